@@ -11,9 +11,11 @@ MAKEFLAGS += --no-print-directory
 CARGO ?= cargo
 PYTHON ?= python3
 # Tested, and not in default builds: their libraries are many.
-FEATURES := alpheus/kafka,alpheus/object-store,alpheus/pairing
+FEATURES := alpheus/kafka,alpheus/object-store,alpheus-bench/pairing
 # How long `make fuzz` stays with each decoder.
 SECONDS_EACH ?= 60
+# How many tests run at once.
+TEST_THREADS ?= 4
 export CARGO_TERM_COLOR ?= auto
 
 # Real recorded data, never part of the repository; see docs/operating.md.
@@ -56,26 +58,72 @@ demo: compiler ## the guided first minutes: encrypted streams become statistics 
 	$(CARGO) run --package alpheus --no-default-features -- demo
 
 .PHONY: test
-test: tools lint unit vectors jvm ## everything that must hold before a change lands
+# Steps run beside each other where they can. Each writes target/steps/NAME.log.
+test: tools web browser jdk ## everything that must hold before a change lands
+	@rm -rf target/steps; mkdir -p target/steps
+	@$(MAKE) --jobs 3 step-rules step-vectors step-jvm step-unit step-lint
+	@$(PYTHON) .ci/count.py target/steps jvm
 
-.PHONY: lint
-lint: tools ## formatting, compiler lints, house rules
+# $(call step,NAME): runs `make NAME`, and shows what it printed only if it fails.
+define step
+	@echo "start   $(1)"; from=$$SECONDS; \
+	if $(MAKE) --jobs 1 $(1) >target/steps/$(1).log 2>&1; then \
+	  echo "passed  $(1), $$((SECONDS - from)) s"; \
+	else \
+	  cat target/steps/$(1).log; echo "FAILED  $(1), $$((SECONDS - from)) s" >&2; exit 1; \
+	fi
+endef
+
+.PHONY: step-rules step-build step-broker step-vectors step-jvm step-unit step-lint
+step-rules:
+	$(call step,rules)
+step-build: step-lint
+	$(call step,build)
+step-broker:
+	$(call step,broker)
+step-vectors: step-rules
+	$(call step,vectors)
+step-jvm: step-broker
+	$(call step,jvm)
+step-unit: step-build step-broker
+	$(call step,programs)
+step-lint: step-rules
+	$(call step,lint)
+
+.PHONY: rules
+rules: tools ## formatting and house rules, which need no build
 	$(CARGO) fmt --all --check
-	$(CARGO) clippy --workspace --all-targets --features $(FEATURES) --locked -- -D warnings
-	$(CARGO) clippy --package alpheus --locked -- -D warnings
-	$(CARGO) clippy --package alpheus --no-default-features --locked -- -D warnings
-	RUSTDOCFLAGS="-D warnings -A rustdoc::private-intra-doc-links" $(CARGO) doc --workspace --no-deps --locked --quiet --document-private-items
 	$(CARGO) xtask tidy
 
+.PHONY: lint
+# The feature sets apart are for CI: the whole workspace covers nearly all that they show.
+lint: tools ## compiler lints and links in documentation
+	$(CARGO) clippy --workspace --all-targets --features $(FEATURES) --locked -- -D warnings
+	RUSTDOCFLAGS="-D warnings -A rustdoc::private-intra-doc-links" $(CARGO) doc --workspace --no-deps --locked --quiet --document-private-items
+	if [ "$${CI:-}" = true ]; then \
+	  $(CARGO) clippy --package alpheus --locked -- -D warnings; \
+	  $(CARGO) clippy --package alpheus --no-default-features --locked -- -D warnings; \
+	fi
+
+.PHONY: build
+build: tools # what `make unit` runs
+	$(CARGO) test --workspace --features $(FEATURES) --locked --no-run
+
 .PHONY: unit
-unit: tools web browser broker ## unit, property, protocol and whole-system tests
+unit: tools web browser broker programs ## unit, property, protocol and whole-system tests
+
+.PHONY: programs
+# Tests of whole processes wait more than they compute: more of them than there are cores run at once.
+programs:
 	@if [ -z "$${ALPHEUS_REAL_DATA:-}" ]; then \
 	  echo "note: ALPHEUS_REAL_DATA is not set: tests over real recordings are skipped"; \
 	fi
-	$(CARGO) test --workspace --features $(FEATURES) --locked
+	@mkdir -p target/steps; rm -f target/steps/skips
+	TEST_SKIPS=$(CURDIR)/target/steps/skips RUST_TEST_THREADS=$(TEST_THREADS) \
+	  $(CARGO) test --workspace --features $(FEATURES) --locked --no-fail-fast
 
 .PHONY: vectors
-vectors: tools .venv/ready ## make the test vectors anew with independent Python and compare
+vectors: tools .venv/ready ## regenerate the test vectors with independent Python and compare
 	$(CARGO) xtask vectors --check
 
 .PHONY: opendp
@@ -89,18 +137,24 @@ opendp: .venv/opendp ## noise and accounting held to OpenDP, a second implementa
 
 .PHONY: bench
 bench: compiler ## the figures, with their floors, as JSON
-	$(CARGO) run --quiet --release --package alpheus --features pairing -- bench streams --format json
-	$(CARGO) run --quiet --release --package alpheus --features pairing -- bench pass --format json
-	$(CARGO) run --quiet --release --package alpheus --features pairing -- bench board --format json
-	$(CARGO) run --quiet --release --package alpheus --features pairing -- bench tables --format json
+	$(CARGO) build --quiet --release --package alpheus --locked
+	$(CARGO) run --quiet --release --package alpheus-bench --features pairing -- streams --format json
+	$(CARGO) run --quiet --release --package alpheus-bench --features pairing -- pass --format json
+	$(CARGO) run --quiet --release --package alpheus-bench --features pairing -- board --format json
+	$(CARGO) run --quiet --release --package alpheus-bench --features pairing -- tables --format json
+
+.PHONY: drills
+drills: tools web browser broker totals kills ## the long forms of tests: an hour
+	@$(call need,valgrind:valgrind)
+	$(CARGO) test --workspace --features $(FEATURES) --locked -- --ignored
 
 .PHONY: totals
 totals: compiler ## a million running totals to their law: `make test` holds a hundred thousand
-	ALPHEUS_TOTALS=250000 $(CARGO) test --package alpheus-encrypted-stream --test noise totals
+	ALPHEUS_TOTALS=250000 $(CARGO) test --package alpheus-encrypted-stream --test all noise::totals
 
 .PHONY: kills
 kills: compiler ## replays killed at random points: `make test` tries twenty seeds, this two hundred
-	ALPHEUS_KILLS=200 $(CARGO) test --package alpheus --test kill --test power
+	ALPHEUS_KILLS=200 $(CARGO) test --package alpheus --test processes -- kill:: power::
 
 .PHONY: fuzz
 fuzz: ## fuzz every decoder for a minute each; needs nightly and cargo-fuzz
@@ -111,10 +165,13 @@ fuzz: ## fuzz every decoder for a minute each; needs nightly and cargo-fuzz
 	    -- -max_total_time=$(SECONDS_EACH); \
 	done
 
+.PHONY: jdk
+jdk:
+	@$(call need,javac:openjdk-17-jdk-headless curl:curl unzip:unzip)
+
 .PHONY: jvm
 # Fetches Maven, Kafka and Flink when it first runs.
-jvm: ## the JVM side: build and test it with Maven
-	@$(call need,javac:openjdk-17-jdk-headless curl:curl unzip:unzip)
+jvm: jdk ## the JVM side: build and test it with Maven
 	cd jvm && ./mvnw -q --batch-mode --no-transfer-progress verify
 	cd examples/scale && $(PYTHON) -m unittest -q test_scale
 
@@ -128,7 +185,7 @@ scale-demo: scale-jvm kafka-build ## Kafka, a registry, Flink and Alpheus on thi
 .PHONY: bench-scale
 bench-scale: scale-jvm compiler ## the job beside jobs without encryption, as JSON: an hour
 	@mkdir -p target
-	$(CARGO) build --quiet --release --package alpheus --locked
+	$(CARGO) build --quiet --release --package alpheus --package alpheus-bench --locked
 	java -Xmx3g -cp "jvm/bench/target/classes:$$(cat jvm/bench/target/classpath)" alpheus.flink.BenchMain . \
 	  "$${CARGO_TARGET_DIR:-target}/release/alpheus" target/scale.json
 	@echo "target/scale.json"
@@ -154,8 +211,7 @@ kafka-build: compiler
 
 .PHONY: broker
 # Tests in Rust start them; without them they say that they are skipped.
-broker: ## a Kafka broker and the Flink job for tests: fetches both with Maven
-	@$(call need,javac:openjdk-17-jdk-headless curl:curl unzip:unzip)
+broker: jdk ## a Kafka broker and the Flink job for tests: fetches both with Maven
 	cd jvm && ./mvnw -q --batch-mode --no-transfer-progress -pl test-broker,flink-job -am compile \
 	  dependency:build-classpath -Dmdep.outputFile=target/classpath
 	@printf ':%s' "$(CURDIR)/jvm/test-broker/target/classes" >> jvm/test-broker/target/classpath

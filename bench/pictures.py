@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Draws figures 2 to 6 of the Anon-Pass paper anew from `alpheus bench pass --format json`.
+"""Redraws figures 2 to 6 of the Anon-Pass paper from `alpheus-bench pass --format json`.
 
     python3 -m pip install -r bench/requirements.txt
     python3 bench/pictures.py --carried CARRIED.json --logins LOGINS.json \
@@ -26,7 +26,7 @@ def figure(report, group, name):
     found = [it for it in report["figures"] if it["group"] == group and it["name"].startswith(name)]
     if len(found) != 1:
         sys.exit(f"error: {len(found)} figures '{name}…' of '{group}' in the report; one is needed\n"
-                 "help: make the report with `alpheus bench pass --format json` of this version")
+                 "help: make the report with `alpheus-bench pass --format json` of this version")
     return found[0]
 
 

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Draws figures 3 to 7 of the Riposte paper anew, and the rate of delivery, from
-`alpheus bench board --format json`.
+"""Redraws figures 3 to 7 of the Riposte paper, and the rate of delivery, from
+`alpheus-bench board --format json`.
 
     python3 -m pip install -r bench/requirements.txt
     python3 bench/pictures_board.py --report REPORT.json --output bench/results/board.svg
@@ -27,7 +27,7 @@ def series(report, name):
     found = [it["points"] for it in report["series"] if it["name"] == name]
     if len(found) != 1:
         sys.exit(f"error: {len(found)} series '{name}' in the report; one is needed\n"
-                 "help: make the report with `alpheus bench board --format json` of this version")
+                 "help: make the report with `alpheus-bench board --format json` of this version")
     return found[0]
 
 

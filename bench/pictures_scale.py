@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Draws figure 9 of the Zeph paper anew from `make bench-scale`.
+"""Redraws figure 9 of the Zeph paper from `make bench-scale`.
 
     python3 -m pip install -r bench/requirements.txt
     python3 bench/pictures_scale.py --report target/scale.json --output bench/results/scale.svg

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Draws figures 6 and 7 of the PrivStats paper anew from a recording of detectors' speeds, and holds
+"""Redraws figures 6 and 7 of the PrivStats paper from a recording of detectors' speeds, and holds
 the error that one client can cause to the formula.
 
     python3 -m pip install -r bench/requirements.txt

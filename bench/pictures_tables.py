@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Draws figure 1 of the verifiable tables' paper anew from `alpheus bench tables --format json`.
+"""Redraws figure 1 of the verifiable tables' paper from `alpheus-bench tables --format json`.
 
     python3 -m pip install -r bench/requirements.txt
     python3 bench/pictures_tables.py --report REPORT.json --output bench/results/tables.svg
@@ -36,7 +36,7 @@ def curves(report):
             found[set_name, work] = [(n, value / 1e6) for n, value in it["points"]]
     if not any(work == "checking" for _, work in found):
         sys.exit("error: the report has no curves of figure 1 of X128, C80, P80 or P128\n"
-                 "help: make the report with `alpheus bench tables --format json` of this version")
+                 "help: make the report with `alpheus-bench tables --format json` of this version")
     return found
 
 

@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
 """Checks the files of deploy/ as far as this machine can: `make deploy`.
 
-Containerfiles and the compose file are read by rules of our own, which know what their formats know and that files,
-stages, services and volumes that are named are there. The chart is rendered by Helm where it is installed, else by
-Go's template engine, which is Helm's; what comes out must be YAML of known kinds. With neither this is said, and the
-chart is only searched for open brackets.
+Our own rules read the Containerfiles and the compose file. They know the formats' keywords, and check that every file,
+stage, service and volume that is named exists. Helm renders the chart if it is installed, otherwise Go's template
+engine, which Helm uses too. The result must be YAML of known kinds. With neither, the check says so and only looks for
+unmatched brackets in the chart.
 """
 
 import json
@@ -33,7 +33,7 @@ KINDS = {
     "ConfigMap": "v1", "Deployment": "apps/v1", "Role": "rbac.authorization.k8s.io/v1",
     "RoleBinding": "rbac.authorization.k8s.io/v1", "Service": "v1", "ServiceAccount": "v1", "StatefulSet": "apps/v1",
 }
-# Without these a job that comes again begins without its state.
+# Without these a restarted job begins without its state.
 NEEDED_TO_COME_AGAIN = {
     "execution.checkpointing.dir", "execution.checkpointing.externalized-checkpoint-retention", "high-availability.type",
     "high-availability.storageDir", "kubernetes.cluster-id",
@@ -43,12 +43,12 @@ faults = []
 
 
 def fault(file, what):
-    """Notes what is wrong where."""
+    """Records a fault in a file."""
     faults.append(f"{file}: {what}")
 
 
 def instructions(text):
-    """A Containerfile's instructions: lines that end in a backslash go on, comments stand alone."""
+    """A Containerfile's instructions: a backslash at the end continues a line; comments are skipped."""
     whole = ""
     for line in text.splitlines():
         if line.lstrip().startswith("#") or (not line.strip() and not whole):
@@ -86,7 +86,7 @@ def containerfile(path):
 
 
 def copied(path, words, stages):
-    """What is copied is there, in the repository or in an earlier stage."""
+    """What is copied exists in the repository or in an earlier stage."""
     source = next((word[len("--from="):] for word in words if word.startswith("--from=")), None)
     names = [word for word in words if not word.startswith("--")]
     if len(names) < 2:
@@ -127,11 +127,11 @@ def compose(path):
 
 
 def condition(where, said, needed):
-    """A condition is known, and can come true."""
+    """A condition is known, and can become true."""
     if said not in CONDITIONS:
         fault(where, f"unknown condition {said}")
     if said == "service_healthy" and "healthcheck" not in needed:
-        fault(where, "waits for the health of a service that is never asked")
+        fault(where, "waits for the health of a service that has no health check")
 
 
 def kept(where, volume, service):
@@ -139,16 +139,16 @@ def kept(where, volume, service):
     source, target = volume.split(":")[:2]
     if source.startswith((".", "/")):
         return
-    told = str(service.get("environment", {}))
-    if not re.search(rf"(_DIRS'|\.dir): ('|file://){re.escape(target)}\b", told):
-        fault(where, f"nothing is told to write into {target}")
+    settings = str(service.get("environment", {}))
+    if not re.search(rf"(_DIRS'|\.dir): ('|file://){re.escape(target)}\b", settings):
+        fault(where, f"no setting writes into {target}")
     made = (HERE / "Containerfile.job").read_text()
     if service["image"] == "alpheus-job" and not re.search(rf"mkdir {target} && chown flink:flink {target}", made):
-        fault(where, f"its user may not write into {target}: the image does not make it")
+        fault(where, f"its user may not write into {target}: the image does not create it")
 
 
 def mounted(path, where, source, volumes):
-    """A volume is declared, or its folder is there."""
+    """A volume is declared, or its folder exists."""
     if source.startswith(".") and not (path.parent / source).exists():
         fault(where, f"no folder {source}")
     if not source.startswith((".", "/")) and source not in volumes:
@@ -156,7 +156,7 @@ def mounted(path, where, source, volumes):
 
 
 def rendered():
-    """The chart as Kubernetes gets it, by every set of values that changes a branch; none where nothing can render."""
+    """The chart as Kubernetes gets it, for every set of values that changes a branch; empty if nothing can render it."""
     if shutil.which("helm"):
         commands = [["helm", "template", "demo", str(CHART)]]
         commands += [commands[0] + ["--values", str(HERE / "check" / "values.yaml")]]
@@ -170,12 +170,12 @@ def rendered():
 
 
 def run(command):
-    """A command's output; its failure is a fault."""
+    """A command's output. A failure is a fault."""
     values = [word for word in command if command[0] == "go" and word.endswith("values.yaml")]
     merged = merge(yaml.safe_load((CHART / "values.yaml").read_text()),
                    yaml.safe_load(pathlib.Path(values[0]).read_text()) if values else {})
     chart = yaml.safe_load((CHART / "Chart.yaml").read_text())
-    # The engine alone reads no YAML: values go in as JSON.
+    # The engine alone reads no YAML: it gets the values as JSON.
     given = None
     if command[0] == "go":
         given = json.dumps({"Values": merged, "Chart": {"AppVersion": chart["appVersion"], "Name": chart["name"]}})
@@ -187,14 +187,14 @@ def run(command):
 
 
 def merge(base, over):
-    """Values over values, as Helm lays them."""
+    """Merges values over values, as Helm does."""
     if not isinstance(base, dict) or not isinstance(over, dict):
         return over
     return base | {key: merge(base.get(key), value) for key, value in over.items()}
 
 
 def chart(texts):
-    """Checks what the chart renders to."""
+    """Checks the rendered chart."""
     for text in texts:
         objects = [each for each in yaml.safe_load_all(text) if each]
         if len(objects) != len(KINDS):
@@ -226,7 +226,7 @@ def pods(owner, config):
 
 
 def comes_again(owner, objects):
-    """Flink finds its last checkpoint, and may write down which it is."""
+    """Flink finds its last checkpoint, and may record which one it is."""
     spec = owner["spec"]["template"]["spec"]
     account = spec.get("serviceAccountName")
     if spec.get("automountServiceAccountToken") is False or account not in named("ServiceAccount", objects):
@@ -245,12 +245,12 @@ def named(kind, objects):
 
 
 def flink_settings(env):
-    """What Flink is told by its variable."""
+    """The Flink settings in its variable."""
     return yaml.safe_load(next(each["value"] for each in env if each["name"] == "FLINK_PROPERTIES"))
 
 
 def brackets():
-    """What can be seen of templates without an engine."""
+    """Checks templates without an engine."""
     for path in sorted(CHART.glob("templates/*")):
         text = path.read_text()
         if text.count("{{") != text.count("}}"):
@@ -258,7 +258,7 @@ def brackets():
 
 
 def main():
-    """Checks all, and says what was not checked."""
+    """Checks everything, and reports what was not checked."""
     for path in sorted(HERE.glob("Containerfile.*")):
         containerfile(path)
     compose(HERE / "compose.yaml")
@@ -266,7 +266,7 @@ def main():
     brackets()
     texts = rendered()
     if not texts:
-        print("note: neither helm nor go is here: the chart was not rendered")
+        print("note: neither helm nor go is installed: the chart was not rendered")
     chart(texts)
     for each in faults:
         print(f"error: {each}", file=sys.stderr)

@@ -22,7 +22,7 @@ deployment() {
         --authority pki/ca.pem --epoch "$EPOCH" "$@" > fingerprint
     (umask 077; alpheus pass account ada --accounts accounts > ada.secret)
     alpheus pass issuer --identity pki/issuer --deployment deployment --accounts accounts \
-        --state issuer --api 127.0.0.1:$ISSUER --first 2> issuer.log &
+        --state issuer --api 127.0.0.1:$ISSUER --new-state 2> issuer.log &
     alpheus pass verifier --identity pki/verifier --deployment deployment \
         --state verifier --api 127.0.0.1:$VERIFIER 2> verifier.log &
     ready issuer.log

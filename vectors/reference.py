@@ -1,4 +1,4 @@
-"""The constructions that several protocols' vectors share, written anew from
+"""The constructions that several protocols' vectors share, implemented independently from
 the documents: no line of it comes from the Rust code or runs it."""
 
 import hashlib

@@ -1,5 +1,5 @@
 #!/bin/sh
-# Makes the topics of the job: topics.sh BOOTSTRAP. What is there already stays as it is.
+# Creates the topics of the job: topics.sh BOOTSTRAP. Existing topics stay as they are.
 set -eu
 
 bootstrap=$1
@@ -11,7 +11,7 @@ topic() {
 
 topic events --partitions 8
 topic tokens --partitions 4
-# Read from its beginning by a job without state: it is never cut off by age.
+# A job without state reads it from its beginning: it is never cut off by age.
 topic instructions --partitions 1 --config retention.ms=-1
 topic summaries --partitions 1
 topic sums --partitions 1

@@ -1,5 +1,5 @@
-"""A content proxy: fetches pages of a few sites for whoever gets through the
-gateway. The sites see the proxy's address, the proxy sees no reader's name."""
+"""A content proxy: fetches pages of a few sites for everyone who passes the
+gateway. The sites see the proxy's address. The proxy sees no reader's name."""
 
 import sys
 import urllib.parse

@@ -1,4 +1,4 @@
-"""The two applications, and what stands around each of them: PKI, service, controller, owners, devices."""
+"""The two applications and their environment: PKI, service, controller, owners, devices."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _PATIENCE = 240
 
 @dataclass(frozen=True)
 class Application:
-    """What of the examples it uses; the page is written for riders, `changes` says what is another's."""
+    """The files of the examples that it uses. The page is written for riders; `changes` has the differences."""
 
     name: str
     example: str
@@ -37,7 +37,7 @@ CARS = Application("cars", "car-maintenance", ("oil", "engine", "tyre_pressure")
 
 @dataclass(frozen=True)
 class Row:
-    """A window's result beside the truth."""
+    """A window's result and the expected one."""
 
     clock: str
     owners: int
@@ -46,12 +46,12 @@ class Row:
 
     @property
     def equal(self) -> bool:
-        """Whether every statistic is the truth."""
+        """Whether every statistic is as expected."""
         return not self.difference
 
 
 class Deployment:
-    """One application's processes, in a folder in which the page's commands run."""
+    """One application's processes, in the folder for the page's commands."""
 
     def __init__(self, application: Application, processes: Processes, repository: Path, folder: Path,
                  tools: Path, addresses: list[tuple[str, str]]) -> None:
@@ -75,7 +75,7 @@ class Deployment:
         return ["bash", "-e", "-c", self._page.block(block)]
 
     def start(self) -> None:
-        """Issues certificates, starts service and controller, makes a stream for each owner."""
+        """Issues certificates, starts service and controller, creates a stream for each owner."""
         self._run("pki")
         self._serve("server")
         self._serve("controller")
@@ -97,7 +97,7 @@ class Deployment:
         wait_for(name, ready, _PATIENCE, log)
 
     def heal(self) -> list[str]:
-        """Starts again what has ended, as whatever runs services does; its names."""
+        """Restarts processes that have ended, as a service manager does. Returns their names."""
         ended = [block for block, process in self._serving.items() if process.poll() is not None]
         for block in ended:
             self._serve(block)
@@ -123,13 +123,13 @@ class Deployment:
         self._run("job")
 
     def ask(self) -> str:
-        """Starts the query; what it will reveal, in words."""
+        """Starts the query. Returns a description of what it will reveal."""
         deadline = time.monotonic() + _PATIENCE
         while True:
             try:
                 return self._run("ask")
             except Failed as early:
-                soon = any(words in str(early) for words in ("owners with data are needed", "no stream of"))
+                soon = any(words in str(early) for words in ("owners with data are required", "no stream of"))
                 if not soon or time.monotonic() > deadline:
                     raise
                 time.sleep(1)
@@ -145,9 +145,9 @@ class Deployment:
             f"{self.application.name}.events", str(start), str(self._folder / "taken.csv")], folder=self._folder)
 
     def results(self) -> list[Row]:
-        """Every window from the first that has a result to the last whole one, beside the truth."""
+        """Every window from the first with a result to the last whole one, with the expected result."""
         truth = windows(self._folder / "taken.csv", _WINDOW)
-        # Time passes a window's end with an event behind it; behind the last tick there is none.
+        # Time passes a window's end with a later event. After the last tick there is none.
         last = self._start + 60_000 * self._minutes - 2 * _WINDOW
         deadline = time.monotonic() + _PATIENCE
         rows: list[dict[str, object]] = []

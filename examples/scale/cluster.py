@@ -1,4 +1,4 @@
-"""Broker, registry and Flink on this machine, each as processes of its own, from Maven's artefacts."""
+"""Broker, registry and Flink on this machine, each in its own processes, from Maven's artefacts."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _OPENS = ["--add-opens=java.base/java.util=ALL-UNNAMED", "--add-opens=java.base/
 
 
 class Broker:
-    """A Kafka broker, which can be killed and started again over what it had written."""
+    """A Kafka broker, which can be killed and restarted with its data."""
 
     def __init__(self, processes: Processes, jvm: Path) -> None:
         self._log = processes.log("broker")
@@ -42,7 +42,7 @@ class Broker:
         self._say("kill")
 
     def start(self) -> None:
-        """Starts it again; it answers when this returns."""
+        """Restarts it, and returns once it answers."""
         self._say("start")
 
 
@@ -59,7 +59,7 @@ class Registry:
         wait_for("the registry", lambda: self.subjects() is not None, _PATIENCE, log)
 
     def subjects(self) -> str | None:
-        """What is registered, as JSON; nothing while it does not answer."""
+        """The registered schemas as JSON, or None while it does not answer."""
         try:
             with urllib.request.urlopen(f"{self.url}/subjects", timeout=5) as answer:
                 return str(answer.read().decode())
@@ -83,7 +83,7 @@ class Flink:
         self.workers = [self.worker() for _ in range(workers)]
 
     def _with_a_log(self, jvm: Path) -> str:
-        """The job's class path, whose tests log nothing, with a logger of warnings."""
+        """The job's class path, with a logger for warnings, since tests have none."""
         own = (jvm / "flink-job/target/classpath").read_text().strip().split(":")
         loggers = [jar for jar in (jvm / "demo/target/classpath").read_text().strip().split(":")
                    if "slf4j-simple" in jar]
@@ -105,7 +105,7 @@ class Flink:
             "execution.checkpointing.savepoint-dir": (self._folder / "savepoints").as_uri(),
             "restart-strategy.type": "fixed-delay", "restart-strategy.fixed-delay.attempts": 1000,
             "restart-strategy.fixed-delay.delay": "1 s",
-            # A task manager that was killed is missed soon.
+            # A killed task manager is detected soon.
             "heartbeat.interval": 1000, "heartbeat.timeout": 8000,
         }
         conf = self._folder / "conf"
@@ -127,7 +127,7 @@ class Flink:
         self._processes.kill(self.workers.pop(0))
 
     def command(self, tools: Path) -> None:
-        """Puts `flink` into a folder, as a Flink distribution has it; it finds the job's jar by its name."""
+        """Writes the `flink` command of a Flink distribution into a folder. It finds the job's jar by name."""
         java = " ".join([*_JAVA, *_OPENS])
         script = tools / "flink"
         script.write_text(f"""#!/bin/bash

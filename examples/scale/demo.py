@@ -35,7 +35,7 @@ BEGAN = time.monotonic()
 
 
 def run(processes: Processes, options: argparse.Namespace, folder: Path) -> bool:
-    """The whole demo; whether every window was equal."""
+    """Runs the whole demo. Returns whether every window was correct."""
     repository = Path(__file__).resolve().parents[2]
     jvm = repository / "jvm"
     say("a Kafka broker starts (KRaft, one node)")
@@ -63,7 +63,7 @@ def run(processes: Processes, options: argparse.Namespace, folder: Path) -> bool
 
 def stream(processes: Processes, broker: Broker, flink: Flink, deployments: list[Deployment], minutes: int,
            jvm: Path) -> None:
-    """Rows flow for some minutes, and faults happen meanwhile."""
+    """Sends rows for some minutes, and injects faults."""
     start = (int(time.time() * 1000) // TICK + 1) * TICK
     fleets = [each.send(jvm, start, minutes) for each in deployments]
     say(f"{sum(each.application.owners for each in deployments)} devices send encrypted rows, one a second each")
@@ -90,7 +90,7 @@ def stream(processes: Processes, broker: Broker, flink: Flink, deployments: list
 
 
 def compare(deployments: list[Deployment]) -> bool:
-    """Each window's row beside the truth; prints a table."""
+    """Prints a table of each window's row and the expected one."""
     equal = total = 0
     print(f"\n{'application':<12} {'window':<10} {'owners':>6}  {'result':<46} plaintext")
     for deployment in deployments:

@@ -1,4 +1,4 @@
-"""The commands and settings of docs/scale.md, as they stand there."""
+"""The commands and settings of docs/scale.md."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ _BLOCK = re.compile(r"^```(sh|properties|yaml) (\S+)\n(.*?)^```$", re.MULTILINE 
 
 
 class Page:
-    """Blocks by name; what differs from deployment to deployment is put in by name too."""
+    """Blocks by name. Values that differ between deployments are replaced by name too."""
 
     def __init__(self, file: Path, changes: list[tuple[str, str]]) -> None:
         self._blocks = {name: text for _, name, text in _BLOCK.findall(file.read_text())}

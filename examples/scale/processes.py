@@ -1,4 +1,4 @@
-"""Processes of the demo: each with a log of its own, and none outlives it."""
+"""Processes of the demo. Each has its own log, and none outlives the demo."""
 
 from __future__ import annotations
 
@@ -16,17 +16,17 @@ _PR_SET_PDEATHSIG = 1
 
 
 class Failed(Exception):
-    """Something that the demo needs did not happen; says what, and where more stands."""
+    """A step of the demo failed. The message says which, and names the log."""
 
 
 def _die_with_the_parent() -> None:
-    """On Linux a process ends with who started it, even if that one is killed."""
+    """On Linux a process ends with its parent, even if the parent is killed."""
     if sys.platform == "linux":
         ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
 
 
 def free_ports(count: int) -> list[int]:
-    """Ports of the loopback that nobody has now."""
+    """Free ports of the loopback interface."""
     doors = [socket.create_server(("127.0.0.1", 0)) for _ in range(count)]
     ports = [door.getsockname()[1] for door in doors]
     for door in doors:
@@ -35,7 +35,7 @@ def free_ports(count: int) -> list[int]:
 
 
 def wait_for(what: str, happens: Callable[[], bool], seconds: float, log: Path | None = None) -> None:
-    """Waits until something is so; fails with the end of a log otherwise."""
+    """Waits until a condition holds, or fails with the end of a log."""
     deadline = time.monotonic() + seconds
     while not happens():
         if time.monotonic() > deadline:
@@ -51,7 +51,7 @@ def _end_of(log: Path | None) -> str:
 
 
 def answers(port: int) -> bool:
-    """Whether somebody listens there."""
+    """Whether a process listens there."""
     try:
         socket.create_connection(("127.0.0.1", port), 1).close()
         return True
@@ -79,7 +79,7 @@ class Processes:
 
     def start(self, name: str, command: list[str], env: dict[str, str] | None = None,
               talks: bool = False, folder: Path | None = None) -> subprocess.Popen[str]:
-        """Starts a process; one that talks is heard by us, others write into their log."""
+        """Starts a process. Its output goes to us if it `talks`, otherwise to its log."""
         with self.log(name).open("a") as log:
             process = subprocess.Popen(
                 command, env={**os.environ, **(env or {})}, cwd=folder, text=True, start_new_session=True,
@@ -90,7 +90,7 @@ class Processes:
 
     def run(self, name: str, command: list[str], env: dict[str, str] | None = None,
             folder: Path | None = None) -> str:
-        """Runs a command to its end and gives what it printed."""
+        """Runs a command and returns its output."""
         done = subprocess.run(command, text=True, capture_output=True, stdin=subprocess.DEVNULL, check=False,
                               env={**os.environ, **(env or {})}, cwd=folder)
         with self.log(name).open("a") as log:
@@ -100,13 +100,13 @@ class Processes:
         return done.stdout
 
     def kill(self, process: subprocess.Popen[str]) -> None:
-        """kill -9, of it and of what it started."""
+        """kill -9, of the process and its children."""
         self._signal(process, signal.SIGKILL)
         process.wait()
         self._running.remove(process)
 
     def end(self, process: subprocess.Popen[str]) -> None:
-        """Asks it to end, and makes it end."""
+        """Terminates it, and kills it if necessary."""
         if process.poll() is None:
             self._signal(process, signal.SIGTERM)
             try:

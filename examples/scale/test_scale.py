@@ -1,4 +1,4 @@
-"""Tests of what the demo itself works out; `make test` runs them."""
+"""Tests of what the demo computes itself. `make test` runs them."""
 
 import subprocess
 import sys

@@ -1,4 +1,4 @@
-"""The truth of a recording, worked out from the plaintext that the application sent, alone; shares nothing with Alpheus."""
+"""The expected results of a recording, computed only from the plaintext that the application sent. Shares no code with Alpheus."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ Window = dict[str, list[Fraction]]
 
 
 def windows(taken: Path, length: int) -> dict[int, Window]:
-    """The values of each attribute by window, of lines `milliseconds,attribute,value`."""
+    """The values of each attribute by window, from lines `milliseconds,attribute,value`."""
     found: dict[int, Window] = defaultdict(lambda: defaultdict(list))
     with taken.open(newline="") as file:
         for time, name, cell in csv.reader(file):
@@ -21,7 +21,7 @@ def windows(taken: Path, length: int) -> dict[int, Window]:
 
 
 def statistic(function: str, values: list[Fraction]) -> float:
-    """Exactly, rounded once; a root by the library's."""
+    """Exact, rounded once; roots by the library."""
     count, total = len(values), sum(values)
     if function == "count":
         return count
@@ -32,7 +32,7 @@ def statistic(function: str, values: list[Fraction]) -> float:
 
 
 def differences(row: dict[str, object], window: Window) -> list[str]:
-    """Names of a result row's columns that are not the truth; `count_heart_rate` is a function of an attribute."""
+    """Names of a result row's wrong columns; `count_heart_rate` is a function of an attribute."""
     wrong = []
     for column, found in row.items():
         function, _, attribute = column.partition("_")

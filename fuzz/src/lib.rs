@@ -1,7 +1,7 @@
-//! What must hold of each decoder for any bytes whatever: it neither panics
-//! nor hangs, and what it accepts means one thing only.
+//! Properties of each decoder for any bytes: it neither panics nor hangs, and accepted bytes have
+//! one meaning only.
 //!
-//! A check fails by panicking, as fuzzers want it.
+//! A check fails by panicking, as fuzzers expect.
 
 mod roles;
 
@@ -22,7 +22,7 @@ use alpheus_anonymous_credential::configuration::{Configuration, Pinned};
 use alpheus_anonymous_credential::keys::IssuerKey;
 use alpheus_anonymous_credential::limit::Limit;
 use alpheus_anonymous_credential::messages as credential;
-use alpheus_anonymous_credential::schedule::{Schedule, Time};
+use alpheus_anonymous_credential::schedule::Schedule;
 use alpheus_anonymous_credential::sessions::codes::code_tags;
 use alpheus_crypto::agree::AgreementPublic;
 use alpheus_crypto::group::Element;
@@ -38,28 +38,30 @@ use alpheus_encrypted_stream::frame::{Frame, FrameView};
 use alpheus_encrypted_stream::grant::{Grant, HandedDay, RawReader};
 use alpheus_encrypted_stream::job::{self, JobMessage};
 use alpheus_encrypted_stream::messages;
+use alpheus_pairing_table as pairing;
+use alpheus_pairing_table::parameters::PairingSet;
 use alpheus_policy::document::Node;
 use alpheus_policy::ids::{SchemaId, StreamId};
 use alpheus_policy::layout::Layout;
 use alpheus_policy::policy::Policies;
 use alpheus_policy::schema::Schema;
+use alpheus_time::{Span, Timestamp};
 use alpheus_verifiable_table::label::{Column, DataSet, Kind};
 use alpheus_verifiable_table::messages::{Answer, Block, Manifest, Request};
-use alpheus_verifiable_table::pairing::{self, parameters::PairingSet};
 use alpheus_verifiable_table::parameters::Set;
 use alpheus_verifiable_table::server::Sum;
 use serde::{Serialize, de::DeserializeOwned};
 use std::fmt::Debug;
 use std::sync::OnceLock;
 
-/// An encrypted event is read, and written back to the same bytes.
+/// An encrypted event is decoded, and encoded to the same bytes.
 pub fn frame(data: &[u8]) {
     let Ok(view) = FrameView::parse(data) else { return };
     let owned = own(view);
-    assert_eq!(owned.to_bytes(), data, "a frame has one spelling");
+    assert_eq!(owned.to_bytes(), data, "a frame has one encoding");
 }
 
-/// The same frame with words of its own.
+/// The same frame with its own copy of the words.
 fn own(view: FrameView<'_>) -> Frame<Vec<u64>> {
     match view {
         Frame::Opening { session, t, tag } => Frame::Opening { session, t, tag },
@@ -73,12 +75,12 @@ fn own(view: FrameView<'_>) -> Frame<Vec<u64>> {
     }
 }
 
-/// A YAML document is read, or refused with a place.
+/// A YAML document is read, or rejected with a position.
 pub fn document_yaml(data: &[u8]) {
     document(data, Node::from_yaml);
 }
 
-/// A JSON document is read, or refused with a place.
+/// A JSON document is read, or rejected with a position.
 pub fn document_json(data: &[u8]) {
     document(data, Node::from_json);
 }
@@ -86,12 +88,12 @@ pub fn document_json(data: &[u8]) {
 fn document<E: std::error::Error>(data: &[u8], read: fn(&str) -> Result<Node, E>) {
     let Ok(text) = std::str::from_utf8(data) else { return };
     if let Err(error) = read(text) {
-        assert!(!error.to_string().is_empty(), "a refusal says something");
+        assert!(!error.to_string().is_empty(), "an error has a message");
     }
 }
 
 /// A query is read, and means the same when it is written back and read again:
-/// that is how refusals suggest the nearest query that would be allowed.
+/// this is how errors suggest the nearest allowed query.
 pub fn query(data: &[u8]) {
     let Ok(text) = std::str::from_utf8(data) else { return };
     match alpheus_policy::query::parse(text) {
@@ -100,11 +102,11 @@ pub fn query(data: &[u8]) {
             let again = alpheus_policy::query::parse(&written).map(|again| again.to_string());
             assert_eq!(again.as_deref(), Ok(written.as_str()), "written back");
         }
-        Err(error) => assert!(!error.render(text).is_empty(), "a refusal points somewhere"),
+        Err(error) => assert!(!error.render(text).is_empty(), "an error points to a position"),
     }
 }
 
-/// A schema is read and laid out, or refused with a place.
+/// A schema is parsed and laid out, or rejected with a position.
 pub fn schema_yaml(data: &[u8]) {
     schema(data, Schema::from_yaml);
 }
@@ -118,16 +120,16 @@ fn schema<E: std::error::Error>(data: &[u8], read: fn(&str) -> Result<Schema, E>
     let Ok(text) = std::str::from_utf8(data) else { return };
     match read(text) {
         Ok(schema) => {
-            // Whatever can be declared, its words either exist or are refused.
+            // Any declaration has a layout or is rejected.
             if let Ok(layout) = Layout::of(&schema) {
                 assert_eq!(layout.check_word() + 1, layout.words, "the check word is last");
             }
         }
-        Err(error) => assert!(!error.to_string().is_empty(), "a refusal says something"),
+        Err(error) => assert!(!error.to_string().is_empty(), "an error has a message"),
     }
 }
 
-/// Owners' choices are read against a schema, or refused with a place.
+/// Owners' choices are parsed with a schema, or rejected with a position.
 pub fn policies(data: &[u8]) {
     const SCHEMA: &str = include_str!("../../examples/fitness/schema.yaml");
     let (Ok(text), Ok(schema)) = (std::str::from_utf8(data), Schema::from_yaml(SCHEMA)) else {
@@ -135,24 +137,23 @@ pub fn policies(data: &[u8]) {
     };
     match Policies::from_yaml(text, &schema) {
         Ok(policies) => drop(policies.of_owner("somebody").attribute(0)),
-        Err(error) => assert!(!error.to_string().is_empty(), "a refusal says something"),
+        Err(error) => assert!(!error.to_string().is_empty(), "an error has a message"),
     }
 }
 
-/// What an owner signs is read, and is the same when it is written and read again.
+/// An annotation is decoded, and stays the same when it is encoded and decoded again.
 pub fn annotation(data: &[u8]) {
     decoded::<Annotation>(data);
 }
 
-/// What comes from a wire is some message or none, and the same one when it is
-/// written and read again. What is inside a signature is tried as well, since
-/// only honest signers make it unreachable.
+/// Bytes from the network are a message or rejected, and a message stays the same when it is encoded
+/// and decoded again. Signed content is tried as well, since only honest signers protect it.
 pub fn messages(data: &[u8]) {
     decoded::<messages::ServiceMessage>(data);
     decoded::<messages::ControllerMessage>(data);
     decoded::<messages::Announcement>(data);
     decoded::<messages::Acceptance>(data);
-    decoded::<messages::Refusal>(data);
+    decoded::<messages::PlanRefusal>(data);
     decoded::<messages::Summons>(data);
     decoded::<messages::Presence>(data);
     decoded::<messages::Picks>(data);
@@ -160,21 +161,20 @@ pub fn messages(data: &[u8]) {
     decoded::<messages::Token>(data);
     decoded::<messages::OpeningSet>(data);
     decoded::<messages::Opening>(data);
-    decoded::<messages::Declined>(data);
+    decoded::<messages::WindowRefusal>(data);
     decoded::<messages::Closing>(data);
     decoded::<messages::Retirement>(data);
 }
 
-/// A sum that is sealed to a consumer is read, and written back to the same bytes.
+/// A sum sealed to a consumer is decoded, and encoded to the same bytes.
 pub fn sealed_sum(data: &[u8]) {
     match SealedSum::from_bytes(data) {
-        Ok(sum) => assert_eq!(sum.to_bytes(), data, "a sealed sum has one spelling"),
-        Err(error) => assert!(!error.to_string().is_empty(), "a refusal says something"),
+        Ok(sum) => assert_eq!(sum.to_bytes(), data, "a sealed sum has one encoding"),
+        Err(error) => assert!(!error.to_string().is_empty(), "an error has a message"),
     }
 }
 
-/// A message to or from the job that adds up at scale is read as one kind alone, and written
-/// back to what is read again as the same.
+/// A message to or from the Flink job is decoded as one kind only, and survives a round trip.
 pub fn job_message(data: &[u8]) {
     fn one<M: JobMessage + PartialEq + std::fmt::Debug>(data: &[u8]) -> usize {
         match M::from_bytes(data) {
@@ -183,7 +183,7 @@ pub fn job_message(data: &[u8]) {
                 1
             }
             Err(error) => {
-                assert!(!error.to_string().is_empty(), "a refusal says something");
+                assert!(!error.to_string().is_empty(), "an error has a message");
                 0
             }
         }
@@ -201,8 +201,8 @@ pub fn job_message(data: &[u8]) {
     assert!(read <= 1, "a message is of one kind");
 }
 
-/// An owner's grant and the keys under it are read, and are the same when they are written
-/// and read again. A reader without a day's key reads no event, whatever its length.
+/// An owner's grant and its keys survive a round trip. A reader without a day's key reads no event,
+/// whatever its length.
 pub fn raw_access(data: &[u8]) {
     decoded::<Grant>(data);
     decoded::<HandedDay>(data);
@@ -216,7 +216,7 @@ pub fn raw_access(data: &[u8]) {
     }
 }
 
-/// A consumer, and which stream, schema and words it reads.
+/// A consumer, and the stream, schema and number of words that it reads.
 type Reader = (Consumer, (StreamId, SchemaId, u16));
 
 fn reader() -> Option<&'static Reader> {
@@ -241,39 +241,38 @@ fn reader() -> Option<&'static Reader> {
     READER.get_or_init(made).as_ref()
 }
 
-/// What crosses between holder, issuer, verifier and store is read and written
-/// back to the same bytes.
+/// Messages between holder, issuer, verifier and store are decoded, and encoded to the same bytes.
 pub fn credential(data: &[u8]) {
     let limits = [1, 2, 5, 1000].into_iter().filter_map(|limit| Limit::try_from(limit).ok());
     for limit in limits {
         if let Ok(login) = credential::Login::from_bytes(data, limit) {
-            assert_eq!(login.to_bytes(), data, "a login has one spelling");
+            assert_eq!(login.to_bytes(), data, "a login has one encoding");
             assert_eq!(login.bits.len(), limit.bits());
         }
         for place in [(0, 1), (1, 2), (3, 4)] {
-            if let Ok(joint) = credential::Joint::from_bytes(data, limit, place) {
-                assert_eq!(joint.to_bytes(), data, "a showing beside others has one spelling");
-                assert_eq!(joint.beside.others.len() + 1, place.1);
+            if let Ok(joint) = credential::JointPresentation::from_bytes(data, limit, place) {
+                assert_eq!(joint.to_bytes(), data, "a joint presentation has one encoding");
+                assert_eq!(joint.context.others.len() + 1, place.1);
             }
         }
     }
-    let spelling = "a message has one spelling";
+    let message = "a message has one encoding";
     if let Ok(request) = credential::Request::from_bytes(data) {
-        assert_eq!(request.to_bytes(), data, "{spelling}");
+        assert_eq!(request.to_bytes(), data, "{message}");
     }
     if let Ok(response) = credential::Response::from_bytes(data) {
-        assert_eq!(response.to_bytes(), data, "{spelling}");
+        assert_eq!(response.to_bytes(), data, "{message}");
     }
     if let Ok(re_up) = credential::ReUp::from_bytes(data) {
-        assert_eq!(re_up.to_bytes(), data, "{spelling}");
+        assert_eq!(re_up.to_bytes(), data, "{message}");
     }
     if let Ok(logout) = credential::Logout::from_bytes(data) {
-        assert_eq!(logout.to_bytes(), data, "{spelling}");
+        assert_eq!(logout.to_bytes(), data, "{message}");
     }
     decoded::<alpheus_anonymous_credential::configuration::Configuration>(data);
 }
 
-/// What is in an envelope of mode 2 is a key, or refused; what is opened means what it says.
+/// The content of an envelope of mode 2 is a key or rejected, and has one encoding.
 fn coalition(data: &[u8]) {
     let Some(shape) = Shape::new(9, 1).ok() else { return };
     for servers in 3..=6 {
@@ -293,16 +292,16 @@ fn coalition(data: &[u8]) {
     }
 }
 
-/// What goes to a board's servers means what it says when it is written back, and
-/// whatever stands in a row is empty, legible or lost.
+/// Messages to a board's servers survive a round trip, and any content of a row is empty,
+/// legible or lost.
 pub fn board(data: &[u8]) {
     same_again::<board::Submission>(data);
     same_again::<board::Complaint>(data);
     same_again::<board::Statement>(data);
-    same_again::<alpheus_anonymous_board::coalition::audit::Common>(data);
+    same_again::<alpheus_anonymous_board::coalition::audit::CommonPart>(data);
     coalition(data);
-    for format in [Format::RECOVERED, Format { message: 144, recovery: false }] {
-        let most = usize::from(format.message);
+    for format in [Format::RECOVERED, Format { max_message: 144, recovery: false }] {
+        let most = usize::from(format.max_message);
         match format.decode(data) {
             Row::One(message) => assert!(message.len() <= most),
             Row::Two(both) => assert!(both.iter().all(|message| message.len() <= most)),
@@ -311,7 +310,7 @@ pub fn board(data: &[u8]) {
     }
 }
 
-/// A message that is read is written, and read again as the same.
+/// A decoded message is encoded, and decoded again as the same.
 fn same_again<T: Serialize + DeserializeOwned + PartialEq + Debug>(data: &[u8]) {
     let Ok(message) = postcard::from_bytes::<T>(data) else { return };
     let written = postcard::to_allocvec(&message).unwrap_or_default();
@@ -319,15 +318,15 @@ fn same_again<T: Serialize + DeserializeOwned + PartialEq + Debug>(data: &[u8]) 
     assert_eq!(again, Some(message));
 }
 
-/// The manifest of the table whose messages are tried.
+/// The manifest of the table for the messages.
 #[must_use]
 pub fn table_manifest(data_set: DataSet) -> Manifest {
     let products = vec![(Column(0), Column(0))];
     Manifest { data_set, set: Set::L128, columns: 1, products }
 }
 
-/// Blocks, requests and answers of a table are read, and written back to the same bytes;
-/// a server adds up any block that it has taken, or says that it is damaged.
+/// Blocks, requests and answers of a table are decoded, and encoded to the same bytes. A server sums
+/// any block that it has accepted, or reports that it is damaged.
 pub fn table(data: &[u8]) {
     let mut data_set = DataSet([0; 16]);
     if let Some(named) = data.get(1..17) {
@@ -351,7 +350,7 @@ pub fn table(data: &[u8]) {
     }
     for kind in [Kind::Column(Column(0)), Kind::Product(Column(0), Column(0))] {
         if let Ok(answer) = Answer::from_bytes(manifest.ring(), kind, data) {
-            assert_eq!(answer.to_bytes(manifest.ring()), data, "an answer has one spelling");
+            assert_eq!(answer.to_bytes(manifest.ring()), data, "an answer has one encoding");
         }
     }
     if let Ok(request) = postcard::from_bytes::<Request>(data) {
@@ -362,12 +361,12 @@ pub fn table(data: &[u8]) {
     }
 }
 
-/// The shape of the paper's own table whose messages are tried.
+/// The shape of the paper's own table for the messages.
 pub const PAIRING: pairing::messages::Shape =
     pairing::messages::Shape { set: PairingSet::P80, columns: 1, bound: 9 };
 
-/// Blocks and answers that end so, and functions, are read, and written back to the same
-/// bytes. What comes before, coefficients for the most part, is zero.
+/// Blocks and answers that end with these bytes, and functions, are decoded, and encoded to the same
+/// bytes. The bytes before, mostly coefficients, are zero.
 pub fn pairing_table(data: &[u8]) {
     use pairing::messages::{Answer, Block, Function};
     let ending = |length: usize| {
@@ -380,7 +379,7 @@ pub fn pairing_table(data: &[u8]) {
         let bytes = ending(Answer::length(PAIRING.set, degree));
         let bytes = bytes.unwrap_or_else(|| data.to_vec());
         if let Ok(answer) = Answer::from_bytes(PAIRING.set, degree, &bytes) {
-            assert_eq!(answer.to_bytes(), bytes, "an answer has one spelling");
+            assert_eq!(answer.to_bytes(), bytes, "an answer has one encoding");
         }
     }
     let mut bytes = ending(PAIRING.block_length()).unwrap_or_else(|| data.to_vec());
@@ -388,55 +387,54 @@ pub fn pairing_table(data: &[u8]) {
         bytes[0] = 1;
     }
     if let Ok(block) = Block::from_bytes(&PAIRING, &bytes) {
-        assert_eq!(block.to_bytes(), bytes, "a block has one spelling");
+        assert_eq!(block.to_bytes(), bytes, "a block has one encoding");
     }
     if let Ok(function) = postcard::from_bytes::<Function>(data) {
         let _ = pairing::server::Evaluation::new(&PAIRING, &function);
     }
 }
 
-/// What clients and gates send is read and written back to the same bytes.
+/// Messages of clients and gateways are decoded, and encoded to the same bytes.
 pub fn access_pass(data: &[u8]) {
-    let spelling = "a message has one spelling";
+    let message = "a message has one encoding";
     if let Ok(hello) = pass::Hello::from_bytes(data) {
-        assert_eq!(hello.to_bytes(), data, "{spelling}");
+        assert_eq!(hello.to_bytes(), data, "{message}");
     }
     if let Ok(connect) = pass::Connect::from_bytes(data) {
-        assert_eq!(connect.to_bytes(), data, "{spelling}");
+        assert_eq!(connect.to_bytes(), data, "{message}");
     }
-    if let Ok(connected) = pass::Connected::from_bytes(data) {
-        assert_eq!(connected.to_bytes(), data, "{spelling}");
+    if let Ok(connected) = pass::ConnectResponse::from_bytes(data) {
+        assert_eq!(connected.to_bytes(), data, "{message}");
     }
     if let Ok(acknowledgement) = pass::Acknowledgement::from_bytes(data) {
-        assert_eq!(acknowledgement.to_bytes(), data, "{spelling}");
+        assert_eq!(acknowledgement.to_bytes(), data, "{message}");
     }
     if let Ok(code) = Code::from_bytes(data) {
-        assert_eq!(code.to_bytes(), data, "{spelling}");
-        // A verifier names its tags before it knows whether its epoch makes sense.
+        assert_eq!(code.to_bytes(), data, "{message}");
+        // A verifier computes its tags before it knows whether its epoch is valid.
         let tags = pinned().as_ref().map(|pinned| code_tags(pinned, &code, &Digest([0; 32])));
         assert_eq!(tags.map(|tags| tags.len()), Some(code.onward.len() + 1));
     }
     if let Ok(text) = std::str::from_utf8(data)
         && let Ok(stamp) = text.parse::<Stamp>()
     {
-        assert_eq!(stamp.to_string(), text, "{spelling}");
+        assert_eq!(stamp.to_string(), text, "{message}");
     }
-    // A head with another length of work than ours may take long, so only others'
-    // mistakes are tried: nothing here opens.
+    // A header with another work factor may take long, so only invalid headers are tried: nothing here
+    // opens.
     if data.len() < 33 {
         assert!(FileKey::open(b"no key", data).is_err(), "nobody locked this");
     }
 }
 
-/// A proof is read for a statement and written back to the same bytes; one that
-/// nobody made does not hold.
+/// A proof is decoded for a statement, and encoded to the same bytes. A random proof does not hold.
 pub fn proof(data: &[u8]) {
     let mut statement = Statement::new("alpheus/fuzz/v1", &[]);
     let (secret, base) = (statement.secret(), statement.element(&Element::base()));
     let image = statement.element(&Element::second_base());
     statement.equation(image, &[(1, secret, base)]);
     if let Ok(proof) = Proof::from_bytes(data, &statement) {
-        assert_eq!(proof.to_bytes(), data, "a proof has one spelling");
+        assert_eq!(proof.to_bytes(), data, "a proof has one encoding");
         assert!(!Claim::new(statement, proof).holds(), "nobody knows this logarithm");
     }
 }
@@ -447,16 +445,16 @@ fn decoded<T: Serialize + DeserializeOwned + PartialEq + Debug>(data: &[u8]) {
     assert_eq!(postcard::from_bytes::<T>(&written).as_ref(), Ok(&message), "written back");
 }
 
-/// Any deployment that takes codes.
+/// A deployment that accepts codes.
 fn pinned() -> &'static Option<Pinned> {
     static PINNED: OnceLock<Option<Pinned>> = OnceLock::new();
     PINNED.get_or_init(|| {
         let key = IssuerKey::from_bytes(&Secret::from_bytes([1; 128])).ok()?;
         let schedule = Schedule {
-            start: Time(0),
-            epoch: 100,
-            pre_login: 10,
-            border_pre_login: 10,
+            start: Timestamp(0),
+            epoch: Span(100),
+            pre_login: Span(10),
+            border_pre_login: Span(10),
             epochs_per_period: 100,
             ahead: 3,
         };

@@ -11,19 +11,19 @@ use alpheus_crypto::group::Element;
 use alpheus_policy::schema::Schema;
 use std::path::{Path, PathBuf};
 
-/// Runs `check` over everything that can be made of the seeds.
+/// Runs `check` over the seeds, their prefixes and mutations.
 fn run(check: fn(&[u8]), seeds: &[Vec<u8>]) {
     assert!(!seeds.is_empty(), "a target without seeds tests nothing");
     for seed in seeds {
         check(seed);
-        // Long seeds are cut at every place near the start, then now and then.
+        // Long seeds are cut at every position near the start, then at some positions.
         let step = seed.len() / 512 + 1;
         (0..seed.len()).step_by(step).for_each(|end| check(&seed[..end]));
     }
     mutate::each(seeds, 3_000, check);
 }
 
-/// Files under the repository's root whose names end so.
+/// Files under the repository's root with this ending.
 fn files(directory: &str, suffix: &str) -> Vec<Vec<u8>> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
     let mut found: Vec<PathBuf> = Vec::new();
@@ -73,7 +73,7 @@ plain!(table, table_messages());
 plain!(pairing_table, pairing_messages());
 plain!(proof, vec![Element::base().as_bytes().repeat(2), vec![2; 64]]);
 
-/// Tuples, dealings and partial decryptions, bad ones too.
+/// Tuples, dealings and partial decryptions, including invalid ones.
 fn tuples() -> Vec<Vec<u8>> {
     vectors("accountable-statistics", "tuple partial dealing")
 }
@@ -97,7 +97,7 @@ fn pass_messages() -> Vec<Vec<u8>> {
     stamps.into_iter().chain(codes).chain(lengths).collect()
 }
 
-/// Every message of a name in a protocol's vectors, bad ones too.
+/// Every message with this name in a protocol's vectors, including invalid ones.
 fn vectors(protocol: &str, names: &str) -> Vec<Vec<u8>> {
     let texts = files(&format!("vectors/{protocol}"), ".json");
     let texts: Vec<String> =
@@ -123,7 +123,7 @@ fn avsc(schemas: &[Vec<u8>]) -> Vec<Vec<u8>> {
     texts.filter_map(|text| Schema::avsc_of_yaml(text).ok().map(String::into_bytes)).collect()
 }
 
-/// The harness itself must see a decoder that breaks off its seeds.
+/// The harness itself must detect a decoder that fails on its seeds.
 #[test]
 #[should_panic(expected = "deep")]
 fn a_decoder_that_breaks_on_nesting_is_seen() {
@@ -135,7 +135,7 @@ fn a_decoder_that_breaks_on_nesting_is_seen() {
 fn table_messages() -> Vec<Vec<u8>> {
     use alpheus_verifiable_table::TableKey;
     use alpheus_verifiable_table::label::Order;
-    use alpheus_verifiable_table::layout::{Declared, Layout, Moment};
+    use alpheus_verifiable_table::layout::{ColumnDeclaration, Layout, Moment};
     use alpheus_verifiable_table::owner::Owner;
     use alpheus_verifiable_table::parameters::Set;
     use alpheus_verifiable_table::server::Sum;
@@ -143,7 +143,7 @@ fn table_messages() -> Vec<Vec<u8>> {
 
     let mut rng = ChaCha20Rng::from_seed([6; 32]);
     let mut ledger = std::collections::BTreeMap::new();
-    let column = Declared { min: 0, max: 9, optional: false, squares: true };
+    let column = ColumnDeclaration { min: 0, max: 9, optional: false, squares: true };
     let layout = Layout::new(vec![column], &[]).expect("a column");
     let key = TableKey::random(&mut rng);
     let owner = Owner::create(&key, Set::L128, Order::ONE, layout, &mut rng);
@@ -161,14 +161,14 @@ fn table_messages() -> Vec<Vec<u8>> {
     vec![block.as_bytes().to_vec(), answer, asked, manifest]
 }
 
-/// What ends a block and answers of both degrees: tags; and a function.
+/// The tags at the end of a block and of answers of both degrees, and a function.
 fn pairing_messages() -> Vec<Vec<u8>> {
     use alpheus_fuzz::PAIRING;
+    use alpheus_pairing_table::messages::{Function, Statistic};
+    use alpheus_pairing_table::{owner::Owner, server::Evaluation};
     use alpheus_verifiable_table::TableKey;
     use alpheus_verifiable_table::label::Column;
     use alpheus_verifiable_table::messages::Weights;
-    use alpheus_verifiable_table::pairing::messages::{Function, Statistic};
-    use alpheus_verifiable_table::pairing::{owner::Owner, server::Evaluation};
     use rand_chacha::{ChaCha20Rng, rand_core::SeedableRng};
 
     let mut rng = ChaCha20Rng::from_seed([6; 32]);

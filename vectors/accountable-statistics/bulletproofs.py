@@ -1,5 +1,5 @@
 """Bulletproofs+ (Chung, Han, Ju, Kim, Seo 2020) as a prover that keeps to the paper's
-figures, and the transcript that the Rust library takes. It can be told to lie."""
+figures, and the transcript that the Rust library takes. It can produce invalid proofs on request."""
 
 import hashlib
 import sys

@@ -1,4 +1,4 @@
-"""Entries of the ledger of slots, receipts, certificates and a closing's roots, written anew from docs/protocol.md;
+"""Entries of the ledger of slots, receipts, certificates and a closing's roots, implemented independently from docs/protocol.md;
 bytes as postcard has them."""
 
 import hashlib

@@ -79,13 +79,13 @@ def other_square(one):
     one.witness_shift = {}
 
 
-SPOILT = [(shifted("R_v"), 0), (shifted("C_v"), 1), (shifted("R_c"), 2), (shifted("C_c"), 3),
+TAMPERED = [(shifted("R_v"), 0), (shifted("C_v"), 1), (shifted("R_c"), 2), (shifted("C_c"), 3),
           (no_bit, 4), (full_dummy, 5), (shifted("C_q"), 6), (shifted("R_q"), 7)]
 
 
 def false_equations():
     write("tuple_bad_equation.json", [
-        refused(alter, [j], leave_out=out) for alter, j in SPOILT for out in (None, j)
+        refused(alter, [j], leave_out=out) for alter, j in TAMPERED for out in (None, j)
     ] + [refused(other_square, [6, 7])])
 
 

@@ -1,4 +1,4 @@
-"""Keys without a dealer and decryption in parts, written anew from docs/kernel.md."""
+"""Keys without a dealer and decryption in parts, implemented independently from docs/kernel.md."""
 
 import hpke
 from tuples import B, ORDER, PREFIX, M, Statement, Stream, hash_to_scalar, number, r, scalar
@@ -41,9 +41,9 @@ class Ceremony:
 
 
 class Dealer:
-    """`spoils` is a member whose share does not open."""
+    """`corrupts` is a member whose share does not open."""
 
-    def __init__(self, ceremony, member, knows=True, spoils=None):
+    def __init__(self, ceremony, member, knows=True, corrupts=None):
         self.ceremony, self.member = ceremony, member
         stream = Stream(f"dealer {member}")
         seed = ceremony.seeds[member]
@@ -61,7 +61,7 @@ class Dealer:
             context = [ceremony.digest, number(member, 2), number(to, 2)]
             info = r.labelled_hash(PREFIX + "key/share/v1", context)
             one = bytes(80) if key == bytes(32) else hpke.seal(key, info, scalar(self.share(to)), stream.take(32))
-            sealed += one[:-1] + bytes([one[-1] ^ (to == spoils)])
+            sealed += one[:-1] + bytes([one[-1] ^ (to == corrupts)])
         self.randomness = stream.so_far()
         self.bytes = encoded + self.proof + sealed
 

@@ -1,4 +1,4 @@
-"""Words of smoothers who make a key, written anew from docs/kernel.md; bytes as postcard has them."""
+"""Messages of smoothers that make a key, implemented independently from docs/kernel.md; bytes as postcard has them."""
 
 import keys as k
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
@@ -38,7 +38,7 @@ class Attempt:
     def __init__(self, epoch, attempt):
         self.epoch, self.attempt = epoch, attempt
         self.ceremony = k.Ceremony(4, 2, attempt, absent=[3])
-        self.dealers = [k.Dealer(self.ceremony, m, spoils=2 if m == 1 else None) for m in range(3)]
+        self.dealers = [k.Dealer(self.ceremony, m, corrupts=2 if m == 1 else None) for m in range(3)]
         self.settled = k.Settled(self.ceremony, self.dealers)
 
     def word(self, by, kind, content, attempt=None, signer=None, epoch=None):
@@ -87,7 +87,7 @@ class Attempt:
         return self.list(0, OUTCOME, words + [self.verdict(m) for m in range(3)])
 
 
-def told(words):
+def received(words):
     return [{"by": by, "word": word.hex()} for by, word in words]
 
 
@@ -101,7 +101,7 @@ def good():
     a = Attempt(4, 0)
 
     def stage(time, heard, said):
-        return {"time": time, "heard": told(heard), "said": [word.hex() for _, word in said]}
+        return {"time": time, "heard": received(heard), "said": [word.hex() for _, word in said]}
 
     others = (1, 2)
     return [{
@@ -146,4 +146,4 @@ def bad():
         (roster(announced, 2), "NotConvener", 2),
         ([announced[2], other], "Twice", 2),
     ]
-    return [{**base(a), "heard": told(heard), "fault": fault, "by": by} for heard, fault, by in cases]
+    return [{**base(a), "heard": received(heard), "fault": fault, "by": by} for heard, fault, by in cases]

@@ -1,4 +1,4 @@
-"""Tuples of accountable statistics, written anew from docs/kernel.md."""
+"""Tuples of accountable statistics, implemented independently from docs/kernel.md."""
 
 import hashlib
 import sys

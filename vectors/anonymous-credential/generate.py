@@ -203,7 +203,7 @@ def malformed_logins():
     ])
 
 
-def spoilt(false, alter, config=ONE, index=0, leave_out=None):
+def tampered(false, alter, config=ONE, index=0, leave_out=None):
     """A login in which exactly the given equations do not hold."""
     login = Login(credential(config), EPOCH, index, MESSAGE, "spoilt", alter, leave_out)
     assert login.false == false, (login.false, false)
@@ -253,9 +253,9 @@ def forged_logins():
     cases = []
     for out in (False, True):
         for j, alter in ((0, cm_off), (1, mac_off), (1, no_credential), (2, tag_off)):
-            cases.append(spoilt([j], alter, leave_out=j if out else None))
-        cases.append(spoilt([4], beyond, five, 4, 4 if out else None))
-        cases.append(spoilt([3], no_commitment, five, 1, 3 if out else None))
+            cases.append(tampered([j], alter, leave_out=j if out else None))
+        cases.append(tampered([4], beyond, five, 4, 4 if out else None))
+        cases.append(tampered([3], no_commitment, five, 1, 3 if out else None))
     write("login_bad_equation.json", cases)
     write("login_bad_forged_with_identity.json", [identity_forgery()])
 
@@ -400,7 +400,7 @@ def bad_together():
     good = [shown.bytes(place) for place in range(3)]
     parts = shown.parts
     write("together_bad_place.json", [
-        # What another verifier was sent; the own showing beside other parts, or in another order.
+        # What another verifier was sent; its own presentation beside other parts, or in another order.
         together_case(1, good[0]), together_case(0, good[2]),
         together_case(1, parts[2] + parts[0] + shown.logins[1].bytes()),
         together_case(1, other.parts[0] + other.parts[2] + shown.logins[1].bytes()),

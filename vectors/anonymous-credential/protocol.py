@@ -1,4 +1,4 @@
-"""The anonymous credential, written anew from docs/protocol.md."""
+"""The anonymous credential, implemented independently from docs/protocol.md."""
 
 import hashlib
 import sys
@@ -43,7 +43,7 @@ def inverse(k):
 
 
 class Stream:
-    """Randomness that is told, and remembered for whoever repeats the computation."""
+    """Given randomness, recorded so that the computation can be repeated."""
 
     def __init__(self, name):
         self.source = hashlib.shake_256(f"alpheus credential {name}".encode()).digest(1 << 14)
@@ -169,7 +169,7 @@ class Configuration:
         self.fingerprint = r.labelled_hash(PREFIX + "configuration/v2", [self.bytes])
 
     def about(self, name, limit):
-        """The same, for showings about one subject."""
+        """The same, for presentations about one subject."""
         parts = [self.fingerprint, number(limit, 4), name]
         other = Configuration(self.issuer, limit, self.tier, self.kind)
         other.fingerprint = r.labelled_hash(PREFIX + "subject/v1", parts)
@@ -222,7 +222,7 @@ class Response:
         self.eu = b * k.public[0] + t1 * request.e1 + (t2 * m2) * G
         self.x0a, self.x1a, self.x2a = b * k.xb * H, t1 * H, t2 * H
         witness = [k.x0, k.x1, k.x2, k.xb, b, t1, t2]
-        self.spoil(config, request, wrong, witness)
+        self.corrupt(config, request, wrong, witness)
         elements = [G, H, *k.public, request.e1, config.m2(request.period) * G,
                     self.u, self.eu, self.ha, self.x0a, self.x1a, self.x2a]
         equations = [
@@ -240,7 +240,7 @@ class Response:
         self.randomness = stream.so_far()
         self.mac = self.eu - self.x0a - request.r1 * self.x1a
 
-    def spoil(self, config, request, wrong, witness):
+    def corrupt(self, config, request, wrong, witness):
         if wrong in (0, 1, 2):  # Another secret than the public key's.
             witness[wrong] += 1
         elif wrong == 3:
@@ -351,7 +351,7 @@ class Login:
 
 
 class Together:
-    """Showings of several credentials, each for a verifier of its own. `alter` may change them."""
+    """Presentations of several credentials, each for its own verifier. `alter` may change them."""
 
     def __init__(self, credentials, epoch, index, message, name, alter=None):
         stream = Stream(f"together {name}")

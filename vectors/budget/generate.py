@@ -1,7 +1,7 @@
 """Writes v1/ below the directory that it is given: what losses cost, the noise
 for them, and what an account allows.
 
-Written anew from crates/policy/docs/budget.md: exact fractions, and logarithms
+Implemented independently from crates/policy/docs/budget.md: exact fractions, and logarithms
 by decimals of 120 digits. Shares no code with the Rust.
 """
 import json

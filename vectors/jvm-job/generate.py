@@ -140,22 +140,22 @@ def border(session, at, closing, events, name):
 
 
 def segment(session, start, tag, borders):
-    told, made = zip(*borders)
+    listed, made = zip(*borders)
     opens = tag is not None
     body = u(session, 64) + u(start, 64) + u(int(opens), 8) + (tag or bytes(16))
     found = {
         "session": r.hexadecimal(session), "from": start,
-        "opening": tag.hex() if opens else None, "borders": list(told),
+        "opening": tag.hex() if opens else None, "borders": list(listed),
     }
     return found, body + u(len(made), 32) + b"".join(made)
 
 
 def summary(at, check_sum, why, segments):
-    told, made = zip(*segments) if segments else ((), ())
+    listed, made = zip(*segments) if segments else ((), ())
     number = COMPLETE if why is None else REASONS.index(why)
     return {
         "stream": STREAMS[at], "plan": PLAN, "start": START, "position": at,
-        "check_sum": r.hexadecimal(check_sum), "why": why, "segments": list(told),
+        "check_sum": r.hexadecimal(check_sum), "why": why, "segments": list(listed),
         "encoded": message(
             6, text(STREAMS[at]), text(PLAN), u(START, 64), u(at, 32), u(check_sum, 64),
             u(number, 8), u(len(made), 32), *made,

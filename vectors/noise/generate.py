@@ -1,7 +1,7 @@
 """Writes v1/ below the directory that it is given: noise shares from a fixed
 stream of bytes, and running totals.
 
-Written anew from crates/encrypted-stream/docs/noise.md: probabilities by
+Implemented independently from crates/encrypted-stream/docs/noise.md: probabilities by
 decimals of 160 digits, everything else in integers. Shares no code with the Rust.
 """
 import json

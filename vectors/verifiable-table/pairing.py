@@ -1,4 +1,4 @@
-"""The paper's own scheme, written anew from crates/verifiable-table/docs/protocol.md over
+"""The paper's own scheme, implemented independently from crates/verifiable-table/docs/protocol.md over
 py_ecc's BLS12-381: no line of it comes from the Rust code or runs it."""
 
 import sys

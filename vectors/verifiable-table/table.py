@@ -1,4 +1,4 @@
-"""The verifiable table, written anew from crates/verifiable-table/docs/protocol.md
+"""The verifiable table, implemented independently from crates/verifiable-table/docs/protocol.md
 with plain integers: no line of it comes from the Rust code or runs it."""
 
 import hashlib

@@ -1,4 +1,4 @@
-//! The project's own chores: `cargo xtask tidy` and `cargo xtask vectors`.
+//! The project's chores: `cargo xtask tidy` and `cargo xtask vectors`.
 
 mod tidy;
 mod tree;
@@ -12,8 +12,8 @@ Usage: cargo xtask <CHORE>
 
 Chores:
   tidy              check the house rules that the compiler does not know
-  vectors           write the test vectors anew with their Python generators
-  vectors --check   make them anew aside and compare with the tracked ones";
+  vectors           rewrite the test vectors with their Python generators
+  vectors --check   regenerate them elsewhere and compare with the tracked ones";
 
 fn main() -> ExitCode {
     let args: Vec<String> = std::env::args().skip(1).collect();

@@ -35,7 +35,7 @@ pub(crate) fn run(root: &Path, mode: Mode) -> Result<String, String> {
     if complaints.is_empty() {
         return Ok(format!("vectors: {made} files"));
     }
-    Err(format!("{}\nvectors: made anew, these differ", complaints.join("\n")))
+    Err(format!("{}\nvectors: the generators now write other content", complaints.join("\n")))
 }
 
 /// The directories that hold a generator.

@@ -1,47 +1,48 @@
-//! A client's side of a connection, and when a session is carried on.
+//! A client's side of a connection, and when to carry a session on.
 
-use crate::error::ClientRefused;
-use crate::messages::{Acknowledgement, Challenge, Connect, Connected, Hello};
+use crate::error::ClientError;
+use crate::messages::{Acknowledgement, Challenge, Connect, ConnectResponse, Hello};
 use crate::request::Stamper;
-use alpheus_anonymous_credential::holder::{Holder, Outgoing};
+use alpheus_anonymous_credential::holder::{Holder, OutboundMessage};
 use alpheus_anonymous_credential::messages::SessionId;
-use alpheus_anonymous_credential::schedule::{Epoch, Schedule, Time};
+use alpheus_anonymous_credential::schedule::{Epoch, Schedule};
 use alpheus_crypto::agree::{AgreementKey, AgreementPublic};
-use alpheus_crypto::hash::labelled;
+use alpheus_crypto::hash::labelled_hash;
 use alpheus_crypto::kdf::derive;
 use alpheus_crypto::labels;
 use alpheus_crypto::mac::MacKey;
 use alpheus_crypto::secret::Secret;
+use alpheus_time::Timestamp;
 use rand_core::CryptoRng;
 
-/// A session of a holder's own, acknowledged as it was sent: only this can be
-/// spoken for.
+/// A holder's own session, acknowledged exactly as it was sent. Only such a session is ever
+/// connected.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Served {
+pub struct AcknowledgedSession {
     session: SessionId,
     epoch: Epoch,
 }
 
-impl Served {
-    /// Compares what a gateway acknowledges with what was sent to it.
+impl AcknowledgedSession {
+    /// Compares a gateway's acknowledgement with what was sent to it.
     ///
     /// # Errors
-    /// [`ClientRefused::OtherSession`].
+    /// [`ClientError::OtherSession`].
     ///
     /// # Privacy
-    /// A gateway that suspects who is there again answers a login with the session
-    /// of before. A holder that spoke for that one would confirm it.
+    /// A gateway that suspects a returning holder answers a login with the earlier session. A
+    /// holder that connected for that session would confirm the suspicion.
     pub fn check(
         holder: &Holder,
-        sent: &Outgoing,
+        sent: &OutboundMessage,
         acknowledged: &Acknowledgement,
-    ) -> Result<Self, ClientRefused> {
+    ) -> Result<Self, ClientError> {
         let Acknowledgement { session, epoch } = *acknowledged;
         let ours = session == sent.session && epoch >= sent.epoch;
-        if ours && holder.has_shown(session, epoch) {
+        if ours && holder.has_presented(session, epoch) {
             Ok(Self { session, epoch })
         } else {
-            Err(ClientRefused::OtherSession)
+            Err(ClientError::OtherSession)
         }
     }
 
@@ -51,66 +52,65 @@ impl Served {
         self.session
     }
 
-    /// The epoch that it has come to.
+    /// The epoch that it has reached.
     #[must_use]
     pub fn epoch(&self) -> Epoch {
         self.epoch
     }
 }
 
-/// A connection that the gateway has not confirmed.
-pub struct Connecting {
+/// A connection that the gateway has not confirmed yet.
+pub struct PendingConnection {
     session: SessionId,
     key: MacKey,
     nonce: [u8; 32],
 }
 
-/// Answers a gateway's challenge for a session of the holder's, with an agreement
-/// key of its own.
+/// Answers a gateway's challenge for a session of the holder, with a fresh agreement key.
 ///
 /// # Errors
-/// [`ClientRefused`].
+/// [`ClientError`].
 ///
 /// # Privacy
-/// The connection is linked to its session and to no other: key, signature and
-/// agreement key are the session's alone.
+/// The connection is linked to its session and to no other: key, signature and agreement key
+/// belong to the session alone.
 pub fn connect(
     holder: &Holder,
-    &Served { session, .. }: &Served,
+    &AcknowledgedSession { session, .. }: &AcknowledgedSession,
     hello: &Hello,
     rng: &mut impl CryptoRng,
-) -> Result<(Connect, Connecting), ClientRefused> {
+) -> Result<(Connect, PendingConnection), ClientError> {
     let key = AgreementKey::random(rng);
     let agreement = key.public();
     let nonce = connection_nonce(&hello.challenge, &hello.agreement, &agreement);
     let signature = holder.connect(session, &nonce)?;
     let key = request_key(&key.agree(&hello.agreement)?, session, &nonce);
     let connect = Connect { session, challenge: hello.challenge, agreement, signature };
-    Ok((connect, Connecting { session, key, nonce }))
+    Ok((connect, PendingConnection { session, key, nonce }))
 }
 
-impl Connecting {
+impl PendingConnection {
     /// Checks that the gateway has the same key.
     ///
     /// # Errors
-    /// [`ClientRefused::Unconfirmed`].
-    pub fn finish(self, connected: &Connected) -> Result<Stamper, ClientRefused> {
+    /// [`ClientError::Unconfirmed`].
+    pub fn finish(self, connected: &ConnectResponse) -> Result<Stamper, ClientError> {
         let until = connected.until.0.to_be_bytes();
         self.key
             .verify(labels::PASS_CONFIRMATION, &[&self.nonce, &until], &connected.confirmation)
-            .map_err(|_| ClientRefused::Unconfirmed)?;
+            .map_err(|_| ClientError::Unconfirmed)?;
         Ok(Stamper::new(self.session, self.key))
     }
 }
 
-/// What the holder signs: the challenge and both agreement keys, so that nobody
-/// in between can put in a key of their own.
+/// The bytes that the holder signs: the challenge and both agreement keys. So a party in between
+/// cannot substitute its own key.
 pub(crate) fn connection_nonce(
     challenge: &Challenge,
     gateway: &AgreementPublic,
     client: &AgreementPublic,
 ) -> [u8; 32] {
-    labelled(labels::PASS_CONNECTION, &[&challenge.0, &gateway.0, &client.0]).0
+    labelled_hash(labels::PASS_CONNECTION, &[&challenge.0, &gateway.0, &client.0]).0
 }
 
 pub(crate) fn request_key(agreed: &Secret<32>, session: SessionId, nonce: &[u8; 32]) -> MacKey {
@@ -118,33 +118,33 @@ pub(crate) fn request_key(agreed: &Secret<32>, session: SessionId, nonce: &[u8; 
     MacKey::new(&derive::<32>(agreed.expose(), labels::PASS_REQUESTS, &parts))
 }
 
-/// What a client does about its session next.
+/// A client's next step for its session.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Next {
-    /// Nothing before this time.
-    Wait(Time),
+    /// Do nothing before this time.
+    Wait(Timestamp),
     /// Carry the session on to the next epoch.
     ReUp,
-    /// Log in for the next epoch: it is of another period, which no re-up reaches,
-    /// or one at which sessions begin anew.
+    /// Log in for the next epoch. It is in another period, which no re-up reaches, or sessions
+    /// rotate there.
     LogInNext,
-    /// The session has lapsed, or there is none: log in.
+    /// Log in: the session has lapsed, or there is none.
     LogIn,
 }
 
-/// What to do about a session that has come to `epoch`. `jitter`, drawn once for
-/// each epoch, spreads the clients of a service over the time in which re-ups are
-/// taken; its last quarter is left for trying again. At epochs whose number is a
-/// multiple of `rotation` (0: none) sessions begin anew.
+/// The next step for a session that has reached `epoch`. `jitter`, drawn once for each epoch,
+/// spreads a service's clients over the time in which re-ups are accepted. The last quarter of
+/// that time is left for retries. At epochs whose number is a multiple of `rotation` (0: none),
+/// new sessions begin.
 ///
 /// # Privacy
-/// Re-ups at a moment of one's own would tell clients apart by their clocks. A
-/// session that ended after so many epochs of its own, and another one that began
-/// just then, would be one person's: so everybody's end at the same epochs.
+/// Re-ups at a constant moment would distinguish clients by their clocks. A session that ends
+/// after its own number of epochs could be linked to one that begins just then. So all sessions
+/// end at the same epochs.
 #[must_use]
 pub fn next(
     schedule: &Schedule,
-    now: Time,
+    now: Timestamp,
     epoch: Option<Epoch>,
     jitter: u32,
     rotation: u64,
@@ -158,7 +158,7 @@ pub fn next(
     let spread = (u128::from(starts - opens) * 3 / 4 * u128::from(jitter)) >> 32;
     let due = opens.saturating_add(u64::try_from(spread).unwrap_or(0));
     if now.0 < due {
-        return Next::Wait(Time(due));
+        return Next::Wait(Timestamp(due));
     }
     let same = schedule.period_of(epoch) == schedule.period_of(following);
     let rotates = rotation > 0 && following.0.is_multiple_of(rotation);
@@ -168,42 +168,44 @@ pub fn next(
 #[cfg(test)]
 mod tests {
     use super::*;
+    use alpheus_time::Span;
 
     const SCHEDULE: Schedule = Schedule {
-        start: Time(0),
-        epoch: 1_000,
-        pre_login: 100,
-        border_pre_login: 400,
+        start: Timestamp(0),
+        epoch: Span(1_000),
+        pre_login: Span(100),
+        border_pre_login: Span(400),
         epochs_per_period: 3,
         ahead: 0,
     };
 
     #[test]
-    fn re_ups_are_spread_over_the_pre_login_and_leave_time_to_try_again() {
-        let next = |now, epoch, jitter| next(&SCHEDULE, Time(now), Some(Epoch(epoch)), jitter, 0);
-        assert_eq!(next(500, 0, 0), Next::Wait(Time(900)));
-        assert_eq!(next(500, 0, u32::MAX), Next::Wait(Time(974)));
-        assert_eq!(next(899, 0, 1 << 31), Next::Wait(Time(937)));
+    fn re_ups_are_spread_over_the_pre_login_and_leave_time_for_retries() {
+        let next =
+            |now, epoch, jitter| next(&SCHEDULE, Timestamp(now), Some(Epoch(epoch)), jitter, 0);
+        assert_eq!(next(500, 0, 0), Next::Wait(Timestamp(900)));
+        assert_eq!(next(500, 0, u32::MAX), Next::Wait(Timestamp(974)));
+        assert_eq!(next(899, 0, 1 << 31), Next::Wait(Timestamp(937)));
         assert_eq!(next(937, 0, 1 << 31), Next::ReUp);
         assert_eq!(next(1_000, 0, 0), Next::LogIn);
-        // The third epoch is its period's last.
-        assert_eq!(next(2_599, 2, 0), Next::Wait(Time(2_600)));
+        // The third epoch is the last of its period.
+        assert_eq!(next(2_599, 2, 0), Next::Wait(Timestamp(2_600)));
         assert_eq!(next(2_600, 2, 0), Next::LogInNext);
-        assert_eq!(super::next(&SCHEDULE, Time(5), None, 0, 0), Next::LogIn);
+        assert_eq!(super::next(&SCHEDULE, Timestamp(5), None, 0, 0), Next::LogIn);
     }
 
     #[test]
-    fn sessions_begin_anew_at_the_same_epochs_for_everybody() {
+    fn everybodys_sessions_rotate_at_the_same_epochs() {
         let long = Schedule { epochs_per_period: 1_000, ..SCHEDULE };
         let at_the_end = |epoch, rotation| {
-            next(&long, Time(epoch * 1_000 + 999), Some(Epoch(epoch)), 0, rotation)
+            next(&long, Timestamp(epoch * 1_000 + 999), Some(Epoch(epoch)), 0, rotation)
         };
-        // Whenever they began: no session's own beginning is asked for.
-        let anew: Vec<u64> = (0..12).filter(|e| at_the_end(*e, 4) == Next::LogInNext).collect();
-        assert_eq!(anew, [3, 7, 11]);
+        // Whenever they began: the function does not take a session's first epoch.
+        let rotated: Vec<u64> = (0..12).filter(|e| at_the_end(*e, 4) == Next::LogInNext).collect();
+        assert_eq!(rotated, [3, 7, 11]);
         assert!((0..12).all(|epoch| at_the_end(epoch, 0) == Next::ReUp));
-        // And not all at one moment of it.
-        let early = next(&long, Time(3_901), Some(Epoch(3)), u32::MAX, 4);
-        assert_eq!(early, Next::Wait(Time(3_974)));
+        // And not all at the same moment.
+        let early = next(&long, Timestamp(3_901), Some(Epoch(3)), u32::MAX, 4);
+        assert_eq!(early, Next::Wait(Timestamp(3_974)));
     }
 }

@@ -1,57 +1,57 @@
-//! Why something was refused: one name for each rule, and none says who anybody is.
+//! Errors, one variant for each rule. None identifies anybody.
 
-use alpheus_anonymous_credential::error::{HolderRefused, Malformed, Refused};
-use alpheus_crypto::agree::LowOrder;
+use alpheus_anonymous_credential::error::{HolderError, MessageError, VerifierError};
+use alpheus_crypto::agree::LowOrderError;
 
-/// Why a gateway lets no request, or no connection, through.
+/// Why a gateway rejects a request or a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum Denied {
+pub enum GatewayError {
     /// The request has no `Alpheus-Pass` header.
     #[error("this service needs a pass: send requests through `alpheus pass client`")]
     NoPass,
-    /// The header, or a message, is not of this protocol.
+    /// The header, or a message, does not parse.
     #[error("the pass header or message is malformed")]
     Malformed,
-    /// No such session is known here.
+    /// This gateway has no such session.
     #[error("there is no such session here; connect, or log in")]
     NoSession,
-    /// The session was never connected here, or not since this gateway started.
+    /// The session was not connected here since this gateway started.
     #[error("the session is not connected to this gateway; connect")]
     NotConnected,
     /// Its holder logged out.
     #[error("the session has ended; log in for an epoch that is not burnt")]
     Ended,
-    /// Logged in ahead, for an epoch that has not begun.
-    #[error("the session's first epoch has not begun; wait for it")]
+    /// The login was ahead, for an epoch that has not begun.
+    #[error("the session's first epoch has not begun; wait until it begins")]
     NotYet,
     /// It was not re-upped for the running epoch.
     #[error("the session was not carried on to the running epoch; log in")]
     Lapsed,
-    /// The request was not made with the session's key, or is another request.
+    /// The tag was not made with the session's key, or is for another request.
     #[error("the request is not authenticated by its session's key")]
     Unauthentic,
-    /// The request came before, or so much later than others that nobody can tell.
-    #[error("the request's counter was used already")]
+    /// The counter was used, or is too far behind to know.
+    #[error("the request's counter was already used; send it with a new one")]
     Replayed,
-    /// So many requests of the session run already.
-    #[error("too many requests of this session run at the same time; try again later")]
+    /// The session already has as many running requests as allowed.
+    #[error("too many requests of this session run at the same time; retry later")]
     TooMany,
     /// This gateway's clock went back.
-    #[error("this gateway's clock went back; it serves nothing until it is set right")]
+    #[error("this gateway's clock went back; it serves nothing until the clock is corrected")]
     ClockStepped,
-    /// The challenge is not this gateway's, too old, or was answered before.
-    #[error("the challenge is not this gateway's latest for the session; ask for another")]
+    /// The challenge is not this gateway's, expired, or was already answered.
+    #[error("the challenge is not this gateway's latest for the session; request another")]
     Challenge,
-    /// Not signed by the session's holder.
-    #[error("not signed by the session's holder")]
+    /// The session's holder did not sign it.
+    #[error("the signature is not by the session's holder")]
     Signature,
-    /// The client's agreement key is a bad one.
-    #[error("the agreement key is not a good one: {0}")]
-    Agreement(#[from] LowOrder),
+    /// The client's agreement key has low order.
+    #[error("the client's agreement key is invalid: {0}")]
+    Agreement(#[from] LowOrderError),
 }
 
-impl Denied {
-    /// The rule as a word that programs can tell.
+impl GatewayError {
+    /// The rule as a word for programs.
     #[must_use]
     pub const fn rule(self) -> &'static str {
         match self {
@@ -73,65 +73,69 @@ impl Denied {
     }
 }
 
-/// Why a client does not go on.
+/// Why a client stops.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum ClientRefused {
-    /// The gateway's answer is none.
+pub enum ClientError {
+    /// The gateway's answer does not decode.
     #[error("the gateway's answer is malformed")]
     Malformed,
-    /// The gateway does not have the key that was agreed.
-    #[error("the gateway did not confirm the agreed key; somebody may be in between")]
+    /// The gateway does not have the agreed key.
+    #[error("the gateway did not confirm the agreed key; there may be a party in between")]
     Unconfirmed,
-    /// The gateway's agreement key is a bad one.
-    #[error("the gateway's agreement key is not a good one: {0}")]
-    Agreement(#[from] LowOrder),
-    /// It acknowledged another session than the one that was sent, or an epoch that
-    /// this session was never shown for.
+    /// The gateway's agreement key has low order.
+    #[error("the gateway's agreement key is invalid: {0}")]
+    Agreement(#[from] LowOrderError),
+    /// It acknowledged a session other than the one sent, or an epoch that the session was never
+    /// presented for.
     #[error(
-        "the gateway acknowledged another session or epoch than was sent; it may be trying to link sessions, so do not go on"
+        "the gateway acknowledged another session or epoch than was sent; it may be trying to link sessions, so do not continue"
     )]
     OtherSession,
-    /// The holder's rules.
+    /// Rejected by the holder's rules.
     #[error(transparent)]
-    Holder(#[from] HolderRefused),
-    /// All counters of the connection are used: connect again.
+    Holder(#[from] HolderError),
+    /// All counters of the connection are used.
     #[error("the connection has no counters left; connect again")]
     Exhausted,
 }
 
 /// Why a pass file does not open.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum FileRefused {
-    /// Something else, or cut off.
-    #[error("this is no pass file, or it is cut off")]
+pub enum FileError {
+    /// It is something else, or cut off.
+    #[error("this is not a pass file, or it is cut off")]
     Unreadable,
-    /// Of a later version of this program.
-    #[error("version {0} of the pass file is not known here, only version 1")]
+    /// A later version of the program wrote it.
+    #[error("version {0} of the pass file is not supported, only version 1; use a newer program")]
     Version(u8),
-    /// Another passphrase, or damaged.
-    #[error("the pass file does not open: another key file, or it is damaged")]
+    /// The key file or passphrase is another one, or the file is damaged.
+    #[error(
+        "the pass file does not open: the key file is another one, or the pass file is damaged"
+    )]
     Locked,
-    /// Its key derivation is out of range.
-    #[error("the pass file asks for a key derivation that is out of range")]
+    /// Its key derivation parameters are out of range.
+    #[error("the pass file's key derivation parameters are out of range")]
     Hardness,
 }
 
 /// Why a code opens no gate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum CodeRefused {
-    /// Not a code of this deployment's shape.
-    #[error("this is no login code: {0}")]
-    Malformed(#[from] Malformed),
-    /// Of another version, or bound to something else than this gate takes.
-    #[error("the code is not bound as this gate wants it; scan the gate's own nonce first")]
+pub enum CodeError {
+    /// It is not a code of this deployment.
+    #[error("this is not a login code: {0}")]
+    Malformed(#[from] MessageError),
+    /// It has another version, or a binding that this gate does not accept.
+    #[error(
+        "the code does not have the binding that this gate requires; scan the gate's own nonce first"
+    )]
     Binding,
-    /// Its ten seconds are over, or have not come.
+    /// Its step is over, or has not begun.
     #[error("the code is older than ten seconds, or a clock is wrong; show a fresh one")]
     Stale,
     /// Its holder did not sign for this gate and time.
     #[error("the code was not signed for this gate and time")]
     Signature,
-    /// The store's rules.
+    /// Rejected by the store's rules.
     #[error(transparent)]
-    Refused(#[from] Refused),
+    Refused(#[from] VerifierError),
 }

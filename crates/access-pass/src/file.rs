@@ -1,12 +1,11 @@
-//! The pass file: everything that a subscriber keeps, locked as a whole under a
-//! key file or passphrase.
+//! The pass file: all data of a subscriber, locked as a whole under a key file or passphrase.
 //!
 //! ```text
 //! "ALPHPASS"  version:8  salt[16]  memory:32  passes:32  locked…
 //! ```
-//! What is locked is [`Contents`] in postcard, with the head as its name.
+//! The locked part is [`Contents`] in postcard, with the head as its name.
 
-use crate::error::FileRefused;
+use crate::error::FileError;
 use alpheus_anonymous_credential::ledger::Change;
 use alpheus_crypto::labels;
 use alpheus_crypto::vault::{Hardness, VaultKey};
@@ -18,23 +17,23 @@ use zeroize::{Zeroize, Zeroizing};
 const MAGIC: &[u8; 8] = b"ALPHPASS";
 const VERSION: u8 = 1;
 const HEAD: usize = 8 + 1 + 16 + 4 + 4;
-/// More is somebody's attempt to use up this machine's memory: KiB and passes.
-const HARDEST: Hardness = Hardness { memory: 1 << 20, passes: 64 };
+/// A file that asks for more, in KiB and passes, is probably an attack on this machine's memory.
+const MAX_HARDNESS: Hardness = Hardness { memory: 1 << 20, passes: 64 };
 
-/// What is in it. Not `Clone`, not `Debug`; wiped on drop.
+/// Content of the file. Not `Clone`, not `Debug`; wiped on drop.
 #[derive(Default, Serialize, Deserialize)]
 pub struct Contents {
-    /// The service's public card, as its operator gave it.
+    /// The service's public card, from its operator.
     pub card: Vec<u8>,
     /// The account at the issuer.
     pub account: String,
-    /// What the account shows to the issuer.
+    /// The account's secret for the issuer.
     pub secret: String,
     /// The holder's ledger.
     pub records: BTreeMap<Vec<u8>, Vec<u8>>,
 }
 
-/// The file's key, derived once; it locks every later version of the file.
+/// The file's key, derived once. It locks every later version of the file.
 pub struct FileKey {
     head: [u8; HEAD],
     key: VaultKey,
@@ -64,12 +63,12 @@ impl FileKey {
     /// The key of a new file.
     ///
     /// # Errors
-    /// [`FileRefused::Hardness`].
+    /// [`FileError::Hardness`].
     pub fn create(
         passphrase: &[u8],
         hardness: Hardness,
         rng: &mut impl CryptoRng,
-    ) -> Result<Self, FileRefused> {
+    ) -> Result<Self, FileError> {
         let mut head = [0; HEAD];
         head[..8].copy_from_slice(MAGIC);
         head[8] = VERSION;
@@ -82,47 +81,47 @@ impl FileKey {
     /// Opens a file.
     ///
     /// # Errors
-    /// [`FileRefused`].
-    pub fn open(passphrase: &[u8], file: &[u8]) -> Result<(Self, Contents), FileRefused> {
-        let (head, locked) = file.split_first_chunk::<HEAD>().ok_or(FileRefused::Unreadable)?;
+    /// [`FileError`].
+    pub fn open(passphrase: &[u8], file: &[u8]) -> Result<(Self, Contents), FileError> {
+        let (head, locked) = file.split_first_chunk::<HEAD>().ok_or(FileError::Unreadable)?;
         if !head.starts_with(MAGIC) {
-            return Err(FileRefused::Unreadable);
+            return Err(FileError::Unreadable);
         }
         if head[8] != VERSION {
-            return Err(FileRefused::Version(head[8]));
+            return Err(FileError::Version(head[8]));
         }
         let key = Self::derive(passphrase, *head)?;
-        let opened = key.key.unlock(&key.name(), locked).map_err(|_| FileRefused::Locked)?;
-        let contents = postcard::from_bytes(&opened).map_err(|_| FileRefused::Unreadable)?;
+        let opened = key.key.unlock(&key.name(), locked).map_err(|_| FileError::Locked)?;
+        let contents = postcard::from_bytes(&opened).map_err(|_| FileError::Unreadable)?;
         Ok((key, contents))
     }
 
     /// The file with these contents.
     ///
     /// # Errors
-    /// [`FileRefused::Unreadable`]; none in practice.
+    /// [`FileError::Unreadable`]; never in practice.
     pub fn seal(
         &self,
         contents: &Contents,
         rng: &mut impl CryptoRng,
-    ) -> Result<Vec<u8>, FileRefused> {
+    ) -> Result<Vec<u8>, FileError> {
         let plain = postcard::to_allocvec(contents).map(Zeroizing::new);
-        let plain = plain.map_err(|_| FileRefused::Unreadable)?;
+        let plain = plain.map_err(|_| FileError::Unreadable)?;
         Ok([&self.head[..], &self.key.lock(&self.name(), &plain, rng)].concat())
     }
 
-    fn derive(passphrase: &[u8], head: [u8; HEAD]) -> Result<Self, FileRefused> {
+    fn derive(passphrase: &[u8], head: [u8; HEAD]) -> Result<Self, FileError> {
         let (mut salt, mut memory, mut passes) = ([0; 16], [0; 4], [0; 4]);
         salt.copy_from_slice(&head[9..25]);
         memory.copy_from_slice(&head[25..29]);
         passes.copy_from_slice(&head[29..]);
         let hardness =
             Hardness { memory: u32::from_be_bytes(memory), passes: u32::from_be_bytes(passes) };
-        if hardness.memory > HARDEST.memory || hardness.passes > HARDEST.passes {
-            return Err(FileRefused::Hardness);
+        if hardness.memory > MAX_HARDNESS.memory || hardness.passes > MAX_HARDNESS.passes {
+            return Err(FileError::Hardness);
         }
         let key = VaultKey::derive(passphrase, &salt, hardness);
-        Ok(Self { head, key: key.map_err(|_| FileRefused::Hardness)? })
+        Ok(Self { head, key: key.map_err(|_| FileError::Hardness)? })
     }
 
     fn name(&self) -> Vec<u8> {

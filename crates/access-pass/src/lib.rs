@@ -1,16 +1,16 @@
-//! The access pass: what subscribers and gateways do with an anonymous
-//! credential that is shown once an epoch. One pass gives one session at a time;
-//! the service cannot tell whose, nor link one login to another. After Anon-Pass
-//! (Lee et al., IEEE S&P 2013).
+//! The access pass: what subscribers and gateways do with an anonymous credential that is
+//! presented once in each epoch. One pass gives one session at a time. The service cannot tell
+//! whose session it is, nor link one login to another. After Anon-Pass (Lee et al., IEEE S&P
+//! 2013).
 //!
-//! Sans-IO: no module does I/O, reads a clock or draws randomness of its own.
-//! `docs/protocol.md` has roles, messages, equations and departures.
+//! Sans-IO: no module does I/O, reads a clock or draws its own randomness. `docs/protocol.md`
+//! has roles, messages, equations and departures.
 //!
 //! | role | module |
 //! | --- | --- |
 //! | a gateway's sessions: connections, requests, expiry | [`gateway`] |
 //! | a client's connection, and when it re-ups | [`client`] |
-//! | requests: what is authenticated, and the window against replay | [`request`], [`window`] |
+//! | requests: their authentication, and the window against replay | [`request`], [`window`] |
 //! | the pass file | [`mod@file`] |
 //! | login codes for gates | [`code`] |
 //! | shared | [`messages`], [`error`] |

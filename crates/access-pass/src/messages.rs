@@ -1,31 +1,32 @@
-//! All that crosses between client and gateway beside the credential's own
-//! messages, byte by byte. Integers are big-endian; lengths are fixed.
+//! All messages between client and gateway other than the credential's, byte by byte. Integers
+//! are big-endian; lengths are fixed.
 
-use crate::error::Denied;
+use crate::error::GatewayError;
 use alpheus_anonymous_credential::messages::{SessionId, TagId};
-use alpheus_anonymous_credential::schedule::{Epoch, Time};
-use alpheus_anonymous_credential::sessions::Acknowledged;
+use alpheus_anonymous_credential::schedule::Epoch;
+use alpheus_anonymous_credential::sessions;
 use alpheus_crypto::agree::AgreementPublic;
 use alpheus_crypto::hash::Digest;
 use alpheus_crypto::mac::Tag;
 use alpheus_crypto::sign::Signature;
+use alpheus_time::Timestamp;
 
-/// A gateway says what it works by, and what a connection is to be bound to.
+/// A gateway's configuration fingerprint, and the values that a connection is bound to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Hello {
-    /// Of the configuration that it works by: the client compares it.
+    /// Fingerprint of the gateway's configuration, for the client to compare.
     pub fingerprint: Digest,
-    /// To be signed within half a minute.
+    /// To be signed within 30 seconds.
     pub challenge: Challenge,
     /// The gateway's agreement key.
     pub agreement: AgreementPublic,
 }
 
-/// `time:64 ‖ random:64 ‖ tag:128`: the gateway recognises it without keeping it.
+/// `time:64 ‖ random:64 ‖ tag:128`. The gateway recognises it without storing it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Challenge(pub [u8; 32]);
 
-/// A holder speaks for a session on this gateway from now on.
+/// Connects a session to this gateway.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Connect {
     /// The session.
@@ -34,16 +35,16 @@ pub struct Connect {
     pub challenge: Challenge,
     /// The client's agreement key, for this connection alone.
     pub agreement: AgreementPublic,
-    /// By the session's holder, over challenge and both agreement keys.
+    /// By the session's holder, over the challenge and both agreement keys.
     pub signature: Signature,
 }
 
-/// The gateway has the same key.
+/// Confirms that the gateway has the same key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Connected {
-    /// When the session lapses unless it is carried on, in microseconds.
-    pub until: Time,
-    /// Over the connection, by the agreed key.
+pub struct ConnectResponse {
+    /// When the session lapses unless it is carried on.
+    pub until: Timestamp,
+    /// MAC over the connection, by the agreed key.
     pub confirmation: Tag,
 }
 
@@ -52,27 +53,27 @@ pub struct Connected {
 pub struct Acknowledgement {
     /// The session.
     pub session: SessionId,
-    /// The epoch that it has come to.
+    /// The epoch that it has reached.
     pub epoch: Epoch,
 }
 
-impl From<Acknowledged> for Acknowledgement {
-    fn from(Acknowledged { session, epoch }: Acknowledged) -> Self {
+impl From<sessions::Acknowledgement> for Acknowledgement {
+    fn from(sessions::Acknowledgement { session, epoch }: sessions::Acknowledgement) -> Self {
         Self { session, epoch }
     }
 }
 
-fn take<const N: usize>(bytes: &mut &[u8]) -> Result<[u8; N], Denied> {
-    let (part, rest) = bytes.split_first_chunk().ok_or(Denied::Malformed)?;
+fn take<const N: usize>(bytes: &mut &[u8]) -> Result<[u8; N], GatewayError> {
+    let (part, rest) = bytes.split_first_chunk().ok_or(GatewayError::Malformed)?;
     *bytes = rest;
     Ok(*part)
 }
 
-fn end<T>(bytes: &[u8], value: T) -> Result<T, Denied> {
-    if bytes.is_empty() { Ok(value) } else { Err(Denied::Malformed) }
+fn end<T>(bytes: &[u8], value: T) -> Result<T, GatewayError> {
+    if bytes.is_empty() { Ok(value) } else { Err(GatewayError::Malformed) }
 }
 
-fn session(bytes: &mut &[u8]) -> Result<SessionId, Denied> {
+fn session(bytes: &mut &[u8]) -> Result<SessionId, GatewayError> {
     Ok(SessionId(TagId(Digest(take(bytes)?))))
 }
 
@@ -80,8 +81,8 @@ impl Hello {
     /// Decodes.
     ///
     /// # Errors
-    /// [`Denied::Malformed`].
-    pub fn from_bytes(mut bytes: &[u8]) -> Result<Self, Denied> {
+    /// [`GatewayError::Malformed`].
+    pub fn from_bytes(mut bytes: &[u8]) -> Result<Self, GatewayError> {
         let bytes = &mut bytes;
         let hello = Self {
             fingerprint: Digest(take(bytes)?),
@@ -102,8 +103,8 @@ impl Connect {
     /// Decodes.
     ///
     /// # Errors
-    /// [`Denied::Malformed`].
-    pub fn from_bytes(mut bytes: &[u8]) -> Result<Self, Denied> {
+    /// [`GatewayError::Malformed`].
+    pub fn from_bytes(mut bytes: &[u8]) -> Result<Self, GatewayError> {
         let bytes = &mut bytes;
         let connect = Self {
             session: session(bytes)?,
@@ -123,14 +124,14 @@ impl Connect {
     }
 }
 
-impl Connected {
+impl ConnectResponse {
     /// Decodes.
     ///
     /// # Errors
-    /// [`Denied::Malformed`].
-    pub fn from_bytes(mut bytes: &[u8]) -> Result<Self, Denied> {
+    /// [`GatewayError::Malformed`].
+    pub fn from_bytes(mut bytes: &[u8]) -> Result<Self, GatewayError> {
         let bytes = &mut bytes;
-        let until = Time(u64::from_be_bytes(take(bytes)?));
+        let until = Timestamp(u64::from_be_bytes(take(bytes)?));
         let connected = Self { until, confirmation: Tag(take(bytes)?) };
         end(bytes, connected)
     }
@@ -146,8 +147,8 @@ impl Acknowledgement {
     /// Decodes.
     ///
     /// # Errors
-    /// [`Denied::Malformed`].
-    pub fn from_bytes(mut bytes: &[u8]) -> Result<Self, Denied> {
+    /// [`GatewayError::Malformed`].
+    pub fn from_bytes(mut bytes: &[u8]) -> Result<Self, GatewayError> {
         let bytes = &mut bytes;
         let session = session(bytes)?;
         let epoch = Epoch(u64::from_be_bytes(take(bytes)?));

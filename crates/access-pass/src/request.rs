@@ -1,8 +1,7 @@
-//! What authenticates one request: session, counter, and a MAC over method,
-//! authority and path. Whoever steals a header has one request, and only if it
-//! arrives before its owner's.
+//! Authentication of one request: session, counter, and a MAC over method, authority and path. A
+//! stolen header is worth one request, and only if it arrives before its owner's.
 
-use crate::error::{ClientRefused, Denied};
+use crate::error::{ClientError, GatewayError};
 use alpheus_anonymous_credential::messages::{SessionId, TagId};
 use alpheus_crypto::hash::Digest;
 use alpheus_crypto::labels;
@@ -11,29 +10,28 @@ use data_encoding::BASE64URL_NOPAD;
 use std::fmt;
 use std::str::FromStr;
 
-/// The header that a stamp travels in.
+/// The header that carries a stamp.
 pub const HEADER: &str = "alpheus-pass";
 
-/// The request that is authenticated. Its body is not: that is TLS's.
+/// The authenticated parts of a request. TLS protects the body.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Target<'a> {
-    /// `GET`.
+    /// The method, such as `GET`.
     pub method: &'a str,
-    /// Host and port as the client names them. Compared in lower case.
+    /// Host and port as the client names them, compared in lower case.
     pub authority: &'a str,
     /// Path and query, as sent.
     pub path: &'a str,
 }
 
-/// `v1.<session>.<counter>.<tag>`: session and tag in base64url, the counter in
-/// decimal digits.
+/// `v1.<session>.<counter>.<tag>`: session and tag in base64url, the counter in decimal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Stamp {
     /// The session.
     pub session: SessionId,
-    /// Used once.
+    /// A number that is used once.
     pub counter: u64,
-    /// Over session, counter and target.
+    /// MAC over session, counter and target.
     pub tag: Tag,
 }
 
@@ -49,7 +47,7 @@ impl Stamper {
         Self { session, key, next: 0 }
     }
 
-    /// Whose requests it stamps.
+    /// The session whose requests it stamps.
     #[must_use]
     pub fn session(&self) -> SessionId {
         self.session
@@ -58,10 +56,10 @@ impl Stamper {
     /// The next stamp, for one request.
     ///
     /// # Errors
-    /// [`ClientRefused::Exhausted`] after 2^64 − 1.
-    pub fn stamp(&mut self, target: &Target<'_>) -> Result<Stamp, ClientRefused> {
+    /// [`ClientError::Exhausted`] after 2^64 − 1 stamps.
+    pub fn stamp(&mut self, target: &Target<'_>) -> Result<Stamp, ClientError> {
         let (session, counter) = (self.session, self.next);
-        self.next = counter.checked_add(1).ok_or(ClientRefused::Exhausted)?;
+        self.next = counter.checked_add(1).ok_or(ClientError::Exhausted)?;
         Ok(Stamp { session, counter, tag: tag(&self.key, session, counter, target) })
     }
 }
@@ -86,12 +84,12 @@ impl fmt::Display for Stamp {
 }
 
 impl FromStr for Stamp {
-    type Err = Denied;
+    type Err = GatewayError;
 
-    /// The one spelling that `Display` writes, and no other.
-    fn from_str(text: &str) -> Result<Self, Denied> {
-        let stamp = parse(text).ok_or(Denied::Malformed)?;
-        if stamp.to_string() == text { Ok(stamp) } else { Err(Denied::Malformed) }
+    /// Accepts only the spelling that `Display` writes.
+    fn from_str(text: &str) -> Result<Self, GatewayError> {
+        let stamp = parse(text).ok_or(GatewayError::Malformed)?;
+        if stamp.to_string() == text { Ok(stamp) } else { Err(GatewayError::Malformed) }
     }
 }
 

@@ -1,9 +1,8 @@
-//! Known answers of `vectors/access-pass`, made by a script that shares no code
-//! with this crate.
+//! Known answers of `vectors/access-pass`, from a script that shares no code with this crate.
 
 use crate::client::{connection_nonce, request_key};
 use crate::code::Binding;
-use crate::error::Denied;
+use crate::error::GatewayError;
 use crate::messages::Challenge;
 use crate::request::{Stamp, Stamper, Target, tag};
 use alpheus_anonymous_credential::messages::{SessionId, TagId};
@@ -54,7 +53,7 @@ fn both_sides_of_a_connection_get_the_same_key() {
 }
 
 #[test]
-fn requests_are_stamped_as_the_vectors_say() {
+fn stamps_match_the_vectors() {
     for case in cases(include_str!("../../../vectors/access-pass/v1/request.json")) {
         let text = |field: &str| case[field].as_str().unwrap().to_owned();
         let (method, authority, path) = (text("method"), text("authority"), text("path"));
@@ -71,16 +70,16 @@ fn requests_are_stamped_as_the_vectors_say() {
 }
 
 #[test]
-fn what_is_no_stamp_is_refused() {
+fn malformed_stamps_are_rejected() {
     for case in cases(include_str!("../../../vectors/access-pass/v1/request_bad_stamp.json")) {
         let refused = case["stamp"].as_str().unwrap().parse::<Stamp>();
-        assert_eq!(refused, Err(Denied::Malformed), "{}", case["why"]);
+        assert_eq!(refused, Err(GatewayError::Malformed), "{}", case["why"]);
         assert_eq!(case["error"], "Malformed");
     }
 }
 
 #[test]
-fn codes_are_bound_as_the_vectors_say() {
+fn bindings_of_codes_match_the_vectors() {
     for case in cases(include_str!("../../../vectors/access-pass/v1/binding.json")) {
         let binding = match case["step"].as_u64() {
             Some(step) => Binding::Step(step),

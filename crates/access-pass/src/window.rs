@@ -1,7 +1,7 @@
-//! Which counters of a connection were used: all in a window behind the
-//! highest, as requests in parallel overtake each other.
+//! The used counters of a connection: all those in a window behind the highest, since parallel
+//! requests overtake each other.
 
-/// How far behind the highest a counter may come, in counters.
+/// How far behind the highest a counter may be.
 pub const WIDTH: u64 = 1024;
 const WORDS: usize = 16;
 
@@ -10,12 +10,12 @@ const WORDS: usize = 16;
 pub struct Window {
     /// One more than the highest used counter; zero if none was used.
     next: u64,
-    /// Bit `c % WIDTH` says whether counter `c` of the last [`WIDTH`] was used.
+    /// Bit `c % WIDTH` is set if counter `c` of the last [`WIDTH`] was used.
     used: [u64; WORDS],
 }
 
 impl Window {
-    /// Uses a counter; false if it was used before or is too far behind to know.
+    /// Uses a counter. Returns false if it was used before, or is too far behind to know.
     #[must_use]
     pub fn accept(&mut self, counter: u64) -> bool {
         if counter == u64::MAX {
@@ -36,7 +36,7 @@ impl Window {
         self.used[word] & bit != 0
     }
 
-    /// Forgets what falls out behind.
+    /// Moves the window up and clears the counters that enter it.
     fn advance(&mut self, next: u64) {
         if next - self.next >= WIDTH {
             self.used = [0; WORDS];
@@ -62,7 +62,7 @@ mod tests {
     use std::collections::HashSet;
 
     proptest! {
-        /// Against a set that remembers everything.
+        /// Compares with a set that remembers everything.
         #[test]
         fn accepts_each_counter_once_and_nothing_too_old(
             steps in prop::collection::vec((0_u64..2500, any::<bool>()), 1..400),

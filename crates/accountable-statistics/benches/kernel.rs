@@ -1,5 +1,5 @@
-//! Making a tuple, checking one and many, summing, decrypting, logarithms, in processor
-//! time of one core: other processes of the machine do not count.
+//! Making a tuple, checking one and many, summing, decrypting, logarithms, in processor time of
+//! one core: other processes of the machine do not count.
 
 #![expect(clippy::unwrap_used, reason = "a bench's way to fail")]
 
@@ -8,13 +8,13 @@ use alpheus_accountable_statistics::logarithm::{Bounds, Table};
 use alpheus_accountable_statistics::sums::{Part, Sums};
 use alpheus_accountable_statistics::threshold::ceremony::{Announcement, Ceremony};
 use alpheus_accountable_statistics::threshold::dealing::Dealer;
-use alpheus_accountable_statistics::threshold::settling::Settled;
+use alpheus_accountable_statistics::threshold::settlement::Settlement;
 use alpheus_accountable_statistics::threshold::{Committee, KeyShare, SharedKey};
 use alpheus_accountable_statistics::tuple::{
     Binding, Checker, Contribution, Prover, Terms, ThresholdKey, Tuple, message_base,
 };
 use alpheus_crypto::group::{Element, SecretScalar, Total};
-use alpheus_crypto::hash::labelled;
+use alpheus_crypto::hash::labelled_hash;
 use alpheus_crypto::secret::Secret;
 use alpheus_crypto::sign::SigningKey;
 use criterion::{Bencher, Criterion, Throughput, criterion_group, criterion_main};
@@ -38,8 +38,8 @@ fn processor<T>(bencher: &mut Bencher, mut work: impl FnMut() -> T) {
 
 fn binding(slot: u32) -> Binding {
     Binding {
-        tag: Element::hashed("alpheus/test-tag/v1", &[&slot.to_be_bytes()]),
-        aggregate: labelled("alpheus/test-aggregate/v1", &[]),
+        tag: Element::from_hash("alpheus/test-tag/v1", &[&slot.to_be_bytes()]),
+        aggregate: labelled_hash("alpheus/test-aggregate/v1", &[]),
         slot,
         revision: 0,
         ephemeral: SigningKey::from_seed(&Secret::from_bytes([3; 32])).verifying_key(),
@@ -118,7 +118,7 @@ fn terms_and_sums(c: &mut Criterion, key: Element, rng: &mut ChaCha20Rng) {
 }
 
 fn key(members: u16, threshold: u16, rng: &mut ChaCha20Rng) -> (SharedKey, Vec<KeyShare>) {
-    let purpose = labelled("alpheus/test-purpose/v1", &[]);
+    let purpose = labelled_hash("alpheus/test-purpose/v1", &[]);
     let committee = Committee::new(purpose, members, threshold).unwrap();
     let seeds: Vec<Secret<32>> = (0..members).map(|_| Secret::random(rng)).collect();
     let announced = (0..members)
@@ -131,12 +131,12 @@ fn key(members: u16, threshold: u16, rng: &mut ChaCha20Rng) -> (SharedKey, Vec<K
         .collect();
     let dealt = dealers
         .iter()
-        .map(|dealer| dealer.stored().clone().verify(&ceremony, &dealer.pledge()).unwrap());
+        .map(|dealer| dealer.dealing().clone().verify(&ceremony, &dealer.pledge()).unwrap());
     let dealt: Vec<_> = dealt.collect();
-    let settled = Settled::new(&ceremony, &dealt, &[], &[]).unwrap();
+    let settled = Settlement::new(&ceremony, &dealt, &[], &[]).unwrap();
     let share = |member: u16| {
         let dealer = &dealers[usize::from(member)];
-        let taken = dealt.iter().map(|dealt| dealer.take(dealt).unwrap());
+        let taken = dealt.iter().map(|dealt| dealer.open_share(dealt).unwrap());
         settled.share(member, taken.collect()).unwrap()
     };
     (settled.key().clone(), (0..members).map(share).collect())
@@ -172,7 +172,7 @@ fn logarithms(c: &mut Criterion) {
     c.bench_function("table of 2^16", |b| processor(b, || Table::new(16)));
     let table = Table::new(21);
     for bits in [24, 32, 36] {
-        // The last that is looked at.
+        // The last one that is looked at.
         let number = (1_u64 << bits) - 1;
         let [half, whole] =
             [u32::try_from(number >> 18).unwrap(), 1 << 18].map(SecretScalar::from_small);

@@ -1,4 +1,4 @@
-//! The paper's cipher beside ours, in processor time: Paillier with a modulus of 2048
+//! The paper's cipher beside this crate's, in processor time: Paillier with a modulus of 2048
 //! bits, one number, without any proof; and a pair of lifted ElGamal.
 
 #![expect(clippy::unwrap_used, reason = "a bench's way to fail")]
@@ -13,7 +13,7 @@ use rustix::time::{ClockId, clock_gettime};
 use std::hint::black_box;
 use std::time::Duration;
 
-/// Two primes of 1024 bits. Everybody knows them: for nothing but this bench.
+/// Two public primes of 1024 bits, for this bench only.
 const PRIMES: [&str; 2] = [
     "ebb8c8b882f23a62de2d32c47b1cec957f1748fc63e750d86d3b5cd3dd4e4ab3293f7daeafc85396c5876760ec5a67c1\
      3bfd953230ecf66eb09d1b79762a2853fab7dec785cc7eec7d55eee8dc71fe4dc16edf31204f9eb01cfbfef03623caf3\
@@ -38,7 +38,7 @@ fn processor<T>(bencher: &mut Bencher, mut work: impl FnMut() -> T) {
 
 fn paillier(c: &mut Criterion) {
     let [p, q] = PRIMES.map(|prime| Integer::from_str_radix(prime, 16).unwrap());
-    // Any unit will do for a nonce; its size is what costs.
+    // Any unit will do for a nonce; its size determines the cost.
     let nonce = Integer::from_str_radix(&PRIMES.concat()[1..], 16).unwrap();
     let key = DecryptionKey::from_primes(p, q).unwrap();
     let (public, value) = (key.encryption_key(), Integer::from(12_345_u32));

@@ -1,49 +1,49 @@
-//! Both roots of a closing, and how a client sees that what it gave is in the set under them.
+//! Both roots of a closing, and how a client checks that its upload is in the set under them.
 
-use crate::definition::Agreed;
+use crate::definition::AgreedDefinition;
 use crate::messages::{Entry, Ready, encode};
-use alpheus_crypto::hash::{Digest, labelled};
+use alpheus_crypto::hash::{Digest, labelled_hash};
 use alpheus_crypto::labels;
 use alpheus_crypto::merkle;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
-/// What is counted of an aggregate: the tree over all slots' entries, and the one over
-/// those whose upload counts.
+/// The two Merkle trees of an aggregate: over the entries of all slots, and over those whose
+/// upload counts.
 pub struct Trees {
     ledger: Digest,
     tuples: Digest,
     leaves: Leaves,
 }
 
-/// What an aggregate's closing counts: for each slot a leaf of the tuple tree.
+/// The leaves of the tuple tree, one per slot: what an aggregate's closing counts.
 ///
 /// # Privacy
-/// For everybody, whole: who asks for all of it does not say which slots it has had. A leaf is a
-/// hash of an entry, which holds digests that nobody else can guess.
+/// For everybody, as a whole: a client that fetches all leaves does not reveal its slots. A leaf
+/// is a hash of an entry, which holds digests that nobody else can guess.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Leaves(Vec<Digest>);
 
-/// The set that a quorum of smoothers has agreed to, so that no other can be opened:
-/// [`crate::verdict::verdict`] gives it.
+/// The set that a quorum of smoothers has agreed to, so that no other can be opened. Made by
+/// [`crate::verdict::verdict`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct OneSet(Ready);
+pub struct AgreedSet(Ready);
 
-/// What is in that set.
-pub struct Counted {
+/// The entries in that set.
+pub struct CountedSet {
     aggregate: Digest,
     leaves: Vec<Digest>,
 }
 
-/// The leaves are not those of the set that was agreed to.
+/// The leaves are not those of the agreed set.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
-    "the aggregator shows another set than the one that a quorum of smoothers has agreed to; show it to whoever runs the smoothers"
+    "the aggregator shows another set than the one that a quorum of smoothers has agreed to; report it to the operators of the smoothers"
 )]
-pub struct OtherSet;
+pub struct OtherSetError;
 
 impl Trees {
-    /// Over U slots: entries by slot, and which of them do not count.
+    /// Over U slots, from the entries by slot and which of them count.
     #[must_use]
     pub fn new(slots: u32, entries: &BTreeMap<u32, Entry>, counts: impl Fn(u32) -> bool) -> Self {
         let entry = |slot: u32| entries.get(&slot).map(listed);
@@ -56,19 +56,19 @@ impl Trees {
         Self { ledger, tuples, leaves: Leaves(counts) }
     }
 
-    /// Of the entries.
+    /// The root over the entries.
     #[must_use]
     pub fn ledger(&self) -> Digest {
         self.ledger
     }
 
-    /// Of what counts.
+    /// The root over the counted entries.
     #[must_use]
     pub fn tuples(&self) -> Digest {
         self.tuples
     }
 
-    /// For clients.
+    /// The leaves, for clients.
     #[must_use]
     pub fn leaves(&self) -> &Leaves {
         &self.leaves
@@ -76,38 +76,42 @@ impl Trees {
 }
 
 fn listed(entry: &Entry) -> Digest {
-    merkle::leaf(labelled(labels::STATISTICS_ENTRY, &[&encode(entry)]).as_bytes())
+    merkle::leaf(labelled_hash(labels::STATISTICS_ENTRY, &[&encode(entry)]).as_bytes())
 }
 
 fn counted(entry: &Entry) -> Digest {
-    merkle::leaf(labelled(labels::STATISTICS_COUNTED, &[&encode(entry)]).as_bytes())
+    merkle::leaf(labelled_hash(labels::STATISTICS_TUPLE_LEAF, &[&encode(entry)]).as_bytes())
 }
 
-impl OneSet {
-    /// Of what a quorum has signed.
+impl AgreedSet {
+    /// From what a quorum has signed.
     pub(crate) fn new(ready: Ready) -> Self {
         Self(ready)
     }
 }
 
 impl Leaves {
-    /// Checks that these are the leaves of the set that was agreed to.
+    /// Checks that these are the leaves of the agreed set.
     ///
     /// # Errors
-    /// [`OtherSet`].
-    pub fn check(self, agreed: &Agreed, set: &OneSet) -> Result<Counted, OtherSet> {
-        let OneSet(Ready { aggregate, tuples, .. }) = *set;
+    /// [`OtherSetError`].
+    pub fn check(
+        self,
+        agreed: &AgreedDefinition,
+        set: &AgreedSet,
+    ) -> Result<CountedSet, OtherSetError> {
+        let AgreedSet(Ready { aggregate, tuples, .. }) = *set;
         let ours = aggregate == agreed.name() && self.0.len() == agreed.slots as usize;
         if !ours || merkle::root(self.0.clone()) != tuples {
-            return Err(OtherSet);
+            return Err(OtherSetError);
         }
-        Ok(Counted { aggregate, leaves: self.0 })
+        Ok(CountedSet { aggregate, leaves: self.0 })
     }
 }
 
-impl Counted {
-    /// Whether an entry counts. If it does not though a quorum has given receipts for it, these are
-    /// proof against the aggregator, unless the upload itself was bad.
+impl CountedSet {
+    /// Whether an entry counts. If it does not although a quorum signed receipts for it, the
+    /// receipts are proof against the aggregator, unless the upload itself was bad.
     #[must_use]
     pub fn has(&self, entry: &Entry) -> bool {
         let leaf = usize::try_from(entry.slot).ok().and_then(|slot| self.leaves.get(slot));

@@ -1,40 +1,39 @@
-//! Which aggregate there is: over what place and time, of what values, under what
-//! rules. A quorum of smoothers signs it, each of them only if it overlaps nothing
-//! that this smoother has signed before.
+//! The definition of an aggregate: its location and time, allowed values and rules. A quorum of
+//! smoothers signs it, each only if it overlaps nothing that this smoother has signed before.
 
 use crate::configuration::{KeyEpoch, Pinned, SmootherId};
-use crate::endorsed::{Endorsed, NotEndorsed};
+use crate::endorsed::{Endorsed, EndorsementError};
 use crate::interval::Interval;
 use crate::logarithm::readable;
 use crate::tuple::{Terms, ThresholdKey};
 use alpheus_anonymous_credential::configuration::Pinned as Pass;
 use alpheus_anonymous_credential::limit::Limit;
-use alpheus_anonymous_credential::schedule::{Period, Time};
+use alpheus_anonymous_credential::schedule::Period;
 use alpheus_anonymous_credential::subjects::Subject;
 use alpheus_crypto::hash::Digest;
 use alpheus_crypto::labels;
 use alpheus_crypto::signed::{Message, Verified};
+use alpheus_time::{Span, Timestamp};
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 
-/// What is measured, and where: a path such as `speed/boston/i93/4`. Of two paths that
-/// begin alike the longer one is inside of the other.
+/// What is measured, and where: a path such as `speed/boston/i93/4`. A path lies inside another
+/// one that it begins with.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
-pub struct Place(String);
+pub struct Location(String);
 
-/// A path that names no place, or one that could be spelt in two ways.
+/// A path that names no location or has another spelling.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
-    "a place is a path of 1 to 128 bytes: small letters, digits, `-`, `_`, `.`, parts divided by `/`, none empty or of dots alone"
+    "a location is a path of 1 to 128 bytes: lower-case letters, digits, `-`, `_`, `.`, in parts divided by `/`, none empty or of dots alone"
 )]
-pub struct BadPlace;
+pub struct LocationError;
 
-/// What of a closed aggregate is published.
+/// What is published of a closed aggregate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub enum Rule {
-    /// The mean, rounded to a multiple of so many steps: one to nine digits gives the
-    /// count away.
+pub enum ReleaseRule {
+    /// The mean, rounded to a multiple of so many steps. A mean to nine digits reveals the count.
     Mean {
         /// Steps.
         grain: u32,
@@ -43,41 +42,42 @@ pub enum Rule {
     Full,
 }
 
-/// Time after an aggregate's end, in microseconds.
+/// What follows an aggregate's end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct After {
-    /// Of one turn of filling.
-    pub turn: u64,
-    /// How many such turns.
+pub struct ClosingSchedule {
+    /// Length of one turn of filling.
+    pub turn: Span,
+    /// Number of those turns.
     pub turns: u16,
-    /// For smoothers to hear each other's receipts; then deposits are released.
-    pub settling: u64,
-    /// For everything else; then the aggregate ends without a result.
-    pub patience: u64,
+    /// Time for smoothers to exchange receipts. Then deposits are released.
+    pub settling: Span,
+    /// Time for everything else. Then the aggregate ends without a result.
+    pub patience: Span,
 }
 
-/// One aggregate.
+/// The definition of one aggregate.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Definition {
     /// The configuration's fingerprint.
     pub deployment: Digest,
-    /// What, where.
-    pub place: Place,
-    /// From when on.
-    pub start: Time,
-    /// Until when, exclusive.
-    pub end: Time,
-    /// Turns of this time: at each one every slot is another smoother's to give.
+    /// What is measured, and where.
+    pub location: Location,
+    /// Start of the interval, inclusive.
+    pub start: Timestamp,
+    /// End of the interval, exclusive.
+    pub end: Timestamp,
+    /// Number of turns in the interval. At each turn, every slot has another smoother as its
+    /// keeper.
     pub during: u16,
-    /// L: contributions that count of one account.
+    /// L: how many contributions of one account count.
     pub quota: Limit,
     /// k: more accounts than one party can obtain. Below that crowd nothing is opened.
     pub accounts: u32,
-    /// What values may be, in steps.
+    /// The allowed values, in steps.
     pub interval: Interval,
     /// U: contributions that the aggregator sees, dummies included.
     pub slots: u32,
-    /// Samples that are expected.
+    /// Expected samples.
     pub expected: u32,
     /// Clients that are expected to contribute or to volunteer.
     pub clients: u32,
@@ -86,27 +86,27 @@ pub struct Definition {
     /// Its key.
     pub key: ThresholdKey,
     /// What is published.
-    pub rule: Rule,
-    /// What comes after the end.
-    pub after: After,
+    pub rule: ReleaseRule,
+    /// What follows the end.
+    pub closing: ClosingSchedule,
 }
 
 impl Message for Definition {
     const LABEL: &'static str = labels::STATISTICS_DEFINITION;
 }
 
-/// A definition that is not to be used, whoever signed it.
+/// An unusable definition, even with signatures.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum BadDefinition {
-    /// Of another deployment.
+pub enum DefinitionError {
+    /// Another deployment's.
     #[error("the definition is another deployment's")]
     Deployment,
     /// Not signed by a quorum.
     #[error(transparent)]
-    NotEndorsed(#[from] NotEndorsed),
-    /// No time, too few turns, or more than one key epoch, credential period or limit.
+    NotEndorsed(#[from] EndorsementError),
+    /// Times out of order, too few turns, or beyond one key epoch, credential period or limit.
     #[error(
-        "the aggregate lies in its key epoch and one credential period; it and its filling have as many turns as the threshold at least, and what comes after takes some time, and no more than this deployment's limit"
+        "the interval must lie in its key epoch and one credential period; interval and filling need at least as many turns as the threshold; filling, settling and patience must be above zero and within this deployment's limit"
     )]
     Time,
     /// Fewer slots than samples, or more than clients fill.
@@ -114,47 +114,47 @@ pub enum BadDefinition {
         "slots must hold all expected samples and be at most 8/10 of quota times clients, and at most a million"
     )]
     Slots,
-    /// The crowd is smaller than this deployment's least, or larger than the slots.
+    /// The crowd is below this deployment's minimum, or above the slots.
     #[error(
-        "a crowd has as many accounts as this deployment asks for, and no more than its slots show"
+        "a crowd must have at least as many accounts as this deployment requires, and fit into the slots"
     )]
     Crowd,
-    /// Too few slots may be missing.
+    /// The tolerance for missing slots is too small.
     #[error(
-        "too few slots may be missing for what wasteful accounts can leave empty; define more slots, a smaller quota, or a larger tolerance"
+        "wasteful accounts could leave more slots empty than the tolerance allows; define more slots, a smaller quota or a larger tolerance"
     )]
     Wasteful,
-    /// Squares are opened for a deviation, which a mean has none of.
-    #[error("an aggregate that publishes its mean sums no squares")]
+    /// Squares are for a deviation, and a mean publishes none.
+    #[error("an aggregate that publishes its mean must not sum squares")]
     Squares,
-    /// Nobody could read its sums.
-    #[error("its sums could not be read; larger steps, a narrower interval or fewer slots")]
+    /// Its sums could not be read.
+    #[error("its sums could not be read; use larger steps, a narrower interval or fewer slots")]
     Unreadable,
-    /// Means rounded to nothing.
-    #[error("a mean is rounded to at least one step")]
+    /// A mean rounded to zero steps.
+    #[error("a mean must be rounded to at least one step")]
     Grain,
 }
 
-/// The most slots of an aggregate.
-pub const MOST_SLOTS: u32 = 1_000_000;
+/// The maximum number of slots of an aggregate.
+pub const MAX_SLOTS: u32 = 1_000_000;
 
-/// One of the times at which slots are given out: those of the interval, then those of filling.
+/// One of the times at which slots are granted: those of the interval, then those of filling.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct Turn(#[serde(with = "postcard::fixint::be")] pub u16);
 
 /// A definition that a quorum has signed. Cheap to clone.
 #[derive(Clone)]
-pub struct Agreed(Arc<Opened>);
+pub struct AgreedDefinition(Arc<Inner>);
 
-struct Opened {
+struct Inner {
     definition: Verified<Definition>,
     terms: Terms,
     crowd: u64,
     period: Period,
 }
 
-impl Place {
-    /// Whether one is inside of the other, or both are one.
+impl Location {
+    /// Whether one location lies inside the other, or both are the same.
     #[must_use]
     pub fn overlaps(&self, other: &Self) -> bool {
         let (mine, theirs) = (self.0.split('/'), other.0.split('/'));
@@ -168,58 +168,57 @@ impl Place {
     }
 }
 
-impl TryFrom<String> for Place {
-    type Error = BadPlace;
+impl TryFrom<String> for Location {
+    type Error = LocationError;
 
-    fn try_from(path: String) -> Result<Self, BadPlace> {
+    fn try_from(path: String) -> Result<Self, LocationError> {
         let letter = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || "-_.".contains(c);
         let part = |part: &str| part.chars().all(letter) && part.chars().any(|c| c != '.');
         let good = path.len() <= 128 && path.split('/').all(part);
-        if good { Ok(Self(path)) } else { Err(BadPlace) }
+        if good { Ok(Self(path)) } else { Err(LocationError) }
     }
 }
 
-impl From<Place> for String {
-    fn from(place: Place) -> Self {
-        place.0
+impl From<Location> for String {
+    fn from(location: Location) -> Self {
+        location.0
     }
 }
 
 impl Definition {
-    /// Whether both are about one place at one time: from two such sums somebody
-    /// could take one away from the other.
+    /// Whether both cover a common location and time: one sum could be subtracted from the other.
     #[must_use]
     pub fn overlaps(&self, other: &Self) -> bool {
         let times = self.start < other.end && other.start < self.end;
-        times && self.place.overlaps(&other.place)
+        times && self.location.overlaps(&other.location)
     }
 
-    /// When no more slots are filled.
+    /// When filling ends.
     #[must_use]
-    pub fn filled(&self) -> Time {
-        let After { turn, turns, .. } = self.after;
-        Time(self.end.0.saturating_add(turn.saturating_mul(u64::from(turns))))
+    pub fn filled(&self) -> Timestamp {
+        let ClosingSchedule { turn, turns, .. } = self.closing;
+        self.end.plus(Span(turn.0.saturating_mul(u64::from(turns))))
     }
 
     /// When deposits are released.
     #[must_use]
-    pub fn release(&self) -> Time {
-        Time(self.filled().0.saturating_add(self.after.settling))
+    pub fn release(&self) -> Timestamp {
+        self.filled().plus(self.closing.settling)
     }
 
     /// When it ends, with a result or without.
     #[must_use]
-    pub fn deadline(&self) -> Time {
-        Time(self.release().0.saturating_add(self.after.patience))
+    pub fn deadline(&self) -> Timestamp {
+        self.release().plus(self.closing.patience)
     }
 
-    /// The turn at a time, and how much of it is over, in microseconds of how many.
-    fn at(&self, now: Time) -> Option<(Turn, u64, u64)> {
+    /// The turn at a time, how much of it has passed, and its length in microseconds.
+    fn at(&self, now: Timestamp) -> Option<(Turn, u64, u64)> {
         if now >= self.filled() {
             return None;
         }
         let (first, since, length) = match now.0.checked_sub(self.end.0) {
-            Some(since) => (self.during, since, self.after.turn),
+            Some(since) => (self.during, since, self.closing.turn.0),
             None => (0, now.0.checked_sub(self.start.0)?, self.turn_during()),
         };
         let number = since.checked_div(length)?;
@@ -235,97 +234,104 @@ impl Definition {
 
     /// The turn at a time, for deposits: those of the interval, then those of filling.
     #[must_use]
-    pub fn turn(&self, now: Time) -> Option<Turn> {
+    pub fn turn(&self, now: Timestamp) -> Option<Turn> {
         self.at(now).map(|(turn, ..)| turn)
     }
 
-    /// The turn at a time, for grants: none in a turn's last quarter, which is for deposits that
-    /// are under way.
+    /// The turn at a time, for grants. None in a turn's last quarter, which is for deposits under
+    /// way.
     #[must_use]
-    pub fn granting(&self, now: Time) -> Option<Turn> {
+    pub fn granting(&self, now: Timestamp) -> Option<Turn> {
         let (turn, over, length) = self.at(now)?;
         (over < length - length / 4).then_some(turn)
     }
 
-    /// Whether volunteers come at a turn: the interval is over.
+    /// Whether volunteers may come at a turn: the interval is over.
     #[must_use]
     pub fn fills(&self, turn: Turn) -> bool {
         turn.0 >= self.during
     }
 
-    /// Checks all that does not depend on who asks and when.
+    /// Checks everything that does not depend on who asks and when.
     ///
     /// # Errors
-    /// [`BadDefinition`].
-    pub fn check(&self, pinned: &Pinned) -> Result<(), BadDefinition> {
+    /// [`DefinitionError`].
+    pub fn check(&self, pinned: &Pinned) -> Result<(), DefinitionError> {
         if self.deployment != pinned.fingerprint() {
-            return Err(BadDefinition::Deployment);
+            return Err(DefinitionError::Deployment);
         }
         self.check_times(pinned)?;
         let (slots, quota) = (u64::from(self.slots), u64::from(self.quota.get()));
         let fillable = 10 * slots <= 8 * quota.saturating_mul(u64::from(self.clients));
-        if self.slots == 0 || self.slots > MOST_SLOTS || self.expected > self.slots || !fillable {
-            return Err(BadDefinition::Slots);
+        if self.slots == 0 || self.slots > MAX_SLOTS || self.expected > self.slots || !fillable {
+            return Err(DefinitionError::Slots);
         }
-        let wasted = pinned.wasted_by(self.quota.get(), pinned.limits.wasteful, self.after.turns);
-        if u64::from(pinned.missing_at_most(self.slots)) < wasted {
-            return Err(BadDefinition::Wasteful);
+        let wasted = pinned.max_wasted_slots(
+            self.quota.get(),
+            pinned.limits.wasteful_accounts,
+            self.closing.turns,
+        );
+        if u64::from(pinned.max_missing(self.slots)) < wasted {
+            return Err(DefinitionError::Wasteful);
         }
-        if self.accounts < pinned.limits.accounts || self.crowd(pinned) > slots {
-            return Err(BadDefinition::Crowd);
+        if self.accounts < pinned.limits.min_accounts || self.crowd(pinned) > slots {
+            return Err(DefinitionError::Crowd);
         }
         self.check_result(pinned)
     }
 
-    /// Sums can be read, and what is read is published.
-    fn check_result(&self, pinned: &Pinned) -> Result<(), BadDefinition> {
+    /// Checks that sums can be read and that what is read is published.
+    fn check_result(&self, pinned: &Pinned) -> Result<(), DefinitionError> {
         match self.rule {
-            Rule::Mean { grain: 0 } => return Err(BadDefinition::Grain),
-            Rule::Mean { .. } if self.interval.square() => return Err(BadDefinition::Squares),
-            Rule::Mean { .. } | Rule::Full => {}
+            ReleaseRule::Mean { grain: 0 } => return Err(DefinitionError::Grain),
+            ReleaseRule::Mean { .. } if self.interval.square() => {
+                return Err(DefinitionError::Squares);
+            }
+            ReleaseRule::Mean { .. } | ReleaseRule::Full => {}
         }
-        let readable = readable(&self.interval, self.slots, pinned.limits.bits);
-        if readable { Ok(()) } else { Err(BadDefinition::Unreadable) }
+        let readable = readable(&self.interval, self.slots, pinned.limits.table_bits);
+        if readable { Ok(()) } else { Err(DefinitionError::Unreadable) }
     }
 
-    fn check_times(&self, pinned: &Pinned) -> Result<(), BadDefinition> {
-        let last = Time(self.end.0.saturating_sub(1));
-        let After { turn, turns, settling, patience } = self.after;
+    fn check_times(&self, pinned: &Pinned) -> Result<(), DefinitionError> {
+        let last = Timestamp(self.end.0.saturating_sub(1));
+        let ClosingSchedule { turn, turns, settling, patience } = self.closing;
         let days = [self.start, last].map(|time| pinned.key_epoch(time));
-        let lengths = turn > 0 && settling > 0 && patience > 0 && self.turn_during() > 0;
-        // At so many turns one after the other, some keeper of each slot keeps to the protocol.
+        let lengths =
+            [turn, settling, patience].iter().all(|span| span.0 > 0) && self.turn_during() > 0;
+        // Over so many turns, each slot has some honest keeper.
         let keepers = turns.min(self.during) >= pinned.threshold;
         let after = lengths && keepers;
-        let bounded = self.deadline().0.saturating_sub(self.end.0) <= pinned.limits.after;
+        let bounded = self.deadline().0.saturating_sub(self.end.0) <= pinned.limits.max_closing.0;
         let period = |time| period(pinned.uploads(), time);
         let periods = period(self.start).is_some() && period(self.start) == period(last);
         let good = self.start < self.end && after && bounded && periods;
-        if good && days == [Some(self.key_epoch); 2] { Ok(()) } else { Err(BadDefinition::Time) }
+        if good && days == [Some(self.key_epoch); 2] { Ok(()) } else { Err(DefinitionError::Time) }
     }
 
-    /// k_min: k − 1 accounts, also together, cannot have filled so many slots.
+    /// k_min: more slots than k − 1 accounts together can have filled.
     fn crowd(&self, pinned: &Pinned) -> u64 {
         let others = self.accounts.saturating_sub(1);
-        pinned.slots_of_accounts(self.quota.get(), others).saturating_add(1)
+        pinned.max_slots_of_accounts(self.quota.get(), others).saturating_add(1)
     }
 }
 
-fn period(pass: &Pass, time: Time) -> Option<Period> {
+fn period(pass: &Pass, time: Timestamp) -> Option<Period> {
     pass.schedule.epoch_at(time).map(|epoch| pass.schedule.period_of(epoch))
 }
 
-impl Agreed {
+impl AgreedDefinition {
     /// Opens a definition that a quorum has signed.
     ///
     /// # Errors
-    /// [`BadDefinition`].
-    pub fn open(signed: &Endorsed<Definition>, pinned: &Pinned) -> Result<Self, BadDefinition> {
+    /// [`DefinitionError`].
+    pub fn open(signed: &Endorsed<Definition>, pinned: &Pinned) -> Result<Self, DefinitionError> {
         let definition = signed.open(pinned, pinned.quorum())?;
         definition.check(pinned)?;
-        let period = period(pinned.uploads(), definition.start).ok_or(BadDefinition::Time)?;
+        let period = period(pinned.uploads(), definition.start).ok_or(DefinitionError::Time)?;
         let terms = Terms::new(definition.key, definition.interval);
         let crowd = definition.crowd(pinned);
-        Ok(Self(Arc::new(Opened { definition, terms, crowd, period })))
+        Ok(Self(Arc::new(Inner { definition, terms, crowd, period })))
     }
 
     /// A: the digest that names the aggregate everywhere.
@@ -334,7 +340,7 @@ impl Agreed {
         self.0.definition.digest()
     }
 
-    /// What its tuples are made and checked by.
+    /// The terms under which its tuples are made and checked.
     #[must_use]
     pub fn terms(&self) -> &Terms {
         &self.0.terms
@@ -346,19 +352,19 @@ impl Agreed {
         self.0.crowd
     }
 
-    /// The period of the credentials that are shown about it.
+    /// The period of the credentials that are presented about it.
     #[must_use]
     pub fn period(&self) -> Period {
         self.0.period
     }
 
-    /// What a credential is shown about.
+    /// The subject that a credential is presented about.
     #[must_use]
     pub fn subject(&self, pass: &Pass) -> Subject {
         Subject::new(pass, &self.name(), self.quota, self.0.period)
     }
 
-    /// Who keeps a slot at a turn.
+    /// The keeper of a slot at a turn.
     #[must_use]
     pub fn keeper(&self, pinned: &Pinned, slot: u32, turn: Turn) -> SmootherId {
         let sum = u64::from(slot) + u64::from(turn.0);
@@ -367,7 +373,7 @@ impl Agreed {
     }
 }
 
-impl std::ops::Deref for Agreed {
+impl std::ops::Deref for AgreedDefinition {
     type Target = Definition;
 
     fn deref(&self) -> &Definition {

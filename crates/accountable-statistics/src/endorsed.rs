@@ -1,36 +1,36 @@
-//! What several smoothers have signed alike.
+//! Messages that several smoothers have signed alike.
 
-use crate::configuration::{MOST_SMOOTHERS, Pinned, SmootherId};
+use crate::configuration::{MAX_SMOOTHERS, Pinned, SmootherId};
 use alpheus_crypto::hash::Digest;
 use alpheus_crypto::signed::{Message, Signed, Verified};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// One message, signed by several smoothers: each once, and no more than a deployment has.
+/// One message signed by several smoothers: each once, and no more than a deployment can have.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(bound = "", try_from = "Vec<(SmootherId, Signed<T>)>")]
 pub struct Endorsed<T>(Vec<(SmootherId, Signed<T>)>);
 
-/// Signatures that no deployment's smoothers give together.
+/// A list of signatures that no deployment's smoothers could produce.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("more signatures than smoothers, or two of one smoother; send one of each")]
-pub struct NotSeveral;
+pub struct SignatureListError;
 
 /// Too few smoothers have signed it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("not signed alike by as many smoothers as it takes; collect more signatures")]
-pub struct NotEndorsed;
+#[error("too few smoothers have signed this alike; collect more signatures")]
+pub struct EndorsementError;
 
 impl<T> TryFrom<Vec<(SmootherId, Signed<T>)>> for Endorsed<T> {
-    type Error = NotSeveral;
+    type Error = SignatureListError;
 
-    /// Whoever checks signatures pays for each: what strangers send has few.
-    fn try_from(signatures: Vec<(SmootherId, Signed<T>)>) -> Result<Self, NotSeveral> {
-        let few = signatures.len() <= MOST_SMOOTHERS;
+    /// Checking costs time for each signature, so lists from strangers are short.
+    fn try_from(signatures: Vec<(SmootherId, Signed<T>)>) -> Result<Self, SignatureListError> {
+        let few = signatures.len() <= MAX_SMOOTHERS;
         let mut known = BTreeSet::new();
         let once = few && signatures.iter().all(|(by, _)| known.insert(*by));
-        if once { Ok(Self(signatures)) } else { Err(NotSeveral) }
+        if once { Ok(Self(signatures)) } else { Err(SignatureListError) }
     }
 }
 
@@ -41,7 +41,7 @@ impl<T> Default for Endorsed<T> {
 }
 
 impl<T: Message> Endorsed<T> {
-    /// Adds what a smoother has signed, unless its signature is there.
+    /// Adds a smoother's signature, unless it has one already.
     pub fn add(&mut self, by: SmootherId, signed: Signed<T>) {
         if self.0.iter().all(|(known, _)| *known != by) {
             self.0.push((by, signed));
@@ -53,25 +53,24 @@ impl<T: Message> Endorsed<T> {
         self.0.iter()
     }
 
-    /// What the first of them says, whoever says it: to find who is to check it, and for nothing
-    /// else.
+    /// The first message without any check: only to find the party that checks it.
     #[must_use]
     pub fn dangerous_unverified(&self) -> Option<T> {
         self.0.first()?.1.dangerous_unverified()
     }
 
-    /// The first field of that, for the same.
+    /// The first field of that message, for the same purpose.
     #[must_use]
     pub fn dangerous_first<U: DeserializeOwned>(&self) -> Option<U> {
         self.0.first()?.1.dangerous_first()
     }
 
-    /// The message that so many smoothers have signed alike. Signatures that do not hold count
-    /// for nothing, and so do a smoother's second ones.
+    /// The message that `needed` smoothers have signed alike. Invalid signatures do not count, nor
+    /// do a smoother's second ones.
     ///
     /// # Errors
-    /// [`NotEndorsed`].
-    pub fn open(&self, pinned: &Pinned, needed: usize) -> Result<Verified<T>, NotEndorsed> {
+    /// [`EndorsementError`].
+    pub fn open(&self, pinned: &Pinned, needed: usize) -> Result<Verified<T>, EndorsementError> {
         let mut signers: BTreeMap<_, Vec<SmootherId>> = BTreeMap::new();
         for (by, signed) in &self.0 {
             let Some(Ok(opened)) = pinned.key(*by).map(|key| signed.open(key)) else { continue };
@@ -83,20 +82,20 @@ impl<T: Message> Endorsed<T> {
                 return Ok(opened);
             }
         }
-        Err(NotEndorsed)
+        Err(EndorsementError)
     }
 
-    /// The same, with all signatures that hold for the message and no others: what is kept and
-    /// handed on is what was checked. Those that are known to hold are not looked at again.
+    /// The same, with all valid signatures of the message and no others: what is stored and
+    /// forwarded has been checked. Signatures that are `known` to be valid are not checked again.
     ///
     /// # Errors
-    /// [`NotEndorsed`].
+    /// [`EndorsementError`].
     pub(crate) fn sift(
         &self,
         pinned: &Pinned,
         needed: usize,
         known: impl Fn(SmootherId, &Signed<T>) -> bool,
-    ) -> Result<(T, Self), NotEndorsed> {
+    ) -> Result<(T, Self), EndorsementError> {
         let mut alike: BTreeMap<Digest, Self> = BTreeMap::new();
         for (by, signed) in &self.0 {
             let holds = || pinned.key(*by).is_some_and(|key| signed.open(key).is_ok());
@@ -104,12 +103,13 @@ impl<T: Message> Endorsed<T> {
                 alike.entry(signed.digest()).or_default().add(*by, signed.clone());
             }
         }
-        let same = alike.into_values().find(|same| same.0.len() >= needed).ok_or(NotEndorsed)?;
-        let message = same.dangerous_unverified().ok_or(NotEndorsed)?;
+        let same =
+            alike.into_values().find(|same| same.0.len() >= needed).ok_or(EndorsementError)?;
+        let message = same.dangerous_unverified().ok_or(EndorsementError)?;
         Ok((message, same))
     }
 
-    /// Whether a smoother's signature is among them, good or bad.
+    /// Whether a smoother's signature is among them, valid or not.
     pub(crate) fn has(&self, smoother: SmootherId) -> bool {
         self.0.iter().any(|(by, _)| *by == smoother)
     }

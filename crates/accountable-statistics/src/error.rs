@@ -1,12 +1,12 @@
-//! Why something was refused: one name for each rule. No name holds a value that
-//! the other side does not know already.
+//! Errors of the kernel: proofs, sums, keys and logarithms, one variant per rule. No variant holds
+//! a value that the other side does not know already.
 
-use alpheus_crypto::group::InvalidElement;
-use alpheus_crypto::sigma::MalformedProof;
+use alpheus_crypto::group::ElementError;
+use alpheus_crypto::sigma::ProofFormatError;
 
-/// An interval that is not to be used.
+/// An unusable interval.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum BadInterval {
+pub enum IntervalError {
     /// Fewer than two values.
     #[error("the interval has fewer than two values; its highest value must exceed its lowest")]
     Empty,
@@ -15,33 +15,33 @@ pub enum BadInterval {
     TooWide,
 }
 
-/// The value is not in the interval; it is not said which.
+/// The value is not in the interval. The error does not say which value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("the value is outside the definition's interval; contribute nothing or clamp it")]
-pub struct OutOfInterval;
+#[error("the value is outside the definition's interval; clamp it or contribute nothing")]
+pub struct OutOfIntervalError;
 
-/// Bytes that are no tuple.
+/// Bytes that do not encode a tuple.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum Malformed {
-    /// Not as long as a tuple of the interval is.
-    #[error("the tuple has another length than its interval asks for")]
+pub enum TupleFormatError {
+    /// The length is not that of a tuple of the interval.
+    #[error("the tuple's length is not the one that its interval requires")]
     Length,
-    /// An element of the ciphertexts is none.
-    #[error("an element of the tuple is none: {0}")]
-    Element(#[from] InvalidElement),
-    /// The proof of well-formedness is none.
+    /// An element of the ciphertexts is invalid.
+    #[error("an element of the tuple is invalid: {0}")]
+    Element(#[from] ElementError),
+    /// The proof of well-formedness is malformed.
     #[error("the tuple's proof is malformed: {0}")]
-    Proof(#[from] MalformedProof),
+    Proof(#[from] ProofFormatError),
     /// An element of the range proof is the identity or not reduced, or a scalar is not reduced.
     #[error(
-        "the tuple's range proof is malformed: an element is the identity, or not in its one encoding"
+        "the tuple's range proof is malformed: an element is the identity or not canonically encoded"
     )]
     Range,
 }
 
 /// Why a tuple does not count.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum Refused {
+pub enum TupleError {
     /// Not well-formed, or made for another key, interval or binding.
     #[error("the tuple is not proven to be well-formed for this key, interval and binding")]
     Statement,
@@ -50,132 +50,133 @@ pub enum Refused {
     Range,
 }
 
-/// Why no tuple was made.
+/// Why no tuple or partial decryption was made.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum NotProven {
-    /// The value is outside.
+pub enum ProvingError {
+    /// The value is outside the interval.
     #[error(transparent)]
-    OutOfInterval(#[from] OutOfInterval),
+    OutOfInterval(#[from] OutOfIntervalError),
     /// A chance of 2^-252, or a broken generator.
-    #[error("no proof could be made; mend the random number generator")]
+    #[error("no proof could be made; fix the random number generator")]
     Generator,
-    /// The share is of another key.
-    #[error("the share is not of this key; use that epoch's")]
+    /// The share belongs to another key.
+    #[error("the share does not belong to this key; use the share of the key's own epoch")]
     OtherKey,
 }
 
-/// What is added up belongs to another sum.
+/// Why a tuple or a sum cannot be added to a sum.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum NotOfThisSum {
-    /// Another key or interval.
+pub enum SumError {
+    /// Checked for another key or interval.
     #[error("the tuple was checked for another key or interval than the sum's")]
     Terms,
-    /// Another aggregate.
+    /// Bound to another aggregate.
     #[error("the tuple is bound to another aggregate than the sum's")]
     Aggregate,
-    /// Stored bytes that are no sum of these terms.
+    /// Stored bytes that are not a sum of these terms.
     #[error("the stored sum is damaged; add up the tuples again")]
     Damaged,
 }
 
-/// A committee that is not to be used.
+/// An unusable committee.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("a committee needs 1 <= t and 3t - 2 <= n <= 64")]
-pub struct BadCommittee;
+pub struct CommitteeError;
 
-/// What is said to be public of a key, and is no key.
+/// Public values that do not make up a shared key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("the public shares are not one for each member, or not of one polynomial with the key")]
-pub struct BadSharedKey;
+#[error(
+    "there must be one public share per member, and all must lie on one polynomial with the key"
+)]
+pub struct SharedKeyError;
 
-/// A share of a key that is not the member's.
+/// A share that is not the member's share of the key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("the share is not this member's of this key, or one that it is made of is missing")]
-pub struct BadShare;
+#[error("the share is not this member's share of this key, or one of its parts is missing")]
+pub struct ShareError;
 
-/// Why a dealer does not do what it is asked to.
+/// Why a dealer refuses a call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum NotDealt {
+pub enum DealerError {
     /// No such member.
     #[error("the committee has no such member")]
     NoMember,
-    /// The seed is not the one that the member's announcement was made from, or the
-    /// announcement did not come in.
+    /// The member's announcement was not made from this seed, or did not arrive.
     #[error("the member has not announced this seed's key in this ceremony; begin a new attempt")]
     NotAnnounced,
     /// Pledges are missing.
-    #[error("the dealing is shown when one's own pledge and enough others are in")]
+    #[error("a dealing is revealed only when one's own pledge and enough others are in")]
     Pledges,
-    /// The stored dealing is not of this seed.
-    #[error("the stored dealing is not of this seed; begin a new attempt")]
+    /// The stored dealing was not made from this seed.
+    #[error("the stored dealing was not made from this seed; begin a new attempt")]
     OtherDealing,
     /// A chance of 2^-252, or a broken generator.
-    #[error("no proof could be made; mend the random number generator")]
+    #[error("no proof could be made; fix the random number generator")]
     Generator,
 }
 
-/// Why a dealing does not count: its dealer is left out.
+/// Why a dealing does not count. Its dealer is left out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, thiserror::Error)]
-pub enum BadDealing {
-    /// Bytes that are no dealing of the committee.
+pub enum DealingError {
+    /// Bytes that do not encode a dealing of the committee.
     #[error("the dealing is malformed")]
     Malformed,
-    /// Not what the dealer is bound to.
+    /// Not the dealing that the dealer pledged.
     #[error("the dealing is not the one that its dealer pledged")]
     NotPledged,
-    /// Its constant is not proven to be known.
+    /// The dealer has not proven that it knows the constant.
     #[error("the dealer has not proven that it knows what it dealt")]
     Proof,
 }
 
 /// Why no key was settled.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum NotSettled {
-    /// As many as the threshold, or more.
+pub enum SettlementError {
+    /// As many members as the threshold, or more.
     #[error(
-        "as many members as the threshold are left out of the key; mend them and begin a new attempt"
+        "as many members as the threshold are left out of the key; repair them and begin a new attempt"
     )]
     TooManyLeftOut(Vec<u16>),
-    /// A dealing of another ceremony.
-    #[error("a dealing is of another ceremony")]
+    /// A dealing belongs to another ceremony.
+    #[error("a dealing belongs to another ceremony")]
     OtherCeremony,
     /// Two dealings of one dealer.
-    #[error("member {0} has dealt twice; one pledge allows for one dealing")]
+    #[error("member {0} has dealt twice; one pledge allows one dealing")]
     Twice(u16),
-    /// A sum is the identity: a chance of 2^-252, or intent.
+    /// A sum is the identity: a chance of 2^-252, or an attack.
     #[error("the key is degenerate; begin a new attempt")]
     Vanished,
 }
 
 /// Why a partial decryption does not count.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum BadPartial {
-    /// Bytes that are none.
+pub enum PartialError {
+    /// Bytes that do not encode a partial decryption.
     #[error("the partial decryption is malformed")]
     Malformed,
-    /// Of nobody in the committee.
+    /// Not from a member of the committee.
     #[error("the committee has no member {0}")]
     NoMember(u16),
-    /// Its proof does not hold.
+    /// Its proof is invalid.
     #[error("member {0} has not proven its partial decryption; ask another member")]
     Wrong(u16),
 }
 
 /// Too few partial decryptions of this ciphertext in this context.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("{have} members have decrypted, {needed} are needed; ask others")]
-pub struct NotOpened {
-    /// So many have.
+#[error("{have} members have decrypted and {needed} are needed; ask others")]
+pub struct TooFewPartialsError {
+    /// How many members have.
     pub have: usize,
-    /// So many are needed.
+    /// How many are needed.
     pub needed: usize,
 }
 
 /// Why an opened sum could not be read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum NoLogarithm {
-    /// No number between the bounds.
-    #[error("the opened sum is no number within what the other sums allow")]
+pub enum LogarithmError {
+    /// No number within the bounds.
+    #[error("the opened sum is not a number within the bounds that the other sums allow")]
     NotThere,
     /// The bounds are too far apart for the table.
     #[error(

@@ -1,10 +1,10 @@
-//! What a value may be: an interval of whole steps, and what its sums mean.
+//! Which values are allowed: an interval of whole steps, and what its sums mean.
 
-use crate::error::{BadInterval, OutOfInterval};
+use crate::error::{IntervalError, OutOfIntervalError};
 use serde::{Deserialize, Serialize};
 
-/// The values `lowest ..= highest`, in steps of whatever unit a definition names,
-/// and whether their squares are summed as well. Public.
+/// The values `lowest ..= highest`, in steps of the definition's unit, and whether their squares
+/// are summed too. Public.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(try_from = "Fields", into = "Fields")]
 pub struct Interval {
@@ -13,7 +13,7 @@ pub struct Interval {
     square: bool,
 }
 
-/// An interval as it is stored and sent.
+/// The stored and sent form of an interval.
 #[derive(Serialize, Deserialize)]
 struct Fields {
     lowest: i64,
@@ -24,11 +24,11 @@ struct Fields {
 /// Exact sums over the samples of an aggregate, in steps.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Moments {
-    /// N, the samples that count.
+    /// N, the number of samples.
     pub count: u64,
     /// Σ v.
     pub sum: i128,
-    /// Σ v², of intervals with squares.
+    /// Σ v², for intervals with squares.
     pub squares: Option<i128>,
 }
 
@@ -36,18 +36,18 @@ impl Interval {
     /// Bytes of [`Interval::encode`].
     pub const LENGTH: usize = 17;
 
-    /// An interval of at least two values and at most 2³².
+    /// An interval of at least two and at most 2³² values.
     ///
     /// # Errors
-    /// [`BadInterval`].
-    pub fn new(lowest: i64, highest: i64, square: bool) -> Result<Self, BadInterval> {
+    /// [`IntervalError`].
+    pub fn new(lowest: i64, highest: i64, square: bool) -> Result<Self, IntervalError> {
         let width = i128::from(highest) - i128::from(lowest);
         // Σ v² must stay exact for any number of samples that fits in 2⁴⁶.
         let moderate = |end: i64| end.unsigned_abs() < 1 << 40;
         match (width, moderate(lowest) && moderate(highest)) {
-            (i128::MIN..=0, _) => Err(BadInterval::Empty),
+            (i128::MIN..=0, _) => Err(IntervalError::Empty),
             (1..=0xffff_ffff, true) => Ok(Self { lowest, highest, square }),
-            _ => Err(BadInterval::TooWide),
+            _ => Err(IntervalError::TooWide),
         }
     }
 
@@ -69,7 +69,7 @@ impl Interval {
         self.square
     }
 
-    /// w = b − a, the greatest v'.
+    /// w = b − a, the largest v'.
     #[must_use]
     pub fn width(&self) -> u32 {
         #[expect(
@@ -81,8 +81,7 @@ impl Interval {
         width
     }
 
-    /// Bits of the range proof: the least power of two from 2 to 32 whose values
-    /// cover the width.
+    /// Bits of the range proof: the smallest power of two from 2 to 32 that covers the width.
     #[must_use]
     pub fn bits(&self) -> usize {
         let needed = 32 - self.width().leading_zeros();
@@ -105,15 +104,15 @@ impl Interval {
         bytes
     }
 
-    /// v' = value − lowest: what is encrypted.
-    pub(crate) fn offset(&self, value: i64) -> Result<u32, OutOfInterval> {
+    /// v' = value − lowest, the number that is encrypted.
+    pub(crate) fn offset(&self, value: i64) -> Result<u32, OutOfIntervalError> {
         if value < self.lowest || value > self.highest {
-            return Err(OutOfInterval);
+            return Err(OutOfIntervalError);
         }
-        u32::try_from(value - self.lowest).map_err(|_| OutOfInterval)
+        u32::try_from(value - self.lowest).map_err(|_| OutOfIntervalError)
     }
 
-    /// What decrypted sums say: Σv = aN + Σv', Σv² = Σv'² + 2aΣv' + a²N.
+    /// What decrypted sums mean: Σv = aN + Σv', Σv² = Σv'² + 2aΣv' + a²N.
     #[must_use]
     pub fn moments(&self, count: u64, offsets: u64, squares: Option<u64>) -> Moments {
         let (a, n, s) = (i128::from(self.lowest), i128::from(count), i128::from(offsets));
@@ -121,14 +120,14 @@ impl Interval {
         Moments { count, sum: a * n + s, squares }
     }
 
-    /// The least and greatest Σv' that `count` samples can have.
+    /// The smallest and largest Σv' that `count` samples can have.
     #[must_use]
     pub fn offsets_of(&self, count: u64) -> (u64, u64) {
         (0, count.saturating_mul(u64::from(self.width())))
     }
 
-    /// The least and greatest Σv'² that `count` samples with a sum of offsets can
-    /// have: all alike, or as many as fit at the ends. No greatest beyond 2⁶⁴ − 1.
+    /// The smallest and largest Σv'² that `count` samples with a sum of offsets can have: all
+    /// equal, or as many as fit at the ends. The largest is capped at 2⁶⁴ − 1.
     #[must_use]
     pub fn squares_of(&self, count: u64, offsets: u64) -> (u64, u64) {
         let (n, s, w) = (u128::from(count), u128::from(offsets), u128::from(self.width()));
@@ -144,9 +143,9 @@ impl Interval {
 }
 
 impl TryFrom<Fields> for Interval {
-    type Error = BadInterval;
+    type Error = IntervalError;
 
-    fn try_from(fields: Fields) -> Result<Self, BadInterval> {
+    fn try_from(fields: Fields) -> Result<Self, IntervalError> {
         Self::new(fields.lowest, fields.highest, fields.square)
     }
 }
@@ -164,7 +163,7 @@ mod tests {
     use proptest::prelude::*;
 
     #[test]
-    fn widths_choose_their_proofs() {
+    fn the_width_determines_the_proof() {
         let shape = |w: i64| {
             let interval = Interval::new(-5, w - 5, false).unwrap();
             (interval.bits(), interval.two_sided())
@@ -178,20 +177,23 @@ mod tests {
     }
 
     #[test]
-    fn an_interval_that_is_none_is_refused() {
+    fn an_unusable_interval_is_rejected() {
         let new = |a, b| Interval::new(a, b, true).err();
-        assert_eq!([new(3, 3), new(4, 3), new(i64::MAX, i64::MIN)], [Some(BadInterval::Empty); 3]);
-        assert_eq!(new(0, 1 << 32), Some(BadInterval::TooWide));
-        assert_eq!(new(1 << 40, (1 << 40) + 9), Some(BadInterval::TooWide));
-        assert_eq!(new(i64::MIN, i64::MAX), Some(BadInterval::TooWide));
+        assert_eq!(
+            [new(3, 3), new(4, 3), new(i64::MAX, i64::MIN)],
+            [Some(IntervalError::Empty); 3]
+        );
+        assert_eq!(new(0, 1 << 32), Some(IntervalError::TooWide));
+        assert_eq!(new(1 << 40, (1 << 40) + 9), Some(IntervalError::TooWide));
+        assert_eq!(new(i64::MIN, i64::MAX), Some(IntervalError::TooWide));
         let bytes = postcard::to_allocvec(&(3_i64, 3_i64, true)).unwrap();
         assert!(postcard::from_bytes::<Interval>(&bytes).is_err());
     }
 
     proptest! {
-        /// What is decoded is what plain arithmetic says, and the bounds hold.
+        /// Decoded sums match plain arithmetic, and the bounds hold.
         #[test]
-        fn moments_are_those_of_the_values(
+        fn moments_match_plain_arithmetic(
             lowest in -1000_i64..1000,
             width in 1_i64..5000,
             parts in proptest::collection::vec(0.0_f64..=1.0, 0..50),

@@ -1,31 +1,31 @@
-//! Statistics about places and times from samples that anyone may contribute: the
-//! server learns each aggregate and nothing else, not who contributed, not a sample,
-//! and before an aggregate closes not even how many there are; yet nobody counts
-//! more often than a quota or with a value outside its interval. After PrivStats
-//! (Popa, Blumberg, Balakrishnan, Li, CCS 2011), with lifted ElGamal in place of
-//! Paillier and everything proven.
+//! Statistics over locations and times from samples that anyone may contribute. The server learns
+//! each aggregate and nothing else: not who contributed, not a sample, and before an aggregate
+//! closes not even how many samples there are. Still nobody can count more often than a quota or
+//! with a value outside the interval. After PrivStats (Popa, Blumberg, Balakrishnan, Li, CCS
+//! 2011), with lifted ElGamal in place of Paillier and a proof of everything.
 //!
-//! Sans-IO: no module does I/O, reads a clock or draws randomness of its own.
-//! `docs/protocol.md` has the notation, the equations and the departures.
+//! Sans-IO: no module does I/O, reads a clock or draws its own randomness. Roles share their
+//! verbs: `handle…(message, now)` takes a message, `poll(now)` does what time demands,
+//! `deadline()` says when to poll next. `docs/protocol.md` has the notation, the equations and the
+//! departures.
 //!
 //! | what | module |
 //! | --- | --- |
-//! | what a value may be | [`interval`] |
-//! | one encrypted contribution and what it is bound to | [`tuple`](mod@tuple) |
-//! | that it is well-formed | [`proof`] |
+//! | which values are allowed | [`interval`] |
+//! | one encrypted contribution, its binding and its proofs | [`tuple`](mod@tuple) |
 //! | sums of contributions | [`sums`] |
-//! | a key that t of n hold, and decryption by it | [`threshold`] |
-//! | making such a key though some are away or lie | [`keymaking`] |
+//! | a key shared by t of n, and decryption with it | [`threshold`] |
+//! | making such a key though some are absent or lie | [`keymaking`] |
 //! | reading a decrypted sum | [`logarithm`] |
-//! | who and what all agree on | [`configuration`], [`definition`], [`endorsed`] |
+//! | what all parties agree on | [`configuration`], [`definition`], [`endorsed`] |
 //! | credentials for clients | [`registrar`] |
-//! | who contributes | [`client`] |
-//! | slots, and decryption of what is agreed on | [`smoother`] |
-//! | opens, checks and publishes | [`aggregator`] |
+//! | contributing | [`client`] |
+//! | a smoother (an aggregation node): slots, checks, decryption | [`smoother`] |
+//! | opening uploads, checking and publishing | [`aggregator`] |
 //! | pure counts, without smoothers | [`tally`] |
-//! | all that crosses between parties | [`messages`], [`closing`], [`results`] |
-//! | what a client may believe of an aggregate's end | [`verdict`](mod@verdict) |
-//! | refusals | [`error`], [`refused`] |
+//! | messages between parties | [`messages`], [`closing`], [`results`] |
+//! | how a client decides how an aggregate ended | [`verdict`](mod@verdict) |
+//! | errors of the kernel and of the roles | [`error`], [`role_error`] |
 
 pub mod aggregator;
 pub mod client;
@@ -38,10 +38,9 @@ pub mod interval;
 pub mod keymaking;
 pub mod logarithm;
 pub mod messages;
-pub mod proof;
-pub mod refused;
 pub mod registrar;
 pub mod results;
+pub mod role_error;
 mod slots;
 pub mod smoother;
 pub mod sums;

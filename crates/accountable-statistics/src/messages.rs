@@ -1,5 +1,5 @@
-//! All that crosses between parties. Of one definition, messages of a kind that clients
-//! send have one size, whatever they hold.
+//! All messages between parties. For one definition, messages of a kind that clients send have one
+//! size, whatever they hold.
 
 use crate::configuration::{KeyEpoch, SmootherId};
 use crate::definition::{Definition, Turn};
@@ -9,32 +9,32 @@ use crate::threshold::SharedKey;
 use crate::tuple::{Binding, Tuple};
 use alpheus_anonymous_credential::messages::Login;
 use alpheus_crypto::group::Element;
-use alpheus_crypto::hash::{Digest, labelled};
+use alpheus_crypto::hash::{Digest, labelled_hash};
 use alpheus_crypto::labels;
 use alpheus_crypto::seal::Sealed;
 use alpheus_crypto::sign::{Signature, VerifyingKey};
 use alpheus_crypto::signed::{Message, Signed};
 use serde::{Deserialize, Serialize};
 
-/// Client to keeper: a slot, please.
+/// Client to keeper: requests a slot.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SlotRequest {
     /// The aggregate.
     pub aggregate: Digest,
     /// E: the client's key for this upload alone.
     pub ephemeral: VerifyingKey,
-    /// Of the keeper's slot credential, for [`request_digest`].
-    pub showing: Vec<u8>,
+    /// Presentation of the keeper's slot credential, for [`request_digest`].
+    pub presentation: Vec<u8>,
 }
 
-/// What slot credentials are shown for: an upload of this key.
+/// The message that slot credentials are presented for: an upload of this key.
 #[must_use]
 pub fn request_digest(aggregate: &Digest, ephemeral: &VerifyingKey) -> Digest {
-    labelled(labels::STATISTICS_REQUEST, &[aggregate.as_bytes(), ephemeral.as_bytes()])
+    labelled_hash(labels::STATISTICS_REQUEST, &[aggregate.as_bytes(), ephemeral.as_bytes()])
 }
 
-/// Keeper to client: this slot. Smoothers and the client see it, the aggregator does not: turns
-/// would tell it how many slots were given twice.
+/// Keeper to client: grants a slot. Smoothers and the client see it. The aggregator does not:
+/// turns would show how many slots were given twice.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Grant {
     /// The aggregate.
@@ -42,12 +42,12 @@ pub struct Grant {
     /// The slot.
     #[serde(with = "postcard::fixint::be")]
     pub slot: u32,
-    /// At which turn it was given.
+    /// The turn at which it was granted.
     pub turn: Turn,
-    /// Which grant of the slot it is: drawn at random, so that it says nothing more.
+    /// Identifies this grant of the slot. Drawn at random, so that it reveals nothing else.
     #[serde(with = "postcard::fixint::be")]
     pub revision: u64,
-    /// To whom.
+    /// The client's key.
     pub ephemeral: VerifyingKey,
 }
 
@@ -55,26 +55,26 @@ impl Message for Grant {
     const LABEL: &'static str = labels::STATISTICS_GRANT;
 }
 
-/// One line of the ledger of slots. A smoother signs one for a slot and one for a key; one that
-/// a quorum has signed is certified.
+/// One line of the ledger of slots. A smoother signs one per slot and one per key. An entry that a
+/// quorum has signed is certified.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct Entry {
     /// The aggregate.
     pub aggregate: Digest,
-    /// Its key epoch: smoothers forget aggregates of earlier ones, and must know what is about
-    /// one that they have forgotten.
+    /// Its key epoch: smoothers forget aggregates of earlier ones, and must recognise statements
+    /// about those.
     pub key_epoch: KeyEpoch,
     /// The slot.
     #[serde(with = "postcard::fixint::be")]
     pub slot: u32,
-    /// Of the grant.
+    /// The grant's revision.
     #[serde(with = "postcard::fixint::be")]
     pub revision: u64,
-    /// Whose upload.
+    /// The client's key.
     pub ephemeral: VerifyingKey,
-    /// Of the upload: [`content_digest`].
+    /// The upload: [`content_digest`].
     pub content: Digest,
-    /// Of what is sealed for the aggregator: [`sealed_digest`].
+    /// The sealed upload: [`sealed_digest`].
     pub sealed: Digest,
 }
 
@@ -83,14 +83,14 @@ impl Message for Entry {
 }
 
 impl Entry {
-    /// What its tuple is bound to.
+    /// What the entry's tuple is bound to.
     #[must_use]
     pub fn binding(&self, tag: Element) -> Binding {
         let Self { aggregate, slot, revision, ephemeral, .. } = *self;
         Binding { tag, aggregate, slot, revision, ephemeral }
     }
 
-    /// Whose grant it is for, of which key epoch, what the upload is and how it is sealed.
+    /// The entry for a grant of a key epoch, from the upload's content and its sealed form.
     #[must_use]
     pub fn of(grant: &Grant, key_epoch: KeyEpoch, content: Digest, sealed: &Sealed) -> Self {
         let Grant { aggregate, slot, revision, ephemeral, .. } = *grant;
@@ -98,7 +98,7 @@ impl Entry {
         Self { aggregate, key_epoch, slot, revision, ephemeral, content, sealed }
     }
 
-    /// What the upload is sealed under, beside the label.
+    /// The context that the upload is sealed under, beside the label.
     pub(crate) fn context(
         aggregate: &Digest,
         slot: u32,
@@ -114,41 +114,40 @@ impl Entry {
     }
 }
 
-/// Client to each smoother: here is my upload for the slot. All but the showing is the same
-/// for each.
+/// Client to each smoother: an upload for the slot. All but the presentation is the same for each.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Deposit {
-    /// Who has signed the grant.
+    /// The smoother that signed the grant.
     pub keeper: SmootherId,
     /// The grant.
     pub grant: Signed<Grant>,
-    /// Of the upload.
+    /// The upload's [`content_digest`].
     pub content: Digest,
     /// The [`Upload`], for the aggregator.
     pub sealed: Sealed,
     /// By the grant's key, over the entry.
     pub signature: Signature,
-    /// Of this smoother's slot credential, for [`request_digest`].
-    pub showing: Vec<u8>,
-    /// Of others, for a deposit that crosses the end of its turn.
+    /// Presentation of this smoother's slot credential, for [`request_digest`].
+    pub presentation: Vec<u8>,
+    /// Receipts of others, for a deposit that crosses the end of its turn.
     pub receipts: Vec<Receipt>,
 }
 
 impl Deposit {
-    /// For which aggregate, as whoever sends it says: to find who is to check it.
+    /// The aggregate that the sender claims, unverified: finds the party that checks it.
     #[must_use]
-    pub fn said_to_be_for(&self) -> Option<Digest> {
+    pub fn unverified_aggregate(&self) -> Option<Digest> {
         self.grant.dangerous_first()
     }
 }
 
-/// What is sealed, as entries name it.
+/// The digest by which entries name a sealed upload.
 #[must_use]
 pub fn sealed_digest(sealed: &Sealed) -> Digest {
-    labelled(labels::STATISTICS_DEPOSITED, &[&encode(sealed)])
+    labelled_hash(labels::STATISTICS_DEPOSIT_CONTENT, &[&encode(sealed)])
 }
 
-/// Two things that one party signed in one place: proof against it for everybody.
+/// Two statements that one party signed in one place: proof against it for everybody.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Evidence {
     /// A keeper gave one slot twice at one turn.
@@ -158,7 +157,7 @@ pub enum Evidence {
 }
 
 impl Evidence {
-    /// Whom it is against.
+    /// The party that it convicts.
     #[must_use]
     pub fn against(&self) -> SmootherId {
         match self {
@@ -167,54 +166,53 @@ impl Evidence {
     }
 }
 
-/// A smoother has an entry and keeps what is sealed. Any smoother may hand it on.
+/// A smoother has signed an entry and stores the sealed upload. Any smoother may forward it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Receipt {
-    /// Whose.
+    /// The smoother that signed.
     pub by: SmootherId,
     /// The entry.
     pub entry: Signed<Entry>,
 }
 
 impl Receipt {
-    /// For which aggregate, as whoever sends it says: to find who is to check it.
+    /// The aggregate that the sender claims, unverified: finds the party that checks it.
     #[must_use]
-    pub fn said_to_be_for(&self) -> Option<Digest> {
+    pub fn unverified_aggregate(&self) -> Option<Digest> {
         self.entry.dangerous_first()
     }
 }
 
-/// Smoother to client: what a deposit comes to.
+/// Smoother to client: the response to a deposit.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub enum Deposited {
-    /// It is kept.
-    Kept(Receipt),
-    /// It never will be.
-    Taken(InPlace),
+pub enum DepositResponse {
+    /// The deposit is stored.
+    Stored(Receipt),
+    /// The deposit will never be stored.
+    Conflict(ConflictingEntry),
 }
 
-/// Why a smoother never signs an entry: what stands in its place. Without it a refusal counts for
-/// nothing, or a smoother that lies would make a client give a sample twice.
+/// The entry that keeps a smoother from ever signing another. A refusal without it does not count:
+/// otherwise a lying smoother could make a client give a sample twice.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub enum InPlace {
-    /// What this smoother has signed for the slot, or for the key.
+pub enum ConflictingEntry {
+    /// The entry that this smoother has signed for the slot or for the key.
     Signed(Receipt),
-    /// What a quorum has signed for the slot.
+    /// The entry that a quorum has signed for the slot.
     Certified(Endorsed<Entry>),
 }
 
-/// What is sealed for the aggregator: both parts of a size that definition and limit fix.
+/// The content sealed for the aggregator. Definition and quota fix the size of both parts.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Upload {
     /// The tuple.
     pub tuple: Vec<u8>,
-    /// Of the upload credential, for [`upload_digest`].
-    pub showing: Vec<u8>,
+    /// Presentation of the upload credential, for [`upload_digest`].
+    pub presentation: Vec<u8>,
 }
 
 impl Upload {
-    /// Bytes of every upload of a definition, as they are sealed: what is sealed is as long for
-    /// a dummy as for a sample.
+    /// Bytes of every upload of a definition as it is sealed: the same for a dummy and a sample.
     #[must_use]
     pub fn length(definition: &Definition) -> usize {
         let parts = [Tuple::length(&definition.interval), Login::length(definition.quota)];
@@ -222,63 +220,63 @@ impl Upload {
     }
 }
 
-/// What an upload credential is shown for: this tuple at this place.
+/// The message that an upload credential is presented for: this tuple in this slot.
 #[must_use]
 pub fn upload_digest(binding: &Binding, tuple: &[u8]) -> Digest {
-    labelled(labels::STATISTICS_UPLOAD, &[binding.digest().as_bytes(), tuple])
+    labelled_hash(labels::STATISTICS_UPLOAD, &[binding.digest().as_bytes(), tuple])
 }
 
-/// What the ledger knows an upload by.
+/// The digest by which the ledger knows an upload.
 #[must_use]
-pub fn content_digest(tag: &Element, tuple: &[u8], showing: &Digest) -> Digest {
-    labelled(labels::STATISTICS_CONTENT, &[tag.as_bytes(), tuple, showing.as_bytes()])
+pub fn content_digest(tag: &Element, tuple: &[u8], presentation: &Digest) -> Digest {
+    labelled_hash(labels::STATISTICS_CONTENT, &[tag.as_bytes(), tuple, presentation.as_bytes()])
 }
 
-/// A showing inside of a content: smoothers need not see it.
+/// The digest of a presentation in an upload's content: smoothers need not see the presentation.
 #[must_use]
-pub fn showing_digest(showing: &[u8]) -> Digest {
-    labelled(labels::STATISTICS_SHOWING, &[showing])
+pub fn presentation_digest(presentation: &[u8]) -> Digest {
+    labelled_hash(labels::STATISTICS_PRESENTATION, &[presentation])
 }
 
-/// Smoother to aggregator, once the time has come: the ledger and all that is sealed.
+/// Smoother to aggregator, from the release time on: the ledger and all sealed uploads.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Release {
     /// The aggregate.
     pub aggregate: Digest,
-    /// By slot.
-    pub listed: Vec<Listed>,
+    /// The certified slots, in order.
+    pub slots: Vec<ReleasedSlot>,
 }
 
-/// One slot of it.
+/// One certified slot.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Listed {
+pub struct ReleasedSlot {
     /// The certified entry.
     pub entry: Entry,
-    /// The upload.
+    /// The sealed upload.
     pub sealed: Sealed,
 }
 
-/// Aggregator to smoothers: a tuple to check.
+/// Aggregator to smoothers: a tuple that the closing counts, to be checked.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Shown {
-    /// Its slot.
+pub struct ClosingTuple {
+    /// The slot.
     pub slot: u32,
-    /// Of its upload credential.
+    /// The tag of its upload credential.
     pub tag: Element,
     /// The tuple.
     pub tuple: Vec<u8>,
-    /// [`showing_digest`].
-    pub showing: Digest,
+    /// The presentation's [`presentation_digest`].
+    pub presentation: Digest,
 }
 
-/// Aggregator to everybody: what is counted.
+/// Aggregator to everybody: what the aggregate counts.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Closing {
     /// The aggregate.
     pub aggregate: Digest,
-    /// Root over all slots' entries.
+    /// Root over the entries of all slots.
     pub ledger: Digest,
-    /// Root over all slots' tuples.
+    /// Root over the counted entries of all slots.
     pub tuples: Digest,
     /// Slots without an entry, in order.
     pub empty: Vec<u32>,
@@ -290,16 +288,16 @@ impl Message for Closing {
     const LABEL: &'static str = labels::STATISTICS_CLOSING;
 }
 
-/// A smoother would decrypt the sum of this set, and never of another set of the aggregate.
+/// A smoother would decrypt the sum of this set, and of no other set of the aggregate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Ready {
     /// The aggregate.
     pub aggregate: Digest,
-    /// Whose key it is under.
+    /// The key epoch of its key.
     pub key_epoch: KeyEpoch,
-    /// Root over all slots' entries.
+    /// Root over the entries of all slots.
     pub ledger: Digest,
-    /// Root over all slots' tuples.
+    /// Root over the counted entries of all slots.
     pub tuples: Digest,
 }
 
@@ -308,19 +306,19 @@ impl Message for Ready {
 }
 
 impl Ready {
-    /// What partial decryptions are bound to.
+    /// The context that partial decryptions are bound to.
     #[must_use]
     pub fn context(&self) -> Digest {
-        labelled(labels::STATISTICS_READY, &[&encode(self)])
+        labelled_hash(labels::STATISTICS_READY, &[&encode(self)])
     }
 }
 
-/// The public side of a key epoch's key, as a smoother has it from generating the key.
+/// The public side of a key epoch's key, as a smoother has it from making the key.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Card {
     /// The key epoch.
     pub key_epoch: KeyEpoch,
-    /// At which attempt a quorum has voted for it: cards of different attempts do not add up.
+    /// The attempt at which a quorum voted for it: cards of different attempts do not add up.
     pub attempt: u32,
     /// P, and the public shares.
     pub key: SharedKey,
@@ -333,9 +331,9 @@ impl Message for Card {
 /// Smoother to smoothers: a partial decryption of one part of the sum.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Opening {
-    /// What was agreed on.
+    /// The set that was agreed on.
     pub ready: Ready,
-    /// Which part, by [`Part::number`].
+    /// The part, by [`Part::number`].
     pub part: u8,
     /// The partial decryption with its proof.
     pub partial: Vec<u8>,
@@ -350,8 +348,8 @@ impl Message for Opening {
 pub struct Outcome {
     /// The aggregate.
     pub aggregate: Digest,
-    /// With what.
-    pub result: Result<Published, Reason>,
+    /// The result, or why there is none.
+    pub result: Result<PublishedResult, NoResultError>,
 }
 
 impl Message for Outcome {
@@ -361,18 +359,18 @@ impl Message for Outcome {
 /// Smoother to everybody: how an aggregate ended there.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct End {
-    /// How.
+    /// The outcome.
     pub outcome: Signed<Outcome>,
-    /// The one set that it has agreed to, if it has.
+    /// The one set that this smoother has agreed to, if any.
     pub ready: Option<Signed<Ready>>,
 }
 
-/// What the definition's rule leaves of the sums. In steps.
+/// What the release rule leaves of the sums, in steps.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub enum Published {
+pub enum PublishedResult {
     /// The rounded mean.
     Mean(i64),
-    /// All of it.
+    /// All sums.
     Full {
         /// N.
         count: u64,
@@ -387,35 +385,35 @@ pub enum Published {
 #[derive(
     Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, thiserror::Error,
 )]
-pub enum Reason {
-    /// Samples and volunteers were too few for its slots.
+pub enum NoResultError {
+    /// There were too few samples and volunteers for its slots.
     #[error("not all slots were filled")]
     NotFilled,
-    /// Fewer samples than its crowd.
+    /// There were fewer samples than its crowd.
     #[error("fewer samples than may be opened")]
     TooFew,
-    /// Its sums are no numbers that can be found: one party's blindings cancel out.
+    /// A sum is not a number that can be found: one party's blindings cancel out.
     #[error("its sums cannot be read")]
     Unreadable,
-    /// No set was agreed on and opened before its deadline.
+    /// No set was agreed on and opened before the deadline.
     #[error("not opened in time")]
     Late,
 }
 
-/// Bytes of plain data.
+/// Encodes plain data.
 pub(crate) fn encode(value: &impl Serialize) -> Vec<u8> {
     #[expect(clippy::expect_used, reason = "plain data serialises")]
     postcard::to_allocvec(value).expect("plain data serialises")
 }
 
-/// A value whose one encoding the bytes are.
+/// Decodes a value if the bytes are its only encoding.
 #[must_use]
 pub fn decode<T: Serialize + for<'de> Deserialize<'de>>(bytes: &[u8]) -> Option<T> {
     let value: T = postcard::from_bytes(bytes).ok()?;
     (encode(&value) == bytes).then_some(value)
 }
 
-/// The part with a number.
+/// The part with this number.
 #[must_use]
 pub fn part(number: u8) -> Option<Part> {
     [Part::Count, Part::Value, Part::Square].into_iter().find(|part| part.number() == number)

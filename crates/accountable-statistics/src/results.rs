@@ -1,29 +1,29 @@
-//! What of decrypted sums is published, and how.
+//! What is published of decrypted sums, and how.
 
-use crate::definition::Rule;
+use crate::definition::ReleaseRule;
 use crate::interval::Moments;
-use crate::messages::Published;
+use crate::messages::PublishedResult;
 
 /// What a rule leaves of exact sums.
 ///
 /// # Privacy
-/// A mean is rounded to the rule's grain, half away from zero: of a mean to nine digits
-/// the count can be read.
+/// A mean is rounded to the rule's grain, half away from zero. A mean to nine digits reveals the
+/// count.
 #[must_use]
-pub fn publish(rule: Rule, moments: &Moments) -> Published {
+pub fn publish(rule: ReleaseRule, moments: &Moments) -> PublishedResult {
     let Moments { count, sum, squares } = *moments;
     match rule {
-        Rule::Full => Published::Full { count, sum, squares },
-        Rule::Mean { grain } => {
+        ReleaseRule::Full => PublishedResult::Full { count, sum, squares },
+        ReleaseRule::Mean { grain } => {
             let grain = i128::from(grain);
             let mean = rounded(sum, i128::from(count).saturating_mul(grain)).saturating_mul(grain);
             let end = if mean < 0 { i64::MIN } else { i64::MAX };
-            Published::Mean(i64::try_from(mean).unwrap_or(end))
+            PublishedResult::Mean(i64::try_from(mean).unwrap_or(end))
         }
     }
 }
 
-/// a / b, rounded half away from zero; of nothing, zero.
+/// a / b, rounded half away from zero; zero if b is zero.
 fn rounded(a: i128, b: i128) -> i128 {
     let whole = a.checked_div(b).unwrap_or(0);
     let rest = a.checked_rem(b).unwrap_or(0);
@@ -31,7 +31,7 @@ fn rounded(a: i128, b: i128) -> i128 {
     if b != 0 && rest != 0 && further { whole + a.signum() * b.signum() } else { whole }
 }
 
-/// Mean and standard deviation of the population, in steps: what the exact sums say.
+/// Mean and standard deviation of the population, in steps, from the exact sums.
 #[must_use]
 pub fn mean_and_deviation(
     count: u64,
@@ -56,14 +56,14 @@ mod tests {
     #[test]
     fn means_are_rounded_half_away_from_zero_to_the_grain() {
         let mean = |sum, count, grain| {
-            publish(Rule::Mean { grain }, &Moments { count, sum, squares: None })
+            publish(ReleaseRule::Mean { grain }, &Moments { count, sum, squares: None })
         };
-        assert_eq!(mean(7, 2, 1), Published::Mean(4));
-        assert_eq!(mean(-7, 2, 1), Published::Mean(-4));
-        assert_eq!(mean(-10, 3, 1), Published::Mean(-3));
-        assert_eq!(mean(61_234 * 9, 9, 500), Published::Mean(61_000));
-        assert_eq!(mean(61_250 * 9, 9, 500), Published::Mean(61_500));
-        assert_eq!(mean(5, 0, 1), Published::Mean(0));
+        assert_eq!(mean(7, 2, 1), PublishedResult::Mean(4));
+        assert_eq!(mean(-7, 2, 1), PublishedResult::Mean(-4));
+        assert_eq!(mean(-10, 3, 1), PublishedResult::Mean(-3));
+        assert_eq!(mean(61_234 * 9, 9, 500), PublishedResult::Mean(61_000));
+        assert_eq!(mean(61_250 * 9, 9, 500), PublishedResult::Mean(61_500));
+        assert_eq!(mean(5, 0, 1), PublishedResult::Mean(0));
     }
 
     #[test]

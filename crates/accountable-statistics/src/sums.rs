@@ -1,12 +1,12 @@
-//! Tuples added up: whoever has the same tuples has the same sums, in any order.
+//! Sums of tuples: the same tuples give the same sums, in any order.
 
-use crate::error::NotOfThisSum;
+use crate::error::SumError;
 use crate::interval::Interval;
 use crate::tuple::{CheckedTuple, Pair, Terms};
-use alpheus_crypto::group::{Element, Total, Vanished};
+use alpheus_crypto::group::{Element, IdentityError, Total};
 use alpheus_crypto::hash::Digest;
 
-/// Which number of an aggregate.
+/// One of the sums of an aggregate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Part {
     /// Σ c, the samples that count.
@@ -17,8 +17,8 @@ pub enum Part {
     Square,
 }
 
-/// Running sums of one aggregate's checked tuples under one key. Each tuple counts as
-/// often as it is added: that each slot is added once is the caller's to see to.
+/// Running sums of one aggregate's checked tuples under one key. A tuple counts as often as it is
+/// added: the caller must add each slot once.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Sums {
     terms: Digest,
@@ -37,14 +37,14 @@ pub struct Ciphertext {
 }
 
 impl Part {
-    /// Those of an interval, in the order in which they are opened.
+    /// The parts of an interval, in the order in which they are opened.
     #[must_use]
     pub fn of(interval: &Interval) -> &'static [Self] {
         let all = &[Self::Count, Self::Value, Self::Square];
         if interval.square() { all } else { &[Self::Count, Self::Value] }
     }
 
-    /// The part's number in what is hashed and sent.
+    /// The part's number in hashes and messages.
     #[must_use]
     pub fn number(self) -> u8 {
         match self {
@@ -59,7 +59,7 @@ impl Sums {
     /// Bytes of stored sums.
     pub const LENGTH: usize = 32 + 32 + 1 + 4 + 6 * Element::LENGTH;
 
-    /// Of no tuples yet.
+    /// The sums of no tuples.
     #[must_use]
     pub fn new(terms: &Terms, aggregate: Digest) -> Self {
         Self {
@@ -71,7 +71,7 @@ impl Sums {
         }
     }
 
-    /// How many tuples are in.
+    /// How many tuples have been added.
     #[must_use]
     pub fn tuples(&self) -> u32 {
         self.tuples
@@ -80,13 +80,13 @@ impl Sums {
     /// Adds a tuple.
     ///
     /// # Errors
-    /// [`NotOfThisSum`] if it was checked for something else; nothing is added.
-    pub fn add(&mut self, tuple: &CheckedTuple) -> Result<(), NotOfThisSum> {
+    /// [`SumError`] if it was checked for something else; nothing is added.
+    pub fn add(&mut self, tuple: &CheckedTuple) -> Result<(), SumError> {
         if *tuple.terms() != self.terms {
-            return Err(NotOfThisSum::Terms);
+            return Err(SumError::Terms);
         }
         if tuple.binding().aggregate != self.aggregate {
-            return Err(NotOfThisSum::Aggregate);
+            return Err(SumError::Aggregate);
         }
         let ciphertexts = tuple.ciphertexts();
         let pairs = [Some(ciphertexts.count), Some(ciphertexts.value), ciphertexts.square];
@@ -98,16 +98,16 @@ impl Sums {
         Ok(())
     }
 
-    /// Adds what another shard added up.
+    /// Adds another shard's sums.
     ///
     /// # Errors
-    /// [`NotOfThisSum`] if it is another aggregate's; nothing is added.
-    pub fn merge(&mut self, other: &Self) -> Result<(), NotOfThisSum> {
+    /// [`SumError`] if they are another aggregate's; nothing is added.
+    pub fn merge(&mut self, other: &Self) -> Result<(), SumError> {
         if other.terms != self.terms {
-            return Err(NotOfThisSum::Terms);
+            return Err(SumError::Terms);
         }
         if other.aggregate != self.aggregate {
-            return Err(NotOfThisSum::Aggregate);
+            return Err(SumError::Aggregate);
         }
         let ours = self.totals.iter_mut().flatten();
         ours.zip(other.totals.iter().flatten()).for_each(|(ours, theirs)| ours.merge(theirs));
@@ -115,19 +115,19 @@ impl Sums {
         Ok(())
     }
 
-    /// The encrypted sum of a part; none if the interval has no such part, or if no
-    /// honest tuple is in.
+    /// The encrypted sum of a part. None if the interval has no such part, or without any honest
+    /// tuple.
     #[must_use]
     pub fn ciphertext(&self, part: Part) -> Option<Ciphertext> {
         if part == Part::Square && !self.square {
             return None;
         }
         let [r, c] = self.totals.get(usize::from(part.number()))?;
-        let pair = || Ok::<Pair, Vanished>(Pair { r: r.element()?, c: c.element()? });
+        let pair = || Ok::<Pair, IdentityError>(Pair { r: r.element()?, c: c.element()? });
         pair().ok().map(|pair| Ciphertext { part, pair })
     }
 
-    /// For a store of one's own.
+    /// The encoding, for the owner's own store.
     #[must_use]
     pub fn to_bytes(&self) -> Vec<u8> {
         let mut bytes = Vec::with_capacity(Self::LENGTH);
@@ -139,37 +139,33 @@ impl Sums {
         bytes
     }
 
-    /// Reads stored sums of an aggregate.
+    /// Decodes stored sums of an aggregate.
     ///
     /// # Errors
-    /// [`NotOfThisSum`].
-    pub fn from_bytes(
-        bytes: &[u8],
-        terms: &Terms,
-        aggregate: Digest,
-    ) -> Result<Self, NotOfThisSum> {
+    /// [`SumError`].
+    pub fn from_bytes(bytes: &[u8], terms: &Terms, aggregate: Digest) -> Result<Self, SumError> {
         let mut sums = Self::new(terms, aggregate);
-        let (head, totals) = bytes.split_at_checked(69).ok_or(NotOfThisSum::Damaged)?;
+        let (head, totals) = bytes.split_at_checked(69).ok_or(SumError::Damaged)?;
         let (chunks, rest) = totals.as_chunks::<32>();
         let tuples = head.last_chunk().map(|bytes| u32::from_be_bytes(*bytes));
-        sums.tuples = tuples.ok_or(NotOfThisSum::Damaged)?;
+        sums.tuples = tuples.ok_or(SumError::Damaged)?;
         if chunks.len() != 6 || !rest.is_empty() {
-            return Err(NotOfThisSum::Damaged);
+            return Err(SumError::Damaged);
         }
         for (total, chunk) in sums.totals.iter_mut().flatten().zip(chunks) {
-            *total = Total::from_bytes(chunk).map_err(|_| NotOfThisSum::Damaged)?;
+            *total = Total::from_bytes(chunk).map_err(|_| SumError::Damaged)?;
         }
         match head {
-            _ if !head.starts_with(sums.terms.as_bytes()) => Err(NotOfThisSum::Terms),
-            _ if head.get(32..64) != Some(aggregate.as_ref()) => Err(NotOfThisSum::Aggregate),
-            _ if sums.to_bytes() != bytes => Err(NotOfThisSum::Damaged),
+            _ if !head.starts_with(sums.terms.as_bytes()) => Err(SumError::Terms),
+            _ if head.get(32..64) != Some(aggregate.as_ref()) => Err(SumError::Aggregate),
+            _ if sums.to_bytes() != bytes => Err(SumError::Damaged),
             _ => Ok(sums),
         }
     }
 }
 
 impl Ciphertext {
-    /// Which part's sum it encrypts.
+    /// The part whose sum it encrypts.
     #[must_use]
     pub fn part(&self) -> Part {
         self.part

@@ -1,10 +1,10 @@
-//! A whole epoch of three servers and three writers in one process:
-//! `cargo run -p alpheus-anonymous-board --example walkthrough`.
+//! A whole epoch of three servers and three writers in one process: `cargo run -p
+//! alpheus-anonymous-board --example walkthrough`.
 
 use alpheus_anonymous_board::admission::{Admission, Members};
 use alpheus_anonymous_board::auditor::Auditor;
 use alpheus_anonymous_board::configuration::{
-    Configuration, Epoch, Party, Pinned, Schedule, Servers as Keepers, Time,
+    Board, Configuration, Epoch, Party, Schedule, Servers as Keepers,
 };
 use alpheus_anonymous_board::database::{Database, Output};
 use alpheus_anonymous_board::dpf::Side;
@@ -13,66 +13,68 @@ use alpheus_anonymous_board::reader::read;
 use alpheus_anonymous_board::row::Format;
 use alpheus_anonymous_board::transcript::Transcript;
 use alpheus_anonymous_board::writer::{Content, View};
-use alpheus_crypto::ledger::Log;
+use alpheus_crypto::ledger::StateOrigin;
 use alpheus_crypto::secret::Secret;
 use alpheus_crypto::sign::SigningKey;
 use alpheus_crypto::signed::Signed;
+use alpheus_time::{Span, Timestamp};
 use rand_chacha::{ChaCha20Rng, rand_core::SeedableRng};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-const SECOND: u64 = 1_000_000;
+const SECOND: Span = Span::seconds(1);
+const MINUTE: Span = Span::seconds(60);
 type Failed = Box<dyn std::error::Error>;
 
 fn key(number: u8) -> SigningKey {
     SigningKey::from_seed(&Secret::from_bytes([number; 32]))
 }
 
-/// Three servers, their ledgers, and what they have published.
+/// Three servers, their ledgers, and their publications.
 struct Servers {
-    board: Pinned,
+    board: Board,
     members: Members,
-    now: Time,
+    now: Timestamp,
     rng: ChaCha20Rng,
     databases: [Database; 2],
     auditor: Auditor,
     ledgers: [BTreeMap<Vec<u8>, Vec<u8>>; 3],
-    said: [Vec<Signed<Statement>>; 3],
+    statements: [Vec<Signed<Statement>>; 3],
     shares: [Option<Arc<Vec<u8>>>; 2],
     table: Option<Arc<Vec<u8>>>,
 }
 
 impl Servers {
     fn start() -> Result<Self, Failed> {
-        let now = Time(SECOND);
+        let now = Timestamp(0).plus(SECOND);
         let members = Members::new((1..=3).map(|number| key(number).verifying_key()));
         let (servers, operator) = ([10, 11, 12].map(key), key(20));
         let schedule =
-            Schedule { start: now, length: 60 * SECOND, complaints: 1, patience: 60 * SECOND };
+            Schedule { start: now, length: MINUTE, complaints: Span(1), patience: MINUTE };
         let configuration = Configuration {
             board: [0; 32],
             format: Format::RECOVERED,
             rows: Format::RECOVERED.rows_for(10),
             writers: 10,
-            fewest: 2,
+            min_writes: 2,
             schedule,
             servers: Keepers::Audited(servers.each_ref().map(SigningKey::verifying_key)),
             admission: members.digest(),
         };
         let signed = Signed::new(&configuration, &operator);
-        let board = Pinned::open(&signed, &operator.verifying_key())?;
+        let board = Board::open(&signed, &operator.verifying_key())?;
         let [first, second, auditor] = servers;
-        let database = |side, key| Database::restore(&board, side, key, Log::New, [], now);
+        let database = |side, key| Database::restore(&board, side, key, StateOrigin::New, [], now);
         Ok(Self {
             databases: [database(Side::First, first)?.0, database(Side::Second, second)?.0],
-            auditor: Auditor::restore(&board, auditor, Log::New, [], now)?.0,
+            auditor: Auditor::restore(&board, auditor, StateOrigin::New, [], now)?.0,
             board,
             members,
             now,
             // A real program seeds it from the operating system.
             rng: ChaCha20Rng::from_seed([7; 32]),
             ledgers: Default::default(),
-            said: Default::default(),
+            statements: Default::default(),
             shares: Default::default(),
             table: None,
         })
@@ -81,11 +83,11 @@ impl Servers {
     fn publish(&mut self, side: Side, outputs: Vec<Output>) {
         for output in outputs {
             match output {
-                // What it hands on of the others is heard from them here.
-                Output::Said(said) if said.by != Party::Database(side) => {}
-                Output::Said(said) => self.said[side.index()].push(said.signed),
+                // Here, each server's statements are received from itself.
+                Output::Statement(said) if said.by != Party::Database(side) => {}
+                Output::Statement(said) => self.statements[side.index()].push(said.signed),
                 Output::Share(_, share) => self.shares[side.index()] = Some(share),
-                Output::NoShare(_) => {}
+                Output::ShareRemoved(_) => {}
                 Output::Table(_, table) => self.table = Some(table),
             }
         }
@@ -94,46 +96,48 @@ impl Servers {
     fn transcript(&self) -> Transcript {
         let mut transcript = Transcript::new(&self.board, Epoch(0));
         for party in Party::ALL {
-            for said in &self.said[party.index()] {
-                // Statements of the next epoch are not heard here.
-                let _ = transcript.hear(party, said);
+            for said in &self.statements[party.index()] {
+                // Statements of the next epoch are ignored here.
+                let _ = transcript.record(party, said);
             }
         }
         transcript
     }
 
-    /// A member's write, to both databases.
+    /// Sends a member's write to both databases.
     fn post(&mut self, member: u8, content: Content<'_>) -> Result<(), Failed> {
         let view = View::open(&self.board, &self.transcript())?;
         let (key, tag) = (key(member), Members::tag_of(&key(member).verifying_key()));
         let ticket = |name: &_| Members::ticket(&key, name);
         let (_, submission) = view.write(content, tag, ticket, &mut self.rng)?;
         for (database, ledger) in self.databases.iter_mut().zip(&mut self.ledgers) {
-            database.submit(self.now, submission.clone(), &self.members)?.commit(ledger)?;
+            database
+                .handle_submission(submission.clone(), self.now, &self.members)?
+                .commit(ledger)?;
         }
         Ok(())
     }
 
-    /// A database hears the others, computes, and says what is next.
+    /// A database receives statements, computes, and makes its next statements.
     fn turn(&mut self, side: Side) -> Result<(), Failed> {
         let (i, other) = (side.index(), side.other());
         for by in [Party::Database(other), Party::Auditor] {
-            for said in self.said[by.index()].clone() {
-                if let Ok(step) = self.databases[i].hear(by, Epoch(0), &said) {
+            for said in self.statements[by.index()].clone() {
+                if let Ok(step) = self.databases[i].handle_statement(&said, by, Epoch(0)) {
                     let outputs = step.commit(&mut self.ledgers[i])?;
                     self.publish(side, outputs);
                 }
             }
         }
         if let (true, Some(share)) =
-            (!self.databases[i].wants_shares(Epoch(0)).is_empty(), &self.shares[other.index()])
+            (!self.databases[i].missing_shares(Epoch(0)).is_empty(), &self.shares[other.index()])
         {
-            self.databases[i].hear_share(other, Epoch(0), share.to_vec())?;
+            self.databases[i].handle_share(share.to_vec(), other, Epoch(0))?;
         }
-        while let Some(work) = self.databases[i].work() {
-            self.databases[i].worked(work.run()?);
+        while let Some(work) = self.databases[i].next_work() {
+            self.databases[i].handle_result(work.run()?);
         }
-        while let Some(step) = self.databases[i].advance(self.now, &mut self.rng) {
+        while let Some(step) = self.databases[i].poll(self.now, &mut self.rng) {
             let outputs = step.commit(&mut self.ledgers[i])?;
             self.publish(side, outputs);
         }
@@ -142,14 +146,14 @@ impl Servers {
 
     fn audit(&mut self) -> Result<(), Failed> {
         for side in Side::BOTH {
-            for said in &self.said[side.index()] {
-                if let Ok(step) = self.auditor.hear(self.now, side, Epoch(0), said) {
+            for said in &self.statements[side.index()] {
+                if let Ok(step) = self.auditor.handle_statement(said, side, Epoch(0), self.now) {
                     step.commit(&mut self.ledgers[2])?;
                 }
             }
         }
-        while let Some(step) = self.auditor.advance(self.now) {
-            self.said[2].push(step.commit(&mut self.ledgers[2])?.signed);
+        while let Some(step) = self.auditor.poll(self.now) {
+            self.statements[2].push(step.commit(&mut self.ledgers[2])?.signed);
         }
         Ok(())
     }
@@ -159,20 +163,20 @@ pub(crate) fn main() -> Result<(), Failed> {
     let mut servers = Servers::start()?;
     Side::BOTH.into_iter().try_for_each(|side| servers.turn(side))?;
 
-    // Two writers with messages, and one who covers for them.
+    // Two writers with messages, and one with a cover.
     servers.post(1, Content::Message(b"The river runs under the sea"))?;
     servers.post(2, Content::Message(b"and comes up in Syracuse"))?;
     servers.post(3, Content::Cover)?;
 
-    // The epoch ends, and all three say what they have to say.
-    servers.now = Time(servers.now.0 + 61 * SECOND);
+    // The epoch ends, and all three servers finish it.
+    servers.now = servers.now.plus(MINUTE).plus(SECOND);
     for _ in 0..8 {
-        servers.now = Time(servers.now.0 + SECOND);
+        servers.now = servers.now.plus(SECOND);
         Side::BOTH.into_iter().try_for_each(|side| servers.turn(side))?;
         servers.audit()?;
     }
 
-    // Anybody reads.
+    // Anybody can read the table.
     let table = servers.table.clone().ok_or("no table came out")?;
     let reading = read(&servers.board, &servers.transcript(), &table)?;
     println!("{} writes, {} messages:", reading.size, reading.messages.len());

@@ -1,36 +1,38 @@
-//! Who may write. A database looks whether a write's quota is unspent before it opens
-//! the write, spends it with the write that is good, and expands no key before: so a member
-//! who sends bad envelopes costs a decryption each, and never an expansion.
+//! Who may write. A database checks that the quota is unspent before it opens a write, and spends
+//! the quota when it accepts the write. It expands no key before that. So a member who sends bad
+//! envelopes costs one decryption each and never an expansion.
 
 use crate::configuration::Epoch;
 use crate::messages::{Tag, WriteName};
-use alpheus_crypto::hash::{Digest, labelled};
+use alpheus_crypto::hash::{Digest, labelled_hash};
 use alpheus_crypto::labels;
 use alpheus_crypto::sign::{Signature, SigningKey, VerifyingKey};
 use alpheus_crypto::signed::{Message, Signed};
 use serde::{Deserialize, Serialize};
 use std::collections::HashMap;
 
-/// A ticket entitles to nothing.
+/// A ticket is invalid.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("the ticket entitles to no write in this epoch; get one from whoever admits to this board")]
-pub struct NotAdmitted;
+#[error(
+    "the ticket does not allow a write in this epoch; get one from the party that admits writers to this board"
+)]
+pub struct AdmissionError;
 
-/// Says whose quota a ticket spends. A tag is worth one write in each epoch; the
-/// database keeps which are spent.
+/// Decides whose quota a ticket spends. A tag allows one write per epoch; the database records
+/// which tags are spent.
 pub trait Admission {
-    /// The tag of a ticket for this write.
+    /// The tag that a ticket for this write spends.
     ///
     /// # Errors
-    /// [`NotAdmitted`].
-    fn tag(&self, epoch: Epoch, write: &WriteName, ticket: &[u8]) -> Result<Tag, NotAdmitted>;
+    /// [`AdmissionError`].
+    fn tag(&self, epoch: Epoch, write: &WriteName, ticket: &[u8]) -> Result<Tag, AdmissionError>;
 
-    /// What the board's configuration names this admission by.
+    /// The digest that identifies this admission in the board's configuration.
     fn digest(&self) -> Digest;
 }
 
 impl<A: Admission + ?Sized> Admission for Box<A> {
-    fn tag(&self, epoch: Epoch, write: &WriteName, ticket: &[u8]) -> Result<Tag, NotAdmitted> {
+    fn tag(&self, epoch: Epoch, write: &WriteName, ticket: &[u8]) -> Result<Tag, AdmissionError> {
         (**self).tag(epoch, write, ticket)
     }
 
@@ -39,7 +41,7 @@ impl<A: Admission + ?Sized> Admission for Box<A> {
     }
 }
 
-/// Members by their keys: each writes once in every epoch, messages or covers.
+/// Everybody sees which members took part in an epoch. Nobody sees what they wrote.
 ///
 /// # Privacy
 /// Everybody sees which members took part in an epoch, and nobody what they wrote.
@@ -58,7 +60,7 @@ impl Members {
         Tag(*key.as_bytes())
     }
 
-    /// A member's ticket for a write: key and signature.
+    /// A member's ticket for a write: the key and a signature.
     #[must_use]
     pub fn ticket(key: &SigningKey, write: &WriteName) -> Vec<u8> {
         let signature = key.sign(labels::BOARD_TICKET, write.0.as_ref());
@@ -67,110 +69,113 @@ impl Members {
 }
 
 impl Admission for Members {
-    fn tag(&self, _: Epoch, write: &WriteName, ticket: &[u8]) -> Result<Tag, NotAdmitted> {
-        let (member, signature) = ticket.split_first_chunk::<32>().ok_or(NotAdmitted)?;
-        let signature: &[u8; 64] = signature.try_into().map_err(|_| NotAdmitted)?;
+    fn tag(&self, _: Epoch, write: &WriteName, ticket: &[u8]) -> Result<Tag, AdmissionError> {
+        let (member, signature) = ticket.split_first_chunk::<32>().ok_or(AdmissionError)?;
+        let signature: &[u8; 64] = signature.try_into().map_err(|_| AdmissionError)?;
         let tag = Tag(*member);
-        let key = self.0.get(&tag).ok_or(NotAdmitted)?;
+        let key = self.0.get(&tag).ok_or(AdmissionError)?;
         let signature = Signature::from_bytes(signature);
         let signed = key.verify(labels::BOARD_TICKET, write.0.as_ref(), &signature);
-        signed.map(|()| tag).map_err(|_| NotAdmitted)
+        signed.map(|()| tag).map_err(|_| AdmissionError)
     }
 
     fn digest(&self) -> Digest {
         let mut tags: Vec<&Tag> = self.0.keys().collect();
         tags.sort();
         let bytes: Vec<&[u8]> = tags.iter().map(|tag| tag.0.as_slice()).collect();
-        labelled(labels::BOARD_MEMBERS, &bytes)
+        labelled_hash(labels::BOARD_MEMBERS, &bytes)
     }
 }
 
-/// A writer may write once to a board in an epoch: what a doorkeeper says once it has
-/// seen a pass that was not shown in that epoch before.
+/// Allows a writer to write once to a board in an epoch. A doorkeeper signs it after it has checked
+/// a pass that was not presented in that epoch before.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Admitted {
+pub struct Permit {
     /// The board.
     pub board: [u8; 32],
     /// The epoch.
     pub epoch: Epoch,
-    /// A key that the writer has drawn for this epoch alone.
+    /// A key that the writer drew for this epoch only.
     pub writer: VerifyingKey,
 }
 
-impl Message for Admitted {
-    const LABEL: &'static str = labels::BOARD_ADMITTED;
+impl Message for Permit {
+    const LABEL: &'static str = labels::BOARD_ADMISSION;
 }
 
-/// Passes, shown to a doorkeeper: whoever holds one writes once in every epoch.
+/// Passes, presented to a doorkeeper: anyone who holds one writes once per epoch.
 ///
-/// The doorkeeper is apart from the board's servers, since whoever checks passes can make
-/// them: a database that did could make any crowd.
+/// The doorkeeper is not one of the board's servers. A party that checks passes can make them, so a
+/// database that did so could make any crowd.
 ///
 /// # Privacy
-/// Nobody learns who takes part, the doorkeeper and the issuer of passes together neither,
-/// and no two epochs of one writer can be linked, but by what the network shows.
+/// Nobody learns who takes part, not even the doorkeeper together with the issuer of passes. Two
+/// epochs of one writer cannot be linked, except through what the network reveals.
 pub struct Doorkeeper {
     key: VerifyingKey,
     passes: Digest,
     board: [u8; 32],
 }
 
-/// What a writer sends with a write.
+/// The ticket that a writer sends with a write.
 #[derive(Serialize, Deserialize)]
 struct DoorTicket {
-    admitted: Signed<Admitted>,
+    permit: Signed<Permit>,
     signature: Signature,
 }
 
 impl Doorkeeper {
-    /// Who keeps a board's door by this key, for passes of one configuration, which
-    /// `passes` names.
+    /// The doorkeeper with this key, for passes of the configuration that `passes` identifies.
     #[must_use]
     pub fn new(key: VerifyingKey, passes: Digest, board: [u8; 32]) -> Self {
         Self { key, passes, board }
     }
 
-    /// The tag of a writer that was admitted.
+    /// An admitted writer's tag.
     #[must_use]
     pub fn tag_of(writer: &VerifyingKey) -> Tag {
         Tag(*writer.as_bytes())
     }
 
-    /// A writer's ticket for a write; `signature` is its own, under
-    /// [`BOARD_TICKET`](labels::BOARD_TICKET), of the write's name.
+    /// A writer's ticket for a write. `signature` is the writer's signature of the write's name
+    /// under [`BOARD_TICKET`](labels::BOARD_TICKET).
     #[must_use]
-    pub fn ticket(admitted: &Signed<Admitted>, signature: Signature) -> Vec<u8> {
-        let ticket = DoorTicket { admitted: admitted.clone(), signature };
+    pub fn ticket(permit: &Signed<Permit>, signature: Signature) -> Vec<u8> {
+        let ticket = DoorTicket { permit: permit.clone(), signature };
         // Writing into memory does not fail.
         postcard::to_allocvec(&ticket).unwrap_or_default()
     }
 
-    /// Whether the doorkeeper admits this writer to this epoch: what a writer looks at
-    /// before it makes a write.
+    /// Checks that the doorkeeper admits this writer to this epoch. A writer checks this before it
+    /// makes a write.
     ///
     /// # Errors
-    /// [`NotAdmitted`].
+    /// [`AdmissionError`].
     pub fn check(
         &self,
         epoch: Epoch,
-        admitted: &Signed<Admitted>,
-    ) -> Result<VerifyingKey, NotAdmitted> {
-        let admitted = admitted.open(&self.key).map_err(|_| NotAdmitted)?;
-        let fits = admitted.board == self.board && admitted.epoch == epoch;
-        if fits { Ok(admitted.writer) } else { Err(NotAdmitted) }
+        permit: &Signed<Permit>,
+    ) -> Result<VerifyingKey, AdmissionError> {
+        let permit = permit.open(&self.key).map_err(|_| AdmissionError)?;
+        let fits = permit.board == self.board && permit.epoch == epoch;
+        if fits { Ok(permit.writer) } else { Err(AdmissionError) }
     }
 }
 
 impl Admission for Doorkeeper {
-    fn tag(&self, epoch: Epoch, write: &WriteName, ticket: &[u8]) -> Result<Tag, NotAdmitted> {
+    fn tag(&self, epoch: Epoch, write: &WriteName, ticket: &[u8]) -> Result<Tag, AdmissionError> {
         let (ticket, rest) =
-            postcard::take_from_bytes::<DoorTicket>(ticket).map_err(|_| NotAdmitted)?;
-        let writer = self.check(epoch, &ticket.admitted)?;
+            postcard::take_from_bytes::<DoorTicket>(ticket).map_err(|_| AdmissionError)?;
+        let writer = self.check(epoch, &ticket.permit)?;
         let signed = writer.verify(labels::BOARD_TICKET, write.0.as_ref(), &ticket.signature);
-        if rest.is_empty() && signed.is_ok() { Ok(Self::tag_of(&writer)) } else { Err(NotAdmitted) }
+        if rest.is_empty() && signed.is_ok() {
+            Ok(Self::tag_of(&writer))
+        } else {
+            Err(AdmissionError)
+        }
     }
 
     fn digest(&self) -> Digest {
-        labelled(labels::BOARD_DOOR, &[self.key.as_bytes(), self.passes.as_ref()])
+        labelled_hash(labels::BOARD_DOOR, &[self.key.as_bytes(), self.passes.as_ref()])
     }
 }

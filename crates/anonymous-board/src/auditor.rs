@@ -1,122 +1,127 @@
-//! The auditor: keeps the signed transcript, hears complaints, settles the set. It
-//! has no say in what the set is: the databases check each other themselves.
+//! The auditor: keeps the signed transcript, judges complaints and settles the set. It cannot
+//! influence what the set is: the databases check each other themselves.
 
-use crate::configuration::{Epoch, Party, Pinned, Time};
+use crate::configuration::{Board, Epoch, Party};
 use crate::dpf::pass::{Pass, Share};
 use crate::dpf::{Key, Side};
 use crate::envelope;
-use crate::error::NotRestored;
+use crate::error::RestoreError;
 use crate::messages::{
-    Audited, Complaint, Fault, Grounds, Opening, Receipt, Spoken, Statement, Submission, What, Why,
+    Body, BurnReason, Complaint, Fault, Grounds, Opening, PublishedStatement, Receipt, Statement,
+    Submission, WriteDigest,
 };
-use crate::transcript::{Dispute, Heard, NotHeard, Transcript};
-use alpheus_crypto::ledger::{Change, DamagedLog, Log, Step, put};
+use crate::transcript::{Dispute, Effect, StatementError, Transcript};
+use alpheus_crypto::ledger::{Change, DamagedLedgerError, StateOrigin, Step, put};
 use alpheus_crypto::secret::Secret;
 use alpheus_crypto::sign::SigningKey;
 use alpheus_crypto::signed::Signed;
+use alpheus_time::Timestamp;
 use std::collections::BTreeMap;
 
-/// Epochs whose transcripts are kept.
-const KEPT: u64 = 64;
+/// How many epochs' transcripts are kept.
+const RETAINED_EPOCHS: u64 = 64;
 
-/// Where, among a server's statements, the ledger has the one that conflicts with them.
+/// The index in the ledger of the statement that conflicts with a server's others.
 const CONFLICT: usize = 255;
 
 /// The auditor.
 pub struct Auditor {
-    board: Pinned,
+    board: Board,
     key: SigningKey,
     epochs: BTreeMap<Epoch, Case>,
 }
 
 struct Case {
     transcript: Transcript,
-    /// When both databases were first heard to agree: the time for complaints.
-    agreed: Option<Time>,
+    /// When both databases' agreement arrived. The time for complaints starts then.
+    agreed_since: Option<Timestamp>,
     fault: Option<(Party, Fault)>,
 }
 
-/// An auditor, and what it had said and heard, to be published again.
-pub type Restored = (Auditor, Step<Vec<Spoken>>);
-
 /// A verdict, and the statement that burns the epoch if it is upheld and is not burnt yet.
-pub type Judged = (Verdict, Option<Spoken>);
+pub type Judgement = (Verdict, Option<PublishedStatement>);
 
-/// What becomes of a complaint.
+/// The judgement of a complaint.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Verdict {
-    /// A server is to blame; the epoch is burnt.
+    /// A server is to blame. The epoch is burnt.
     Upheld(Party, Fault),
-    /// The complaint shows nothing: the server did what the write says.
+    /// The complaint proves nothing: the server acted as the write demands.
     Void,
 }
 
-/// Why a complaint is not heard.
+/// Why a complaint is not judged.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum NotJudged {
-    /// Nothing is known of the epoch.
-    #[error("nothing is known here of that epoch")]
+pub enum ComplaintError {
+    /// The epoch is unknown here.
+    #[error("that epoch is unknown here")]
     Epoch,
-    /// The digests are not there yet.
-    #[error("the databases have not opened their digests yet; complain once they have")]
+    /// The digests have not arrived yet.
+    #[error("the databases have not opened their digests yet; complain again once they have")]
     TooEarly,
-    /// The set is settled, or the epoch over.
-    #[error("the epoch is settled or over; complaints are heard before that")]
+    /// The set is settled, or the epoch has ended.
+    #[error("the epoch is settled or has ended; complaints must arrive before that")]
     TooLate,
 }
 
 impl Auditor {
-    /// An auditor as its ledger has it; an empty one for a new auditor.
+    /// Restores an auditor from its ledger. A new auditor has an empty one. Also returns the
+    /// statements it had made and received, to be published again.
     ///
-    /// After a log that may be an old copy, all that had not ended is burnt, and all that
-    /// may have begun and is not known any more: it may be settled already.
+    /// After a log that may be an old copy, this burns all epochs that have not ended, and all that
+    /// may have begun without a trace in the copy: they may be settled already.
     ///
     /// # Errors
-    /// [`NotRestored`].
+    /// [`RestoreError`].
     pub fn restore(
-        board: &Pinned,
+        board: &Board,
         key: SigningKey,
-        log: Log,
+        origin: StateOrigin,
         records: impl IntoIterator<Item = (Vec<u8>, Vec<u8>)>,
-        now: Time,
-    ) -> Result<Restored, NotRestored> {
+        now: Timestamp,
+    ) -> Result<(Self, Step<Vec<PublishedStatement>>), RestoreError> {
         if Some(&key.verifying_key()) != board.key(Party::Auditor) {
-            return Err(NotRestored::OtherKey);
+            return Err(RestoreError::OtherKey);
         }
         let mut auditor = Self { board: board.clone(), key, epochs: BTreeMap::new() };
         let (mut outputs, mut changes) = (Vec::new(), Vec::new());
         for (key, value) in records {
             let (epoch, by, conflicts) = read_key(&key)?;
-            let signed = postcard::from_bytes(&value).map_err(|_| DamagedLog)?;
+            let signed = postcard::from_bytes(&value).map_err(|_| DamagedLedgerError)?;
             let case = auditor.case(epoch);
-            match case.transcript.hear(by, &signed).map_err(|_| DamagedLog)? {
-                Heard::New if !conflicts => {}
-                Heard::Fault(fault) if conflicts => case.fault = Some((by, fault)),
-                _ => return Err(DamagedLog.into()),
+            match case.transcript.record(by, &signed).map_err(|_| DamagedLedgerError)? {
+                Effect::New if !conflicts => {}
+                Effect::Fault(fault) if conflicts => case.fault = Some((by, fault)),
+                _ => return Err(DamagedLedgerError.into()),
             }
-            outputs.push(Spoken { epoch, by, conflicts, signed });
+            outputs.push(PublishedStatement { epoch, by, conflicts, signed });
         }
-        if (log == Log::New) != auditor.epochs.is_empty() && log != Log::Doubtful {
-            return Err(DamagedLog.into());
+        if (origin == StateOrigin::New) != auditor.epochs.is_empty()
+            && origin != StateOrigin::Restored
+        {
+            return Err(DamagedLedgerError.into());
         }
-        for epoch in if log == Log::Doubtful { auditor.open_epochs(now) } else { Vec::new() } {
-            let (said, change) = auditor.say(epoch, What::Abort { why: Why::Restored });
-            outputs.push(said);
+        for epoch in
+            if origin == StateOrigin::Restored { auditor.open_epochs(now) } else { Vec::new() }
+        {
+            let (statement, change) =
+                auditor.make_statement(epoch, Body::Abort { reason: BurnReason::Restored });
+            outputs.push(statement);
             changes.push(change);
         }
         Ok((auditor, Step::new(changes, outputs)))
     }
 
-    /// Epochs that have begun by now and are not over, as far as is known here.
-    fn open_epochs(&mut self, now: Time) -> Vec<Epoch> {
-        if let Some(current) = self.board.schedule.at(now) {
-            for epoch in (current.0.saturating_sub(KEPT)..=current.0).map(Epoch) {
-                if now < self.board.schedule.burns(epoch) {
+    /// Epochs that have begun by now and have not ended, as far as this auditor knows.
+    fn open_epochs(&mut self, now: Timestamp) -> Vec<Epoch> {
+        if let Some(current) = self.board.schedule.epoch_at(now) {
+            for epoch in (current.0.saturating_sub(RETAINED_EPOCHS)..=current.0).map(Epoch) {
+                if now < self.board.schedule.burn_time(epoch) {
                     self.case(epoch);
                 }
             }
         }
-        let open = self.epochs.iter().filter(|(_, case)| !ended(&case.transcript));
+        let open = self.epochs.iter().filter(|(_, case)| !has_ended(&case.transcript));
         open.map(|(epoch, _)| *epoch).collect()
     }
 
@@ -124,7 +129,7 @@ impl Auditor {
         let board = &self.board;
         self.epochs.entry(epoch).or_insert_with(|| Case {
             transcript: Transcript::new(board, epoch),
-            agreed: None,
+            agreed_since: None,
             fault: None,
         })
     }
@@ -135,106 +140,123 @@ impl Auditor {
         self.epochs.get(&epoch).map(|case| &case.transcript)
     }
 
-    /// Takes a statement of a database.
+    /// Handles a statement of a database.
     ///
     /// # Errors
-    /// [`NotHeard`]: nothing has changed.
-    pub fn hear(
+    /// [`StatementError`]: nothing has changed.
+    pub fn handle_statement(
         &mut self,
-        now: Time,
+        signed: &Signed<Statement>,
         side: Side,
         epoch: Epoch,
-        signed: &Signed<Statement>,
-    ) -> Result<Step<Vec<Spoken>>, NotHeard> {
-        let current = self.board.schedule.at(now).ok_or(NotHeard::Elsewhere)?;
-        if epoch.0 > current.0.saturating_add(1) || epoch.0 + KEPT < current.0 {
-            return Err(NotHeard::Elsewhere);
+        now: Timestamp,
+    ) -> Result<Step<Vec<PublishedStatement>>, StatementError> {
+        let current = self.board.schedule.epoch_at(now).ok_or(StatementError::Mismatch)?;
+        if epoch.0 > current.0.saturating_add(1) || epoch.0 + RETAINED_EPOCHS < current.0 {
+            return Err(StatementError::Mismatch);
         }
         let by = Party::Database(side);
         let case = self.case(epoch);
-        let place = case.transcript.heard_of(by);
+        let sequence = case.transcript.statement_count(by);
         let known = case.transcript.conflict(by).is_some();
-        let mut said = Vec::new();
-        let mut spoken = |conflicts| {
-            said.push(Spoken { epoch, by, conflicts, signed: signed.clone() });
-            record(epoch, by, if conflicts { CONFLICT } else { place }, signed)
+        let mut published = Vec::new();
+        let mut publish = |conflicts| {
+            published.push(PublishedStatement { epoch, by, conflicts, signed: signed.clone() });
+            record(epoch, by, if conflicts { CONFLICT } else { sequence }, signed)
         };
-        let mut changes = match case.transcript.hear(by, signed)? {
-            Heard::Known => Vec::new(),
-            Heard::New => vec![spoken(false)],
-            Heard::Fault(fault) => {
+        let mut changes = match case.transcript.record(by, signed)? {
+            Effect::Duplicate => Vec::new(),
+            Effect::New => vec![publish(false)],
+            Effect::Fault(fault) => {
                 case.fault = Some((by, fault));
-                if known { Vec::new() } else { vec![spoken(true)] }
+                if known { Vec::new() } else { vec![publish(true)] }
             }
         };
-        // Last: what is forgotten must reach the ledger.
+        // This comes last, because the deletions must reach the ledger.
         changes.extend(self.forget(current));
-        Ok(Step::new(changes, said))
+        Ok(Step::new(changes, published))
     }
 
-    /// One step further in some epoch, if it is time; to be called until nothing comes.
-    pub fn advance(&mut self, now: Time) -> Option<Step<Spoken>> {
+    /// The next step of some epoch, if one is due. Call it until it returns `None`.
+    pub fn poll(&mut self, now: Timestamp) -> Option<Step<PublishedStatement>> {
         let board = &self.board;
         let next = self
             .epochs
             .iter_mut()
-            .find_map(|(epoch, case)| case.next(board, now).map(|what| (*epoch, what)));
-        let (epoch, what) = next?;
-        let (said, change) = self.say(epoch, what);
-        Some(Step::new(vec![change], said))
+            .find_map(|(epoch, case)| case.next_statement(board, now).map(|body| (*epoch, body)));
+        let (epoch, body) = next?;
+        let (statement, change) = self.make_statement(epoch, body);
+        Some(Step::new(vec![change], statement))
     }
 
-    /// Judges a complaint. If it is upheld the epoch is burnt and the statement
-    /// that says so comes with the verdict.
+    /// When [`poll`](Self::poll) is next due if no message arrives. Valid once `poll` has
+    /// returned `None`.
+    #[must_use]
+    pub fn deadline(&self) -> Option<Timestamp> {
+        self.epochs.values().filter_map(|case| case.deadline(&self.board)).min()
+    }
+
+    /// Judges a complaint. If it is upheld, the epoch is burnt, and the statement that burns it
+    /// accompanies the verdict.
     ///
     /// # Errors
-    /// [`NotJudged`].
+    /// [`ComplaintError`].
     ///
     /// # Privacy
-    /// The auditor sees one key of the write at most: neither row nor message.
-    pub fn judge(&mut self, complaint: &Complaint) -> Result<Step<Judged>, NotJudged> {
+    /// The auditor sees at most one key of the write, and so neither row nor message.
+    pub fn handle_complaint(
+        &mut self,
+        complaint: &Complaint,
+    ) -> Result<Step<Judgement>, ComplaintError> {
         let epoch = complaint.submission.epoch;
-        let case = self.epochs.get(&epoch).ok_or(NotJudged::Epoch)?;
-        let over = ended(&case.transcript);
-        // A burnt epoch of which nobody is blamed yet: who left writes out burnt it so.
-        let unblamed = match case.transcript.aborted(Party::Auditor) {
-            Some(why) => !matches!(why, Why::Blamed(..)),
+        let case = self.epochs.get(&epoch).ok_or(ComplaintError::Epoch)?;
+        let over = has_ended(&case.transcript);
+        // In an epoch that was burnt without blame, a server that left writes out may have burnt it
+        // for that reason.
+        let unblamed = match case.transcript.abort_reason(Party::Auditor) {
+            Some(reason) => !matches!(reason, BurnReason::Blamed(..)),
             None => false,
         };
         if over && !(unblamed && matches!(complaint.grounds, Grounds::LeftOut(_))) {
-            return Err(NotJudged::TooLate);
+            return Err(ComplaintError::TooLate);
         }
-        let verdict = judged(&self.board, &case.transcript, complaint)?;
+        let verdict = judge(&self.board, &case.transcript, complaint)?;
         let Verdict::Upheld(by, fault) = verdict else {
             return Ok(Step::new(Vec::new(), (verdict, None)));
         };
         if over {
             return Ok(Step::new(Vec::new(), (verdict, None)));
         }
-        let (said, change) = self.say(epoch, What::Abort { why: Why::Blamed(by, fault) });
-        Ok(Step::new(vec![change], (verdict, Some(said))))
+        let (statement, change) =
+            self.make_statement(epoch, Body::Abort { reason: BurnReason::Blamed(by, fault) });
+        Ok(Step::new(vec![change], (verdict, Some(statement))))
     }
 
-    fn say(&mut self, epoch: Epoch, what: What) -> (Spoken, Change) {
+    fn make_statement(&mut self, epoch: Epoch, body: Body) -> (PublishedStatement, Change) {
         let (board, by) = (self.board.fingerprint(), Party::Auditor);
-        let place = self.case(epoch).transcript.next_place(by);
-        let signed = Signed::new(&Statement { board, epoch, by, place, what }, &self.key);
-        // One's own statement is in turn and one's own.
-        let _ = self.case(epoch).transcript.hear(by, &signed);
-        let change = record(epoch, by, usize::from(place), &signed);
-        (Spoken { epoch, by, conflicts: false, signed }, change)
+        let sequence = self.case(epoch).transcript.next_sequence(by);
+        let signed = Signed::new(&Statement { board, epoch, by, sequence, body }, &self.key);
+        // This cannot fail: the statement is the auditor's own and in turn.
+        let _ = self.case(epoch).transcript.record(by, &signed);
+        let change = record(epoch, by, usize::from(sequence), &signed);
+        (PublishedStatement { epoch, by, conflicts: false, signed }, change)
     }
 
     fn forget(&mut self, now: Epoch) -> Vec<Change> {
-        let old: Vec<Epoch> =
-            self.epochs.keys().copied().take_while(|epoch| epoch.0 + KEPT < now.0).collect();
+        let old: Vec<Epoch> = self
+            .epochs
+            .keys()
+            .copied()
+            .take_while(|epoch| epoch.0 + RETAINED_EPOCHS < now.0)
+            .collect();
         let mut changes = Vec::new();
         for epoch in old {
             let Some(case) = self.epochs.remove(&epoch) else { continue };
             for by in Party::ALL {
-                let places = (0..case.transcript.heard_of(by)).chain([CONFLICT]);
-                changes
-                    .extend(places.map(|place| Change { key: key(epoch, by, place), value: None }));
+                let sequences = (0..case.transcript.statement_count(by)).chain([CONFLICT]);
+                changes.extend(
+                    sequences.map(|sequence| Change { key: key(epoch, by, sequence), value: None }),
+                );
             }
         }
         changes
@@ -242,20 +264,22 @@ impl Auditor {
 }
 
 impl Case {
-    fn next(&mut self, board: &Pinned, now: Time) -> Option<What> {
-        if ended(&self.transcript) {
+    fn next_statement(&mut self, board: &Board, now: Timestamp) -> Option<Body> {
+        if has_ended(&self.transcript) {
             return None;
         }
-        let abort = |why| Some(What::Abort { why });
+        let abort = |reason| Some(Body::Abort { reason });
         if let Some((by, fault)) = self.fault {
-            return abort(Why::Blamed(by, fault));
+            return abort(BurnReason::Blamed(by, fault));
         }
         let databases = Side::BOTH.map(Party::Database);
-        if let Some(by) = databases.into_iter().find(|by| self.transcript.aborted(*by).is_some()) {
-            return abort(Why::Told(by));
+        if let Some(by) =
+            databases.into_iter().find(|by| self.transcript.abort_reason(*by).is_some())
+        {
+            return abort(BurnReason::Reported(by));
         }
-        if now >= board.schedule.burns(self.transcript.epoch()) {
-            return abort(Why::Late);
+        if now >= board.schedule.burn_time(self.transcript.epoch()) {
+            return abort(BurnReason::Late);
         }
         let set = match self.transcript.set()? {
             Ok(set) => set,
@@ -266,22 +290,32 @@ impl Case {
                 return abort(dispute.into());
             }
         }
-        let since = *self.agreed.get_or_insert(now);
-        let over = now.0 >= since.0.saturating_add(board.schedule.complaints);
-        over.then_some(What::Settle { set: set.digest })
+        let since = *self.agreed_since.get_or_insert(now);
+        let over = now >= since.plus(board.schedule.complaints);
+        over.then_some(Body::Settle { set: set.digest })
+    }
+
+    /// When the passing of time alone calls for a statement.
+    fn deadline(&self, board: &Board) -> Option<Timestamp> {
+        if has_ended(&self.transcript) {
+            return None;
+        }
+        let complaints_end = self.agreed_since.map(|since| since.plus(board.schedule.complaints));
+        let burn_time = board.schedule.burn_time(self.transcript.epoch());
+        complaints_end.into_iter().chain([burn_time]).min()
     }
 }
 
-/// Whether the auditor has nothing more to say.
-fn ended(transcript: &Transcript) -> bool {
-    transcript.heard_of(Party::Auditor) > 0
+/// Whether the auditor has made its last statement.
+fn has_ended(transcript: &Transcript) -> bool {
+    transcript.statement_count(Party::Auditor) > 0
 }
 
-fn judged(
-    board: &Pinned,
+fn judge(
+    board: &Board,
     transcript: &Transcript,
     complaint: &Complaint,
-) -> Result<Verdict, NotJudged> {
+) -> Result<Verdict, ComplaintError> {
     match &complaint.grounds {
         Grounds::LeftOut(receipt) => left_out(board, transcript, &complaint.submission, receipt),
         Grounds::Digest { side, opening } => {
@@ -291,11 +325,11 @@ fn judged(
 }
 
 fn left_out(
-    board: &Pinned,
+    board: &Board,
     transcript: &Transcript,
     submission: &Submission,
     receipt: &Signed<Receipt>,
-) -> Result<Verdict, NotJudged> {
+) -> Result<Verdict, ComplaintError> {
     let name = submission.name(&board.fingerprint());
     for side in Side::BOTH {
         let by = Party::Database(side);
@@ -304,33 +338,35 @@ fn left_out(
         if *receipt != (Receipt { board, epoch, by, write: name }) {
             return Ok(Verdict::Void);
         }
-        let (writes, _) = transcript.own_candidates(side).ok_or(NotJudged::TooEarly)?;
+        let (writes, _) = transcript.candidates_of(side).ok_or(ComplaintError::TooEarly)?;
         let there = writes.contains(&name);
         return Ok(if there { Verdict::Void } else { Verdict::Upheld(by, Fault::LeftOut) });
     }
     Ok(Verdict::Void)
 }
 
-/// Seals again what is said to be in the envelope, so that the writer cannot show
-/// another key than it sent, and computes that key's digest.
+/// Reseals the claimed content of the envelope, so that the writer cannot show another key than it
+/// sent, and computes that key's digest.
 fn wrong_digest(
-    board: &Pinned,
+    board: &Board,
     transcript: &Transcript,
     submission: &Submission,
     side: Side,
     opening: &Opening,
-) -> Result<Verdict, NotJudged> {
-    let audited = match transcript.audited(side).ok_or(NotJudged::TooEarly)? {
+) -> Result<Verdict, ComplaintError> {
+    let audited = match transcript.opened_digests(side).ok_or(ComplaintError::TooEarly)? {
         Ok(audited) => audited,
         Err(Dispute::Blamed(by, fault)) => return Ok(Verdict::Upheld(by, fault)),
         Err(Dispute::Contradiction) => return Ok(Verdict::Void),
     };
-    let candidates = transcript.candidates().ok_or(NotJudged::TooEarly)?;
-    // Whether there is such a write first: what follows costs a decryption and a pass.
+    let candidates = transcript.candidates().ok_or(ComplaintError::TooEarly)?;
+    // First check that the write exists: the rest costs a decryption and a pass.
     let name = submission.name(&board.fingerprint());
     let Ok(at) = candidates.writes.binary_search(&name) else { return Ok(Verdict::Void) };
     let (keys, prgs) = (transcript.keys(side), transcript.permutations());
-    let (Some((sealing, _)), Some(prgs)) = (keys, prgs) else { return Err(NotJudged::TooEarly) };
+    let (Some((sealing, _)), Some(prgs)) = (keys, prgs) else {
+        return Err(ComplaintError::TooEarly);
+    };
     let root = Secret::from_bytes(opening.root);
     let seed = Secret::from_bytes(opening.seal);
     let sealed = envelope::seal(&sealing, side, &opening.shared, &root, &seed);
@@ -347,25 +383,26 @@ fn wrong_digest(
     let Some(digest) = digest.and_then(|digests| digests.first().copied()) else {
         return Ok(Verdict::Void);
     };
-    let right = audited.get(at) == Some(&Audited { digest, shared: opening.shared.digest() });
+    let right = audited.get(at) == Some(&WriteDigest { digest, shared: opening.shared.digest() });
     let upheld = Verdict::Upheld(Party::Database(side), Fault::WrongDigest);
     Ok(if right { Verdict::Void } else { upheld })
 }
 
-fn key(epoch: Epoch, by: Party, place: usize) -> Vec<u8> {
-    let place = u8::try_from(place).unwrap_or(u8::MAX);
-    [epoch.0.to_be_bytes().as_slice(), &[u8::try_from(by.index()).unwrap_or(u8::MAX), place]]
+fn key(epoch: Epoch, by: Party, sequence: usize) -> Vec<u8> {
+    let sequence = u8::try_from(sequence).unwrap_or(u8::MAX);
+    [epoch.0.to_be_bytes().as_slice(), &[u8::try_from(by.index()).unwrap_or(u8::MAX), sequence]]
         .concat()
 }
 
-fn read_key(key: &[u8]) -> Result<(Epoch, Party, bool), DamagedLog> {
-    let (epoch, rest) = key.split_first_chunk::<8>().ok_or(DamagedLog)?;
-    let by = rest.first().and_then(|by| Party::ALL.get(usize::from(*by))).ok_or(DamagedLog)?;
-    let conflicts = rest.get(1).is_some_and(|place| usize::from(*place) == CONFLICT);
+fn read_key(key: &[u8]) -> Result<(Epoch, Party, bool), DamagedLedgerError> {
+    let (epoch, rest) = key.split_first_chunk::<8>().ok_or(DamagedLedgerError)?;
+    let by =
+        rest.first().and_then(|by| Party::ALL.get(usize::from(*by))).ok_or(DamagedLedgerError)?;
+    let conflicts = rest.get(1).is_some_and(|sequence| usize::from(*sequence) == CONFLICT);
     Ok((Epoch(u64::from_be_bytes(*epoch)), *by, conflicts))
 }
 
-fn record(epoch: Epoch, by: Party, place: usize, said: &Signed<Statement>) -> Change {
+fn record(epoch: Epoch, by: Party, sequence: usize, signed: &Signed<Statement>) -> Change {
     #[expect(clippy::expect_used, reason = "plain data serialises")]
-    put(key(epoch, by, place), postcard::to_allocvec(said).expect("plain data serialises"))
+    put(key(epoch, by, sequence), postcard::to_allocvec(signed).expect("plain data serialises"))
 }

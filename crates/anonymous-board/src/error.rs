@@ -1,72 +1,72 @@
-//! Why something was refused: one name for each rule. No name holds a value that
-//! the other side does not know already.
+//! Why a request is rejected: one variant for each rule. No variant holds a value that the other
+//! side does not know already.
 
-use crate::admission::NotAdmitted;
-use crate::dpf::generate::NotGenerated;
-use crate::envelope::BadEnvelope;
-use crate::row::TooLong;
-use alpheus_crypto::ledger::DamagedLog;
-use alpheus_crypto::seal::BadSealingKey;
+use crate::admission::AdmissionError;
+use crate::dpf::generate::GenerationError;
+use crate::envelope::EnvelopeError;
+use crate::row::MessageLengthError;
+use alpheus_crypto::ledger::DamagedLedgerError;
+use alpheus_crypto::seal::SealingKeyError;
 
-/// Why a database does not take a write.
+/// Why a database rejects a write.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum Refused {
-    /// Another epoch is open, or none.
-    #[error("the write is for an epoch that is not open here; write in the one that is")]
+pub enum SubmissionError {
+    /// That epoch is not open.
+    #[error("the write is for an epoch that is not open here; write in the open one")]
     Epoch,
-    /// Mode 2: this server has not heard yet that all others have begun the epoch.
-    #[error("not all servers have begun the epoch yet; send the same write again in a moment")]
+    /// Mode 2: this server does not know yet that all others have begun the epoch.
+    #[error("not all servers have begun the epoch yet; send the same write again shortly")]
     Beginning,
     /// The epoch has closed.
-    #[error("the epoch has closed; write in the next one")]
+    #[error("the epoch is closed; write in the next one")]
     Late,
-    /// As many writes are in as the board takes.
+    /// The epoch has as many writes as the board accepts.
     #[error("the epoch is full; write in the next one")]
     Full,
     /// The epoch is burnt.
     #[error("the epoch is burnt; write in the next one")]
     Burnt,
-    /// The ticket entitles to nothing.
+    /// The ticket is invalid.
     #[error(transparent)]
-    NotAdmitted(#[from] NotAdmitted),
-    /// The quota was spent on another write of this epoch.
-    #[error("this quota is spent in this epoch by another write; one epoch, one write")]
+    Admission(#[from] AdmissionError),
+    /// Another write of this epoch has spent the quota.
+    #[error("another write has spent this quota; each quota allows one write per epoch")]
     Spent,
-    /// The same key was sent in another envelope.
-    #[error("the write's key was sent before in another envelope")]
+    /// The same key arrived in another envelope.
+    #[error("the write's key arrived before in another envelope; make a new write")]
     Replayed,
-    /// The envelope holds nothing that counts.
+    /// The envelope is invalid.
     #[error(transparent)]
-    Envelope(#[from] BadEnvelope),
-    /// No other database said that it has this write.
-    #[error("no other database listed this write when it closed")]
+    Envelope(#[from] EnvelopeError),
+    /// No other database listed this write.
+    #[error("no other database listed this write when it closed the epoch")]
     NotListed,
 }
 
-/// Why a writer makes no write.
+/// Why a writer cannot make a write.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum NotWritten {
+pub enum WriteError {
     /// Not all databases have begun the epoch.
-    #[error("the epoch's keys are not all there; ask the databases again")]
+    #[error("not all databases have published their keys for the epoch; ask them again")]
     NotBegun,
     /// The message does not fit.
     #[error(transparent)]
-    TooLong(#[from] TooLong),
-    /// A database's key for envelopes is none.
+    Message(#[from] MessageLengthError),
+    /// A database's sealing key is invalid.
     #[error("a database's key is unusable: {0}")]
-    Key(#[from] BadSealingKey),
-    /// No key came out.
+    Key(#[from] SealingKeyError),
+    /// The keys could not be generated.
     #[error(transparent)]
-    NotGenerated(#[from] NotGenerated),
+    Generation(#[from] GenerationError),
 }
 
-/// Why a server does not come back from its ledger.
+/// Why a server cannot be restored from its ledger.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum NotRestored {
-    /// The ledger is not what it is said to be, or holds what this board cannot.
+pub enum RestoreError {
+    /// The ledger does not match its declared state, or holds records that do not fit this board.
     #[error(transparent)]
-    Ledger(#[from] DamagedLog),
+    Ledger(#[from] DamagedLedgerError),
     /// The signing key is not the one in the board's configuration.
-    #[error("the signing key is not the one that the board's configuration has for this server")]
+    #[error("the signing key is not this server's key in the board's configuration")]
     OtherKey,
 }

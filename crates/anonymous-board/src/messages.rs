@@ -1,33 +1,33 @@
-//! All that crosses between parties of a board.
+//! The messages between the parties of a board.
 
-use crate::coalition::audit::{Answer, Common};
+use crate::coalition::audit::{Answer, CommonPart};
 use crate::configuration::{Epoch, Party};
 use crate::dpf::digest::KeyDigest;
 use crate::dpf::{BLOCK, Side, Words};
 use alpheus_crypto::agree::AgreementPublic;
-use alpheus_crypto::hash::{Digest, labelled};
+use alpheus_crypto::hash::{Digest, labelled_hash};
 use alpheus_crypto::labels;
 use alpheus_crypto::seal::{Sealed, SealingPublic};
 use alpheus_crypto::signed::{Message, Signed};
 use serde::{Deserialize, Serialize};
 
-/// What a writer sends, the same to all servers that hold shares, so that none can deny to
-/// have it and each can hand it on to the others.
+/// What a writer sends to every server that holds a share. All of them get the same bytes, so that
+/// none can deny having a write and each can forward it to the others.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Submission {
-    /// The epoch it is for.
+    /// The epoch.
     pub epoch: Epoch,
-    /// A key for each of them, sealed for it, in their order.
+    /// One key for each server, sealed for it, in server order.
     pub envelopes: Vec<Sealed>,
-    /// What goes with all of them, in mode 2.
-    pub common: Option<Common>,
-    /// What entitles to one write; read by the admission.
+    /// The part that all servers share, in mode 2.
+    pub common: Option<CommonPart>,
+    /// Entitles the writer to one write. The admission checks it.
     pub ticket: Vec<u8>,
 }
 
 impl Submission {
-    /// Names the write: a digest of board, epoch, envelopes and what goes with them. The
-    /// ticket signs it, so it is not part of it.
+    /// The write's name: a digest of board, epoch, envelopes and common part. It excludes the
+    /// ticket, which signs it.
     #[must_use]
     pub fn name(&self, board: &Digest) -> WriteName {
         write_name(board, self.epoch, &self.envelopes, self.common.as_ref())
@@ -38,56 +38,56 @@ pub(crate) fn write_name(
     board: &Digest,
     epoch: Epoch,
     envelopes: &[Sealed],
-    common: Option<&Common>,
+    common: Option<&CommonPart>,
 ) -> WriteName {
     #[expect(clippy::expect_used, reason = "plain data serialises")]
     let bytes = postcard::to_allocvec(&(envelopes, common)).expect("plain data serialises");
     let parts = [board.as_ref(), &epoch.0.to_be_bytes(), &bytes];
-    WriteName(labelled(labels::BOARD_SUBMISSION, &parts))
+    WriteName(labelled_hash(labels::BOARD_SUBMISSION, &parts))
 }
 
-/// Names one write of one epoch of one board. Public.
+/// Identifies one write of one epoch of one board. Public.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct WriteName(pub Digest);
 
-/// What both keys of a write have in common, inside both envelopes.
+/// The part that both keys of a write share, inside both envelopes (mode 1).
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Shared {
+pub struct SharedPart {
     /// The board.
     pub board: Digest,
     /// The epoch.
     pub epoch: Epoch,
-    /// Whose write it is, as the admission names it: an envelope goes with no other's ticket.
+    /// The writer's tag. It binds an envelope to its ticket.
     pub tag: Tag,
-    /// Tells writes apart.
+    /// Distinguishes writes.
     pub nonce: [u8; 16],
-    /// The common words of the keys.
+    /// The words that both keys share.
     pub words: Words,
 }
 
-impl Shared {
-    /// What databases compare: unequal for keys that do not belong together.
+impl SharedPart {
+    /// The digest that databases compare. It differs for keys that do not belong together.
     #[must_use]
     pub fn digest(&self) -> Digest {
         #[expect(clippy::expect_used, reason = "plain data serialises")]
         let bytes = postcard::to_allocvec(self).expect("plain data serialises");
-        labelled(labels::BOARD_SHARED, &[&bytes])
+        labelled_hash(labels::BOARD_SHARED_PART, &[&bytes])
     }
 }
 
-/// Whose quota a write spends, in one epoch. What it tells of the writer is the
-/// admission's affair; it tells nothing of the row.
+/// Identifies the quota that a write spends in an epoch. What it reveals about the writer depends
+/// on the admission; it reveals nothing about the row.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct Tag(pub [u8; 32]);
 
-/// A database says that it has accepted a write and will bring it into the set.
+/// A database's promise that it has accepted a write and will add it to the set.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Receipt {
     /// The board.
     pub board: Digest,
     /// The epoch.
     pub epoch: Epoch,
-    /// Which server.
+    /// The server.
     pub by: Party,
     /// The write.
     pub write: WriteName,
@@ -97,33 +97,33 @@ impl Message for Receipt {
     const LABEL: &'static str = labels::BOARD_RECEIPT;
 }
 
-/// What a server says of an epoch. Each server publishes its statements in their
-/// order, for everybody to read; what it has said it never takes back.
+/// A server's signed statement about an epoch. Each server publishes its statements in order for
+/// everybody to read, and never retracts one.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Statement {
     /// The board.
     pub board: Digest,
     /// The epoch.
     pub epoch: Epoch,
-    /// Who says it.
+    /// The server that makes it.
     pub by: Party,
-    /// How much of the epoch it has said before: two statements with one number are proof
-    /// against it, whoever hands them on and in whatever order.
-    pub place: u8,
-    /// What.
-    pub what: What,
+    /// How many statements of the epoch this server made before. Two statements with one number are
+    /// proof against it, no matter who forwards them and in which order.
+    pub sequence: u8,
+    /// The content.
+    pub body: Body,
 }
 
-/// A statement as a server publishes it: its own, or another's as it was heard.
+/// A statement as a server publishes it: its own, or another's as received.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Spoken {
+pub struct PublishedStatement {
     /// The epoch.
     pub epoch: Epoch,
-    /// Whose it is.
+    /// The server that made it.
     pub by: Party,
-    /// Whether it cannot stand, alone or beside what that server has said before.
+    /// Whether it is invalid by itself or contradicts an earlier statement of that server.
     pub conflicts: bool,
-    /// As it was signed.
+    /// The statement as it was signed.
     pub signed: Signed<Statement>,
 }
 
@@ -131,90 +131,91 @@ impl Message for Statement {
     const LABEL: &'static str = labels::BOARD_STATEMENT;
 }
 
-/// What is said, in the order in which it is said: who holds shares says all but
-/// [`What::Settle`], the auditor only that; in mode 2 [`What::Answer`] stands in place of
-/// [`What::Open`]; each may say [`What::Abort`] instead of
-/// what is next, and nothing after it.
+/// A statement's content. A server that holds shares makes these statements in this order, all but
+/// [`Body::Settle`], which is the auditor's only one. In mode 2 [`Body::Answer`] replaces
+/// [`Body::Open`]. Each server may make [`Body::Abort`] in place of its next statement, and none
+/// after it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub enum What {
-    /// The epoch's keys, removed from the ledger when it ends.
+pub enum Body {
+    /// The epoch's keys. They leave the ledger when the epoch ends.
     Begin {
-        /// Envelopes are sealed for it.
+        /// Writers seal envelopes for it.
         sealing: SealingPublic,
-        /// The databases agree on the shares' masks with it.
+        /// The databases derive the masks of their shares with it.
         agreement: AgreementPublic,
     },
-    /// No more writes are taken; these are here. The other database fetches what it lacks.
+    /// The epoch accepts no more writes; these were accepted. The other databases fetch those that
+    /// they lack.
     Close {
         /// All accepted writes, sorted.
         writes: Vec<WriteName>,
     },
-    /// These can be audited.
+    /// The writes that this database can audit.
     Candidates {
-        /// All accepted writes, those from the other database included, sorted.
+        /// All accepted writes, forwarded ones included, sorted.
         writes: Vec<WriteName>,
-        /// This database's part of κ.
+        /// This database's contribution to κ.
         coin: [u8; 32],
     },
-    /// Binds to the digests of all common candidates.
+    /// Commits to the digests of all common candidates.
     Commit {
-        /// The common candidates, and both databases' statements that they follow from.
+        /// The common candidates, with the statements of all databases that they follow from.
         candidates: Digest,
-        /// Of party, candidates, digests and nonce.
+        /// A digest of party, candidates, digests and nonce.
         digests: Digest,
     },
     /// The digests.
     Open {
-        /// In the candidates' order.
-        digests: Vec<Audited>,
-        /// The commitment's.
+        /// In the order of the candidates.
+        digests: Vec<WriteDigest>,
+        /// The commitment's nonce.
         nonce: [u8; 32],
     },
-    /// The agreed set, as this database computes it.
+    /// The agreed set as this database computes it.
     Agree {
-        /// Both databases' digests, as this one has heard them.
+        /// The opened digests of all databases, as this one received them.
         opens: Digest,
         /// The set.
         set: Digest,
-        /// How many are in it.
+        /// Its size.
         size: u32,
     },
-    /// The time for complaints is over and none was upheld.
+    /// The time for complaints is over, and no complaint was upheld.
     Settle {
         /// The set.
         set: Digest,
     },
-    /// Binds to this database's share of the table: the latch. It is durable before the
-    /// first byte of the share leaves, and there is one in an epoch.
+    /// The latch: binds this database to its share of the table. It is durable before the first
+    /// byte of the share is sent, and there is one per epoch.
     Latch {
         /// The set.
         set: Digest,
-        /// Of party, set and masked share.
+        /// A digest of party, set and masked share.
         share: Digest,
     },
     /// The table.
     Publish {
         /// The set.
         set: Digest,
-        /// Of set and table.
+        /// A digest of set and table.
         table: Digest,
     },
     /// The epoch is burnt.
     Abort {
-        /// Why.
-        why: Why,
+        /// The reason.
+        reason: BurnReason,
     },
-    /// Mode 2: what is opened of each write.
+    /// Mode 2: the opened answer for each write.
     Answer {
-        /// In the candidates' order.
+        /// In the order of the candidates.
         answers: Vec<Answer>,
-        /// The commitment's.
+        /// The commitment's nonce.
         nonce: [u8; 32],
     },
 }
 
-/// The places of a database's statements.
-impl What {
+/// The sequence numbers of a database's statements.
+impl Body {
     pub(crate) const BEGIN: usize = 0;
     pub(crate) const CLOSE: usize = 1;
     pub(crate) const CANDIDATES: usize = 2;
@@ -225,128 +226,160 @@ impl What {
     pub(crate) const PUBLISH: usize = 7;
 }
 
-/// One write's digest, at one database.
+/// The digest of one write at one database.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Audited {
+pub struct WriteDigest {
     /// The digest of this database's key.
     pub digest: KeyDigest,
-    /// What this database's key has in common with the other's.
+    /// The digest of the part that this key shares with the other database's.
     pub shared: Digest,
 }
 
 /// Why an epoch is burnt.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, thiserror::Error)]
-pub enum Why {
-    /// A server has evidently not kept to the protocol.
-    #[error("the {0} has not kept to the protocol: {1}")]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum BurnReason {
+    /// A server provably broke the protocol.
     Blamed(Party, Fault),
-    /// Servers build on different versions of a statement. Who made them shows from
-    /// the versions, not from this.
-    #[error("the servers have heard different things; who said them shows when they compare")]
+    /// Servers build on different versions of a statement. The versions prove who made them; this
+    /// reason alone does not.
     Contradiction,
-    /// Fewer writes than the board reveals.
-    #[error("fewer writes than this board reveals")]
+    /// Fewer writes than the board's minimum.
     TooFew,
-    /// A database left out more than half of the writes that this server closed with:
-    /// the crowd would be of its choice. No proof: it may say that they were not valid.
-    #[error("the {0} left out more than half of the writes that had come in")]
+    /// A database left out more than half of the writes that this server closed with, so the crowd
+    /// would be of its choice. This is no proof: it may claim that the writes were invalid.
     Thinned(Party),
-    /// It was not published in time.
-    #[error("not published in time")]
+    /// The table was not published in time.
     Late,
-    /// Both databases were bound to their shares, and that one's did not come, though it
-    /// may have had this one's. No proof: it may say that it was not asked.
-    #[error(
-        "the {0} did not give its share in time and may have read the table alone; do not write the same again"
-    )]
+    /// Both databases were bound to their shares. That one's did not arrive, though it may have
+    /// received this one's. This is no proof: it may claim that it was not asked.
     Withheld(Party),
-    /// This server came back from a ledger that may lack what it has said.
-    #[error("a server came back from a ledger that may be an old copy")]
+    /// This server was restored from a ledger that may lack some of its statements.
     Restored,
-    /// Another server says that the epoch is burnt.
-    #[error("the {0} says that it is burnt")]
-    Told(Party),
-    /// Mode 2: more than half of the writes that this server closed with did not come through:
-    /// not listed by all, or not accepted. The crowd would be of somebody's choice; of whose
-    /// nobody can tell.
-    #[error("more than half of the writes that had come in were left out or rejected")]
+    /// Another server reports that the epoch is burnt.
+    Reported(Party),
+    /// Mode 2: more than half of the writes that this server closed with were lost, because some
+    /// server did not list them or the audit rejected them. Somebody may have chosen the crowd;
+    /// nobody can tell who.
     Dwindled,
-    /// All were bound to their shares, and not all came, or something ended the epoch then.
-    /// Some server may have read the table alone.
-    #[error(
-        "not all servers gave their shares in time, and some may have read the table; do not write the same again"
-    )]
+    /// All servers were bound to their shares, and then not all shares arrived or something else
+    /// ended the epoch. Some server may have read the table alone.
     Unshared,
 }
 
-impl Why {
-    /// Whether some server may have read the table: whoever wrote must not write the same again.
+impl std::fmt::Display for BurnReason {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let text = match self {
+            Self::Blamed(by, fault) => return write!(f, "the {by} broke the protocol: {fault}"),
+            Self::Contradiction => {
+                "the servers received different versions of a statement; comparing them shows who \
+                 made them"
+            }
+            Self::TooFew => "fewer writes than this board reveals",
+            Self::Thinned(by) => {
+                return write!(
+                    f,
+                    "the {by} left out more than half of the writes that had arrived"
+                );
+            }
+            Self::Late => "not published in time",
+            Self::Withheld(by) => {
+                return write!(
+                    f,
+                    "the {by} did not send its share in time and may have read the table alone; \
+                     do not write the same again"
+                );
+            }
+            Self::Restored => "a server was restored from a ledger that may be an old copy",
+            Self::Reported(by) => return write!(f, "the {by} reports that the epoch is burnt"),
+            Self::Dwindled => {
+                "more than half of the writes that had arrived were left out or rejected"
+            }
+            Self::Unshared => {
+                "not all servers sent their shares in time, and some may have read the table; \
+                 do not write the same again"
+            }
+        };
+        f.write_str(text)
+    }
+}
+
+impl BurnReason {
+    /// Whether some server may have read the table. Writers must then not write the same again.
     #[must_use]
     pub fn warns(&self) -> bool {
         matches!(self, Self::Withheld(_) | Self::Unshared)
     }
 }
 
-/// What a server is blamed for. [`LeftOut`](Self::LeftOut) is shown by a receipt and a
-/// statement, which the writer has, and [`WrongDigest`](Self::WrongDigest) to the auditor
-/// alone, to whom the writer opens a key. All others everybody can check from signed
-/// statements, which every server hands on.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, thiserror::Error)]
+/// What a server is blamed for. A receipt and a statement, both held by the writer, prove
+/// [`LeftOut`](Self::LeftOut). Only the auditor can check [`WrongDigest`](Self::WrongDigest),
+/// because the writer opens a key to it alone. Everybody can check all others from signed
+/// statements, which every server forwards.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Fault {
-    /// It said two different things in one place, or something out of its turn.
-    #[error("it said two things for one, or something out of turn")]
+    /// It made two different statements with one sequence number, or one out of turn.
     Equivocation,
-    /// Its opened digests are not those that it committed to, or not one for each candidate.
-    #[error("its digests are not those that it committed to")]
+    /// Its opened digests do not match its commitment, or their number is wrong.
     Digests,
-    /// It computes another set from the same statements.
-    #[error("it computed another set")]
+    /// It computed another set from the same statements.
     Set,
-    /// It gave a receipt for a write and left it out of the candidates.
-    #[error("it left out a write that it gave a receipt for")]
+    /// It issued a receipt for a write and left the write out of its candidates.
     LeftOut,
-    /// Its digest of a write is not that of the key which the write holds for it.
-    #[error("its digest of a write is wrong")]
+    /// Its digest of a write does not match the key that the write holds for it.
     WrongDigest,
-    /// Everybody would know what is agreed on with its key of the epoch.
-    #[error("its key of the epoch has small order")]
+    /// Its key of the epoch has small order, so everybody would know the secrets agreed with it.
     Keys,
 }
 
-/// A writer's complaint to the auditor, after the digests and before the reveal.
+impl std::fmt::Display for Fault {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(match self {
+            Self::Equivocation => {
+                "it made two different statements where one was due, or one out of turn"
+            }
+            Self::Digests => "its digests do not match its commitment",
+            Self::Set => "it computed another set",
+            Self::LeftOut => "it left out a write for which it issued a receipt",
+            Self::WrongDigest => "its digest of a write is wrong",
+            Self::Keys => "its key of the epoch has small order",
+        })
+    }
+}
+
+/// A writer's complaint to the auditor, after the digests and before the table is revealed.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Complaint {
     /// The write.
     pub submission: Submission,
-    /// What is wrong.
+    /// The grounds.
     pub grounds: Grounds,
 }
 
-/// Only membership of the set is grounds for a complaint: whoever may complain of
-/// rows is watched when they do.
+/// Grounds for a complaint. They concern only membership of the set: a server could watch who
+/// complains about rows.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Grounds {
-    /// A database gave this receipt, and the write is not among its candidates.
+    /// A database issued this receipt, and the write is not among its candidates.
     LeftOut(Signed<Receipt>),
-    /// A database's digest is wrong; here is what its envelope holds. One side's only:
-    /// with both the auditor would have row and message.
+    /// A database's digest is wrong. The opening covers that side's envelope only: with both, the
+    /// auditor would learn row and message.
     Digest {
-        /// Whose.
+        /// The side with the wrong digest.
         side: Side,
-        /// What is sealed for it, and what sealed it.
+        /// The content of its envelope, and the seed that sealed it.
         opening: Opening,
     },
 }
 
-/// What was sealed in one envelope, and the seed of the randomness that sealed it:
-/// who seals it again gets the same bytes.
+/// The content of one envelope, and the seed of the randomness that sealed it. Sealing it again
+/// produces the same bytes.
 #[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Opening {
-    /// The common part.
-    pub shared: Shared,
+    /// The shared part.
+    pub shared: SharedPart,
     /// That side's root.
     pub root: [u8; BLOCK],
-    /// Seed of the randomness.
+    /// Seed of the sealing randomness.
     pub seal: [u8; 32],
 }
 

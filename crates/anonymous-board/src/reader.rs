@@ -1,75 +1,75 @@
-//! A reader: checks that a table is the one that all databases published for the set that
-//! all servers settled, and reads it.
+//! A reader: checks that a table is the one that all databases published for the settled set, and
+//! decodes it.
 
-use crate::configuration::{Epoch, Pinned};
-use crate::messages::Why;
+use crate::configuration::{Board, Epoch};
+use crate::messages::BurnReason;
 use crate::row::Row;
 use crate::transcript::Transcript;
 
-/// Why a table is not read.
+/// Why a table is rejected.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum NotRead {
+pub enum ReadError {
     /// The epoch is burnt.
     #[error("the epoch is burnt: {0}")]
-    Burnt(Why),
-    /// Not all statements are there.
-    #[error("the epoch is not published by all databases yet; ask again later")]
+    Burnt(BurnReason),
+    /// Some statements are missing.
+    #[error("not all databases have published the epoch yet; ask again later")]
     NotPublished,
-    /// The servers' statements do not fit together.
+    /// The servers' statements contradict each other.
     #[error(
         "the servers' statements contradict each other; keep them and show them to the operators"
     )]
     Contradiction,
-    /// The bytes are another table.
-    #[error("the table is not the one that the databases signed; ask another one")]
+    /// The bytes are not the published table.
+    #[error("the table is not the one that the databases signed; ask another database")]
     OtherTable,
 }
 
-/// A table, read.
+/// A decoded table.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Reading {
     /// The epoch.
     pub epoch: Epoch,
-    /// How many writes are in it, covers included: the crowd that each of them hides in.
+    /// The number of writes in it, covers included: the crowd that hides each writer.
     pub size: u32,
-    /// The messages, in the order of rows.
+    /// The messages, in row order.
     pub messages: Vec<Vec<u8>>,
-    /// Messages that stood alone.
+    /// Messages that were alone in their row.
     pub alone: usize,
-    /// Messages that were recovered from rows that hold two. One write may hold two, if its
-    /// writer added them up.
+    /// Messages recovered from rows that hold two. A writer can put two messages into one write by
+    /// adding them up.
     pub recovered: usize,
-    /// Rows that hold nothing legible.
+    /// Rows that hold no legible message.
     pub illegible: usize,
-    /// More rows are written than there are writes, or far more are illegible than
-    /// chance makes: a server may have spoiled the table.
+    /// More rows are written than there are writes, or far more are illegible than chance explains:
+    /// a server may have corrupted the table.
     pub flagged: bool,
 }
 
-/// Checks and reads a table.
+/// Checks and decodes a table.
 ///
 /// # Errors
-/// [`NotRead`].
-pub fn read(board: &Pinned, transcript: &Transcript, table: &[u8]) -> Result<Reading, NotRead> {
+/// [`ReadError`].
+pub fn read(board: &Board, transcript: &Transcript, table: &[u8]) -> Result<Reading, ReadError> {
     let databases = board.databases();
-    if !databases.iter().all(|by| transcript.published(*by).is_some()) {
-        return Err(transcript.burnt().map_or(NotRead::NotPublished, NotRead::Burnt));
+    if !databases.iter().all(|by| transcript.published_table(*by).is_some()) {
+        return Err(transcript.burn_reason().map_or(ReadError::NotPublished, ReadError::Burnt));
     }
-    let set = transcript.set().and_then(Result::ok).ok_or(NotRead::Contradiction)?;
-    let (published, named) = transcript.all_published().ok_or(NotRead::Contradiction)?;
-    let settled = board.grid().is_some() || transcript.settled() == Some(set.digest);
-    if !settled || published != set.digest || transcript.all_latched() != Some(set.digest) {
-        return Err(NotRead::Contradiction);
+    let set = transcript.set().and_then(Result::ok).ok_or(ReadError::Contradiction)?;
+    let (published, named) = transcript.agreed_table().ok_or(ReadError::Contradiction)?;
+    let settled = board.grid().is_some() || transcript.settled_set() == Some(set.digest);
+    if !settled || published != set.digest || transcript.agreed_latch() != Some(set.digest) {
+        return Err(ReadError::Contradiction);
     }
     if table.len() != board.shape().bytes() || Transcript::table_digest(&set.digest, table) != named
     {
-        return Err(NotRead::OtherTable);
+        return Err(ReadError::OtherTable);
     }
     let size = u32::try_from(set.accepted.len()).unwrap_or(u32::MAX);
     Ok(rows(board, transcript.epoch(), size, table))
 }
 
-fn rows(board: &Pinned, epoch: Epoch, size: u32, table: &[u8]) -> Reading {
+fn rows(board: &Board, epoch: Epoch, size: u32, table: &[u8]) -> Reading {
     let (mut messages, mut alone, mut recovered) = (Vec::new(), 0, 0);
     let (mut illegible, mut written) = (0, 0);
     for row in table.chunks_exact(board.shape().width()) {
@@ -94,9 +94,9 @@ fn rows(board: &Pinned, epoch: Epoch, size: u32, table: &[u8]) -> Reading {
     Reading { epoch, size, messages, alone, recovered, illegible, flagged }
 }
 
-/// Rows that three writers or more share, or two without recovery, if each of `size`
-/// writes into a row of its own drawing.
-fn expected_illegible(board: &Pinned, size: u32) -> f64 {
+/// The expected number of rows shared by three writers or more (without recovery: two or more), if
+/// each of `size` writes goes to an independently drawn row.
+fn expected_illegible(board: &Board, size: u32) -> f64 {
     let rows = f64::from(board.rows);
     let load = f64::from(size) / rows;
     let legible = 1.0 + load + if board.format.recovery { load * load / 2.0 } else { 0.0 };

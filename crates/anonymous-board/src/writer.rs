@@ -1,17 +1,18 @@
-//! A writer: makes one write, keeps what it needs to see that it counts, and
-//! complains if it does not.
+//! A writer: makes one write, keeps what it needs to check that the write counts, and complains if
+//! it does not.
 
-use crate::coalition::audit::{self, Common, Part};
+use crate::coalition::audit::{self, CommonPart, Part};
 use crate::coalition::engine::Parity;
-use crate::configuration::{Epoch, Party, Pinned};
+use crate::configuration::{Board, Epoch, Party};
 use crate::dpf::generate::from_roots;
 use crate::dpf::pass::{Pass, Share};
 use crate::dpf::prg::Prgs;
 use crate::dpf::{BLOCK, Key, Side};
 use crate::envelope::{seal, seal_part};
-use crate::error::NotWritten;
+use crate::error::WriteError;
 use crate::messages::{
-    Audited, Complaint, Grounds, Opening, Receipt, Shared, Submission, Tag, WriteName, write_name,
+    Complaint, Grounds, Opening, Receipt, SharedPart, Submission, Tag, WriteDigest, WriteName,
+    write_name,
 };
 use crate::row::Row;
 use crate::transcript::Transcript;
@@ -27,14 +28,14 @@ use zeroize::Zeroizing;
 
 /// An epoch that all databases have begun, as a writer sees it.
 pub struct View {
-    board: Pinned,
+    board: Board,
     epoch: Epoch,
     sealing: Vec<SealingPublic>,
     transcript: Transcript,
     keys: Keys,
 }
 
-/// How keys are made.
+/// The construction of keys.
 enum Keys {
     /// Mode 1.
     Tree(Box<Prgs>),
@@ -42,18 +43,18 @@ enum Keys {
     Parity(Box<Parity>),
 }
 
-/// What to write.
+/// The content of a write.
 #[derive(Clone, Copy)]
 pub enum Content<'a> {
     /// A message.
     Message(&'a [u8]),
-    /// Nothing, which looks the same to everybody: it makes the crowd larger.
+    /// Nothing. It looks like any write and enlarges the crowd.
     Cover,
 }
 
-/// A write that was made: what its writer keeps until the table is out.
-pub struct Written {
-    board: Pinned,
+/// A write that was made. Its writer keeps this until the table is published.
+pub struct PendingWrite {
+    board: Board,
     epoch: Epoch,
     name: WriteName,
     tag: Tag,
@@ -61,61 +62,62 @@ pub struct Written {
     cover: bool,
     encoded: Zeroizing<Vec<u8>>,
     seed: Secret<32>,
-    /// The one side whose key may be shown: once chosen, the other's never is, whatever is
-    /// heard later.
-    shown: OnceLock<Side>,
+    /// The only side whose key a complaint may reveal. Once it is chosen, the other side's key is
+    /// never revealed, whatever statements arrive later.
+    complaint_side: OnceLock<Side>,
 }
 
-/// How a write stands.
+/// The status of a write.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Standing {
+pub enum WriteStatus {
     /// There is no agreed set yet.
     Open,
-    /// It is in the set.
+    /// The write is in the set.
     In,
-    /// It is not, and a database is to blame: give this to the auditor before it settles.
+    /// It is not in the set, and a database is to blame. Send these grounds to the auditor before
+    /// it settles.
     Complain(Box<Grounds>),
-    /// It is not, and nobody can be shown to be to blame.
+    /// It is not in the set, and the writer can prove nobody's fault.
     Out,
 }
 
-/// What became of a write.
+/// The final result of a write.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fate {
-    /// The message stands alone in its row.
+    /// The message is alone in its row.
     Delivered,
-    /// The message met another one, and both were recovered.
+    /// The message collided with another, and both were recovered.
     Recovered,
-    /// The message met others and is lost: write it again in another epoch.
+    /// The message collided with others and is lost. Write it again in another epoch.
     Lost,
     /// It was a cover.
     Covered,
-    /// A server left the write out, or made its audit fail; the table may be out without it.
-    /// Whoever did so may wait for the same to be written again.
+    /// A server left the write out, or made its audit fail. The table may be published without it,
+    /// and that server may be waiting for the writer to write the same again.
     LeftOut,
 }
 
-/// A receipt is not that database's for this write.
+/// A receipt is not from that database for this write.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("the receipt is not that database's for this write; keep it and ask again")]
-pub struct NoReceipt;
+#[error("the receipt is not from that database for this write; keep it and ask the database again")]
+pub struct ReceiptError;
 
-/// All databases are bound to a write by their receipts.
-pub struct Received(Vec<Signed<Receipt>>);
+/// Receipts that bind all databases to a write.
+pub struct Receipts(Vec<Signed<Receipt>>);
 
 impl View {
-    /// An epoch by what its databases have said.
+    /// The epoch of a transcript.
     ///
     /// # Errors
-    /// [`NotWritten::NotBegun`].
-    pub fn open(board: &Pinned, transcript: &Transcript) -> Result<Self, NotWritten> {
+    /// [`WriteError::NotBegun`].
+    pub fn open(board: &Board, transcript: &Transcript) -> Result<Self, WriteError> {
         let key = |by: &Party| transcript.keys(*by).map(|(sealing, _)| sealing);
         let sealing: Option<Vec<_>> = board.databases().iter().map(key).collect();
         let keys = match board.grid() {
             None => transcript.permutations().map(Box::new).map(Keys::Tree),
             Some(_) => transcript.parity().map(Box::new).map(Keys::Parity),
         };
-        let (Some(sealing), Some(keys)) = (sealing, keys) else { return Err(NotWritten::NotBegun) };
+        let (Some(sealing), Some(keys)) = (sealing, keys) else { return Err(WriteError::NotBegun) };
         let (epoch, transcript) = (transcript.epoch(), transcript.clone());
         Ok(Self { board: board.clone(), epoch, sealing, transcript, keys })
     }
@@ -126,24 +128,24 @@ impl View {
         self.epoch
     }
 
-    /// Makes a write into a row that is drawn here. `ticket` makes the ticket for the
-    /// write's name, under the quota that `tag` names.
+    /// Makes a write into a randomly drawn row. `ticket` makes the ticket for the write's name,
+    /// under the quota that `tag` identifies.
     ///
     /// # Errors
-    /// [`NotWritten`].
+    /// [`WriteError`].
     ///
     /// # Privacy
-    /// In mode 1 none of the three servers learns row or message, or whether it is a cover,
-    /// while no two of them work together; in mode 2 while not all of them do. Send it over a
-    /// channel of your own to each database.
+    /// In mode 1 none of the three servers learns the row, the message or whether it is a cover,
+    /// while no two of them collude; in mode 2, while not all of them collude. Send the submission
+    /// to each database over a separate channel.
     pub fn write(
         &self,
         content: Content<'_>,
         tag: Tag,
         ticket: impl FnOnce(&WriteName) -> Vec<u8>,
         rng: &mut impl CryptoRng,
-    ) -> Result<(Written, Submission), NotWritten> {
-        // A cover takes the same path: a message is made and masked away.
+    ) -> Result<(PendingWrite, Submission), WriteError> {
+        // A cover takes the same path: an empty message is encoded and then zeroed.
         let (cover, encoded) = match content {
             Content::Message(message) => (false, self.board.format.encode(message, rng)?),
             Content::Cover => {
@@ -152,11 +154,13 @@ impl View {
                 (true, encoded)
             }
         };
-        let row = below(self.board.rows, rng);
+        let row = uniform_below(self.board.rows, rng);
         let seed = Secret::random(rng);
         let (epoch, board) = (self.epoch, self.board.clone());
         let (envelopes, common) = match &self.keys {
-            Keys::Tree(_) => (Made::new(self, tag, row, &encoded, &seed)?.envelopes(self)?, None),
+            Keys::Tree(_) => {
+                (KeyPair::new(self, tag, row, &encoded, &seed)?.envelopes(self)?, None)
+            }
             Keys::Parity(engine) => {
                 let (envelopes, common) = self.parts(engine, &tag, row, &encoded, rng)?;
                 (envelopes, Some(common))
@@ -164,12 +168,21 @@ impl View {
         };
         let name = write_name(&board.fingerprint(), epoch, &envelopes, common.as_ref());
         let submission = Submission { epoch, envelopes, common, ticket: ticket(&name) };
-        let written =
-            Written { board, epoch, name, tag, row, cover, encoded, seed, shown: OnceLock::new() };
+        let written = PendingWrite {
+            board,
+            epoch,
+            name,
+            tag,
+            row,
+            cover,
+            encoded,
+            seed,
+            complaint_side: OnceLock::new(),
+        };
         Ok((written, submission))
     }
 
-    /// Each server's envelope of a write of mode 2, and what goes with them.
+    /// Each server's envelope of a write in mode 2, and the common part.
     fn parts(
         &self,
         engine: &Parity,
@@ -177,19 +190,19 @@ impl View {
         row: u32,
         encoded: &[u8],
         rng: &mut impl CryptoRng,
-    ) -> Result<(Vec<Sealed>, Common), NotWritten> {
-        let bound = self.transcript.bound(tag).ok_or(NotWritten::NotBegun)?;
+    ) -> Result<(Vec<Sealed>, CommonPart), WriteError> {
+        let bound = self.transcript.bound(tag).ok_or(WriteError::NotBegun)?;
         let (common, parts) = audit::write(engine, &bound, row, encoded, rng)?;
-        Ok((self.sealed(&bound, &common, &parts, rng)?, common))
+        Ok((self.seal_parts(&bound, &common, &parts, rng)?, common))
     }
 
-    fn sealed(
+    fn seal_parts(
         &self,
         bound: &Digest,
-        common: &Common,
+        common: &CommonPart,
         parts: &[Part],
         rng: &mut impl CryptoRng,
-    ) -> Result<Vec<Sealed>, NotWritten> {
+    ) -> Result<Vec<Sealed>, WriteError> {
         let mut envelopes = Vec::with_capacity(parts.len());
         for (server, (to, part)) in (0..).zip(self.sealing.iter().zip(parts)) {
             envelopes.push(seal_part(to, bound, server, common, part, rng)?);
@@ -197,42 +210,41 @@ impl View {
         Ok(envelopes)
     }
 
-    /// Sends what `make` gives as a write of mode 2, for tests of writers who do not keep to
-    /// the protocol.
+    /// Submits a write of mode 2 that `make` constructs, to test writers that break the protocol.
     ///
     /// # Errors
-    /// [`NotWritten`].
+    /// [`WriteError`].
     pub fn dangerous_submission<R: CryptoRng>(
         &self,
         tag: &Tag,
-        make: impl FnOnce(&Parity, &Digest, &mut R) -> (Common, Vec<Part>),
+        make: impl FnOnce(&Parity, &Digest, &mut R) -> (CommonPart, Vec<Part>),
         ticket: impl FnOnce(&WriteName) -> Vec<u8>,
         rng: &mut R,
-    ) -> Result<Submission, NotWritten> {
-        let Keys::Parity(engine) = &self.keys else { return Err(NotWritten::NotBegun) };
-        let (epoch, bound) = (self.epoch, self.transcript.bound(tag).ok_or(NotWritten::NotBegun)?);
+    ) -> Result<Submission, WriteError> {
+        let Keys::Parity(engine) = &self.keys else { return Err(WriteError::NotBegun) };
+        let (epoch, bound) = (self.epoch, self.transcript.bound(tag).ok_or(WriteError::NotBegun)?);
         let (common, parts) = make(engine, &bound, rng);
-        let (envelopes, common) = (self.sealed(&bound, &common, &parts, rng)?, Some(common));
+        let (envelopes, common) = (self.seal_parts(&bound, &common, &parts, rng)?, Some(common));
         let name = write_name(&self.board.fingerprint(), epoch, &envelopes, common.as_ref());
         Ok(Submission { epoch, envelopes, common, ticket: ticket(&name) })
     }
 }
 
-/// Both keys and all that goes with them, made from one seed.
-struct Made {
+/// Both keys and everything that goes with them, derived from one seed.
+struct KeyPair {
     keys: [Key; 2],
-    shared: Shared,
+    shared: SharedPart,
     seals: [Secret<32>; 2],
 }
 
-impl Made {
+impl KeyPair {
     fn new(
         view: &View,
         tag: Tag,
         row: u32,
         encoded: &[u8],
         seed: &Secret<32>,
-    ) -> Result<Self, NotWritten> {
+    ) -> Result<Self, WriteError> {
         let root = |which: &[u8]| -> Secret<BLOCK> {
             let root: Secret<BLOCK> = derive(seed.expose(), labels::BOARD_WRITE, &[b"root", which]);
             let mut root = Zeroizing::new(*root.expose());
@@ -242,9 +254,9 @@ impl Made {
         let seal = |which: &[u8]| derive(seed.expose(), labels::BOARD_WRITE, &[b"seal", which]);
         let nonce: Secret<16> = derive(seed.expose(), labels::BOARD_WRITE, &[b"nonce"]);
         let roots = [root(b"first"), root(b"second")];
-        let Keys::Tree(prgs) = &view.keys else { return Err(NotWritten::NotBegun) };
+        let Keys::Tree(prgs) = &view.keys else { return Err(WriteError::NotBegun) };
         let keys = from_roots(prgs, &view.board.shape(), row, encoded, roots)?;
-        let shared = Shared {
+        let shared = SharedPart {
             board: view.board.fingerprint(),
             epoch: view.epoch,
             tag,
@@ -254,7 +266,7 @@ impl Made {
         Ok(Self { keys, shared, seals: [seal(b"first"), seal(b"second")] })
     }
 
-    fn envelopes(&self, view: &View) -> Result<Vec<Sealed>, NotWritten> {
+    fn envelopes(&self, view: &View) -> Result<Vec<Sealed>, WriteError> {
         let sides = Side::BOTH.into_iter().zip(&view.sealing);
         sides
             .map(|(side, to)| {
@@ -265,8 +277,8 @@ impl Made {
     }
 }
 
-impl Written {
-    /// Names the write.
+impl PendingWrite {
+    /// The write's name.
     #[must_use]
     pub fn name(&self) -> WriteName {
         self.name
@@ -278,110 +290,110 @@ impl Written {
         self.epoch
     }
 
-    /// Checks all databases' receipts, in their order.
+    /// Checks the receipts of all databases, given in server order.
     ///
     /// # Errors
-    /// [`NoReceipt`].
-    pub fn received(
+    /// [`ReceiptError`].
+    pub fn handle_receipts(
         &self,
         receipts: impl IntoIterator<Item = Signed<Receipt>>,
-    ) -> Result<Received, NoReceipt> {
+    ) -> Result<Receipts, ReceiptError> {
         let receipts: Vec<Signed<Receipt>> = receipts.into_iter().collect();
         let databases = self.board.databases();
         if receipts.len() != databases.len() {
-            return Err(NoReceipt);
+            return Err(ReceiptError);
         }
         for (by, receipt) in databases.iter().copied().zip(&receipts) {
-            let key = self.board.key(by).ok_or(NoReceipt)?;
-            let receipt = receipt.open(key).map_err(|_| NoReceipt)?;
+            let key = self.board.key(by).ok_or(ReceiptError)?;
+            let receipt = receipt.open(key).map_err(|_| ReceiptError)?;
             let (board, epoch, write) = (self.board.fingerprint(), self.epoch, self.name);
             if *receipt != (Receipt { board, epoch, by, write }) {
-                return Err(NoReceipt);
+                return Err(ReceiptError);
             }
         }
-        Ok(Received(receipts))
+        Ok(Receipts(receipts))
     }
 
-    /// How the write stands by what the servers have said.
+    /// The write's status according to the servers' statements.
     ///
     /// # Privacy
-    /// Whoever complains shows the auditor one key at most, of the database whose
-    /// digest is wrong: that one alone tells nothing of row and message.
+    /// A complaint reveals to the auditor at most one key, that of the database whose digest is
+    /// wrong. That key alone reveals nothing about row or message.
     #[must_use]
-    pub fn standing(&self, transcript: &Transcript, received: &Received) -> Standing {
-        let left_out = self.board.databases().iter().zip(&received.0).find(|(by, _)| {
-            let own = transcript.own_candidates(**by);
+    pub fn status(&self, transcript: &Transcript, receipts: &Receipts) -> WriteStatus {
+        let left_out = self.board.databases().iter().zip(&receipts.0).find(|(by, _)| {
+            let own = transcript.candidates_of(**by);
             own.is_some_and(|(writes, _)| !writes.contains(&self.name))
         });
         if let Some((_, receipt)) = left_out {
-            // In mode 2 nobody hears complaints.
+            // Mode 2 has no complaints.
             return match self.board.grid() {
-                None => Standing::Complain(Box::new(Grounds::LeftOut(receipt.clone()))),
-                Some(_) => Standing::Out,
+                None => WriteStatus::Complain(Box::new(Grounds::LeftOut(receipt.clone()))),
+                Some(_) => WriteStatus::Out,
             };
         }
         match transcript.set() {
-            None => Standing::Open,
-            Some(Ok(set)) if set.accepted.binary_search(&self.name).is_ok() => Standing::In,
-            // Only here is a key what decides: of all else the statements are proof.
-            Some(Ok(_)) => self.wrong_digest(transcript).unwrap_or(Standing::Out),
-            Some(Err(_)) => Standing::Out,
+            None => WriteStatus::Open,
+            Some(Ok(set)) if set.accepted.binary_search(&self.name).is_ok() => WriteStatus::In,
+            // Only here does the decision need a key: in all other cases the statements are proof.
+            Some(Ok(_)) => self.wrong_digest(transcript).unwrap_or(WriteStatus::Out),
+            Some(Err(_)) => WriteStatus::Out,
         }
     }
 
-    /// The complaint to send for grounds.
+    /// The complaint to send for these grounds.
     #[must_use]
     pub fn complaint(&self, submission: &Submission, grounds: Grounds) -> Complaint {
         Complaint { submission: submission.clone(), grounds }
     }
 
-    /// Finds the side whose digest is not that of its key. An honest database signs with
-    /// its digests what they follow from, so none is found wrong in a view that was made
-    /// up for this writer.
-    fn wrong_digest(&self, transcript: &Transcript) -> Option<Standing> {
+    /// Finds the side whose digest does not match its key. With its digests an honest database
+    /// signs what they follow from. So it is never found at fault in a view fabricated for this
+    /// writer.
+    fn wrong_digest(&self, transcript: &Transcript) -> Option<WriteStatus> {
         let view = View::open(&self.board, transcript).ok()?;
-        let made = Made::new(&view, self.tag, self.row, &self.encoded, &self.seed).ok()?;
+        let pair = KeyPair::new(&view, self.tag, self.row, &self.encoded, &self.seed).ok()?;
         let Keys::Tree(prgs) = &view.keys else { return None };
         let candidates = transcript.candidates()?;
         let at = candidates.writes.binary_search(&self.name).ok()?;
         let side = Side::BOTH.into_iter().find(|side| {
-            let key = &made.keys[side.index()];
+            let key = &pair.keys[side.index()];
             let pass = Pass::new(prgs, self.board.shape(), *side);
             let share = Share { root: &key.root, words: &key.words };
             let digest = pass.digests(&[share], &candidates.kappa).ok();
             let expected = digest.and_then(|digests| {
-                Some(Audited { digest: *digests.first()?, shared: made.shared.digest() })
+                Some(WriteDigest { digest: *digests.first()?, shared: pair.shared.digest() })
             });
-            let said = transcript.audited(*side).and_then(Result::ok);
-            matches!((said.and_then(|a| a.get(at).copied()), expected), (Some(a), Some(b)) if a != b)
+            let stated = transcript.opened_digests(*side).and_then(Result::ok);
+            matches!((stated.and_then(|a| a.get(at).copied()), expected), (Some(a), Some(b)) if a != b)
         })?;
-        if *self.shown.get_or_init(|| side) != side {
+        if *self.complaint_side.get_or_init(|| side) != side {
             return None;
         }
         let i = side.index();
         let opening = Opening {
-            shared: made.shared.clone(),
-            root: *made.keys[i].root.expose(),
-            seal: *made.seals[i].expose(),
+            shared: pair.shared.clone(),
+            root: *pair.keys[i].root.expose(),
+            seal: *pair.seals[i].expose(),
         };
-        Some(Standing::Complain(Box::new(Grounds::Digest { side, opening })))
+        Some(WriteStatus::Complain(Box::new(Grounds::Digest { side, opening })))
     }
 
-    /// What became of the write in an epoch that was published, by its table that [was
-    /// read](crate::reader::Reading).
+    /// The write's result in a published epoch. The table must have passed
+    /// [`read`](crate::reader::read).
     #[must_use]
-    pub fn became(&self, transcript: &Transcript, table: &[u8]) -> Fate {
+    pub fn fate(&self, transcript: &Transcript, table: &[u8]) -> Fate {
         let set = transcript.set().and_then(Result::ok);
         match set.map(|set| set.accepted.binary_search(&self.name)) {
-            Some(Ok(_)) => self.fate(table),
+            Some(Ok(_)) => self.fate_in(table),
             _ => Fate::LeftOut,
         }
     }
 
-    /// What became of a write that is in the set, by the table. An equal message of somebody
-    /// else does not count as this one.
+    /// The result of a write that is in the set. Somebody else's equal message does not count as
+    /// this one.
     #[must_use]
-    pub fn fate(&self, table: &[u8]) -> Fate {
+    pub fn fate_in(&self, table: &[u8]) -> Fate {
         if self.cover {
             return Fate::Covered;
         }
@@ -399,11 +411,11 @@ impl Written {
     }
 }
 
-/// A number below `end`, each alike.
-fn below(end: u32, rng: &mut impl CryptoRng) -> u32 {
+/// A uniform number below `end`.
+fn uniform_below(end: u32, rng: &mut impl CryptoRng) -> u32 {
     loop {
         let drawn = u64::from(rng.next_u32()) * u64::from(end);
-        // Rejects what would make some numbers likelier (Lemire).
+        // Rejects draws that would bias the result (Lemire).
         #[expect(clippy::cast_possible_truncation, reason = "both halves of 64 bits")]
         let (high, low) = ((drawn >> 32) as u32, drawn as u32);
         if low >= end.wrapping_neg() % end {

@@ -1,16 +1,15 @@
-//! What the server computes for a registration, a login and a re-up, beside
-//! the floor: the bare multiplication that each check comes down to.
-//! `cargo bench -p alpheus-anonymous-credential`.
+//! The server's CPU time for a registration, a login and a re-up, beside the floor: the bare
+//! multiplication that each check consists of. `cargo bench -p alpheus-anonymous-credential`.
 
 #![expect(clippy::unwrap_used, reason = "a bench's way to fail")]
 
 #[path = "../examples/support/mod.rs"]
 mod support;
 
-use alpheus_anonymous_credential::holder::{Outgoing, Requesting, Which};
+use alpheus_anonymous_credential::holder::{OutboundMessage, PendingRequest, Timing};
 use alpheus_anonymous_credential::limit::Limit;
 use alpheus_anonymous_credential::messages::{Login, ReUp};
-use alpheus_anonymous_credential::sessions::{Due, LookUp, Unspent};
+use alpheus_anonymous_credential::sessions::{LoginLookUp, ReUpLookUp, UnspentLogin};
 use alpheus_anonymous_credential::verifier::verify_re_ups;
 use criterion::{BatchSize, Criterion, Throughput, criterion_group, criterion_main};
 use curve25519_dalek::ristretto::RistrettoPoint;
@@ -22,11 +21,11 @@ use support::{Ledger, NOTHING, Service, at};
 
 struct Load {
     service: Service,
-    logins: Vec<Outgoing>,
-    re_ups: Vec<Outgoing>,
+    logins: Vec<OutboundMessage>,
+    re_ups: Vec<OutboundMessage>,
 }
 
-/// So many holders, each with a login and a re-up; the logins are served.
+/// This many holders, each with a login and a re-up; the logins are served.
 fn load(holders: u32, limit: u32, rng: &mut ChaCha20Rng) -> Load {
     let limit = Limit::try_from(limit).unwrap();
     let mut service = Service::new(limit, rng).unwrap();
@@ -35,10 +34,10 @@ fn load(holders: u32, limit: u32, rng: &mut ChaCha20Rng) -> Load {
     for account in 0..holders {
         let store = &mut Ledger::new();
         let mut holder = service.register(&account.to_be_bytes(), store, rng).unwrap();
-        let login = holder.log_in(at(1), Which::Running, &compared, &NOTHING, rng).unwrap();
+        let login = holder.log_in(Timing::Running, &compared, &NOTHING, at(1), rng).unwrap();
         let login = login.commit(store).unwrap();
         if limit == Limit::ONE {
-            service.log_in(at(1), &login).unwrap();
+            service.log_in(&login, at(1)).unwrap();
             re_ups.push(holder.re_up(at(13), rng).unwrap().commit(store).unwrap());
         }
         logins.push(login);
@@ -47,13 +46,13 @@ fn load(holders: u32, limit: u32, rng: &mut ChaCha20Rng) -> Load {
 }
 
 impl Load {
-    /// Decoding and look-up, on a shard that has seen nothing.
-    fn unspent(&self, empty: &Service, count: usize) -> Vec<Unspent> {
-        let unspent = |sent: &Outgoing| {
+    /// Decodes and looks up logins, on a shard that has seen none.
+    fn unspent(&self, empty: &Service, count: usize) -> Vec<UnspentLogin> {
+        let unspent = |sent: &OutboundMessage| {
             let login = Login::from_bytes(&sent.bytes, self.service.pinned.limit).unwrap();
-            match empty.shard.look_up(at(1), login).unwrap() {
-                LookUp::Unspent(unspent) => unspent,
-                LookUp::Same(_) => unreachable!("nothing was spent"),
+            match empty.shard.look_up(login, at(1)).unwrap() {
+                LoginLookUp::Unspent(unspent) => unspent,
+                LoginLookUp::Same(_) => unreachable!("nothing was spent"),
             }
         };
         self.logins.iter().take(count).map(unspent).collect()
@@ -65,11 +64,11 @@ impl Load {
     }
 
     fn re_up(&self, count: usize) {
-        let due = |sent: &Outgoing| {
+        let due = |sent: &OutboundMessage| {
             let re_up = ReUp::from_bytes(&sent.bytes).unwrap();
-            match self.service.shard.due(at(13), re_up).unwrap() {
-                Due::Due(due) => due,
-                Due::Moved(_) => unreachable!("nothing moved"),
+            match self.service.shard.look_up_re_up(re_up, at(13)).unwrap() {
+                ReUpLookUp::Due(due) => due,
+                ReUpLookUp::Moved(_) => unreachable!("nothing moved"),
             }
         };
         let due = self.re_ups.iter().take(count).map(due).collect();
@@ -92,8 +91,8 @@ fn server(c: &mut Criterion) {
         group.bench_function(format!("{count}"), |b| b.iter(|| load256.re_up(count)));
         group.finish();
     }
-    // What was measured would have been served.
-    load256.service.re_up(at(13), &load256.re_ups[0]).unwrap();
+    // The measured messages are valid: the service serves one.
+    load256.service.re_up(&load256.re_ups[0], at(13)).unwrap();
     let thousand = load(1, 1000, rng);
     let empty = Service::new(Limit::try_from(1000).unwrap(), rng).unwrap();
     c.bench_function("login/limit 1000", |b| b.iter(|| thousand.log_in(&empty, 1)));
@@ -102,21 +101,21 @@ fn server(c: &mut Criterion) {
 fn register(c: &mut Criterion, rng: &mut ChaCha20Rng) {
     let mut service = Service::new(Limit::ONE, rng).unwrap();
     let pinned = service.pinned.clone();
-    let asking = |rng: &mut ChaCha20Rng, account: &[u8]| {
-        let asking = Requesting::begin(pinned.clone(), account, at(0), Which::Running, rng);
-        asking.unwrap().commit(&mut Ledger::new()).unwrap().bytes()
+    let pending = |rng: &mut ChaCha20Rng, account: &[u8]| {
+        let pending = PendingRequest::begin(pinned.clone(), account, Timing::Running, at(0), rng);
+        pending.unwrap().commit(&mut Ledger::new()).unwrap().bytes()
     };
     let mut fresh = ChaCha20Rng::from_seed([8; 32]);
     let mut account = 0_u64;
     let mut setup = || {
         account += 1;
-        (account.to_be_bytes(), asking(&mut fresh, &account.to_be_bytes()))
+        (account.to_be_bytes(), pending(&mut fresh, &account.to_be_bytes()))
     };
     c.bench_function("register", |b| {
         b.iter_batched(
             &mut setup,
             |(account, request)| {
-                let step = service.issuer.issue(at(0), &account, &request, rng).unwrap();
+                let step = service.issuer.issue(&account, &request, at(0), rng).unwrap();
                 step.commit(&mut service.books).unwrap()
             },
             BatchSize::SmallInput,
@@ -124,15 +123,15 @@ fn register(c: &mut Criterion, rng: &mut ChaCha20Rng) {
     });
 }
 
-/// Decoding a message's elements and one multiplication: of those with whole
-/// scalars, those with weights of 128 bits, and the ones that all messages share.
+/// Decoding a message's elements, and one multiplication of elements with full-length scalars,
+/// elements with 128-bit weights, and elements that all messages share.
 struct Floor {
     name: &'static str,
     decoded: usize,
     whole: usize,
     short: usize,
     shared: usize,
-    /// Multiplied by the key in constant time.
+    /// Elements multiplied by the key in constant time.
     keyed: usize,
 }
 

@@ -1,27 +1,26 @@
-//! Login codes: a login and the re-ups of the epochs after it in one message,
-//! taken all or none. What a turnstile reads from a screen.
+//! Login codes: a login and the re-ups of the following epochs in one message, accepted all or
+//! none. A turnstile reads them from a screen.
 
 use crate::configuration::Pinned;
-use crate::error::Malformed;
+use crate::error::MessageError;
 use crate::limit::Limit;
-use crate::messages::{Login, ReUp, Reader, SessionId, TagId};
+use crate::messages::{Login, ReUp, Reader, SessionId, TagId, connection};
 use crate::schedule::Epoch;
 use alpheus_crypto::group::Element;
 use alpheus_crypto::labels;
 use alpheus_crypto::sign::{Signature, SignatureError};
 
-/// A login of a limit of one.
+/// Bytes of a login with a limit of one.
 const LOGIN: usize = 392;
-/// A tag and the proof of its re-up.
+/// Bytes of a tag and the proof of its re-up.
 const ONWARD: usize = 128;
 
-/// A login and what carries it on. Epochs and session are the login's, so they
-/// are not repeated.
+/// A login and its re-ups. The login gives their epochs and session, so they are not repeated.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Code {
     /// The login.
     pub login: Login,
-    /// Tag and proof of the re-up to each of the epochs after it.
+    /// Tag and proof of the re-up to each following epoch.
     pub onward: Vec<(Element, Vec<u8>)>,
 }
 
@@ -29,18 +28,18 @@ impl Code {
     /// Decodes.
     ///
     /// # Errors
-    /// [`Malformed`].
-    pub fn from_bytes(bytes: &[u8]) -> Result<Self, Malformed> {
-        let (login, onward) = bytes.split_at_checked(LOGIN).ok_or(Malformed::Length)?;
+    /// [`MessageError`].
+    pub fn from_bytes(bytes: &[u8]) -> Result<Self, MessageError> {
+        let (login, onward) = bytes.split_at_checked(LOGIN).ok_or(MessageError::Length)?;
         let (parts, rest) = onward.as_chunks::<ONWARD>();
         if !rest.is_empty() {
-            return Err(Malformed::Length);
+            return Err(MessageError::Length);
         }
         let part = |part: &[u8; ONWARD]| {
             let mut reader = Reader(part);
             Ok((reader.element()?, reader.array::<96>()?.to_vec()))
         };
-        let onward = parts.iter().map(part).collect::<Result<_, Malformed>>()?;
+        let onward = parts.iter().map(part).collect::<Result<_, MessageError>>()?;
         Ok(Self { login: Login::from_bytes(login, Limit::ONE)?, onward })
     }
 
@@ -61,14 +60,14 @@ impl Code {
         SessionId(TagId::of(&pinned.fingerprint(), self.login.epoch, &self.login.tag))
     }
 
-    /// Every tag that it spends, the login's first.
+    /// Every tag that the code spends, the login's first.
     #[must_use]
     pub fn tags(&self, pinned: &Pinned) -> Vec<(Epoch, TagId)> {
         let named = |(epoch, tag)| (epoch, TagId::of(&pinned.fingerprint(), epoch, tag));
         self.elements().map(named).collect()
     }
 
-    /// Its re-ups, each with the tag that it goes on from.
+    /// The code's re-ups, each with the tag that precedes it.
     pub(crate) fn re_ups(&self, session: SessionId) -> Vec<(Element, ReUp)> {
         let mut re_ups = Vec::with_capacity(self.onward.len());
         let (mut from, mut epoch) = (self.login.tag, self.login.epoch);
@@ -82,12 +81,12 @@ impl Code {
 
     fn elements(&self) -> impl Iterator<Item = (Epoch, &Element)> {
         let tags = std::iter::once(&self.login.tag).chain(self.onward.iter().map(|(tag, _)| tag));
-        // A code that was read may name any epoch; none is open at the end of all.
+        // A decoded code may name any epoch; the last one is never open.
         (0..).zip(tags).map(|(n, tag)| (Epoch(self.login.epoch.0.saturating_add(n)), tag))
     }
 
-    /// Whether the code's holder signed a challenge, as for a connection: without
-    /// it a photograph of a code would be as good as the code.
+    /// Checks that the code's holder signed a challenge, as for a connection. Without this a
+    /// photograph of a code would be as good as the code.
     ///
     /// # Errors
     /// [`SignatureError`].
@@ -97,7 +96,7 @@ impl Code {
         challenge: &[u8; 32],
         signature: &Signature,
     ) -> Result<(), SignatureError> {
-        let message = crate::sessions::connection(self.session(pinned), challenge);
+        let message = connection(self.session(pinned), challenge);
         self.login.holder.verify(labels::CREDENTIAL_CONNECTION, &message, signature)
     }
 }

@@ -1,16 +1,15 @@
-//! What all parties of a deployment agree on, signed once and pinned by each:
-//! contexts and attributes come from here and from nowhere else.
+//! What all parties of a deployment agree on, signed once and pinned by each. It is the only
+//! source of contexts and attributes.
 //!
-//! Nobody but the signer names an epoch's element, a limit or an incarnation:
-//! a gateway that could name them for one client would collect a tag that it
-//! recognises later.
+//! Only the signer chooses an epoch's element, a limit or an incarnation. A gateway that could
+//! choose them for one client would obtain a tag that it recognises later.
 
-use crate::error::BadConfiguration;
+use crate::error::ConfigurationError;
 use crate::keys::IssuerPublic;
 use crate::limit::Limit;
 use crate::schedule::{Epoch, Period, Schedule};
 use alpheus_crypto::group::{Element, PublicScalar};
-use alpheus_crypto::hash::{Digest, labelled};
+use alpheus_crypto::hash::{Digest, labelled_hash};
 use alpheus_crypto::labels;
 use alpheus_crypto::sign::VerifyingKey;
 use alpheus_crypto::signed::{Message, Signed, Verified};
@@ -18,20 +17,20 @@ use serde::{Deserialize, Serialize};
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// A deployment's configuration for one kind and tier of credential. All who
-/// share it are one crowd; whoever has another one is in another crowd.
+/// A deployment's configuration for one kind and tier of credential. Its users form one
+/// anonymity set; a different configuration means a different set.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Configuration {
     /// Names the deployment.
     pub deployment: [u8; 32],
-    /// The kind of credential ("type" in the notation).
+    /// The kind of credential.
     pub kind: u32,
-    /// What it entitles to.
+    /// What the credential entitles its holder to.
     pub tier: u32,
-    /// L: showings in each epoch.
+    /// L: presentations in each epoch.
     pub limit: Limit,
-    /// Counts how often the store of spent tags was begun anew. A new one is
-    /// signed for a border of periods, where no tag of the old one counts.
+    /// How often the store of spent tags was recreated. A new incarnation is signed for a border
+    /// between periods, where no tag of the old store counts.
     pub incarnation: u64,
     /// Epochs and periods.
     pub schedule: Schedule,
@@ -43,45 +42,45 @@ impl Message for Configuration {
     const LABEL: &'static str = labels::CREDENTIAL_CONFIGURATION;
 }
 
-/// A configuration whose signature and content have been checked. Cheap to clone.
+/// A configuration whose signature and content were checked. Cheap to clone.
 #[derive(Clone)]
 pub struct Pinned(Arc<Opened>);
 
 struct Opened {
     configuration: Configuration,
     fingerprint: Digest,
-    /// The contexts that were used last, which cost some ten microseconds each.
-    /// Public values, so it does not matter who sees which are here.
+    /// The most recently used contexts, which cost some ten microseconds each. They are public
+    /// values, so the cache may reveal which ones it holds.
     contexts: Mutex<VecDeque<(Epoch, Element)>>,
 }
 
-/// Messages are about the running epoch and its neighbours.
+/// Messages name the running epoch or one of its neighbours.
 const CONTEXTS: usize = 4;
 
-/// The other side works by the same configuration, as heard over the path that
-/// showings take. Only [`Pinned::compare`] makes it, and a login demands it.
+/// Evidence that the other side uses the same configuration, as reported over the path that
+/// presentations take. Only [`Pinned::compare`] creates it, and a login requires it.
 #[derive(Clone, Copy)]
-pub struct Compared(pub(crate) Digest);
+pub struct ConfigurationMatch(pub(crate) Digest);
 
-/// The other side works by another configuration than the pinned one: it may be
-/// singling this holder out.
+/// The other side uses another configuration than the pinned one. It may be singling this holder
+/// out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
-    "the other side works by another configuration than the one pinned here; do not log in, compare with other holders"
+    "the other side uses another configuration than the one pinned here; do not log in, compare fingerprints with other holders"
 )]
-pub struct OtherConfiguration;
+pub struct OtherConfigurationError;
 
 impl Pinned {
-    /// Opens a configuration with the key that is pinned in the software.
+    /// Opens a configuration with the key that the software pins.
     ///
     /// # Errors
-    /// [`BadConfiguration`].
+    /// [`ConfigurationError`].
     pub fn open(
         signed: &Signed<Configuration>,
         key: &VerifyingKey,
-    ) -> Result<Self, BadConfiguration> {
+    ) -> Result<Self, ConfigurationError> {
         let opened: Verified<Configuration> =
-            signed.open(key).map_err(BadConfiguration::Signature)?;
+            signed.open(key).map_err(ConfigurationError::Signature)?;
         opened.schedule.check()?;
         let fingerprint = opened.digest();
         Ok(Self::with(opened.into_inner(), fingerprint))
@@ -92,40 +91,40 @@ impl Pinned {
         Self(Arc::new(Opened { configuration, fingerprint, contexts }))
     }
 
-    /// The same deployment, for showings about one subject. Attributes stay what they
-    /// are, so that the same credentials fit; contexts become the subject's.
-    pub(crate) fn about(&self, subject: &Digest, limit: Limit) -> Self {
+    /// The same deployment, for presentations about one subject. The attributes stay, so the
+    /// same credentials fit; the contexts become the subject's.
+    pub(crate) fn for_subject(&self, subject: &Digest, limit: Limit) -> Self {
         let fingerprint = self.fingerprint();
         let number = limit.get().to_be_bytes();
         let parts: [&[u8]; 3] = [fingerprint.as_bytes(), &number, subject.as_bytes()];
         let configuration = Configuration { limit, ..self.0.configuration };
-        Self::with(configuration, labelled(labels::CREDENTIAL_SUBJECT, &parts))
+        Self::with(configuration, labelled_hash(labels::CREDENTIAL_SUBJECT, &parts))
     }
 
-    /// The digest of all of it: what two parties compare, and what every proof
-    /// is bound to.
+    /// The digest of the whole configuration. Parties compare it, and every proof is bound to
+    /// it.
     #[must_use]
     pub fn fingerprint(&self) -> Digest {
         self.0.fingerprint
     }
 
-    /// Compares with what the other side says it works by.
+    /// Compares this configuration with the fingerprint that the other side reports.
     ///
     /// # Errors
-    /// [`OtherConfiguration`].
+    /// [`OtherConfigurationError`].
     ///
     /// # Privacy
-    /// Ask over the same anonymous path, with the same words, as everybody:
-    /// then a service cannot give one holder a crowd of its own unseen.
-    pub fn compare(&self, heard: &Digest) -> Result<Compared, OtherConfiguration> {
+    /// Ask over the same anonymous path, and with the same bytes, as everybody else. Then a
+    /// service cannot single out one holder unnoticed.
+    pub fn compare(&self, heard: &Digest) -> Result<ConfigurationMatch, OtherConfigurationError> {
         let ours = self.fingerprint();
-        if *heard == ours { Ok(Compared(ours)) } else { Err(OtherConfiguration) }
+        if *heard == ours { Ok(ConfigurationMatch(ours)) } else { Err(OtherConfigurationError) }
     }
 
-    /// m2 = H(deployment, kind, tier, period): computed by each party by itself.
+    /// m2 = H(deployment, kind, tier, period). Each party computes it.
     #[must_use]
     pub(crate) fn attributes(&self, period: Period) -> PublicScalar {
-        PublicScalar::hashed(
+        PublicScalar::from_hash(
             labels::CREDENTIAL_ATTRIBUTES,
             &[
                 &self.deployment,
@@ -136,8 +135,8 @@ impl Pinned {
         )
     }
 
-    /// T = H2G(ctx), with ctx the fingerprint (deployment, kind, tier, limit,
-    /// incarnation, schedule, issuer) and the epoch.
+    /// T = H2G(ctx), where ctx is the epoch and the fingerprint (deployment, kind, tier, limit,
+    /// incarnation, schedule, issuer).
     #[must_use]
     pub(crate) fn context(&self, epoch: Epoch) -> Element {
         let mut contexts = self.0.contexts.lock().unwrap_or_else(PoisonError::into_inner);
@@ -146,7 +145,7 @@ impl Pinned {
         }
         let fingerprint = self.fingerprint();
         let parts: [&[u8]; 2] = [fingerprint.as_bytes(), &epoch.0.to_be_bytes()];
-        let context = Element::hashed(labels::CREDENTIAL_CONTEXT, &parts);
+        let context = Element::from_hash(labels::CREDENTIAL_CONTEXT, &parts);
         contexts.truncate(CONTEXTS - 1);
         contexts.push_front((epoch, context));
         context

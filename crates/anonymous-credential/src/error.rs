@@ -1,180 +1,183 @@
-//! Why something was refused: one name for each rule. No name holds a value
-//! that the other side does not know already.
+//! Errors, one variant for each rule. None holds a value that the other side does not already
+//! know.
 
-use crate::ledger::DamagedLog;
-use alpheus_crypto::group::{InvalidElement, InvalidScalar};
-use alpheus_crypto::sigma::{MalformedProof, NotProven};
-use alpheus_crypto::signed::Rejected;
+use crate::ledger::DamagedLedgerError;
+use alpheus_crypto::group::{ElementError, ScalarError};
+use alpheus_crypto::sigma::{ProofFormatError, ProvingError};
+use alpheus_crypto::signed::SignedMessageError;
 
-/// A configuration that is not to be used.
+/// An unusable configuration.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum BadConfiguration {
-    /// Not signed by the pinned key.
+pub enum ConfigurationError {
+    /// The pinned key did not sign it.
     #[error("the configuration is not signed by the pinned key: {0}")]
-    Signature(Rejected),
-    /// Epochs or periods without length, or logins open for longer than an epoch.
+    Signature(SignedMessageError),
+    /// Epochs or periods have no length, logins are open for longer than an epoch, or codes
+    /// reach too far.
     #[error(
-        "the schedule makes no sense: lengths above zero, pre-login at most border pre-login at most an epoch, codes at most 16 epochs ahead"
+        "the schedule is invalid: lengths must be above zero, pre-login at most border pre-login, that at most an epoch, and codes at most 16 epochs ahead"
     )]
     Schedule,
 }
 
-/// A key that is not to be used.
+/// An unusable key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum BadKey {
-    /// A scalar of it is none.
+pub enum KeyError {
+    /// One of its scalars is invalid.
     #[error("the stored key is damaged: {0}")]
-    Scalar(#[from] InvalidScalar),
+    Scalar(#[from] ScalarError),
     /// X0 is the identity.
     #[error("the key is degenerate; draw another")]
     Vanished,
 }
 
-/// Bytes that are no message.
+/// Bytes that do not decode to a message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum Malformed {
-    /// Not as long as a message of its kind is.
-    #[error("the message has another length than its kind")]
+pub enum MessageError {
+    /// The length is not that of its kind of message.
+    #[error("the message has the wrong length for its kind")]
     Length,
-    /// An element of it is none.
-    #[error("an element of the message is none: {0}")]
-    Element(#[from] InvalidElement),
-    /// The holder's key for the session is none.
+    /// One of its elements is invalid.
+    #[error("the message holds an invalid element: {0}")]
+    Element(#[from] ElementError),
+    /// The holder's session key is invalid.
     #[error("the session key is not a point of large order")]
     Key,
-    /// Its proof is none.
+    /// Its proof is malformed.
     #[error("the proof is malformed: {0}")]
-    Proof(#[from] MalformedProof),
+    Proof(#[from] ProofFormatError),
 }
 
-/// Why the issuer issues nothing.
+/// Why the issuer rejects a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum IssueRefused {
-    /// No request of this deployment.
+pub enum IssuerError {
+    /// The request does not decode.
     #[error("the request is malformed: {0}")]
-    Malformed(#[from] Malformed),
-    /// Neither the running period's nor the next one's.
-    #[error("the request is for a period that is neither the running nor the next one")]
-    Period,
-    /// The account had a credential of this kind for the period, for another request.
+    Malformed(#[from] MessageError),
+    /// The period is neither the running nor the next one.
     #[error(
-        "the account has its credential for this period; send the request that it was issued for again"
+        "the request is for a period that is neither the running nor the next one; check the clocks"
+    )]
+    Period,
+    /// The account already has a credential of this kind for the period, from another request.
+    #[error(
+        "the account already has its credential for this period; resend the request that it was issued for"
     )]
     AlreadyIssued,
     /// The proof does not hold.
     #[error("the proof of the request does not hold")]
     Proof,
-    /// No response could be made; try again.
-    #[error("no response could be made: {0}")]
-    NotProven(#[from] NotProven),
+    /// No response could be made. Retry.
+    #[error("no response could be made: {0}; retry")]
+    NotProven(#[from] ProvingError),
     /// This issuer may have forgotten who has a credential of the period.
     #[error(
-        "this issuer restarted from a ledger that may lack credentials of the period; only later ones are issued anew"
+        "this issuer restarted from a ledger that may lack credentials of the period; it issues only for later periods"
     )]
     MayHaveForgotten,
-    /// The ledger is not what it is said to be.
+    /// The ledger does not match its declared origin.
     #[error(transparent)]
-    Ledger(#[from] DamagedLog),
+    Ledger(#[from] DamagedLedgerError),
     /// The key belongs to another configuration.
-    #[error("the issuer's key is not the configuration's")]
+    #[error("the issuer's key is not the one in the configuration")]
     OtherKey,
 }
 
-/// Why a login, re-up or logout is refused.
+/// Why a login, re-up, logout or code is rejected.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum Refused {
-    /// No message of this deployment.
+pub enum VerifierError {
+    /// The message does not decode.
     #[error("the message is malformed: {0}")]
-    Malformed(#[from] Malformed),
-    /// Not now: too early, or over.
+    Malformed(#[from] MessageError),
+    /// The epoch is not open: too early, or over.
     #[error("the epoch is not open for logins and re-ups now")]
     Epoch,
-    /// This party's clock went back: it serves nothing until it is right again.
+    /// This party's clock went back. It serves nothing until the clock is right again.
     #[error(
-        "this server's clock went back; set it right, or, if it was ahead before, start from a doubtful log"
+        "this server's clock went back; correct it, or, if it was ahead before, start from a restored ledger"
     )]
     ClockStepped,
     /// This shard may have forgotten tags of the epoch.
     #[error(
-        "this shard restarted from a log that may lack tags of the epoch; log in for a later one"
+        "this shard restarted from a ledger that may lack tags of the epoch; log in for a later one"
     )]
     MayHaveForgotten,
     /// The proof does not hold.
     #[error("the proof does not hold")]
     Proof,
-    /// The tag is spent by another login or re-up.
-    #[error("the credential is in use in this epoch")]
+    /// Another login or re-up spent the tag.
+    #[error("the credential is already in use in this epoch")]
     Spent,
-    /// No such session here.
+    /// This shard has no such session.
     #[error("there is no such session; log in")]
     NoSession,
     /// The session has ended.
     #[error("the session has ended; log in for an epoch that is not burnt")]
     Ended,
-    /// The session's recorded tag is not of the epoch before.
-    #[error("the session is not at the epoch before; log in")]
+    /// The session's recorded tag is not of the previous epoch.
+    #[error("the session is not at the previous epoch; log in")]
     NotCurrent,
-    /// The next epoch is of another period, for which no credential was shown.
-    #[error("the next epoch is of another period: log in with its credential")]
+    /// The next epoch is in another period, for which no credential was presented.
+    #[error("the next epoch is in another period; log in with its credential")]
     NeedsLogin,
-    /// Only credentials that are shown once an epoch are re-upped.
-    #[error("re-up is for credentials with a limit of one")]
+    /// Only credentials with a limit of one are re-upped.
+    #[error("re-ups need a credential with a limit of one")]
     LimitForbids,
-    /// Not signed by the session's holder.
-    #[error("not signed by the session's holder")]
+    /// The session's holder did not sign it.
+    #[error("the signature is not by the session's holder")]
     Signature,
-    /// The configuration lets codes spend no epochs.
-    #[error("this deployment takes no login codes; its schedule has `ahead` at 0")]
+    /// The configuration has no login codes.
+    #[error("this deployment has no login codes: `ahead` is 0 in its schedule")]
     NoCodes,
     /// The code was used already, at another gate or in another scan.
-    #[error("the code was used already")]
+    #[error("the code was used already; show a new one in a later epoch")]
     Used,
 }
 
-/// Why a holder does not do what it is asked to.
+/// Why a holder does not carry out a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum HolderRefused {
+pub enum HolderError {
     /// The epoch is not open by the holder's own clock.
-    #[error("no epoch is open by this device's clock; wait or set it right")]
+    #[error("no epoch is open by this device's clock; wait, or correct the clock")]
     Epoch,
-    /// The epoch is of another period than the credential.
-    #[error("the credential is of another period; use or request that period's")]
+    /// The epoch is in another period than the credential.
+    #[error("the credential is for another period; use or request that period's")]
     OtherPeriod,
-    /// Everything that may be shown in the epoch has been.
+    /// The credential was presented as often as the epoch allows.
     #[error(
-        "the credential is shown in this epoch as often as it may be; resend, or wait for the next epoch"
+        "the credential was presented as often as this epoch allows; resend, or wait for the next epoch"
     )]
     Burnt,
-    /// The clock went back behind an epoch that was shown in.
+    /// The clock went back behind an epoch with a presentation.
     #[error(
-        "this device's clock went back behind an epoch that it showed its credential in; set it right"
+        "this device's clock went back behind an epoch in which it presented its credential; correct the clock"
     )]
     ClockStepped,
-    /// Nothing was shown in the epoch.
-    #[error("nothing was shown in this epoch; log in")]
-    NothingShown,
-    /// The next epoch is of another period.
-    #[error("the next epoch is of another period: log in with its credential")]
+    /// Nothing was presented in the epoch.
+    #[error("nothing was presented in this epoch; log in")]
+    NothingPresented,
+    /// The next epoch is in another period.
+    #[error("the next epoch is in another period; log in with its credential")]
     NeedsLogin,
-    /// Re-up is for a limit of one.
-    #[error("re-up is for credentials with a limit of one")]
+    /// Re-ups need a limit of one.
+    #[error("re-ups need a credential with a limit of one")]
     LimitForbids,
-    /// The configuration lets codes spend no epochs.
-    #[error("this deployment takes no login codes; its schedule has `ahead` at 0")]
+    /// The configuration has no login codes.
+    #[error("this deployment has no login codes: `ahead` is 0 in its schedule")]
     NoCodes,
-    /// The comparison was of another configuration.
-    #[error("the comparison was of another configuration; compare this one")]
+    /// Another configuration was compared.
+    #[error("the compared configuration is another one; compare the one in use")]
     OtherConfiguration,
-    /// No proof could be made; mend the random number generator.
-    #[error("no proof could be made: {0}")]
-    NotProven(#[from] NotProven),
-    /// The response does not open: not by the pinned issuer, or not to this request.
-    #[error("the response is not the pinned issuer's to this request")]
+    /// No proof could be made. Fix the random number generator.
+    #[error("no proof could be made: {0}; check the random number generator")]
+    NotProven(#[from] ProvingError),
+    /// The response does not open: the pinned issuer did not make it, or not for this request.
+    #[error("the response is not the pinned issuer's answer to this request")]
     Response,
-    /// The response is no message.
+    /// The response does not decode.
     #[error("the response is malformed: {0}")]
-    Malformed(#[from] Malformed),
-    /// What was burnt for a code does not make one.
-    #[error("a stored record is damaged; restore it from a copy or request a new credential")]
+    Malformed(#[from] MessageError),
+    /// The stored records of a code's epochs do not form a code.
+    #[error("a stored record is damaged; restore it from a copy, or request a new credential")]
     Damaged,
 }

@@ -1,145 +1,148 @@
 //! The issuer: one credential for each account, kind and period.
 
 use crate::configuration::Pinned;
-use crate::error::{IssueRefused, Malformed};
+use crate::error::{IssuerError, MessageError};
 use crate::keys::IssuerKey;
-use crate::ledger::{Change, DamagedLog, Log, Step, put};
+use crate::ledger::{Change, DamagedLedgerError, StateOrigin, Step, put};
 use crate::messages::{Request, Response};
-use crate::schedule::{Period, Time};
+use crate::schedule::Period;
 use crate::statements;
-use alpheus_crypto::group::{Element, SecretScalar, Vanished};
+use alpheus_crypto::group::{Element, IdentityError, SecretScalar};
 use alpheus_crypto::hash::Digest;
 use alpheus_crypto::labels;
 use alpheus_crypto::secret::Secret;
-use alpheus_crypto::sigma::{Claim, NotProven, Proof};
+use alpheus_crypto::sigma::{Claim, Proof, ProvingError};
+use alpheus_time::Timestamp;
 use rand_core::CryptoRng;
 use std::collections::BTreeMap;
 
-/// The issuer of one configuration. It learns which account gets a credential
-/// for which period, and nothing about any showing.
+/// The issuer of one configuration. It learns which account gets a credential for which period,
+/// and nothing about any presentation.
 pub struct Issuer {
     key: IssuerKey,
     pinned: Pinned,
     /// H(request) and response, by account and period.
     issued: BTreeMap<(Vec<u8>, Period), (Digest, Vec<u8>)>,
-    /// Credentials of earlier periods may have been forgotten.
+    /// Credentials of earlier periods may be forgotten.
     issues_from: Period,
 }
 
 impl Issuer {
-    /// An issuer with what its ledger holds; commit the step to use it. It owns
-    /// the ledger alone, also against another issuer of another tier: an account
-    /// has one credential of a kind in a period, of whatever tier.
+    /// Restores an issuer from its ledger; commit the step to use it. No other issuer may use
+    /// the ledger, not even one of another tier: an account has one credential of a kind in a
+    /// period, whatever the tier.
     ///
-    /// From a [`Log::Doubtful`] it repeats what it finds, and issues anew only for
-    /// periods that could not be asked for yet.
+    /// From a [`StateOrigin::Restored`] ledger it repeats recorded answers, and issues new
+    /// credentials only for periods that nobody could request yet.
     ///
     /// # Errors
-    /// [`IssueRefused::OtherKey`] if the key is not the configuration's,
-    /// [`IssueRefused::Ledger`].
+    /// [`IssuerError::OtherKey`] if the key is not the configuration's, [`IssuerError::Ledger`].
     pub fn restore(
         key: IssuerKey,
         pinned: Pinned,
         records: impl IntoIterator<Item = (Vec<u8>, Vec<u8>)>,
-        log: Log,
-        now: Time,
-    ) -> Result<Step<Self>, IssueRefused> {
+        origin: StateOrigin,
+        now: Timestamp,
+    ) -> Result<Step<Self>, IssuerError> {
         if *key.public() != pinned.issuer {
-            return Err(IssueRefused::OtherKey);
+            return Err(IssuerError::OtherKey);
         }
         let mut issuer = Self { key, pinned, issued: BTreeMap::new(), issues_from: Period(0) };
         let mut begun = false;
         for (key, value) in records {
-            begun |= issuer.read(&key, &value).ok_or(DamagedLog)?;
+            begun |= issuer.read(&key, &value).ok_or(DamagedLedgerError)?;
         }
-        match (log, begun) {
-            (Log::Whole, true) => return Ok(Step::new(Vec::new(), issuer)),
-            // Whoever was killed as it began for the first time begins again.
-            (Log::New, _) if issuer.issued.is_empty() && issuer.issues_from == Period(0) => {}
-            (Log::Doubtful, _) => issuer.issues_from = issuer.issues_from.max(issuer.unasked(now)),
-            (Log::New | Log::Whole, _) => return Err(DamagedLog.into()),
+        match (origin, begun) {
+            (StateOrigin::Intact, true) => return Ok(Step::new(Vec::new(), issuer)),
+            // An issuer that crashed during its first start begins again.
+            (StateOrigin::New, _)
+                if issuer.issued.is_empty() && issuer.issues_from == Period(0) => {}
+            (StateOrigin::Restored, _) => {
+                issuer.issues_from = issuer.issues_from.max(issuer.first_unrequested(now))
+            }
+            (StateOrigin::New | StateOrigin::Intact, _) => return Err(DamagedLedgerError.into()),
         }
         let from = put(issuer.begun_key(), issuer.issues_from.0.to_be_bytes().to_vec());
         Ok(Step::new(vec![from], issuer))
     }
 
-    /// The first period that nobody could ask for yet.
-    fn unasked(&self, now: Time) -> Period {
+    /// The first period that nobody could request yet.
+    fn first_unrequested(&self, now: Timestamp) -> Period {
         let running = self.pinned.schedule.epoch_at(now);
         let running = running.map_or(0, |epoch| self.pinned.schedule.period_of(epoch).0);
         Period(running.saturating_add(2))
     }
 
-    /// Answers a request of an account that the caller has identified. The
-    /// same request gets the same answer again, another one of the account none.
+    /// Answers the request of an account that the caller has identified. The same request gets
+    /// the same answer again; another request of the account gets none.
     ///
     /// # Errors
-    /// [`IssueRefused`].
+    /// [`IssuerError`].
     ///
     /// # Privacy
-    /// The issuer learns that the account asks, and for which period. E1 hides m1
-    /// perfectly; nothing here can be found again in a showing.
+    /// The issuer learns that the account requests a credential, and for which period. E1 hides
+    /// m1 perfectly. No value here can be recognised in a presentation.
     pub fn issue(
         &mut self,
-        now: Time,
         account: &[u8],
         request: &[u8],
+        now: Timestamp,
         rng: &mut impl CryptoRng,
-    ) -> Result<Step<Vec<u8>>, IssueRefused> {
+    ) -> Result<Step<Vec<u8>>, IssuerError> {
         let request = Request::from_bytes(request)?;
-        self.check_period(now, request.period)?;
+        self.check_period(request.period, now)?;
         let place = (account.to_vec(), request.period);
         let digest = request.digest();
         if let Some((known, response)) = self.issued.get(&place) {
             let same = *known == digest;
-            // Stored again, so that it is durable before it is answered even if
-            // the first answer is still on its way to the disk.
+            // Stored again, so that it is durable before the answer leaves, even if the first
+            // commit has not reached the disk yet.
             let change = change(self.pinned.kind, &place, &digest, response);
             return if same {
                 Ok(Step::new(vec![change], response.clone()))
             } else {
-                Err(IssueRefused::AlreadyIssued)
+                Err(IssuerError::AlreadyIssued)
             };
         }
         if place.1 < self.issues_from {
-            return Err(IssueRefused::MayHaveForgotten);
+            return Err(IssuerError::MayHaveForgotten);
         }
-        let asked = Asked::check(&self.pinned, account, request)?;
-        let response = asked.respond(&self.key, &self.pinned, rng)?.to_bytes();
+        let checked = CheckedRequest::check(&self.pinned, account, request)?;
+        let response = checked.respond(&self.key, &self.pinned, rng)?.to_bytes();
         let change = change(self.pinned.kind, &place, &digest, &response);
         self.issued.insert(place, (digest, response.clone()));
         Ok(Step::new(vec![change], response))
     }
 
-    /// Whether a request would be answered: nothing is noted. For an account that gets several
-    /// credentials or none.
+    /// Checks whether a request would be answered, without recording it. For an account that
+    /// gets several credentials or none.
     ///
     /// # Errors
-    /// All of [`Issuer::issue`]'s.
-    pub fn check(&self, now: Time, account: &[u8], request: &[u8]) -> Result<(), IssueRefused> {
+    /// Those of [`Issuer::issue`].
+    pub fn check(&self, account: &[u8], request: &[u8], now: Timestamp) -> Result<(), IssuerError> {
         let request = Request::from_bytes(request)?;
-        self.check_period(now, request.period)?;
+        self.check_period(request.period, now)?;
         let place = (account.to_vec(), request.period);
         if let Some((known, _)) = self.issued.get(&place) {
             let same = *known == request.digest();
-            return if same { Ok(()) } else { Err(IssueRefused::AlreadyIssued) };
+            return if same { Ok(()) } else { Err(IssuerError::AlreadyIssued) };
         }
         if place.1 < self.issues_from {
-            return Err(IssueRefused::MayHaveForgotten);
+            return Err(IssuerError::MayHaveForgotten);
         }
-        Asked::check(&self.pinned, account, request).map(drop)
+        CheckedRequest::check(&self.pinned, account, request).map(drop)
     }
 
-    /// Whether records are those of an issuer that began and never gave anything: as
-    /// good as none.
+    /// Whether records are those of an issuer that has issued nothing, which are as good as
+    /// none.
     #[must_use]
-    pub fn has_only_begun(records: &[(Vec<u8>, Vec<u8>)]) -> bool {
+    pub fn has_issued_nothing(records: &[(Vec<u8>, Vec<u8>)]) -> bool {
         records.iter().all(|(key, value)| key.starts_with(FROM) && *value == [0; 8])
     }
 
-    /// Forgets the periods before the last one. Nothing is issued anew for them any more,
-    /// also if the clock goes back.
-    pub fn prune(&mut self, now: Time) -> Step<()> {
+    /// Deletes the periods before the last one. It issues nothing for them again, even if the
+    /// clock goes back.
+    pub fn prune(&mut self, now: Timestamp) -> Step<()> {
         let running = self.pinned.schedule.epoch_at(now);
         let running = running.map_or(0, |epoch| self.pinned.schedule.period_of(epoch).0);
         let first = Period(running.saturating_sub(1));
@@ -157,26 +160,26 @@ impl Issuer {
         Step::new(changes, ())
     }
 
-    /// The running period and the next one.
-    fn check_period(&self, now: Time, period: Period) -> Result<(), IssueRefused> {
-        let epoch = self.pinned.schedule.epoch_at(now).ok_or(IssueRefused::Period)?;
+    /// Accepts the running period and the next one.
+    fn check_period(&self, period: Period, now: Timestamp) -> Result<(), IssuerError> {
+        let epoch = self.pinned.schedule.epoch_at(now).ok_or(IssuerError::Period)?;
         let running = self.pinned.schedule.period_of(epoch).0;
         let may = period.0 == running || period.0 == running.saturating_add(1);
-        if may { Ok(()) } else { Err(IssueRefused::Period) }
+        if may { Ok(()) } else { Err(IssuerError::Period) }
     }
 }
 
-/// A request whose proof holds: only such are answered.
-struct Asked(Request);
+/// A request whose proof was checked. Only these are answered.
+struct CheckedRequest(Request);
 
-impl Asked {
-    fn check(pinned: &Pinned, account: &[u8], request: Request) -> Result<Self, IssueRefused> {
+impl CheckedRequest {
+    fn check(pinned: &Pinned, account: &[u8], request: Request) -> Result<Self, IssuerError> {
         let statement = statements::request(pinned, account, request.period, &request.e1);
-        let proof = Proof::from_bytes(&request.proof, &statement).map_err(Malformed::from)?;
+        let proof = Proof::from_bytes(&request.proof, &statement).map_err(MessageError::from)?;
         if Claim::new(statement, proof).holds() {
             Ok(Self(request))
         } else {
-            Err(IssueRefused::Proof)
+            Err(IssuerError::Proof)
         }
     }
 
@@ -186,8 +189,8 @@ impl Asked {
         key: &IssuerKey,
         pinned: &Pinned,
         rng: &mut impl CryptoRng,
-    ) -> Result<Response, NotProven> {
-        let vanished = |Vanished| NotProven::Vanished;
+    ) -> Result<Response, ProvingError> {
+        let vanished = |IdentityError| ProvingError::Identity;
         let b = self.blinding(key, pinned, rng);
         let (t1, t2) = (b.times(&key.x1), b.times(&key.x2));
         let m2 = SecretScalar::from_public(&pinned.attributes(self.0.period));
@@ -198,14 +201,14 @@ impl Asked {
         Ok(response)
     }
 
-    /// b, hedged: with one b for two requests, their two holders could compute
-    /// x1·U and with it credentials that nobody issued.
+    /// b, hedged. With one b for two requests, their two holders could compute x1·U and forge
+    /// credentials.
     fn blinding(&self, key: &IssuerKey, pinned: &Pinned, rng: &mut impl CryptoRng) -> SecretScalar {
         let (fresh, key) = (Secret::<32>::random(rng), key.expose());
         let (fingerprint, asked) = (pinned.fingerprint(), self.0.digest());
         let parts: [&[u8]; 4] =
             [fresh.expose(), key.expose(), fingerprint.as_bytes(), asked.as_bytes()];
-        SecretScalar::hashed(labels::CREDENTIAL_RESPONSE_SECRET, &parts)
+        SecretScalar::from_hash(labels::CREDENTIAL_RESPONSE_SECRET, &parts)
     }
 
     /// The elements of a response, without the proof.
@@ -214,7 +217,7 @@ impl Asked {
         key: &IssuerKey,
         b: &SecretScalar,
         [t1, t2, t2m2]: [&SecretScalar; 3],
-    ) -> Result<Response, Vanished> {
+    ) -> Result<Response, IdentityError> {
         let (g, h) = (Element::base(), Element::second_base());
         Ok(Response {
             u: g.times(b)?,
@@ -250,8 +253,8 @@ impl Issuer {
         [FROM, &self.pinned.kind.to_be_bytes()].concat()
     }
 
-    /// Reads one record, and says whether it is the one that every ledger has;
-    /// none if it is damaged. Other kinds' are not looked at.
+    /// Reads one record, and returns whether it is the one that every ledger has; `None` if it
+    /// is damaged. Records of other kinds are skipped.
     fn read(&mut self, key: &[u8], value: &[u8]) -> Option<bool> {
         if key == self.begun_key() {
             self.issues_from = Period(u64::from_be_bytes(value.try_into().ok()?));

@@ -1,9 +1,8 @@
-//! The issuer's key, which also verifies showings: whoever holds it can mint
-//! credentials. Its scalars are [`SecretScalar`]s, which no variable-time code
-//! takes.
+//! The issuer's key, which also verifies presentations. Anyone who has it can issue credentials.
+//! Its scalars are [`SecretScalar`]s, which no variable-time code accepts.
 
-use crate::error::BadKey;
-use alpheus_crypto::group::{Element, SecretScalar, Vanished};
+use crate::error::KeyError;
+use alpheus_crypto::group::{Element, IdentityError, SecretScalar};
 use alpheus_crypto::secret::Secret;
 use rand_core::CryptoRng;
 use serde::{Deserialize, Serialize};
@@ -33,8 +32,8 @@ impl IssuerKey {
     /// Draws a key.
     ///
     /// # Errors
-    /// [`BadKey`] if X0 vanishes: a chance of 2^-252.
-    pub fn random(rng: &mut impl CryptoRng) -> Result<Self, BadKey> {
+    /// [`KeyError`] if X0 is the identity, which has a probability of 2^-252.
+    pub fn random(rng: &mut impl CryptoRng) -> Result<Self, KeyError> {
         let mut draw = || SecretScalar::random(rng);
         Self::of([draw(), draw(), draw(), draw()])
     }
@@ -42,8 +41,8 @@ impl IssuerKey {
     /// Reads a stored key: x0, x1, x2, xb, each 32 bytes.
     ///
     /// # Errors
-    /// [`BadKey`].
-    pub fn from_bytes(bytes: &Secret<128>) -> Result<Self, BadKey> {
+    /// [`KeyError`].
+    pub fn from_bytes(bytes: &Secret<128>) -> Result<Self, KeyError> {
         let scalar = |j: usize| {
             let mut part = [0; 32];
             part.copy_from_slice(&bytes.expose()[32 * j..32 * (j + 1)]);
@@ -54,7 +53,7 @@ impl IssuerKey {
         Self::of([scalar(0)?, scalar(1)?, scalar(2)?, scalar(3)?])
     }
 
-    /// The key's bytes, for whoever stores it.
+    /// The key's bytes, for storage.
     #[must_use]
     pub fn expose(&self) -> Secret<128> {
         let mut bytes = [0; 128];
@@ -73,16 +72,16 @@ impl IssuerKey {
         &self.public
     }
 
-    fn of([x0, x1, x2, xb]: [SecretScalar; 4]) -> Result<Self, BadKey> {
+    fn of([x0, x1, x2, xb]: [SecretScalar; 4]) -> Result<Self, KeyError> {
         let (g, h) = (Element::base(), Element::second_base());
-        let public = || -> Result<IssuerPublic, Vanished> {
+        let public = || -> Result<IssuerPublic, IdentityError> {
             Ok(IssuerPublic {
                 x0: Element::combine(&[(&x0, &g), (&xb, &h)], &[], &[])?,
                 x1: h.times(&x1)?,
                 x2: h.times(&x2)?,
             })
         };
-        let public = public().map_err(|Vanished| BadKey::Vanished)?;
+        let public = public().map_err(|IdentityError| KeyError::Vanished)?;
         Ok(Self { x0, x1, x2, xb, public })
     }
 }

@@ -1,6 +1,8 @@
-//! What must outlive a crash before a message may leave; a holder's values hold
-//! secrets. The types are those of all roles of Alpheus.
+//! Records that must be durable before a message leaves. A holder's values contain secrets. All
+//! roles of Alpheus share these types.
 
-pub use alpheus_crypto::ledger::{Change, DamagedLog, Ledger, LedgerError, Log, Step};
+pub use alpheus_crypto::ledger::{
+    Change, DamagedLedgerError, Ledger, LedgerError, StateOrigin, Step,
+};
 
 pub(crate) use alpheus_crypto::ledger::put;

@@ -1,20 +1,20 @@
-//! A keyed-verification anonymous credential that can be shown at most L times
-//! in each epoch, unlinkably, with a tag that exposes any further use; and, for
-//! L = 1, re-ups that carry a session from one epoch to the next for a fraction
-//! of a login's cost. After Anon-Pass (Lee et al., IEEE S&P 2013) and the IETF
-//! draft on anonymous rate-limited credentials, over ristretto255.
+//! A keyed-verification anonymous credential. Its holder can present it at most L times in each
+//! epoch. Presentations cannot be linked, and the tag of any further use exposes it. For L = 1,
+//! re-ups carry a session from one epoch to the next for a fraction of a login's cost. After
+//! Anon-Pass (Lee et al., IEEE S&P 2013) and the IETF draft on anonymous rate-limited
+//! credentials, over ristretto255.
 //!
-//! Sans-IO: no module does I/O, reads a clock or draws randomness of its own.
-//! `docs/protocol.md` has the notation, the equations and the departures.
+//! Sans-IO: no module does I/O, reads a clock or draws its own randomness. `docs/protocol.md`
+//! has the notation, the equations and the departures.
 //!
 //! | role | module |
 //! | --- | --- |
 //! | issuer | [`issuer`]: one credential for each account and period |
-//! | holder | [`holder`]: requests, shows, re-ups, resends |
+//! | holder | [`holder`]: requests, presents, re-ups, resends |
 //! | verifier | [`verifier`]: logins with the key, re-ups without |
-//! | login codes: a login and its re-ups in one | [`codes`] |
+//! | login codes: a login and its re-ups in one message | [`codes`] |
 //! | store of spent tags and sessions | [`sessions`] |
-//! | showings that are counted by subject instead of by epoch | [`subjects`] |
+//! | presentations counted by subject, not by epoch | [`subjects`] |
 //! | shared | [`configuration`], [`schedule`], [`limit`], [`keys`], [`messages`], [`ledger`], [`error`] |
 
 pub mod codes;
@@ -25,6 +25,7 @@ pub mod issuer;
 pub mod keys;
 pub mod ledger;
 pub mod limit;
+mod lookups;
 pub mod messages;
 pub mod schedule;
 pub mod sessions;

@@ -1,22 +1,22 @@
-//! How often a credential is shown in one context, and how an index below that
-//! limit is written as a sum of public bases with secret bits.
+//! How often a credential may be presented in one context, and how an index below that limit is
+//! written as a sum of public bases with secret bits.
 
 use alpheus_crypto::group::SecretScalar;
 use serde::{Deserialize, Serialize};
 use subtle::{Choice, ConditionallySelectable, ConstantTimeGreater};
 
-/// L: from 1 to 2^16.
+/// L, from 1 to 2^16.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(try_from = "u32", into = "u32")]
 pub struct Limit(u32);
 
-/// A limit out of bounds.
+/// A limit out of range.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("a limit is from 1 to 65536; {0} is not")]
-pub struct BadLimit(pub u32);
+#[error("{0} is not a limit; use a number from 1 to 65536")]
+pub struct LimitError(pub u32);
 
 impl Limit {
-    /// One showing in each context: what an access pass has.
+    /// One presentation in each context, as an access pass has.
     pub const ONE: Self = Self(1);
 
     /// L as a number.
@@ -25,14 +25,14 @@ impl Limit {
         self.0
     }
 
-    /// B: how many bases an index has. ⌈log₂ L⌉, so none for one showing.
+    /// The number of bases of an index: ⌈log₂ L⌉, so none for L = 1.
     #[must_use]
     pub fn bits(self) -> usize {
         usize::try_from(u32::BITS - (self.0 - 1).leading_zeros()).unwrap_or(0)
     }
 
-    /// B_j: powers of two, but for the last, which makes the sum of all L − 1.
-    /// So the sums of some of them are exactly the numbers below L.
+    /// B_j: powers of two, except for the last, which brings the sum of all to L − 1. So the
+    /// sums of subsets are exactly the numbers below L.
     #[must_use]
     pub fn bases(self) -> Vec<u32> {
         let bits = self.bits();
@@ -40,13 +40,13 @@ impl Limit {
         (0..bits).map(base).collect()
     }
 
-    /// b_j, with Σ B_j·b_j = index, in a time that does not depend on the index.
+    /// b_j with Σ B_j·b_j = index, in a time that does not depend on the index.
     pub(crate) fn decompose(self, index: u32) -> Vec<SecretScalar> {
         let bases = self.bases();
         let mut rest = index;
         let mut bits = Vec::with_capacity(bases.len());
         if let Some((last, _)) = bases.split_last() {
-            // Below 2^(bits-1) the powers of two suffice.
+            // Below 2^(bits−1) the powers of two suffice.
             let top = 1_u32 << (bases.len() - 1);
             let takes = rest.ct_gt(&(top - 1));
             rest = u32::conditional_select(&rest, &rest.wrapping_sub(*last), takes);
@@ -62,10 +62,10 @@ fn bit(choice: Choice) -> SecretScalar {
 }
 
 impl TryFrom<u32> for Limit {
-    type Error = BadLimit;
+    type Error = LimitError;
 
-    fn try_from(limit: u32) -> Result<Self, BadLimit> {
-        if (1..=1 << 16).contains(&limit) { Ok(Self(limit)) } else { Err(BadLimit(limit)) }
+    fn try_from(limit: u32) -> Result<Self, LimitError> {
+        if (1..=1 << 16).contains(&limit) { Ok(Self(limit)) } else { Err(LimitError(limit)) }
     }
 }
 
@@ -100,9 +100,9 @@ mod tests {
     }
 
     #[test]
-    fn limits_have_bounds() {
-        assert_eq!(Limit::try_from(0), Err(BadLimit(0)));
-        assert_eq!(Limit::try_from(65_537), Err(BadLimit(65_537)));
+    fn a_limit_is_from_1_to_65536() {
+        assert_eq!(Limit::try_from(0), Err(LimitError(0)));
+        assert_eq!(Limit::try_from(65_537), Err(LimitError(65_537)));
         assert_eq!((Limit::ONE.bits(), Limit::ONE.bases()), (0, vec![]));
         assert_eq!(Limit::try_from(1 << 16).map(Limit::bits), Ok(16));
     }

@@ -1,39 +1,39 @@
-//! All that crosses between parties, byte by byte. Lengths are fixed by the
-//! kind and the limit, so that no message tells holders apart by its size.
+//! All messages between the parties, byte by byte. Lengths depend only on the kind of message
+//! and the limit, so size does not distinguish holders.
 //!
-//! Integers are big-endian, elements and scalars 32 bytes. Decoding refuses
-//! what is not canonical and every identity.
+//! Integers are big-endian; elements and scalars have 32 bytes. Decoding rejects non-canonical
+//! encodings and the identity.
 
-use crate::error::Malformed;
+use crate::error::MessageError;
 use crate::limit::Limit;
 use crate::schedule::{Epoch, Period};
 use alpheus_crypto::group::Element;
-use alpheus_crypto::hash::{Digest, labelled};
+use alpheus_crypto::hash::{Digest, labelled_hash};
 use alpheus_crypto::labels;
-use alpheus_crypto::sigma::{Beside, Part};
+use alpheus_crypto::sigma::{JointContext, PartDigest};
 use alpheus_crypto::sign::{Signature, VerifyingKey};
 use serde::{Deserialize, Serialize};
 
-/// Reads fixed parts from the front of bytes.
+/// Reads fixed-length parts from the front of a slice.
 pub(crate) struct Reader<'a>(pub(crate) &'a [u8]);
 
 impl<'a> Reader<'a> {
-    pub(crate) fn array<const N: usize>(&mut self) -> Result<[u8; N], Malformed> {
-        let (part, rest) = self.0.split_first_chunk().ok_or(Malformed::Length)?;
+    pub(crate) fn array<const N: usize>(&mut self) -> Result<[u8; N], MessageError> {
+        let (part, rest) = self.0.split_first_chunk().ok_or(MessageError::Length)?;
         self.0 = rest;
         Ok(*part)
     }
 
-    fn number(&mut self) -> Result<u64, Malformed> {
+    fn number(&mut self) -> Result<u64, MessageError> {
         Ok(u64::from_be_bytes(self.array()?))
     }
 
-    pub(crate) fn element(&mut self) -> Result<Element, Malformed> {
+    pub(crate) fn element(&mut self) -> Result<Element, MessageError> {
         Ok(Element::from_bytes(&self.array()?)?)
     }
 
-    fn key(&mut self) -> Result<VerifyingKey, Malformed> {
-        VerifyingKey::try_from(self.array()?).map_err(|_| Malformed::Key)
+    fn key(&mut self) -> Result<VerifyingKey, MessageError> {
+        VerifyingKey::try_from(self.array()?).map_err(|_| MessageError::Key)
     }
 
     /// The rest, which must be whole elements and scalars.
@@ -45,11 +45,11 @@ impl<'a> Reader<'a> {
 /// E1 = m1·G + r1·H and the proof of (m1, r1), over an identified channel.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Request {
-    /// For which period. The issuer takes only the running and the next one.
+    /// The period. The issuer accepts only the running and the next one.
     pub period: Period,
     /// E1.
     pub e1: Element,
-    /// Of the request's statement.
+    /// Proof of the request's statement.
     pub proof: Vec<u8>,
 }
 
@@ -57,8 +57,8 @@ impl Request {
     /// Decodes.
     ///
     /// # Errors
-    /// [`Malformed`]; the proof's content is looked at when it is checked.
-    pub fn from_bytes(bytes: &[u8]) -> Result<Self, Malformed> {
+    /// [`MessageError`]. The proof's content is checked later.
+    pub fn from_bytes(bytes: &[u8]) -> Result<Self, MessageError> {
         let mut reader = Reader(bytes);
         let (period, e1) = (Period(reader.number()?), reader.element()?);
         Ok(Self { period, e1, proof: reader.proof() })
@@ -70,14 +70,14 @@ impl Request {
         [self.period.0.to_be_bytes().as_slice(), self.e1.as_bytes(), &self.proof].concat()
     }
 
-    /// H(request): what the issuer knows it again by.
+    /// H(request), by which the issuer recognises it.
     #[must_use]
     pub fn digest(&self) -> Digest {
-        labelled(labels::CREDENTIAL_ASKED, &[&self.to_bytes()])
+        labelled_hash(labels::CREDENTIAL_REQUEST_DIGEST, &[&self.to_bytes()])
     }
 }
 
-/// A credential, blinded, and the proof that the pinned keys made it.
+/// A blinded credential, and the proof that the pinned keys made it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Response {
     /// U = b·G.
@@ -92,7 +92,7 @@ pub struct Response {
     pub x1a: Element,
     /// X2A = b·X2.
     pub x2a: Element,
-    /// Of the response's statement.
+    /// Proof of the response's statement.
     pub proof: Vec<u8>,
 }
 
@@ -100,8 +100,8 @@ impl Response {
     /// Decodes.
     ///
     /// # Errors
-    /// [`Malformed`].
-    pub fn from_bytes(bytes: &[u8]) -> Result<Self, Malformed> {
+    /// [`MessageError`].
+    pub fn from_bytes(bytes: &[u8]) -> Result<Self, MessageError> {
         let mut reader = Reader(bytes);
         Ok(Self {
             u: reader.element()?,
@@ -123,14 +123,14 @@ impl Response {
     }
 }
 
-/// One showing of a credential: a login.
+/// One presentation of a credential: a login.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Login {
     /// The epoch of the context, from the holder's own clock.
     pub epoch: Epoch,
-    /// The holder's key for this session: fresh for every login.
+    /// The holder's key for this session, fresh for every login.
     pub holder: VerifyingKey,
-    /// msg: the digest of whatever else the showing is for, such as a gate's nonce.
+    /// msg: a digest of what else the presentation is for, such as a gate's nonce.
     pub message: Digest,
     /// Ũ = a·U.
     pub u: Element,
@@ -138,16 +138,16 @@ pub struct Login {
     pub c: Element,
     /// Cm = m1·Ũ + z·H.
     pub cm: Element,
-    /// τ = (m1 + i)⁻¹·T: the tag.
+    /// The tag, τ = (m1 + i)⁻¹·T.
     pub tag: Element,
-    /// D_j = b_j·G + s_j·H, as many as the limit has bits.
+    /// D_j = b_j·G + s_j·H, one for each bit of the limit.
     pub bits: Vec<Element>,
-    /// Of the showing's statement.
+    /// Proof of the presentation's statement.
     pub proof: Vec<u8>,
 }
 
 impl Login {
-    /// Bytes of every login under a limit: 392, and 192 for each bit.
+    /// Length of every login under a limit: 392 bytes, and 192 for each bit.
     #[must_use]
     pub fn length(limit: Limit) -> usize {
         392 + 192 * limit.bits()
@@ -156,8 +156,8 @@ impl Login {
     /// Decodes a login under a limit.
     ///
     /// # Errors
-    /// [`Malformed`].
-    pub fn from_bytes(bytes: &[u8], limit: Limit) -> Result<Self, Malformed> {
+    /// [`MessageError`].
+    pub fn from_bytes(bytes: &[u8], limit: Limit) -> Result<Self, MessageError> {
         let mut reader = Reader(bytes);
         Ok(Self {
             epoch: Epoch(reader.number()?),
@@ -185,49 +185,49 @@ impl Login {
     }
 }
 
-/// One of several showings that a holder makes together, of one credential for each verifier:
-/// each verifier gets its own, and a digest of every other one.
+/// One of several presentations that a holder makes together, one credential for each verifier.
+/// Each verifier receives its own presentation and a digest of every other one.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Joint {
-    /// The showing.
+pub struct JointPresentation {
+    /// The presentation.
     pub login: Login,
-    /// The others, and how many come before it.
-    pub beside: Beside,
+    /// Digests of the others, and how many precede this one.
+    pub context: JointContext,
 }
 
-impl Joint {
-    /// Bytes of every one of so many under a limit.
+impl JointPresentation {
+    /// Length of each of `many` joint presentations under a limit, in bytes.
     #[must_use]
     pub fn length(limit: Limit, many: usize) -> usize {
-        Login::length(limit) + size_of::<Part>() * many.saturating_sub(1)
+        Login::length(limit) + size_of::<PartDigest>() * many.saturating_sub(1)
     }
 
-    /// Decodes what the verifier at a place, of so many, is shown under a limit: the others'
-    /// digests, then the showing.
+    /// Decodes a joint presentation for the verifier at `place` of `many`, under a limit: the
+    /// digests of the others, then the presentation.
     ///
     /// # Errors
-    /// [`Malformed`].
+    /// [`MessageError`].
     pub fn from_bytes(
         bytes: &[u8],
         limit: Limit,
-        (place, many): (usize, usize),
-    ) -> Result<Self, Malformed> {
+        (position, many): (usize, usize),
+    ) -> Result<Self, MessageError> {
         let mut reader = Reader(bytes);
         let others = (1..many).map(|_| reader.array()).collect::<Result<_, _>>()?;
         let login = Login::from_bytes(reader.0, limit)?;
-        Ok(Self { login, beside: Beside { place, others } })
+        Ok(Self { login, context: JointContext { position, others } })
     }
 
     /// Encodes.
     #[must_use]
     pub fn to_bytes(&self) -> Vec<u8> {
-        let mut bytes = self.beside.others.concat();
+        let mut bytes = self.context.others.concat();
         bytes.extend_from_slice(&self.login.to_bytes());
         bytes
     }
 }
 
-/// A session moves on by one epoch.
+/// Moves a session to the next epoch.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ReUp {
     /// The epoch to move to.
@@ -236,19 +236,19 @@ pub struct ReUp {
     pub session: SessionId,
     /// τ' = m1⁻¹·T of that epoch.
     pub tag: Element,
-    /// Of the re-up's statement.
+    /// Proof of the re-up's statement.
     pub proof: Vec<u8>,
 }
 
 impl ReUp {
-    /// Of an encoded one, with its proof; a login is longer.
+    /// Encoded length, with the proof; a login is longer.
     pub(crate) const LENGTH: usize = 168;
 
     /// Decodes.
     ///
     /// # Errors
-    /// [`Malformed`].
-    pub fn from_bytes(bytes: &[u8]) -> Result<Self, Malformed> {
+    /// [`MessageError`].
+    pub fn from_bytes(bytes: &[u8]) -> Result<Self, MessageError> {
         let mut reader = Reader(bytes);
         Ok(Self {
             epoch: Epoch(reader.number()?),
@@ -272,7 +272,7 @@ impl ReUp {
 pub struct Logout {
     /// The session.
     pub session: SessionId,
-    /// Over the session's id.
+    /// Signature over the session's id.
     pub signature: Signature,
 }
 
@@ -280,12 +280,16 @@ impl Logout {
     /// Decodes.
     ///
     /// # Errors
-    /// [`Malformed::Length`].
-    pub fn from_bytes(bytes: &[u8]) -> Result<Self, Malformed> {
+    /// [`MessageError::Length`].
+    pub fn from_bytes(bytes: &[u8]) -> Result<Self, MessageError> {
         let mut reader = Reader(bytes);
         let session = SessionId(TagId(Digest(reader.array()?)));
         let signature = Signature::from_bytes(&reader.array()?);
-        if reader.0.is_empty() { Ok(Self { session, signature }) } else { Err(Malformed::Length) }
+        if reader.0.is_empty() {
+            Ok(Self { session, signature })
+        } else {
+            Err(MessageError::Length)
+        }
     }
 
     /// Encodes.
@@ -295,7 +299,7 @@ impl Logout {
     }
 }
 
-/// A tag's name: the digest of context and tag. Shards are told by it.
+/// A tag's name: the digest of context and tag. It determines the tag's shard.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct TagId(pub Digest);
 
@@ -304,10 +308,10 @@ impl TagId {
     #[must_use]
     pub fn of(configuration: &Digest, epoch: Epoch, tag: &Element) -> Self {
         let parts: [&[u8]; 3] = [configuration.as_bytes(), &epoch.0.to_be_bytes(), tag.as_bytes()];
-        Self(labelled(labels::CREDENTIAL_TAG, &parts))
+        Self(labelled_hash(labels::CREDENTIAL_TAG, &parts))
     }
 
-    /// Which of so many shards it lies on.
+    /// The shard that it is on, of `shards`.
     #[must_use]
     pub fn shard(&self, shards: u64) -> u64 {
         let head = self.0.as_bytes().first_chunk().map_or(0, |head| u64::from_be_bytes(*head));
@@ -315,7 +319,11 @@ impl TagId {
     }
 }
 
-/// A session's name: that of the tag that it was logged in with, so it lies on
-/// that tag's shard.
+/// A session's name: the name of its login's tag, so it is on that tag's shard.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct SessionId(pub TagId);
+
+/// The bytes that a holder signs for a connection.
+pub(crate) fn connection(id: SessionId, nonce: &[u8; 32]) -> Vec<u8> {
+    [id.0.0.as_bytes().as_slice(), nonce].concat()
+}

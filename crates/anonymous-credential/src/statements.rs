@@ -1,14 +1,14 @@
-//! What the four proofs prove. Prover and verifier build a statement from the
-//! same public values; `docs/protocol.md` has the equations and every byte.
+//! The statements of the four proofs. Prover and verifier build them from the same public
+//! values; `docs/protocol.md` has the equations and every byte.
 
 use crate::configuration::Pinned;
 use crate::messages::{Login, ReUp, Request, Response};
 use crate::schedule::Period;
-use alpheus_crypto::group::{Element, SecretScalar, Vanished};
+use alpheus_crypto::group::{Element, IdentityError, SecretScalar};
 use alpheus_crypto::labels;
-use alpheus_crypto::sigma::{ElementAt, Own, SecretAt, Statement, Term};
+use alpheus_crypto::sigma::{ElementIndex, OwnCounts, SecretIndex, Statement, Term};
 
-/// Of (m1, r1): E1 = m1·G + r1·H. Bound to configuration, period and account.
+/// Secrets (m1, r1): E1 = m1·G + r1·H. Bound to configuration, period and account.
 pub(crate) fn request(pinned: &Pinned, account: &[u8], period: Period, e1: &Element) -> Statement {
     let fingerprint = pinned.fingerprint();
     let fields: [&[u8]; 3] = [fingerprint.as_bytes(), &period.0.to_be_bytes(), account];
@@ -20,13 +20,13 @@ pub(crate) fn request(pinned: &Pinned, account: &[u8], period: Period, e1: &Elem
     s
 }
 
-/// Of (x0, x1, x2, xb, b, t1, t2): that the response was made with the pinned
-/// keys, from this request, with the m2 that everybody computes.
+/// Secrets (x0, x1, x2, xb, b, t1, t2): the response was made from this request with the pinned
+/// keys and the public m2.
 pub(crate) fn response(
     pinned: &Pinned,
     request: &Request,
     response: &Response,
-) -> Result<Statement, Vanished> {
+) -> Result<Statement, IdentityError> {
     let (fingerprint, asked) = (pinned.fingerprint(), request.digest());
     let fields: [&[u8]; 2] = [fingerprint.as_bytes(), asked.as_bytes()];
     let mut s = Statement::new(labels::CREDENTIAL_RESPONSE, &fields);
@@ -53,11 +53,10 @@ pub(crate) fn response(
     Ok(s)
 }
 
-/// Of (m1, z, r) and, for each bit, (b_j, s_j, s'_j): that the holder has a
-/// credential of the epoch's period, and that the tag is that of an index
-/// below the limit. V = z·X1 − r·G for the holder; the verifier computes it
-/// from its key.
-pub(crate) fn showing(pinned: &Pinned, login: &Login, v: &Element) -> Showing {
+/// Secrets (m1, z, r) and, for each bit, (b_j, s_j, s'_j): the holder has a credential of the
+/// epoch's period, and the tag belongs to an index below the limit. V = z·X1 − r·G for the
+/// holder; the verifier computes it with its key.
+pub(crate) fn presentation(pinned: &Pinned, login: &Login, v: &Element) -> Presentation {
     let fingerprint = pinned.fingerprint();
     let fields: [&[u8]; 5] = [
         fingerprint.as_bytes(),
@@ -66,16 +65,16 @@ pub(crate) fn showing(pinned: &Pinned, login: &Login, v: &Element) -> Showing {
         login.holder.as_bytes(),
         login.message.as_bytes(),
     ];
-    let mut s = Statement::new(labels::CREDENTIAL_SHOWING, &fields);
+    let mut s = Statement::new(labels::CREDENTIAL_PRESENTATION, &fields);
     let (m1, z, r) = (s.secret(), s.secret(), s.secret());
     let (g, h) = (s.element(&Element::base()), s.element(&Element::second_base()));
     let (x1, t) = (s.element(&pinned.issuer.x1), s.element(&pinned.context(login.epoch)));
     let u = s.element(&login.u);
-    s.element(&login.c); // In no equation but through V; bound all the same.
+    s.element(&login.c); // In no equation except through V, but bound.
     let (cm, v, tag) = (s.element(&login.cm), s.element(v), s.element(&login.tag));
     s.equation(cm, &[(1, m1, u), (1, z, h)]);
     s.equation(v, &[(1, z, x1), (-1, r, g)]);
-    let bits: Vec<[SecretAt; 3]> =
+    let bits: Vec<[SecretIndex; 3]> =
         login.bits.iter().map(|_| std::array::from_fn(|_| s.secret())).collect();
     let index = bits.iter().zip(pinned.limit.bases());
     let index = index.map(|([bit, ..], base)| -> Term { (i64::from(base), *bit, tag) });
@@ -88,22 +87,22 @@ pub(crate) fn showing(pinned: &Pinned, login: &Login, v: &Element) -> Showing {
         s.equation(d, &[(1, bit, d), (1, square, h)]);
         committed.push(d);
     }
-    Showing { statement: s, bases: (g, h), bits: committed }
+    Presentation { statement: s, bases: (g, h), bits: committed }
 }
 
-/// What showings of several credentials with the same index do not share: (m1, z, r), and the
-/// equations of Cm, V and T.
-pub(crate) const OWN: Own = Own { secrets: 3, equations: 3 };
+/// The part that presentations of several credentials with the same index do not share: (m1, z,
+/// r), and the equations of Cm, V and T.
+pub(crate) const OWN: OwnCounts = OwnCounts { secrets: 3, equations: 3 };
 
-/// The statement of a showing, and where in it G, H and the D_j are.
-pub(crate) struct Showing {
+/// The statement of a presentation, and the positions of G, H and the D_j in it.
+pub(crate) struct Presentation {
     pub(crate) statement: Statement,
-    pub(crate) bases: (ElementAt, ElementAt),
-    pub(crate) bits: Vec<ElementAt>,
+    pub(crate) bases: (ElementIndex, ElementIndex),
+    pub(crate) bits: Vec<ElementIndex>,
 }
 
-/// Of m1: T_t = m1·τ and T_{t+1} = m1·τ'. `from` is the session's recorded tag,
-/// of the epoch before.
+/// Secret m1: T_t = m1·τ and T_{t+1} = m1·τ'. `from` is the session's recorded tag, of the
+/// previous epoch.
 pub(crate) fn re_up(pinned: &Pinned, from: &Element, re_up: &ReUp) -> Statement {
     let (fingerprint, epoch) = (pinned.fingerprint(), re_up.epoch);
     let session = re_up.session.0.0;

@@ -1,6 +1,6 @@
-//! Showings about subjects: the credential of a period, shown at most so often about
-//! each of whatever a deployment counts by, such as an aggregate. A subject has its
-//! own limit and its own tags; the credential is the same.
+//! Presentations about subjects. A credential of a period may be presented a limited number of
+//! times about each subject, which is whatever a deployment counts by, such as an aggregate. A
+//! subject has its own limit and its own tags; the credential is the same.
 
 use crate::configuration::Pinned;
 use crate::limit::Limit;
@@ -9,39 +9,39 @@ use crate::schedule::{Epoch, Period};
 use alpheus_crypto::group::Element;
 use alpheus_crypto::hash::Digest;
 
-/// What a credential of a period is shown about, and how often it may be. Everybody
-/// computes it from what all agree on: whoever could name a subject to one holder
-/// alone would collect a tag that it recognises later.
+/// A subject of presentations, and its limit. Everybody computes it from what all agree on.
+/// Anyone who could choose a subject for one holder alone would obtain a tag that they recognise
+/// later.
 #[derive(Clone)]
 pub struct Subject {
     pinned: Pinned,
     period: Period,
 }
 
-/// A showing about a subject whose proof holds. Whether its tag is spent is for
-/// whoever keeps the subject's tags.
-pub struct ProvenAbout(pub(crate) Login);
+/// A presentation about a subject whose proof holds. The party that stores the subject's tags
+/// decides whether its tag is spent.
+pub struct ProvenPresentation(pub(crate) Login);
 
 impl Subject {
-    /// A subject of a deployment: by its name, with its limit, for credentials of a period.
+    /// A subject of a deployment, with its name and limit, for credentials of a period.
     #[must_use]
     pub fn new(pinned: &Pinned, name: &Digest, limit: Limit, period: Period) -> Self {
-        Self { pinned: pinned.about(name, limit), period }
+        Self { pinned: pinned.for_subject(name, limit), period }
     }
 
-    /// F' = hash(F, limit, name): what every proof about it is bound to.
+    /// F' = hash(F, limit, name), to which every proof about it is bound.
     #[must_use]
     pub fn fingerprint(&self) -> Digest {
         self.pinned.fingerprint()
     }
 
-    /// How often each credential may be shown about it.
+    /// How often each credential may be presented about it.
     #[must_use]
     pub fn limit(&self) -> Limit {
         self.pinned.limit
     }
 
-    /// Of the credentials that are shown.
+    /// The period of the credentials.
     #[must_use]
     pub fn period(&self) -> Period {
         self.period
@@ -52,14 +52,14 @@ impl Subject {
         &self.pinned
     }
 
-    /// The epoch that showings name: the first of the period, whatever the time.
+    /// The epoch in its presentations: the first of the period, whatever the time.
     pub(crate) fn epoch(&self) -> Epoch {
         self.pinned.schedule.first_epoch(self.period)
     }
 }
 
-impl ProvenAbout {
-    /// The tag, under a name.
+impl ProvenPresentation {
+    /// The tag's name.
     #[must_use]
     pub fn name(&self, subject: &Subject) -> TagId {
         TagId::of(&subject.fingerprint(), self.0.epoch, &self.0.tag)
@@ -71,7 +71,7 @@ impl ProvenAbout {
         &self.0.tag
     }
 
-    /// What else the showing is for.
+    /// The digest of what else the presentation is for.
     #[must_use]
     pub fn message(&self) -> &Digest {
         &self.0.message

@@ -1,29 +1,28 @@
-//! Verification of showings, which needs the issuer's key, and of re-ups, which
-//! needs none: gateways hold no key.
+//! Verification of presentations, which needs the issuer's key, and of re-ups, which needs no
+//! key.
 
 use crate::codes::Code;
 use crate::configuration::Pinned;
-use crate::error::{IssueRefused, Malformed, Refused};
+use crate::error::{IssuerError, MessageError, VerifierError};
 use crate::keys::IssuerKey;
-use crate::messages::{Joint, Login, ReUp};
-use crate::sessions::codes::UnspentCode;
-use crate::sessions::{DueReUp, Unspent};
+use crate::lookups::{DueReUp, UnspentCode, UnspentLogin};
+use crate::messages::{JointPresentation, Login, ReUp};
 use crate::statements;
-use crate::subjects::{ProvenAbout, Subject};
+use crate::subjects::{ProvenPresentation, Subject};
 use alpheus_crypto::group::{Element, SecretScalar};
 use alpheus_crypto::sigma::{Claim, Proof, Statement, check_all};
 
-/// Checks logins with the issuer's key. Whoever holds it can mint credentials:
-/// it runs in a process of its own.
+/// Checks logins with the issuer's key. Anyone who has this key can issue credentials, so the
+/// verifier runs in a process of its own.
 pub struct Verifier {
     key: IssuerKey,
     pinned: Pinned,
 }
 
-/// A login whose tag was not spent when it was looked up, and whose proof holds.
+/// A login whose tag was unspent when it was looked up, and whose proof holds.
 pub struct ProvenLogin(pub(crate) Box<Login>);
 
-/// A code whose tag was not spent when it was looked up, and whose proofs hold.
+/// A code whose tag was unspent when it was looked up, and whose proofs hold.
 pub struct ProvenCode(pub(crate) Box<Code>);
 
 /// A re-up that is due, and whose proof holds.
@@ -33,129 +32,136 @@ impl Verifier {
     /// A verifier of one configuration.
     ///
     /// # Errors
-    /// [`IssueRefused::OtherKey`] if the key is not the configuration's.
-    pub fn new(key: IssuerKey, pinned: Pinned) -> Result<Self, IssueRefused> {
+    /// [`IssuerError::OtherKey`] if the key is not the configuration's.
+    pub fn new(key: IssuerKey, pinned: Pinned) -> Result<Self, IssuerError> {
         if *key.public() != pinned.issuer {
-            return Err(IssueRefused::OtherKey);
+            return Err(IssuerError::OtherKey);
         }
         Ok(Self { key, pinned })
     }
 
-    /// Checks the proofs of logins together; each gets its own verdict.
+    /// Checks the proofs of logins in one batch and returns a verdict for each.
     ///
     /// # Privacy
-    /// The verifier learns of each that its holder has some credential of the
-    /// epoch's period, the tag, and nothing that links it to another login or to
-    /// an issuance, unless the holder shows more often than the limit (decisional
-    /// Diffie–Hellman inversion, random-oracle model).
-    pub fn verify(&self, logins: Vec<Unspent>) -> Vec<Result<ProvenLogin, Refused>> {
+    /// The verifier learns that the holder has some credential of the epoch's period, and its
+    /// tag. It learns nothing that links the login to another login or to an issuance, unless
+    /// the holder exceeds the limit (decisional Diffie–Hellman inversion, random-oracle model).
+    pub fn verify(&self, logins: Vec<UnspentLogin>) -> Vec<Result<ProvenLogin, VerifierError>> {
         let claims = logins.iter().map(|login| self.claim(&self.pinned, &login.0)).collect();
-        verdicts(logins, claims, |Unspent(login)| ProvenLogin(login))
+        verdicts(logins, claims, |UnspentLogin(login)| ProvenLogin(login))
     }
 
-    /// Checks the proofs of showings about a subject together; each gets its own verdict.
+    /// Checks the proofs of presentations about a subject in one batch and returns a verdict for
+    /// each.
     ///
     /// # Privacy
-    /// As of [`Verifier::verify`].
-    pub fn verify_about(
+    /// As for [`Verifier::verify`].
+    pub fn verify_for_subject(
         &self,
         subject: &Subject,
-        showings: Vec<Login>,
-    ) -> Vec<Result<ProvenAbout, Refused>> {
+        presentations: Vec<Login>,
+    ) -> Vec<Result<ProvenPresentation, VerifierError>> {
         let claim = |login: &Login| {
             let here = login.epoch == subject.epoch();
-            if here { self.claim(subject.pinned(), login) } else { Err(Refused::Epoch) }
+            if here { self.claim(subject.pinned(), login) } else { Err(VerifierError::Epoch) }
         };
-        let claims = showings.iter().map(claim).collect();
-        verdicts(showings, claims, ProvenAbout)
+        let claims = presentations.iter().map(claim).collect();
+        verdicts(presentations, claims, ProvenPresentation)
     }
 
-    /// Checks the proofs of showings about a subject that were each made together with others', for
-    /// other verifiers; each gets its own verdict. What was shown to another verifier is refused.
+    /// Checks the proofs of joint presentations about a subject in one batch and returns a
+    /// verdict for each. Presentations for other verifiers are rejected.
     ///
     /// # Privacy
-    /// As of [`Verifier::verify`]; verifiers who compare see which showings were made together.
+    /// As for [`Verifier::verify`]. Verifiers that compare notes see which presentations were
+    /// made together.
     pub fn verify_joint(
         &self,
         subject: &Subject,
-        showings: Vec<Joint>,
-    ) -> Vec<Result<ProvenAbout, Refused>> {
-        let claim = |joint: &Joint| {
+        presentations: Vec<JointPresentation>,
+    ) -> Vec<Result<ProvenPresentation, VerifierError>> {
+        let claim = |joint: &JointPresentation| {
             if joint.login.epoch != subject.epoch() {
-                return Err(Refused::Epoch);
+                return Err(VerifierError::Epoch);
             }
             let (statement, proof) = self.statement(subject.pinned(), &joint.login)?;
-            Claim::beside(statement, proof, &joint.beside).ok_or(Refused::Proof)
+            Claim::joint(statement, proof, &joint.context).ok_or(VerifierError::Proof)
         };
-        let claims = showings.iter().map(claim).collect();
-        verdicts(showings, claims, |joint| ProvenAbout(joint.login))
+        let claims = presentations.iter().map(claim).collect();
+        verdicts(presentations, claims, |joint| ProvenPresentation(joint.login))
     }
 
-    /// Checks all proofs of a code together: the login's, and those of the re-ups
-    /// that carry it to each of the epochs that codes spend.
+    /// Checks all proofs of a code in one batch: the login's, and those of the re-ups to the
+    /// following epochs.
     ///
     /// # Errors
-    /// [`Refused`].
+    /// [`VerifierError`].
     ///
     /// # Privacy
-    /// As of a login; the tags of a code are linked to each other.
-    pub fn verify_code(&self, unspent: UnspentCode) -> Result<ProvenCode, Refused> {
+    /// As for a login. The tags of a code are linked to each other.
+    pub fn verify_code(&self, unspent: UnspentCode) -> Result<ProvenCode, VerifierError> {
         let code = unspent.code();
         let carried = self.pinned.schedule.carried_by_code(code.login.epoch);
         if code.onward.len() as u64 != carried {
-            return Err(Malformed::Length.into());
+            return Err(MessageError::Length.into());
         }
         let mut claims = vec![self.claim(&self.pinned, &unspent.login().0)?];
         for (from, re_up) in code.re_ups(code.session(&self.pinned)) {
             claims.push(re_up_claim(&self.pinned, &from, &re_up)?);
         }
-        check_all(&claims).map_err(|_| Refused::Proof)?;
+        check_all(&claims).map_err(|_| VerifierError::Proof)?;
         Ok(ProvenCode(unspent.0))
     }
 
-    fn claim(&self, pinned: &Pinned, login: &Login) -> Result<Claim, Refused> {
+    fn claim(&self, pinned: &Pinned, login: &Login) -> Result<Claim, VerifierError> {
         let (statement, proof) = self.statement(pinned, login)?;
         Ok(Claim::new(statement, proof))
     }
 
-    /// V = (x0 + x2·m2)·Ũ + x1·Cm − C', in constant time: the key meets nothing
-    /// else. What goes on into the check is an element and public scalars.
-    fn statement(&self, pinned: &Pinned, login: &Login) -> Result<(Statement, Proof), Refused> {
+    /// V = (x0 + x2·m2)·Ũ + x1·Cm − C', in constant time. The key is used for nothing else: the
+    /// check receives an element and public scalars.
+    fn statement(
+        &self,
+        pinned: &Pinned,
+        login: &Login,
+    ) -> Result<(Statement, Proof), VerifierError> {
         let period = pinned.schedule.period_of(login.epoch);
         let m2 = SecretScalar::from_public(&pinned.attributes(period));
         let factor = self.key.x0.plus(&self.key.x2.times(&m2));
         let terms = [(&factor, &login.u), (&self.key.x1, &login.cm)];
-        let v = Element::combine(&terms, &[], &[&login.c]).map_err(|_| Refused::Proof)?;
-        let statement = statements::showing(pinned, login, &v).statement;
-        let proof = Proof::from_bytes(&login.proof, &statement).map_err(Malformed::from)?;
+        let v = Element::combine(&terms, &[], &[&login.c]).map_err(|_| VerifierError::Proof)?;
+        let statement = statements::presentation(pinned, login, &v).statement;
+        let proof = Proof::from_bytes(&login.proof, &statement).map_err(MessageError::from)?;
         Ok((statement, proof))
     }
 }
 
-/// Checks the proofs of re-ups together; each gets its own verdict. Needs no key.
+/// Checks the proofs of re-ups in one batch and returns a verdict for each. Needs no key.
 ///
 /// # Privacy
 /// Re-ups of one session are linked to it and to each other, by design.
-pub fn verify_re_ups(pinned: &Pinned, re_ups: Vec<DueReUp>) -> Vec<Result<ProvenReUp, Refused>> {
+pub fn verify_re_ups(
+    pinned: &Pinned,
+    re_ups: Vec<DueReUp>,
+) -> Vec<Result<ProvenReUp, VerifierError>> {
     let claim = |due: &DueReUp| re_up_claim(pinned, &due.from, &due.re_up);
     let claims = re_ups.iter().map(claim).collect();
     verdicts(re_ups, claims, ProvenReUp)
 }
 
-fn re_up_claim(pinned: &Pinned, from: &Element, re_up: &ReUp) -> Result<Claim, Refused> {
+fn re_up_claim(pinned: &Pinned, from: &Element, re_up: &ReUp) -> Result<Claim, VerifierError> {
     let statement = statements::re_up(pinned, from, re_up);
-    let proof = Proof::from_bytes(&re_up.proof, &statement).map_err(Malformed::from)?;
+    let proof = Proof::from_bytes(&re_up.proof, &statement).map_err(MessageError::from)?;
     Ok(Claim::new(statement, proof))
 }
 
-/// Checks the claims that there are in one batch, and pairs each message with
-/// its own verdict.
+/// Checks all claims in one batch, and pairs each message with its verdict.
 fn verdicts<M, P>(
     messages: Vec<M>,
-    claims: Vec<Result<Claim, Refused>>,
+    claims: Vec<Result<Claim, VerifierError>>,
     proven: impl Fn(M) -> P,
-) -> Vec<Result<P, Refused>> {
-    let mut refusals: Vec<Option<Refused>> = Vec::with_capacity(claims.len());
+) -> Vec<Result<P, VerifierError>> {
+    let mut refusals: Vec<Option<VerifierError>> = Vec::with_capacity(claims.len());
     let (mut batch, mut places) = (Vec::with_capacity(claims.len()), Vec::new());
     for (place, claim) in claims.into_iter().enumerate() {
         refusals.push(claim.as_ref().err().copied());
@@ -165,7 +171,7 @@ fn verdicts<M, P>(
         }
     }
     if let Err(culprits) = check_all(&batch) {
-        culprits.0.iter().for_each(|at| refusals[places[*at]] = Some(Refused::Proof));
+        culprits.0.iter().for_each(|at| refusals[places[*at]] = Some(VerifierError::Proof));
     }
     let messages = messages.into_iter().zip(refusals);
     messages.map(|(message, refusal)| refusal.map_or(Ok(proven(message)), Err)).collect()

@@ -1,4 +1,4 @@
-//! A key that two parties share: X25519.
+//! Key agreement between two parties: X25519.
 
 use crate::kdf::derive;
 use crate::labels;
@@ -10,16 +10,16 @@ use x25519_dalek::{PublicKey, StaticSecret};
 /// A private key for agreement. Not `Clone`, not `Debug`, wiped on drop.
 pub struct AgreementKey {
     secret: StaticSecret,
-    /// Kept, since every agreement is bound to it.
+    /// Every agreement is bound to it, so it is computed once.
     public: AgreementPublic,
 }
 
-/// Its public half.
+/// The public half of an [`AgreementKey`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct AgreementPublic(pub [u8; 32]);
 
-/// Every u-coordinate of small order on the curve and its twist, as it may be written in
-/// 255 bits: 0, 1, the two of order 8, −1, and p and p + 1, which are 0 and 1 again.
+/// All 255-bit encodings of u-coordinates of small order on the curve and its twist: 0, 1, the
+/// two of order 8, −1, and p and p + 1, which are other encodings of 0 and 1.
 const SMALL_ORDER: [[u8; 32]; 7] = [
     ends(0x00, 0x00, 0x00),
     ends(0x01, 0x00, 0x00),
@@ -38,7 +38,7 @@ const SMALL_ORDER: [[u8; 32]; 7] = [
     ends(0xee, 0xff, 0x7f),
 ];
 
-/// The lowest byte, thirty equal ones, the highest.
+/// The lowest byte, thirty equal bytes, and the highest byte.
 const fn ends(low: u8, middle: u8, high: u8) -> [u8; 32] {
     let mut bytes = [middle; 32];
     bytes[0] = low;
@@ -46,25 +46,25 @@ const fn ends(low: u8, middle: u8, high: u8) -> [u8; 32] {
     bytes
 }
 
-/// The other's public key has small order: the "shared" secret would be known
-/// to everybody.
+/// The other party's public key has small order, so everybody could compute the "shared"
+/// secret.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("the other party's public key has small order; refuse that party")]
-pub struct LowOrder;
+#[error("the other party's public key has small order; do not agree on a key with that party")]
+pub struct LowOrderError;
 
 impl AgreementPublic {
-    /// Whether whatever is agreed on with it is known to everybody. Cheaper than to agree.
+    /// Whether everybody could compute a secret agreed with this key. Cheaper than agreement.
     #[must_use]
     pub fn has_small_order(&self) -> bool {
         let mut bytes = self.0;
-        // The curve's arithmetic does not look at the highest bit.
+        // The curve's arithmetic ignores the highest bit.
         bytes[31] &= 0x7f;
         SMALL_ORDER.contains(&bytes)
     }
 }
 
 impl AgreementKey {
-    /// The key that belongs to a seed.
+    /// The key that a seed determines.
     #[must_use]
     pub fn from_seed(seed: &Secret<32>) -> Self {
         let secret = StaticSecret::from(*seed.expose());
@@ -72,7 +72,7 @@ impl AgreementKey {
         Self { secret, public }
     }
 
-    /// Draws a fresh key.
+    /// Draws a random key.
     #[must_use]
     pub fn random(rng: &mut impl CryptoRng) -> Self {
         Self::from_seed(&Secret::random(rng))
@@ -84,15 +84,15 @@ impl AgreementKey {
         self.public
     }
 
-    /// The key shared with `their` owner: both get the same, and it is bound to
-    /// both public keys by HKDF.
+    /// The key shared with the owner of `their`. Both parties compute the same
+    /// key, and HKDF binds it to both public keys.
     ///
     /// # Errors
-    /// [`LowOrder`] if their key would make the result public.
-    pub fn agree(&self, their: &AgreementPublic) -> Result<Secret<32>, LowOrder> {
+    /// [`LowOrderError`] if their key would make the result public.
+    pub fn agree(&self, their: &AgreementPublic) -> Result<Secret<32>, LowOrderError> {
         let shared = self.secret.diffie_hellman(&PublicKey::from(their.0));
         if !shared.was_contributory() {
-            return Err(LowOrder);
+            return Err(LowOrderError);
         }
         let ours = &self.public;
         let (low, high) = if ours <= their { (ours, their) } else { (their, ours) };
@@ -123,7 +123,7 @@ mod tests {
                 let mut low = AgreementPublic(low);
                 low.0[31] |= high;
                 assert!(low.has_small_order());
-                assert_eq!(key(1).agree(&low).err(), Some(LowOrder));
+                assert_eq!(key(1).agree(&low).err(), Some(LowOrderError));
             }
         }
         for seed in 0..=255 {

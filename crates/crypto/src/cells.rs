@@ -1,7 +1,7 @@
-//! Tables of sums of elements, where a sum may be nothing, and bytes as elements.
+//! Tables of sums of elements, and bytes embedded in elements.
 //!
-//! [`Element`] is never the identity; what has been summed up may be. Sums here take the
-//! same time whatever the scalars are.
+//! An [`Element`] is never the identity, but a sum can be. Computing a sum takes the same time
+//! for all scalars.
 
 use crate::group::{Element, SecretScalar};
 use curve25519_dalek::ristretto::{CompressedRistretto, RistrettoBasepointTable, RistrettoPoint};
@@ -9,49 +9,50 @@ use curve25519_dalek::traits::{Identity, IsIdentity};
 use rand_core::CryptoRng;
 use zeroize::Zeroize;
 
-/// Bytes that one element holds.
-pub const EMBEDDED: usize = 30;
+/// Number of bytes that an element can hold.
+pub const EMBEDDED_BYTES: usize = 30;
 
-/// Sums of elements, each of which may be nothing. Secret or not: wiped when dropped.
+/// Sums of elements, each of which can be the identity. Wiped when dropped, since they can be
+/// secret.
 pub struct Cells(Vec<RistrettoPoint>);
 
-/// An element with what makes many multiples of it cheap: 30 kilobytes.
-pub struct Multiples(RistrettoBasepointTable);
+/// A precomputed table of 30 kilobytes that makes many multiples of an element cheap.
+pub struct MultiplicationTable(RistrettoBasepointTable);
 
-impl Multiples {
-    /// Works them out, for about ten multiplications' time.
+impl MultiplicationTable {
+    /// Computes the table, in about the time of ten multiplications.
     #[must_use]
-    pub fn of(element: &Element) -> Self {
+    pub fn new(element: &Element) -> Self {
         Self(RistrettoBasepointTable::create(&element.point))
     }
 }
 
 impl Cells {
-    /// So many, all of them nothing.
+    /// `count` sums, all of them the identity.
     #[must_use]
-    pub fn empty(many: usize) -> Self {
-        Self(vec![RistrettoPoint::identity(); many])
+    pub fn zero(count: usize) -> Self {
+        Self(vec![RistrettoPoint::identity(); count])
     }
 
-    /// How many.
+    /// The number of sums.
     #[must_use]
-    pub fn many(&self) -> usize {
+    pub fn count(&self) -> usize {
         self.0.len()
     }
 
-    /// Adds k·P to one cell; to none, if there is no such cell.
-    pub fn add(&mut self, at: usize, scalar: &SecretScalar, of: &Multiples) {
+    /// Adds k·P to a cell. Does nothing if there is no such cell.
+    pub fn add(&mut self, at: usize, scalar: &SecretScalar, of: &MultiplicationTable) {
         if let Some(cell) = self.0.get_mut(at) {
             *cell += &of.0 * scalar.inner();
         }
     }
 
-    /// Adds each of another table's cells to the one in its place.
+    /// Adds each of another table's cells to the cell at the same index.
     pub fn add_all(&mut self, other: &Self) {
         self.0.iter_mut().zip(&other.0).for_each(|(cell, more)| *cell += more);
     }
 
-    /// What stands in a cell; none if that is nothing.
+    /// The sum in a cell. `None` if it is the identity or there is no such cell.
     #[must_use]
     pub fn read(&self, at: usize) -> Option<Element> {
         let point = self.0.get(at).filter(|point| !point.is_identity())?;
@@ -66,28 +67,28 @@ impl Drop for Cells {
 }
 
 impl Element {
-    /// An element that holds bytes. One in four tries succeeds, each with bits of its own,
-    /// so the time tells nothing of the bytes.
+    /// A random element that holds bytes. One in four attempts succeeds. Each attempt draws
+    /// its own random bits, so the time does not depend on the bytes.
     #[must_use]
-    pub fn holding(bytes: &[u8; EMBEDDED], rng: &mut impl CryptoRng) -> Self {
+    pub fn embed(bytes: &[u8; EMBEDDED_BYTES], rng: &mut impl CryptoRng) -> Self {
         loop {
-            let mut tried = [0; 32];
-            rng.fill_bytes(&mut tried);
+            let mut candidate = [0; 32];
+            rng.fill_bytes(&mut candidate);
             // Encodings are even numbers below 2^255.
-            tried[0] &= 0xfe;
-            tried[31] &= 0x7f;
-            tried[1..=EMBEDDED].copy_from_slice(bytes);
-            if let Some(point) = CompressedRistretto(tried).decompress()
+            candidate[0] &= 0xfe;
+            candidate[31] &= 0x7f;
+            candidate[1..=EMBEDDED_BYTES].copy_from_slice(bytes);
+            if let Some(point) = CompressedRistretto(candidate).decompress()
                 && !point.is_identity()
             {
-                return Self { point, bytes: tried };
+                return Self { point, bytes: candidate };
             }
         }
     }
 
-    /// The bytes that [`Element::holding`] put there; of any other element some bytes.
+    /// The bytes that [`Element::embed`] put there. Meaningless for any other element.
     #[must_use]
-    pub fn held(&self) -> [u8; EMBEDDED] {
+    pub fn embedded_bytes(&self) -> [u8; EMBEDDED_BYTES] {
         std::array::from_fn(|i| self.bytes[i + 1])
     }
 }
@@ -98,22 +99,22 @@ mod tests {
     use rand_chacha::{ChaCha20Rng, rand_core::SeedableRng};
 
     #[test]
-    fn elements_hold_bytes() {
+    fn an_element_returns_the_bytes_embedded_in_it() {
         let rng = &mut ChaCha20Rng::from_seed([1; 32]);
         for byte in 0..40 {
-            let bytes = [byte * 6; EMBEDDED];
-            let element = Element::holding(&bytes, rng);
-            assert_eq!(element.held(), bytes);
+            let bytes = [byte * 6; EMBEDDED_BYTES];
+            let element = Element::embed(&bytes, rng);
+            assert_eq!(element.embedded_bytes(), bytes);
             assert_eq!(Element::from_bytes(element.as_bytes()), Ok(element));
         }
     }
 
     #[test]
-    fn cells_are_sums() {
+    fn cells_hold_sums_and_none_for_the_identity() {
         let rng = &mut ChaCha20Rng::from_seed([2; 32]);
-        let element = Element::hashed("alpheus/test-cell/v1", &[]);
-        let (k, multiples) = (SecretScalar::random(rng), Multiples::of(&element));
-        let (mut one, mut other) = (Cells::empty(2), Cells::empty(2));
+        let element = Element::from_hash("alpheus/test-cell/v1", &[]);
+        let (k, multiples) = (SecretScalar::random(rng), MultiplicationTable::new(&element));
+        let (mut one, mut other) = (Cells::zero(2), Cells::zero(2));
         assert!(one.read(0).is_none() && one.read(2).is_none());
         one.add(1, &k, &multiples);
         assert_eq!(one.read(1), element.times(&k).ok());

@@ -1,16 +1,16 @@
-//! Elements and scalars of ristretto255, kept apart by what may be done with
-//! them: a secret scalar never reaches code whose time depends on it.
+//! Elements and scalars of ristretto255. The types keep secret scalars out of
+//! code whose running time depends on its input.
 //!
-//! [`Element`] is canonical and never the identity, by type. [`SecretScalar`]
-//! has constant-time operations only; what runs in variable time takes a
-//! [`PublicScalar`], and no function turns the one into the other, except the
-//! response of a proof (`sigma`) and [`SecretScalar::expose`].
+//! By its type, an [`Element`] is canonical and never the identity.
+//! [`SecretScalar`] has constant-time operations only. Variable-time code takes
+//! a [`PublicScalar`]. No function turns a secret scalar into a public one, except
+//! the response of a proof (`sigma`) and [`SecretScalar::expose`].
 
 mod multiples;
 
 pub use multiples::Multiple;
 
-use crate::hash::wide;
+use crate::hash::wide_hash;
 use crate::labels;
 use crate::secret::Secret;
 use curve25519_dalek::ristretto::{CompressedRistretto, RistrettoBasepointTable, RistrettoPoint};
@@ -23,35 +23,35 @@ use std::sync::LazyLock;
 use subtle::{Choice, ConditionallySelectable};
 use zeroize::{Zeroize, ZeroizeOnDrop, Zeroizing};
 
-/// Why bytes are no element.
+/// Why bytes are not an element.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum InvalidElement {
-    /// Not the one encoding of an element (RFC 9496 §4.3.1).
+pub enum ElementError {
+    /// Not the canonical encoding of an element (RFC 9496 §4.3.1).
     #[error("the bytes are not the canonical encoding of an element")]
     NotCanonical,
-    /// The identity, with which many a proof holds for nothing.
-    #[error("the element is the identity, with which proofs hold for nothing")]
+    /// The identity, for which many proofs hold trivially.
+    #[error("the element is the identity, for which proofs hold trivially")]
     Identity,
 }
 
-/// Why bytes are no scalar.
+/// Why bytes are not a scalar.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum InvalidScalar {
+pub enum ScalarError {
     /// Not below the group order.
-    #[error("the bytes are not below the group order")]
+    #[error("the number is not below the group order, so it is not a canonical scalar")]
     NotCanonical,
-    /// Zero, where the scalar is a secret.
+    /// Zero, which a secret scalar must not be.
     #[error("a secret scalar must not be zero")]
     Zero,
 }
 
-/// The sum is the identity: a chance of 2^-252, or somebody's intent.
+/// A sum is the identity. By chance this happens once in 2^252 times; otherwise, somebody
+/// made it so.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("the result is the identity")]
-pub struct Vanished;
+#[error("the sum of the elements is the identity, which is not a valid element")]
+pub struct IdentityError;
 
-/// An element of the group that is not the identity, with its one encoding.
-/// Public.
+/// An element of the group other than the identity, with its canonical encoding. Public.
 #[derive(Clone, Copy, Serialize, Deserialize)]
 #[serde(try_from = "[u8; 32]", into = "[u8; 32]")]
 pub struct Element {
@@ -59,16 +59,16 @@ pub struct Element {
     pub(crate) bytes: [u8; 32],
 }
 
-/// A sum of elements, which may be the identity. Public.
+/// A sum of elements, which can be the identity. Public.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub struct Total(RistrettoPoint);
 
-/// A scalar that everybody may know. Variable-time code takes only these.
+/// A scalar that is public. Variable-time code accepts only these.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct PublicScalar(pub(crate) Scalar);
 
-/// A scalar that must not leak: wiped on drop, never printed or copied, and
-/// without any operation whose time depends on its value.
+/// A scalar that must not leak. It is wiped on drop and never printed or copied.
+/// No operation's running time depends on its value.
 ///
 /// ```compile_fail
 /// # use alpheus_crypto::{group::SecretScalar, secret::Secret};
@@ -76,7 +76,7 @@ pub struct PublicScalar(pub(crate) Scalar);
 /// println!("{key:?}");
 /// ```
 ///
-/// It does not pass for a public one:
+/// It does not convert to a public scalar:
 ///
 /// ```compile_fail
 /// # use alpheus_crypto::group::{PublicScalar, SecretScalar};
@@ -86,28 +86,27 @@ pub struct PublicScalar(pub(crate) Scalar);
 /// ```
 pub struct SecretScalar(Box<Scalar>);
 
-/// Multiples of the base points, for scalars of either kind.
 static BASE: LazyLock<Element> = LazyLock::new(|| {
     let point = curve25519_dalek::constants::RISTRETTO_BASEPOINT_POINT;
     Element { point, bytes: point.compress().to_bytes() }
 });
 static SECOND_BASE: LazyLock<(Element, RistrettoBasepointTable)> = LazyLock::new(|| {
-    let base = Element::hashed(labels::SECOND_BASE, &[]);
+    let base = Element::from_hash(labels::SECOND_BASE, &[]);
     (base, RistrettoBasepointTable::create(&base.point))
 });
 
 impl Element {
-    /// Bytes of an encoding.
+    /// Length of an encoding, in bytes.
     pub const LENGTH: usize = 32;
 
-    /// Decodes the one encoding of an element other than the identity.
+    /// Decodes the canonical encoding of an element other than the identity.
     ///
     /// # Errors
-    /// [`InvalidElement`].
-    pub fn from_bytes(bytes: &[u8; 32]) -> Result<Self, InvalidElement> {
-        let point = CompressedRistretto(*bytes).decompress().ok_or(InvalidElement::NotCanonical)?;
+    /// [`ElementError`].
+    pub fn from_bytes(bytes: &[u8; 32]) -> Result<Self, ElementError> {
+        let point = CompressedRistretto(*bytes).decompress().ok_or(ElementError::NotCanonical)?;
         if point.is_identity() {
-            return Err(InvalidElement::Identity);
+            return Err(ElementError::Identity);
         }
         Ok(Self { point, bytes: *bytes })
     }
@@ -124,31 +123,31 @@ impl Element {
         *BASE
     }
 
-    /// H, whose logarithm to base G nobody knows: it is hashed.
+    /// H, a hash to the group. Nobody knows its logarithm to base G.
     #[must_use]
     pub fn second_base() -> Self {
         SECOND_BASE.0
     }
 
-    /// An element that nobody knows a logarithm of: the one-way map of RFC 9496
-    /// §4.3.4 applied to [`wide`]. Takes the same time for any parts of a length.
+    /// An element of which nobody knows a logarithm: the one-way map of RFC 9496
+    /// §4.3.4 applied to [`wide_hash`]. The time depends only on the lengths of the parts.
     #[must_use]
-    pub fn hashed(label: &str, parts: &[&[u8]]) -> Self {
-        let point = RistrettoPoint::from_uniform_bytes(&wide(label, parts));
-        #[expect(clippy::expect_used, reason = "a chance of 2^-252 for a hash")]
+    pub fn from_hash(label: &str, parts: &[&[u8]]) -> Self {
+        let point = RistrettoPoint::from_uniform_bytes(&wide_hash(label, parts));
+        #[expect(clippy::expect_used, reason = "has a probability of 2^-252 for a hash")]
         Self::of(point).expect("a hash is not the identity")
     }
 
-    fn of(point: RistrettoPoint) -> Result<Self, Vanished> {
+    fn of(point: RistrettoPoint) -> Result<Self, IdentityError> {
         if point.is_identity() {
-            return Err(Vanished);
+            return Err(IdentityError);
         }
         Ok(Self { point, bytes: point.compress().to_bytes() })
     }
 }
 
 impl Total {
-    /// Of nothing: the identity.
+    /// The empty sum: the identity.
     #[must_use]
     pub fn zero() -> Self {
         Self(RistrettoPoint::default())
@@ -159,7 +158,7 @@ impl Total {
         self.0 += element.point;
     }
 
-    /// Takes an element away.
+    /// Subtracts an element.
     pub fn subtract(&mut self, element: &Element) {
         self.0 -= element.point;
     }
@@ -172,27 +171,27 @@ impl Total {
     /// The sum as an element.
     ///
     /// # Errors
-    /// [`Vanished`] if it is the identity.
-    pub fn element(&self) -> Result<Element, Vanished> {
+    /// [`IdentityError`] if it is the identity.
+    pub fn element(&self) -> Result<Element, IdentityError> {
         Element::of(self.0)
     }
 
-    /// The encoding; of the identity, zeros.
+    /// The encoding. All zeros for the identity.
     #[must_use]
     pub fn to_bytes(&self) -> [u8; 32] {
         self.0.compress().to_bytes()
     }
 
-    /// Decodes the one encoding of a sum, the identity included.
+    /// Decodes the canonical encoding of a sum, including the identity.
     ///
     /// # Errors
-    /// [`InvalidElement::NotCanonical`].
-    pub fn from_bytes(bytes: &[u8; 32]) -> Result<Self, InvalidElement> {
-        CompressedRistretto(*bytes).decompress().map(Self).ok_or(InvalidElement::NotCanonical)
+    /// [`ElementError::NotCanonical`].
+    pub fn from_bytes(bytes: &[u8; 32]) -> Result<Self, ElementError> {
+        CompressedRistretto(*bytes).decompress().map(Self).ok_or(ElementError::NotCanonical)
     }
 }
 
-/// Whether Σ kᵢ·Pᵢ is the identity, in a time that depends on the scalars.
+/// Whether Σ kᵢ·Pᵢ is the identity. The time depends on the scalars.
 pub(crate) fn vartime_sum_vanishes(terms: &[(PublicScalar, Element)]) -> bool {
     let scalars = terms.iter().map(|(scalar, _)| scalar.0);
     let points = terms.iter().map(|(_, element)| element.point);
@@ -200,13 +199,13 @@ pub(crate) fn vartime_sum_vanishes(terms: &[(PublicScalar, Element)]) -> bool {
 }
 
 impl PublicScalar {
-    /// Decodes the one encoding of a scalar, zero included.
+    /// Decodes the canonical encoding of a scalar, including zero.
     ///
     /// # Errors
-    /// [`InvalidScalar::NotCanonical`].
-    pub fn from_bytes(bytes: &[u8; 32]) -> Result<Self, InvalidScalar> {
+    /// [`ScalarError::NotCanonical`].
+    pub fn from_bytes(bytes: &[u8; 32]) -> Result<Self, ScalarError> {
         let scalar = Option::from(Scalar::from_canonical_bytes(*bytes));
-        scalar.map(Self).ok_or(InvalidScalar::NotCanonical)
+        scalar.map(Self).ok_or(ScalarError::NotCanonical)
     }
 
     /// The encoding: little-endian, below the group order.
@@ -215,13 +214,13 @@ impl PublicScalar {
         self.0.to_bytes()
     }
 
-    /// [`wide`], little-endian, modulo the group order.
+    /// Reads [`wide_hash`] as a little-endian integer modulo the group order.
     #[must_use]
-    pub fn hashed(label: &str, parts: &[&[u8]]) -> Self {
-        Self(Scalar::from_bytes_mod_order_wide(&wide(label, parts)))
+    pub fn from_hash(label: &str, parts: &[&[u8]]) -> Self {
+        Self(Scalar::from_bytes_mod_order_wide(&wide_hash(label, parts)))
     }
 
-    /// An integer.
+    /// The scalar of an integer.
     #[must_use]
     pub fn of(value: i64) -> Self {
         let magnitude = Scalar::from(value.unsigned_abs());
@@ -230,7 +229,7 @@ impl PublicScalar {
 }
 
 impl SecretScalar {
-    /// Draws a scalar, uniform but for a chance of 2^-252.
+    /// Draws a random nonzero scalar. It is uniform up to a statistical distance of 2^-252.
     #[must_use]
     pub fn random(rng: &mut impl CryptoRng) -> Self {
         let mut bytes = Zeroizing::new([0; 64]);
@@ -243,36 +242,36 @@ impl SecretScalar {
         }
     }
 
-    /// [`wide`] of parts that are secret, modulo the group order: for *hedged*
-    /// randomness, from fresh bytes and whatever must not meet the same scalar
-    /// twice, should the generator repeat itself.
+    /// Reads [`wide_hash`] of secret parts as an integer modulo the group order. Use it for
+    /// *hedged* randomness: hash fresh bytes together with all values that must not be
+    /// used with the same scalar twice, in case the generator repeats itself.
     #[must_use]
-    pub fn hashed(label: &str, parts: &[&[u8]]) -> Self {
-        Self::from_wide(&Zeroizing::new(wide(label, parts)))
+    pub fn from_hash(label: &str, parts: &[&[u8]]) -> Self {
+        Self::from_wide(&Zeroizing::new(wide_hash(label, parts)))
     }
 
-    /// Decodes the one encoding of a scalar other than zero.
+    /// Decodes the canonical encoding of a scalar other than zero.
     ///
     /// # Errors
-    /// [`InvalidScalar`].
-    pub fn from_bytes(bytes: &Secret<32>) -> Result<Self, InvalidScalar> {
+    /// [`ScalarError`].
+    pub fn from_bytes(bytes: &Secret<32>) -> Result<Self, ScalarError> {
         let scalar: Option<Scalar> = Scalar::from_canonical_bytes(*bytes.expose()).into();
-        let scalar = Self(Box::new(scalar.ok_or(InvalidScalar::NotCanonical)?));
-        if *scalar.0 == Scalar::ZERO { Err(InvalidScalar::Zero) } else { Ok(scalar) }
+        let scalar = Self(Box::new(scalar.ok_or(ScalarError::NotCanonical)?));
+        if *scalar.0 == Scalar::ZERO { Err(ScalarError::Zero) } else { Ok(scalar) }
     }
 
-    /// 64 little-endian bytes modulo the group order.
+    /// Reads 64 little-endian bytes modulo the group order.
     pub(crate) fn from_wide(bytes: &[u8; 64]) -> Self {
         Self(Box::new(Scalar::from_bytes_mod_order_wide(bytes)))
     }
 
-    /// The encoding, for whoever stores it.
+    /// The encoding, for storage.
     #[must_use]
     pub fn expose(&self) -> Secret<32> {
         Secret::from_bytes(self.0.to_bytes())
     }
 
-    /// A public value among secrets.
+    /// Converts a public scalar for a computation with secret ones.
     #[must_use]
     pub fn from_public(value: &PublicScalar) -> Self {
         Self(Box::new(value.0))
@@ -284,7 +283,7 @@ impl SecretScalar {
         Self(Box::new(Scalar::from(value)))
     }
 
-    /// A second copy, on purpose.
+    /// An explicit copy.
     #[must_use]
     pub fn duplicate(&self) -> Self {
         Self(self.0.clone())
@@ -294,7 +293,7 @@ impl SecretScalar {
         &self.0
     }
 
-    /// One of two.
+    /// `other` if `second` is set, else `one`.
     #[must_use]
     pub fn select(one: &Self, other: &Self, second: Choice) -> Self {
         Self(Box::new(Scalar::conditional_select(&one.0, &other.0, second)))
@@ -321,16 +320,16 @@ impl SecretScalar {
     /// The inverse.
     ///
     /// # Errors
-    /// [`InvalidScalar::Zero`] has none.
-    pub fn inverted(&self) -> Result<Self, InvalidScalar> {
+    /// [`ScalarError::Zero`], since zero has no inverse.
+    pub fn inverse(&self) -> Result<Self, ScalarError> {
         if *self.0 == Scalar::ZERO {
-            return Err(InvalidScalar::Zero);
+            return Err(ScalarError::Zero);
         }
         Ok(Self(Box::new(self.0.invert())))
     }
 
-    /// What a proof says about a secret: nonce + challenge · secret. Public
-    /// once the nonce is used for nothing else, which is `sigma`'s to see to.
+    /// The response of a proof about a secret: nonce + challenge · secret. It may be
+    /// public only if the nonce is used for nothing else; `sigma` ensures that.
     pub(crate) fn response(nonce: Self, challenge: &PublicScalar, secret: &Self) -> PublicScalar {
         PublicScalar(*nonce.0 + challenge.0 * *secret.0)
     }
@@ -361,9 +360,9 @@ impl fmt::Debug for Element {
 }
 
 impl TryFrom<[u8; 32]> for Element {
-    type Error = InvalidElement;
+    type Error = ElementError;
 
-    fn try_from(bytes: [u8; 32]) -> Result<Self, InvalidElement> {
+    fn try_from(bytes: [u8; 32]) -> Result<Self, ElementError> {
         Self::from_bytes(&bytes)
     }
 }
@@ -378,34 +377,34 @@ impl From<Element> for [u8; 32] {
 mod tests {
     use super::*;
 
-    fn scalar(bytes: [u8; 32]) -> Result<SecretScalar, InvalidScalar> {
+    fn scalar(bytes: [u8; 32]) -> Result<SecretScalar, ScalarError> {
         SecretScalar::from_bytes(&Secret::from_bytes(bytes))
     }
 
     #[test]
-    fn zero_and_what_is_not_canonical_are_no_secrets() {
-        assert_eq!(scalar([0; 32]).err(), Some(InvalidScalar::Zero));
-        assert_eq!(scalar([0xff; 32]).err(), Some(InvalidScalar::NotCanonical));
-        assert_eq!(SecretScalar::from_small(0).inverted().err(), Some(InvalidScalar::Zero));
+    fn secret_scalars_are_canonical_and_not_zero() {
+        assert_eq!(scalar([0; 32]).err(), Some(ScalarError::Zero));
+        assert_eq!(scalar([0xff; 32]).err(), Some(ScalarError::NotCanonical));
+        assert_eq!(SecretScalar::from_small(0).inverse().err(), Some(ScalarError::Zero));
         assert!(scalar([1; 32]).is_ok());
     }
 
     #[test]
-    fn no_door_lets_the_identity_in() {
+    fn no_constructor_returns_the_identity() {
         let encoded = postcard::to_allocvec(&[0_u8; 32]).unwrap();
         assert!(postcard::from_bytes::<Element>(&encoded).is_err());
         let (g, one) = (Element::base(), SecretScalar::from_small(1));
-        assert_eq!(Element::combine(&[(&one, &g)], &[], &[&g]), Err(Vanished));
-        assert_eq!(Element::combine(&[], &[], &[]), Err(Vanished));
-        assert_eq!(g.times(&SecretScalar::from_small(0)), Err(Vanished));
+        assert_eq!(Element::combine(&[(&one, &g)], &[], &[&g]), Err(IdentityError));
+        assert_eq!(Element::combine(&[], &[], &[]), Err(IdentityError));
+        assert_eq!(g.times(&SecretScalar::from_small(0)), Err(IdentityError));
         assert_eq!(g.times(&one), Ok(g));
     }
 
     #[test]
-    fn a_total_may_be_the_identity_and_an_element_not() {
+    fn a_total_can_be_the_identity_but_an_element_cannot() {
         let (g, h) = (Element::base(), Element::second_base());
         let mut total = Total::zero();
-        assert_eq!((total.element(), total.to_bytes()), (Err(Vanished), [0; 32]));
+        assert_eq!((total.element(), total.to_bytes()), (Err(IdentityError), [0; 32]));
         total.add(&g);
         total.merge(&total.clone());
         total.add(&h);
@@ -414,6 +413,6 @@ mod tests {
         assert!(Total::from_bytes(&total.to_bytes()) == Ok(total));
         [g, g, h].iter().for_each(|element| total.subtract(element));
         assert!(total == Total::zero() && Total::from_bytes(&[0; 32]) == Ok(total));
-        assert_eq!(Total::from_bytes(&[0xff; 32]).err(), Some(InvalidElement::NotCanonical));
+        assert_eq!(Total::from_bytes(&[0xff; 32]).err(), Some(ElementError::NotCanonical));
     }
 }

@@ -1,4 +1,4 @@
-//! Labelled SHA-256 digests, and the public link hash of the window sums.
+//! Labelled SHA-256 digests, and the public link hash of window sums.
 
 use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256, Sha512};
@@ -34,12 +34,12 @@ impl fmt::Debug for Digest {
     }
 }
 
-/// SHA-256 over a label and parts, each preceded by its length as eight
-/// big-endian bytes, so that no two lists of parts hash alike.
+/// SHA-256 over a label and parts. Each is preceded by its length as eight
+/// big-endian bytes, so that different lists of parts have different inputs.
 ///
-/// `policy::ids::labelled_hash` has the same format.
+/// `policy::ids::labelled_hash` uses the same format.
 #[must_use]
-pub fn labelled(label: &str, parts: &[&[u8]]) -> Digest {
+pub fn labelled_hash(label: &str, parts: &[&[u8]]) -> Digest {
     let mut hash = Sha256::new();
     for part in std::iter::once(label.as_bytes()).chain(parts.iter().copied()) {
         hash.update((part.len() as u64).to_be_bytes());
@@ -48,9 +48,10 @@ pub fn labelled(label: &str, parts: &[&[u8]]) -> Digest {
     Digest(hash.finalize().into())
 }
 
-/// SHA-512 over the same form: bytes enough to be reduced modulo a group order.
+/// SHA-512 over the same input as [`labelled_hash`]. 64 bytes are enough to reduce modulo a group
+/// order.
 #[must_use]
-pub fn wide(label: &str, parts: &[&[u8]]) -> [u8; 64] {
+pub fn wide_hash(label: &str, parts: &[&[u8]]) -> [u8; 64] {
     let mut hash = Sha512::new();
     for part in std::iter::once(label.as_bytes()).chain(parts.iter().copied()) {
         hash.update((part.len() as u64).to_be_bytes());
@@ -59,19 +60,18 @@ pub fn wide(label: &str, parts: &[&[u8]]) -> [u8; 64] {
     hash.finalize().into()
 }
 
-/// The public link hash `h(session, t)` whose telescoping sum tells whether a
-/// tick holds every event exactly once (see `encrypted-stream`, window sums).
+/// The public link hash `h(session, t)`. Its telescoping sum shows whether a tick
+/// holds every event exactly once (see `encrypted-stream`, window sums).
 ///
-/// It guards against accidents, not against adversaries: the service computes
-/// it itself, from timestamps that it sees anyway, and a service that lies about
-/// its sums is caught by the check word under the controller's keys. So it is a
-/// cheap mixer rather than a cryptographic hash, on a path that has some tens of
-/// nanoseconds per event:
+/// It detects accidents, not attacks. The service computes it itself, from
+/// timestamps that it sees anyway. The check word under the controller's keys
+/// catches a service that lies about its sums. So a cheap mixer is enough here,
+/// on a path that has some tens of nanoseconds per event:
 ///
-/// - for one session it is a *bijection* of `t`, so that a single missing or
-///   doubled link always shows, whatever the timestamps;
-/// - it is far from linear, so that the links of evenly spaced events differ and
-///   a gap here cannot cancel a duplicate there, but by a chance of 2^-64.
+/// - For one session it is a *bijection* of `t`. A single missing or duplicate
+///   link therefore always shows.
+/// - It is far from linear. The links of evenly spaced events differ, and a gap
+///   cancels a duplicate elsewhere only with probability 2^-64.
 ///
 /// `h(s, t) = mix(mix(s ⊕ c) ⊕ t)` with `mix` the 64-bit finaliser by Stafford
 /// ("Mix13", as in SplitMix64) and `c` the golden-ratio constant.
@@ -95,19 +95,18 @@ mod tests {
     use std::collections::HashSet;
 
     #[test]
-    fn parts_are_delimited() {
+    fn different_lists_of_parts_have_different_digests() {
         let digests: HashSet<Digest> = [
-            labelled("a", &[b"bc"]),
-            labelled("ab", &[b"c"]),
-            labelled("a", &[b"b", b"c"]),
-            labelled("a", &[b"bc", b""]),
-            labelled("a", &[]),
+            labelled_hash("a", &[b"bc"]),
+            labelled_hash("ab", &[b"c"]),
+            labelled_hash("a", &[b"b", b"c"]),
+            labelled_hash("a", &[b"bc", b""]),
+            labelled_hash("a", &[]),
         ]
         .into();
         assert_eq!(digests.len(), 5);
     }
 
-    /// Regular traffic: equal spacing must not give equal links.
     #[test]
     fn links_of_evenly_spaced_events_differ() {
         for step in [1, 500_000, 1_000_000, 1 << 32] {

@@ -4,13 +4,12 @@ use crate::secret::Secret;
 use hkdf::Hkdf;
 use sha2::Sha256;
 
-/// `N` bytes from `secret`, bound to a label and parts: HKDF-SHA256 without
-/// salt, whose info is label and parts, each preceded by its length as eight
-/// big-endian bytes. Whoever holds one output learns nothing about `secret` or
-/// any other output.
+/// Derives `N` bytes from `secret`, bound to a label and parts: HKDF-SHA256 without
+/// salt. Its info is the label and the parts, each preceded by its length as eight
+/// big-endian bytes. An output reveals nothing about `secret` or any other output.
 #[must_use]
 pub fn derive<const N: usize>(secret: &[u8], label: &str, parts: &[&[u8]]) -> Secret<N> {
-    const { assert!(N <= 255 * 32, "HKDF-SHA256 gives at most 8160 bytes") };
+    const { assert!(N <= 255 * 32, "HKDF-SHA256 returns at most 8160 bytes") };
     let hkdf = Hkdf::<Sha256>::new(None, secret);
     let lengths: Vec<[u8; 8]> = std::iter::once(label.len())
         .chain(parts.iter().map(|part| part.len()))
@@ -32,7 +31,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_part_matters() {
+    fn different_secrets_labels_or_parts_derive_different_keys() {
         let keys: Vec<Secret<32>> = vec![
             derive(b"secret", "a", &[b"bc"]),
             derive(b"secret", "ab", &[b"c"]),

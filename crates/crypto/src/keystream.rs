@@ -1,7 +1,7 @@
 //! Counter mode for key vectors: many blocks under one key.
 //!
-//! All of it runs inside one call of the AES backend, where the compiler may use
-//! the wide registers that the backend has found, for counters and words too.
+//! All of it runs inside one call of the AES backend. There, the compiler can use
+//! the wide registers that the backend detected for counters and words, too.
 
 use crate::prf::Prf;
 use aes::Block;
@@ -13,27 +13,28 @@ use aes::cipher::{
 };
 
 impl Prf {
-    /// Counter mode: writes AES(first), AES(first + 1), … to `out`. A block is
-    /// two words, each little-endian; of an odd last one the first word is used.
+    /// Counter mode: writes AES(first), AES(first + 1), … to `out`. A block is two
+    /// little-endian words. If `out` has an odd length, it gets only the first word of
+    /// the last block.
     #[inline]
     pub fn keystream(&self, first: u128, out: &mut [u64]) {
         self.0.encrypt_with_backend(Counter { first, sink: Fill { out } });
     }
 
-    /// Replaces a key vector by that of another time and writes new − old, each
-    /// word little-endian: the encryption of zero. As many words are made as the
-    /// shorter of the two has.
+    /// Replaces a key vector by that of another time and writes new − old as
+    /// little-endian words: the encryption of zero. The shorter slice sets the
+    /// number of words.
     #[inline]
     pub fn replace(&self, first: u128, keys: &mut [u64], difference: &mut [[u8; 8]]) {
         self.0.encrypt_with_backend(Counter { first, sink: Replace { keys, difference } });
     }
 }
 
-/// Where words of keystream go, in order.
+/// Consumes the words of a keystream in order.
 trait Sink {
-    /// Words that it still takes.
+    /// How many words it still accepts.
     fn room(&self) -> usize;
-    /// Takes the next words.
+    /// Consumes the next words.
     fn take(&mut self, words: &[u64]);
 }
 
@@ -106,7 +107,7 @@ impl<S: Sink> BlockCipherEncClosure for Counter<S> {
     }
 }
 
-/// The words of AES(first), AES(first + 1), …, as many as the backend takes at once.
+/// The words of AES(first), AES(first + 1), … for as many blocks as the backend encrypts at once.
 #[inline(always)]
 fn batch<B: BlockCipherEncBackend<BlockSize = U16>>(
     backend: &B,
@@ -117,13 +118,13 @@ fn batch<B: BlockCipherEncBackend<BlockSize = U16>>(
     Array::from_fn(|j| words_of(&blocks[j]))
 }
 
-/// `first + j` without a carry chain of 128 bits, so that many can be made at once.
+/// `first + j` without a 128-bit carry chain, so that many counters can be computed at once.
 #[inline(always)]
 #[expect(clippy::cast_possible_truncation, reason = "one half at a time")]
 fn counter(first: u128, j: u64) -> Block {
     let low = (first as u64).wrapping_add(j);
     let high = ((first >> 64) as u64).wrapping_add(u64::from(low < j));
-    // As one number: written in two halves, the block would be read back too soon.
+    // One number, since a block written in two halves stalls when it is read back.
     Block::from((u128::from(high) << 64 | u128::from(low)).to_be_bytes())
 }
 

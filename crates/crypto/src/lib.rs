@@ -2,14 +2,14 @@
 //! derivation, a PRF in counter mode, MACs, signatures, key agreement, Merkle
 //! trees.
 //!
-//! The crate knows nothing of streams, policies or transports. It does no I/O,
-//! reads no clock and draws no randomness of its own: whoever needs randomness
-//! passes a generator. It forbids unsafe code and leans on vetted crates
+//! The crate knows nothing of streams, policies or transports. It does no I/O
+//! and reads no clock. Callers that need randomness pass a generator. The crate
+//! forbids unsafe code and builds on vetted crates
 //! (`aes`, `sha2`, `hkdf`, `hmac`, `curve25519-dalek`, `ed25519-dalek`,
-//! `x25519-dalek`, `hpke`, `argon2`, `chacha20poly1305`); what is
-//! here are the types that make them hard to misuse.
+//! `x25519-dalek`, `hpke`, `argon2`, `chacha20poly1305`). Its own types make
+//! them hard to misuse.
 //!
-//! | module | gives | built on |
+//! | module | provides | built on |
 //! | --- | --- | --- |
 //! | [`secret`] | bytes that are wiped and never printed | `zeroize`, `subtle` |
 //! | [`hash`] | labelled digests, the public link hash | SHA-256 |
@@ -17,15 +17,15 @@
 //! | [`prf`] | key vectors and mask pads | AES-128 |
 //! | [`mac`] | 16-byte tags | HMAC-SHA256 |
 //! | [`sign`], [`signed`] | signatures, signed messages | Ed25519 |
-//! | [`agree`] | a key that two parties share | X25519 |
-//! | [`seal`] | a secret for one party alone | HPKE |
+//! | [`agree`] | a key shared by two parties | X25519 |
+//! | [`seal`] | a secret that only one party can open | HPKE |
 //! | [`vault`] | secrets at rest | Argon2id, XChaCha20-Poly1305 |
 //! | [`merkle`] | one digest for many leaves, short proofs | SHA-256 |
-//! | [`group`] | elements and scalars of a group, secret and public apart | ristretto255 |
-//! | [`cells`] | tables of sums of elements, bytes as elements | ristretto255 |
-//! | [`sigma`] | proofs of linear statements, checked alone or in batches | Fiat–Shamir |
-//! | [`ledger`] | what must be durable before something leaves | |
-//! | [`labels`] | every domain-separation label | |
+//! | [`group`] | elements of a group, and its scalars, with separate types for secret and public ones | ristretto255 |
+//! | [`cells`] | tables of sums of elements; bytes embedded in elements | ristretto255 |
+//! | [`sigma`] | proofs of linear statements, checked one by one or in batches | Fiat–Shamir |
+//! | [`ledger`] | state that must be durable before a message is sent | |
+//! | [`labels`] | all domain-separation labels | |
 
 pub mod agree;
 pub mod cells;

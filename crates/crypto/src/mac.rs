@@ -9,7 +9,7 @@ use subtle::ConstantTimeEq;
 /// A key for tags, expanded once. Not `Clone`, not `Debug`, wiped on drop.
 pub struct MacKey(Hmac<Sha256>);
 
-/// A tag. Public; 16 bytes, so that a forger succeeds with 2^-128 a try.
+/// A tag. Public. It has 16 bytes, so each attempt at a forgery succeeds with probability 2^-128.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub struct Tag(pub [u8; 16]);
 
@@ -21,10 +21,10 @@ impl PartialEq for Tag {
 
 impl Eq for Tag {}
 
-/// A tag does not belong to the message under this key.
+/// A tag does not match the message under this key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("the tag was not made for this message with this key")]
-pub struct BadTag;
+#[error("the tag does not match this message under this key")]
+pub struct TagError;
 
 impl MacKey {
     /// Expands a key.
@@ -34,7 +34,7 @@ impl MacKey {
         Self(Hmac::new_from_slice(key.expose()).expect("any length"))
     }
 
-    /// The tag of a label and parts, each preceded by its length.
+    /// Computes the tag of a label and parts, each preceded by its length.
     #[must_use]
     pub fn tag(&self, label: &str, parts: &[&[u8]]) -> Tag {
         let mut mac = self.0.clone();
@@ -51,9 +51,9 @@ impl MacKey {
     /// Checks a tag in constant time.
     ///
     /// # Errors
-    /// [`BadTag`] if message, label, key or tag is another.
-    pub fn verify(&self, label: &str, parts: &[&[u8]], tag: &Tag) -> Result<(), BadTag> {
-        if self.tag(label, parts) == *tag { Ok(()) } else { Err(BadTag) }
+    /// [`TagError`] if the message, label, key or tag differs.
+    pub fn verify(&self, label: &str, parts: &[&[u8]], tag: &Tag) -> Result<(), TagError> {
+        if self.tag(label, parts) == *tag { Ok(()) } else { Err(TagError) }
     }
 }
 
@@ -62,18 +62,18 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_the_same_message_verifies() {
+    fn a_tag_verifies_only_for_its_message_label_and_key() {
         let key = MacKey::new(&Secret::from_bytes([1; 32]));
         let tag = key.tag("label", &[b"a", b"bc"]);
         assert_eq!(key.verify("label", &[b"a", b"bc"], &tag), Ok(()));
-        assert_eq!(key.verify("label", &[b"ab", b"c"], &tag), Err(BadTag));
-        assert_eq!(key.verify("other", &[b"a", b"bc"], &tag), Err(BadTag));
+        assert_eq!(key.verify("label", &[b"ab", b"c"], &tag), Err(TagError));
+        assert_eq!(key.verify("other", &[b"a", b"bc"], &tag), Err(TagError));
         let other = MacKey::new(&Secret::from_bytes([2; 32]));
-        assert_eq!(other.verify("label", &[b"a", b"bc"], &tag), Err(BadTag));
+        assert_eq!(other.verify("label", &[b"a", b"bc"], &tag), Err(TagError));
         for bit in 0..128 {
             let mut forged = tag;
             forged.0[bit / 8] ^= 1 << (bit % 8);
-            assert_eq!(key.verify("label", &[b"a", b"bc"], &forged), Err(BadTag));
+            assert_eq!(key.verify("label", &[b"a", b"bc"], &forged), Err(TagError));
         }
     }
 }

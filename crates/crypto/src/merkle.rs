@@ -1,14 +1,14 @@
-//! One digest for many leaves, and short proofs that a leaf is among them:
-//! the tree of RFC 6962, whose leaves and inner nodes hash apart.
+//! Merkle trees of RFC 6962: one digest for many leaves, and short proofs that a
+//! leaf is among them. Leaves and inner nodes are hashed differently.
 
 use crate::hash::Digest;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
 
-/// A tree that is kept whole, to prove from.
+/// A complete tree, from which proofs are made.
 #[derive(Clone, Debug)]
 pub struct Tree {
-    /// Level 0 holds the leaves' hashes, the last level the root alone.
+    /// Level 0 holds the hashes of the leaves. The last level holds the root.
     levels: Vec<Vec<Digest>>,
 }
 
@@ -23,10 +23,10 @@ pub struct Proof {
     pub path: Vec<Digest>,
 }
 
-/// A proof does not lead from the leaf to the root.
+/// A proof does not connect the leaf to the root.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("the proof does not lead from this leaf to this root")]
-pub struct BadProof;
+#[error("the proof does not connect this leaf to this root")]
+pub struct ProofError;
 
 /// Hash of a leaf: SHA-256(0 ‖ data).
 #[must_use]
@@ -41,7 +41,7 @@ fn node(left: &Digest, right: &Digest) -> Digest {
 }
 
 impl Tree {
-    /// Builds the tree of leaves that [`leaf`] has hashed.
+    /// Builds the tree of leaves that were hashed with [`leaf`].
     #[must_use]
     pub fn new(leaves: Vec<Digest>) -> Self {
         let mut levels = vec![leaves];
@@ -50,7 +50,7 @@ impl Tree {
                 .chunks(2)
                 .map(|pair| match pair {
                     [left, right] => node(left, right),
-                    // An odd one out rises unchanged.
+                    // A node without a sibling moves up unchanged.
                     rest => rest[0],
                 })
                 .collect();
@@ -59,14 +59,14 @@ impl Tree {
         Self { levels }
     }
 
-    /// The root. Of no leaves: SHA-256 of nothing.
+    /// The root. For a tree without leaves: SHA-256 of the empty string.
     #[must_use]
     pub fn root(&self) -> Digest {
         let root = self.levels.last().and_then(|level| level.first());
         root.copied().unwrap_or_else(|| Digest(Sha256::digest([]).into()))
     }
 
-    /// Proves that the leaf at `index` is in the tree; `None` beyond its end.
+    /// Proves that the leaf at `index` is in the tree. `None` beyond its end.
     #[must_use]
     pub fn prove(&self, index: usize) -> Option<Proof> {
         let size = self.levels.first().map_or(0, Vec::len);
@@ -80,30 +80,30 @@ impl Tree {
     }
 }
 
-/// The root of leaves that [`leaf`] has hashed.
+/// The root of the tree of leaves that were hashed with [`leaf`].
 #[must_use]
 pub fn root(leaves: Vec<Digest>) -> Digest {
     Tree::new(leaves).root()
 }
 
 impl Proof {
-    /// Checks that `leaf` (hashed by [`leaf`]) stands at the proof's index in
-    /// the tree of its size with this root. Compare index and size with those
-    /// you expect: they are the prover's claim.
+    /// Checks that `leaf` (hashed with [`leaf`]) is at the proof's index in a tree
+    /// of the proof's size and this root. The prover chose index and size, so
+    /// compare them with the values that you expect.
     ///
     /// # Errors
-    /// [`BadProof`] if it does not.
-    pub fn verify(&self, leaf: &Digest, root: &Digest) -> Result<(), BadProof> {
+    /// [`ProofError`] if it is not.
+    pub fn verify(&self, leaf: &Digest, root: &Digest) -> Result<(), ProofError> {
         if self.index >= self.size {
-            return Err(BadProof);
+            return Err(ProofError);
         }
-        // RFC 9162, 2.1.3.2: `position` and `last` are the leaf's and the last
-        // leaf's index on the current level.
+        // RFC 9162, 2.1.3.2: `position` and `last` are the indices of the leaf and of
+        // the last leaf on the current level.
         let (mut position, mut last) = (self.index, self.size - 1);
         let mut hash = *leaf;
         for sibling in &self.path {
             if last == 0 {
-                return Err(BadProof);
+                return Err(ProofError);
             }
             if position & 1 == 1 || position == last {
                 hash = node(sibling, &hash);
@@ -117,6 +117,6 @@ impl Proof {
             position >>= 1;
             last >>= 1;
         }
-        if last == 0 && hash == *root { Ok(()) } else { Err(BadProof) }
+        if last == 0 && hash == *root { Ok(()) } else { Err(ProofError) }
     }
 }

@@ -10,55 +10,54 @@ use aes::cipher::{
 use aes::{Aes128Enc, Block};
 use std::mem::ManuallyDrop;
 
-/// A keyed AES-128, its round keys expanded. Not `Clone`, not `Debug`, wiped
-/// on drop.
+/// AES-128 under a key, with expanded round keys. Not `Clone`, not `Debug`, wiped on drop.
 ///
-/// The `aes` crate picks AES-NI or Armv8's instructions when the program runs,
-/// and a constant-time software form where the CPU has none. Its VAES forms need
-/// `--cfg aes_backend="avx256"` or `"avx512"` at this version; measured here they
-/// are slower for key vectors (1.1 to 1.5 µs against 0.6 µs for 684 words on a
-/// Zen 4) and cost 40 ns more a call, so we build without.
+/// The `aes` crate detects AES-NI or Armv8's instructions at run time. On other CPUs
+/// it uses constant-time software. In this version its VAES backends need
+/// `--cfg aes_backend="avx256"` or `"avx512"`. We build without them: they were slower
+/// for key vectors (1.1 to 1.5 µs against 0.6 µs for 684 words on a Zen 4) and cost
+/// 40 ns more per call.
 pub struct Prf(pub(crate) Aes128Enc);
 
-/// What a mask pad is bound to: a SHA-256 digest cut to 30 bytes.
+/// A SHA-256 digest truncated to 30 bytes, to which a mask pad is bound.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct PadDigest {
     head: [u8; 16],
-    /// The other 14 bytes, and two of zero where the block number goes.
+    /// The other 14 bytes, then two zero bytes in place of the block number.
     rest: [u8; 16],
 }
 
 impl PadDigest {
-    /// Cuts a digest.
+    /// Truncates a digest.
     #[must_use]
     pub fn new(digest: &crate::hash::Digest) -> Self {
-        let mut cut = [0; 30];
-        cut.copy_from_slice(&digest.0[..30]);
-        Self::from_bytes(&cut)
+        let mut head = [0; 30];
+        head.copy_from_slice(&digest.0[..30]);
+        Self::from_bytes(&head)
     }
 
-    /// One that is already cut.
+    /// From a digest that is already truncated.
     #[must_use]
-    pub fn from_bytes(cut: &[u8; 30]) -> Self {
+    pub fn from_bytes(digest: &[u8; 30]) -> Self {
         let (mut head, mut rest) = ([0; 16], [0; 16]);
-        head.copy_from_slice(&cut[..16]);
-        rest[..14].copy_from_slice(&cut[16..]);
+        head.copy_from_slice(&digest[..16]);
+        rest[..14].copy_from_slice(&digest[16..]);
         Self { head, rest }
     }
 }
 
-/// One of many pads to add; see [`Prf::add_pads`].
+/// A pad to add with [`Prf::add_pads`].
 #[derive(Clone, Copy)]
 pub struct Pad<'a> {
     /// The key.
     pub key: &'a Prf,
-    /// What it is bound to.
+    /// The digest to which it is bound.
     pub digest: &'a PadDigest,
-    /// Whether it is subtracted instead.
+    /// Whether to subtract it instead.
     pub negative: bool,
 }
 
-/// Keys whose first blocks are computed together in [`Prf::add_pads`].
+/// How many keys' first blocks [`Prf::add_pads`] computes at once.
 const TOGETHER: usize = 8;
 
 impl Prf {
@@ -68,14 +67,14 @@ impl Prf {
         Self::from_bytes(key.expose())
     }
 
-    /// Expands a key that the caller keeps, and wipes, in some larger table.
+    /// Expands a key from a larger table. The caller keeps the table and wipes it.
     #[must_use]
     #[inline]
     pub fn from_bytes(key: &[u8; 16]) -> Self {
         Self(Aes128Enc::new(key.into()))
     }
 
-    /// One block, big-endian in and out.
+    /// Encrypts one block, big-endian in and out.
     #[must_use]
     pub fn block(&self, input: u128) -> u128 {
         let mut block = Block::from(input.to_be_bytes());
@@ -83,9 +82,9 @@ impl Prf {
         u128::from_be_bytes(block.0)
     }
 
-    /// Adds the mask pad bound to `digest`, modulo 2^64: block j is
-    /// `AES(AES(D[0..16]) ⊕ (D[16..30] ‖ j:16))`, a CBC-MAC on inputs of one
-    /// length and so a PRF of `(D, j)`.
+    /// Adds the mask pad bound to `digest`, modulo 2^64. Block j is
+    /// `AES(AES(D[0..16]) ⊕ (D[16..30] ‖ j:16))`. This is a CBC-MAC on inputs of one
+    /// length, and therefore a PRF of `(D, j)`.
     #[inline]
     pub fn add_pad(&self, digest: &PadDigest, out: &mut [u64]) {
         self.pad(self.chained(digest), out, |word, pad| *word = word.wrapping_add(pad));
@@ -97,9 +96,9 @@ impl Prf {
         self.pad(self.chained(digest), out, |word, pad| *word = word.wrapping_sub(pad));
     }
 
-    /// Adds or subtracts the pads `pad(0)` to `pad(count − 1)`. A pad's blocks
-    /// wait for the first AES call of its key; here those of several keys run
-    /// together. `pad` is called twice for each.
+    /// Adds or subtracts the pads `pad(0)` to `pad(count − 1)`. A pad's blocks depend on
+    /// the first AES call of its key. Here, the first calls of several keys run in
+    /// parallel. `pad` is called twice per pad.
     #[inline]
     pub fn add_pads<'a>(count: usize, pad: impl Fn(usize) -> Pad<'a>, out: &mut [u64]) {
         let mut chained = [0; TOGETHER];
@@ -120,8 +119,8 @@ impl Prf {
         }
     }
 
-    /// Expands each key in turn, all in one place, where in the end a public key
-    /// overwrites the last: wiping each would cost more than expanding it.
+    /// Expands one key after the other in the same memory. At the end a public key
+    /// overwrites the last one: wiping each key would cost more than its expansion.
     #[inline]
     pub fn with_each_key<'a>(keys: impl Iterator<Item = &'a [u8; 16]>, mut each: impl FnMut(&Prf)) {
         for key in keys.map(Some).chain([None]) {
@@ -134,7 +133,7 @@ impl Prf {
         }
     }
 
-    /// `AES(D[0..16]) ⊕ (D[16..30] ‖ 0:16)`, as the bytes lie in memory.
+    /// `AES(D[0..16]) ⊕ (D[16..30] ‖ 0:16)`, in the byte order of memory.
     #[inline]
     fn chained(&self, digest: &PadDigest) -> u128 {
         let mut chained = 0;
@@ -144,10 +143,10 @@ impl Prf {
 
     #[inline]
     fn pad(&self, chained: u128, out: &mut [u64], apply: impl Fn(&mut u64, u64)) {
-        // 2^16 blocks have numbers; a token has at most 2^13 words.
+        // A block number has 16 bits. A token has at most 2^13 words.
         assert!(out.len() <= 1 << 17, "a pad has at most 2^17 words");
-        // The block number's two bytes are the last of the block. By value and in
-        // 16 bits: through a reference or in 128 bits it takes four times as long.
+        // The block number is the last two bytes of the block. It is passed by value and
+        // in 16 bits: a reference or 128 bits would take four times as long.
         #[expect(clippy::cast_possible_truncation, reason = "bounded above")]
         let input = move |j: u32| {
             (chained ^ u128::from_ne_bytes(last_two((j as u16).to_be_bytes()))).to_ne_bytes()
@@ -185,11 +184,11 @@ impl BlockCipherEncClosure for Head<'_> {
     }
 }
 
-/// Words from which on blocks are encrypted in batches.
+/// From this many words on, blocks are encrypted in batches.
 const BATCHED: usize = 32;
 
-/// [`Words`] for a few blocks, one at a time. What prepares for batches would
-/// cost as much as the blocks.
+/// [`Words`] for a few blocks, one at a time. Preparing batches would cost as much as the
+/// blocks themselves.
 struct Short<'a, I, A> {
     input: I,
     out: &'a mut [u64],
@@ -219,9 +218,9 @@ impl<I: Fn(u32) -> [u8; 16], A: Fn(&mut u64, u64)> BlockCipherEncClosure for Sho
     }
 }
 
-/// Encrypts `input(0)`, `input(1)`, … and applies each output word. It runs
-/// inside the backend, once for all blocks: choosing it anew for every block
-/// would cost more than the block.
+/// Encrypts `input(0)`, `input(1)`, … and applies each output word. It runs inside the
+/// backend, once for all blocks: selecting the backend for every block would cost more
+/// than the block.
 struct Words<'a, I, A> {
     input: I,
     out: &'a mut [u64],
@@ -254,7 +253,7 @@ impl<I: Fn(u32) -> [u8; 16], A: Fn(&mut u64, u64)> BlockCipherEncClosure for Wor
     }
 }
 
-/// A block that is zero but for the last two bytes.
+/// A block that is zero except for its last two bytes.
 #[inline(always)]
 fn last_two([high, low]: [u8; 2]) -> [u8; 16] {
     let mut block = [0; 16];
@@ -280,7 +279,7 @@ mod tests {
     }
 
     #[test]
-    fn it_is_the_aes_of_the_standard() {
+    fn a_block_is_the_aes_of_fips_197() {
         // FIPS 197, appendix C.1.
         assert_eq!(
             prf().block(0x0011_2233_4455_6677_8899_aabb_ccdd_eeff),
@@ -292,7 +291,7 @@ mod tests {
         blocks.flat_map(|block| words_of(&Block::from(block.to_be_bytes())))
     }
 
-    /// Every split into full batches, single blocks and half a block.
+    /// Covers all combinations of full batches, single blocks and half a block.
     #[test]
     fn batches_agree_with_single_blocks() {
         let (prf, first) = (prf(), u128::MAX - 3);

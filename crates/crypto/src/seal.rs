@@ -1,7 +1,7 @@
-//! A secret for one party alone: HPKE (RFC 9180), base mode,
+//! Secrets that only one party can open: HPKE (RFC 9180), base mode,
 //! DHKEM(X25519, HKDF-SHA256), HKDF-SHA256, ChaCha20-Poly1305.
 
-use crate::hash::labelled;
+use crate::hash::labelled_hash;
 use crate::secret::Secret;
 use hpke::aead::ChaCha20Poly1305;
 use hpke::kdf::HkdfSha256;
@@ -15,14 +15,14 @@ type PrivateKey = <X25519HkdfSha256 as Kem>::PrivateKey;
 type PublicKey = <X25519HkdfSha256 as Kem>::PublicKey;
 type Encapsulated = <X25519HkdfSha256 as Kem>::EncappedKey;
 
-/// Opens what was sealed for its public half. Not `Clone`, not `Debug`; the
+/// Opens secrets that were sealed for its public half. Not `Clone`, not `Debug`. The
 /// library wipes it on drop.
 pub struct SealingKey {
     secret: PrivateKey,
     public: SealingPublic,
 }
 
-/// Its public half.
+/// The public half of a [`SealingKey`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct SealingPublic(pub [u8; 32]);
 
@@ -34,35 +34,36 @@ pub struct Sealed {
 }
 
 impl SealingPublic {
-    /// Whether something can be sealed for it that not everybody opens: it is no point of
-    /// small order.
+    /// Whether the key is usable: not a point of small order, for which everybody could open
+    /// what is sealed.
     #[must_use]
     pub fn is_good(&self) -> bool {
-        // Any scalar will do: it is a multiple of 8, and no product of large order vanishes.
+        // Any scalar works: X25519 makes it a multiple of 8, so exactly the points of small
+        // order give zero.
         x25519_dalek::x25519([9; 32], self.0) != [0; 32]
     }
 }
 
 impl Sealed {
-    /// Its bytes: those of the secret, and 48.
+    /// Its length in bytes: that of the secret, plus 48.
     #[must_use]
     pub fn length(&self) -> usize {
         self.encapsulated.len() + self.ciphertext.len()
     }
 
-    /// What opens for nobody, of so many bytes: in the place of what there is no key for.
+    /// A dummy of `length` bytes that nobody can open, for a recipient without a key.
     #[must_use]
-    pub fn nothing(length: usize) -> Self {
+    pub fn dummy(length: usize) -> Self {
         Self { encapsulated: [0; 32], ciphertext: vec![0; length.saturating_sub(32)] }
     }
 
-    /// Encapsulated key, then ciphertext.
+    /// The encoding: encapsulated key, then ciphertext.
     #[must_use]
     pub fn to_bytes(&self) -> Vec<u8> {
         [&self.encapsulated, self.ciphertext.as_slice()].concat()
     }
 
-    /// Reads what [`Sealed::to_bytes`] gave; none if it is shorter than anything sealed.
+    /// Decodes [`Sealed::to_bytes`]. `None` if the bytes are too few.
     #[must_use]
     pub fn from_bytes(bytes: &[u8]) -> Option<Self> {
         let (encapsulated, ciphertext) = bytes.split_first_chunk()?;
@@ -71,19 +72,18 @@ impl Sealed {
     }
 }
 
-/// The key that something is to be sealed for is none: nobody could open it, or
-/// everybody.
+/// The key to seal for is invalid: nobody or everybody could open the result.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("the public key to seal for is not a good one; refuse that party")]
-pub struct BadSealingKey;
+#[error("the recipient's public key is invalid or of small order; seal nothing for that party")]
+pub struct SealingKeyError;
 
-/// It is sealed for another key, under another label or context, or damaged.
+/// It is damaged, or sealed for another key or under another label or context.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("what is sealed does not open with this key for this use")]
-pub struct NotSealed;
+#[error("the sealed secret does not open: it is damaged, or sealed for another key or use")]
+pub struct UnsealError;
 
 impl SealingKey {
-    /// The key that belongs to a seed.
+    /// The key that a seed determines.
     #[must_use]
     pub fn from_seed(seed: &Secret<32>) -> SealingKey {
         let (secret, public) = X25519HkdfSha256::derive_keypair(seed.expose());
@@ -101,77 +101,78 @@ impl SealingKey {
     /// Opens a secret that was sealed for this key, under this label and context.
     ///
     /// # Errors
-    /// [`NotSealed`].
+    /// [`UnsealError`].
     pub fn open<const N: usize>(
         &self,
         label: &str,
         context: &[&[u8]],
         sealed: &Sealed,
-    ) -> Result<Secret<N>, NotSealed> {
+    ) -> Result<Secret<N>, UnsealError> {
         let opened = self.open_bytes(label, context, sealed)?;
-        Secret::from_slice(&opened).ok_or(NotSealed)
+        Secret::from_slice(&opened).ok_or(UnsealError)
     }
 
-    /// The same for a secret of any length, which [`seal_bytes`] has sealed.
+    /// Like [`SealingKey::open`], for a secret of any length sealed by [`seal_bytes`].
     ///
     /// # Errors
-    /// [`NotSealed`].
+    /// [`UnsealError`].
     pub fn open_bytes(
         &self,
         label: &str,
         context: &[&[u8]],
         sealed: &Sealed,
-    ) -> Result<Zeroizing<Vec<u8>>, NotSealed> {
-        let encapsulated = Encapsulated::from_bytes(&sealed.encapsulated).map_err(|_| NotSealed)?;
+    ) -> Result<Zeroizing<Vec<u8>>, UnsealError> {
+        let encapsulated =
+            Encapsulated::from_bytes(&sealed.encapsulated).map_err(|_| UnsealError)?;
         let opened = hpke::single_shot_open::<ChaCha20Poly1305, HkdfSha256, X25519HkdfSha256>(
             &OpModeR::Base,
             &self.secret,
             &encapsulated,
-            labelled(label, context).as_ref(),
+            labelled_hash(label, context).as_ref(),
             &sealed.ciphertext,
             &[],
         );
-        opened.map(Zeroizing::new).map_err(|_| NotSealed)
+        opened.map(Zeroizing::new).map_err(|_| UnsealError)
     }
 }
 
-/// Seals a secret for the holder of a key. Label and context are bound to it:
-/// it opens only for the same use.
+/// Seals a secret for the holder of a key. It opens only under the same label and
+/// context.
 ///
 /// # Errors
-/// [`BadSealingKey`].
+/// [`SealingKeyError`].
 pub fn seal<const N: usize>(
     to: &SealingPublic,
     label: &str,
     context: &[&[u8]],
     secret: &Secret<N>,
     rng: &mut impl CryptoRng,
-) -> Result<Sealed, BadSealingKey> {
+) -> Result<Sealed, SealingKeyError> {
     seal_bytes(to, label, context, secret.expose(), rng)
 }
 
-/// The same for a secret of any length. Whoever is told what `rng` gave can seal
-/// the same again and so see what was sealed.
+/// Like [`seal`], for a secret of any length. Anyone who learns the output of `rng` can seal
+/// candidates and compare them, and so find out what was sealed.
 ///
 /// # Errors
-/// [`BadSealingKey`].
+/// [`SealingKeyError`].
 pub fn seal_bytes(
     to: &SealingPublic,
     label: &str,
     context: &[&[u8]],
     secret: &[u8],
     rng: &mut impl CryptoRng,
-) -> Result<Sealed, BadSealingKey> {
-    let public = PublicKey::from_bytes(&to.0).map_err(|_| BadSealingKey)?;
+) -> Result<Sealed, SealingKeyError> {
+    let public = PublicKey::from_bytes(&to.0).map_err(|_| SealingKeyError)?;
     let sealed = hpke::single_shot_seal_with_rng::<ChaCha20Poly1305, HkdfSha256, X25519HkdfSha256>(
         &OpModeS::Base,
         &public,
-        labelled(label, context).as_ref(),
+        labelled_hash(label, context).as_ref(),
         secret,
         &[],
         rng,
     );
-    let (key, ciphertext) = sealed.map_err(|_| BadSealingKey)?;
+    let (key, ciphertext) = sealed.map_err(|_| SealingKeyError)?;
     let mut encapsulated = [0; 32];
     encapsulated.copy_from_slice(&key.to_bytes());
     Ok(Sealed { encapsulated, ciphertext })

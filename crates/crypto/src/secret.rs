@@ -1,5 +1,5 @@
-//! Bytes that must not leak: wiped on drop, never printed, compared in
-//! constant time, read only through a named door.
+//! Bytes that must not leak: wiped on drop, never printed, compared in constant
+//! time, and read only through [`Secret::expose`].
 
 use rand_core::CryptoRng;
 use subtle::{Choice, ConstantTimeEq};
@@ -7,9 +7,9 @@ use zeroize::{Zeroize, ZeroizeOnDrop};
 
 /// `N` secret bytes.
 ///
-/// They live on the heap, so that moving the value leaves no copy behind, and
-/// are wiped when it is dropped. There is no `Clone`, `Copy`, `Debug` or serde:
-/// every copy is made by name, with [`Secret::duplicate`] or [`Secret::expose`].
+/// They are on the heap, so that moving the value leaves no copy behind, and are
+/// wiped when it is dropped. There is no `Clone`, `Copy`, `Debug` or serde. Every
+/// copy is explicit, with [`Secret::duplicate`] or [`Secret::expose`].
 ///
 /// ```compile_fail
 /// let secret = alpheus_crypto::secret::Secret::<32>::from_bytes([7; 32]);
@@ -18,8 +18,7 @@ use zeroize::{Zeroize, ZeroizeOnDrop};
 pub struct Secret<const N: usize>(Box<[u8; N]>);
 
 impl<const N: usize> Secret<N> {
-    /// Takes bytes over. The argument's own copy is wiped; copies that the
-    /// caller keeps are the caller's to wipe.
+    /// Takes the bytes and wipes the argument. The caller wipes its own copies.
     #[must_use]
     pub fn from_bytes(mut bytes: [u8; N]) -> Self {
         let mut secret = Box::new([0; N]);
@@ -28,13 +27,13 @@ impl<const N: usize> Secret<N> {
         Self(secret)
     }
 
-    /// A copy of `N` bytes, straight onto the heap; none if there are more or fewer.
+    /// Copies `N` bytes directly to the heap. `None` if there are more or fewer.
     #[must_use]
     pub fn from_slice(bytes: &[u8]) -> Option<Self> {
         (bytes.len() == N).then(|| Self::fill_with(|secret| secret.copy_from_slice(bytes)))
     }
 
-    /// Draws fresh bytes.
+    /// Draws random bytes.
     #[must_use]
     pub fn random(rng: &mut impl CryptoRng) -> Self {
         let mut secret = Box::new([0; N]);
@@ -42,20 +41,19 @@ impl<const N: usize> Secret<N> {
         Self(secret)
     }
 
-    /// The bytes themselves. A search for this name is an audit of where
-    /// secrets are read.
+    /// The bytes. To audit where secrets are read, search for this name.
     #[must_use]
     pub fn expose(&self) -> &[u8; N] {
         &self.0
     }
 
-    /// A second copy, on purpose.
+    /// An explicit copy.
     #[must_use]
     pub fn duplicate(&self) -> Self {
         Self(self.0.clone())
     }
 
-    /// Lets a function write the bytes in place, so that no copy is left over.
+    /// Has a function write the bytes in place, so that no other copy exists.
     pub(crate) fn fill_with(fill: impl FnOnce(&mut [u8; N])) -> Self {
         let mut secret = Self(Box::new([0; N]));
         fill(&mut secret.0);
@@ -91,7 +89,7 @@ mod tests {
     use rand_chacha::{ChaCha20Rng, rand_core::SeedableRng};
 
     #[test]
-    fn equality_is_of_content() {
+    fn secrets_are_equal_if_their_bytes_are() {
         let secret = Secret::from_bytes([1; 32]);
         assert!(secret == Secret::from_bytes([1; 32]));
         let mut other = [1; 32];

@@ -1,21 +1,21 @@
-//! Proofs that one knows scalars for which given linear equations between
+//! Proofs that the prover knows scalars for which given linear equations between
 //! group elements hold: Maurer's generalisation of Schnorr's protocol, made
 //! non-interactive by hashing (Fiat and Shamir).
 //!
-//! A [`Statement`] says what is proven; who proves and who checks builds the
-//! same one. All of it goes into the challenge: label, public fields, the shape
-//! of the equations, every element, every commitment. Proofs are checked alone
-//! or in batches, in one multiplication; a batch that fails is halved until the
-//! culprits are found. `docs/protocol.md` has the bytes.
+//! A [`Statement`] defines what is proven. Prover and verifier build the same one.
+//! The challenge hashes all of it: label, public fields, the shape of the equations,
+//! every element, every commitment. Proofs are checked one by one or in batches, with
+//! one multiplication. A batch that fails is halved until the invalid proofs are
+//! found. `docs/protocol.md` defines the bytes.
 
 mod check;
-mod together;
+mod joint;
 
-pub use check::{Claim, Culprits, check_all};
-pub use together::{Beside, Joined, Own, Part, prove_together};
+pub use check::{Claim, InvalidProofsError, check_all};
+pub use joint::{JointContext, JointStatement, OwnCounts, PartDigest, prove_together};
 
 use crate::group::{
-    Element, InvalidElement, InvalidScalar, Multiple, PublicScalar, SecretScalar, Vanished,
+    Element, ElementError, IdentityError, Multiple, PublicScalar, ScalarError, SecretScalar,
 };
 use crate::labels;
 use crate::secret::Secret;
@@ -24,34 +24,34 @@ use rand_core::CryptoRng;
 use sha2::{Digest as _, Sha512};
 use zeroize::Zeroizing;
 
-/// A secret of a statement, by its position in the witness.
+/// The position of a secret in the witness of a statement.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct SecretAt(u16);
+pub struct SecretIndex(u16);
 
-/// An element of a statement, by its position.
+/// The position of an element in a statement.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct ElementAt(u16);
+pub struct ElementIndex(u16);
 
 /// coefficient · secret · element.
-pub type Term = (i64, SecretAt, ElementAt);
+pub type Term = (i64, SecretIndex, ElementIndex);
 
-/// What a prover knows an element of a statement to be: Σ scalar · element. Not `Debug`.
+/// A prover's knowledge that an element of a statement is Σ scalar · element. Not `Debug`.
 pub struct Opening {
     /// The element.
-    pub of: ElementAt,
-    /// What it is made of.
-    pub terms: Vec<(SecretScalar, ElementAt)>,
+    pub of: ElementIndex,
+    /// The scalars and elements whose sum it is.
+    pub terms: Vec<(SecretScalar, ElementIndex)>,
 }
 
 /// image = Σ terms.
 struct Equation {
-    image: ElementAt,
+    image: ElementIndex,
     terms: Vec<Term>,
 }
 
-/// What is proven: "I know scalars such that these equations hold". Public.
+/// The statement "I know scalars such that these equations hold". Public.
 pub struct Statement {
-    /// Label and fields have been hashed.
+    /// The hash state after label and fields.
     transcript: Sha512,
     secrets: u16,
     elements: Vec<Element>,
@@ -61,40 +61,40 @@ pub struct Statement {
 /// A proof of a statement. Public.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Proof {
-    /// One for each equation.
+    /// One per equation.
     commitments: Vec<Element>,
-    /// One for each secret.
+    /// One per secret.
     responses: Vec<PublicScalar>,
 }
 
-/// Why no proof was made.
+/// Why a proof could not be made.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum NotProven {
-    /// The witness has not as many scalars as the statement has secrets.
-    #[error("the witness has not as many scalars as the statement has secrets")]
+pub enum ProvingError {
+    /// The number of scalars in the witness differs from the number of secrets.
+    #[error("the witness must have one scalar for each secret of the statement")]
     WitnessLength,
-    /// A commitment vanished: a chance of 2^-252, or a broken generator.
-    #[error("a commitment is the identity; mend the random number generator")]
-    Vanished,
+    /// A commitment is the identity: a chance of 2^-252, or a broken generator.
+    #[error("a commitment is the identity; check the random number generator")]
+    Identity,
 }
 
-/// Why bytes are no proof of a statement.
+/// Why bytes are not a proof of a statement.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum MalformedProof {
-    /// Of another length.
-    #[error("the proof has another length than the statement asks for")]
+pub enum ProofFormatError {
+    /// The length is wrong.
+    #[error("the length of the proof does not match the statement")]
     Length,
-    /// A commitment that is no element.
-    #[error("a commitment of the proof is no element")]
-    Commitment(InvalidElement),
-    /// A response that is no scalar.
-    #[error("a response of the proof is no scalar")]
-    Response(InvalidScalar),
+    /// A commitment is not an element.
+    #[error("a commitment of the proof is not an element: {0}")]
+    Commitment(ElementError),
+    /// A response is not a scalar.
+    #[error("a response of the proof is not a scalar: {0}")]
+    Response(ScalarError),
 }
 
 impl Statement {
-    /// A statement of a kind, about public fields. The label says which
-    /// equations follow and how many fields there are.
+    /// A statement without equations, about public fields. The label must determine
+    /// the equations that follow and the number of fields.
     #[must_use]
     pub fn new(label: &str, fields: &[&[u8]]) -> Self {
         let mut transcript = Sha512::new();
@@ -103,76 +103,75 @@ impl Statement {
         Self { transcript, secrets: 0, elements: Vec::new(), equations: Vec::new() }
     }
 
-    /// One secret more.
-    pub fn secret(&mut self) -> SecretAt {
-        let at = SecretAt(self.secrets);
+    /// Adds a secret.
+    pub fn secret(&mut self) -> SecretIndex {
+        let at = SecretIndex(self.secrets);
         self.secrets += 1;
         at
     }
 
-    /// One element more.
-    pub fn element(&mut self, element: &Element) -> ElementAt {
+    /// Adds an element.
+    pub fn element(&mut self, element: &Element) -> ElementIndex {
         #[expect(clippy::cast_possible_truncation, reason = "statements are written by hand")]
-        let at = ElementAt(self.elements.len() as u16);
+        let at = ElementIndex(self.elements.len() as u16);
         self.elements.push(*element);
         at
     }
 
-    /// One equation more: image = Σ terms.
-    pub fn equation(&mut self, image: ElementAt, terms: &[Term]) {
+    /// Adds an equation: image = Σ terms.
+    pub fn equation(&mut self, image: ElementIndex, terms: &[Term]) {
         self.equations.push(Equation { image, terms: terms.to_vec() });
     }
 
-    /// How many bytes a proof of it has.
+    /// The length of a proof in bytes.
     #[must_use]
     pub fn proof_length(&self) -> usize {
         Element::LENGTH * (self.equations.len() + usize::from(self.secrets))
     }
 
-    /// Proves the statement with a witness, in a time that does not depend on
-    /// it. That the witness fits is the caller's to know: the proof of one that
-    /// does not is refused.
+    /// Proves the statement. The time does not depend on the witness. The caller must
+    /// know that the witness is correct: verifiers refuse a proof by an incorrect one.
     ///
-    /// Nonces are hedged: they depend on fresh randomness, on the witness and on
-    /// the statement, so that a generator that repeats itself does not give the
-    /// witness away.
+    /// Nonces are hedged: they depend on fresh randomness, the witness and the
+    /// statement. A generator that repeats itself therefore does not reveal the
+    /// witness.
     ///
     /// # Errors
-    /// [`NotProven`].
+    /// [`ProvingError`].
     ///
     /// # Privacy
-    /// The proof says nothing but that the statement holds, in the random-oracle
-    /// model, if the randomness is fresh or the witness unknown.
+    /// In the random-oracle model, the proof reveals only that the statement holds,
+    /// if the randomness is fresh or the witness unknown.
     pub fn prove(
         &self,
         witness: &[&SecretScalar],
         rng: &mut impl CryptoRng,
-    ) -> Result<Proof, NotProven> {
-        self.prove_by(witness, &[], rng)
+    ) -> Result<Proof, ProvingError> {
+        self.prove_with_openings(witness, &[], rng)
     }
 
-    /// The same proof, for less where the prover knows what elements are made of that others
-    /// have tables for, or that equations have anyway. With an opening that is none the proof is
-    /// refused.
+    /// Makes the same proof at a lower cost. It helps if an opening consists of elements that
+    /// have precomputed tables, or that the equations contain anyway. Verifiers refuse a
+    /// proof by a wrong opening.
     ///
     /// # Errors
-    /// [`NotProven`].
+    /// [`ProvingError`].
     ///
     /// # Privacy
-    /// As of [`Statement::prove`]; openings stay with the prover.
-    pub fn prove_by(
+    /// As for [`Statement::prove`]. Openings stay with the prover.
+    pub fn prove_with_openings(
         &self,
         witness: &[&SecretScalar],
         openings: &[Opening],
         rng: &mut impl CryptoRng,
-    ) -> Result<Proof, NotProven> {
+    ) -> Result<Proof, ProvingError> {
         if witness.len() != usize::from(self.secrets) {
-            return Err(NotProven::WitnessLength);
+            return Err(ProvingError::WitnessLength);
         }
         let prefix = self.prefix();
         let nonces = nonces(witness, &prefix, rng);
         let commitments = self.commitments(&nonces, openings);
-        let commitments = commitments.map_err(|Vanished| NotProven::Vanished)?;
+        let commitments = commitments.map_err(|IdentityError| ProvingError::Identity)?;
         let challenge = challenge(prefix, &commitments);
         let responses = nonces.into_iter().zip(witness);
         let responses =
@@ -180,21 +179,21 @@ impl Statement {
         Ok(Proof { responses: responses.collect(), commitments })
     }
 
-    /// Σ coefficient · nonce · element, for each equation.
+    /// Σ coefficient · nonce · element for each equation.
     fn commitments(
         &self,
         nonces: &[SecretScalar],
         openings: &[Opening],
-    ) -> Result<Vec<Element>, Vanished> {
+    ) -> Result<Vec<Element>, IdentityError> {
         let equations = self.equations.iter();
-        let scaled: Vec<Vec<(ElementAt, SecretScalar)>> =
+        let scaled: Vec<Vec<(ElementIndex, SecretScalar)>> =
             equations.map(|equation| scaled(equation, nonces, openings)).collect();
         let sums: Vec<Vec<Multiple<'_>>> =
             scaled.iter().map(|s| s.iter().map(|(at, by)| (by, self.at(*at))).collect()).collect();
         Element::combine_all(&sums.iter().map(Vec::as_slice).collect::<Vec<_>>())
     }
 
-    fn at(&self, element: ElementAt) -> &Element {
+    fn at(&self, element: ElementIndex) -> &Element {
         &self.elements[usize::from(element.0)]
     }
 
@@ -206,7 +205,7 @@ impl Statement {
         transcript
     }
 
-    /// What the equations are, without the elements.
+    /// The encoding of the equations, without the elements.
     fn shape(&self) -> Vec<u8> {
         let mut shape = Vec::with_capacity(16 + 64 * self.equations.len());
         let mut count = |n: usize| shape.extend_from_slice(&(n as u64).to_be_bytes()[6..]);
@@ -230,18 +229,18 @@ impl Proof {
     /// Decodes a proof of a statement: commitments, then responses.
     ///
     /// # Errors
-    /// [`MalformedProof`].
-    pub fn from_bytes(bytes: &[u8], statement: &Statement) -> Result<Self, MalformedProof> {
+    /// [`ProofFormatError`].
+    pub fn from_bytes(bytes: &[u8], statement: &Statement) -> Result<Self, ProofFormatError> {
         let (chunks, rest) = bytes.as_chunks::<32>();
         if bytes.len() != statement.proof_length() || !rest.is_empty() {
-            return Err(MalformedProof::Length);
+            return Err(ProofFormatError::Length);
         }
         let (commitments, responses) = chunks.split_at(statement.equations.len());
         let commitments = commitments.iter().map(Element::from_bytes).collect::<Result<_, _>>();
         let responses = responses.iter().map(PublicScalar::from_bytes).collect::<Result<_, _>>();
         Ok(Self {
-            commitments: commitments.map_err(MalformedProof::Commitment)?,
-            responses: responses.map_err(MalformedProof::Response)?,
+            commitments: commitments.map_err(ProofFormatError::Commitment)?,
+            responses: responses.map_err(ProofFormatError::Response)?,
         })
     }
 
@@ -253,7 +252,7 @@ impl Proof {
     }
 }
 
-/// A part of a transcript: its length as eight big-endian bytes, then itself.
+/// Adds a part to a transcript: its length as eight big-endian bytes, then the part.
 fn absorb(transcript: &mut Sha512, part: &[u8]) {
     transcript.update((part.len() as u64).to_be_bytes());
     transcript.update(part);
@@ -269,15 +268,15 @@ fn challenge(mut transcript: Sha512, commitments: &[Element]) -> PublicScalar {
     PublicScalar(Scalar::from_bytes_mod_order_wide(&transcript.finalize().into()))
 }
 
-/// What each element of an equation is multiplied by: an element that stands in many terms is
-/// multiplied once, and one that is opened not at all.
+/// The factor of each element of an equation. An element that occurs in several terms is
+/// multiplied once. One with an opening is replaced by its parts.
 fn scaled(
     equation: &Equation,
     nonces: &[SecretScalar],
     openings: &[Opening],
-) -> Vec<(ElementAt, SecretScalar)> {
-    let mut scaled: Vec<(ElementAt, SecretScalar)> = Vec::new();
-    let mut add = |at: ElementAt, by: SecretScalar| match scaled.iter_mut().find(|s| s.0 == at) {
+) -> Vec<(ElementIndex, SecretScalar)> {
+    let mut scaled: Vec<(ElementIndex, SecretScalar)> = Vec::new();
+    let mut add = |at: ElementIndex, by: SecretScalar| match scaled.iter_mut().find(|s| s.0 == at) {
         Some((_, sum)) => *sum = sum.plus(&by),
         None => scaled.push((at, by)),
     };
@@ -292,7 +291,7 @@ fn scaled(
     scaled
 }
 
-/// One nonce for each secret, from randomness, witness and statement.
+/// One nonce per secret, from randomness, witness and statement.
 fn nonces(
     witness: &[&SecretScalar],
     prefix: &Sha512,
@@ -302,12 +301,12 @@ fn nonces(
     let mut secrets = Zeroizing::new(Vec::with_capacity(32 * witness.len()));
     witness.iter().for_each(|secret| secrets.extend_from_slice(secret.expose().expose()));
     let statement: [u8; 64] = prefix.clone().finalize().into();
-    // All but the number is the same for each, and hashed once.
-    let mut same = Sha512::new();
+    // Only the number differs between nonces, so the rest is hashed once.
+    let mut common = Sha512::new();
     let parts = [labels::PROOF_NONCE.as_bytes(), fresh.expose(), &secrets, &statement];
-    parts.iter().for_each(|part| absorb(&mut same, part));
+    parts.iter().for_each(|part| absorb(&mut common, part));
     let nonce = |j: usize| {
-        let mut hash = same.clone();
+        let mut hash = common.clone();
         absorb(&mut hash, &(j as u64).to_be_bytes());
         SecretScalar::from_wide(&Zeroizing::new(hash.finalize().into()))
     };

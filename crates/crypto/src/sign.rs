@@ -1,6 +1,6 @@
 //! Ed25519 signatures over labelled bytes, with strict verification.
 
-use crate::hash::{Digest, labelled};
+use crate::hash::{Digest, labelled_hash};
 use crate::secret::Secret;
 use ed25519_dalek::Signer as _;
 use serde::{Deserialize, Serialize};
@@ -9,7 +9,7 @@ use std::fmt;
 /// A signing key. Not `Clone`, not `Debug`, wiped on drop.
 pub struct SigningKey(ed25519_dalek::SigningKey);
 
-/// A public key that has been checked to be a point of large order.
+/// A public key. Always a point of large order.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(try_from = "[u8; 32]", into = "[u8; 32]")]
 pub struct VerifyingKey([u8; 32]);
@@ -21,31 +21,31 @@ pub struct Signature {
     s: [u8; 32],
 }
 
-/// Why a signature was not accepted.
+/// Why a signature was refused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum SignatureError {
-    /// The bytes are no public key, or one of small order, under which anybody could sign.
+    /// The bytes are not a public key, or one of small order, under which anybody could sign.
     #[error("the public key is not a point of large order on the curve")]
     InvalidKey,
-    /// The signature is not by this key over this label and these bytes.
-    #[error("the signature is not by this key over this message")]
+    /// The signature was not made by this key over this label and these bytes.
+    #[error("the signature was not made by this key over this message")]
     Mismatch,
 }
 
 /// One signature of a batch.
 pub struct BatchItem<'a> {
-    /// Who is said to have signed.
+    /// The claimed signer.
     pub key: VerifyingKey,
-    /// The label it was signed under.
+    /// The label under which the message was signed.
     pub label: &'a str,
-    /// What was signed.
+    /// The signed message.
     pub message: &'a [u8],
     /// The signature.
     pub signature: Signature,
 }
 
 impl SigningKey {
-    /// The key that belongs to a seed.
+    /// The key that a seed determines.
     #[must_use]
     pub fn from_seed(seed: &Secret<32>) -> Self {
         Self(ed25519_dalek::SigningKey::from_bytes(seed.expose()))
@@ -57,11 +57,11 @@ impl SigningKey {
         VerifyingKey(self.0.verifying_key().to_bytes())
     }
 
-    /// Signs the labelled digest of a message: deterministic, so that signing
-    /// the same again gives the same bytes.
+    /// Signs the labelled digest of a message. Signing is deterministic: the same input
+    /// gives the same signature.
     #[must_use]
     pub fn sign(&self, label: &str, message: &[u8]) -> Signature {
-        self.sign_digest(&labelled(label, &[message]))
+        self.sign_digest(&labelled_hash(label, &[message]))
     }
 
     /// Signs a digest that already contains its label.
@@ -71,10 +71,10 @@ impl SigningKey {
 }
 
 impl VerifyingKey {
-    /// Checks that the bytes are a key.
+    /// Checks that the bytes are a public key of large order.
     ///
     /// # Errors
-    /// [`SignatureError::InvalidKey`] if they are no point, or one of small order.
+    /// [`SignatureError::InvalidKey`] if they are not a point, or one of small order.
     pub fn from_bytes(bytes: [u8; 32]) -> Result<Self, SignatureError> {
         let key = ed25519_dalek::VerifyingKey::from_bytes(&bytes)
             .map_err(|_| SignatureError::InvalidKey)?;
@@ -90,15 +90,15 @@ impl VerifyingKey {
     /// Checks a signature.
     ///
     /// # Errors
-    /// [`SignatureError::Mismatch`] if key, label, message or signature is
-    /// another, or the signature is not in its one canonical form.
+    /// [`SignatureError::Mismatch`] if key, label, message or signature differs, or if the
+    /// signature is not in canonical form.
     pub fn verify(
         &self,
         label: &str,
         message: &[u8],
         signature: &Signature,
     ) -> Result<(), SignatureError> {
-        self.verify_digest(&labelled(label, &[message]), signature)
+        self.verify_digest(&labelled_hash(label, &[message]), signature)
     }
 
     /// Checks a signature over a digest that already contains its label.
@@ -117,22 +117,23 @@ impl VerifyingKey {
     }
 }
 
-/// Checks many signatures at about half the price of one after the other.
+/// Checks many signatures at about half the cost of checking each.
 ///
-/// A signer can craft a signature of its own that a batch accepts and a single
-/// check refuses (by components of small order); nobody can forge one of
-/// another. So it serves where one party decides alone, not where parties must
-/// agree whether a signature counts.
+/// By components of small order, a signer can craft a signature of its own that a
+/// batch accepts and a single check refuses. Nobody can forge another party's
+/// signature. So use a batch where one party decides alone, not where several
+/// parties must agree on whether a signature is valid.
 ///
 /// # Errors
-/// [`SignatureError`] if any signature fails; it does not say which.
+/// [`SignatureError`] if any signature fails. It does not tell which.
 pub fn verify_batch(items: &[BatchItem<'_>]) -> Result<(), SignatureError> {
-    let digested =
-        |item: &BatchItem<'_>| (item.key, labelled(item.label, &[item.message]), item.signature);
+    let digested = |item: &BatchItem<'_>| {
+        (item.key, labelled_hash(item.label, &[item.message]), item.signature)
+    };
     verify_digests(&items.iter().map(digested).collect::<Vec<_>>())
 }
 
-/// The same over digests that already contain their labels.
+/// Like [`verify_batch`], over digests that already contain their labels.
 pub(crate) fn verify_digests(
     items: &[(VerifyingKey, Digest, Signature)],
 ) -> Result<(), SignatureError> {
@@ -143,7 +144,7 @@ pub(crate) fn verify_digests(
 }
 
 impl Signature {
-    /// A signature from its 64 bytes; whether it is one shows when it is verified.
+    /// A signature from its 64 bytes. It is checked only when it is verified.
     #[must_use]
     pub fn from_bytes(bytes: &[u8; 64]) -> Self {
         let (mut r, mut s) = ([0; 32], [0; 32]);

@@ -1,7 +1,7 @@
-//! Signed messages: what is sent is the exact bytes that were signed, and what
-//! comes out is a value that only a checked signature can make.
+//! Signed messages. The sender sends the exact bytes that it signed. The receiver gets a
+//! value that only a checked signature can create.
 
-use crate::hash::{Digest, labelled};
+use crate::hash::{Digest, labelled_hash};
 use crate::sign::{Signature, SigningKey, VerifyingKey, verify_digests};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
@@ -10,17 +10,17 @@ use std::fmt;
 use std::marker::PhantomData;
 use std::ops::Deref;
 
-/// A kind of message that is signed.
+/// A kind of signed message.
 ///
-/// Its serialisation must not fail: plain structs, enums, numbers, strings and
-/// lists never do.
+/// Its serialisation must not fail. Plain structs, enums, numbers, strings and lists
+/// never do.
 pub trait Message: Serialize + DeserializeOwned {
-    /// What keeps this kind of message apart from every other, with its
-    /// version: `alpheus/<what>/v1`.
+    /// Separates this kind of message from all others. It ends in a version:
+    /// `alpheus/<what>/v1`.
     const LABEL: &'static str;
 }
 
-/// A message and a signature over its label and exact bytes. Unread until
+/// A message and a signature over its label and exact bytes. It is read only when
 /// [opened](Signed::open).
 #[derive(Serialize, Deserialize)]
 #[serde(bound = "")]
@@ -31,8 +31,8 @@ pub struct Signed<T> {
     kind: PhantomData<fn() -> T>,
 }
 
-/// A message whose signature has been checked: the only way to one is
-/// [`Signed::open`].
+/// A message whose signature has been checked. Only [`Signed::open`] and
+/// [`Signed::open_with`] create one.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Verified<T> {
     message: T,
@@ -40,42 +40,42 @@ pub struct Verified<T> {
     signer: VerifyingKey,
 }
 
-/// Signatures to check at about half the price of one after the other; for one
-/// party that decides alone, see [`verify_batch`](crate::sign::verify_batch).
+/// Signatures to check in a batch, at about half the cost of checking each. Only for a
+/// party that decides alone: see [`verify_batch`](crate::sign::verify_batch).
 #[derive(Default)]
-pub struct Together(Vec<(VerifyingKey, Digest, Signature)>);
+pub struct SignatureBatch(Vec<(VerifyingKey, Digest, Signature)>);
 
-/// Which signatures held when they were checked together.
+/// The signatures that held in a [`SignatureBatch`].
 #[derive(Default)]
-pub struct Checked(HashSet<(VerifyingKey, Digest, Signature)>);
+pub struct CheckedSignatures(HashSet<(VerifyingKey, Digest, Signature)>);
 
-impl Together {
-    /// Below so many it is no cheaper.
-    const FEWEST: usize = 4;
+impl SignatureBatch {
+    /// A smaller batch is not cheaper.
+    const MIN: usize = 4;
 
-    /// Adds a message and whose it is said to be.
+    /// Adds a message and the key of its claimed signer.
     pub fn add<T: Message>(&mut self, signed: &Signed<T>, key: &VerifyingKey) {
         self.0.push((*key, signed.digest(), signed.signature));
     }
 
-    /// Checks them. If any does not hold, none counts as checked, and each is
-    /// checked by itself when it is opened.
+    /// Checks the batch. If any signature fails, none counts as checked, and each is
+    /// checked separately when its message is opened.
     #[must_use]
-    pub fn check(self) -> Checked {
-        let hold = self.0.len() >= Self::FEWEST && verify_digests(&self.0).is_ok();
-        Checked(if hold { self.0.into_iter().collect() } else { HashSet::new() })
+    pub fn check(self) -> CheckedSignatures {
+        let hold = self.0.len() >= Self::MIN && verify_digests(&self.0).is_ok();
+        CheckedSignatures(if hold { self.0.into_iter().collect() } else { HashSet::new() })
     }
 }
 
 /// Why a signed message was refused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, thiserror::Error)]
-pub enum Rejected {
-    /// The signature is not by this key over this kind of message and these bytes.
-    #[error("the signature is not by this key over this kind of message")]
+pub enum SignedMessageError {
+    /// The signature was not made by this key over this kind of message and these bytes.
+    #[error("the signature was not made by this key over this kind of message")]
     Signature,
-    /// The signer signed bytes that are no message of this kind, in its one
-    /// canonical form, without anything behind it.
-    #[error("the signed bytes are not one message of this kind")]
+    /// The signer signed bytes that are not a message of this kind in canonical form,
+    /// or that have more bytes behind it.
+    #[error("the signed bytes are not a message of this kind in canonical form")]
     Malformed,
 }
 
@@ -85,57 +85,60 @@ impl<T: Message> Signed<T> {
     pub fn new(message: &T, key: &SigningKey) -> Self {
         #[expect(clippy::expect_used, reason = "plain data serialises; see `Message`")]
         let bytes = postcard::to_allocvec(message).expect("plain data serialises");
-        let signature = key.sign_digest(&labelled(T::LABEL, &[&bytes]));
+        let signature = key.sign_digest(&labelled_hash(T::LABEL, &[&bytes]));
         Self { bytes, signature, kind: PhantomData }
     }
 
-    /// Checks the signature, then decodes.
+    /// Checks the signature, then decodes the message.
     ///
     /// # Errors
-    /// [`Rejected`]. Nothing of the content is read before the signature holds.
-    pub fn open(&self, key: &VerifyingKey) -> Result<Verified<T>, Rejected> {
-        self.open_among(key, &Checked::default())
+    /// [`SignedMessageError`]. The content is not read before the signature holds.
+    pub fn open(&self, key: &VerifyingKey) -> Result<Verified<T>, SignedMessageError> {
+        self.open_with(key, &CheckedSignatures::default())
     }
 
-    /// The same for one of the messages that were [checked together](Together).
+    /// Like [`Signed::open`], but skips the check of signatures that a
+    /// [batch](SignatureBatch) has already checked.
     ///
     /// # Errors
-    /// [`Rejected`], as [`Signed::open`], which this is for any other message.
-    pub fn open_among(
+    /// [`SignedMessageError`], as for [`Signed::open`].
+    pub fn open_with(
         &self,
         key: &VerifyingKey,
-        checked: &Checked,
-    ) -> Result<Verified<T>, Rejected> {
+        checked: &CheckedSignatures,
+    ) -> Result<Verified<T>, SignedMessageError> {
         let digest = self.digest();
         if !checked.0.contains(&(*key, digest, self.signature)) {
-            key.verify_digest(&digest, &self.signature).map_err(|_| Rejected::Signature)?;
+            key.verify_digest(&digest, &self.signature)
+                .map_err(|_| SignedMessageError::Signature)?;
         }
-        let message = self.decode().ok_or(Rejected::Malformed)?;
+        let message = self.decode().ok_or(SignedMessageError::Malformed)?;
         Ok(Verified { message, digest, signer: *key })
     }
 
-    /// What [`Verified::digest`] is once it has been opened: for the signer, who
-    /// need not check its own signature.
+    /// The [`Verified::digest`] of the opened message. Signers use it, since they need not
+    /// check their own signatures.
     #[must_use]
     pub fn digest(&self) -> Digest {
-        labelled(T::LABEL, &[&self.bytes])
+        labelled_hash(T::LABEL, &[&self.bytes])
     }
 
-    /// What it says, whoever says it: to find who is to check it, and for nothing else.
+    /// The content, without a check of the signature. Use it only to find the key to check
+    /// it with.
     #[must_use]
     pub fn dangerous_unverified(&self) -> Option<T> {
         self.decode()
     }
 
-    /// The first field of what it says, whoever says it and whatever follows: to find who is to
-    /// check it, without decoding the rest.
+    /// The first field of the content, without a check of the signature or of the other
+    /// fields. Use it only to find the key to check the signature with.
     #[must_use]
     pub fn dangerous_first<U: DeserializeOwned>(&self) -> Option<U> {
         postcard::take_from_bytes(&self.bytes).ok().map(|(first, _)| first)
     }
 
-    /// The message, if the bytes are its canonical form: so one message has
-    /// one digest, whatever its signer would like.
+    /// The message, if the bytes are its canonical form. So each message has only one
+    /// digest, and its signer cannot choose among several.
     fn decode(&self) -> Option<T> {
         let (message, rest) = postcard::take_from_bytes::<T>(&self.bytes).ok()?;
         let canonical = postcard::to_allocvec(&message).ok()?;
@@ -144,19 +147,19 @@ impl<T: Message> Signed<T> {
 }
 
 impl<T> Verified<T> {
-    /// SHA-256 of the label and the exact bytes: what other messages refer to it by.
+    /// SHA-256 of the label and the exact bytes. Other messages refer to it by this digest.
     #[must_use]
     pub fn digest(&self) -> Digest {
         self.digest
     }
 
-    /// Whose signature it was.
+    /// The signer's key.
     #[must_use]
     pub fn signer(&self) -> &VerifyingKey {
         &self.signer
     }
 
-    /// The message alone.
+    /// The message, without digest and signer.
     #[must_use]
     pub fn into_inner(self) -> T {
         self.message

@@ -1,5 +1,5 @@
-//! Secrets at rest: each is locked by XChaCha20-Poly1305 under a key that
-//! Argon2id makes of what the operator keeps elsewhere.
+//! Secrets at rest. Each is encrypted with XChaCha20-Poly1305. Argon2id derives the key from
+//! a passphrase or key file that the operator keeps elsewhere.
 
 use crate::kdf::derive;
 use crate::labels;
@@ -11,8 +11,8 @@ use rand_core::CryptoRng;
 use serde::{Deserialize, Serialize};
 use zeroize::Zeroizing;
 
-/// How hard guessing is made. The defaults are memory and passes of RFC 9106's second
-/// choice, in one lane.
+/// The cost of a guess. The defaults are the memory and passes of RFC 9106's second
+/// recommendation, in one lane.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Hardness {
     /// KiB of memory.
@@ -28,48 +28,52 @@ impl Default for Hardness {
 }
 
 impl Hardness {
-    /// More is not tried: whoever could change a header could else eat the memory.
-    pub const MOST: Hardness = Hardness { memory: 1 << 20, passes: 10 };
+    /// The upper limit. Without it, anyone who can change a header could exhaust the memory.
+    pub const MAX: Hardness = Hardness { memory: 1 << 20, passes: 10 };
 }
 
-/// Locks and unlocks. Not `Clone`, not `Debug`; wiped on drop.
+/// Locks and unlocks secrets. Not `Clone`, not `Debug`, wiped on drop.
 pub struct VaultKey(Secret<32>);
 
-/// The parameters of the key derivation are out of its range.
+/// The parameters of the key derivation are out of range.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("the key store asks for a key derivation that is out of range")]
-pub struct BadHardness;
+#[error(
+    "the cost of the key derivation is out of range: at most {} KiB of memory and {} passes",
+    Hardness::MAX.memory,
+    Hardness::MAX.passes
+)]
+pub struct HardnessError;
 
-/// It was locked with another key, under another name, or is damaged.
+/// The entry is damaged, or was locked with another key or under another name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("the entry does not open: another key file, or it is damaged")]
-pub struct Locked;
+#[error("the entry does not open: the key file or passphrase is wrong, or the entry is damaged")]
+pub struct UnlockError;
 
 const NONCE: usize = 24;
 
 impl VaultKey {
-    /// The key of a passphrase or key file, and a salt that is not secret.
+    /// Derives the key from a passphrase or key file and a salt, which is public.
     ///
     /// # Errors
-    /// [`BadHardness`] if the parameters are out of range.
+    /// [`HardnessError`] if the parameters are out of range.
     pub fn derive(
         passphrase: &[u8],
         salt: &[u8; 16],
         hardness: Hardness,
-    ) -> Result<VaultKey, BadHardness> {
-        if hardness.memory > Hardness::MOST.memory || hardness.passes > Hardness::MOST.passes {
-            return Err(BadHardness);
+    ) -> Result<VaultKey, HardnessError> {
+        if hardness.memory > Hardness::MAX.memory || hardness.passes > Hardness::MAX.passes {
+            return Err(HardnessError);
         }
         let params = Params::new(hardness.memory, hardness.passes, 1, Some(32));
         let argon =
-            Argon2::new(Algorithm::Argon2id, Version::V0x13, params.map_err(|_| BadHardness)?);
+            Argon2::new(Algorithm::Argon2id, Version::V0x13, params.map_err(|_| HardnessError)?);
         let mut key = Zeroizing::new([0; 32]);
-        argon.hash_password_into(passphrase, salt, &mut *key).map_err(|_| BadHardness)?;
+        argon.hash_password_into(passphrase, salt, &mut *key).map_err(|_| HardnessError)?;
         Ok(VaultKey(Secret::from_bytes(*key)))
     }
 
-    /// A key that needs this one and `slot` both: who destroys the slot has
-    /// destroyed what is locked under it, wherever copies lie.
+    /// A key that depends on both this one and `slot`. Destroying the slot destroys everything
+    /// that is locked under it, including all copies.
     #[must_use]
     pub fn with_slot(&self, slot: &Secret<32>) -> VaultKey {
         let mut both = Zeroizing::new([0; 64]);
@@ -78,27 +82,27 @@ impl VaultKey {
         VaultKey(derive(&both[..], labels::VAULT_SLOT, &[]))
     }
 
-    /// Locks a secret under a name, which unlocking must repeat.
+    /// Locks a secret under a name. Unlocking needs the same name.
     #[must_use]
     pub fn lock(&self, name: &[u8], secret: &[u8], rng: &mut impl CryptoRng) -> Vec<u8> {
         let mut nonce = [0; NONCE];
         rng.fill_bytes(&mut nonce);
         let payload = Payload { msg: secret, aad: name };
         let locked = self.cipher().encrypt(&XNonce::from(nonce), payload);
-        #[expect(clippy::expect_used, reason = "only 256 GiB at once do not fit")]
+        #[expect(clippy::expect_used, reason = "only more than 256 GiB do not fit")]
         let locked = locked.expect("an entry is far shorter than the cipher's limit");
         [&nonce[..], &locked].concat()
     }
 
-    /// Unlocks what was locked under the name.
+    /// Unlocks a secret that was locked under the name.
     ///
     /// # Errors
-    /// [`Locked`].
-    pub fn unlock(&self, name: &[u8], locked: &[u8]) -> Result<Zeroizing<Vec<u8>>, Locked> {
-        let (nonce, rest) = locked.split_first_chunk::<NONCE>().ok_or(Locked)?;
+    /// [`UnlockError`].
+    pub fn unlock(&self, name: &[u8], locked: &[u8]) -> Result<Zeroizing<Vec<u8>>, UnlockError> {
+        let (nonce, rest) = locked.split_first_chunk::<NONCE>().ok_or(UnlockError)?;
         let payload = Payload { msg: rest, aad: name };
         let opened = self.cipher().decrypt(&XNonce::from(*nonce), payload);
-        opened.map(Zeroizing::new).map_err(|_| Locked)
+        opened.map(Zeroizing::new).map_err(|_| UnlockError)
     }
 
     fn cipher(&self) -> XChaCha20Poly1305 {

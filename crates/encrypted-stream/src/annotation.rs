@@ -1,6 +1,6 @@
-//! What an owner signs: the choice for one stream (Zeph §4.1, figure 3).
+//! Annotations: an owner's signed policy choice for one stream (Zeph §4.1, figure 3).
 
-use alpheus_crypto::hash::labelled;
+use alpheus_crypto::hash::labelled_hash;
 use alpheus_crypto::labels;
 use alpheus_crypto::sign::VerifyingKey;
 use alpheus_crypto::signed::{Message, Signed, Verified};
@@ -8,35 +8,35 @@ use alpheus_policy::catalog::CatalogStream;
 use alpheus_policy::ids::{ControllerId, OwnerId, SchemaId, StreamId};
 use alpheus_policy::policy::ResolvedPolicy;
 use alpheus_policy::schema::Schema;
-use alpheus_policy::time::Timestamp;
+use alpheus_time::Timestamp;
 use serde::{Deserialize, Serialize};
 
-use crate::error::AnnotationRefused;
+use crate::error::AnnotationError;
 
-/// An owner's choice for one stream. It holds the resolved numbers, so that a
-/// schema's option cannot be given another meaning after it was signed.
+/// An owner's choice for one stream. It holds the resolved numbers, so a schema's option
+/// cannot change its meaning after the signature.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Annotation {
     /// The stream.
     pub stream: StreamId,
-    /// Whose it is: the hash of the key that signs this.
+    /// The owner: the hash of the key that signs this.
     pub owner: OwnerId,
     /// Its schema.
     pub schema: SchemaId,
-    /// Counts the owner's choices for the stream; a later one replaces an earlier.
+    /// Counts the owner's choices for the stream. A later one replaces an earlier one.
     pub version: u32,
-    /// Data before this is not covered.
+    /// Data before this time is not covered.
     pub valid_from: Timestamp,
-    /// Data from this on is not covered, and nothing is released from this on.
+    /// Data from this time on is not covered, and nothing is released from then on.
     pub valid_to: Timestamp,
-    /// Public facts about the stream, by which queries select and group.
+    /// Public facts about the stream, which queries use to select and group.
     pub metadata: Vec<(String, String)>,
-    /// What is allowed.
+    /// What the owner allows.
     pub policy: ResolvedPolicy,
 }
 
 impl Annotation {
-    /// What a catalog says of the stream while `controller` guards it.
+    /// The stream's catalog entry while `controller` guards it.
     #[must_use]
     pub fn into_catalog(self, controller: ControllerId) -> CatalogStream {
         let Annotation { stream, owner, schema, metadata, policy, .. } = self;
@@ -48,15 +48,15 @@ impl Message for Annotation {
     const LABEL: &'static str = labels::ANNOTATION;
 }
 
-/// Where an owner's stream is guarded and what sends it. Without it whoever has
-/// an annotation, which is public, could say that the stream is theirs to guard.
+/// Which controller guards an owner's stream, and which device sends it. An annotation is
+/// public. Without a placement, anyone who has it could claim to guard the stream.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Placement {
     /// The stream.
     pub stream: StreamId,
-    /// Counts the owner's placements of the stream; a later one replaces an earlier.
+    /// Counts the owner's placements of the stream. A later one replaces an earlier one.
     pub version: u32,
-    /// Who guards it.
+    /// The controller that guards it.
     pub controller: ControllerId,
     /// The name on the certificate of the device that sends it.
     pub producer: String,
@@ -69,48 +69,48 @@ impl Message for Placement {
 /// Opens a placement of this stream.
 ///
 /// # Errors
-/// [`AnnotationRefused`] if the owner has not signed it, or of another stream.
+/// [`AnnotationError`] if the owner did not sign it, or it is of another stream.
 pub fn open_placement(
     signed: &Signed<Placement>,
     owner: &VerifyingKey,
     stream: &StreamId,
-) -> Result<Verified<Placement>, AnnotationRefused> {
-    let opened = signed.open(owner).map_err(|_| AnnotationRefused::Unsigned)?;
-    if opened.stream == *stream { Ok(opened) } else { Err(AnnotationRefused::OtherPlacement) }
+) -> Result<Verified<Placement>, AnnotationError> {
+    let opened = signed.open(owner).map_err(|_| AnnotationError::Unsigned)?;
+    if opened.stream == *stream { Ok(opened) } else { Err(AnnotationError::OtherPlacement) }
 }
 
-/// An owner's id: the hash of their public key.
+/// An owner's id: the hash of the owner's public key.
 #[must_use]
 pub fn owner_id(key: &VerifyingKey) -> OwnerId {
-    OwnerId(labelled(labels::OWNER, &[key.as_bytes()]).0)
+    OwnerId(labelled_hash(labels::OWNER, &[key.as_bytes()]).0)
 }
 
-/// Opens an annotation: its owner's key must be the one that signed it.
+/// Opens an annotation. It must be signed by the key of the owner that it names.
 ///
 /// # Errors
-/// [`AnnotationRefused`] if the signature fails or the owner is somebody else.
+/// [`AnnotationError`] if the signature is invalid or the owner is another.
 pub fn open(
     signed: &Signed<Annotation>,
     owner: &VerifyingKey,
-) -> Result<Verified<Annotation>, AnnotationRefused> {
-    let opened = signed.open(owner).map_err(|_| AnnotationRefused::Unsigned)?;
-    if opened.owner == owner_id(owner) { Ok(opened) } else { Err(AnnotationRefused::WrongOwner) }
+) -> Result<Verified<Annotation>, AnnotationError> {
+    let opened = signed.open(owner).map_err(|_| AnnotationError::Unsigned)?;
+    if opened.owner == owner_id(owner) { Ok(opened) } else { Err(AnnotationError::WrongOwner) }
 }
 
-/// Opens an annotation that comes from a stranger: besides what [`open`] checks,
-/// it is of this schema and chooses among what the schema offers. A policy of
-/// its owner's own making would speak for everybody in a plan with them.
+/// Opens an annotation from an unknown party. Besides the checks of [`open`], it must be of
+/// this schema and choose among the options of the schema. Otherwise an owner's self-made
+/// policy would decide for everybody in the same plan.
 ///
 /// # Errors
-/// [`AnnotationRefused`].
+/// [`AnnotationError`].
 pub fn open_choice(
     signed: &Signed<Annotation>,
     owner: &VerifyingKey,
     schema: &Schema,
-) -> Result<Verified<Annotation>, AnnotationRefused> {
+) -> Result<Verified<Annotation>, AnnotationError> {
     let opened = open(signed, owner)?;
     if opened.schema != schema.id() {
-        return Err(AnnotationRefused::WrongSchema);
+        return Err(AnnotationError::WrongSchema);
     }
     schema.offers(&opened.policy)?;
     Ok(opened)

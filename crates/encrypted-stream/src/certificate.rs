@@ -1,8 +1,8 @@
-//! Who is who in a deployment: small certificates that its authority signs
-//! (Zeph §2.3 assumes a public-key infrastructure).
+//! The identities of a deployment: small certificates that its authority signs (Zeph §2.3
+//! assumes a public-key infrastructure).
 //!
-//! A plan names its controllers by [`fingerprint`]; whoever checks the plan
-//! gets the certificates with it and needs only the authority's key.
+//! A plan names its controllers by [`fingerprint`]. A party that checks the plan gets the
+//! certificates with it and needs only the authority's key.
 
 use alpheus_crypto::agree::AgreementPublic;
 use alpheus_crypto::labels;
@@ -12,9 +12,9 @@ use alpheus_crypto::signed::{Message, Signed, Verified};
 use alpheus_policy::ids::{ConsumerId, ControllerId};
 use serde::{Deserialize, Serialize};
 
-use crate::error::BadCertificate;
+use crate::error::CertificateError;
 
-/// What the holder of a certificate may act as.
+/// The role of a certificate's holder.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum Role {
     /// Plans queries and coordinates windows; holds no key to any data.
@@ -25,18 +25,18 @@ pub enum Role {
     Consumer,
 }
 
-/// The authority's word that these keys belong to one party.
+/// The authority's statement that these keys belong to one party.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Certificate {
-    /// What the party may act as.
+    /// The party's role.
     pub role: Role,
     /// Its name, for people.
     pub name: String,
-    /// Verifies its messages (Ed25519); a consumer signs none yet.
+    /// Verifies its messages (Ed25519). Consumers do not sign messages yet.
     pub verifying: VerifyingKey,
-    /// Agrees on keys with it (X25519); the service's is not used.
+    /// Its key agreement key (X25519). The service's is not used.
     pub agreement: AgreementPublic,
-    /// Master secrets are sealed for it (HPKE); service and consumers take none.
+    /// Master secrets are sealed for this key (HPKE). Service and consumers receive none.
     pub sealing: Option<SealingPublic>,
 }
 
@@ -52,21 +52,21 @@ impl Certificate {
     }
 }
 
-/// The id by which plans name a controller: the digest of its certificate.
+/// The id by which plans refer to a controller: the digest of its certificate.
 #[must_use]
 pub fn fingerprint(certificate: &Verified<Certificate>) -> ControllerId {
     ControllerId(certificate.digest().0)
 }
 
-/// The id by which plans name the consumer that results are sealed to: the digest of
+/// The id by which plans refer to the consumer that results are sealed to: the digest of
 /// its certificate.
 #[must_use]
 pub fn consumer_id(certificate: &Verified<Certificate>) -> ConsumerId {
     ConsumerId(certificate.digest().0)
 }
 
-/// The deployment that a party belongs to: whose word it takes, and which
-/// service it deals with.
+/// The deployment that a party belongs to: the authority it trusts and the service it works
+/// with.
 #[derive(Clone, Debug)]
 pub struct Deployment {
     authority: VerifyingKey,
@@ -77,12 +77,12 @@ impl Deployment {
     /// Checks the service's certificate.
     ///
     /// # Errors
-    /// [`BadCertificate`] if the authority did not sign it for a service.
+    /// [`CertificateError`] if the authority did not sign it for a service.
     pub fn new(
         authority: VerifyingKey,
         service: &Signed<Certificate>,
-    ) -> Result<Self, BadCertificate> {
-        let service = opened(service, &authority, Role::Service)?;
+    ) -> Result<Self, CertificateError> {
+        let service = open_as(service, &authority, Role::Service)?;
         Ok(Self { authority, service })
     }
 
@@ -98,7 +98,7 @@ impl Deployment {
         &self.service.verifying
     }
 
-    /// The agreement key in the service's certificate, which nobody agrees with.
+    /// The agreement key in the service's certificate. Nobody uses it.
     #[must_use]
     pub fn service_agreement(&self) -> &AgreementPublic {
         &self.service.agreement
@@ -107,34 +107,34 @@ impl Deployment {
     /// Checks a controller's certificate.
     ///
     /// # Errors
-    /// [`BadCertificate`] if the authority did not sign it for a controller.
+    /// [`CertificateError`] if the authority did not sign it for a controller.
     pub fn controller(
         &self,
         certificate: &Signed<Certificate>,
-    ) -> Result<Verified<Certificate>, BadCertificate> {
-        opened(certificate, &self.authority, Role::Controller)
+    ) -> Result<Verified<Certificate>, CertificateError> {
+        open_as(certificate, &self.authority, Role::Controller)
     }
 
     /// Checks a consumer's certificate.
     ///
     /// # Errors
-    /// [`BadCertificate`] if the authority did not sign it for a consumer.
+    /// [`CertificateError`] if the authority did not sign it for a consumer.
     pub fn consumer(
         &self,
         certificate: &Signed<Certificate>,
-    ) -> Result<Verified<Certificate>, BadCertificate> {
-        opened(certificate, &self.authority, Role::Consumer)
+    ) -> Result<Verified<Certificate>, CertificateError> {
+        open_as(certificate, &self.authority, Role::Consumer)
     }
 }
 
-fn opened(
+fn open_as(
     certificate: &Signed<Certificate>,
     authority: &VerifyingKey,
     role: Role,
-) -> Result<Verified<Certificate>, BadCertificate> {
-    let opened = certificate.open(authority).map_err(|_| BadCertificate::Unsigned)?;
+) -> Result<Verified<Certificate>, CertificateError> {
+    let opened = certificate.open(authority).map_err(|_| CertificateError::Unsigned)?;
     if opened.role != role {
-        return Err(BadCertificate::Role);
+        return Err(CertificateError::Role);
     }
-    if opened.agreement.has_small_order() { Err(BadCertificate::SmallOrder) } else { Ok(opened) }
+    if opened.agreement.has_small_order() { Err(CertificateError::SmallOrder) } else { Ok(opened) }
 }

@@ -1,4 +1,4 @@
-//! Events on the wire. The stream is the record's key and not in the frame.
+//! Events on the wire. The stream is the record's key and is not in the frame.
 //!
 //! | bytes | opening | data | border, closing |
 //! | --- | --- | --- | --- |
@@ -16,7 +16,7 @@
 use crate::keys::{BorderClaim, BorderKind, MAX_WORDS};
 use alpheus_crypto::hash::link;
 use alpheus_crypto::mac::Tag;
-use alpheus_policy::time::Timestamp;
+use alpheus_time::Timestamp;
 
 const OPENING: u8 = 0x10;
 const DATA: u8 = 0x11;
@@ -30,43 +30,43 @@ pub const BORDER_HEAD: usize = 49;
 /// Bytes of an opening frame.
 pub const OPENING_LEN: usize = 33;
 
-/// One event: as [`FrameView`] over received bytes, or with words of its own.
+/// One event: a [`FrameView`] over received bytes, or a frame that owns its words.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Frame<W> {
-    /// The first border of a session. Nothing came before it, so it has no ciphertext.
+    /// The first border of a session. It has no predecessor, so it has no ciphertext.
     Opening {
-        /// The session that it opens.
+        /// The new session.
         session: u64,
-        /// When, a multiple of the tick.
+        /// The time, a multiple of the tick.
         t: Timestamp,
-        /// MAC of the claim.
+        /// MAC over the border's claim.
         tag: Tag,
     },
     /// An event with data.
     Data {
-        /// What it follows.
+        /// Link to the previous event.
         link: Link,
         /// The ciphertext `m + K(t) − K(previous)`.
         words: W,
     },
     /// A border within a session.
     Border {
-        /// What it follows.
+        /// Link to the previous event.
         link: Link,
         /// Data events since the last border.
         count: u64,
-        /// MAC of the claim.
+        /// MAC over the border's claim.
         tag: Tag,
         /// The ciphertext of zero.
         words: W,
     },
-    /// The last border of a session that ends in order.
+    /// The last border of a session that ends properly.
     Closing {
-        /// What it follows.
+        /// Link to the previous event.
         link: Link,
         /// Data events since the last border.
         count: u64,
-        /// MAC of the claim.
+        /// MAC over the border's claim.
         tag: Tag,
         /// The ciphertext of zero.
         words: W,
@@ -76,19 +76,19 @@ pub enum Frame<W> {
 /// A frame over received bytes.
 pub type FrameView<'a> = Frame<Words<'a>>;
 
-/// What chains an event to the one before it.
+/// The link from an event to its predecessor.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Link {
-    /// The session of both.
+    /// The session of both events.
     pub session: u64,
-    /// Time of the event before.
+    /// Time of the previous event.
     pub previous: Timestamp,
     /// Time of this event, later than `previous`.
     pub t: Timestamp,
 }
 
 impl Link {
-    /// Its share `h(session, t) − h(session, previous)` of the tick's link digest.
+    /// The event's part of the tick's link digest: `h(session, t) − h(session, previous)`.
     #[must_use]
     #[inline]
     pub fn digest(&self) -> u64 {
@@ -96,58 +96,60 @@ impl Link {
     }
 }
 
-/// Why bytes are no frame. Nothing of their content is in it but times and lengths.
+/// Why bytes are not a frame. Reveals only times and lengths of their content.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum FrameError {
-    /// No bytes.
+    /// There are no bytes.
     #[error("the frame is empty")]
     Empty,
-    /// The first byte names no version and kind of frame that we know.
-    #[error("the frame's first byte is {0:#04x}, not one of 0x10 to 0x13; is its writer newer?")]
+    /// The first byte is not a known version and kind.
+    #[error(
+        "unknown frame kind {0:#04x}, expected 0x10 to 0x13; the sender may run a newer version"
+    )]
     UnknownKind(u8),
-    /// It ends within its head.
-    #[error("the frame ends after {length} bytes; its head alone has {head}")]
+    /// The frame ends within its header.
+    #[error("the frame ends after {length} bytes, within its header of {head} bytes")]
     Truncated {
-        /// Bytes that there are.
+        /// Length of the frame in bytes.
         length: usize,
-        /// Bytes that the head of this kind has.
+        /// Length of this kind's header in bytes.
         head: usize,
     },
-    /// An opening frame goes on after its MAC.
+    /// An opening frame continues after its MAC.
     #[error("{0} bytes follow an opening frame, which has no ciphertext")]
     TrailingBytes(usize),
     /// The ciphertext is not a whole number of words.
-    #[error("the ciphertext's {0} bytes are not a whole number of 8-byte words")]
+    #[error("the ciphertext has {0} bytes, which is not a whole number of 8-byte words")]
     PartialWord(usize),
-    /// There is no ciphertext where there must be.
-    #[error("the frame has no ciphertext; even an empty event has its check word")]
+    /// The ciphertext is missing.
+    #[error("the frame has no ciphertext; even an empty event has a check word")]
     NoWords,
-    /// There are more words than the cipher can tell apart.
-    #[error("{0} words are more than the {MAX_WORDS} that an event can have")]
+    /// There are more words than the cipher has block numbers for.
+    #[error("the event has {0} words; the maximum is {MAX_WORDS}")]
     TooManyWords(usize),
     /// The time does not fit the cipher's 52 bits.
     #[error("the time {} µs is not below 2^52", .0.0)]
     TimeBeyondLimit(Timestamp),
-    /// The event does not come after the one that it follows.
-    #[error("the time {} µs is not after {} µs, which it follows", .t.0, .previous.0)]
+    /// The event is not later than its predecessor.
+    #[error("the event's time {} µs is not after its predecessor's, {} µs", .t.0, .previous.0)]
     TimesNotAscending {
-        /// The earlier event's time.
+        /// The predecessor's time.
         previous: Timestamp,
         /// This event's time.
         t: Timestamp,
     },
-    /// The vector has another length than the schema's.
+    /// The vector's length differs from the schema's.
     #[error("the event has {found} words; its schema has {expected}")]
     WrongLength {
-        /// Words of the schema.
+        /// Words in the schema's layout.
         expected: usize,
-        /// Words of the event.
+        /// Words in the event.
         found: usize,
     },
 }
 
 impl<W> Frame<W> {
-    /// Its session.
+    /// The session.
     #[must_use]
     pub fn session(&self) -> u64 {
         match self {
@@ -158,7 +160,7 @@ impl<W> Frame<W> {
         }
     }
 
-    /// Its time.
+    /// The time.
     #[must_use]
     pub fn t(&self) -> Timestamp {
         match self {
@@ -169,7 +171,7 @@ impl<W> Frame<W> {
         }
     }
 
-    /// What chains it to the event before: all but an opening have it.
+    /// The link to the previous event; `None` for an opening.
     #[must_use]
     pub fn link(&self) -> Option<Link> {
         match self {
@@ -180,7 +182,7 @@ impl<W> Frame<W> {
         }
     }
 
-    /// Its ciphertext: all but an opening have one.
+    /// The ciphertext; `None` for an opening.
     #[must_use]
     pub fn words(&self) -> Option<&W> {
         match self {
@@ -191,7 +193,7 @@ impl<W> Frame<W> {
         }
     }
 
-    /// What a border claims, and its MAC; `None` of a data event.
+    /// A border's claim and its MAC; `None` for a data event.
     #[must_use]
     pub fn claim(&self) -> Option<(BorderClaim, Tag)> {
         let (kind, count, tag) = match self {
@@ -204,7 +206,7 @@ impl<W> Frame<W> {
         Some((claim, *tag))
     }
 
-    /// The same frame with its words in another form.
+    /// The same frame with its words converted.
     #[must_use]
     pub fn map<V>(self, words_as: impl FnOnce(W) -> V) -> Frame<V> {
         match self {
@@ -268,7 +270,7 @@ impl Head {
 }
 
 impl<W: AsRef<[u64]>> Frame<W> {
-    /// Its bytes.
+    /// The encoded frame.
     #[must_use]
     pub fn to_bytes(&self) -> Vec<u8> {
         let mut out = self.head().as_bytes().to_vec();
@@ -279,13 +281,13 @@ impl<W: AsRef<[u64]>> Frame<W> {
 }
 
 impl<'a> FrameView<'a> {
-    /// Reads a frame. Any bytes give a frame or an error; nothing is allocated.
+    /// Reads a frame. Any bytes result in a frame or an error; nothing is allocated.
     ///
-    /// It checks form alone: the transformer compares the number of words with
-    /// the schema's, the controller checks the MAC.
+    /// Checks only the form. The transformer compares the number of words with
+    /// the schema's, and the controller checks the MAC.
     ///
     /// # Errors
-    /// [`FrameError`], which says what is wrong.
+    /// [`FrameError`] if the bytes are not a frame.
     pub fn parse(bytes: &'a [u8]) -> Result<Self, FrameError> {
         let (&kind, mut rest) = bytes.split_first().ok_or(FrameError::Empty)?;
         let head = match kind {
@@ -325,7 +327,7 @@ impl<'a> FrameView<'a> {
     }
 }
 
-/// A ciphertext as it lies in the received bytes.
+/// A ciphertext within the received bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Words<'a>(&'a [[u8; 8]]);
 
@@ -339,9 +341,9 @@ impl<'a> Words<'a> {
         }
     }
 
-    /// How many there are; at least one.
+    /// The number of words; at least one.
     #[must_use]
-    #[expect(clippy::len_without_is_empty, reason = "there is always the check word")]
+    #[expect(clippy::len_without_is_empty, reason = "there is always a check word")]
     pub fn len(&self) -> usize {
         self.0.len()
     }
@@ -358,11 +360,11 @@ impl<'a> Words<'a> {
         self.0.iter().copied().map(u64::from_le_bytes)
     }
 
-    /// Adds them to a sum, modulo 2^64, without a copy in between.
+    /// Adds the words to a sum modulo 2^64, without an intermediate copy.
     ///
     /// # Errors
-    /// [`FrameError::WrongLength`] if the sum has another number of words; it
-    /// is then left as it was.
+    /// [`FrameError::WrongLength`] if the sum has a different number of words.
+    /// It is then unchanged.
     #[inline]
     pub fn add_to(&self, sum: &mut [u64]) -> Result<(), FrameError> {
         if sum.len() != self.0.len() {

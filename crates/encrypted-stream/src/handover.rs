@@ -1,26 +1,26 @@
-//! How a stream's master secret gets from its device to its controller: sealed
-//! for the controller, bound to the stream (Zeph §2.3: "over a secure channel").
+//! How a stream's master secret gets from its device to its controller: sealed for the
+//! controller and bound to the stream (Zeph §2.3: "over a secure channel").
 //!
 //! # Privacy
-//! Whoever carries it learns nothing; only the certificate's holder opens it.
+//! Parties that carry it learn nothing. Only the certificate's holder can open it.
 
 use alpheus_crypto::labels;
-use alpheus_crypto::seal::{NotSealed, Sealed, SealingKey, seal};
+use alpheus_crypto::seal::{Sealed, SealingKey, UnsealError, seal};
 use alpheus_policy::ids::{OwnerId, SchemaId, StreamId};
 use rand_core::CryptoRng;
 
 use crate::certificate::Certificate;
-use crate::error::BadCertificate;
+use crate::error::CertificateError;
 use crate::keys::MasterSecret;
 
 /// What a master secret is for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Purpose {
-    /// Whose key it is.
+    /// The stream.
     pub stream: StreamId,
-    /// What the stream is a stream of.
+    /// The stream's schema.
     pub schema: SchemaId,
-    /// Whose stream it is.
+    /// The stream's owner.
     pub owner: OwnerId,
 }
 
@@ -32,28 +32,27 @@ impl Purpose {
     /// Seals a master secret for a controller.
     ///
     /// # Errors
-    /// [`BadCertificate::NoSealing`] if the certificate has no key for that, or a
-    /// bad one.
+    /// [`CertificateError::NoSealing`] if the certificate has no valid key for that.
     pub fn seal(
         &self,
         to: &Certificate,
         master: &MasterSecret,
         rng: &mut impl CryptoRng,
-    ) -> Result<Sealed, BadCertificate> {
-        let to = to.sealing.ok_or(BadCertificate::NoSealing)?;
+    ) -> Result<Sealed, CertificateError> {
+        let to = to.sealing.ok_or(CertificateError::NoSealing)?;
         let sealed = seal(&to, labels::MASTER, &self.parts(), master.secret(), rng);
-        sealed.map_err(|_| BadCertificate::NoSealing)
+        sealed.map_err(|_| CertificateError::NoSealing)
     }
 
     /// Opens a master secret that was sealed for this purpose.
     ///
     /// # Errors
-    /// [`NotSealed`].
+    /// [`UnsealError`] if it was sealed for another key or purpose, or is damaged.
     pub(crate) fn open(
         &self,
         key: &SealingKey,
         sealed: &Sealed,
-    ) -> Result<MasterSecret, NotSealed> {
+    ) -> Result<MasterSecret, UnsealError> {
         key.open(labels::MASTER, &self.parts(), sealed).map(MasterSecret::new)
     }
 }

@@ -1,31 +1,31 @@
-//! Keys of one stream: a master secret, its daily subkeys, its key vectors
-//! `K(t)` and the MACs of its borders (Zeph §3.3).
+//! Keys of one stream: a master secret, its daily subkeys, its key vectors `K(t)` and the
+//! MACs of its borders (Zeph §3.3).
 //!
-//! Producer and controller derive the same keys; nobody else holds any.
+//! Producer and controller derive the same keys. Nobody else has any.
 
 use alpheus_crypto::kdf::derive;
 use alpheus_crypto::labels;
-use alpheus_crypto::mac::{BadTag, MacKey, Tag};
+use alpheus_crypto::mac::{MacKey, Tag, TagError};
 use alpheus_crypto::prf::Prf;
 use alpheus_crypto::secret::Secret;
 use alpheus_policy::ids::{SchemaId, StreamId};
 use alpheus_policy::plan::Release;
-use alpheus_policy::time::{Span, Timestamp};
+use alpheus_time::{Span, Timestamp};
 use rand_core::CryptoRng;
 use zeroize::Zeroizing;
 
-/// Words of an event at most: a block's number within its event has 12 bits.
+/// Maximum number of words in an event: a block's number within its event has 12 bits.
 pub const MAX_WORDS: usize = 2 << 12;
 
-/// Microseconds of a day, the period that one subkey serves.
+/// Microseconds in a day, the period of one subkey.
 pub const DAY: u64 = Span::DAY.0;
 
-/// What a producer shares with its owner's controller and nobody else. Erasing
-/// every copy erases the stream's data everywhere.
+/// The secret that a producer shares only with its owner's controller. Erasing every copy
+/// erases the stream's data everywhere.
 pub struct MasterSecret(Secret<32>);
 
 impl MasterSecret {
-    /// Takes a secret over.
+    /// Wraps a secret.
     #[must_use]
     pub fn new(secret: Secret<32>) -> Self {
         Self(secret)
@@ -37,49 +37,48 @@ impl MasterSecret {
         Self(Secret::random(rng))
     }
 
-    /// The secret itself, to hand it to the owner's controller, sealed.
+    /// The secret itself, to seal it for the owner's controller.
     #[must_use]
     pub fn secret(&self) -> &Secret<32> {
         &self.0
     }
 }
 
-/// A time or size for which there is no key.
+/// Why there is no key for a time or size.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum KeyError {
     /// The time does not fit the cipher's 52 bits.
     #[error("the time {} µs is not below 2^52; check the clock and its unit", .0.0)]
     TimeBeyondLimit(Timestamp),
     /// The vector does not fit the cipher's 12-bit block number.
-    #[error("{0} words are more than the {MAX_WORDS} that an event can have")]
+    #[error("{0} words are too many: an event has at most {MAX_WORDS}")]
     TooManyWords(usize),
-    /// The key of another day was asked for.
+    /// The time is in another day than the key's.
     #[error("the time {} µs is not in the day of this key", .0.0)]
     OtherDay(Timestamp),
 }
 
-/// What a border's MAC says that it is.
+/// The kind of a border, as its MAC states.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum BorderKind {
-    /// The first of a session; it has no ciphertext.
+    /// The first border of a session; it has no ciphertext.
     Opening,
-    /// One within a session.
+    /// A border within a session.
     Interior,
-    /// The last of a session that ends in order.
+    /// The last border of a session that was closed in order.
     Closing,
 }
 
-/// The content of a border that its MAC covers, beside the stream and schema
-/// that the key is bound to.
+/// The content of a border that its MAC covers, besides the stream and schema of the key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct BorderClaim {
-    /// Which of a session's borders it is.
+    /// The kind of border.
     pub kind: BorderKind,
     /// The session.
     pub session: u64,
-    /// When it stands: a multiple of the tick.
+    /// Its time: a multiple of the tick.
     pub t: Timestamp,
-    /// Data events since the last border.
+    /// Data events since the previous border.
     pub count: u64,
 }
 
@@ -96,8 +95,8 @@ impl BorderClaim {
 
 /// The keys of one stream under one schema.
 ///
-/// A service that redefines the schema gets noise: the subkeys are bound to the
-/// schema's hash.
+/// The subkeys are bound to the schema's hash, so a service that redefines the schema gets
+/// noise.
 pub struct StreamKeys {
     master: Secret<32>,
     stream: StreamId,
@@ -118,7 +117,7 @@ impl StreamKeys {
         Self { master, stream, schema, border: MacKey::new(&border), cached }
     }
 
-    /// Whose keys these are.
+    /// The stream of these keys.
     #[must_use]
     pub fn stream(&self) -> StreamId {
         self.stream
@@ -130,15 +129,15 @@ impl StreamKeys {
         self.schema
     }
 
-    /// The key of one day since the Unix epoch, which opens that day and no
-    /// other, since no session goes on beyond the first border of another day: within one,
-    /// `K` at two times opens the sum of all between.
+    /// The key of one day since the Unix epoch. It opens that day and no other, because no
+    /// session continues past the first border of another day. Within a session, `K` at two
+    /// times opens the sum of everything in between.
     #[must_use]
     pub fn day_key(&self, day: u64) -> DayKey {
         DayKey::derive(&self.master, self.stream, self.schema, day)
     }
 
-    /// The secret of one day's key, to be sealed for whom its owner lets read that day.
+    /// The secret of one day's key, to be sealed for a reader.
     pub(crate) fn day_secret(&self, day: u64) -> Secret<16> {
         DayKey::secret(&self.master, self.stream, self.schema, day)
     }
@@ -146,7 +145,7 @@ impl StreamKeys {
     /// Writes `K(t)`, the pad of time `t` in `session`.
     ///
     /// # Errors
-    /// [`KeyError`] if `t` or the length is beyond what the cipher can tell apart.
+    /// [`KeyError`] if `t` or the length is outside the range of the cipher.
     #[inline]
     pub fn key_vector(
         &mut self,
@@ -157,11 +156,11 @@ impl StreamKeys {
         self.day_of(t).key_vector(session, t, out)
     }
 
-    /// Replaces the key vector of another time by `K(t)` and writes
-    /// `K(t)` − that, the encryption of zero.
+    /// Replaces the key vector of another time by `K(t)`, and writes `K(t)` minus the old
+    /// vector, the encryption of zero.
     ///
     /// # Errors
-    /// As [`StreamKeys::key_vector`]; nothing is then written.
+    /// As [`StreamKeys::key_vector`]; nothing is written then.
     #[inline]
     pub(crate) fn replace(
         &mut self,
@@ -181,11 +180,11 @@ impl StreamKeys {
         self.day_of(t).key_word(session, t, position)
     }
 
-    /// The token `τ = R·(K(from) − K(to))`, which added to the released sum of
-    /// the ciphertexts over `(from, to]` gives that of the plaintexts.
+    /// The token `τ = R·(K(from) − K(to))`. Added to the released sum of the ciphertexts
+    /// over `(from, to]`, it yields that of the plaintexts.
     ///
     /// # Privacy
-    /// Whoever gets it, with the ciphertexts, learns exactly `R·Σm` of that span.
+    /// Anyone who has it and the ciphertexts learns exactly `R·Σm` of that span.
     ///
     /// # Errors
     /// As [`StreamKeys::key_vector`].
@@ -210,8 +209,8 @@ impl StreamKeys {
         Ok(token)
     }
 
-    /// Whether the ciphertexts' sum of the check word over `(from, to]` opens
-    /// to zero, as it does unless events are missing, doubled or under other keys.
+    /// Whether the ciphertexts' sum of the check word over `(from, to]` opens to zero. It
+    /// does unless events are missing, duplicated or under other keys.
     ///
     /// # Errors
     /// As [`StreamKeys::key_vector`].
@@ -237,13 +236,13 @@ impl StreamKeys {
     /// Checks the MAC of a border.
     ///
     /// # Errors
-    /// [`BadTag`] if any of stream, schema, kind, session, time or count is another.
-    pub fn verify_border(&self, claim: &BorderClaim, tag: &Tag) -> Result<(), BadTag> {
+    /// [`TagError`] if stream, schema, kind, session, time or count differ.
+    pub fn verify_border(&self, claim: &BorderClaim, tag: &Tag) -> Result<(), TagError> {
         let parts = claim.parts();
         self.border.verify(labels::BORDER, &[&parts[0], &parts[1], &parts[2], &parts[3]], tag)
     }
 
-    /// The subkey of the day that holds `t`.
+    /// The subkey of the day that contains `t`.
     #[inline]
     fn day_of(&mut self, t: Timestamp) -> &DayKey {
         if self.cached.day != t.0 / DAY {
@@ -269,7 +268,7 @@ impl DayKey {
         derive(master.expose(), labels::STREAM_DAY, &parts)
     }
 
-    /// Of a secret that was handed out.
+    /// From a secret that was handed out.
     pub(crate) fn new(day: u64, secret: &Secret<16>) -> Self {
         Self { day, prf: Prf::new(secret) }
     }
@@ -283,8 +282,8 @@ impl DayKey {
     /// Writes `K(t)` for a time in this day.
     ///
     /// # Errors
-    /// [`KeyError`] if `t` is in another day, or `t` or the length is beyond
-    /// what the cipher can tell apart.
+    /// [`KeyError`] if `t` is in another day, or `t` or the length is outside the range of
+    /// the cipher.
     #[inline]
     pub fn key_vector(&self, session: u64, t: Timestamp, out: &mut [u64]) -> Result<(), KeyError> {
         self.prf.keystream(self.first_block(session, t, out.len())?, out);

@@ -1,12 +1,10 @@
-//! Encrypted streams with policy-checked continuous queries, after Zeph
-//! (OSDI 2021), sans-IO: no module does I/O, reads a clock or draws randomness
-//! of its own.
+//! Encrypted streams with policy-checked continuous queries, after Zeph (OSDI 2021).
 //!
-//! `docs/protocol.md` has the notation, the equations and the departures from
-//! the paper.
+//! The crate is sans-IO: no module does I/O, reads a clock or draws its own randomness.
+//! `docs/protocol.md` has the notation, the equations and the departures from the paper.
 
 pub mod annotation;
-pub mod announced;
+pub mod announced_plan;
 pub mod certificate;
 pub mod consumer;
 pub mod controller;

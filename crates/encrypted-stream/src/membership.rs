@@ -1,5 +1,4 @@
-//! A membership M in the form that counting asks for: read once, for all
-//! controllers of a host.
+//! A membership M in a form that is fast to count, read once for all controllers of a host.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -7,38 +6,38 @@ use alpheus_crypto::hash::Digest;
 use alpheus_crypto::sign::VerifyingKey;
 use alpheus_crypto::signed::Verified;
 
-use crate::announced::narrow;
+use crate::announced_plan::narrow;
 use crate::mask::quorum::counted_population;
 use crate::mask::set::RosterSet;
 use crate::messages::Membership;
 
 /// A membership with each controller's count of owners at its position.
 #[derive(Debug)]
-pub struct Fixed {
+pub struct FixedMembership {
     digest: Digest,
-    /// None once it comes from a ledger, which only took it from the service.
+    /// `None` if it comes from a ledger, which only stores the service's memberships.
     signer: Option<VerifyingKey>,
     membership: Membership,
-    /// Owners with data by roster position; 0 for who is not in M.
+    /// Owners with data by roster position; 0 for a controller that is not in M.
     owners: Vec<u32>,
-    /// The set that was counted last: all controllers of a host count the same.
+    /// The last set counted: all controllers of a host count the same one.
     tally: Mutex<Option<Arc<Tally>>>,
 }
 
-/// What counting a set of members comes down to for each of them.
+/// The counts of a set that each member needs.
 #[derive(Debug)]
 struct Tally {
     set: RosterSet,
     tolerated: u32,
     /// Owners with data in the set.
     total: u64,
-    /// The `tolerated` largest counts and the next one, where there is one.
+    /// Sum of the `tolerated` largest counts, and the next count if there is one.
     largest: u64,
     next: Option<u32>,
 }
 
 impl Tally {
-    fn new(fixed: &Fixed, set: &RosterSet, tolerated: u32) -> Self {
+    fn new(fixed: &FixedMembership, set: &RosterSet, tolerated: u32) -> Self {
         let mut counts: Vec<u32> = set.iter().map(|at| fixed.owners_at(at)).collect();
         counts.sort_unstable_by(|a, b| b.cmp(a));
         let sum = |counts: &[u32]| counts.iter().copied().map(u64::from).sum::<u64>();
@@ -52,12 +51,12 @@ impl Tally {
         }
     }
 
-    /// Less the largest `tolerated` of the others, as a member of the set with
-    /// this many owners counts it.
+    /// The total less the `tolerated` largest counts of the others, for a member of the set
+    /// with this many owners.
     fn counted_by(&self, own: u32) -> u64 {
-        // All others may be colluders.
+        // All others may collude.
         let Some(next) = self.next else { return u64::from(own) };
-        // Who is itself among the largest leaves the next one out instead.
+        // A member that is itself among the largest leaves the next one out instead.
         let others = if own >= next {
             self.largest + u64::from(next) - u64::from(own)
         } else {
@@ -67,23 +66,26 @@ impl Tally {
     }
 }
 
-/// Sets and counts of a membership do not fit each other.
+/// The members and counts of a membership do not fit each other.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("the membership states another number of counts than it has members")]
-pub struct Misfit;
+#[error("the membership has a different number of counts than members")]
+pub struct MembershipError;
 
-impl Fixed {
-    /// Reads a membership whose signature holds.
+impl FixedMembership {
+    /// Reads a membership whose signature is valid.
     ///
     /// # Errors
-    /// [`Misfit`] unless there is one count for each member.
-    pub fn new(membership: &Verified<Membership>) -> Result<Self, Misfit> {
+    /// [`MembershipError`] unless there is one count for each member.
+    pub fn new(membership: &Verified<Membership>) -> Result<Self, MembershipError> {
         let signer = Some(*membership.signer());
         Self::read(membership.digest(), signer, (**membership).clone())
     }
 
-    /// One that a ledger kept.
-    pub(crate) fn from_ledger(digest: Digest, membership: Membership) -> Result<Self, Misfit> {
+    /// A membership from a ledger.
+    pub(crate) fn from_ledger(
+        digest: Digest,
+        membership: Membership,
+    ) -> Result<Self, MembershipError> {
         Self::read(digest, None, membership)
     }
 
@@ -91,9 +93,9 @@ impl Fixed {
         digest: Digest,
         signer: Option<VerifyingKey>,
         membership: Membership,
-    ) -> Result<Self, Misfit> {
+    ) -> Result<Self, MembershipError> {
         if membership.members.count() != membership.owners.len() {
-            return Err(Misfit);
+            return Err(MembershipError);
         }
         let mut owners = vec![0; membership.members.roster() as usize];
         for (position, count) in membership.members.iter().zip(&membership.owners) {
@@ -110,7 +112,7 @@ impl Fixed {
         self.digest
     }
 
-    /// Whether this key signed it, or a ledger vouches for it.
+    /// Whether this key signed it, or it comes from a ledger.
     #[must_use]
     pub fn is_by(&self, key: &VerifyingKey) -> bool {
         self.signer.is_none_or(|signer| signer == *key)
@@ -140,14 +142,14 @@ impl Fixed {
         self.owners.get(position as usize).copied().unwrap_or(0)
     }
 
-    /// A member's place among the leaves of the tree.
+    /// A member's index among the leaves of the tree.
     #[must_use]
     pub fn rank(&self, position: u32) -> Option<u64> {
         let members = &self.membership.members;
         members.contains(position).then(|| members.before(position) as u64)
     }
 
-    /// Owners with data in a set, as M states.
+    /// Owners with data in a set, as stated in M.
     #[must_use]
     pub fn population(&self, set: &RosterSet) -> u64 {
         let known = self.last_tally().filter(|tally| tally.set == *set);
@@ -157,10 +159,16 @@ impl Fixed {
         )
     }
 
-    /// Owners with data in a set as its member at `position` counts them: less
-    /// those of the `tolerated` largest others, which may be invented.
+    /// Owners with data in a set, as its member at `position` counts them: without those of
+    /// the `tolerated` largest other members, which may be invented.
     #[must_use]
-    pub fn counted(&self, set: &RosterSet, position: u32, tolerated: u32, trust: bool) -> u64 {
+    pub fn population_for(
+        &self,
+        set: &RosterSet,
+        position: u32,
+        tolerated: u32,
+        trust: bool,
+    ) -> u64 {
         let own = self.owners_at(position);
         if set.roster() == 2 || tolerated == 0 || !set.contains(position) {
             let others: Vec<u32> =
@@ -184,10 +192,10 @@ impl Fixed {
         self.tally.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// The least count that any member of the set arrives at, trusting nobody:
-    /// whether the set is worth asking.
+    /// The smallest count that any member of the set arrives at without trusting anybody.
+    /// It shows whether asking the set is worthwhile.
     #[must_use]
-    pub fn least_counted(&self, set: &RosterSet, tolerated: u32) -> u64 {
+    pub fn min_population(&self, set: &RosterSet, tolerated: u32) -> u64 {
         let mut counts: Vec<u32> = set.iter().map(|at| self.owners_at(at)).collect();
         counts.sort_unstable_by(|a, b| b.cmp(a));
         let total: u64 = counts.iter().copied().map(u64::from).sum();
@@ -197,8 +205,8 @@ impl Fixed {
         if set.roster() == 2 {
             return counts.last().copied().map_or(0, u64::from);
         }
-        // Who is itself among the t largest leaves the next one out instead and
-        // so counts no more than they: everybody else counts total less top t.
+        // A member that is itself among the t largest leaves the next one out instead, so
+        // it counts no more than they do. Everybody else counts the total less the top t.
         let top = |many: usize| counts.iter().take(many).copied().map(u64::from).sum::<u64>();
         let others = counts.len().saturating_sub(1);
         total.saturating_sub(top((tolerated as usize).min(others)))
@@ -209,10 +217,10 @@ impl Fixed {
 mod tests {
     use super::*;
     use alpheus_policy::ids::PlanId;
-    use alpheus_policy::time::{Timestamp, Window};
+    use alpheus_time::{Timestamp, Window};
     use proptest::prelude::*;
 
-    fn fixed(owners: &[u32]) -> Fixed {
+    fn fixed(owners: &[u32]) -> FixedMembership {
         let membership = Membership {
             plan: PlanId([0; 32]),
             window: Window { start: Timestamp(0), end: Timestamp(1) },
@@ -220,22 +228,25 @@ mod tests {
             owners: owners.to_vec(),
             root: Digest([0; 32]),
         };
-        Fixed::from_ledger(Digest([0; 32]), membership).unwrap()
+        FixedMembership::from_ledger(Digest([0; 32]), membership).unwrap()
     }
 
     #[test]
     fn counts_must_be_one_for_each_member() {
         let mut membership = fixed(&[1, 2]).membership().clone();
         membership.owners.pop();
-        assert_eq!(Fixed::from_ledger(Digest([0; 32]), membership).err(), Some(Misfit));
+        assert_eq!(
+            FixedMembership::from_ledger(Digest([0; 32]), membership).err(),
+            Some(MembershipError)
+        );
     }
 
     #[test]
-    fn owners_stand_at_roster_positions() {
+    fn owners_are_indexed_by_roster_position() {
         let mut membership = fixed(&[7, 8, 9]).membership().clone();
         membership.members.remove(1);
         membership.owners.remove(1);
-        let fixed = Fixed::from_ledger(Digest([0; 32]), membership).unwrap();
+        let fixed = FixedMembership::from_ledger(Digest([0; 32]), membership).unwrap();
         assert_eq!((0..4).map(|p| fixed.owners_at(p)).collect::<Vec<_>>(), [7, 0, 9, 0]);
         assert_eq!(
             (0..4).map(|p| fixed.rank(p)).collect::<Vec<_>>(),
@@ -244,9 +255,9 @@ mod tests {
     }
 
     proptest! {
-        /// Counted once for all is counted by each.
+        /// A shared tally gives each member its own count.
         #[test]
-        fn a_tally_counts_what_each_member_counts(
+        fn a_shared_tally_matches_each_members_own_count(
             owners in proptest::collection::vec(0_u32..9, 3..12),
             picks in any::<u16>(),
             tolerated in 0_u32..14,
@@ -259,21 +270,21 @@ mod tests {
                     set.iter().filter(|at| *at != member).map(|at| fixed.owners_at(at)).collect();
                 let own = fixed.owners_at(member);
                 let alone = counted_population(own, &others, tolerated, all, false);
-                prop_assert_eq!(fixed.counted(&set, member, tolerated, false), alone);
+                prop_assert_eq!(fixed.population_for(&set, member, tolerated, false), alone);
                 let stated: u64 = set.iter().map(|at| u64::from(fixed.owners_at(at))).sum();
                 prop_assert_eq!(fixed.population(&set), stated);
             }
         }
 
         #[test]
-        fn the_least_count_is_that_of_some_member(
+        fn the_minimum_count_is_that_of_some_member(
             owners in proptest::collection::vec(0_u32..9, 2..12),
             tolerated in 0_u32..6,
         ) {
             let fixed = fixed(&owners);
             let set = RosterSet::full(narrow(owners.len()));
-            let least = set.iter().map(|p| fixed.counted(&set, p, tolerated, false)).min();
-            prop_assert_eq!(least, Some(fixed.least_counted(&set, tolerated)));
+            let least = set.iter().map(|p| fixed.population_for(&set, p, tolerated, false)).min();
+            prop_assert_eq!(least, Some(fixed.min_population(&set, tolerated)));
         }
     }
 }

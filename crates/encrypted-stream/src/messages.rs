@@ -1,46 +1,44 @@
-//! What service and privacy controllers say to each other, window by window
-//! (Zeph §3.4; the order is that of `docs/protocol.md`).
+//! Messages between service and privacy controllers, window by window (Zeph §3.4; the order
+//! is that of `docs/protocol.md`).
 //!
-//! | step | from | message | says |
+//! | step | from | message | content |
 //! | --- | --- | --- | --- |
 //! | plan | service | [`Announcement`] | the plan and everybody's certificates |
-//! | | controller | [`Acceptance`], [`Refusal`] | takes part, or why not |
-//! | | controller | [`Picks`] | of a plan with `Neighbours`: whom it picks |
-//! | 1 | service | [`Summons`] | a window has closed: your streams, their borders |
-//! | | controller | [`Presence`] | which of them are sound, owners with data |
+//! | | controller | [`Acceptance`], [`PlanRefusal`] | takes part, or why not |
+//! | | controller | [`Picks`] | with `Neighbours`: whom it picks |
+//! | 1 | service | [`Summons`] | a window has closed: the controller's streams and their borders |
+//! | | controller | [`Presence`] | which of them are valid, owners with data |
 //! | 2 | service | [`Membership`] (M) | who takes part in the window |
 //! | | controller | [`Token`] (T) | the masked key sum |
-//! | 3 | service | [`OpeningSet`] (S) | whose tokens have come |
-//! | | controller | [`Opening`] (o) | what takes the masks off the sum over S |
-//! | end | service | [`Closing`], [`Retirement`] | how the window, the plan ended |
+//! | 3 | service | [`OpeningSet`] (S) | whose tokens have arrived |
+//! | | controller | [`Opening`] (o) | what removes the masks from the sum over S |
+//! | end | service | [`Closing`], [`Retirement`] | how the window or the plan ended |
 //!
-//! Each is signed by its sender ([`Signed`]) under a label of its own and names
-//! plan and window, so that none can stand for another. What came from a wire
-//! is opened once by an [`Inbox`] and handed on as a
-//! [`Heard`], which only a checked signature makes.
+//! Each is signed by its sender ([`Signed`]) under its own label and names plan and window,
+//! so none can pass for another. An [`Inbox`] opens each received message once and returns
+//! a [`InboundMessage`], which only a valid signature can create.
 //!
 //! # Privacy
-//! No message holds a plaintext, a key, or anything derived from a value:
-//! tokens are key sums under masks, and counts of events are what the service
-//! sees anyway.
+//! No message holds a plaintext, a key, or anything derived from a value. Tokens are key
+//! sums under masks, and the service sees counts of events anyway.
 
 mod inbox;
 
-pub use inbox::{Heard, HeardMembership, Inbox, Own};
+pub use inbox::{InboundMembership, InboundMessage, Inbox, MemberProof};
 
-use alpheus_crypto::hash::{Digest, labelled};
+use alpheus_crypto::hash::{Digest, labelled_hash};
 use alpheus_crypto::labels;
 use alpheus_crypto::mac::Tag;
 use alpheus_crypto::merkle::{Proof, leaf};
 use alpheus_crypto::sign::VerifyingKey;
-use alpheus_crypto::signed::{Message, Signed, Together};
+use alpheus_crypto::signed::{Message, SignatureBatch, Signed};
 use alpheus_policy::ids::{ControllerId, PlanId};
 use alpheus_policy::plan::Plan;
-use alpheus_policy::time::{Timestamp, Window};
+use alpheus_time::{Timestamp, Window};
 use serde::{Deserialize, Serialize};
 
 use crate::certificate::Certificate;
-use crate::error::{Exclusion, Failure, PlanRefused, Refused};
+use crate::error::{ExclusionError, PlanRefusalError, ReleaseError, WindowRefusalError};
 use crate::mask::set::RosterSet;
 
 macro_rules! message {
@@ -54,14 +52,14 @@ macro_rules! message {
 message! {
     Announcement = labels::ANNOUNCEMENT,
     Acceptance = labels::ACCEPTANCE,
-    Refusal = labels::REFUSAL,
+    PlanRefusal = labels::REFUSAL,
     Summons = labels::SUMMONS,
     Presence = labels::PRESENCE,
     Membership = labels::MEMBERSHIP,
     Token = labels::TOKEN,
     OpeningSet = labels::OPENING_SET,
     Opening = labels::OPENING,
-    Declined = labels::DECLINED,
+    WindowRefusal = labels::DECLINE,
     Closing = labels::CLOSING,
     Retirement = labels::RETIREMENT,
     Picks = labels::PICKS,
@@ -70,11 +68,11 @@ message! {
 /// The service proposes a plan.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Announcement {
-    /// What it would release, from whom, among whom.
+    /// What it releases, from whom, and among which controllers.
     pub plan: Plan,
     /// The certificates of the roster, in its order.
     pub certificates: Vec<Signed<Certificate>>,
-    /// The certificate of the consumer that results are sealed to, if to any.
+    /// The certificate of the consumer that results are sealed to, if any.
     pub consumer: Option<Signed<Certificate>>,
 }
 
@@ -87,47 +85,47 @@ pub struct Acceptance {
     pub controller: u32,
 }
 
-/// Whom a controller picks in a plan with `Neighbours`. It leaves with the
-/// [`Acceptance`], and is the same in every plan of the same roster.
+/// Whom a controller picks in a plan with `Neighbours`. It is sent with the [`Acceptance`],
+/// and is the same in every plan of the same roster.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Picks {
     /// The plan.
     pub plan: PlanId,
     /// The controller's position in the roster.
     pub controller: u32,
-    /// As many positions as the plan says, ascending, without its own.
+    /// As many positions as the plan requires, ascending, without the controller's own.
     pub picks: Vec<u32>,
 }
 
-/// A member's leaf of M's tree: the digest of its presence, and of a plan with
-/// `Neighbours` also the members that picked it, ascending. So M says to each whom it
-/// masks with, and to nobody else.
+/// A member's leaf of M's tree: the digest of its presence and, with `Neighbours`, the
+/// members that picked it, ascending. So M shows each member whom it masks with, and nobody
+/// else.
 #[must_use]
 pub fn member_leaf(presence: &Digest, pickers: Option<&[u32]>) -> Digest {
     let Some(pickers) = pickers else { return leaf(presence.as_bytes()) };
     let positions: Vec<u8> = pickers.iter().flat_map(|picker| picker.to_be_bytes()).collect();
-    leaf(labelled(labels::MASK_PICKERS, &[presence.as_bytes(), &positions]).as_bytes())
+    leaf(labelled_hash(labels::MASK_PICKERS, &[presence.as_bytes(), &positions]).as_bytes())
 }
 
 /// A controller does not take part in a plan.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Refusal {
+pub struct PlanRefusal {
     /// The plan.
     pub plan: PlanId,
     /// Why.
-    pub reason: PlanRefused,
+    pub reason: PlanRefusalError,
 }
 
-/// To one controller: a window has closed. What the service has of the
-/// controller's own streams, which the controller must see for itself, since a
-/// token covers exactly these segments.
+/// To one controller: a window has closed. Lists what the service has of the controller's
+/// streams. The controller checks these segments itself, because a token covers exactly
+/// them.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Summons {
     /// The plan.
     pub plan: PlanId,
     /// The window.
     pub window: Window,
-    /// Position in the roster of the controller that is asked.
+    /// Position in the roster of the receiving controller.
     pub controller: u32,
     /// Its streams that are complete, by position in the plan, ascending.
     pub streams: Vec<SummonedStream>,
@@ -138,34 +136,34 @@ pub struct Summons {
 pub struct SummonedStream {
     /// Position in the plan's streams.
     pub position: u32,
-    /// Stretches of sessions that tile the window, in order of time.
+    /// Segments of sessions that tile the window, in order of time.
     pub segments: Vec<Segment>,
     /// Sum over all segments of the ciphertexts' check words, modulo 2^64.
     pub check_sum: u64,
 }
 
-/// A stretch of one session from tick to tick.
+/// A segment of one session, from tick to tick.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Segment {
     /// The session.
     pub session: u64,
-    /// Its first border: of the key vector that the sum starts after.
+    /// Its first border: that of the key vector that the sum starts after.
     pub from: Timestamp,
-    /// The tag of that border if it opened the session; else the session was
-    /// running before and the segment must start with the window.
+    /// The tag of that border if it opened the session. Otherwise the session was running
+    /// before, and the segment must start with the window.
     pub opening: Option<Tag>,
     /// A border on every later tick, up to the segment's end.
     pub borders: Vec<SegmentBorder>,
 }
 
 impl Segment {
-    /// Its last border; `from` if it has none, which nobody accepts.
+    /// Its last border; `from` if it has none, which no controller accepts.
     #[must_use]
     pub fn to(&self) -> Timestamp {
         self.borders.last().map_or(self.from, |border| border.at)
     }
 
-    /// Data events in it, as its borders state.
+    /// Data events in it, as stated by its borders.
     #[must_use]
     pub fn events(&self) -> u64 {
         self.borders.iter().fold(0, |sum, border| sum.saturating_add(border.events))
@@ -175,11 +173,11 @@ impl Segment {
 /// A border event as the producer made it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SegmentBorder {
-    /// When: a tick.
+    /// A tick.
     pub at: Timestamp,
-    /// Whether the session ended here in order.
+    /// Whether the session was closed here in order.
     pub closing: bool,
-    /// Data events since the border before.
+    /// Data events since the previous border.
     pub events: u64,
     /// The producer's tag over kind, session, time and count.
     pub tag: Tag,
@@ -199,19 +197,19 @@ pub struct Presence {
     /// Streams that the token will cover, by position in the plan, ascending.
     pub accepted: Vec<u32>,
     /// Streams of the summons that it will not cover, each with the reason.
-    pub excluded: Vec<(u32, Exclusion)>,
+    pub excluded: Vec<(u32, ExclusionError)>,
     /// Owners who have data in an accepted stream.
     pub owners: u32,
 }
 
-/// M: who takes part in a window. There is one for each window, ever.
+/// M: who takes part in a window. Each window has at most one, ever.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Membership {
     /// The plan.
     pub plan: PlanId,
     /// The window.
     pub window: Window,
-    /// Every controller that answered the summons, also one without data.
+    /// Every controller that answered the summons, even without data.
     pub members: RosterSet,
     /// Owners with data at each member, in roster order.
     pub owners: Vec<u32>,
@@ -234,7 +232,7 @@ pub struct Token {
     pub words: Vec<u64>,
 }
 
-/// S: the members whose tokens the service holds. There is one for each window, ever.
+/// S: the members whose tokens the service has. Each window has at most one, ever.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct OpeningSet {
     /// The plan.
@@ -247,7 +245,7 @@ pub struct OpeningSet {
     pub set: RosterSet,
 }
 
-/// o: what a controller takes off again so that the sum over S opens.
+/// o: what is subtracted so that the sum over S opens.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Opening {
     /// The plan.
@@ -262,53 +260,53 @@ pub struct Opening {
     pub words: Vec<u64>,
 }
 
-/// A controller does not answer something about a window, and says why.
+/// A controller refuses a request about a window, with the reason.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Declined {
+pub struct WindowRefusal {
     /// The plan.
     pub plan: PlanId,
     /// The window.
     pub window: Window,
     /// The controller.
     pub controller: ControllerId,
-    /// Digest of the message that it does not answer.
+    /// Digest of the refused message.
     pub about: Digest,
     /// Why.
-    pub reason: Refused,
+    pub reason: WindowRefusalError,
 }
 
-/// How a window ended. Nothing more is asked about it.
+/// How a window ended. No more requests about it follow.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Closing {
     /// The plan.
     pub plan: PlanId,
     /// The window.
     pub window: Window,
-    /// What came of it.
-    pub outcome: Closed,
+    /// Its outcome.
+    pub outcome: WindowOutcome,
 }
 
-/// What came of a window.
+/// The outcome of a window.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub enum Closed {
+pub enum WindowOutcome {
     /// It opened, over this many owners with data.
     Opened {
         /// Owners with data.
         population: u32,
     },
     /// It did not.
-    Failed(Failure),
+    Failed(ReleaseError),
 }
 
-/// The plan has ended: none of its windows is released any more, and its
-/// attributes are free for other plans.
+/// The plan has ended: none of its windows is released any more, and its attributes are
+/// free for other plans.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Retirement {
     /// The plan.
     pub plan: PlanId,
 }
 
-/// From the service, as it travels.
+/// A message from the service, as sent.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum ServiceMessage {
     /// To the roster.
@@ -328,8 +326,8 @@ pub enum ServiceMessage {
     Closing(Signed<Closing>),
     /// To the roster.
     Retirement(Signed<Retirement>),
-    /// To each member, of a plan with `Neighbours`: what [`ServiceMessage::Membership`]
-    /// says, and who picked the receiver.
+    /// To each member, with `Neighbours`: the content of [`ServiceMessage::Membership`],
+    /// and who picked the receiver.
     Introduction {
         /// The same for all.
         membership: Signed<Membership>,
@@ -340,35 +338,35 @@ pub enum ServiceMessage {
     },
 }
 
-/// From a controller, as it travels.
+/// A message from a controller, as sent.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum ControllerMessage {
-    /// To an announcement.
+    /// Answers an announcement.
     Acceptance(Signed<Acceptance>),
-    /// To an announcement.
-    Refusal(Signed<Refusal>),
-    /// To a summons.
+    /// Answers an announcement.
+    PlanRefusal(Signed<PlanRefusal>),
+    /// Answers a summons.
     Presence(Signed<Presence>),
-    /// To a membership.
+    /// Answers a membership.
     Token(Signed<Token>),
-    /// To an opening set.
+    /// Answers an opening set.
     Opening(Signed<Opening>),
-    /// To anything about a window.
-    Declined(Signed<Declined>),
-    /// To an announcement, before the acceptance.
+    /// Answers any request about a window.
+    WindowRefusal(Signed<WindowRefusal>),
+    /// Answers an announcement, before the acceptance.
     Picks(Signed<Picks>),
 }
 
 impl ControllerMessage {
-    /// Adds its signature to those that are checked together.
-    pub(crate) fn check_with(&self, key: &VerifyingKey, together: &mut Together) {
+    /// Adds its signature to a batch.
+    pub(crate) fn check_with(&self, key: &VerifyingKey, together: &mut SignatureBatch) {
         match self {
             ControllerMessage::Acceptance(signed) => together.add(signed, key),
-            ControllerMessage::Refusal(signed) => together.add(signed, key),
+            ControllerMessage::PlanRefusal(signed) => together.add(signed, key),
             ControllerMessage::Presence(signed) => together.add(signed, key),
             ControllerMessage::Token(signed) => together.add(signed, key),
             ControllerMessage::Opening(signed) => together.add(signed, key),
-            ControllerMessage::Declined(signed) => together.add(signed, key),
+            ControllerMessage::WindowRefusal(signed) => together.add(signed, key),
             ControllerMessage::Picks(signed) => together.add(signed, key),
         }
     }

@@ -1,22 +1,22 @@
-//! How an owner takes consent back, and what a controller says when the stream's key
-//! is gone.
+//! An owner's withdrawal of consent, and the controller's statement that a stream's key is
+//! gone.
 
 use alpheus_crypto::labels;
 use alpheus_crypto::sign::VerifyingKey;
-use alpheus_crypto::signed::{Message, Rejected, Signed, Verified};
+use alpheus_crypto::signed::{Message, Signed, SignedMessageError, Verified};
 use alpheus_policy::ids::{ControllerId, OwnerId, StreamId};
-use alpheus_policy::time::Timestamp;
+use alpheus_time::Timestamp;
 use serde::{Deserialize, Serialize};
 
 use crate::annotation::owner_id;
-use crate::error::AnnotationRefused;
+use crate::error::AnnotationError;
 
-/// An owner takes consent for a stream back, for good. Said again it changes nothing.
+/// An owner withdraws consent for a stream, for good. Repeating it changes nothing.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Withdrawal {
     /// The stream.
     pub stream: StreamId,
-    /// Whether the key is to be destroyed as well.
+    /// Whether the key must be destroyed as well.
     pub erase: bool,
 }
 
@@ -24,31 +24,31 @@ impl Message for Withdrawal {
     const LABEL: &'static str = labels::WITHDRAWAL;
 }
 
-/// Opens a withdrawal, if this owner signed it with this key.
+/// Opens a withdrawal if this owner signed it with this key.
 pub(crate) fn open(
     signed: &Signed<Withdrawal>,
     key: &VerifyingKey,
     owner: &OwnerId,
-) -> Result<Verified<Withdrawal>, AnnotationRefused> {
-    let opened = signed.open(key).map_err(|_| AnnotationRefused::Unsigned)?;
-    if owner_id(key) == *owner { Ok(opened) } else { Err(AnnotationRefused::WrongOwner) }
+) -> Result<Verified<Withdrawal>, AnnotationError> {
+    let opened = signed.open(key).map_err(|_| AnnotationError::Unsigned)?;
+    if owner_id(key) == *owner { Ok(opened) } else { Err(AnnotationError::WrongOwner) }
 }
 
-/// A controller's word that it has destroyed its copy of a stream's master
-/// secret. Without one, the stream's ciphertexts are noise to everybody.
+/// A controller's statement that it has destroyed its copy of a stream's master secret.
+/// Without that secret, the stream's ciphertexts are noise to everybody.
 ///
 /// # What it proves
-/// Who said it, and when: whoever shows the key later convicts the controller.
-/// That no copy was made before, no signature can prove.
+/// Who made the statement, and when. If the key appears later, the statement convicts the
+/// controller. No signature can prove that no copy was made before.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Erasure {
     /// The stream.
     pub stream: StreamId,
-    /// Whose it was.
+    /// The stream's owner.
     pub owner: OwnerId,
-    /// Who held the key.
+    /// The controller that held the key.
     pub controller: ControllerId,
-    /// When it was told to erase it, by its clock.
+    /// When it was asked to erase the key, on its own clock.
     pub at: Timestamp,
 }
 
@@ -57,17 +57,18 @@ impl Message for Erasure {
 }
 
 impl Erasure {
-    /// Opens what `controller`, whose key this is, said of a stream.
+    /// Opens the statement of `controller`, whose key this is, about a stream.
     ///
     /// # Errors
-    /// [`Rejected::Signature`] if it is not its word, or not about this stream.
+    /// [`SignedMessageError::Signature`] if the controller did not make it, or it is about another
+    /// stream.
     pub fn open(
         signed: &Signed<Erasure>,
         (controller, key): (&ControllerId, &VerifyingKey),
         stream: &StreamId,
-    ) -> Result<Verified<Erasure>, Rejected> {
+    ) -> Result<Verified<Erasure>, SignedMessageError> {
         let opened = signed.open(key)?;
         let fits = opened.controller == *controller && opened.stream == *stream;
-        if fits { Ok(opened) } else { Err(Rejected::Signature) }
+        if fits { Ok(opened) } else { Err(SignedMessageError::Signature) }
     }
 }

@@ -1,11 +1,11 @@
-//! What the policy manager knows: schemas, annotated streams, running queries.
+//! The policy manager's data: schemas, annotated streams, running queries.
 //!
-//! All of it is public. The catalog does no I/O; whoever holds it feeds it
-//! annotations whose signatures were checked, and keeps it across restarts.
+//! All of it is public. The catalog does no I/O. The caller adds annotations after
+//! checking their signatures, and persists the catalog across restarts.
 
 use crate::ids::{ControllerId, OwnerId, PlanId, SchemaId, StreamId};
 use crate::layout::{Layout, LayoutError};
-use crate::locks::{Locked, Locks};
+use crate::locks::{LockError, Locks};
 use crate::plan::Plan;
 use crate::policy::ResolvedPolicy;
 use crate::schema::Schema;
@@ -23,14 +23,14 @@ pub struct Catalog {
     locks: Locks,
 }
 
-/// A schema with what follows from it.
+/// A schema with its id and layout.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CatalogSchema {
     /// Its id.
     pub id: SchemaId,
     /// The schema.
     pub schema: Schema,
-    /// How its events lie in words.
+    /// How its events are laid out in words.
     pub layout: Layout,
 }
 
@@ -39,13 +39,13 @@ pub struct CatalogSchema {
 pub struct CatalogStream {
     /// The stream.
     pub stream: StreamId,
-    /// Whose it is.
+    /// Its owner.
     pub owner: OwnerId,
-    /// Who holds its key.
+    /// The controller that holds its key.
     pub controller: ControllerId,
-    /// What it is a stream of.
+    /// The schema of its events.
     pub schema: SchemaId,
-    /// Public facts, by which queries select and group.
+    /// Public attributes, by which queries select and group streams.
     pub metadata: Vec<(String, String)>,
     /// What its owner allows.
     pub policy: ResolvedPolicy,
@@ -62,7 +62,7 @@ impl CatalogStream {
 /// A query and the plans that answer it, one for each group.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RunningQuery {
-    /// Name of the stream of results.
+    /// Name of the result stream.
     pub name: String,
     /// The query as SQL.
     pub sql: String,
@@ -70,22 +70,22 @@ pub struct RunningQuery {
     pub plans: Vec<Plan>,
 }
 
-/// A query that cannot be started.
+/// The query cannot be started.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum NotStarted {
-    /// Another query has the name.
-    #[error("a query called `{0}` is running: choose another name or drop it first")]
+pub enum StartError {
+    /// Another running query has this name.
+    #[error("a query named `{0}` is already running; choose another name or drop it first")]
     NameTaken(String),
-    /// Another query has the data.
+    /// Another running query releases the same data.
     #[error(transparent)]
-    Locked(#[from] Locked),
+    Locked(#[from] LockError),
 }
 
 impl Catalog {
     /// Registers a schema.
     ///
     /// # Errors
-    /// Where its events cannot be laid out in words.
+    /// If its events cannot be laid out in words.
     pub fn add_schema(&mut self, schema: Schema) -> Result<SchemaId, LayoutError> {
         let (id, layout) = (schema.id(), Layout::of(&schema)?);
         self.schemas.insert(id, CatalogSchema { id, schema, layout });
@@ -106,13 +106,13 @@ impl Catalog {
         self.schemas.values()
     }
 
-    /// Registers a stream, or an owner's new choice for one. Running plans are
-    /// not changed: each controller asks the annotation in force window by window.
+    /// Registers a stream, or a new policy for one. Running plans do not change: for each
+    /// window, controllers check the annotation in force.
     pub fn put_stream(&mut self, stream: CatalogStream) {
         self.streams.insert(stream.stream, stream);
     }
 
-    /// Forgets a stream whose annotation was revoked.
+    /// Removes a stream whose annotation was revoked.
     pub fn remove_stream(&mut self, stream: &StreamId) -> Option<CatalogStream> {
         self.streams.remove(stream)
     }
@@ -139,20 +139,20 @@ impl Catalog {
         self.queries.get(self.names.get(plan)?)
     }
 
-    /// What is locked.
+    /// The locks that running queries hold.
     #[must_use]
     pub fn locks(&self) -> &Locks {
         &self.locks
     }
 
-    /// Starts a query: takes its locks, or changes nothing. At a restart the
-    /// same call puts back what was running.
+    /// Starts a query: takes its locks, or changes nothing. After a restart, the same
+    /// call restores what was running.
     ///
     /// # Errors
-    /// Where the name or an attribute of a stream is taken.
-    pub fn start(&mut self, query: RunningQuery) -> Result<(), NotStarted> {
+    /// If the name or an attribute of a stream is taken.
+    pub fn start(&mut self, query: RunningQuery) -> Result<(), StartError> {
         if self.queries.contains_key(&query.name) {
-            return Err(NotStarted::NameTaken(query.name));
+            return Err(StartError::NameTaken(query.name));
         }
         let mut locks = self.locks.clone();
         query.plans.iter().try_for_each(|plan| locks.take(plan))?;
@@ -162,7 +162,7 @@ impl Catalog {
         Ok(())
     }
 
-    /// Ends a query and frees what it held.
+    /// Ends a query and frees its locks.
     pub fn stop(&mut self, name: &str) -> Option<RunningQuery> {
         let query = self.queries.remove(name)?;
         for plan in &query.plans {

@@ -1,35 +1,36 @@
-//! Decimal text to scaled integers and back, without a float in between.
+//! Decimal text to scaled integers and back, without floats.
 //!
-//! A value `v` of an attribute with scale `s` is the integer `v × 10^s`.
-//! Reading works on the digits of the text, so that `0.285` at scale 2 is 29
-//! and never 28.
+//! A value `v` of an attribute with scale `s` is the integer `v × 10^s`. Parsing
+//! works on the digits of the text, so `0.285` at scale 2 is 29, never 28.
 
-/// Longest text that is read as a number. Anything longer is no reading.
-const MOST_BYTES: usize = 400;
+/// Longest text that is read as a number.
+const MAX_BYTES: usize = 400;
 
 /// Greatest magnitude of an exponent (`1e-9`).
-const MOST_EXPONENT: i64 = 400;
+const MAX_EXPONENT: i64 = 400;
 
-/// Why a text is no scaled integer. It never holds the text.
+/// The text is not a scaled integer. The error never holds the text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum DecimalError {
-    /// There is nothing to read.
-    #[error("the number is empty; leave the field out, or write digits such as 12.5")]
+    /// The text is empty.
+    #[error("the number is empty; omit the field, or write a number such as 12.5")]
     Empty,
-    /// A character that no number has.
-    #[error("not a number from character {position} on; write digits such as 12.5, -3 or 1e-9")]
+    /// A character that numbers do not have.
+    #[error(
+        "not a number: unexpected character at position {position}; write digits such as 12.5, -3 or 1e-9"
+    )]
     Malformed {
         /// Position of the character, counted from 1.
         position: usize,
     },
-    /// The scaled integer does not fit 64 bits.
-    #[error("the number times 10^{scale} does not fit 64 bits; use a smaller scale or unit")]
+    /// The scaled integer does not fit in 64 bits.
+    #[error("the number times 10^{scale} does not fit in 64 bits; use a smaller scale or unit")]
     TooLarge {
-        /// The decimal places asked for.
+        /// The decimal places requested.
         scale: u8,
     },
-    /// Digits beyond the scale where none may be lost.
-    #[error("the number has more than {scale} decimal places; round it, or raise the scale")]
+    /// Digits beyond the scale, in a number that must be exact.
+    #[error("the number has more than {scale} decimal places; round it or raise the scale")]
     TooFine {
         /// The decimal places allowed.
         scale: u8,
@@ -40,15 +41,15 @@ pub enum DecimalError {
 /// zero.
 ///
 /// # Errors
-/// Where the text is no decimal number or the result does not fit an `i64`.
+/// If the text is not a decimal number or the result does not fit in an `i64`.
 pub fn parse_scaled(text: &str, scale: u8) -> Result<i64, DecimalError> {
     Digits::read(text)?.scaled(scale)?.rounded(scale)
 }
 
-/// Reads `text × 10^scale`, refusing digits beyond the scale.
+/// Reads `text × 10^scale` and rejects digits beyond the scale.
 ///
 /// # Errors
-/// As [`parse_scaled`], and where a digit other than 0 stands beyond the scale.
+/// As [`parse_scaled`], and if a digit beyond the scale is not 0.
 pub fn parse_exact(text: &str, scale: u8) -> Result<i64, DecimalError> {
     let parts = Digits::read(text)?.scaled(scale)?;
     if parts.exact { parts.rounded(scale) } else { Err(DecimalError::TooFine { scale }) }
@@ -65,14 +66,14 @@ pub fn format_scaled(scaled: impl Into<i128>, scale: u8) -> String {
     if behind.is_empty() { format!("{sign}{whole}") } else { format!("{sign}{whole}.{behind}") }
 }
 
-/// A decimal text taken apart: `±digits × 10^exponent`.
+/// A parsed decimal: `±digits × 10^exponent`.
 struct Digits {
     negative: bool,
     digits: Vec<u8>,
     exponent: i64,
 }
 
-/// The integer part of a scaled number and what decides its rounding.
+/// The integer part of a scaled number and how to round it.
 struct Parts {
     negative: bool,
     magnitude: u128,
@@ -86,8 +87,8 @@ impl Digits {
         if bytes.is_empty() {
             return Err(DecimalError::Empty);
         }
-        if bytes.len() > MOST_BYTES {
-            return Err(DecimalError::Malformed { position: MOST_BYTES + 1 });
+        if bytes.len() > MAX_BYTES {
+            return Err(DecimalError::Malformed { position: MAX_BYTES + 1 });
         }
         let signed = matches!(bytes.first(), Some(b'+' | b'-'));
         let (mut digits, mut behind, mut point) = (Vec::with_capacity(bytes.len()), 0i64, false);
@@ -112,7 +113,7 @@ impl Digits {
     }
 
     fn scaled(&self, scale: u8) -> Result<Parts, DecimalError> {
-        // How many of the digits stand before the point of the scaled number.
+        // The number of digits before the point of the scaled number.
         let kept =
             i64::try_from(self.digits.len()).unwrap_or(i64::MAX) + self.exponent + i64::from(scale);
         let split = usize::try_from(kept.max(0)).unwrap_or(usize::MAX).min(self.digits.len());
@@ -142,12 +143,12 @@ impl Parts {
     }
 }
 
-/// Reads what follows the digits: nothing, or `e` and a whole number.
+/// Reads what follows the digits: nothing, or `e` and an integer.
 fn read_exponent(text: &str, at: usize) -> Result<i64, DecimalError> {
     let Some(exponent) = text.get(at + 1..) else { return Ok(0) };
     let malformed = DecimalError::Malformed { position: at + 2 };
     match exponent.parse::<i64>() {
-        Ok(exponent) if exponent.abs() <= MOST_EXPONENT => Ok(exponent),
+        Ok(exponent) if exponent.abs() <= MAX_EXPONENT => Ok(exponent),
         _ => Err(malformed),
     }
 }
@@ -186,7 +187,7 @@ mod tests {
     }
 
     #[test]
-    fn refuses_what_is_no_number_or_too_large() {
+    fn rejects_malformed_and_too_large_numbers() {
         assert_eq!(parse_scaled("", 0), Err(DecimalError::Empty));
         for (text, position) in [
             ("-", 2),
@@ -234,14 +235,14 @@ mod tests {
         }
 
         #[test]
-        fn a_point_is_an_exponent(whole in "[0-9]{1,12}", behind in "[0-9]{0,12}", scale in 0u8..=6) {
+        fn a_point_and_an_exponent_mean_the_same(whole in "[0-9]{1,12}", behind in "[0-9]{0,12}", scale in 0u8..=6) {
             let point = format!("-{whole}.{behind}");
             let exponent = format!("-{whole}{behind}e-{}", behind.len());
             prop_assert_eq!(parse_scaled(&point, scale), parse_scaled(&exponent, scale));
         }
 
         #[test]
-        fn reads_what_it_writes(value: i64, scale in 0u8..=18) {
+        fn parses_what_it_formats(value: i64, scale in 0u8..=18) {
             prop_assert_eq!(parse_exact(&format_scaled(value, scale), scale), Ok(value));
         }
 

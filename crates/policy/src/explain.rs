@@ -1,99 +1,99 @@
-//! `EXPLAIN`: what a query will reveal, to whom, of how many, and what can go
+//! `EXPLAIN`: what a query will reveal, to whom, about how many owners, and what can go
 //! wrong, before it runs.
 
-mod loss;
 mod privacy;
+mod window_loss;
 
-use loss::most_absent;
-pub use loss::{Window, chance_of_loss};
 pub use privacy::PrivacyExplanation;
+use window_loss::max_absent;
+pub use window_loss::{WindowRisk, chance_of_loss};
 
 use crate::catalog::CatalogSchema;
 use crate::ids::PlanId;
 use crate::layout::{FieldStatistic, Packing};
 use crate::plan::{Fraction, MaskStrategy, Plan};
-use crate::planner::{Excluded, PlannedQuery, Share, enough, in_words};
-use crate::query::Words;
-use crate::quorum::{least_opening, majority};
-use crate::time::Span;
+use crate::planner::{ExclusionCount, PlannedQuery, Share, controllers_for, in_words};
+use crate::query::QuerySpan;
+use crate::quorum::{majority, min_opening};
+use alpheus_time::Span;
 use serde::{Deserialize, Serialize};
 use std::fmt;
 
-/// A planned query in words and numbers.
+/// A description of a planned query.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Explanation {
-    /// Name of the stream of results.
+    /// Name of the result stream.
     pub name: String,
     /// The schema.
     pub schema: String,
-    /// What leaves the streams in each window, and nothing else does.
+    /// What each window reveals. Nothing else leaves the streams.
     pub revealed: Vec<String>,
     /// Who learns it.
     pub learns: Vec<String>,
     /// Size of the windows.
     pub window: Span,
-    /// How long after their end windows wait for late events.
+    /// How long windows wait for late events.
     pub grace: Span,
-    /// Streams that fit the conditions on metadata.
+    /// Number of streams that match the conditions on metadata.
     pub fitting: u32,
-    /// Those of them that take no part, by reason.
-    pub excluded: Vec<Excluded>,
-    /// One for each group.
+    /// How many of them do not take part, by reason.
+    pub excluded: Vec<ExclusionCount>,
+    /// The groups.
     pub groups: Vec<GroupExplanation>,
     /// What the results do not hide.
     pub warnings: Vec<String>,
-    /// Whether only what is revealed to whom was asked for.
+    /// Whether to show only what is revealed to whom.
     pub privacy_only: bool,
 }
 
-/// One group's plan in numbers.
+/// The plan of a group in numbers.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct GroupExplanation {
     /// The plan.
     pub plan: PlanId,
     /// The group's values.
     pub group: Vec<(String, String)>,
-    /// Streams in it.
+    /// Number of streams.
     pub streams: u32,
-    /// Different owners of them.
+    /// Number of different owners.
     pub owners: u32,
-    /// Controllers (N).
+    /// Number of controllers (N).
     pub controllers: u32,
-    /// Share of them that may collude with the service (α).
+    /// Share of controllers that may collude with the service (α).
     pub alpha: Fraction,
-    /// How many that is (t).
+    /// Number of controllers that may collude (t).
     pub tolerated: u32,
-    /// Owners as an honest controller counts them when all have data: less
-    /// those of the t + r largest others.
+    /// Number of owners as an honest controller counts them if all have data: without those
+    /// of the t + r largest other controllers.
     pub counted: u32,
-    /// Least population of a window, so counted.
+    /// Minimum population of a window, counted in this way.
     pub min_population: u32,
-    /// Greatest population.
+    /// Maximum population.
     pub max_population: u32,
-    /// The least number of these controllers that count as the least
-    /// population, with one owner each.
+    /// The smallest number of these controllers, with one owner each, that count as the
+    /// minimum population.
     pub controllers_needed: u32,
-    /// The least number of controllers that a plan of its own would need to
-    /// count so.
+    /// The smallest number of controllers, with one owner each, that would be enough in their
+    /// own plan.
     pub controllers_enough: u32,
-    /// The least number of tokens that open a window when all answered.
+    /// The smallest number of tokens that open a window if all controllers answered.
     pub quorum: u32,
     /// Share of controllers that may drop out of a window (d).
     pub dropout: Fraction,
     /// How masks are shared.
     pub masks: MaskStrategy,
-    /// A part of the controllers opens by itself with a chance of 10^-this (δ).
+    /// A part of the controllers can open by itself with probability at most 10^-this (δ).
     pub delta_exponent: u8,
-    /// Share of a window's controllers that is taken to fail.
+    /// Assumed share of a window's controllers that fail.
     pub failure_rate: f64,
-    /// The chance that a window is lost at that rate.
+    /// The probability that a window is lost at that rate.
     pub loss: f64,
-    /// What noise promises and costs; none without noise.
+    /// Guarantee and cost of noise, if there is noise.
     pub privacy: Option<PrivacyExplanation>,
 }
 
-/// Explains a planned query. `failure_rate` is the share of controllers that
-/// is expected to fail between the two messages of a window.
+/// Explains a planned query. `failure_rate` is the share of controllers expected to fail
+/// between the two messages of a window.
 #[must_use]
 pub fn explain(
     planned: &PlannedQuery,
@@ -134,8 +134,8 @@ pub fn explain(
     }
 }
 
-/// What a plan's rows reveal, field by field, in words. It is read off the
-/// release, not off the query: what is said is what leaves.
+/// A description of what a plan's rows reveal, by field. It is derived from the release, not
+/// from the query, so it describes exactly what leaves the streams.
 #[must_use]
 pub fn revealed(plan: &Plan, schema: &CatalogSchema) -> Vec<String> {
     let mut fields: Vec<(FieldStatistic, usize, usize)> = Vec::new();
@@ -173,7 +173,7 @@ fn in_bins(what: String, numbers: usize, of: usize) -> String {
 fn learns(plan: &Plan) -> Vec<String> {
     let opens = match (plan.sealed_to, plan.consumer.as_str()) {
         (Some(_), reader) => format!(
-            "{reader} alone, by its own key: the service sees that each window opened and over how many, and no value"
+            "{reader} alone, with its own key: the service sees that each window opened and over how many owners, but no value"
         ),
         (None, "service") => "the service, which opens each window's result".to_owned(),
         (None, reader) => {
@@ -197,31 +197,32 @@ fn warnings(plan: &Plan, schema: &CatalogSchema) -> Vec<String> {
         .collect();
     if !optional.is_empty() && plan.population.min > 1 {
         warnings.push(format!(
-            "The least population counts owners with events; events may lack {}, so fewer may stand behind its results.",
+            "The minimum population counts owners with events, but events may lack {}, so fewer owners may contribute to its results.",
             optional.join(", ")
         ));
     }
     if plan.roster.len() == 1 {
         warnings.push(
-            "One controller answers alone: its result is not hidden among others'.".to_owned(),
+            "Only one controller takes part, so its result is not hidden among others.".to_owned(),
         );
     } else if plan.privacy.is_none() {
         warnings.push(
-            "When membership changes by one between windows and the data changes slowly, the difference of two results tells about that one. Only noise helps."
+            "If one member joins or leaves between windows and the data changes slowly, the difference of two results reveals data of that member. Only noise prevents this."
                 .to_owned(),
         );
     }
     if plan.population.min == 1 {
-        warnings.push("A window may show a single person: the least population is 1.".to_owned());
+        warnings.push("A window may show a single person: the minimum population is 1.".to_owned());
     }
     if plan.alpha.numerator == 0 && plan.roster.len() > 1 {
-        warnings.push("Nobody is taken to collude with the service (alpha is 0).".to_owned());
+        warnings
+            .push("No controller is assumed to collude with the service (alpha is 0).".to_owned());
     }
     warnings.extend(absence(plan));
     warnings
 }
 
-/// What absence does to a sparse graph.
+/// The effect of absent controllers on a sparse graph.
 fn absence(plan: &Plan) -> Option<String> {
     let (MaskStrategy::Neighbours { picks, .. }, Some(needed)) =
         (plan.masks, plan.masks.needed_picks())
@@ -231,9 +232,9 @@ fn absence(plan: &Plan) -> Option<String> {
     let narrow = |number: usize| u32::try_from(number).unwrap_or(u32::MAX);
     let (controllers, discounted) = (narrow(plan.roster.len()), narrow(plan.discounted()));
     let least = majority(controllers, discounted.saturating_add(plan.masks.cut_off()));
-    let most = most_absent(controllers, least, (picks, picks - needed));
+    let most = max_absent(controllers, least, (picks, picks - needed));
     Some(format!(
-        "Each controller needs {needed} of the {picks} that it picked: when more than about {most} of {controllers} are absent, no window opens. `masks = 'epoch'` bears more."
+        "Each controller needs {needed} of the {picks} others that it picked: if more than about {most} of {controllers} controllers are absent, no window opens. `masks = 'epoch'` tolerates more absences."
     ))
 }
 
@@ -246,7 +247,7 @@ fn group(plan: &Plan, failure_rate: f64) -> GroupExplanation {
     let min = plan.population.min;
     let (discounted, cut_off) = (narrow(plan.discounted()), plan.masks.cut_off());
     let quorum = quorum(controllers, discounted.saturating_add(cut_off), plan.dropout);
-    // Those of the usual number of owners that can be missing before the rest count too few.
+    // How many owners may be missing before the rest are too few.
     let beyond = u64::from(owners.saturating_sub(largest).saturating_sub(min));
     let slack = beyond * u64::from(controllers) / u64::from(owners.max(1));
     let slack = if controllers == 1 { 0 } else { u32::try_from(slack).unwrap_or(u32::MAX) };
@@ -262,13 +263,13 @@ fn group(plan: &Plan, failure_rate: f64) -> GroupExplanation {
         min_population: min,
         max_population: plan.population.max,
         controllers_needed: min.saturating_add(discounted),
-        controllers_enough: enough(min, plan.alpha),
+        controllers_enough: controllers_for(min, plan.alpha),
         quorum,
         dropout: plan.dropout,
         masks: plan.masks,
         delta_exponent: plan.delta_exponent,
         failure_rate,
-        loss: Window {
+        loss: WindowRisk {
             controllers,
             members: controllers,
             spare: controllers.saturating_sub(quorum).min(slack),
@@ -279,40 +280,40 @@ fn group(plan: &Plan, failure_rate: f64) -> GroupExplanation {
     }
 }
 
-/// Different owners at each controller, most first.
+/// The number of different owners at each controller, largest first.
 fn owners_per_controller(plan: &Plan) -> Vec<u32> {
     let mut sizes = plan.owners_per_controller();
     sizes.sort_unstable_by(|a, b| b.cmp(a));
     sizes
 }
 
-/// The least opening when all N answered, with t + 2r for t under `Neighbours`.
+/// The smallest opening if all N answered, with t + 2r for t under `Neighbours`.
 fn quorum(controllers: u32, tolerated: u32, dropout: Fraction) -> u32 {
-    least_opening(controllers, tolerated, controllers, dropout).min(controllers)
+    min_opening(controllers, tolerated, controllers, dropout).min(controllers)
 }
 
 impl fmt::Display for Explanation {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         writeln!(f, "{} from {}", self.name, self.schema)?;
-        writeln!(f, "  revealed in each window of {}:", Words(self.window))?;
+        writeln!(f, "  revealed in each window of {}:", QuerySpan(self.window))?;
         self.revealed.iter().try_for_each(|what| writeln!(f, "    {what}"))?;
         writeln!(f, "  to:")?;
         self.learns.iter().try_for_each(|who| writeln!(f, "    {who}"))?;
         let out: u32 = self.excluded.iter().map(|excluded| excluded.streams).sum();
         writeln!(
             f,
-            "  streams: {} fit the conditions, {} take part",
+            "  streams: {} match the conditions, {} take part",
             self.fitting,
             self.fitting.saturating_sub(out)
         )?;
-        for Excluded { reason, streams } in &self.excluded {
+        for ExclusionCount { reason, streams } in &self.excluded {
             writeln!(f, "    {streams} excluded: {reason}")?;
         }
         self.groups.iter().try_for_each(|group| group.write(f, self.privacy_only))?;
         if !self.privacy_only {
             match self.grace {
-                Span(0) => writeln!(f, "  late events are not waited for")?,
-                grace => writeln!(f, "  late events are waited for: {}", Words(grace))?,
+                Span(0) => writeln!(f, "  windows do not wait for late events")?,
+                grace => writeln!(f, "  windows wait {} for late events", QuerySpan(grace))?,
             }
         }
         self.warnings.iter().try_for_each(|warning| writeln!(f, "  warning: {warning}"))
@@ -346,7 +347,7 @@ impl GroupExplanation {
         if self.tolerated > 0 {
             write!(
                 f,
-                " so counted: with one owner each, {} of these controllers or {} in a plan of their own",
+                ", counted in this way: with one owner each, {} of these controllers, or {} in their own plan",
                 self.controllers_needed, self.controllers_enough
             )?;
         }
@@ -369,20 +370,20 @@ impl GroupExplanation {
         {
             writeln!(
                 f,
-                "    each picks {picks} others and needs {needed} of them; {cut_off} more of the controllers do not count, since drops may cut them off; fewer open by themselves with a chance below 1e-{}",
+                "    each controller picks {picks} others and needs {needed} of them; {cut_off} more controllers do not count, since dropouts may cut them off; the chance that fewer can open a window by themselves is below 1e-{}",
                 self.delta_exponent
             )?;
         }
         writeln!(
             f,
-            "    if {:.1} % of controllers fail in a window, it is lost with a chance of {}",
+            "    if {:.1} % of controllers fail in a window, the chance of losing it is {}",
             self.failure_rate * 100.0,
             Chance(self.loss)
         )
     }
 }
 
-/// A probability as a person would say it.
+/// A probability in readable form.
 struct Chance(f64);
 
 impl fmt::Display for Chance {
@@ -399,7 +400,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn quorums_are_as_the_design_sets_them() {
+    fn quorums_follow_the_formula() {
         assert_eq!(quorum(30, 10, Fraction::FIFTH), 24);
         assert_eq!(quorum(30, 10, Fraction::ZERO), 29);
         assert_eq!(quorum(3, 0, Fraction::ZERO), 3);

@@ -1,4 +1,4 @@
-//! Names of the things that policies speak about.
+//! Identifiers of streams, owners, controllers, consumers, schemas and plans.
 
 use serde::de::Error;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
@@ -7,10 +7,10 @@ use std::borrow::Cow;
 use std::fmt;
 use std::str::FromStr;
 
-/// A text that is no id of its kind.
+/// The text is not an id of the expected kind.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("an id of {digits} hexadecimal digits is expected")]
-pub struct NotHexadecimal {
+#[error("expected an id of {digits} hexadecimal digits")]
+pub struct IdError {
     digits: usize,
 }
 
@@ -20,7 +20,7 @@ macro_rules! id {
         #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
         pub struct $name(pub [u8; $len]);
 
-        /// Bytes on the wire, hexadecimal for eyes.
+        /// Bytes on the wire, hexadecimal in text formats.
         impl Serialize for $name {
             fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
                 if serializer.is_human_readable() {
@@ -40,10 +40,10 @@ macro_rules! id {
         }
 
         impl FromStr for $name {
-            type Err = NotHexadecimal;
+            type Err = IdError;
 
-            fn from_str(text: &str) -> Result<Self, NotHexadecimal> {
-                from_hex(text).map(Self).ok_or(NotHexadecimal { digits: 2 * $len })
+            fn from_str(text: &str) -> Result<Self, IdError> {
+                from_hex(text).map(Self).ok_or(IdError { digits: 2 * $len })
             }
         }
 
@@ -62,7 +62,7 @@ macro_rules! id {
 }
 
 id!(
-    /// One person's one stream; random or a hash, so that it names nobody.
+    /// One stream of one person. It is random or a hash, so it identifies nobody.
     StreamId, 16
 );
 id!(
@@ -78,8 +78,8 @@ id!(
     ConsumerId, 32
 );
 id!(
-    /// A schema: the hash of its resolved content, so that two files that mean
-    /// the same have the same id and any change of meaning changes it.
+    /// A schema: the hash of its resolved content. Files with the same meaning have
+    /// the same id, and any change of meaning changes it.
     SchemaId, 32
 );
 id!(
@@ -99,7 +99,7 @@ fn from_hex<const N: usize>(text: &str) -> Option<[u8; N]> {
     Some(bytes)
 }
 
-/// SHA-256 over a label and parts, each preceded by its length.
+/// SHA-256 over a label and parts, each prefixed with its length.
 #[must_use]
 pub fn labelled_hash(label: &str, parts: &[&[u8]]) -> [u8; 32] {
     let mut hash = Sha256::new();
@@ -115,7 +115,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn ids_are_hexadecimal_for_eyes() {
+    fn ids_are_hexadecimal_in_text_formats() {
         let id = StreamId([0xab; 16]);
         let text = serde_json::to_string(&id).unwrap();
         assert_eq!(text, format!("\"{}\"", "ab".repeat(16)));

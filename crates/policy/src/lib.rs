@@ -1,6 +1,6 @@
-//! What may be learnt, and by whom: schemas, annotations, queries and plans.
+//! Schemas, policies, queries and plans: what may be learnt, and by whom.
 //!
-//! This crate never sees a key, a ciphertext or a person's value. It fixes how
+//! This crate never sees a key, a ciphertext or a person's value. It defines how
 //! a schema is laid out in words ([`layout`]), what a query releases ([`plan`]),
 //! and whether a policy allows it.
 
@@ -27,7 +27,6 @@ pub mod select;
 #[cfg(feature = "query")]
 pub mod show;
 pub mod sketch;
-pub mod time;
 
 /// Runs the README's example.
 #[cfg(doctest)]

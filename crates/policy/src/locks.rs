@@ -1,27 +1,27 @@
-//! One attribute of one stream is in at most one running plan (Zeph §4.3).
+//! An attribute of a stream is in at most one running plan (Zeph §4.3).
 //!
-//! Two plans over the same data could be subtracted from each other. The
-//! service keeps these locks so that it plans nothing that controllers would
-//! refuse; controllers keep their own.
+//! The results of two plans over the same data could be subtracted from each other.
+//! The service keeps these locks so that it never plans what controllers would
+//! refuse. Controllers keep their own.
 
 use crate::ids::{PlanId, StreamId};
 use crate::plan::Plan;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
-/// Which plan holds which attribute of which stream. Serialisable, so that it
-/// lives as long as the plans do.
+/// Which plan holds which attribute of which stream. Serialisable, so that it can
+/// be stored with the plans.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Locks {
     held: BTreeMap<(StreamId, u16), PlanId>,
 }
 
-/// An attribute that another plan holds.
+/// Another plan holds the attribute.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
-    "attribute {attribute} of stream {stream} is in the running plan {holder}: drop that first"
+    "attribute {attribute} of stream {stream} is in the running plan {holder}; drop that query first"
 )]
-pub struct Locked {
+pub struct LockError {
     /// The stream.
     pub stream: StreamId,
     /// The attribute.
@@ -33,18 +33,19 @@ pub struct Locked {
 impl Locks {
     /// The first of these attributes of the stream that a plan holds.
     #[must_use]
-    pub fn holder(&self, stream: StreamId, attributes: &[u16]) -> Option<Locked> {
+    pub fn holder(&self, stream: StreamId, attributes: &[u16]) -> Option<LockError> {
         attributes.iter().find_map(|attribute| {
             let holder = *self.held.get(&(stream, *attribute))?;
-            Some(Locked { stream, attribute: *attribute, holder })
+            Some(LockError { stream, attribute: *attribute, holder })
         })
     }
 
-    /// Locks all that a plan releases, or nothing. A plan may be locked again.
+    /// Locks everything that a plan releases, or nothing. Locking the same plan again is
+    /// allowed.
     ///
     /// # Errors
-    /// The first attribute that another plan holds.
-    pub fn take(&mut self, plan: &Plan) -> Result<(), Locked> {
+    /// If another plan holds an attribute: the first one.
+    pub fn take(&mut self, plan: &Plan) -> Result<(), LockError> {
         let id = plan.id();
         for stream in &plan.streams {
             if let Some(locked) =
@@ -61,12 +62,12 @@ impl Locks {
         Ok(())
     }
 
-    /// Frees all that a plan holds, once it will release nothing more.
+    /// Frees everything that a plan holds, once it will release nothing more.
     pub fn free(&mut self, plan: &PlanId) {
         self.held.retain(|_, holder| holder != plan);
     }
 
-    /// Attributes held, over all streams.
+    /// The number of attributes held, over all streams.
     #[must_use]
     pub fn len(&self) -> usize {
         self.held.len()

@@ -1,59 +1,59 @@
-//! A plan: what exactly a query releases, from whom, and among whom.
+//! A plan: what exactly a query releases, from which streams and controllers.
 
 use crate::ids::{ConsumerId, ControllerId, OwnerId, PlanId, SchemaId, StreamId};
 use crate::privacy::Privacy;
 use crate::select::ReleasePlan;
-use crate::time::{Span, Timestamp, Window};
+use alpheus_time::{Span, Timestamp, Window};
 use serde::{Deserialize, Serialize};
 use std::cmp::Ordering;
 use std::collections::HashMap;
 use std::fmt;
 
-/// What a query releases from one group of streams, window after window. Its
-/// id is its hash; controllers check it whole before they take part.
+/// What a query releases from one group of streams, window after window. Its id is its
+/// hash. Controllers check the whole plan before they take part.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Plan {
-    /// Fresh randomness, so that no two plans are alike.
+    /// Fresh randomness, so that no two plans are equal.
     pub nonce: [u8; 16],
-    /// Name of the stream of results.
+    /// Name of the result stream.
     pub name: String,
-    /// Who asks, as owners see it in their log.
+    /// Who runs the query, as shown in owners' logs.
     pub consumer: String,
-    /// Of a query with `RELEASE TO`: the certificate of that consumer, whose key
-    /// alone opens results. None: the service opens them.
+    /// With `RELEASE TO`: the certificate of the consumer whose key alone opens results.
+    /// `None`: the service opens them.
     pub sealed_to: Option<ConsumerId>,
-    /// Schema of every stream in it.
+    /// Schema of all its streams.
     pub schema: SchemaId,
     /// The values of the group's columns.
     pub group: Vec<(String, String)>,
-    /// Distance and size of its tumbling windows.
+    /// Size of its tumbling windows.
     pub window: Span,
     /// How long after its end a window waits for late events.
     pub grace: Span,
     /// Windows that start before this are not released.
     pub from: Timestamp,
-    /// What leaves the streams.
+    /// The map from events to the released outputs.
     pub release: Release,
     /// How the released rows become the columns of a result.
     pub select: ReleasePlan,
-    /// The noise that windows are released with, if any.
+    /// The noise of released windows, if any.
     pub privacy: Option<Privacy>,
-    /// Attributes that the release derives from, ascending: these are locked.
+    /// Attributes that the release derives from, ascending. These are locked.
     pub attributes: Vec<u16>,
-    /// Owners with data that a window needs at least and takes at most.
+    /// Minimum and maximum number of owners with data in a window.
     pub population: PopulationBounds,
-    /// Fraction of controllers that may collude with the service.
+    /// Fraction of controllers that may collude with the service (α).
     pub alpha: Fraction,
-    /// Fraction of controllers that may drop out of a window.
+    /// Fraction of controllers that may drop out of a window (d).
     pub dropout: Fraction,
-    /// Bound on the chance that any round of an epoch, or any roster's graph of a
-    /// controller's life, is not connected as it must be: 10^-δ.
+    /// Bound on the probability that some mask graph of an epoch, or of a controller's
+    /// lifetime, is not connected as it must be: 10^-δ.
     pub delta_exponent: u8,
     /// How masks are shared among controllers.
     pub masks: MaskStrategy,
-    /// Every controller, ascending; positions in it name controllers elsewhere.
+    /// All controllers, ascending. Elsewhere, a controller is its position in this list.
     pub roster: Vec<ControllerId>,
-    /// Every stream, ascending by id.
+    /// All streams, ascending by id.
     pub streams: Vec<PlannedStream>,
 }
 
@@ -72,15 +72,15 @@ impl Plan {
         Window { start, end: start.plus(self.window) }
     }
 
-    /// Number of the window: its start in windows since the Unix epoch.
+    /// The number of a window: its start, counted in windows since the Unix epoch.
     #[must_use]
     pub fn window_number(&self, window: Window) -> u64 {
         window.start.0 / self.window.0
     }
 
-    /// Most streams that one owner has in it.
+    /// The maximum number of streams of one owner.
     #[must_use]
-    pub fn most_streams_of_an_owner(&self) -> u32 {
+    pub fn max_streams_per_owner(&self) -> u32 {
         let mut counts: HashMap<OwnerId, u32> = HashMap::new();
         for stream in &self.streams {
             *counts.entry(stream.owner).or_default() += 1;
@@ -88,27 +88,27 @@ impl Plan {
         counts.into_values().max().unwrap_or(0)
     }
 
-    /// Controllers that may collude with the service without learning more
-    /// than the result: 0 for one controller or α = 0, else max(1, ⌊αN⌋).
+    /// How many controllers may collude with the service without learning more than the
+    /// result (t): 0 for one controller or α = 0, else max(1, ⌊αN⌋).
     #[must_use]
     pub fn tolerated(&self) -> usize {
         self.alpha.tolerated(self.roster.len())
     }
 
-    /// Members of an opening set that nobody counts on: t that may collude, and r
-    /// honest ones that its mask graph may have lost.
+    /// Members of an opening set that do not count: t that may collude, and r honest ones
+    /// that the mask graph may have cut off.
     #[must_use]
     pub fn discounted(&self) -> usize {
         self.tolerated().saturating_add(self.masks.cut_off() as usize)
     }
 }
 
-/// A stream as a plan names it.
+/// A stream in a plan.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PlannedStream {
     /// The stream.
     pub stream: StreamId,
-    /// Whose it is.
+    /// Its owner.
     pub owner: OwnerId,
     /// Position of its controller in the roster.
     pub controller: u32,
@@ -123,7 +123,7 @@ pub struct Release {
 }
 
 impl Release {
-    /// Number of outputs.
+    /// The number of outputs.
     #[must_use]
     pub fn outputs(&self) -> usize {
         self.rows.len()
@@ -142,18 +142,18 @@ impl Release {
 /// Bounds on a window's population, in owners with data.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PopulationBounds {
-    /// Fewest.
+    /// Minimum.
     pub min: u32,
-    /// Most.
+    /// Maximum.
     pub max: u32,
 }
 
 /// An exact fraction between 0 and 1.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Fraction {
-    /// Above the line.
+    /// The numerator.
     pub numerator: u32,
-    /// Below the line; never 0.
+    /// The denominator, never 0.
     pub denominator: u32,
 }
 
@@ -181,7 +181,7 @@ impl Fraction {
     }
 }
 
-/// By value; of two ways to write one value the one with smaller numbers first.
+/// By value. Equal values are ordered by their denominator.
 impl Ord for Fraction {
     fn cmp(&self, other: &Fraction) -> Ordering {
         let cross =
@@ -201,9 +201,9 @@ impl PartialOrd for Fraction {
 pub enum MaskStrategy {
     /// One controller: no mask is needed.
     Single,
-    /// Every pair, every window.
+    /// Every pair, in every window.
     Clique,
-    /// Each pair with probability 2^-bits, drawn anew each window.
+    /// Each pair with probability 2^-bits, drawn again for each window.
     Dream {
         /// b.
         bits: u8,
@@ -213,19 +213,19 @@ pub enum MaskStrategy {
         /// b.
         bits: u8,
     },
-    /// Each controller with those that it picks, and those that pick it, as long
-    /// as the roster lives.
+    /// Each controller with those that it picks and those that pick it, for the lifetime of
+    /// the roster.
     Neighbours {
         /// m: how many others each controller picks.
         picks: u32,
-        /// r: honest members that drops may cut off from the rest unnoticed.
+        /// r: honest members that dropouts may cut off from the rest unnoticed.
         cut_off: u32,
     },
 }
 
 impl MaskStrategy {
-    /// r: honest members of an opening set that may have no part in what opens, but
-    /// with a chance of 10^-δ. None of them where the whole graph is connected.
+    /// r: honest members of an opening set that may be cut off from the result. With more,
+    /// the probability is at most 10^-δ. 0 if the whole graph is connected.
     #[must_use]
     pub const fn cut_off(self) -> u32 {
         match self {
@@ -234,8 +234,8 @@ impl MaskStrategy {
         }
     }
 
-    /// Picks of its own that a controller needs in a membership and in an opening
-    /// set: ⌈(1 − ρ)m⌉ with ρ = ⅕. None where it picks nobody.
+    /// How many of its own picks a controller needs in a membership and in an opening set:
+    /// ⌈(1 − ρ)m⌉ with ρ = ⅕. `None` if it picks nobody.
     #[must_use]
     pub const fn needed_picks(self) -> Option<u32> {
         match self {

@@ -1,5 +1,5 @@
-//! How many controllers an opening takes: reckoned here for whoever plans and
-//! explains, and for the protocol, which enforces it.
+//! How many controllers it takes to open a window. The planner and `EXPLAIN` use this,
+//! and the protocol enforces it.
 
 use crate::plan::Fraction;
 
@@ -11,21 +11,21 @@ pub fn majority(controllers: u32, tolerated: u32) -> u32 {
 
 /// The least |S| for a membership of `members` controllers:
 /// `max(⌊(N+t)/2⌋+1, |M| − max([N ≥ 4], ⌊d|M|⌋))`, where `[N ≥ 4]` is 1 if N is
-/// at least 4, else 0. Under `Neighbours` t + 2r stands for t.
+/// at least 4, else 0. Under `Neighbours`, use t + 2r for t.
 ///
-/// The first part keeps two disjoint honest groups from opening one window
-/// each; the second keeps the service from dropping more than may fail.
+/// The first part prevents two disjoint honest groups from each opening the window. The
+/// second prevents the service from dropping more controllers than may fail.
 #[must_use]
-pub fn least_opening(controllers: u32, tolerated: u32, members: u32, dropout: Fraction) -> u32 {
+pub fn min_opening(controllers: u32, tolerated: u32, members: u32, dropout: Fraction) -> u32 {
     let spared = narrow(dropout.floor_of(members as usize) as u64).max(u32::from(controllers >= 4));
     majority(controllers, tolerated).max(members.saturating_sub(spared))
 }
 
-/// Fewest controllers in whose opening the best placed member, the one with most
-/// owners, counts `population`: its own first, then the others' from the largest, less
-/// the `discounted` largest of those.
+/// The smallest number of controllers whose opening the member with the most owners
+/// counts as `population`. It counts its own owners, then those of the others from the
+/// largest down, without the `discounted` largest of them.
 #[must_use]
-pub fn fewest_for(owners: &[u32], discounted: u32, population: u32) -> u32 {
+pub fn min_controllers_for(owners: &[u32], discounted: u32, population: u32) -> u32 {
     let mut owners = owners.to_vec();
     owners.sort_unstable_by(|a, b| b.cmp(a));
     let (mut size, mut counted) = (0, 0_u64);

@@ -1,46 +1,45 @@
-//! What a query asks, resolved against a schema: which rows its plan releases
-//! and how a consumer reads them.
+//! A query resolved against a schema: which rows its plan releases and how a consumer
+//! reads them.
 //!
-//! The rows of a [`Release`](crate::plan::Release) are all that leaves the
-//! streams. A [`ReleasePlan`] says which exact sums stand in those rows
-//! ([`Place`]) and which of these each output column is computed from
-//! ([`Statistic`]). It is part of the plan, so that a result can be decoded,
-//! and a controller can see what is asked, from the plan alone.
+//! Only the rows of a [`Release`](crate::plan::Release) leave the streams. A
+//! [`ReleasePlan`] states which exact sums are in those rows ([`SumLocation`]) and from
+//! which of them each output column is computed ([`Statistic`]). It is part of the plan.
+//! So the plan is enough to decode a result, and to see what the query requests.
 //!
-//! Items that need the same sum share its row; nothing that no item needs is
-//! released (but see [`Place::Digit`]).
+//! Items that need the same sum share its row. Nothing that no item needs is released
+//! (but see [`SumLocation::Digit`]).
 
 use serde::{Deserialize, Serialize};
 
-/// Position of an exact sum among [`ReleasePlan::cells`].
+/// Position of an exact sum in [`ReleasePlan::cells`].
 pub type CellRef = u16;
 
 /// How the rows of a release become output columns.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ReleasePlan {
     /// Exact sums, each read from one or two rows.
-    pub cells: Vec<Place>,
+    pub cells: Vec<SumLocation>,
     /// Output columns in the order of the query.
     pub items: Vec<SelectItem>,
 }
 
-/// Where an exact sum stands among the rows of a release.
+/// The location of an exact sum among the rows of a release.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-pub enum Place {
+pub enum SumLocation {
     /// The row itself, two's complement.
     Whole {
         /// The row.
         row: u16,
     },
-    /// One of the signed digits of a row. The whole word is released, so a
-    /// consumer also sees its other digits: the layout packs together only
-    /// cells that no offered policy treats apart.
+    /// One of the signed digits of a row. The whole word is released, so a consumer also
+    /// sees its other digits. The layout packs cells together only if every offered
+    /// policy treats them alike.
     Digit {
         /// The row.
         row: u16,
-        /// Width of each digit, sign included.
+        /// Width of each digit, including the sign.
         bits: u8,
-        /// Which digit; 0 is the lowest.
+        /// Position of the digit, where 0 is the lowest.
         digit: u8,
     },
     /// `low + high × 2^32`, where the row `low` is a sum of unsigned 32-bit
@@ -58,23 +57,23 @@ pub enum Place {
 pub struct SelectItem {
     /// Its name in the results.
     pub alias: String,
-    /// What stands in it.
+    /// What it contains.
     pub statistic: Statistic,
 }
 
 /// How an output is computed from exact sums. Sums are of scaled integers: a
 /// sum of `x` is in units of `10^-scale`, of `x²` in `10^-(2·scale)`.
 ///
-/// Every statistic is null where nobody had data; those with a count also
-/// where that count is zero.
+/// Every statistic is null if nobody had data. Those with a count are also null if that
+/// count is zero.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Statistic {
     /// `SUM`.
     Sum {
         /// Σx.
         sum: CellRef,
-        /// Number of values, if an event may lack one: tells an empty sum from
-        /// a sum of zero.
+        /// Number of values, if an event may lack one. It distinguishes an empty sum
+        /// from a sum of zero.
         count: Option<CellRef>,
         /// Decimal places of x.
         scale: u8,
@@ -83,32 +82,32 @@ pub enum Statistic {
     Count {
         /// Number of values.
         count: CellRef,
-        /// Null where this is 0; the count itself if absent.
+        /// The result is null if this is 0. If absent, the count itself is used.
         of: Option<CellRef>,
     },
     /// `AVG`, `VAR`, `STDDEV`.
     Moments {
-        /// Which.
+        /// The statistic.
         output: MomentOutput,
         /// Number of values.
         count: CellRef,
         /// Σx.
         sum: CellRef,
-        /// Σx²; absent for the mean.
+        /// Σx², absent for the mean.
         squares: Option<CellRef>,
         /// Decimal places of x.
         scale: u8,
     },
-    /// `HISTOGRAM` and what is read off one.
+    /// `HISTOGRAM`, and functions computed from one.
     Histogram {
-        /// What.
+        /// The statistic.
         output: HistogramOutput,
         /// The bins.
         bins: Bins,
     },
     /// `REGR_SLOPE`, `REGR_INTERCEPT`, `REGR_R2`, `COVAR_POP`.
     Regression {
-        /// Which.
+        /// The statistic.
         output: RegressionOutput,
         /// Number of events that have both.
         count: CellRef,
@@ -116,11 +115,11 @@ pub enum Statistic {
         x: CellRef,
         /// Σy.
         y: CellRef,
-        /// Σx²; absent for the covariance.
+        /// Σx², absent for the covariance.
         xx: Option<CellRef>,
         /// Σxy.
         xy: CellRef,
-        /// Σy²; only for R².
+        /// Σy², only for R².
         yy: Option<CellRef>,
         /// Decimal places of x.
         x_scale: u8,
@@ -129,15 +128,15 @@ pub enum Statistic {
     },
     /// `SUM_BY`, `COUNT_BY`, `AVG_BY`, `VAR_BY`.
     By {
-        /// Which.
+        /// The statistic.
         output: ByOutput,
-        /// Bucket by bucket: number of values. Empty buckets are left out.
+        /// The number of values in each bucket. Empty buckets are omitted.
         counts: Bins,
-        /// Σx of each bucket; absent for the count.
+        /// Σx of each bucket, absent for the count.
         sums: Option<Vec<Vec<CellRef>>>,
-        /// Σx² of each bucket; only for the variance.
+        /// Σx² of each bucket, only for the variance.
         squares: Option<Vec<Vec<CellRef>>>,
-        /// Decimal places of x (those of the buckets stand in `counts`).
+        /// Decimal places of x (those of the buckets are in `counts`).
         scale: u8,
     },
     /// `SUM_ABOVE`, `SUM_BELOW`: values on one side of the threshold.
@@ -164,24 +163,24 @@ pub enum Statistic {
         /// The cells of the row.
         cells: Vec<CellRef>,
     },
-    /// `FREQUENCY`: the least of an item's cells, one of each row of a sketch.
+    /// `FREQUENCY`: the minimum of an item's cells, one from each row of a sketch.
     Frequency {
         /// The item's cells.
         cells: Vec<CellRef>,
     },
 }
 
-/// Bins as a query asked for them. The end bins are open.
+/// The bins that a query requests. The end bins are open.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Bins {
-    /// Lower edge of each, ascending, in units of `10^-scale`. The first bin
-    /// also takes what is below its edge.
+    /// Lower edge of each, ascending, in units of `10^-scale`. The first bin also contains
+    /// values below its edge.
     pub edges: Vec<i64>,
-    /// The number in each bin: the sum of these cells (none: always 0).
+    /// The count of each bin is the sum of these cells (always 0 if there are none).
     pub cells: Vec<Vec<CellRef>>,
-    /// Least value that the attribute takes, scaled.
+    /// Minimum value of the attribute, scaled.
     pub min: i64,
-    /// Greatest value that the attribute takes, scaled.
+    /// Maximum value of the attribute, scaled.
     pub max: i64,
     /// Decimal places of edges and bounds.
     pub scale: u8,
@@ -198,22 +197,22 @@ pub enum MomentOutput {
     Deviation,
 }
 
-/// What is read off a histogram.
+/// Statistics of a histogram.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum HistogramOutput {
-    /// The number in each bin.
+    /// The count of each bin.
     Counts,
-    /// The `numerator / denominator` quantile, to a bin.
+    /// The `numerator / denominator` quantile, to the precision of a bin.
     Quantile {
-        /// Above the line.
+        /// The numerator.
         numerator: u32,
-        /// Below the line; never 0.
+        /// The denominator, never 0.
         denominator: u32,
     },
-    /// The least value that the lowest bin that is not empty can hold.
+    /// The smallest value that the lowest non-empty bin can hold.
     Min,
-    /// The greatest value that the highest bin that is not empty can hold: one
-    /// unit of the scale below the next edge, or the attribute's maximum.
+    /// The largest value that the highest non-empty bin can hold: one unit of the scale
+    /// below the next edge, or the attribute's maximum.
     Max,
     /// Max − min.
     Range,
@@ -221,7 +220,7 @@ pub enum HistogramOutput {
     Mode,
     /// The fullest bins, fullest first.
     Top {
-        /// How many.
+        /// The number of bins.
         k: u16,
     },
 }

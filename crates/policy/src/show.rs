@@ -1,8 +1,8 @@
-//! `SHOW` and `DESCRIBE`: what the catalog holds, as tables.
+//! `SHOW` and `DESCRIBE`: the contents of the catalog as tables.
 
 use crate::catalog::{Catalog, CatalogSchema, RunningQuery};
 use crate::planner::offered;
-use crate::query::{Show, Words, nearest};
+use crate::query::{QuerySpan, Show, nearest};
 use crate::schema::{Attribute, AttributeKind, PolicyOption};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -11,21 +11,21 @@ use std::fmt;
 /// Named columns and rows of text.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Table {
-    /// What it is about.
+    /// Its title.
     pub title: String,
     /// Names of the columns.
     pub columns: Vec<String>,
-    /// Rows, each as long as the columns.
+    /// Rows, each with one cell per column.
     pub rows: Vec<Vec<String>>,
 }
 
-/// Nothing has this name.
+/// No schema or running query has this name.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("there is no schema and no running query `{name}`{}; SHOW SCHEMAS and SHOW QUERIES list them", crate::query::DidYouMean(.suggestion))]
-pub struct Unknown {
-    /// As asked.
+#[error("there is no schema or running query named `{name}`{}; SHOW SCHEMAS and SHOW QUERIES list them", crate::query::DidYouMean(.suggestion))]
+pub struct UnknownNameError {
+    /// The name in the statement.
     pub name: String,
-    /// The nearest that exists.
+    /// The most similar name that exists.
     pub suggestion: Option<String>,
 }
 
@@ -37,7 +37,7 @@ fn table<const N: usize>(title: &str, columns: [&str; N], rows: Vec<[String; N]>
     }
 }
 
-/// What `SHOW` answers.
+/// The answer to `SHOW`.
 #[must_use]
 pub fn show(catalog: &Catalog, what: Show) -> Table {
     match what {
@@ -61,10 +61,10 @@ fn schemas(catalog: &Catalog) -> Table {
     };
     let mut rows: Vec<_> = catalog.schemas().map(row).collect();
     rows.sort();
-    table("schemas", ["name", "version", "attributes", "words an event"], rows)
+    table("schemas", ["name", "version", "attributes", "words per event"], rows)
 }
 
-/// Streams are counted, not listed: nobody has a use for a million ids.
+/// Streams are counted, not listed: a list of a million ids is of no use.
 fn streams(catalog: &Catalog) -> Table {
     let mut counts: BTreeMap<
         _,
@@ -103,17 +103,17 @@ fn queries(catalog: &Catalog) -> Table {
     let row = |query: &RunningQuery| {
         let streams: usize = query.plans.iter().map(|plan| plan.streams.len()).sum();
         let window =
-            query.plans.first().map_or_else(String::new, |plan| Words(plan.window).to_string());
+            query.plans.first().map_or_else(String::new, |plan| QuerySpan(plan.window).to_string());
         [query.name.clone(), window, query.plans.len().to_string(), streams.to_string()]
     };
     table("queries", ["name", "window", "groups", "streams"], catalog.queries().map(row).collect())
 }
 
-/// What `DESCRIBE` answers.
+/// The answer to `DESCRIBE`.
 ///
 /// # Errors
-/// Where nothing has the name.
-pub fn describe(catalog: &Catalog, name: &str) -> Result<Vec<Table>, Unknown> {
+/// If no schema or running query has the name.
+pub fn describe(catalog: &Catalog, name: &str) -> Result<Vec<Table>, UnknownNameError> {
     if let Some(query) = catalog.query(name) {
         return Ok(vec![describe_query(query)]);
     }
@@ -122,7 +122,7 @@ pub fn describe(catalog: &Catalog, name: &str) -> Result<Vec<Table>, Unknown> {
     }
     let schemas = catalog.schemas().map(|known| known.schema.name.as_str());
     let names = schemas.chain(catalog.queries().map(|query| query.name.as_str()));
-    Err(Unknown { name: name.to_owned(), suggestion: nearest(name, names) })
+    Err(UnknownNameError { name: name.to_owned(), suggestion: nearest(name, names) })
 }
 
 fn describe_query(query: &RunningQuery) -> Table {
@@ -168,7 +168,7 @@ fn describe_schema(known: &CatalogSchema) -> Vec<Table> {
     };
     let option = |option: &PolicyOption| {
         let windows: Vec<_> =
-            option.windows.iter().map(|window| Words(*window).to_string()).collect();
+            option.windows.iter().map(|window| QuerySpan(*window).to_string()).collect();
         let clients: Vec<_> = option.clients.iter().map(u32::to_string).collect();
         let to = if option.to.is_empty() { "anybody".to_owned() } else { option.to.join(", ") };
         [
@@ -179,7 +179,8 @@ fn describe_schema(known: &CatalogSchema) -> Vec<Table> {
             to,
         ]
     };
-    let title = format!("{} version {}, tick {}", schema.name, schema.version, Words(schema.tick));
+    let title =
+        format!("{} version {}, tick {}", schema.name, schema.version, QuerySpan(schema.tick));
     vec![
         table(&format!("{title}: metadata"), ["name", "values", "optional"], metadata.collect()),
         table(
@@ -189,7 +190,7 @@ fn describe_schema(known: &CatalogSchema) -> Vec<Table> {
         ),
         table(
             "policies",
-            ["name", "option", "windows of", "population", "to"],
+            ["name", "option", "windows", "population", "to"],
             schema.options.iter().map(option).collect(),
         ),
     ]

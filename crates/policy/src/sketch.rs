@@ -1,9 +1,9 @@
 //! Which cells of a count-min sketch an item falls into.
 //!
-//! Producer and planner must agree on it: the producer adds one to the item's
-//! cell in each row, and a query for the item's frequency releases these cells.
-//! The hash is public and bound to the schema, the attribute and the
-//! aggregation; it keeps nothing secret, but two sketches share no collisions.
+//! Producer and planner must agree on it: the producer adds one to the item's cell in
+//! each row, and a query for the item's frequency releases these cells. The hash is
+//! public. It is bound to the schema, the attribute and the aggregation, so that two
+//! sketches do not share collisions.
 
 use crate::ids::{SchemaId, labelled_hash};
 use sha2::{Digest, Sha256};
@@ -13,17 +13,17 @@ use sha2::{Digest, Sha256};
 /// With `seed = labelled_hash("alpheus/sketch/v1", [schema id, attribute,
 /// aggregation])` (both numbers as two big-endian bytes), the block
 /// `SHA-256(seed ‖ 32 zero bytes ‖ k ‖ item)`, `k` one byte, holds the hashes of
-/// the rows `4k..4k+4` as big-endian 64-bit numbers `x`; the column of a row is
-/// `⌊x · width / 2^64⌋`. The zeros fill SHA-256's first block, so that it is
-/// computed once for all items.
+/// the rows `4k..4k+4` as big-endian 64-bit numbers `x`. The column of a row is
+/// `⌊x · width / 2^64⌋`. The zeros fill SHA-256's first block, so it is computed once
+/// for all items.
 #[derive(Clone, Debug)]
 pub struct SketchHash {
     seeded: Sha256,
 }
 
 impl SketchHash {
-    /// The hashes of the sketch at position `aggregation` among those of the
-    /// attribute at position `attribute`.
+    /// The hashes of the sketch at position `aggregation` in the list of the attribute at
+    /// position `attribute`.
     #[must_use]
     pub fn new(schema: &SchemaId, attribute: u16, aggregation: u16) -> SketchHash {
         let parts: [&[u8]; 3] = [&schema.0, &attribute.to_be_bytes(), &aggregation.to_be_bytes()];
@@ -34,7 +34,7 @@ impl SketchHash {
     /// Calls `visit(row, column)` with the item's column in each of the rows
     /// `0..depth` of `width` cells.
     ///
-    /// A text is hashed as its bytes, a number as [`number_item`] says.
+    /// Text is hashed as its bytes, a number as [`number_item`] returns it.
     pub fn columns(&self, item: &[u8], depth: u8, width: u16, mut visit: impl FnMut(u8, u16)) {
         for k in 0..depth.div_ceil(4) {
             let block = self.seeded.clone().chain_update([k]).chain_update(item).finalize();
@@ -46,8 +46,8 @@ impl SketchHash {
     }
 }
 
-/// A number, or a truth value as 0 or 1, as the bytes of an item: its scaled
-/// value as eight big-endian bytes.
+/// The item bytes of a number, or of a truth value as 0 or 1: the scaled value as eight
+/// big-endian bytes.
 #[must_use]
 pub fn number_item(scaled: i64) -> [u8; 8] {
     scaled.to_be_bytes()
@@ -71,7 +71,7 @@ mod tests {
         all
     }
 
-    /// Computed by Python's hashlib from the words above.
+    /// Computed with Python's hashlib from the description above.
     #[test]
     fn columns_are_as_documented() {
         let hash = SketchHash::new(&SchemaId([7; 32]), 3, 1);
@@ -79,7 +79,7 @@ mod tests {
     }
 
     #[test]
-    fn rows_attributes_and_aggregations_hash_apart() {
+    fn rows_attributes_and_aggregations_have_independent_hashes() {
         let of = |attribute, aggregation| {
             columns(&SketchHash::new(&SchemaId([0; 32]), attribute, aggregation), b"x", 8, 60_000)
         };

@@ -1,9 +1,8 @@
-//! How fast the local store is beside a plain append-only file with the same
-//! flushes: `cargo run --release -p alpheus-transport --example throughput`.
+//! Compares the local store with a plain append-only file with the same flushes: `cargo run --release -p alpheus-transport --example throughput`.
 //!
-//! Arguments: directory (default: the system's temporary one), records
-//! (100000), bytes per record (5500), records per flush (1000), milliseconds
-//! that each flush takes longer (0).
+//! Arguments: directory (default: the system's temporary directory), records
+//! (100000), bytes per record (5500), records per flush (1000), extra milliseconds
+//! per flush (0).
 
 use alpheus_transport::local::{self, Options};
 use alpheus_transport::{Batch, Limits, NewRecord, Offset, Topic};
@@ -42,18 +41,19 @@ fn main() -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-fn report(what: &str, load: &Load, took: Duration) {
+fn report(subject: &str, load: &Load, elapsed: Duration) {
     let flushes = load.records.div_ceil(load.per_flush);
-    let (seconds, megabytes) = (took.as_secs_f64(), load.records as f64 * load.bytes as f64 / 1e6);
+    let (seconds, megabytes) =
+        (elapsed.as_secs_f64(), load.records as f64 * load.bytes as f64 / 1e6);
     println!(
-        "{what:20} {:>9.0} records/s {:>7.0} MB/s {:>6.1} flushes/s",
+        "{subject:20} {:>9.0} records/s {:>7.0} MB/s {:>6.1} flushes/s",
         load.records as f64 / seconds,
         megabytes / seconds,
         flushes as f64 / seconds,
     );
 }
 
-/// The floor: length and value of each record appended to one file.
+/// The baseline: appends length and value of each record to one file.
 fn plain_file(load: &Load, path: &Path) -> Result<Duration, Box<dyn Error>> {
     let value = vec![0x5a; load.bytes];
     let mut file = File::create_new(path)?;

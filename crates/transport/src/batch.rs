@@ -1,4 +1,4 @@
-//! What is committed at once: records, state and positions, all or nothing.
+//! Atomic batches of records, state and positions.
 
 use crate::error::Error;
 use crate::names::{Group, Offset, Partition, Space};
@@ -6,20 +6,18 @@ use crate::record::{self, CHUNK_HEADER, Chunk, NewRecord};
 use bytes::Bytes;
 use std::collections::BTreeMap;
 
-/// A chunk is closed at this many bytes, so that a reader who wants little
-/// need not load much.
-const CHUNK_BYTES: usize = 1 << 20;
-/// The largest record: what every store, Kafka included, can be set to take.
+/// A chunk is closed at this size, so that a small read does not load much.
+const MAX_CHUNK_BYTES: usize = 1 << 20;
+/// Maximum size of a record. Every store, including Kafka, can be configured to accept it.
 pub const MAX_RECORD_BYTES: usize = 16 << 20;
-/// The longest key of a state space.
+/// Maximum length of a key of a state space.
 pub const MAX_STATE_KEY_BYTES: usize = 32 << 10;
 
-/// Changes that become durable, and visible, all together or not at all.
+/// Changes that become durable and visible together, or not at all.
 ///
-/// The records of one partition keep the order in which they were appended;
-/// of several puts and deletes of one key the last one counts. A batch that
-/// holds an operator's results, its state and its consumer position makes
-/// read-process-write exactly-once.
+/// The records of a partition keep the order in which they were appended. Of several puts
+/// and deletes of a key, the last one counts. If a batch holds an operator's results, state
+/// and consumer position, read-process-write is exactly-once.
 #[derive(Clone, Debug, Default)]
 pub struct Batch {
     appends: BTreeMap<Partition, Chunks>,
@@ -28,7 +26,7 @@ pub struct Batch {
     bytes: usize,
 }
 
-/// The framed records for one partition.
+/// The framed records for a partition.
 #[derive(Clone, Debug, Default)]
 struct Chunks {
     full: Vec<Chunk>,
@@ -37,7 +35,7 @@ struct Chunks {
 }
 
 impl Batch {
-    /// A batch that changes nothing yet.
+    /// An empty batch.
     #[must_use]
     pub fn new() -> Self {
         Self::default()
@@ -46,8 +44,7 @@ impl Batch {
     /// Appends a record to a partition. It is copied once, into the batch.
     ///
     /// # Errors
-    /// [`Error::RecordTooLarge`] beyond [`MAX_RECORD_BYTES`]; the batch stays
-    /// as it was.
+    /// [`Error::RecordTooLarge`] beyond [`MAX_RECORD_BYTES`]. The batch does not change.
     pub fn append(&mut self, to: &Partition, record: &NewRecord<'_>) -> Result<(), Error> {
         let too_large = || Error::RecordTooLarge { partition: to.clone(), limit: MAX_RECORD_BYTES };
         let length = record::encoded_len(record).ok_or_else(too_large)?;
@@ -75,7 +72,7 @@ impl Batch {
         self.state(space, key.into(), Some(value.into()))
     }
 
-    /// Removes a key of a state space; it need not be there.
+    /// Removes a key of a state space, if it exists.
     ///
     /// # Errors
     /// [`Error::StateKeyTooLong`] beyond [`MAX_STATE_KEY_BYTES`].
@@ -95,24 +92,24 @@ impl Batch {
         Ok(())
     }
 
-    /// Moves a group's position in a partition: `next` is the offset it reads next.
+    /// Sets a group's position in a partition: `next` is the offset it reads next.
     pub fn set_position(&mut self, group: &Group, partition: &Partition, next: Offset) {
         self.positions.push((group.clone(), partition.clone(), next));
     }
 
-    /// Whether it changes nothing.
+    /// Whether the batch is empty.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.appends.is_empty() && self.states.is_empty() && self.positions.is_empty()
     }
 
-    /// About how many bytes it adds to a store: what back-pressure counts.
+    /// The approximate number of bytes it adds to a store, for back-pressure.
     #[must_use]
     pub const fn bytes(&self) -> usize {
         self.bytes
     }
 
-    /// Closes all chunks and hands the batch to a store.
+    /// Closes all chunks and converts the batch for a store.
     pub(crate) fn into_parts(self) -> Parts {
         let close = |(partition, chunks): (Partition, Chunks)| (partition, chunks.close());
         Parts {
@@ -123,7 +120,7 @@ impl Batch {
     }
 }
 
-/// A batch as a store sees it.
+/// The contents of a batch, for a store.
 #[derive(Debug)]
 pub(crate) struct Parts {
     pub(crate) appends: Vec<(Partition, Vec<Chunk>)>,
@@ -132,15 +129,15 @@ pub(crate) struct Parts {
 }
 
 impl Chunks {
-    /// Frames a record of `length` bytes; how many bytes that took.
+    /// Frames a record of `length` bytes. Returns the bytes that it takes.
     fn push(&mut self, record: &NewRecord<'_>, length: usize) -> Option<usize> {
-        if self.count > 0 && self.open.len() + length > CHUNK_BYTES {
+        if self.count > 0 && self.open.len() + length > MAX_CHUNK_BYTES {
             self.close_open();
         }
         let mut added = length;
         if self.count == 0 {
-            // Where one chunk was filled another is likely to be.
-            self.open = Chunk::start(if self.full.is_empty() { 0 } else { CHUNK_BYTES });
+            // If a chunk was filled, the next one probably will be, too.
+            self.open = Chunk::start(if self.full.is_empty() { 0 } else { MAX_CHUNK_BYTES });
             added += CHUNK_HEADER;
         }
         record::encode(record, &mut self.open)?;
@@ -175,15 +172,15 @@ mod tests {
         for _ in 0..1_000 {
             batch.append(&partition, &NewRecord { value: &value, ..Default::default() }).unwrap();
         }
-        let told = batch.bytes();
+        let reported = batch.bytes();
         let (_, chunks) = batch.into_parts().appends.remove(0);
         assert_eq!(chunks.iter().map(Chunk::count).sum::<u64>(), 1_000);
-        assert_eq!(chunks.iter().map(Chunk::len).sum::<usize>(), told);
-        assert!(chunks.iter().all(|c| c.len() <= CHUNK_BYTES) && chunks.len() == 6);
+        assert_eq!(chunks.iter().map(Chunk::len).sum::<usize>(), reported);
+        assert!(chunks.iter().all(|c| c.len() <= MAX_CHUNK_BYTES) && chunks.len() == 6);
     }
 
     #[test]
-    fn what_is_too_large_is_refused_and_leaves_the_batch_as_it_was() {
+    fn too_large_entries_are_refused_and_do_not_change_the_batch() {
         let partition = Topic::new("t").unwrap().partition(0);
         let mut batch = Batch::new();
         let value = vec![0; MAX_RECORD_BYTES];

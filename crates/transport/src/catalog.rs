@@ -1,16 +1,18 @@
-//! Which topics, partitions and spaces there are, what each partition holds,
-//! and which offset comes next.
+//! The existing topics, partitions and spaces, the bounds of each partition, and its next
+//! offset.
 
 use crate::batch::Parts;
 use crate::error::Error;
 use crate::names::{Bounds, Offset, Partition, Space, Topic};
-use crate::receipt::Appended;
-use crate::tables::{self, At, Op, Table, Tables, be_u64, chunk_offset, two_u32, two_u64};
+use crate::receipt::OffsetRange;
+use crate::tables::{
+    self, Op, PartitionKey, Table, Tables, be_u64, chunk_offset, two_u32, two_u64,
+};
 use bytes::Bytes;
 use std::collections::HashMap;
 use std::ops::Bound;
 
-/// In memory, rebuilt from the tables when a store is opened.
+/// Kept in memory, and rebuilt from the tables when a store is opened.
 #[derive(Debug, Default)]
 pub(crate) struct Catalog {
     topics: HashMap<Topic, TopicEntry>,
@@ -24,7 +26,7 @@ struct TopicEntry {
     partitions: Vec<Extent>,
 }
 
-/// What a partition holds, and what it will once all staged batches are durable.
+/// The bounds of a partition, now and once all staged batches are durable.
 #[derive(Clone, Copy, Debug, Default)]
 struct Extent {
     durable: Bounds,
@@ -32,29 +34,29 @@ struct Extent {
     cut: Offset,
 }
 
-/// Something in the tables that does not read as it was written.
-pub(crate) struct Damaged(pub(crate) &'static str);
+/// An entry of the tables is damaged.
+pub(crate) struct CatalogError(pub(crate) &'static str);
 
 impl Catalog {
     /// Rebuilds the catalog.
-    pub(crate) fn load(from: &impl Tables) -> Result<Result<Self, Damaged>, Error> {
+    pub(crate) fn load(from: &impl Tables) -> Result<Result<Self, CatalogError>, Error> {
         let mut catalog = Self::default();
         let mut damaged = false;
         for (prefix, is_topic) in [(tables::TOPICS, true), (tables::SPACES, false)] {
             each_with_prefix(from, prefix, &mut |name, value| {
-                let known = name.and_then(|name| catalog.define(name, is_topic, value));
-                damaged |= known.is_none();
+                let defined = name.and_then(|name| catalog.define(name, is_topic, value));
+                damaged |= defined.is_none();
             })?;
         }
         if damaged {
-            return Ok(Err(Damaged("the list of topics and state spaces")));
+            return Ok(Err(CatalogError("the list of topics and state spaces")));
         }
         let starts = truncations(from)?;
         for topic in catalog.topics.values_mut() {
             for (index, extent) in (0..).zip(&mut topic.partitions) {
-                let at = At { topic: topic.id, index };
+                let at = PartitionKey { topic: topic.id, index };
                 let Some(found) = extent_of(from, at, starts.get(&at).copied())? else {
-                    return Ok(Err(Damaged("the last records of a partition")));
+                    return Ok(Err(CatalogError("the last records of a partition")));
                 };
                 *extent = found;
             }
@@ -62,7 +64,7 @@ impl Catalog {
         Ok(Ok(catalog))
     }
 
-    /// Takes in one definition; `None` if it is damaged.
+    /// Adds a definition. `None` if it is damaged.
     fn define(&mut self, name: &str, is_topic: bool, value: &[u8]) -> Option<()> {
         let id = if is_topic {
             let (id, partitions) = two_u32(value)?;
@@ -82,7 +84,7 @@ impl Catalog {
         self.topics.insert(topic.clone(), TopicEntry { id, partitions });
     }
 
-    /// Adds a topic; the change to make durable, or nothing if it was there.
+    /// Adds a topic. Returns the change to make durable, or `None` if it exists.
     pub(crate) fn add_topic(&mut self, topic: &Topic, want: u32) -> Result<Option<Op>, Error> {
         if let Some(have) = self.partitions(topic) {
             let topic = topic.clone();
@@ -98,7 +100,7 @@ impl Catalog {
         Ok(Some(define_op(tables::TOPICS, topic.as_bytes(), value)))
     }
 
-    /// Adds a state space; the change to make durable, or nothing if it was there.
+    /// Adds a state space. Returns the change to make durable, or `None` if it exists.
     pub(crate) fn add_space(&mut self, space: &Space) -> Option<Op> {
         if self.spaces.contains_key(space) {
             return None;
@@ -114,27 +116,27 @@ impl Catalog {
         self.next_id - 1
     }
 
-    /// How many partitions a topic has.
+    /// The number of partitions of a topic.
     pub(crate) fn partitions(&self, topic: &Topic) -> Option<u32> {
         self.topics.get(topic).and_then(|entry| u32::try_from(entry.partitions.len()).ok())
     }
 
-    /// A space's number.
+    /// The number of a space.
     pub(crate) fn space(&self, space: &Space) -> Result<u32, Error> {
         let unknown = || Error::UnknownSpace { space: space.clone() };
         self.spaces.get(space).copied().ok_or_else(unknown)
     }
 
-    /// A partition's key in the tables, and what it durably holds.
-    pub(crate) fn partition(&self, partition: &Partition) -> Result<(At, Bounds), Error> {
+    /// A partition's key in the tables, and its durable bounds.
+    pub(crate) fn partition(&self, partition: &Partition) -> Result<(PartitionKey, Bounds), Error> {
         self.find(partition).map(|(at, extent)| (at, extent.durable))
     }
 
-    fn find(&self, partition: &Partition) -> Result<(At, Extent), Error> {
+    fn find(&self, partition: &Partition) -> Result<(PartitionKey, Extent), Error> {
         let topic = self.topic(partition)?;
         let index = partition.index as usize;
         match topic.partitions.get(index) {
-            Some(extent) => Ok((At { topic: topic.id, index: partition.index }, *extent)),
+            Some(extent) => Ok((PartitionKey { topic: topic.id, index: partition.index }, *extent)),
             None => Err(self.no_partition(partition)),
         }
     }
@@ -154,7 +156,7 @@ impl Catalog {
         topic.partitions.get_mut(partition.index as usize)
     }
 
-    /// Checks every name in a batch before anything of it takes effect.
+    /// Checks all names in a batch before any of it takes effect.
     pub(crate) fn check(&self, parts: &Parts) -> Result<(), Error> {
         let appended = parts.appends.iter().map(|(partition, _)| partition);
         let moved = parts.positions.iter().map(|(_, partition, _)| partition);
@@ -162,20 +164,20 @@ impl Catalog {
         parts.states.iter().try_for_each(|(space, ..)| self.space(space).map(drop))
     }
 
-    /// Gives the records of a checked batch their offsets.
-    pub(crate) fn assign(&mut self, parts: &Parts) -> Vec<Appended> {
+    /// Assigns offsets to the records of a checked batch.
+    pub(crate) fn assign(&mut self, parts: &Parts) -> Vec<OffsetRange> {
         let assign = |(partition, chunks): &(Partition, Vec<crate::record::Chunk>)| {
             let count: u64 = chunks.iter().map(crate::record::Chunk::count).sum();
             let extent = self.extent_mut(partition)?;
             let first = extent.next;
             extent.next = Offset(first.0 + count);
-            Some(Appended { partition: partition.clone(), first, end: extent.next })
+            Some(OffsetRange { partition: partition.clone(), first, end: extent.next })
         };
         parts.appends.iter().filter_map(assign).collect()
     }
 
-    /// A batch's records are durable.
-    pub(crate) fn publish(&mut self, appended: &[Appended]) {
+    /// Records that a batch's records are durable.
+    pub(crate) fn publish(&mut self, appended: &[OffsetRange]) {
         for appended in appended {
             if let Some(extent) = self.extent_mut(&appended.partition) {
                 extent.durable.end = extent.durable.end.max(appended.end);
@@ -183,7 +185,7 @@ impl Catalog {
         }
     }
 
-    /// Whether a truncation goes beyond every one that was asked for already.
+    /// Whether a truncation goes beyond all earlier requests.
     pub(crate) fn cut(&mut self, partition: &Partition, before: Offset) -> bool {
         let Some(extent) = self.extent_mut(partition) else { return false };
         let is_new = before > extent.cut;
@@ -191,7 +193,7 @@ impl Catalog {
         is_new
     }
 
-    /// A partition's records before `start` are gone.
+    /// Records that a partition's records before `start` were removed.
     pub(crate) fn truncate(&mut self, partition: &Partition, start: Offset) {
         if let Some(extent) = self.extent_mut(partition) {
             extent.durable.start = extent.durable.start.max(start);
@@ -217,22 +219,22 @@ fn each_with_prefix(
     })
 }
 
-/// Start and end of each partition that was ever truncated, as of then.
-fn truncations(from: &impl Tables) -> Result<HashMap<At, (u64, u64)>, Error> {
+/// Start and end of each truncated partition, at its last truncation.
+fn truncations(from: &impl Tables) -> Result<HashMap<PartitionKey, (u64, u64)>, Error> {
     let mut starts = HashMap::new();
     let end = tables::after_prefix(tables::TRUNCATED).unwrap_or_default();
     let range = (Bound::Included(tables::TRUNCATED), Bound::Excluded(&end[..]));
     from.range(Table::State, range, &mut |key, value| {
-        starts.extend(At::of_truncated(&key).zip(two_u64(&value)));
+        starts.extend(PartitionKey::of_truncated(&key).zip(two_u64(&value)));
         true
     })?;
     Ok(starts)
 }
 
-/// What a partition holds by its last chunk; `None` if that is damaged.
+/// The extent of a partition, from its last chunk. `None` if that is damaged.
 fn extent_of(
     from: &impl Tables,
-    at: At,
+    at: PartitionKey,
     truncated: Option<(u64, u64)>,
 ) -> Result<Option<Extent>, Error> {
     let (start, mut end) = truncated.unwrap_or_default();
@@ -246,7 +248,7 @@ fn extent_of(
     Ok(Some(Extent { durable, next: durable.end, cut: durable.start }))
 }
 
-/// A position as the tables keep it.
+/// Decodes a position from the tables.
 pub(crate) fn parse_offset(value: &[u8]) -> Option<Offset> {
     be_u64(value).map(Offset)
 }

@@ -1,5 +1,5 @@
-//! How storage fails: what was asked wrongly, what is wrong with the files,
-//! what the machine refused. Names and places only, never keys or values.
+//! Errors of storage: invalid requests, damaged files, and failures of the machine. They
+//! contain names and locations, never keys or values.
 
 use crate::names::{Bounds, Offset, Partition, Space, Topic};
 use std::error::Error as StdError;
@@ -7,92 +7,92 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// Why a store did not do what was asked.
+/// An error of a store.
 #[derive(Clone, Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
-    /// A name that no store could keep.
-    #[error("the name of a {kind} is 1 to 249 characters of a-z A-Z 0-9 . _ -")]
+    /// A name that stores cannot use.
+    #[error("the name of a {kind} must be 1 to 249 characters of a-z A-Z 0-9 . _ -")]
     InvalidName {
         /// `Topic`, `Space` or `Group`.
         kind: &'static str,
     },
-    /// No such topic: `ensure_topic` comes first.
+    /// The topic does not exist. Call `ensure_topic` first.
     #[error("there is no topic {topic}")]
     UnknownTopic {
-        /// The name asked for.
+        /// The requested name.
         topic: Topic,
     },
     /// The topic has fewer partitions.
-    #[error("there is no partition {partition}: the topic has {partitions}")]
+    #[error("there is no partition {partition}; the topic has {partitions}")]
     UnknownPartition {
-        /// The partition asked for.
+        /// The requested partition.
         partition: Partition,
-        /// How many there are.
+        /// The number of partitions.
         partitions: u32,
     },
-    /// No such state space: `ensure_space` comes first.
+    /// The state space does not exist. Call `ensure_space` first.
     #[error("there is no state space {space}")]
     UnknownSpace {
-        /// The name asked for.
+        /// The requested name.
         space: Space,
     },
-    /// A topic keeps the number of partitions it was made with, because
-    /// another number would break the order of each key's records.
+    /// A topic keeps its number of partitions. Another number would break the order of each
+    /// key's records.
     #[error("topic {topic} has {have} partitions, not {want}")]
     TopicDiffers {
         /// The topic.
         topic: Topic,
-        /// Partitions it has.
+        /// The number of partitions it has.
         have: u32,
-        /// Partitions that were asked for.
+        /// The requested number of partitions.
         want: u32,
     },
-    /// A record beyond the limit.
+    /// A record above the limit.
     #[error("a record for {partition} is larger than {limit} bytes")]
     RecordTooLarge {
-        /// Where it was to go.
+        /// The partition of the record.
         partition: Partition,
-        /// The most bytes of a framed record.
+        /// Maximum size of a framed record.
         limit: usize,
     },
-    /// A state key beyond the limit.
+    /// A state key above the limit.
     #[error("a key of state space {space} is longer than {limit} bytes")]
     StateKeyTooLong {
         /// The space.
         space: Space,
-        /// The most bytes of a key.
+        /// Maximum length of a key.
         limit: usize,
     },
-    /// A batch beyond the bound on unsynced bytes.
-    #[error("a batch of {bytes} bytes is larger than the bound of {limit}")]
+    /// A batch above the limit on unsynced bytes.
+    #[error("a batch of {bytes} bytes is larger than the limit of {limit}")]
     BatchTooLarge {
         /// Its size.
         bytes: usize,
-        /// The most bytes of a batch.
+        /// Maximum size of a batch.
         limit: usize,
     },
-    /// A read or truncation outside what the partition holds.
+    /// A read or truncation outside the partition.
     #[error("{partition} holds offsets from {} to before {}, not {offset}", bounds.start, bounds.end)]
     OffsetOutOfRange {
         /// The partition.
         partition: Partition,
-        /// The offset asked for.
+        /// The requested offset.
         offset: Offset,
-        /// What it holds.
+        /// The bounds of the partition.
         bounds: Bounds,
     },
-    /// Stored records cannot be read back.
+    /// Stored records are damaged.
     #[error("the records of {partition} at offset {offset} are damaged")]
     CorruptRecords {
         /// The partition.
         partition: Partition,
         /// The first damaged record.
         offset: Offset,
-        /// Where reading can go on, if anything follows.
+        /// Where reading can continue, if anything follows.
         resume_at: Option<Offset>,
     },
-    /// Another process, or another handle of this one, has the store open.
+    /// Another process, or another handle of this process, has the store open.
     #[error("{path}: another process has this store open")]
     Locked {
         /// The store's directory.
@@ -100,30 +100,30 @@ pub enum Error {
     },
     /// The store was written by another version.
     #[error(
-        "{path}: the store has format {found}, and this version reads format {supported}: use the version that made it"
+        "{path}: the store has format {found}, but this version supports format {supported}: use the version that created it"
     )]
     Version {
         /// The store's directory.
         path: PathBuf,
-        /// What its marker says.
+        /// The format in its marker.
         found: u32,
-        /// What we read.
+        /// The supported format.
         supported: u32,
     },
-    /// The directory holds something else.
-    #[error("{path}: not empty, and not a store of ours")]
+    /// The directory has other contents.
+    #[error("{path}: the directory is not empty and not a store")]
     NotAStore {
         /// The directory.
         path: PathBuf,
     },
-    /// The store's files are damaged beyond what a crash can explain.
+    /// The store's files are damaged, beyond what a crash can cause.
     #[error("{path}: the store is damaged ({what})")]
     Corrupt {
         /// The file or directory.
         path: PathBuf,
-        /// Which check failed.
+        /// The check that failed.
         what: &'static str,
-        /// What the engine said.
+        /// The error of the engine.
         source: Option<Source>,
     },
     /// No space left.
@@ -132,33 +132,33 @@ pub enum Error {
         /// The store's directory.
         path: PathBuf,
     },
-    /// The operating system refused.
+    /// The operating system reported an error.
     #[error("{path}: cannot {action}")]
     Io {
         /// The file or directory.
         path: PathBuf,
-        /// What was tried, as a verb.
+        /// The action, as a verb.
         action: &'static str,
-        /// Why not.
+        /// The cause.
         source: Source,
     },
-    /// An earlier write failed, so what is on disk is unknown until the store
-    /// is opened again.
-    #[error("{path}: closed after a failed write")]
+    /// An earlier write failed, so the state of the disk is unknown until the store is opened
+    /// again.
+    #[error("{path}: the store was closed after a failed write")]
     Failed {
         /// The store's directory.
         path: PathBuf,
     },
-    /// A Kafka cluster refused, or was not reached.
+    /// A Kafka cluster reported an error or could not be reached.
     #[cfg(feature = "kafka")]
     #[error(transparent)]
-    Kafka(#[from] crate::kafka::Refused),
+    Kafka(#[from] crate::kafka::ClusterError),
     /// This handle belongs to a store that has crashed (simulation only).
     #[error("the simulated machine has crashed")]
     Crashed,
 }
 
-/// A cause that can be shared by all who waited for the same flush.
+/// A cause that all waiters of a flush can share.
 #[derive(Clone, Debug)]
 pub struct Source(Arc<dyn StdError + Send + Sync>);
 
@@ -181,7 +181,7 @@ impl StdError for Source {
 }
 
 impl Error {
-    /// What would mend it, where someone who operates the store can.
+    /// How the operator of the store can fix it, if possible.
     #[must_use]
     pub const fn help(&self) -> Option<&'static str> {
         match self {
@@ -190,17 +190,19 @@ impl Error {
             Self::NotAStore { .. } => Some("use an empty directory or one that does not exist"),
             Self::Corrupt { .. } => Some("restore the directory from a backup, or use another one"),
             Self::DiskFull { .. } => {
-                Some("free some space, then start again: nothing acknowledged is lost")
+                Some("free some space, then restart; no acknowledged data is lost")
             }
-            Self::Failed { .. } => Some("mend what the first error named, then start again"),
+            Self::Failed { .. } => Some("fix the cause of the first error, then restart"),
             #[cfg(feature = "kafka")]
-            Self::Kafka(refused) => refused.help(),
-            Self::TopicDiffers { .. } => Some("use the number of partitions that it was made with"),
+            Self::Kafka(error) => error.help(),
+            Self::TopicDiffers { .. } => {
+                Some("use the number of partitions that the topic was created with")
+            }
             _ => None,
         }
     }
 
-    /// An error of the operating system, told apart where it matters.
+    /// Converts an error of the operating system. A full disk has its own variant.
     pub(crate) fn io(path: &Path, action: &'static str, error: io::Error) -> Self {
         let path = path.to_owned();
         match error.kind() {

@@ -1,14 +1,13 @@
-//! Topics of bytes: records with offsets, state spaces and consumer positions,
-//! changed together by atomic, durable batches.
+//! Topics of bytes: records with offsets, state spaces and consumer positions, changed
+//! together by atomic, durable batches.
 //!
-//! This crate never sees a plaintext type and has no cryptography: to it all
-//! is bytes. [`Store`] is the only seam between the services and storage; the
-//! promises it makes are written there, and one test suite holds every
-//! implementation to them:
+//! This crate handles only bytes. It never sees a plaintext type and has no cryptography.
+//! [`Store`] is the only interface between the services and storage. It documents the
+//! guarantees, and one test suite checks them for every implementation:
 //!
 //! - `kafka` (a feature): an Apache Kafka cluster;
-//! - [`local`]: one directory on this machine's disk, in this process;
-//! - [`simulated`]: memory that loses and tears what was not synced, from a seed.
+//! - [`local`]: a directory on this machine's disk, in this process;
+//! - [`simulated`]: memory that loses and tears unsynced data, from a seed.
 
 mod batch;
 mod catalog;
@@ -31,10 +30,10 @@ pub use bytes::Bytes;
 pub use error::{Error, Source};
 pub use names::{Bounds, Group, Offset, Partition, Space, Topic};
 pub use partitioner::partition_for_key;
-pub use receipt::{Appended, Durable, Pending, Sequence, Synced};
+pub use receipt::{CommitReceipt, OffsetRange, PendingCommit, Sequence, SyncPoint};
 pub use record::{NewRecord, Record};
 pub use std::ops::Bound;
-pub use store::{Fetched, Limits, Stats, Store};
+pub use store::{FetchedRecords, Limits, Stats, Store};
 
 #[doc = include_str!("../README.md")]
 #[cfg(doctest)]

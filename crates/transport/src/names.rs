@@ -1,23 +1,23 @@
-//! Names of topics, state spaces and consumer groups, and places in a topic.
+//! Names of topics, state spaces and consumer groups, and locations in a topic.
 
 use crate::error::Error;
 use std::fmt;
 use std::sync::Arc;
 
-/// The most characters a name may have, as in Kafka.
+/// Maximum length of a name, as in Kafka.
 const MAX_NAME: usize = 249;
 
 macro_rules! name {
     ($(#[$doc:meta])* $name:ident) => {
         $(#[$doc])*
         ///
-        /// One to 249 characters of `[a-zA-Z0-9._-]`, so that every store can
-        /// use it as it is. Cheap to clone.
+        /// One to 249 characters of `[a-zA-Z0-9._-]`, so that every store can use it unchanged.
+        /// Cheap to clone.
         #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
         pub struct $name(Arc<str>);
 
         impl $name {
-            /// Checks and keeps a name.
+            /// Checks a name.
             ///
             /// # Errors
             /// [`Error::InvalidName`] if it is empty, too long or has other characters.
@@ -35,7 +35,7 @@ macro_rules! name {
                 &self.0
             }
 
-            /// Partition-free handle on the bytes that a store uses as key.
+            /// The bytes that a store uses as a key.
             pub(crate) fn as_bytes(&self) -> &[u8] {
                 self.0.as_bytes()
             }
@@ -56,7 +56,7 @@ macro_rules! name {
 }
 
 name!(
-    /// A topic: partitions of records, each in the order they were appended.
+    /// A topic: partitions of records, each in the order in which they were appended.
     Topic
 );
 name!(
@@ -64,7 +64,7 @@ name!(
     Space
 );
 name!(
-    /// A consumer group: whoever shares one position per partition.
+    /// A consumer group: readers that share one position per partition.
     Group
 );
 
@@ -73,17 +73,17 @@ fn is_valid(name: &str) -> bool {
     !name.is_empty() && name.len() <= MAX_NAME && name.bytes().all(good)
 }
 
-/// One partition of a topic: records in it have offsets and an order.
+/// A partition of a topic. Its records have offsets and an order.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Partition {
     /// The topic.
     pub topic: Topic,
-    /// Which of its partitions, from 0.
+    /// The index of the partition, from 0.
     pub index: u32,
 }
 
 impl Topic {
-    /// A partition of this topic; that it exists is checked when it is used.
+    /// A partition of this topic. Its existence is checked when it is used.
     #[must_use]
     pub fn partition(&self, index: u32) -> Partition {
         Partition { topic: self.clone(), index }
@@ -97,8 +97,8 @@ impl fmt::Display for Partition {
     }
 }
 
-/// Where a record stands in its partition; the next record's is larger. A
-/// store may skip offsets, as Kafka does at the end of a transaction.
+/// The offset of a record in its partition. The next record has a larger offset. A store may
+/// skip offsets, as Kafka does at the end of a transaction.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Offset(pub u64);
 
@@ -108,14 +108,14 @@ impl fmt::Display for Offset {
     }
 }
 
-/// What a partition holds now: offsets from `start` (inclusive) to `end`
-/// (exclusive). Records before `start` were dropped by retention.
+/// The offsets of a partition: from `start` (inclusive) to `end` (exclusive). Retention has
+/// deleted records before `start`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Bounds {
     /// The smallest offset that can be read.
     pub start: Offset,
-    /// Before this everything is decided: the next durable record gets this offset,
-    /// or a later one where a store skips some.
+    /// Everything before this is decided. The next durable record gets this offset, or a later
+    /// one if the store skips some.
     pub end: Offset,
 }
 
@@ -124,7 +124,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_that_a_store_could_not_keep_are_refused() {
+    fn names_that_a_store_cannot_use_are_refused() {
         for bad in ["", "a/b", "a b", "ä", "x\0", &"x".repeat(250)] {
             assert!(matches!(Topic::new(bad), Err(Error::InvalidName { kind: "Topic" })), "{bad}");
         }

@@ -1,5 +1,5 @@
-//! Which partition a key goes to: the same as Kafka's producers choose, so
-//! that records written here and by any Kafka client meet in one partition.
+//! Assigns keys to partitions as Kafka's producers do, so that records of a key written here
+//! and by any Kafka client are in the same partition.
 
 /// The partition of `key` among `partitions` (at least 1): Kafka's default,
 /// murmur2 with the sign bit cleared.
@@ -34,7 +34,7 @@ mod tests {
 
     /// From Kafka's own `UtilsTest.testMurmur2`.
     #[test]
-    fn agrees_with_kafka() {
+    fn partitions_agree_with_kafka() {
         let cases: [(&str, i32); 6] = [
             ("21", -973_932_308),
             ("foobar", -790_332_482),

@@ -1,7 +1,7 @@
-//! Group commit: changes wait in memory until somebody needs one of them durable.
+//! Group commit: changes wait in memory until a caller needs one of them to be durable.
 //!
-//! Whoever comes first writes all that wait at once; who comes meanwhile waits
-//! for the next write. When a write fails nothing more is accepted.
+//! The first caller writes all waiting changes at once. Callers that arrive meanwhile wait
+//! for the next write. After a failed write, nothing more is accepted.
 
 use crate::error::Error;
 use crate::receipt::Sequence;
@@ -11,26 +11,26 @@ use std::time::{Duration, Instant};
 
 /// Makes changes durable, one group at a time.
 pub(crate) trait Writer {
-    /// What readers see, and what changes are checked against.
+    /// The state that readers see, and that changes are checked against.
     type Shared;
-    /// One accepted change.
+    /// An accepted change.
     type Change;
-    /// What a write needs of `Shared`, taken before others may change it.
+    /// What a write needs from `Shared`, read before others may change it.
     type Plan;
 
-    /// Looks up what writing `group` needs.
+    /// Reads what writing `group` needs.
     fn plan(&self, shared: &Self::Shared, group: &[Self::Change]) -> Self::Plan;
 
-    /// Makes a group durable, whole or not at all. Nobody else writes meanwhile.
+    /// Makes a group durable atomically. No other write runs at the same time.
     ///
     /// # Errors
-    /// What the storage fails with; the queue then refuses all work.
+    /// The error of the storage. The queue then refuses all work.
     fn write(&self, group: &[Self::Change], plan: Self::Plan) -> Result<(), Error>;
 
-    /// The group is durable: readers may see it. How many records that were.
+    /// Makes a durable group visible to readers. Returns its number of records.
     fn publish(&self, shared: &mut Self::Shared, group: Vec<Self::Change>) -> u64;
 
-    /// The error when the thread that wrote died.
+    /// The error after the writing thread panicked.
     fn abandoned(&self) -> Error;
 }
 
@@ -43,7 +43,7 @@ pub(crate) struct Queue<W: Writer> {
     changed: Condvar,
 }
 
-/// What all threads share.
+/// The state that all threads share.
 pub(crate) struct State<W: Writer> {
     pub(crate) shared: W::Shared,
     staged: Vec<W::Change>,
@@ -52,7 +52,7 @@ pub(crate) struct State<W: Writer> {
     accepted: Sequence,
     durable: Sequence,
     writing: bool,
-    /// How many writes have ended.
+    /// Number of finished writes.
     writes: u64,
     nudged: bool,
     failed: Option<Error>,
@@ -68,7 +68,7 @@ impl<W: Writer> std::fmt::Debug for State<W> {
 pub(crate) type Guard<'a, W> = MutexGuard<'a, State<W>>;
 
 impl<W: Writer> Queue<W> {
-    /// At most `max_staged` bytes wait for a write, and as many are in one.
+    /// At most `max_staged` bytes wait for a write, and as many are being written.
     pub(crate) fn new(writer: W, shared: W::Shared, max_staged: usize) -> Self {
         let state = State {
             shared,
@@ -90,8 +90,8 @@ impl<W: Writer> Queue<W> {
         &self.writer
     }
 
-    /// A thread that died while it held the lock left nothing half done that
-    /// matters: see [`Lead`].
+    /// Locks the state. A thread that panicked with the lock left nothing half done that
+    /// matters; see [`Lead`].
     fn lock(&self) -> Guard<'_, W> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -105,7 +105,7 @@ impl<W: Writer> Queue<W> {
         }
     }
 
-    /// Refuses all work from now on; the changes that were accepted and not written.
+    /// Refuses all work from now on. Returns the accepted changes that were not written.
     pub(crate) fn fail(&self, error: Error) -> (Vec<W::Change>, W::Plan) {
         let mut state = self.lock();
         state.failed = Some(error);
@@ -116,7 +116,7 @@ impl<W: Writer> Queue<W> {
         (staged, plan)
     }
 
-    /// Counts a change in and queues it; waits first while too much is queued.
+    /// Queues a change. Waits first while too much is queued.
     pub(crate) fn stage(
         &self,
         bytes: usize,
@@ -142,7 +142,7 @@ impl<W: Writer> Queue<W> {
         self.reach(self.lock(), sequence).map(drop)
     }
 
-    /// Makes all that was accepted durable; up to which change that is.
+    /// Makes all accepted changes durable. Returns the last of them.
     pub(crate) fn flush(&self) -> Result<Sequence, Error> {
         let state = self.usable()?;
         let accepted = state.accepted;
@@ -150,7 +150,7 @@ impl<W: Writer> Queue<W> {
         Ok(accepted)
     }
 
-    /// The last durable change; waits for one after `seen`, or for a nudge.
+    /// The last durable change. Waits for one after `seen`, or for a nudge.
     pub(crate) fn wait(&self, seen: Sequence, timeout: Duration) -> Result<Sequence, Error> {
         let until = Instant::now().checked_add(timeout);
         let mut state = self.usable()?;
@@ -169,7 +169,7 @@ impl<W: Writer> Queue<W> {
         Ok(state.durable)
     }
 
-    /// Waits until the write that is under way, if one is, has ended.
+    /// Waits until the current write, if any, has ended.
     #[cfg(feature = "kafka")]
     pub(crate) fn after_write(&self) -> Result<Guard<'_, W>, Error> {
         let mut state = self.usable()?;
@@ -183,20 +183,20 @@ impl<W: Writer> Queue<W> {
         Ok(state)
     }
 
-    /// Wakes one who waits: there may be something that no change of ours brought.
+    /// Wakes a waiter: there may be records of other producers.
     #[cfg(feature = "kafka")]
     pub(crate) fn nudge(&self) {
         self.lock().nudged = true;
         self.changed.notify_all();
     }
 
-    /// What was done; `disk_bytes` is for the caller to fill in.
+    /// Statistics. The caller fills in `disk_bytes`.
     pub(crate) fn stats(&self) -> Stats {
         let state = self.lock();
         Stats { staged_bytes: state.staged_bytes() as u64, ..state.stats }
     }
 
-    /// How many changes wait for a write.
+    /// The number of changes that wait for a write.
     #[cfg(test)]
     pub(crate) fn waiting(&self) -> usize {
         self.lock().staged.len()
@@ -220,7 +220,7 @@ impl<W: Writer> Queue<W> {
         Ok(state)
     }
 
-    /// Writes all that waits, with the lock released meanwhile.
+    /// Writes all waiting changes, without holding the lock during the write.
     fn lead<'a>(&'a self, mut state: Guard<'a, W>) -> Guard<'a, W> {
         let group = std::mem::take(&mut state.staged);
         let plan = self.writer.plan(&state.shared, &group);
@@ -259,8 +259,8 @@ impl<W: Writer> State<W> {
     }
 }
 
-/// If the thread that writes dies, nobody knows what is durable: the store
-/// fails, rather than leave the others waiting for ever.
+/// If the writing thread panics, it is unknown what is durable. The store then fails, so that
+/// other threads do not wait for ever.
 struct Lead<'a, W: Writer> {
     queue: &'a Queue<W>,
 }

@@ -1,76 +1,76 @@
-//! What a store hands back, so that the type says what is already safe.
+//! Receipts of a store. Their types state what is already durable.
 
 use crate::names::{Offset, Partition};
 use std::sync::{Arc, OnceLock};
 
-/// Counts the batches of a store since it was opened, in commit order.
+/// The number of a batch since the store was opened, in commit order.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Sequence(pub(crate) u64);
 
-/// The offsets that a batch's records got in one partition. Between them there
-/// may be gaps, and records of others where others write to the topic too.
+/// The offsets of a batch's records in a partition. Between them there may be gaps, and
+/// records of other producers if they write to the topic, too.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Appended {
-    /// Where.
+pub struct OffsetRange {
+    /// The partition.
     pub partition: Partition,
-    /// The first record's offset; the others have larger ones, in order.
+    /// The first record's offset. The others have larger ones, in order.
     pub first: Offset,
     /// One past the last record's offset.
     pub end: Offset,
 }
 
-/// Where a batch's records went, told once that is known.
+/// The offsets of a batch's records, set once they are known.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Placed(Arc<OnceLock<Vec<Appended>>>);
+pub(crate) struct Placement(Arc<OnceLock<Vec<OffsetRange>>>);
 
-impl Placed {
-    /// Tells it; only the first time counts.
-    pub(crate) fn set(&self, appended: Vec<Appended>) {
+impl Placement {
+    /// Sets the offsets. Only the first call has an effect.
+    pub(crate) fn set(&self, appended: Vec<OffsetRange>) {
         self.0.get_or_init(|| appended);
     }
 
-    /// What was told.
-    pub(crate) fn appended(&self) -> &[Appended] {
+    /// The offsets, or nothing if they are not known yet.
+    pub(crate) fn appended(&self) -> &[OffsetRange] {
         self.0.get().map_or(&[], |appended| appended)
     }
 }
 
-/// A batch is accepted and has its place in the order, but a crash may still
-/// undo it, with all that came after it. Its offsets are known when it is durable:
-/// not every store knows them before.
+/// A batch that is accepted and ordered, but not yet durable: a crash may still undo it and all
+/// later ones. Its offsets are known once it is durable, since not every store knows them
+/// earlier.
 #[derive(Debug)]
-#[must_use = "an accepted batch is lost by a crash until it is durable"]
-pub struct Pending {
+#[must_use = "a crash loses an accepted batch until it is durable"]
+pub struct PendingCommit {
     pub(crate) sequence: Sequence,
-    pub(crate) placed: Placed,
+    pub(crate) placement: Placement,
 }
 
-impl Pending {
-    /// Its place in the order of batches.
+impl PendingCommit {
+    /// Its position in the order of batches.
     #[must_use]
     pub const fn sequence(&self) -> Sequence {
         self.sequence
     }
 
-    /// It is durable.
-    pub(crate) fn into_durable(self) -> Durable {
-        Durable { sequence: self.sequence, placed: self.placed }
+    /// Converts to the receipt of a durable batch.
+    pub(crate) fn into_durable(self) -> CommitReceipt {
+        CommitReceipt { sequence: self.sequence, placement: self.placement }
     }
 
-    /// Turns into a receipt if `synced` covers it, else stays what it was.
+    /// Converts to the receipt of a durable batch if `synced` covers it.
     ///
     /// # Errors
-    /// Itself, when the sync came before it.
-    pub fn settle(self, synced: Synced) -> Result<Durable, Self> {
+    /// Returns itself if the sync was earlier.
+    pub fn settle(self, synced: SyncPoint) -> Result<CommitReceipt, Self> {
         if self.sequence <= synced.0 { Ok(self.into_durable()) } else { Err(self) }
     }
 }
 
-/// Every batch up to a sequence is durable. Only a store makes one.
+/// All batches up to a sequence are durable. Only a store creates this value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Synced(pub(crate) Sequence);
+pub struct SyncPoint(pub(crate) Sequence);
 
-impl Synced {
+impl SyncPoint {
     /// The last batch it covers.
     #[must_use]
     pub const fn sequence(self) -> Sequence {
@@ -78,24 +78,24 @@ impl Synced {
     }
 }
 
-/// Proof that a batch, and every batch before it, survives a crash. What must
-/// not happen before it is durable takes one of these as an argument.
+/// Proof that a batch, and every earlier batch, survives a crash. Functions that must not run
+/// before a batch is durable take this as an argument.
 #[derive(Debug)]
-pub struct Durable {
+pub struct CommitReceipt {
     pub(crate) sequence: Sequence,
-    pub(crate) placed: Placed,
+    pub(crate) placement: Placement,
 }
 
-impl Durable {
-    /// Its place in the order of batches.
+impl CommitReceipt {
+    /// Its position in the order of batches.
     #[must_use]
     pub const fn sequence(&self) -> Sequence {
         self.sequence
     }
 
-    /// The offsets that its records have.
+    /// The offsets of its records.
     #[must_use]
-    pub fn appended(&self) -> &[Appended] {
-        self.placed.appended()
+    pub fn appended(&self) -> &[OffsetRange] {
+        self.placement.appended()
     }
 }

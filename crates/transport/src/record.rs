@@ -1,15 +1,14 @@
-//! Records as they go in and come out, and how a batch of them is framed.
+//! Records, and the framing of several records.
 //!
-//! A producer's records for one partition are framed together, as Kafka's
-//! record batches are, so that a store handles one value rather than a
-//! thousand. All integers are little-endian:
+//! A producer's records for a partition are framed together, as Kafka's record batches are, so
+//! that a store handles one value instead of a thousand. All integers are little-endian:
 //!
 //! ```text
 //! chunk  = version:u8  count:u32  record*
 //! record = length:u32  timestamp:u64  key:u32  headers:u32  key  headers  value
 //! header = name:u16  value:u32  name  value
 //! ```
-//! `length` counts what follows it; the value takes what is left.
+//! `length` is the number of bytes that follow it. The value takes the rest.
 
 use crate::names::Offset;
 use bytes::Bytes;
@@ -18,27 +17,27 @@ use bytes::Bytes;
 const VERSION: u8 = 1;
 /// Version and count.
 pub(crate) const CHUNK_HEADER: usize = 5;
-/// Everything of a record before its key.
+/// Bytes of a record before its key.
 pub(crate) const RECORD_HEADER: usize = 20;
 
-/// A record to append; nothing is copied before it is framed.
+/// A record to append. It is copied only when it is framed.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct NewRecord<'a> {
-    /// Who it is about. Records of one key keep their order if they go to one
-    /// partition (see [`crate::partition_for_key`]). May be empty.
+    /// The key. Records of one key keep their order if they are in one partition (see
+    /// [`crate::partition_for_key`]). May be empty.
     pub key: &'a [u8],
-    /// What it says. May be empty.
+    /// The value. May be empty.
     pub value: &'a [u8],
     /// Microseconds since 1970, by the producer's clock.
     pub timestamp: u64,
-    /// Names and values beside the value, for what every reader may see.
+    /// Names and values for every reader, in addition to the value.
     pub headers: &'a [(&'a str, &'a [u8])],
 }
 
-/// A record that was read. Its parts share the memory of the chunk it came in.
+/// A record that was read. Its parts share the memory of its chunk.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Record {
-    /// Where it stands in its partition.
+    /// Its offset in the partition.
     pub offset: Offset,
     /// See [`NewRecord::key`].
     pub key: Bytes,
@@ -50,13 +49,13 @@ pub struct Record {
 }
 
 impl Record {
-    /// Names and values of the headers, in the order they were given.
+    /// Names and values of the headers, in their original order.
     pub fn headers(&self) -> impl Iterator<Item = (&str, &[u8])> {
         let mut rest = &self.headers[..];
         std::iter::from_fn(move || take_header(&mut rest))
     }
 
-    /// The first header of that name.
+    /// The first header with this name.
     #[must_use]
     pub fn header(&self, name: &str) -> Option<&[u8]> {
         self.headers().find(|(n, _)| *n == name).map(|(_, value)| value)
@@ -65,8 +64,7 @@ impl Record {
 
 #[cfg(feature = "kafka")]
 impl Record {
-    /// A record whose parts are copied together. Headers beyond what a record of ours
-    /// could have are left out.
+    /// A record with copies of these parts. Headers that exceed our limits are omitted.
     pub(crate) fn new<'a>(
         offset: Offset,
         timestamp: u64,
@@ -97,7 +95,7 @@ impl Record {
     }
 }
 
-/// Appends the framed form of `record`; `None` if a length does not fit.
+/// Appends the framed form of `record`. `None` if a length does not fit.
 pub(crate) fn encode(record: &NewRecord<'_>, out: &mut Vec<u8>) -> Option<()> {
     let headers = headers_len(record.headers)?;
     let length = encoded_len(record)?.checked_sub(4)?;
@@ -123,7 +121,7 @@ fn encode_header(name: &str, value: &[u8], out: &mut Vec<u8>) -> Option<()> {
     Some(())
 }
 
-/// Bytes that [`encode`] adds; `None` if a length does not fit.
+/// The number of bytes that [`encode`] adds. `None` if a length does not fit.
 pub(crate) fn encoded_len(record: &NewRecord<'_>) -> Option<usize> {
     let sum = [record.key.len(), headers_len(record.headers)?, record.value.len()]
         .into_iter()
@@ -138,7 +136,7 @@ fn headers_len(headers: &[(&str, &[u8])]) -> Option<usize> {
     })
 }
 
-/// Several records of one partition, framed, of consecutive offsets.
+/// Several framed records of a partition, with consecutive offsets.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Chunk {
     bytes: Bytes,
@@ -154,15 +152,15 @@ impl Chunk {
         out
     }
 
-    /// Finishes what [`Chunk::start`] began.
+    /// Finishes a chunk started by [`Chunk::start`].
     pub(crate) fn finish(mut bytes: Vec<u8>, count: u32) -> Self {
-        if let Some(place) = bytes.get_mut(1..CHUNK_HEADER) {
-            place.copy_from_slice(&count.to_le_bytes());
+        if let Some(field) = bytes.get_mut(1..CHUNK_HEADER) {
+            field.copy_from_slice(&count.to_le_bytes());
         }
         Self { bytes: bytes.into(), count }
     }
 
-    /// Checks every length in a chunk that comes from a disk; `None` if one is wrong.
+    /// Checks every length in a chunk from a disk. `None` if one is wrong.
     pub(crate) fn parse(bytes: Bytes) -> Option<Self> {
         let mut rest = &bytes[..];
         let &[version] = take(&mut rest)?;
@@ -176,7 +174,7 @@ impl Chunk {
         (version == VERSION && rest.is_empty()).then_some(Self { bytes, count })
     }
 
-    /// How many records.
+    /// The number of records.
     pub(crate) fn count(&self) -> u64 {
         u64::from(self.count)
     }
@@ -191,7 +189,7 @@ impl Chunk {
         &self.bytes
     }
 
-    /// Its records, whose offsets mean nothing.
+    /// Its records, without valid offsets.
     #[cfg(feature = "kafka")]
     pub(crate) fn records(&self) -> impl Iterator<Item = Record> {
         let mut at = CHUNK_HEADER;
@@ -202,7 +200,7 @@ impl Chunk {
         })
     }
 
-    /// The record whose length field is at byte `at`, and where the next one's is.
+    /// The record whose length field is at byte `at`, and the position of the next one's.
     pub(crate) fn record_at(&self, at: usize, offset: Offset) -> Option<(Record, usize)> {
         let mut rest = self.bytes.get(at..)?;
         let length = u32::from_le_bytes(*take(&mut rest)?) as usize;
@@ -219,7 +217,7 @@ impl Chunk {
     }
 }
 
-/// A record's body, cut at its lengths.
+/// The parts of a record's body.
 struct Parts<'a> {
     timestamp: u64,
     key: &'a [u8],
@@ -274,7 +272,7 @@ mod tests {
     }
 
     #[test]
-    fn what_goes_in_comes_out() {
+    fn records_are_read_as_they_were_written() {
         let chunk = chunk();
         let mut at = CHUNK_HEADER;
         let next = |offset| {
@@ -294,7 +292,7 @@ mod tests {
     }
 
     #[test]
-    fn a_chunk_cut_anywhere_or_with_a_wrong_length_is_refused() {
+    fn a_chunk_that_is_cut_or_has_a_wrong_length_is_rejected() {
         let good = chunk();
         assert_eq!(Chunk::parse(good.bytes.clone()), Some(good.clone()));
         for cut in 0..good.len() {
@@ -308,9 +306,9 @@ mod tests {
         }
     }
 
-    /// Whatever a damaged disk hands out: refused, or read to its end.
+    /// Damaged bytes are either rejected or read to their end.
     #[test]
-    fn any_bytes_are_refused_or_read_whole() {
+    fn any_bytes_are_rejected_or_read_completely() {
         let good = chunk();
         let mut seed = 1u64;
         let mut draw = |bound: usize| {

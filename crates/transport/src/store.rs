@@ -1,9 +1,9 @@
-//! The seam: everything that the services ask of storage, and nothing more.
+//! The interface of storage: everything that the services need, and nothing more.
 
 use crate::batch::Batch;
 use crate::error::Error;
 use crate::names::{Bounds, Group, Offset, Partition, Space, Topic};
-use crate::receipt::{Durable, Pending, Sequence, Synced};
+use crate::receipt::{CommitReceipt, PendingCommit, Sequence, SyncPoint};
 use crate::record::{Chunk, Record};
 use bytes::Bytes;
 use std::ops::Bound;
@@ -11,103 +11,106 @@ use std::time::Duration;
 
 /// Topics of bytes, state spaces and consumer positions, changed by atomic batches.
 ///
-/// Every implementation keeps these promises, and one suite holds all to them:
+/// Every implementation has these guarantees, and one suite tests all of them:
 ///
-/// - **Order.** Batches have one order; the records of a partition have
-///   increasing offsets in that order.
-/// - **All or nothing.** After a crash a batch is there whole or not at all,
-///   and if it is there, so is every batch before it.
-/// - **Durable when it returns.** What [`Store::commit`] returned a receipt for
-///   is there after any crash.
-/// - **What is seen is safe.** A reader sees durable batches only, each whole.
-/// - **Bounded.** Accepted batches that wait for a sync take bounded memory;
-///   beyond it, committing waits.
-/// - **No guessing after a failure.** When a write fails its outcome is
-///   unknown; the store then refuses all work until it is opened again.
+/// - **Order.** Batches have one order. The records of a partition have increasing offsets
+///   in that order.
+/// - **Atomicity.** After a crash a batch is there completely or not at all. If it is there,
+///   so is every earlier batch.
+/// - **Durability.** A batch with a receipt from [`Store::commit`] survives any crash.
+/// - **Visibility.** A reader sees only durable batches, each completely.
+/// - **Bounded memory.** Accepted batches that wait for a sync take bounded memory. Beyond
+///   that, committing waits.
+/// - **Fail-stop.** The outcome of a failed write is unknown, so the store refuses all work
+///   until it is opened again.
 ///
-/// Calls block; a store is shared by reference between threads.
+/// Calls block. Threads share a store by reference.
 pub trait Store: Send + Sync {
-    /// Creates a topic, durably, unless it is there.
+    /// Creates a topic durably, unless it exists.
     ///
     /// # Errors
-    /// [`Error::TopicDiffers`] if it is there with another number of partitions.
+    /// [`Error::TopicDiffers`] if it exists with another number of partitions.
     fn ensure_topic(&self, topic: &Topic, partitions: u32) -> Result<(), Error>;
 
-    /// How many partitions a topic has; `None` if there is no such topic.
+    /// The number of partitions of a topic, if it exists.
     ///
     /// # Errors
-    /// Only what the storage itself fails with.
+    /// Only errors of the storage itself.
     fn partitions(&self, topic: &Topic) -> Result<Option<u32>, Error>;
 
-    /// Creates a state space, durably, unless it is there.
+    /// Creates a state space durably, unless it exists.
     ///
     /// # Errors
-    /// Only what the storage itself fails with.
+    /// Only errors of the storage itself.
     fn ensure_space(&self, space: &Space) -> Result<(), Error>;
 
-    /// Accepts a batch: it has its place in the order, and is seen, with its
-    /// offsets, once it is durable. Waits while too much is unsynced.
+    /// Accepts a batch and orders it. It becomes visible, with its offsets, once it is durable.
+    /// Waits while too much is unsynced.
     ///
     /// # Errors
-    /// A name that does not exist, a batch beyond the bound (the batch is then
-    /// refused whole and nothing else is affected), or what the storage fails with.
-    fn commit_buffered(&self, batch: Batch) -> Result<Pending, Error>;
+    /// If a name does not exist, the batch is too large (it is then refused completely, without
+    /// other effects), or the storage fails.
+    fn commit_buffered(&self, batch: Batch) -> Result<PendingCommit, Error>;
 
-    /// Makes every accepted batch durable. Callers at the same time share one
-    /// flush of the disk.
+    /// Makes all accepted batches durable. Concurrent callers share one flush of the disk.
     ///
     /// # Errors
-    /// What the storage fails with; the batches' outcome is then unknown.
-    fn sync(&self) -> Result<Synced, Error>;
+    /// If the storage fails. The outcome of the batches is then unknown.
+    fn sync(&self) -> Result<SyncPoint, Error>;
 
-    /// Waits until a batch is durable, along with all before it.
+    /// Waits until a batch and all earlier ones are durable.
     ///
     /// # Errors
     /// As [`Store::sync`].
-    fn settle(&self, pending: Pending) -> Result<Durable, Error>;
+    fn settle(&self, pending: PendingCommit) -> Result<CommitReceipt, Error>;
 
     /// Accepts a batch and makes it durable.
     ///
     /// # Errors
     /// As [`Store::commit_buffered`] and [`Store::sync`].
-    fn commit(&self, batch: Batch) -> Result<Durable, Error> {
+    fn commit(&self, batch: Batch) -> Result<CommitReceipt, Error> {
         self.settle(self.commit_buffered(batch)?)
     }
 
-    /// Reads records of a partition from an offset on, within limits. Before
-    /// the end of the partition [`Fetched::next_offset`] always moves on, with a
-    /// record if there is one; at the end it stays, and the answer is empty.
+    /// Reads records of a partition from an offset on, within limits. Before the end of the
+    /// partition, [`FetchedRecords::next_offset`] always advances, with at least one record if
+    /// there is one. At the end it does not advance, and the result is empty.
     ///
     /// # Errors
-    /// [`Error::OffsetOutOfRange`] before the partition's start or beyond its
-    /// end; [`Error::CorruptRecords`] with the offset to resume at.
-    fn read(&self, partition: &Partition, from: Offset, limits: Limits) -> Result<Fetched, Error>;
+    /// [`Error::OffsetOutOfRange`] before the partition's start or after its end.
+    /// [`Error::CorruptRecords`] with the offset to resume at.
+    fn read(
+        &self,
+        partition: &Partition,
+        from: Offset,
+        limits: Limits,
+    ) -> Result<FetchedRecords, Error>;
 
-    /// The offsets that a partition holds.
+    /// The bounds of a partition.
     ///
     /// # Errors
-    /// A name that does not exist, or what the storage fails with.
+    /// If a name does not exist or the storage fails.
     fn bounds(&self, partition: &Partition) -> Result<Bounds, Error>;
 
-    /// Lets the store drop the records before `before` (retention). Durable
-    /// with the next sync; not part of any batch.
+    /// Allows the store to delete the records before `before` (retention). This is durable with
+    /// the next sync, and not part of any batch.
     ///
     /// # Errors
-    /// [`Error::OffsetOutOfRange`] beyond the end.
+    /// [`Error::OffsetOutOfRange`] after the end.
     fn truncate_before(&self, partition: &Partition, before: Offset) -> Result<(), Error>;
 
     /// The value of a key of a state space.
     ///
     /// # Errors
-    /// A name that does not exist, or what the storage fails with.
+    /// If a name does not exist or the storage fails.
     fn get(&self, space: &Space, key: &[u8]) -> Result<Option<Bytes>, Error>;
 
-    /// Keys and values of a state space in byte order of the keys, starting
-    /// after or at `from`, keys with `prefix` only, at most `limit` of them.
-    /// To go on, scan again from `Bound::Excluded` of the last key.
+    /// Keys and values of a state space in byte order of the keys: those with `prefix`, starting
+    /// at or after `from`, at most `limit`. To continue, scan from `Bound::Excluded` of the
+    /// last key.
     ///
     /// # Errors
-    /// A name that does not exist, or what the storage fails with.
+    /// If a name does not exist or the storage fails.
     fn scan(
         &self,
         space: &Space,
@@ -116,29 +119,29 @@ pub trait Store: Send + Sync {
         limit: usize,
     ) -> Result<Vec<(Bytes, Bytes)>, Error>;
 
-    /// The offset that a group reads next; `None` if it never said.
+    /// The offset that a group reads next, or `None` if it never set one.
     ///
     /// # Errors
-    /// A name that does not exist, or what the storage fails with.
+    /// If a name does not exist or the storage fails.
     fn position(&self, group: &Group, partition: &Partition) -> Result<Option<Offset>, Error>;
 
-    /// The last durable batch; waits up to `timeout` for one after `seen`, so
-    /// that a reader at the end of its partition need not poll.
+    /// The last durable batch. Waits up to `timeout` for one after `seen`, so that a reader at
+    /// the end of its partition need not poll.
     ///
     /// # Errors
-    /// What the storage failed with.
+    /// If the storage has failed.
     fn wait(&self, seen: Sequence, timeout: Duration) -> Result<Sequence, Error>;
 
-    /// What the store did since it was opened.
+    /// Statistics since the store was opened.
     fn stats(&self) -> Stats;
 }
 
-/// How much to read at once. At least one record comes if there is one.
+/// How much to read at once. A read returns at least one record if there is one.
 #[derive(Clone, Copy, Debug)]
 pub struct Limits {
-    /// At most so many records.
+    /// Maximum number of records.
     pub records: usize,
-    /// At most about so many bytes of chunks.
+    /// Approximate maximum size of chunks in bytes.
     pub bytes: usize,
 }
 
@@ -149,7 +152,7 @@ impl Default for Limits {
     }
 }
 
-/// What a store did since it was opened; for metrics.
+/// Statistics since the store was opened, for metrics.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Stats {
     /// Batches made durable.
@@ -158,20 +161,19 @@ pub struct Stats {
     pub records: u64,
     /// Bytes of records, state and framing made durable.
     pub bytes: u64,
-    /// Flushes of the disk on behalf of commits: as many batches as came
-    /// together share one.
+    /// Flushes of the disk for commits. Concurrent batches share one.
     pub syncs: u64,
-    /// Time spent in these flushes, writes included.
+    /// Time spent in these flushes, including writes.
     pub sync_time: Duration,
-    /// Bytes that are accepted and not yet durable.
+    /// Bytes that are accepted but not yet durable.
     pub staged_bytes: u64,
-    /// Bytes that the store takes on disk, where it is known.
+    /// Size of the store on disk, if known.
     pub disk_bytes: u64,
 }
 
-/// Records that were read, in order. Decodes as it goes; nothing is copied.
+/// Records that were read, in order. They are decoded lazily and not copied.
 #[derive(Debug)]
-pub struct Fetched {
+pub struct FetchedRecords {
     chunks: std::vec::IntoIter<(Offset, Chunk)>,
     #[cfg(feature = "kafka")]
     records: std::vec::IntoIter<Record>,
@@ -181,9 +183,9 @@ pub struct Fetched {
     next: Offset,
 }
 
-impl Fetched {
-    /// The records of `chunks` from `from` on, at most `limit`; `chunks` are
-    /// in order and each says its first record's offset.
+impl FetchedRecords {
+    /// The records of `chunks` from `from` on, at most `limit`. `chunks` are in order, each with
+    /// the offset of its first record.
     pub(crate) fn new(chunks: Vec<(Offset, Chunk)>, from: Offset, limit: usize) -> Self {
         let end = chunks.last().map_or(from.0, |(base, chunk)| base.0 + chunk.count());
         let mut fetched = Self {
@@ -199,19 +201,19 @@ impl Fetched {
         fetched
     }
 
-    /// These records, and where the read after this one starts.
+    /// These records, and the start of the next read.
     #[cfg(feature = "kafka")]
     pub(crate) fn of_records(records: Vec<Record>, next: Offset) -> Self {
         Self { records: records.into_iter(), next, ..Self::new(Vec::new(), next, 0) }
     }
 
-    /// Where the read after this one starts, also if not all is iterated.
+    /// The start of the next read, even if not all records are iterated.
     #[must_use]
     pub const fn next_offset(&self) -> Offset {
         self.next
     }
 
-    /// With fewer records wanted than are there, the next read starts earlier.
+    /// If the limit is below the number of records, the next read starts earlier.
     fn bound_next(&mut self, from: Offset) {
         let mut left = self.left as u64;
         for (base, chunk) in self.chunks.as_slice() {
@@ -226,7 +228,7 @@ impl Fetched {
     }
 }
 
-impl Iterator for Fetched {
+impl Iterator for FetchedRecords {
     type Item = Record;
 
     fn next(&mut self) -> Option<Record> {

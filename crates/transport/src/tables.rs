@@ -1,6 +1,5 @@
-//! What a store is made of underneath: two ordered tables of bytes that change
-//! together. The rest of a store (offsets, group commit, bounds) is the same
-//! for every such pair and lives in [`crate::engine`].
+//! The base of a store: two ordered tables of bytes that change together. The rest of a store
+//! (offsets, group commit, bounds) is the same for every such pair; see [`crate::engine`].
 //!
 //! ```text
 //! log:   topic:u32 partition:u32 offset:u64      -> chunk of records, the first at offset
@@ -10,7 +9,7 @@
 //!        3 topic:u32 partition:u32 group name    -> offset:u64
 //!        4 space:u32 key                         -> value
 //! ```
-//! Integers are big-endian, so that byte order is their order.
+//! Integers are big-endian, so that byte order is numeric order.
 
 use crate::error::Error;
 use crate::names::{Group, Offset};
@@ -36,16 +35,16 @@ pub(crate) struct Op {
 
 /// Two ordered tables of bytes.
 pub(crate) trait Tables: Send + Sync {
-    /// Makes all changes, atomically and durably. No key is there twice.
+    /// Makes all changes atomically and durably. No key appears twice.
     fn apply(&self, ops: Vec<Op>) -> Result<(), Error>;
 
     /// The value of a key.
     fn get(&self, table: Table, key: &[u8]) -> Result<Option<Bytes>, Error>;
 
-    /// The greatest key from `floor` to `key`, both inclusive.
+    /// The largest key from `floor` to `key`, both inclusive.
     fn floor(&self, table: Table, floor: &[u8], key: &[u8]) -> Result<Option<Bytes>, Error>;
 
-    /// Hands out entries in order while `each` returns true.
+    /// Passes entries to `each` in order, while it returns true.
     fn range(
         &self,
         table: Table,
@@ -53,7 +52,7 @@ pub(crate) trait Tables: Send + Sync {
         each: &mut dyn FnMut(Bytes, Bytes) -> bool,
     ) -> Result<(), Error>;
 
-    /// Hands out keys in order while `each` returns true.
+    /// Passes keys to `each` in order, while it returns true.
     fn keys(
         &self,
         table: Table,
@@ -61,16 +60,16 @@ pub(crate) trait Tables: Send + Sync {
         each: &mut dyn FnMut(&[u8]) -> bool,
     ) -> Result<(), Error>;
 
-    /// Bytes on disk, where it is known.
+    /// Size on disk, if known.
     fn disk_bytes(&self) -> u64;
 }
 
 /// Bounds of a range of keys.
 pub(crate) type Range<'a> = (Bound<&'a [u8]>, Bound<&'a [u8]>);
 
-/// A partition, by the number its topic has in this store.
+/// A partition, by the number of its topic in this store.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub(crate) struct At {
+pub(crate) struct PartitionKey {
     pub(crate) topic: u32,
     pub(crate) index: u32,
 }
@@ -79,7 +78,7 @@ pub(crate) const TOPICS: &[u8] = b"\x01t";
 pub(crate) const SPACES: &[u8] = b"\x01s";
 pub(crate) const TRUNCATED: &[u8] = b"\x02";
 
-impl At {
+impl PartitionKey {
     /// Key of the chunk whose first record has this offset.
     pub(crate) fn chunk(self, offset: Offset) -> [u8; 16] {
         let mut key = [0; 16];
@@ -89,12 +88,12 @@ impl At {
         key
     }
 
-    /// Key of where the partition starts.
+    /// Key of the start of the partition.
     pub(crate) fn truncated(self) -> Bytes {
         joined(&[TRUNCATED, &self.topic.to_be_bytes(), &self.index.to_be_bytes()])
     }
 
-    /// The partition of a key that [`At::truncated`] made.
+    /// The partition of a key from [`PartitionKey::truncated`].
     pub(crate) fn of_truncated(key: &[u8]) -> Option<Self> {
         let (topic, index) = two_u32(key.strip_prefix(TRUNCATED)?)?;
         Some(Self { topic, index })
@@ -107,7 +106,7 @@ impl At {
     }
 }
 
-/// The offset in a key that [`At::chunk`] made.
+/// The offset in a key from [`PartitionKey::chunk`].
 pub(crate) fn chunk_offset(key: &[u8]) -> Option<Offset> {
     key.get(8..).and_then(be_u64).map(Offset)
 }
@@ -117,14 +116,14 @@ pub(crate) fn state_key(space: u32, key: &[u8]) -> Bytes {
     joined(&[b"\x04", &space.to_be_bytes(), key])
 }
 
-/// How much of a key that [`state_key`] made comes before the space's own key.
+/// Length of the part of a [`state_key`] before the space's own key.
 pub(crate) const STATE_PREFIX: usize = 5;
 
 pub(crate) fn joined(parts: &[&[u8]]) -> Bytes {
     parts.concat().into()
 }
 
-/// The first key after all that start with `prefix`.
+/// The first key after all keys with `prefix`.
 pub(crate) fn after_prefix(prefix: &[u8]) -> Option<Vec<u8>> {
     let last = prefix.iter().rposition(|&b| b != u8::MAX)?;
     let mut end = prefix.get(..=last)?.to_vec();
@@ -151,7 +150,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_prefix_ends_where_its_last_key_does() {
+    fn the_end_of_a_prefix_is_after_its_last_key() {
         assert_eq!(after_prefix(b"ab"), Some(b"ac".to_vec()));
         assert_eq!(after_prefix(b"a\xff\xff"), Some(b"b".to_vec()));
         assert_eq!(after_prefix(b"\xff"), None);

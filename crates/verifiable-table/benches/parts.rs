@@ -1,4 +1,4 @@
-//! What each part of a table's work costs, for every parameter set.
+//! The cost of each part of a table's work, for every parameter set.
 //! `cargo bench -p alpheus-verifiable-table --features measure`.
 
 use alpheus_verifiable_table::measure::{Part, Parts};

@@ -1,4 +1,4 @@
-//! Encryption under a secret key: c0 = m + t·e − c1·s, c1 from a public seed.
+//! Secret-key encryption: c0 = m + t·e − c1·s, with c1 from a public seed.
 
 use crate::arithmetic::lanes::{Kernel, Lanes, WIDTH};
 use crate::arithmetic::prime::Wide;
@@ -7,22 +7,21 @@ use crate::sampling;
 use alpheus_crypto::prf::Prf;
 use zeroize::Zeroizing;
 
-/// A ciphertext of two components, or a product's of three, as values.
+/// A ciphertext of two components, or a product of three, as values.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Ciphertext(pub(crate) Vec<Vec<u64>>);
 
 impl Ciphertext {
-    /// Zero, of so many components.
+    /// Zero, with this many components.
     pub(crate) fn zero(ring: &Ring, components: usize) -> Self {
         Self(vec![vec![0; ring.words()]; components])
     }
 
-    /// The components.
     pub(crate) fn parts(&self) -> Vec<&[u64]> {
         self.0.iter().map(Vec::as_slice).collect()
     }
 
-    /// The components of one that is fresh, or a sum of such.
+    /// The two components of a ciphertext that is not a product.
     pub(crate) fn pair(&self) -> [&[u64]; 2] {
         [&self.0[0], &self.0[1]]
     }
@@ -35,12 +34,12 @@ pub(crate) struct SecretKey {
 }
 
 impl SecretKey {
-    /// s from a key stream of its own.
+    /// Draws s from its own key stream.
     pub(crate) fn new(ring: &Ring, prf: &Prf) -> Self {
         let s = sampling::ternary(ring, prf);
         let mut negative = s.clone();
         for (ntt, limb) in ring.limbs_of(&mut negative) {
-            // Canonical, and not zero but with chance 2^−51: p − s is lazy either way.
+            // Canonical, and zero only with probability 2^−51: p − s is lazy either way.
             limb.iter_mut().for_each(|word| *word = ntt.prime.p - *word);
         }
         let square = ring.backend.run(Multiply { ring, a: &s, b: &s });
@@ -59,11 +58,11 @@ impl SecretKey {
         let c1 = sampling::uniform(ring, seed);
         let terms = [(c1.as_slice(), self.negative.as_slice())];
         let mut c0 = ring.backend.run(Phase { ring, sum: message, terms: &terms });
-        // It is public now, and goes without being wiped.
+        // c0 is public now, so it need not be wiped.
         Ciphertext(vec![std::mem::take(&mut *c0), c1])
     }
 
-    /// Every slot's number. Only for what has been verified.
+    /// The number in every slot. For verified ciphertexts only.
     pub(crate) fn decrypt(&self, ring: &Ring, ciphertext: &Ciphertext) -> Zeroizing<Vec<i128>> {
         ring.decode(self.phase(ring, ciphertext))
     }
@@ -102,19 +101,19 @@ impl Kernel for Phase<'_> {
                 [(a, b)] => {
                     let (a, b) = (a[place.clone()].as_chunks().0, b[place].as_chunks().0);
                     for ((out, a), b) in out.iter_mut().zip(a).zip(b) {
-                        let mut sum = m.gather(m.nothing(), lanes.load(a), lanes.load(b));
+                        let mut sum = m.accumulate(m.zero_sum(), lanes.load(a), lanes.load(b));
                         sum.low = lanes.add(sum.low, lanes.load(out));
-                        lanes.store(m.whole(m.settle_few(sum)), out);
+                        lanes.store(m.canonical_from_loose(m.reduce_few(sum)), out);
                     }
                 }
                 [(a, b), (c, d)] => {
                     let (a, b) = (a[place.clone()].as_chunks().0, b[place.clone()].as_chunks().0);
                     let (c, d) = (c[place.clone()].as_chunks().0, d[place].as_chunks().0);
                     for ((((out, a), b), c), d) in out.iter_mut().zip(a).zip(b).zip(c).zip(d) {
-                        let sum = m.gather(m.nothing(), lanes.load(a), lanes.load(b));
-                        let mut sum = m.gather(sum, lanes.load(c), lanes.load(d));
+                        let sum = m.accumulate(m.zero_sum(), lanes.load(a), lanes.load(b));
+                        let mut sum = m.accumulate(sum, lanes.load(c), lanes.load(d));
                         sum.low = lanes.add(sum.low, lanes.load(out));
-                        lanes.store(m.whole(m.settle_few(sum)), out);
+                        lanes.store(m.canonical_from_loose(m.reduce_few(sum)), out);
                     }
                 }
                 _ => {}
@@ -172,19 +171,19 @@ impl Kernel for Tensor<'_> {
                 .map(|words| words[place.clone()].as_chunks_mut::<WIDTH>().0);
             for at in 0..n / WIDTH {
                 let [a0, a1, b0, b1] = [a0, a1, b0, b1].map(|words| lanes.load(&words[at]));
-                let begun = |d: [u64; WIDTH]| Wide { low: lanes.load(&d), high: lanes.splat(0) };
-                let d = m.gather(begun(d0[at]), a0, b0);
-                lanes.store(m.whole(m.settle_few(d)), &mut d0[at]);
-                let d = m.gather(m.gather(begun(d1[at]), a0, b1), a1, b0);
-                lanes.store(m.whole(m.settle_few(d)), &mut d1[at]);
-                let d = m.gather(begun(d2[at]), a1, b1);
-                lanes.store(m.whole(m.settle_few(d)), &mut d2[at]);
+                let start = |d: [u64; WIDTH]| Wide { low: lanes.load(&d), high: lanes.splat(0) };
+                let d = m.accumulate(start(d0[at]), a0, b0);
+                lanes.store(m.canonical_from_loose(m.reduce_few(d)), &mut d0[at]);
+                let d = m.accumulate(m.accumulate(start(d1[at]), a0, b1), a1, b0);
+                lanes.store(m.canonical_from_loose(m.reduce_few(d)), &mut d1[at]);
+                let d = m.accumulate(start(d2[at]), a1, b1);
+                lanes.store(m.canonical_from_loose(m.reduce_few(d)), &mut d2[at]);
             }
         }
     }
 }
 
-/// sum + w·c: w modulo each limb's prime, or 1.
+/// sum + w·c, with w modulo each limb's prime, or 1.
 pub(crate) struct Add<'a> {
     pub(crate) ring: &'a Ring,
     pub(crate) sum: &'a mut Ciphertext,
@@ -211,9 +210,9 @@ impl Kernel for Add<'_> {
                         }
                     }
                     Some(weight) => {
-                        let weight = m.spread(ntt.prime.factor(weight[j]));
+                        let weight = m.broadcast(ntt.prime.factor(weight[j]));
                         for (sum, other) in pairs {
-                            let x = m.add(m.times(lanes.load(other), weight), lanes.load(sum));
+                            let x = m.add(m.mul_factor(lanes.load(other), weight), lanes.load(sum));
                             lanes.store(m.canonical(x), sum);
                         }
                     }
@@ -223,7 +222,7 @@ impl Kernel for Add<'_> {
     }
 }
 
-/// w·c: w modulo each limb's prime.
+/// w·c, with w modulo each limb's prime.
 pub(crate) struct Scale<'a> {
     pub(crate) ring: &'a Ring,
     pub(crate) ciphertext: &'a mut Ciphertext,
@@ -240,9 +239,9 @@ impl Kernel for Scale<'_> {
             let limbs = component.chunks_exact_mut(n).zip(&self.ring.q).zip(self.weight);
             for ((limb, ntt), weight) in limbs {
                 let m = ntt.prime.on(lanes);
-                let weight = m.spread(ntt.prime.factor(*weight));
+                let weight = m.broadcast(ntt.prime.factor(*weight));
                 for words in limb.as_chunks_mut().0 {
-                    lanes.store(m.canonical(m.times(lanes.load(words), weight)), words);
+                    lanes.store(m.canonical(m.mul_factor(lanes.load(words), weight)), words);
                 }
             }
         }

@@ -1,5 +1,5 @@
-//! Tests at toy sizes, where a forgery succeeds as often as the theory says; and of
-//! noise against its bound.
+//! Tests at toy sizes, where forgeries succeed as often as theory predicts, and tests of noise
+//! against its bound.
 
 use crate::cipher::{Add, Ciphertext, Tensor};
 use crate::hash::HashKey;
@@ -15,14 +15,14 @@ use alpheus_crypto::secret::Secret;
 use num_bigint::{BigInt, BigUint};
 use subtle::ConstantTimeEq;
 
-/// A ring that no lattice protects, with a modulus that forgers can hope for.
+/// An insecure ring with a modulus small enough for forgeries.
 fn toy(q: &'static [u64], repetitions: usize) -> &'static Ring {
     Spec { name: "toy", degree: 512, q, t: [13_313, 15_361], repetitions }.dangerous_ring()
 }
 
-/// One residue changed and the tag left alone: `A[v]·B = 0` with chance 2/q − 1/q².
+/// One residue is changed and the tag is not: `A[v]·B = 0` with probability 2/q − 1/q².
 #[test]
-fn one_repetition_at_a_toy_modulus_accepts_as_predicted() {
+fn one_repetition_at_a_toy_modulus_accepts_as_often_as_predicted() {
     let ring = toy(&[12_289], 1);
     let (trials, mut accepted) = (600_000_u32, 0);
     let honest = vec![vec![5_u64; 512]; 2];
@@ -35,14 +35,13 @@ fn one_repetition_at_a_toy_modulus_accepts_as_predicted() {
         let [a, b] = [&honest, &forged].map(|c| hash.hash(ring, &[&c[0], &c[1]]));
         accepted += u32::from(bool::from(a.ct_eq(&b)));
     }
-    // 97.6 expected, six deviations of 9.9 either way.
+    // Expected 97.6, within six deviations of 9.9.
     assert!((38..158).contains(&accepted), "{accepted} of {trials}");
 }
 
-/// Forgers who see each verdict before they try again, 10^6 times, each time with
-/// something else.
+/// A forger sees each verdict before the next attempt, 10^6 times.
 #[test]
-fn a_million_adaptive_queries_teach_nothing() {
+fn a_million_adaptive_forgeries_are_rejected() {
     let ring = toy(&[2_251_799_813_554_177], 3);
     let keys =
         Keys::new(&TableKey::new(Secret::from_bytes([3; 32])), ring, DataSet([1; 16]), Order::ONE);
@@ -60,8 +59,8 @@ fn a_million_adaptive_queries_teach_nothing() {
     assert!(accepts(&ciphertext.parts(), &tag));
     let (mut forged, mut guess) = (ciphertext.clone(), tag.clone());
     for query in 0..1_000_000_u64 {
-        // A walk over differences of the sum and of the tag: what was refused is the
-        // starting point of what comes next.
+        // A walk over differences of the sum and of the tag: each attempt starts from the one
+        // before.
         let at = usize::try_from(query % 1024).unwrap();
         let word = &mut forged.0[at / 512][at % 512];
         *word = (*word + 1 + query) % 2_251_799_813_554_177;
@@ -72,8 +71,8 @@ fn a_million_adaptive_queries_teach_nothing() {
     assert!(accepts(&ciphertext.parts(), &tag));
 }
 
-/// The greatest coefficient of a phase, centred.
-fn greatest(ring: &Ring, keys: &Keys, ciphertext: &Ciphertext) -> BigUint {
+/// The largest centred coefficient of a phase.
+fn largest(ring: &Ring, keys: &Keys, ciphertext: &Ciphertext) -> BigUint {
     let mut phase = keys.secret.phase(ring, ciphertext);
     ring.limbs_of(&mut phase).for_each(|(ntt, limb)| ntt.inverse(limb));
     let modulus = BigInt::from(ring.modulus());
@@ -92,14 +91,14 @@ fn greatest(ring: &Ring, keys: &Keys, ciphertext: &Ciphertext) -> BigUint {
     (0..ring.degree()).map(coefficient).max().unwrap()
 }
 
-/// Fresh, summed, weighted and multiplied, with items at random and at their extremes:
-/// always within the bound that queries are planned by, and never near it by chance.
+/// Fresh, summed and multiplied ciphertexts, with random and extreme items, stay within the
+/// planner's bound; and the bound is not much too large.
 #[test]
 fn noise_stays_within_its_bound() {
-    [Set::S128, Set::X128].into_iter().for_each(noise_of);
+    [Set::S128, Set::X128].into_iter().for_each(check_noise);
 }
 
-fn noise_of(set: Set) {
+fn check_noise(set: Set) {
     let ring = set.ring();
     let keys =
         Keys::new(&TableKey::new(Secret::from_bytes([5; 32])), ring, DataSet([2; 16]), Order::ONE);
@@ -121,20 +120,20 @@ fn noise_of(set: Set) {
     let linear = planner::noise(ring, kind);
     let mut sum = Ciphertext::zero(ring, 2);
     for (slots, ciphertext) in inputs.iter().zip(&fresh) {
-        let found = greatest(ring, &keys, ciphertext);
-        assert!(found <= linear && &found * 8_u32 > linear, "a fresh one");
+        let noise = largest(ring, &keys, ciphertext);
+        assert!(noise <= linear && &noise * 8_u32 > linear, "a fresh one");
         let opened = keys.secret.decrypt(ring, ciphertext);
         assert!(opened.iter().zip(slots).all(|(a, b)| *a == i128::from(*b)));
         ring.backend.run(Add { ring, sum: &mut sum, other: ciphertext, weight: None });
     }
-    assert!(greatest(ring, &keys, &sum) <= &linear * inputs.len());
+    assert!(largest(ring, &keys, &sum) <= &linear * inputs.len());
     let product = planner::noise(ring, Kind::Product(Column(0), Column(0)));
     for (a, b) in [(0, 0), (0, 1), (2, 2), (4, 5), (3, 3)] {
         let mut tensor = Ciphertext::zero(ring, 3);
         let (x, y) = (&fresh[a], &fresh[b]);
         ring.backend.run(Tensor { ring, sum: &mut tensor, a: x, b: y });
-        let found = greatest(ring, &keys, &tensor);
-        assert!(found <= product, "products of inputs {a} and {b}");
-        assert!(&found << 20_usize > product, "the bound is not idle");
+        let noise = largest(ring, &keys, &tensor);
+        assert!(noise <= product, "products of inputs {a} and {b}");
+        assert!(&noise << 20_usize > product, "the bound is not vacuous");
     }
 }

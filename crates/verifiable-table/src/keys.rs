@@ -1,4 +1,4 @@
-//! What the owner of a table derives from 32 bytes.
+//! The keys that the owner of a table derives from 32 bytes.
 
 use crate::cipher::{Ciphertext, SecretKey};
 use crate::hash::HashKey;
@@ -13,30 +13,30 @@ use alpheus_crypto::secret::Secret;
 use rand_core::CryptoRng;
 use zeroize::Zeroizing;
 
-/// The owner's key: with the owner's state all that is needed to ask and check.
+/// The owner's key. With the owner's state, it is all that querying and verifying need.
 pub struct TableKey(Secret<32>);
 
 impl TableKey {
-    /// A fresh one.
+    /// Draws a fresh key.
     #[must_use]
     pub fn random(rng: &mut impl CryptoRng) -> Self {
         Self(Secret::random(rng))
     }
 
-    /// One that was kept.
+    /// A key that was stored.
     #[must_use]
     pub fn new(key: Secret<32>) -> Self {
         Self(key)
     }
 
-    /// Its bytes, to keep.
+    /// The bytes to store.
     #[must_use]
     pub fn expose(&self) -> &[u8; 32] {
         self.0.expose()
     }
 }
 
-/// A table's secrets: s, the hash, and what masks and ciphertexts are derived from.
+/// A table's secrets: s, the hash key, and the keys that masks and ciphertexts derive from.
 pub(crate) struct Keys {
     pub(crate) ring: &'static Ring,
     pub(crate) data_set: DataSet,
@@ -69,11 +69,12 @@ impl Keys {
         }
     }
 
-    /// Encrypts one column of a block: its public seed, and the ciphertext. Both seed and
-    /// noise are derived from `fresh`, the label and the slots themselves: two messages
-    /// never share them, even if a generator and a label repeat (an owner that is resumed
-    /// twice from one snapshot of its memory). The difference of two ciphertexts would be
-    /// that of their messages, in the clear.
+    /// Encrypts one column of a block. Returns its public seed and the ciphertext.
+    ///
+    /// Seed and noise derive from `fresh`, the label and the slots themselves. So no two
+    /// messages share them, even if generator and label repeat (an owner resumed twice from
+    /// one snapshot of its memory). If they did, the difference of the ciphertexts would be
+    /// that of the messages, in the clear.
     pub(crate) fn encrypt(
         &self,
         address: &Address,
@@ -99,7 +100,7 @@ impl Keys {
         self.masked(address, kind, &self.hash.hash(self.ring, &ciphertext.parts()))
     }
 
-    /// The tags of a whole block: of each column, and of each product of two.
+    /// The tags of a whole block: of each column, and of each product.
     pub(crate) fn tags(
         &self,
         address: &Address,
@@ -118,7 +119,7 @@ impl Keys {
 
     fn masked(&self, address: &Address, kind: Kind, hash: &Tag) -> Tag {
         let masks = Masks::new(self, (address.segment, address.epoch), kind);
-        let mut tag = masks.of(address.index);
+        let mut tag = masks.mask(address.index);
         tag.add(self.ring, hash);
         tag
     }
@@ -141,10 +142,10 @@ pub(crate) mod tests {
         Keys::new(&key, Set::L128.ring(), DataSet([1; 16]), order)
     }
 
-    /// An owner resumed twice from one snapshot of its memory draws the same and seals
-    /// under the same label; other rows must not meet the same noise.
+    /// An owner resumed twice from one snapshot of its memory draws the same randomness and
+    /// seals under the same label. Different rows must still get different noise.
     #[test]
-    fn other_messages_have_other_seeds_and_noise() {
+    fn different_messages_have_different_seeds_and_noise() {
         let keys = keys(Order::ONE);
         let address = Address { segment: crate::label::Segment([2; 16]), epoch: 0, index: 0 };
         let kind = Kind::Column(crate::label::Column(0));

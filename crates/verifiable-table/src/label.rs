@@ -1,5 +1,5 @@
-//! What a tag is bound to. Nothing is ever tagged twice under one label: σ − σ' =
-//! L(c − c') would be a forgery.
+//! Labels that tags are bound to. No label is used twice: σ − σ' = L(c − c') would be a
+//! forgery.
 
 use crate::ring::Ring;
 use serde::{Deserialize, Serialize};
@@ -8,12 +8,12 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct DataSet(pub [u8; 16]);
 
-/// 128 random bits, drawn at each start of the owner: labels of two starts differ,
-/// whatever backup each began from.
+/// 128 random bits, drawn at each start of the owner. Labels of two starts differ, whatever
+/// backup each started from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct Segment(pub [u8; 16]);
 
-/// A column of ciphertexts, by its place among the stored ones.
+/// A column of ciphertexts, by its index among the stored ones.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct Column(pub u16);
 
@@ -27,7 +27,7 @@ pub enum Kind {
 }
 
 impl Kind {
-    /// Kind and columns, in a fixed width.
+    /// Kind and columns, in fixed width.
     pub(crate) fn to_bytes(self) -> [u8; 5] {
         let (kind, first, second) = match self {
             Self::Column(a) => (0, a.0, 0),
@@ -37,7 +37,7 @@ impl Kind {
         [kind, a, b, c, d]
     }
 
-    /// Components of its ciphertexts.
+    /// The number of components of its ciphertexts.
     #[must_use]
     pub fn components(self) -> usize {
         match self {
@@ -47,43 +47,45 @@ impl Kind {
     }
 }
 
-/// Where a block stands: in a segment and an epoch, at a number.
+/// The address of a block: segment, epoch and number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct Address {
-    /// The start of the owner that made it.
+    /// The start of the owner that sealed it.
     pub segment: Segment,
-    /// Zero, and one more each time that a block is written anew in that start.
+    /// Zero, and one more for each rewrite or merge in that start.
     pub epoch: u32,
     /// The block's number in the table.
     pub index: u64,
 }
 
 /// The right to seal one block once: all its columns and products, each under its own
-/// label. Only [`crate::owner::Owner`] makes one, nobody outside of this crate has one, it
-/// is no `Clone`, and sealing uses it up.
+/// label. Only [`crate::owner::Owner`] makes one. It never leaves this crate, is not
+/// `Clone`, and sealing consumes it.
 pub(crate) struct Label(pub(crate) Address);
 
-/// K, the order of a table's masks, for its life: 1 sums plain ranges in constant
-/// time, k + 1 also those with weights that are polynomials of degree k.
+/// K, the order of a table's masks, fixed for its life. Order 1 verifies sums over plain
+/// ranges in constant time; order k + 1 also those with polynomial weights of degree k.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(try_from = "u8", into = "u8")]
 pub struct Order(u8);
 
-/// Orders are 1 to 8.
+/// The order is out of range.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("the order of masks is {0}; it must be 1 to 8: one more than the degree of the weights")]
-pub struct BadOrder(pub u8);
+#[error(
+    "the order of masks is {0}, it must be 1 to 8: use one more than the degree of the weights"
+)]
+pub struct OrderError(pub u8);
 
 impl Order {
-    /// For plain ranges.
+    /// The order for plain ranges.
     pub const ONE: Self = Self(1);
 
-    /// An order.
+    /// Checks an order.
     ///
     /// # Errors
-    /// [`BadOrder`].
-    pub fn new(order: u8) -> Result<Self, BadOrder> {
-        if (1..=8).contains(&order) { Ok(Self(order)) } else { Err(BadOrder(order)) }
+    /// [`OrderError`].
+    pub fn new(order: u8) -> Result<Self, OrderError> {
+        if (1..=8).contains(&order) { Ok(Self(order)) } else { Err(OrderError(order)) }
     }
 
     /// K.
@@ -94,9 +96,9 @@ impl Order {
 }
 
 impl TryFrom<u8> for Order {
-    type Error = BadOrder;
+    type Error = OrderError;
 
-    fn try_from(order: u8) -> Result<Self, BadOrder> {
+    fn try_from(order: u8) -> Result<Self, OrderError> {
         Self::new(order)
     }
 }
@@ -107,8 +109,8 @@ impl From<Order> for u8 {
     }
 }
 
-/// What masks of one kind of tag are derived from, beside the key: data set, segment,
-/// epoch, kind, order, parameter set, each of a fixed width but the last.
+/// What the masks of one kind of tag are derived from, apart from the key: data set,
+/// segment, epoch, kind, order and parameter set. All but the last have a fixed width.
 pub(crate) fn mask_parts(
     ring: &Ring,
     data_set: DataSet,

@@ -1,19 +1,21 @@
-//! An encrypted table on a server that is not trusted: the owner keeps 32 bytes and a
-//! small index, asks for sums over any rows, and checks each answer in a time that does
-//! not depend on how many there are, only on how often the owner was started to append.
+//! An encrypted table on an untrusted server. The owner keeps 32 bytes and a small index,
+//! asks for sums over any rows, and checks each answer. The time to check does not depend
+//! on the number of rows, only on how many starts of the owner appended.
 //!
 //! After Fiore, Gennaro, Pastro, *Efficiently Verifiable Computation on Encrypted Data*
-//! (CCS 2014), for a designated verifier and without pairings; `docs/protocol.md` has
-//! the equations and says where it departs.
+//! (CCS 2014), for a designated verifier and without pairings. `docs/protocol.md` has
+//! the equations and lists the departures.
 //!
 //! | role | module |
 //! | --- | --- |
-//! | owner | [`owner`]: appends, corrects, plans, puts sums together |
-//! | server | [`server`]: adds up what it stores, without a key |
-//! | verifier | [`verifier`]: what was checked, and only then opened |
+//! | owner | [`owner`]: appends, corrects, plans, totals sums |
+//! | server | [`server`]: adds up stored blocks, without a key |
+//! | verifier | [`verifier`]: verified sums, which alone can be decrypted |
 //! | shared | [`messages`], [`parameters`], [`label`], [`layout`], [`planner`], [`ledger`], [`error`] |
 
 mod arithmetic;
+#[cfg(feature = "measure")]
+pub mod baseline;
 mod cipher;
 pub mod error;
 #[cfg(test)]
@@ -29,8 +31,6 @@ pub mod measure;
 pub mod messages;
 pub mod owner;
 mod packing;
-#[cfg(feature = "pairing")]
-pub mod pairing;
 pub mod parameters;
 pub mod planner;
 pub mod ring;
@@ -43,7 +43,7 @@ pub mod verifier;
 
 pub use keys::TableKey;
 
-/// Runs the README's example.
+/// Runs the README's example as a test.
 #[cfg(doctest)]
 #[doc = include_str!("../README.md")]
 pub struct ReadmeExample;

@@ -1,7 +1,7 @@
-//! Masks of tags: pseudorandom, and yet their sum over a range takes a few calls.
+//! Masks of tags: pseudorandom, yet a few evaluations give their sum over a range.
 //!
-//! s(i) is pseudorandom; the mask of block i is r(i) = Δ^K s(i). Those of N blocks are
-//! independent and uniform, and Σ_{a≤i<b} r(i) = Δ^{K−1}s(b) − Δ^{K−1}s(a).
+//! s(i) is pseudorandom, and the mask of block i is r(i) = Δ^K s(i). The masks of N blocks
+//! are independent and uniform, and Σ_{a≤i<b} r(i) = Δ^{K−1}s(b) − Δ^{K−1}s(a).
 
 use crate::keys::Keys;
 use crate::label::{Kind, Order, Segment, mask_parts};
@@ -26,7 +26,7 @@ impl<'a> Masks<'a> {
         Self { ring: keys.ring, order: keys.order, prf }
     }
 
-    /// s(i): of stream i, for each limb and repetition a residue.
+    /// s(i): one residue of stream i for each limb and repetition.
     fn value(&self, i: u64) -> Tag {
         let (mut tag, mut stream) = (Tag::zero(self.ring), Stream::new(&self.prf, i));
         for (ntt, limb) in self.ring.q.iter().zip(&mut tag.0) {
@@ -47,12 +47,11 @@ impl<'a> Masks<'a> {
     }
 
     /// r(i), the mask of one block.
-    pub(crate) fn of(&self, i: u64) -> Tag {
+    pub(crate) fn mask(&self, i: u64) -> Tag {
         self.difference(self.order.get(), i)
     }
 
-    /// Adds Σ w(i)·r(i) over a run of blocks, by the shortest way that the weights
-    /// have.
+    /// Adds Σ w(i)·r(i) over a run of blocks, by the shortest way for these weights.
     pub(crate) fn add_run(&self, sum: &mut Tag, run: &Run, weights: &Weights) {
         match weights {
             Weights::Ones => {
@@ -68,14 +67,14 @@ impl<'a> Masks<'a> {
             }
             Weights::Polynomial(_) | Weights::Powers(_) | Weights::Each(..) => {
                 for i in run.from..run.to {
-                    sum.add_scaled(self.ring, &self.of(i), &weights.residues(self.ring, i));
+                    sum.add_scaled(self.ring, &self.mask(i), &weights.residues(self.ring, i));
                 }
             }
         }
     }
 
-    /// Adds ± Σ_{j<K} (−1)^j (Δ^j w)(i)·(Δ^{K−1−j} s)(i + j): what summing by parts
-    /// leaves of one end of a range.
+    /// Adds ± Σ_{j<K} (−1)^j (Δ^j w)(i)·(Δ^{K−1−j} s)(i + j): one end of a range, after
+    /// summation by parts.
     fn add_end(&self, sum: &mut Tag, i: u64, weights: &Weights, sign: i128) {
         let order = self.order.get();
         for j in 0..order {
@@ -105,9 +104,8 @@ mod tests {
     use super::*;
     use crate::keys::tests::keys;
 
-    /// Every short way equals the sum of the single masks.
     #[test]
-    fn ranges_telescope() {
+    fn every_short_form_equals_the_sum_of_single_masks() {
         let segment = Segment([3; 16]);
         for order in 1..=4 {
             let keys = keys(Order::new(order).unwrap());
@@ -119,7 +117,7 @@ mod tests {
                 let (mut short, mut long) = (Tag::zero(keys.ring), Tag::zero(keys.ring));
                 masks.add_run(&mut short, &run, &weights);
                 for i in run.from..run.to {
-                    long.add_scaled(keys.ring, &masks.of(i), &weights.residues(keys.ring, i));
+                    long.add_scaled(keys.ring, &masks.mask(i), &weights.residues(keys.ring, i));
                 }
                 assert!(short.0 == long.0, "order {order}, {weights:?}");
             }

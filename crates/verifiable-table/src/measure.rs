@@ -1,5 +1,5 @@
-//! The parts that a table's work is made of, each alone, for benchmarks: what checking
-//! costs is seen beside the same work unchecked, in one run.
+//! The parts of a table's work, each alone, for benchmarks. One run compares verified work
+//! with the same work unverified.
 
 use crate::cipher::{Add, Ciphertext, Scale, Tensor};
 use crate::keys::{Keys, TableKey};
@@ -18,7 +18,7 @@ use std::hint::black_box;
 use subtle::ConstantTimeEq;
 
 impl Part {
-    /// Whether it is about a value of degree two.
+    /// Whether it concerns a value of degree two.
     #[must_use]
     pub fn of_products(&self) -> bool {
         use Part::{AddProduct, DecryptProduct, Tags, VerifyProduct};
@@ -26,7 +26,7 @@ impl Part {
     }
 }
 
-/// A bench: keys of its own, three fresh ciphertexts, a product, and room for sums.
+/// Fixtures of a benchmark: keys, three fresh ciphertexts, a product, and buffers for sums.
 pub struct Parts {
     set: Set,
     ring: &'static Ring,
@@ -46,17 +46,17 @@ pub struct Parts {
 const SEGMENT: Segment = Segment([1; 16]);
 const AT: Address = Address { segment: SEGMENT, epoch: 0, index: 0 };
 const COLUMN: Kind = Kind::Column(Column(0));
-/// Where a polynomial is evaluated.
+/// The point at which a polynomial is evaluated.
 const POINT: u64 = 123_456_789;
 
 /// One part of the work, on one block of a column.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Part {
-    /// Encoding and encrypting, as without any checking.
+    /// Encoding and encrypting, as without verification.
     Encrypt,
-    /// The tag of a column: its hash, and its mask.
+    /// The tag of a column: its hash and its mask.
     Tag,
-    /// The tags of a block of one to three columns, of their squares and of all pairs.
+    /// The tags of a block of one to three columns, with squares and all pairs.
     Tags(u8),
     /// Adding a ciphertext to a sum.
     Add,
@@ -72,17 +72,17 @@ pub enum Part {
     Pack,
     /// Unpacking c0.
     Unpack,
-    /// Checking a sum of a column over a range of so many blocks.
+    /// Checking a sum of a column over this many blocks.
     Verify(u64),
-    /// Checking a sum of products over a range of so many blocks.
+    /// Checking a sum of products over this many blocks.
     VerifyProduct(u64),
-    /// Checking a sum over so many runs, each of one block: what a table has after as many
-    /// starts that sealed one.
+    /// Checking a sum over this many runs of one block each, as after as many starts that
+    /// sealed one block.
     VerifyRuns(u64),
-    /// Checking the sum of so many blocks of a polynomial's coefficients, weighted with
+    /// Checking the sum of this many blocks of a polynomial's coefficients, weighted with
     /// powers of x.
     VerifyPowers(u64),
-    /// The owner's rest of a polynomial's value: Horner over the slots.
+    /// The owner's last step for a polynomial's value: Horner over the slots.
     Horner,
     /// Decrypting a sum of a column.
     Decrypt,
@@ -91,7 +91,7 @@ pub enum Part {
 }
 
 impl Parts {
-    /// A bench of one set.
+    /// Fixtures for one set.
     #[must_use]
     pub fn new(set: Set) -> Self {
         let ring = set.ring();
@@ -127,14 +127,14 @@ impl Parts {
         }
     }
 
-    /// Whether the set bears products, by the planner: of others nothing of degree two can
+    /// Whether the planner allows products with this set. Otherwise no value of degree two can
     /// be decrypted.
     #[must_use]
-    pub fn bears_products(&self) -> bool {
-        planner::bears(self.set, Kind::Product(Column(0), Column(0)), 1).is_ok()
+    pub fn supports_products(&self) -> bool {
+        planner::check_single_block(self.set, Kind::Product(Column(0), Column(0)), 1).is_ok()
     }
 
-    /// Does one part of the work.
+    /// Runs one part.
     pub fn run(&mut self, part: Part) {
         let ring = self.ring;
         match part {

@@ -1,8 +1,7 @@
-//! All that crosses between owner and server: what is stored, what is asked, what is
-//! answered.
+//! Everything that crosses between owner and server: blocks, requests and answers.
 
 use crate::cipher::Ciphertext;
-use crate::error::{BadRequest, Malformed, Rejected};
+use crate::error::{BlockError, RequestError, VerifyError};
 use crate::label::{Address, Column, DataSet, Kind, Segment};
 use crate::packing;
 use crate::parameters::Set;
@@ -12,14 +11,14 @@ use crate::tag::Tag;
 use serde::{Deserialize, Serialize};
 use std::ops::Range;
 
-/// What owner and server must agree on to read each other. Public.
+/// What owner and server must agree on to read each other's messages. Public.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Manifest {
     /// The table.
     pub data_set: DataSet,
     /// Its parameters.
     pub set: Set,
-    /// Columns of ciphertexts.
+    /// The number of ciphertext columns.
     pub columns: u16,
     /// Pairs of columns whose products have tags, in order.
     pub products: Vec<(Column, Column)>,
@@ -29,26 +28,26 @@ pub struct Manifest {
 const FORMAT: u8 = 1;
 /// Format, data set, segment, epoch, number.
 const HEADER: usize = 1 + 16 + 16 + 4 + 8;
-/// Columns and products that a table may have.
-pub const COLUMN_LIMIT: u16 = 256;
+/// The most columns, and the most products, that a table may have.
+pub const MAX_COLUMNS: u16 = 256;
 
 impl Manifest {
-    /// The ring of its set.
+    /// The ring of the parameter set.
     #[must_use]
     pub fn ring(&self) -> &'static Ring {
         self.set.ring()
     }
 
-    /// Checks what another party says.
+    /// Checks a manifest from another party.
     ///
     /// # Errors
-    /// [`BadRequest::Manifest`].
-    pub fn check(&self) -> Result<(), BadRequest> {
-        let known = |(a, b): &(Column, Column)| a <= b && b.0 < self.columns;
+    /// [`RequestError::Manifest`].
+    pub fn check(&self) -> Result<(), RequestError> {
+        let valid = |(a, b): &(Column, Column)| a <= b && b.0 < self.columns;
         let sorted = self.products.windows(2).all(|pair| pair[0] < pair[1]);
-        let few = self.columns <= COLUMN_LIMIT && self.products.len() <= usize::from(COLUMN_LIMIT);
-        let fine = self.columns > 0 && few && sorted && self.products.iter().all(known);
-        if fine { Ok(()) } else { Err(BadRequest::Manifest) }
+        let few = self.columns <= MAX_COLUMNS && self.products.len() <= usize::from(MAX_COLUMNS);
+        let fine = self.columns > 0 && few && sorted && self.products.iter().all(valid);
+        if fine { Ok(()) } else { Err(RequestError::Manifest) }
     }
 
     fn tag_length(&self) -> usize {
@@ -59,7 +58,7 @@ impl Manifest {
         32 + packing::length(self.ring()) + self.tag_length()
     }
 
-    /// Bytes of each block.
+    /// The length of each block in bytes.
     #[must_use]
     pub fn block_length(&self) -> usize {
         let columns = usize::from(self.columns) * self.column_length();
@@ -71,20 +70,20 @@ impl Manifest {
         self.products.binary_search(&(a, b)).ok()
     }
 
-    /// Where a column stands in a block's bytes.
+    /// A column's range in a block's bytes.
     fn column_at(&self, column: Column) -> Option<Range<usize>> {
         let length = self.column_length();
         let from = HEADER + usize::from(column.0) * length;
         (column.0 < self.columns).then(|| from..from + length)
     }
 
-    /// Where a column's seed and packed c0 stand in a block's bytes.
+    /// The range of a column's seed and packed c0 in a block's bytes.
     fn body_at(&self, column: Column) -> Option<Range<usize>> {
         let Range { start, end } = self.column_at(column)?;
         Some(start..end - self.tag_length())
     }
 
-    /// Where the tag of a column or product stands in a block's bytes.
+    /// The range of a tag in a block's bytes.
     fn tag_at(&self, kind: Kind) -> Option<Range<usize>> {
         let length = self.tag_length();
         let end = match kind {
@@ -98,8 +97,8 @@ impl Manifest {
     }
 
     /// The parts of a block's bytes that a sum of this kind takes, in the order that
-    /// [`Sum::add_parts`](crate::server::Sum::add_parts) wants: a server that has many
-    /// columns reads no more of its disk. None if blocks have no such tag.
+    /// [`Sum::add_parts`](crate::server::Sum::add_parts) expects. A server need read nothing
+    /// else from its disk. `None` if blocks have no such tag.
     #[must_use]
     pub fn parts(&self, kind: Kind) -> Option<Vec<Range<usize>>> {
         let tag = self.tag_at(kind)?;
@@ -119,18 +118,18 @@ impl Manifest {
     }
 }
 
-/// A block as it is uploaded, stored and fetched: the same bytes always. What it holds
-/// for each column is a seed, a packed c0 and a tag; then come the products' tags.
+/// A block as it is uploaded, stored and fetched: always the same bytes. It has a seed, a
+/// packed c0 and a tag for each column, then the products' tags.
 ///
 /// # Privacy
-/// Whoever has it learns how many blocks and columns there are, and nothing of values.
+/// It reveals how many blocks and columns there are, and nothing about values.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Block<B = Vec<u8>> {
     address: Address,
     bytes: B,
 }
 
-/// Bytes of a block of so many columns, in the making.
+/// Writes the bytes of a block.
 pub(crate) struct BlockWriter(pub(crate) Vec<u8>);
 
 impl BlockWriter {
@@ -162,23 +161,23 @@ impl Block {
 }
 
 impl<B: AsRef<[u8]>> Block<B> {
-    /// Reads a block of a table: header and length. Whether it is what the owner made
-    /// shows when it is verified.
+    /// Reads a block of a table. Checks the header and the length only; verifying shows
+    /// whether the owner made it.
     ///
     /// # Errors
-    /// [`Malformed`].
-    pub fn from_bytes(manifest: &Manifest, bytes: B) -> Result<Self, Malformed> {
+    /// [`BlockError`].
+    pub fn from_bytes(manifest: &Manifest, bytes: B) -> Result<Self, BlockError> {
         let all = bytes.as_ref();
         let expected = manifest.block_length();
         if all.len() != expected {
-            return Err(Malformed::Length { expected, found: all.len() });
+            return Err(BlockError::Length { expected, actual: all.len() });
         }
         let (header, _) = all.split_at(HEADER);
         if header[0] != FORMAT {
-            return Err(Malformed::Format(header[0]));
+            return Err(BlockError::Format(header[0]));
         }
         if header[1..17] != manifest.data_set.0 {
-            return Err(Malformed::DataSet);
+            return Err(BlockError::DataSet);
         }
         let (mut segment, mut epoch, mut index) = ([0; 16], [0; 4], [0; 8]);
         segment.copy_from_slice(&header[17..33]);
@@ -188,7 +187,7 @@ impl<B: AsRef<[u8]>> Block<B> {
         Ok(Self { address: Address { segment: Segment(segment), epoch, index }, bytes })
     }
 
-    /// Where it says that it stands.
+    /// The address in its header.
     #[must_use]
     pub fn address(&self) -> Address {
         self.address
@@ -200,29 +199,30 @@ impl<B: AsRef<[u8]>> Block<B> {
         self.bytes.as_ref()
     }
 
-    /// A part of its bytes.
+    /// A part of the bytes.
     pub(crate) fn part(&self, at: Range<usize>) -> Option<&[u8]> {
         self.bytes.as_ref().get(at)
     }
 
-    /// A column's ciphertext, c1 made from its seed; none if it is not canonical.
+    /// A column's ciphertext, with c1 expanded from its seed. `None` if it is not canonical.
     pub(crate) fn ciphertext(&self, manifest: &Manifest, column: Column) -> Option<Ciphertext> {
         let ring = manifest.ring();
-        let mut room = Ciphertext::zero(ring, 2);
-        read_column(ring, self.part(manifest.body_at(column)?)?, &mut room).map(|()| room)
+        let mut ciphertext = Ciphertext::zero(ring, 2);
+        read_column(ring, self.part(manifest.body_at(column)?)?, &mut ciphertext)?;
+        Some(ciphertext)
     }
 
-    /// The tag of a column or product; none if it has none or it is not canonical.
+    /// The tag of a column or product. `None` if there is none or it is not canonical.
     pub(crate) fn tag(&self, manifest: &Manifest, kind: Kind) -> Option<Tag> {
         read_tag(manifest.ring(), self.part(manifest.tag_at(kind)?)?)
     }
 }
 
-/// A stored column's ciphertext, into room of two components.
-pub(crate) fn read_column(ring: &Ring, bytes: &[u8], room: &mut Ciphertext) -> Option<()> {
+/// Reads a stored column's ciphertext into an existing one of two components.
+pub(crate) fn read_column(ring: &Ring, bytes: &[u8], out: &mut Ciphertext) -> Option<()> {
     let (seed, rest) = bytes.split_first_chunk::<32>()?;
     let packed = rest.get(..packing::length(ring))?;
-    let [c0, c1] = room.0.as_mut_slice() else { return None };
+    let [c0, c1] = out.0.as_mut_slice() else { return None };
     sampling::uniform_to(ring, seed, c1);
     packing::unpack_to(ring, packed, c0).then_some(())
 }
@@ -234,16 +234,16 @@ pub(crate) fn read_tag(ring: &Ring, bytes: &[u8]) -> Option<Tag> {
     whole.then(|| Tag::from_words(ring, words))?
 }
 
-/// Blocks `from` to `to`, the last excluded, of one segment and epoch.
+/// Blocks `from..to` of one segment and epoch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Run {
-    /// The start of the owner that made them.
+    /// The start of the owner that sealed them.
     pub segment: Segment,
-    /// The epoch in it.
+    /// The epoch within that start.
     pub epoch: u32,
-    /// The first.
+    /// The first block.
     pub from: u64,
-    /// One more than the last.
+    /// One past the last block.
     pub to: u64,
 }
 
@@ -255,18 +255,17 @@ impl Run {
     }
 }
 
-/// What each block is multiplied by, as a function of its number i.
+/// The weight of each block, as a function of its number i.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Weights {
     /// One.
     Ones,
     /// Σ c_k·i^k, lowest degree first.
     Polynomial(Vec<i128>),
-    /// x^(n·i) modulo t, centred: for the value at x of a polynomial whose coefficients
-    /// the table holds.
+    /// x^(n·i) modulo t, centred. Evaluates at x a polynomial whose coefficients the table
+    /// holds.
     Powers(u64),
-    /// The weight of each block that is asked, in order of their numbers, the first
-    /// number beside them.
+    /// The first block's number, and one weight for each block, in order.
     Each(u64, Vec<i128>),
 }
 
@@ -310,56 +309,56 @@ pub(crate) fn power(ring: &Ring, x: u64, i: u64) -> i128 {
     if whole > t / 2 { whole - t } else { whole }
 }
 
-/// A weighted sum of blocks, or of products of blocks.
+/// A request for a weighted sum of blocks, or of products of blocks.
 ///
 /// # Privacy
-/// The server sees all of it: which columns, which blocks, the weights, x.
+/// The server sees all of it: columns, blocks, weights and x.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Request {
-    /// What is summed.
+    /// What to sum.
     pub kind: Kind,
-    /// Over which blocks, in order of their numbers.
+    /// The blocks, in order of their numbers.
     pub runs: Vec<Run>,
-    /// With which weights.
+    /// Their weights.
     pub weights: Weights,
 }
 
-/// Blocks of one request.
-pub const REQUEST_LIMIT: u64 = 1 << 20;
-/// Coefficients of a polynomial of weights.
-pub(crate) const COEFFICIENTS: usize = 16;
+/// The most blocks in one request.
+pub const MAX_REQUEST_BLOCKS: u64 = 1 << 20;
+/// The most coefficients of a polynomial of weights.
+pub const MAX_COEFFICIENTS: usize = 16;
 
 impl Request {
-    /// How many blocks it takes.
+    /// The number of blocks.
     #[must_use]
     pub fn blocks(&self) -> u64 {
         self.runs.iter().fold(0, |sum, run| sum.saturating_add(run.to.saturating_sub(run.from)))
     }
 
-    /// Whether a server may begin with it.
+    /// Checks that a server can serve this request.
     ///
     /// # Errors
-    /// [`BadRequest`].
-    pub fn check(&self, manifest: &Manifest) -> Result<(), BadRequest> {
+    /// [`RequestError`].
+    pub fn check(&self, manifest: &Manifest) -> Result<(), RequestError> {
         if !manifest.has(self.kind) {
-            return Err(BadRequest::Kind(self.kind));
+            return Err(RequestError::Kind(self.kind));
         }
         let ordered = self.runs.windows(2).all(|pair| pair[0].to <= pair[1].from);
         if self.runs.is_empty() || !ordered || self.runs.iter().any(|run| run.from >= run.to) {
-            return Err(BadRequest::Runs);
+            return Err(RequestError::Runs);
         }
-        within(self.blocks(), &self.weights)
+        check_size(self.blocks(), &self.weights)
     }
 }
 
-/// Whether a server takes so many blocks with such weights at once.
-pub(crate) fn within(blocks: u64, weights: &Weights) -> Result<(), BadRequest> {
-    if blocks > REQUEST_LIMIT {
-        return Err(BadRequest::Blocks { most: REQUEST_LIMIT, asked: blocks });
+/// Checks that a server accepts this many blocks and these weights in one request.
+pub(crate) fn check_size(blocks: u64, weights: &Weights) -> Result<(), RequestError> {
+    if blocks > MAX_REQUEST_BLOCKS {
+        return Err(RequestError::Blocks { max: MAX_REQUEST_BLOCKS, count: blocks });
     }
     match weights {
-        Weights::Polynomial(c) if c.len() > COEFFICIENTS => {
-            Err(BadRequest::Weights { most: COEFFICIENTS })
+        Weights::Polynomial(c) if c.len() > MAX_COEFFICIENTS => {
+            Err(RequestError::Weights { max: MAX_COEFFICIENTS })
         }
         _ => Ok(()),
     }
@@ -372,7 +371,7 @@ pub struct Answer {
 }
 
 impl Answer {
-    /// Its bytes: the components packed, then the tag.
+    /// The packed components, then the tag.
     #[must_use]
     pub fn to_bytes(&self, ring: &Ring) -> Vec<u8> {
         let mut bytes = Vec::with_capacity(self.sum.0.len() * packing::length(ring) + 256);
@@ -381,22 +380,22 @@ impl Answer {
         bytes
     }
 
-    /// Reads an answer to a question of this kind: exact length, canonical words.
+    /// Reads an answer of this kind. Accepts the exact length and canonical words only.
     ///
     /// # Errors
-    /// [`Rejected`], as for any other wrong answer.
-    pub fn from_bytes(ring: &Ring, kind: Kind, bytes: &[u8]) -> Result<Self, Rejected> {
+    /// [`VerifyError`], as for every wrong answer.
+    pub fn from_bytes(ring: &Ring, kind: Kind, bytes: &[u8]) -> Result<Self, VerifyError> {
         let length = packing::length(ring);
         let (components, tag) =
-            bytes.split_at_checked(kind.components() * length).ok_or(Rejected)?;
-        let tag = read_tag(ring, tag).ok_or(Rejected)?;
+            bytes.split_at_checked(kind.components() * length).ok_or(VerifyError)?;
+        let tag = read_tag(ring, tag).ok_or(VerifyError)?;
         let components = components.chunks_exact(length);
         let components: Option<Vec<_>> =
             components.map(|bytes| packing::unpack(ring, bytes)).collect();
-        Ok(Self { sum: Ciphertext(components.ok_or(Rejected)?), tag })
+        Ok(Self { sum: Ciphertext(components.ok_or(VerifyError)?), tag })
     }
 
-    /// Bytes of an answer of a kind.
+    /// The length in bytes of an answer of this kind.
     #[must_use]
     pub fn length(ring: &Ring, kind: Kind) -> usize {
         kind.components() * packing::length(ring) + ring.limbs() * ring.spec.repetitions * 8

@@ -1,4 +1,4 @@
-//! Residues on the wire: 51 bits each, the lowest first, limb after limb.
+//! Residues on the wire: 51 bits each, lowest first, limb after limb.
 
 use crate::ring::Ring;
 
@@ -28,13 +28,13 @@ pub(crate) fn pack(words: &[u64], out: &mut Vec<u8>) {
     }
 }
 
-/// Reads a polynomial; none if the length is wrong or a residue is not canonical.
+/// Reads a polynomial. `None` if the length is wrong or a residue is not canonical.
 pub(crate) fn unpack(ring: &Ring, bytes: &[u8]) -> Option<Vec<u64>> {
     let mut words = Vec::with_capacity(ring.words());
     unpack_to(ring, bytes, &mut words).then_some(words)
 }
 
-/// The same, into room that there is; false if it is not one.
+/// The same into an existing vector. Returns false instead of `None`.
 pub(crate) fn unpack_to(ring: &Ring, bytes: &[u8], words: &mut Vec<u64>) -> bool {
     words.clear();
     if bytes.len() != length(ring) {
@@ -42,15 +42,15 @@ pub(crate) fn unpack_to(ring: &Ring, bytes: &[u8], words: &mut Vec<u64>) -> bool
     }
     for bytes in bytes.as_chunks::<EIGHT>().0 {
         words.extend_from_slice(&std::array::from_fn::<_, 8, _>(|k| {
-            // The eight bytes that hold the word: for the last, those that end with it.
+            // The eight bytes that hold the word. The last word ends with its bytes.
             let from = (k * BITS / 8).min(EIGHT - 8);
-            let mut held = [0; 8];
-            held.copy_from_slice(&bytes[from..from + 8]);
-            u64::from_le_bytes(held) >> (k * BITS - 8 * from) & ((1 << BITS) - 1)
+            let mut window = [0; 8];
+            window.copy_from_slice(&bytes[from..from + 8]);
+            u64::from_le_bytes(window) >> (k * BITS - 8 * from) & ((1 << BITS) - 1)
         }));
     }
     let mut limbs = words.chunks_exact(ring.degree()).zip(&ring.q);
-    // All residues are looked at, as one vector would be.
+    // No early exit within a limb, so that the loop vectorises.
     limbs.all(|(limb, ntt)| limb.iter().fold(true, |all, word| all & (*word < ntt.prime.p)))
 }
 
@@ -60,7 +60,7 @@ mod tests {
     use crate::parameters::Set;
 
     #[test]
-    fn packed_words_come_back_and_others_are_refused() {
+    fn packed_words_round_trip_and_non_canonical_ones_are_rejected() {
         let ring = Set::L128.ring();
         let p = ring.spec.q[1];
         let words: Vec<u64> =

@@ -1,4 +1,4 @@
-//! The parameter sets: ring, moduli, and what each is for.
+//! The parameter sets: ring, moduli and use.
 //!
 //! Security is by the lattice estimate that reproduces the 128-bit rows of the
 //! homomorphic encryption standard, for ternary secrets.
@@ -7,7 +7,7 @@ use crate::ring::Ring;
 use std::fmt;
 use std::sync::OnceLock;
 
-/// A parameter set. A table has one for its life; it is bound into every label.
+/// A parameter set. It is fixed for a table's life and bound into every label.
 #[derive(
     Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, serde::Serialize, serde::Deserialize,
 )]
@@ -28,10 +28,10 @@ pub enum Set {
 }
 
 impl Set {
-    /// All of them.
+    /// All sets.
     pub const ALL: [Self; 5] = [Self::L128, Self::S128, Self::X128, Self::W128, Self::C80];
 
-    /// Its name, as files and command lines spell it.
+    /// The name, as files and command lines spell it.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
@@ -43,9 +43,9 @@ impl Set {
         }
     }
 
-    /// The set of that name.
+    /// The set with this name, in any case.
     #[must_use]
-    pub fn named(name: &str) -> Option<Self> {
+    pub fn from_name(name: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|set| set.name().eq_ignore_ascii_case(name))
     }
 
@@ -71,7 +71,7 @@ impl Set {
         Spec { name: self.name(), degree, q, t, repetitions: REPETITIONS }
     }
 
-    /// Its ring, with all tables: made once for the process, some megabytes.
+    /// Its ring with all tables, some megabytes, made once per process.
     #[must_use]
     pub fn ring(self) -> &'static Ring {
         static RINGS: [OnceLock<Ring>; 5] = [const { OnceLock::new() }; 5];
@@ -85,7 +85,7 @@ impl fmt::Display for Set {
     }
 }
 
-/// The four largest primes below 2^51 that are 1 modulo 2^14; sets take the first.
+/// The four largest primes below 2^51 that are 1 modulo 2^14. Each set takes the first few.
 const Q: [u64; 4] =
     [2_251_799_813_554_177, 2_251_799_813_472_257, 2_251_799_813_406_721, 2_251_799_812_980_737];
 /// The five largest primes below 2^51 that are 1 modulo 2^15.
@@ -98,18 +98,18 @@ const Q_WIDE: [u64; 5] = [
 ];
 /// The two largest primes below 2^30 that are 1 modulo 2^14.
 const T60: [u64; 2] = [1_073_692_673, 1_073_643_521];
-/// The two least primes above 2^42 that are 1 modulo 2^14.
+/// The two smallest primes above 2^42 that are 1 modulo 2^14.
 const T84: [u64; 2] = [4_398_047_051_777, 4_398_047_232_001];
-/// The two least primes above 2^42 that are 1 modulo 2^15.
+/// The two smallest primes above 2^42 that are 1 modulo 2^15.
 const T84_WIDE: [u64; 2] = [4_398_047_232_001, 4_398_048_575_489];
 
 /// Independent hashes of a ciphertext: (2/q)^3 ≈ 2^−150.
 const REPETITIONS: usize = 3;
 
-/// What a ring is made of.
+/// The numbers that define a ring.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Spec {
-    /// Its name, bound into every label.
+    /// The name, bound into every label.
     pub(crate) name: &'static str,
     /// n, a power of two of at least 512.
     pub(crate) degree: usize,
@@ -123,8 +123,8 @@ pub(crate) struct Spec {
 
 #[cfg(test)]
 impl Spec {
-    /// A ring of one's own choice, which nobody says is secure: for tests that must
-    /// see a forgery succeed. It lives as long as the process.
+    /// A ring of any parameters, with no claim to security, for tests that must see a
+    /// forgery succeed. It lives as long as the process.
     pub(crate) fn dangerous_ring(&self) -> &'static Ring {
         Box::leak(Box::new(Ring::new(self)))
     }
@@ -137,8 +137,8 @@ mod tests {
     #[test]
     fn every_set_is_found_by_its_name() {
         for set in Set::ALL {
-            assert_eq!(Set::named(set.name()), Some(set));
+            assert_eq!(Set::from_name(set.name()), Some(set));
         }
-        assert_eq!(Set::named("X129"), None);
+        assert_eq!(Set::from_name("X129"), None);
     }
 }

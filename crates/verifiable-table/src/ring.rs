@@ -1,8 +1,8 @@
-//! The ring `R_Q = Z_Q[X]/(X^n + 1)` in residues, with all tables that encoding,
-//! encryption and decryption take.
+//! The ring `R_Q = Z_Q[X]/(X^n + 1)` in residues, with all tables for encoding, encryption
+//! and decryption.
 //!
-//! A polynomial is its limbs one after the other, n words each, in the order of
-//! [`crate::arithmetic::ntt`]: *values* unless it says *coefficients*.
+//! A polynomial is its limbs in sequence, n words each, in the order of
+//! [`crate::arithmetic::ntt`]. It holds *values* unless documented as *coefficients*.
 
 use crate::arithmetic::lanes::{Backend, Kernel, Lanes, WIDTH};
 use crate::arithmetic::ntt::Ntt;
@@ -11,21 +11,19 @@ use crate::parameters::Spec;
 use num_bigint::BigUint;
 use zeroize::Zeroizing;
 
-/// Words that wipe themselves.
+/// Words that are wiped when dropped.
 pub(crate) type Words = Zeroizing<Vec<u64>>;
 
-/// Bits of a centred binomial sample: it lies within half of them of zero.
+/// The bits of a centred binomial sample. Its magnitude is at most half of them.
 pub(crate) const NOISE_BITS: u32 = 42;
-/// The greatest noise of a coefficient.
+/// The largest noise of a coefficient.
 pub(crate) const NOISE: u64 = (NOISE_BITS / 2) as u64;
-/// Items are smaller than this, whatever the set.
+/// Items of every set are smaller than this.
 pub const ITEM_LIMIT: i64 = 1 << 50;
-/// The most slots of a block.
-pub(crate) const MOST_SLOTS: usize = 1 << 18;
-/// The most limbs of a set.
-const LIMBS: usize = 5;
+pub(crate) const MAX_SLOTS: usize = 1 << 18;
+const MAX_LIMBS: usize = 5;
 
-/// A ring and its tables. All of it is public.
+/// A ring and its tables. All of this is public.
 pub struct Ring {
     pub(crate) spec: Spec,
     pub(crate) backend: Backend,
@@ -61,11 +59,11 @@ impl Ring {
 
     pub(crate) fn on(spec: &Spec, backend: Backend) -> Self {
         let Spec { degree, q, t, repetitions, .. } = *spec;
-        assert!(degree.is_power_of_two() && (512..=MOST_SLOTS).contains(&degree));
-        assert!((1..=LIMBS).contains(&q.len()) && (1..=3).contains(&repetitions));
+        assert!(degree.is_power_of_two() && (512..=MAX_SLOTS).contains(&degree));
+        assert!((1..=MAX_LIMBS).contains(&q.len()) && (1..=3).contains(&repetitions));
         let alike = |primes: &[u64]| primes.iter().all(|a| primes.iter().all(|b| *a < 2 * b));
         assert!(alike(q) && alike(&t) && t[0] != t[1], "primes within a factor of two");
-        // What `Lower` adds up before it settles: few enough for `settle_few`.
+        // The sums in `Lower` are small enough for `reduce_few`.
         let digits: u128 = q.iter().map(|q| u128::from(*q)).sum();
         assert!(t.iter().all(|t| (digits + 1) * u128::from(*t) < 1 << 104));
         Self {
@@ -78,19 +76,19 @@ impl Ring {
         }
     }
 
-    /// n: the slots of a block.
+    /// n, the number of slots in a block.
     #[must_use]
     pub fn degree(&self) -> usize {
         self.spec.degree
     }
 
-    /// Primes of Q.
+    /// The number of primes of Q.
     #[must_use]
     pub fn limbs(&self) -> usize {
         self.q.len()
     }
 
-    /// What it computes with on this machine: `avx512-ifma` or `portable`.
+    /// The arithmetic in use on this machine: `avx512-ifma` or `portable`.
     #[must_use]
     pub fn backend(&self) -> &'static str {
         self.backend.name()
@@ -108,7 +106,6 @@ impl Ring {
         u128::from(self.spec.t[0]) * u128::from(self.spec.t[1])
     }
 
-    /// Words of a polynomial.
     pub(crate) fn words(&self) -> usize {
         self.degree() * self.limbs()
     }
@@ -121,10 +118,10 @@ impl Ring {
         self.q.iter().zip(words.chunks_exact_mut(self.degree()))
     }
 
-    /// A message of one number for each slot, plus t times the noise, as values modulo
-    /// Q. `noise` holds for each coefficient its noise plus [`NOISE`].
+    /// A message with one number for each slot, plus t times the noise, as values modulo Q.
+    /// `noise` holds each coefficient's noise plus [`NOISE`].
     ///
-    /// Numbers are smaller than [`ITEM_LIMIT`]; missing slots are zero.
+    /// Numbers are smaller than [`ITEM_LIMIT`]. Missing slots are zero.
     pub(crate) fn encode(&self, slots: &[i64], noise: &[u64]) -> Words {
         let residues = self.residues(slots);
         let mut out = self.backend.run(Lift { ring: self, residues: &residues, noise });
@@ -142,15 +139,15 @@ impl Ring {
         })
     }
 
-    /// A message's coefficients x as digits: x + (t − 1)/2 = v1 + t1·v2, x centred.
-    #[cfg(feature = "pairing")]
+    /// A message's coefficients x as digits: x + (t − 1)/2 = v1 + t1·v2, with x centred.
+    #[cfg(feature = "measure")]
     pub(crate) fn digits(&self, slots: &[i64]) -> [Words; 2] {
         let mut residues = self.residues(slots);
         self.backend.run(Join { ring: self, residues: &mut residues });
         residues
     }
 
-    /// The centred numbers of all slots, from the values of m + t·e. `phase` is used up.
+    /// The centred numbers of all slots, from the values of m + t·e.
     pub(crate) fn decode(&self, mut phase: Words) -> Zeroizing<Vec<i128>> {
         self.limbs_of(&mut phase).for_each(|(ntt, limb)| ntt.inverse(limb));
         self.numbers(self.backend.run(Lower { ring: self, phase: &phase }))
@@ -166,7 +163,7 @@ impl Ring {
     }
 }
 
-pub(crate) fn residue(x: &BigUint, p: u64) -> u64 {
+fn residue(x: &BigUint, p: u64) -> u64 {
     (x % p).to_u64_digits().first().copied().unwrap_or(0)
 }
 
@@ -230,17 +227,18 @@ impl Kernel for Spread<'_> {
         for (word, slot) in words.iter_mut().zip(self.slots) {
             *word = limit.wrapping_add(slot.cast_unsigned());
         }
-        let one = m.spread(self.prime.factor(1));
+        let one = m.broadcast(self.prime.factor(1));
         let shift = lanes.splat(self.prime.reduce(u128::from(limit)));
         for words in words.as_chunks_mut::<WIDTH>().0 {
-            let x = m.sub(m.times(lanes.load(words), one), shift);
+            let x = m.sub(m.mul_factor(lanes.load(words), one), shift);
             lanes.store(m.canonical(x), words);
         }
         words
     }
 }
 
-/// Coefficients modulo t1 and t2, centred, plus t times the noise, modulo each q_j.
+/// From coefficients modulo t1 and t2 to the centred ones plus t times the noise, modulo each
+/// q_j.
 struct Lift<'a> {
     ring: &'a Ring,
     residues: &'a [Words; 2],
@@ -255,7 +253,7 @@ impl Kernel for Lift<'_> {
         let ring = self.ring;
         let mut out = Zeroizing::new(vec![0; ring.words()]);
         let joint = Joint::new(ring, lanes);
-        let limbs: [_; LIMBS] = std::array::from_fn(|j| {
+        let limbs: [_; MAX_LIMBS] = std::array::from_fn(|j| {
             let (ntt, constants) = (ring.q.get(j)?, ring.encode.limbs.get(j)?);
             Some((ntt.prime.on(lanes), constants.map(|c| lanes.splat(c))))
         });
@@ -265,17 +263,20 @@ impl Kernel for Lift<'_> {
             let [v1, v2] = joint.digits(lanes.load(a), lanes.load(b));
             let e = lanes.load(e);
             for (j, (m, [t1, t, shift])) in limbs.iter().flatten().enumerate() {
-                let mut sum = m.gather(m.gather(m.nothing(), v2, *t1), e, *t);
+                let mut sum = m.accumulate(m.accumulate(m.zero_sum(), v2, *t1), e, *t);
                 sum.low = lanes.add(sum.low, lanes.add(v1, *shift));
                 let limb = &mut out[j * ring.degree()..(j + 1) * ring.degree()];
-                lanes.store(m.whole(m.settle_few(sum)), &mut limb.as_chunks_mut::<WIDTH>().0[at]);
+                lanes.store(
+                    m.canonical_from_loose(m.reduce_few(sum)),
+                    &mut limb.as_chunks_mut::<WIDTH>().0[at],
+                );
             }
         }
         out
     }
 }
 
-/// Two residues into the digits v1 + t1·v2 of x + (t − 1)/2 modulo t.
+/// From two residues to the digits v1 + t1·v2 of x + (t − 1)/2 modulo t.
 #[derive(Clone, Copy)]
 struct Joint<L: Lanes> {
     first: Modular<L>,
@@ -289,7 +290,7 @@ impl<L: Lanes> Joint<L> {
     fn new(ring: &Ring, lanes: L) -> Self {
         let [first, second] = ring.t.each_ref().map(|ntt| ntt.prime.on(lanes));
         let Encode { half, inverse, .. } = &ring.encode;
-        let inverse = second.spread(*inverse);
+        let inverse = second.broadcast(*inverse);
         Self { first, second, half: half.map(|h| lanes.splat(h)), inverse }
     }
 
@@ -297,11 +298,11 @@ impl<L: Lanes> Joint<L> {
     fn digits(&self, a: L::V, b: L::V) -> [L::V; 2] {
         let v1 = self.first.canonical(self.first.add(a, self.half[0]));
         let rest = self.second.sub(self.second.add(b, self.half[1]), v1);
-        [v1, self.second.canonical(self.second.times(rest, self.inverse))]
+        [v1, self.second.canonical(self.second.mul_factor(rest, self.inverse))]
     }
 }
 
-/// Coefficients modulo Q, centred, modulo t1 and t2.
+/// From coefficients modulo Q to the centred ones modulo t1 and t2.
 struct Lower<'a> {
     ring: &'a Ring,
     phase: &'a [u64],
@@ -315,41 +316,45 @@ impl Kernel for Lower<'_> {
         let ring = self.ring;
         let (n, decode) = (ring.degree(), &ring.decode);
         let mut out = [0, 1].map(|_| Zeroizing::new(vec![0; n]));
-        let limbs: [_; LIMBS] = std::array::from_fn(|j| {
+        let limbs: [_; MAX_LIMBS] = std::array::from_fn(|j| {
             let (ntt, half) = (ring.q.get(j)?, decode.half.get(j)?);
             let m = ntt.prime.on(lanes);
-            let inverse = |i| m.spread(decode.inverses[j].get(i).copied().unwrap_or_default());
-            let inverses: [Factors<L::V>; LIMBS] = std::array::from_fn(inverse);
+            let inverse = |i| m.broadcast(decode.inverses[j].get(i).copied().unwrap_or_default());
+            let inverses: [Factors<L::V>; MAX_LIMBS] = std::array::from_fn(inverse);
             let words = self.phase[j * n..(j + 1) * n].as_chunks::<WIDTH>().0;
             Some((m, words, lanes.splat(*half), inverses))
         });
         let t = [0, 1].map(|k| {
             let (products, shift) = &decode.digits[k];
             let product = |i| lanes.splat(products.get(i).copied().unwrap_or(0));
-            let products: [L::V; LIMBS] = std::array::from_fn(product);
+            let products: [L::V; MAX_LIMBS] = std::array::from_fn(product);
             (ring.t[k].prime.on(lanes), products, lanes.splat(*shift))
         });
         for at in 0..n / WIDTH {
-            let mut digits = [lanes.splat(0); LIMBS];
+            let mut digits = [lanes.splat(0); MAX_LIMBS];
             for (j, (m, words, half, inverses)) in limbs.iter().flatten().enumerate() {
                 let mut x = m.add(lanes.load(&words[at]), *half);
                 for i in 0..j {
-                    x = m.times(m.sub(x, digits[i]), inverses[i]);
+                    x = m.mul_factor(m.sub(x, digits[i]), inverses[i]);
                 }
                 digits[j] = m.canonical(x);
             }
             for ((m, products, shift), out) in t.iter().zip(&mut out) {
                 let pairs = digits.iter().zip(products);
-                let mut sum = pairs.fold(m.nothing(), |sum, (digit, x)| m.gather(sum, *digit, *x));
+                let mut sum =
+                    pairs.fold(m.zero_sum(), |sum, (digit, x)| m.accumulate(sum, *digit, *x));
                 sum.low = lanes.add(sum.low, *shift);
-                lanes.store(m.whole(m.settle_few(sum)), &mut out.as_chunks_mut::<WIDTH>().0[at]);
+                lanes.store(
+                    m.canonical_from_loose(m.reduce_few(sum)),
+                    &mut out.as_chunks_mut::<WIDTH>().0[at],
+                );
             }
         }
         out
     }
 }
 
-/// Residues of slots modulo t1 and t2 into the digits of the centred number.
+/// From residues of slots modulo t1 and t2 to the digits of the centred number.
 struct Join<'a> {
     ring: &'a Ring,
     residues: &'a mut [Words; 2],

@@ -1,7 +1,7 @@
-//! Words from key streams: residues by rejection, secrets of three values, noise.
+//! Sampling from key streams: residues by rejection, ternary secrets, noise.
 //!
-//! Which candidates are rejected shows in the time that it takes; it says nothing
-//! of those that are kept. Nothing else depends on what is drawn.
+//! The time reveals how many candidates were rejected, which says nothing about those that
+//! were kept. Nothing else depends on the sampled values.
 
 use crate::ring::{NOISE_BITS, Ring, Words};
 use alpheus_crypto::prf::Prf;
@@ -9,10 +9,10 @@ use alpheus_crypto::secret::Secret;
 use alpheus_crypto::{kdf, labels};
 use zeroize::Zeroizing;
 
-/// Blocks that a stream has: those of others lie apart.
+/// log₂ of the blocks in a stream, so that streams do not overlap.
 const STREAM: u32 = 64;
 
-/// The stream of a key with a number: AES-128 in counter mode from number·2^64.
+/// The stream of a key and a number: AES-128 in counter mode from number·2^64.
 pub(crate) struct Stream<'a> {
     prf: &'a Prf,
     next: u128,
@@ -23,50 +23,50 @@ impl<'a> Stream<'a> {
         Self { prf, next: u128::from(number) << STREAM }
     }
 
-    /// The next words. An odd last one costs a whole block.
+    /// Fills in the next words. An odd last word costs a whole block.
     pub(crate) fn fill(&mut self, words: &mut [u64]) {
         self.prf.keystream(self.next, words);
         self.next += words.len().div_ceil(2) as u128;
     }
 
-    /// Uniform residues modulo p: of each word the low bits, as many as p has, if
-    /// they are below p.
+    /// Uniform residues modulo p: the low bits of each word, as many as p has, if they are
+    /// below p.
     pub(crate) fn residues(&mut self, p: u64, out: &mut [u64]) {
         let mask = u64::MAX >> p.leading_zeros();
         let mut kept = 0;
         while kept < out.len() {
             let candidates = &mut out[kept..];
             self.fill(candidates);
-            kept += keep(candidates, |word| (word & mask, word & mask < p));
+            kept += compact(candidates, |word| (word & mask, word & mask < p));
         }
     }
 }
 
-/// Moves what is kept to the front, in order, and counts it.
-fn keep(words: &mut [u64], of: impl Fn(u64) -> (u64, bool)) -> usize {
+/// Moves accepted words to the front, in order, and returns their count.
+fn compact(words: &mut [u64], sample: impl Fn(u64) -> (u64, bool)) -> usize {
     let mut kept = 0;
     for at in 0..words.len() {
-        let (word, wanted) = of(words[at]);
+        let (word, accepted) = sample(words[at]);
         words[kept] = word;
-        kept += usize::from(wanted);
+        kept += usize::from(accepted);
     }
     kept
 }
 
-/// One of a key's independent keys of 16 bytes.
+/// Derives a 16-byte key.
 pub(crate) fn subkey(secret: &[u8], label: &str, parts: &[&[u8]]) -> Prf {
     let key: Secret<16> = kdf::derive(secret, label, parts);
     Prf::new(&key)
 }
 
-/// c1 of a ciphertext, as values: public, from a public seed. Limb j is stream j.
+/// c1 of a ciphertext, as values. It is public, from a public seed. Limb j is stream j.
 pub(crate) fn uniform(ring: &Ring, seed: &[u8; 32]) -> Vec<u64> {
     let mut words = vec![0; ring.words()];
     uniform_to(ring, seed, &mut words);
     words
 }
 
-/// The same, into room that there is.
+/// The same, into an existing buffer.
 pub(crate) fn uniform_to(ring: &Ring, seed: &[u8; 32], words: &mut [u64]) {
     let prf = subkey(seed, labels::TABLE_UNIFORM, &[ring.spec.name.as_bytes()]);
     for (j, (ntt, limb)) in ring.limbs_of(words).enumerate() {
@@ -74,7 +74,7 @@ pub(crate) fn uniform_to(ring: &Ring, seed: &[u8; 32], words: &mut [u64]) {
     }
 }
 
-/// For each coefficient its noise plus [`crate::ring::NOISE`]: how many of 42 bits are set.
+/// Each coefficient's noise plus [`crate::ring::NOISE`]: the number of set bits among 42.
 pub(crate) fn noise(ring: &Ring, prf: &Prf) -> Words {
     let mut words = Zeroizing::new(vec![0; ring.degree()]);
     Stream::new(prf, 0).fill(&mut words);
@@ -83,14 +83,14 @@ pub(crate) fn noise(ring: &Ring, prf: &Prf) -> Words {
     words
 }
 
-/// A polynomial with coefficients of −1, 0 and 1, as values.
+/// A uniform polynomial with coefficients −1, 0 and 1, as values.
 pub(crate) fn ternary(ring: &Ring, prf: &Prf) -> Words {
     let digits = ternary_digits(ring.degree(), prf);
     let mut out = Zeroizing::new(vec![0; ring.words()]);
     for (ntt, limb) in ring.limbs_of(&mut out) {
         let p = ntt.prime.p;
         for (word, digit) in limb.iter_mut().zip(digits.iter()) {
-            // digit − 1 modulo p: p − 1, p, p + 1, and lazy is enough.
+            // digit − 1 modulo p, as p − 1, p or p + 1: lazy is enough.
             *word = p - 1 + digit;
         }
         ntt.forward(limb);
@@ -98,8 +98,8 @@ pub(crate) fn ternary(ring: &Ring, prf: &Prf) -> Words {
     out
 }
 
-/// Digits of three values, 0 to 2: pairs of bits from the low end of each word, of which
-/// 3 is rejected. There is room for some more at the end.
+/// Uniform digits 0 to 2: pairs of bits from the low end of each word, with 3 rejected. The
+/// vector is a little longer than n.
 pub(crate) fn ternary_digits(n: usize, prf: &Prf) -> Words {
     let (mut stream, mut digits, mut kept) =
         (Stream::new(prf, 0), Zeroizing::new(vec![0; n + 32]), 0);
@@ -128,11 +128,11 @@ mod tests {
     }
 
     #[test]
-    fn residues_are_below_their_prime_and_continue() {
+    fn residues_are_uniform_below_their_prime_and_differ_between_streams() {
         let mut all = vec![0; 4000];
         Stream::new(&prf(), 1).residues(12_289, &mut all);
         assert!(all.iter().all(|x| *x < 12_289));
-        // Uniform: the mean is within six standard errors.
+        // The mean is within six standard errors.
         let mean = all.iter().sum::<u64>() / 4000;
         assert!((6144 - 340..6144 + 340).contains(&mean), "{mean}");
         let mut other = vec![0; 4000];
@@ -147,11 +147,11 @@ mod tests {
         let square = |x: &u64| (x.cast_signed() - 21).pow(2);
         assert!(drawn.iter().all(|x| *x <= 42));
         let variance = drawn.iter().map(square).sum::<i64>() * 10 / 8192;
-        assert!((100..110).contains(&variance), "10.5 by the book, {variance} tenths here");
+        assert!((100..110).contains(&variance), "expected 10.5, got {variance} tenths");
     }
 
     #[test]
-    fn secrets_have_three_values_alike_often() {
+    fn ternary_secrets_have_three_values_equally_often() {
         let ring = Set::L128.ring();
         let mut secret = ternary(ring, &prf());
         let mut counts = [0; 3];

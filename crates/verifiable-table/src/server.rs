@@ -1,57 +1,60 @@
-//! The server: adds up what it stores. It holds no key and is not trusted.
+//! The server: adds up stored blocks. It holds no key and is not trusted.
 
 use crate::cipher::{Add, Ciphertext, Scale, Tensor};
-use crate::error::BadRequest;
+use crate::error::RequestError;
 use crate::label::Kind;
 use crate::messages::{Answer, Block, Manifest, Request, Weights, read_column, read_tag};
 use crate::ring::Ring;
 use crate::tag::Tag;
 
-/// A sum in the making. Several can work on parts of the blocks and be merged, in any
-/// order.
+/// An unfinished sum. Several sums over parts of the blocks can be merged in any order.
 pub struct Sum<'a> {
     manifest: &'a Manifest,
     kind: Kind,
     weights: &'a Weights,
     sum: Ciphertext,
     tag: Tag,
-    /// Room for a block's ciphertexts: to have it made anew for each block would cost as
-    /// much as the sum.
-    room: [Ciphertext; 2],
+    /// Buffers for a block's ciphertexts: allocating them for each block would cost as much
+    /// as the sum.
+    buffers: [Ciphertext; 2],
 }
 
 impl<'a> Sum<'a> {
-    /// Of nothing yet.
+    /// An empty sum.
     ///
     /// # Errors
-    /// [`BadRequest`].
-    pub fn new(manifest: &'a Manifest, request: &'a Request) -> Result<Self, BadRequest> {
+    /// [`RequestError`].
+    pub fn new(manifest: &'a Manifest, request: &'a Request) -> Result<Self, RequestError> {
         request.check(manifest)?;
         let ring = manifest.ring();
         let sum = Ciphertext::zero(ring, request.kind.components());
         let (kind, weights) = (request.kind, &request.weights);
-        let room = [0, 1].map(|_| Ciphertext::zero(ring, 2));
-        Ok(Self { manifest, kind, weights, sum, tag: Tag::zero(ring), room })
+        let buffers = [0, 1].map(|_| Ciphertext::zero(ring, 2));
+        Ok(Self { manifest, kind, weights, sum, tag: Tag::zero(ring), buffers })
     }
 
-    /// Adds one stored block, of some 0.1 ms.
+    /// Adds one stored block, in some 0.1 ms.
     ///
     /// # Errors
-    /// [`BadRequest::Damaged`] if what is stored is not canonical.
-    pub fn add<B: AsRef<[u8]>>(&mut self, block: &Block<B>) -> Result<(), BadRequest> {
+    /// [`RequestError::Damaged`] if the block is not canonical.
+    pub fn add<B: AsRef<[u8]>>(&mut self, block: &Block<B>) -> Result<(), RequestError> {
         let index = block.address().index;
         let parts = self.manifest.parts(self.kind).unwrap_or_default();
         let parts: Option<Vec<&[u8]>> = parts.into_iter().map(|at| block.part(at)).collect();
-        self.add_parts(index, &parts.ok_or(BadRequest::Damaged(index))?)
+        self.add_parts(index, &parts.ok_or(RequestError::Damaged(index))?)
     }
 
-    /// The same, of the block of that number and those parts of its bytes that
+    /// Adds the block of this number, from the parts of its bytes that
     /// [`Manifest::parts`] names.
     ///
     /// # Errors
-    /// [`BadRequest::Damaged`] if they are not all there, or not canonical.
-    pub fn add_parts<B: AsRef<[u8]>>(&mut self, index: u64, parts: &[B]) -> Result<(), BadRequest> {
-        let (ring, damaged) = (self.manifest.ring(), BadRequest::Damaged(index));
+    /// [`RequestError::Damaged`] if a part is missing or not canonical.
+    pub fn add_parts<B: AsRef<[u8]>>(
+        &mut self,
+        index: u64,
+        parts: &[B],
+    ) -> Result<(), RequestError> {
+        let (ring, damaged) = (self.manifest.ring(), RequestError::Damaged(index));
         let (tag, columns) = parts.split_last().ok_or(damaged)?;
         let tag = read_tag(ring, tag.as_ref()).ok_or(damaged)?;
         let wanted = match self.kind {
@@ -61,8 +64,8 @@ impl<'a> Sum<'a> {
         if columns.len() != wanted {
             return Err(damaged);
         }
-        for (column, room) in columns.iter().zip(&mut self.room) {
-            read_column(ring, column.as_ref(), room).ok_or(damaged)?;
+        for (column, buffer) in columns.iter().zip(&mut self.buffers) {
+            read_column(ring, column.as_ref(), buffer).ok_or(damaged)?;
         }
         match self.kind {
             Kind::Column(_) => self.add_column(&tag, index),
@@ -78,12 +81,12 @@ impl<'a> Sum<'a> {
     fn add_column(&mut self, tag: &Tag, index: u64) {
         let (ring, weight) = (self.manifest.ring(), self.weight(index));
         let sum = (&mut self.sum, &mut self.tag);
-        combine(ring, sum, (&self.room[0], tag), weight.as_deref());
+        combine(ring, sum, (&self.buffers[0], tag), weight.as_deref());
     }
 
     fn add_product(&mut self, tag: &Tag, index: u64, square: bool) {
         let (ring, weight) = (self.manifest.ring(), self.weight(index));
-        let [first, second] = &mut self.room;
+        let [first, second] = &mut self.buffers;
         if let Some(weight) = &weight {
             if square {
                 second.clone_from(first);
@@ -98,7 +101,7 @@ impl<'a> Sum<'a> {
         }
     }
 
-    /// Adds what another has summed of the same request.
+    /// Adds another sum for the same request.
     pub fn merge(&mut self, other: &Self) {
         combine(
             self.manifest.ring(),
@@ -115,7 +118,7 @@ impl<'a> Sum<'a> {
     }
 }
 
-/// Adds a ciphertext and its tag to others, weighted alike.
+/// Adds a ciphertext and its tag, with one weight.
 fn combine(
     ring: &Ring,
     sum: (&mut Ciphertext, &mut Tag),

@@ -1,13 +1,13 @@
-//! Words of a tag: for each limb of the ring, as many residues as there are
-//! repetitions. All arithmetic on them takes the same time whatever they are.
+//! Tags: for each limb of the ring, one residue for each repetition. Arithmetic on them
+//! takes constant time.
 
 use crate::arithmetic::lanes::{Kernel, Lanes, WIDTH};
 use crate::ring::Ring;
 use subtle::{Choice, ConstantTimeEq};
 use zeroize::Zeroize;
 
-/// A tag, a mask or a hash, one vector of words for each limb; words beyond the
-/// repetitions are zero. Wiped when dropped, since most of them are secret.
+/// A tag, a mask or a hash: one vector of words for each limb. Words beyond the
+/// repetitions are zero. Wiped when dropped, since most are secret.
 #[derive(Clone)]
 pub(crate) struct Tag(pub(crate) Vec<[u64; WIDTH]>);
 
@@ -22,13 +22,13 @@ impl Tag {
         Self(vec![[0; WIDTH]; ring.limbs()])
     }
 
-    /// Words on the wire, limb by limb.
+    /// The words on the wire, limb by limb.
     pub(crate) fn words(&self, ring: &Ring) -> impl Iterator<Item = u64> {
         let repetitions = ring.spec.repetitions;
         self.0.iter().flat_map(move |limb| limb[..repetitions].iter().copied())
     }
 
-    /// From words on the wire; none if one is not canonical or one lacks.
+    /// Reads words from the wire. `None` if one is missing or not canonical.
     pub(crate) fn from_words(ring: &Ring, words: impl Iterator<Item = u64>) -> Option<Self> {
         let (mut tag, mut words) = (Self::zero(ring), words);
         for (ntt, limb) in ring.q.iter().zip(&mut tag.0) {
@@ -39,17 +39,17 @@ impl Tag {
         Some(tag)
     }
 
-    /// `self` + `other`.
+    /// Adds `other`.
     pub(crate) fn add(&mut self, ring: &Ring, other: &Self) {
         ring.backend.run(AddTag { ring, tag: self, other });
     }
 
-    /// `self` + w·`other`, w given modulo each limb's prime.
+    /// Adds w·`other`, with w modulo each limb's prime.
     pub(crate) fn add_scaled(&mut self, ring: &Ring, other: &Self, weight: &[u64]) {
         ring.backend.run(AddScaled { ring, tag: self, other, weight });
     }
 
-    /// `self` + w·`other` for a small public number.
+    /// Adds w·`other` for a small public number w.
     pub(crate) fn add_times(&mut self, ring: &Ring, other: &Self, weight: i128) {
         let weight: Vec<u64> = ring.q.iter().map(|ntt| ntt.prime.signed(weight)).collect();
         self.add_scaled(ring, other, &weight);

@@ -1,4 +1,4 @@
-//! Transforms against values made by an independent script.
+//! Checks transforms against values from an independent script.
 
 use crate::arithmetic::lanes::Backend;
 use crate::arithmetic::ntt::Ntt;
@@ -8,7 +8,7 @@ use serde_json::Value;
 use sha2::{Digest, Sha256};
 
 #[test]
-fn transforms_are_the_scripts() {
+fn transforms_match_the_vectors() {
     let text = include_str!("../../../vectors/verifiable-table/v1/ntt.json");
     let cases: Vec<Value> = serde_json::from_str(text).unwrap();
     assert_eq!(cases.len(), 5);

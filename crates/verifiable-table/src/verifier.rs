@@ -1,8 +1,8 @@
-//! The verifier: checks an answer against its question, and only then opens it. In
+//! The verifier: checks an answer against its question, and only then decrypts it. In
 //! this scheme it is the owner, who alone has the key.
 
 use crate::cipher::Ciphertext;
-use crate::error::Rejected;
+use crate::error::VerifyError;
 use crate::keys::Keys;
 use crate::label::{Address, Column, Kind};
 use crate::mask::Masks;
@@ -12,20 +12,20 @@ use crate::tag::Tag;
 use subtle::ConstantTimeEq;
 use zeroize::Zeroizing;
 
-/// A sum whose tag was right: what an honest server would have said, but with chance
-/// 2^−150 for each question. There is no other way to have one opened.
-pub struct Verified {
+/// A sum with a valid tag. Except with probability 2^−150 for each question, it is an honest
+/// server's answer. Only a verified sum can be decrypted.
+pub struct VerifiedSum {
     request: Request,
     sum: Ciphertext,
 }
 
-/// A verified sum, decrypted: for each slot its weighted sum over the blocks.
-pub struct Opened {
+/// A verified sum, decrypted: the weighted sum over the blocks, for each slot.
+pub struct DecryptedSum {
     pub(crate) request: Request,
     pub(crate) slots: Zeroizing<Vec<i128>>,
 }
 
-impl Opened {
+impl DecryptedSum {
     /// Each slot's sum.
     #[must_use]
     pub fn slots(&self) -> &[i128] {
@@ -34,50 +34,57 @@ impl Opened {
 }
 
 impl Keys {
-    /// σ = L(ν) + ρ, compared in constant time.
-    pub(crate) fn verify(&self, question: &Question, answer: &[u8]) -> Result<Verified, Rejected> {
+    /// Checks σ = L(ν) + ρ, in constant time.
+    pub(crate) fn verify(
+        &self,
+        question: &Question,
+        answer: &[u8],
+    ) -> Result<VerifiedSum, VerifyError> {
         let request = question.request();
         let sum = self.check(request, answer)?;
-        Ok(Verified { request: request.clone(), sum })
+        Ok(VerifiedSum { request: request.clone(), sum })
     }
 
-    /// The same of any request; what it gives is not sure to decrypt.
-    pub(crate) fn check(&self, request: &Request, answer: &[u8]) -> Result<Ciphertext, Rejected> {
+    /// The same for any request. The result is not certain to decrypt.
+    pub(crate) fn check(
+        &self,
+        request: &Request,
+        answer: &[u8],
+    ) -> Result<Ciphertext, VerifyError> {
         let Answer { sum, tag } = Answer::from_bytes(self.ring, request.kind, answer)?;
         let mut expected = self.hash.hash(self.ring, &sum.parts());
         for run in &request.runs {
             let masks = Masks::new(self, (run.segment, run.epoch), request.kind);
             masks.add_run(&mut expected, run, &request.weights);
         }
-        if bool::from(expected.ct_eq(&tag)) { Ok(sum) } else { Err(Rejected) }
+        if bool::from(expected.ct_eq(&tag)) { Ok(sum) } else { Err(VerifyError) }
     }
 
-    /// Decrypts what was verified.
-    pub(crate) fn open(&self, verified: &Verified) -> Opened {
+    /// Decrypts a verified sum.
+    pub(crate) fn open(&self, verified: &VerifiedSum) -> DecryptedSum {
         let slots = self.secret.decrypt(self.ring, &verified.sum);
-        Opened { request: verified.request.clone(), slots }
+        DecryptedSum { request: verified.request.clone(), slots }
     }
 
-    /// Verifies one column of a fetched block under the label where it must stand, and
-    /// decrypts it.
+    /// Verifies one column of a fetched block under its expected label, and decrypts it.
     pub(crate) fn open_column<B: AsRef<[u8]>>(
         &self,
         manifest: &Manifest,
         address: &Address,
         block: &Block<B>,
         column: Column,
-    ) -> Result<Zeroizing<Vec<i64>>, Rejected> {
+    ) -> Result<Zeroizing<Vec<i64>>, VerifyError> {
         let kind = Kind::Column(column);
-        let ciphertext = block.ciphertext(manifest, column).ok_or(Rejected)?;
-        let tag: Tag = block.tag(manifest, kind).ok_or(Rejected)?;
+        let ciphertext = block.ciphertext(manifest, column).ok_or(VerifyError)?;
+        let tag: Tag = block.tag(manifest, kind).ok_or(VerifyError)?;
         if !bool::from(self.tag(address, kind, &ciphertext).ct_eq(&tag)) {
-            return Err(Rejected);
+            return Err(VerifyError);
         }
         let slots = self.secret.decrypt(self.ring, &ciphertext);
-        // Of its whole size at once: one that grows would leave its cells behind.
+        // Allocated once: a growing vector would leave unwiped copies behind.
         let mut items = Zeroizing::new(Vec::with_capacity(slots.len()));
         for slot in slots.iter() {
-            items.push(i64::try_from(*slot).map_err(|_| Rejected)?);
+            items.push(i64::try_from(*slot).map_err(|_| VerifyError)?);
         }
         Ok(items)
     }

@@ -8,11 +8,11 @@ use alpheus_crypto::sign::SigningKey;
 use alpheus_crypto::signed::Signed;
 use alpheus_encrypted_stream::mask::set::RosterSet;
 use alpheus_encrypted_stream::messages::{
-    Closed, Closing, ControllerMessage, Membership, Opening, OpeningSet, Picks, Presence, Segment,
-    SegmentBorder, ServiceMessage, SummonedStream, Summons, Token,
+    Closing, ControllerMessage, Membership, Opening, OpeningSet, Picks, Presence, Segment,
+    SegmentBorder, ServiceMessage, SummonedStream, Summons, Token, WindowOutcome,
 };
 use alpheus_policy::ids::PlanId;
-use alpheus_policy::time::{Timestamp, Window};
+use alpheus_time::{Timestamp, Window};
 use serde::Serialize;
 
 const PLAN: PlanId = PlanId([1; 32]);
@@ -26,7 +26,7 @@ pub(crate) fn one_of_each() -> Vec<Vec<u8>> {
     let opening =
         Opening { plan: PLAN, window: WINDOW, controller: 1, opening_set: DIGEST, words: vec![5] };
     let closing =
-        Closing { plan: PLAN, window: WINDOW, outcome: Closed::Opened { population: 12 } };
+        Closing { plan: PLAN, window: WINDOW, outcome: WindowOutcome::Opened { population: 12 } };
     vec![
         bytes(&summons()),
         bytes(&presence()),

@@ -7,7 +7,7 @@ use alpheus_encrypted_stream::grant::{Days, Grant};
 use alpheus_policy::ids::{ConsumerId, OwnerId, StreamId};
 use alpheus_policy::policy::ResolvedPolicy;
 use alpheus_policy::schema::Schema;
-use alpheus_policy::time::Timestamp;
+use alpheus_time::Timestamp;
 use rand_chacha::ChaCha8Rng;
 use rand_core::{Rng, SeedableRng};
 

@@ -1,12 +1,12 @@
-//! What roles of statistics tell each other, one of each kind.
+//! Messages between roles of statistics, one of each kind.
 
 use alpheus_accountable_statistics::configuration::{KeyEpoch, SmootherId};
 use alpheus_accountable_statistics::definition::Turn;
 use alpheus_accountable_statistics::endorsed::Endorsed;
-use alpheus_accountable_statistics::keymaking::{KeyWord, Vote, What};
+use alpheus_accountable_statistics::keymaking::{Content, KeyMessage, Vote};
 use alpheus_accountable_statistics::messages::{
-    Closing, Deposit, Entry, Evidence, Grant, Listed, Opening, Outcome, Published, Ready, Reason,
-    Receipt, Release, Shown, SlotRequest, Upload,
+    Closing, ClosingTuple, Deposit, Entry, Evidence, Grant, NoResultError, Opening, Outcome,
+    PublishedResult, Ready, Receipt, Release, ReleasedSlot, SlotRequest, Upload,
 };
 use alpheus_crypto::group::Element;
 use alpheus_crypto::hash::Digest;
@@ -27,7 +27,7 @@ pub(crate) fn one_of_each() -> Vec<Vec<u8>> {
     let key = SigningKey::from_seed(&Secret::from_bytes([1; 32]));
     let (ephemeral, by) = (key.verifying_key(), SmootherId(1));
     let grant = Grant { aggregate: DIGEST, slot: 7, turn: Turn(1), revision: 9, ephemeral };
-    let sealed = Sealed::nothing(96);
+    let sealed = Sealed::dummy(96);
     let entry = Entry::of(&grant, KeyEpoch(3), DIGEST, &sealed);
     let receipt = Receipt { by, entry: Signed::new(&entry, &key) };
     let mut certificate = Endorsed::default();
@@ -41,55 +41,51 @@ pub(crate) fn one_of_each() -> Vec<Vec<u8>> {
         content: DIGEST,
         sealed: sealed.clone(),
         signature,
-        showing: vec![3; 64],
+        presentation: vec![3; 64],
         receipts: vec![receipt.clone()],
     };
-    let shown = Shown { slot: 7, tag: Element::base(), tuple: vec![5; 32], showing: DIGEST };
-    let listed = Listed { entry, sealed };
-    let (closed, published) = (vec![4, 7], Published::Full { count: 3, sum: -4, squares: Some(9) });
-    let closing = Closing {
-        aggregate: DIGEST,
-        ledger: DIGEST,
-        tuples: DIGEST,
-        empty: closed,
-        rejected: vec![1],
-    };
+    let shown =
+        ClosingTuple { slot: 7, tag: Element::base(), tuple: vec![5; 32], presentation: DIGEST };
+    let released = ReleasedSlot { entry, sealed };
+    let published = PublishedResult::Full { count: 3, sum: -4, squares: Some(9) };
+    let (aggregate, ledger, tuples) = (DIGEST, DIGEST, DIGEST);
+    let closing = Closing { aggregate, ledger, tuples, empty: vec![4, 7], rejected: vec![1] };
     let mut all = vec![
-        bytes(&SlotRequest { aggregate: DIGEST, ephemeral, showing: vec![1; 40] }),
+        bytes(&SlotRequest { aggregate: DIGEST, ephemeral, presentation: vec![1; 40] }),
         bytes(&deposit),
         bytes(&receipt),
         bytes(&Evidence::Grants(by, granted.clone(), granted)),
-        bytes(&Upload { tuple: vec![1; 32], showing: vec![2; 32] }),
-        bytes(&Release { aggregate: DIGEST, listed: vec![listed] }),
+        bytes(&Upload { tuple: vec![1; 32], presentation: vec![2; 32] }),
+        bytes(&Release { aggregate: DIGEST, slots: vec![released] }),
         bytes(&vec![shown]),
         bytes(&closing),
         bytes(&ready),
         bytes(&Opening { ready, part: 2, partial: vec![6; 130] }),
         bytes(&Outcome { aggregate: DIGEST, result: Ok(published) }),
-        bytes(&Outcome { aggregate: DIGEST, result: Err(Reason::Late) }),
+        bytes(&Outcome { aggregate: DIGEST, result: Err(NoResultError::Late) }),
         bytes(&certificate),
     ];
-    all.extend(words(&key));
+    all.extend(key_messages(&key));
     all
 }
 
-/// What is said while a key is made.
-fn words(key: &SigningKey) -> Vec<Vec<u8>> {
+/// Messages of making a key.
+fn key_messages(key: &SigningKey) -> Vec<Vec<u8>> {
     let (epoch, by) = (KeyEpoch(0), SmootherId(1));
     let vote = Vote { epoch, attempt: 1, key: DIGEST };
-    let announcement = What::Announcement(SealingPublic([9; 32]), None);
-    let word = |what| KeyWord { epoch, attempt: 1, by, what };
-    let said = (by, Signed::new(&word(announcement.clone()), key));
+    let announcement = Content::Announcement(SealingPublic([9; 32]), None);
+    let message = |content| KeyMessage { epoch, attempt: 1, by, content };
+    let signed = (by, Signed::new(&message(announcement.clone()), key));
     let kinds = vec![
         announcement,
-        What::Roster(vec![said.clone()]),
-        What::Pledge(DIGEST, DIGEST),
-        What::Pledged(vec![said.clone()]),
-        What::Dealing(vec![7; 448]),
-        What::Verdict(vec![0, 2]),
-        What::Answer(2, [1; 32]),
-        What::Outcome(vec![said]),
-        What::Vote(Signed::new(&vote, key)),
+        Content::Roster(vec![signed.clone()]),
+        Content::Pledge(DIGEST, DIGEST),
+        Content::Pledged(vec![signed.clone()]),
+        Content::Dealing(vec![7; 448]),
+        Content::Verdict(vec![0, 2]),
+        Content::Answer(2, [1; 32]),
+        Content::Outcome(vec![signed]),
+        Content::Vote(Signed::new(&vote, key)),
     ];
-    kinds.into_iter().map(|what| bytes(&word(what))).collect()
+    kinds.into_iter().map(|content| bytes(&message(content))).collect()
 }

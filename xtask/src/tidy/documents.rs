@@ -10,6 +10,7 @@ const PROTOCOLS: &[&str] = &[
     "crates/encrypted-stream",
     "crates/anonymous-credential",
     "crates/access-pass",
+    "crates/accountable-statistics",
     "crates/anonymous-board",
     "crates/verifiable-table",
 ];
@@ -82,7 +83,7 @@ fn links(content: &str) -> Vec<(usize, &str)> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::said;
+    use super::super::messages;
     use super::*;
 
     #[test]
@@ -92,7 +93,7 @@ mod tests {
             ("crates/crypto/README.md", ""),
         ]);
         let expected = "crates/crypto:1: `docs/protocol.md` is missing";
-        assert_eq!(said(&every_crate_explains_itself(&tree)), [expected]);
+        assert_eq!(messages(&every_crate_explains_itself(&tree)), [expected]);
     }
 
     #[test]
@@ -106,7 +107,7 @@ mod tests {
         let page = "[a](../README.md#x) [b](gone.md)\n```\n[c](gone.md)\n```\n[d](https://x.y/z) [e](#here) [f](.)\n";
         let tree = Tree::from([("README.md", ""), ("docs/a.md", page)]);
         assert_eq!(
-            said(&links_lead_somewhere(&tree)),
+            messages(&links_lead_somewhere(&tree)),
             ["docs/a.md:1: link to `gone.md`, which is not there"]
         );
     }

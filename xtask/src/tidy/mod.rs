@@ -5,10 +5,16 @@ mod arrows;
 mod documents;
 mod exceptions;
 mod licences;
+mod modules;
+mod names;
+mod not_yet;
 mod purity;
 mod reach;
+mod rust;
+mod sentences;
 mod source;
 mod text;
+mod words;
 
 use crate::tree::Tree;
 use std::fmt;
@@ -43,9 +49,13 @@ const RULES: &[Rule] = &[
     documents::links_lead_somewhere,
     documents::readme_is_short,
     exceptions::still_needed,
+    modules::crates_are_small,
+    modules::no_import_cycle,
+    names::names_say_the_thing,
     purity::no_ambient_input,
     reach::no_dead_file,
     reach::fuzz_targets_are_tested,
+    sentences::sentences_are_short,
     source::first_line_says_what_for,
     source::files_are_short,
     source::functions_are_short,
@@ -53,6 +63,7 @@ const RULES: &[Rule] = &[
     text::labels_stand_once,
     text::no_leftovers,
     text::nothing_of_this_machine,
+    words::plain_words,
 ];
 
 /// Applies every rule to the tree at `root`.
@@ -66,10 +77,10 @@ pub(crate) fn run(root: &Path) -> Result<String, String> {
         return Ok(format!("tidy: {} files keep {} rules", tree.files.len(), RULES.len() + 1));
     }
     let lines: Vec<String> = findings.iter().map(ToString::to_string).collect();
-    Err(format!("{}\ntidy: {} to mend", lines.join("\n"), lines.len()))
+    Err(format!("{}\ntidy: {} to fix", lines.join("\n"), lines.len()))
 }
 
 #[cfg(test)]
-fn said(findings: &[Finding]) -> Vec<String> {
+fn messages(findings: &[Finding]) -> Vec<String> {
     findings.iter().map(ToString::to_string).collect()
 }

@@ -1,10 +1,11 @@
 //! Protocol crates do no I/O, read no clock and draw no randomness: all of it
 //! is an argument, so that a simulator can lie about it.
 
-use super::{Finding, source};
+use super::{Finding, rust};
 use crate::tree::Tree;
 
 const PURE: &[&str] = &[
+    "crates/time/",
     "crates/crypto/",
     "crates/policy/",
     "crates/encrypted-stream/",
@@ -43,28 +44,53 @@ pub(super) fn no_ambient_input(tree: &Tree) -> Vec<Finding> {
         if !pure {
             continue;
         }
-        for (number, line) in source::production_lines(content) {
-            let code = line.split("//").next().unwrap_or_default();
-            if let Some((door, instead)) = DOORS.iter().find(|(door, _)| code.contains(door)) {
-                let what =
-                    format!("a protocol crate must not use `{door}`: take {instead} instead");
-                findings.push(Finding::new(path, number, what));
-            }
+        for (number, (door, instead)) in doors(content) {
+            let what = format!("a protocol crate must not use `{door}`: take {instead} instead");
+            findings.push(Finding::new(path, number, what));
         }
     }
     findings
 }
 
+/// The doors that code opens, each with its line: named whole, or in a tree below `std`.
+fn doors(content: &str) -> Vec<(usize, (&'static str, &'static str))> {
+    let code = rust::shipped_code(content);
+    let mut found = Vec::new();
+    for (number, line) in &code {
+        found.extend(
+            DOORS.iter().find(|(door, _)| line.contains(door)).map(|door| (*number, *door)),
+        );
+    }
+    for (number, name) in rust::names_after(&code, "std::") {
+        let named = |(door, _): &&(&str, &str)| door.strip_prefix("std::") == Some(&name);
+        found.extend(DOORS.iter().find(named).map(|door| (number, *door)));
+    }
+    found.sort_unstable();
+    found.dedup();
+    found
+}
+
 #[cfg(test)]
 mod tests {
-    use super::super::said;
+    use super::super::messages;
     use super::*;
 
     #[test]
     fn refuses_a_clock() {
         let tree = Tree::from([("crates/crypto/src/lib.rs", "//! x\nuse std::time::Instant;\n")]);
         let expected = "crates/crypto/src/lib.rs:2: a protocol crate must not use `std::time`: take time instead";
-        assert_eq!(said(&no_ambient_input(&tree)), [expected]);
+        assert_eq!(messages(&no_ambient_input(&tree)), [expected]);
+    }
+
+    #[test]
+    fn refuses_a_clock_in_a_tree() {
+        for tree in ["{fmt, time::Instant}", "{\n    fmt::{self, Write},\n    time,\n}"] {
+            let content = format!("//! x\nuse std::{tree};\n");
+            let tree = Tree::from([("crates/crypto/src/lib.rs", content.as_str())]);
+            assert_eq!(no_ambient_input(&tree).len(), 1, "{content}");
+        }
+        let fine = "//! x\nuse std::{fmt::time, hash};\n";
+        assert_eq!(no_ambient_input(&Tree::from([("crates/crypto/src/lib.rs", fine)])), []);
     }
 
     #[test]

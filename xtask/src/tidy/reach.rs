@@ -55,7 +55,7 @@ fn is_root(inside: &str) -> bool {
 }
 
 /// The files that a file's `mod name;`, `#[path]` and `include!` may mean.
-fn declared(path: &str, content: &str) -> Vec<String> {
+pub(super) fn declared(path: &str, content: &str) -> Vec<String> {
     let (directory, file) = path.rsplit_once('/').unwrap_or(("", path));
     let stem = file.trim_end_matches(".rs");
     let nested = join(directory, stem);
@@ -122,7 +122,7 @@ pub(super) fn fuzz_targets_are_tested(tree: &Tree) -> Vec<Finding> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::said;
+    use super::super::messages;
     use super::*;
 
     #[test]
@@ -148,7 +148,7 @@ mod tests {
             "crates/a/src/dead.rs:1: no crate declares this file",
             "crates/a/tests/unused/mod.rs:1: no crate declares this file",
         ];
-        assert_eq!(said(&no_dead_file(&tree)), expected);
+        assert_eq!(messages(&no_dead_file(&tree)), expected);
     }
 
     #[test]

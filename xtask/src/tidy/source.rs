@@ -151,7 +151,7 @@ pub(super) fn production_lines(content: &str) -> Vec<(usize, &str)> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::said;
+    use super::super::messages;
     use super::*;
 
     #[test]
@@ -182,7 +182,7 @@ mod tests {
         let content =
             format!("impl X {{\n    pub(crate) const fn long(x: u8) -> u8 {{\n{body}    }}\n}}\n");
         let findings = functions_are_short(&Tree::from([("a.rs", content.as_str())]));
-        assert_eq!(said(&findings), ["a.rs:2: `long` has 51 lines, more than 50"]);
+        assert_eq!(messages(&findings), ["a.rs:2: `long` has 51 lines, more than 50"]);
         let shorter = content.replacen("        let x = 1;\n", "", 1);
         assert_eq!(functions_are_short(&Tree::from([("a.rs", shorter.as_str())])), []);
     }

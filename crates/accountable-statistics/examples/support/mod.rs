@@ -1,34 +1,36 @@
-//! A whole deployment in one process: for the walkthrough and the tests. What parties send
-//! each other are plain calls; ledgers forget with the process.
+//! A whole deployment in one process, for the walkthrough and the tests. Parties call each other
+//! directly; ledgers are in memory.
 
 mod setting;
 
 pub(crate) use setting::{configuration, generate};
 
-use alpheus_accountable_statistics::aggregator::{self, Aggregator, Examined, Node};
-use alpheus_accountable_statistics::client::{Attempt, Client, Records, Registering};
+use alpheus_accountable_statistics::aggregator::{self, Aggregator, ExaminationReport, Node};
+use alpheus_accountable_statistics::client::{Attempt, Client, Records, Registration};
 use alpheus_accountable_statistics::configuration::{KeyEpoch, Pinned, SmootherId};
-use alpheus_accountable_statistics::definition::{After, Agreed, Definition, Place, Rule};
+use alpheus_accountable_statistics::definition::{
+    AgreedDefinition, ClosingSchedule, Definition, Location, ReleaseRule,
+};
 use alpheus_accountable_statistics::endorsed::Endorsed;
 use alpheus_accountable_statistics::interval::Interval;
 use alpheus_accountable_statistics::logarithm::Table;
 use alpheus_accountable_statistics::messages::{
     Closing, Deposit, End, Entry, Outcome, Ready, Receipt,
 };
-use alpheus_accountable_statistics::refused::{NoSlot, NotClosed, NotContributed};
 use alpheus_accountable_statistics::registrar::Registrar;
+use alpheus_accountable_statistics::role_error::{ClosingError, ContributionError, SlotError};
 use alpheus_accountable_statistics::smoother::{self, Output, Smoother};
 use alpheus_accountable_statistics::threshold::{KeyShare, SharedKey};
 use alpheus_accountable_statistics::tuple::{Contribution, Prover};
-use alpheus_anonymous_credential::holder::Which;
+use alpheus_anonymous_credential::holder::Timing;
 use alpheus_anonymous_credential::keys::IssuerKey;
 use alpheus_anonymous_credential::limit::Limit;
-use alpheus_anonymous_credential::schedule::Time;
-use alpheus_crypto::ledger::{Log, Step};
+use alpheus_crypto::ledger::{StateOrigin, Step};
 use alpheus_crypto::seal::SealingKey;
 use alpheus_crypto::secret::Secret;
 use alpheus_crypto::sign::SigningKey;
 use alpheus_crypto::signed::Signed;
+use alpheus_time::{Span, Timestamp};
 use rand_chacha::{ChaCha20Rng, rand_core::SeedableRng};
 use std::sync::Arc;
 
@@ -41,8 +43,8 @@ pub(crate) const DAY: u64 = 24 * 60 * MINUTE;
 pub(crate) const TODAY: u64 = 20_000;
 
 /// So many minutes after the day's start.
-pub(crate) fn at(minutes: u64) -> Time {
-    Time(TODAY * DAY + minutes * MINUTE)
+pub(crate) fn at(minutes: u64) -> Timestamp {
+    Timestamp(TODAY * DAY + minutes * MINUTE)
 }
 
 /// A deployment.
@@ -57,11 +59,11 @@ pub(crate) struct Town {
     pub(crate) keys: Vec<IssuerKey>,
     pub(crate) shared: SharedKey,
     pub(crate) rng: ChaCha20Rng,
-    /// What smoothers say to each other, and whether it arrives.
+    /// Smoothers whose messages get lost.
     pub(crate) cut_off: Vec<SmootherId>,
 }
 
-/// Who is ready to open a set.
+/// Ready statements with their smoothers.
 pub(crate) type Readies = Vec<(SmootherId, Signed<Ready>)>;
 
 /// A client with its ledger.
@@ -82,7 +84,7 @@ const OPERATOR: u8 = 200;
 pub(crate) const AGGREGATOR: u8 = 202;
 pub(crate) const DEFINER: u8 = 203;
 
-/// As whoever may define proposes it.
+/// A definition as the definer proposes it.
 pub(crate) fn proposed(definition: &Definition) -> Signed<Definition> {
     Signed::new(definition, &signing(DEFINER))
 }
@@ -100,7 +102,7 @@ impl Town {
         let signed = Signed::new(&configuration(n, t, &keys), &operator);
         let pinned = Pinned::open(&signed, &operator.verifying_key())?;
         let copies = keys.iter().map(copy).collect::<Result<Vec<_>, _>>()?;
-        let (registrar, step) = Registrar::restore(&pinned, copies, Log::New, &[], at(0))?;
+        let (registrar, step) = Registrar::restore(&pinned, copies, StateOrigin::New, &[], at(0))?;
         let mut books = Ledger::new();
         step.commit(&mut books)?;
         let (shared, shares) = generate(&pinned)?;
@@ -126,15 +128,15 @@ impl Town {
         let mut cards = Endorsed::default();
         for (id, share) in (0..n).zip(shares) {
             let mut ledger = Ledger::new();
-            let (mut smoother, step) = self.smoother_of(id, &ledger, Log::New, at(0))?;
+            let (mut smoother, step) = self.smoother_of(id, &ledger, StateOrigin::New, at(0))?;
             step.commit(&mut ledger)?;
-            let said = smoother.hold(KeyEpoch(TODAY), 0, self.shared.clone(), Some(share))?;
+            let said = smoother.sign_card(KeyEpoch(TODAY), 0, self.shared.clone(), Some(share))?;
             cards.add(smoother.id(), said.commit(&mut ledger)?);
             self.smoothers.push(smoother);
             self.ledgers.push(ledger);
         }
         for (smoother, ledger) in self.smoothers.iter_mut().zip(&mut self.ledgers) {
-            smoother.learn_key(&cards, None)?.commit(ledger)?;
+            smoother.handle_card(&cards, None)?.commit(ledger)?;
         }
         Ok(())
     }
@@ -143,13 +145,13 @@ impl Town {
         &self,
         id: u8,
         ledger: &Ledger,
-        log: Log,
-        now: Time,
+        origin: StateOrigin,
+        now: Timestamp,
     ) -> Result<(Smoother, Step<()>), Failed> {
         let slots = copy(&self.keys[usize::from(id) + 1])?;
         let identity = smoother::Identity { id: SmootherId(id.into()), key: signing(id), slots };
         let (table, records) = (Arc::clone(&self.table), ledger.clone());
-        Ok(Smoother::restore(&self.pinned, identity, table, log, records, now)?)
+        Ok(Smoother::restore(&self.pinned, identity, table, origin, records, now)?)
     }
 
     pub(crate) fn aggregator_of(
@@ -167,11 +169,11 @@ impl Town {
     pub(crate) fn person(&mut self, account: &[u8]) -> Result<Person, Failed> {
         let mut store = Ledger::new();
         let asking =
-            Registering::begin(&self.pinned, account, at(0), Which::Running, &mut self.rng)?;
+            Registration::begin(&self.pinned, account, Timing::Running, at(0), &mut self.rng)?;
         let asking = asking.commit(&mut store)?;
         let (registrar, books) = &mut self.registrar;
-        let answers = registrar.register(at(0), account, &asking.requests(), &mut self.rng)?;
-        asking.finish(&answers.commit(books)?)?.commit(&mut store)?;
+        let answers = registrar.handle(account, &asking.requests(), at(0), &mut self.rng)?;
+        asking.handle(&answers.commit(books)?)?.commit(&mut store)?;
         let period = asking.period().ok_or("no period")?;
         let client =
             Client::restore(&self.pinned, period, store.clone())?.ok_or("no credential")?;
@@ -182,7 +184,7 @@ impl Town {
     pub(crate) fn definition(&self, place: &str, slots: u32) -> Result<Definition, Failed> {
         Ok(Definition {
             deployment: self.pinned.fingerprint(),
-            place: Place::try_from(place.to_owned())?,
+            location: Location::try_from(place.to_owned())?,
             start: at(60),
             end: at(120),
             during: 2,
@@ -194,106 +196,116 @@ impl Town {
             clients: slots,
             key_epoch: KeyEpoch(TODAY),
             key: *self.shared.key(),
-            rule: Rule::Full,
-            after: After { turn: 10 * MINUTE, turns: 3, settling: MINUTE, patience: 60 * MINUTE },
+            rule: ReleaseRule::Full,
+            closing: ClosingSchedule {
+                turn: Span(10 * MINUTE),
+                turns: 3,
+                settling: Span(MINUTE),
+                patience: Span(60 * MINUTE),
+            },
         })
     }
 
-    /// All smoothers sign what is proposed, all parties learn it.
-    pub(crate) fn define(&mut self, definition: &Definition) -> Result<Agreed, Failed> {
+    /// All smoothers sign a proposed definition, and all parties adopt it.
+    pub(crate) fn define(&mut self, definition: &Definition) -> Result<AgreedDefinition, Failed> {
         let mut endorsed = Endorsed::default();
         let proposed = proposed(definition);
         for (smoother, ledger) in self.smoothers.iter_mut().zip(&mut self.ledgers) {
-            let signed = smoother.define(at(1), &proposed)?.commit(ledger)?;
+            let signed = smoother.handle_proposal(&proposed, at(1))?.commit(ledger)?;
             endorsed.add(smoother.id(), signed);
         }
-        self.learn(&endorsed)
+        self.adopt(&endorsed)
     }
 
-    pub(crate) fn learn(&mut self, endorsed: &Endorsed<Definition>) -> Result<Agreed, Failed> {
+    pub(crate) fn adopt(
+        &mut self,
+        endorsed: &Endorsed<Definition>,
+    ) -> Result<AgreedDefinition, Failed> {
         for (smoother, ledger) in self.smoothers.iter_mut().zip(&mut self.ledgers) {
-            let _ = smoother.learn(endorsed)?.commit(ledger)?;
+            let _ = smoother.handle_definition(endorsed)?.commit(ledger)?;
         }
         let (aggregator, ledger) = &mut self.aggregator;
-        Ok(aggregator.learn(endorsed)?.commit(ledger)?)
+        Ok(aggregator.handle_definition(endorsed)?.commit(ledger)?)
     }
 
-    /// A whole upload, as all goes well. Gives the attempt, with its receipts.
+    /// A whole upload without trouble. Returns the attempt, with its receipts.
     pub(crate) fn upload(
         &mut self,
         person: &mut Person,
-        agreed: &Agreed,
-        now: Time,
+        agreed: &AgreedDefinition,
+        now: Timestamp,
         contribution: Contribution,
     ) -> Result<Attempt, Failed> {
-        let begun = person.client.begin(now, agreed, contribution, &mut self.rng)?;
+        let begun = person.client.begin(agreed, contribution, now, &mut self.rng)?;
         let mut attempt = begun.commit(&mut person.store)?;
         self.ask(person, &mut attempt, now)?;
         self.deposit(person, &mut attempt, now)?;
         Ok(attempt)
     }
 
-    /// Asks keepers until one gives a slot, and proves the tuple for it.
+    /// Asks keepers until one grants a slot, and proves the tuple for it.
     pub(crate) fn ask(
         &mut self,
         person: &mut Person,
         attempt: &mut Attempt,
-        now: Time,
+        now: Timestamp,
     ) -> Result<(), Failed> {
-        let prover = Prover::new(*attempt.agreed().terms());
+        let prover = Prover::new(*attempt.definition().terms());
         loop {
             let (keeper, request) = attempt.request()?;
             let at = usize::from(keeper.0);
             let cut_off = self.cut_off.contains(&keeper);
-            match self.smoothers[at].request(now, &request, &mut self.rng) {
+            match self.smoothers[at].handle_request(&request, now, &mut self.rng) {
                 Ok(step) if !cut_off => {
                     let grant = step.commit(&mut self.ledgers[at])?;
                     let rng = &mut self.rng;
                     let client = &mut person.client;
-                    let step = attempt.granted(client, &prover, (keeper, &grant), now, rng)?;
+                    let step = attempt.handle_grant((keeper, &grant), client, &prover, now, rng)?;
                     return Ok(step.commit(&mut person.store)?);
                 }
-                Ok(_) | Err(NoSlot::Full | NoSlot::Lapsed | NoSlot::SitsOut) => attempt.refused(),
+                Ok(_) | Err(SlotError::Full | SlotError::Lapsed | SlotError::SitsOut) => {
+                    attempt.handle_refusal()
+                }
                 Err(why) => return Err(why.into()),
             }
         }
     }
 
-    /// Sends the deposit to all smoothers that can be reached, takes their receipts, and sends the
-    /// certificate that they make.
+    /// Sends the deposit to all smoothers that can be reached, collects their receipts, and sends
+    /// the resulting certificate.
     pub(crate) fn deposit(
         &mut self,
         person: &mut Person,
         attempt: &mut Attempt,
-        now: Time,
+        now: Timestamp,
     ) -> Result<bool, Failed> {
         for (to, deposit) in attempt.deposits() {
             if self.cut_off.contains(&to) {
                 continue;
             }
             if let Some(receipt) = self.receive(to, deposit, now)? {
-                attempt.receipt(&self.pinned, &receipt)?.commit(&mut person.store)?;
+                attempt.handle_receipt(&receipt, &self.pinned)?.commit(&mut person.store)?;
             }
         }
         let Some(certificate) = attempt.certificate(&self.pinned) else { return Ok(false) };
         for (smoother, ledger) in self.smoothers.iter_mut().zip(&mut self.ledgers) {
             if !self.cut_off.contains(&smoother.id()) {
-                smoother.hear_certificate(now, &certificate)?.commit(ledger)?;
+                smoother.handle_certificate(&certificate, now)?.commit(ledger)?;
             }
         }
         Ok(true)
     }
 
-    /// One smoother takes a deposit and tells the others. None from one that sits out.
+    /// One smoother handles a deposit and informs the others. None from one that sits out.
     pub(crate) fn receive(
         &mut self,
         to: SmootherId,
         deposit: Deposit,
-        now: Time,
-    ) -> Result<Option<Receipt>, NoSlot> {
+        now: Timestamp,
+    ) -> Result<Option<Receipt>, SlotError> {
         let at = usize::from(to.0);
-        let step = match self.smoothers[at].deposit(now, deposit) {
-            Err(NoSlot::SitsOut) => return Ok(None),
+        let step = match self.smoothers[at].handle_deposit(deposit, now) {
+            Err(SlotError::SitsOut) => return Ok(None),
             other => other?,
         };
         let Ok(receipt) = step.commit(&mut self.ledgers[at]) else { return Ok(None) };
@@ -301,7 +313,7 @@ impl Town {
             if other.id() == to || self.cut_off.contains(&other.id()) {
                 continue;
             }
-            if let Ok(step) = other.hear_receipt(&receipt, now) {
+            if let Ok(step) = other.handle_receipt(&receipt, now) {
                 let _ = step.commit(ledger);
             }
         }
@@ -312,16 +324,16 @@ impl Town {
     pub(crate) fn fill(
         &mut self,
         people: &mut [Person],
-        agreed: &Agreed,
-        now: Time,
+        agreed: &AgreedDefinition,
+        now: Timestamp,
     ) -> Result<usize, Failed> {
         let mut dummies = 0;
         for person in people {
             while person.client.left(agreed)? > 0 {
                 let attempt = self.upload(person, agreed, now, Contribution::Dummy);
-                match attempt.map_err(|failed| failed.downcast::<NotContributed>()) {
+                match attempt.map_err(|failed| failed.downcast::<ContributionError>()) {
                     Ok(_) => dummies += 1,
-                    Err(Ok(why)) if *why == NotContributed::Full => return Ok(dummies),
+                    Err(Ok(why)) if *why == ContributionError::Full => return Ok(dummies),
                     Err(Ok(why)) => return Err(why),
                     Err(Err(why)) => return Err(why),
                 }
@@ -331,7 +343,11 @@ impl Town {
     }
 
     /// The aggregator collects what all smoothers release, and examines it.
-    pub(crate) fn gather(&mut self, agreed: &Agreed, now: Time) -> Result<Examined, Failed> {
+    pub(crate) fn gather(
+        &mut self,
+        agreed: &AgreedDefinition,
+        now: Timestamp,
+    ) -> Result<ExaminationReport, Failed> {
         let name = agreed.name();
         self.sync(agreed, now)?;
         let (aggregator, _) = &mut self.aggregator;
@@ -339,46 +355,51 @@ impl Town {
             if self.cut_off.contains(&smoother.id()) {
                 continue;
             }
-            let _ = aggregator.take(smoother.id(), smoother.release(now, &name)?)?;
+            let _ = aggregator.handle_release(smoother.release(&name, now)?, smoother.id())?;
         }
-        let parts = aggregator.work(&name)?.split(2);
+        let parts = aggregator.examination(&name)?.split(2);
         let parts = parts.into_iter().map(|part| part.run()).collect();
-        Ok(Examined::join(parts).ok_or("nothing")?)
+        Ok(ExaminationReport::join(parts).ok_or("nothing")?)
     }
 
-    /// The aggregator closes, and shows all smoothers what counts. Gives who is ready.
+    /// The aggregator closes and sends all smoothers the tuples that count. Returns the ready
+    /// statements.
     pub(crate) fn close(
         &mut self,
-        examined: Examined,
-        now: Time,
+        examined: ExaminationReport,
+        now: Timestamp,
     ) -> Result<(Signed<Closing>, Readies), Failed> {
         let (aggregator, ledger) = &mut self.aggregator;
         let closing = aggregator.close(examined)?.commit(ledger)?;
         let name = closing.open(&self.pinned.aggregator)?.aggregate;
-        let shown = aggregator.shown(&name).ok_or("nothing is shown")?;
+        let shown = aggregator.tuples(&name).ok_or("nothing is shown")?;
         let mut ready = Vec::new();
         for (smoother, ledger) in self.smoothers.iter_mut().zip(&mut self.ledgers) {
-            match smoother.check(now, &name, shown.to_vec()) {
+            match smoother.handle_tuples(&name, shown.to_vec(), now) {
                 Ok(verdicts) => verdicts.into_iter().collect::<Result<(), _>>()?,
-                Err(NotClosed::SitsOut) => continue,
-                Err(NotClosed::Latched) => {}
+                Err(ClosingError::SitsOut) => continue,
+                Err(ClosingError::Latched) => {}
                 Err(why) => return Err(why.into()),
             }
-            let said = smoother.close(now, &closing)?.commit(ledger)?;
+            let said = smoother.handle_closing(&closing, now)?.commit(ledger)?;
             ready.push((smoother.id(), said));
         }
         Ok((closing, ready))
     }
 
-    /// Smoothers tell each other that they are ready, and all that follows, until nothing does.
-    pub(crate) fn open(&mut self, ready: Readies, now: Time) -> Result<Option<Outcome>, Failed> {
+    /// Smoothers exchange ready statements and everything that follows, until nothing does.
+    pub(crate) fn open(
+        &mut self,
+        ready: Readies,
+        now: Timestamp,
+    ) -> Result<Option<Outcome>, Failed> {
         let mut said: Vec<(SmootherId, Output)> =
             ready.into_iter().map(|(by, ready)| (by, Output::Ready(ready))).collect();
         let mut published = None;
         while let Some((by, output)) = said.pop() {
             if let Output::Outcome(outcome) = output {
                 let (aggregator, ledger) = &mut self.aggregator;
-                if let Ok(step) = aggregator.hear(by, &outcome) {
+                if let Ok(step) = aggregator.handle_outcome(&outcome, by) {
                     published = step.commit(ledger)?;
                 }
                 continue;
@@ -388,8 +409,10 @@ impl Town {
                     continue;
                 }
                 let heard = match &output {
-                    Output::Ready(ready) => other.hear_ready(now, by, ready, &mut self.rng),
-                    Output::Opening(opening) => other.hear_opening(now, by, opening, &mut self.rng),
+                    Output::Ready(ready) => other.handle_ready(ready, by, now, &mut self.rng),
+                    Output::Opening(opening) => {
+                        other.handle_opening(opening, by, now, &mut self.rng)
+                    }
                     Output::Outcome(_) => continue,
                 };
                 let id = other.id();
@@ -400,22 +423,22 @@ impl Town {
         Ok(published)
     }
 
-    /// What smoothers say of an aggregate that has ended.
-    pub(crate) fn ends(&self, agreed: &Agreed) -> Vec<(SmootherId, End)> {
+    /// The smoothers' reports of how an aggregate ended.
+    pub(crate) fn ends(&self, agreed: &AgreedDefinition) -> Vec<(SmootherId, End)> {
         let end = |by: &Smoother| Some((by.id(), by.end(&agreed.name())?));
         self.smoothers.iter().filter_map(end).collect()
     }
 
     /// From the release to the result.
-    pub(crate) fn finish(&mut self, agreed: &Agreed) -> Result<Option<Outcome>, Failed> {
+    pub(crate) fn finish(&mut self, agreed: &AgreedDefinition) -> Result<Option<Outcome>, Failed> {
         let now = agreed.release();
         let examined = self.gather(agreed, now)?;
         let (_, ready) = self.close(examined, now)?;
         self.open(ready, now)
     }
 
-    /// Smoothers give each other what the others lack: certificates, receipts, what is sealed.
-    pub(crate) fn sync(&mut self, agreed: &Agreed, now: Time) -> Result<(), Failed> {
+    /// Smoothers give each other what the others lack: certificates, receipts, sealed uploads.
+    pub(crate) fn sync(&mut self, agreed: &AgreedDefinition, now: Timestamp) -> Result<(), Failed> {
         let name = agreed.name();
         let certificates: Vec<_> =
             self.smoothers.iter().flat_map(|s| s.certificates(&name)).collect();
@@ -427,32 +450,40 @@ impl Town {
             }
             for certificate in &certificates {
                 self.smoothers[at]
-                    .hear_certificate(now, certificate)?
+                    .handle_certificate(certificate, now)?
                     .commit(&mut self.ledgers[at])?;
             }
             for receipt in &receipts {
-                self.smoothers[at].hear_receipt(receipt, now)?.commit(&mut self.ledgers[at])?;
+                self.smoothers[at].handle_receipt(receipt, now)?.commit(&mut self.ledgers[at])?;
             }
-            for slot in self.smoothers[at].lacking(&name) {
-                let kept = self.smoothers.iter().find_map(|s| s.kept(&name, slot).cloned());
+            for slot in self.smoothers[at].missing_deposits(&name) {
+                let kept =
+                    self.smoothers.iter().find_map(|s| s.sealed_upload(&name, slot).cloned());
                 let kept = kept.ok_or("nobody has it")?;
-                self.smoothers[at].keep(&name, slot, kept).commit(&mut self.ledgers[at])?;
+                self.smoothers[at]
+                    .handle_sealed_upload(&name, slot, kept)
+                    .commit(&mut self.ledgers[at])?;
             }
         }
         Ok(())
     }
 
-    /// A smoother starts anew from what its ledger holds.
-    pub(crate) fn restart(&mut self, id: u8, log: Log, now: Time) -> Result<(), Failed> {
+    /// Restarts a smoother from its ledger.
+    pub(crate) fn restart(
+        &mut self,
+        id: u8,
+        origin: StateOrigin,
+        now: Timestamp,
+    ) -> Result<(), Failed> {
         let at = usize::from(id);
-        let (smoother, step) = self.smoother_of(id, &self.ledgers[at], log, now)?;
+        let (smoother, step) = self.smoother_of(id, &self.ledgers[at], origin, now)?;
         step.commit(&mut self.ledgers[at])?;
         self.smoothers[at] = smoother;
         Ok(())
     }
 }
 
-/// The entry of an upload that was deposited.
+/// The entry of a deposited upload.
 pub(crate) fn entry_of(attempt: &Attempt) -> Result<Entry, Failed> {
     Ok(*attempt.entry().ok_or("not deposited")?)
 }

@@ -1,28 +1,29 @@
-//! What a deployment is set up with: its configuration, and a key that nobody deals.
+//! How a deployment is set up: its configuration, and a key without a trusted dealer.
 
 use super::{AGGREGATOR, DAY, DEFINER, Failed, MINUTE, OPERATOR, TODAY, sealing, signing};
 use alpheus_accountable_statistics::configuration::{
-    Configuration, Days, KeyEpoch, Limits, Pinned, Smoother as Listed, SmootherId,
+    Configuration, Days, KeyEpoch, Limits, Pinned, Smoother as SmootherEntry, SmootherId,
 };
 use alpheus_accountable_statistics::threshold::ceremony::{Announcement, Ceremony};
-use alpheus_accountable_statistics::threshold::dealing::{Dealer, Dealt};
-use alpheus_accountable_statistics::threshold::settling::Settled;
+use alpheus_accountable_statistics::threshold::dealing::{Dealer, VerifiedDealing};
+use alpheus_accountable_statistics::threshold::settlement::Settlement;
 use alpheus_accountable_statistics::threshold::{KeyShare, SharedKey};
 use alpheus_anonymous_credential::configuration::Configuration as Credential;
 use alpheus_anonymous_credential::keys::IssuerKey;
 use alpheus_anonymous_credential::limit::Limit;
-use alpheus_anonymous_credential::schedule::{Schedule, Time};
+use alpheus_anonymous_credential::schedule::Schedule;
 use alpheus_crypto::secret::Secret;
 use alpheus_crypto::signed::Signed;
+use alpheus_time::{Span, Timestamp};
 use rand_chacha::{ChaCha20Rng, rand_core::SeedableRng};
 
 /// A credential of the deployment: kind 0 for uploads, j + 1 for the slots of smoother j.
 fn credential(kind: u32, key: &IssuerKey) -> Credential {
     let schedule = Schedule {
-        start: Time(0),
-        epoch: DAY,
-        pre_login: 0,
-        border_pre_login: 0,
+        start: Timestamp(0),
+        epoch: Span(DAY),
+        pre_login: Span(0),
+        border_pre_login: Span(0),
         epochs_per_period: 7,
         ahead: 0,
     };
@@ -33,7 +34,7 @@ fn credential(kind: u32, key: &IssuerKey) -> Credential {
 pub(crate) fn configuration(n: u8, t: u16, keys: &[IssuerKey]) -> Configuration {
     let operator = signing(OPERATOR);
     let signed = |kind: u32, key: &IssuerKey| Signed::new(&credential(kind, key), &operator);
-    let smoother = |(id, key): (u8, &IssuerKey)| Listed {
+    let smoother = |(id, key): (u8, &IssuerKey)| SmootherEntry {
         key: signing(id).verifying_key(),
         slots: signed(u32::from(id) + 1, key),
     };
@@ -42,16 +43,21 @@ pub(crate) fn configuration(n: u8, t: u16, keys: &[IssuerKey]) -> Configuration 
         threshold: t,
         smoothers: (0..n).zip(&keys[1..]).map(smoother).collect(),
         definer: signing(DEFINER).verifying_key(),
-        limits: Limits { accounts: 2, wasteful: 0, after: 180 * MINUTE, bits: 12 },
+        limits: Limits {
+            min_accounts: 2,
+            wasteful_accounts: 0,
+            max_closing: Span(180 * MINUTE),
+            table_bits: 12,
+        },
         aggregator: signing(AGGREGATOR).verifying_key(),
         sealing: sealing().public(),
         uploads: signed(0, &keys[0]),
         tolerance: 50,
-        days: Days { start: Time(0), length: DAY },
+        days: Days { start: Timestamp(0), length: Span(DAY) },
     }
 }
 
-/// What all smoothers do to have a key for a day: nobody deals it.
+/// Makes a key for a day, as all smoothers do together.
 pub(crate) fn generate(pinned: &Pinned) -> Result<(SharedKey, Vec<KeyShare>), Failed> {
     let committee = pinned.committee(KeyEpoch(TODAY))?;
     let seed = |id: SmootherId| Secret::from_bytes([id.0.to_be_bytes()[1] + 1; 32]);
@@ -61,14 +67,14 @@ pub(crate) fn generate(pinned: &Pinned) -> Result<(SharedKey, Vec<KeyShare>), Fa
     let dealers = pinned.ids().map(|id| Dealer::new(&ceremony, id.0, &seed(id), &mut rng));
     let dealers: Vec<Dealer> = dealers.collect::<Result<_, _>>()?;
     let pledges: Vec<_> = dealers.iter().map(Dealer::pledge).collect();
-    let mut dealt: Vec<Dealt> = Vec::new();
+    let mut dealt: Vec<VerifiedDealing> = Vec::new();
     for dealer in &dealers {
-        dealt.push(dealer.show(&pledges)?.clone().verify(&ceremony, &dealer.pledge())?);
+        dealt.push(dealer.reveal(&pledges)?.clone().verify(&ceremony, &dealer.pledge())?);
     }
-    let settled = Settled::new(&ceremony, &dealt, &[], &[])?;
+    let settled = Settlement::new(&ceremony, &dealt, &[], &[])?;
     let mut shares = Vec::new();
     for (id, dealer) in pinned.ids().zip(&dealers) {
-        let taken = dealt.iter().map(|dealt| dealer.take(dealt));
+        let taken = dealt.iter().map(|dealt| dealer.open_share(dealt));
         let taken = taken.collect::<Result<_, _>>().map_err(|_| "a complaint")?;
         shares.push(settled.share(id.0, taken)?);
     }

@@ -1,17 +1,16 @@
-//! One upload: a slot is asked for, a tuple is deposited, receipts come in.
+//! One upload: a slot is requested, a tuple is deposited, receipts arrive.
 
-use super::{Abouts, Client, Records, UPLOADS, of_slots};
+use super::{Client, Records, SubjectPresentations, UPLOADS, slots_prefix};
 use crate::configuration::{Pinned, SmootherId};
-use crate::definition::Agreed;
+use crate::definition::AgreedDefinition;
 use crate::endorsed::Endorsed;
 use crate::messages::{
-    Deposit, Entry, Grant, InPlace, Receipt, SlotRequest, Upload, content_digest, decode, encode,
-    request_digest, showing_digest, upload_digest,
+    ConflictingEntry, Deposit, Entry, Grant, Receipt, SlotRequest, Upload, content_digest, decode,
+    encode, presentation_digest, request_digest, upload_digest,
 };
-use crate::refused::NotContributed;
+use crate::role_error::ContributionError;
 use crate::tuple::{Binding, Contribution, Prover};
-use alpheus_anonymous_credential::holder::show_together;
-use alpheus_anonymous_credential::schedule::Time;
+use alpheus_anonymous_credential::holder::present_together;
 use alpheus_crypto::hash::Digest;
 use alpheus_crypto::kdf::derive;
 use alpheus_crypto::labels;
@@ -20,31 +19,32 @@ use alpheus_crypto::seal::{Sealed, seal_bytes};
 use alpheus_crypto::secret::Secret;
 use alpheus_crypto::sign::{Signature, SigningKey, VerifyingKey};
 use alpheus_crypto::signed::Signed;
+use alpheus_time::Timestamp;
 use rand_core::CryptoRng;
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
 use zeroize::{Zeroize, Zeroizing};
 
-/// One upload that is under way. Not `Clone`, not `Debug`.
+/// One upload under way. Not `Clone`, not `Debug`.
 pub struct Attempt {
-    agreed: Agreed,
+    definition: AgreedDefinition,
     seed: Secret<32>,
-    /// What is given: kept until it counts, so that it can be given again.
+    /// Stored until it counts, so that it can be contributed again.
     contribution: Contribution,
     /// Of the slot credentials, in the order of smoothers.
-    showings: Vec<Vec<u8>>,
-    /// In which order keepers are asked.
+    presentations: Vec<Vec<u8>>,
+    /// The order in which keepers are asked.
     order: Vec<SmootherId>,
-    asked: usize,
-    made: Option<Made>,
+    next_keeper: usize,
+    deposit: Option<PreparedDeposit>,
     receipts: BTreeMap<SmootherId, Signed<Entry>>,
-    /// Who will never sign the deposit.
+    /// Smoothers that will never sign the deposit.
     refusals: BTreeSet<SmootherId>,
 }
 
-/// A deposit but for the showing, which is another for each smoother.
+/// A deposit without the presentation, which differs for each smoother.
 #[derive(Clone, Serialize, Deserialize)]
-struct Made {
+struct PreparedDeposit {
     keeper: SmootherId,
     grant: Signed<Grant>,
     entry: Entry,
@@ -52,68 +52,69 @@ struct Made {
     signature: Signature,
 }
 
-/// An attempt as it is stored: seed, what is given (1 and a value, or 0), the rest.
+/// The stored form of an attempt. A contribution is (true, value) or (false, 0).
 #[derive(Serialize, Deserialize)]
-struct Stored {
+struct AttemptRecord {
     aggregate: Digest,
     seed: [u8; 32],
-    given: (bool, i64),
-    showings: Vec<Vec<u8>>,
+    contribution: (bool, i64),
+    presentations: Vec<Vec<u8>>,
     order: Vec<SmootherId>,
-    made: Option<Made>,
+    deposit: Option<PreparedDeposit>,
     receipts: Vec<Receipt>,
 }
 
-impl Drop for Stored {
+impl Drop for AttemptRecord {
     fn drop(&mut self) {
         self.seed.zeroize();
-        self.given.1.zeroize();
-        self.given.0.zeroize();
+        self.contribution.1.zeroize();
+        self.contribution.0.zeroize();
     }
 }
 
 const ATTEMPT: u8 = b'w';
 
 impl Client {
-    /// Begins an upload: burns a showing of each slot credential. A dummy is for the turns
-    /// after the interval, when this client has given what it has.
+    /// Begins an upload: burns a presentation of each slot credential. Dummies are for the turns
+    /// after the interval, when this client has contributed its samples.
     ///
     /// # Errors
-    /// [`NotContributed`].
+    /// [`ContributionError`].
     ///
     /// # Privacy
-    /// Smoothers learn that somebody wants a slot; nobody learns who, or what for. Use another
+    /// Smoothers learn that somebody wants a slot. Nobody learns who, or what for. Use another
     /// connection for each upload and each party.
     pub fn begin(
         &mut self,
-        now: Time,
-        agreed: &Agreed,
+        agreed: &AgreedDefinition,
         contribution: Contribution,
+        now: Timestamp,
         rng: &mut impl CryptoRng,
-    ) -> Result<Step<Attempt>, NotContributed> {
-        let turn = agreed.turn(now).ok_or(NotContributed::NotNow)?;
+    ) -> Result<Step<Attempt>, ContributionError> {
+        let turn = agreed.turn(now).ok_or(ContributionError::NotNow)?;
         if matches!(contribution, Contribution::Dummy) && !agreed.fills(turn) {
-            return Err(NotContributed::NotNow);
+            return Err(ContributionError::NotNow);
         }
         if self.left(agreed)? == 0 {
-            return Err(alpheus_anonymous_credential::error::HolderRefused::Burnt.into());
+            return Err(alpheus_anonymous_credential::error::HolderError::Burnt.into());
         }
         let order = shuffled(self.pinned.ids().collect(), rng);
         let seed = Secret::random(rng);
         let message = request_digest(&agreed.name(), &ephemeral(&seed).verifying_key());
-        let Abouts { slots, .. } = self.about(agreed)?;
-        let shown = (0..).map(SmootherId).zip(show_together(slots, &message, rng)?);
-        let steps: Vec<Step<Vec<u8>>> = shown.map(|(id, step)| step.under(&of_slots(id))).collect();
-        let agreed = agreed.clone();
-        Ok(Step::join(steps).then(|showings| {
+        let SubjectPresentations { slots, .. } = self.about(agreed)?;
+        let shown = (0..).map(SmootherId).zip(present_together(slots, &message, rng)?);
+        let steps: Vec<Step<Vec<u8>>> =
+            shown.map(|(id, step)| step.under(&slots_prefix(id))).collect();
+        let definition = agreed.clone();
+        Ok(Step::join(steps).then(|presentations| {
             let attempt = Attempt {
-                agreed,
+                definition,
                 seed,
                 contribution,
-                showings,
+                presentations,
                 order,
-                asked: 0,
-                made: None,
+                next_keeper: 0,
+                deposit: None,
                 receipts: BTreeMap::new(),
                 refusals: BTreeSet::new(),
             };
@@ -127,7 +128,7 @@ fn ephemeral(seed: &Secret<32>) -> SigningKey {
     SigningKey::from_seed(&derive(seed.expose(), labels::STATISTICS_EPHEMERAL, &[]))
 }
 
-/// Fisher and Yates: every order with the same chance, but for 2^-32.
+/// Fisher and Yates: every order has the same chance, up to 2^-32.
 fn shuffled(mut ids: Vec<SmootherId>, rng: &mut impl CryptoRng) -> Vec<SmootherId> {
     for last in (1..ids.len()).rev() {
         let drawn = rng.next_u64().checked_rem(last as u64 + 1).unwrap_or(0);
@@ -137,63 +138,66 @@ fn shuffled(mut ids: Vec<SmootherId>, rng: &mut impl CryptoRng) -> Vec<SmootherI
 }
 
 impl Attempt {
-    /// E.
+    /// E, the key of this upload.
     #[must_use]
     pub fn ephemeral(&self) -> VerifyingKey {
         ephemeral(&self.seed).verifying_key()
     }
 
-    /// The aggregate.
+    /// The aggregate's definition.
     #[must_use]
-    pub fn agreed(&self) -> &Agreed {
-        &self.agreed
+    pub fn definition(&self) -> &AgreedDefinition {
+        &self.definition
     }
 
-    /// Whom to ask for a slot, and with what; as often as it takes.
+    /// The next keeper and the slot request for it, as often as needed.
     ///
     /// # Errors
-    /// [`NotContributed::Full`] once all were asked; the next call begins anew, for a later turn.
-    pub fn request(&mut self) -> Result<(SmootherId, SlotRequest), NotContributed> {
-        let Some(keeper) = self.order.get(self.asked).copied() else {
-            self.asked = 0;
-            return Err(NotContributed::Full);
+    /// [`ContributionError::Full`] once all have been asked. The next call starts over, for a later
+    /// turn.
+    pub fn request(&mut self) -> Result<(SmootherId, SlotRequest), ContributionError> {
+        let Some(keeper) = self.order.get(self.next_keeper).copied() else {
+            self.next_keeper = 0;
+            return Err(ContributionError::Full);
         };
-        let showing = self.showings.get(usize::from(keeper.0)).ok_or(NotContributed::Damaged)?;
-        let (aggregate, showing) = (self.agreed.name(), showing.clone());
-        Ok((keeper, SlotRequest { aggregate, ephemeral: self.ephemeral(), showing }))
+        let presentation =
+            self.presentations.get(usize::from(keeper.0)).ok_or(ContributionError::Damaged)?;
+        let (aggregate, presentation) = (self.definition.name(), presentation.clone());
+        Ok((keeper, SlotRequest { aggregate, ephemeral: self.ephemeral(), presentation }))
     }
 
-    /// The keeper gives nothing: the next one is asked.
-    pub fn refused(&mut self) {
-        self.asked = self.asked.saturating_add(1);
+    /// The keeper granted nothing: the next one is asked.
+    pub fn handle_refusal(&mut self) {
+        self.next_keeper = self.next_keeper.saturating_add(1);
     }
 
-    /// Takes a grant: proves the tuple for it, shows the upload credential, seals both. Then
-    /// there are [`Attempt::deposits`]. A second grant changes nothing.
+    /// Handles a grant: proves the tuple for it, presents the upload credential and seals both.
+    /// Then there are [`Attempt::deposits`]. A second grant changes nothing.
     ///
     /// # Errors
-    /// [`NotContributed`].
-    pub fn granted(
+    /// [`ContributionError`].
+    pub fn handle_grant(
         &mut self,
+        (keeper, grant): (SmootherId, &Signed<Grant>),
         client: &mut Client,
         prover: &Prover,
-        (keeper, grant): (SmootherId, &Signed<Grant>),
-        now: Time,
+        now: Timestamp,
         rng: &mut impl CryptoRng,
-    ) -> Result<Step<()>, NotContributed> {
-        let key = client.pinned.key(keeper).ok_or(NotContributed::Grant)?;
-        let opened = grant.open(key).map_err(|_| NotContributed::Grant)?.into_inner();
-        let kept = self.agreed.keeper(&client.pinned, opened.slot, opened.turn) == keeper;
-        let mine = opened.aggregate == self.agreed.name() && opened.ephemeral == self.ephemeral();
-        let runs = self.agreed.turn(now) == Some(opened.turn);
-        if self.made.is_some() {
-            return Ok(Step::new(Vec::new(), ()));
+    ) -> Result<Step<()>, ContributionError> {
+        let key = client.pinned.key(keeper).ok_or(ContributionError::Grant)?;
+        let opened = grant.open(key).map_err(|_| ContributionError::Grant)?.into_inner();
+        let kept = self.definition.keeper(&client.pinned, opened.slot, opened.turn) == keeper;
+        let mine =
+            opened.aggregate == self.definition.name() && opened.ephemeral == self.ephemeral();
+        let runs = self.definition.turn(now) == Some(opened.turn);
+        if self.deposit.is_some() {
+            return Ok(Step::default());
         }
-        if !kept || !mine || !runs || opened.slot >= self.agreed.slots {
-            return Err(NotContributed::Grant);
+        if !kept || !mine || !runs || opened.slot >= self.definition.slots {
+            return Err(ContributionError::Grant);
         }
         let pinned = client.pinned.clone();
-        let about = &mut client.about(&self.agreed)?.uploads;
+        let about = &mut client.about(&self.definition)?.uploads;
         let binding = Binding {
             tag: about.next_tag()?,
             aggregate: opened.aggregate,
@@ -202,20 +206,19 @@ impl Attempt {
             ephemeral: opened.ephemeral,
         };
         let tuple = prover.prove(self.contribution, &binding, rng)?.to_bytes();
-        let shown = about.show(&upload_digest(&binding, &tuple), rng)?.under(UPLOADS);
+        let shown = about.present(&upload_digest(&binding, &tuple), rng)?.under(UPLOADS);
         let mut sealing = None;
-        let step = shown.then(|showing| {
+        let step = shown.map(|presentation| {
             sealing = Some(self.seal(
                 &pinned,
                 (keeper, grant),
                 (&opened, &binding),
-                Upload { tuple, showing },
+                Upload { tuple, presentation },
                 rng,
             ));
-            Step::new(Vec::new(), ())
         });
-        let made = sealing.ok_or(NotContributed::Damaged)??;
-        self.made = Some(made);
+        let made = sealing.ok_or(ContributionError::Damaged)??;
+        self.deposit = Some(made);
         Ok(step.then(|()| Step::new(vec![self.change()], ())))
     }
 
@@ -226,45 +229,47 @@ impl Attempt {
         (opened, binding): (&Grant, &Binding),
         upload: Upload,
         rng: &mut impl CryptoRng,
-    ) -> Result<Made, NotContributed> {
+    ) -> Result<PreparedDeposit, ContributionError> {
         let Binding { tag, aggregate, slot, revision, ephemeral: key } = *binding;
-        let content = content_digest(&tag, &upload.tuple, &showing_digest(&upload.showing));
+        let content =
+            content_digest(&tag, &upload.tuple, &presentation_digest(&upload.presentation));
         let context = Entry::context(&aggregate, slot, revision, &key);
         let context = context.each_ref().map(Vec::as_slice);
         let (to, bytes) = (&pinned.sealing, encode(&upload));
-        let sealed = seal_bytes(to, labels::STATISTICS_SEALED, &context, &bytes, rng)?;
-        let entry = Entry::of(opened, self.agreed.key_epoch, content, &sealed);
+        let sealed = seal_bytes(to, labels::STATISTICS_UPLOAD_SEALING, &context, &bytes, rng)?;
+        let entry = Entry::of(opened, self.definition.key_epoch, content, &sealed);
         let signature = ephemeral(&self.seed).sign(labels::STATISTICS_DEPOSIT, &encode(&entry));
-        Ok(Made { keeper, grant: grant.clone(), entry, sealed, signature })
+        Ok(PreparedDeposit { keeper, grant: grant.clone(), entry, sealed, signature })
     }
 
-    /// A smoother shows what stands in the place of the deposit, so that it never signs this one.
-    /// If a quorum has signed that, nobody does.
+    /// Handles a smoother's refusal of the deposit: it shows a conflicting entry, so it never signs
+    /// this one. If a quorum has signed that entry, nobody signs this one.
     ///
     /// # Errors
-    /// [`NotContributed::Refusal`] if what it shows is not that: it may sign the deposit yet.
-    pub fn refused_deposit(
+    /// [`ContributionError::Refusal`] if the entry does not conflict: the smoother may sign the
+    /// deposit yet.
+    pub fn handle_conflict(
         &mut self,
-        pinned: &Pinned,
+        shown: &ConflictingEntry,
         by: SmootherId,
-        shown: &InPlace,
-    ) -> Result<(), NotContributed> {
-        let made = self.made.as_ref().ok_or(NotContributed::Refusal)?.entry;
+        pinned: &Pinned,
+    ) -> Result<(), ContributionError> {
+        let made = self.deposit.as_ref().ok_or(ContributionError::Refusal)?.entry;
         let (other, all) = match shown {
-            InPlace::Signed(receipt) => {
+            ConflictingEntry::Signed(receipt) => {
                 let key = pinned.key(by).filter(|_| receipt.by == by);
-                let opened = receipt.entry.open(key.ok_or(NotContributed::Refusal)?);
-                (opened.map_err(|_| NotContributed::Refusal)?.into_inner(), false)
+                let opened = receipt.entry.open(key.ok_or(ContributionError::Refusal)?);
+                (opened.map_err(|_| ContributionError::Refusal)?.into_inner(), false)
             }
-            InPlace::Certified(certificate) => {
+            ConflictingEntry::Certified(certificate) => {
                 let opened = certificate.open(pinned, pinned.quorum());
-                (opened.map_err(|_| NotContributed::Refusal)?.into_inner(), true)
+                (opened.map_err(|_| ContributionError::Refusal)?.into_inner(), true)
             }
         };
         let of_key = other.ephemeral == made.ephemeral;
         let in_place = other.slot == made.slot || of_key;
         if other.aggregate != made.aggregate || other == made || !in_place {
-            return Err(NotContributed::Refusal);
+            return Err(ContributionError::Refusal);
         }
         if all {
             self.refusals.extend(pinned.ids());
@@ -280,62 +285,63 @@ impl Attempt {
         pinned.smoothers.len().saturating_sub(self.refusals.len()) < pinned.quorum()
     }
 
-    /// The slot cannot be had. The same is given by another key, which costs another showing of
-    /// each credential.
+    /// Contributes the same by another key, because the slot cannot be had. That costs another
+    /// presentation of each credential.
     ///
     /// # Errors
-    /// [`NotContributed::MayCount`] while the deposit may still be certified, by receipts that
-    /// did not arrive here: it would count twice. All of [`Client::begin`]'s.
-    pub fn again(
+    /// [`ContributionError::MayCount`] while the deposit may still be certified by receipts that
+    /// did not arrive here: it would count twice. All errors of [`Client::begin`].
+    pub fn retry(
         self,
         client: &mut Client,
-        now: Time,
+        now: Timestamp,
         rng: &mut impl CryptoRng,
-    ) -> Result<Step<Self>, NotContributed> {
-        if self.made.is_some() && !self.is_lost(&client.pinned) {
-            return Err(NotContributed::MayCount);
+    ) -> Result<Step<Self>, ContributionError> {
+        if self.deposit.is_some() && !self.is_lost(&client.pinned) {
+            return Err(ContributionError::MayCount);
         }
-        let next = client.begin(now, &self.agreed, self.contribution, rng)?;
+        let next = client.begin(&self.definition, self.contribution, now, rng)?;
         Ok(self.forget().then(|()| next))
     }
 
-    /// What to send to each smoother whose receipt is not there yet; none before a grant.
+    /// The deposit for each smoother whose receipt is still missing; none before a grant.
     #[must_use]
     pub fn deposits(&self) -> Vec<(SmootherId, Deposit)> {
-        let Some(made) = &self.made else { return Vec::new() };
-        let all = (0..).map(SmootherId).zip(&self.showings);
+        let Some(made) = &self.deposit else { return Vec::new() };
+        let all = (0..).map(SmootherId).zip(&self.presentations);
         let open = all.filter(|(id, _)| !self.receipts.contains_key(id));
-        let deposit = |(id, showing): (SmootherId, &Vec<u8>)| {
-            let Made { keeper, grant, entry, sealed, signature } = made.clone();
-            let (content, showing, receipts) = (entry.content, showing.clone(), self.receipts());
-            (id, Deposit { keeper, grant, content, sealed, signature, showing, receipts })
+        let deposit = |(id, presentation): (SmootherId, &Vec<u8>)| {
+            let PreparedDeposit { keeper, grant, entry, sealed, signature } = made.clone();
+            let (content, presentation, receipts) =
+                (entry.content, presentation.clone(), self.receipts());
+            (id, Deposit { keeper, grant, content, sealed, signature, presentation, receipts })
         };
         open.map(deposit).collect()
     }
 
-    /// Takes a receipt; says whether there are enough, so that the upload counts whatever
-    /// fails now.
+    /// Handles a receipt. Returns whether there are enough, so that the upload counts whatever
+    /// fails from now on.
     ///
     /// # Errors
-    /// [`NotContributed::Receipt`].
-    pub fn receipt(
+    /// [`ContributionError::Receipt`].
+    pub fn handle_receipt(
         &mut self,
-        pinned: &Pinned,
         receipt: &Receipt,
-    ) -> Result<Step<bool>, NotContributed> {
-        let made = self.made.as_ref().ok_or(NotContributed::Receipt)?;
-        let key = pinned.key(receipt.by).ok_or(NotContributed::Receipt)?;
-        let entry = receipt.entry.open(key).map_err(|_| NotContributed::Receipt)?;
+        pinned: &Pinned,
+    ) -> Result<Step<bool>, ContributionError> {
+        let made = self.deposit.as_ref().ok_or(ContributionError::Receipt)?;
+        let key = pinned.key(receipt.by).ok_or(ContributionError::Receipt)?;
+        let entry = receipt.entry.open(key).map_err(|_| ContributionError::Receipt)?;
         if *entry != made.entry {
-            return Err(NotContributed::Receipt);
+            return Err(ContributionError::Receipt);
         }
         self.receipts.insert(receipt.by, receipt.entry.clone());
         let enough = self.receipts.len() >= pinned.quorum();
         Ok(Step::new(vec![self.change()], enough))
     }
 
-    /// What to send to all smoothers in the end, once a quorum has given receipts: with that, none
-    /// of them can leave the upload out, and the client need not come back.
+    /// The certificate to send to all smoothers in the end, once a quorum has signed receipts. None
+    /// of them can then leave the upload out, and the client need not come back.
     #[must_use]
     pub fn certificate(&self, pinned: &Pinned) -> Option<Endorsed<Entry>> {
         let mut certificate = Endorsed::default();
@@ -346,10 +352,10 @@ impl Attempt {
     /// The entry of the deposit.
     #[must_use]
     pub fn entry(&self) -> Option<&Entry> {
-        self.made.as_ref().map(|made| &made.entry)
+        self.deposit.as_ref().map(|made| &made.entry)
     }
 
-    /// The receipts: with a quorum, proof that the entry must be counted.
+    /// The receipts. A quorum of them proves that the entry must be counted.
     #[must_use]
     pub fn receipts(&self) -> Vec<Receipt> {
         let receipt =
@@ -357,9 +363,9 @@ impl Attempt {
         self.receipts.iter().map(receipt).collect()
     }
 
-    /// Forgets it: it is done, or given up.
+    /// Forgets the attempt: it is done, or given up.
     pub fn forget(self) -> Step<()> {
-        Step::new(vec![Change { key: self.record(), value: None }], ())
+        Step::new(vec![Change::remove(self.record())], ())
     }
 
     fn record(&self) -> Vec<u8> {
@@ -367,31 +373,34 @@ impl Attempt {
     }
 
     fn change(&self) -> Change {
-        let given = match self.contribution {
+        let contribution = match self.contribution {
             Contribution::Sample(value) => (true, value),
             Contribution::Dummy => (false, 0),
         };
-        let stored = Stored {
-            aggregate: self.agreed.name(),
+        let stored = AttemptRecord {
+            aggregate: self.definition.name(),
             seed: *self.seed.expose(),
-            given,
-            showings: self.showings.clone(),
+            contribution,
+            presentations: self.presentations.clone(),
             order: self.order.clone(),
-            made: self.made.clone(),
+            deposit: self.deposit.clone(),
             receipts: self.receipts(),
         };
         Change { key: self.record(), value: Some(Zeroizing::new(encode(&stored))) }
     }
 
-    /// All that is under way for an aggregate, from the client's ledger.
+    /// All attempts for an aggregate in the client's ledger.
     ///
     /// # Errors
-    /// [`NotContributed::Damaged`].
-    pub fn restore_all(agreed: &Agreed, records: &Records) -> Result<Vec<Self>, NotContributed> {
+    /// [`ContributionError::Damaged`].
+    pub fn restore_all(
+        agreed: &AgreedDefinition,
+        records: &Records,
+    ) -> Result<Vec<Self>, ContributionError> {
         let ours = records.iter().filter(|(key, _)| key.first() == Some(&ATTEMPT));
         let mut attempts = Vec::new();
         for (_, value) in ours {
-            let stored: Stored = decode(value).ok_or(NotContributed::Damaged)?;
+            let stored: AttemptRecord = decode(value).ok_or(ContributionError::Damaged)?;
             if stored.aggregate == agreed.name() {
                 attempts.push(Self::read(agreed, stored));
             }
@@ -399,28 +408,28 @@ impl Attempt {
         Ok(attempts)
     }
 
-    /// Forgets all that is under way for other aggregates than these, and what is damaged.
-    pub(super) fn not_about(open: &[Agreed], records: &Records) -> Step<()> {
+    /// Forgets all attempts for aggregates that are not `open`, and damaged ones.
+    pub(super) fn forget_others(open: &[AgreedDefinition], records: &Records) -> Step<()> {
         let is_open = |value: &Vec<u8>| {
-            let stored = decode::<Stored>(value);
+            let stored = decode::<AttemptRecord>(value);
             stored.is_some_and(|stored| open.iter().any(|a| a.name() == stored.aggregate))
         };
         let ours = records.iter().filter(|(key, _)| key.first() == Some(&ATTEMPT));
         let over = ours.filter(|(_, value)| !is_open(value));
-        Step::new(over.map(|(key, _)| Change { key: key.clone(), value: None }).collect(), ())
+        Step::new(over.map(|(key, _)| Change::remove(key.clone())).collect(), ())
     }
 
-    fn read(agreed: &Agreed, mut stored: Stored) -> Self {
-        let (real, value) = stored.given;
+    fn read(agreed: &AgreedDefinition, mut stored: AttemptRecord) -> Self {
+        let (real, value) = stored.contribution;
         let receipts = std::mem::take(&mut stored.receipts).into_iter();
         Self {
-            agreed: agreed.clone(),
+            definition: agreed.clone(),
             seed: Secret::from_bytes(stored.seed),
             contribution: if real { Contribution::Sample(value) } else { Contribution::Dummy },
-            showings: std::mem::take(&mut stored.showings),
+            presentations: std::mem::take(&mut stored.presentations),
             order: std::mem::take(&mut stored.order),
-            asked: 0,
-            made: stored.made.take(),
+            next_keeper: 0,
+            deposit: stored.deposit.take(),
             receipts: receipts.map(|Receipt { by, entry }| (by, entry)).collect(),
             refusals: BTreeSet::new(),
         }

@@ -1,41 +1,44 @@
-//! A client: gets its credentials, gives a sample to an aggregate or volunteers a dummy,
-//! and sees that it counts.
+//! A client: gets its credentials, contributes a sample or volunteers a dummy, and checks that it
+//! counts.
 //!
-//! Showings are burnt durably before they are sent, and what was sent is sent again as it
-//! was. Give each sample to one aggregate: two that share one could be told apart by it.
+//! Presentations are burnt durably before they are sent, and sent again unchanged. Give each
+//! sample to one aggregate: two aggregates that share one could be distinguished by it.
 
 mod attempt;
 
 pub use attempt::Attempt;
 
 use crate::configuration::{Pinned, SmootherId};
-use crate::definition::Agreed;
-use crate::refused::NotContributed;
+use crate::definition::AgreedDefinition;
+use crate::role_error::ContributionError;
 use crate::tally::Tally;
-use alpheus_anonymous_credential::error::HolderRefused;
-use alpheus_anonymous_credential::holder::{About, DamagedRecord, Holder, Requesting, Which};
-use alpheus_anonymous_credential::schedule::{Period, Time};
+use alpheus_anonymous_credential::error::HolderError;
+use alpheus_anonymous_credential::holder::{
+    DamagedRecordError, Holder, PendingRequest, SubjectPresenter, Timing,
+};
+use alpheus_anonymous_credential::schedule::Period;
 use alpheus_crypto::hash::Digest;
 use alpheus_crypto::ledger::Step;
+use alpheus_time::Timestamp;
 use rand_core::CryptoRng;
 use std::collections::BTreeMap;
 use zeroize::Zeroize;
 
-/// What a client's ledger holds.
+/// The contents of a client's ledger.
 pub type Records = BTreeMap<Vec<u8>, Vec<u8>>;
 
 /// A client that waits for its credentials.
-pub struct Registering(Vec<(Vec<u8>, Requesting)>);
+pub struct Registration(Vec<(Vec<u8>, PendingRequest)>);
 
 /// A client with the credentials of one period. Not `Clone`, not `Debug`.
 pub struct Client {
     pinned: Pinned,
     uploads: Holder,
     slots: Vec<Holder>,
-    /// As of its start: read when an aggregate is first looked at.
+    /// As of its start; read when an aggregate is first used.
     records: Records,
-    abouts: BTreeMap<Digest, Abouts>,
-    counts: BTreeMap<Digest, About>,
+    presentations: BTreeMap<Digest, SubjectPresentations>,
+    counts: BTreeMap<Digest, SubjectPresenter>,
 }
 
 impl Drop for Client {
@@ -44,114 +47,117 @@ impl Drop for Client {
     }
 }
 
-/// Its showings about one aggregate.
-pub(crate) struct Abouts {
-    pub(crate) uploads: About,
-    pub(crate) slots: Vec<About>,
+/// Its presentations about one aggregate.
+pub(crate) struct SubjectPresentations {
+    pub(crate) uploads: SubjectPresenter,
+    pub(crate) slots: Vec<SubjectPresenter>,
 }
 
 const UPLOADS: &[u8] = b"u";
 const SLOTS: u8 = b's';
 
-/// Where a ledger has the credential for slots of a smoother.
-fn of_slots(id: SmootherId) -> Vec<u8> {
+/// The ledger prefix of the credential for slots of a smoother.
+fn slots_prefix(id: SmootherId) -> Vec<u8> {
     [[SLOTS].as_slice(), &id.0.to_be_bytes()].concat()
 }
 
 /// The part of a ledger under a prefix.
-fn part_of(records: &Records, prefix: &[u8]) -> Records {
+fn records_under(records: &Records, prefix: &[u8]) -> Records {
     let part = records.range(prefix.to_vec()..).take_while(|(key, _)| key.starts_with(prefix));
     part.map(|(key, value)| (key[prefix.len()..].to_vec(), value.clone())).collect()
 }
 
-impl Registering {
-    /// Asks for credentials of the running or the next period.
+impl Registration {
+    /// Requests credentials of the running or the next period.
     ///
     /// # Errors
-    /// [`HolderRefused`].
+    /// [`HolderError`].
     pub fn begin(
         pinned: &Pinned,
         account: &[u8],
-        now: Time,
-        which: Which,
+        timing: Timing,
+        now: Timestamp,
         rng: &mut impl CryptoRng,
-    ) -> Result<Step<Self>, HolderRefused> {
-        let slots = pinned.ids().filter_map(|id| Some((of_slots(id), pinned.slots(id)?)));
+    ) -> Result<Step<Self>, HolderError> {
+        let slots = pinned.ids().filter_map(|id| Some((slots_prefix(id), pinned.slots(id)?)));
         let all = std::iter::once((UPLOADS.to_vec(), pinned.uploads())).chain(slots);
         let mut steps = Vec::new();
         for (prefix, pass) in all {
-            let step = Requesting::begin(pass.clone(), account, now, which, rng)?.under(&prefix);
-            steps.push(step.then(|asking| Step::new(Vec::new(), (prefix, asking))));
+            let step =
+                PendingRequest::begin(pass.clone(), account, timing, now, rng)?.under(&prefix);
+            steps.push(step.map(|requests| (prefix, requests)));
         }
-        Ok(Step::join(steps).then(|all| Step::new(Vec::new(), Self(all))))
+        Ok(Step::join(steps).map(Self))
     }
 
-    /// What to send to the registrar, as often as it takes.
+    /// The requests to send to the registrar, as often as needed.
     #[must_use]
     pub fn requests(&self) -> Vec<Vec<u8>> {
-        self.0.iter().map(|(_, asking)| asking.bytes()).collect()
+        self.0.iter().map(|(_, requests)| requests.bytes()).collect()
     }
 
     /// The period of the credentials.
     #[must_use]
     pub fn period(&self) -> Option<Period> {
-        self.0.first().map(|(_, asking)| asking.period())
+        self.0.first().map(|(_, requests)| requests.period())
     }
 
-    /// Takes the registrar's answers. Once this is durable, [`Client::restore`] reads it.
+    /// Stores the registrar's answers. Once that is durable, [`Client::restore`] reads them.
     ///
     /// # Errors
-    /// [`HolderRefused`].
-    pub fn finish(&self, answers: &[Vec<u8>]) -> Result<Step<()>, HolderRefused> {
+    /// [`HolderError`].
+    pub fn handle(&self, answers: &[Vec<u8>]) -> Result<Step<()>, HolderError> {
         if answers.len() != self.0.len() {
-            return Err(HolderRefused::Response);
+            return Err(HolderError::Response);
         }
         let mut steps = Vec::new();
-        for ((prefix, asking), answer) in self.0.iter().zip(answers) {
-            steps.push(asking.finish(answer)?.under(prefix));
+        for ((prefix, requests), answer) in self.0.iter().zip(answers) {
+            steps.push(requests.finish(answer)?.under(prefix));
         }
-        Ok(Step::join(steps).then(|_| Step::new(Vec::new(), ())))
+        Ok(Step::join(steps).map(drop))
     }
 
-    /// What waits for answers of a period, if all of it does.
+    /// A pending registration of a period, if all of it is stored.
     ///
     /// # Errors
-    /// [`DamagedRecord`].
+    /// [`DamagedRecordError`].
     pub fn restore(
         pinned: &Pinned,
         period: Period,
         records: &Records,
-    ) -> Result<Option<Self>, DamagedRecord> {
-        let slots = pinned.ids().filter_map(|id| Some((of_slots(id), pinned.slots(id)?)));
+    ) -> Result<Option<Self>, DamagedRecordError> {
+        let slots = pinned.ids().filter_map(|id| Some((slots_prefix(id), pinned.slots(id)?)));
         let all = std::iter::once((UPLOADS.to_vec(), pinned.uploads())).chain(slots);
-        let mut asking = Vec::new();
+        let mut requests = Vec::new();
         for (prefix, pass) in all {
-            let ours = part_of(records, &prefix);
-            let Some(one) = Requesting::restore(pass.clone(), period, &ours)? else {
+            let ours = records_under(records, &prefix);
+            let Some(one) = PendingRequest::restore(pass.clone(), period, &ours)? else {
                 return Ok(None);
             };
-            asking.push((prefix, one));
+            requests.push((prefix, one));
         }
-        Ok(Some(Self(asking)))
+        Ok(Some(Self(requests)))
     }
 }
 
-/// Removes all that a client's ledger holds of periods before this one, and of aggregates that
-/// are not among those that are open: showings and what they were made from, by which whoever
-/// takes the device would find its uploads.
+/// Deletes what a client's ledger holds of earlier periods and of aggregates that are not `open`:
+/// presentations and their secrets, which would reveal its uploads to anyone who takes the device.
 pub fn forget_before(
     pinned: &Pinned,
     period: Period,
-    open: &[Agreed],
+    open: &[AgreedDefinition],
     records: &Records,
 ) -> Step<()> {
-    let prefixes = std::iter::once(UPLOADS.to_vec()).chain(pinned.ids().map(of_slots));
+    let prefixes = std::iter::once(UPLOADS.to_vec()).chain(pinned.ids().map(slots_prefix));
     let past = prefixes.map(|prefix| {
-        alpheus_anonymous_credential::holder::forget_before(period, &part_of(records, &prefix))
-            .under(&prefix)
+        alpheus_anonymous_credential::holder::forget_before(
+            period,
+            &records_under(records, &prefix),
+        )
+        .under(&prefix)
     });
-    let past = Step::join(past).then(|_| Step::new(Vec::new(), ()));
-    let attempts = Attempt::not_about(open, records);
+    let past = Step::join(past).map(drop);
+    let attempts = Attempt::forget_others(open, records);
     past.then(|()| attempts)
 }
 
@@ -159,30 +165,30 @@ impl Client {
     /// A client with the credentials of a period, if its ledger has all of them.
     ///
     /// # Errors
-    /// [`DamagedRecord`].
+    /// [`DamagedRecordError`].
     pub fn restore(
         pinned: &Pinned,
         period: Period,
         records: Records,
-    ) -> Result<Option<Self>, DamagedRecord> {
-        let uploads = part_of(&records, UPLOADS);
+    ) -> Result<Option<Self>, DamagedRecordError> {
+        let uploads = records_under(&records, UPLOADS);
         let Some(uploads) = Holder::restore(pinned.uploads().clone(), period, &uploads)? else {
             return Ok(None);
         };
         let mut slots = Vec::new();
         for id in pinned.ids() {
             let Some(pass) = pinned.slots(id) else { return Ok(None) };
-            let ours = part_of(&records, &of_slots(id));
+            let ours = records_under(&records, &slots_prefix(id));
             let Some(holder) = Holder::restore(pass.clone(), period, &ours)? else {
                 return Ok(None);
             };
             slots.push(holder);
         }
-        let (pinned, abouts, counts) = (pinned.clone(), BTreeMap::new(), BTreeMap::new());
-        Ok(Some(Self { pinned, uploads, slots, records, abouts, counts }))
+        let (pinned, presentations, counts) = (pinned.clone(), BTreeMap::new(), BTreeMap::new());
+        Ok(Some(Self { pinned, uploads, slots, records, presentations, counts }))
     }
 
-    /// The deployment.
+    /// The deployment's configuration.
     #[must_use]
     pub fn pinned(&self) -> &Pinned {
         &self.pinned
@@ -191,56 +197,62 @@ impl Client {
     /// How many more contributions to an aggregate the credentials allow.
     ///
     /// # Errors
-    /// [`NotContributed::Holder`].
-    pub fn left(&mut self, agreed: &Agreed) -> Result<u32, NotContributed> {
-        let abouts = self.about(agreed)?;
-        let slots = abouts.slots.iter().map(About::left).min().unwrap_or(0);
-        Ok(abouts.uploads.left().min(slots))
+    /// [`ContributionError::Holder`].
+    pub fn left(&mut self, agreed: &AgreedDefinition) -> Result<u32, ContributionError> {
+        let presentations = self.about(agreed)?;
+        let slots = presentations.slots.iter().map(SubjectPresenter::left).min().unwrap_or(0);
+        Ok(presentations.uploads.left().min(slots))
     }
 
-    /// Shows the upload credential about a pure count: what to send at a time that
-    /// [`Tally::draw`] gives. The second time, the same bytes.
+    /// Presents the upload credential about a pure count: the message to send at a time from
+    /// [`Tally::draw`]. The second call returns the same bytes.
     ///
     /// # Errors
-    /// [`NotContributed::Holder`].
+    /// [`ContributionError::Holder`].
     pub fn count(
         &mut self,
         tally: &Tally,
         rng: &mut impl CryptoRng,
-    ) -> Result<Step<Vec<u8>>, NotContributed> {
+    ) -> Result<Step<Vec<u8>>, ContributionError> {
         let name = tally.name();
         if !self.counts.contains_key(&name) {
-            let ours = part_of(&self.records, UPLOADS);
-            let about = self.uploads.about(tally.subject(self.pinned.uploads()), &ours)?;
+            let ours = records_under(&self.records, UPLOADS);
+            let about = self.uploads.for_subject(tally.subject(self.pinned.uploads()), &ours)?;
             self.counts.insert(name, about);
         }
-        let about = self.counts.get_mut(&name).ok_or(NotContributed::Damaged)?;
+        let about = self.counts.get_mut(&name).ok_or(ContributionError::Damaged)?;
         let step = match about.resend() {
             Some(again) => again,
-            None => about.show(&name, rng)?,
+            None => about.present(&name, rng)?,
         };
         Ok(step.under(UPLOADS))
     }
 
-    /// Its showings about an aggregate.
-    pub(crate) fn about(&mut self, agreed: &Agreed) -> Result<&mut Abouts, NotContributed> {
+    /// Its presentations about an aggregate.
+    pub(crate) fn about(
+        &mut self,
+        agreed: &AgreedDefinition,
+    ) -> Result<&mut SubjectPresentations, ContributionError> {
         let name = agreed.name();
-        if !self.abouts.contains_key(&name) {
-            let abouts = self.read_about(agreed)?;
-            self.abouts.insert(name, abouts);
+        if !self.presentations.contains_key(&name) {
+            let presentations = self.read_about(agreed)?;
+            self.presentations.insert(name, presentations);
         }
-        self.abouts.get_mut(&name).ok_or(NotContributed::Damaged)
+        self.presentations.get_mut(&name).ok_or(ContributionError::Damaged)
     }
 
-    fn read_about(&self, agreed: &Agreed) -> Result<Abouts, NotContributed> {
-        let ours = part_of(&self.records, UPLOADS);
-        let uploads = self.uploads.about(agreed.subject(self.pinned.uploads()), &ours)?;
+    fn read_about(
+        &self,
+        agreed: &AgreedDefinition,
+    ) -> Result<SubjectPresentations, ContributionError> {
+        let ours = records_under(&self.records, UPLOADS);
+        let uploads = self.uploads.for_subject(agreed.subject(self.pinned.uploads()), &ours)?;
         let mut slots = Vec::new();
         for (id, holder) in self.pinned.ids().zip(&self.slots) {
-            let pass = self.pinned.slots(id).ok_or(NotContributed::Damaged)?;
-            let ours = part_of(&self.records, &of_slots(id));
-            slots.push(holder.about(agreed.subject(pass), &ours)?);
+            let pass = self.pinned.slots(id).ok_or(ContributionError::Damaged)?;
+            let ours = records_under(&self.records, &slots_prefix(id));
+            slots.push(holder.for_subject(agreed.subject(pass), &ours)?);
         }
-        Ok(Abouts { uploads, slots })
+        Ok(SubjectPresentations { uploads, slots })
     }
 }

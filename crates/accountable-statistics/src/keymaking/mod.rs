@@ -1,161 +1,118 @@
-//! Making the key of a key epoch though fewer than t smoothers are away, silent or lie.
+//! Making the key of a key epoch while fewer than t smoothers are absent, silent or lie.
 //!
-//! An attempt is one ceremony of [`crate::threshold`] in which a *convener* says what all
-//! have heard, so that all settle the same; every attempt has another one. A key is used
-//! once a quorum has signed its card, and its card is signed once a quorum has voted for
-//! it. Whoever leaves an attempt shows the last such certificate that it has seen, and an
-//! attempt whose roster shows one votes for that key again instead of making another:
-//! so no two keys of a key epoch ever have a quorum's cards, whatever clocks say.
+//! An attempt is one ceremony of [`crate::threshold`]. Its *convener* lists what counts as
+//! received, so that all settle the same key; every attempt has another convener. A key is used
+//! once a quorum has signed its card, and its card is signed once a quorum has voted for it. A
+//! smoother that leaves an attempt shows the last certificate of such votes that it has seen. An
+//! attempt whose roster shows one votes for that key again instead of making another. So two keys
+//! of a key epoch never both have a quorum's cards, whatever clocks say.
 //!
-//! Time is only for patience, and may be any clock that goes forward.
+//! Time is used for timeouts only, and may be any clock that moves forward.
 
-mod course;
+mod fault;
+mod messages;
+mod outbox;
+mod progress;
 mod records;
-mod saying;
-mod words;
 
-pub use words::{Circle, KeyWord, Prepared, Said, Vote, What, shared_digest};
+pub use fault::FaultError;
+pub use messages::{
+    AttributedMessage, Content, KeyCertificate, KeyMessage, Participants, Vote, shared_digest,
+};
 
 use crate::configuration::SmootherId;
-use crate::error::{BadDealing, BadShare};
+use crate::error::ShareError;
 use crate::threshold::dealing::{Dealer, Dealing};
 use crate::threshold::{KeyShare, Member, SharedKey};
-use alpheus_anonymous_credential::schedule::Time;
 use alpheus_crypto::hash::Digest;
-use alpheus_crypto::ledger::{DamagedLog, Step};
+use alpheus_crypto::ledger::{DamagedLedgerError, Step};
 use alpheus_crypto::secret::Secret;
 use alpheus_crypto::sign::SigningKey;
 use alpheus_crypto::signed::Signed;
-use course::{Course, Outcome, Roster, is_earlier};
+use alpheus_time::{Span, Timestamp};
+use messages::{ANNOUNCEMENT, DEALING, Kind, OUTCOME, PLEDGED, ROSTER, VOTE};
+use outbox::Outbox;
+use progress::{Outcome, Progress, Roster, is_earlier};
 use rand_core::CryptoRng;
 use records::Record;
-use saying::Saying;
 use std::collections::{BTreeMap, BTreeSet};
-use words::{ANNOUNCEMENT, DEALING, Kind, OUTCOME, PLEDGED, ROSTER, VOTE};
 
-/// How long to wait for others, in microseconds.
+/// How long to wait for others.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Patience {
-    /// For words that whoever keeps to the protocol says at once.
-    pub word: u64,
-    /// For an attempt, the first one; each later one has twice as long, up to 64 times.
-    pub attempt: u64,
+pub struct Timeouts {
+    /// For messages that honest members send at once.
+    pub message: Span,
+    /// For the first attempt. Each later one gets twice as long, up to 64 times.
+    pub attempt: Span,
 }
 
-/// How a smoother has not kept to the protocol, as this one sees it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, thiserror::Error)]
-pub enum Fault {
-    /// It has not announced itself in time.
-    #[error("has not announced itself")]
-    Absent,
-    /// It was to convene, and has not.
-    #[error("was to put together what all have said, and has not")]
-    Silent,
-    /// Two words of one kind.
-    #[error("has said two things where one is to be said")]
-    Twice,
-    /// The convener's word, by somebody else.
-    #[error("has said what only the convener may say")]
-    NotConvener,
-    /// The certificate that it shows is none.
-    #[error("shows a certificate that does not hold")]
-    Prepared,
-    /// A list of what was not said, of words that do not belong there, or of too few.
-    #[error("has put together what was not said, or too little of it")]
-    List,
-    /// A dealing that does not hold.
-    #[error("has dealt what does not hold: {0}")]
-    Dealing(BadDealing),
-    /// It has pledged, and shown no dealing.
-    #[error("has pledged a dealing and not shown it")]
-    NotShown,
-    /// What it has sealed for this smoother does not open, or does not fit.
-    #[error("has sealed a share that does not open or does not fit")]
-    Share,
-    /// It complains of as many dealers as the threshold.
-    #[error("complains of as many dealers as the threshold; its own key may be wrong")]
-    Complaints,
-    /// It has not answered a complaint, or with a share that does not fit.
-    #[error("has left a complaint without an answer that fits")]
-    Answer,
-    /// A list that settles no key.
-    #[error("has put together what settles no key")]
-    Outcome,
-    /// A vote that is none of this attempt.
-    #[error("has given as a vote what is none")]
-    Vote,
-}
-
-impl From<BadDealing> for Fault {
-    fn from(why: BadDealing) -> Self {
-        Self::Dealing(why)
-    }
-}
-
-/// What a smoother says, and the key whose card it is to sign.
+/// Messages to send, and a key whose card is to be signed.
 #[derive(Debug, Default)]
-pub struct Talk {
+pub struct KeymakingOutput {
     /// To all smoothers.
-    pub words: Vec<Signed<KeyWord>>,
-    /// A quorum has voted for it at the running attempt: sign its card, with the share that
-    /// [`KeyMaker::share`] gives, in the commit of this step. It may come again.
+    pub messages: Vec<Signed<KeyMessage>>,
+    /// A quorum has voted for this key at the current attempt. Sign its card, with the share from
+    /// [`KeyMaker::share`], in the commit of this step. It may be returned again.
     pub key: Option<SharedKey>,
 }
 
-/// What somebody has said at its last attempt.
+/// A member's messages of its last attempt.
 #[derive(Default)]
-struct Heard {
+struct MemberMessages {
     attempt: u32,
-    words: BTreeMap<Kind, (What, Signed<KeyWord>)>,
+    messages: BTreeMap<Kind, (Content, Signed<KeyMessage>)>,
 }
 
 /// One smoother's part in making a key.
 pub struct KeyMaker {
-    circle: Circle,
+    participants: Participants,
     id: SmootherId,
-    patience: Patience,
+    timeouts: Timeouts,
     attempt: Option<u32>,
-    /// When it was entered, by this run's clock.
-    entered: Option<Time>,
-    course: Course,
-    /// Of this attempt; destroyed with the vote, or when the attempt is left.
+    /// When it entered the attempt, by this run's clock.
+    entered: Option<Timestamp>,
+    /// When it was last polled.
+    polled: Option<Timestamp>,
+    progress: Progress,
+    /// Of this attempt; destroyed with the vote or when the attempt is left.
     seed: Option<Secret<32>>,
-    stored: Option<Vec<u8>>,
+    stored_dealing: Option<Vec<u8>>,
     dealer: Option<Dealer>,
-    heard: BTreeMap<SmootherId, Heard>,
-    prepared: Option<Prepared>,
-    /// Of keys that it has voted for: any of them may be the one.
+    received: BTreeMap<SmootherId, MemberMessages>,
+    certificate: Option<KeyCertificate>,
+    /// Of keys that it has voted for: any of them may be chosen.
     shares: BTreeMap<Digest, (SharedKey, KeyShare)>,
-    faults: BTreeSet<(SmootherId, Fault)>,
+    faults: BTreeSet<(SmootherId, FaultError)>,
 }
 
-/// The most times that an attempt's time is doubled.
+/// How often an attempt's time is doubled at most.
 const DOUBLINGS: u32 = 6;
 
 impl KeyMaker {
-    /// A smoother's part, as its ledger has it; none of it for a new key. A smoother that may
-    /// have forgotten what it has said takes no part.
+    /// A smoother's part, from its ledger; without records for a new key. A smoother that may have
+    /// forgotten its messages takes no part.
     ///
     /// # Errors
-    /// [`DamagedLog`].
+    /// [`DamagedLedgerError`].
     pub fn restore(
-        circle: Circle,
+        participants: Participants,
         id: SmootherId,
-        patience: Patience,
+        timeouts: Timeouts,
         records: impl IntoIterator<Item = (Vec<u8>, Vec<u8>)>,
-    ) -> Result<Self, DamagedLog> {
+    ) -> Result<Self, DamagedLedgerError> {
         let mut maker = Self {
-            circle,
+            participants,
             id,
-            patience,
+            timeouts,
             attempt: None,
             entered: None,
-            course: Course::default(),
+            polled: None,
+            progress: Progress::default(),
             seed: None,
-            stored: None,
+            stored_dealing: None,
             dealer: None,
-            heard: BTreeMap::new(),
-            prepared: None,
+            received: BTreeMap::new(),
+            certificate: None,
             shares: BTreeMap::new(),
             faults: BTreeSet::new(),
         };
@@ -163,11 +120,12 @@ impl KeyMaker {
             match records::read(&key, &value)? {
                 Record::Attempt(attempt) => maker.attempt = Some(attempt),
                 Record::Seed(seed) => maker.seed = Some(seed),
-                Record::Dealing(dealing) => maker.stored = Some(dealing),
-                Record::Word(word) => maker.hear(id, &word),
-                Record::Prepared(prepared) => maker.prepared = Some(*prepared),
+                Record::Dealing(dealing) => maker.stored_dealing = Some(dealing),
+                Record::Message(message) => maker.handle(&message, id),
+                Record::Certificate(certificate) => maker.certificate = Some(*certificate),
                 Record::Share(key, share) => {
-                    let share = KeyShare::restore(&key, id.0, &share).map_err(|_| DamagedLog)?;
+                    let share =
+                        KeyShare::restore(&key, id.0, &share).map_err(|_| DamagedLedgerError)?;
                     maker.shares.insert(*key.transcript(), (*key, share));
                 }
             }
@@ -175,11 +133,12 @@ impl KeyMaker {
         Ok(maker)
     }
 
-    /// What was said before a restart, to be said again.
+    /// Its messages from before a restart, to be sent again.
     #[must_use]
-    pub fn said(&self) -> Vec<Signed<KeyWord>> {
-        let own = self.heard.get(&self.id).into_iter();
-        own.flat_map(|heard| heard.words.values().map(|(_, word)| word.clone())).collect()
+    pub fn sent(&self) -> Vec<Signed<KeyMessage>> {
+        let own = self.received.get(&self.id).into_iter();
+        own.flat_map(|received| received.messages.values().map(|(_, message)| message.clone()))
+            .collect()
     }
 
     /// The attempt that it takes part in.
@@ -188,273 +147,304 @@ impl KeyMaker {
         self.attempt
     }
 
-    /// Who has not kept to the protocol, and how, since this start.
-    pub fn faults(&self) -> impl Iterator<Item = &(SmootherId, Fault)> {
+    /// Which members have broken the protocol since this start, and how.
+    pub fn faults(&self) -> impl Iterator<Item = &(SmootherId, FaultError)> {
         self.faults.iter()
     }
 
-    fn blame(&mut self, by: impl Into<SmootherId>, fault: Fault) {
+    fn blame(&mut self, by: impl Into<SmootherId>, fault: FaultError) {
         let by = by.into();
         if by != self.id {
             self.faults.insert((by, fault));
         }
     }
 
-    /// Hears a word, in any order and as often as it comes. What does not bear its smoother's
-    /// signature was said by nobody.
-    pub fn hear(&mut self, by: SmootherId, signed: &Signed<KeyWord>) {
-        let Some(word) = self.circle.open(&(by, signed.clone())) else { return };
-        if word.what.is_the_conveners() && self.circle.convener(word.attempt) != by {
-            self.blame(by, Fault::NotConvener);
+    /// Accepts a message, in any order and any number of times. One without its smoother's
+    /// signature is ignored. Poll next.
+    pub fn handle(&mut self, signed: &Signed<KeyMessage>, by: SmootherId) {
+        let Some(message) = self.participants.open(&(by, signed.clone())) else { return };
+        if message.content.is_from_convener() && self.participants.convener(message.attempt) != by {
+            self.blame(by, FaultError::NotConvener);
             return;
         }
-        let heard = self.heard.entry(by).or_default();
-        if word.attempt > heard.attempt {
-            *heard = Heard { attempt: word.attempt, words: BTreeMap::new() };
+        let received = self.received.entry(by).or_default();
+        if message.attempt > received.attempt {
+            *received = MemberMessages { attempt: message.attempt, messages: BTreeMap::new() };
         }
-        if word.attempt < heard.attempt {
+        if message.attempt < received.attempt {
             return;
         }
-        let kind = word.what.kind();
-        let (known, _) = heard.words.entry(kind).or_insert((word.what.clone(), signed.clone()));
-        if *known != word.what {
-            self.blame(by, Fault::Twice);
+        let kind = message.content.kind();
+        let (known, _) =
+            received.messages.entry(kind).or_insert((message.content.clone(), signed.clone()));
+        if *known != message.content {
+            self.blame(by, FaultError::Twice);
         }
     }
 
-    /// Does what time and all that was heard allow, and says what is to be said. What was said
-    /// in an earlier run is not in it: see [`KeyMaker::said`].
+    /// Does what time and the messages so far allow, and returns new messages. Those of an earlier
+    /// run are in [`KeyMaker::sent`].
     pub fn poll(
         &mut self,
-        now: Time,
+        now: Timestamp,
         signing: &SigningKey,
         rng: &mut impl CryptoRng,
-    ) -> Step<Talk> {
-        let mut saying = Saying::new(signing);
+    ) -> Step<KeymakingOutput> {
+        let mut outbox = Outbox::new(signing);
+        self.polled = Some(now);
         let entered = *self.entered.get_or_insert(now);
-        if let Some(attempt) = self.due(now, entered) {
-            self.enter(attempt, now, &mut saying, rng);
+        if let Some(attempt) = self.next_attempt(now, entered) {
+            self.enter(attempt, now, &mut outbox, rng);
         }
         loop {
             self.read(now);
-            let Some(what) = self.next(now, &mut saying, rng) else { break };
-            self.say(what, &mut saying);
+            let Some(content) = self.next_message(now, &mut outbox, rng) else { break };
+            self.send(content, &mut outbox);
         }
-        self.certify(&mut saying);
+        self.certify(&mut outbox);
         let attempt = self.attempt;
-        let running = self.prepared.as_ref().filter(|known| Some(known.attempt) == attempt);
-        let key = running.map(|prepared| prepared.key.clone());
-        let Saying { changes, words, .. } = saying;
-        Step::new(changes, Talk { words, key })
+        let running = self.certificate.as_ref().filter(|known| Some(known.attempt) == attempt);
+        let key = running.map(|certificate| certificate.key.clone());
+        let Outbox { changes, messages, .. } = outbox;
+        Step::new(changes, KeymakingOutput { messages, key })
     }
 
-    /// The share of a key, if it has one: it voted for it.
+    /// When to poll next, unless a message arrives first. Before the first poll: at once.
+    #[must_use]
+    pub fn deadline(&self) -> Option<Timestamp> {
+        let (Some(polled), Some(entered), Some(attempt)) =
+            (self.polled, self.entered, self.attempt)
+        else {
+            return Some(Timestamp(0));
+        };
+        let since = self.progress.since.unwrap_or(entered);
+        let waits = [1, 3].map(|times| since.plus(self.message_timeouts(times)));
+        let end = entered.plus(self.attempt_limit(attempt));
+        waits.into_iter().chain([end]).filter(|due| *due > polled).min()
+    }
+
+    fn message_timeouts(&self, times: u64) -> Span {
+        Span(self.timeouts.message.0.saturating_mul(times))
+    }
+
+    fn attempt_limit(&self, attempt: u32) -> Span {
+        Span(self.timeouts.attempt.0.saturating_mul(1 << attempt.min(DOUBLINGS)))
+    }
+
+    /// The share of a key, if it has one: it voted for the key.
     #[must_use]
     pub fn share(&self, key: &SharedKey) -> Option<KeyShare> {
         let (_, share) = self.shares.get(key.transcript())?;
         KeyShare::restore(key, self.id.0, &share.expose()).ok()
     }
 
-    /// A quorum has signed a key's card: everything that the key was made from is destroyed.
-    /// Take the [share](KeyMaker::share) before.
+    /// Destroys everything that a key was made from, once a quorum has signed its card. Take the
+    /// [share](KeyMaker::share) first.
     pub fn end(self) -> Step<()> {
         let mut changes = vec![
             records::no_attempt(),
             records::seed(None),
             records::dealing(None),
-            records::prepared(None),
+            records::certificate(None),
         ];
-        let own = self.heard.get(&self.id).into_iter().flat_map(|heard| heard.words.keys());
-        changes.extend(own.map(|kind| records::word(*kind, None)));
+        let own =
+            self.received.get(&self.id).into_iter().flat_map(|received| received.messages.keys());
+        changes.extend(own.map(|kind| records::message(*kind, None)));
         changes.extend(self.shares.keys().map(records::no_share));
         Step::new(changes, ())
     }
 
-    /// The attempt to enter, if one is due: the first; the next when this one has had its time;
-    /// or a later one that t others are in, one of whom keeps to the protocol.
-    fn due(&self, now: Time, entered: Time) -> Option<u32> {
-        let announced = self
-            .heard
-            .iter()
-            .filter(|(by, heard)| **by != self.id && heard.words.contains_key(&ANNOUNCEMENT));
-        let mut attempts: Vec<u32> = announced.map(|(_, heard)| heard.attempt).collect();
+    /// The attempt to enter now, if any: the first; the next when this one has had its time; or a
+    /// later one that t others are in, one of them honest.
+    fn next_attempt(&self, now: Timestamp, entered: Timestamp) -> Option<u32> {
+        let announced = self.received.iter().filter(|(by, received)| {
+            **by != self.id && received.messages.contains_key(&ANNOUNCEMENT)
+        });
+        let mut attempts: Vec<u32> = announced.map(|(_, received)| received.attempt).collect();
         attempts.sort_unstable_by(|a, b| b.cmp(a));
-        let others = attempts.get(self.circle.threshold() - 1).copied();
+        let others = attempts.get(self.participants.threshold() - 1).copied();
         let Some(attempt) = self.attempt else { return Some(others.unwrap_or(0)) };
-        let limit = self.patience.attempt.saturating_mul(1 << attempt.min(DOUBLINGS));
-        let over = now.0.saturating_sub(entered.0) >= limit;
+        let over = now >= entered.plus(self.attempt_limit(attempt));
         let next = if over { attempt.checked_add(1) } else { None };
         next.max(others).filter(|due| *due > attempt)
     }
 
-    /// Leaves the running attempt for good.
+    /// Leaves the current attempt for good.
     fn enter(
         &mut self,
         attempt: u32,
-        now: Time,
-        saying: &mut Saying<'_>,
+        now: Timestamp,
+        outbox: &mut Outbox<'_>,
         rng: &mut impl CryptoRng,
     ) {
         self.blame_silence();
-        let said = self.heard.remove(&self.id).unwrap_or_default().words;
-        saying.changes.extend(said.keys().map(|kind| records::word(*kind, None)));
+        let sent = self.received.remove(&self.id).unwrap_or_default().messages;
+        outbox.changes.extend(sent.keys().map(|kind| records::message(*kind, None)));
         let seed = Secret::random(rng);
-        saying.changes.push(records::attempt(attempt));
-        saying.changes.push(records::seed(Some(&seed)));
-        saying.changes.push(records::dealing(None));
+        outbox.changes.push(records::attempt(attempt));
+        outbox.changes.push(records::seed(Some(&seed)));
+        outbox.changes.push(records::dealing(None));
         (self.attempt, self.entered, self.seed) = (Some(attempt), Some(now), Some(seed));
-        (self.course, self.stored, self.dealer) = (Course::default(), None, None);
+        (self.progress, self.stored_dealing, self.dealer) = (Progress::default(), None, None);
     }
 
-    /// Names a convener that has kept an attempt from ending.
+    /// Blames a convener that has kept an attempt from ending.
     fn blame_silence(&mut self) {
         let Some(attempt) = self.attempt else { return };
-        let Course { roster, pledges, outcome, spoilt, .. } = &self.course;
-        let fresh = roster.as_ref().is_none_or(|roster| roster.renews.is_none());
+        let Progress { roster, pledges, outcome, invalid, .. } = &self.progress;
+        let fresh = roster.as_ref().is_none_or(|roster| roster.renewal.is_none());
         let ended = roster.is_some() && (!fresh || pledges.is_some() && outcome.is_some());
-        if !ended && !spoilt {
-            self.blame(self.circle.convener(attempt), Fault::Silent);
+        if !ended && !invalid {
+            self.blame(self.participants.convener(attempt), FaultError::Silent);
         }
     }
 
-    /// What a member has said of a kind at the running attempt.
-    fn word(&self, by: SmootherId, kind: Kind) -> Option<&What> {
-        let heard = self.heard.get(&by).filter(|heard| Some(heard.attempt) == self.attempt)?;
-        heard.words.get(&kind).map(|(what, _)| what)
+    /// A member's message of a kind at the current attempt.
+    fn message(&self, by: SmootherId, kind: Kind) -> Option<&Content> {
+        let received =
+            self.received.get(&by).filter(|received| Some(received.attempt) == self.attempt)?;
+        received.messages.get(&kind).map(|(content, _)| content)
     }
 
-    fn own(&self, kind: Kind) -> bool {
-        self.word(self.id, kind).is_some()
+    fn has_sent(&self, kind: Kind) -> bool {
+        self.message(self.id, kind).is_some()
     }
 
     fn ids(&self) -> impl Iterator<Item = SmootherId> + use<> {
-        (0..self.circle.committee().members()).map(SmootherId)
+        (0..self.participants.committee().members()).map(SmootherId)
     }
 
-    /// Reads what the convener has put together, and what was dealt.
-    fn read(&mut self, now: Time) {
+    /// Reads the convener's lists and the dealings.
+    fn read(&mut self, now: Timestamp) {
         let Some(attempt) = self.attempt else { return };
-        let convener = self.circle.convener(attempt);
+        let convener = self.participants.convener(attempt);
         if let Err(fault) = self.read_lists(attempt, convener, now) {
-            self.course.spoilt = true;
+            self.progress.invalid = true;
             self.blame(convener, fault);
         }
         self.read_dealings();
     }
 
-    fn read_lists(&mut self, attempt: u32, convener: SmootherId, now: Time) -> Result<(), Fault> {
-        if self.course.spoilt {
+    fn read_lists(
+        &mut self,
+        attempt: u32,
+        convener: SmootherId,
+        now: Timestamp,
+    ) -> Result<(), FaultError> {
+        if self.progress.invalid {
             return Ok(());
         }
-        if self.course.roster.is_none()
-            && let Some(What::Roster(list)) = self.word(convener, ROSTER)
+        if self.progress.roster.is_none()
+            && let Some(Content::Roster(list)) = self.message(convener, ROSTER)
         {
-            let roster = Roster::read(&self.circle, attempt, list)?;
+            let roster = Roster::read(&self.participants, attempt, list)?;
             let absent = self.ids().filter(|id| {
-                !roster.present.contains(&id.0) && self.word(*id, ANNOUNCEMENT).is_none()
+                !roster.present.contains(&id.0) && self.message(*id, ANNOUNCEMENT).is_none()
             });
             let absent: Vec<SmootherId> = absent.collect();
-            absent.into_iter().for_each(|id| self.blame(id, Fault::Absent));
-            (self.course.roster, self.course.since) = (Some(roster), Some(now));
+            absent.into_iter().for_each(|id| self.blame(id, FaultError::Absent));
+            (self.progress.roster, self.progress.since) = (Some(roster), Some(now));
         }
-        let Some(roster) = &self.course.roster else { return Ok(()) };
-        if self.course.pledges.is_none()
-            && let Some(What::Pledged(list)) = self.word(convener, PLEDGED)
+        let Some(roster) = &self.progress.roster else { return Ok(()) };
+        if self.progress.pledges.is_none()
+            && let Some(Content::Pledged(list)) = self.message(convener, PLEDGED)
         {
-            let pledges = roster.pledges(&self.circle, attempt, list)?;
-            (self.course.pledges, self.course.since) = (Some(pledges), Some(now));
+            let pledges = roster.pledges(&self.participants, attempt, list)?;
+            (self.progress.pledges, self.progress.since) = (Some(pledges), Some(now));
         }
-        let (Some(roster), Some(pledges)) = (&self.course.roster, &self.course.pledges) else {
+        let (Some(roster), Some(pledges)) = (&self.progress.roster, &self.progress.pledges) else {
             return Ok(());
         };
-        if self.course.outcome.is_none()
-            && let Some(What::Outcome(list)) = self.word(convener, OUTCOME)
+        if self.progress.outcome.is_none()
+            && let Some(Content::Outcome(list)) = self.message(convener, OUTCOME)
         {
-            let outcome: Outcome = roster.outcome(&self.circle, (attempt, pledges), list)?;
+            let outcome: Outcome = roster.outcome(&self.participants, (attempt, pledges), list)?;
             let open =
-                |dealer: &&Member| outcome.dealt.iter().any(|dealt| dealt.dealer() == **dealer);
+                |dealer: &&Member| outcome.dealings.iter().any(|dealt| dealt.dealer() == **dealer);
             let open: Vec<Member> =
-                outcome.settled.left_out().iter().filter(open).copied().collect();
-            (self.course.outcome, self.course.since) = (Some(outcome), Some(now));
-            open.into_iter().for_each(|dealer| self.blame(SmootherId(dealer), Fault::Answer));
+                outcome.settlement.left_out().iter().filter(open).copied().collect();
+            (self.progress.outcome, self.progress.since) = (Some(outcome), Some(now));
+            open.into_iter().for_each(|dealer| self.blame(SmootherId(dealer), FaultError::Answer));
         }
         Ok(())
     }
 
     fn read_dealings(&mut self) {
-        let (Some(roster), Some(pledges)) = (&self.course.roster, &self.course.pledges) else {
+        let (Some(roster), Some(pledges)) = (&self.progress.roster, &self.progress.pledges) else {
             return;
         };
         let mut found = Vec::new();
         for (member, pledge) in pledges {
-            let new = !self.course.dealt.contains_key(member);
-            if let (true, Some(What::Dealing(bytes))) =
-                (new, self.word(SmootherId(*member), DEALING))
+            let new = !self.progress.dealings.contains_key(member);
+            if let (true, Some(Content::Dealing(bytes))) =
+                (new, self.message(SmootherId(*member), DEALING))
             {
-                found.push((*member, roster.dealt(pledge, bytes)));
+                found.push((*member, roster.verify_dealing(pledge, bytes)));
             }
         }
         for (member, dealt) in found {
             if let Err(why) = dealt {
-                self.blame(SmootherId(member), Fault::Dealing(why));
+                self.blame(SmootherId(member), FaultError::Dealing(why));
             }
-            self.course.dealt.insert(member, dealt);
+            self.progress.dealings.insert(member, dealt);
         }
     }
 
-    /// Notes a quorum of votes.
-    fn certify(&mut self, saying: &mut Saying<'_>) {
+    /// Records a quorum of votes.
+    fn certify(&mut self, outbox: &mut Outbox<'_>) {
         let Some(attempt) = self.attempt else { return };
-        let Some(key) = self.following().cloned() else { return };
-        if self.prepared.as_ref().is_some_and(|known| known.attempt == attempt) {
+        let Some(key) = self.resulting_key().cloned() else { return };
+        if self.certificate.as_ref().is_some_and(|known| known.attempt == attempt) {
             return;
         }
         let (digest, mut votes) = (shared_digest(&key), Vec::new());
         for by in self.ids() {
-            let Some(What::Vote(vote)) = self.word(by, VOTE) else { continue };
-            match self.circle.vote(attempt, (by, vote)) {
+            let Some(Content::Vote(vote)) = self.message(by, VOTE) else { continue };
+            match self.participants.vote(attempt, (by, vote)) {
                 Some(other) if other == digest => votes.push((by, vote.clone())),
-                // The convener may have told it something else.
+                // The convener may have sent it something else.
                 Some(_) => {}
-                None => self.blame(by, Fault::Vote),
+                None => self.blame(by, FaultError::Vote),
             }
         }
-        if votes.len() >= self.circle.quorum() {
-            let prepared = Prepared { key, attempt, votes };
-            saying.changes.push(records::prepared(Some(&prepared)));
-            self.prepared = Some(prepared);
+        if votes.len() >= self.participants.quorum() {
+            let certificate = KeyCertificate { key, attempt, votes };
+            outbox.changes.push(records::certificate(Some(&certificate)));
+            self.certificate = Some(certificate);
         }
     }
 
-    /// The key that follows from the convener's words.
-    fn following(&self) -> Option<&SharedKey> {
-        let roster = self.course.roster.as_ref()?;
-        match &roster.renews {
-            Some(prepared) => Some(&prepared.key),
-            None => self.course.outcome.as_ref().map(|outcome| outcome.settled.key()),
+    /// The key that results from the convener's lists.
+    fn resulting_key(&self) -> Option<&SharedKey> {
+        let roster = self.progress.roster.as_ref()?;
+        match &roster.renewal {
+            Some(certificate) => Some(&certificate.key),
+            None => self.progress.outcome.as_ref().map(|outcome| outcome.settlement.key()),
         }
     }
 
-    /// Whether what somebody announces may stand on a roster.
-    fn announces(&self, attempt: u32, what: &What) -> Result<(), Fault> {
-        match what {
-            What::Announcement(_, Some(shown)) if !is_earlier(&self.circle, attempt, shown) => {
-                Err(Fault::Prepared)
+    /// Whether an announcement may be on a roster.
+    fn check_announcement(&self, attempt: u32, content: &Content) -> Result<(), FaultError> {
+        match content {
+            Content::Announcement(_, Some(shown))
+                if !is_earlier(&self.participants, attempt, shown) =>
+            {
+                Err(FaultError::Prepared)
             }
             _ => Ok(()),
         }
     }
 }
 
-/// A dealer again, from what is stored.
+/// The dealer again, from the stored dealing.
 fn dealer_of(
     roster: &Roster,
     id: SmootherId,
     seed: &Secret<32>,
-    stored: Option<&Vec<u8>>,
+    stored_dealing: Option<&Vec<u8>>,
     rng: &mut impl CryptoRng,
 ) -> Option<Dealer> {
-    match stored {
+    match stored_dealing {
         None => Dealer::new(&roster.ceremony, id.0, seed, rng).ok(),
         Some(bytes) => {
             let dealing = Dealing::from_bytes(bytes, &roster.ceremony).ok()?;
@@ -463,18 +453,18 @@ fn dealer_of(
     }
 }
 
-/// The share that follows from an outcome, and dealers whose shares it lacks.
+/// The share that results from an outcome, and the dealers whose shares do not fit.
 fn share_of(
     outcome: &Outcome,
     dealer: &Dealer,
     id: SmootherId,
-) -> (Result<KeyShare, BadShare>, Vec<Member>) {
+) -> (Result<KeyShare, ShareError>, Vec<Member>) {
     let (mut taken, mut unfit) = (Vec::new(), Vec::new());
-    for dealt in &outcome.dealt {
-        match dealer.take(dealt) {
+    for dealt in &outcome.dealings {
+        match dealer.open_share(dealt) {
             Ok(share) => taken.push(share),
             Err(_) => unfit.push(dealt.dealer()),
         }
     }
-    (outcome.settled.share(id.0, taken), unfit)
+    (outcome.settlement.share(id.0, taken), unfit)
 }

@@ -1,11 +1,11 @@
-//! What a member keeps durably of a key that is being made. The caller puts all of a key
-//! epoch under one prefix.
+//! What a member stores durably while a key is made. The caller puts all of a key epoch under one
+//! prefix.
 
-use super::words::{KeyWord, Kind, Prepared};
+use super::messages::{KeyCertificate, KeyMessage, Kind};
 use crate::messages::{decode, encode};
 use crate::threshold::{KeyShare, SharedKey};
 use alpheus_crypto::hash::Digest;
-use alpheus_crypto::ledger::{Change, DamagedLog, put};
+use alpheus_crypto::ledger::{Change, DamagedLedgerError, put};
 use alpheus_crypto::secret::Secret;
 use alpheus_crypto::signed::Signed;
 use zeroize::Zeroizing;
@@ -13,18 +13,18 @@ use zeroize::Zeroizing;
 const ATTEMPT: u8 = b'a';
 const SEED: u8 = b's';
 const DEALING: u8 = b'd';
-const WORD: u8 = b'w';
+const MESSAGE: u8 = b'w';
 const SHARE: u8 = b'v';
-const PREPARED: u8 = b'p';
+const CERTIFICATE: u8 = b'p';
 
-/// One record, read.
+/// One decoded record.
 pub(super) enum Record {
     Attempt(u32),
     Seed(Secret<32>),
     Dealing(Vec<u8>),
-    Word(Signed<KeyWord>),
+    Message(Signed<KeyMessage>),
     Share(Box<SharedKey>, Secret<32>),
-    Prepared(Box<Prepared>),
+    Certificate(Box<KeyCertificate>),
 }
 
 pub(super) fn attempt(attempt: u32) -> Change {
@@ -39,11 +39,11 @@ pub(super) fn dealing(dealing: Option<Vec<u8>>) -> Change {
     Change { key: vec![DEALING], value: dealing.map(Zeroizing::new) }
 }
 
-pub(super) fn word(kind: Kind, word: Option<&Signed<KeyWord>>) -> Change {
+pub(super) fn message(kind: Kind, message: Option<&Signed<KeyMessage>>) -> Change {
     let (kind, to) = (kind.0, kind.1.to_be_bytes());
     Change {
-        key: vec![WORD, kind, to[0], to[1]],
-        value: word.map(|word| Zeroizing::new(encode(word))),
+        key: vec![MESSAGE, kind, to[0], to[1]],
+        value: message.map(|message| Zeroizing::new(encode(message))),
     }
 }
 
@@ -57,28 +57,28 @@ pub(super) fn share(key: &SharedKey, share: &KeyShare) -> Change {
 }
 
 pub(super) fn no_share(transcript: &Digest) -> Change {
-    Change { key: of_key(transcript), value: None }
+    Change::remove(of_key(transcript))
 }
 
-pub(super) fn prepared(prepared: Option<&Prepared>) -> Change {
-    Change { key: vec![PREPARED], value: prepared.map(|it| Zeroizing::new(encode(it))) }
+pub(super) fn certificate(certificate: Option<&KeyCertificate>) -> Change {
+    Change { key: vec![CERTIFICATE], value: certificate.map(|it| Zeroizing::new(encode(it))) }
 }
 
 pub(super) fn no_attempt() -> Change {
-    Change { key: vec![ATTEMPT], value: None }
+    Change::remove(vec![ATTEMPT])
 }
 
-/// Reads a record.
-pub(super) fn read(key: &[u8], value: &[u8]) -> Result<Record, DamagedLog> {
+/// Decodes a record.
+pub(super) fn read(key: &[u8], value: &[u8]) -> Result<Record, DamagedLedgerError> {
     let record = match key.first() {
         Some(&ATTEMPT) => decode(value).map(Record::Attempt),
         Some(&SEED) => Secret::from_slice(value).map(Record::Seed),
         Some(&DEALING) => Some(Record::Dealing(value.to_vec())),
-        Some(&WORD) => decode(value).map(Record::Word),
+        Some(&MESSAGE) => decode(value).map(Record::Message),
         Some(&SHARE) => decode::<(SharedKey, [u8; 32])>(value)
             .map(|(key, share)| Record::Share(Box::new(key), Secret::from_bytes(share))),
-        Some(&PREPARED) => decode(value).map(|it| Record::Prepared(Box::new(it))),
+        Some(&CERTIFICATE) => decode(value).map(|it| Record::Certificate(Box::new(it))),
         _ => None,
     };
-    record.ok_or(DamagedLog)
+    record.ok_or(DamagedLedgerError)
 }

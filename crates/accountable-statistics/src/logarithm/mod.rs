@@ -1,5 +1,5 @@
-//! Reading a decrypted sum: m from m·M, by baby steps that are computed once and giant
-//! steps over what the other sums allow (Shanks 1971).
+//! Reads a decrypted sum: m from m·M, by baby steps that are computed once and giant steps over
+//! what the other sums allow (Shanks 1971).
 //!
 //! Sums are public once decrypted: everything here takes variable time.
 
@@ -7,17 +7,17 @@ mod table;
 
 pub use table::Table;
 
-use crate::error::NoLogarithm;
+use crate::error::LogarithmError;
 use crate::interval::Interval;
 use crate::tuple::message_base;
 use alpheus_crypto::group::Total;
 use curve25519_dalek::ristretto::{CompressedRistretto, RistrettoPoint};
 use curve25519_dalek::scalar::Scalar;
 
-/// Giant steps taken together: their encodings share one inversion.
+/// Giant steps per batch: their encodings share one inversion.
 const BLOCK: u64 = 1024;
-/// The most giant steps of a search: some fifteen seconds.
-const MOST_STEPS: u64 = 1 << 24;
+/// The maximum number of giant steps of a search: some fifteen seconds.
+const MAX_STEPS: u64 = 1 << 24;
 
 /// Where a sum can lie: `lowest`, `lowest` + `stride`, … up to `highest`. Public.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -35,21 +35,21 @@ impl Bounds {
         Self { lowest, highest, stride: 1, likely: lowest }
     }
 
-    /// Of Σc, for an aggregate of so many slots.
+    /// Bounds of Σc for an aggregate of so many slots.
     #[must_use]
     pub fn count(slots: u32) -> Self {
         Self::between(0, slots.into())
     }
 
-    /// Of Σv', once the count is known.
+    /// Bounds of Σv', once the count is known.
     #[must_use]
     pub fn value(interval: &Interval, count: u64) -> Self {
         let (lowest, highest) = interval.offsets_of(count);
         Self::between(lowest, highest).likely(u64::midpoint(lowest, highest))
     }
 
-    /// Of Σv'², once count and Σv' are known: it is odd where Σv' is, since every
-    /// number's square is.
+    /// Bounds of Σv'², once count and Σv' are known. It has the parity of Σv', because a number and
+    /// its square have the same parity.
     #[must_use]
     pub fn square(interval: &Interval, count: u64, offsets: u64) -> Self {
         let (lowest, highest) = interval.squares_of(count, offsets);
@@ -69,13 +69,13 @@ impl Bounds {
     }
 }
 
-/// Whether every sum of an aggregate of so many slots can be read with a table of so many
-/// bits: ask before a definition is agreed to.
+/// Whether every sum of an aggregate of so many slots can be read with a table of so many bits:
+/// ask before agreeing to a definition.
 #[must_use]
 pub fn readable(interval: &Interval, slots: u32, bits: u8) -> bool {
     let (slots, width) = (u128::from(slots), u128::from(interval.width()));
     let reach = u128::from(table::reach(bits));
-    let near = |apart: u128| apart / reach < u128::from(MOST_STEPS);
+    let near = |apart: u128| apart / reach < u128::from(MAX_STEPS);
     // Σv'² lies between (Σv')²/N and w·Σv', at most N·w²/4 apart but for rounding.
     let squares = slots * width * width;
     let squares_fit = u64::try_from(squares + width * width).is_ok();
@@ -87,19 +87,19 @@ impl Table {
     /// The number within bounds whose multiple of M this is.
     ///
     /// # Errors
-    /// [`NoLogarithm`].
-    pub fn read(&self, total: &Total, bounds: &Bounds) -> Result<u64, NoLogarithm> {
-        let reach = bounds.reach().ok_or(NoLogarithm::NotThere)?;
+    /// [`LogarithmError`].
+    pub fn read(&self, total: &Total, bounds: &Bounds) -> Result<u64, LogarithmError> {
+        let reach = bounds.reach().ok_or(LogarithmError::NotThere)?;
         let steps = reach / self.reach() + 1;
-        if steps > MOST_STEPS {
-            return Err(NoLogarithm::TooFar);
+        if steps > MAX_STEPS {
+            return Err(LogarithmError::TooFar);
         }
         let start = self.start(total, bounds);
         let guess = (bounds.likely - bounds.lowest) / bounds.stride / self.reach();
         let found = outwards(steps.div_ceil(BLOCK), guess / BLOCK)
             .find_map(|block| self.search(&start, block * BLOCK, BLOCK.min(steps - block * BLOCK)))
             .filter(|found| *found <= reach);
-        found.map(|found| bounds.lowest + found * bounds.stride).ok_or(NoLogarithm::NotThere)
+        found.map(|found| bounds.lowest + found * bounds.stride).ok_or(LogarithmError::NotThere)
     }
 
     /// k·M for the number lowest + k·stride.
@@ -113,7 +113,7 @@ impl Table {
         }
     }
 
-    /// k, if start is k·M for a k of `steps` giant steps from the `first` on.
+    /// k, if start is k·M for a k within `steps` giant steps from the `first` on.
     fn search(&self, start: &RistrettoPoint, first: u64, steps: u64) -> Option<u64> {
         let stride = base() * Scalar::from(self.reach());
         let mut points = Vec::with_capacity(usize::try_from(steps).ok()?);
@@ -130,7 +130,7 @@ impl Table {
     }
 }
 
-/// Block numbers below `blocks`, from `guess` on to both sides.
+/// Block numbers below `blocks`, from `guess` outwards.
 fn outwards(blocks: u64, guess: u64) -> impl Iterator<Item = u64> {
     let guess = guess.min(blocks.saturating_sub(1));
     let up = (guess..blocks).map(Some).chain(std::iter::repeat(None));
@@ -158,7 +158,7 @@ mod tests {
     }
 
     #[test]
-    fn both_ends_are_found_and_nothing_beyond() {
+    fn numbers_at_both_bounds_are_found_and_none_beyond() {
         for (lowest, highest) in
             [(0, 0), (0, 767), (0, 768), (5, 100_000), (1 << 40, (1 << 40) + 9)]
         {
@@ -166,12 +166,12 @@ mod tests {
             assert_eq!(TABLE.read(&total(lowest), &bounds), Ok(lowest));
             assert_eq!(TABLE.read(&total(highest), &bounds), Ok(highest));
             let beyond = TABLE.read(&total(highest + 1), &bounds);
-            assert_eq!(beyond, Err(NoLogarithm::NotThere), "{highest}");
+            assert_eq!(beyond, Err(LogarithmError::NotThere), "{highest}");
         }
-        assert_eq!(TABLE.read(&total(4), &Bounds::between(5, 9)), Err(NoLogarithm::NotThere));
-        assert_eq!(TABLE.read(&total(4), &Bounds::between(5, 4)), Err(NoLogarithm::NotThere));
+        assert_eq!(TABLE.read(&total(4), &Bounds::between(5, 9)), Err(LogarithmError::NotThere));
+        assert_eq!(TABLE.read(&total(4), &Bounds::between(5, 4)), Err(LogarithmError::NotThere));
         let far = Bounds::between(0, u64::MAX);
-        assert_eq!(TABLE.read(&total(4), &far), Err(NoLogarithm::TooFar));
+        assert_eq!(TABLE.read(&total(4), &far), Err(LogarithmError::TooFar));
         let interval = Interval::new(0, (1 << 32) - 1, true).unwrap();
         for offsets in [u64::MAX, u64::MAX - 1] {
             let beyond = Bounds::square(&interval, 1 << 32, offsets);
@@ -180,17 +180,17 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_small_multiple_is_not_found() {
+    fn an_element_that_is_no_small_multiple_is_not_found() {
         let other = Element::second_base();
         let other = Total::from_bytes(other.as_bytes()).unwrap();
-        assert_eq!(TABLE.read(&other, &Bounds::count(100_000)), Err(NoLogarithm::NotThere));
+        assert_eq!(TABLE.read(&other, &Bounds::count(100_000)), Err(LogarithmError::NotThere));
         let minus = SecretScalar::from_small(0).minus(&SecretScalar::from_small(3));
         let minus = Total::from_bytes(message_base().times(&minus).unwrap().as_bytes()).unwrap();
-        assert_eq!(TABLE.read(&minus, &Bounds::count(100_000)), Err(NoLogarithm::NotThere));
+        assert_eq!(TABLE.read(&minus, &Bounds::count(100_000)), Err(LogarithmError::NotThere));
     }
 
     #[test]
-    fn every_block_is_searched_once_from_the_guess_on() {
+    fn every_block_is_searched_once_outwards_from_the_guess() {
         for (blocks, guess) in [(1, 0), (5, 0), (5, 2), (5, 4), (5, 9), (0, 3)] {
             let mut order: Vec<u64> = outwards(blocks, guess).collect();
             if blocks > 0 {
@@ -202,7 +202,7 @@ mod tests {
     }
 
     #[test]
-    fn what_could_not_be_read_is_known_before() {
+    fn unreadable_sums_are_detected_in_advance() {
         let readable = |highest: i64, square, slots| {
             readable(&Interval::new(0, highest, square).unwrap(), slots, 20)
         };
@@ -215,9 +215,9 @@ mod tests {
 
     proptest! {
         #![proptest_config(ProptestConfig::with_cases(512))]
-        /// What is said to be readable is never too far, whatever the samples were.
+        /// A sum that is readable is never too far, whatever the samples were.
         #[test]
-        fn what_is_readable_is_near(
+        fn readable_sums_are_never_too_far(
             bits in 1_u32..32, below: u32, slots in 1_u32..100_000, count: u32, mean: u32,
         ) {
             let width = 1 + i64::from(below) % (1 << bits);
@@ -226,7 +226,7 @@ mod tests {
             let offsets = u64::from(mean) % (count * width.unsigned_abs() + 1);
             if readable(&interval, slots, 10) {
                 let near = |bounds: Bounds| {
-                    bounds.reach().unwrap_or(0) / TABLE.reach() < MOST_STEPS
+                    bounds.reach().unwrap_or(0) / TABLE.reach() < MAX_STEPS
                 };
                 prop_assert!(near(Bounds::value(&interval, count)));
                 prop_assert!(near(Bounds::square(&interval, count, offsets)));
@@ -243,9 +243,9 @@ mod tests {
             prop_assert_eq!(TABLE.read(&total(number), &bounds), Ok(number));
         }
 
-        /// What the other sums imply never excludes the truth.
+        /// The bounds from other sums never exclude the true sum.
         #[test]
-        fn sums_of_squares_are_read(values in proptest::collection::vec(0_u64..=300, 1..40)) {
+        fn sums_of_squares_are_read_within_their_bounds(values in proptest::collection::vec(0_u64..=300, 1..40)) {
             let interval = Interval::new(-7, 293, true).unwrap();
             let (n, s) = (values.len() as u64, values.iter().sum());
             let q = values.iter().map(|v| v * v).sum();

@@ -4,23 +4,23 @@ use super::{BLOCK, base};
 use curve25519_dalek::ristretto::{CompressedRistretto, RistrettoPoint};
 use curve25519_dalek::traits::Identity;
 
-/// Bits of an entry that hold the number; the others hold a part of the encoding.
+/// Bits of an entry that hold the number. The others hold a part of the encoding.
 const NUMBER: u32 = 24;
 
-/// Multiples of M by encoding, in memory: made once, shared by all who search.
+/// Multiples of M by encoding, in memory: made once, shared by all searches.
 pub struct Table {
-    /// Open addressing: an entry lies at its encoding's place or in one of the next.
-    /// Zero is empty, since the number of an entry is one more than its multiple.
+    /// Open addressing: an entry lies at its encoding's index or in one of the next. Zero is empty,
+    /// because an entry's number is one more than its multiple.
     slots: Vec<u64>,
     reach: u64,
 }
 
 impl Table {
-    /// The least and most bits: 2 KiB to 128 MiB, of 8-byte entries, three quarters full.
+    /// Minimum and maximum bits: 2 KiB to 128 MiB, of 8-byte entries, three quarters full.
     pub const BITS: std::ops::RangeInclusive<u8> = 8..=24;
 
-    /// Computes a table of 2^bits entries, bits clamped to [`Table::BITS`]: takes about
-    /// half a second for 20, and a search takes a 2^-bits of what it had taken.
+    /// Computes a table of 2^bits entries, with bits clamped to [`Table::BITS`]. That takes about
+    /// half a second for 20 bits, and divides the time of a search by 2^bits.
     #[must_use]
     pub fn new(bits: u8) -> Self {
         let reach = reach(bits);
@@ -64,7 +64,8 @@ impl Table {
         entries.filter(same).map(|slot| (slot & ((1 << NUMBER) - 1)) - 1)
     }
 
-    /// Where an encoding's entry is looked for first, and the part of it that is kept.
+    /// The index where an encoding's entry is looked for first, and the part of the encoding that
+    /// is stored.
     fn place(&self, encoding: &CompressedRistretto) -> (usize, u64) {
         let [kept, low] = [8, 16].map(|at| {
             let part = encoding.0.get(at..at + 8).and_then(<[u8]>::first_chunk);

@@ -1,28 +1,28 @@
-//! What a smoother keeps durably: keys by key epoch; by aggregate, what it has signed.
+//! What a smoother stores durably: keys by key epoch; what it has signed, by aggregate.
 
 use crate::configuration::KeyEpoch;
 use crate::configuration::SmootherId;
-use crate::definition::{Definition, Place};
+use crate::definition::{Definition, Location};
 use crate::endorsed::Endorsed;
 use crate::messages::{Entry, Evidence, Grant, Outcome, Ready, decode, encode};
-use crate::slots::Held;
+use crate::slots::StoredDeposit;
 use crate::threshold::SharedKey;
 use alpheus_anonymous_credential::messages::TagId;
-use alpheus_anonymous_credential::schedule::Time;
 use alpheus_crypto::hash::Digest;
-use alpheus_crypto::ledger::{Change, DamagedLog, put};
+use alpheus_crypto::ledger::{Change, DamagedLedgerError, put};
 use alpheus_crypto::seal::Sealed;
 use alpheus_crypto::secret::Secret;
 use alpheus_crypto::sign::VerifyingKey;
 use alpheus_crypto::signed::Signed;
+use alpheus_time::Timestamp;
 use serde::{Deserialize, Serialize};
 
-/// A definition that this smoother has signed, as far as others must not overlap it.
+/// The location and time of a definition that this smoother has signed: no other may overlap it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub(super) struct Claimed {
-    pub(super) place: Place,
-    pub(super) start: Time,
-    pub(super) end: Time,
+pub(super) struct Claim {
+    pub(super) location: Location,
+    pub(super) start: Timestamp,
+    pub(super) end: Timestamp,
 }
 
 const BEGUN: u8 = b'b';
@@ -41,29 +41,29 @@ const CERTIFICATE: u8 = b'q';
 const FETCHED: u8 = b's';
 const EVIDENCE: u8 = b'v';
 
-/// One record, read.
+/// One decoded record.
 pub(super) enum Record {
-    /// The ledger is in use; nothing is signed up to this key epoch, and nothing kept of those
-    /// before the other.
+    /// The ledger is in use. Nothing is signed up to the first key epoch; everything before the
+    /// second is pruned.
     Begun(Option<KeyEpoch>, KeyEpoch),
-    Card(KeyEpoch, Box<Carded>),
+    Card(KeyEpoch, Box<CardRecord>),
     Share(KeyEpoch, Secret<32>),
-    Claim(Digest, Claimed),
-    Of(Digest, Box<Line>),
+    Claim(Digest, Claim),
+    Of(Digest, Box<AggregateRecord>),
 }
 
 /// The public side of a key.
 #[derive(Serialize, Deserialize)]
-pub(super) struct Carded {
+pub(super) struct CardRecord {
     pub(super) shared: SharedKey,
     /// A quorum has signed it alike.
     pub(super) endorsed: bool,
-    /// This smoother's share was destroyed, and is not taken again.
+    /// This smoother's share was destroyed, and is not accepted again.
     pub(super) erased: bool,
 }
 
 /// One record of an aggregate.
-pub(super) enum Line {
+pub(super) enum AggregateRecord {
     Definition(Endorsed<Definition>),
     Tag(TagId, VerifyingKey),
     Grant(Signed<Grant>),
@@ -79,25 +79,25 @@ pub(super) fn begun(sits_out: Option<KeyEpoch>, first: KeyEpoch) -> Change {
     put(vec![BEGUN], encode(&(sits_out, first)))
 }
 
-/// All of a key epoch's key.
+/// Removes all records of a key epoch's key.
 pub(super) fn no_key(epoch: KeyEpoch) -> [Change; 2] {
-    [CARD, SHARE].map(|kind| Change { key: of_epoch(kind, epoch), value: None })
+    [CARD, SHARE].map(|kind| Change::remove(of_epoch(kind, epoch)))
 }
 
 pub(super) fn no_claim(name: &Digest) -> Change {
-    Change { key: [[CLAIM].as_slice(), name.as_bytes()].concat(), value: None }
+    Change::remove([[CLAIM].as_slice(), name.as_bytes()].concat())
 }
 
-/// What outlives an aggregate's slots.
+/// Removes what outlives an aggregate's slots.
 pub(super) fn no_aggregate(name: &Digest) -> [Change; 3] {
-    [DEFINITION, READY, OUTCOME].map(|kind| Change { key: of(name, kind, &[]), value: None })
+    [DEFINITION, READY, OUTCOME].map(|kind| Change::remove(of(name, kind, &[])))
 }
 
 pub(super) fn no_evidence(name: &Digest, by: SmootherId) -> Change {
-    Change { key: of(name, EVIDENCE, &by.0.to_be_bytes()), value: None }
+    Change::remove(of(name, EVIDENCE, &by.0.to_be_bytes()))
 }
 
-pub(super) fn card(epoch: KeyEpoch, card: &Carded) -> Change {
+pub(super) fn card(epoch: KeyEpoch, card: &CardRecord) -> Change {
     put(of_epoch(CARD, epoch), encode(card))
 }
 
@@ -106,7 +106,7 @@ pub(super) fn share(epoch: KeyEpoch, share: Option<&Secret<32>>) -> Change {
     Change { key: of_epoch(SHARE, epoch), value }
 }
 
-pub(super) fn claim(name: &Digest, claimed: &Claimed) -> Change {
+pub(super) fn claim(name: &Digest, claimed: &Claim) -> Change {
     put([[CLAIM].as_slice(), name.as_bytes()].concat(), encode(claimed))
 }
 
@@ -122,8 +122,8 @@ pub(super) fn grant(name: &Digest, ephemeral: &VerifyingKey, signed: &Signed<Gra
     put(of(name, GRANT, ephemeral.as_bytes()), encode(signed))
 }
 
-pub(super) fn entry(held: &Held) -> Change {
-    let Held { entry, keeper, grant, sealed, receipt } = held;
+pub(super) fn entry(held: &StoredDeposit) -> Change {
+    let StoredDeposit { entry, keeper, grant, sealed, receipt } = held;
     let key = of(&entry.aggregate, ENTRY, &entry.slot.to_be_bytes());
     put(key, encode(&(keeper, grant, sealed, receipt)))
 }
@@ -150,17 +150,16 @@ pub(super) fn outcome(outcome: &Outcome) -> Change {
 }
 
 pub(super) fn no_tag(name: &Digest, tag: &TagId) -> Change {
-    Change { key: of(name, TAG, tag.0.as_bytes()), value: None }
+    Change::remove(of(name, TAG, tag.0.as_bytes()))
 }
 
 pub(super) fn no_grant(name: &Digest, ephemeral: &VerifyingKey) -> Change {
-    Change { key: of(name, GRANT, ephemeral.as_bytes()), value: None }
+    Change::remove(of(name, GRANT, ephemeral.as_bytes()))
 }
 
-/// All of a slot.
+/// Removes all records of a slot.
 pub(super) fn no_entry(name: &Digest, slot: u32) -> [Change; 3] {
-    [ENTRY, CERTIFICATE, FETCHED]
-        .map(|kind| Change { key: of(name, kind, &slot.to_be_bytes()), value: None })
+    [ENTRY, CERTIFICATE, FETCHED].map(|kind| Change::remove(of(name, kind, &slot.to_be_bytes())))
 }
 
 fn of_epoch(kind: u8, epoch: KeyEpoch) -> Vec<u8> {
@@ -171,54 +170,56 @@ fn of(name: &Digest, kind: u8, rest: &[u8]) -> Vec<u8> {
     [[AGGREGATE].as_slice(), name.as_bytes(), &[kind], rest].concat()
 }
 
-/// Reads a record.
-pub(super) fn read(key: &[u8], value: &[u8]) -> Result<Record, DamagedLog> {
-    let (kind, rest) = key.split_first().ok_or(DamagedLog)?;
+/// Decodes a record.
+pub(super) fn read(key: &[u8], value: &[u8]) -> Result<Record, DamagedLedgerError> {
+    let (kind, rest) = key.split_first().ok_or(DamagedLedgerError)?;
     let number = || {
-        let bytes = <[u8; 8]>::try_from(rest).map_err(|_| DamagedLog)?;
+        let bytes = <[u8; 8]>::try_from(rest).map_err(|_| DamagedLedgerError)?;
         Ok(KeyEpoch(u64::from_be_bytes(bytes)))
     };
     Ok(match *kind {
         BEGUN => {
-            let (sits_out, first) = decode(value).ok_or(DamagedLog)?;
+            let (sits_out, first) = decode(value).ok_or(DamagedLedgerError)?;
             Record::Begun(sits_out, first)
         }
-        CARD => Record::Card(number()?, Box::new(decode(value).ok_or(DamagedLog)?)),
-        SHARE => Record::Share(number()?, Secret::from_slice(value).ok_or(DamagedLog)?),
+        CARD => Record::Card(number()?, Box::new(decode(value).ok_or(DamagedLedgerError)?)),
+        SHARE => Record::Share(number()?, Secret::from_slice(value).ok_or(DamagedLedgerError)?),
         CLAIM => {
-            let name = Digest(rest.try_into().map_err(|_| DamagedLog)?);
-            Record::Claim(name, decode(value).ok_or(DamagedLog)?)
+            let name = Digest(rest.try_into().map_err(|_| DamagedLedgerError)?);
+            Record::Claim(name, decode(value).ok_or(DamagedLedgerError)?)
         }
         AGGREGATE => {
-            let (name, rest) = rest.split_first_chunk().ok_or(DamagedLog)?;
-            let line = read_line(rest, value).ok_or(DamagedLog)?;
+            let (name, rest) = rest.split_first_chunk().ok_or(DamagedLedgerError)?;
+            let line = read_line(rest, value).ok_or(DamagedLedgerError)?;
             Record::Of(Digest(*name), Box::new(line))
         }
-        _ => return Err(DamagedLog),
+        _ => return Err(DamagedLedgerError),
     })
 }
 
-fn read_line(key: &[u8], value: &[u8]) -> Option<Line> {
+fn read_line(key: &[u8], value: &[u8]) -> Option<AggregateRecord> {
     let (kind, rest) = key.split_first()?;
     Some(match *kind {
-        DEFINITION => Line::Definition(decode(value)?),
+        DEFINITION => AggregateRecord::Definition(decode(value)?),
         TAG => {
             let key = VerifyingKey::from_bytes(value.try_into().ok()?).ok()?;
-            Line::Tag(TagId(Digest(rest.try_into().ok()?)), key)
+            AggregateRecord::Tag(TagId(Digest(rest.try_into().ok()?)), key)
         }
-        GRANT => Line::Grant(decode(value)?),
+        GRANT => AggregateRecord::Grant(decode(value)?),
         ENTRY => {
             let (keeper, grant, sealed, receipt) = decode(value)?;
-            Line::Entry(keeper, grant, sealed, receipt)
+            AggregateRecord::Entry(keeper, grant, sealed, receipt)
         }
-        CERTIFICATE => Line::Certificate(decode(value)?),
-        FETCHED => Line::Fetched(u32::from_be_bytes(rest.try_into().ok()?), decode(value)?),
-        EVIDENCE => Line::Evidence(decode(value)?),
+        CERTIFICATE => AggregateRecord::Certificate(decode(value)?),
+        FETCHED => {
+            AggregateRecord::Fetched(u32::from_be_bytes(rest.try_into().ok()?), decode(value)?)
+        }
+        EVIDENCE => AggregateRecord::Evidence(decode(value)?),
         READY => {
             let (ready, sums) = decode(value)?;
-            Line::Ready(ready, sums)
+            AggregateRecord::Ready(ready, sums)
         }
-        OUTCOME => Line::Outcome(decode(value)?),
+        OUTCOME => AggregateRecord::Outcome(decode(value)?),
         _ => return None,
     })
 }

@@ -1,13 +1,13 @@
-//! One attempt at a key: which members take part, and the keys that their shares are
-//! sealed for.
+//! One attempt at a key: the members that take part, and the keys that their shares are sealed
+//! for.
 //!
-//! Those keys live as long as the attempt. Were shares sealed for keys of longer life,
-//! who ever got t of those could open the dealings of every day, long after the days'
+//! Those keys live only as long as the attempt. If shares were sealed for longer-lived keys,
+//! anyone who ever got t of those could open the dealings of every day, long after the days'
 //! shares were erased.
 
 use super::{Committee, Member};
-use crate::error::NotDealt;
-use alpheus_crypto::hash::{Digest, labelled};
+use crate::error::DealerError;
+use alpheus_crypto::hash::{Digest, labelled_hash};
 use alpheus_crypto::kdf::derive;
 use alpheus_crypto::labels;
 use alpheus_crypto::seal::{SealingKey, SealingPublic};
@@ -15,46 +15,47 @@ use alpheus_crypto::secret::Secret;
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// "I take part in this attempt; seal my shares for this key." Public once signed.
+/// A member takes part in this attempt, and shares for it are sealed for this key. Public once
+/// signed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Announcement {
     /// The committee's digest.
     pub committee: Digest,
-    /// Which attempt: a new one takes a new seed.
+    /// The attempt. Each one takes a new seed.
     pub attempt: u32,
-    /// Who says so.
+    /// The member that announces.
     pub member: Member,
-    /// For this attempt alone.
+    /// A key for this attempt alone.
     pub key: SealingPublic,
 }
 
-/// An attempt: everything that is said in it is about its digest, so that nothing of
-/// another day or attempt serves in it.
+/// An attempt. Every message in it names its digest, so that no message of another day or attempt
+/// is valid in it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Ceremony {
     committee: Committee,
     attempt: u32,
-    /// None of a member who has announced nothing, two things, or a key that is none.
+    /// None for a member that announced nothing, two keys, or an invalid one.
     keys: Vec<Option<SealingPublic>>,
     digest: Digest,
 }
 
 impl Announcement {
-    /// What a member announces whose seed for this attempt is drawn. The seed is all
-    /// that is secret of a member's part: destroy it, and every
-    /// [`Dealer`](super::dealing::Dealer) of it, in the commit that makes the
-    /// [`KeyShare`](super::KeyShare) durable, or when the attempt is given up.
+    /// The announcement of a member that has drawn a seed for this attempt. The seed is the only
+    /// secret of the member's part. Destroy it, and every [`Dealer`](super::dealing::Dealer) from
+    /// it, in the commit that makes the [`KeyShare`](super::KeyShare) durable, or when the attempt
+    /// is given up.
     ///
     /// # Errors
-    /// [`NotDealt::NoMember`].
+    /// [`DealerError::NoMember`].
     pub fn new(
         committee: &Committee,
         attempt: u32,
         member: Member,
         seed: &Secret<32>,
-    ) -> Result<Self, NotDealt> {
+    ) -> Result<Self, DealerError> {
         if !committee.has(member) {
-            return Err(NotDealt::NoMember);
+            return Err(DealerError::NoMember);
         }
         let committee = committee.digest();
         let key = sealing_key(&committee, attempt, member, seed).public();
@@ -62,7 +63,7 @@ impl Announcement {
     }
 }
 
-/// The secret half of what is announced.
+/// The secret half of the announced key.
 pub(super) fn sealing_key(
     committee: &Digest,
     attempt: u32,
@@ -75,11 +76,11 @@ pub(super) fn sealing_key(
 }
 
 impl Ceremony {
-    /// An attempt, from what its members have announced, each signed by whom it says.
-    /// All must take the same announcements: another list is another ceremony.
+    /// An attempt, from its members' announcements, each signed by the member that it names. All
+    /// members must use the same announcements: another list is another ceremony.
     ///
-    /// Announcements of other attempts do not count; a member who announces two keys,
-    /// or one that nobody could seal for, takes part without getting a share.
+    /// Announcements of other attempts do not count. A member that announces two keys, or an
+    /// unusable one, takes part without getting a share.
     #[must_use]
     pub fn new(committee: Committee, attempt: u32, announced: &[Announcement]) -> Self {
         let this = committee.digest();
@@ -97,7 +98,7 @@ impl Ceremony {
         Self { committee, attempt, keys, digest }
     }
 
-    /// Whose key it is to be.
+    /// The committee whose key is made.
     #[must_use]
     pub fn committee(&self) -> &Committee {
         &self.committee
@@ -113,7 +114,7 @@ impl Ceremony {
         self.attempt
     }
 
-    /// What shares of each member are sealed for.
+    /// The keys that the members' shares are sealed for.
     pub(super) fn keys(&self) -> &[Option<SealingPublic>] {
         &self.keys
     }
@@ -127,5 +128,5 @@ impl Ceremony {
 fn digest(committee: &Digest, attempt: u32, keys: &[Option<SealingPublic>]) -> Digest {
     let keys: Vec<u8> = keys.iter().flat_map(|key| key.map_or([0; 32], |key| key.0)).collect();
     let parts: [&[u8]; 3] = [committee.as_bytes(), &attempt.to_be_bytes(), &keys];
-    labelled(labels::STATISTICS_KEY_CEREMONY, &parts)
+    labelled_hash(labels::STATISTICS_KEY_CEREMONY, &parts)
 }

@@ -1,14 +1,14 @@
 //! One member's part of a new key: pledge, dealing, answers; and what the others check.
 //!
-//! The shares travel sealed inside the dealing, which everybody hears: that a share has
-//! not arrived is no ground for a complaint. Were it one, an adversary who drops one
-//! message of each honest dealer would have each of them publish a share.
+//! Shares travel sealed inside the dealing, which everybody receives, so a share that has not
+//! arrived is no ground for a complaint. Otherwise an adversary that drops one message of each
+//! honest dealer could make each of them publish a share.
 
 use super::ceremony::{Ceremony, sealing_key};
 use super::{Member, evaluate, place};
-use crate::error::{BadDealing, NotDealt};
-use alpheus_crypto::group::{Element, SecretScalar, Total, Vanished};
-use alpheus_crypto::hash::{Digest, labelled};
+use crate::error::{DealerError, DealingError};
+use alpheus_crypto::group::{Element, IdentityError, SecretScalar, Total};
+use alpheus_crypto::hash::{Digest, labelled_hash};
 use alpheus_crypto::labels;
 use alpheus_crypto::seal::{Sealed, SealingKey, seal};
 use alpheus_crypto::secret::Secret;
@@ -22,9 +22,9 @@ const PROOF: usize = 2 * Element::LENGTH;
 /// Bytes of a sealed share.
 const SEALED: usize = 32 + 32 + 16;
 
-/// One member's secrets of one ceremony: the polynomial f of degree t − 1, and what
-/// opens the shares that others seal for it. Drop it, and destroy the seed, in the
-/// commit that makes the share of the key durable.
+/// One member's secrets of one ceremony: the polynomial f of degree t − 1, and the key that opens
+/// the shares sealed for it. Drop it, and destroy the seed, in the commit that makes the share of
+/// the key durable.
 pub struct Dealer {
     ceremony: Ceremony,
     member: Member,
@@ -33,8 +33,8 @@ pub struct Dealer {
     dealing: Dealing,
 }
 
-/// f_k·B for each coefficient, the proof that f_0 is known, and f(i + 1) sealed for each
-/// member i. Public, but shown only when all pledges are in.
+/// f_k·B for each coefficient, the proof that f_0 is known, and f(i + 1) sealed for each member i.
+/// Public, but revealed only when all pledges are in.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Dealing {
     commitments: Vec<Element>,
@@ -42,68 +42,68 @@ pub struct Dealing {
     sealed: Vec<Sealed>,
 }
 
-/// What a dealer is bound to before dealings are shown. Public once signed.
+/// What a dealer is bound to before dealings are revealed. Public once signed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Pledge {
-    /// In which ceremony.
+    /// The ceremony.
     pub ceremony: Digest,
-    /// Who deals.
+    /// The dealer.
     pub dealer: Member,
-    /// Of the dealing.
+    /// Digest of the dealing.
     pub dealing: Digest,
 }
 
-/// A dealing that is its dealer's pledged one and proven.
+/// A dealing that was pledged by its dealer and is proven.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Dealt {
+pub struct VerifiedDealing {
     pub(super) pledge: Pledge,
     pub(super) commitments: Vec<Element>,
     sealed: Vec<Sealed>,
 }
 
 /// f(member + 1) of a dealer, which fits its dealing. Secret.
-pub struct TakenShare {
+pub struct ReceivedShare {
     pub(super) pledge: Pledge,
     pub(super) secret: SecretScalar,
 }
 
-/// "What this dealer has sealed for me does not open, or does not fit its dealing."
+/// The share that this dealer sealed for the accuser does not open or does not fit its dealing.
 /// Public once signed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct Complaint {
-    /// In which ceremony.
+    /// The ceremony.
     pub ceremony: Digest,
-    /// Who has dealt.
+    /// The dealer.
     pub dealer: Member,
-    /// Who complains.
+    /// The member that complains.
     pub accuser: Member,
 }
 
 /// A dealer's answer: the accuser's share, for all to see. Public once signed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct Answer {
-    /// What is answered.
+    /// The complaint.
     pub complaint: Complaint,
     /// f(accuser + 1).
     pub share: [u8; 32],
 }
 
 impl Dealer {
-    /// Draws a polynomial from the seed that the member's announcement was made from, and
-    /// seals the members' shares.
+    /// Draws a polynomial from the seed behind the member's announcement, and seals the members'
+    /// shares.
     ///
     /// # Errors
-    /// [`NotDealt`].
+    /// [`DealerError`].
     pub fn new(
         ceremony: &Ceremony,
         member: Member,
         seed: &Secret<32>,
         rng: &mut impl CryptoRng,
-    ) -> Result<Self, NotDealt> {
+    ) -> Result<Self, DealerError> {
         let (coefficients, commitments) = drawn(ceremony, member, seed)?;
         let statement = knows(ceremony.digest(), member, &commitments);
-        let constant = coefficients.first().ok_or(NotDealt::Generator)?;
-        let proof = statement.prove(&[constant], rng).map_err(|_| NotDealt::Generator)?;
+        let constant = coefficients.first().ok_or(DealerError::Generator)?;
+        let proof = statement.prove(&[constant], rng).map_err(|_| DealerError::Generator)?;
         let sealed = (0..).zip(ceremony.keys()).map(|(to, key)| {
             let Some(key) = key else { return Some(nothing()) };
             let share = value(&coefficients, to).expose();
@@ -111,24 +111,24 @@ impl Dealer {
             let context: [&[u8]; 3] = [ceremony.digest().as_bytes(), &member, &to];
             seal(key, labels::STATISTICS_KEY_SHARE, &context, &share, rng).ok()
         });
-        let sealed = sealed.collect::<Option<_>>().ok_or(NotDealt::Generator)?;
+        let sealed = sealed.collect::<Option<_>>().ok_or(DealerError::Generator)?;
         let dealing = Dealing { commitments, proof, sealed };
         Self::of(ceremony, member, seed, coefficients, dealing)
     }
 
-    /// A dealer again after a crash, from the seed and the dealing that it is bound to.
+    /// Restores a dealer after a crash, from the seed and the dealing that it is bound to.
     ///
     /// # Errors
-    /// [`NotDealt`].
+    /// [`DealerError`].
     pub fn restore(
         ceremony: &Ceremony,
         member: Member,
         seed: &Secret<32>,
         dealing: Dealing,
-    ) -> Result<Self, NotDealt> {
+    ) -> Result<Self, DealerError> {
         let (coefficients, commitments) = drawn(ceremony, member, seed)?;
         if commitments != dealing.commitments {
-            return Err(NotDealt::OtherDealing);
+            return Err(DealerError::OtherDealing);
         }
         Self::of(ceremony, member, seed, coefficients, dealing)
     }
@@ -139,61 +139,61 @@ impl Dealer {
         seed: &Secret<32>,
         coefficients: Vec<SecretScalar>,
         dealing: Dealing,
-    ) -> Result<Self, NotDealt> {
+    ) -> Result<Self, DealerError> {
         let opens = sealing_key(&ceremony.committee().digest(), ceremony.attempt(), member, seed);
         if ceremony.key(member) != Some(&opens.public()) {
-            return Err(NotDealt::NotAnnounced);
+            return Err(DealerError::NotAnnounced);
         }
         Ok(Self { ceremony: ceremony.clone(), member, coefficients, opens, dealing })
     }
 
-    /// What to say first.
+    /// The pledge, to be sent first.
     #[must_use]
     pub fn pledge(&self) -> Pledge {
         self.dealing.pledge(&self.ceremony, self.member)
     }
 
-    /// What to store with the seed before the pledge leaves.
+    /// The dealing, to be stored with the seed before the pledge is sent.
     #[must_use]
-    pub fn stored(&self) -> &Dealing {
+    pub fn dealing(&self) -> &Dealing {
         &self.dealing
     }
 
-    /// The dealing, to show to all once every pledge that will count is in: who sees it
-    /// earlier can choose a polynomial by it.
+    /// The dealing, to be sent to all once every pledge that will count is in. A member that sees
+    /// it earlier can choose its polynomial by it.
     ///
     /// # Errors
-    /// [`NotDealt::Pledges`] if one's own is not among them, or so many are missing that
-    /// no key would be made.
-    pub fn show(&self, pledges: &[Pledge]) -> Result<&Dealing, NotDealt> {
+    /// [`DealerError::Pledges`] if one's own is missing, or so many that no key would be made.
+    pub fn reveal(&self, pledges: &[Pledge]) -> Result<&Dealing, DealerError> {
         let ours = pledges.iter().filter(|pledge| pledge.ceremony == *self.ceremony.digest());
         let dealers: BTreeSet<Member> = ours.map(|pledge| pledge.dealer).collect();
         let committee = self.ceremony.committee();
         let needed = usize::from(committee.members) + 1 - usize::from(committee.threshold);
         if !pledges.contains(&self.pledge()) || dealers.len() < needed {
-            return Err(NotDealt::Pledges);
+            return Err(DealerError::Pledges);
         }
         Ok(&self.dealing)
     }
 
-    /// Takes the share that a dealer has sealed for this member.
+    /// Opens the share that a dealer has sealed for this member.
     ///
     /// # Errors
-    /// The [`Complaint`] to make if it does not open or does not fit the dealing.
-    pub fn take(&self, dealt: &Dealt) -> Result<TakenShare, Complaint> {
+    /// The [`Complaint`] to send, if the share does not open or does not fit the dealing.
+    pub fn open_share(&self, dealt: &VerifiedDealing) -> Result<ReceivedShare, Complaint> {
         let (ceremony, dealer) = (*self.ceremony.digest(), dealt.pledge.dealer);
         let share = dealt.open(self.member, &self.opens);
         let share = share.filter(|share| dealt.fits(self.member, share));
         let complaint = Complaint { ceremony, dealer, accuser: self.member };
-        Ok(TakenShare { pledge: dealt.pledge, secret: share.ok_or(complaint)? })
+        Ok(ReceivedShare { pledge: dealt.pledge, secret: share.ok_or(complaint)? })
     }
 
-    /// Answers the complaints about this dealer, from all that were signed. Who complains
-    /// of t dealers is at fault, and gets no answer; nor does who has announced no key.
+    /// Answers the complaints about this dealer, out of all that were signed. A member that
+    /// complains of t dealers is at fault and gets no answer; nor does one that has announced no
+    /// key.
     ///
     /// # Privacy
-    /// The accusers' shares of this dealing become public. An honest member has no
-    /// ground to complain of an honest dealer.
+    /// The accusers' shares of this dealing become public. An honest member has no ground to
+    /// complain of an honest dealer.
     #[must_use]
     pub fn answers(&self, complaints: &[Complaint]) -> Vec<Answer> {
         let grounded = grounded(&self.ceremony, complaints).into_iter();
@@ -206,8 +206,8 @@ impl Dealer {
     }
 }
 
-/// Complaints that count: of this ceremony, by members who have announced a key and who
-/// complain of fewer than t dealers, since no more than t − 1 are at fault.
+/// Complaints that count: of this ceremony, by members that have announced a key and complain of
+/// fewer than t dealers. At most t − 1 are at fault.
 pub(super) fn grounded(ceremony: &Ceremony, complaints: &[Complaint]) -> BTreeSet<Complaint> {
     let counts = |complaint: &&Complaint| {
         complaint.ceremony == *ceremony.digest() && ceremony.key(complaint.accuser).is_some()
@@ -220,9 +220,9 @@ pub(super) fn grounded(ceremony: &Ceremony, complaints: &[Complaint]) -> BTreeSe
     all.iter().filter(few).copied().collect()
 }
 
-/// What lies in the place of a share that there is no key for.
+/// Fills the place of a share that there is no key for.
 fn nothing() -> Sealed {
-    Sealed::nothing(SEALED)
+    Sealed::dummy(SEALED)
 }
 
 /// f(member + 1), by Horner's rule.
@@ -236,23 +236,23 @@ fn drawn(
     ceremony: &Ceremony,
     member: Member,
     seed: &Secret<32>,
-) -> Result<(Vec<SecretScalar>, Vec<Element>), NotDealt> {
+) -> Result<(Vec<SecretScalar>, Vec<Element>), DealerError> {
     let committee = ceremony.committee();
     if !committee.has(member) {
-        return Err(NotDealt::NoMember);
+        return Err(DealerError::NoMember);
     }
     let (digest, member) = (ceremony.digest(), member.to_be_bytes());
     let coefficient = |k: u16| {
         let parts: [&[u8]; 4] = [seed.expose(), digest.as_bytes(), &member, &k.to_be_bytes()];
-        SecretScalar::hashed(labels::STATISTICS_KEY_COEFFICIENT, &parts)
+        SecretScalar::from_hash(labels::STATISTICS_KEY_COEFFICIENT, &parts)
     };
     let coefficients: Vec<SecretScalar> = (0..committee.threshold).map(coefficient).collect();
     let commitments = coefficients.iter().map(|k| Element::base().times(k));
     let commitments = commitments.collect::<Result<_, _>>();
-    Ok((coefficients, commitments.map_err(|Vanished| NotDealt::Generator)?))
+    Ok((coefficients, commitments.map_err(|IdentityError| DealerError::Generator)?))
 }
 
-/// "I know f_0." Bound to ceremony, dealer and all coefficients.
+/// The dealer knows f_0. Bound to ceremony, dealer and all coefficients.
 fn knows(ceremony: &Digest, dealer: Member, commitments: &[Element]) -> Statement {
     let encoded: Vec<u8> = commitments.iter().flat_map(|element| *element.as_bytes()).collect();
     let dealer = dealer.to_be_bytes();
@@ -277,21 +277,21 @@ impl Dealing {
     /// Decodes a dealing: commitments, proof, sealed shares.
     ///
     /// # Errors
-    /// [`BadDealing::Malformed`].
-    pub fn from_bytes(bytes: &[u8], ceremony: &Ceremony) -> Result<Self, BadDealing> {
+    /// [`DealingError::Malformed`].
+    pub fn from_bytes(bytes: &[u8], ceremony: &Ceremony) -> Result<Self, DealingError> {
         if bytes.len() != Self::length(ceremony) {
-            return Err(BadDealing::Malformed);
+            return Err(DealingError::Malformed);
         }
         let commitments = Element::LENGTH * usize::from(ceremony.committee().threshold);
         let (commitments, rest) = bytes.split_at(commitments);
         let (proof, sealed) = rest.split_at(PROOF);
         let (chunks, _) = commitments.as_chunks::<32>();
         let commitments = chunks.iter().map(Element::from_bytes).collect::<Result<Vec<_>, _>>();
-        let commitments = commitments.map_err(|_| BadDealing::Malformed)?;
+        let commitments = commitments.map_err(|_| DealingError::Malformed)?;
         let shape = knows(ceremony.digest(), 0, &commitments);
-        let proof = Proof::from_bytes(proof, &shape).map_err(|_| BadDealing::Malformed)?;
+        let proof = Proof::from_bytes(proof, &shape).map_err(|_| DealingError::Malformed)?;
         let sealed = sealed.chunks(SEALED).map(Sealed::from_bytes).collect::<Option<_>>();
-        Ok(Self { commitments, proof, sealed: sealed.ok_or(BadDealing::Malformed)? })
+        Ok(Self { commitments, proof, sealed: sealed.ok_or(DealingError::Malformed)? })
     }
 
     /// The encoding.
@@ -305,32 +305,36 @@ impl Dealing {
     fn pledge(&self, ceremony: &Ceremony, dealer: Member) -> Pledge {
         let (encoded, ceremony) = (self.to_bytes(), *ceremony.digest());
         let parts: [&[u8]; 3] = [ceremony.as_bytes(), &dealer.to_be_bytes(), &encoded];
-        Pledge { ceremony, dealer, dealing: labelled(labels::STATISTICS_KEY_PLEDGE, &parts) }
+        Pledge { ceremony, dealer, dealing: labelled_hash(labels::STATISTICS_KEY_PLEDGE, &parts) }
     }
 
     /// Checks a dealing against its dealer's pledge.
     ///
     /// # Errors
-    /// [`BadDealing`]: the dealer is left out.
-    pub fn verify(self, ceremony: &Ceremony, pledge: &Pledge) -> Result<Dealt, BadDealing> {
+    /// [`DealingError`]: the dealer is left out.
+    pub fn verify(
+        self,
+        ceremony: &Ceremony,
+        pledge: &Pledge,
+    ) -> Result<VerifiedDealing, DealingError> {
         let (committee, dealer) = (ceremony.committee(), pledge.dealer);
         if !committee.has(dealer) || self.pledge(ceremony, dealer) != *pledge {
-            return Err(BadDealing::NotPledged);
+            return Err(DealingError::NotPledged);
         }
         let Self { commitments, proof, sealed } = self;
         let sizes = (commitments.len(), sealed.len());
         if sizes != (committee.threshold.into(), committee.members.into()) {
-            return Err(BadDealing::Malformed);
+            return Err(DealingError::Malformed);
         }
         if !Claim::new(knows(ceremony.digest(), dealer, &commitments), proof).holds() {
-            return Err(BadDealing::Proof);
+            return Err(DealingError::Proof);
         }
-        Ok(Dealt { pledge: *pledge, commitments, sealed })
+        Ok(VerifiedDealing { pledge: *pledge, commitments, sealed })
     }
 }
 
-impl Dealt {
-    /// Who has dealt.
+impl VerifiedDealing {
+    /// The dealer.
     #[must_use]
     pub fn dealer(&self) -> Member {
         self.pledge.dealer

@@ -1,23 +1,23 @@
-//! A key that t of n hold: generated without a dealer ([`ceremony`], [`dealing`],
-//! [`settling`]), used by partial decryptions with proofs ([`decrypting`]).
+//! A key that t of n hold: made without a trusted dealer ([`ceremony`], [`dealing`],
+//! [`settlement`]) and used by partial decryptions with proofs ([`decryption`]).
 //!
-//! Every member announces a key for this attempt alone and then deals a polynomial of degree t − 1: first bound to it by a hash, so
-//! that none is chosen after the others' are seen, then shown with a proof that its
-//! constant is known (Feldman 1987; Pedersen 1991). Who deals wrongly is complained
-//! of and answers in public or is left out. t − 1 members learn nothing of the key;
-//! with n ≥ 3t − 2 and at most t − 1 of them lying, silent or gone, whoever has heard the
-//! same settles the same key, and sums are opened. That all hear the same is what
-//! [`crate::keymaking`] sees to.
+//! Every member announces a key for this attempt alone. Then it deals a polynomial of degree t − 1.
+//! It first binds itself to the dealing by a hash, so that nobody chooses after seeing the others'.
+//! Then it reveals the dealing, with a proof that it knows the constant (Feldman 1987; Pedersen
+//! 1991). A member that deals wrongly gets complaints, and answers them in public or is left out.
+//! t − 1 members learn nothing of the key. With n ≥ 3t − 2 and at most t − 1 members lying, silent
+//! or gone, all who received the same settle the same key, and sums are opened.
+//! [`crate::keymaking`] ensures that all receive the same.
 
 pub mod ceremony;
 pub mod dealing;
-pub mod decrypting;
-pub mod settling;
+pub mod decryption;
+pub mod settlement;
 
-use crate::error::{BadCommittee, BadShare, BadSharedKey};
+use crate::error::{CommitteeError, ShareError, SharedKeyError};
 use crate::tuple::ThresholdKey;
-use alpheus_crypto::group::{Element, SecretScalar, Total, Vanished};
-use alpheus_crypto::hash::{Digest, labelled};
+use alpheus_crypto::group::{Element, IdentityError, SecretScalar, Total};
+use alpheus_crypto::hash::{Digest, labelled_hash};
 use alpheus_crypto::labels;
 use alpheus_crypto::secret::Secret;
 use serde::{Deserialize, Serialize};
@@ -25,10 +25,10 @@ use serde::{Deserialize, Serialize};
 /// A member of a committee, from 0.
 pub type Member = u16;
 
-/// The most members that a committee may have.
-pub const MOST_MEMBERS: u16 = 64;
+/// The maximum number of members of a committee.
+pub const MAX_MEMBERS: u16 = 64;
 
-/// Who holds a key and how many are needed to use it. Public.
+/// The members that hold a key, and how many of them are needed to use it. Public.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(try_from = "Fields", into = "Fields")]
 pub struct Committee {
@@ -37,7 +37,7 @@ pub struct Committee {
     threshold: u16,
 }
 
-/// A committee as it is stored and sent.
+/// The stored and sent form of a committee.
 #[derive(Serialize, Deserialize)]
 struct Fields {
     purpose: Digest,
@@ -45,18 +45,18 @@ struct Fields {
     threshold: u16,
 }
 
-/// What everybody may know of a generated key.
+/// The public side of a shared key.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(try_from = "Public", into = "Public")]
 pub struct SharedKey {
     committee: Committee,
     key: ThresholdKey,
-    /// s_i·B, of each member.
+    /// s_i·B of each member.
     shares: Vec<Element>,
     transcript: Digest,
 }
 
-/// A shared key as it is stored and sent.
+/// The stored and sent form of a shared key.
 #[derive(Serialize, Deserialize)]
 struct Public {
     committee: Committee,
@@ -65,8 +65,8 @@ struct Public {
     transcript: Digest,
 }
 
-/// s_i, a member's share of a key. Wiped on drop: erasing every member's share, and the
-/// seed that it was dealt with, erases the key.
+/// s_i, a member's share of a key. Wiped on drop. Erasing every member's share, and the seed that
+/// it was dealt with, erases the key.
 pub struct KeyShare {
     key: Digest,
     member: Member,
@@ -74,15 +74,15 @@ pub struct KeyShare {
 }
 
 impl Committee {
-    /// `members` of whom `threshold` are needed, for one purpose: a key epoch of a
-    /// deployment, and who the members are.
+    /// A committee of `members`, of which `threshold` are needed. The purpose names a key epoch of
+    /// a deployment and the members.
     ///
     /// # Errors
-    /// [`BadCommittee`] unless 1 ≤ t and 3t − 2 ≤ n ≤ 64.
-    pub fn new(purpose: Digest, members: u16, threshold: u16) -> Result<Self, BadCommittee> {
+    /// [`CommitteeError`] unless 1 ≤ t and 3t − 2 ≤ n ≤ 64.
+    pub fn new(purpose: Digest, members: u16, threshold: u16) -> Result<Self, CommitteeError> {
         let enough = u32::from(members) + 2 >= 3 * u32::from(threshold);
-        if threshold == 0 || !enough || members > MOST_MEMBERS {
-            return Err(BadCommittee);
+        if threshold == 0 || !enough || members > MAX_MEMBERS {
+            return Err(CommitteeError);
         }
         Ok(Self { purpose, members, threshold })
     }
@@ -104,7 +104,7 @@ impl Committee {
     pub fn digest(&self) -> Digest {
         let (members, threshold) = (self.members.to_be_bytes(), self.threshold.to_be_bytes());
         let parts: [&[u8]; 3] = [self.purpose.as_bytes(), &members, &threshold];
-        labelled(labels::STATISTICS_KEY_COMMITTEE, &parts)
+        labelled_hash(labels::STATISTICS_KEY_COMMITTEE, &parts)
     }
 
     fn has(&self, member: Member) -> bool {
@@ -113,9 +113,9 @@ impl Committee {
 }
 
 impl TryFrom<Fields> for Committee {
-    type Error = BadCommittee;
+    type Error = CommitteeError;
 
-    fn try_from(fields: Fields) -> Result<Self, BadCommittee> {
+    fn try_from(fields: Fields) -> Result<Self, CommitteeError> {
         Self::new(fields.purpose, fields.members, fields.threshold)
     }
 }
@@ -128,7 +128,7 @@ impl From<Committee> for Fields {
 }
 
 impl SharedKey {
-    /// Who holds it.
+    /// The committee that holds it.
     #[must_use]
     pub fn committee(&self) -> &Committee {
         &self.committee
@@ -140,8 +140,8 @@ impl SharedKey {
         &self.key
     }
 
-    /// A digest of all that was said when the key was generated: whoever has the same
-    /// has the same key and the same public shares.
+    /// A digest of all messages that made the key. An equal transcript means an equal key and equal
+    /// public shares.
     #[must_use]
     pub fn transcript(&self) -> &Digest {
         &self.transcript
@@ -153,13 +153,13 @@ impl SharedKey {
 }
 
 impl KeyShare {
-    /// Whose it is.
+    /// The member that it belongs to.
     #[must_use]
     pub fn member(&self) -> Member {
         self.member
     }
 
-    /// The share, for whoever stores it.
+    /// The share, for the party that stores it.
     #[must_use]
     pub fn expose(&self) -> Secret<32> {
         self.secret.expose()
@@ -168,16 +168,20 @@ impl KeyShare {
     /// Reads a stored share of a key.
     ///
     /// # Errors
-    /// [`BadShare`] if it is not the member's.
-    pub fn restore(key: &SharedKey, member: Member, share: &Secret<32>) -> Result<Self, BadShare> {
-        let secret = SecretScalar::from_bytes(share).map_err(|_| BadShare)?;
+    /// [`ShareError`] if it is not the member's.
+    pub fn restore(
+        key: &SharedKey,
+        member: Member,
+        share: &Secret<32>,
+    ) -> Result<Self, ShareError> {
+        let secret = SecretScalar::from_bytes(share).map_err(|_| ShareError)?;
         Self::of(key, member, secret)
     }
 
-    fn of(key: &SharedKey, member: Member, secret: SecretScalar) -> Result<Self, BadShare> {
-        let public = Element::base().times(&secret).map_err(|Vanished| BadShare)?;
+    fn of(key: &SharedKey, member: Member, secret: SecretScalar) -> Result<Self, ShareError> {
+        let public = Element::base().times(&secret).map_err(|IdentityError| ShareError)?;
         if key.share(member) != Some(&public) {
-            return Err(BadShare);
+            return Err(ShareError);
         }
         Ok(Self { key: key.transcript, member, secret })
     }
@@ -191,12 +195,12 @@ impl From<SharedKey> for Public {
 }
 
 impl TryFrom<Public> for SharedKey {
-    type Error = BadSharedKey;
+    type Error = SharedKeyError;
 
-    fn try_from(public: Public) -> Result<Self, BadSharedKey> {
+    fn try_from(public: Public) -> Result<Self, SharedKeyError> {
         let Public { committee, key, shares, transcript } = public;
         if shares.len() != usize::from(committee.members) {
-            return Err(BadSharedKey);
+            return Err(SharedKeyError);
         }
         let (first, others) = shares.split_at(usize::from(committee.threshold));
         let places: Vec<SecretScalar> = (0..committee.threshold).map(place).collect();
@@ -204,7 +208,7 @@ impl TryFrom<Public> for SharedKey {
         let rest = (committee.threshold..committee.members).map(place);
         let fit = rest.zip(others).all(|(x, share)| at(&x).as_ref() == Some(share));
         if at(&SecretScalar::from_small(0)) != Some(key.0) || !fit {
-            return Err(BadSharedKey);
+            return Err(SharedKeyError);
         }
         Ok(Self { committee, key, shares, transcript })
     }
@@ -217,23 +221,23 @@ fn interpolate(places: &[SecretScalar], points: &[Element], x: &SecretScalar) ->
     Element::combine(&terms, &[], &[]).ok()
 }
 
-/// Π (x_j − x) / (x_j − x_i) over the places x_j other than x_i.
+/// Π (x_j − x) / (x_j − x_i) over all x_j other than x_i.
 fn weight(at: &SecretScalar, places: &[SecretScalar], x: &SecretScalar) -> SecretScalar {
     let one = SecretScalar::from_small(1);
-    places.iter().fold(one, |product, other| match other.minus(at).inverted() {
+    places.iter().fold(one, |product, other| match other.minus(at).inverse() {
         Ok(inverse) => product.times(&other.minus(x)).times(&inverse),
         // x_i itself.
         Err(_) => product,
     })
 }
 
-/// Where a member's share lies on the polynomials: member + 1.
+/// A member's x on the polynomials: member + 1.
 fn place(member: Member) -> SecretScalar {
     SecretScalar::from_small(u32::from(member) + 1)
 }
 
 /// Σ x^k·A_k at a member's x: the public form of its share.
-fn evaluate(commitments: &[Total], member: Member) -> Result<Element, Vanished> {
+fn evaluate(commitments: &[Total], member: Member) -> Result<Element, IdentityError> {
     let mut value = Total::zero();
     for commitment in commitments.iter().rev() {
         // Horner's rule, with x small and public.

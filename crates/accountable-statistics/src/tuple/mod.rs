@@ -1,11 +1,12 @@
-//! One contribution as it travels: lifted ElGamal under a key that t of n hold,
-//! and the proofs that it is well-formed.
+//! One contribution as it is sent: lifted ElGamal under a key that t of n hold, and the proofs
+//! that it is well-formed.
 //!
-//! R_v = r_v·B, C_v = v'·M + r_v·P; R_c, C_c alike for c, which is 1 for a sample and
-//! 0 for a dummy; with squares C_q = v'·C_v + r_q·P, R_q = v'·R_v + r_q·B.
+//! R_v = r_v·B, C_v = v'·M + r_v·P; R_c, C_c alike for c, which is 1 for a sample and 0 for a
+//! dummy; with squares C_q = v'·C_v + r_q·P, R_q = v'·R_v + r_q·B.
 
 mod binding;
 mod check;
+mod proof;
 mod prove;
 
 pub use binding::Binding;
@@ -13,31 +14,31 @@ pub use check::{CheckedTuple, Checker};
 pub(crate) use prove::Opening;
 pub use prove::Prover;
 
-use crate::error::Malformed;
+use crate::error::TupleFormatError;
 use crate::interval::Interval;
-use crate::proof::{range, statement};
 use alpheus_crypto::group::Element;
-use alpheus_crypto::hash::{Digest, labelled};
+use alpheus_crypto::hash::{Digest, labelled_hash};
 use alpheus_crypto::labels;
 use alpheus_crypto::sigma::Proof;
+use proof::{range, statement};
 use serde::{Deserialize, Serialize};
 use std::sync::LazyLock;
 
 static MESSAGE_BASE: LazyLock<Element> =
-    LazyLock::new(|| Element::hashed(labels::STATISTICS_MESSAGE_BASE, &[]));
+    LazyLock::new(|| Element::from_hash(labels::STATISTICS_MESSAGE_BASE, &[]));
 
-/// M, the base of values: its logarithm is unknown also to who holds the key, so
-/// that they cannot open a commitment to another value.
+/// M, the base of values. Nobody knows its logarithm, not even the holders of the key, so they
+/// cannot open a commitment to another value.
 #[must_use]
 pub fn message_base() -> Element {
     *MESSAGE_BASE
 }
 
-/// P = s·B: what tuples are encrypted to. t of n hold s.
+/// P = s·B, the key that tuples are encrypted to. t of n hold s.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ThresholdKey(pub Element);
 
-/// What tuples of one key and one interval are made and checked by. Public.
+/// The key and the interval under which tuples are made and checked. Public.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Terms {
     key: ThresholdKey,
@@ -45,7 +46,7 @@ pub struct Terms {
     digest: Digest,
 }
 
-/// What a client gives: nobody can tell which of the two it was.
+/// What a client contributes. Nobody can tell which of the two it was.
 #[derive(Clone, Copy)]
 pub enum Contribution {
     /// A value, in steps.
@@ -69,8 +70,8 @@ pub(crate) struct Pair {
     pub(crate) c: Element,
 }
 
-/// One contribution with its proofs. Elements are canonical and not the identity;
-/// whether the proofs hold is the [`Checker`]'s to say.
+/// One contribution with its proofs. Elements are canonical and not the identity. [`Checker`]
+/// decides whether the proofs are valid.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Tuple {
     pub(crate) ciphertexts: Ciphertexts,
@@ -79,11 +80,11 @@ pub struct Tuple {
 }
 
 impl Terms {
-    /// Of a key and an interval.
+    /// The terms of a key and an interval.
     #[must_use]
     pub fn new(key: ThresholdKey, interval: Interval) -> Self {
         let parts: [&[u8]; 2] = [key.0.as_bytes(), &interval.encode()];
-        Self { key, interval, digest: labelled(labels::STATISTICS_TERMS, &parts) }
+        Self { key, interval, digest: labelled_hash(labels::STATISTICS_TERMS, &parts) }
     }
 
     /// P.
@@ -92,7 +93,7 @@ impl Terms {
         &self.key
     }
 
-    /// What values may be.
+    /// The allowed values.
     #[must_use]
     pub fn interval(&self) -> &Interval {
         &self.interval
@@ -112,7 +113,7 @@ impl Ciphertexts {
         pairs.into_iter().flatten().flat_map(|pair| [pair.r, pair.c]).collect()
     }
 
-    /// The encodings, one after the other.
+    /// The concatenated encodings.
     pub(crate) fn to_bytes(self) -> Vec<u8> {
         self.elements().iter().flat_map(|element| *element.as_bytes()).collect()
     }
@@ -121,7 +122,7 @@ impl Ciphertexts {
         Element::LENGTH * if interval.square() { 6 } else { 4 }
     }
 
-    fn from_bytes(bytes: &[u8], interval: &Interval) -> Result<Self, Malformed> {
+    fn from_bytes(bytes: &[u8], interval: &Interval) -> Result<Self, TupleFormatError> {
         let (chunks, _) = bytes.as_chunks::<32>();
         let elements = chunks.iter().map(Element::from_bytes);
         let elements = elements.collect::<Result<Vec<Element>, _>>()?;
@@ -133,13 +134,13 @@ impl Ciphertexts {
             (&[rv, cv, rc, cc, rq, cq], true) => {
                 Ok(Self { value: pair(rv, cv), count: pair(rc, cc), square: Some(pair(rq, cq)) })
             }
-            _ => Err(Malformed::Length),
+            _ => Err(TupleFormatError::Length),
         }
     }
 }
 
 impl Tuple {
-    /// Bytes of a tuple of an interval: the same for each, whatever it holds.
+    /// Bytes of a tuple of an interval: the same for every content.
     #[must_use]
     pub fn length(interval: &Interval) -> usize {
         Ciphertexts::length(interval) + statement::length(interval) + range::length(interval)
@@ -148,10 +149,10 @@ impl Tuple {
     /// Decodes a tuple: ciphertexts, proof of well-formedness, range proof.
     ///
     /// # Errors
-    /// [`Malformed`].
-    pub fn from_bytes(bytes: &[u8], interval: &Interval) -> Result<Self, Malformed> {
+    /// [`TupleFormatError`].
+    pub fn from_bytes(bytes: &[u8], interval: &Interval) -> Result<Self, TupleFormatError> {
         if bytes.len() != Self::length(interval) {
-            return Err(Malformed::Length);
+            return Err(TupleFormatError::Length);
         }
         let (ciphertexts, proofs) = bytes.split_at(Ciphertexts::length(interval));
         let (proof, range) = proofs.split_at(statement::length(interval));
@@ -169,11 +170,11 @@ impl Tuple {
         bytes
     }
 
-    /// What the tuple is known by. It says nothing of where the tuple belongs: what is
-    /// shown or signed for it must hold its [`Binding`] too.
+    /// The tuple's digest. It does not cover where the tuple belongs: presentations and signatures
+    /// for it must cover its [`Binding`] too.
     #[must_use]
     pub fn digest(&self) -> Digest {
-        labelled(labels::STATISTICS_TUPLE_DIGEST, &[&self.to_bytes()])
+        labelled_hash(labels::STATISTICS_TUPLE_DIGEST, &[&self.to_bytes()])
     }
 }
 

@@ -1,9 +1,9 @@
 //! Making a tuple.
 
+use super::proof::{range, statement};
 use super::{Binding, Ciphertexts, Contribution, Pair, Terms, Tuple, message_base};
-use crate::error::NotProven;
-use crate::proof::{range, statement};
-use alpheus_crypto::group::{Element, Multiple, SecretScalar, Vanished};
+use crate::error::ProvingError;
+use alpheus_crypto::group::{Element, IdentityError, Multiple, SecretScalar};
 use alpheus_crypto::labels;
 use alpheus_crypto::secret::Secret;
 use alpheus_crypto::sigma;
@@ -16,7 +16,7 @@ pub struct Prover {
     range: range::Proving,
 }
 
-/// v', c, and what hides them. Wiped on drop.
+/// v', c and their blindings. Wiped on drop.
 pub(crate) struct Opening {
     offset: u32,
     real: u32,
@@ -32,30 +32,30 @@ impl Prover {
         Self { range: range::Proving::new(&terms), terms }
     }
 
-    /// What it proves under.
+    /// The terms that it proves under.
     #[must_use]
     pub fn terms(&self) -> &Terms {
         &self.terms
     }
 
-    /// Encrypts a contribution and proves it well-formed for one binding, in a time
-    /// that does not depend on the contribution.
+    /// Encrypts a contribution and proves it well-formed for one binding, in a time that does not
+    /// depend on the contribution.
     ///
-    /// What hides it depends on randomness, contribution, terms and binding, so that
-    /// a generator that repeats itself gives nothing away.
+    /// Blindings depend on randomness, contribution, terms and binding, so that a generator that
+    /// repeats itself reveals nothing.
     ///
     /// # Errors
-    /// [`NotProven`].
+    /// [`ProvingError`].
     ///
     /// # Privacy
-    /// Without the key the tuple shows neither the value nor whether it is a dummy
-    /// (decisional Diffie–Hellman assumption, random-oracle model).
+    /// Without the key the tuple reveals neither the value nor whether it is a dummy (decisional
+    /// Diffie–Hellman assumption, random-oracle model).
     pub fn prove(
         &self,
         contribution: Contribution,
         binding: &Binding,
         rng: &mut impl CryptoRng,
-    ) -> Result<Tuple, NotProven> {
+    ) -> Result<Tuple, ProvingError> {
         let opening = Opening::new(&self.terms, contribution, binding, rng)?;
         self.finish(&opening, binding, rng)
     }
@@ -65,15 +65,16 @@ impl Prover {
         opening: &Opening,
         binding: &Binding,
         rng: &mut impl CryptoRng,
-    ) -> Result<Tuple, NotProven> {
-        let ciphertexts = opening.encrypt(&self.terms).map_err(|Vanished| NotProven::Generator)?;
+    ) -> Result<Tuple, ProvingError> {
+        let ciphertexts =
+            opening.encrypt(&self.terms).map_err(|IdentityError| ProvingError::Generator)?;
         let witness = opening.witness(&self.terms);
         let witness: Vec<&SecretScalar> = witness.iter().collect();
         let (statement, of, base) = statement::places(&self.terms, binding, &ciphertexts);
         // R_v = r_v·B, which has a table.
         let known = sigma::Opening { of, terms: vec![(opening.r_value.duplicate(), base)] };
-        let proof = statement.prove_by(&witness, &[known], rng);
-        let proof = proof.map_err(|_| NotProven::Generator)?;
+        let proof = statement.prove_with_openings(&witness, &[known], rng);
+        let proof = proof.map_err(|_| ProvingError::Generator)?;
         let bound = range::bound(&self.terms, binding, &ciphertexts, &proof);
         let range = self.range.prove(opening, &ciphertexts, &bound, rng)?;
         Ok(Tuple { ciphertexts, proof, range })
@@ -86,7 +87,7 @@ impl Opening {
         contribution: Contribution,
         binding: &Binding,
         rng: &mut impl CryptoRng,
-    ) -> Result<Self, NotProven> {
+    ) -> Result<Self, ProvingError> {
         let (value, real) = match contribution {
             Contribution::Sample(value) => (value, 1),
             Contribution::Dummy => (terms.interval().lowest(), 0),
@@ -105,7 +106,7 @@ impl Opening {
                 binding.as_bytes(),
                 &[which],
             ];
-            SecretScalar::hashed(labels::STATISTICS_BLINDING, &parts)
+            SecretScalar::from_hash(labels::STATISTICS_BLINDING, &parts)
         };
         let [r_value, r_count, r_square] = [0, 1, 2].map(blinding);
         Ok(Self { offset, real, r_value, r_count, r_square })
@@ -121,10 +122,10 @@ impl Opening {
         self.real
     }
 
-    fn encrypt(&self, terms: &Terms) -> Result<Ciphertexts, Vanished> {
+    fn encrypt(&self, terms: &Terms) -> Result<Ciphertexts, IdentityError> {
         let (base, message, key) = (Element::base(), message_base(), terms.key().0);
         let [value, count] = [self.offset, self.real].map(SecretScalar::from_small);
-        // v'·(R_v, C_v), blinded anew.
+        // v'·(R_v, C_v), blinded again.
         let squared = value.times(&value);
         let r_square = value.times(&self.r_value).plus(&self.r_square);
         let pairs = [(&value, &self.r_value), (&count, &self.r_count), (&squared, &r_square)];
@@ -135,7 +136,7 @@ impl Opening {
         let sums: Vec<Vec<Multiple<'_>>> = sums.collect();
         let made = Element::combine_all(&sums.iter().map(Vec::as_slice).collect::<Vec<_>>())?;
         let pair = |at: usize| Some(Pair { r: *made.get(at)?, c: *made.get(at + 1)? });
-        let (value, count) = (pair(0).ok_or(Vanished)?, pair(2).ok_or(Vanished)?);
+        let (value, count) = (pair(0).ok_or(IdentityError)?, pair(2).ok_or(IdentityError)?);
         Ok(Ciphertexts { value, count, square: pair(4) })
     }
 

@@ -1,20 +1,20 @@
-//! Forgeries by who knows every secret of their own tuple and keeps to no rule.
+//! Forgeries by a prover that knows every secret of its own tuple and follows no rule.
 
 use super::*;
-use crate::error::{NotProven, OutOfInterval, Refused};
+use crate::error::{OutOfIntervalError, ProvingError, TupleError};
 use alpheus_crypto::group::SecretScalar;
 use alpheus_crypto::sign::SigningKey;
 use curve25519_dalek::scalar::Scalar;
 use rand_chacha::{ChaCha20Rng, rand_core::SeedableRng};
 use tari_bulletproofs_plus::commitment_opening::CommitmentOpening;
 
-/// What a forger encrypts: any scalars, and what it claims about them.
+/// What a forger encrypts: any scalars, and its claims about them.
 struct Forgery {
     value: SecretScalar,
     count: SecretScalar,
     /// Added to C_v, C_c, C_q after encryption: R does not match C.
     shift: [Option<Element>; 3],
-    /// What is squared, if it is not the value.
+    /// The squared number, if it is not the value.
     squared: Option<SecretScalar>,
 }
 
@@ -39,7 +39,7 @@ fn binding(slot: u32) -> Binding {
     let key = SigningKey::from_seed(&alpheus_crypto::secret::Secret::from_bytes([3; 32]));
     Binding {
         tag: Element::second_base(),
-        aggregate: labelled("alpheus/test-aggregate/v1", &[]),
+        aggregate: labelled_hash("alpheus/test-aggregate/v1", &[]),
         slot,
         revision: 0,
         ephemeral: key.verifying_key(),
@@ -49,19 +49,19 @@ fn binding(slot: u32) -> Binding {
 impl Forger {
     fn new(lowest: i64, highest: i64) -> Self {
         let interval = Interval::new(lowest, highest, true).unwrap();
-        let key = ThresholdKey(Element::hashed("alpheus/test-key/v1", &[]));
+        let key = ThresholdKey(Element::from_hash("alpheus/test-key/v1", &[]));
         Self { terms: Terms::new(key, interval), rng: ChaCha20Rng::from_seed([1; 32]) }
     }
 
-    /// (R, C) of a number, moved where the forgery says.
+    /// (R, C) of a number, shifted as the forgery says.
     fn pair(&self, number: &SecretScalar, blinding: &SecretScalar, shift: Option<Element>) -> Pair {
         let terms = [(number, &message_base()), (blinding, &self.terms.key.0)];
         let c = Element::combine(&terms, &shift.iter().collect::<Vec<_>>(), &[]).unwrap();
         Pair { r: Element::base().times(blinding).unwrap(), c }
     }
 
-    /// Proves the forgery's equations as if they were true. The range proof is of another
-    /// tuple: for forgeries that the equations refuse.
+    /// Proves the forgery's equations as if they were true. The range proof is another tuple's: for
+    /// forgeries that the equations reject.
     fn tuple(&mut self, forgery: &Forgery, binding: &Binding) -> Tuple {
         self.tuple_with_blindings(forgery, binding).0
     }
@@ -93,8 +93,8 @@ impl Forger {
         (Tuple { ciphertexts, proof, range: self.some_range(binding) }, [rv, rc])
     }
 
-    /// The forgery with a range proof for its very ciphertexts and equations, which holds
-    /// but for being about another interval.
+    /// The forgery with a range proof for its own ciphertexts and equations, valid except that it
+    /// is about another interval.
     fn over(&mut self, forgery: &Forgery, value: u64, interval: Interval) -> Tuple {
         let (mut tuple, [rv, rc]) = self.tuple_with_blindings(forgery, &binding(0));
         let mut openings = vec![(value, rv.duplicate())];
@@ -133,30 +133,30 @@ impl Forger {
         Prover::new(self.terms).prove(contribution, binding, &mut self.rng).unwrap()
     }
 
-    fn verdict(&self, tuple: Tuple) -> Option<Refused> {
+    fn verdict(&self, tuple: Tuple) -> Option<TupleError> {
         Checker::new(self.terms).check(binding(0), tuple).err()
     }
 
-    fn refusal(&mut self, forgery: &Forgery) -> Option<Refused> {
+    fn refusal(&mut self, forgery: &Forgery) -> Option<TupleError> {
         let tuple = self.tuple(forgery, &binding(0));
         self.verdict(tuple)
     }
 }
 
 #[test]
-fn a_value_outside_cannot_be_asked_for() {
+fn a_value_outside_cannot_be_proven() {
     let mut forger = Forger::new(-5, 94);
     let prover = Prover::new(forger.terms);
     for value in [-6, 95, i64::MIN, i64::MAX] {
         let refused = prover.prove(Contribution::Sample(value), &binding(0), &mut forger.rng);
-        assert_eq!(refused.err(), Some(NotProven::OutOfInterval(OutOfInterval)));
+        assert_eq!(refused.err(), Some(ProvingError::OutOfInterval(OutOfIntervalError)));
     }
 }
 
-/// The equations hold for any v' and c = 1, so the range proof alone refuses these. Each
-/// is proven in full to lie in an interval that is somewhat wider.
+/// The equations hold for any v' and c = 1, so only the range proof rejects these. Each is proven
+/// in full to lie in a slightly wider interval.
 #[test]
-fn a_value_beside_the_interval_is_refused_by_its_range_proof() {
+fn a_value_next_to_the_interval_is_rejected_by_its_range_proof() {
     let cases: [(i64, u32, &[i64]); 6] = [
         (255, 256, &[256, 511, 65_535]),
         (99, 100, &[100, 127, 255, 65_535]),
@@ -168,22 +168,21 @@ fn a_value_beside_the_interval_is_refused_by_its_range_proof() {
     for (highest, value, wider) in cases {
         let mut forger = Forger::new(0, highest);
         let own = forger.terms.interval;
-        // The same way a value of the interval is proven, and counts.
+        // A value of the interval, proven the same way, counts.
         let good = forger.over(&honest(small(9), 1), 9, own);
         assert_eq!(forger.verdict(good), None);
         for wide in wider {
             let wide = Interval::new(0, *wide, true).unwrap();
             let forged = forger.over(&honest(small(value), 1), value.into(), wide);
-            assert_eq!(forger.verdict(forged), Some(Refused::Range), "{value} in {wide:?}");
+            assert_eq!(forger.verdict(forged), Some(TupleError::Range), "{value} in {wide:?}");
         }
     }
 }
 
-/// Openings that a forger may try for the range proof of its very tuple: the library
-/// proves none, for none opens what is committed to; whatever it did prove would have
-/// to be refused.
+/// Openings that a forger may try for the range proof of its own tuple. The library proves none,
+/// because none opens the commitment. Any proof that it did make would have to be rejected.
 #[test]
-fn no_opening_proves_a_value_outside() {
+fn no_opening_proves_a_value_outside_the_interval() {
     for (lowest, highest, value) in [(0, 255, 256), (0, 99, 100), (0, 99, 120), (0, 255, 511)] {
         let mut forger = Forger::new(lowest, highest);
         let interval = forger.terms.interval;
@@ -199,63 +198,63 @@ fn no_opening_proves_a_value_outside() {
             let terms = forger.terms;
             if let Some(range) = forger.range(&terms, &tuple, openings.collect()) {
                 tuple.range = range;
-                assert_eq!(forger.verdict(tuple.clone()), Some(Refused::Range));
+                assert_eq!(forger.verdict(tuple.clone()), Some(TupleError::Range));
             }
         }
     }
 }
 
-/// An honest tuple of a wider interval, with the same bits.
+/// An honest tuple of a wider interval with the same bits.
 #[test]
-fn a_tuple_of_a_wider_interval_is_refused() {
+fn a_tuple_of_a_wider_interval_is_rejected() {
     let forger = Forger::new(0, 99);
     let mut wide = Forger::new(0, 127);
     let tuple = wide.honest(Contribution::Sample(120), &binding(0));
     assert_eq!(wide.verdict(tuple.clone()), None);
-    assert_eq!(forger.verdict(tuple), Some(Refused::Statement));
+    assert_eq!(forger.verdict(tuple), Some(TupleError::Statement));
 }
 
 #[test]
-fn a_count_that_is_no_bit_is_refused() {
+fn a_count_that_is_not_a_bit_is_rejected() {
     let mut forger = Forger::new(0, 255);
     for count in [small(2), minus(1), small(u32::MAX)] {
         let forgery = Forgery { count, ..honest(small(7), 1) };
-        assert_eq!(forger.refusal(&forgery), Some(Refused::Statement));
+        assert_eq!(forger.refusal(&forgery), Some(TupleError::Statement));
     }
 }
 
 #[test]
-fn a_dummy_with_a_value_is_refused() {
+fn a_dummy_with_a_value_is_rejected() {
     let mut forger = Forger::new(0, 255);
-    assert_eq!(forger.refusal(&honest(small(7), 0)), Some(Refused::Statement));
-    assert_eq!(forger.refusal(&honest(small(1), 0)), Some(Refused::Statement));
+    assert_eq!(forger.refusal(&honest(small(7), 0)), Some(TupleError::Statement));
+    assert_eq!(forger.refusal(&honest(small(1), 0)), Some(TupleError::Statement));
 }
 
 #[test]
-fn a_wrong_square_is_refused() {
+fn a_wrong_square_is_rejected() {
     let mut forger = Forger::new(0, 255);
     for squared in [small(8), small(0), minus(7)] {
         let forgery = Forgery { squared: Some(squared), ..honest(small(7), 1) };
-        assert_eq!(forger.refusal(&forgery), Some(Refused::Statement));
+        assert_eq!(forger.refusal(&forgery), Some(TupleError::Statement));
     }
 }
 
 #[test]
-fn an_r_that_does_not_match_its_c_is_refused() {
+fn an_r_that_does_not_match_its_c_is_rejected() {
     let mut forger = Forger::new(0, 255);
     for at in 0..3 {
         for by in [message_base(), forger.terms.key.0, Element::second_base()] {
             let mut shift = [None; 3];
             shift[at] = Some(by);
             let forgery = Forgery { shift, ..honest(small(7), 1) };
-            assert_eq!(forger.refusal(&forgery), Some(Refused::Statement), "{at}");
+            assert_eq!(forger.refusal(&forgery), Some(TupleError::Statement), "{at}");
         }
     }
 }
 
-/// The same secrets, proven for two slots: not even their owner mixes the parts.
+/// The same secrets, proven for two slots: not even their owner can mix the parts.
 #[test]
-fn no_part_serves_in_another_tuple() {
+fn no_part_of_a_tuple_is_valid_in_another() {
     let mut forger = Forger::new(0, 255);
     let tuple = forger.honest(Contribution::Sample(9), &binding(0));
     let prover = Prover::new(forger.terms);
@@ -267,29 +266,29 @@ fn no_part_serves_in_another_tuple() {
     let again = prover.finish(&opening, &binding(0), &mut forger.rng).unwrap();
     assert_eq!(first.ciphertexts, second.ciphertexts);
     assert_eq!(forger.verdict(first.clone()), None);
-    assert_eq!(forger.verdict(second.clone()), Some(Refused::Statement));
+    assert_eq!(forger.verdict(second.clone()), Some(TupleError::Statement));
     let with = |range: &range::Encoded| Tuple { range: range.clone(), ..first.clone() };
-    assert_eq!(forger.verdict(with(&second.range)), Some(Refused::Range));
-    assert_eq!(forger.verdict(with(&tuple.range)), Some(Refused::Range));
-    // Proven twice for one slot: the range proof is bound to its own equations' proof.
-    assert_eq!(forger.verdict(with(&again.range)), Some(Refused::Range));
+    assert_eq!(forger.verdict(with(&second.range)), Some(TupleError::Range));
+    assert_eq!(forger.verdict(with(&tuple.range)), Some(TupleError::Range));
+    // Proven twice for one slot: the range proof is bound to its own proof of equations.
+    assert_eq!(forger.verdict(with(&again.range)), Some(TupleError::Range));
 }
 
-/// A tuple without squares where squares are asked for, with a proof that holds for it.
+/// A tuple without squares where squares are required, with a valid proof.
 #[test]
-fn a_tuple_of_another_shape_is_refused() {
+fn a_tuple_of_another_shape_is_rejected() {
     let forger = Forger::new(0, 255);
     let plain = Interval::new(0, 255, false).unwrap();
     let mut other = Forger { terms: Terms { interval: plain, ..forger.terms }, rng: forger.rng };
     let tuple = other.honest(Contribution::Sample(9), &binding(0));
-    // Its terms carry the squared interval's digest: all it lacks is the square.
+    // Its terms carry the squared interval's digest: only the square is missing.
     assert_eq!(other.verdict(tuple.clone()), None);
-    assert_eq!(Forger::new(0, 255).verdict(tuple), Some(Refused::Statement));
+    assert_eq!(Forger::new(0, 255).verdict(tuple), Some(TupleError::Statement));
 }
 
-/// A generator that repeats itself, as after a snapshot of a machine is resumed.
+/// A generator that repeats itself, as when a machine's snapshot is resumed.
 #[test]
-fn a_generator_that_repeats_itself_gives_no_difference_away() {
+fn a_generator_that_repeats_itself_reveals_no_difference() {
     let forger = Forger::new(0, 255);
     let prover = Prover::new(forger.terms);
     let contributions = [Contribution::Sample(1), Contribution::Sample(2), Contribution::Dummy];

@@ -1,7 +1,7 @@
 //! `alpheus completions`: a completion script for a shell.
 
 use super::Cli;
-use crate::failure::{Failure, printed};
+use alpheus_node::failure::{Failure, printed};
 use clap::CommandFactory;
 use clap_complete::Shell;
 use std::io::Write;

@@ -5,27 +5,26 @@
 
 pub mod completions;
 
-use crate::failure::{Category, Failure};
-use crate::service::health::Health;
-use crate::service::metrics::Metrics;
-use crate::service::{self, Flags, Said, ServiceError, Settings};
+use alpheus_node::failure::{Category, Failure};
+use alpheus_node::globals::Globals;
+use alpheus_node::service;
+#[cfg(any(feature = "board", feature = "pass", feature = "stats"))]
+use alpheus_node::settings::Part;
 use clap::error::ErrorKind;
-use clap::{Args, Parser, Subcommand, ValueEnum};
+use clap::{Parser, Subcommand};
 use std::ffi::OsString;
 use std::io::Write;
-use std::net::SocketAddr;
-use std::path::PathBuf;
 use std::process::ExitCode;
 
 const AFTER_HELP: &str = "\
 Exit codes:
   0  done
-  1  ran, and what it checked does not hold
+  1  the command ran, and a check failed
   2  the command line is wrong
-  3  a policy refuses what was asked
-  4  a file that was given cannot be understood
-  5  the machine did not let us read, write, listen or connect
-  130  asked to stop before the end (Ctrl-C, SIGTERM), and did so in order
+  3  refused by a policy
+  4  an input file cannot be parsed
+  5  I/O or permission error
+  130  stopped early on request (Ctrl-C, SIGTERM)
 
 Each command's --help has examples.";
 
@@ -34,150 +33,81 @@ Each command's --help has examples.";
 #[command(name = "alpheus", version, propagate_version = true, after_help = AFTER_HELP)]
 #[command(arg_required_else_help = true, subcommand_required = true)]
 pub struct Cli {
-    /// What every command understands.
+    /// Options of every command.
     #[command(flatten)]
     pub globals: Globals,
-    /// What to do.
+    /// The command.
     #[command(subcommand)]
     pub command: Command,
-}
-
-/// Options that every command understands.
-#[derive(Clone, Debug, Args)]
-pub struct Globals {
-    /// How to print results on standard output
-    #[arg(
-        long,
-        global = true,
-        value_enum,
-        env = "ALPHEUS_FORMAT",
-        help_heading = "Common options"
-    )]
-    pub format: Option<Format>,
-    /// What to log on standard error: off, error, warn, info, debug, or per module as in `warn,alpheus=info` [default: warn]
-    #[arg(
-        long,
-        global = true,
-        env = "ALPHEUS_LOG",
-        value_name = "FILTER",
-        help_heading = "Common options"
-    )]
-    pub log: Option<String>,
-    /// Configuration file; flags and ALPHEUS_* variables win over it
-    #[arg(
-        long,
-        global = true,
-        env = "ALPHEUS_CONFIG",
-        value_name = "FILE",
-        help_heading = "Common options"
-    )]
-    pub config: Option<PathBuf>,
-    /// Serve /healthz and /metrics at this address while the command runs
-    #[arg(
-        long,
-        global = true,
-        env = "ALPHEUS_LISTEN",
-        value_name = "ADDRESS",
-        help_heading = "Common options"
-    )]
-    pub listen: Option<SocketAddr>,
-    /// What `/healthz` tells
-    #[arg(skip)]
-    pub health: Health,
-    /// What `/metrics` tells
-    #[arg(skip)]
-    pub metrics: Metrics,
-}
-
-impl Globals {
-    /// The settings, with what the command's own flags say.
-    ///
-    /// # Errors
-    /// The first setting that is wrong.
-    pub fn settings(&self, flags: Flags) -> Result<Settings, Failure> {
-        self.said().settings(flags).map_err(|error| ServiceError::from(error).into())
-    }
-
-    fn said(&self) -> Said<'_> {
-        Said {
-            config: self.config.as_deref(),
-            format: self.format,
-            log: self.log.as_deref(),
-            listen: self.listen,
-        }
-    }
-}
-
-/// How results are printed.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum, serde::Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Format {
-    /// For eyes
-    #[default]
-    Table,
-    /// For programs
-    Json,
-    /// For spreadsheets
-    Csv,
 }
 
 /// The commands.
 #[derive(Debug, Subcommand)]
 pub enum Command {
-    /// The guided first minutes: owners, a service, queries, refusals
-    Demo(crate::demo::Args),
+    /// A guided tour: owners, a service, queries, refusals
+    Demo(alpheus_streams::demo::Args),
     /// Run a recorded file through the whole system, in event time
-    Replay(crate::replay::Args),
-    /// Make plausible data for an example
-    Generate(crate::generate::Args),
-    /// Say what a query would reveal, before anything runs
+    Replay(alpheus_streams::replay::Args),
+    /// Generate plausible data for an example
+    Generate(alpheus_streams::generate::Args),
+    /// Show what a query would reveal, before it runs
     #[command(visible_alias = "explain")]
-    Query(crate::query::Args),
-    #[cfg(feature = "bench")]
-    /// Measure our figures beside floors, in one run
-    Bench(crate::bench::Args),
-    /// Run the service: log, sums, queries; no key to any data
-    Server(crate::server::Args),
+    Query(alpheus_streams::query::Args),
+    /// Run the service: log, sums and queries, without any data key
+    Server(alpheus_streams::server::Args),
     /// Guard owners' streams: keys, policies, ledger
-    Controller(crate::controller::Args),
-    /// Add streams, choose what may be learnt, see who learnt what, revoke, erase
-    Owner(crate::owner::Args),
-    /// Read a stream's events one by one, where its owner lets you
-    Read(crate::read::Args),
+    Controller(alpheus_streams::controller::Args),
+    /// Add streams, choose what may be learned, see who learned what, revoke, erase
+    Owner(alpheus_streams::owner::Args),
+    /// Read single events of a stream, with its owner's permission
+    Read(alpheus_streams::read::Args),
     /// Encrypt lines of input as a device's events, and send them
-    Produce(crate::produce::Args),
-    /// See results, or who learnt what about you, in a browser
+    Produce(alpheus_streams::produce::Args),
+    /// See results, or who learned what about you, in a browser
     Console(crate::console::Args),
     #[cfg(feature = "pass")]
-    /// Protect a service with passes that nobody can link
-    Pass(crate::pass::Args),
+    /// Protect a service with unlinkable passes
+    Pass(alpheus_pass_service::Args),
     #[cfg(feature = "board")]
-    /// Write to a public board without anybody knowing who wrote what
-    Board(crate::board::Args),
+    /// Write to a public board anonymously
+    Board(alpheus_board_service::Args),
     #[cfg(feature = "stats")]
-    /// Learn averages of what nobody has told anybody
-    Stats(crate::stats::Args),
+    /// Compute averages over anonymous contributions
+    Stats(alpheus_stats_service::Args),
     #[cfg(feature = "table")]
-    /// Keep an encrypted table on a server that is not trusted, and check its answers
-    Table(crate::table::Args),
-    /// Make a PKI to try things with
-    Ca(crate::ca::Args),
+    /// Keep an encrypted table on an untrusted server, and verify its answers
+    Table(alpheus_table_service::Args),
+    /// Create a PKI for trials
+    Ca(alpheus_streams::ca::Args),
     /// Print a completion script for a shell
     Completions(completions::Args),
 }
 
-/// Runs the command that `args` spell (the program's name first) and says on
-/// standard error how it failed, if it did.
+/// The settings keys that the parts read.
+const PARTS: &[&str] = &[
+    #[cfg(feature = "board")]
+    alpheus_board_service::settings::BoardSettings::KEY,
+    #[cfg(feature = "pass")]
+    alpheus_pass_service::settings::PassSettings::KEY,
+    #[cfg(feature = "stats")]
+    alpheus_stats_service::settings::StatsSettings::KEY,
+    alpheus_streams::settings::KEYS[0],
+    alpheus_streams::settings::KEYS[1],
+    alpheus_streams::settings::KEYS[2],
+];
+
+/// Runs the command of `args` (the program's name first) and prints a failure on standard
+/// error.
 pub fn main(args: impl IntoIterator<Item = OsString>) -> ExitCode {
     let cli = match Cli::try_parse_from(args) {
         Ok(cli) => cli,
         Err(error) => return usage(&error),
     };
-    crate::service::children::go_along();
+    alpheus_node::service::children::go_along();
     match run(cli) {
         Ok(()) => ExitCode::SUCCESS,
         Err(failure) => {
-            // Nobody is left to tell if standard error is gone too.
+            // If standard error is closed too, nobody can be notified.
             let _ = writeln!(std::io::stderr(), "{failure}");
             failure.exit_code()
         }
@@ -186,40 +116,40 @@ pub fn main(args: impl IntoIterator<Item = OsString>) -> ExitCode {
 
 fn run(cli: Cli) -> Result<(), Failure> {
     let Cli { mut globals, command } = cli;
+    globals.parts = PARTS;
+    globals.follow_clock()?;
     let settings = globals.settings(Vec::new())?;
     globals.format = settings.format;
     let monitor = service::watch(&settings, &globals.health, &globals.metrics)?;
     if let Some(monitor) = &monitor {
-        // Nobody is left to tell if standard error is gone.
+        // If standard error is closed, nobody can be notified.
         let _ = writeln!(std::io::stderr(), "/healthz and /metrics at {}", monitor.address());
     }
     match command {
-        Command::Demo(args) => crate::demo::run(&args, &globals),
-        Command::Replay(args) => crate::replay::run(&args, &globals),
-        Command::Query(args) => crate::query::run(&args, &globals),
-        Command::Generate(args) => crate::generate::run(&args, &globals),
-        #[cfg(feature = "bench")]
-        Command::Bench(args) => crate::bench::run(&args, &globals),
-        Command::Server(args) => crate::server::run(&args, &globals),
-        Command::Controller(args) => crate::controller::run(&args, &globals),
-        Command::Owner(args) => crate::owner::run(&args, &globals),
-        Command::Read(args) => crate::read::run(&args, &globals),
-        Command::Produce(args) => crate::produce::run(&args, &globals),
+        Command::Demo(args) => alpheus_streams::demo::run(&args, &globals),
+        Command::Replay(args) => alpheus_streams::replay::run(&args, &globals),
+        Command::Query(args) => alpheus_streams::query::run(&args, &globals),
+        Command::Generate(args) => alpheus_streams::generate::run(&args, &globals),
+        Command::Server(args) => alpheus_streams::server::run(&args, &globals),
+        Command::Controller(args) => alpheus_streams::controller::run(&args, &globals),
+        Command::Owner(args) => alpheus_streams::owner::run(&args, &globals),
+        Command::Read(args) => alpheus_streams::read::run(&args, &globals),
+        Command::Produce(args) => alpheus_streams::produce::run(&args, &globals),
         Command::Console(args) => crate::console::run(&args, &globals),
         #[cfg(feature = "pass")]
-        Command::Pass(args) => crate::pass::run(&args, &globals),
+        Command::Pass(args) => alpheus_pass_service::run(&args, &globals),
         #[cfg(feature = "board")]
-        Command::Board(args) => crate::board::run(&args, &globals),
+        Command::Board(args) => alpheus_board_service::run(&args, &globals),
         #[cfg(feature = "stats")]
-        Command::Stats(args) => crate::stats::run(&args, &globals),
+        Command::Stats(args) => alpheus_stats_service::run(&args, &globals),
         #[cfg(feature = "table")]
-        Command::Table(args) => crate::table::run(&args, &globals),
-        Command::Ca(args) => crate::ca::run(&args, &globals),
+        Command::Table(args) => alpheus_table_service::run(&args, &globals),
+        Command::Ca(args) => alpheus_streams::ca::run(&args, &globals),
         Command::Completions(args) => completions::run(args),
     }
 }
 
-/// Help and version were asked for and are no error; all else is.
+/// Help and version are no errors; everything else is.
 fn usage(error: &clap::Error) -> ExitCode {
     let _ = error.print();
     match error.kind() {

@@ -1,12 +1,13 @@
-//! What the page asks of a statistics deployment: its aggregates and counts, and why some have no
-//! result. They are public, so nobody need be anybody to see them.
+//! The page's requests about a statistics deployment: its aggregates and counts, and why some
+//! have no result. They are public, so no identity is needed.
 
-use crate::network::answer::ApiError;
-use crate::stats::card::Opened;
-use crate::stats::plan::Plan;
-use crate::stats::results::{Row, fetch};
-use crate::stats::units::Measured;
-use crate::stats::ways::Ways;
+use alpheus_node::network::answer::ApiError;
+use alpheus_stats_service::card::VerifiedCard;
+use alpheus_stats_service::parties::Parties;
+use alpheus_stats_service::plan::Plan;
+use alpheus_stats_service::results::fetch;
+use alpheus_stats_service::row::Row;
+use alpheus_stats_service::units::ResultInUnits;
 use axum::extract::State;
 use axum::http::StatusCode;
 use axum::routing::get;
@@ -15,35 +16,35 @@ use serde::Serialize;
 use std::sync::Arc;
 
 #[derive(Clone)]
-struct Onlooker {
-    card: Arc<Opened>,
+struct Viewer {
+    card: Arc<VerifiedCard>,
     plan: Option<Arc<Plan>>,
 }
 
 /// The routes.
-pub(super) fn router(card: Opened, plan: Option<Plan>) -> Router {
+pub(super) fn router(card: VerifiedCard, plan: Option<Plan>) -> Router {
     let (card, plan) = (Arc::new(card), plan.map(Arc::new));
     Router::new()
-        .route("/api/who", get(who))
+        .route("/api/identity", get(who))
         .route("/api/aggregates", get(aggregates))
-        .with_state(Onlooker { card, plan })
+        .with_state(Viewer { card, plan })
 }
 
 #[derive(Serialize)]
-struct Who {
+struct Identity {
     base: String,
-    /// The place of the plan, if one is shown in its unit.
+    /// The plan's place, if results are shown in its unit.
     place: Option<String>,
 }
 
-async fn who(State(Onlooker { card, plan }): State<Onlooker>) -> Json<Who> {
+async fn who(State(Viewer { card, plan }): State<Viewer>) -> Json<Identity> {
     let place = plan.map(|plan| plan.place.as_str().to_owned());
-    Json(Who { base: card.aggregator.origin(), place })
+    Json(Identity { base: card.aggregator.origin(), place })
 }
 
 /// An aggregate on the page.
 #[derive(Serialize)]
-struct Shown {
+struct AggregateRow {
     aggregate: String,
     interval_start: u64,
     interval_end: u64,
@@ -55,10 +56,10 @@ struct Shown {
     state: String,
 }
 
-impl Shown {
-    /// In steps, or in the unit of a plan.
+impl AggregateRow {
+    /// Values are in steps, or in the unit of a plan.
     fn new(row: Row, plan: Option<&Plan>) -> Self {
-        let (mean, deviation) = match plan.map(|plan| Measured::new(&row, plan)) {
+        let (mean, deviation) = match plan.map(|plan| ResultInUnits::new(&row, plan)) {
             Some(measured) => (measured.mean, measured.stddev),
             None => (row.mean, row.deviation),
         };
@@ -79,12 +80,12 @@ impl Shown {
 }
 
 async fn aggregates(
-    State(Onlooker { card, plan }): State<Onlooker>,
-) -> Result<Json<Vec<Shown>>, ApiError> {
+    State(Viewer { card, plan }): State<Viewer>,
+) -> Result<Json<Vec<AggregateRow>>, ApiError> {
     let failed = |said: String| ApiError::new(StatusCode::BAD_GATEWAY, "unreachable", said);
-    let ways = Ways::new(&card).map_err(|error| failed(error.to_string()))?;
-    let rows = fetch(&ways).await.map_err(|error| failed(error.to_string()))?;
+    let parties = Parties::new(&card).map_err(|error| failed(error.to_string()))?;
+    let rows = fetch(&parties).await.map_err(|error| failed(error.to_string()))?;
     let plan = plan.as_deref();
     let ours = |row: &Row| plan.is_none_or(|plan| row.aggregate == plan.place.as_str());
-    Ok(Json(rows.into_iter().filter(ours).map(|row| Shown::new(row, plan)).collect()))
+    Ok(Json(rows.into_iter().filter(ours).map(|row| AggregateRow::new(row, plan)).collect()))
 }

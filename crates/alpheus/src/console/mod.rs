@@ -1,36 +1,36 @@
-//! `alpheus console`: a page in the browser over a running deployment. For a
-//! consumer it shows what may be asked and what comes of it; for an owner, who
-//! learnt what about them, and it lets them stop it; for anybody, what accountable statistics
-//! have come to.
+//! `alpheus console`: a browser page for a running deployment. Consumers see what they may
+//! ask, and the results. Owners see who learned what about them, and can revoke. Anyone can
+//! see the results of accountable statistics.
 //!
-//! The page is part of this program and is served on this machine only: the
-//! browser needs no certificate, and the service, which nobody need trust, has
-//! no say in what the page does. Requests go on to the deployment over mutual
-//! TLS, as the holder of the identity.
+//! The page is part of this program and is served only on this machine. The browser needs
+//! no certificate, and the untrusted service cannot change what the page does. Requests are
+//! forwarded to the deployment over mutual TLS, with the identity of the command.
 
+mod access_key;
 #[cfg(feature = "stats")]
 mod aggregates;
-mod gate;
-mod learn;
-mod own;
+mod consumer;
+mod owner;
 mod page;
 
-use crate::ca::{OWNER_SEED, read_seed};
-use crate::commands::Globals;
-use crate::entropy;
-use crate::failure::Failure;
-use crate::network::answer::ApiError;
-use crate::network::client::{Client, Problem, RequestError};
-use crate::network::identity::IdentityFolder;
-use crate::network::role::Role;
-use crate::network::tls::Meant;
-use crate::query::sealed::Opener;
-use crate::service::shutdown::Trigger;
-use crate::service::{self, Settings};
+use access_key::AccessKey;
 use alpheus_crypto::sign::SigningKey;
+use alpheus_node::entropy;
+use alpheus_node::failure::Failure;
+use alpheus_node::globals::Globals;
+use alpheus_node::network::answer::ApiError;
+use alpheus_node::network::error::RequestError;
+use alpheus_node::network::identity::IdentityFolder;
+use alpheus_node::network::role::Role;
+use alpheus_node::pki::read_seed;
+use alpheus_node::service;
+use alpheus_node::service::shutdown::Trigger;
+use alpheus_node::settings::Settings;
+use alpheus_streams::deployment::OWNER_SEED;
+use alpheus_streams::links;
+use alpheus_streams::query::sealed::Opener;
 use axum::Router;
 use axum::http::StatusCode;
-use gate::Gate;
 use std::net::{Ipv4Addr, SocketAddr};
 use std::path::PathBuf;
 
@@ -40,42 +40,42 @@ Examples:
   alpheus console --identity pki/alice --controller https://localhost:7401
   alpheus console --statistics roads/card.json --plan speed.yaml
 
-It prints an address to open in a browser on this machine. The address holds a key: whoever
-has it can do what the identity may, until the command ends.";
+It prints an address to open in a browser on this machine. The address contains a key:
+anyone who has it can act as the identity until the command ends.";
 
-/// Whose page it is.
+/// The sources that a page can have.
 #[cfg(feature = "stats")]
-const WHOM: [&str; 3] = ["server", "controller", "statistics"];
-/// Whose page it is.
+const SOURCES: [&str; 3] = ["server", "controller", "statistics"];
+/// The sources that a page can have.
 #[cfg(not(feature = "stats"))]
-const WHOM: [&str; 2] = ["server", "controller"];
+const SOURCES: [&str; 2] = ["server", "controller"];
 
 /// Arguments of `alpheus console`.
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
-#[group(id = "whom", required = true, args = WHOM)]
+#[group(id = "source", required = true, args = SOURCES)]
 pub struct Args {
-    /// The folder that says who looks: a consumer's, or an owner's
-    #[arg(long, value_name = "FOLDER", required_unless_present_any = &WHOM[2..])]
+    /// The identity folder of a consumer or an owner
+    #[arg(long, value_name = "FOLDER", required_unless_present_any = &SOURCES[2..])]
     identity: Option<PathBuf>,
-    /// A consumer: the service that answers queries
+    /// For a consumer: the URL of the service
     #[arg(long, value_name = "URL")]
     server: Option<String>,
-    /// An owner: the controller that guards the streams
+    /// For an owner: the URL of the controller
     #[arg(long, value_name = "URL", conflicts_with = "server")]
     controller: Option<String>,
-    /// The name on the controller's certificate; by default whichever has one
+    /// The name on the controller's certificate; by default any
     #[arg(long, value_name = "NAME", requires = "controller")]
     controller_name: Option<String>,
-    /// Anybody: the card of a statistics deployment
+    /// For anyone: the card of a statistics deployment
     #[cfg(feature = "stats")]
     #[arg(long, value_name = "FILE")]
     statistics: Option<PathBuf>,
-    /// A plan of these statistics: its place alone, in its unit
+    /// A plan of these statistics: show only its place, in its unit
     #[cfg(feature = "stats")]
     #[arg(long, value_name = "FILE", requires = "statistics")]
     plan: Option<PathBuf>,
-    /// The port on this machine; by default any that is free
+    /// The local port; by default any free one
     #[arg(long, value_name = "PORT", default_value_t = 0)]
     port: u16,
 }
@@ -83,14 +83,14 @@ pub struct Args {
 /// Runs the command.
 ///
 /// # Errors
-/// The identity cannot be used, or the port cannot be had.
+/// The identity or the port cannot be used.
 pub fn run(args: &Args, globals: &Globals) -> Result<(), Failure> {
     let (router, title) = args.page()?;
-    let gate = Gate::new(&mut entropy::rng()?);
+    let gate = AccessKey::new(&mut entropy::rng()?);
     let key = gate.key().to_owned();
     let router: Router = gate.guard(router).merge(page::router(title));
     let listen = Some(SocketAddr::from((Ipv4Addr::LOCALHOST, args.port)));
-    // Of the deployment's settings only these are about a page on this machine.
+    // Other settings concern the deployment, not a page on this machine.
     let drain_seconds = Some(1);
     let settings = Settings { listen, drain_seconds, ..Settings::default() };
     let started = |address: SocketAddr| println!("http://{address}/#{key}");
@@ -100,12 +100,16 @@ pub fn run(args: &Args, globals: &Globals) -> Result<(), Failure> {
 }
 
 impl Args {
-    /// What is served, and the page's main script.
+    /// The routes to serve, and the page's main script.
     fn page(&self) -> Result<(Router, &'static str), Failure> {
         #[cfg(feature = "stats")]
         if let Some(card) = &self.statistics {
-            let plan = self.plan.as_deref().map(crate::stats::plan::Plan::open).transpose()?;
-            return Ok((aggregates::router(crate::stats::card::open(card)?, plan), "aggregates"));
+            let plan =
+                self.plan.as_deref().map(alpheus_stats_service::plan::Plan::open).transpose()?;
+            return Ok((
+                aggregates::router(alpheus_stats_service::card::open(card)?, plan),
+                "aggregates",
+            ));
         }
         let folder = Settings::needed(&self.identity, "identity")?;
         match (&self.server, &self.controller) {
@@ -113,38 +117,25 @@ impl Args {
                 let identity = IdentityFolder::open(&folder, Role::Consumer)?;
                 let name = identity.name().name.clone();
                 let opener = Opener::new(&identity)?;
-                Ok((learn::router(Client::new(&identity, server)?, opener, name), "results"))
+                let client = links::service(server, &identity)?;
+                Ok((consumer::router(client.http().clone(), opener, name), "results"))
             }
             (None, controller) => {
                 let identity = IdentityFolder::open(&folder, Role::Owner)?;
                 let (name, base) = (identity.name().name.clone(), controller.as_deref());
-                let meant = Meant { role: Role::Controller, name: self.controller_name.clone() };
-                let client = Client::to(&identity, base.unwrap_or_default(), meant)?;
+                let controller = self.controller_name.as_deref();
+                let client = links::controller(base.unwrap_or_default(), controller, &identity)?;
                 let key = SigningKey::from_seed(&read_seed(&identity.path(OWNER_SEED))?);
-                Ok((own::router(client, name, key), "streams"))
+                Ok((owner::router(client.http().clone(), name, key), "streams"))
             }
         }
     }
 }
 
-/// Asks the deployment where blocking is allowed.
-async fn ask<T: Send + 'static>(
-    client: &Client,
-    ask: impl FnOnce(&Client) -> Result<T, RequestError> + Send + 'static,
-) -> Result<T, ApiError> {
-    let client = client.clone();
-    let asked = tokio::task::spawn_blocking(move || ask(&client)).await;
-    let asked = asked.map_err(|_| ApiError::failed("the request was cut short"))?;
-    asked.map_err(|error| match error {
-        RequestError::Refused(Problem { rule, detail, help, status }) => {
-            let status = StatusCode::from_u16(status).unwrap_or(StatusCode::BAD_GATEWAY);
-            let error = ApiError::new(status, &rule, detail);
-            help.into_iter().fold(error, ApiError::with_help)
-        }
-        other => {
-            let why = std::error::Error::source(&other).map(|source| format!(": {source}"));
-            let said = format!("{other}{}", why.unwrap_or_default());
-            ApiError::new(StatusCode::BAD_GATEWAY, "unreachable", said)
-        }
-    })
+/// What the page gets when the deployment has refused or does not answer.
+fn failed(error: RequestError) -> ApiError {
+    match error {
+        RequestError::Refused(problem) => problem.into(),
+        other => ApiError::new(StatusCode::BAD_GATEWAY, "unreachable", other.to_string()),
+    }
 }

@@ -1,4 +1,4 @@
-//! The page's files, which are part of this program: nothing comes from elsewhere.
+//! The page's files, which are part of this program: nothing is loaded from elsewhere.
 
 use axum::Router;
 use axum::http::{HeaderName, header};

@@ -1,128 +1,126 @@
-//! A write in its parts: what everybody sees, what one server gets, what servers open.
+//! The parts of a write: the public part, each server's part, and the openings.
 //!
-//! The writer commits to every server's key; the points of the audit are a hash of the
-//! commitments and the word, so that they are fixed when all keys are. The proof for these
-//! points comes with the keys; where it is opened the servers draw when the epoch has
-//! closed.
+//! The writer commits to every server's key. The audit's points are a hash of the commitments and
+//! the word, so they are fixed once all keys are. The proof for these points accompanies the keys.
+//! The servers draw the point where it is opened after the epoch has closed.
 
 use super::engine::{Engine, Parity, Points};
 use super::field::{Binary, Field};
-use super::gate::{Opening, Place, Proof};
-use super::parity::{BadKey, Key};
+use super::gate::{EvaluationPoint, Opening, Proof};
+use super::parity::{Key, KeyError};
 use crate::dpf::BLOCK;
-use crate::dpf::generate::NotGenerated;
-use alpheus_crypto::hash::{Digest, labelled};
+use crate::dpf::generate::GenerationError;
+use alpheus_crypto::hash::{Digest, labelled_hash};
 use alpheus_crypto::labels;
 use rand_core::CryptoRng;
 use serde::{Deserialize, Serialize};
 use zeroize::{Zeroize, ZeroizeOnDrop, Zeroizing};
 
-/// What all servers get of a write, in the clear. It tells nothing of row or message.
+/// The part of a write that all servers get in the clear. It reveals nothing about row or message.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Common {
-    /// Tells writes apart.
+pub struct CommonPart {
+    /// Distinguishes writes.
     pub nonce: [u8; 16],
-    /// Binds the writer to each server's key, in the servers' order.
+    /// Commitments that bind the writer to each server's key, in server order.
     pub keys: Vec<Digest>,
     /// The correction word.
     pub word: Vec<u8>,
 }
 
-impl Common {
-    /// What envelopes are bound to.
+impl CommonPart {
+    /// The digest that envelopes are bound to.
     pub(crate) fn digest(&self) -> Digest {
         let keys: Vec<&[u8]> = self.keys.iter().map(AsRef::as_ref).collect();
-        let keys = labelled(labels::BOARD_KEYS, &keys);
-        labelled(labels::BOARD_COMMON, &[&self.nonce, keys.as_ref(), &self.word])
+        let keys = labelled_hash(labels::BOARD_KEYS, &keys);
+        labelled_hash(labels::BOARD_COMMON, &[&self.nonce, keys.as_ref(), &self.word])
     }
 }
 
-/// What one server gets of a write, in its envelope. Secret.
+/// One server's part of a write, in its envelope. Secret.
 #[derive(Serialize, Deserialize, Zeroize, ZeroizeOnDrop)]
 pub struct Part {
     pub(crate) key: Vec<u8>,
     pub(crate) salt: [u8; 32],
-    /// A share of the proof for each copy of the audit.
+    /// A share of the proof, for each copy of the audit.
     pub(crate) proofs: Vec<u8>,
 }
 
-/// One server's part, checked: what a pass needs.
-pub struct Held {
+/// One server's part after its checks: the input to a pass.
+pub struct CheckedPart {
     pub(crate) word: Vec<u8>,
     pub(crate) key: Key,
     points: Vec<Points<Binary>>,
     proofs: Vec<Proof<Binary>>,
 }
 
-/// Why a part holds nothing that counts.
+/// Why a part is invalid.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum BadPart {
-    /// Not as many commitments as servers.
-    #[error("the write does not commit to one key for each server")]
+pub enum PartError {
+    /// The number of commitments is not that of servers.
+    #[error("the write must commit to exactly one key for each server")]
     Commitments,
     /// The key or the word does not fit.
     #[error(transparent)]
-    Key(#[from] BadKey),
-    /// The key is another than the writer is bound to.
-    #[error("the key is not the one that the write commits to")]
+    Key(#[from] KeyError),
+    /// The key does not match the writer's commitment.
+    #[error("the key does not match the write's commitment")]
     OtherKey,
-    /// The proof has another length, or is no list of numbers.
+    /// The proof has the wrong length or does not consist of numbers.
     #[error("the proof is malformed")]
     Proof,
 }
 
-/// What a server opens of one write: for each copy of the audit its shares of f, g, h and
-/// the gate. Public.
+/// A server's opening for one write: its shares of f, g, h and the gate, for each copy of the
+/// audit. Public.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Answer(pub [[[u8; BLOCK]; 4]; Parity::COPIES]);
 
-/// Binds a writer to the key of one server.
+/// A commitment to one server's key.
 pub(crate) fn commitment(server: u8, key: &[u8], salt: &[u8; 32]) -> Digest {
-    labelled(labels::BOARD_KEY, &[&[server], key, salt])
+    labelled_hash(labels::BOARD_KEY, &[&[server], key, salt])
 }
 
-/// The points of each copy of the audit: `bound` names board, epoch, the servers' keys of
-/// the epoch and the writer's tag.
-pub fn points(bound: &Digest, common: &Common) -> Vec<Points<Binary>> {
+/// The points for each copy of the audit. `bound` covers board, epoch, the servers' keys of the
+/// epoch and the writer's tag.
+pub fn points(bound: &Digest, common: &CommonPart) -> Vec<Points<Binary>> {
     let common = common.digest();
     let point = |copy: u8, which: &[u8]| {
         let parts = [bound.as_ref(), common.as_ref(), &[copy], which];
-        Binary::hashed(labels::BOARD_POINTS, &parts)
+        Binary::from_hash(labels::BOARD_POINTS, &parts)
     };
     let of = |copy| Points { row: point(copy, b"row"), r: point(copy, b"r"), s: point(copy, b"s") };
     (0..).take(Parity::COPIES).map(of).collect()
 }
 
-/// A write: what all servers get, and each server's part.
+/// Makes a write: the common part, and each server's part.
 ///
 /// # Errors
-/// [`NotGenerated`].
+/// [`GenerationError`].
 ///
 /// # Privacy
-/// All parts but one, and all that is opened of the last one, tell nothing of row or
-/// message.
+/// All parts but one, together with everything that is opened of the last one, reveal nothing about
+/// row or message.
 pub fn write(
     engine: &Parity,
     bound: &Digest,
     row: u32,
     message: &[u8],
     rng: &mut impl CryptoRng,
-) -> Result<(Common, Vec<Part>), NotGenerated> {
+) -> Result<(CommonPart, Vec<Part>), GenerationError> {
     let (word, keys, known) = engine.generate(row, message, rng)?;
     let keys: Vec<&[u8]> = keys.iter().map(Key::expose).collect();
     let prove = |points: &_, rng: &mut _| Proof::new(&engine.sums(&known, points), rng);
     Ok(dangerous_write(bound, word, &keys, prove, rng))
 }
 
-/// The same from keys and proofs of any kind, for tests of writers who do not keep to the
-/// protocol.
+/// The same from arbitrary keys and proofs, to test writers that break the protocol.
 pub fn dangerous_write<R: CryptoRng>(
     bound: &Digest,
     word: Vec<u8>,
     keys: &[&[u8]],
     prove: impl Fn(&Points<Binary>, &mut R) -> Proof<Binary>,
     rng: &mut R,
-) -> (Common, Vec<Part>) {
+) -> (CommonPart, Vec<Part>) {
     let part = |key: &&[u8]| {
         let mut salt = [0; 32];
         rng.fill_bytes(&mut salt);
@@ -132,7 +130,7 @@ pub fn dangerous_write<R: CryptoRng>(
     let mut nonce = [0; 16];
     rng.fill_bytes(&mut nonce);
     let keys = (0..).zip(&parts).map(|(server, part)| commitment(server, &part.key, &part.salt));
-    let common = Common { nonce, keys: keys.collect(), word };
+    let common = CommonPart { nonce, keys: keys.collect(), word };
     for points in points(bound, &common) {
         let shares = prove(&points, rng).share(parts.len(), rng);
         for (part, share) in parts.iter_mut().zip(shares) {
@@ -142,71 +140,73 @@ pub fn dangerous_write<R: CryptoRng>(
     (common, parts)
 }
 
-impl Held {
-    /// Checks a server's part, without expanding anything.
+impl CheckedPart {
+    /// Checks a server's part without expanding anything.
     ///
     /// # Errors
-    /// [`BadPart`].
+    /// [`PartError`].
     pub fn open(
         engine: &Parity,
         bound: &Digest,
         server: u8,
-        common: &Common,
+        common: &CommonPart,
         mut part: Part,
-    ) -> Result<Self, BadPart> {
+    ) -> Result<Self, PartError> {
         if common.keys.len() != engine.grid().servers() {
-            return Err(BadPart::Commitments);
+            return Err(PartError::Commitments);
         }
         engine.grid().check_word(&common.word)?;
         let bound_to = commitment(server, &part.key, &part.salt);
         if common.keys.get(usize::from(server)) != Some(&bound_to) {
-            return Err(BadPart::OtherKey);
+            return Err(PartError::OtherKey);
         }
         let each = Proof::<Binary>::NUMBERS * Binary::BYTES;
         if part.proofs.len() != Parity::COPIES * each {
-            return Err(BadPart::Proof);
+            return Err(PartError::Proof);
         }
         let proofs: Option<Vec<_>> =
             part.proofs.chunks_exact(each).map(Proof::from_bytes).collect();
-        let proofs = proofs.ok_or(BadPart::Proof)?;
+        let proofs = proofs.ok_or(PartError::Proof)?;
         let key = engine.key(Zeroizing::new(std::mem::take(&mut part.key)))?;
         Ok(Self { word: common.word.clone(), key, points: points(bound, common), proofs })
     }
 
-    /// Adds the write to this server's share of the table, and computes what it opens.
+    /// Adds the write to this server's share of the table and computes the opening.
     #[must_use]
     pub fn add(
         &self,
         engine: &Parity,
-        places: &[Place<Binary>],
+        evaluation_points: &[EvaluationPoint<Binary>],
         table: &mut Zeroizing<Vec<u8>>,
     ) -> Answer {
         let sums = engine.add(&self.word, &self.key, &self.points, table);
         let mut answer = Answer([[[0; BLOCK]; 4]; Parity::COPIES]);
-        let opened = sums.iter().zip(&self.proofs).zip(places);
-        for (copy, ((sums, proof), place)) in answer.0.iter_mut().zip(opened) {
-            let Opening { f, g, h, gate } = place.open(sums, proof);
+        let openings = sums.iter().zip(&self.proofs).zip(evaluation_points);
+        for (copy, ((sums, proof), point)) in answer.0.iter_mut().zip(openings) {
+            let Opening { f, g, h, gate } = point.open(sums, proof);
             *copy = [f.0, g.0, h.0, gate.0];
         }
         answer
     }
 
-    /// Adds the write without an audit: twice is not at all.
+    /// Adds the write without an audit. A second time removes it.
     pub fn add_only(&self, engine: &Parity, table: &mut Zeroizing<Vec<u8>>) {
         engine.add(&self.word, &self.key, &[], table);
     }
 }
 
-/// Where all writes of an epoch are opened, from what the servers have drawn.
+/// The points where all proofs of an epoch are opened, from the servers' joint randomness.
 #[must_use]
-pub fn places(drawn: &[u8]) -> Vec<Place<Binary>> {
+pub fn evaluation_points(randomness: &[u8]) -> Vec<EvaluationPoint<Binary>> {
     let copies = (0_u8..).take(Parity::COPIES);
-    copies.map(|copy| Place::hashed(labels::BOARD_PLACE, &[drawn, &[copy]])).collect()
+    copies
+        .map(|copy| EvaluationPoint::from_hash(labels::BOARD_PLACE, &[randomness, &[copy]]))
+        .collect()
 }
 
-/// Whether a write counts: what all servers have opened of it holds in every copy.
+/// Whether a write counts: the openings of all servers are valid in every copy.
 #[must_use]
-pub fn accepted(answers: &[Answer]) -> bool {
+pub fn accepts(answers: &[Answer]) -> bool {
     (0..Parity::COPIES).all(|copy| {
         let openings: Vec<Opening<Binary>> = answers
             .iter()
@@ -215,6 +215,6 @@ pub fn accepted(answers: &[Answer]) -> bool {
                 Opening { f, g, h, gate }
             })
             .collect();
-        Opening::hold(&openings)
+        Opening::verify(&openings)
     })
 }

@@ -1,12 +1,12 @@
-//! What the two constructions of keys have in common, and the one that boards use.
+//! The common interface of the two key constructions, and the construction that boards use.
 
 use super::field::{Binary, Field};
 use super::gate::Sums;
 use super::parity::expand::each_group;
 use super::parity::generate::generate;
-use super::parity::{BadKey, Grid, Key, Permutation};
+use super::parity::{Grid, Key, KeyError, Permutation};
 use crate::dpf::BLOCK;
-use crate::dpf::generate::NotGenerated;
+use crate::dpf::generate::GenerationError;
 use aes::Block;
 use aes::cipher::array::Array;
 use polyval::Polyval;
@@ -14,50 +14,50 @@ use polyval::universal_hash::UniversalHash;
 use rand_core::CryptoRng;
 use zeroize::Zeroizing;
 
-/// Where an audit evaluates: drawn when all keys are fixed. Public.
+/// The points at which an audit evaluates, drawn when all keys are fixed. Public.
 pub struct Points<F> {
-    /// What weighs the parts of a row, or of what stands for it.
+    /// Weights the parts of a row, or of its representative.
     pub row: F,
-    /// r holds its powers.
+    /// The vector r consists of its powers.
     pub r: F,
-    /// s holds its powers.
+    /// The vector s consists of its powers.
     pub s: F,
 }
 
-/// A construction of keys for s servers, all but one of which may work together.
+/// A construction of keys for s servers, all but one of which may collude.
 pub trait Engine {
-    /// What its audit computes with.
+    /// The field of its audit.
     type Number: Field;
-    /// What all keys of a write have in common. Public.
+    /// The word that all keys of a write share. Public.
     type Word;
     /// One server's key. Secret.
     type Key;
-    /// What a writer knows of its write. Secret.
-    type Known;
+    /// A writer's knowledge about its write. Secret.
+    type Witness;
     /// One server's share of a table.
     type Table;
 
-    /// How many audits stand side by side, so that whoever may try hashes gains nothing.
+    /// The number of parallel audits, so that trying hashes gains an attacker nothing.
     const COPIES: usize;
 
-    /// A writer's keys for a message in a row.
+    /// Makes a writer's keys for a message in a row.
     ///
     /// # Errors
-    /// [`NotGenerated`].
+    /// [`GenerationError`].
     fn generate(
         &self,
         row: u32,
         message: &[u8],
         rng: &mut impl CryptoRng,
-    ) -> Result<Generated<Self>, NotGenerated>;
+    ) -> Result<Generated<Self>, GenerationError>;
 
-    /// The sums of the audited vector, as its writer knows it.
-    fn sums(&self, known: &Self::Known, points: &Points<Self::Number>) -> Sums<Self::Number>;
+    /// The sums of the audited vector, from the writer's knowledge.
+    fn sums(&self, witness: &Self::Witness, points: &Points<Self::Number>) -> Sums<Self::Number>;
 
-    /// A table without a write.
+    /// A table without writes.
     fn table(&self) -> Self::Table;
 
-    /// Adds a write to a table, and gives this server's shares of the sums for each of the
+    /// Adds a write to a table and returns this server's shares of the sums, for each set of
     /// points.
     fn add(
         &self,
@@ -68,17 +68,17 @@ pub trait Engine {
     ) -> Vec<Sums<Self::Number>>;
 }
 
-/// A word, a key for each server, and what only the writer knows.
-pub type Generated<E> = (<E as Engine>::Word, Vec<<E as Engine>::Key>, <E as Engine>::Known);
+/// A word, a key for each server, and the writer's witness.
+pub type Generated<E> = (<E as Engine>::Word, Vec<<E as Engine>::Key>, <E as Engine>::Witness);
 
-/// Keys by parity, over tables of bytes.
+/// Keys by parity, for tables of bytes.
 pub struct Parity {
     permutation: Permutation,
     grid: Grid,
 }
 
-/// A row and what is written to it.
-pub struct Known {
+/// A row and its message.
+pub struct Witness {
     row: u32,
     message: Zeroizing<Vec<u8>>,
 }
@@ -96,11 +96,11 @@ impl Parity {
         &self.grid
     }
 
-    /// Checks what came in an envelope.
+    /// Decodes and checks a key from an envelope.
     ///
     /// # Errors
-    /// [`BadKey`].
-    pub fn key(&self, bytes: Zeroizing<Vec<u8>>) -> Result<Key, BadKey> {
+    /// [`KeyError`].
+    pub fn key(&self, bytes: Zeroizing<Vec<u8>>) -> Result<Key, KeyError> {
         Key::from_bytes(&self.grid, bytes)
     }
 }
@@ -109,11 +109,11 @@ impl Engine for Parity {
     type Number = Binary;
     type Word = Vec<u8>;
     type Key = Key;
-    type Known = Known;
+    type Witness = Witness;
     type Table = Zeroizing<Vec<u8>>;
 
-    /// One audit is wrong with a chance of (rows + blocks)/2^128, times the hashes tried;
-    /// two leave nothing to try for.
+    /// One audit errs with a probability of (rows + blocks)/2^128, times the number of hashes
+    /// tried. With two audits, trying hashes is hopeless.
     const COPIES: usize = 2;
 
     fn generate(
@@ -121,18 +121,18 @@ impl Engine for Parity {
         row: u32,
         message: &[u8],
         rng: &mut impl CryptoRng,
-    ) -> Result<Generated<Self>, NotGenerated> {
+    ) -> Result<Generated<Self>, GenerationError> {
         let (word, keys) = generate(&self.permutation, &self.grid, row, message, rng)?;
-        Ok((word, keys, Known { row, message: Zeroizing::new(message.to_vec()) }))
+        Ok((word, keys, Witness { row, message: Zeroizing::new(message.to_vec()) }))
     }
 
-    fn sums(&self, known: &Known, points: &Points<Binary>) -> Sums<Binary> {
+    fn sums(&self, witness: &Witness, points: &Points<Binary>) -> Sums<Binary> {
         let mut digest = Polyval::new(&points.row.0.into());
-        digest.update(blocks(known.message.as_chunks::<BLOCK>().0));
+        digest.update(blocks(witness.message.as_chunks::<BLOCK>().0));
         let digest = Binary(digest.finalize().into());
         // POLYVAL's weights run from the highest power down.
-        let place = self.grid.shape().rows.get() - known.row;
-        let (r, s) = (points.r.power(place), points.s.power(place));
+        let exponent = self.grid.shape().rows.get() - witness.row;
+        let (r, s) = (points.r.power(exponent), points.s.power(exponent));
         let both = r.times(&s);
         Sums { r: r.times(&digest), s: s.times(&digest), both: both.times(&digest), plain: digest }
     }
@@ -149,7 +149,7 @@ impl Engine for Parity {
         table: &mut Zeroizing<Vec<u8>>,
     ) -> Vec<Sums<Binary>> {
         let width = self.grid.shape().blocks.get() as usize;
-        let mut running: Vec<Running> = points.iter().map(Running::new).collect();
+        let mut states: Vec<SumState> = points.iter().map(SumState::new).collect();
         let mut rest = table.as_chunks_mut::<BLOCK>().0;
         each_group(&self.permutation, &self.grid, word, key, |_, rows| {
             // The last group may reach beyond the table.
@@ -157,10 +157,10 @@ impl Engine for Parity {
             let (rows, (part, after)) =
                 (&rows[..here], std::mem::take(&mut rest).split_at_mut(here));
             rest = after;
-            running.iter_mut().for_each(|sums| sums.take(rows, width));
+            states.iter_mut().for_each(|sums| sums.update(rows, width));
             part.as_flattened_mut().iter_mut().zip(rows.as_flattened()).for_each(|(a, b)| *a ^= b);
         });
-        running.into_iter().map(Running::finish).collect()
+        states.into_iter().map(SumState::finish).collect()
     }
 }
 
@@ -168,25 +168,25 @@ fn blocks(rows: &[[u8; BLOCK]]) -> &[Block] {
     Array::cast_slice_from_core(rows)
 }
 
-/// The sums of a share, row by row.
-struct Running {
+/// The sums of a share, accumulated row by row.
+struct SumState {
     row: Polyval,
-    /// Weighed by r, by s, by both.
+    /// Weighted by r, by s and by both.
     weighed: [Polyval; 3],
     plain: Binary,
     digests: Zeroizing<Vec<[u8; BLOCK]>>,
 }
 
-impl Running {
+impl SumState {
     fn new(points: &Points<Binary>) -> Self {
         let both = points.r.times(&points.s);
         let weighed = [&points.r, &points.s, &both].map(|point| Polyval::new(&point.0.into()));
         let digests = Zeroizing::new(Vec::new());
-        Self { row: Polyval::new(&points.row.0.into()), weighed, plain: Binary::place(0), digests }
+        Self { row: Polyval::new(&points.row.0.into()), weighed, plain: Binary::node(0), digests }
     }
 
-    /// The next rows, of so many blocks each.
-    fn take(&mut self, rows: &[[u8; BLOCK]], width: usize) {
+    /// Adds the next rows, of `width` blocks each.
+    fn update(&mut self, rows: &[[u8; BLOCK]], width: usize) {
         self.digests.clear();
         for row in rows.chunks_exact(width) {
             let mut digest = self.row.clone();

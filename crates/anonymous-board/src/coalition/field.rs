@@ -1,51 +1,50 @@
-//! The numbers that an audit computes with: a field, each operation in a time that
-//! depends on no value.
+//! The field that an audit computes in. Each operation takes time that depends on no value.
 
-use alpheus_crypto::hash::labelled;
+use alpheus_crypto::hash::labelled_hash;
 use polyval::Polyval;
 use polyval::universal_hash::UniversalHash;
 use rand_core::CryptoRng;
 use subtle::{Choice, ConditionallySelectable};
 use zeroize::{Zeroize, ZeroizeOnDrop};
 
-/// A field of at least 2^128 elements. Its values may be secret: they are wiped, and
-/// copied by name only.
+/// A field of at least 2^128 elements. Its values may be secret: they are wiped, and copied only
+/// explicitly.
 pub trait Field: Sized {
     /// Bytes of an encoding.
     const BYTES: usize;
 
-    /// The places 0, 1 and 2 of a proof's polynomials: three different numbers, of which
-    /// the first is zero and the second the unit.
-    fn place(which: u8) -> Self;
+    /// The interpolation nodes 0, 1 and 2 of a proof's polynomials: three different numbers. The
+    /// first is zero, the second one.
+    fn node(index: u8) -> Self;
     /// The sum.
     fn plus(&self, other: &Self) -> Self;
     /// The difference.
     fn minus(&self, other: &Self) -> Self;
     /// The product.
     fn times(&self, other: &Self) -> Self;
-    /// The inverse; zero of zero.
+    /// The inverse. The inverse of zero is zero.
     fn inverse(&self) -> Self;
-    /// A number that nobody can choose: a hash of parts.
-    fn hashed(label: &str, parts: &[&[u8]]) -> Self;
+    /// A hash of parts as a number, which nobody can choose.
+    fn from_hash(label: &str, parts: &[&[u8]]) -> Self;
     /// Draws a number.
     fn random(rng: &mut impl CryptoRng) -> Self;
-    /// The encoding, for whoever sends or stores it.
+    /// The encoding, for sending and storing.
     fn expose(&self) -> Vec<u8>;
-    /// Decodes; none if the bytes are no number.
+    /// Decodes a number. `None` if the bytes are not one.
     fn from_bytes(bytes: &[u8]) -> Option<Self>;
-    /// A second copy, on purpose.
+    /// An explicit copy.
     fn duplicate(&self) -> Self;
-    /// One of two numbers.
+    /// Selects one of two numbers.
     fn select(one: &Self, other: &Self, second: Choice) -> Self;
 
-    /// Whether two numbers, both public, are the same.
+    /// Whether two numbers are equal. Both must be public.
     fn equals(&self, other: &Self) -> bool {
         self.expose() == other.expose()
     }
 
     /// The number to the power of a secret exponent below 2^32.
     fn power(&self, exponent: u32) -> Self {
-        let mut power = Self::place(1);
+        let mut power = Self::node(1);
         for bit in (0..32).rev() {
             let square = power.times(&power);
             let set = Choice::from(u8::from(exponent >> bit & 1 == 1));
@@ -55,8 +54,7 @@ pub trait Field: Sized {
     }
 }
 
-/// GF(2^128) with POLYVAL's product a·b·X^−128 (RFC 8452 §3), which makes it a field
-/// whose unit is X^128.
+/// GF(2^128) with POLYVAL's product a·b·X^−128 (RFC 8452 §3). With it X^128 is the unit.
 #[derive(Zeroize, ZeroizeOnDrop)]
 pub struct Binary(pub(crate) [u8; 16]);
 
@@ -69,8 +67,8 @@ impl Binary {
 impl Field for Binary {
     const BYTES: usize = 16;
 
-    fn place(which: u8) -> Self {
-        Self(match which {
+    fn node(index: u8) -> Self {
+        Self(match index {
             0 => [0; 16],
             1 => Self::UNIT,
             _ => Self::TWO,
@@ -91,7 +89,7 @@ impl Field for Binary {
         Self(product.finalize().into())
     }
 
-    /// By Fermat: the number to the power of 2^128 − 2, which is 2 + 4 + … + 2^127.
+    /// By Fermat: the number to the power 2^128 − 2 = 2 + 4 + … + 2^127.
     fn inverse(&self) -> Self {
         let mut square = self.times(self);
         let mut inverse = square.duplicate();
@@ -102,8 +100,8 @@ impl Field for Binary {
         inverse
     }
 
-    fn hashed(label: &str, parts: &[&[u8]]) -> Self {
-        let digest = labelled(label, parts);
+    fn from_hash(label: &str, parts: &[&[u8]]) -> Self {
+        let digest = labelled_hash(label, parts);
         Self(std::array::from_fn(|i| digest.0[i]))
     }
 
@@ -138,11 +136,11 @@ mod tests {
 
     proptest! {
         #![proptest_config(ProptestConfig::with_cases(32))]
-        /// It is a field: unit, inverses, both laws.
+        /// Unit, inverses, commutativity, associativity, distributivity.
         #[test]
-        fn the_rules_of_a_field(a: [u8; 16], b: [u8; 16], c: [u8; 16], e in 0_u32..40) {
+        fn binary_is_a_field(a: [u8; 16], b: [u8; 16], c: [u8; 16], e in 0_u32..40) {
             let [a, b, c] = [Binary(a), Binary(b), Binary(c)];
-            let one = Binary::place(1);
+            let one = Binary::node(1);
             prop_assert!(a.times(&one).equals(&a));
             prop_assert!(a.times(&b).equals(&b.times(&a)));
             prop_assert!(a.times(&b).times(&c).equals(&a.times(&b.times(&c))));
@@ -150,14 +148,14 @@ mod tests {
             if a.0 != [0; 16] {
                 prop_assert!(a.times(&a.inverse()).equals(&one));
             }
-            let straight = (0..e).fold(Binary::place(1), |p, _| p.times(&a));
+            let straight = (0..e).fold(Binary::node(1), |p, _| p.times(&a));
             prop_assert!(a.power(e).equals(&straight));
         }
     }
 
     #[test]
-    fn the_places_differ() {
-        assert!(!Binary::place(1).equals(&Binary::place(2)));
-        assert!(!Binary::place(0).equals(&Binary::place(2)));
+    fn the_nodes_differ() {
+        assert!(!Binary::node(1).equals(&Binary::node(2)));
+        assert!(!Binary::node(0).equals(&Binary::node(2)));
     }
 }

@@ -1,17 +1,17 @@
-//! That a shared vector m has at most one place that is not zero, shown by whoever
-//! knows it to all who hold shares of it: the gate ⟨r,m⟩·⟨s,m⟩ = ⟨rs,m⟩·⟨1,m⟩ for random
-//! r and s, with a fully linear proof (Boneh, Boyle, Corrigan-Gibbs, Gilboa, Ishai:
-//! *Zero-Knowledge Proofs on Secret-Shared Data via Fully Linear PCPs*, Crypto 2019).
+//! A proof that a shared vector m has at most one nonzero entry, by a party that knows m to all
+//! holders of its shares. It proves the gate ⟨r,m⟩·⟨s,m⟩ = ⟨rs,m⟩·⟨1,m⟩ for random r and s, with a
+//! fully linear proof (Boneh, Boyle, Corrigan-Gibbs, Gilboa, Ishai: *Zero-Knowledge Proofs on
+//! Secret-Shared Data via Fully Linear PCPs*, Crypto 2019).
 //!
-//! With two places that are not zero the gate is a polynomial that is not zero in r and s.
-//! f runs through ⟨r,m⟩ at 1 and ⟨rs,m⟩ at 2, g through ⟨s,m⟩ and ⟨1,m⟩, both through
-//! something random at 0; h = f·g has five coefficients, and the gate says h(1) = h(2).
-//! All that is opened is f, g, h at one more place τ, and h(1) − h(2).
+//! If two entries are nonzero, the gate is a nonzero polynomial in r and s. f takes the values
+//! ⟨r,m⟩ at 1 and ⟨rs,m⟩ at 2, g takes ⟨s,m⟩ at 1 and ⟨1,m⟩ at 2, and both take random values at 0.
+//! h = f·g has five coefficients, and the gate holds if h(1) = h(2). Servers open only f, g and h
+//! at one more point τ, and h(1) − h(2).
 
 use super::field::Field;
 use rand_core::CryptoRng;
 
-/// ⟨r,m⟩, ⟨s,m⟩, ⟨rs,m⟩ and ⟨1,m⟩: of a vector, or of somebody's share of it.
+/// ⟨r,m⟩, ⟨s,m⟩, ⟨rs,m⟩ and ⟨1,m⟩ of a vector, or of a share of it.
 pub struct Sums<F> {
     /// ⟨r,m⟩.
     pub r: F,
@@ -23,90 +23,95 @@ pub struct Sums<F> {
     pub plain: F,
 }
 
-/// What the writer adds: f(0), g(0) and the coefficients of h, or shares of them. Secret.
+/// The writer's addition: f(0), g(0) and the coefficients of h, or shares of them. Secret.
 pub struct Proof<F> {
     f: F,
     g: F,
     h: [F; 5],
 }
 
-/// What one server opens: its shares of f(τ), g(τ), h(τ) and h(1) − h(2), or their sums.
-/// Public.
+/// One server's opening: its shares of f(τ), g(τ), h(τ) and h(1) − h(2), or their sums. Public.
 pub struct Opening<F> {
-    /// Of f(τ).
+    /// The share of f(τ).
     pub f: F,
-    /// Of g(τ).
+    /// The share of g(τ).
     pub g: F,
-    /// Of h(τ).
+    /// The share of h(τ).
     pub h: F,
-    /// Of h(1) − h(2).
+    /// The share of h(1) − h(2).
     pub gate: F,
 }
 
-/// Where proofs are opened, with what the three places give. Public.
-pub struct Place<F> {
+/// The point τ where proofs are opened, with precomputed interpolation. Public.
+pub struct EvaluationPoint<F> {
     tau: F,
-    lines: Lines<F>,
+    interpolation: Interpolation<F>,
 }
 
-/// Inverses that turn values at 0, 1 and 2 into coefficients.
-struct Lines<F> {
+/// Precomputed inverses that turn values at nodes 0, 1 and 2 into coefficients.
+struct Interpolation<F> {
     two: F,
-    /// 1/2, 1/(1 − 2), 1/(2·(2 − 1)) for the field's places 1 and 2.
-    over: [F; 3],
+    /// 1/2, 1/(1 − 2) and 1/(2·(2 − 1)), for the field's nodes 1 and 2.
+    inverses: [F; 3],
 }
 
-impl<F: Field> Lines<F> {
+impl<F: Field> Interpolation<F> {
     fn new() -> Self {
-        let (one, two) = (F::place(1), F::place(2));
+        let (one, two) = (F::node(1), F::node(2));
         let difference = one.minus(&two);
         let product = two.times(&two.minus(&one));
-        let over = [two.inverse(), difference.inverse(), product.inverse()];
-        Self { two, over }
+        let inverses = [two.inverse(), difference.inverse(), product.inverse()];
+        Self { two, inverses }
     }
 
     /// The coefficients of the polynomial of degree two through three values.
     fn through(&self, values: [&F; 3]) -> [F; 3] {
-        let [a, b, c] = [0, 1, 2].map(|i: usize| values[i].times(&self.over[i]));
-        let sum = F::place(1).plus(&self.two);
-        let linear = F::place(0).minus(&sum.times(&a)).minus(&self.two.times(&b)).minus(&c);
+        let [a, b, c] = [0, 1, 2].map(|i: usize| values[i].times(&self.inverses[i]));
+        let sum = F::node(1).plus(&self.two);
+        let linear = F::node(0).minus(&sum.times(&a)).minus(&self.two.times(&b)).minus(&c);
         [values[0].duplicate(), linear, a.plus(&b).plus(&c)]
     }
 }
 
-fn at<F: Field>(coefficients: &[F], place: &F) -> F {
+fn evaluate<F: Field>(coefficients: &[F], point: &F) -> F {
     let highest_first = coefficients.iter().rev();
-    highest_first.fold(F::place(0), |value, c| value.times(place).plus(c))
+    highest_first.fold(F::node(0), |value, c| value.times(point).plus(c))
 }
 
-impl<F: Field> Place<F> {
-    /// τ from a hash: anything but the three places that the polynomials run through.
+impl<F: Field> EvaluationPoint<F> {
+    /// τ from a hash, never one of the three interpolation nodes.
     #[must_use]
-    pub fn hashed(label: &str, parts: &[&[u8]]) -> Self {
+    pub fn from_hash(label: &str, parts: &[&[u8]]) -> Self {
         let mut tries = 0_u8;
         loop {
             let more: Vec<&[u8]> =
                 parts.iter().copied().chain([std::slice::from_ref(&tries)]).collect();
-            let tau = F::hashed(label, &more);
-            if (0..3).all(|which| !tau.equals(&F::place(which))) {
-                return Self { tau, lines: Lines::new() };
+            let tau = F::from_hash(label, &more);
+            if (0..3).all(|which| !tau.equals(&F::node(which))) {
+                return Self { tau, interpolation: Interpolation::new() };
             }
             tries = tries.wrapping_add(1);
         }
     }
 
-    /// What a server opens, from its shares.
+    /// A server's opening, from its shares.
     #[must_use]
     pub fn open(&self, sums: &Sums<F>, proof: &Proof<F>) -> Opening<F> {
-        let f = self.lines.through([&proof.f, &sums.r, &sums.both]);
-        let g = self.lines.through([&proof.g, &sums.s, &sums.plain]);
-        let gate = at(&proof.h, &F::place(1)).minus(&at(&proof.h, &self.lines.two));
-        Opening { f: at(&f, &self.tau), g: at(&g, &self.tau), h: at(&proof.h, &self.tau), gate }
+        let f = self.interpolation.through([&proof.f, &sums.r, &sums.both]);
+        let g = self.interpolation.through([&proof.g, &sums.s, &sums.plain]);
+        let gate =
+            evaluate(&proof.h, &F::node(1)).minus(&evaluate(&proof.h, &self.interpolation.two));
+        Opening {
+            f: evaluate(&f, &self.tau),
+            g: evaluate(&g, &self.tau),
+            h: evaluate(&proof.h, &self.tau),
+            gate,
+        }
     }
 }
 
 impl<F: Field> Proof<F> {
-    /// Numbers in a proof.
+    /// The count of numbers in a proof.
     pub const NUMBERS: usize = 7;
 
     /// The proof for the sums of a vector.
@@ -115,35 +120,37 @@ impl<F: Field> Proof<F> {
         Self::dangerous_masked(sums, F::random(rng), F::random(rng))
     }
 
-    /// The same with given f(0) and g(0), which must be random and used once: they are what
-    /// hides the rest.
+    /// The same with given f(0) and g(0). They must be random and used once, because they hide the
+    /// rest.
     #[must_use]
     pub fn dangerous_masked(sums: &Sums<F>, at_f: F, at_g: F) -> Self {
-        let lines = Lines::new();
-        let f = lines.through([&at_f, &sums.r, &sums.both]);
-        let g = lines.through([&at_g, &sums.s, &sums.plain]);
+        let interpolation = Interpolation::new();
+        let f = interpolation.through([&at_f, &sums.r, &sums.both]);
+        let g = interpolation.through([&at_g, &sums.s, &sums.plain]);
         let h = std::array::from_fn(|k| {
             let pairs = (0..3_usize).filter_map(|i| Some((f.get(i)?, g.get(k.checked_sub(i)?)?)));
-            pairs.fold(F::place(0), |sum, (a, b)| sum.plus(&a.times(b)))
+            pairs.fold(F::node(0), |sum, (a, b)| sum.plus(&a.times(b)))
         });
         Self { f: at_f, g: at_g, h }
     }
 
-    /// Shares of it for so many servers, all of them needed: random ones, and the rest.
+    /// Splits the proof into shares for `servers` servers, all of which are needed: random ones,
+    /// and the remainder.
     #[must_use]
     pub fn share(self, servers: usize, rng: &mut impl CryptoRng) -> Vec<Self> {
         let mut rest = self;
         let mut shares = Vec::with_capacity(servers);
         for _ in 1..servers {
-            let share = Self::of(std::array::from_fn(|_| F::random(rng)));
-            rest = Self::of(std::array::from_fn(|i| rest.number(i).minus(share.number(i))));
+            let share = Self::from_numbers(std::array::from_fn(|_| F::random(rng)));
+            rest =
+                Self::from_numbers(std::array::from_fn(|i| rest.number(i).minus(share.number(i))));
             shares.push(share);
         }
         shares.push(rest);
         shares
     }
 
-    fn of(numbers: [F; 7]) -> Self {
+    fn from_numbers(numbers: [F; 7]) -> Self {
         let [f, g, h0, h1, h2, h3, h4] = numbers;
         Self { f, g, h: [h0, h1, h2, h3, h4] }
     }
@@ -169,18 +176,18 @@ impl<F: Field> Proof<F> {
             return None;
         }
         let numbers: Option<Vec<F>> = bytes.chunks_exact(F::BYTES).map(F::from_bytes).collect();
-        numbers?.try_into().ok().map(Self::of)
+        numbers?.try_into().ok().map(Self::from_numbers)
     }
 }
 
 impl<F: Field> Opening<F> {
-    /// Numbers in an opening.
+    /// The count of numbers in an opening.
     pub const NUMBERS: usize = 4;
 
-    /// Whether all servers' openings together show that the vector has at most one place
-    /// that is not zero; false of none.
+    /// Whether all servers' openings together prove that the vector has at most one nonzero entry.
+    /// False if there are none.
     #[must_use]
-    pub fn hold<'a>(openings: impl IntoIterator<Item = &'a Self>) -> bool
+    pub fn verify<'a>(openings: impl IntoIterator<Item = &'a Self>) -> bool
     where
         F: 'a,
     {
@@ -190,7 +197,7 @@ impl<F: Field> Opening<F> {
                 Some(sum) => sum.plus(one),
             })
         });
-        let zero = F::place(0);
+        let zero = F::node(0);
         sum.is_some_and(|s| s.gate.equals(&zero) && s.f.times(&s.g).equals(&s.h))
     }
 
@@ -214,7 +221,7 @@ impl<F: Field> Opening<F> {
         [&self.f, &self.g, &self.h, &self.gate].into_iter().flat_map(F::expose).collect()
     }
 
-    /// Decodes.
+    /// Decodes an opening.
     #[must_use]
     pub fn from_bytes(bytes: &[u8]) -> Option<Self> {
         if bytes.len() != Self::NUMBERS * F::BYTES {

@@ -1,12 +1,12 @@
-//! Mode 2: a table kept by s equal servers, of which any s − 1 may work together.
+//! Mode 2: s equal servers keep a table, and any s − 1 of them may collude.
 //!
-//! | module | gives |
+//! | module | holds |
 //! | --- | --- |
 //! | [`parity`] | keys for s servers from a pseudorandom generator alone |
 //! | [`group`] | the paper's keys from a group, and the proofs that it left out: slow, for comparison |
-//! | [`engine`] | what both have in common |
-//! | [`audit`] | a write's parts, and what servers open of them |
-//! | [`gate`], [`field`] | that a shared vector has one place that is not zero, and the numbers for it |
+//! | [`engine`] | the common interface of both |
+//! | [`audit`] | a write's parts, and the openings of servers |
+//! | [`gate`], [`field`] | a proof that a shared vector has at most one nonzero entry, and its arithmetic |
 //!
 //! Epochs, servers, writers and readers are those of mode 1.
 

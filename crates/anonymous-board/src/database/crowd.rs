@@ -1,81 +1,86 @@
-//! Whose writes an epoch is to hide: what came to this server itself, before it closed, and
-//! how much of that is left. What others hand on later may be somebody's own and counts for
-//! nothing here.
+//! The crowd that an epoch must hide: the writes that this server received before it closed, and
+//! how many of them remain. Writes forwarded later count for nothing here, because they may all
+//! belong to one party.
 
+use super::epoch::EpochState;
 use super::records;
-use super::running::Running;
-use crate::configuration::{Party, Pinned};
-use crate::messages::{Tag, Why, WriteName};
+use crate::configuration::{Board, Party};
+use crate::messages::{BurnReason, Tag, WriteName};
 use alpheus_crypto::ledger::Change;
 use std::collections::BTreeSet;
 
-/// Quotas of which a write came here and was refused: by whose doing nobody can tell, since a
-/// server that keeps its Begin back, or has two, has all writes refused that it chooses.
+/// Quotas with a write that this server refused. Nobody can tell whose fault a refusal is: a server
+/// that withholds its Begin, or makes two, causes the refusal of any writes that it chooses.
 #[derive(Default)]
-pub(super) struct TurnedAway {
+pub(super) struct RefusedQuotas {
     tags: BTreeSet<Tag>,
-    /// Those of them that the ledger does not have.
+    /// Those that the ledger does not have yet.
     unsaved: Vec<Tag>,
 }
 
-impl TurnedAway {
-    /// Notes one, once.
+impl RefusedQuotas {
+    /// Notes a quota once.
     pub(super) fn note(&mut self, tag: Tag) {
         if self.tags.insert(tag) {
             self.unsaved.push(tag);
         }
     }
 
-    /// One that the ledger has.
-    pub(super) fn put_back(&mut self, tag: Tag) {
+    /// Restores a quota from the ledger.
+    pub(super) fn replay(&mut self, tag: Tag) {
         self.tags.insert(tag);
     }
 }
 
-impl Running {
-    /// What the ledger does not have yet of quotas whose write was refused.
+impl EpochState {
+    /// The refused quotas that the ledger does not have yet.
     pub(super) fn unsaved(&mut self) -> Vec<Change> {
         let epoch = self.transcript.epoch();
-        let unsaved = self.turned_away.unsaved.drain(..);
-        unsaved.map(|tag| records::turned_away(epoch, &tag)).collect()
+        let unsaved = self.refused_quotas.unsaved.drain(..);
+        unsaved.map(|tag| records::refused_quota(epoch, &tag)).collect()
     }
 
-    /// Forgets them.
-    pub(super) fn forget_turned_away(&mut self) -> Vec<Change> {
+    /// Deletes them.
+    pub(super) fn forget_refused_quotas(&mut self) -> Vec<Change> {
         let epoch = self.transcript.epoch();
-        let tags = std::mem::take(&mut self.turned_away).tags;
-        tags.iter().map(|tag| records::no_turned_away(epoch, tag)).collect()
+        let tags = std::mem::take(&mut self.refused_quotas).tags;
+        tags.iter().map(|tag| records::remove_refused_quota(epoch, tag)).collect()
     }
 
-    /// Why what is left of the writes, sorted, is too few, if it is: less than half of what
-    /// had come would be a crowd of somebody else's choice.
-    pub(super) fn too_few(&self, board: &Pinned, own: Party, left: &[WriteName]) -> Option<Why> {
-        if left.len() < board.fewest as usize {
-            return Some(Why::TooFew);
+    /// Why the remaining writes (sorted) are too few, if they are. With less than half of the
+    /// writes that arrived, the crowd would be of somebody else's choice.
+    pub(super) fn too_few(
+        &self,
+        board: &Board,
+        own: Party,
+        left: &[WriteName],
+    ) -> Option<BurnReason> {
+        if left.len() < board.min_writes as usize {
+            return Some(BurnReason::TooFew);
         }
-        let (came, left) = self.crowd(own, left)?;
-        (left.saturating_mul(2) < came).then_some(match own {
-            Party::Database(side) => Why::Thinned(side.other().into()),
-            _ => Why::Dwindled,
+        let (arrived, left) = self.crowd(own, left)?;
+        (left.saturating_mul(2) < arrived).then_some(match own {
+            Party::Database(side) => BurnReason::Thinned(side.other().into()),
+            _ => BurnReason::Dwindled,
         })
     }
 
-    /// How many quotas were to be spent here before this server closed, and for how many of
-    /// them a write is among these.
+    /// How many quotas arrived here before this server closed, and how many of them have a write
+    /// among the remaining ones.
     fn crowd(&self, own: Party, left: &[WriteName]) -> Option<(usize, usize)> {
-        let closed: BTreeSet<&WriteName> = self.transcript.closed(own)?.iter().collect();
+        let closed: BTreeSet<&WriteName> = self.transcript.closing_list(own)?.iter().collect();
         let is_left = |name: &&WriteName| left.binary_search(name).is_ok();
-        let (mut came, mut through) =
+        let (mut arrived, mut remaining) =
             (closed.len(), closed.iter().copied().filter(is_left).count());
-        for tag in &self.turned_away.tags {
-            // Another server may have handed it on since.
+        for tag in &self.refused_quotas.tags {
+            // Another server may have forwarded it since.
             let name = self.tags.get(tag);
             if name.is_some_and(|name| closed.contains(name)) {
                 continue;
             }
-            came += 1;
-            through += usize::from(name.filter(is_left).is_some());
+            arrived += 1;
+            remaining += usize::from(name.filter(is_left).is_some());
         }
-        Some((came, through))
+        Some((arrived, remaining))
     }
 }

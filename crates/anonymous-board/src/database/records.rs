@@ -1,10 +1,10 @@
-//! What a database keeps durably: by epoch, then by kind.
+//! The records that a database keeps durably, keyed by epoch, then by kind.
 
-use crate::configuration::{Epoch, Party, Pinned};
+use crate::configuration::{Board, Epoch, Party};
 use crate::envelope::canonical;
 use crate::messages::{Statement, Submission, Tag, WriteName};
 use alpheus_crypto::hash::Digest;
-use alpheus_crypto::ledger::{Change, DamagedLog, put};
+use alpheus_crypto::ledger::{Change, DamagedLedgerError, put};
 use alpheus_crypto::secret::Secret;
 use alpheus_crypto::signed::Signed;
 use serde::Serialize;
@@ -15,9 +15,9 @@ const STATEMENT: u8 = b's';
 const MASKED: u8 = b'm';
 const TABLE: u8 = b't';
 const CONFLICT: u8 = b'c';
-const TURNED_AWAY: u8 = b'r';
+const REFUSED_QUOTA: u8 = b'r';
 
-/// One record, read.
+/// A decoded record.
 pub(super) enum Record {
     Seed(Secret<32>),
     Write(WriteName, Box<(Tag, Submission)>),
@@ -25,7 +25,7 @@ pub(super) enum Record {
     Masked(Vec<u8>),
     Table(Vec<u8>),
     Conflict(Party, Signed<Statement>),
-    TurnedAway(Tag),
+    RefusedQuota(Tag),
 }
 
 fn key(epoch: Epoch, kind: u8, rest: &[u8]) -> Vec<u8> {
@@ -41,7 +41,7 @@ pub(super) fn seed(epoch: Epoch, seed: &Secret<32>) -> Change {
     put(key(epoch, SEED, &[]), seed.expose().to_vec())
 }
 
-pub(super) fn no_seed(epoch: Epoch) -> Change {
+pub(super) fn remove_seed(epoch: Epoch) -> Change {
     Change { key: key(epoch, SEED, &[]), value: None }
 }
 
@@ -49,21 +49,26 @@ pub(super) fn write(epoch: Epoch, name: &WriteName, tag: &Tag, submission: &Subm
     put(key(epoch, WRITE, name.0.as_ref()), encoded(&(tag, submission)))
 }
 
-pub(super) fn no_write(epoch: Epoch, name: &WriteName) -> Change {
+pub(super) fn remove_write(epoch: Epoch, name: &WriteName) -> Change {
     Change { key: key(epoch, WRITE, name.0.as_ref()), value: None }
 }
 
-pub(super) fn statement(epoch: Epoch, by: Party, place: usize, said: &Signed<Statement>) -> Change {
-    put(statement_key(epoch, by, place), encoded(said))
+pub(super) fn statement(
+    epoch: Epoch,
+    by: Party,
+    sequence: usize,
+    signed: &Signed<Statement>,
+) -> Change {
+    put(statement_key(epoch, by, sequence), encoded(signed))
 }
 
-pub(super) fn no_statement(epoch: Epoch, by: Party, place: usize) -> Change {
-    Change { key: statement_key(epoch, by, place), value: None }
+pub(super) fn remove_statement(epoch: Epoch, by: Party, sequence: usize) -> Change {
+    Change { key: statement_key(epoch, by, sequence), value: None }
 }
 
-fn statement_key(epoch: Epoch, by: Party, place: usize) -> Vec<u8> {
-    let place = u8::try_from(place).unwrap_or(u8::MAX);
-    key(epoch, STATEMENT, &[number(by), place])
+fn statement_key(epoch: Epoch, by: Party, sequence: usize) -> Vec<u8> {
+    let sequence = u8::try_from(sequence).unwrap_or(u8::MAX);
+    key(epoch, STATEMENT, &[index(by), sequence])
 }
 
 pub(super) fn masked(epoch: Epoch, share: Option<&[u8]>) -> Change {
@@ -76,54 +81,54 @@ pub(super) fn table(epoch: Epoch, table: Option<&[u8]>) -> Change {
     Change { key: key(epoch, TABLE, &[]), value }
 }
 
-pub(super) fn conflict(epoch: Epoch, by: Party, said: Option<&Signed<Statement>>) -> Change {
-    let key = key(epoch, CONFLICT, &[number(by)]);
-    Change { key, value: said.map(|said| encoded(said).into()) }
+pub(super) fn conflict(epoch: Epoch, by: Party, signed: Option<&Signed<Statement>>) -> Change {
+    let key = key(epoch, CONFLICT, &[index(by)]);
+    Change { key, value: signed.map(|signed| encoded(signed).into()) }
 }
 
-pub(super) fn turned_away(epoch: Epoch, tag: &Tag) -> Change {
-    put(key(epoch, TURNED_AWAY, &tag.0), Vec::new())
+pub(super) fn refused_quota(epoch: Epoch, tag: &Tag) -> Change {
+    put(key(epoch, REFUSED_QUOTA, &tag.0), Vec::new())
 }
 
-pub(super) fn no_turned_away(epoch: Epoch, tag: &Tag) -> Change {
-    Change { key: key(epoch, TURNED_AWAY, &tag.0), value: None }
+pub(super) fn remove_refused_quota(epoch: Epoch, tag: &Tag) -> Change {
+    Change { key: key(epoch, REFUSED_QUOTA, &tag.0), value: None }
 }
 
-/// A server in a key: its place.
-fn number(by: Party) -> u8 {
+/// A server's index, for keys.
+fn index(by: Party) -> u8 {
     u8::try_from(by.index()).unwrap_or(u8::MAX)
 }
 
-/// Reads a record.
+/// Decodes a record.
 pub(super) fn read(
-    board: &Pinned,
+    board: &Board,
     key: &[u8],
     value: &[u8],
-) -> Result<(Epoch, Record), DamagedLog> {
-    let (epoch, rest) = key.split_first_chunk::<8>().ok_or(DamagedLog)?;
-    let (kind, rest) = rest.split_first().ok_or(DamagedLog)?;
+) -> Result<(Epoch, Record), DamagedLedgerError> {
+    let (epoch, rest) = key.split_first_chunk::<8>().ok_or(DamagedLedgerError)?;
+    let (kind, rest) = rest.split_first().ok_or(DamagedLedgerError)?;
     let record = match *kind {
-        SEED => Record::Seed(Secret::from_slice(value).ok_or(DamagedLog)?),
+        SEED => Record::Seed(Secret::from_slice(value).ok_or(DamagedLedgerError)?),
         WRITE => {
-            let name = WriteName(Digest(rest.try_into().map_err(|_| DamagedLog)?));
-            Record::Write(name, Box::new(canonical(value).ok_or(DamagedLog)?))
+            let name = WriteName(Digest(rest.try_into().map_err(|_| DamagedLedgerError)?));
+            Record::Write(name, Box::new(canonical(value).ok_or(DamagedLedgerError)?))
         }
         STATEMENT => {
             let by = rest.first().and_then(|by| board.parties().get(usize::from(*by)));
-            let said = postcard::from_bytes(value).map_err(|_| DamagedLog)?;
-            Record::Statement(*by.ok_or(DamagedLog)?, said)
+            let signed = postcard::from_bytes(value).map_err(|_| DamagedLedgerError)?;
+            Record::Statement(*by.ok_or(DamagedLedgerError)?, signed)
         }
         MASKED => Record::Masked(value.to_vec()),
         TABLE => Record::Table(value.to_vec()),
         CONFLICT => {
             let by = rest.first().and_then(|by| board.parties().get(usize::from(*by)));
-            let said = postcard::from_bytes(value).map_err(|_| DamagedLog)?;
-            Record::Conflict(*by.ok_or(DamagedLog)?, said)
+            let signed = postcard::from_bytes(value).map_err(|_| DamagedLedgerError)?;
+            Record::Conflict(*by.ok_or(DamagedLedgerError)?, signed)
         }
-        TURNED_AWAY if value.is_empty() => {
-            Record::TurnedAway(Tag(rest.try_into().map_err(|_| DamagedLog)?))
+        REFUSED_QUOTA if value.is_empty() => {
+            Record::RefusedQuota(Tag(rest.try_into().map_err(|_| DamagedLedgerError)?))
         }
-        _ => return Err(DamagedLog),
+        _ => return Err(DamagedLedgerError),
     };
     Ok((Epoch(u64::from_be_bytes(*epoch)), record))
 }

@@ -1,9 +1,8 @@
-//! The three inner loops of a pass: children of nodes, hashes of leaves, rows of a
-//! table. Each runs inside of one call to AES, in groups of as many blocks as the
-//! processor takes together, so that what goes in and what comes out are worked out in
-//! registers beside the rounds.
+//! The three inner loops of a pass: children of nodes, hashes of leaves, rows of a table. Each runs
+//! inside one call to AES, in groups of as many blocks as the processor encrypts together, so that
+//! inputs and outputs are computed in registers beside the rounds.
 //!
-//! Time and memory access depend on nothing but the numbers of nodes.
+//! Time and memory access depend only on the numbers of nodes.
 
 use super::digest::RowHash;
 use super::prg::Permutation;
@@ -20,11 +19,11 @@ use zeroize::Zeroizing;
 
 /// A seed and its control bit, as a pass stores it.
 pub(crate) type Node = [u8; BLOCK];
-/// Nodes that are wiped in the end.
+/// Nodes that are wiped when dropped.
 pub(super) type Nodes = Zeroizing<Vec<Node>>;
 
-// Compilers take words and numbers of a block's length apart into halves; a register of
-// four words stays one.
+// Compilers split words and integers of a block's length into halves. A register of four words
+// stays whole.
 
 #[inline(always)]
 pub(crate) fn load(block: &Node) -> u32x4 {
@@ -53,13 +52,13 @@ fn seed(node: &Node) -> u32x4 {
     load(node) & load(&CLEAR)
 }
 
-/// A number of 32 bits in the first of a block's four words.
+/// Puts a 32-bit number into the first of a block's four words.
 #[inline(always)]
 pub(crate) fn number(number: u32) -> u32x4 {
     u32x4::new([number.to_le(), 0, 0, 0])
 }
 
-/// Each of a block's four words alone.
+/// Masks that each select one of a block's four words.
 const WORDS: [u32x4; 4] = [
     u32x4::new([u32::MAX, 0, 0, 0]),
     u32x4::new([0, u32::MAX, 0, 0]),
@@ -67,9 +66,9 @@ const WORDS: [u32x4; 4] = [
     u32x4::new([0, 0, 0, u32::MAX]),
 ];
 
-/// π of a group of blocks: AES(z) ⊕ z, given z by its place in the group.
+/// π of a group of blocks, AES(z) ⊕ z, where `input` maps an index in the group to z.
 #[inline(always)]
-pub(crate) fn permuted<B: BlockCipherEncBackend<BlockSize = U16>>(
+pub(crate) fn permute<B: BlockCipherEncBackend<BlockSize = U16>>(
     backend: &B,
     input: impl Fn(usize) -> u32x4,
 ) -> Array<u32x4, B::ParBlocksSize> {
@@ -78,13 +77,13 @@ pub(crate) fn permuted<B: BlockCipherEncBackend<BlockSize = U16>>(
     Array::from_fn(|k| load(&blocks[k].0) ^ input(k))
 }
 
-/// Nodes that are no whole group, as one: what it lacks is zero.
-fn filled<N: ArraySize>(rest: &[Node], each: usize) -> Array<Node, N> {
+/// Pads an incomplete group of nodes with zeros.
+fn padded<N: ArraySize>(rest: &[Node], each: usize) -> Array<Node, N> {
     Array::from_fn(|k| rest.get(k / each).copied().unwrap_or_default())
 }
 
 impl Permutation {
-    /// All children of nodes, one level's correction word added.
+    /// Computes all children of nodes, with one level's correction word added.
     pub(super) fn expand(&self, parents: &[Node], children: &mut [Node], word: &Word) {
         let wide = self.wide.as_ref();
         let done = wide.map_or(0, |wide| wide.expand(parents, children, word));
@@ -92,7 +91,7 @@ impl Permutation {
         self.cipher.encrypt_with_backend(Expand { parents, children, word });
     }
 
-    /// H of every leaf, t·cs added; the first leaf's row is `first`.
+    /// Computes H of every leaf, with t·cs added. The first leaf's row is `first`.
     pub(super) fn hash(
         &self,
         leaves: &[Node],
@@ -107,7 +106,7 @@ impl Permutation {
         self.cipher.encrypt_with_backend(Hash { leaves, first, check, hashes });
     }
 
-    /// G(s) ⊕ t·C of every leaf, added to its row. C is as long as a row.
+    /// Adds G(s) ⊕ t·C of every leaf to its row. C is as long as a row.
     pub(super) fn fill(&self, leaves: &[Node], payload: &[Node], rows: &mut [Node]) {
         let wide = self.wide.as_ref();
         let done = wide.map_or(0, |wide| wide.fill(leaves, payload, rows));
@@ -127,7 +126,7 @@ impl BlockSizeUser for Expand<'_> {
 }
 
 impl Expand<'_> {
-    /// A group of children. Each parent stands there twice.
+    /// Computes a group of children. Each parent occurs twice.
     #[inline(always)]
     fn group<B: BlockCipherEncBackend<BlockSize = U16>>(
         backend: &B,
@@ -135,7 +134,7 @@ impl Expand<'_> {
         parents: &Array<Node, B::ParBlocksSize>,
     ) -> Array<Node, B::ParBlocksSize> {
         let right = [u32x4::ZERO, number(1)];
-        let made = permuted(backend, |k| seed(&parents[k]) | right[k % 2]);
+        let made = permute(backend, |k| seed(&parents[k]) | right[k % 2]);
         Array::from_fn(|k| bytes(made[k] ^ (mask(&parents[k]) & words[k % 2])))
     }
 }
@@ -153,7 +152,7 @@ impl BlockCipherEncClosure for Expand<'_> {
             *group = Self::group(backend, &words, &Array::from_fn(|k| parents[k / 2]));
         }
         if !rest.is_empty() {
-            let made = Self::group(backend, &words, &filled(of_rest, 2));
+            let made = Self::group(backend, &words, &padded(of_rest, 2));
             rest.copy_from_slice(&made[..rest.len()]);
         }
     }
@@ -180,7 +179,7 @@ impl Hash<'_> {
         at: usize,
         count: usize,
     ) {
-        // x + 1 of each, in all four words. A table has at most 2^31 rows.
+        // x + 1 of each row, in all four words. A table has at most 2^31 rows.
         let mut row = self.first.wrapping_add(u32::try_from(at).unwrap_or(u32::MAX));
         let numbers: Array<u32x4, B::ParBlocksSize> = Array::from_fn(|_| {
             row = row.wrapping_add(1);
@@ -191,7 +190,7 @@ impl Hash<'_> {
         let hashes = &mut self.hashes[at..at + count];
         for (i, (check, word)) in check.iter().zip(WORDS).enumerate() {
             let check = load(check);
-            let made = permuted(backend, |k| load(&leaves[k]) ^ (numbers[k] & word));
+            let made = permute(backend, |k| load(&leaves[k]) ^ (numbers[k] & word));
             for (k, hash) in hashes.iter_mut().enumerate() {
                 hash[i] = bytes(made[k] ^ (masks[k] & check));
             }
@@ -208,7 +207,7 @@ impl BlockCipherEncClosure for Hash<'_> {
             self.group(backend, leaves, number * par, par);
         }
         if !rest.is_empty() {
-            self.group(backend, &filled(rest, 1), groups.len() * par, rest.len());
+            self.group(backend, &padded(rest, 1), groups.len() * par, rest.len());
         }
     }
 }
@@ -241,7 +240,7 @@ impl Fill<'_> {
             // A row has at most 4096 blocks.
             let place = number(u32::try_from(2 * j).unwrap_or(u32::MAX));
             let word = load(word);
-            let made = permuted(backend, |k| seeds[k] ^ place);
+            let made = permute(backend, |k| seeds[k] ^ place);
             for k in 0..count {
                 let block = &mut rows[k * width + j];
                 *block = bytes(load(block) ^ made[k] ^ (masks[k] & word));
@@ -259,7 +258,7 @@ impl BlockCipherEncClosure for Fill<'_> {
             self.group(backend, leaves, number * par, par);
         }
         if !rest.is_empty() {
-            self.group(backend, &filled(rest, 1), groups.len() * par, rest.len());
+            self.group(backend, &padded(rest, 1), groups.len() * par, rest.len());
         }
     }
 }

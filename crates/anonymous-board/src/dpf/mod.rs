@@ -1,19 +1,18 @@
-//! The distributed point function that a write is: a tree of seeds for each of
-//! two servers, equal everywhere but on the path to one row.
+//! The distributed point function (DPF) behind a write: two trees of seeds, one for each server,
+//! equal everywhere except on the path to one row.
 //!
-//! After Boyle, Gilboa, Ishai: *Function Secret Sharing: Improvements and
-//! Extensions* (CCS 2016), with a payload that the leaf seed stretches to and a
-//! check word for the audit (after de Castro, Polychroniadou: *Lightweight,
-//! Maliciously Secure Verifiable Function Secret Sharing*, Eurocrypt 2022).
-//! The module stands alone: it knows neither epochs nor rows' contents.
+//! After Boyle, Gilboa, Ishai: *Function Secret Sharing: Improvements and Extensions* (CCS 2016),
+//! with a payload that the leaf seed is stretched to, and a check word for the audit (after de
+//! Castro, Polychroniadou: *Lightweight, Maliciously Secure Verifiable Function Secret Sharing*,
+//! Eurocrypt 2022). The module stands alone: it knows neither epochs nor the contents of rows.
 //!
-//! | module | gives |
+//! | module | holds |
 //! | --- | --- |
 //! | [`prg`] | the three public permutations |
 //! | [`generate`](mod@generate) | a writer's pair of keys |
 //! | [`pass`] | many keys over a table, level by level, block by block |
 //! | [`digest`] | the audit's digest, a universal hash |
-//! | [`scalar`] | the same as `pass` and `digest`, one row at a time: what they are tested against |
+//! | [`scalar`] | `pass` and `digest` one row at a time, as a reference for tests |
 
 pub mod digest;
 pub mod generate;
@@ -27,12 +26,12 @@ use alpheus_crypto::secret::Secret;
 use serde::{Deserialize, Serialize};
 use std::num::NonZeroU32;
 
-/// Bytes of an AES block, of a seed, and of what rows are a multiple of.
+/// Bytes of an AES block and of a seed. A row's width is a multiple of it.
 pub const BLOCK: usize = 16;
-/// The largest tree: what the audit's hash binds a row by has 32 bits.
-pub const DEEPEST: u32 = 31;
+/// The maximum depth of a tree: the audit's hash binds a row by 32 bits.
+pub const MAX_DEPTH: u32 = 31;
 
-/// Which of the two databases. It fixes the root's control bit.
+/// One of the two databases. It determines the root's control bit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub enum Side {
     /// Control bit 0.
@@ -45,7 +44,7 @@ impl Side {
     /// Both.
     pub const BOTH: [Self; 2] = [Self::First, Self::Second];
 
-    /// Its place in a pair.
+    /// Its index in a pair.
     #[must_use]
     pub const fn index(self) -> usize {
         match self {
@@ -63,7 +62,7 @@ impl Side {
         }
     }
 
-    /// Its name where it is hashed.
+    /// The name that goes into hashes.
     pub(crate) const fn name(self) -> &'static [u8] {
         match self {
             Self::First => b"first",
@@ -72,7 +71,7 @@ impl Side {
     }
 }
 
-/// The shape of a table: how many rows, of how many blocks each.
+/// The shape of a table: the number of rows, and of blocks in each.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Shape {
     /// Rows.
@@ -81,32 +80,32 @@ pub struct Shape {
     pub blocks: NonZeroU32,
 }
 
-/// The shape is none that tables have.
+/// No table has this shape.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("a table has 1 to 2^31 rows of 1 to 4096 blocks of 16 bytes")]
-pub struct BadShape;
+pub struct ShapeError;
 
 impl Shape {
     /// A shape.
     ///
     /// # Errors
-    /// [`BadShape`] beyond 2^31 rows or 4,096 blocks in each, or with none.
-    pub fn new(rows: u32, blocks: u32) -> Result<Self, BadShape> {
+    /// [`ShapeError`] beyond 2^31 rows or 4,096 blocks in each, or with none.
+    pub fn new(rows: u32, blocks: u32) -> Result<Self, ShapeError> {
         let (Some(rows), Some(blocks)) = (NonZeroU32::new(rows), NonZeroU32::new(blocks)) else {
-            return Err(BadShape);
+            return Err(ShapeError);
         };
         let shape = Self { rows, blocks };
         shape.check()?;
         Ok(shape)
     }
 
-    /// Whether the shape is one of those that [`Shape::new`] makes.
+    /// Checks that [`Shape::new`] would accept the shape.
     ///
     /// # Errors
-    /// [`BadShape`].
-    pub fn check(&self) -> Result<(), BadShape> {
-        let good = self.rows.get() <= 1 << DEEPEST && self.blocks.get() <= 4096;
-        if good { Ok(()) } else { Err(BadShape) }
+    /// [`ShapeError`].
+    pub fn check(&self) -> Result<(), ShapeError> {
+        let good = self.rows.get() <= 1 << MAX_DEPTH && self.blocks.get() <= 4096;
+        if good { Ok(()) } else { Err(ShapeError) }
     }
 
     /// Levels of the tree: ⌈log₂ rows⌉.
@@ -134,23 +133,23 @@ impl Shape {
     }
 }
 
-/// A level's correction word: 127 bits of seed, then the left child's control
-/// bit in the lowest bit of the first byte. Public.
+/// A level's correction word: 127 bits of seed, and the left child's control bit in the lowest bit
+/// of the first byte. Public.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Word {
-    /// What the seeds of children are corrected by, and the left one's control bit.
+    /// Corrects the seeds of both children and the left child's control bit.
     pub seed: [u8; BLOCK],
-    /// The right child's control bit.
+    /// Corrects the right child's control bit.
     pub right: bool,
 }
 
-/// What both servers' keys have in common. Public to both of them; alone it
-/// tells nothing of row or message.
+/// The words that both servers' keys share. Public to both; alone they reveal nothing about row or
+/// message.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Words {
     /// A correction word for each level, from the root down.
     pub levels: Vec<Word>,
-    /// C = M ⊕ G(s₀) ⊕ G(s₁): what turns the stretched leaf seed into the message.
+    /// C = M ⊕ G(s₀) ⊕ G(s₁): turns the stretched leaf seed into the message.
     pub payload: Vec<u8>,
     /// cs = H(α, s₀, t₀) ⊕ H(α, s₁, t₁).
     #[serde(with = "check_word")]
@@ -165,56 +164,56 @@ pub struct Key {
     pub words: Words,
 }
 
-/// Why a key is refused before anything is expanded.
+/// Why a key is rejected before anything is expanded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, thiserror::Error)]
-pub enum BadKey {
-    /// Another number of levels than the table's tree has.
-    #[error("the key has another depth than the table's tree")]
+pub enum KeyError {
+    /// The number of levels is not the depth of the table's tree.
+    #[error("the key's depth is not that of the table's tree")]
     Depth,
-    /// Another payload than a row.
-    #[error("the key's payload has another length than a row")]
+    /// The payload's length is not that of a row.
+    #[error("the key's payload does not have the length of a row")]
     Payload,
-    /// cs = 0, with which a write of every row would pass the audit.
+    /// cs = 0. A write to every row would pass the audit.
     #[error("the key's check word is zero")]
     ZeroCheck,
     /// The root's lowest bit is set; a seed has 127 bits.
-    #[error("the key's root has its lowest bit set")]
+    #[error("the lowest bit of the key's root is set; it must be zero")]
     Root,
 }
 
 impl Words {
-    /// Checks that the words fit a table, all but what the audit is for.
+    /// Checks that the words fit a table, as far as that is possible before the audit.
     ///
     /// # Errors
-    /// [`BadKey`].
-    pub fn check(&self, shape: &Shape) -> Result<(), BadKey> {
+    /// [`KeyError`].
+    pub fn check(&self, shape: &Shape) -> Result<(), KeyError> {
         if self.levels.len() != shape.depth() {
-            return Err(BadKey::Depth);
+            return Err(KeyError::Depth);
         }
         if self.payload.len() != shape.width() {
-            return Err(BadKey::Payload);
+            return Err(KeyError::Payload);
         }
         if self.check == [0; 64] {
-            return Err(BadKey::ZeroCheck);
+            return Err(KeyError::ZeroCheck);
         }
         Ok(())
     }
 }
 
 impl Key {
-    /// Checks that the key fits a table, all but what the audit is for.
+    /// Checks that the key fits a table, as far as that is possible before the audit.
     ///
     /// # Errors
-    /// [`BadKey`].
-    pub fn check(&self, shape: &Shape) -> Result<(), BadKey> {
+    /// [`KeyError`].
+    pub fn check(&self, shape: &Shape) -> Result<(), KeyError> {
         if self.root.expose()[0] & 1 != 0 {
-            return Err(BadKey::Root);
+            return Err(KeyError::Root);
         }
         self.words.check(shape)
     }
 }
 
-/// Serde has arrays up to 32 bytes only.
+/// Serde supports arrays of up to 32 bytes only.
 mod check_word {
     use serde::{Deserialize, Deserializer, Serialize, Serializer};
 

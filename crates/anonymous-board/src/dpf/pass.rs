@@ -1,27 +1,26 @@
-//! Many keys over one table: trees level by level, AES block by batch, the table
-//! block by block, so that what is worked on stays in the cache while all keys of
-//! a group pass over it.
+//! Many keys over one table: trees level by level, AES in batches, the table block by block. So the
+//! working set stays in the cache while all keys of a group pass over it.
 //!
-//! Time and memory access depend on nothing but the numbers of keys and rows.
+//! Time and memory access depend only on the numbers of keys and rows.
 
-use super::digest::{Kappa, KeyDigest, KeyWords, RowHash, Running};
+use super::digest::{DigestState, Kappa, KeyDigest, KeyWords, RowHash};
 use super::kernel::{Node, Nodes};
 use super::prg::Prgs;
 use super::{BLOCK, Shape, Side, Word, Words};
 use alpheus_crypto::secret::Secret;
 use zeroize::Zeroizing;
 
-/// Bytes of table that all keys of a group pass over before the next: a quarter of
-/// the second-level cache that servers have today.
+/// Bytes of table that all keys of a group pass over before they continue: a quarter of the
+/// second-level cache of current servers.
 const TABLE_BLOCK: usize = 256 * 1024;
 /// Keys in a group: their frontiers and digests share the cache with the table.
 const GROUP: usize = 128;
-/// Bytes of all frontiers of a group: of large tables fewer keys pass together.
+/// Bytes of all frontiers of a group: with large tables fewer keys pass together.
 const FRONTIERS: usize = 64 << 20;
-/// Rows whose hashes are made before they go into the digest: they fit the first-level cache.
+/// Rows whose hashes are computed before they enter the digest: they fit the first-level cache.
 const STAGE: usize = 128;
 
-/// One write, as one side's server holds it, already [checked](Words::check).
+/// One write as one side's server holds it, already [checked](Words::check).
 #[derive(Clone, Copy)]
 pub struct Share<'a> {
     /// That server's root.
@@ -30,22 +29,22 @@ pub struct Share<'a> {
     pub words: &'a Words,
 }
 
-/// What one side's server does with keys over a table.
+/// One side's computation with keys over a table.
 pub struct Pass<'a> {
     prgs: &'a Prgs,
     shape: Shape,
     side: Side,
-    /// log₂ of the rows of a table block.
+    /// log₂ of the rows in a table block.
     block: usize,
 }
 
-/// A key's or the table's length does not fit the shape.
+/// The length of a key or of the table does not fit the shape.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("a key or the table does not fit the table's shape; check keys before a pass")]
-pub struct Misfit;
+pub struct SizeError;
 
 impl<'a> Pass<'a> {
-    /// Prepares to work for one side.
+    /// Prepares a pass for one side.
     #[must_use]
     pub fn new(prgs: &'a Prgs, shape: Shape, side: Side) -> Self {
         let rows = (TABLE_BLOCK / shape.width()).max(64);
@@ -56,29 +55,33 @@ impl<'a> Pass<'a> {
     /// Adds this side's shares of all writes to its table.
     ///
     /// # Errors
-    /// [`Misfit`].
-    pub fn add(&self, writes: &[Share<'_>], table: &mut [u8]) -> Result<(), Misfit> {
+    /// [`SizeError`].
+    pub fn add(&self, writes: &[Share<'_>], table: &mut [u8]) -> Result<(), SizeError> {
         self.run(writes, Some(table), None).map(drop)
     }
 
-    /// The digests of all writes, in their order.
+    /// The digests of all writes, in order.
     ///
     /// # Errors
-    /// [`Misfit`].
-    pub fn digests(&self, writes: &[Share<'_>], kappa: &Kappa) -> Result<Vec<KeyDigest>, Misfit> {
+    /// [`SizeError`].
+    pub fn digests(
+        &self,
+        writes: &[Share<'_>],
+        kappa: &Kappa,
+    ) -> Result<Vec<KeyDigest>, SizeError> {
         self.run(writes, None, Some(kappa))
     }
 
-    /// Both at once, for little more than the price of the dearer one's AES.
+    /// Both at once, for little more than the AES of the more expensive one.
     ///
     /// # Errors
-    /// [`Misfit`].
+    /// [`SizeError`].
     pub fn add_and_digest(
         &self,
         writes: &[Share<'_>],
         table: &mut [u8],
         kappa: &Kappa,
-    ) -> Result<Vec<KeyDigest>, Misfit> {
+    ) -> Result<Vec<KeyDigest>, SizeError> {
         self.run(writes, Some(table), Some(kappa))
     }
 
@@ -87,21 +90,21 @@ impl<'a> Pass<'a> {
         writes: &[Share<'_>],
         mut table: Option<&mut [u8]>,
         kappa: Option<&Kappa>,
-    ) -> Result<Vec<KeyDigest>, Misfit> {
+    ) -> Result<Vec<KeyDigest>, SizeError> {
         let fits = writes.iter().all(|write| write.words.check(&self.shape).is_ok());
         if !fits || table.as_ref().is_some_and(|table| table.len() != self.shape.bytes()) {
-            return Err(Misfit);
+            return Err(SizeError);
         }
         let mut digests = Vec::with_capacity(writes.len());
-        for group in writes.chunks(self.together()) {
+        for group in writes.chunks(self.group_size()) {
             let done = self.group(group, table.as_deref_mut(), kappa);
-            digests.extend(done.into_iter().map(Running::finish));
+            digests.extend(done.into_iter().map(DigestState::finish));
         }
         Ok(digests)
     }
 
-    /// How many keys pass over the table together.
-    fn together(&self) -> usize {
+    /// The number of keys that pass over the table together.
+    fn group_size(&self) -> usize {
         let frontier = BLOCK << (self.shape.depth() - self.block);
         GROUP.min(FRONTIERS / frontier).max(1)
     }
@@ -111,7 +114,7 @@ impl<'a> Pass<'a> {
         writes: &[Share<'_>],
         mut table: Option<&mut [u8]>,
         kappa: Option<&Kappa>,
-    ) -> Vec<Running> {
+    ) -> Vec<DigestState> {
         let top = self.shape.depth() - self.block;
         let mut scratch = Scratch::new(1 << self.block.max(top));
         let frontiers: Vec<_> = writes
@@ -123,7 +126,7 @@ impl<'a> Pass<'a> {
                 Zeroizing::new(scratch.nodes[..1 << top].to_vec())
             })
             .collect();
-        let mut digests = vec![Running::default(); kappa.map_or(0, |_| writes.len())];
+        let mut digests = vec![DigestState::default(); kappa.map_or(0, |_| writes.len())];
         let blocks = self.shape.rows().div_ceil(1 << self.block);
         for number in 0..blocks {
             let first = number << self.block;
@@ -155,7 +158,7 @@ impl<'a> Pass<'a> {
     }
 }
 
-/// Where nodes and hashes are worked out; wiped in the end.
+/// Scratch space for nodes and hashes. It is wiped when dropped.
 struct Scratch {
     nodes: Nodes,
     next: Nodes,
@@ -169,7 +172,7 @@ impl Scratch {
         Self { nodes: made(nodes), next: made(nodes), hashes }
     }
 
-    /// Leaves the nodes below `root`, after all levels, in `nodes`.
+    /// Computes the nodes below `root` after all levels, into `nodes`.
     fn expand(&mut self, prgs: &Prgs, root: Node, levels: &[Word]) {
         self.nodes[0] = root;
         for (level, word) in levels.iter().enumerate() {
@@ -180,7 +183,8 @@ impl Scratch {
         }
     }
 
-    /// Gives H of every leaf, t·cs added, and which of the leaves is the first of those.
+    /// Passes H of every leaf, with t·cs added, to `take`, with the index of the first leaf of each
+    /// batch.
     fn hash(
         &mut self,
         prgs: &Prgs,
@@ -199,9 +203,9 @@ impl Scratch {
         }
     }
 
-    /// G(s) ⊕ t·C of every leaf, into its row.
+    /// Adds G(s) ⊕ t·C of every leaf to its row.
     fn add(&self, prgs: &Prgs, rows: usize, payload: &[u8], table: &mut [u8]) {
-        // A row is a number of whole blocks.
+        // A row consists of whole blocks.
         let ((payload, _), (table, _)) = (payload.as_chunks(), table.as_chunks_mut());
         let leaves = &self.nodes[..rows];
         prgs.payload.fill(leaves, payload, table);
@@ -212,7 +216,8 @@ impl Scratch {
 mod tests {
     use super::*;
 
-    /// What frontiers take does not grow with the table, but for the one that is needed.
+    /// The memory for frontiers does not grow with the table, beyond the one frontier that is
+    /// needed.
     #[test]
     fn frontiers_are_bounded() {
         let prgs = Prgs::new(&[1; BLOCK], &[2; BLOCK], &[3; BLOCK]);
@@ -221,7 +226,7 @@ mod tests {
             let Ok(shape) = Shape::new(1 << depth, 23) else { panic!("a good shape") };
             let pass = Pass::new(&prgs, shape, Side::First);
             let frontier = BLOCK << (shape.depth() - pass.block);
-            let (together, bytes) = (pass.together(), pass.together() * frontier);
+            let (together, bytes) = (pass.group_size(), pass.group_size() * frontier);
             assert!(together >= 1 && (together == 1 || bytes <= FRONTIERS), "{depth}: {bytes}");
             most = most.max(bytes);
         }

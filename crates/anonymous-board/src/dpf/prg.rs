@@ -1,23 +1,23 @@
-//! The three public permutations of an epoch: AES-128 under keys that everybody
-//! knows, in the mode of Matyas, Meyer and Oseas: π(z) = AES(z) ⊕ z.
+//! The three public permutations of an epoch: AES-128 under publicly known keys, in the mode of
+//! Matyas, Meyer and Oseas: π(z) = AES(z) ⊕ z.
 //!
-//! A block is a seed of 127 bits and, in the lowest bit of its first byte, a
-//! control bit t. What goes into the permutations:
+//! A block is a seed of 127 bits with a control bit t in the lowest bit of its first byte. The
+//! inputs to the permutations are:
 //!
 //! - children of a seed s: π_tree(s ‖ 0) on the left, π_tree(s ‖ 1) on the right,
 //! - G(s): block j is π_payload(s ⊕ 2j), so the lowest bit stays clear,
-//! - H(x, s, t): block i is π_hash((s ‖ t) ⊕ g_i·(x + 1)) with g_i = X^(32i) in
-//!   GF(2^128): x + 1 in the block's i-th word of 32 bits, little-endian.
+//! - H(x, s, t): block i is π_hash((s ‖ t) ⊕ g_i·(x + 1)) with g_i = X^(32i) in GF(2^128): x + 1 in
+//!   the block's i-th word of 32 bits, little-endian.
 //!
-//! Were the row's number XORed in at one place only, H(x, s) would be
-//! H(x′, s ⊕ x ⊕ x′), and one key would write two neighbouring rows.
+//! If the row number were XORed in at one position only, H(x, s) would equal H(x′, s ⊕ x ⊕ x′), and
+//! one key could write two neighbouring rows.
 
 use super::vaes::Rounds;
 use aes::cipher::array::Array;
 use aes::cipher::{BlockCipherEncrypt, KeyInit};
 use aes::{Aes128Enc, Block};
 
-/// The permutations' keys, expanded. Public.
+/// The permutations' expanded keys. Public.
 #[derive(Clone)]
 pub struct Prgs {
     pub(super) tree: Permutation,
@@ -29,12 +29,12 @@ pub struct Prgs {
 #[derive(Clone)]
 pub(super) struct Permutation {
     pub(super) cipher: Aes128Enc,
-    /// The same where the processor takes four blocks at a time.
+    /// The same, for processors that encrypt four blocks at a time.
     pub(super) wide: Option<Rounds>,
 }
 
 impl Prgs {
-    /// Expands the three keys: tree, payload, hash. They are an epoch's and differ.
+    /// Expands the three keys of an epoch: tree, payload, hash. They must differ.
     #[must_use]
     pub fn new(tree: &[u8; 16], payload: &[u8; 16], hash: &[u8; 16]) -> Self {
         let expand = |key: &[u8; 16]| Permutation {
@@ -44,16 +44,16 @@ impl Prgs {
         Self { tree: expand(tree), payload: expand(payload), hash: expand(hash) }
     }
 
-    /// The same as on a processor that takes one block at a time, to compare with.
+    /// The same keys restricted to one block at a time, for comparison.
     #[must_use]
     pub fn narrow(self) -> Self {
         let narrow = |permutation| Permutation { wide: None, ..permutation };
         Self { tree: narrow(self.tree), payload: narrow(self.payload), hash: narrow(self.hash) }
     }
 
-    /// AES of blocks and nothing else, as many at a time as a pass takes: what a pass is
-    /// measured beside.
-    pub fn bare(&self, blocks: &mut [[u8; 16]]) {
+    /// AES of blocks and nothing else, as many at a time as a pass uses: the baseline for measuring
+    /// a pass.
+    pub fn aes_only(&self, blocks: &mut [[u8; 16]]) {
         let wide = self.payload.wide.as_ref();
         let done = wide.map_or(0, |wide| wide.bare(blocks));
         self.payload.cipher.encrypt_blocks(Array::cast_slice_from_core_mut(&mut blocks[done..]));

@@ -1,8 +1,7 @@
-//! One row at a time, as the equations stand: what the vectorised code is tested
-//! against.
+//! One row at a time, exactly as in the equations: a reference for testing the vectorised code.
 
 use super::digest::Kappa;
-use super::generate::corrected;
+use super::generate::correct;
 use super::prg::Prgs;
 use super::{BLOCK, Key, Shape, Side};
 use aes::Aes128Enc;
@@ -15,7 +14,7 @@ fn leaf(prgs: &Prgs, shape: &Shape, side: Side, key: &Key, row: u32) -> [u8; BLO
     for (level, word) in key.words.levels.iter().enumerate() {
         let goes_right = (row >> (shape.depth() - 1 - level) & 1) as usize;
         let child = prgs.children(&node)[goes_right];
-        node = corrected(&child, word, node[0] & 1, goes_right);
+        node = correct(&child, word, node[0] & 1, goes_right);
     }
     node
 }
@@ -35,7 +34,7 @@ pub fn add(prgs: &Prgs, shape: &Shape, side: Side, key: &Key, table: &mut [u8]) 
     }
 }
 
-/// The audit's digest, each row's key words drawn anew.
+/// The audit's digest, with the key words derived separately for each row.
 #[must_use]
 pub fn digest(prgs: &Prgs, shape: &Shape, side: Side, key: &Key, kappa: &Kappa) -> [u8; 32] {
     let cipher = Aes128Enc::new(&kappa.0.into());

@@ -1,9 +1,9 @@
-//! The three inner loops of a pass where the processor takes four blocks of AES at a time
-//! (VAES on registers of 64 bytes), which halves their time. What they leave, for processors
-//! without and for ends that fill no register, [`kernel`](super::kernel) does.
+//! The three inner loops of a pass for processors that encrypt four AES blocks at a time (VAES on
+//! registers of 64 bytes). This halves their time. [`kernel`](super::kernel) handles other
+//! processors, and remainders that do not fill a register.
 //!
-//! The feed-forward of π and what else is added to its output goes into the key of the
-//! last round. Time and memory access depend on nothing but the numbers of nodes.
+//! The feed-forward of π, and everything else that is added to its output, goes into the key of the
+//! last round. Time and memory access depend only on the numbers of nodes.
 
 use super::Word;
 use super::digest::RowHash;
@@ -11,22 +11,22 @@ use super::kernel::Node;
 use multiversion::multiversion;
 use multiversion::target::match_target;
 
-/// The round keys of AES-128, for a processor that has all that is needed here. Public.
+/// The round keys of AES-128, for a processor with all required instructions. Public.
 #[derive(Clone)]
 pub(super) struct Rounds([Node; 11]);
 
 impl Rounds {
-    /// Expands a key; nothing on another processor.
+    /// Expands a key. `None` on other processors.
     pub(super) fn new(key: &[u8; 16]) -> Option<Self> {
         rounds(key).map(Self)
     }
 
-    /// Fills children of as many parents as it can, the first ones; gives how many.
+    /// Computes the children of as many of the first parents as possible. Returns their number.
     pub(super) fn expand(&self, parents: &[Node], children: &mut [Node], word: &Word) -> usize {
         expand(&self.0, parents, children, word)
     }
 
-    /// Hashes as many leaves as it can, the first ones; gives how many.
+    /// Hashes as many of the first leaves as possible. Returns their number.
     pub(super) fn hash(
         &self,
         leaves: &[Node],
@@ -37,12 +37,12 @@ impl Rounds {
         hash(&self.0, leaves, first, check, hashes)
     }
 
-    /// Encrypts as many blocks as it can, the first ones; gives how many.
+    /// Encrypts as many of the first blocks as possible. Returns their number.
     pub(super) fn bare(&self, blocks: &mut [Node]) -> usize {
         bare(&self.0, blocks)
     }
 
-    /// Fills as many rows as it can, the first ones; gives how many.
+    /// Fills as many of the first rows as possible. Returns their number.
     pub(super) fn fill(&self, leaves: &[Node], payload: &[Node], rows: &mut [Node]) -> usize {
         fill(&self.0, leaves, payload, rows)
     }
@@ -125,7 +125,7 @@ mod wide {
 
     /// Blocks in a register.
     const LANES: usize = 4;
-    /// Of three operands: a ⊕ b ⊕ c.
+    /// The function a ⊕ b ⊕ c of three operands.
     const XOR3: i32 = 0x96;
     /// All bits of a node but the control bit, in each lane.
     const SEED: [u32; 16] = {
@@ -135,7 +135,7 @@ mod wide {
     };
     /// The right child's bit, in every second lane.
     const RIGHT: [u32; 16] = [0, 0, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0, 1, 0, 0, 0];
-    /// Each lane's block of its leaf's hash has its own word of 32 bits for the row.
+    /// In a leaf's hash, each lane's block has the row number in its own word of 32 bits.
     const OWN: [u32; 16] = [1, 0, 0, 0, 0, 1, 0, 0, 0, 0, 1, 0, 0, 0, 0, 1];
 
     #[inline]
@@ -183,7 +183,7 @@ mod wide {
     /// AES(z) ⊕ `added`.
     #[inline]
     #[target_feature(enable = "avx512f,vaes")]
-    fn encrypted(keys: &[__m512i; 11], z: __m512i, added: __m512i) -> __m512i {
+    fn encrypt(keys: &[__m512i; 11], z: __m512i, added: __m512i) -> __m512i {
         let [first, middle @ .., last] = keys;
         let mut state = _mm512_xor_si512(z, *first);
         for key in middle {
@@ -197,7 +197,7 @@ mod wide {
         let keys = broadcast_all(keys);
         let (blocks, _) = blocks.as_chunks_mut::<LANES>();
         for four in &mut *blocks {
-            *four = cast(encrypted(&keys, cast(*four), _mm512_setzero_si512()));
+            *four = cast(encrypt(&keys, cast(*four), _mm512_setzero_si512()));
         }
         blocks.len() * LANES
     }
@@ -205,7 +205,7 @@ mod wide {
     /// AES(z) ⊕ z ⊕ `more` ⊕ (`mask` ∧ `word`).
     #[inline]
     #[target_feature(enable = "avx512f,vaes")]
-    fn permuted(
+    fn permute(
         keys: &[__m512i; 11],
         z: __m512i,
         more: __m512i,
@@ -213,7 +213,7 @@ mod wide {
         word: __m512i,
     ) -> __m512i {
         let added = _mm512_ternarylogic_epi64::<XOR3>(z, more, _mm512_and_si512(mask, word));
-        encrypted(keys, z, added)
+        encrypt(keys, z, added)
     }
 
     /// All ones in the lanes of nodes whose control bit is set.
@@ -245,7 +245,7 @@ mod wide {
                 let twice = _mm512_permutexvar_epi64(*half, nodes);
                 let seeds = _mm512_and_si512(twice, cast(SEED));
                 let z = _mm512_xor_si512(seeds, cast(RIGHT));
-                *made = cast(permuted(&keys, z, _mm512_setzero_si512(), masks(twice), words));
+                *made = cast(permute(&keys, z, _mm512_setzero_si512(), masks(twice), words));
             }
         }
         parents.len() * LANES
@@ -266,36 +266,39 @@ mod wide {
         for (leaf, hash) in leaves.iter().zip(hashes) {
             let leaf = broadcast(leaf);
             let z = _mm512_xor_si512(leaf, number);
-            *hash = cast(permuted(&keys, z, _mm512_setzero_si512(), masks(leaf), check));
+            *hash = cast(permute(&keys, z, _mm512_setzero_si512(), masks(leaf), check));
             number = _mm512_add_epi32(number, cast(OWN));
         }
         leaves.len()
     }
 
-    /// Four rows are as many registers as a row has blocks. For each of them:
+    /// The layout of one register. Four rows fill as many registers as a row has blocks.
     #[derive(Clone, Copy)]
-    struct Place {
-        /// whose blocks stand in its lanes, in halves,
-        whose: [u64; 8],
-        /// which blocks, twice,
-        which: [u32; 16],
-        /// and C's.
+    struct Layout {
+        /// The leaf of each lane, as indices of 64-bit halves.
+        source: [u64; 8],
+        /// Twice the block's index in its row, for each lane.
+        blocks_twice: [u32; 16],
+        /// The blocks of C.
         word: [Node; LANES],
     }
 
-    fn places(payload: &[Node]) -> Vec<Place> {
+    fn layouts(payload: &[Node]) -> Vec<Layout> {
         let width = payload.len();
         let blocks =
             (0..LANES as u64).flat_map(|row| (0_u32..).zip(payload).map(move |b| (row, b)));
-        let mut places =
-            vec![Place { whose: [0; 8], which: [0; 16], word: [Node::default(); LANES] }; width];
+        let mut layouts =
+            vec![
+                Layout { source: [0; 8], blocks_twice: [0; 16], word: [Node::default(); LANES] };
+                width
+            ];
         for (at, (row, (j, word))) in blocks.enumerate() {
-            let (place, lane) = (&mut places[at / LANES], at % LANES);
-            (place.whose[2 * lane], place.whose[2 * lane + 1]) = (2 * row, 2 * row + 1);
-            place.which[4 * lane] = 2 * j;
-            place.word[lane] = *word;
+            let (layout, lane) = (&mut layouts[at / LANES], at % LANES);
+            (layout.source[2 * lane], layout.source[2 * lane + 1]) = (2 * row, 2 * row + 1);
+            layout.blocks_twice[4 * lane] = 2 * j;
+            layout.word[lane] = *word;
         }
-        places
+        layouts
     }
 
     #[target_feature(enable = "avx512f,vaes")]
@@ -305,18 +308,18 @@ mod wide {
         payload: &[Node],
         rows: &mut [Node],
     ) -> usize {
-        let (keys, places) = (broadcast_all(keys), places(payload));
+        let (keys, layouts) = (broadcast_all(keys), layouts(payload));
         let (leaves, _) = leaves.as_chunks::<LANES>();
         let (rows, _) = rows.as_chunks_mut::<LANES>();
-        for (four, rows) in leaves.iter().zip(rows.chunks_exact_mut(places.len())) {
+        for (four, rows) in leaves.iter().zip(rows.chunks_exact_mut(layouts.len())) {
             let nodes: __m512i = cast(*four);
             let (seeds, all) = (_mm512_and_si512(nodes, cast(SEED)), masks(nodes));
-            for (place, blocks) in places.iter().zip(rows) {
-                let whose = cast(place.whose);
-                let z = _mm512_permutexvar_epi64(whose, seeds);
-                let z = _mm512_xor_si512(z, cast(place.which));
-                let mask = _mm512_permutexvar_epi64(whose, all);
-                *blocks = cast(permuted(&keys, z, cast(*blocks), mask, cast(place.word)));
+            for (layout, blocks) in layouts.iter().zip(rows) {
+                let source = cast(layout.source);
+                let z = _mm512_permutexvar_epi64(source, seeds);
+                let z = _mm512_xor_si512(z, cast(layout.blocks_twice));
+                let mask = _mm512_permutexvar_epi64(source, all);
+                *blocks = cast(permute(&keys, z, cast(*blocks), mask, cast(layout.word)));
             }
         }
         leaves.len() * LANES

@@ -1,7 +1,7 @@
-//! GF(2^1409), polynomials over GF(2) modulo X^1409 + X^194 + 1: a row's content is one element,
-//! and m³ beside it recovers two that met in one row.
+//! GF(2^1409): polynomials over GF(2) modulo X^1409 + X^194 + 1. A row's content m is one element;
+//! with m³ beside it, two contents that collide can be recovered.
 //!
-//! The degree is odd, so that the half-trace solves quadratic equations.
+//! The degree is odd, so the half-trace solves quadratic equations.
 
 use zeroize::Zeroize;
 
@@ -10,7 +10,7 @@ const WORDS: usize = 23;
 /// Bytes of an element.
 pub(super) const BYTES: usize = 177;
 
-/// An element. A writer's holds its message, hence no `Copy` and no `Debug`.
+/// An element. It may hold a writer's message, hence no `Copy` and no `Debug`.
 #[derive(Clone, PartialEq, Eq)]
 pub(super) struct Element([u64; WORDS]);
 
@@ -21,8 +21,7 @@ impl Drop for Element {
 }
 
 impl Element {
-    /// Little-endian bytes, at most [`BYTES`] of them; none if they are an element's
-    /// no longer.
+    /// Decodes at most [`BYTES`] little-endian bytes. `None` if they exceed an element.
     pub(super) fn from_bytes(bytes: &[u8]) -> Option<Self> {
         let mut words = [0; WORDS];
         if bytes.len() > BYTES {
@@ -59,7 +58,7 @@ impl Element {
         sum
     }
 
-    /// The product, in a time that does not depend on the factors.
+    /// The product, in time that does not depend on the factors.
     pub(super) fn times(&self, other: &Self) -> Self {
         let mut product = [0; 2 * WORDS];
         let mut shifted = [0; WORDS + 1];
@@ -111,7 +110,7 @@ impl Element {
         power.square()
     }
 
-    /// A w with w² + w = c, if there is one; the other is w + 1.
+    /// A solution w of w² + w = c, if there is one. The other solution is w + 1.
     pub(super) fn solve(c: &Self) -> Option<Self> {
         let mut sum = c.clone();
         let mut term = c.clone();
@@ -123,7 +122,7 @@ impl Element {
     }
 }
 
-/// 32 bits with a zero between each.
+/// Spreads 32 bits, with a zero bit after each.
 fn spread(half: u64) -> u64 {
     let mut x = half;
     for (shift, mask) in [
@@ -138,7 +137,7 @@ fn spread(half: u64) -> u64 {
     x
 }
 
-/// Modulo X^1409 + X^194 + 1: X^(64·i) = X^(64·(i−19)+1) + X^(64·(i−23)+63).
+/// Reduces modulo X^1409 + X^194 + 1: X^(64·i) = X^(64·(i−19)+1) + X^(64·(i−23)+63).
 fn reduced(mut product: [u64; 2 * WORDS]) -> Element {
     for i in (WORDS..2 * WORDS).rev() {
         let word = std::mem::take(&mut product[i]);
@@ -184,16 +183,16 @@ mod tests {
             prop_assert!(w == a || w.plus_one() == a);
         }
 
-        /// Every second c has no root: the trace is one.
+        /// Half of all c have no root: their trace is one.
         #[test]
-        fn what_has_no_root_is_told(seed in proptest::collection::vec(any::<u8>(), 176)) {
+        fn an_equation_without_a_root_has_no_solution(seed in proptest::collection::vec(any::<u8>(), 176)) {
             let a = Element::from_bytes(&seed).unwrap();
             let one = Element::from_bytes(&[1]).unwrap();
             prop_assert!(Element::solve(&a).is_some() != Element::solve(&a.plus(&one)).is_some());
         }
 
         #[test]
-        fn bytes_come_back(seed in proptest::collection::vec(any::<u8>(), 0..=176)) {
+        fn bytes_round_trip(seed in proptest::collection::vec(any::<u8>(), 0..=176)) {
             let bytes = Element::from_bytes(&seed).unwrap().to_bytes();
             prop_assert_eq!(&bytes[..seed.len()], seed.as_slice());
             prop_assert!(bytes[seed.len()..].iter().all(|b| *b == 0));
@@ -201,7 +200,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_too_large_is_no_element() {
+    fn too_large_numbers_are_rejected() {
         let mut bytes = [0; BYTES];
         bytes[176] = 2;
         assert!(Element::from_bytes(&bytes).is_none());

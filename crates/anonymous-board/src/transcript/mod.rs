@@ -1,63 +1,62 @@
-//! What the servers have said of an epoch, checked as it is heard, and what
-//! follows from it for everybody alike: candidates, κ, the agreed set.
+//! The servers' statements of an epoch, checked on arrival, and what follows from them for
+//! everybody alike: candidates, κ, the agreed set.
 
-mod follows;
+mod derived;
 
-use crate::configuration::{Epoch, Party, Pinned};
+use crate::configuration::{Board, Epoch, Party};
 use crate::dpf::digest::Kappa;
-use crate::messages::{Fault, Statement, What, Why, WriteName};
+use crate::messages::{Body, BurnReason, Fault, Statement, WriteName};
 use alpheus_crypto::hash::Digest;
-use alpheus_crypto::signed::{Rejected, Signed, Verified};
+use alpheus_crypto::signed::{Signed, SignedMessageError, Verified};
 use std::sync::OnceLock;
 
-/// Why a statement is not heard. What its signer is to blame for is a
-/// [`Fault`] instead.
+/// Why a statement is rejected. What its signer is to blame for is a [`Fault`] instead.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum NotHeard {
-    /// Not signed by that server.
+pub enum StatementError {
+    /// That server did not sign it.
     #[error("the statement is not that server's: {0}")]
-    Signature(#[from] Rejected),
-    /// Of another board or epoch, or by another server than it says.
+    Signature(#[from] SignedMessageError),
+    /// It belongs to another board, epoch or server.
     #[error("the statement is of another board or epoch, or another server's")]
-    Elsewhere,
-    /// Earlier ones of that server are missing.
+    Mismatch,
+    /// Earlier statements of that server are missing.
     #[error("earlier statements of that server are missing; send them first")]
     TooEarly,
 }
 
-/// What hearing a statement did.
+/// The effect of recording a statement.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Heard {
-    /// It is new.
+pub enum Effect {
+    /// The statement is new.
     New,
-    /// It was known.
-    Known,
-    /// It cannot stand, alone or beside what its signer has said before.
+    /// The transcript had it already.
+    Duplicate,
+    /// It is invalid by itself or contradicts its signer's earlier statements.
     Fault(Fault),
 }
 
-/// All that was said of one epoch.
+/// All statements of one epoch.
 #[derive(Clone)]
 pub struct Transcript {
-    board: Pinned,
+    board: Board,
     epoch: Epoch,
-    said: Vec<Vec<Said>>,
-    /// The first statement of each server that cannot stand beside what it had said.
+    entries: Vec<Vec<Entry>>,
+    /// The first statement of each server that is invalid or contradicts its earlier ones.
     conflicts: Vec<Option<Signed<Statement>>>,
-    known: Known,
+    derived: Derived,
 }
 
 #[derive(Clone)]
-struct Said {
+struct Entry {
     statement: Verified<Statement>,
     signed: Signed<Statement>,
 }
 
-/// What follows from statements, computed once: they never change.
+/// Values derived from the statements. Each is computed once, because statements never change.
 #[derive(Clone, Default)]
-struct Known {
+struct Derived {
     candidates: OnceLock<Candidates>,
-    /// Of each server: whether what it opened is what it committed to.
+    /// For each server: whether its opening matches its commitment.
     bound: Vec<OnceLock<Result<(), Dispute>>>,
     set: OnceLock<Result<Set, Dispute>>,
 }
@@ -65,14 +64,14 @@ struct Known {
 /// Why there is no agreed set.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Dispute {
-    /// A server's own statements show that it has not kept to the protocol.
+    /// A server's own statements prove that it broke the protocol.
     Blamed(Party, Fault),
-    /// A server builds on statements other than those heard here: whoever made two
-    /// versions of them is to blame, which shows once both are at hand.
+    /// A server builds on other statements than those recorded here. The server that made two versions of
+    /// them is to blame; comparing both versions proves it.
     Contradiction,
 }
 
-impl From<Dispute> for Why {
+impl From<Dispute> for BurnReason {
     fn from(dispute: Dispute) -> Self {
         match dispute {
             Dispute::Blamed(by, fault) => Self::Blamed(by, fault),
@@ -86,36 +85,36 @@ impl From<Dispute> for Why {
 pub struct Candidates {
     /// Sorted.
     pub writes: Vec<WriteName>,
-    /// Of board, epoch, all databases' Begin and Candidates, and the writes: who signs
-    /// it is bound to permutations and κ too.
+    /// A digest of board, epoch, all databases' Begin and Candidates, and the writes. A signature
+    /// of it also covers the permutations and κ.
     pub digest: Digest,
-    /// What the databases' coins and the candidates give: nobody could know it before.
-    pub drawn: Digest,
-    /// Where digests are evaluated, in mode 1.
+    /// A hash of the databases' coins and the candidates, which nobody could know before.
+    pub randomness: Digest,
+    /// The key of the audit's digests, in mode 1.
     pub kappa: Kappa,
 }
 
-/// The agreed set: the candidates that passed the audit, and those that did not.
+/// The agreed set: the candidates that passed the audit, and those that failed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Set {
     /// Sorted.
     pub accepted: Vec<WriteName>,
     /// Sorted.
     pub rejected: Vec<WriteName>,
-    /// Of all databases' Commit and Open.
+    /// A digest of all databases' Commit and Open.
     pub opens: Digest,
-    /// Of candidates, opens and accepted writes.
+    /// A digest of candidates, opens and accepted writes.
     pub digest: Digest,
 }
 
 impl Transcript {
-    /// Of an epoch of which nothing was said.
+    /// The transcript of an epoch without statements.
     #[must_use]
-    pub fn new(board: &Pinned, epoch: Epoch) -> Self {
+    pub fn new(board: &Board, epoch: Epoch) -> Self {
         let servers = board.parties().len();
-        let (said, conflicts) = (vec![Vec::new(); servers], vec![None; servers]);
-        let known = Known { bound: vec![OnceLock::new(); servers], ..Known::default() };
-        Self { board: board.clone(), epoch, said, conflicts, known }
+        let (entries, conflicts) = (vec![Vec::new(); servers], vec![None; servers]);
+        let derived = Derived { bound: vec![OnceLock::new(); servers], ..Derived::default() };
+        Self { board: board.clone(), epoch, entries, conflicts, derived }
     }
 
     /// The epoch.
@@ -124,103 +123,106 @@ impl Transcript {
         self.epoch
     }
 
-    /// Takes a statement that a server is said to have made.
+    /// Records a statement that claims to be by this server.
     ///
     /// # Errors
-    /// [`NotHeard`]: nothing has changed, and nobody is to blame but who sent it.
-    pub fn hear(&mut self, by: Party, signed: &Signed<Statement>) -> Result<Heard, NotHeard> {
-        let statement = signed.open(self.board.key(by).ok_or(NotHeard::Elsewhere)?)?;
+    /// [`StatementError`]: nothing has changed, and only the sender is to blame.
+    pub fn record(
+        &mut self,
+        by: Party,
+        signed: &Signed<Statement>,
+    ) -> Result<Effect, StatementError> {
+        let statement = signed.open(self.board.key(by).ok_or(StatementError::Mismatch)?)?;
         if statement.board != self.board.fingerprint()
             || statement.epoch != self.epoch
             || statement.by != by
         {
-            return Err(NotHeard::Elsewhere);
+            return Err(StatementError::Mismatch);
         }
-        let said = &mut self.said[by.index()];
-        let at = usize::from(statement.place);
-        if said.get(at).is_some_and(|known| known.statement.digest() == statement.digest()) {
-            return Ok(Heard::Known);
+        let entries = &mut self.entries[by.index()];
+        let at = usize::from(statement.sequence);
+        if entries.get(at).is_some_and(|known| known.statement.digest() == statement.digest()) {
+            return Ok(Effect::Duplicate);
         }
-        let over = matches!(said.last().map(|last| last.what()), Some(What::Abort { .. }));
-        let abort = matches!(statement.what, What::Abort { .. });
-        let in_turn = abort || place(by, &statement.what) == Some(at);
-        if over || at < said.len() || !in_turn {
-            // One is proof enough.
+        let over = matches!(entries.last().map(|last| last.body()), Some(Body::Abort { .. }));
+        let abort = matches!(statement.body, Body::Abort { .. });
+        let in_turn = abort || sequence(by, &statement.body) == Some(at);
+        if over || at < entries.len() || !in_turn {
+            // One conflict is proof enough.
             self.conflicts[by.index()].get_or_insert_with(|| signed.clone());
-            return Ok(Heard::Fault(Fault::Equivocation));
+            return Ok(Effect::Fault(Fault::Equivocation));
         }
-        if at > said.len() {
-            return Err(NotHeard::TooEarly);
+        if at > entries.len() {
+            return Err(StatementError::TooEarly);
         }
-        if let What::Begin { agreement, .. } = &statement.what
+        if let Body::Begin { agreement, .. } = &statement.body
             && agreement.has_small_order()
         {
             self.conflicts[by.index()].get_or_insert_with(|| signed.clone());
-            return Ok(Heard::Fault(Fault::Keys));
+            return Ok(Effect::Fault(Fault::Keys));
         }
-        said.push(Said { statement, signed: signed.clone() });
-        Ok(Heard::New)
+        entries.push(Entry { statement, signed: signed.clone() });
+        Ok(Effect::New)
     }
 
-    /// What was heard of a server, in its order, as it was signed: to be handed on.
+    /// A server's statements as they were signed, in order, for forwarding.
     pub fn statements(&self, by: Party) -> impl Iterator<Item = &Signed<Statement>> {
-        self.of(by).iter().map(|said| &said.signed)
+        self.of(by).iter().map(|entry| &entry.signed)
     }
 
-    /// What names those: servers compare them to find who says different things to
-    /// different hearers.
+    /// The digests of those statements. Servers compare them to find out who makes different
+    /// statements to different receivers.
     pub fn digests(&self, by: Party) -> impl Iterator<Item = Digest> {
-        self.of(by).iter().map(|said| said.statement.digest())
+        self.of(by).iter().map(|entry| entry.statement.digest())
     }
 
-    /// A statement that cannot stand, alone or beside those: it proves that its signer has
-    /// not kept to the protocol.
+    /// A statement that is invalid or contradicts those: proof that its signer broke the protocol.
     #[must_use]
     pub fn conflict(&self, by: Party) -> Option<&Signed<Statement>> {
         self.conflicts.get(by.index())?.as_ref()
     }
 
-    /// How many statements of a server were heard.
+    /// The number of statements recorded for a server.
     #[must_use]
-    pub fn heard_of(&self, by: Party) -> usize {
+    pub fn statement_count(&self, by: Party) -> usize {
         self.of(by).len()
     }
 
-    /// The number of a server's next statement.
+    /// The sequence number of a server's next statement.
     #[must_use]
-    pub fn next_place(&self, by: Party) -> u8 {
-        u8::try_from(self.heard_of(by)).unwrap_or(u8::MAX)
+    pub fn next_sequence(&self, by: Party) -> u8 {
+        u8::try_from(self.statement_count(by)).unwrap_or(u8::MAX)
     }
 
-    fn of(&self, by: Party) -> &[Said] {
-        self.said.get(by.index()).map_or(&[], Vec::as_slice)
+    fn of(&self, by: Party) -> &[Entry] {
+        self.entries.get(by.index()).map_or(&[], Vec::as_slice)
     }
 
-    fn by(&self, by: impl Into<Party>, place: usize) -> Option<&What> {
-        self.of(by.into()).get(place).map(Said::what)
+    fn by(&self, by: impl Into<Party>, sequence: usize) -> Option<&Body> {
+        self.of(by.into()).get(sequence).map(Entry::body)
     }
 
-    fn digest_of(&self, by: Party, place: usize) -> Option<Digest> {
-        self.of(by).get(place).map(|said| said.statement.digest())
+    fn digest_of(&self, by: Party, sequence: usize) -> Option<Digest> {
+        self.of(by).get(sequence).map(|entry| entry.statement.digest())
     }
 
     /// Why a server burnt the epoch, if it did.
     #[must_use]
-    pub fn aborted(&self, by: Party) -> Option<Why> {
-        match self.of(by).last().map(Said::what) {
-            Some(What::Abort { why }) => Some(*why),
+    pub fn abort_reason(&self, by: Party) -> Option<BurnReason> {
+        match self.of(by).last().map(Entry::body) {
+            Some(Body::Abort { reason }) => Some(*reason),
             _ => None,
         }
     }
 }
 
-impl Said {
-    fn what(&self) -> &What {
-        &self.statement.what
+impl Entry {
+    fn body(&self) -> &Body {
+        &self.statement.body
     }
 }
 
-/// Writes in their one order, each once.
+/// Sorts writes and removes duplicates.
 pub(crate) fn sorted(writes: impl IntoIterator<Item = WriteName>) -> Vec<WriteName> {
     let mut writes: Vec<WriteName> = writes.into_iter().collect();
     writes.sort_unstable();
@@ -228,22 +230,23 @@ pub(crate) fn sorted(writes: impl IntoIterator<Item = WriteName>) -> Vec<WriteNa
     writes
 }
 
-/// Where a statement stands among a server's; none for what that server never says.
-fn place(by: Party, what: &What) -> Option<usize> {
+/// The sequence number that belongs to a kind of statement. `None` for a kind that this server
+/// never makes.
+fn sequence(by: Party, body: &Body) -> Option<usize> {
     let database = by != Party::Auditor;
     let equal = matches!(by, Party::Server(_));
-    match what {
-        What::Abort { .. } => Some(0),
-        What::Settle { .. } => (!database).then_some(0),
+    match body {
+        Body::Abort { .. } => Some(0),
+        Body::Settle { .. } => (!database).then_some(0),
         _ if !database => None,
-        What::Begin { .. } => Some(What::BEGIN),
-        What::Close { .. } => Some(What::CLOSE),
-        What::Candidates { .. } => Some(What::CANDIDATES),
-        What::Commit { .. } => Some(What::COMMIT),
-        What::Open { .. } => (!equal).then_some(What::OPEN),
-        What::Answer { .. } => equal.then_some(What::OPEN),
-        What::Agree { .. } => Some(What::AGREE),
-        What::Latch { .. } => Some(What::LATCH),
-        What::Publish { .. } => Some(What::PUBLISH),
+        Body::Begin { .. } => Some(Body::BEGIN),
+        Body::Close { .. } => Some(Body::CLOSE),
+        Body::Candidates { .. } => Some(Body::CANDIDATES),
+        Body::Commit { .. } => Some(Body::COMMIT),
+        Body::Open { .. } => (!equal).then_some(Body::OPEN),
+        Body::Answer { .. } => equal.then_some(Body::OPEN),
+        Body::Agree { .. } => Some(Body::AGREE),
+        Body::Latch { .. } => Some(Body::LATCH),
+        Body::Publish { .. } => Some(Body::PUBLISH),
     }
 }

@@ -1,43 +1,44 @@
-//! One process that plays the service, and a deployment to play it in: for the
-//! walkthrough, the tests and the benches.
+//! A deployment with its whole service in one process, for the walkthrough, the tests and the
+//! benches.
 
 use alpheus_anonymous_credential::configuration::{Configuration, Pinned};
-use alpheus_anonymous_credential::holder::{Holder, Outgoing, Requesting, Which};
+use alpheus_anonymous_credential::holder::{Holder, OutboundMessage, PendingRequest, Timing};
 use alpheus_anonymous_credential::issuer::Issuer;
 use alpheus_anonymous_credential::keys::IssuerKey;
-use alpheus_anonymous_credential::ledger::Log;
+use alpheus_anonymous_credential::ledger::StateOrigin;
 use alpheus_anonymous_credential::limit::Limit;
 use alpheus_anonymous_credential::messages::{Login, ReUp};
-use alpheus_anonymous_credential::schedule::{Epoch, Schedule, Time};
-use alpheus_anonymous_credential::sessions::{Acknowledged, Due, LookUp, Shard};
+use alpheus_anonymous_credential::schedule::{Epoch, Schedule};
+use alpheus_anonymous_credential::sessions::{Acknowledgement, LoginLookUp, ReUpLookUp, Shard};
 use alpheus_anonymous_credential::verifier::{Verifier, verify_re_ups};
 use alpheus_crypto::hash::Digest;
 use alpheus_crypto::{secret::Secret, sign::SigningKey, signed::Signed};
+use alpheus_time::{Span, Timestamp};
 use rand_chacha::ChaCha20Rng;
 use std::collections::BTreeMap;
 
 pub(crate) type Failed = Box<dyn std::error::Error>;
 pub(crate) type Ledger = BTreeMap<Vec<u8>, Vec<u8>>;
 
-/// In microseconds.
+/// A second, in microseconds.
 pub(crate) const SECOND: u64 = 1_000_000;
-/// An epoch's start, the first of its period.
+/// An epoch that is the first of its period.
 pub(crate) const START: Epoch = Epoch(7 * 5760);
-/// What a login is for, if it is for nothing more.
+/// The message of a login that is for nothing else.
 pub(crate) const NOTHING: Digest = Digest([0; 32]);
 
-/// So many seconds after the first epoch's start.
-pub(crate) fn at(seconds: u64) -> Time {
-    Time((START.0 * 15 + seconds) * SECOND)
+/// A time this many seconds after `START` begins.
+pub(crate) fn at(seconds: u64) -> Timestamp {
+    Timestamp((START.0 * 15 + seconds) * SECOND)
 }
 
 /// Epochs of 15 seconds as in the paper, periods of a day.
 pub(crate) fn configuration(key: &IssuerKey, limit: Limit) -> Configuration {
     let schedule = Schedule {
-        start: Time(0),
-        epoch: 15 * SECOND,
-        pre_login: 3 * SECOND,
-        border_pre_login: 10 * SECOND,
+        start: Timestamp(0),
+        epoch: Span(15 * SECOND),
+        pre_login: Span(3 * SECOND),
+        border_pre_login: Span(10 * SECOND),
         epochs_per_period: 5760,
         ahead: 0,
     };
@@ -74,48 +75,58 @@ impl Service {
         let copy = IssuerKey::from_bytes(&key.expose())?;
         let pinned = pin(&configuration(&key, limit))?;
         let (mut books, mut ledger) = (Ledger::new(), Ledger::new());
-        let shard = Shard::restore(pinned.clone(), [], Log::New, at(0))?.commit(&mut ledger)?;
-        let issuer =
-            Issuer::restore(copy, pinned.clone(), [], Log::New, at(0))?.commit(&mut books)?;
+        let shard =
+            Shard::restore(pinned.clone(), [], StateOrigin::New, at(0))?.commit(&mut ledger)?;
+        let issuer = Issuer::restore(copy, pinned.clone(), [], StateOrigin::New, at(0))?
+            .commit(&mut books)?;
         let verifier = Verifier::new(key, pinned.clone())?;
         Ok(Self { pinned, issuer, books, verifier, shard, ledger })
     }
 
-    /// An account's credential for the running period.
+    /// Gets an account's credential for the running period.
     pub(crate) fn register(
         &mut self,
         account: &[u8],
         store: &mut Ledger,
         rng: &mut ChaCha20Rng,
     ) -> Result<Holder, Failed> {
-        let asking = Requesting::begin(self.pinned.clone(), account, at(0), Which::Running, rng)?;
-        let asking = asking.commit(store)?;
-        let answer = self.issuer.issue(at(0), account, &asking.bytes(), rng)?;
+        let pending =
+            PendingRequest::begin(self.pinned.clone(), account, Timing::Running, at(0), rng)?;
+        let pending = pending.commit(store)?;
+        let answer = self.issuer.issue(account, &pending.bytes(), at(0), rng)?;
         let answer = answer.commit(&mut self.books)?;
-        Ok(asking.finish(&answer)?.commit(store)?)
+        Ok(pending.finish(&answer)?.commit(store)?)
     }
-    /// Look up, verify, insert if absent, make durable, acknowledge.
-    pub(crate) fn log_in(&mut self, now: Time, sent: &Outgoing) -> Result<Acknowledged, Failed> {
+    /// Looks up, verifies, inserts if absent, makes durable, acknowledges.
+    pub(crate) fn log_in(
+        &mut self,
+        sent: &OutboundMessage,
+        now: Timestamp,
+    ) -> Result<Acknowledgement, Failed> {
         let login = Login::from_bytes(&sent.bytes, self.pinned.limit)?;
-        let step = match self.shard.look_up(now, login)? {
-            LookUp::Same(step) => step,
-            LookUp::Unspent(login) => {
+        let step = match self.shard.look_up(login, now)? {
+            LoginLookUp::Same(step) => step,
+            LoginLookUp::Unspent(login) => {
                 let proven = self.verifier.verify(vec![login]).pop().ok_or("no verdict")??;
-                self.shard.log_in(now, proven)?
+                self.shard.log_in(proven, now)?
             }
         };
         Ok(step.commit(&mut self.ledger)?)
     }
 
-    /// Reserve the new tag, move the session, activate the tag. No key is needed.
-    pub(crate) fn re_up(&mut self, now: Time, sent: &Outgoing) -> Result<Acknowledged, Failed> {
-        let moved = match self.shard.due(now, ReUp::from_bytes(&sent.bytes)?)? {
-            Due::Moved(step) => step.commit(&mut self.ledger)?,
-            Due::Due(due) => {
+    /// Reserves the new tag, moves the session, activates the tag. Needs no key.
+    pub(crate) fn re_up(
+        &mut self,
+        sent: &OutboundMessage,
+        now: Timestamp,
+    ) -> Result<Acknowledgement, Failed> {
+        let moved = match self.shard.look_up_re_up(ReUp::from_bytes(&sent.bytes)?, now)? {
+            ReUpLookUp::Moved(step) => step.commit(&mut self.ledger)?,
+            ReUpLookUp::Due(due) => {
                 let mut verdicts = verify_re_ups(&self.pinned, vec![due]);
                 let proven = verdicts.pop().ok_or("no verdict")??;
-                let reserved = self.shard.reserve(now, proven)?.commit(&mut self.ledger)?;
-                self.shard.advance(now, reserved)?.commit(&mut self.ledger)?
+                let reserved = self.shard.reserve(proven, now)?.commit(&mut self.ledger)?;
+                self.shard.advance(reserved, now)?.commit(&mut self.ledger)?
             }
         };
         Ok(self.shard.activate(moved)?.commit(&mut self.ledger)?)

@@ -1,52 +1,53 @@
-//! Login codes of a holder: burnt for all of their epochs at once, shown again
-//! as they were.
+//! A holder's login codes. All epochs of a code are burnt at once, and the same bytes are shown
+//! each time.
 
-use super::{Holder, Outgoing, Shown, Which, records, session_key};
+use super::{Holder, OutboundMessage, StoredPresentation, Timing, records, session_key};
 use crate::codes::Code;
-use crate::configuration::Compared;
-use crate::error::HolderRefused;
+use crate::configuration::ConfigurationMatch;
+use crate::error::HolderError;
 use crate::ledger::Step;
 use crate::limit::Limit;
 use crate::messages::{Login, ReUp, SessionId, TagId};
-use crate::schedule::{Epoch, Time};
+use crate::schedule::Epoch;
 use alpheus_crypto::hash::Digest;
+use alpheus_time::Timestamp;
 use rand_core::CryptoRng;
 
 impl Holder {
-    /// A code for the running epoch: a login, and re-ups to the epochs after it.
-    /// Asked for again in that epoch, it is the same code. Its epochs are burnt,
-    /// whether or not a gate ever reads it.
+    /// Returns a code for the running epoch: a login, and re-ups to the following epochs. Called
+    /// again in that epoch, it returns the same code. The epochs are burnt even if no gate ever
+    /// reads the code.
     ///
     /// # Errors
-    /// [`HolderRefused`].
+    /// [`HolderError`].
     ///
     /// # Privacy
-    /// As a login; gates learn that the tags of the code's epochs are one holder's.
+    /// As for a login. Gates learn that the tags of the code's epochs belong to one holder.
     pub fn code(
         &mut self,
-        now: Time,
-        compared: &Compared,
+        compared: &ConfigurationMatch,
+        now: Timestamp,
         rng: &mut impl CryptoRng,
-    ) -> Result<Step<Outgoing>, HolderRefused> {
+    ) -> Result<Step<OutboundMessage>, HolderError> {
         if self.pinned.schedule.ahead == 0 {
-            return Err(HolderRefused::NoCodes);
+            return Err(HolderError::NoCodes);
         }
         if self.pinned.limit != Limit::ONE {
-            return Err(HolderRefused::LimitForbids);
+            return Err(HolderError::LimitForbids);
         }
         if compared.0 != self.pinned.fingerprint() {
-            return Err(HolderRefused::OtherConfiguration);
+            return Err(HolderError::OtherConfiguration);
         }
-        let epoch = self.epoch(now, Which::Running)?;
+        let epoch = self.epoch(Timing::Running, now)?;
         if self.pinned.schedule.period_of(epoch) != self.period {
-            return Err(HolderRefused::OtherPeriod);
+            return Err(HolderError::OtherPeriod);
         }
         let last = Epoch(epoch.0 + self.pinned.schedule.carried_by_code(epoch));
-        if self.shown.range((epoch, 0)..=(last, u32::MAX)).next().is_some() {
+        if self.presentations.range((epoch, 0)..=(last, u32::MAX)).next().is_some() {
             return self.code_again(epoch, last);
         }
         let hedge = self.hedge(epoch, 0, rng);
-        let login = self.show((epoch, 0), &hedge, &Digest([0; 32]), rng)?;
+        let login = self.present((epoch, 0), &hedge, &Digest([0; 32]), rng)?;
         let tag = TagId::of(&self.pinned.fingerprint(), epoch, &login.tag);
         let session = SessionId(tag);
         let mut burnt = vec![(epoch, login.to_bytes())];
@@ -55,38 +56,38 @@ impl Holder {
         }
         let mut changes = Vec::with_capacity(burnt.len());
         for (epoch, bytes) in burnt {
-            let shown = Shown { session, seed: hedge.seed(), bytes };
-            changes.push(records::shown(self.period, epoch, 0, &shown));
-            self.shown.insert((epoch, 0), shown);
+            let stored = StoredPresentation { session, seed: hedge.seed(), bytes };
+            changes.push(records::presentation(self.period, epoch, 0, &stored));
+            self.presentations.insert((epoch, 0), stored);
         }
-        let bytes = self.code_bytes(epoch, last).ok_or(HolderRefused::Damaged)?;
-        Ok(Step::new(changes, Outgoing { session, epoch, bytes }))
+        let bytes = self.code_bytes(epoch, last).ok_or(HolderError::Damaged)?;
+        Ok(Step::new(changes, OutboundMessage { session, epoch, bytes }))
     }
 
-    /// The code that all of these epochs were burnt for.
-    fn code_again(&self, first: Epoch, last: Epoch) -> Result<Step<Outgoing>, HolderRefused> {
-        let bytes = self.code_bytes(first, last).ok_or(HolderRefused::Burnt)?;
-        let shown = self.shown.get(&(first, 0)).ok_or(HolderRefused::Burnt)?;
-        let ours = self.shown.range((first, 0)..=(last, 0));
-        let again = |((epoch, index), shown): (&(Epoch, u32), &Shown)| {
-            records::shown(self.period, *epoch, *index, shown)
+    /// The code for which all of these epochs were burnt.
+    fn code_again(&self, first: Epoch, last: Epoch) -> Result<Step<OutboundMessage>, HolderError> {
+        let bytes = self.code_bytes(first, last).ok_or(HolderError::Burnt)?;
+        let stored = self.presentations.get(&(first, 0)).ok_or(HolderError::Burnt)?;
+        let ours = self.presentations.range((first, 0)..=(last, 0));
+        let again = |((epoch, index), stored): (&(Epoch, u32), &StoredPresentation)| {
+            records::presentation(self.period, *epoch, *index, stored)
         };
-        // Stored again, in case the first commit is still on its way to the disk.
+        // Stored again, since the first commit may not have reached the disk yet.
         Ok(Step::new(
             ours.map(again).collect(),
-            Outgoing { session: shown.session, epoch: first, bytes },
+            OutboundMessage { session: stored.session, epoch: first, bytes },
         ))
     }
 
-    /// A code of what was shown, if that is a login and its re-ups.
+    /// Rebuilds a code from stored presentations, if they are a login and its re-ups.
     fn code_bytes(&self, first: Epoch, last: Epoch) -> Option<Vec<u8>> {
-        let shown = self.shown.get(&(first, 0))?;
-        let login = Login::from_bytes(&shown.bytes, Limit::ONE).ok()?;
-        let ours = login.holder == session_key(&shown.seed).verifying_key();
+        let stored = self.presentations.get(&(first, 0))?;
+        let login = Login::from_bytes(&stored.bytes, Limit::ONE).ok()?;
+        let ours = login.holder == session_key(&stored.seed).verifying_key();
         let onward = |epoch| {
-            let next = self.shown.get(&(Epoch(epoch), 0))?;
+            let next = self.presentations.get(&(Epoch(epoch), 0))?;
             let re_up = ReUp::from_bytes(&next.bytes).ok()?;
-            (re_up.session == shown.session).then_some((re_up.tag, re_up.proof))
+            (re_up.session == stored.session).then_some((re_up.tag, re_up.proof))
         };
         let onward = (first.0 + 1..=last.0).map(onward).collect::<Option<_>>()?;
         ours.then(|| Code { login, onward }.to_bytes())

@@ -1,6 +1,6 @@
-//! A holder's records, which hold its secrets, and its restoration from them.
+//! A holder's records, which contain its secrets, and restoration from them.
 
-use super::{Holder, Requesting, Shown};
+use super::{Holder, PendingRequest, StoredPresentation};
 use crate::configuration::Pinned;
 use crate::ledger::{Change, Step, put};
 use crate::messages::{Request, SessionId, TagId};
@@ -16,25 +16,24 @@ const CREDENTIAL: &[u8] = b"credential";
 const SHOWN: &[u8] = b"shown";
 const ABOUT: &[u8] = b"about";
 
-/// A stored record is damaged. Without its records a holder does not know what
-/// it has burnt: restore them from a copy that is as new, or wait for the next
-/// period.
+/// A stored record is damaged. Without its records a holder does not know what it has burnt.
+/// Restore them from a copy that is as recent, or wait for the next period.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("a stored record of the credential is damaged; restore it, or wait for the next period")]
-pub struct DamagedRecord;
+pub struct DamagedRecordError;
 
 type Records = BTreeMap<Vec<u8>, Vec<u8>>;
 
-impl Requesting {
-    /// What waits for an answer of a period, if something does.
+impl PendingRequest {
+    /// The pending request for a period, if there is one.
     ///
     /// # Errors
-    /// [`DamagedRecord`].
+    /// [`DamagedRecordError`].
     pub fn restore(
         pinned: Pinned,
         period: Period,
         records: &Records,
-    ) -> Result<Option<Self>, DamagedRecord> {
+    ) -> Result<Option<Self>, DamagedRecordError> {
         let Some(value) = records.get(&key(REQUEST, period)) else { return Ok(None) };
         let read = || {
             let (m1, rest) = scalar(value)?;
@@ -42,20 +41,20 @@ impl Requesting {
             let request = Request::from_bytes(rest).ok()?;
             Some(Self { pinned, m1, r1, request })
         };
-        read().map(Some).ok_or(DamagedRecord)
+        read().map(Some).ok_or(DamagedRecordError)
     }
 }
 
 impl Holder {
-    /// The credential of a period and all that was shown of it, if there is one.
+    /// The credential of a period and its presentations, if there is one.
     ///
     /// # Errors
-    /// [`DamagedRecord`].
+    /// [`DamagedRecordError`].
     pub fn restore(
         pinned: Pinned,
         period: Period,
         records: &Records,
-    ) -> Result<Option<Self>, DamagedRecord> {
+    ) -> Result<Option<Self>, DamagedRecordError> {
         let Some(value) = records.get(&key(CREDENTIAL, period)) else { return Ok(None) };
         let read = || {
             let (m1, rest) = scalar(value)?;
@@ -64,15 +63,16 @@ impl Holder {
             let mac = Element::from_bytes(rest.try_into().ok()?).ok()?;
             let prefix = key(SHOWN, period);
             let ours = records.range(prefix.clone()..).take_while(|(k, _)| k.starts_with(&prefix));
-            let shown = ours.map(|(k, v)| read_shown(&k[prefix.len()..], v)).collect::<Option<_>>();
-            Some(Self { pinned, period, m1, u, mac, shown: shown? })
+            let presentations = ours.map(|(k, v)| read_presentation(&k[prefix.len()..], v));
+            let presentations = presentations.collect::<Option<_>>()?;
+            Some(Self { pinned, period, m1, u, mac, presentations })
         };
-        read().map(Some).ok_or(DamagedRecord)
+        read().map(Some).ok_or(DamagedRecordError)
     }
 }
 
-/// Removes all that a holder's records hold of periods before this one: secrets, too,
-/// by which whoever takes them would find the showings of those periods.
+/// Deletes a holder's records of all periods before `period`. They include secrets with which a
+/// thief could find the presentations of those periods.
 pub fn forget_before(period: Period, records: &Records) -> Step<()> {
     let over = |key: &&Vec<u8>| {
         let mut kinds = [REQUEST, CREDENTIAL, SHOWN, ABOUT].into_iter();
@@ -89,8 +89,8 @@ fn key(kind: &[u8], period: Period) -> Vec<u8> {
 }
 
 /// m1 ‖ r1 ‖ request.
-pub(super) fn request(requesting: &Requesting) -> Change {
-    let Requesting { m1, r1, request, .. } = requesting;
+pub(super) fn request(requesting: &PendingRequest) -> Change {
+    let PendingRequest { m1, r1, request, .. } = requesting;
     let (m1, r1) = (m1.expose(), r1.expose());
     let value = [m1.expose().as_slice(), r1.expose(), &request.to_bytes()].concat();
     put(key(REQUEST, request.period), value)
@@ -107,7 +107,7 @@ pub(super) fn credential(holder: &Holder) -> Change {
     put(key(CREDENTIAL, holder.period), value)
 }
 
-pub(super) fn shown_key(period: Period, epoch: Epoch, index: u32) -> Vec<u8> {
+pub(super) fn presentation_key(period: Period, epoch: Epoch, index: u32) -> Vec<u8> {
     let mut key = key(SHOWN, period);
     key.extend_from_slice(&epoch.0.to_be_bytes());
     key.extend_from_slice(&index.to_be_bytes());
@@ -115,49 +115,58 @@ pub(super) fn shown_key(period: Period, epoch: Epoch, index: u32) -> Vec<u8> {
 }
 
 /// session ‖ seed ‖ bytes.
-pub(super) fn shown(period: Period, epoch: Epoch, index: u32, shown: &Shown) -> Change {
-    put(shown_key(period, epoch, index), shown_value(shown))
+pub(super) fn presentation(
+    period: Period,
+    epoch: Epoch,
+    index: u32,
+    stored: &StoredPresentation,
+) -> Change {
+    put(presentation_key(period, epoch, index), presentation_value(stored))
 }
 
-fn shown_value(shown: &Shown) -> Vec<u8> {
-    let session = shown.session.0.0;
-    [session.as_bytes().as_slice(), shown.seed.expose(), &shown.bytes].concat()
+fn presentation_value(stored: &StoredPresentation) -> Vec<u8> {
+    let session = stored.session.0.0;
+    [session.as_bytes().as_slice(), stored.seed.expose(), &stored.bytes].concat()
 }
 
 /// `about ‖ period:64 ‖ F' ‖ epoch:64 ‖ index:32`.
-pub(super) fn about(subject: &Subject, index: u32, shown: &Shown) -> Change {
-    let mut key = about_key(subject);
+pub(super) fn subject_presentation(
+    subject: &Subject,
+    index: u32,
+    stored: &StoredPresentation,
+) -> Change {
+    let mut key = subject_key(subject);
     key.extend_from_slice(&subject.epoch().0.to_be_bytes());
     key.extend_from_slice(&index.to_be_bytes());
-    put(key, shown_value(shown))
+    put(key, presentation_value(stored))
 }
 
-fn about_key(subject: &Subject) -> Vec<u8> {
+fn subject_key(subject: &Subject) -> Vec<u8> {
     [&key(ABOUT, subject.period()), subject.fingerprint().as_bytes().as_slice()].concat()
 }
 
-/// What was shown about a subject.
-pub(super) fn read_about(
+/// Presentations about a subject.
+pub(super) fn read_subject(
     subject: &Subject,
     records: &Records,
-) -> Result<BTreeMap<(Epoch, u32), Shown>, DamagedRecord> {
-    let prefix = about_key(subject);
+) -> Result<BTreeMap<(Epoch, u32), StoredPresentation>, DamagedRecordError> {
+    let prefix = subject_key(subject);
     let ours = records.range(prefix.clone()..).take_while(|(k, _)| k.starts_with(&prefix));
-    let shown = ours.map(|(k, v)| read_shown(&k[prefix.len()..], v));
-    shown.collect::<Option<_>>().ok_or(DamagedRecord)
+    let stored = ours.map(|(k, v)| read_presentation(&k[prefix.len()..], v));
+    stored.collect::<Option<_>>().ok_or(DamagedRecordError)
 }
 
-fn read_shown(key: &[u8], value: &[u8]) -> Option<((Epoch, u32), Shown)> {
+fn read_presentation(key: &[u8], value: &[u8]) -> Option<((Epoch, u32), StoredPresentation)> {
     let (epoch, index) = key.split_first_chunk()?;
     let index = u32::from_be_bytes(index.try_into().ok()?);
     let (session, rest) = value.split_first_chunk()?;
     let (seed, bytes) = rest.split_first_chunk()?;
-    let shown = Shown {
+    let stored = StoredPresentation {
         session: SessionId(TagId(Digest(*session))),
         seed: Secret::from_bytes(*seed),
         bytes: bytes.to_vec(),
     };
-    Some(((Epoch(u64::from_be_bytes(*epoch)), index), shown))
+    Some(((Epoch(u64::from_be_bytes(*epoch)), index), stored))
 }
 
 fn scalar(bytes: &[u8]) -> Option<(SecretScalar, &[u8])> {

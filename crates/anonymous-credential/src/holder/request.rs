@@ -1,68 +1,68 @@
 //! From a request to a credential.
 
-use super::{Holder, Which, records};
+use super::{Holder, Timing, records};
 use crate::configuration::Pinned;
-use crate::error::{HolderRefused, Malformed};
+use crate::error::{HolderError, MessageError};
 use crate::ledger::Step;
 use crate::messages::{Request, Response};
-use crate::schedule::{Period, Time};
+use crate::schedule::Period;
 use crate::statements;
-use alpheus_crypto::group::{Element, SecretScalar, Vanished};
+use alpheus_crypto::group::{Element, IdentityError, SecretScalar};
 use alpheus_crypto::labels;
 use alpheus_crypto::secret::Secret;
-use alpheus_crypto::sigma::{Claim, NotProven, Proof};
+use alpheus_crypto::sigma::{Claim, Proof, ProvingError};
+use alpheus_time::Timestamp;
 use rand_core::CryptoRng;
 use std::collections::BTreeMap;
 
-/// A holder that waits for its credential. Its secrets are durable before the
-/// request can be sent, so that a crash does not cost the account its period.
-pub struct Requesting {
+/// A request that waits for its credential. Its secrets are durable before it can be sent, so a
+/// crash does not cost the account its period.
+pub struct PendingRequest {
     pub(super) pinned: Pinned,
     pub(super) m1: SecretScalar,
     pub(super) r1: SecretScalar,
     pub(super) request: Request,
 }
 
-impl Requesting {
-    /// Draws m1 and asks for a credential of the running or the next period, by
-    /// the holder's own clock.
+impl PendingRequest {
+    /// Draws m1 and requests a credential for the running or the next period, by the holder's
+    /// own clock.
     ///
     /// # Errors
-    /// [`HolderRefused`].
+    /// [`HolderError`].
     ///
     /// # Privacy
-    /// The request hides m1 perfectly. It goes to the issuer under the account's
-    /// name.
+    /// The request hides m1 perfectly. It goes to the issuer under the account's name.
     pub fn begin(
         pinned: Pinned,
         account: &[u8],
-        now: Time,
-        which: Which,
+        timing: Timing,
+        now: Timestamp,
         rng: &mut impl CryptoRng,
-    ) -> Result<Step<Self>, HolderRefused> {
-        let running = pinned.schedule.epoch_at(now).ok_or(HolderRefused::Epoch)?;
+    ) -> Result<Step<Self>, HolderError> {
+        let running = pinned.schedule.epoch_at(now).ok_or(HolderError::Epoch)?;
         let running = pinned.schedule.period_of(running);
-        let period = match which {
-            Which::Running => running,
-            Which::Next => Period(running.0.saturating_add(1)),
+        let period = match timing {
+            Timing::Running => running,
+            Timing::Next => Period(running.0.saturating_add(1)),
         };
         let (fresh, fingerprint) = (Secret::<32>::random(rng), pinned.fingerprint());
         let secret = |j: u64| {
             let (period, j) = (period.0.to_be_bytes(), j.to_be_bytes());
             let parts = [fresh.expose(), fingerprint.as_bytes(), &period[..], account, &j];
-            SecretScalar::hashed(labels::CREDENTIAL_REQUEST_SECRETS, &parts)
+            SecretScalar::from_hash(labels::CREDENTIAL_REQUEST_SECRETS, &parts)
         };
         let (m1, r1) = (secret(0), secret(1));
         let (g, h) = (Element::base(), Element::second_base());
         let e1 = Element::combine(&[(&m1, &g), (&r1, &h)], &[], &[]);
-        let e1 = e1.map_err(|Vanished| NotProven::Vanished)?;
+        let e1 = e1.map_err(|IdentityError| ProvingError::Identity)?;
         let statement = statements::request(&pinned, account, period, &e1);
         let proof = statement.prove(&[&m1, &r1], rng)?.to_bytes();
         let requesting = Self { pinned, m1, r1, request: Request { period, e1, proof } };
         Ok(Step::new(vec![records::request(&requesting)], requesting))
     }
 
-    /// What to send, as often as it takes: the same request gets the same answer.
+    /// Bytes to send, as often as necessary: the same request gets the same answer.
     #[must_use]
     pub fn bytes(&self) -> Vec<u8> {
         self.request.to_bytes()
@@ -77,9 +77,9 @@ impl Requesting {
     /// Opens the issuer's answer.
     ///
     /// # Errors
-    /// [`HolderRefused::Response`] if it was not made with the pinned keys from
-    /// this request, which would mark this holder. Ask again.
-    pub fn finish(&self, response: &[u8]) -> Result<Step<Holder>, HolderRefused> {
+    /// [`HolderError::Response`] if it was not made from this request with the pinned keys. Such
+    /// an answer would mark this holder. Request again.
+    pub fn finish(&self, response: &[u8]) -> Result<Step<Holder>, HolderError> {
         let response = Response::from_bytes(response)?;
         self.check(&response)?;
         // U' = eU − X0A − r1·X1A.
@@ -91,17 +91,17 @@ impl Requesting {
             period: self.request.period,
             m1: self.m1.duplicate(),
             u: response.u,
-            mac: mac.map_err(|Vanished| HolderRefused::Response)?,
-            shown: BTreeMap::new(),
+            mac: mac.map_err(|IdentityError| HolderError::Response)?,
+            presentations: BTreeMap::new(),
         };
         let changes = vec![records::credential(&holder), records::no_request(holder.period)];
         Ok(Step::new(changes, holder))
     }
 
-    fn check(&self, response: &Response) -> Result<(), HolderRefused> {
+    fn check(&self, response: &Response) -> Result<(), HolderError> {
         let statement = statements::response(&self.pinned, &self.request, response)
-            .map_err(|Vanished| HolderRefused::Response)?;
-        let proof = Proof::from_bytes(&response.proof, &statement).map_err(Malformed::from)?;
-        if Claim::new(statement, proof).holds() { Ok(()) } else { Err(HolderRefused::Response) }
+            .map_err(|IdentityError| HolderError::Response)?;
+        let proof = Proof::from_bytes(&response.proof, &statement).map_err(MessageError::from)?;
+        if Claim::new(statement, proof).holds() { Ok(()) } else { Err(HolderError::Response) }
     }
 }

@@ -1,173 +1,170 @@
-//! Login codes on a shard: the login's tag and those of the epochs after it are
-//! spent together, or none is.
+//! Login codes on a shard. The login's tag and those of the following epochs are spent together,
+//! or none is.
 //!
-//! Tags of other shards are held there first, under a name of this code in this
-//! scan: neither a session of the same login's tag nor another scan of the code may
-//! take these holds for its own, or lose them when this scan gives them back.
-//! [`Shard::admit`] then spends the login's tag and every tag of its own in one
-//! commit. A scan that gives back what it holds is void from then on, by
-//! [`Shard::give_up`]: were it sent again meanwhile, it would rely on these holds.
-//! A code begins no session: it opens a gate once.
+//! Tags on other shards are held there first, under a name made from this code and this scan. So
+//! neither a session with the same login tag nor another scan of the code can use these holds,
+//! or lose them when this scan releases them. [`Shard::admit`] then spends the login's tag and
+//! every tag of this shard in one commit. Before a scan releases its holds, [`Shard::void_scan`]
+//! makes it void: sent again meanwhile, it would rely on holds that are about to go. A code
+//! begins no session; it opens a gate once.
 
-use super::{Shard, Spent, Unspent};
+use super::{Shard, TagUse, UnspentLogin};
 use crate::codes::Code;
 use crate::configuration::Pinned;
-use crate::error::Refused;
+use crate::error::VerifierError;
 use crate::ledger::Step;
+pub use crate::lookups::UnspentCode;
 use crate::messages::{SessionId, TagId};
-use crate::schedule::Time;
-use crate::sessions::peers::Wanted;
+use crate::sessions::peers::HoldRequest;
 use crate::sessions::records;
 use crate::verifier::ProvenCode;
-use alpheus_crypto::hash::{Digest, labelled};
+use alpheus_crypto::hash::{Digest, labelled_hash};
 use alpheus_crypto::labels;
+use alpheus_time::Timestamp;
 
-/// A code whose login's tag was not spent when it was looked up.
-pub struct UnspentCode(pub(crate) Box<Code>);
-
-/// What the look-up of a code found.
+/// The result of looking up a code.
 pub enum CodeLookUp {
-    /// Nothing: verify it.
+    /// The tag is unspent: verify the code.
     Unspent(UnspentCode),
-    /// The same scan: it opens again, for an answer that was lost.
+    /// The same scan, again: the gate opens, in case the first answer was lost.
     Same(Step<()>),
 }
 
-/// What a scan that was refused may do about its holds elsewhere.
+/// What a rejected scan may do about its holds on other shards.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum GivenUp {
-    /// Give these back: it is void, and never goes through.
-    Void(Vec<Wanted>),
-    /// Nothing: it went through, asked by another request.
+pub enum VoidOutcome {
+    /// Release these. The scan is void and will never be admitted.
+    Void(Vec<HoldRequest>),
+    /// Nothing: another request had the scan admitted.
     Admitted,
 }
 
 impl Shard {
-    /// Looks up the tag of a code's login. `scan` names the scan, the same only if
-    /// the same gate asks again about the same scan.
+    /// Looks up the tag of a code's login. `scan` names the scan; only the same gate, asking
+    /// about the same scan, uses the same name.
     ///
     /// # Errors
-    /// [`Refused`], [`Refused::Used`] if the code opened a gate in another scan,
-    /// [`Refused::Spent`] also if this scan was given up.
+    /// [`VerifierError`]; [`VerifierError::Used`] if the code opened a gate in another scan;
+    /// [`VerifierError::Spent`] also if this scan is void.
     pub fn look_up_code(
         &self,
-        now: Time,
         code: Code,
         scan: &Digest,
-    ) -> Result<CodeLookUp, Refused> {
+        now: Timestamp,
+    ) -> Result<CodeLookUp, VerifierError> {
         let epoch = code.login.epoch;
-        self.check(now, epoch)?;
+        self.check(epoch, now)?;
         if self.pinned.schedule.ahead == 0 {
-            return Err(Refused::NoCodes);
+            return Err(VerifierError::NoCodes);
         }
         let id = self.tag_id(epoch, &code.login.tag);
         if self.void.contains(&(epoch, hold_name(SessionId(id), scan))) {
-            return Err(Refused::Spent);
+            return Err(VerifierError::Spent);
         }
         match self.tags.get(&(epoch, id)) {
             None => Ok(CodeLookUp::Unspent(UnspentCode(Box::new(code)))),
-            Some(known) if *known == Spent::Admitted(*scan) => {
-                // Stored again, as a login that is sent again.
+            Some(known) if *known == TagUse::Admitted(*scan) => {
+                // Stored again, as for a login that is resent.
                 Ok(CodeLookUp::Same(Step::new(vec![records::tag(epoch, id, *known)], ())))
             }
-            Some(Spent::Admitted(_)) => Err(Refused::Used),
-            Some(_) => Err(Refused::Spent),
+            Some(TagUse::Admitted(_)) => Err(VerifierError::Used),
+            Some(_) => Err(VerifierError::Spent),
         }
     }
 
-    /// Spends all of a verified code's tags that `here` says are this shard's, if
-    /// none is spent: the others are held by their shards already.
+    /// Spends those tags of a verified code that are this shard's according to `here`, if none
+    /// is spent. The other tags are already held on their shards.
     ///
     /// # Errors
-    /// [`Refused`]; nothing is spent then.
+    /// [`VerifierError`]; then nothing is spent.
     pub fn admit(
         &mut self,
-        now: Time,
         ProvenCode(code): &ProvenCode,
         scan: &Digest,
-        here: impl Fn(&Wanted) -> bool,
-    ) -> Result<Step<()>, Refused> {
-        let mut wanted = code_tags(&self.pinned, code, scan).into_iter();
-        let login = wanted.next().ok_or(Refused::NoCodes)?;
-        self.check(now, login.epoch)?;
+        now: Timestamp,
+        here: impl Fn(&HoldRequest) -> bool,
+    ) -> Result<Step<()>, VerifierError> {
+        let mut request = code_tags(&self.pinned, code, scan).into_iter();
+        let login = request.next().ok_or(VerifierError::NoCodes)?;
+        self.check(login.epoch, now)?;
         if self.void.contains(&(login.epoch, login.session)) {
-            return Err(Refused::Spent);
+            return Err(VerifierError::Spent);
         }
         match self.tags.get(&(login.epoch, login.tag)) {
             None => {}
-            Some(known) if *known == Spent::Admitted(*scan) => {
+            Some(known) if *known == TagUse::Admitted(*scan) => {
                 return Ok(Step::new(vec![records::tag(login.epoch, login.tag, *known)], ()));
             }
-            Some(Spent::Admitted(_)) => return Err(Refused::Used),
-            Some(_) => return Err(Refused::Spent),
+            Some(TagUse::Admitted(_)) => return Err(VerifierError::Used),
+            Some(_) => return Err(VerifierError::Spent),
         }
-        let ours: Vec<Wanted> = wanted.filter(here).collect();
-        for wanted in &ours {
-            self.check_held(now, wanted.epoch)?;
-            let known = self.tags.get(&(wanted.epoch, wanted.tag));
-            if known.is_some_and(|known| *known != Spent::Pending(wanted.session)) {
-                return Err(Refused::Spent);
+        let ours: Vec<HoldRequest> = request.filter(here).collect();
+        for request in &ours {
+            self.check_held(request.epoch, now)?;
+            let known = self.tags.get(&(request.epoch, request.tag));
+            if known.is_some_and(|known| *known != TagUse::Pending(request.session)) {
+                return Err(VerifierError::Spent);
             }
         }
         let mut changes = self.tick(now);
-        changes.push(self.set_tag(login.epoch, login.tag, Spent::Admitted(*scan)));
-        for Wanted { epoch, tag, session } in ours {
-            changes.push(self.set_tag(epoch, tag, Spent::Active(session)));
+        changes.push(self.set_tag(login.epoch, login.tag, TagUse::Admitted(*scan)));
+        for HoldRequest { epoch, tag, session } in ours {
+            changes.push(self.set_tag(epoch, tag, TagUse::Active(session)));
         }
         Ok(Step::new(changes, ()))
     }
 }
 
 impl Shard {
-    /// A scan was refused elsewhere: unless it went through meanwhile, it is void
-    /// before anything of it is given back. `tags` are the code's, of
-    /// [`code_tags`]; the login's tag lies here.
+    /// Makes a scan void that another shard rejected, unless it was admitted meanwhile. Void
+    /// comes first, releasing its holds second. `tags` are the code's, from [`code_tags`]; the
+    /// login's tag is on this shard.
     ///
     /// # Errors
-    /// [`Refused::NoCodes`] if there are no tags; [`Refused::Epoch`] and others if this
-    /// shard may have forgotten by now that the scan went through.
-    pub fn give_up(
+    /// [`VerifierError::NoCodes`] if there are no tags; [`VerifierError::Epoch`] and others if
+    /// this shard may have forgotten that the scan was admitted.
+    pub fn void_scan(
         &mut self,
-        now: Time,
-        tags: &[Wanted],
+        tags: &[HoldRequest],
         scan: &Digest,
-    ) -> Result<Step<GivenUp>, Refused> {
-        let (login, onward) = tags.split_first().ok_or(Refused::NoCodes)?;
-        self.check(now, login.epoch)?;
+        now: Timestamp,
+    ) -> Result<Step<VoidOutcome>, VerifierError> {
+        let (login, onward) = tags.split_first().ok_or(VerifierError::NoCodes)?;
+        self.check(login.epoch, now)?;
         let known = self.tags.get(&(login.epoch, login.tag));
-        if let Some(known) = known.filter(|known| **known == Spent::Admitted(*scan)) {
+        if let Some(known) = known.filter(|known| **known == TagUse::Admitted(*scan)) {
             let again = records::tag(login.epoch, login.tag, *known);
-            return Ok(Step::new(vec![again], GivenUp::Admitted));
+            return Ok(Step::new(vec![again], VoidOutcome::Admitted));
         }
         self.void.insert((login.epoch, login.session));
         let change = records::void(login.epoch, login.session);
-        Ok(Step::new(vec![change], GivenUp::Void(onward.to_vec())))
+        Ok(Step::new(vec![change], VoidOutcome::Void(onward.to_vec())))
     }
 }
 
-/// Every tag of a code, the login's first, for a name that no session and no other
-/// scan has.
+/// Hold requests for every tag of a code, the login's first, under a name that no session and no
+/// other scan has.
 #[must_use]
-pub fn code_tags(pinned: &Pinned, code: &Code, scan: &Digest) -> Vec<Wanted> {
+pub fn code_tags(pinned: &Pinned, code: &Code, scan: &Digest) -> Vec<HoldRequest> {
     let session = hold_name(code.session(pinned), scan);
     let tags = code.tags(pinned).into_iter();
-    tags.map(|(epoch, tag)| Wanted { epoch, tag, session }).collect()
+    tags.map(|(epoch, tag)| HoldRequest { epoch, tag, session }).collect()
 }
 
 fn hold_name(SessionId(TagId(session)): SessionId, scan: &Digest) -> SessionId {
     let parts: [&[u8]; 2] = [session.as_bytes(), scan.as_bytes()];
-    SessionId(TagId(labelled(labels::CREDENTIAL_CODE_HOLD, &parts)))
+    SessionId(TagId(labelled_hash(labels::CREDENTIAL_CODE_HOLD, &parts)))
 }
 
 impl UnspentCode {
-    /// The tags to hold on other shards once the code is verified.
+    /// The code, whose other tags are to be held once it is verified.
     #[must_use]
     pub fn code(&self) -> &Code {
         &self.0
     }
 
-    /// The login alone, to be verified as any.
-    pub(crate) fn login(&self) -> Unspent {
-        Unspent(Box::new(self.0.login.clone()))
+    /// The login alone, to be verified like any other.
+    pub(crate) fn login(&self) -> UnspentLogin {
+        UnspentLogin(Box::new(self.0.login.clone()))
     }
 }

@@ -1,31 +1,32 @@
-//! Shards that are processes of their own: a session's shard asks the shard of
-//! the next tag to hold it and, when the session has moved, to keep it for good.
+//! Shards in processes of their own. A session's shard asks the shard of the next tag to hold it
+//! and, once the session has moved, to keep it.
 //!
-//! What is asked is believed: shards of one deployment share the issuer's key
-//! and must know each other, as by mutual TLS. Nobody else may ask.
+//! Such requests are trusted. Shards of one deployment share the issuer's key and must
+//! authenticate each other, for instance by mutual TLS. Nobody else may send them.
 
-use super::{Moved, Reserved, Shard, Spent};
+use super::{MovedReUp, ReservedReUp, Shard, TagUse};
 use crate::configuration::Pinned;
-use crate::error::Refused;
+use crate::error::VerifierError;
 use crate::ledger::{Change, Step};
 use crate::messages::{ReUp, SessionId, TagId};
-use crate::schedule::{Epoch, Time};
+use crate::schedule::Epoch;
 use crate::sessions::records;
 use crate::verifier::ProvenReUp;
+use alpheus_time::Timestamp;
 use serde::{Deserialize, Serialize};
 
-/// A tag that another shard's session wants.
+/// A request to hold a tag for another shard's session.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-pub struct Wanted {
+pub struct HoldRequest {
     /// The tag's epoch.
     pub epoch: Epoch,
     /// The tag.
     pub tag: TagId,
-    /// For whom: a session, or a name of its own for a code.
+    /// The holder of the hold: a session, or a name that a code has for a scan.
     pub session: SessionId,
 }
 
-impl Wanted {
+impl HoldRequest {
     fn of(pinned: &Pinned, re_up: &ReUp) -> Self {
         let tag = TagId::of(&pinned.fingerprint(), re_up.epoch, &re_up.tag);
         Self { epoch: re_up.epoch, tag, session: re_up.session }
@@ -33,37 +34,40 @@ impl Wanted {
 }
 
 impl ProvenReUp {
-    /// What to ask of the tag's shard.
+    /// The request to the tag's shard.
     #[must_use]
-    pub fn wanted(&self, pinned: &Pinned) -> Wanted {
-        Wanted::of(pinned, &self.0.re_up)
+    pub fn hold_request(&self, pinned: &Pinned) -> HoldRequest {
+        HoldRequest::of(pinned, &self.0.re_up)
     }
 
-    /// Goes on as if this shard had reserved the tag. The caller vouches that the
-    /// tag's shard said, over a channel that authenticates it, that the tag is
-    /// durably held for this session.
+    /// Continues as if this shard had reserved the tag. The caller vouches that the tag's shard
+    /// reported, over an authenticated channel, that it durably holds the tag for this session.
     #[must_use]
-    pub fn dangerous_reserved_elsewhere(self) -> Reserved {
-        Reserved(self.0)
+    pub fn dangerous_reserved_elsewhere(self) -> ReservedReUp {
+        ReservedReUp(self.0)
     }
 }
 
-impl Moved {
-    /// What to ask of the tag's shard.
+impl MovedReUp {
+    /// The request to the tag's shard.
     #[must_use]
-    pub fn wanted(&self, pinned: &Pinned) -> Wanted {
-        Wanted::of(pinned, &self.0)
+    pub fn hold_request(&self, pinned: &Pinned) -> HoldRequest {
+        HoldRequest::of(pinned, &self.0)
     }
 }
 
 impl Shard {
-    /// Holds a tag for a session of another shard if nobody has it.
+    /// Holds a tag for a session of another shard if the tag is free.
     ///
     /// # Errors
-    /// [`Refused`].
-    pub fn hold_for_peer(&mut self, now: Time, wanted: Wanted) -> Result<Step<()>, Refused> {
-        self.check(now, wanted.epoch)?;
-        let change = self.hold(wanted)?;
+    /// [`VerifierError`].
+    pub fn hold_for_peer(
+        &mut self,
+        request: HoldRequest,
+        now: Timestamp,
+    ) -> Result<Step<()>, VerifierError> {
+        self.check(request.epoch, now)?;
+        let change = self.hold(request)?;
         let mut changes = self.tick(now);
         changes.push(change);
         Ok(Step::new(changes, ()))
@@ -72,59 +76,64 @@ impl Shard {
     /// The same for a code, whose epochs need not be open yet.
     ///
     /// # Errors
-    /// [`Refused`].
-    pub fn hold_for_code(&mut self, now: Time, wanted: Wanted) -> Result<Step<()>, Refused> {
-        self.check_held(now, wanted.epoch)?;
-        let change = self.hold(wanted)?;
+    /// [`VerifierError`].
+    pub fn hold_for_code(
+        &mut self,
+        request: HoldRequest,
+        now: Timestamp,
+    ) -> Result<Step<()>, VerifierError> {
+        self.check_held(request.epoch, now)?;
+        let change = self.hold(request)?;
         let mut changes = self.tick(now);
         changes.push(change);
         Ok(Step::new(changes, ()))
     }
 
-    /// A code is refused: gives back what is held for it. What is held for another, or kept, stays.
-    pub fn release_for_peer(&mut self, wanted: Wanted) -> Step<()> {
-        let place = (wanted.epoch, wanted.tag);
-        if self.tags.get(&place) != Some(&Spent::Pending(wanted.session)) {
+    /// Releases what is held for a rejected code. Tags that are kept, or held for another
+    /// session, stay.
+    pub fn release_for_peer(&mut self, request: HoldRequest) -> Step<()> {
+        let place = (request.epoch, request.tag);
+        if self.tags.get(&place) != Some(&TagUse::Pending(request.session)) {
             return Step::new(Vec::new(), ());
         }
         self.tags.remove(&place);
-        Step::new(vec![records::no_tag(wanted.epoch, wanted.tag)], ())
+        Step::new(vec![records::no_tag(request.epoch, request.tag)], ())
     }
 
-    /// The session of another shard has moved to the tag: it is kept for good.
+    /// Keeps a tag for good, after the other shard's session has moved to it.
     ///
     /// # Errors
-    /// [`Refused::MayHaveForgotten`] if it is not held.
-    pub fn keep_for_peer(&mut self, wanted: Wanted) -> Result<Step<()>, Refused> {
-        Ok(Step::new(vec![self.keep(wanted)?], ()))
+    /// [`VerifierError::MayHaveForgotten`] if it is not held.
+    pub fn keep_for_peer(&mut self, request: HoldRequest) -> Result<Step<()>, VerifierError> {
+        Ok(Step::new(vec![self.keep(request)?], ()))
     }
 
-    pub(super) fn hold(&mut self, wanted: Wanted) -> Result<Change, Refused> {
-        let Wanted { epoch, tag, session } = wanted;
+    pub(super) fn hold(&mut self, request: HoldRequest) -> Result<Change, VerifierError> {
+        let HoldRequest { epoch, tag, session } = request;
         let spent = match self.tags.get(&(epoch, tag)) {
-            None => Spent::Pending(session),
-            Some(known @ (Spent::Pending(by) | Spent::Active(by))) if *by == session => *known,
-            Some(_) => return Err(Refused::Spent),
+            None => TagUse::Pending(session),
+            Some(known @ (TagUse::Pending(by) | TagUse::Active(by))) if *by == session => *known,
+            Some(_) => return Err(VerifierError::Spent),
         };
         Ok(self.set_tag(epoch, tag, spent))
     }
 
-    pub(super) fn keep(&mut self, wanted: Wanted) -> Result<Change, Refused> {
-        let Wanted { epoch, tag, session } = wanted;
+    pub(super) fn keep(&mut self, request: HoldRequest) -> Result<Change, VerifierError> {
+        let HoldRequest { epoch, tag, session } = request;
         match self.tags.get(&(epoch, tag)) {
-            Some(Spent::Pending(by) | Spent::Active(by)) if *by == session => {
-                Ok(self.set_tag(epoch, tag, Spent::Active(session)))
+            Some(TagUse::Pending(by) | TagUse::Active(by)) if *by == session => {
+                Ok(self.set_tag(epoch, tag, TagUse::Active(session)))
             }
-            _ => Err(Refused::MayHaveForgotten),
+            _ => Err(VerifierError::MayHaveForgotten),
         }
     }
 
-    /// Whether a tag may be held for a code now, here.
-    pub(super) fn check_held(&self, now: Time, epoch: Epoch) -> Result<(), Refused> {
+    /// Checks that a tag may be held for a code on this shard now.
+    pub(super) fn check_held(&self, epoch: Epoch, now: Timestamp) -> Result<(), VerifierError> {
         self.running(now)?;
         if !self.pinned.schedule.may_hold(epoch, now) {
-            return Err(Refused::Epoch);
+            return Err(VerifierError::Epoch);
         }
-        if epoch < self.serves_from { Err(Refused::MayHaveForgotten) } else { Ok(()) }
+        if epoch < self.serves_from { Err(VerifierError::MayHaveForgotten) } else { Ok(()) }
     }
 }

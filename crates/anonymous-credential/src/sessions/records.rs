@@ -1,13 +1,14 @@
-//! A shard's records, and its restoration from them.
+//! A shard's records, and restoration from them.
 
-use super::{Session, Shard, Spent};
+use super::{Session, Shard, TagUse};
 use crate::configuration::Pinned;
-use crate::ledger::{Change, DamagedLog, Log, Step, put};
+use crate::ledger::{Change, DamagedLedgerError, StateOrigin, Step, put};
 use crate::messages::{SessionId, TagId};
-use crate::schedule::{Epoch, Time};
+use crate::schedule::Epoch;
 use alpheus_crypto::group::Element;
 use alpheus_crypto::hash::Digest;
 use alpheus_crypto::sign::VerifyingKey;
+use alpheus_time::Timestamp;
 use std::collections::{BTreeMap, BTreeSet};
 
 const CLOCK: &[u8] = b"clock";
@@ -17,21 +18,21 @@ const SESSION: &[u8] = b"session";
 const VOID: &[u8] = b"void";
 
 impl Shard {
-    /// A shard with what its ledger holds; commit the step to use it.
+    /// Restores a shard from its ledger; commit the step to use it.
     ///
-    /// From a [`Log::Doubtful`] nothing is believed: its records are removed and
-    /// the shard serves only epochs that had not opened for logins yet. A holder
-    /// is so locked out for what is left of the running epoch at most. The clock
-    /// must be right then, since nothing is there to hold it against.
+    /// A [`StateOrigin::Restored`] ledger is not trusted. Its records are deleted, and the shard
+    /// serves only epochs whose logins had not opened yet. So a holder is locked out for the
+    /// rest of the running epoch at most. The clock must be right then, since there is no record
+    /// to check it against.
     ///
     /// # Errors
-    /// [`DamagedLog`].
+    /// [`DamagedLedgerError`].
     pub fn restore(
         pinned: Pinned,
         records: impl IntoIterator<Item = (Vec<u8>, Vec<u8>)>,
-        log: Log,
-        now: Time,
-    ) -> Result<Step<Self>, DamagedLog> {
+        origin: StateOrigin,
+        now: Timestamp,
+    ) -> Result<Step<Self>, DamagedLedgerError> {
         let records: Vec<_> = records.into_iter().collect();
         let mut shard = Self {
             pinned,
@@ -42,31 +43,33 @@ impl Shard {
             serves_from: Epoch(0),
         };
         let begun = records.iter().any(|(key, _)| key == FROM);
-        match log {
-            Log::New if records.is_empty() => Ok(shard.begin(Vec::new())),
-            Log::Whole if begun => {
+        match origin {
+            StateOrigin::New if records.is_empty() => Ok(shard.begin(Vec::new())),
+            StateOrigin::Intact if begun => {
                 let mut records = records.iter();
-                records.try_for_each(|(key, value)| shard.read(key, value).ok_or(DamagedLog))?;
+                records.try_for_each(|(key, value)| {
+                    shard.read(key, value).ok_or(DamagedLedgerError)
+                })?;
                 Ok(Step::new(Vec::new(), shard))
             }
-            Log::Doubtful => {
+            StateOrigin::Restored => {
                 let gone = records.into_iter().map(|(key, _)| Change { key, value: None });
                 let mut changes: Vec<Change> = gone.collect();
                 shard.serves_from = first_unopened(&shard.pinned, now);
                 changes.extend(shard.tick(now));
                 Ok(shard.begin(changes))
             }
-            Log::New | Log::Whole => Err(DamagedLog),
+            StateOrigin::New | StateOrigin::Intact => Err(DamagedLedgerError),
         }
     }
 
-    /// Writes the record that every ledger of a shard has.
+    /// Writes the record that every shard's ledger has.
     fn begin(self, mut changes: Vec<Change>) -> Step<Self> {
         changes.push(put(FROM.to_vec(), self.serves_from.0.to_be_bytes().to_vec()));
         Step::new(changes, self)
     }
 
-    /// Reads one record; none if it is damaged.
+    /// Reads one record; `None` if it is damaged.
     fn read(&mut self, key: &[u8], value: &[u8]) -> Option<()> {
         if key == CLOCK {
             self.clock = Some(Epoch(number(value)?));
@@ -75,7 +78,7 @@ impl Shard {
         } else if let Some(rest) = key.strip_prefix(TAG) {
             let (epoch, id) = rest.split_first_chunk()?;
             let key = (Epoch(u64::from_be_bytes(*epoch)), tag_id(id)?);
-            self.tags.insert(key, read_spent(value)?);
+            self.tags.insert(key, read_tag_use(value)?);
         } else if let Some(rest) = key.strip_prefix(VOID) {
             let (epoch, name) = rest.split_first_chunk()?;
             self.void.insert((Epoch(u64::from_be_bytes(*epoch)), SessionId(tag_id(name)?)));
@@ -87,12 +90,12 @@ impl Shard {
     }
 }
 
-fn first_unopened(pinned: &Pinned, now: Time) -> Epoch {
+fn first_unopened(pinned: &Pinned, now: Timestamp) -> Epoch {
     let schedule = &pinned.schedule;
     let running = schedule.epoch_at(now).unwrap_or(Epoch(0));
     let candidates = [running, running.next(), running.next().next()];
     let unopened = candidates.into_iter().find(|epoch| schedule.opens(*epoch) > now);
-    // Codes may have spent tags of so many epochs more.
+    // Codes may have spent tags of this many more epochs.
     unopened.map_or(Epoch(u64::MAX), |epoch| Epoch(epoch.0.saturating_add(schedule.ahead)))
 }
 
@@ -116,7 +119,7 @@ fn void_key(epoch: Epoch, SessionId(name): SessionId) -> Vec<u8> {
     [VOID, &epoch.0.to_be_bytes(), name.0.as_bytes()].concat()
 }
 
-/// No value: the key says all.
+/// No value: the key is the whole record.
 pub(super) fn void(epoch: Epoch, name: SessionId) -> Change {
     put(void_key(epoch, name), Vec::new())
 }
@@ -130,12 +133,12 @@ pub(super) fn no_session(id: SessionId) -> Change {
 }
 
 /// 0, or 1 (pending) or 2 (active) and the session, or 3 (admitted) and the scan.
-pub(super) fn tag(epoch: Epoch, id: TagId, spent: Spent) -> Change {
+pub(super) fn tag(epoch: Epoch, id: TagId, spent: TagUse) -> Change {
     let value = match spent {
-        Spent::Login => vec![0],
-        Spent::Pending(by) => [&[1], by.0.0.as_bytes().as_slice()].concat(),
-        Spent::Active(by) => [&[2], by.0.0.as_bytes().as_slice()].concat(),
-        Spent::Admitted(scan) => [&[3], scan.as_bytes().as_slice()].concat(),
+        TagUse::Login => vec![0],
+        TagUse::Pending(by) => [&[1], by.0.0.as_bytes().as_slice()].concat(),
+        TagUse::Active(by) => [&[2], by.0.0.as_bytes().as_slice()].concat(),
+        TagUse::Admitted(scan) => [&[3], scan.as_bytes().as_slice()].concat(),
     };
     put(tag_key(epoch, id), value)
 }
@@ -160,12 +163,12 @@ fn tag_id(bytes: &[u8]) -> Option<TagId> {
     bytes.try_into().ok().map(|bytes| TagId(Digest(bytes)))
 }
 
-fn read_spent(value: &[u8]) -> Option<Spent> {
+fn read_tag_use(value: &[u8]) -> Option<TagUse> {
     match value.split_first()? {
-        (0, []) => Some(Spent::Login),
-        (1, by) => Some(Spent::Pending(SessionId(tag_id(by)?))),
-        (2, by) => Some(Spent::Active(SessionId(tag_id(by)?))),
-        (3, scan) => Some(Spent::Admitted(tag_id(scan)?.0)),
+        (0, []) => Some(TagUse::Login),
+        (1, by) => Some(TagUse::Pending(SessionId(tag_id(by)?))),
+        (2, by) => Some(TagUse::Active(SessionId(tag_id(by)?))),
+        (3, scan) => Some(TagUse::Admitted(tag_id(scan)?.0)),
         _ => None,
     }
 }

@@ -1,5 +1,5 @@
-//! What stands around a walkthrough: the authority that vouches for everybody,
-//! the planner's settings, and a post office that delivers at once.
+//! The surroundings of a walkthrough: the authority that certifies everybody, the planner's
+//! settings, and a network that delivers at once.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::error::Error;
@@ -10,7 +10,7 @@ use alpheus_crypto::secret::Secret;
 use alpheus_crypto::sign::SigningKey;
 use alpheus_crypto::signed::Signed;
 use alpheus_encrypted_stream::annotation::{Annotation, owner_id};
-use alpheus_encrypted_stream::announced::Announced;
+use alpheus_encrypted_stream::announced_plan::AnnouncedPlan;
 use alpheus_encrypted_stream::certificate::{Certificate, Deployment, Role};
 use alpheus_encrypted_stream::controller::{Controller, IdentitySecrets};
 use alpheus_encrypted_stream::coordinator::{Coordinator, Outcome, Output, Timing};
@@ -25,7 +25,7 @@ use alpheus_policy::planner::{MaskRequest, PlanOptions, plan};
 use alpheus_policy::policy::ResolvedPolicy;
 use alpheus_policy::query::{Statement, parse};
 use alpheus_policy::schema::Schema;
-use alpheus_policy::time::{Span, Timestamp};
+use alpheus_time::{Span, Timestamp};
 
 /// Ledgers in memory, keys by number, certificates by controller.
 pub(crate) struct Town {
@@ -37,7 +37,7 @@ pub(crate) struct Town {
     catalog: Catalog,
 }
 
-/// Whatever went wrong.
+/// Any error.
 pub(crate) type Failed = Box<dyn Error>;
 
 impl Town {
@@ -58,7 +58,7 @@ impl Town {
         Ok(Self { ledger, authority, service, deployment, certificates, catalog })
     }
 
-    /// A new controller, which the authority vouches for, with a new ledger.
+    /// A new controller with a new ledger, certified by the authority.
     pub(crate) fn controller(
         &mut self,
         seed: &Secret<32>,
@@ -74,7 +74,8 @@ impl Town {
         Ok(controller)
     }
 
-    /// The owner signs a choice: the controller keeps to it, the service plans by it.
+    /// The owner signs an annotation: the controller complies with it, and the service
+    /// plans with it.
     pub(crate) fn annotate(
         &mut self,
         controller: &mut Controller,
@@ -94,7 +95,7 @@ impl Town {
             policy,
         };
         let signed = Signed::new(&annotation, owner);
-        let step = controller.annotate(Timestamp(0), &owner.verifying_key(), &signed)?;
+        let step = controller.annotate(&signed, &owner.verifying_key(), Timestamp(0))?;
         step.commit(&mut self.ledger)?;
         let Annotation { stream, owner, schema, metadata, policy, .. } = annotation;
         let controller = controller.id();
@@ -120,20 +121,20 @@ impl Town {
         Ok(planned.plans.remove(0))
     }
 
-    /// The service's side of a plan, with everybody's certificates.
+    /// The service's side of a plan, with all certificates.
     pub(crate) fn coordinator(&self, plan: &Plan) -> Result<Coordinator, Failed> {
         let certificates = plan.roster.iter().map(|id| self.certificates[id].clone()).collect();
         let announcement = Announcement { plan: plan.clone(), certificates, consumer: None };
         let signed = Signed::new(&announcement, &self.service);
-        let announced = Arc::new(Announced::open(&signed, &self.deployment)?);
+        let announced = Arc::new(AnnouncedPlan::open(&signed, &self.deployment)?);
         Ok(Coordinator::new(announced, self.service.clone(), Timing::default()))
     }
 
-    /// Commits and delivers until nothing moves; how windows ended.
+    /// Commits and delivers until nothing is left; returns how windows ended.
     pub(crate) fn deliver(
         &mut self,
         now: Timestamp,
-        step: Step<Output>,
+        step: Step<Vec<Output>>,
         coordinator: &mut Coordinator,
         controllers: &mut BTreeMap<ControllerId, Controller>,
         sums: &Transformer,
@@ -150,14 +151,15 @@ impl Town {
                         outcomes.push(outcome);
                         continue;
                     }
-                    Output::Answered { .. } | Output::ForSums(_) => continue,
+                    Output::Answered { .. } | Output::ToAdder(_) => continue,
                 };
                 let heard = inbox.open(&message)?;
                 for to in to {
                     let id = &roster[usize::try_from(to)?];
-                    let controller = controllers.get_mut(id).ok_or("nobody there")?;
-                    for answer in controller.handle(now, &heard).commit(&mut self.ledger)? {
-                        steps.push_back(coordinator.receive(now, to, &answer, sums)?);
+                    let controller = controllers.get_mut(id).ok_or("no such controller")?;
+                    for answer in controller.handle(&heard, now).commit(&mut self.ledger)? {
+                        let answer = coordinator.verify(&answer, to)?;
+                        steps.push_back(coordinator.handle(&answer, now, sums)?);
                     }
                 }
             }
@@ -166,7 +168,7 @@ impl Town {
     }
 }
 
-/// A key for a demonstration.
+/// A key for the demonstration.
 pub(crate) fn key(seed: u8) -> SigningKey {
     SigningKey::from_seed(&Secret::from_bytes([seed; 32]))
 }

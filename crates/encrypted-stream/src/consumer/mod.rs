@@ -1,24 +1,24 @@
-//! The consumer that results are sealed to (`RELEASE TO`): each controller adds a
-//! pad to its token that only this consumer's key takes off again.
+//! The consumer that results are sealed to (`RELEASE TO`). Each controller adds a
+//! pad to its token, and only this consumer's key can remove it.
 //!
 //! | file | holds |
 //! | --- | --- |
-//! | [`pad`] | a controller's pads, and the consumer's |
-//! | [`sealed`] | what the service publishes of a window, and its encoding |
+//! | [`pad`] | the pads that controllers add and the consumer removes |
+//! | [`sealed_sum`] | what the service publishes for a window, and its encoding |
 //!
-//! What is read off the rows once they are open is in [`decode`](crate::decode).
+//! [`decode`](crate::decode) computes results from the opened rows.
 //!
 //! # Privacy
 //! The service learns that a window opened, when, and over how many owners. The
-//! consumer learns the rows. Together they learn what the service learns of a plan
-//! without `RELEASE TO`. Whoever gets the consumer's key later reads all windows
-//! that were ever sealed to it.
+//! consumer learns the rows. Together they learn what the service learns from a
+//! plan without `RELEASE TO`. Anyone who obtains the consumer's key later can
+//! read every window that was ever sealed to it.
 
 mod pad;
-mod sealed;
+mod sealed_sum;
 
-pub use pad::{ConsumerPad, bound};
-pub use sealed::{NotSealedSum, SealedSum};
+pub use pad::{ConsumerPad, pad_digest};
+pub use sealed_sum::{SealedSum, SealedSumError};
 
 use std::sync::Arc;
 
@@ -31,12 +31,11 @@ use alpheus_crypto::sign::SigningKey;
 use alpheus_crypto::signed::Signed;
 use alpheus_policy::ids::ConsumerId;
 
-use crate::announced::{Announced, narrow};
+use crate::announced_plan::{AnnouncedPlan, narrow};
 use crate::certificate::{Certificate, Deployment, Role, consumer_id};
-use crate::error::{BadCertificate, Unreadable};
+use crate::error::{CertificateError, UnsealError};
 
-/// A consumer's keys, which the authority has not vouched for yet: all from one
-/// seed.
+/// A consumer's keys before certification by the authority, all derived from one seed.
 pub struct ConsumerSecrets {
     signing: SigningKey,
     agreement: AgreementKey,
@@ -47,13 +46,13 @@ pub struct ConsumerSecrets {
 pub struct Consumer {
     id: ConsumerId,
     agreement: AgreementKey,
-    /// None if its certificate is from before days' keys were sealed for consumers.
+    /// `None` if the certificate predates the sealing of day keys for consumers.
     sealing: Option<SealingKey>,
 }
 
 impl ConsumerSecrets {
-    /// The keys that belong to a seed. Whoever has the seed reads what is sealed to
-    /// the consumer.
+    /// Derives the keys from a seed. Anyone who has the seed can read what is
+    /// sealed to the consumer.
     #[must_use]
     pub fn from_seed(seed: &Secret<32>) -> Self {
         let part = |label| derive::<32>(seed.expose(), label, &[]);
@@ -64,7 +63,7 @@ impl ConsumerSecrets {
         }
     }
 
-    /// What the authority is asked to sign.
+    /// The certificate for the authority to sign.
     #[must_use]
     pub fn request(&self, name: impl Into<String>) -> Certificate {
         Certificate {
@@ -76,22 +75,22 @@ impl ConsumerSecrets {
         }
     }
 
-    /// Takes the certificate that the authority signed.
+    /// Combines the keys with the certificate that the authority signed.
     ///
     /// # Errors
-    /// [`BadCertificate`] if the authority did not sign it for a consumer with
+    /// [`CertificateError`] if the authority did not sign it for a consumer with
     /// these keys.
     pub fn certified(
         self,
         certificate: &Signed<Certificate>,
         deployment: &Deployment,
-    ) -> Result<Consumer, BadCertificate> {
+    ) -> Result<Consumer, CertificateError> {
         let certificate = deployment.consumer(certificate)?;
         let ours = certificate.verifying == self.signing.verifying_key()
             && certificate.agreement == self.agreement.public()
             && certificate.sealing.is_none_or(|sealing| sealing == self.sealing.public());
         if !ours {
-            return Err(BadCertificate::OtherKeys);
+            return Err(CertificateError::OtherKeys);
         }
         let sealing = certificate.sealing.map(|_| self.sealing);
         Ok(Consumer { id: consumer_id(&certificate), agreement: self.agreement, sealing })
@@ -99,30 +98,30 @@ impl ConsumerSecrets {
 }
 
 impl Consumer {
-    /// Its id, by which plans name it: the fingerprint of its certificate.
+    /// The consumer's id in plans: the fingerprint of its certificate.
     #[must_use]
     pub fn id(&self) -> ConsumerId {
         self.id
     }
 
-    /// What days' keys are sealed for, if its certificate says.
+    /// The key that day keys are sealed for, if the certificate has one.
     pub(crate) fn sealing(&self) -> Option<&SealingKey> {
         self.sealing.as_ref()
     }
 
-    /// Agrees on keys with the roster of a plan that is sealed to it.
+    /// Agrees on keys with the roster of a plan that is sealed to this consumer.
     ///
     /// # Errors
-    /// [`Unreadable`] if the plan is sealed to another certificate or to none, or a
-    /// controller's key is not good.
-    pub fn reader(&self, announced: &Arc<Announced>) -> Result<Reader, Unreadable> {
+    /// [`UnsealError`] if the plan is sealed to another certificate or to none, or a
+    /// controller's key is invalid.
+    pub fn reader(&self, announced: &Arc<AnnouncedPlan>) -> Result<Reader, UnsealError> {
         match announced.plan().sealed_to {
-            None => return Err(Unreadable::NotSealed),
-            Some(other) if other != self.id => return Err(Unreadable::OtherConsumer),
+            None => return Err(UnsealError::NotSealed),
+            Some(other) if other != self.id => return Err(UnsealError::OtherConsumer),
             Some(_) => {}
         }
         let pad = |(position, controller)| {
-            let low_order = |_| Unreadable::LowOrder { position };
+            let low_order = |_| UnsealError::LowOrder { position };
             ConsumerPad::agree(&self.agreement, controller).map_err(low_order)
         };
         let pads = (0..).zip(announced.agreement()).map(pad).collect::<Result<_, _>>()?;
@@ -130,9 +129,9 @@ impl Consumer {
     }
 }
 
-/// A consumer's keys with a plan's controllers.
+/// A consumer's keys shared with a plan's controllers.
 pub struct Reader {
-    announced: Arc<Announced>,
+    announced: Arc<AnnouncedPlan>,
     /// By roster position.
     pads: Vec<ConsumerPad>,
 }
@@ -140,38 +139,37 @@ pub struct Reader {
 impl Reader {
     /// The plan.
     #[must_use]
-    pub fn announced(&self) -> &Announced {
+    pub fn announced(&self) -> &AnnouncedPlan {
         &self.announced
     }
 
-    /// Takes the pads off a window's sum: one word for each row of the release, the
-    /// last, the check word, zero.
+    /// Removes the pads from a window's sum. Returns one word for each row of the
+    /// release; the last, the check word, is zero.
     ///
     /// # Errors
-    /// [`Unreadable`] if the sum is not of this plan, or does not open: the service
-    /// says of other controllers that they count, of another membership, or other
-    /// words than those that controllers made.
-    pub fn open(&self, sealed: &SealedSum) -> Result<Vec<u64>, Unreadable> {
+    /// [`UnsealError`] if the sum is not of this plan or does not open. It does not
+    /// open if the service misstates the opening set, the membership or the words.
+    pub fn open(&self, sealed: &SealedSum) -> Result<Vec<u64>, UnsealError> {
         let plan = self.announced.plan();
         if sealed.plan != self.announced.id() {
-            return Err(Unreadable::OtherPlan);
+            return Err(UnsealError::OtherPlan);
         }
         let window = sealed.window;
         let whole = window == plan.window_at(window.start);
         if !whole || !window.start.0.is_multiple_of(plan.window.0) || window.start < plan.from {
-            return Err(Unreadable::OtherWindow);
+            return Err(UnsealError::OtherWindow);
         }
         if sealed.set.roster() != narrow(self.pads.len()) || sealed.set.count() == 0 {
-            return Err(Unreadable::OtherRoster);
+            return Err(UnsealError::OtherRoster);
         }
         if sealed.words.len() != plan.release.outputs() {
-            return Err(Unreadable::WrongLength);
+            return Err(UnsealError::WrongLength);
         }
-        let bound = bound(&sealed.plan, window, &sealed.membership);
+        let digest = pad_digest(&sealed.plan, window, &sealed.membership);
         let mut words = sealed.words.clone();
         for pad in sealed.set.iter().filter_map(|position| self.pads.get(position as usize)) {
-            pad.take_off(&bound, &mut words);
+            pad.subtract_from(&digest, &mut words);
         }
-        if words.last() == Some(&0) { Ok(words) } else { Err(Unreadable::CheckWord) }
+        if words.last() == Some(&0) { Ok(words) } else { Err(UnsealError::CheckWord) }
     }
 }

@@ -1,10 +1,9 @@
 //! What windows with noise cost the owners of this controller's streams.
 //!
-//! A presence *promises*: an owner whose budget does not hold another window is left
-//! out by name, windows under way counted. A token *spends*, in the same commit.
-//! A window that ends without this controller's opening gives back what it was
-//! charged. After an untrusted restore everything that may have been lost counts as
-//! spent.
+//! A presence *promises*: it excludes an owner whose budget does not cover another window,
+//! counting windows in progress. A token *spends*, in the same commit. A window that ends
+//! without this controller's opening refunds its charge. After an untrusted restore,
+//! everything that may have been lost counts as spent.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -12,11 +11,11 @@ use alpheus_policy::budget::{Accounts, BudgetRecord, Charge, Cost, Entry, Standi
 use alpheus_policy::ids::{OwnerId, PlanId, StreamId};
 use alpheus_policy::policy::ResolvedPolicy;
 use alpheus_policy::schema::{Budget, PrivacyUnit};
-use alpheus_policy::time::{Span, Timestamp, Window};
+use alpheus_time::{Span, Timestamp, Window};
 
-use super::joined::{Joined, Round};
+use super::plan_state::{PlanState, Round};
 use super::{Controller, policies};
-use crate::error::Refused;
+use crate::error::WindowRefusalError;
 use crate::ledger::{Change, Record};
 
 /// What a window charges one owner: attribute, budget, cost.
@@ -25,21 +24,21 @@ pub(super) type Charges = Vec<(u16, Budget, Cost)>;
 /// The accounts of a controller's owners.
 #[derive(Default)]
 pub(super) struct Books {
-    /// As the ledger has them.
+    /// As in the ledger.
     spent: Accounts,
-    /// With what windows under way will cost.
+    /// Including what windows in progress will cost.
     promised: Accounts,
 }
 
 impl Books {
-    /// Takes what a ledger holds.
+    /// Applies a record of the ledger.
     pub(super) fn take(&mut self, record: &BudgetRecord) {
         self.spent.apply(record);
         self.promised.apply(record);
     }
 
-    /// Promises a window of an owner's data; false if some budget does not hold it,
-    /// and nothing is promised then.
+    /// Promises a window of an owner's data. Returns false, and promises nothing, if a
+    /// budget does not cover it.
     pub(super) fn promise(
         &mut self,
         owner: OwnerId,
@@ -59,9 +58,9 @@ impl Books {
         true
     }
 
-    /// Takes a promise back, unless it was spent.
+    /// Withdraws a promise, unless it was spent.
     fn withdraw(&mut self, owner: OwnerId, attribute: u16, (plan, window): (PlanId, Window)) {
-        if self.spent.charged(owner, attribute, plan, window).is_none() {
+        if self.spent.charge_record(owner, attribute, plan, window).is_none() {
             let entry = Entry::Refunded { plan, window };
             self.promised.apply(&BudgetRecord { owner, attribute, entry });
         }
@@ -72,16 +71,16 @@ impl Books {
         promised.iter().for_each(|record| self.spent.apply(record));
     }
 
-    /// Has what was charged for a span stand under a part of it, and takes back what was
-    /// promised for the span and never spent. The record of what stands now, also when
-    /// asked again; none if nothing does.
+    /// Moves the charge for a span to a part of that span, and withdraws what was promised
+    /// for the span but never spent. Returns the record of the charge, also when repeated;
+    /// `None` if nothing was charged.
     pub(super) fn restate(
         &mut self,
         (owner, attribute): (OwnerId, u16),
         plan: PlanId,
         (span, part): (Window, Window),
     ) -> Option<BudgetRecord> {
-        if let Some(known) = self.spent.charged(owner, attribute, plan, span) {
+        if let Some(known) = self.spent.charge_record(owner, attribute, plan, span) {
             let Entry::Charged { cost, slack, .. } = known.entry else { return None };
             let refunded = Entry::Refunded { plan, window: span };
             let charged = Entry::Charged { plan, window: part, cost, slack };
@@ -90,34 +89,34 @@ impl Books {
             }
         }
         self.withdraw(owner, attribute, (plan, span));
-        self.spent.charged(owner, attribute, plan, part)
+        self.spent.charge_record(owner, attribute, plan, part)
     }
 
-    /// What an owner's attribute has been charged in all.
+    /// What has been charged, by owner and attribute.
     pub(super) fn accounts(&self) -> &Accounts {
         &self.spent
     }
 }
 
 impl Controller {
-    /// What owners have been charged, by owner and attribute: for them to read.
+    /// What owners have been charged, by owner and attribute, for them to read.
     #[must_use]
     pub fn accounts(&self) -> &Accounts {
         self.books.accounts()
     }
 
-    /// How the budgets stand that the owner of a stream has chosen there now; none if
-    /// there is no such stream.
+    /// The state of the budgets that the owner of a stream has chosen; `None` if the stream
+    /// is not held.
     #[must_use]
-    pub fn standings(&self, now: Timestamp, stream: &StreamId) -> Option<Vec<Standing>> {
-        let held = self.streams.get(stream)?;
-        let policy = held.current().map(|taken| &taken.annotation.policy);
+    pub fn standings(&self, stream: &StreamId, now: Timestamp) -> Option<Vec<Standing>> {
+        let state = self.streams.get(stream)?;
+        let policy = state.current().map(|taken| &taken.annotation.policy);
         let mut standings: Vec<Standing> = Vec::new();
         let attributes = policy.map(|policy| policy.attributes.as_slice()).unwrap_or_default();
         for (attribute, own) in (0..).zip(attributes) {
             for budget in own.alternatives.iter().filter_map(|option| option.budget) {
                 let books = self.books.accounts();
-                let standing = books.standing(held.owner, attribute, budget, now);
+                let standing = books.standing(state.owner, attribute, budget, now);
                 if !standings.contains(&standing) {
                     standings.push(standing);
                 }
@@ -126,19 +125,18 @@ impl Controller {
         Some(standings)
     }
 
-    /// What a token of this window is to be charged, all of it promised, by the
-    /// policies in force now: where these are not the presence's any more, the window
-    /// is promised anew.
+    /// What a token of this window will be charged under the policies in force now, all of
+    /// it promised. If the policies have changed since the presence, the window is promised
+    /// again.
     ///
     /// # Errors
-    /// [`Refused::PolicyChanged`] where a budget does not hold it; the presence is
-    /// void then.
+    /// [`WindowRefusalError::PolicyChanged`] if a budget does not cover it; the presence is then void.
     pub(super) fn due(
         &mut self,
         now: Timestamp,
         plan: PlanId,
         window: Window,
-    ) -> Result<Vec<BudgetRecord>, Refused> {
+    ) -> Result<Vec<BudgetRecord>, WindowRefusalError> {
         let due = self.try_due(now, plan, window);
         if due.is_err() {
             self.settle_budget(now, &plan, window);
@@ -155,59 +153,62 @@ impl Controller {
         now: Timestamp,
         plan: PlanId,
         window: Window,
-    ) -> Result<Vec<BudgetRecord>, Refused> {
+    ) -> Result<Vec<BudgetRecord>, WindowRefusalError> {
         let charges = self.charges_now(now, plan, window)?;
-        let joined = self.plans.get(&plan).ok_or(Refused::UnknownPlan)?;
+        let joined = self.plans.get(&plan).ok_or(WindowRefusalError::UnknownPlan)?;
         let summoned = joined.rounds.get(&window.start).and_then(|round| round.summoned.as_ref());
         let charged = joined.charged_for(window);
         let (slack, same) = (joined.slack_bits, summoned.is_some_and(|own| own.charges == charges));
-        let owner = |at: &u32| joined.own(*at).map(|own| own.owner).ok_or(Refused::PolicyChanged);
+        let owner = |at: &u32| {
+            joined.own(*at).map(|own| own.owner).ok_or(WindowRefusalError::PolicyChanged)
+        };
         let owners: Vec<_> = charges.iter().map(|(at, _)| owner(at)).collect::<Result<_, _>>()?;
         if !same {
             self.settle_budget(now, &plan, window);
         }
         for (owner, (_, own)) in owners.iter().zip(&charges) {
             if !same && !self.books.promise(*owner, (plan, charged), own, slack) {
-                return Err(Refused::PolicyChanged);
+                return Err(WindowRefusalError::PolicyChanged);
             }
         }
         let each = owners
             .iter()
             .zip(&charges)
             .flat_map(|(owner, (_, own))| own.iter().map(|(attribute, ..)| (*owner, *attribute)));
-        // Without a promise nothing leaves.
+        // Nothing is sent without a promise.
         let promised = |(owner, attribute)| {
             self.books
                 .promised
-                .charged(owner, attribute, plan, charged)
-                .ok_or(Refused::PolicyChanged)
+                .charge_record(owner, attribute, plan, charged)
+                .ok_or(WindowRefusalError::PolicyChanged)
         };
         each.collect::<BTreeSet<_>>().into_iter().map(promised).collect()
     }
 
-    /// What each stream with events of a summoned window is charged by the policies in
+    /// What each stream with events of a summoned window is charged under the policies in
     /// force now.
     fn charges_now(
         &mut self,
         now: Timestamp,
         plan: PlanId,
         window: Window,
-    ) -> Result<Vec<(u32, Charges)>, Refused> {
-        let joined = self.plans.get_mut(&plan).ok_or(Refused::UnknownPlan)?;
+    ) -> Result<Vec<(u32, Charges)>, WindowRefusalError> {
+        let joined = self.plans.get_mut(&plan).ok_or(WindowRefusalError::UnknownPlan)?;
         let round = joined.rounds.get(&window.start);
-        let summoned =
-            round.and_then(|round| round.summoned.as_ref()).ok_or(Refused::NotPresent)?;
+        let summoned = round
+            .and_then(|round| round.summoned.as_ref())
+            .ok_or(WindowRefusalError::NotPresent)?;
         let positions: Vec<u32> = summoned.charges.iter().map(|(at, _)| *at).collect();
         let charges = |at: u32| {
-            let stream = joined.own(at).ok_or(Refused::PolicyChanged)?.stream;
-            let held = self.streams.get(&stream).ok_or(Refused::PolicyChanged)?;
-            let own = policies::allow(joined, at, held, window, now);
-            own.map(|own| (at, own)).map_err(|_| Refused::PolicyChanged)
+            let stream = joined.own(at).ok_or(WindowRefusalError::PolicyChanged)?.stream;
+            let state = self.streams.get(&stream).ok_or(WindowRefusalError::PolicyChanged)?;
+            let own = policies::allow(joined, at, state, window, now);
+            own.map(|own| (at, own)).map_err(|_| WindowRefusalError::PolicyChanged)
         };
         positions.into_iter().map(charges).collect()
     }
 
-    /// The records of what a window was charged: the same again for the same token.
+    /// Records of what a window was charged: the same again for the same token.
     pub(super) fn budget_records(
         &mut self,
         now: Timestamp,
@@ -215,48 +216,51 @@ impl Controller {
         window: Window,
         accepted: &[u32],
     ) -> Vec<Change> {
-        let Some((owners, attributes, window)) = self.charged(plan, window, accepted) else {
+        let Some((owners, attributes, window)) = self.charged_accounts(plan, window, accepted)
+        else {
             return Vec::new();
         };
         let spent = &self.books.spent;
         let of = |owner: &OwnerId| {
             let own = attributes.iter();
-            own.filter_map(|at| spent.charged(*owner, *at, *plan, window)).collect::<Vec<_>>()
+            own.filter_map(|at| spent.charge_record(*owner, *at, *plan, window)).collect::<Vec<_>>()
         };
         let records: Vec<BudgetRecord> = owners.iter().flat_map(of).collect();
         records.into_iter().map(|record| self.put(now, Record::Budget(record))).collect()
     }
 
-    /// Owners of these streams that something was charged to.
+    /// Owners of these streams that were charged something.
     pub(super) fn owners_charged(
         &self,
         plan: &PlanId,
         window: Window,
         accepted: &[u32],
     ) -> Vec<OwnerId> {
-        let Some((owners, attributes, window)) = self.charged(plan, window, accepted) else {
+        let Some((owners, attributes, window)) = self.charged_accounts(plan, window, accepted)
+        else {
             return Vec::new();
         };
         let spent = &self.books.spent;
-        let stands = |owner: &OwnerId, at| spent.charged(*owner, at, *plan, window).is_some();
+        let stands = |owner: &OwnerId, at| spent.charge_record(*owner, at, *plan, window).is_some();
         owners.into_iter().filter(|own| attributes.iter().any(|at| stands(own, *at))).collect()
     }
 
-    /// What a window costs by attribute.
+    /// The cost of a window, by attribute.
     pub(super) fn costs(
         &self,
         plan: &PlanId,
         window: Window,
         accepted: &[u32],
     ) -> Vec<(u16, Cost)> {
-        let Some((owners, attributes, window)) = self.charged(plan, window, accepted) else {
+        let Some((owners, attributes, window)) = self.charged_accounts(plan, window, accepted)
+        else {
             return Vec::new();
         };
         let of = |attribute: u16| {
             let charged = |owner: &OwnerId| match self
                 .books
                 .spent
-                .charged(*owner, attribute, *plan, window)?
+                .charge_record(*owner, attribute, *plan, window)?
                 .entry
             {
                 Entry::Charged { cost, .. } => Some((attribute, cost)),
@@ -267,9 +271,9 @@ impl Controller {
         attributes.into_iter().filter_map(of).collect()
     }
 
-    /// Owners of own streams at these positions, the plan's attributes, and what is
-    /// charged as one with the window; none where the plan adds no noise.
-    fn charged(
+    /// Owners of this controller's streams at these positions, the plan's attributes, and
+    /// the window that is charged as one with this one; `None` if the plan adds no noise.
+    fn charged_accounts(
         &self,
         plan: &PlanId,
         window: Window,
@@ -282,9 +286,8 @@ impl Controller {
         Some((owners.collect(), attributes, joined.charged_for(window)))
     }
 
-    /// What becomes of a window's charges once nothing more is answered about it:
-    /// given back where its opening never left, which only a ledger that lacks
-    /// nothing can tell.
+    /// Settles a window's charges once no more requests about it are answered. A charge is
+    /// refunded if the opening was never sent, which only a complete ledger can show.
     pub(super) fn settle_budget(
         &mut self,
         now: Timestamp,
@@ -292,12 +295,12 @@ impl Controller {
         window: Window,
     ) -> Vec<Change> {
         let Some(joined) = self.plans.get(plan) else { return Vec::new() };
-        // Of running totals a later window may rest on the same promise.
+        // In running totals, a later window may depend on the same promise.
         if joined.plan().horizon().is_some() {
             return Vec::new();
         }
         let Some(round) = joined.rounds.get(&window.start) else { return Vec::new() };
-        let restored = self.restored.is_some_and(|restored| window.start < restored);
+        let restored = self.restored_at.is_some_and(|restored| window.start < restored);
         let single = joined.announced.is_single();
         let (refunds, accepted) = match (&round.spent, &round.summoned) {
             (Some((spent, _)), _) => {
@@ -307,7 +310,8 @@ impl Controller {
             (None, None) => return Vec::new(),
         };
         let unspent = round.spent.is_none();
-        let Some((owners, attributes, window)) = self.charged(plan, window, &accepted) else {
+        let Some((owners, attributes, window)) = self.charged_accounts(plan, window, &accepted)
+        else {
             return Vec::new();
         };
         let mut records = Vec::new();
@@ -322,8 +326,8 @@ impl Controller {
         records.into_iter().map(|record| self.put(now, Record::Budget(record))).collect()
     }
 
-    /// Sums up what the plan's settled windows have cost, so that accounts stay
-    /// small: what is summed up can no longer be told apart, nor given back.
+    /// Adds up what the plan's settled windows have cost, to keep the accounts small.
+    /// Charges that were added up can no longer be distinguished or refunded.
     pub(super) fn sum_up_budgets(&mut self, now: Timestamp, plan: &PlanId) -> Vec<Change> {
         let Some(joined) = self.plans.get(plan).filter(|own| own.plan().privacy.is_some()) else {
             return Vec::new();
@@ -335,10 +339,10 @@ impl Controller {
         changes
     }
 
-    /// Up to when the accounts of a plan's owners are settled: by every running plan
-    /// with their streams, which all spend from the same accounts.
-    fn marks(&self, joined: &Joined) -> BTreeMap<(OwnerId, u16), Timestamp> {
-        let of = |joined: &Joined| {
+    /// The time up to which the accounts of a plan's owners are settled, considering every
+    /// running plan with their streams, since all spend from the same accounts.
+    fn marks(&self, joined: &PlanState) -> BTreeMap<(OwnerId, u16), Timestamp> {
+        let of = |joined: &PlanState| {
             let own = joined.own_streams().map(|(_, planned)| planned.owner);
             pairs(&own.collect(), &joined.plan().attributes)
         };
@@ -351,12 +355,13 @@ impl Controller {
                 marks.entry(account).and_modify(|mark| *mark = open.min(*mark));
             }
         }
-        // Of a period that goes on every window is still told apart.
-        let (held, attributes) = (self.streams.values(), &joined.plan().attributes);
-        for (held, attribute) in held.flat_map(|held| attributes.iter().map(move |at| (held, *at)))
+        // Windows of a period that has not ended stay separate.
+        let (states, attributes) = (self.streams.values(), &joined.plan().attributes);
+        for (state, attribute) in
+            states.flat_map(|state| attributes.iter().map(move |at| (state, *at)))
         {
-            let Some(mark) = marks.get_mut(&(held.owner, attribute)) else { continue };
-            for (budget, _) in held.policies().flat_map(|policy| budgets(policy, attribute)) {
+            let Some(mark) = marks.get_mut(&(state.owner, attribute)) else { continue };
+            for (budget, _) in state.policies().flat_map(|policy| budgets(policy, attribute)) {
                 if let PrivacyUnit::PersonPerPeriod(period @ Span(1..)) = budget.unit {
                     *mark = mark.floor(period);
                 }
@@ -375,27 +380,26 @@ impl Controller {
         let Some(record) = self.books.spent.forget(owner, attribute, before) else {
             return Vec::new();
         };
-        let gone = self.books.spent.summed_up(owner, attribute, before);
+        let gone = self.books.spent.keys_before(owner, attribute, before);
         self.books.take(&record);
         let id = self.id();
-        let gone =
-            gone.into_iter().map(|key| Change { key: Record::budget_key(id, &key), value: None });
+        let gone = gone.into_iter().map(|key| Change::remove(Record::budget_key(id, &key)));
         let gone: Vec<Change> = gone.collect();
         std::iter::once(self.put(now, Record::Budget(record))).chain(gone).collect()
     }
 
-    /// Since when this ledger, which is not known as the latest, may lack spends:
-    /// its own clock, or an earlier window of a running plan that it has not settled.
-    /// Plans that it does not know were accepted later, and a plan with noise releases
-    /// nothing of windows that ended before that.
+    /// The time since which this ledger may lack spends, if it is not known to be the
+    /// latest: its own clock, or the start of an earlier window of a running plan that it
+    /// has not settled. Plans that it does not know were accepted later. A plan with noise
+    /// releases no window that ended before its acceptance.
     pub(super) fn lost_since(&self) -> Timestamp {
         let noisy = self.plans.values().filter(|joined| joined.plan().privacy.is_some());
         let running = noisy.filter(|joined| joined.ended.is_none());
         running.filter_map(|joined| first_open(joined, self.clock)).fold(self.clock, Timestamp::min)
     }
 
-    /// Charges what may have been spent on a stream between these times at the
-    /// highest rate of each of these policies.
+    /// Charges what may have been spent on a stream between these times, at the highest
+    /// rate of each of these policies.
     pub(super) fn forfeit(
         &mut self,
         now: Timestamp,
@@ -424,7 +428,7 @@ impl Controller {
     }
 }
 
-/// Budgets of an attribute with the least windows that are charged to them.
+/// Budgets of an attribute, each with the shortest window that is charged to it.
 fn budgets(policy: &ResolvedPolicy, attribute: u16) -> impl Iterator<Item = (Budget, u64)> {
     let own = policy.attribute(attribute).into_iter().flat_map(|own| &own.alternatives);
     own.filter_map(|option| Some((option.budget?, option.window.0)))
@@ -435,7 +439,7 @@ pub(super) fn pairs(owners: &BTreeSet<OwnerId>, attributes: &[u16]) -> Vec<(Owne
 }
 
 /// The start of a plan's first window before `now` that may still be released.
-fn first_open(joined: &Joined, now: Timestamp) -> Option<Timestamp> {
+fn first_open(joined: &PlanState, now: Timestamp) -> Option<Timestamp> {
     let window = joined.plan().window;
     let from = joined.plan().from.max(joined.settled.floor(window));
     let done = |round: &Round| round.closed || round.spent.is_some();
@@ -450,7 +454,7 @@ fn first_open(joined: &Joined, now: Timestamp) -> Option<Timestamp> {
     None
 }
 
-/// Stands for the plans that a lost part of the ledger knew.
+/// Represents the plans in the lost part of a ledger.
 fn marker(stream: StreamId, mark: u8) -> PlanId {
     let mut id = [mark; 32];
     id[..16].copy_from_slice(&stream.0);

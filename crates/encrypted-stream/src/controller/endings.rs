@@ -1,30 +1,30 @@
-//! Windows and plans end: the service says how, the owners' log keeps it, and
-//! what is settled is forgotten.
+//! The end of windows and plans: the service announces it, the owners' log records it, and
+//! settled windows are deleted.
 
 use alpheus_crypto::signed::Verified;
 use alpheus_policy::ids::{ControllerId, PlanId};
-use alpheus_policy::time::Timestamp;
+use alpheus_time::Timestamp;
 
 use super::Controller;
-use super::joined::Round;
-use crate::error::Refused;
+use super::plan_state::Round;
+use crate::error::WindowRefusalError;
 use crate::ledger::{Change, LogEvent, LogLine, Record, Step, window_keys};
 use crate::messages::{Closing, ControllerMessage, Retirement};
 
 impl Controller {
-    /// Takes note that a window has ended: nothing more is answered about it.
+    /// Notes that a window has ended. Later requests about it are not answered.
     ///
     /// # Errors
-    /// [`Refused`] if it is not about a window of a plan that goes on.
-    pub fn closing(
+    /// [`WindowRefusalError`] unless it concerns a window of a running plan.
+    pub fn handle_closing(
         &mut self,
-        now: Timestamp,
         closing: &Verified<Closing>,
-    ) -> Result<Step<ControllerMessage>, Refused> {
+        now: Timestamp,
+    ) -> Result<Step<Vec<ControllerMessage>>, WindowRefusalError> {
         let by_service = closing.signer() == self.deployment.service();
         self.window_of(now, &closing.plan, closing.window, by_service)?;
         let mut changes = self.settle_budget(now, &closing.plan, closing.window);
-        let joined = self.plans.get_mut(&closing.plan).ok_or(Refused::UnknownPlan)?;
+        let joined = self.plans.get_mut(&closing.plan).ok_or(WindowRefusalError::UnknownPlan)?;
         let spent = joined.rounds.entry(closing.window.start).or_default().close();
         let streams: Vec<_> = spent
             .into_iter()
@@ -60,24 +60,24 @@ impl Controller {
             changes.extend(removals(id, plan, start, &round));
         }
         let (settled, ended) = (joined.settled, joined.ended);
-        // The mark comes first in the same commit: what it says replaces what goes.
+        // The mark comes first in the same commit, because it replaces what is deleted.
         changes.insert(0, self.put(now, Record::Mark { plan: *plan, settled, ended }));
         changes.extend(self.sum_up_budgets(now, plan));
         changes
     }
 
-    /// Takes note that a plan has ended: none of its windows is answered any
-    /// more, and its attributes are free for another plan.
+    /// Notes that a plan has ended. Requests about its windows are no longer answered, and
+    /// its attributes are free for another plan.
     ///
     /// # Errors
-    /// [`Refused`] if the service did not say so, or of a plan unknown here.
-    pub fn retired(
+    /// [`WindowRefusalError`] if the message is not from the service, or the plan is unknown here.
+    pub fn handle_retirement(
         &mut self,
-        now: Timestamp,
         retirement: &Verified<Retirement>,
-    ) -> Result<Step<ControllerMessage>, Refused> {
+        now: Timestamp,
+    ) -> Result<Step<Vec<ControllerMessage>>, WindowRefusalError> {
         if retirement.signer() != self.deployment.service() {
-            return Err(Refused::NotTheService);
+            return Err(WindowRefusalError::NotTheService);
         }
         let plan = retirement.plan;
         let windows = self.plans.get(&plan).into_iter().flat_map(|joined| {
@@ -86,12 +86,12 @@ impl Controller {
         let windows: Vec<_> = windows.collect();
         let settled: Vec<Change> =
             windows.into_iter().flat_map(|window| self.settle_budget(now, &plan, window)).collect();
-        let joined = self.plans.get_mut(&plan).ok_or(Refused::UnknownPlan)?;
+        let joined = self.plans.get_mut(&plan).ok_or(WindowRefusalError::UnknownPlan)?;
         let first = joined.ended.is_none();
         let end = joined.ended.unwrap_or_else(|| joined.released_until());
         joined.ended = Some(end);
         joined.settled = joined.settled.max(end);
-        // Secret, and of no more use.
+        // Secret, and no longer needed.
         (joined.masks, joined.totals) = (None, None);
         let rounds = std::mem::take(&mut joined.rounds);
         let id = self.identity.id();
@@ -110,7 +110,7 @@ impl Controller {
     }
 }
 
-/// Takes what the ledger holds of a window out of it.
+/// Removes the records of a window from the ledger.
 fn removals(
     id: ControllerId,
     plan: &PlanId,
@@ -118,5 +118,5 @@ fn removals(
     round: &Round,
 ) -> impl Iterator<Item = Change> + use<> {
     let keys = round.membership().map(|membership| window_keys(id, plan, start, &membership));
-    keys.into_iter().flatten().map(|key| Change { key, value: None })
+    keys.into_iter().flatten().map(Change::remove)
 }

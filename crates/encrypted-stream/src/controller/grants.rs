@@ -1,16 +1,16 @@
-//! Raw access: owners' grants, and days' keys handed out under them.
+//! Raw access: owners' grants, and the day keys handed out under them.
 
 use alpheus_crypto::seal::SealingPublic;
 use alpheus_crypto::sign::VerifyingKey;
 use alpheus_crypto::signed::Signed;
 use alpheus_policy::ids::{ConsumerId, StreamId};
-use alpheus_policy::time::{Span, Timestamp};
+use alpheus_time::{Span, Timestamp};
 use rand_core::CryptoRng;
 
 use super::Controller;
-use super::held::Held;
+use super::stream_state::StreamState;
 use crate::certificate::{Certificate, Deployment, consumer_id};
-use crate::error::{GrantRefused, RestoreError};
+use crate::error::{GrantError, RestoreError};
 use crate::grant::{self, Days, Grant, GrantedDay, HandedDay};
 use crate::ledger::{Change, LogEvent, LogLine, Record, Step};
 use crate::messages::ControllerMessage;
@@ -19,33 +19,33 @@ use crate::messages::ControllerMessage;
 const AHEAD: Span = Span::seconds(600);
 
 /// What a consumer may read of a stream.
-pub(super) struct Granted {
+pub(super) struct GrantState {
     at: Timestamp,
     owner: VerifyingKey,
     signed: Signed<Grant>,
     certificate: Signed<Certificate>,
-    /// Which days, and when first: the line about it is the same whenever it is written.
+    /// Which days, and when first. The line about it is the same whenever it is written.
     handed: Option<(Days, Timestamp)>,
-    /// Taken back since, by a word that was signed before it.
+    /// Withdrawn since, by a statement that was signed earlier than the grant.
     stopped: bool,
-    said: Timestamp,
+    signed_at: Timestamp,
     days: Option<Days>,
     name: String,
     sealing: SealingPublic,
 }
 
-impl Granted {
-    /// Whose certificate it is, if it is a consumer's with a key to seal for.
+impl GrantState {
+    /// Fails unless the certificate is that of a consumer with a key to seal for.
     fn new(
         deployment: &Deployment,
         (at, owner): (Timestamp, &VerifyingKey),
         signed: &Signed<Grant>,
         opened: &Grant,
         certificate: &Signed<Certificate>,
-    ) -> Result<Self, GrantRefused> {
-        let reader = deployment.consumer(certificate).map_err(|_| GrantRefused::Certificate)?;
+    ) -> Result<Self, GrantError> {
+        let reader = deployment.consumer(certificate).map_err(|_| GrantError::Certificate)?;
         if consumer_id(&reader) != opened.reader {
-            return Err(GrantRefused::OtherReader);
+            return Err(GrantError::OtherReader);
         }
         Ok(Self {
             at,
@@ -54,11 +54,12 @@ impl Granted {
             certificate: certificate.clone(),
             handed: None,
             stopped: false,
-            // *No more* is taken from a clock that is far ahead, too; it must not stand for longer.
-            said: opened.at.min(at.plus(AHEAD)),
+            // *No more* is accepted even from a clock that is far ahead; it must not stay
+            // in force longer than that.
+            signed_at: opened.at.min(at.plus(AHEAD)),
             days: opened.days,
             name: reader.name.clone(),
-            sealing: reader.sealing.ok_or(GrantRefused::NoSealing)?,
+            sealing: reader.sealing.ok_or(GrantError::NoSealing)?,
         })
     }
 
@@ -77,45 +78,46 @@ impl Granted {
     }
 }
 
-/// What stands after a new word, and why it is not taken if it is not.
-fn follow(known: Granted, new: Granted) -> (Granted, Option<GrantRefused>) {
+/// Combines a known grant with a new statement; also returns the reason if the new one is
+/// refused.
+fn follow(known: GrantState, new: GrantState) -> (GrantState, Option<GrantError>) {
     if known.signed == new.signed {
-        // As it was taken, and in the same line: that may not have become durable.
+        // The line stays as first written: that commit may have failed.
         return (known, None);
     }
-    if new.said > known.said {
-        return (Granted { handed: known.handed, ..new }, None);
+    if new.signed_at > known.signed_at {
+        return (GrantState { handed: known.handed, ..new }, None);
     }
     if new.days.is_none() {
-        // The later grant stays known, so that none of before it comes back.
-        return (Granted { stopped: true, at: new.at, ..known }, None);
+        // The later grant stays known, so that no earlier one can return.
+        return (GrantState { stopped: true, at: new.at, ..known }, None);
     }
-    let (given, known_at) = (new.said, known.said);
-    (known, Some(GrantRefused::NotLater { given, known: known_at }))
+    let latest = known.signed_at;
+    (known, Some(GrantError::NotLater { signed_at: new.signed_at, latest }))
 }
 
 impl Controller {
-    /// Takes an owner's word on what a consumer may read of a stream. It holds once the
-    /// step is committed, until a later one. The same again changes nothing; that there be
-    /// *no more* is taken whenever it was signed.
+    /// Takes an owner's statement on what a consumer may read of a stream. It is in force
+    /// once the step is committed, until a later one. Repeating it changes nothing. *No
+    /// more* is accepted whenever it was signed.
     ///
     /// # Errors
-    /// [`GrantRefused`] names the rule.
+    /// [`GrantError`] names the rule.
     pub fn grant(
         &mut self,
-        now: Timestamp,
-        owner: &VerifyingKey,
         signed: &Signed<Grant>,
         certificate: &Signed<Certificate>,
-    ) -> Result<Step<ControllerMessage>, GrantRefused> {
-        let stream = signed.open(owner).map_err(|_| GrantRefused::Unsigned)?.stream;
-        let held = self.guarded(&stream)?;
-        let opened = grant::open(signed, owner, &held.owner)?;
+        owner: &VerifyingKey,
+        now: Timestamp,
+    ) -> Result<Step<Vec<ControllerMessage>>, GrantError> {
+        let stream = signed.open(owner).map_err(|_| GrantError::Unsigned)?.stream;
+        let state = self.guarded_stream(&stream)?;
+        let opened = grant::open(signed, owner, &state.owner)?;
         let now = now.max(self.clock);
         self.admit_signed_at(now, &opened)?;
-        // What an older ledger may have lost was taken before it was restored.
-        let at = now.max(self.restored.map_or(Timestamp(0), |at| Timestamp(at.0 + 1)));
-        let new = Granted::new(&self.deployment, (at, owner), signed, &opened, certificate)?;
+        // What an older ledger may have lost was accepted before the restore.
+        let at = now.max(self.restored_at.map_or(Timestamp(0), |at| Timestamp(at.0 + 1)));
+        let new = GrantState::new(&self.deployment, (at, owner), signed, &opened, certificate)?;
         let key = (stream, opened.reader);
         let granted = match self.grants.remove(&key) {
             None => new,
@@ -137,23 +139,23 @@ impl Controller {
         Ok(Step::new(changes.into(), Vec::new()))
     }
 
-    /// Whether days may be granted by a word of this time: none from before a *no more*
-    /// that may be lost, and none that would still be later than that.
-    fn admit_signed_at(&self, now: Timestamp, opened: &Grant) -> Result<(), GrantRefused> {
-        let given = opened.at;
-        match self.restored {
+    /// Checks the time at which a grant was signed. It must not be before a *no more* that
+    /// may be lost, nor so late that it would override the next one.
+    fn admit_signed_at(&self, now: Timestamp, opened: &Grant) -> Result<(), GrantError> {
+        let signed_at = opened.at;
+        match self.restored_at {
             _ if opened.days.is_none() => Ok(()),
-            Some(restored) if given <= restored => {
-                Err(GrantRefused::BeforeRestore { given, restored })
+            Some(restored) if signed_at <= restored => {
+                Err(GrantError::BeforeRestore { signed_at, restored })
             }
-            _ if given > now.plus(AHEAD) => Err(GrantRefused::Ahead { given, now }),
+            _ if signed_at > now.plus(AHEAD) => Err(GrantError::Ahead { signed_at, now }),
             _ => Ok(()),
         }
     }
 
-    /// What an owner last said of a reader, and with which key.
+    /// What an owner last stated about a reader, and the key that signed it.
     #[must_use]
-    pub fn granted(
+    pub fn grant_for(
         &self,
         stream: &StreamId,
         reader: &ConsumerId,
@@ -161,46 +163,46 @@ impl Controller {
         self.grants.get(&(*stream, *reader)).map(|granted| (&granted.signed, &granted.owner))
     }
 
-    /// A stream that something may be handed out of.
-    fn guarded(&self, stream: &StreamId) -> Result<&Held, GrantRefused> {
-        let held = self.streams.get(stream).ok_or(GrantRefused::NotHeld)?;
-        if held.revoked.is_some() {
-            return Err(GrantRefused::Withdrawn);
+    /// A stream that keys may be handed out of.
+    fn guarded_stream(&self, stream: &StreamId) -> Result<&StreamState, GrantError> {
+        let state = self.streams.get(stream).ok_or(GrantError::NotHeld)?;
+        if state.revoked.is_some() {
+            return Err(GrantError::Withdrawn);
         }
-        if held.is_suspended() {
-            return Err(GrantRefused::Unconfirmed);
+        if state.is_suspended() {
+            return Err(GrantError::Unconfirmed);
         }
-        Ok(held)
+        Ok(state)
     }
 
     /// Hands the keys of all granted days that are over to their reader, sealed. The
-    /// owner's log names new ones, in the commit that the step's keys come out of.
+    /// owner's log lists new ones, in the commit that releases the keys.
     ///
     /// # Privacy
-    /// Whoever holds the reader's key reads every event of these days.
+    /// Anyone who holds the reader's key can read every event of these days.
     ///
     /// # Errors
-    /// [`GrantRefused`] names the rule.
+    /// [`GrantError`] names the rule.
     pub fn hand_out(
         &mut self,
-        now: Timestamp,
         stream: &StreamId,
         reader: &ConsumerId,
+        now: Timestamp,
         rng: &mut impl CryptoRng,
-    ) -> Result<Step<HandedDay>, GrantRefused> {
-        // Who was never granted anything does not learn whether consent was withdrawn.
-        let granted = self.grants.get(&(*stream, *reader)).ok_or(GrantRefused::NotGranted)?;
-        let held = self.guarded(stream)?;
-        if self.restored.is_some_and(|restored| granted.at <= restored) {
-            return Err(GrantRefused::Unconfirmed);
+    ) -> Result<Step<Vec<HandedDay>>, GrantError> {
+        // A reader without a grant must not learn whether consent was withdrawn.
+        let granted = self.grants.get(&(*stream, *reader)).ok_or(GrantError::NotGranted)?;
+        let state = self.guarded_stream(stream)?;
+        if self.restored_at.is_some_and(|restored| granted.at <= restored) {
+            return Err(GrantError::Unconfirmed);
         }
-        let days = granted.days.filter(|_| !granted.stopped).ok_or(GrantRefused::NotGranted)?;
-        let days = days.over_by(now).ok_or(GrantRefused::NotOver)?;
-        held.parted_at(days)?;
+        let days = granted.days.filter(|_| !granted.stopped).ok_or(GrantError::NotGranted)?;
+        let days = days.over_by(now).ok_or(GrantError::NotOver)?;
+        state.check_day_edges(days)?;
         let hand = |day| {
-            let schema = held.schema.id();
+            let schema = state.schema.id();
             let granted_day = GrantedDay { stream: *stream, schema, reader: *reader, day };
-            let secret = held.day_secret(day).ok_or(GrantRefused::Withdrawn)?;
+            let secret = state.day_secret(day).ok_or(GrantError::Withdrawn)?;
             granted_day.seal(&granted.sealing, &secret, rng)
         };
         let handed = (days.first..=days.last).map(hand).collect::<Result<Vec<_>, _>>()?;
@@ -214,8 +216,8 @@ impl Controller {
         days: Days,
     ) -> Vec<Change> {
         let Some(granted) = self.grants.get_mut(&key) else { return Vec::new() };
-        // Asked again, the reader fills no log: it is the same line, which replaces itself. It
-        // is written whenever keys leave, since an earlier commit may have failed.
+        // Repeated requests do not fill the log: the line is the same and replaces itself.
+        // It is written whenever keys are sent, since an earlier commit may have failed.
         let first = granted.handed.filter(|(handed, _)| *handed == days);
         let (_, at) = *granted.handed.insert(first.unwrap_or((days, now)));
         let record = granted.record(key.0, key.1);
@@ -224,7 +226,7 @@ impl Controller {
         [record, line].map(|record| self.put(now, record)).into()
     }
 
-    /// Takes what a ledger kept.
+    /// Applies a record of the ledger.
     pub(super) fn remember_grant(
         &mut self,
         (at, owner): (Timestamp, &VerifyingKey),
@@ -233,9 +235,10 @@ impl Controller {
         bad: RestoreError,
     ) -> Result<(), RestoreError> {
         let opened = signed.open(owner).map_err(|_| bad)?;
-        let granted = Granted::new(&self.deployment, (at, owner), signed, &opened, certificate);
+        let granted = GrantState::new(&self.deployment, (at, owner), signed, &opened, certificate);
         let granted = granted.map_err(|_| bad)?;
-        self.grants.insert((opened.stream, opened.reader), Granted { handed, stopped, ..granted });
+        self.grants
+            .insert((opened.stream, opened.reader), GrantState { handed, stopped, ..granted });
         Ok(())
     }
 }

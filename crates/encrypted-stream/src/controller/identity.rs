@@ -1,4 +1,4 @@
-//! A controller's keys: all from one seed, so that a backup is one secret.
+//! A controller's keys. All come from one seed, so a backup is one secret.
 
 use alpheus_crypto::agree::AgreementKey;
 use alpheus_crypto::kdf::derive;
@@ -10,9 +10,9 @@ use alpheus_crypto::signed::Signed;
 use alpheus_policy::ids::ControllerId;
 
 use crate::certificate::{Certificate, Deployment, Role, fingerprint};
-use crate::error::BadCertificate;
+use crate::error::CertificateError;
 
-/// Keys that the authority has not vouched for yet.
+/// Keys that the authority has not certified yet.
 pub struct IdentitySecrets {
     signing: SigningKey,
     agreement: AgreementKey,
@@ -28,7 +28,7 @@ pub struct Identity {
 }
 
 impl IdentitySecrets {
-    /// The keys that belong to a seed. Whoever has the seed is the controller.
+    /// The keys that belong to a seed. Anyone who has the seed is the controller.
     #[must_use]
     pub fn from_seed(seed: &Secret<32>) -> Self {
         let part = |label| derive::<32>(seed.expose(), label, &[]);
@@ -41,7 +41,7 @@ impl IdentitySecrets {
         }
     }
 
-    /// What the authority is asked to sign.
+    /// The certificate that the authority is asked to sign.
     #[must_use]
     pub fn request(&self, name: impl Into<String>) -> Certificate {
         Certificate {
@@ -56,26 +56,25 @@ impl IdentitySecrets {
     /// Takes the certificate that the authority signed.
     ///
     /// # Errors
-    /// [`BadCertificate`] if the authority did not sign it for a controller
-    /// with these keys.
+    /// [`CertificateError`] unless the authority signed it for a controller with these keys.
     pub fn certified(
         self,
         certificate: &Signed<Certificate>,
         deployment: &Deployment,
-    ) -> Result<Identity, BadCertificate> {
+    ) -> Result<Identity, CertificateError> {
         let certificate = deployment.controller(certificate)?;
         let ours = certificate.verifying == self.signing.verifying_key()
             && certificate.agreement == self.agreement.public()
             && certificate.sealing == Some(self.sealing.public());
         if !ours {
-            return Err(BadCertificate::OtherKeys);
+            return Err(CertificateError::OtherKeys);
         }
         Ok(Identity { id: fingerprint(&certificate), secrets: self })
     }
 }
 
 impl Identity {
-    /// Its id: the fingerprint of its certificate.
+    /// The controller's id: the fingerprint of its certificate.
     #[must_use]
     pub fn id(&self) -> ControllerId {
         self.id

@@ -1,108 +1,107 @@
-//! The privacy controller p: checks every plan and every window against its
-//! owners' policies, and releases tokens (Zeph §2.2, §3.4).
+//! The privacy controller p: checks every plan and every window against its owners'
+//! policies, and releases tokens (Zeph §2.2, §3.4).
 //!
-//! | file | step |
+//! | file | contents |
 //! | --- | --- |
 //! | [`identity`] | keys and certificate |
-//! | [`owners`] | streams, annotations, revocation |
-//! | [`grants`] | days' keys for readers that owners name |
-//! | [`plans`] | an announcement is accepted or refused |
-//! | [`presences`] | a summons is answered |
-//! | [`tokens`] | M is checked, a token is spent |
-//! | [`openings`] | S is checked, the token opened |
-//! | [`budgets`] | what noise costs owners |
+//! | [`owners`] | streams, annotations, withdrawal of consent |
+//! | [`grants`] | day keys for readers that owners name |
+//! | [`plans`] | accepts or refuses an announced plan |
+//! | [`presences`] | answers a summons |
+//! | [`tokens`] | checks M and spends a token |
+//! | [`openings`] | checks S and opens the token |
+//! | [`budgets`] | what noise costs the owners |
 //! | [`totals`] | shares of running totals |
-//! | [`endings`] | windows and plans end |
-//! | [`restore`] | back from a ledger |
+//! | [`endings`] | the end of windows and of plans |
+//! | [`restore`] | restart from a ledger |
 //!
-//! What a handler decides comes as a [`Step`]: its messages can only be had by
-//! committing what must be durable first. Asked again, the controller makes the
-//! same step again, records included, so that no answer ever rests on a commit
-//! that may have failed.
+//! Every handler returns a [`Step`]: its messages come out only once what must be durable
+//! is committed. A repeated request produces the same step again, records included. So no
+//! answer ever depends on a commit that may have failed.
 
 pub mod identity;
 
 mod budgets;
 mod endings;
 mod grants;
-mod held;
-mod joined;
 mod openings;
 mod owners;
+mod plan_state;
 mod plans;
 mod policies;
 mod presences;
 mod restore;
 mod sessions;
+mod stream_state;
 mod tokens;
 mod totals;
 
-pub use held::HeldStream;
 pub use identity::{Identity, IdentitySecrets};
 pub use restore::HostRecords;
+pub use stream_state::HeldStream;
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 
 use alpheus_crypto::hash::Digest;
 use alpheus_crypto::signed::Signed;
 use alpheus_policy::ids::{ConsumerId, ControllerId, PlanId, StreamId};
-use alpheus_policy::time::{Timestamp, Window};
+use alpheus_time::{Timestamp, Window};
 
 use crate::certificate::Deployment;
-use crate::error::{PlanRefused, Refused};
-use crate::ledger::{Change, Fence, Record, Stamped, Step};
+use crate::error::{PlanRefusalError, WindowRefusalError};
+use crate::ledger::{Change, Fence, Record, StampedRecord, Step};
 use crate::mask::Storage;
-use crate::messages::{ControllerMessage, Declined, Heard, Refusal};
+use crate::messages::{ControllerMessage, InboundMessage, PlanRefusal, WindowRefusal};
 use crate::withdrawal::Erasure;
 use budgets::Books;
-use grants::Granted;
-use held::{Held, Remembered};
-use joined::Joined;
+use grants::GrantState;
+use plan_state::PlanState;
+use stream_state::{StreamRecord, StreamState};
 use totals::Allowance;
 
-/// A privacy controller. One identity; streams of any number of owners.
+/// A privacy controller: one identity, with streams of any number of owners.
 pub struct Controller {
     identity: Identity,
     deployment: Deployment,
     storage: Storage,
-    streams: BTreeMap<StreamId, Held>,
-    /// What the ledger says of streams that are not held yet.
-    unheld: BTreeMap<StreamId, Vec<Remembered>>,
-    /// Streams whose keys are destroyed, since when, and what their owners were told.
-    erased: BTreeMap<StreamId, (Timestamp, Signed<Erasure>)>,
+    streams: BTreeMap<StreamId, StreamState>,
+    /// Ledger records of streams that have not been handed over yet.
+    pending_records: BTreeMap<StreamId, Vec<StreamRecord>>,
+    /// Streams whose keys are destroyed: when, and the signed statement for their owners.
+    erasures: BTreeMap<StreamId, (Timestamp, Signed<Erasure>)>,
     /// What consumers may read, by stream.
-    grants: BTreeMap<(StreamId, ConsumerId), Granted>,
-    plans: BTreeMap<PlanId, Joined>,
-    /// The running plan that an attribute of a stream is given to.
+    grants: BTreeMap<(StreamId, ConsumerId), GrantState>,
+    plans: BTreeMap<PlanId, PlanState>,
+    /// The running plan that holds an attribute of a stream.
     locks: HashMap<(StreamId, u16), PlanId>,
-    /// What ended plans have released: attributes and spans.
-    released: HashMap<StreamId, Vec<(u16, Window)>>,
+    /// Attributes and spans that ended plans have released.
+    released_spans: HashMap<StreamId, Vec<(u16, Window)>>,
     /// What differential privacy has cost owners.
     books: Books,
-    /// Rosters that it has given its picks for.
+    /// Rosters for which this controller has published its picks.
     rosters: HashSet<Digest>,
-    /// What had begun by then and is not in the ledger counts as released; owners
-    /// confirm their annotations anew.
-    restored: Option<Timestamp>,
-    /// Spends from then on may be lost with what was restored.
+    /// Windows that began before this time and are not in the ledger count as released.
+    /// Owners have to confirm their annotations again.
+    restored_at: Option<Timestamp>,
+    /// Spends from this time on may have been lost before the restore.
     lost_from: Timestamp,
     /// Sequence number of the last record.
     sequence: u64,
     clock: Timestamp,
-    /// What messages may still have drawn of running totals.
+    /// Seeds of running totals that messages may still cause to be drawn.
     allowance: Allowance,
 }
 
 impl Controller {
-    /// A new controller with a new, empty ledger: keys and ledger are created
-    /// together, once. Commit the step before anything else.
+    /// A new controller with a new, empty ledger. Keys and ledger are created together,
+    /// once. Commit the step before anything else.
     ///
-    /// Ever after, use [`Controller::restore`].
+    /// From then on, use [`Controller::restore`].
     pub fn create(
         identity: Identity,
         deployment: Deployment,
         now: Timestamp,
-    ) -> (Self, Step<ControllerMessage>) {
+    ) -> (Self, Step<Vec<ControllerMessage>>) {
         let mut controller = Self::empty(identity, deployment);
         let record = Record::Identity { controller: controller.id() };
         let step = Step::new(vec![controller.put(now, record)], Vec::new());
@@ -115,15 +114,15 @@ impl Controller {
             deployment,
             storage: Storage::Compact,
             streams: BTreeMap::new(),
-            unheld: BTreeMap::new(),
-            erased: BTreeMap::new(),
+            pending_records: BTreeMap::new(),
+            erasures: BTreeMap::new(),
             grants: BTreeMap::new(),
             plans: BTreeMap::new(),
             locks: HashMap::new(),
-            released: HashMap::new(),
+            released_spans: HashMap::new(),
             books: Books::default(),
             rosters: HashSet::new(),
-            restored: None,
+            restored_at: None,
             lost_from: Timestamp(0),
             sequence: 0,
             clock: Timestamp(0),
@@ -131,80 +130,94 @@ impl Controller {
         }
     }
 
-    /// Keeps mask keys of plans accepted from now on expanded: for a process of
-    /// its own, where memory is no matter.
+    /// Keeps mask keys expanded for plans accepted from now on. For a controller with a
+    /// process of its own, where memory does not matter.
     pub fn keep_expanded_keys(&mut self) {
         self.storage = Storage::Expanded;
     }
 
-    /// Its id: the fingerprint of its certificate.
+    /// The controller's id: the fingerprint of its certificate.
     #[must_use]
     pub fn id(&self) -> ControllerId {
         self.identity.id()
     }
 
-    /// What to keep apart from the ledger: see [`Fence`].
+    /// What to store apart from the ledger; see [`Fence`].
     #[must_use]
     pub fn fence(&self) -> Fence {
-        Fence { sequence: self.sequence, clock: self.clock, restored: self.restored }
+        Fence { sequence: self.sequence, clock: self.clock, restored: self.restored_at }
     }
 
-    /// Answers a message of the service. A refusal is an answer too: a signed
-    /// one that names the rule.
+    /// Answers a message of the service. A refusal is also an answer: it is signed and
+    /// names the rule.
     ///
-    /// `now` is the controller's own clock; in replay, the watermark.
-    pub fn handle(&mut self, now: Timestamp, heard: &Heard) -> Step<ControllerMessage> {
-        let answer = match heard {
-            Heard::Announcement(Ok(announced)) => {
+    /// `now` is the controller's own clock; in a replay, the watermark.
+    pub fn handle(
+        &mut self,
+        message: &InboundMessage,
+        now: Timestamp,
+    ) -> Step<Vec<ControllerMessage>> {
+        let answer = match message {
+            InboundMessage::Announcement(Ok(announced)) => {
                 let plan = announced.id();
-                return self.announced(now, announced).unwrap_or_else(|r| self.refuse(plan, r));
+                return self
+                    .handle_announcement(announced, now)
+                    .unwrap_or_else(|r| self.refuse(plan, r));
             }
-            Heard::Announcement(Err((plan, refused))) => {
+            InboundMessage::Announcement(Err((plan, refused))) => {
                 return self.refuse(*plan, refused.clone());
             }
-            Heard::Summons(summons) => self.summoned(now, summons),
-            Heard::Membership(membership, own) => self.membership(now, membership, own),
-            Heard::OpeningSet(set) => self.opening_set(now, set),
-            Heard::Closing(closing) => self.closing(now, closing),
-            Heard::Retirement(retirement) => self.retired(now, retirement),
+            InboundMessage::Summons(summons) => self.handle_summons(summons, now),
+            InboundMessage::Membership(membership, own) => {
+                self.handle_membership(membership, own, now)
+            }
+            InboundMessage::OpeningSet(set) => self.handle_opening_set(set, now),
+            InboundMessage::Closing(closing) => self.handle_closing(closing, now),
+            InboundMessage::Retirement(retirement) => self.handle_retirement(retirement, now),
         };
-        answer.unwrap_or_else(|refused| self.decline(heard, refused))
+        answer.unwrap_or_else(|refused| self.decline(message, refused))
     }
 
     /// A signed refusal of a plan.
-    fn refuse(&self, plan: PlanId, reason: PlanRefused) -> Step<ControllerMessage> {
-        let refusal = Signed::new(&Refusal { plan, reason }, self.identity.signing());
-        Step::new(Vec::new(), vec![ControllerMessage::Refusal(refusal)])
+    fn refuse(&self, plan: PlanId, reason: PlanRefusalError) -> Step<Vec<ControllerMessage>> {
+        let refusal = Signed::new(&PlanRefusal { plan, reason }, self.identity.signing());
+        Step::new(Vec::new(), vec![ControllerMessage::PlanRefusal(refusal)])
     }
 
-    /// A signed refusal about a window; nothing if the message asks about none.
-    fn decline(&self, heard: &Heard, reason: Refused) -> Step<ControllerMessage> {
-        let Some((plan, window, about)) = heard.question() else { return Step::default() };
-        let declined = Declined { plan, window, controller: self.id(), about, reason };
+    /// A signed refusal of a request about a window; an empty step if the message requests
+    /// nothing.
+    fn decline(
+        &self,
+        message: &InboundMessage,
+        reason: WindowRefusalError,
+    ) -> Step<Vec<ControllerMessage>> {
+        let Some((plan, window, about)) = message.question() else { return Step::default() };
+        let declined = WindowRefusal { plan, window, controller: self.id(), about, reason };
         let declined = Signed::new(&declined, self.identity.signing());
-        Step::new(Vec::new(), vec![ControllerMessage::Declined(declined)])
+        Step::new(Vec::new(), vec![ControllerMessage::WindowRefusal(declined)])
     }
 
-    /// Stamps a record and says how to store it.
+    /// Stamps a record and returns the change that stores it.
     fn put(&mut self, now: Timestamp, record: Record) -> Change {
         self.sequence += 1;
         self.clock = self.clock.max(now);
-        Stamped { sequence: self.sequence, clock: self.clock, record }.put(self.id())
+        StampedRecord { sequence: self.sequence, clock: self.clock, record }.put(self.id())
     }
 
-    /// A plan that goes on and the window of a message about it, both checked.
+    /// Checks that the plan is running and that the window of a message about it is
+    /// admissible.
     fn window_of(
         &self,
         now: Timestamp,
         plan: &PlanId,
         window: Window,
         by_service: bool,
-    ) -> Result<&Joined, Refused> {
+    ) -> Result<&PlanState, WindowRefusalError> {
         if !by_service {
-            return Err(Refused::NotTheService);
+            return Err(WindowRefusalError::NotTheService);
         }
-        let joined = self.plans.get(plan).ok_or(Refused::UnknownPlan)?;
-        joined.admit(window, now, self.restored)?;
+        let joined = self.plans.get(plan).ok_or(WindowRefusalError::UnknownPlan)?;
+        joined.admit(window, now, self.restored_at)?;
         Ok(joined)
     }
 }

@@ -1,82 +1,83 @@
-//! Step 3: the opening set S is checked against the membership of the own
-//! token, made durable, and
-//! `o_p = b_p + Σ_{M∖S} ±pad(mask, M) + Σ_S ±pad(open, M, S) + η_p` leaves, η_p the
-//! share of noise.
+//! Step 3: checks the opening set S against the membership of this controller's token,
+//! makes it durable, and sends
+//! `o_p = b_p + Σ_{M∖S} ±pad(mask, M) + Σ_S ±pad(open, M, S) + η_p`, where η_p is the share
+//! of noise.
 
 use alpheus_crypto::hash::Digest;
 use alpheus_crypto::signed::{Signed, Verified};
-use alpheus_policy::time::Timestamp;
+use alpheus_time::Timestamp;
 
 use super::Controller;
-use super::joined::Joined;
-use super::tokens::{add_noise, mask_refused, mask_round, meet};
-use crate::announced::narrow;
-use crate::error::Refused;
-use crate::ledger::{Record, Spent, Step};
+use super::plan_state::PlanState;
+use super::tokens::{add_noise, mask_refusal, mask_round, meet};
+use crate::announced_plan::narrow;
+use crate::error::WindowRefusalError;
+use crate::ledger::{Record, SpentToken, Step};
 use crate::mask::set::RosterSet;
-use crate::membership::Fixed;
+use crate::membership::FixedMembership;
 use crate::messages::{ControllerMessage, Opening, OpeningSet};
 
 impl Controller {
-    /// Answers an opening set. There is one for each window, ever; the same
-    /// again gets the same answer.
+    /// Answers an opening set. A window has at most one, ever, and the same set always gets
+    /// the same answer.
     ///
     /// # Privacy
-    /// With the openings of all of S the service learns the sum over S and
-    /// nothing else; with fewer, nothing. A token outside S stays hidden.
+    /// With the openings of all of S the service learns the sum over S and nothing else;
+    /// with fewer it learns nothing. A token outside S stays hidden.
     ///
     /// # Errors
-    /// [`Refused`] names the first rule that is broken.
-    pub fn opening_set(
+    /// [`WindowRefusalError`] names the first rule that is broken.
+    pub fn handle_opening_set(
         &mut self,
+        request: &Verified<OpeningSet>,
         now: Timestamp,
-        heard: &Verified<OpeningSet>,
-    ) -> Result<Step<ControllerMessage>, Refused> {
-        let by_service = heard.signer() == self.deployment.service();
-        let joined = self.window_of(now, &heard.plan, heard.window, by_service)?;
+    ) -> Result<Step<Vec<ControllerMessage>>, WindowRefusalError> {
+        let by_service = request.signer() == self.deployment.service();
+        let joined = self.window_of(now, &request.plan, request.window, by_service)?;
         if joined.announced.is_single() {
-            return Err(Refused::NothingToOpen);
+            return Err(WindowRefusalError::NothingToOpen);
         }
-        let round = joined.rounds.get(&heard.window.start).ok_or(Refused::NoToken)?;
-        let (spent, fixed) = round.spent.as_ref().ok_or(Refused::NoToken)?;
-        if spent.membership != heard.membership {
-            return Err(Refused::OtherMembership);
+        let round = joined.rounds.get(&request.window.start).ok_or(WindowRefusalError::NoToken)?;
+        let (spent, fixed) = round.spent.as_ref().ok_or(WindowRefusalError::NoToken)?;
+        if spent.membership != request.membership {
+            return Err(WindowRefusalError::OtherMembership);
         }
-        let other = round.opened.as_ref().is_some_and(|(set, _)| *set != heard.digest());
+        let other = round.opened.as_ref().is_some_and(|(set, _)| *set != request.digest());
         if other {
-            return Err(Refused::AlreadyOpened);
+            return Err(WindowRefusalError::AlreadyOpened);
         }
         let (again, spent, fixed) = (round.opened.clone(), spent.clone(), fixed.clone());
-        self.check_policies(now, heard.plan, heard.window, &spent.accepted)?;
+        self.check_policies(now, request.plan, request.window, &spent.accepted)?;
         if let Some((_, answer)) = again {
-            return Ok(self.opened_step(now, heard, answer));
+            return Ok(self.opening_step(now, request, answer));
         }
-        // What the ledger does not hold may have been said to another set.
-        if self.restored.is_some_and(|restored| heard.window.start < restored) {
-            return Err(Refused::CountsAsReleased);
+        // An opening that the ledger lacks may have gone to another set.
+        if self.restored_at.is_some_and(|restored| request.window.start < restored) {
+            return Err(WindowRefusalError::CountsAsReleased);
         }
-        // A restored ledger may have lost what is shared on its host.
-        let fixed = fixed.ok_or(Refused::Settled)?;
-        self.open_first(now, heard, &spent, &fixed)
+        // A restored ledger may have lost the records that its host shares.
+        let fixed = fixed.ok_or(WindowRefusalError::Settled)?;
+        self.open_first(now, request, &spent, &fixed)
     }
 
     fn open_first(
         &mut self,
         now: Timestamp,
-        heard: &Verified<OpeningSet>,
-        spent: &Spent,
-        fixed: &Fixed,
-    ) -> Result<Step<ControllerMessage>, Refused> {
-        let joined = self.plans.get(&heard.plan).ok_or(Refused::UnknownPlan)?;
-        joined.admit_to_totals(heard.window, self.restored)?;
-        check_set(joined, fixed, &heard.set)?;
-        let (population, counted) = self.population(now, joined, fixed, &heard.set)?;
-        // It was restarted since its token, if it lacks any.
-        self.draw_for(now, &heard.plan, heard.window)?;
-        let answer = self.open(heard, fixed)?;
-        // Once nothing can fail any more: it may be the one line that says what totals cost.
+        request: &Verified<OpeningSet>,
+        spent: &SpentToken,
+        fixed: &FixedMembership,
+    ) -> Result<Step<Vec<ControllerMessage>>, WindowRefusalError> {
+        let joined = self.plans.get(&request.plan).ok_or(WindowRefusalError::UnknownPlan)?;
+        joined.admit_to_totals(request.window, self.restored_at)?;
+        check_set(joined, fixed, &request.set)?;
+        let (population, counted) = self.population(now, joined, fixed, &request.set)?;
+        // After a restart since the token, the seeds may be missing.
+        self.draw_for(now, &request.plan, request.window)?;
+        let answer = self.open(request, fixed)?;
+        // Only once nothing can fail any more: this may be the one line about the cost of
+        // the totals.
         let line = self.release_line(now, spent, population, counted);
-        let mut step = self.opened_step(now, heard, answer);
+        let mut step = self.opening_step(now, request, answer);
         let line = line.map(|line| self.put(now, line)).into_iter().collect();
         step.merge(Step::new(line, Vec::new()));
         Ok(step)
@@ -84,42 +85,42 @@ impl Controller {
 
     fn open(
         &mut self,
-        heard: &Verified<OpeningSet>,
-        fixed: &Fixed,
-    ) -> Result<Signed<Opening>, Refused> {
-        let digest: Digest = heard.digest();
-        let joined = self.plans.get_mut(&heard.plan).ok_or(Refused::UnknownPlan)?;
+        request: &Verified<OpeningSet>,
+        fixed: &FixedMembership,
+    ) -> Result<Signed<Opening>, WindowRefusalError> {
+        let digest: Digest = request.digest();
+        let joined = self.plans.get_mut(&request.plan).ok_or(WindowRefusalError::UnknownPlan)?;
         let outputs = joined.plan().release.outputs();
-        let pickers = joined.pickers(heard.window);
-        let masks = joined.masks.as_mut().ok_or(Refused::NothingToOpen)?;
-        // After a restart they are strangers again.
+        let pickers = joined.pickers(request.window);
+        let masks = joined.masks.as_mut().ok_or(WindowRefusalError::NothingToOpen)?;
+        // A restart loses the keys agreed with them.
         meet(masks, &self.identity, &joined.announced, &pickers)?;
         let mut words = masks
-            .opening(&mask_round(fixed, &pickers), &heard.set, &digest, outputs)
-            .map_err(mask_refused)?;
-        let set = Some((&heard.set, &digest));
+            .opening(&mask_round(fixed, &pickers), &request.set, &digest, outputs)
+            .map_err(mask_refusal)?;
+        let set = Some((&request.set, &digest));
         add_noise(&mut words, joined, self.identity.noise(), fixed, set)?;
         let opening = Opening {
-            plan: heard.plan,
-            window: heard.window,
+            plan: request.plan,
+            window: request.window,
             controller: joined.position,
             opening_set: digest,
             words,
         };
         let answer = Signed::new(&opening, self.identity.signing());
-        let round = joined.rounds.entry(heard.window.start).or_default();
+        let round = joined.rounds.entry(request.window.start).or_default();
         round.opened = Some((digest, answer.clone()));
         Ok(answer)
     }
 
-    /// S and o first, then o: both come as one, also when asked again.
-    fn opened_step(
+    /// S and o first, then o is sent. Both come out of one commit, also when repeated.
+    fn opening_step(
         &mut self,
         now: Timestamp,
-        heard: &Verified<OpeningSet>,
+        request: &Verified<OpeningSet>,
         answer: Signed<Opening>,
-    ) -> Step<ControllerMessage> {
-        let (plan, window, opening_set) = (heard.plan, heard.window, heard.digest());
+    ) -> Step<Vec<ControllerMessage>> {
+        let (plan, window, opening_set) = (request.plan, request.window, request.digest());
         let record = Record::Opened { plan, window, opening_set, answer: answer.clone() };
         let mut changes = vec![self.put(now, record)];
         changes.extend(self.totals_record(now, plan));
@@ -127,17 +128,21 @@ impl Controller {
     }
 }
 
-/// p ∈ S ⊆ M, and a quorum: more than t, so that somebody honest is in it.
-fn check_set(joined: &Joined, fixed: &Fixed, set: &RosterSet) -> Result<(), Refused> {
+/// Checks p ∈ S ⊆ M and the quorum: more than t members, so that one of them is honest.
+fn check_set(
+    joined: &PlanState,
+    fixed: &FixedMembership,
+    set: &RosterSet,
+) -> Result<(), WindowRefusalError> {
     if !set.is_subset_of(fixed.members()) {
-        return Err(Refused::NotASubset);
+        return Err(WindowRefusalError::NotASubset);
     }
     if !set.contains(joined.position) {
-        return Err(Refused::NotInOpeningSet);
+        return Err(WindowRefusalError::NotInOpeningSet);
     }
-    let (held, needed) = (narrow(set.count()), joined.announced.least_opening(fixed.size()));
+    let (held, needed) = (narrow(set.count()), joined.announced.min_opening(fixed.size()));
     if held < needed {
-        return Err(Refused::BelowQuorum { held, needed });
+        return Err(WindowRefusalError::BelowQuorum { held, needed });
     }
     Ok(())
 }

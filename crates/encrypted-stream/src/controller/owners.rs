@@ -1,100 +1,105 @@
-//! What owners do at their controller: hand streams over, choose, withdraw.
+//! What owners do at their controller: hand over streams, annotate them, withdraw consent.
 
-use alpheus_crypto::seal::{NotSealed, Sealed};
+use alpheus_crypto::seal::{Sealed, UnsealError};
 use alpheus_crypto::sign::VerifyingKey;
 use alpheus_crypto::signed::Signed;
 use alpheus_policy::ids::{OwnerId, StreamId};
 use alpheus_policy::policy::ResolvedPolicy;
-use alpheus_policy::time::{Timestamp, Window};
+use alpheus_time::{Timestamp, Window};
 
 use super::Controller;
-use super::held::{Held, HeldStream};
+use super::stream_state::{HeldStream, StreamState};
 use crate::annotation::{self, Annotation};
-use crate::error::AnnotationRefused;
+use crate::error::AnnotationError;
 use crate::handover::Purpose;
 use crate::keys::MasterSecret;
 use crate::ledger::{Change, LogEvent, LogLine, Record, Step};
 use crate::messages::ControllerMessage;
 use crate::withdrawal::{self, Erasure, Withdrawal};
 
+/// Owners' requests change records and send nothing to the service.
+type OwnerStep = Step<Vec<ControllerMessage>>;
+
 impl Controller {
     /// Opens a master secret that was sealed for this controller.
     ///
     /// # Errors
-    /// [`NotSealed`] if it was sealed for another, for another purpose, or is
-    /// damaged.
-    pub fn receive(&self, purpose: &Purpose, sealed: &Sealed) -> Result<MasterSecret, NotSealed> {
+    /// [`UnsealError`] if it was sealed for another controller or purpose, or is damaged.
+    pub fn open_master(
+        &self,
+        purpose: &Purpose,
+        sealed: &Sealed,
+    ) -> Result<MasterSecret, UnsealError> {
         purpose.open(self.identity.sealing(), sealed)
     }
 
-    /// Takes a stream in. Nothing is released of it before its owner has
-    /// [annotated](Controller::annotate) it. A stream that is already held is
-    /// left as it is; what the ledger says of it holds, whenever it is handed over.
+    /// Takes a stream in. Nothing of it is released before its owner has
+    /// [annotated](Controller::annotate) it. A stream that is already held stays as it is.
+    /// Ledger records of the stream apply whenever it is handed over.
     pub fn hold(&mut self, stream: HeldStream) {
-        // A ledger that was lost may have known the stream, and another choice.
-        let confirmed = self.restored.is_none().then_some(Timestamp(0));
+        // A lost ledger may have held another annotation of this stream.
+        let confirmed = self.restored_at.is_none().then_some(Timestamp(0));
         let id = stream.stream;
-        let held = self.streams.entry(id).or_insert_with(|| Held::new(stream, confirmed));
-        if self.erased.contains_key(&id) {
-            held.forget_keys();
+        let state = self.streams.entry(id).or_insert_with(|| StreamState::new(stream, confirmed));
+        if self.erasures.contains_key(&id) {
+            state.forget_keys();
         }
-        if let Some(remembered) = self.unheld.remove(&id) {
-            remembered.into_iter().for_each(|remembered| held.remember(remembered));
+        if let Some(remembered) = self.pending_records.remove(&id) {
+            remembered.into_iter().for_each(|remembered| state.remember(remembered));
             self.settle_sessions();
         }
     }
 
-    /// Takes a new stream in with its owner's first choice, or leaves everything
-    /// as it was.
+    /// Takes a new stream in with its owner's first annotation, or changes nothing.
     ///
     /// # Errors
-    /// [`AnnotationRefused`] names the rule.
-    pub fn take_in(
+    /// [`AnnotationError`] names the rule.
+    pub fn add_stream(
         &mut self,
-        now: Timestamp,
         stream: HeldStream,
-        owner: &VerifyingKey,
         signed: &Signed<Annotation>,
-    ) -> Result<Step<ControllerMessage>, AnnotationRefused> {
+        owner: &VerifyingKey,
+        now: Timestamp,
+    ) -> Result<OwnerStep, AnnotationError> {
         let id = stream.stream;
-        let is_new = !self.streams.contains_key(&id) && !self.unheld.contains_key(&id);
+        let is_new = !self.streams.contains_key(&id) && !self.pending_records.contains_key(&id);
         self.hold(stream);
-        let taken = self.annotate(now, owner, signed);
+        let taken = self.annotate(signed, owner, now);
         if taken.is_err() && is_new {
             self.streams.remove(&id);
         }
         taken
     }
 
-    /// Whether a stream is held.
+    /// Whether this controller holds a stream.
     #[must_use]
     pub fn holds(&self, stream: &StreamId) -> bool {
         self.streams.contains_key(stream)
     }
 
-    /// Takes an owner's choice for a stream. It is in force once the step is
-    /// committed; for windows that have begun before, the earlier choice must
-    /// allow a release as well.
+    /// Takes an owner's annotation of a stream. It is in force once the step is committed.
+    /// For windows that have begun before, the earlier annotation must allow a release as
+    /// well.
     ///
-    /// After an untrusted restore nothing leaves of a stream, and no window that
-    /// began before is released, until its owner has handed in the annotation
-    /// that the ledger knows once more, or a later one.
+    /// After an untrusted restore, nothing of a stream is released until its owner has
+    /// submitted the annotation in the ledger again, or a later one. No window that began
+    /// before that is released.
     ///
     /// # Errors
-    /// [`AnnotationRefused`] names the rule.
+    /// [`AnnotationError`] names the rule.
     pub fn annotate(
         &mut self,
-        now: Timestamp,
-        owner: &VerifyingKey,
         signed: &Signed<Annotation>,
-    ) -> Result<Step<ControllerMessage>, AnnotationRefused> {
+        owner: &VerifyingKey,
+        now: Timestamp,
+    ) -> Result<OwnerStep, AnnotationError> {
         let opened = annotation::open(signed, owner)?;
         let stream = opened.stream;
-        let held = self.streams.get_mut(&stream).ok_or(AnnotationRefused::NotHeld)?;
-        let waited = held.is_suspended();
-        let known = held.current().map(|taken| taken.annotation.version);
-        let (id, policy) = (held.owner, opened.policy.clone());
-        let (version, since) = held.annotate(opened, now.max(self.clock))?;
+        let state = self.streams.get_mut(&stream).ok_or(AnnotationError::NotHeld)?;
+        let waited = state.is_suspended();
+        let known = state.current().map(|taken| taken.annotation.version);
+        let (id, policy) = (state.owner, opened.policy.clone());
+        let (version, since) = state.annotate(opened, now.max(self.clock))?;
         let charged = match waited && known != Some(version) {
             true => self.charge_lost(now, (stream, id), policy, known.is_some()),
             false => Vec::new(),
@@ -107,8 +112,9 @@ impl Controller {
         Ok(Step::new(changes, Vec::new()))
     }
 
-    /// After an untrusted restore: what a choice that the ledger had lost may have
-    /// paid. Of a stream that it knew nothing of, all time before counts.
+    /// After an untrusted restore, charges what releases under an annotation that the
+    /// ledger had lost may have cost. For a stream that the ledger did not know, all time
+    /// before the restore counts.
     fn charge_lost(
         &mut self,
         now: Timestamp,
@@ -116,50 +122,50 @@ impl Controller {
         policy: ResolvedPolicy,
         was_known: bool,
     ) -> Vec<Change> {
-        let Some(end) = self.restored else { return Vec::new() };
+        let Some(end) = self.restored_at else { return Vec::new() };
         let start = if was_known { self.lost_from } else { Timestamp(0) };
         self.forfeit(now, stream, &[policy], Window { start, end }, 1)
     }
 
-    /// Takes an owner's consent back, for good, and forgets the keys if that is what
-    /// they want. Nothing leaves of the stream from now on, and once the step is
-    /// committed, never again. Asked again it says the same.
+    /// Withdraws an owner's consent for good, and deletes the keys if the owner requests
+    /// it. Nothing of the stream is released from now on, and once the step is committed,
+    /// never again. Repeating it returns the same statement.
     ///
-    /// Where a key is to be erased, destroy the stored master secret once the step is
-    /// committed, and only then hand out the controller's word.
+    /// If a key is to be erased, destroy the stored master secret once the step is
+    /// committed. Only then hand out the controller's statement.
     ///
     /// # Errors
-    /// [`AnnotationRefused`] names the rule.
+    /// [`AnnotationError`] names the rule.
     pub fn withdraw(
         &mut self,
-        now: Timestamp,
-        owner: &VerifyingKey,
         signed: &Signed<Withdrawal>,
-    ) -> Result<(Step<ControllerMessage>, Option<Signed<Erasure>>), AnnotationRefused> {
-        let stream = signed.open(owner).map_err(|_| AnnotationRefused::Unsigned)?.stream;
-        let held = self.streams.get(&stream).ok_or(AnnotationRefused::NotHeld)?;
-        let opened = withdrawal::open(signed, owner, &held.owner)?;
+        owner: &VerifyingKey,
+        now: Timestamp,
+    ) -> Result<(OwnerStep, Option<Signed<Erasure>>), AnnotationError> {
+        let stream = signed.open(owner).map_err(|_| AnnotationError::Unsigned)?.stream;
+        let state = self.streams.get(&stream).ok_or(AnnotationError::NotHeld)?;
+        let opened = withdrawal::open(signed, owner, &state.owner)?;
         if opened.erase {
-            let (step, said) = self.erase(now, &stream)?;
+            let (step, said) = self.erase(&stream, now)?;
             return Ok((step, Some(said)));
         }
         Ok((Step::new(self.revoke(now, &stream)?, Vec::new()), None))
     }
 
-    /// What [`Controller::withdraw`] does where a stream is erased, for a host that
-    /// finds its master secret destroyed and its ledger, an older one, silent.
+    /// What [`Controller::withdraw`] does to erase a stream. For a host that finds a master
+    /// secret destroyed while its ledger, an older copy, has no record of it.
     ///
     /// # Errors
-    /// [`AnnotationRefused::NotHeld`] if no such stream is held.
+    /// [`AnnotationError::NotHeld`] if the stream is not held.
     pub fn erase(
         &mut self,
-        now: Timestamp,
         stream: &StreamId,
-    ) -> Result<(Step<ControllerMessage>, Signed<Erasure>), AnnotationRefused> {
+        now: Timestamp,
+    ) -> Result<(OwnerStep, Signed<Erasure>), AnnotationError> {
         let mut changes = self.revoke(now, stream)?;
-        let owner = self.streams.get(stream).map(|held| held.owner);
-        let owner = owner.ok_or(AnnotationRefused::NotHeld)?;
-        let (at, signed) = self.erased.get(stream).cloned().unwrap_or_else(|| {
+        let owner = self.streams.get(stream).map(|state| state.owner);
+        let owner = owner.ok_or(AnnotationError::NotHeld)?;
+        let (at, signed) = self.erasures.get(stream).cloned().unwrap_or_else(|| {
             let erasure = Erasure { stream: *stream, owner, controller: self.id(), at: now };
             (now, Signed::new(&erasure, self.identity.signing()))
         });
@@ -174,25 +180,25 @@ impl Controller {
         &mut self,
         now: Timestamp,
         stream: &StreamId,
-    ) -> Result<Vec<Change>, AnnotationRefused> {
-        let held = self.streams.get_mut(stream).ok_or(AnnotationRefused::NotHeld)?;
-        let at = *held.revoked.get_or_insert(now);
+    ) -> Result<Vec<Change>, AnnotationError> {
+        let state = self.streams.get_mut(stream).ok_or(AnnotationError::NotHeld)?;
+        let at = *state.revoked.get_or_insert(now);
         let record = Record::Revoked { stream: *stream, at };
         Ok(vec![self.put(now, record), self.put(now, log(at, *stream, LogEvent::Revoked))])
     }
 
-    /// What the controller has said of a stream whose key is destroyed.
+    /// The controller's statement about a stream whose key is destroyed.
     #[must_use]
     pub fn erasure(&self, stream: &StreamId) -> Option<&Signed<Erasure>> {
-        self.erased.get(stream).map(|(_, signed)| signed)
+        self.erasures.get(stream).map(|(_, signed)| signed)
     }
 
-    /// Its keys are not used any more, whoever still hands them over.
+    /// Its keys are never used again, even if somebody hands them over once more.
     pub(super) fn note_erased(&mut self, stream: StreamId, at: Timestamp, signed: Signed<Erasure>) {
-        if let Some(held) = self.streams.get_mut(&stream) {
-            held.forget_keys();
+        if let Some(state) = self.streams.get_mut(&stream) {
+            state.forget_keys();
         }
-        self.erased.insert(stream, (at, signed));
+        self.erasures.insert(stream, (at, signed));
     }
 }
 

@@ -1,5 +1,5 @@
-//! A plan is announced: what is left to check once its participants are
-//! [`Announced`], in the design's order.
+//! AnnouncedPlan plans: the checks that remain once the participants are [`AnnouncedPlan`], in the
+//! order of the design.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -9,31 +9,32 @@ use alpheus_crypto::signed::Signed;
 use alpheus_policy::comply::Demand;
 use alpheus_policy::ids::{OwnerId, PlanId, StreamId};
 use alpheus_policy::plan::{MaskStrategy, Plan, PlannedStream};
-use alpheus_policy::time::{Timestamp, Window};
+use alpheus_time::{Timestamp, Window};
 
 use super::Controller;
-use super::held::Held;
-use super::joined::Joined;
+use super::plan_state::PlanState;
+use super::stream_state::StreamState;
 use super::totals::Totals;
-use crate::announced::Announced;
+use crate::announced_plan::AnnouncedPlan;
 use crate::consumer::ConsumerPad;
-use crate::error::{ConsumerFault, PlanRefused};
+use crate::error::{PlanConsumerError, PlanRefusalError};
 use crate::ledger::{LogEvent, LogLine, Record, Step};
 use crate::mask::cuts::ROSTERS;
 use crate::mask::neighbours::{pick, roster_digest};
-use crate::mask::{Masker, NoPairKeys, OwnKey, PairKeys};
+use crate::mask::{Masker, OwnKey, PairKeyError, PairKeys};
 use crate::messages::{Acceptance, ControllerMessage, Picks};
 
 impl Controller {
-    /// Answers an announcement: accepts the plan durably, or says why not.
+    /// Answers an announcement: accepts the plan durably, or returns the reason for
+    /// refusing it.
     ///
     /// # Errors
-    /// [`PlanRefused`] names the first rule that is broken.
-    pub fn announced(
+    /// [`PlanRefusalError`] names the first rule that is broken.
+    pub fn handle_announcement(
         &mut self,
+        announced: &Arc<AnnouncedPlan>,
         now: Timestamp,
-        announced: &Arc<Announced>,
-    ) -> Result<Step<ControllerMessage>, PlanRefused> {
+    ) -> Result<Step<Vec<ControllerMessage>>, PlanRefusalError> {
         let plan = announced.id();
         if !self.plans.contains_key(&plan) {
             let joined = self.join(now, announced)?;
@@ -42,10 +43,11 @@ impl Controller {
         let roster = self.roster_of(announced);
         self.rosters.extend(roster);
         let joined = self.plans.get_mut(&plan).filter(|joined| joined.ended.is_none());
-        let joined = joined.ok_or(PlanRefused::Ended)?;
-        // Announced again, the same line again: the service cannot fill the log.
+        let joined = joined.ok_or(PlanRefusalError::Ended)?;
+        // A repeated announcement writes the same line again, so the service cannot fill
+        // the log.
         let (controller, accepted) =
-            (joined.position, *joined.accepted.get_or_insert(now.max(self.clock)));
+            (joined.position, *joined.accepted_at.get_or_insert(now.max(self.clock)));
         joined.begin_noise();
         let signing = self.identity.signing();
         let picks = joined.masks.as_ref().map(Masker::picks).filter(|_| roster.is_some());
@@ -64,41 +66,47 @@ impl Controller {
         Ok(Step::new(changes, messages.collect()))
     }
 
-    /// What the picks of a plan are drawn for; none unless it has `Neighbours`.
-    fn roster_of(&self, announced: &Announced) -> Option<Digest> {
+    /// Digest of the roster that the plan's picks are drawn for; `None` unless the plan has
+    /// `Neighbours`.
+    fn roster_of(&self, announced: &AnnouncedPlan) -> Option<Digest> {
         let MaskStrategy::Neighbours { picks, .. } = announced.plan().masks else { return None };
         Some(roster_digest(&announced.plan().roster, picks))
     }
 
-    /// A service sees the picks and may plan anew until it likes them: not often.
-    fn check_rosters(&self, announced: &Announced) -> Result<(), PlanRefused> {
+    /// The service sees the picks and could plan again until it likes them, so the number
+    /// of rosters is limited.
+    fn check_rosters(&self, announced: &AnnouncedPlan) -> Result<(), PlanRefusalError> {
         let fresh = self.roster_of(announced).filter(|roster| !self.rosters.contains(roster));
         if fresh.is_some() && self.rosters.len() >= ROSTERS as usize {
-            return Err(PlanRefused::TooManyRosters { most: ROSTERS });
+            return Err(PlanRefusalError::TooManyRosters { most: ROSTERS });
         }
         Ok(())
     }
 
-    /// Checks the plan against own streams, policies and running plans.
-    fn join(&self, now: Timestamp, announced: &Arc<Announced>) -> Result<Joined, PlanRefused> {
+    /// Checks the plan against this controller's streams, policies and running plans.
+    fn join(
+        &self,
+        now: Timestamp,
+        announced: &Arc<AnnouncedPlan>,
+    ) -> Result<PlanState, PlanRefusalError> {
         if announced.authority() != self.deployment.authority()
             || announced.service() != self.deployment.service()
         {
-            return Err(PlanRefused::NotTheService);
+            return Err(PlanRefusalError::NotTheService);
         }
         let plan = announced.plan();
-        let position = announced.position(&self.id()).ok_or(PlanRefused::NotInRoster)?;
-        if plan.horizon().is_some() && self.restored.is_some_and(|at| plan.from < at) {
-            return Err(PlanRefused::TotalsLost);
+        let position = announced.position(&self.id()).ok_or(PlanRefusalError::NotInRoster)?;
+        if plan.horizon().is_some() && self.restored_at.is_some_and(|at| plan.from < at) {
+            return Err(PlanRefusalError::TotalsLost);
         }
         let own = || plan.streams.iter().filter(|stream| stream.controller == position);
         for planned in own() {
             self.check_held(plan, planned)?;
         }
-        // What policies are asked is the same for all streams: read it once.
-        if let Some(held) = own().find_map(|planned| self.streams.get(&planned.stream)) {
-            let demand = Demand::of(plan, &held.schema, &held.layout)
-                .map_err(|refusal| PlanRefused::Form { violation: refusal.into() })?;
+        // All streams meet the same demand, so compute it once.
+        if let Some(state) = own().find_map(|planned| self.streams.get(&planned.stream)) {
+            let demand = Demand::of(plan, &state.schema, &state.layout)
+                .map_err(|refusal| PlanRefusalError::Form { violation: refusal.into() })?;
             own().try_for_each(|planned| self.check_consent(now, &demand, planned.stream))?;
         }
         self.check_locks(plan, position)?;
@@ -110,14 +118,14 @@ impl Controller {
         Ok(joined)
     }
 
-    fn check_held(&self, plan: &Plan, planned: &PlannedStream) -> Result<(), PlanRefused> {
+    fn check_held(&self, plan: &Plan, planned: &PlannedStream) -> Result<(), PlanRefusalError> {
         let stream = planned.stream;
-        let held = self.streams.get(&stream).ok_or(PlanRefused::NotHeld { stream })?;
-        if held.owner != planned.owner {
-            return Err(PlanRefused::WrongOwner { stream });
+        let state = self.streams.get(&stream).ok_or(PlanRefusalError::NotHeld { stream })?;
+        if state.owner != planned.owner {
+            return Err(PlanRefusalError::WrongOwner { stream });
         }
-        if held.schema.id() != plan.schema {
-            return Err(PlanRefused::WrongSchema { stream });
+        if state.schema.id() != plan.schema {
+            return Err(PlanRefusalError::WrongSchema { stream });
         }
         Ok(())
     }
@@ -127,44 +135,46 @@ impl Controller {
         now: Timestamp,
         demand: &Demand<'_>,
         stream: StreamId,
-    ) -> Result<(), PlanRefused> {
-        let held =
-            self.streams.get(&stream).filter(|held| held.revoked.is_none() && !held.is_suspended());
-        let current = held.and_then(Held::current);
+    ) -> Result<(), PlanRefusalError> {
+        let state = self
+            .streams
+            .get(&stream)
+            .filter(|state| state.revoked.is_none() && !state.is_suspended());
+        let current = state.and_then(StreamState::current);
         let current = current.filter(|taken| now < taken.annotation.valid_to);
-        let current = current.ok_or(PlanRefused::NoConsent { stream })?;
+        let current = current.ok_or(PlanRefusalError::NoConsent { stream })?;
         demand
             .allowed_by(&current.annotation.policy)
-            .map_err(|refusal| PlanRefused::Policy { stream, violation: refusal.into() })
+            .map_err(|refusal| PlanRefusalError::Policy { stream, violation: refusal.into() })
     }
 
-    /// An attribute of a stream is in one running plan at most.
-    fn check_locks(&self, plan: &Plan, position: u32) -> Result<(), PlanRefused> {
+    /// An attribute of a stream may be in at most one running plan.
+    fn check_locks(&self, plan: &Plan, position: u32) -> Result<(), PlanRefusalError> {
         for planned in plan.streams.iter().filter(|planned| planned.controller == position) {
             let stream = planned.stream;
             for attribute in &plan.attributes {
                 if let Some(plan) = self.locks.get(&(stream, *attribute)).copied() {
-                    return Err(PlanRefused::Locked { stream, plan });
+                    return Err(PlanRefusalError::Locked { stream, plan });
                 }
             }
         }
         Ok(())
     }
 
-    /// Agrees on keys and notes what earlier plans have released.
+    /// Agrees on keys and collects what earlier plans have released.
     pub(super) fn enter(
         &self,
-        announced: &Arc<Announced>,
+        announced: &Arc<AnnouncedPlan>,
         position: u32,
-    ) -> Result<Joined, PlanRefused> {
+    ) -> Result<PlanState, PlanRefusalError> {
         let masks =
             if announced.is_single() { None } else { Some(self.masks(announced, position)?) };
-        let mut joined = Joined::new(Arc::clone(announced), position, masks);
+        let mut joined = PlanState::new(Arc::clone(announced), position, masks);
         joined.consumer = self.consumer_pad(announced)?;
         joined.slack_bits = check_shares(announced)?;
         let attributes = &announced.plan().attributes;
         let spans_of = |stream| {
-            let spans = self.released.get(&stream).into_iter().flatten();
+            let spans = self.released_spans.get(&stream).into_iter().flatten();
             spans.filter(|(attribute, _)| attributes.contains(attribute)).map(|(_, span)| *span)
         };
         let released: HashMap<u32, Vec<Window>> = joined
@@ -172,12 +182,12 @@ impl Controller {
             .map(|(position, planned)| (position, spans_of(planned.stream).collect::<Vec<_>>()))
             .filter(|(_, spans)| !spans.is_empty())
             .collect();
-        joined.released = released;
+        joined.released_spans = released;
         Ok(joined)
     }
 
-    /// A plan runs from now on: its attributes are taken.
-    pub(super) fn insert(&mut self, joined: Joined) {
+    /// The plan runs from now on and holds its attributes.
+    pub(super) fn insert(&mut self, joined: PlanState) {
         let id = joined.id();
         for (_, planned) in joined.own_streams() {
             for attribute in &joined.plan().attributes {
@@ -187,7 +197,7 @@ impl Controller {
         self.plans.insert(id, joined);
     }
 
-    /// A plan has ended: its attributes are free, but for what they released.
+    /// The plan has ended: its attributes are free, except for the spans that it released.
     pub(super) fn release_locks(&mut self, id: &PlanId) {
         let Some(joined) = self.plans.get(id) else { return };
         let Some(end) = joined.ended else { return };
@@ -196,78 +206,84 @@ impl Controller {
             for attribute in &joined.plan().attributes {
                 self.locks.remove(&(planned.stream, *attribute));
                 if span.start < span.end {
-                    let spans = self.released.entry(planned.stream).or_default();
+                    let spans = self.released_spans.entry(planned.stream).or_default();
                     spans.push((*attribute, span));
                 }
             }
         }
     }
 
-    /// Agrees with the consumer that the plan is sealed to.
-    fn consumer_pad(&self, announced: &Announced) -> Result<Option<ConsumerPad>, PlanRefused> {
-        let low_order = |_| PlanRefused::Consumer(ConsumerFault::LowOrder);
+    /// Agrees on a key with the consumer that the plan is sealed to.
+    fn consumer_pad(
+        &self,
+        announced: &AnnouncedPlan,
+    ) -> Result<Option<ConsumerPad>, PlanRefusalError> {
+        let low_order = |_| PlanRefusalError::Consumer(PlanConsumerError::LowOrder);
         let agree = |their| ConsumerPad::agree(self.identity.agreement(), their);
         announced.consumer().map(agree).transpose().map_err(low_order)
     }
 
-    fn masks(&self, announced: &Announced, position: u32) -> Result<Masker, PlanRefused> {
+    fn masks(&self, announced: &AnnouncedPlan, position: u32) -> Result<Masker, PlanRefusalError> {
         let (key, roster) = (self.identity.agreement(), announced.agreement());
         let pairs = match (announced.plan().masks, self.roster_of(announced)) {
             (MaskStrategy::Neighbours { picks, .. }, Some(digest)) => {
                 let all = announced.controllers();
                 let picks = pick(self.identity.own(), &digest, position, all, picks);
-                PairKeys::agree_with(key, roster, position, &picks, self.storage)
+                PairKeys::agree_with_picks(key, roster, position, &picks, self.storage)
             }
             _ => PairKeys::agree(key, roster, position, self.storage),
         };
         let pairs = pairs.map_err(|error| match error {
-            NoPairKeys::LowOrder { position } => PlanRefused::BadKey { position },
-            NoPairKeys::NotOurs { .. } | NoPairKeys::NoSuch { .. } => PlanRefused::NotInRoster,
+            PairKeyError::LowOrder { position } => PlanRefusalError::BadKey { position },
+            PairKeyError::ForeignKey { .. } | PairKeyError::NoSuchPosition { .. } => {
+                PlanRefusalError::NotInRoster
+            }
         })?;
         let own = OwnKey::new(self.identity.own(), &announced.id());
-        Masker::new(announced.plan(), pairs, own).map_err(|_| PlanRefused::UnsafeMasks)
+        Masker::new(announced.plan(), pairs, own).map_err(|_| PlanRefusalError::UnsafeMasks)
     }
 
     fn accepted_line(&self, at: Timestamp, plan: &Plan) -> LogLine {
-        let held = plan.streams.iter().map(|stream| stream.stream);
-        let streams = held.filter(|stream| self.streams.contains_key(stream)).collect();
+        let all = plan.streams.iter().map(|stream| stream.stream);
+        let streams = all.filter(|stream| self.streams.contains_key(stream)).collect();
         let (name, consumer) = (plan.name.clone(), plan.consumer.clone());
         let (plan, sealed) = (plan.id(), plan.sealed_to.is_some());
         LogLine { at, streams, event: LogEvent::PlanAccepted { plan, name, consumer, sealed } }
     }
 
-    /// The plans that it takes part in.
+    /// The plans that this controller takes part in.
     #[must_use]
     pub fn running_plans(&self) -> Vec<PlanId> {
         let running = self.plans.values().filter(|joined| joined.ended.is_none());
-        running.map(Joined::id).collect()
+        running.map(PlanState::id).collect()
     }
 }
 
-/// The noise is sized for as many streams as any own owner has in the plan.
-fn check_owners(plan: &Plan, position: u32) -> Result<(), PlanRefused> {
+/// The noise is sized for the largest number of streams that any owner here has in the
+/// plan.
+fn check_owners(plan: &Plan, position: u32) -> Result<(), PlanRefusalError> {
     let Some(privacy) = &plan.privacy else { return Ok(()) };
     let mut counts: HashMap<OwnerId, u32> = HashMap::new();
     for planned in plan.streams.iter().filter(|planned| planned.controller == position) {
         let count = counts.entry(planned.owner).or_default();
         *count += 1;
         if *count > privacy.streams_per_owner {
-            return Err(PlanRefused::NoiseForFewer { stream: planned.stream });
+            return Err(PlanRefusalError::NoiseForFewer { stream: planned.stream });
         }
     }
     Ok(())
 }
 
-/// Shares of the plan's noise can be drawn for the smallest and for the largest
-/// opening set. Says what their samplers leave out.
-fn check_shares(announced: &Announced) -> Result<u32, PlanRefused> {
+/// Checks that shares of the plan's noise can be drawn for the smallest and the largest
+/// opening set. Returns the samplers' slack in bits.
+fn check_shares(announced: &AnnouncedPlan) -> Result<u32, PlanRefusalError> {
     let plan = announced.plan();
     if plan.horizon().is_some() {
         return Ok(plan.slack_bits());
     }
     let most = announced.controllers().saturating_sub(announced.discounted());
-    for floor in [plan.least_honest(), most] {
-        announced.shares(floor).map_err(|_| PlanRefused::NoiseUnfit)?;
+    for floor in [plan.min_honest(), most] {
+        announced.shares(floor).map_err(|_| PlanRefusalError::NoiseUnfit)?;
     }
     Ok(plan.slack_bits())
 }

@@ -1,48 +1,48 @@
-//! Whether owners' choices allow a plan.
+//! Whether the owners' policies allow a plan.
 
 use alpheus_policy::comply::Demand;
 use alpheus_policy::ids::ControllerId;
 use alpheus_policy::policy::ResolvedPolicy;
-use alpheus_policy::time::{Timestamp, Window};
+use alpheus_time::{Timestamp, Window};
 
 use super::budgets::Charges;
-use super::held::Held;
-use super::joined::Joined;
-use crate::error::Exclusion;
+use super::plan_state::PlanState;
+use super::stream_state::StreamState;
+use crate::error::ExclusionError;
 
-/// Different policies of a plan whose verdicts are kept.
+/// Maximum number of policies of a plan whose verdicts are kept.
 const POLICIES_KEPT: usize = 64;
 
-/// Whether a stream may be released for a window now: consent stands, and the
-/// annotations in force throughout the window and now allow the plan. Says what
-/// it is charged.
+/// Checks that a stream may be released for a window now: consent is in force, and the
+/// annotations in force during the window and now allow the plan. Returns what the stream
+/// is charged.
 pub(super) fn allow(
-    joined: &mut Joined,
+    joined: &mut PlanState,
     position: u32,
-    held: &Held,
+    state: &StreamState,
     window: Window,
     now: Timestamp,
-) -> Result<Charges, Exclusion> {
-    if held.revoked.is_some() {
-        return Err(Exclusion::Revoked);
+) -> Result<Charges, ExclusionError> {
+    if state.revoked.is_some() {
+        return Err(ExclusionError::Revoked);
     }
-    if held.is_suspended() {
-        return Err(Exclusion::Unconfirmed);
+    if state.is_suspended() {
+        return Err(ExclusionError::Unconfirmed);
     }
-    let in_force = held.in_force(window, now).ok_or(Exclusion::Policy)?;
+    let in_force = state.in_force(window, now).ok_or(ExclusionError::Policy)?;
     let mut charges = Charges::new();
     for annotation in in_force {
         let at = (position, annotation.version);
         let known = match joined.verdicts.get(&at) {
             Some(known) => known.clone(),
             None => {
-                let known = judge(joined, held, &annotation.policy);
+                let known = judge(joined, state, &annotation.policy);
                 joined.verdicts.insert(at, known.clone());
                 known
             }
         };
-        // Of several policies in force every budget must hold it.
-        for charge in known.ok_or(Exclusion::Policy)? {
+        // With several policies in force, every budget must cover it.
+        for charge in known.ok_or(ExclusionError::Policy)? {
             if !charges.contains(&charge) {
                 charges.push(charge);
             }
@@ -51,21 +51,21 @@ pub(super) fn allow(
     Ok(charges)
 }
 
-/// What a policy says to the plan; none: it does not allow it.
-fn judge(joined: &mut Joined, held: &Held, policy: &ResolvedPolicy) -> Option<Charges> {
-    if let Some((_, known)) = joined.judged.iter().find(|(known, _)| known == policy) {
+/// What a policy charges for the plan; `None` if the policy does not allow it.
+fn judge(joined: &mut PlanState, state: &StreamState, policy: &ResolvedPolicy) -> Option<Charges> {
+    if let Some((_, known)) = joined.verdicts_by_policy.iter().find(|(known, _)| known == policy) {
         return known.clone();
     }
-    let demand = Demand::of(joined.plan(), &held.schema, &held.layout);
+    let demand = Demand::of(joined.plan(), &state.schema, &state.layout);
     let verdict = demand.and_then(|demand| demand.charges(policy)).ok();
-    if joined.judged.len() < POLICIES_KEPT {
-        joined.judged.push((policy.clone(), verdict.clone()));
+    if joined.verdicts_by_policy.len() < POLICIES_KEPT {
+        joined.verdicts_by_policy.push((policy.clone(), verdict.clone()));
     }
     verdict
 }
 
 /// The other controller of a plan of two.
-pub(super) fn only_other(joined: &Joined) -> Option<ControllerId> {
+pub(super) fn only_other(joined: &PlanState) -> Option<ControllerId> {
     let roster = &joined.plan().roster;
     let other = roster.get(usize::from(joined.position == 0))?;
     (roster.len() == 2).then_some(*other)

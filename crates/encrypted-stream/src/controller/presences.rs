@@ -1,49 +1,49 @@
-//! Step 1: a window has closed. The controller looks at what the service has of
-//! its own streams and says which of them its token will cover.
+//! Step 1: a window has closed. The controller checks what the service has of its streams
+//! and lists those that its token will cover.
 
 use std::collections::BTreeSet;
 
 use alpheus_crypto::signed::{Signed, Verified};
 use alpheus_policy::ids::{OwnerId, StreamId};
-use alpheus_policy::time::Timestamp;
+use alpheus_time::Timestamp;
 
 use super::budgets::Charges;
-use super::held::Stretch;
-use super::joined::{Joined, Summoned};
+use super::plan_state::{AnsweredSummons, PlanState};
 use super::sessions::Session;
+use super::stream_state::Stretch;
 use super::{Controller, policies};
-use crate::announced::narrow;
-use crate::error::{Exclusion, Refused};
+use crate::announced_plan::narrow;
+use crate::error::{ExclusionError, WindowRefusalError};
 use crate::ledger::{Change, Record, Step, session_key};
 use crate::messages::{ControllerMessage, Presence, SummonedStream, Summons};
 
-/// What became of the streams of a summons.
+/// The result of checking the streams of a summons.
 #[derive(Default)]
-struct Examined {
+struct Examination {
     stretches: Vec<(u32, Vec<Stretch>)>,
     charges: Vec<(u32, Charges)>,
-    excluded: Vec<(u32, Exclusion)>,
+    excluded: Vec<(u32, ExclusionError)>,
     owners: BTreeSet<OwnerId>,
     fresh: Vec<Record>,
     gone: Vec<(StreamId, u64)>,
 }
 
 impl Controller {
-    /// Answers a summons with a presence. The presence of a window may change
-    /// with the summons until a token is spent.
+    /// Answers a summons with a presence. Until a token is spent, a new summons may change
+    /// the presence of a window.
     ///
     /// # Errors
-    /// [`Refused`] names the rule. A stream that is not sound is no error: it
-    /// is excluded by name, and the others go on.
-    pub fn summoned(
+    /// [`WindowRefusalError`] names the rule. An invalid stream is no error: it is excluded with its
+    /// reason, and the others proceed.
+    pub fn handle_summons(
         &mut self,
-        now: Timestamp,
         summons: &Verified<Summons>,
-    ) -> Result<Step<ControllerMessage>, Refused> {
+        now: Timestamp,
+    ) -> Result<Step<Vec<ControllerMessage>>, WindowRefusalError> {
         let by_service = summons.signer() == self.deployment.service();
         let joined = self.window_of(now, &summons.plan, summons.window, by_service)?;
         if summons.controller != joined.position {
-            return Err(Refused::NotForMe);
+            return Err(WindowRefusalError::NotForMe);
         }
         if let Some(round) = joined.rounds.get(&summons.window.start) {
             let same = round.summoned.as_ref().filter(|s| s.summons == summons.digest());
@@ -51,7 +51,7 @@ impl Controller {
                 return Ok(send(summoned.signed.clone(), Vec::new()));
             }
             if round.spent.is_some() {
-                return Err(Refused::AlreadySpent);
+                return Err(WindowRefusalError::AlreadySpent);
             }
         }
         check_order(joined, &summons.streams)?;
@@ -63,9 +63,10 @@ impl Controller {
         &mut self,
         now: Timestamp,
         summons: &Verified<Summons>,
-    ) -> Result<Step<ControllerMessage>, Refused> {
-        let mut examined = Examined::default();
-        // What an earlier summons of the window promised is promised anew.
+    ) -> Result<Step<Vec<ControllerMessage>>, WindowRefusalError> {
+        let mut examined = Examination::default();
+        // Releases what an earlier summons of the window promised; the promise is made
+        // again below.
         self.settle_budget(now, &summons.plan, summons.window);
         for stream in &summons.streams {
             match self.examine(now, summons, stream, &mut examined) {
@@ -73,8 +74,8 @@ impl Controller {
                 Err(reason) => examined.excluded.push((stream.position, reason)),
             }
         }
-        let Examined { stretches, charges, excluded, owners, fresh, gone } = examined;
-        let joined = self.plans.get_mut(&summons.plan).ok_or(Refused::UnknownPlan)?;
+        let Examination { stretches, charges, excluded, owners, fresh, gone } = examined;
+        let joined = self.plans.get_mut(&summons.plan).ok_or(WindowRefusalError::UnknownPlan)?;
         let presence = Presence {
             plan: summons.plan,
             window: summons.window,
@@ -87,7 +88,7 @@ impl Controller {
         let signed = Signed::new(&presence, self.identity.signing());
         let (digest, copy) = (signed.digest(), signed.clone());
         let summons_digest = summons.digest();
-        let summoned = Summoned {
+        let summoned = AnsweredSummons {
             summons: summons_digest,
             presence,
             digest,
@@ -100,32 +101,32 @@ impl Controller {
             fresh.into_iter().map(|record| self.put(now, record)).collect();
         let id = self.identity.id();
         let keys = gone.iter().map(|(stream, session)| session_key(id, *stream, *session));
-        changes.extend(keys.map(|key| Change { key, value: None }));
+        changes.extend(keys.map(Change::remove));
         changes.extend(self.forget(now, &summons.plan));
         Ok(send(signed, changes))
     }
 
-    /// Checks one stream: policy first, then what was released, then borders,
-    /// sessions and check word.
+    /// Checks one stream: first the policy, then earlier releases, then borders, sessions
+    /// and check word.
     fn examine(
         &mut self,
         now: Timestamp,
         summons: &Summons,
         stream: &SummonedStream,
-        examined: &mut Examined,
-    ) -> Result<Vec<Stretch>, Exclusion> {
-        let joined = self.plans.get_mut(&summons.plan).ok_or(Exclusion::Policy)?;
-        let planned = *joined.own(stream.position).ok_or(Exclusion::Policy)?;
-        let held = self.streams.get_mut(&planned.stream).ok_or(Exclusion::Policy)?;
-        let charges = policies::allow(joined, stream.position, held, summons.window, now)?;
-        if !held.is_confirmed_for(summons.window) {
-            return Err(Exclusion::Unconfirmed);
+        examined: &mut Examination,
+    ) -> Result<Vec<Stretch>, ExclusionError> {
+        let joined = self.plans.get_mut(&summons.plan).ok_or(ExclusionError::Policy)?;
+        let planned = *joined.own(stream.position).ok_or(ExclusionError::Policy)?;
+        let state = self.streams.get_mut(&planned.stream).ok_or(ExclusionError::Policy)?;
+        let charges = policies::allow(joined, stream.position, state, summons.window, now)?;
+        if !state.is_confirmed_for(summons.window) {
+            return Err(ExclusionError::Unconfirmed);
         }
         if joined.was_released(stream.position, summons.window) {
-            return Err(Exclusion::Released);
+            return Err(ExclusionError::Released);
         }
         let attributes = &joined.plan().attributes;
-        let (stretches, events, seen) = held.examine(stream, summons.window, attributes, now)?;
+        let (stretches, events, seen) = state.examine(stream, summons.window, attributes, now)?;
         let record = |known: Session| {
             let Session { session, from, to, closed } = known;
             Record::Session { stream: planned.stream, session, from, to, closed }
@@ -133,15 +134,15 @@ impl Controller {
         examined.fresh.extend(seen.fresh.into_iter().map(record));
         examined.gone.extend(seen.gone.into_iter().map(|session| (planned.stream, session)));
         if joined.plan().privacy.as_ref().is_some_and(|privacy| events > privacy.events) {
-            return Err(Exclusion::BeyondNoise);
+            return Err(ExclusionError::BeyondNoise);
         }
-        // Without events nothing of the owner's values is in it: that costs nothing.
+        // A window without events holds none of the owner's values, so it costs nothing.
         if events > 0 {
             let window = joined.charged_for(summons.window);
             let (release, slack) = ((summons.plan, window), joined.slack_bits);
             let noisy = joined.plan().privacy.is_some();
             if !self.books.promise(planned.owner, release, &charges, slack) {
-                return Err(Exclusion::BudgetSpent);
+                return Err(ExclusionError::BudgetSpent);
             }
             if noisy {
                 examined.charges.push((stream.position, charges));
@@ -152,13 +153,13 @@ impl Controller {
     }
 }
 
-/// Own streams only, each once, in order.
-fn check_order(joined: &Joined, streams: &[SummonedStream]) -> Result<(), Refused> {
+/// Only this controller's streams, each once, in order.
+fn check_order(joined: &PlanState, streams: &[SummonedStream]) -> Result<(), WindowRefusalError> {
     let ascends = streams.windows(2).all(|p| matches!(p, [a, b] if a.position < b.position));
     let own = streams.iter().all(|stream| joined.own(stream.position).is_some());
-    if ascends && own { Ok(()) } else { Err(Refused::MalformedSummons) }
+    if ascends && own { Ok(()) } else { Err(WindowRefusalError::MalformedSummons) }
 }
 
-fn send(signed: Signed<Presence>, changes: Vec<Change>) -> Step<ControllerMessage> {
+fn send(signed: Signed<Presence>, changes: Vec<Change>) -> Step<Vec<ControllerMessage>> {
     Step::new(changes, vec![ControllerMessage::Presence(signed)])
 }

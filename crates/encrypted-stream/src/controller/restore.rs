@@ -1,4 +1,4 @@
-//! Back from a ledger: what was released stays released.
+//! Restart from a ledger: what was released stays released.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -6,34 +6,34 @@ use std::sync::Arc;
 use alpheus_crypto::hash::Digest;
 use alpheus_policy::ids::{OwnerId, PlanId, StreamId};
 use alpheus_policy::policy::ResolvedPolicy;
-use alpheus_policy::time::{Timestamp, Window};
+use alpheus_time::{Timestamp, Window};
 
 use super::Controller;
-use super::held::{Held, HeldStream, Remembered};
 use super::identity::Identity;
-use super::joined::Round;
+use super::plan_state::Round;
 use super::sessions::Session;
+use super::stream_state::{HeldStream, StreamRecord, StreamState};
 use super::totals::Totals;
 use crate::annotation;
-use crate::announced::Announced;
+use crate::announced_plan::AnnouncedPlan;
 use crate::certificate::Deployment;
 use crate::error::RestoreError;
-use crate::ledger::{Change, Fence, LogEvent, LogLine, Record, Spent, Stamped, Step};
-use crate::membership::Fixed;
+use crate::ledger::{Change, Fence, LogEvent, LogLine, Record, SpentToken, StampedRecord, Step};
+use crate::membership::FixedMembership;
 use crate::messages::ControllerMessage;
 
-/// What the controllers of a host share in its store, read once for all.
+/// What the controllers of a host share in its store, read once for all of them.
 #[derive(Debug, Default)]
 pub struct HostRecords {
-    plans: HashMap<PlanId, Arc<Announced>>,
-    memberships: HashMap<Digest, Arc<Fixed>>,
+    plans: HashMap<PlanId, Arc<AnnouncedPlan>>,
+    memberships: HashMap<Digest, Arc<FixedMembership>>,
 }
 
 impl HostRecords {
-    /// Reads the values that stand under [`Scope::Host`](crate::ledger::Scope).
+    /// Reads the values under [`Scope::Host`](crate::ledger::Scope).
     ///
     /// # Errors
-    /// [`RestoreError`] if one cannot be read or a plan does not check out.
+    /// [`RestoreError`] if a value cannot be read or a plan is not valid.
     pub fn read<'a>(
         values: impl IntoIterator<Item = &'a [u8]>,
         deployment: &Deployment,
@@ -41,15 +41,17 @@ impl HostRecords {
         let mut host = Self::default();
         for (position, value) in values.into_iter().enumerate() {
             let bad = RestoreError::BadRecord { position };
-            let read = Stamped::read(value).map_err(|error| RestoreError::of(position, error));
+            let read =
+                StampedRecord::read(value).map_err(|error| RestoreError::of(position, error));
             match read?.record {
                 Record::Announcement { plan, signed } => {
-                    let announced = Announced::open(&signed, deployment)
+                    let announced = AnnouncedPlan::open(&signed, deployment)
                         .map_err(|_| RestoreError::Plan { plan })?;
                     host.plans.insert(plan, Arc::new(announced));
                 }
                 Record::Membership { digest, membership } => {
-                    let fixed = Fixed::from_ledger(digest, membership).map_err(|_| bad)?;
+                    let fixed =
+                        FixedMembership::from_ledger(digest, membership).map_err(|_| bad)?;
                     host.memberships.insert(digest, Arc::new(fixed));
                 }
                 _ => return Err(bad),
@@ -58,9 +60,9 @@ impl HostRecords {
         Ok(host)
     }
 
-    /// The plan of this id, if a controller of the host accepted it.
+    /// The plan with this id, if a controller of the host accepted it.
     #[must_use]
-    pub fn plan(&self, id: &PlanId) -> Option<&Arc<Announced>> {
+    pub fn plan(&self, id: &PlanId) -> Option<&Arc<AnnouncedPlan>> {
         self.plans.get(id)
     }
 }
@@ -68,19 +70,18 @@ impl HostRecords {
 impl Controller {
     /// A controller as its ledger left it, with the streams that it held then.
     ///
-    /// Unless the fence shows that the ledger is the latest, every window that has
-    /// begun by now counts as released and as opened: only what the ledger holds
-    /// is said again, as it was said. And a revocation or a stricter policy may be
-    /// lost: nothing leaves of a stream before its owner has
-    /// [annotated](Controller::annotate) it again. Commit the step before anything
-    /// else.
+    /// Unless the fence shows that the ledger is the latest, every window that has begun by
+    /// now counts as released and opened. The controller then only repeats answers that the
+    /// ledger holds. A revocation or a stricter policy may also be lost. So nothing of a
+    /// stream is released until its owner has [annotated](Controller::annotate) it again.
+    /// Commit the step before anything else.
     ///
-    /// `values` stand under the controller's own scope. `now` is its clock: in
-    /// replay, the watermark stored with the ledger, so anything up to that.
+    /// `values` are those under the controller's own scope. `now` is the controller's
+    /// clock. In a replay that is at most the watermark stored with the ledger.
     ///
     /// # Errors
-    /// [`RestoreError`]; with [`RestoreError::NoLedger`] if there is nothing:
-    /// keys without a ledger start nowhere.
+    /// [`RestoreError`]; [`RestoreError::NoLedger`] if there are no records, since keys
+    /// without a ledger cannot start.
     pub fn restore<'a>(
         identity: Identity,
         deployment: Deployment,
@@ -89,19 +90,19 @@ impl Controller {
         values: impl IntoIterator<Item = &'a [u8]>,
         now: Timestamp,
         fence: Option<Fence>,
-    ) -> Result<(Self, Step<ControllerMessage>), RestoreError> {
+    ) -> Result<(Self, Step<Vec<ControllerMessage>>), RestoreError> {
         let mut controller = Self::empty(identity, deployment);
         let records = controller.read(values)?;
         let distrusted = records.iter().filter_map(restored_before).max();
-        controller.restored = distrusted.map(|(_, at, _)| at);
+        controller.restored_at = distrusted.map(|(_, at, _)| at);
         controller.lost_from = distrusted.map_or(Timestamp(0), |(.., since)| since);
         streams.into_iter().for_each(|stream| controller.hold(stream));
-        // An old copy's own clock is old; the fence may know better.
+        // An old copy holds an old clock; the fence may hold a later one.
         let fenced = fence.map_or(Timestamp(0), |fence| fence.clock);
         let now = now.max(controller.clock).max(fenced);
         controller.take_plans(&records, host)?;
         let distrusted = distrusted.map_or(0, |(sequence, ..)| sequence);
-        let ended: Vec<_> = records.iter().filter_map(ended).collect();
+        let ended: Vec<_> = records.iter().filter_map(ended_window).collect();
         for (position, record) in records.into_iter().enumerate() {
             let handed_in = (record.sequence > distrusted).then_some(record.clock);
             controller.take(record.record, host, position, handed_in)?;
@@ -109,41 +110,42 @@ impl Controller {
         controller.close_ended(&ended);
         controller.settle_sessions();
         let current = fence.is_some_and(|fence| {
-            fence.restored == controller.restored && fence.sequence <= controller.sequence
+            fence.restored == controller.restored_at && fence.sequence <= controller.sequence
         });
         let changes = if current { Vec::new() } else { controller.distrust(now, fence) };
         Ok((controller, Step::new(changes, Vec::new())))
     }
 
-    /// A controller whose keys are older than this: its ledger is lost, if it
-    /// ever had one. Every window that has begun by now counts as released.
+    /// A controller whose keys are older than this call: its ledger, if it ever had one, is
+    /// lost. Every window that has begun by now counts as released.
     pub fn create_again(
         identity: Identity,
         deployment: Deployment,
         now: Timestamp,
-    ) -> (Self, Step<ControllerMessage>) {
+    ) -> (Self, Step<Vec<ControllerMessage>>) {
         let (mut controller, mut step) = Self::create(identity, deployment, now);
         controller.clock = Timestamp(0);
         step.merge(Step::new(controller.distrust(now, None), Vec::new()));
         (controller, step)
     }
 
-    /// Begins a history of its own: no copy of another, older or newer, passes for
-    /// the latest of this one later on.
+    /// Begins a new history, so that no copy of another history, older or newer, can later
+    /// pass for the latest of this one.
     ///
-    /// What it may lack of what budgets have paid counts as paid at their highest rate.
+    /// Charges to budgets that the ledger may lack count as paid at their highest rate.
     fn distrust(&mut self, now: Timestamp, fence: Option<Fence>) -> Vec<Change> {
-        // Of streams still unconfirmed since the last time, what was lost then counts on.
-        let waiting = self.streams.values().any(Held::is_suspended);
+        // If streams are still unconfirmed since the last restore, losses count from that
+        // time.
+        let waiting = self.streams.values().any(StreamState::is_suspended);
         let since = self.lost_since();
         self.lost_from = if waiting { since.min(self.lost_from) } else { since };
         let seen = fence.map_or(0, |fence| fence.sequence);
         self.sequence = self.sequence.max(seen);
-        let before = self.restored.max(fence.and_then(|fence| fence.restored));
+        let before = self.restored_at.max(fence.and_then(|fence| fence.restored));
         let at = before.map_or(now, |before| now.max(Timestamp(before.0.saturating_add(1))));
-        self.restored = Some(at);
-        self.streams.values_mut().for_each(Held::suspend);
-        self.unheld.values_mut().flatten().for_each(Remembered::suspend);
+        self.restored_at = Some(at);
+        self.streams.values_mut().for_each(StreamState::suspend);
+        self.pending_records.values_mut().flatten().for_each(StreamRecord::suspend);
         let mut changes = vec![self.put(at, Record::Restored { at, since: self.lost_from })];
         let lost = Window { start: self.lost_from, end: at };
         for (stream, owner, policies) in self.known_choices() {
@@ -152,27 +154,27 @@ impl Controller {
         changes
     }
 
-    /// Every stream that the ledger has a choice of, with all that was chosen.
+    /// Every stream with an annotation in the ledger, and all policies its owner chose.
     fn known_choices(&self) -> Vec<(StreamId, OwnerId, Vec<ResolvedPolicy>)> {
-        let held = self.streams.iter().map(|(stream, held)| {
-            (*stream, held.owner, held.policies().cloned().collect::<Vec<_>>())
+        let state = self.streams.iter().map(|(stream, state)| {
+            (*stream, state.owner, state.policies().cloned().collect::<Vec<_>>())
         });
-        let unheld = self.unheld.iter().filter_map(|(stream, remembered)| {
-            let choices: Vec<_> = remembered.iter().filter_map(Remembered::choice).collect();
+        let pending = self.pending_records.iter().filter_map(|(stream, remembered)| {
+            let choices: Vec<_> = remembered.iter().filter_map(StreamRecord::choice).collect();
             let owner = choices.first()?.owner;
             Some((*stream, owner, choices.iter().map(|choice| choice.policy.clone()).collect()))
         });
-        held.chain(unheld).collect()
+        state.chain(pending).collect()
     }
 
-    /// Reads all records: whose they are, how far sequence and clock had come.
+    /// Reads all records: the controller's identity, the sequence number and the clock.
     fn read<'a>(
         &mut self,
         values: impl IntoIterator<Item = &'a [u8]>,
-    ) -> Result<Vec<Stamped>, RestoreError> {
+    ) -> Result<Vec<StampedRecord>, RestoreError> {
         let (mut records, mut ours) = (Vec::new(), false);
         for (position, value) in values.into_iter().enumerate() {
-            let read = Stamped::read(value);
+            let read = StampedRecord::read(value);
             let stamped = read.map_err(|error| RestoreError::of(position, error))?;
             self.sequence = self.sequence.max(stamped.sequence);
             self.clock = self.clock.max(stamped.clock);
@@ -187,9 +189,13 @@ impl Controller {
         if ours { Ok(records) } else { Err(RestoreError::NoLedger) }
     }
 
-    /// Plans first, ended ones before those that run: what they released
-    /// bounds the others.
-    fn take_plans(&mut self, records: &[Stamped], host: &HostRecords) -> Result<(), RestoreError> {
+    /// Takes the plans in: ended ones first, because what they released bounds the running
+    /// ones.
+    fn take_plans(
+        &mut self,
+        records: &[StampedRecord],
+        host: &HostRecords,
+    ) -> Result<(), RestoreError> {
         let mut marks = HashMap::new();
         for record in records {
             if let Record::Mark { plan, settled, ended } = &record.record {
@@ -211,7 +217,7 @@ impl Controller {
                 (joined.settled, joined.ended) = (*settled, *ended);
             }
             let ended = joined.ended.is_some();
-            // Tables of a plan that has ended are of no use any more.
+            // An ended plan needs no tables.
             if !ended {
                 joined.totals = Totals::of(announced).map_err(|_| gone)?;
             }
@@ -234,10 +240,10 @@ impl Controller {
         match record {
             Record::Annotation { stream, since, owner, signed, .. } => {
                 let opened = annotation::open(&signed, &owner).map_err(|_| bad)?;
-                let choice = Remembered::Annotation(Box::new(opened), since, handed_in);
+                let choice = StreamRecord::Annotation(Box::new(opened), since, handed_in);
                 self.remember(stream, choice);
             }
-            Record::Revoked { stream, at } => self.remember(stream, Remembered::Revoked(at)),
+            Record::Revoked { stream, at } => self.remember(stream, StreamRecord::Revoked(at)),
             Record::Spent(spent) => self.take_spent(spent, host),
             Record::Opened { plan, window, opening_set, answer } => {
                 if let Some(round) = self.round_of(&plan, window) {
@@ -246,7 +252,7 @@ impl Controller {
             }
             Record::Session { stream, session, from, to, closed } => {
                 let session = Session { session, from, to, closed };
-                self.remember(stream, Remembered::Session(session));
+                self.remember(stream, StreamRecord::Session(session));
             }
             Record::Erased { stream, at, signed } => self.note_erased(stream, at, signed),
             Record::Identity { .. }
@@ -277,7 +283,7 @@ impl Controller {
         if let LogEvent::PlanAccepted { plan, .. } = &line.event
             && let Some(joined) = self.plans.get_mut(plan)
         {
-            joined.accepted = Some(line.at);
+            joined.accepted_at = Some(line.at);
             joined.begin_noise();
         }
         if let LogEvent::Released { plan, costs, .. } = &line.event
@@ -285,19 +291,20 @@ impl Controller {
             && let Some(joined) = self.plans.get_mut(plan)
             && joined.totals.is_some()
         {
-            joined.remember_told(&line.streams);
+            joined.remember_cost_line(&line.streams);
         }
     }
 
-    /// Of a stream that is held now or later.
-    fn remember(&mut self, stream: StreamId, remembered: Remembered) {
+    /// Applies a record to a stream that is held now, or keeps it until the stream is
+    /// handed over.
+    fn remember(&mut self, stream: StreamId, remembered: StreamRecord) {
         match self.streams.get_mut(&stream) {
-            Some(held) => held.remember(remembered),
-            None => self.unheld.entry(stream).or_default().push(remembered),
+            Some(state) => state.remember(remembered),
+            None => self.pending_records.entry(stream).or_default().push(remembered),
         }
     }
 
-    fn take_spent(&mut self, spent: Spent, host: &HostRecords) {
+    fn take_spent(&mut self, spent: SpentToken, host: &HostRecords) {
         let fixed = host.memberships.get(&spent.membership).cloned();
         if let Some(round) = self.round_of(&spent.plan, spent.window) {
             round.spent = Some((spent, fixed));
@@ -308,7 +315,7 @@ impl Controller {
         self.plans.get_mut(plan).map(|joined| joined.rounds.entry(window.start).or_default())
     }
 
-    /// Windows of which the log says how they ended are closed.
+    /// Closes windows whose end is in the log.
     fn close_ended(&mut self, ended: &[(PlanId, Window)]) {
         for (plan, window) in ended {
             let joined = self.plans.get_mut(plan);
@@ -324,9 +331,9 @@ impl Controller {
             for (spent, _) in joined.rounds.values().filter_map(|round| round.spent.as_ref()) {
                 for position in &spent.accepted {
                     let stream = joined.own(*position).map(|planned| planned.stream);
-                    let held = stream.and_then(|stream| self.streams.get_mut(&stream));
-                    if let Some(held) = held {
-                        held.sessions.extend(spent.window.end);
+                    let state = stream.and_then(|stream| self.streams.get_mut(&stream));
+                    if let Some(state) = state {
+                        state.sessions.extend(spent.window.end);
                     }
                 }
             }
@@ -334,8 +341,8 @@ impl Controller {
     }
 }
 
-/// A window of which the log says how it ended.
-fn ended(record: &Stamped) -> Option<(PlanId, Window)> {
+/// The window, if the record is a log line about the end of one.
+fn ended_window(record: &StampedRecord) -> Option<(PlanId, Window)> {
     match &record.record {
         Record::Log(LogLine { event: LogEvent::Ended { plan, window, .. }, .. }) => {
             Some((*plan, *window))
@@ -344,9 +351,9 @@ fn ended(record: &Stamped) -> Option<(PlanId, Window)> {
     }
 }
 
-/// When and under which number a ledger was restored without being the latest, and
-/// since when it may have lacked what was spent.
-fn restored_before(record: &Stamped) -> Option<(u64, Timestamp, Timestamp)> {
+/// Sequence number and time at which an untrusted ledger was restored, and the time since
+/// which it may have lacked spends.
+fn restored_before(record: &StampedRecord) -> Option<(u64, Timestamp, Timestamp)> {
     match record.record {
         Record::Restored { at, since } => Some((record.sequence, at, since)),
         _ => None,

@@ -1,25 +1,24 @@
 //! What a controller knows of the sessions of one stream.
 //!
-//! A producer draws a session at every start and never resumes one. So the
-//! stretches of different sessions never overlap, and once another session is
-//! known a new one may not reach back: it opens after the last border of the
-//! one before, or right on it if that border closed it in order. Only for a
-//! stream without a known session anything goes, so that its first session may
-//! be back-dated to the tick before its start.
+//! A producer draws a session at every start and never resumes one. So segments of
+//! different sessions never overlap. Once another session is known, a new one may not reach
+//! back. It opens after the last border of the session before, or exactly on that border if
+//! it closed the session in order. A stream without a known session accepts any, so its
+//! first session may be back-dated to the tick before its start.
 
-use alpheus_policy::time::{Span, Timestamp};
+use alpheus_time::{Span, Timestamp};
 
-use super::held::Stretch;
-use crate::error::Exclusion;
+use super::stream_state::Stretch;
+use crate::error::ExclusionError;
 use crate::keys::DAY;
 
-/// Sessions that are told apart whatever their age; older ones merge into a floor.
-const REMEMBERED: usize = 16;
-/// How far back from the last border sessions are told apart, if they are not too many:
-/// a session ends with its day, and a window may be of a year.
+/// Sessions that are kept separately whatever their age; older ones merge into a floor.
+const MIN_KEPT: usize = 16;
+/// How far back from the last border sessions are kept separately, unless there are too
+/// many. A session ends with its day, and a window may be a year long.
 const KEPT_DAYS: u64 = 400;
-/// Sessions that are told apart at most.
-const MOST: usize = 1024;
+/// Maximum number of sessions that are kept separately.
+const MAX_KEPT: usize = 1024;
 
 /// What is known of one session.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -36,24 +35,27 @@ pub(super) struct Session {
 /// The sessions of a stream.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Sessions {
-    known: Vec<Session>,
-    /// The last of the sessions that were forgotten: nothing may reach behind it.
+    recent: Vec<Session>,
+    /// The latest of the deleted sessions: nothing may reach back beyond it.
     floor: Option<Session>,
 }
 
-/// What the ledger is to keep of sessions, and no longer.
+/// Changes to the session records in the ledger.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(super) struct Seen {
+pub(super) struct SessionChanges {
     /// New or newly closed.
     pub(super) fresh: Vec<Session>,
-    /// Behind the floor: nothing depends on them any more.
+    /// Before the floor: nothing depends on them any more.
     pub(super) gone: Vec<u64>,
 }
 
 impl Sessions {
-    /// Takes the stretches of a window in; says which sessions are new or newly
-    /// closed, which must be durable before the controller builds on them.
-    pub(super) fn admit(&mut self, stretches: &[Stretch]) -> Result<Seen, Exclusion> {
+    /// Takes the segments of a window in. Returns the sessions that are new or newly
+    /// closed, which must be durable before the controller depends on them.
+    pub(super) fn admit(
+        &mut self,
+        stretches: &[Stretch],
+    ) -> Result<SessionChanges, ExclusionError> {
         let mut next = self.clone();
         let mut fresh = Vec::new();
         for stretch in stretches {
@@ -61,77 +63,79 @@ impl Sessions {
         }
         let gone = next.forget();
         *self = next;
-        Ok(Seen { fresh, gone })
+        Ok(SessionChanges { fresh, gone })
     }
 
-    /// Whether a session is known to run over `edge`, the midnight between two days, by a
-    /// tick or more: one that a producer of an earlier build did not end with its day.
+    /// Whether a session is known to cross `edge`, the midnight between two days, by a tick
+    /// or more. Producers of earlier builds did not end a session with its day.
     pub(super) fn crosses(&self, edge: Timestamp, tick: Span) -> bool {
-        self.known
+        self.recent
             .iter()
             .chain(&self.floor)
             .any(|known| known.from < edge && known.to >= edge.plus(tick))
     }
 
-    fn admit_one(&mut self, stretch: &Stretch) -> Result<Option<Session>, Exclusion> {
-        let others = self.known.iter().filter(|known| known.session != stretch.session);
+    fn admit_one(&mut self, stretch: &Stretch) -> Result<Option<Session>, ExclusionError> {
+        let others = self.recent.iter().filter(|known| known.session != stretch.session);
         if others.clone().any(|other| !follows(stretch, other) && !precedes(stretch, other)) {
-            return Err(Exclusion::SessionOverlap);
+            return Err(ExclusionError::SessionOverlap);
         }
-        if let Some(known) = self.known.iter_mut().find(|known| known.session == stretch.session) {
+        if let Some(known) = self.recent.iter_mut().find(|known| known.session == stretch.session) {
             let other = |a: u64, b: u64| a / DAY != b / DAY;
-            // And over which midnights it runs, for whom keys of days are handed out to: no
-            // stretch of a session that ends with its day is of another.
+            // Note also the midnights that a session crosses, because day keys are handed
+            // out by day. If a session ends with its day, all its segments lie in that day.
             let outlasts = other(stretch.from.0, known.from.0)
                 || other(stretch.to.0.saturating_sub(1), known.to.0.saturating_sub(1));
             known.from = known.from.min(stretch.from);
-            // That it closed must be durable too: another may open right there.
+            // The closing must be durable too: another session may open right there.
             let closes = stretch.closed && !known.closed;
             if stretch.to >= known.to {
                 (known.to, known.closed) = (stretch.to, stretch.closed);
             } else if known.closed && stretch.closed {
-                return Err(Exclusion::SessionOverlap);
+                return Err(ExclusionError::SessionOverlap);
             }
             return Ok((closes || outlasts).then_some(*known));
         }
         if self.floor.is_some_and(|floor| stretch.from <= floor.to) {
-            return Err(Exclusion::SessionOverlap);
+            return Err(ExclusionError::SessionOverlap);
         }
         let Stretch { session, from, to, closed, .. } = *stretch;
         let fresh = Session { session, from, to, closed };
-        self.known.push(fresh);
+        self.recent.push(fresh);
         Ok(Some(fresh))
     }
 
-    /// A token was spent up to here, on the session that was the latest then:
-    /// a later one may be known already.
+    /// A token was spent up to this time, on the session that was the latest then. A later
+    /// session may be known already.
     pub(super) fn extend(&mut self, to: Timestamp) {
-        let begun = self.known.iter_mut().filter(|known| known.from < to);
+        let begun = self.recent.iter_mut().filter(|known| known.from < to);
         if let Some(latest) = begun.max_by_key(|known| known.from) {
             latest.to = latest.to.max(to);
         }
     }
 
-    /// Takes in what a ledger kept.
+    /// Applies a record of the ledger.
     pub(super) fn remember(&mut self, session: Session) {
-        self.known.push(session);
+        self.recent.push(session);
         self.forget();
     }
 
-    /// Forgets what is too old or too much; says which no record need be kept of.
+    /// Deletes sessions that are too old or too many. Returns those whose records can be
+    /// removed.
     fn forget(&mut self) -> Vec<u64> {
-        let newest = self.known.iter().map(|known| known.to).max().unwrap_or(Timestamp(0));
+        let newest = self.recent.iter().map(|known| known.to).max().unwrap_or(Timestamp(0));
         let mut gone = Vec::new();
-        while self.known.len() > REMEMBERED {
-            let oldest = self.known.iter().enumerate().min_by_key(|(_, known)| known.to);
+        while self.recent.len() > MIN_KEPT {
+            let oldest = self.recent.iter().enumerate().min_by_key(|(_, known)| known.to);
             let Some((place, oldest)) = oldest else { break };
             let is_old = oldest.to.plus(Span(KEPT_DAYS * DAY)) <= newest;
-            if !is_old && self.known.len() <= MOST {
+            if !is_old && self.recent.len() <= MAX_KEPT {
                 break;
             }
-            let forgotten = self.known.remove(place);
+            let forgotten = self.recent.remove(place);
             let known = self.floor.replace(forgotten);
-            // Of those forgotten the last alone is needed, to know the floor after a restart.
+            // Of the deleted sessions only the last is needed, to know the floor after a
+            // restart.
             match known.filter(|known| known.to > forgotten.to) {
                 Some(later) => {
                     self.floor = Some(later);
@@ -144,12 +148,12 @@ impl Sessions {
     }
 }
 
-/// A stretch of another session may stand after this one.
+/// Whether a segment of another session may come after this session.
 fn follows(stretch: &Stretch, other: &Session) -> bool {
     stretch.from > other.to || (stretch.from == other.to && other.closed && stretch.opened)
 }
 
-/// A stretch of another, earlier session may stand before this one.
+/// Whether a segment of another, earlier session may come before this session.
 fn precedes(stretch: &Stretch, other: &Session) -> bool {
     stretch.to < other.from || (stretch.to == other.from && stretch.closed)
 }
@@ -163,10 +167,13 @@ mod tests {
     }
 
     #[test]
-    fn the_first_session_may_start_anywhere_and_go_on() {
+    fn the_first_session_may_start_anywhere_and_continue() {
         let mut sessions = Sessions::default();
         assert_eq!(sessions.admit(&[stretch(1, 0, 10, true, false)]).unwrap().fresh.len(), 1);
-        assert_eq!(sessions.admit(&[stretch(1, 10, 20, false, false)]), Ok(Seen::default()));
+        assert_eq!(
+            sessions.admit(&[stretch(1, 10, 20, false, false)]),
+            Ok(SessionChanges::default())
+        );
     }
 
     #[test]
@@ -175,11 +182,11 @@ mod tests {
         sessions.admit(&[stretch(1, 0, 10, true, false)]).unwrap();
         for from in [0, 5, 10] {
             let refused = sessions.admit(&[stretch(2, from, 20, true, false)]);
-            assert_eq!(refused, Err(Exclusion::SessionOverlap), "from {from}");
+            assert_eq!(refused, Err(ExclusionError::SessionOverlap), "from {from}");
         }
         assert!(sessions.admit(&[stretch(2, 11, 20, true, false)]).is_ok());
         let resumed = sessions.admit(&[stretch(1, 20, 30, false, false)]);
-        assert_eq!(resumed, Err(Exclusion::SessionOverlap));
+        assert_eq!(resumed, Err(ExclusionError::SessionOverlap));
     }
 
     #[test]
@@ -201,7 +208,7 @@ mod tests {
         sessions.admit(&[stretch(2, 20, 30, true, false)]).unwrap();
         assert!(sessions.admit(&[stretch(1, 0, 10, true, false)]).is_ok());
         let overlapping = sessions.admit(&[stretch(1, 10, 25, false, false)]);
-        assert_eq!(overlapping, Err(Exclusion::SessionOverlap));
+        assert_eq!(overlapping, Err(ExclusionError::SessionOverlap));
     }
 
     #[test]
@@ -211,7 +218,7 @@ mod tests {
         sessions.admit(&[stretch(2, 70, 80, false, false)]).unwrap();
         sessions.extend(Timestamp(60));
         let back = sessions.admit(&[stretch(2, 60, 70, true, false)]);
-        assert_eq!(back, Err(Exclusion::SessionOverlap));
+        assert_eq!(back, Err(ExclusionError::SessionOverlap));
     }
 
     #[test]
@@ -223,7 +230,7 @@ mod tests {
         assert!(sessions.admit(&[stretch(3, 11, 20, true, false)]).is_ok());
     }
 
-    /// A session of each of many days, the first two more than are told apart.
+    /// One session on each of many days: two more than are kept separately.
     fn daily(days: u64) -> (Sessions, Vec<u64>) {
         let (mut sessions, mut gone) = (Sessions::default(), Vec::new());
         for day in 0..days {
@@ -236,48 +243,48 @@ mod tests {
     #[test]
     fn forgotten_sessions_stay_in_the_past() {
         let (mut sessions, gone) = daily(KEPT_DAYS + 3);
-        assert_eq!(sessions.known.len() as u64, KEPT_DAYS);
+        assert_eq!(sessions.recent.len() as u64, KEPT_DAYS);
         assert_eq!(gone, [0, 1], "the last of those forgotten holds the floor");
         let back = stretch(2, 2 * DAY, 3 * DAY, true, true);
-        assert_eq!(sessions.admit(&[back]), Err(Exclusion::SessionOverlap));
+        assert_eq!(sessions.admit(&[back]), Err(ExclusionError::SessionOverlap));
         // Also after a restart, from the records that are left.
         let mut again = Sessions::default();
-        let left = [sessions.floor.unwrap()].into_iter().chain(sessions.known.clone());
+        let left = [sessions.floor.unwrap()].into_iter().chain(sessions.recent.clone());
         left.for_each(|session| again.remember(session));
-        assert_eq!(again.admit(&[back]), Err(Exclusion::SessionOverlap));
-        assert_eq!((again.known.len(), again.floor), (sessions.known.len(), sessions.floor));
+        assert_eq!(again.admit(&[back]), Err(ExclusionError::SessionOverlap));
+        assert_eq!((again.recent.len(), again.floor), (sessions.recent.len(), sessions.floor));
     }
 
-    /// Windows of a day and of a year may both be asked for.
+    /// Windows of a day and of a year may both be requested.
     #[test]
     fn days_of_a_long_window_are_still_known_at_its_end() {
         let (mut sessions, _) = daily(366);
         let year: Vec<_> =
             (0..366).map(|day| stretch(day, day * DAY, (day + 1) * DAY, true, true)).collect();
-        assert_eq!(sessions.admit(&year), Ok(Seen::default()));
+        assert_eq!(sessions.admit(&year), Ok(SessionChanges::default()));
     }
 
     #[test]
     fn many_short_sessions_are_bounded() {
         let mut sessions = Sessions::default();
-        for i in 0..MOST as u64 + 40 {
+        for i in 0..MAX_KEPT as u64 + 40 {
             sessions.admit(&[stretch(i, 10 * i, 10 * i + 5, true, false)]).unwrap();
         }
-        assert_eq!(sessions.known.len(), MOST);
+        assert_eq!(sessions.recent.len(), MAX_KEPT);
         let back = sessions.admit(&[stretch(9999, 7, 8, true, false)]);
-        assert_eq!(back, Err(Exclusion::SessionOverlap));
+        assert_eq!(back, Err(ExclusionError::SessionOverlap));
     }
 
     /// A restart may have nothing but these records.
     #[test]
-    fn that_a_session_outlasts_its_day_is_noted() {
+    fn a_session_that_outlasts_its_day_is_noted() {
         let mut sessions = Sessions::default();
         sessions.admit(&[stretch(1, DAY + 10, DAY + 20, false, false)]).unwrap();
         let noted = |sessions: &mut Sessions, from, to| {
             sessions.admit(&[stretch(1, from, to, false, false)]).unwrap().fresh
         };
         assert_eq!(noted(&mut sessions, DAY + 20, DAY + 30), []);
-        // Up to midnight it is of the day.
+        // Up to midnight it belongs to the day.
         assert_eq!(noted(&mut sessions, 2 * DAY - 10, 2 * DAY), []);
         for (from, to) in [(2 * DAY, 2 * DAY + 10), (DAY - 10, DAY)] {
             let [known] = noted(&mut sessions, from, to)[..] else { unreachable!() };
@@ -299,7 +306,7 @@ mod tests {
         };
         assert!(crossing(DAY - 10, DAY + 10));
         assert!(crossing(0, 3 * DAY));
-        // It ends on the first border of the next day, wherever that stands.
+        // It ends on the first border of the next day, wherever that is.
         assert!(!crossing(DAY - 10, DAY));
         assert!(!crossing(DAY - 7, DAY + 3));
         assert!(!crossing(DAY, DAY + 30));

@@ -1,5 +1,5 @@
-//! Step 2: the membership M is checked, the spend made durable, and the token
-//! `T_p = τ_p + r_p + Σ ±pad(mask, M) + b_p` leaves, r_p the pad for a consumer.
+//! Step 2: checks the membership M, makes the spend durable, and sends the token `T_p = τ_p
+//! + r_p + Σ ±pad(mask, M) + b_p`, where r_p is the consumer's pad.
 
 use std::sync::Arc;
 
@@ -8,26 +8,25 @@ use alpheus_crypto::secret::Secret;
 use alpheus_crypto::signed::Signed;
 use alpheus_policy::budget::BudgetRecord;
 use alpheus_policy::ids::PlanId;
-use alpheus_policy::time::{Timestamp, Window};
+use alpheus_time::{Timestamp, Window};
 use zeroize::Zeroizing;
 
 use super::identity::Identity;
-use super::joined::{Joined, Summoned};
+use super::plan_state::{AnsweredSummons, PlanState};
 use super::{Controller, policies};
-use crate::announced::{Announced, narrow};
-use crate::error::Refused;
-use crate::ledger::{LogEvent, LogLine, Record, Spent, Step};
+use crate::announced_plan::{AnnouncedPlan, narrow};
+use crate::error::WindowRefusalError;
+use crate::ledger::{LogEvent, LogLine, Record, SpentToken, Step};
 use crate::mask::set::RosterSet;
-use crate::mask::{MaskRefusal, Masker, NoPairKeys, Round as MaskRound};
-use crate::membership::Fixed;
-use crate::messages::{ControllerMessage, HeardMembership, Own, Token, member_leaf};
+use crate::mask::{MaskError, Masker, PairKeyError, Round as MaskRound};
+use crate::membership::FixedMembership;
+use crate::messages::{ControllerMessage, InboundMembership, MemberProof, Token, member_leaf};
 use crate::noise::generator;
 
-/// Proof that a membership holds what this controller said, that policies still
-/// allow its streams, that the population suffices, and that budgets hold it: what a
-/// spend asks for.
-struct Checked<'a> {
-    fixed: &'a Arc<Fixed>,
+/// Everything a spend requires: the membership contains this controller's presence,
+/// policies still allow its streams, the population suffices, and the budgets cover it.
+struct CheckedMembership<'a> {
+    fixed: &'a Arc<FixedMembership>,
     population: u64,
     counted: u64,
     /// What the token is charged.
@@ -37,100 +36,101 @@ struct Checked<'a> {
 }
 
 impl Controller {
-    /// Answers a membership with the window's token. There is one membership
-    /// for each window, ever; the same again gets the same token.
+    /// Answers a membership with the window's token. A window has at most one membership,
+    /// ever, and the same membership always gets the same token.
     ///
     /// # Privacy
-    /// The token hides under masks that only the other members can take off,
-    /// and only for one opening set. Of a plan with this one controller, it
-    /// opens the window to whoever has the ciphertexts. Of a plan that is sealed to
-    /// a consumer it stays hidden from all others besides, whatever opens.
+    /// Masks hide the token. Only the other members can remove them, and only for one
+    /// opening set. If this controller is the only one in the plan, the token opens the
+    /// window to anyone who has the ciphertexts. If the plan is sealed to a consumer, the
+    /// token also stays hidden from everybody else, even after the opening.
     ///
     /// # Errors
-    /// [`Refused`] names the first rule that is broken.
-    pub fn membership(
+    /// [`WindowRefusalError`] names the first rule that is broken.
+    pub fn handle_membership(
         &mut self,
+        message: &InboundMembership,
+        own: &MemberProof,
         now: Timestamp,
-        heard: &HeardMembership,
-        own: &Own,
-    ) -> Result<Step<ControllerMessage>, Refused> {
-        let fixed = heard.fixed.as_ref().map_err(|_| Refused::MalformedMembership)?;
+    ) -> Result<Step<Vec<ControllerMessage>>, WindowRefusalError> {
+        let fixed = message.fixed.as_ref().map_err(|_| WindowRefusalError::MalformedMembership)?;
         let by_service = fixed.is_by(self.deployment.service());
-        let joined = self.window_of(now, &heard.plan, heard.window, by_service)?;
-        let round = joined.rounds.get(&heard.window.start);
+        let joined = self.window_of(now, &message.plan, message.window, by_service)?;
+        let round = joined.rounds.get(&message.window.start);
         if let Some((spent, known)) = round.and_then(|round| round.spent.as_ref()) {
             if spent.membership != fixed.digest() {
-                return Err(Refused::AlreadySpent);
+                return Err(WindowRefusalError::AlreadySpent);
             }
             let (spent, known) = (spent.clone(), known.clone());
             self.check_policies(now, spent.plan, spent.window, &spent.accepted)?;
             return Ok(self.spend_step(now, spent, known.as_ref()));
         }
-        let summoned = round.and_then(|r| r.summoned.as_ref()).ok_or(Refused::NotPresent)?;
+        let summoned =
+            round.and_then(|r| r.summoned.as_ref()).ok_or(WindowRefusalError::NotPresent)?;
         check_membership(joined, summoned, fixed, own)?;
         let accepted = summoned.presence.accepted.clone();
-        self.check_policies(now, heard.plan, heard.window, &accepted)?;
-        let joined = self.plans.get(&heard.plan).ok_or(Refused::UnknownPlan)?;
+        self.check_policies(now, message.plan, message.window, &accepted)?;
+        let joined = self.plans.get(&message.plan).ok_or(WindowRefusalError::UnknownPlan)?;
         let (population, counted) = self.population(now, joined, fixed, fixed.members())?;
-        let due = self.due(now, heard.plan, heard.window)?;
+        let due = self.due(now, message.plan, message.window)?;
         let pickers = own.pickers.as_deref().unwrap_or(&[]);
-        let checked = Checked { fixed, population, counted, due, pickers };
-        self.spend(now, heard.window, &checked)
+        let checked = CheckedMembership { fixed, population, counted, due, pickers };
+        self.spend(now, message.window, &checked)
     }
 
-    /// The policies in force now, which may have changed since the presence:
-    /// whatever leaves, also an answer that left before, must comply with them.
+    /// Checks the policies in force now, which may have changed since the presence.
+    /// Everything sent must comply with them, including an answer that was sent before.
     pub(super) fn check_policies(
         &mut self,
         now: Timestamp,
         plan: PlanId,
         window: Window,
         accepted: &[u32],
-    ) -> Result<(), Refused> {
-        let joined = self.plans.get_mut(&plan).ok_or(Refused::UnknownPlan)?;
+    ) -> Result<(), WindowRefusalError> {
+        let joined = self.plans.get_mut(&plan).ok_or(WindowRefusalError::UnknownPlan)?;
         for position in accepted.iter().copied() {
-            let stream = joined.own(position).ok_or(Refused::PolicyChanged)?.stream;
-            let held = self.streams.get(&stream).ok_or(Refused::PolicyChanged)?;
-            policies::allow(joined, position, held, window, now)
-                .map_err(|_| Refused::PolicyChanged)?;
+            let stream = joined.own(position).ok_or(WindowRefusalError::PolicyChanged)?.stream;
+            let state = self.streams.get(&stream).ok_or(WindowRefusalError::PolicyChanged)?;
+            policies::allow(joined, position, state, window, now)
+                .map_err(|_| WindowRefusalError::PolicyChanged)?;
             if joined.was_released(position, window) {
-                return Err(Refused::Overlaps);
+                return Err(WindowRefusalError::Overlaps);
             }
         }
         Ok(())
     }
 
-    /// Owners with data in a set: as M states, and as this controller counts
-    /// them. The count is compared with the plan's minimum, which is no less
-    /// than any own policy's.
+    /// Owners with data in a set: as M states, and as this controller counts them. The
+    /// count is compared with the plan's minimum, which is at least that of each policy
+    /// here.
     pub(super) fn population(
         &self,
         now: Timestamp,
-        joined: &Joined,
-        fixed: &Fixed,
+        joined: &PlanState,
+        fixed: &FixedMembership,
         set: &RosterSet,
-    ) -> Result<(u64, u64), Refused> {
+    ) -> Result<(u64, u64), WindowRefusalError> {
         let (bounds, discounted) = (joined.plan().population, joined.announced.discounted());
         let stated = fixed.population(set);
         let trusts = self.trusts_other(joined, fixed.membership().window, now);
-        let counted = fixed.counted(set, joined.position, discounted, trusts);
+        let counted = fixed.population_for(set, joined.position, discounted, trusts);
         if counted < u64::from(bounds.min) {
             let counted = u32::try_from(counted).unwrap_or(u32::MAX);
-            return Err(Refused::PopulationTooSmall { counted, needed: bounds.min });
+            return Err(WindowRefusalError::PopulationTooSmall { counted, needed: bounds.min });
         }
         if stated > u64::from(bounds.max) {
-            return Err(Refused::PopulationTooLarge);
+            return Err(WindowRefusalError::PopulationTooLarge);
         }
         Ok((stated, counted))
     }
 
-    /// Whether, of a plan of two, every own owner trusts the other controller.
-    fn trusts_other(&self, joined: &Joined, window: Window, now: Timestamp) -> bool {
+    /// Whether every owner here trusts the other controller, in a plan of two.
+    fn trusts_other(&self, joined: &PlanState, window: Window, now: Timestamp) -> bool {
         let Some(other) = policies::only_other(joined) else { return false };
         let attributes = &joined.plan().attributes;
         joined.own_streams().all(|(_, planned)| {
-            let held = self.streams.get(&planned.stream);
-            held.is_some_and(|held| held.trusts(attributes, &other, window, now))
+            let state = self.streams.get(&planned.stream);
+            state.is_some_and(|state| state.trusts(attributes, &other, window, now))
         })
     }
 
@@ -139,17 +139,17 @@ impl Controller {
         &mut self,
         now: Timestamp,
         window: Window,
-        checked: &Checked<'_>,
-    ) -> Result<Step<ControllerMessage>, Refused> {
+        checked: &CheckedMembership<'_>,
+    ) -> Result<Step<Vec<ControllerMessage>>, WindowRefusalError> {
         let fixed = checked.fixed;
         let plan = fixed.membership().plan;
         let mut tau = self.key_sum(fixed)?;
-        let joined = self.plans.get_mut(&plan).ok_or(Refused::UnknownPlan)?;
+        let joined = self.plans.get_mut(&plan).ok_or(WindowRefusalError::UnknownPlan)?;
         let position = joined.position;
         joined.refine(&mut tau);
         joined.seal(fixed, &mut tau);
         let words = match &mut joined.masks {
-            // One controller named in the plan: its token opens by itself.
+            // The plan names one controller, so its token opens by itself.
             None => {
                 let mut tau = tau.to_vec();
                 add_noise(&mut tau, joined, self.identity.noise(), fixed, None)?;
@@ -158,16 +158,16 @@ impl Controller {
             Some(masks) => {
                 meet(masks, &self.identity, &joined.announced, checked.pickers)?;
                 let round = mask_round(fixed, checked.pickers);
-                masks.token(&round, tau.to_vec()).map_err(mask_refused)?
+                masks.token(&round, tau.to_vec()).map_err(mask_refusal)?
             }
         };
         let digest = fixed.digest();
         let token = Token { plan, window, controller: position, membership: digest, words };
         let answer = Signed::new(&token, self.identity.signing());
         let round = joined.rounds.entry(window.start).or_default();
-        let summoned = round.summoned.as_ref().ok_or(Refused::NotPresent)?;
+        let summoned = round.summoned.as_ref().ok_or(WindowRefusalError::NotPresent)?;
         let (accepted, owners) = (summoned.presence.accepted.clone(), summoned.presence.owners);
-        let spent = Spent { plan, window, membership: digest, accepted, owners, answer };
+        let spent = SpentToken { plan, window, membership: digest, accepted, owners, answer };
         round.pickers = checked.pickers.to_vec();
         round.spent = Some((spent.clone(), Some(Arc::clone(fixed))));
         self.books.spend(&checked.due);
@@ -181,30 +181,34 @@ impl Controller {
     }
 
     /// τ: the key sums of all accepted streams.
-    fn key_sum(&mut self, fixed: &Fixed) -> Result<Zeroizing<Vec<u64>>, Refused> {
+    fn key_sum(
+        &mut self,
+        fixed: &FixedMembership,
+    ) -> Result<Zeroizing<Vec<u64>>, WindowRefusalError> {
         let membership = fixed.membership();
-        let joined = self.plans.get(&membership.plan).ok_or(Refused::UnknownPlan)?;
+        let joined = self.plans.get(&membership.plan).ok_or(WindowRefusalError::UnknownPlan)?;
         let round = joined.rounds.get(&membership.window.start);
-        let summoned = round.and_then(|r| r.summoned.as_ref()).ok_or(Refused::NotPresent)?;
+        let summoned =
+            round.and_then(|r| r.summoned.as_ref()).ok_or(WindowRefusalError::NotPresent)?;
         let release = &joined.plan().release;
         let mut tau = Zeroizing::new(vec![0; release.outputs()]);
         for (position, stretches) in &summoned.stretches {
-            let stream = joined.own(*position).ok_or(Refused::MalformedSummons)?.stream;
-            let held = self.streams.get_mut(&stream).ok_or(Refused::PolicyChanged)?;
-            if !held.add_keys(release, stretches, &mut tau) {
-                return Err(Refused::WrongWindow);
+            let stream = joined.own(*position).ok_or(WindowRefusalError::MalformedSummons)?.stream;
+            let state = self.streams.get_mut(&stream).ok_or(WindowRefusalError::PolicyChanged)?;
+            if !state.add_keys(release, stretches, &mut tau) {
+                return Err(WindowRefusalError::WrongWindow);
             }
         }
         Ok(tau)
     }
 
-    /// Spend first, then the token: both come as one, also when asked again.
+    /// The spend, then the token. Both come out of one commit, also when repeated.
     fn spend_step(
         &mut self,
         now: Timestamp,
-        spent: Spent,
-        fixed: Option<&Arc<Fixed>>,
-    ) -> Step<ControllerMessage> {
+        spent: SpentToken,
+        fixed: Option<&Arc<FixedMembership>>,
+    ) -> Step<Vec<ControllerMessage>> {
         let answer = ControllerMessage::Token(spent.answer.clone());
         let membership = fixed.map(|fixed| Record::Membership {
             digest: fixed.digest(),
@@ -215,7 +219,7 @@ impl Controller {
         let pickers = self.plans.get(&plan).map(|joined| joined.pickers(window));
         let pickers = pickers.filter(|pickers| !pickers.is_empty());
         let pickers = pickers.map(|pickers| Record::Pickers { plan, window, pickers });
-        // A lone controller's token holds its share.
+        // The token of a single controller holds its share.
         let single = self.plans.get(&plan).is_some_and(|joined| joined.announced.is_single());
         changes.extend(if single { self.totals_record(now, plan) } else { None });
         let records = membership.into_iter().chain(pickers).chain([Record::Spent(spent)]);
@@ -223,11 +227,11 @@ impl Controller {
         Step::new(changes, vec![answer])
     }
 
-    /// What the owners read about a release.
+    /// The line about a release in the owners' log.
     pub(super) fn release_line(
         &mut self,
         at: Timestamp,
-        spent: &Spent,
+        spent: &SpentToken,
         population: u64,
         counted: u64,
     ) -> Option<Record> {
@@ -251,67 +255,75 @@ impl Controller {
     }
 }
 
-/// The membership is of the plan's roster, holds this controller's presence,
+/// Checks that the membership is of the plan's roster, contains this controller's presence,
 /// and states its count of owners.
 fn check_membership(
-    joined: &Joined,
-    summoned: &Summoned,
-    fixed: &Fixed,
-    own: &Own,
-) -> Result<(), Refused> {
+    joined: &PlanState,
+    summoned: &AnsweredSummons,
+    fixed: &FixedMembership,
+    own: &MemberProof,
+) -> Result<(), WindowRefusalError> {
     if fixed.members().roster() != joined.announced.controllers() {
-        return Err(Refused::MalformedMembership);
+        return Err(WindowRefusalError::MalformedMembership);
     }
-    let rank = fixed.rank(joined.position).ok_or(Refused::NotAMember)?;
+    let rank = fixed.rank(joined.position).ok_or(WindowRefusalError::NotAMember)?;
     let (proof, pickers) = (&own.proof, own.pickers.as_deref());
     check_pickers(joined, fixed, pickers)?;
     let stands = proof.index == rank && proof.size == u64::from(fixed.size());
     let leaf = member_leaf(&summoned.digest, pickers);
     if !stands || proof.verify(&leaf, &fixed.membership().root).is_err() {
-        return Err(Refused::PresenceMisstated);
+        return Err(WindowRefusalError::PresenceMisstated);
     }
     if fixed.owners_at(joined.position) != summoned.presence.owners {
-        return Err(Refused::OwnersMisstated);
+        return Err(WindowRefusalError::OwnersMisstated);
     }
-    // Too few to open anything: not worth saying whom this controller masks with.
-    let (held, needed) = (fixed.size(), joined.announced.least_opening(0));
+    // Too few members to open anything: do not reveal whom this controller masks with.
+    let (held, needed) = (fixed.size(), joined.announced.min_opening(0));
     if held < needed {
-        return Err(Refused::BelowQuorum { held, needed });
+        return Err(WindowRefusalError::BelowQuorum { held, needed });
     }
-    // What a set must hold to count as enough was reckoned from the owners in the plan.
+    // The population that a set needs was computed from the owners in the plan.
     let invented = |member: &u32| fixed.owners_at(*member) > joined.announced.owners(*member);
     if fixed.members().iter().any(|member| invented(&member)) {
-        return Err(Refused::OwnersInvented);
+        return Err(WindowRefusalError::OwnersInvented);
     }
     Ok(())
 }
 
-/// Of a plan with `Neighbours`, and of no other, M says who picked this controller:
-/// other members, ascending.
-fn check_pickers(joined: &Joined, fixed: &Fixed, pickers: Option<&[u32]>) -> Result<(), Refused> {
+/// In a plan with `Neighbours`, and in no other, M lists who picked this controller: other
+/// members, in ascending order.
+fn check_pickers(
+    joined: &PlanState,
+    fixed: &FixedMembership,
+    pickers: Option<&[u32]>,
+) -> Result<(), WindowRefusalError> {
     let wanted = joined.plan().masks.needed_picks().is_some();
     let picked = pickers.unwrap_or(&[]);
     let ascends = picked.windows(2).all(|pair| matches!(pair, [a, b] if a < b));
     let others = |at: &u32| *at != joined.position && fixed.members().contains(*at);
     let fits = wanted == pickers.is_some() && ascends && picked.iter().all(others);
-    if fits { Ok(()) } else { Err(Refused::MalformedMembership) }
+    if fits { Ok(()) } else { Err(WindowRefusalError::MalformedMembership) }
 }
 
-/// Agrees on keys with those that picked this controller, where that is not done yet.
+/// Agrees on keys with members that picked this controller, unless that is done already.
 pub(super) fn meet(
     masks: &mut Masker,
     identity: &Identity,
-    announced: &Announced,
+    announced: &AnnouncedPlan,
     pickers: &[u32],
-) -> Result<(), Refused> {
-    masks.meet(identity.agreement(), announced.agreement(), pickers).map_err(|error| match error {
-        NoPairKeys::LowOrder { position }
-        | NoPairKeys::NoSuch { position }
-        | NoPairKeys::NotOurs { position } => Refused::BadNeighbour { position },
+) -> Result<(), WindowRefusalError> {
+    masks.extend_keys(identity.agreement(), announced.agreement(), pickers).map_err(|error| {
+        match error {
+            PairKeyError::LowOrder { position }
+            | PairKeyError::NoSuchPosition { position }
+            | PairKeyError::ForeignKey { position } => {
+                WindowRefusalError::BadNeighbour { position }
+            }
+        }
     })
 }
 
-pub(super) fn mask_round<'a>(fixed: &'a Fixed, pickers: &'a [u32]) -> MaskRound<'a> {
+pub(super) fn mask_round<'a>(fixed: &'a FixedMembership, pickers: &'a [u32]) -> MaskRound<'a> {
     MaskRound {
         window: fixed.membership().window,
         members: fixed.members(),
@@ -320,35 +332,37 @@ pub(super) fn mask_round<'a>(fixed: &'a Fixed, pickers: &'a [u32]) -> MaskRound<
     }
 }
 
-pub(super) fn mask_refused(refusal: MaskRefusal) -> Refused {
+pub(super) fn mask_refusal(refusal: MaskError) -> WindowRefusalError {
     match refusal {
-        MaskRefusal::OtherRoster { .. } => Refused::MalformedMembership,
-        MaskRefusal::OtherWindow => Refused::WrongWindow,
-        MaskRefusal::NotAMember => Refused::NotAMember,
-        MaskRefusal::NotOpened => Refused::NotInOpeningSet,
-        MaskRefusal::NotASubset => Refused::NotASubset,
-        MaskRefusal::Isolated { .. } => Refused::NoNeighbours,
-        MaskRefusal::TooFewPicks { held, needed, .. } => Refused::TooFewPicks { held, needed },
-        MaskRefusal::NoKey { position } => Refused::BadNeighbour { position },
+        MaskError::OtherRoster { .. } => WindowRefusalError::MalformedMembership,
+        MaskError::OtherWindow => WindowRefusalError::WrongWindow,
+        MaskError::NotAMember => WindowRefusalError::NotAMember,
+        MaskError::NotOpened => WindowRefusalError::NotInOpeningSet,
+        MaskError::NotASubset => WindowRefusalError::NotASubset,
+        MaskError::Isolated { .. } => WindowRefusalError::NoNeighbours,
+        MaskError::TooFewPicks { held, needed, .. } => {
+            WindowRefusalError::TooFewPicks { held, needed }
+        }
+        MaskError::NoKey { position } => WindowRefusalError::BadNeighbour { position },
     }
 }
 
-/// Adds this controller's share of the plan's noise, if it adds any: of running totals
-/// the difference to what it said last, else sized for the honest floor of the set that
-/// opens, |S| − t − r, whose shares alone keep the promise.
+/// Adds this controller's share of the plan's noise, if the plan adds any. For running
+/// totals that is the difference to the last share. Otherwise it is sized for the honest
+/// floor of the opening set, |S| − t − r, because those shares alone keep the promise.
 pub(super) fn add_noise(
     words: &mut [u64],
-    joined: &mut Joined,
+    joined: &mut PlanState,
     secret: &Secret<32>,
-    fixed: &Fixed,
+    fixed: &FixedMembership,
     set: Option<(&RosterSet, &Digest)>,
-) -> Result<(), Refused> {
+) -> Result<(), WindowRefusalError> {
     if joined.add_to_totals(words, fixed.membership().window)? {
         return Ok(());
     }
     let opening = set.map_or(1, |(set, _)| narrow(set.count()));
     let honest = opening.saturating_sub(joined.announced.discounted());
-    let shares = joined.announced.shares(honest).map_err(|_| Refused::NoiseUnfit)?;
+    let shares = joined.announced.shares(honest).map_err(|_| WindowRefusalError::NoiseUnfit)?;
     let Some(shares) = shares else { return Ok(()) };
     let (plan, window) = (joined.id(), fixed.membership().window);
     let set = set.map(|(_, digest)| digest);

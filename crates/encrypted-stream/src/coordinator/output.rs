@@ -1,32 +1,30 @@
-//! What goes into a coordinator and what comes out.
+//! Inputs and outputs of a coordinator.
 
 use std::collections::BTreeMap;
 
 use alpheus_policy::ids::PlanId;
-use alpheus_policy::time::{Span, Window};
+use alpheus_time::{Span, Window};
 
-use super::delegating::ForSums;
+use super::adder::AdderMessage;
 use crate::consumer::SealedSum;
-use crate::error::{Exclusion, Failure, PlanRefused, Refused};
+use crate::error::{ExclusionError, PlanRefusalError, ReleaseError, WindowRefusalError};
 use crate::ledger::Step;
 use crate::messages::{ServiceMessage, SummonedStream};
-use crate::transformer::{self, Incomplete, Transformer};
+use crate::transformer::{self, IncompleteError, Transformer};
 
-/// How long a window waits in each step. Answers that are all there are never
-/// waited for.
+/// How long a window waits in each step. Once all answers are here it does not wait.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Timing {
-    /// For presences; who has not answered then is not in M.
+    /// For presences. A controller that has not answered by then is not in M.
     pub presence: Span,
-    /// For tokens; who has not answered then is not in S.
+    /// For tokens. A controller that has not answered by then is not in S.
     pub tokens: Span,
-    /// For openings, all of which are needed; then the window fails. Hours do
-    /// no harm.
+    /// For openings, all of which are needed; then the window fails. Hours do no harm.
     pub openings: Span,
-    /// Where others add up: for their sums, once they have all that they need; then the
-    /// window fails. Hours do no harm.
+    /// With an adder: for its sums, once it has everything that it needs; then the window
+    /// fails. Hours do no harm.
     pub sums: Span,
-    /// Who has not answered is asked again after this long.
+    /// A controller that has not answered is asked again after this long.
     pub retry: Span,
 }
 
@@ -42,18 +40,18 @@ impl Default for Timing {
     }
 }
 
-/// What a transformer knows of a window once it has closed.
+/// Content a transformer reports about a closed window.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct WindowReport {
     /// The window.
     pub window: Window,
     /// Streams that are complete, by position in the plan, ascending.
     pub complete: Vec<SummonedStream>,
-    /// Streams that were online and are not, by position in the plan.
-    pub excluded: Vec<(u32, Exclusion)>,
-    /// Streams of the plan that nothing was told of when the window was closed by the clock:
-    /// whether they were online is not known.
-    pub untold: u32,
+    /// Streams that were online but are not complete, by position in the plan.
+    pub excluded: Vec<(u32, ExclusionError)>,
+    /// Streams of the plan that nothing was reported about when the clock closed the
+    /// window. Whether they were online is not known.
+    pub unreported: u32,
 }
 
 impl From<transformer::WindowReport> for WindowReport {
@@ -62,24 +60,24 @@ impl From<transformer::WindowReport> for WindowReport {
             window: report.window,
             excluded: report.excluded().map(|(at, why)| (at, why.into())).collect(),
             complete: report.complete().cloned().collect(),
-            untold: 0,
+            unreported: 0,
         }
     }
 }
 
-impl From<Incomplete> for Exclusion {
-    fn from(why: Incomplete) -> Self {
+impl From<IncompleteError> for ExclusionError {
+    fn from(why: IncompleteError) -> Self {
         match why {
-            Incomplete::OverCapacity => Exclusion::TooManyEvents,
-            _ => Exclusion::Incomplete,
+            IncompleteError::OverCapacity => ExclusionError::TooManyEvents,
+            _ => ExclusionError::Incomplete,
         }
     }
 }
 
 /// The ciphertext sums of windows, under the plan's release.
 pub trait Sums {
-    /// `Σ R·c` of a window over these streams, by position in the plan: one
-    /// word for each output. None if they are gone.
+    /// `Σ R·c` of a window over these streams, by position in the plan: one word for each
+    /// output. `None` if the sums are gone.
     fn sum(&self, plan: &PlanId, window: Window, streams: &[u32]) -> Option<Vec<u64>>;
 }
 
@@ -89,48 +87,50 @@ impl Sums for Transformer {
     }
 }
 
-/// What a coordinator gives out.
+/// An output of a coordinator.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Output {
-    /// To one controller of the roster.
+    /// A message to one controller of the roster.
     Send {
         /// Its position.
         to: u32,
         /// The message.
         message: ServiceMessage,
     },
-    /// To every controller of the roster.
+    /// A message to every controller of the roster.
     Broadcast(ServiceMessage),
     /// A controller has answered the plan.
     Answered {
         /// Its position.
         controller: u32,
-        /// What it said.
-        answer: Result<(), PlanRefused>,
+        /// Its answer.
+        answer: Result<(), PlanRefusalError>,
     },
-    /// How a window ended: one for each window, in the same commit as the
-    /// record that it has ended.
+    /// The outcome of a window: one for each window, in the same commit as its record.
     Outcome(Outcome),
-    /// To whoever adds up, of a [coordinator that leaves that to
-    /// others](super::Coordinator::that_leaves_sums_to_others): in the same commit as the
-    /// step's records.
-    ForSums(ForSums),
+    /// A message to the adder, if the [sums are
+    /// delegated](super::Coordinator::with_delegated_sums), in the same commit as
+    /// the step's records.
+    ToAdder(AdderMessage),
 }
 
-impl Step<Output> {
-    /// Windows that end with it: their results belong in the same commit as
-    /// its records.
-    pub fn outcomes(&self) -> impl Iterator<Item = &Outcome> {
-        self.messages().iter().filter_map(|output| match output {
+impl Outcome {
+    /// The outcomes of windows that end with a step. Their results belong in the same
+    /// commit as the step's records.
+    pub fn in_step(step: &Step<Vec<Output>>) -> impl Iterator<Item = &Self> {
+        step.dangerous_preview().iter().filter_map(|output| match output {
             Output::Outcome(outcome) => Some(outcome),
             _ => None,
         })
     }
+}
 
-    /// What it gives to whoever adds up, which belongs there too.
-    pub fn for_sums(&self) -> impl Iterator<Item = &ForSums> {
-        self.messages().iter().filter_map(|output| match output {
-            Output::ForSums(given) => Some(given),
+impl AdderMessage {
+    /// The messages of a step to the adder. They belong in the same commit as the step's
+    /// records.
+    pub fn in_step(step: &Step<Vec<Output>>) -> impl Iterator<Item = &Self> {
+        step.dangerous_preview().iter().filter_map(|output| match output {
+            Output::ToAdder(for_sums) => Some(for_sums),
             _ => None,
         })
     }
@@ -141,42 +141,42 @@ impl Step<Output> {
 pub struct Outcome {
     /// The window.
     pub window: Window,
-    /// What it opened to, or why it did not.
-    pub result: Result<Opened, Failure>,
+    /// Its result, or why it has none.
+    pub result: Result<Opened, ReleaseError>,
     /// Streams that were online and are not in the result, by reason.
-    pub excluded: BTreeMap<Exclusion, u32>,
-    /// Where others add up: streams that they told nothing of in time, since those were offline
-    /// or they have not come to them.
-    pub untold: Option<u32>,
-    /// Controllers that declined something, by reason.
-    pub refused: BTreeMap<Refused, u32>,
+    pub excluded: BTreeMap<ExclusionError, u32>,
+    /// With an adder: streams that nothing was reported about in time, because they were
+    /// offline or the adder lags.
+    pub unreported: Option<u32>,
+    /// Controllers that refused a request, by reason.
+    pub refused: BTreeMap<WindowRefusalError, u32>,
 }
 
-/// What a window opened to.
+/// The result of a window.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Opened {
-    /// One word for each row of the release; the last, the check word, is zero. Of
-    /// running totals what all windows have opened to so far, in whole units. Empty if the window is sealed to a consumer.
+    /// One word for each row of the release. The last is the check word, which is zero.
+    /// With running totals: the sum of all windows so far, in whole units. Empty if the
+    /// window is sealed to a consumer.
     pub outputs: Vec<u64>,
-    /// Of a plan that is sealed to a consumer: the sum under its pads, whose check
-    /// word only the consumer can check.
+    /// If the plan is sealed to a consumer: the sum under its pads, whose check word only
+    /// the consumer can check.
     pub sealed: Option<SealedSum>,
     /// Owners with data.
     pub population: u32,
     /// Owners whose streams were complete, without data.
     pub silent: u32,
-    /// Controllers whose tokens opened it: each has added a share of noise, if
-    /// the plan adds any.
+    /// Controllers whose tokens opened it. If the plan adds noise, each has added a share.
     pub members: u32,
-    /// Of running totals: how many windows are in them, this one included; else 0.
+    /// With running totals: how many windows they include, this one too; else 0.
     pub windows: u32,
-    /// Of running totals: at most the variance that shares of noise which are in no result
-    /// have left over, in thousandths of a seed's; else 0.
+    /// With running totals: an upper bound for the variance left over by shares of noise
+    /// that are in no result, in thousandths of a seed's; else 0.
     pub lost: u64,
 }
 
-impl Failure {
-    /// The rule without its numbers: for counting.
+impl ReleaseError {
+    /// The rule without its numbers, for counting.
     #[must_use]
     pub const fn kind(&self) -> &'static str {
         match self {
@@ -184,14 +184,14 @@ impl Failure {
             Self::PopulationTooLarge { .. } => "population above the bound",
             Self::QuorumLost { .. } => "too few controllers answered",
             Self::ControllerRefused(_) => "a controller refused",
-            Self::OpeningLost => "a controller that had given its token did not come back",
+            Self::OpeningLost => "a controller that sent its token did not send its opening",
             Self::CheckWord => "the check word is not zero",
             Self::WrongLength => "a token has another length than the plan's outputs",
             Self::SumsLost => "the sums of the window are gone",
             Self::Retired => "the plan was retired",
-            Self::SumsLate => "the sums of the window have not come",
-            Self::Untold => "the job has told nothing of the window",
-            Self::OtherSums => "the sums that came are not those of the opening set",
+            Self::SumsLate => "the sums of the window did not come in time",
+            Self::NothingReported => "the job has reported nothing about the window",
+            Self::OtherSums => "the sums are not those of the opening set",
         }
     }
 }

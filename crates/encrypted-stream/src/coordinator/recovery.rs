@@ -1,30 +1,30 @@
-//! What the service must not forget of a plan, and how it goes on after a
-//! restart: with the same M and the same S.
+//! The service's records of a plan, and the restart from them: with the same M and the same
+//! S.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use alpheus_crypto::sign::SigningKey;
 use alpheus_crypto::signed::Signed;
-use alpheus_policy::time::{Timestamp, Window};
+use alpheus_time::{Timestamp, Window};
 use serde::{Deserialize, Serialize};
 
 use super::Coordinator;
-use super::collecting::{asked, reopened};
 use super::graph::tree;
+use super::openings::{opening_phase, pending_requests};
 use super::output::{Output, Timing};
-use super::round::{Fixing, Phase, Present, Round};
+use super::round::{FixedRound, MemberReport, Phase, Round};
 use super::totals::Totals;
-use crate::announced::Announced;
-use crate::error::{Exclusion, RestoreError};
-use crate::ledger::{Change, Scope, Step, UnreadableRecord};
-use crate::membership::Fixed;
+use crate::announced_plan::AnnouncedPlan;
+use crate::error::{ExclusionError, RestoreError};
+use crate::ledger::{Change, RecordError, Scope, Step};
+use crate::membership::FixedMembership;
 use crate::messages::{Membership, OpeningSet};
 
-/// Version of the form below; another one is refused.
+/// Version of the format below. Any other version is refused.
 const VERSION: u8 = 1;
 
-/// One fact that the service must not forget of a plan.
+/// A record of the service about a plan.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum ServiceRecord {
     /// M is fixed for a window.
@@ -33,10 +33,10 @@ pub enum ServiceRecord {
         window: Window,
         /// M.
         signed: Signed<Membership>,
-        /// What each member said.
-        present: Vec<(u32, Present)>,
+        /// Content each member reported.
+        present: Vec<(u32, MemberReport)>,
         /// Streams that were not complete.
-        incomplete: Vec<(u32, Exclusion)>,
+        incomplete: Vec<(u32, ExclusionError)>,
         /// Complete streams of controllers that are not in M.
         absent: u32,
     },
@@ -52,32 +52,32 @@ pub enum ServiceRecord {
         /// Its start.
         start: Timestamp,
     },
-    /// Windows that start before this have had theirs.
+    /// Windows that start before this time have had their outcomes.
     Mark {
         /// The low-water mark.
         settled: Timestamp,
     },
     /// The plan was retired.
     Retired,
-    /// Whom a controller picks, of a plan with `Neighbours`.
+    /// A controller's picks, in a plan with `Neighbours`.
     Picks {
         /// Its position in the roster.
         controller: u32,
         /// Positions, ascending.
         picks: Vec<u32>,
     },
-    /// Of a plan whose results are running totals: what windows have opened to.
+    /// The totals of a plan whose results are running totals.
     Totals {
         /// One word for each row, in units of 2^−f.
         words: Vec<u64>,
-        /// How many windows are in them.
+        /// How many windows they include.
         windows: u32,
-        /// At most the variance of shares that are in none of them, in thousandths of a
-        /// seed's.
+        /// An upper bound for the variance of shares that are in none of them, in
+        /// thousandths of a seed's.
         lost: u64,
     },
-    /// Of a window whose M is fixed: how many streams nothing was told of, if any.
-    Untold {
+    /// For a window whose M is fixed: how many streams nothing was reported about, if any.
+    Unreported {
         /// Its start.
         start: Timestamp,
         /// How many.
@@ -86,23 +86,24 @@ pub enum ServiceRecord {
 }
 
 impl Coordinator {
-    /// The coordinator as its store left it. The step asks the members of
-    /// windows under way again; a window of which nothing was fixed comes anew
-    /// with [`Coordinator::window_closed`].
+    /// The coordinator as its store left it. The step asks the members of windows in
+    /// progress again. A window of which nothing was fixed has to be reported again, with
+    /// [`Coordinator::handle_window_report`].
     ///
-    /// `values` stand under [`Scope::Service`] of the plan.
+    /// `values` are those under [`Scope::Service`] of the plan.
     ///
     /// # Errors
-    /// [`RestoreError::BadRecord`] if one cannot be read.
+    /// [`RestoreError::BadRecord`] if a value cannot be read.
     pub fn restore<'a>(
-        announced: Arc<Announced>,
+        announced: Arc<AnnouncedPlan>,
         key: Arc<SigningKey>,
         timing: Timing,
         values: impl IntoIterator<Item = &'a [u8]>,
         now: Timestamp,
-    ) -> Result<(Self, Step<Output>), RestoreError> {
+    ) -> Result<(Self, Step<Vec<Output>>), RestoreError> {
         let mut coordinator = Self::new(announced, key, timing);
-        let (mut fixed, mut sets, mut untold) = (BTreeMap::new(), BTreeMap::new(), BTreeMap::new());
+        let (mut fixed, mut sets, mut unreported) =
+            (BTreeMap::new(), BTreeMap::new(), BTreeMap::new());
         for (position, value) in values.into_iter().enumerate() {
             let read = read(value).map_err(|error| RestoreError::of(position, error));
             let record = read?;
@@ -113,8 +114,8 @@ impl Coordinator {
                 ServiceRecord::OpeningSet { window, signed } => {
                     sets.insert(window.start, (position, signed));
                 }
-                ServiceRecord::Untold { start, streams } => {
-                    untold.insert(start, streams);
+                ServiceRecord::Unreported { start, streams } => {
+                    unreported.insert(start, streams);
                 }
                 record => coordinator.recall(record),
             }
@@ -129,15 +130,15 @@ impl Coordinator {
             let bad = RestoreError::BadRecord { position };
             let round = coordinator.resume(record, set.map(|(_, set)| set), now);
             let mut round = round.ok_or(bad)?;
-            round.untold = untold.get(&start).copied().unwrap_or(0);
-            messages.extend(asked(&round));
+            round.unreported = unreported.get(&start).copied().unwrap_or(0);
+            messages.extend(pending_requests(&round));
             coordinator.rounds.insert(start, round);
             coordinator.note_shares(start);
         }
         Ok((coordinator, Step::new(Vec::new(), messages)))
     }
 
-    /// Takes up what is known beside windows under way.
+    /// Applies a record that is not about a window in progress.
     fn recall(&mut self, record: ServiceRecord) {
         match record {
             ServiceRecord::Ended { start } => {
@@ -153,11 +154,11 @@ impl Coordinator {
             }
             ServiceRecord::Fixed { .. }
             | ServiceRecord::OpeningSet { .. }
-            | ServiceRecord::Untold { .. } => {}
+            | ServiceRecord::Unreported { .. } => {}
         }
     }
 
-    /// A window whose M, and perhaps S, is fixed.
+    /// A window whose M is fixed, and perhaps its S.
     fn resume(
         &self,
         record: ServiceRecord,
@@ -168,32 +169,32 @@ impl Coordinator {
             return None;
         };
         let ours = self.key.verifying_key();
-        let fixed = Fixed::new(&signed.open(&ours).ok()?).ok()?;
-        let present: BTreeMap<u32, Present> = present.into_iter().collect();
+        let fixed = FixedMembership::new(&signed.open(&ours).ok()?).ok()?;
+        let present: BTreeMap<u32, MemberReport> = present.into_iter().collect();
         let pickers = self.graph.pickers(fixed.members());
         let tree = tree(&pickers, present.iter().map(|(at, present)| (*at, present.digest)));
-        let fixing = Fixing { signed, fixed, tree, pickers };
+        let fixing = FixedRound { signed, fixed, tree, pickers };
         let (phase, most) = match set {
             None => (Phase::Collecting(Box::new(fixing)), self.timing.tokens),
             Some(signed) => {
                 let set = signed.open(&ours).ok()?.set.clone();
                 let masked = !self.announced.is_single();
-                (reopened(fixing, signed, set, masked), self.timing.openings)
+                (opening_phase(fixing, signed, set, masked), self.timing.openings)
             }
         };
         let mut round = Round::new(window, phase, now);
         round.wait(now, most, self.timing.retry);
         (round.incomplete, round.absent) = (incomplete, absent);
-        round.present = present;
+        round.reports = present;
         Some(round)
     }
 
     /// The change that stores a record.
     pub(super) fn put(&self, record: &ServiceRecord) -> Change {
-        // Records are plain data, whose serialisation cannot fail.
+        // Records are plain data: serialising them cannot fail.
         let bytes = postcard::to_allocvec(record).unwrap_or_default();
         let value = std::iter::once(VERSION).chain(bytes).collect();
-        Change { key: self.key_of(record), value: Some(value) }
+        Change::put(self.key_of(record), value)
     }
 
     pub(super) fn key_of(&self, record: &ServiceRecord) -> Vec<u8> {
@@ -201,7 +202,7 @@ impl Coordinator {
             ServiceRecord::Fixed { window, .. } => (0, window.start),
             ServiceRecord::OpeningSet { window, .. } => (1, window.start),
             ServiceRecord::Ended { start } => (2, *start),
-            ServiceRecord::Untold { start, .. } => (7, *start),
+            ServiceRecord::Unreported { start, .. } => (7, *start),
             ServiceRecord::Mark { .. } => (3, Timestamp(0)),
             ServiceRecord::Retired => (4, Timestamp(0)),
             ServiceRecord::Totals { .. } => (6, Timestamp(0)),
@@ -217,19 +218,19 @@ impl Coordinator {
         key
     }
 
-    /// What is kept of a window under way is of no use once it has ended.
+    /// Records of a window in progress are not needed once it has ended.
     pub(super) fn removals(&self, start: Timestamp) -> [Change; 3] {
-        [0, 1, 7].map(|kind| Change { key: self.key_for(kind, start), value: None })
+        [0, 1, 7].map(|kind| Change::remove(self.key_for(kind, start)))
     }
 }
 
-fn read(value: &[u8]) -> Result<ServiceRecord, UnreadableRecord> {
-    let (version, record) = value.split_first().ok_or(UnreadableRecord::Damaged)?;
+fn read(value: &[u8]) -> Result<ServiceRecord, RecordError> {
+    let (version, record) = value.split_first().ok_or(RecordError::Damaged)?;
     if *version != VERSION {
-        return Err(UnreadableRecord::Version(*version));
+        return Err(RecordError::Version(*version));
     }
     match postcard::take_from_bytes(record) {
         Ok((record, [])) => Ok(record),
-        _ => Err(UnreadableRecord::Damaged),
+        _ => Err(RecordError::Damaged),
     }
 }

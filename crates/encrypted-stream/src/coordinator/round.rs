@@ -1,4 +1,4 @@
-//! One window under way, as the service knows it.
+//! One window in progress, as the service sees it.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -7,42 +7,42 @@ use alpheus_crypto::merkle::Tree;
 use alpheus_crypto::signed::Signed;
 use alpheus_policy::ids::OwnerId;
 use alpheus_policy::plan::Plan;
-use alpheus_policy::time::{Span, Timestamp, Window};
+use alpheus_time::{Span, Timestamp, Window};
 use serde::{Deserialize, Serialize};
 
 use super::graph::Pickers;
-use crate::announced::narrow;
-use crate::error::{Exclusion, Failure, Refused};
+use crate::announced_plan::narrow;
+use crate::error::{ExclusionError, ReleaseError, WindowRefusalError};
 use crate::mask::set::RosterSet;
-use crate::membership::Fixed;
+use crate::membership::FixedMembership;
 use crate::messages::{Membership, OpeningSet, SummonedStream, Summons};
 
-/// Who does not answer is asked again at this distance at most.
-const LONGEST_RETRY: Span = Span::seconds(60);
+/// Maximum time before a controller that has not answered is asked again.
+const MAX_RETRY: Span = Span::seconds(60);
 
-/// What a member said of its streams, as much as the service goes on to need.
+/// Content a member reported about its streams, as far as the service still needs it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Present {
+pub struct MemberReport {
     /// Digest of the signed presence.
     pub digest: Digest,
     /// Streams that its token covers.
     pub accepted: Vec<u32>,
     /// Streams that it does not cover, and why.
-    pub excluded: Vec<(u32, Exclusion)>,
+    pub excluded: Vec<(u32, ExclusionError)>,
     /// Owners with data.
     pub owners: u32,
 }
 
-/// What was sent to a controller.
-pub(super) struct Called {
+/// The summons sent to a controller.
+pub(super) struct SentSummons {
     pub(super) signed: Signed<Summons>,
     pub(super) streams: Vec<SummonedStream>,
 }
 
 /// M with all that belongs to it.
-pub(super) struct Fixing {
+pub(super) struct FixedRound {
     pub(super) signed: Signed<Membership>,
-    pub(super) fixed: Fixed,
+    pub(super) fixed: FixedMembership,
     pub(super) tree: Tree,
     pub(super) pickers: Pickers,
 }
@@ -52,7 +52,7 @@ pub(super) struct Opening {
     pub(super) signed: Signed<OpeningSet>,
     pub(super) set: RosterSet,
     pub(super) digest: Digest,
-    /// Whether an opening belongs to each token; not so of a single controller.
+    /// Whether each token has an opening; false with a single controller.
     pub(super) masked: bool,
 }
 
@@ -61,40 +61,40 @@ pub(super) enum Phase {
     /// Waiting for presences.
     Summoned,
     /// M is fixed; waiting for tokens.
-    Collecting(Box<Fixing>),
-    /// S is fixed; waiting for openings, and after a restart for tokens again.
-    Opening(Box<Fixing>, Box<Opening>),
+    Collecting(Box<FixedRound>),
+    /// S is fixed; waiting for openings, and after a restart also for tokens.
+    Opening(Box<FixedRound>, Box<Opening>),
 }
 
-/// One window under way.
+/// One window in progress.
 pub(super) struct Round {
     pub(super) window: Window,
     pub(super) phase: Phase,
-    /// When the phase is over whoever is missing.
+    /// When the phase ends even if answers are missing.
     pub(super) deadline: Timestamp,
-    /// When who is missing is asked again, and how long after that once more.
+    /// When missing controllers are asked again, and the interval after that.
     pub(super) retry: Timestamp,
     pub(super) patience: Span,
     /// Streams that were not complete.
-    pub(super) incomplete: Vec<(u32, Exclusion)>,
+    pub(super) incomplete: Vec<(u32, ExclusionError)>,
     /// Complete streams of controllers that are not in M.
     pub(super) absent: u32,
-    /// Streams that nothing was told of.
-    pub(super) untold: u32,
-    pub(super) called: BTreeMap<u32, Called>,
-    pub(super) present: BTreeMap<u32, Present>,
+    /// Streams that nothing was reported about.
+    pub(super) unreported: u32,
+    pub(super) summonses: BTreeMap<u32, SentSummons>,
+    pub(super) reports: BTreeMap<u32, MemberReport>,
     pub(super) tokens: BTreeMap<u32, Vec<u64>>,
     pub(super) openings: BTreeMap<u32, Vec<u64>>,
-    /// Whoever adds up in the coordinator's place has all answers.
+    /// The adder has all answers.
     pub(super) waits_for_sums: bool,
     /// Sums of something else have come for it.
     pub(super) other_sums: bool,
-    /// Why controllers declined what the phase asks.
-    pub(super) declined: BTreeMap<u32, Refused>,
-    /// Of running totals: it would go on if an earlier window had.
+    /// Why controllers refused this phase's request.
+    pub(super) refusals: BTreeMap<u32, WindowRefusalError>,
+    /// With running totals: it would move on if an earlier window had.
     pub(super) waits_for_turn: bool,
-    /// Of the same: at most the variance of the shares that were made for it, in thousandths
-    /// of a seed's; 0 before any may have been.
+    /// With running totals: an upper bound for the variance of the shares that were made
+    /// for it, in thousandths of a seed's; 0 before any may have been made.
     pub(super) over: u64,
 }
 
@@ -108,29 +108,29 @@ impl Round {
             patience: Span(0),
             incomplete: Vec::new(),
             absent: 0,
-            untold: 0,
-            called: BTreeMap::new(),
-            present: BTreeMap::new(),
+            unreported: 0,
+            summonses: BTreeMap::new(),
+            reports: BTreeMap::new(),
             tokens: BTreeMap::new(),
             openings: BTreeMap::new(),
             waits_for_sums: false,
             other_sums: false,
-            declined: BTreeMap::new(),
+            refusals: BTreeMap::new(),
             waits_for_turn: false,
             over: 0,
         }
     }
 
-    /// Enters a phase: until when, and how soon to ask again.
+    /// Enters a phase that lasts at most `most`, and asks again after `retry`.
     pub(super) fn wait(&mut self, now: Timestamp, most: Span, retry: Span) {
         self.deadline = now.plus(most);
         self.patience = retry;
         self.retry = now.plus(retry);
     }
 
-    /// Puts the next asking off, twice as long each time.
+    /// Doubles the interval before asking again.
     pub(super) fn back_off(&mut self, now: Timestamp) {
-        self.patience = Span(self.patience.0.saturating_mul(2).clamp(1, LONGEST_RETRY.0));
+        self.patience = Span(self.patience.0.saturating_mul(2).clamp(1, MAX_RETRY.0));
         self.retry = now.plus(self.patience);
     }
 
@@ -138,9 +138,9 @@ impl Round {
         self.deadline.min(self.retry)
     }
 
-    /// What the phase asks for: a refusal of anything else is out of date.
+    /// Whether the phase has made this request. A refusal of any other is out of date.
     pub(super) fn asks(&self, from: u32, about: &Digest) -> bool {
-        let summons = || self.called.get(&from).is_some_and(|c| c.signed.digest() == *about);
+        let summons = || self.summonses.get(&from).is_some_and(|c| c.signed.digest() == *about);
         match &self.phase {
             Phase::Summoned => summons(),
             Phase::Collecting(fixing) => {
@@ -153,13 +153,13 @@ impl Round {
         }
     }
 
-    /// Whether the phase still waits for anybody. Asked after every message, so
-    /// that what is held is counted before anybody is looked for.
+    /// Whether the phase still waits for a controller. SentSummons after every message, so the
+    /// cheap count comes before the search.
     pub(super) fn waits(&self) -> bool {
         let (held, wanted) = match &self.phase {
-            Phase::Summoned => (self.present.len() + self.declined.len(), self.called.len()),
+            Phase::Summoned => (self.reports.len() + self.refusals.len(), self.summonses.len()),
             Phase::Collecting(fixing) => {
-                (self.tokens.len() + self.declined.len(), fixing.fixed.size() as usize)
+                (self.tokens.len() + self.refusals.len(), fixing.fixed.size() as usize)
             }
             Phase::Opening(_, opening) => {
                 let held = if opening.masked { self.openings.len() } else { self.tokens.len() };
@@ -171,10 +171,10 @@ impl Round {
 
     /// Controllers that the phase still waits for, ascending.
     pub(super) fn missing(&self) -> Vec<u32> {
-        let waits = |position: &u32| !self.declined.contains_key(position);
+        let waits = |position: &u32| !self.refusals.contains_key(position);
         match &self.phase {
             Phase::Summoned => {
-                let silent = self.called.keys().filter(|p| !self.present.contains_key(*p));
+                let silent = self.summonses.keys().filter(|p| !self.reports.contains_key(*p));
                 silent.copied().filter(waits).collect()
             }
             Phase::Collecting(fixing) => {
@@ -193,14 +193,14 @@ impl Round {
 
     /// Owners with an accepted stream in the set.
     pub(super) fn owners(&self, plan: &Plan, set: &RosterSet) -> u32 {
-        let streams = self.accepted(set);
+        let streams = self.accepted_streams(set);
         let owner = |at: &u32| plan.streams.get(*at as usize).map(|planned| planned.owner);
         narrow(streams.iter().filter_map(owner).collect::<BTreeSet<OwnerId>>().len())
     }
 
     /// Streams accepted by the members of a set, ascending.
-    pub(super) fn accepted(&self, set: &RosterSet) -> Vec<u32> {
-        let present = self.present.iter().filter(|(position, _)| set.contains(**position));
+    pub(super) fn accepted_streams(&self, set: &RosterSet) -> Vec<u32> {
+        let present = self.reports.iter().filter(|(position, _)| set.contains(**position));
         let mut streams: Vec<u32> =
             present.flat_map(|(_, present)| present.accepted.iter().copied()).collect();
         streams.sort_unstable();
@@ -208,47 +208,49 @@ impl Round {
     }
 
     /// Streams that were online and are not in a result, counted by reason.
-    pub(super) fn excluded(&self) -> BTreeMap<Exclusion, u32> {
+    pub(super) fn exclusion_counts(&self) -> BTreeMap<ExclusionError, u32> {
         let mut counts = BTreeMap::new();
-        let named = self.incomplete.iter().chain(self.present.values().flat_map(|p| &p.excluded));
+        let named = self.incomplete.iter().chain(self.reports.values().flat_map(|p| &p.excluded));
         for (_, reason) in named {
             *counts.entry(*reason).or_insert(0) += 1;
         }
         let left_out = match &self.phase {
-            Phase::Summoned => self.uncounted(),
+            Phase::Summoned => self.absent_streams(),
             Phase::Collecting(_) => self.absent,
             Phase::Opening(_, opening) => {
-                let outside = self.present.iter().filter(|(p, _)| !opening.set.contains(**p));
+                let outside = self.reports.iter().filter(|(p, _)| !opening.set.contains(**p));
                 let streams: u32 = outside.map(|(_, p)| narrow(p.accepted.len())).sum();
                 self.absent.saturating_add(streams)
             }
         };
         if left_out > 0 {
-            counts.insert(Exclusion::ControllerAbsent, left_out);
+            counts.insert(ExclusionError::ControllerAbsent, left_out);
         }
         counts
     }
 
     /// Complete streams of controllers that have not answered the summons.
-    pub(super) fn uncounted(&self) -> u32 {
-        let silent = self.called.iter().filter(|(p, _)| !self.present.contains_key(*p));
+    pub(super) fn absent_streams(&self) -> u32 {
+        let silent = self.summonses.iter().filter(|(p, _)| !self.reports.contains_key(*p));
         silent.map(|(_, called)| narrow(called.streams.len())).sum()
     }
 
-    /// Who was not there by refusal says more than that they were not: the
-    /// commonest reason takes the place of a quorum that was lost.
-    pub(super) fn blame(&self, failure: Failure) -> Failure {
-        let refused = self.refused().into_iter().max_by_key(|(_, many)| *many);
+    /// A refusal explains more than an absence: the most frequent reason replaces a lost
+    /// quorum.
+    pub(super) fn blame(&self, failure: ReleaseError) -> ReleaseError {
+        let refused = self.refusal_counts().into_iter().max_by_key(|(_, many)| *many);
         match (failure, refused) {
-            (Failure::QuorumLost { .. }, Some((reason, _))) => Failure::ControllerRefused(reason),
+            (ReleaseError::QuorumLost { .. }, Some((reason, _))) => {
+                ReleaseError::ControllerRefused(reason)
+            }
             (failure, _) => failure,
         }
     }
 
-    /// Controllers that declined, counted by reason.
-    pub(super) fn refused(&self) -> BTreeMap<Refused, u32> {
+    /// Controllers that refused, counted by reason.
+    pub(super) fn refusal_counts(&self) -> BTreeMap<WindowRefusalError, u32> {
         let mut counts = BTreeMap::new();
-        for reason in self.declined.values() {
+        for reason in self.refusals.values() {
             *counts.entry(*reason).or_insert(0) += 1;
         }
         counts

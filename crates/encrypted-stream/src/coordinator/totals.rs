@@ -1,58 +1,59 @@
-//! Running totals: windows in order, so that controllers' shares of noise go on from the
-//! last; and what has been opened so far, added up.
+//! Running totals: windows in order, so that each controller's share of noise continues
+//! from its last one, and the sum of what has been opened so far.
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use alpheus_policy::budget::{RowNoise, most_share_variance, share_variance};
-use alpheus_policy::time::{Timestamp, Window};
+use alpheus_policy::budget::{RowNoise, max_share_variance, share_variance};
+use alpheus_time::{Timestamp, Window};
 
 use super::Coordinator;
 use super::output::Opened;
+use super::presences::OWED;
 use super::recovery::ServiceRecord;
 use super::round::{Phase, Round};
-use super::summoning::OWED;
-use crate::error::Failure;
+use crate::error::ReleaseError;
 use crate::ledger::Change;
 use crate::mask::set::RosterSet;
 use crate::sums::add;
 
-/// What a plan's windows have opened to so far.
+/// The totals of a plan's windows so far.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Totals {
     /// One for each row, in units of 2^−f.
     pub(super) words: Vec<u64>,
-    /// How many windows are in them.
+    /// How many windows they include.
     pub(super) windows: u32,
-    /// At most the variance of shares that controllers made for windows that then failed,
-    /// in thousandths of a seed's: they are missing where later shares go on from them.
+    /// An upper bound for the variance of shares that controllers made for windows that
+    /// then failed, in thousandths of a seed's. Later shares continue from these, so they
+    /// are missing.
     pub(super) lost: u64,
-    /// The last window that each controller made a share for, or may have, as far as is
-    /// known.
+    /// The last window that each controller made a share for, or may have made one for, as
+    /// far as is known.
     pub(super) last: BTreeMap<u32, u32>,
-    /// Whether controllers of whom nothing is known may have made one before a restart.
+    /// Whether unknown controllers may have made a share before a restart.
     pub(super) restarted: bool,
 }
 
 impl Totals {
-    /// How much the shares vary that these controllers made for the window at `place`.
+    /// The variance of the shares that these controllers made for the window at `place`.
     fn variance(&self, makers: &RosterSet, place: u32) -> u64 {
         let mut counts: BTreeMap<Option<u32>, u64> = BTreeMap::new();
         for controller in makers.iter() {
             *counts.entry(self.last.get(&controller).copied()).or_default() += 1;
         }
         let of = |(last, count): (Option<u32>, u64)| match last {
-            None if self.restarted => most_share_variance(place).saturating_mul(count),
+            None if self.restarted => max_share_variance(place).saturating_mul(count),
             last => share_variance(place, last).saturating_mul(count),
         };
         counts.into_iter().map(of).fold(0, u64::saturating_add)
     }
 }
 
-/// Whether a window may go on to its opening set.
+/// Whether a window may proceed to its opening set.
 pub(super) enum Turn {
     /// With these members.
     Now(RosterSet),
-    /// Once an earlier window has gone on.
+    /// Once an earlier window has proceeded.
     Later,
 }
 
@@ -62,25 +63,26 @@ impl Coordinator {
         self.plan().horizon().is_some()
     }
 
-    /// Whether a window is beyond the plan's running totals: it is none of its own.
+    /// Whether a window lies beyond the plan's running totals, so that it is none of them.
     #[must_use]
     pub fn is_beyond(&self, start: Timestamp) -> bool {
         let end = start.plus(self.plan().window);
-        self.cumulates() && self.plan().place_in_totals(Window { start, end }).is_none()
+        self.cumulates() && self.plan().index_in_totals(Window { start, end }).is_none()
     }
 
-    /// Of running totals: whether an earlier window has no opening set yet.
+    /// With running totals: whether an earlier window has no opening set yet.
     pub(super) fn is_behind(&self, start: Timestamp) -> bool {
         let unfixed = |round: &Round| !matches!(round.phase, Phase::Opening(..));
         self.cumulates() && self.rounds.range(..start).any(|(_, round)| unfixed(round))
     }
 
-    /// Whether M has to wait for earlier windows: a lone controller's token holds its share.
+    /// Whether M has to wait for earlier windows, because a single controller's token holds
+    /// its share.
     pub(super) fn waits_with_membership(&self, start: Timestamp) -> bool {
         self.announced.is_single() && self.is_behind(start)
     }
 
-    /// Who has made a share of a window's noise, or may have.
+    /// The controllers that have made a share of a window's noise, or may have.
     fn makers(&self, round: &Round) -> Option<RosterSet> {
         match &round.phase {
             Phase::Opening(_, opens) => Some(opens.set.clone()),
@@ -91,10 +93,11 @@ impl Coordinator {
         }
     }
 
-    /// The members of a window's opening set: of running totals nobody who still owes the
-    /// opening of an earlier window, since a controller that opens a later one first
-    /// never opens the earlier. They are waited for, and left out where the rest can
-    /// open, once they have kept the earlier window waiting for long.
+    /// The members of a window's opening set. With running totals, a member that still owes
+    /// the opening of an earlier window cannot be in it: if it opened the later window
+    /// first, it would never open the earlier one. The window waits for such members. It
+    /// proceeds without them, if the rest can open, once they have kept the earlier window
+    /// waiting for long.
     pub(super) fn turn(&self, now: Timestamp, start: Timestamp, held: RosterSet) -> Turn {
         if !self.cumulates() {
             return Turn::Now(held);
@@ -148,10 +151,10 @@ impl Coordinator {
     }
 
     /// A window's set is fixed: its members have made their shares, or may have. Sets are
-    /// fixed in the order of windows, so what they differ from is what was noted last.
+    /// fixed in the order of windows, so shares continue from what was noted last.
     pub(super) fn note_shares(&mut self, start: Timestamp) {
         let Some(round) = self.rounds.get(&start) else { return };
-        let Some(place) = self.plan().place_in_totals(round.window) else { return };
+        let Some(place) = self.plan().index_in_totals(round.window) else { return };
         let Some(makers) = self.makers(round) else { return };
         let over = self.totals.variance(&makers, place);
         self.totals.last.extend(makers.iter().map(|controller| (controller, place)));
@@ -160,15 +163,15 @@ impl Coordinator {
         }
     }
 
-    /// Takes a window that ends into the totals, which take its place in the result; of one
-    /// that failed what is missing from now on. What stores them, for the commit in which
-    /// the window ends.
+    /// Adds a window that ends to the totals, which replace its result. If the window
+    /// failed, notes what is missing from now on. Returns the record for the commit in
+    /// which the window ends.
     pub(super) fn cumulate(
         &mut self,
         round: &Round,
-        result: &mut Result<Opened, Failure>,
+        result: &mut Result<Opened, ReleaseError>,
     ) -> Option<Change> {
-        self.plan().place_in_totals(round.window)?;
+        self.plan().index_in_totals(round.window)?;
         match result {
             Ok(opened) => self.add(round.window.start, opened),
             Err(_) if round.over == 0 => return None,
@@ -192,7 +195,7 @@ impl Coordinator {
     }
 }
 
-/// A signed word in units of 2^−bits, to the nearest whole one.
+/// A signed word in units of 2^−bits, rounded to the nearest whole unit.
 fn rounded(word: u64, bits: u32) -> u64 {
     let Some(half) = bits.checked_sub(1) else { return word };
     (word.cast_signed().wrapping_add(1 << half) >> bits).cast_unsigned()
@@ -203,7 +206,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn finished_rows_are_rounded_to_the_nearest() {
+    fn finished_rows_are_rounded_to_the_nearest_unit() {
         let signed = |word: i64, bits| rounded(word.cast_unsigned(), bits).cast_signed();
         for (word, bits, whole) in
             [(7, 0, 7), (7, 2, 2), (5, 2, 1), (6, 2, 2), (-7, 2, -2), (-5, 2, -1)]

@@ -1,16 +1,16 @@
-//! What is read off a histogram.
+//! Statistics computed from a histogram.
 //!
-//! A histogram knows its values to a bin. Bin `i` holds the scaled integers from
-//! its lower edge up to, not including, the next one; the first bin also takes
-//! all below its edge down to the attribute's declared minimum, the last all
-//! above up to the declared maximum. So
+//! Bin `i` holds the scaled integers from its lower edge up to, but excluding, the
+//! next edge. The first bin also holds values below its edge, down to the
+//! attribute's declared minimum. The last bin holds values up to the declared
+//! maximum. Therefore:
 //!
-//! - a bin is *named* by its lower edge: quantiles, mode and top-k are names;
+//! - A bin is *named* by its lower edge. Quantiles, mode and top-k return names.
 //! - `min` is the least value that the lowest non-empty bin can hold, `max` the
-//!   greatest that the highest one can hold, and `range` their difference: no
-//!   value lies outside, and with bins of one unit all three are exact.
+//!   greatest value that the highest one can hold, and `range` their difference.
+//!   No value lies outside. With bins of one unit all three are exact.
 
-use super::{Decimal, Fault, Output};
+use super::{ColumnError, Decimal, Output};
 use alpheus_policy::select::{Bins, HistogramOutput};
 
 /// The number of values in each bin.
@@ -20,12 +20,12 @@ pub(super) struct Histogram<'a> {
 }
 
 impl Histogram<'_> {
-    pub(super) fn output(self, output: HistogramOutput) -> Result<Output, Fault> {
+    pub(super) fn output(self, output: HistogramOutput) -> Result<Output, ColumnError> {
         if self.counts.len() != self.bins.edges.len() {
-            return Err(Fault::Reference);
+            return Err(ColumnError::Reference);
         }
         if self.counts.iter().any(|count| *count < 0) {
-            return Err(Fault::Impossible);
+            return Err(ColumnError::Impossible);
         }
         let (Some(lowest), Some(highest)) = (
             self.counts.iter().position(|count| *count > 0),
@@ -46,21 +46,21 @@ impl Histogram<'_> {
         })
     }
 
-    /// The bin of the ⌈q·n⌉-th smallest value, at least the first: for the
-    /// median of an even number, the lower of the two in the middle.
+    /// The bin of the ⌈q·n⌉-th smallest value, at least the first. The median of
+    /// an even number of values is the lower of the middle two.
     fn quantile(&self, numerator: u32, denominator: u32) -> usize {
         let total: i128 = self.counts.iter().sum();
         let (numerator, denominator) = (i128::from(numerator), i128::from(denominator.max(1)));
         let rank = ((total * numerator + denominator - 1) / denominator).clamp(1, total.max(1));
-        let mut seen = 0;
+        let mut total = 0;
         let reaches = |count: &i128| {
-            seen += count;
-            seen >= rank
+            total += count;
+            total >= rank
         };
         self.counts.iter().position(reaches).unwrap_or(0)
     }
 
-    /// Bins that are not empty, fullest first; of equals the lower first.
+    /// Non-empty bins, fullest first. Ties go to the lower bin.
     fn fullest(&self) -> Vec<usize> {
         let mut bins: Vec<usize> = (0..self.counts.len()).filter(|i| self.count(*i) > 0).collect();
         bins.sort_by_key(|i| std::cmp::Reverse(self.count(*i)));

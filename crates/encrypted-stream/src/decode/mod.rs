@@ -1,62 +1,62 @@
-//! The consumer: from the released rows of a window to its results.
+//! From the released rows of a window to its results.
 //!
-//! [`cells`] reads the exact sums that stand in the rows, [`decode`] computes
-//! the output columns of a plan from them. Sums stay exact integers; whatever
-//! divides is computed as an exact rational in natural units (the scale is part
-//! of the rational) and rounded once, to the nearest `f64`, ties to even.
+//! [`cells()`] reads the exact sums from the rows, and [`decode()`] computes a plan's
+//! output columns from them. Sums stay exact integers. Quotients are exact
+//! rationals in natural units (including the scale) and are rounded once, to the
+//! nearest `f64`, ties to even.
 //!
-//! What each output means, to the last unit, stands in `docs/protocol.md`.
+//! `docs/protocol.md` defines each output exactly.
 //!
 //! # Privacy
 //!
 //! A consumer learns the released rows and nothing else. Where cells share a
-//! word as digits, the whole word is a row, so all its digits are learnt.
+//! word as digits, the whole word is released, so the consumer learns all its digits.
 
+mod cells;
 mod histogram;
 mod moments;
 mod output;
-mod places;
 mod rational;
 mod sketch;
 
+pub use cells::{cells, signed_digits};
 pub use output::{Decimal, Output};
-pub use places::{cells, signed_digits};
 pub use rational::Rational;
 
 use alpheus_policy::select::{ByOutput, CellRef, HistogramOutput, ReleasePlan, Statistic};
 use histogram::Histogram;
 use moments::{Moments, Pair};
 
-/// Why rows give no result. A window that ends so is an error row.
+/// Why rows have no result. The window's row then reports this error.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum DecodeError {
-    /// The check word did not open to zero: a key or a mask did not cancel, so
-    /// every row is noise.
+    /// The check word did not open to zero. A key or a mask did not cancel, so
+    /// every row is meaningless.
     #[error("the check word is not zero: the window's keys or masks did not cancel")]
     CheckWordNotZero,
-    /// Not one word for each row of the release.
-    #[error("the plan reads row {row}, the window has {found}")]
+    /// The plan refers to a row that the window lacks.
+    #[error("the plan reads row {row}, but the window has only {found} rows")]
     MissingRow {
         /// The row.
         row: u16,
-        /// Rows there are.
+        /// Rows in the window.
         found: usize,
     },
-    /// The plan puts a digit where no word has one.
+    /// The plan places a digit outside its word.
     #[error("cell {cell} of the plan lies outside its word")]
     BadDigit {
         /// Position among the plan's cells.
         cell: usize,
     },
     /// A column refers to a cell or an edge that the plan lacks.
-    #[error("column {item} of the plan refers to what the plan does not have")]
+    #[error("column {item} of the plan refers to a cell or edge that the plan lacks")]
     BadReference {
         /// Position among the plan's columns.
         item: usize,
     },
-    /// Sums that no data can have, such as a negative count: a producer
-    /// encrypted what no encoder makes.
-    #[error("the sums of column {item} are not those of any data")]
+    /// No data has these sums, for instance a negative count. A producer must
+    /// have encrypted a vector that no encoder makes.
+    #[error("no valid data has the sums of column {item}; a producer sent an invalid vector")]
     Impossible {
         /// Position among the plan's columns.
         item: usize,
@@ -65,9 +65,9 @@ pub enum DecodeError {
 
 /// The output columns of a window, in the order of the plan's items.
 ///
-/// `rows` are the opened rows of the release, the check word last. For a window
-/// in which nobody had data, every column is null whatever the rows are; the
-/// caller knows the population and need not call this.
+/// `rows` are the opened rows of the release, with the check word last. In a window
+/// without any data every column is null, so a caller that knows the population
+/// need not call this.
 ///
 /// # Errors
 ///
@@ -76,20 +76,20 @@ pub fn decode(plan: &ReleasePlan, rows: &[u64]) -> Result<Vec<Output>, DecodeErr
     columns(plan, rows, false)
 }
 
-/// The same of rows with noise in them. Numbers come out as they are, also below
-/// zero, so that their mean over many windows is right; no number and no bucket is
-/// taken for nothing because it is zero. What is read off them that no data could
-/// give (a mean over less than one value, a negative variance's root) is null;
-/// quantiles and the like take bins below zero for empty.
+/// As [`decode()`], for rows with noise. Numbers are returned as they are, even below
+/// zero, so their mean over many windows is correct. A zero count makes no number
+/// null and omits no bucket. Results that no data could have are null: a mean over
+/// less than one value, or the root of a negative variance. Quantiles and other
+/// order statistics treat bins below zero as empty.
 ///
 /// # Privacy
 ///
-/// Computed from the released rows alone, so it tells no more than they do.
+/// Computed from the released rows alone, so it reveals no more than they do.
 ///
 /// # Errors
 ///
-/// If the check word, which has no noise, is not zero, or the plan does not fit its
-/// own rows.
+/// If the check word, which has no noise, is not zero, or if the plan does not fit
+/// its own rows.
 pub fn decode_noisy(plan: &ReleasePlan, rows: &[u64]) -> Result<Vec<Output>, DecodeError> {
     columns(plan, rows, true)
 }
@@ -99,18 +99,18 @@ fn columns(plan: &ReleasePlan, rows: &[u64], noisy: bool) -> Result<Vec<Output>,
     let column = |(item, select): (usize, &alpheus_policy::select::SelectItem)| {
         let column = Column { cells: &cells, noisy };
         match column.output(&select.statistic) {
-            Err(Fault::Impossible) if noisy => Ok(Output::Null),
-            Err(Fault::Reference) => Err(DecodeError::BadReference { item }),
-            Err(Fault::Impossible) => Err(DecodeError::Impossible { item }),
+            Err(ColumnError::Impossible) if noisy => Ok(Output::Null),
+            Err(ColumnError::Reference) => Err(DecodeError::BadReference { item }),
+            Err(ColumnError::Impossible) => Err(DecodeError::Impossible { item }),
             Ok(output) => Ok(output),
         }
     };
     plan.items.iter().enumerate().map(column).collect()
 }
 
-/// What is wrong with one column.
+/// Why one column has no value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Fault {
+enum ColumnError {
     Reference,
     Impossible,
 }
@@ -122,14 +122,14 @@ struct Column<'a> {
 }
 
 impl Column<'_> {
-    fn output(&self, statistic: &Statistic) -> Result<Output, Fault> {
+    fn output(&self, statistic: &Statistic) -> Result<Output, ColumnError> {
         match statistic {
             Statistic::Sum { sum, count, scale } => self.sum(*sum, *count, *scale),
             Statistic::SideSum { sum, count, scale } => self.sum(*sum, Some(*count), *scale),
             Statistic::Count { count, of } => {
-                let nothing = self.is_nothing(self.count(of.unwrap_or(*count))?);
+                let empty = self.is_empty(self.count(of.unwrap_or(*count))?);
                 let count = self.count(*count)?;
-                Ok(if nothing { Output::Null } else { Output::Integer(count) })
+                Ok(if empty { Output::Null } else { Output::Integer(count) })
             }
             Statistic::Moments { output, count, sum, squares, scale } => {
                 let count = self.divisor(*count)?;
@@ -141,24 +141,24 @@ impl Column<'_> {
             Statistic::By { .. } => self.by(statistic),
             Statistic::Any { cell } => Ok(Output::Boolean(self.cell(*cell)? != 0)),
             Statistic::All { cell } => Ok(Output::Boolean(self.cell(*cell)? == 0)),
-            // An empty cell is not told from a full one then.
+            // Noise makes empty and full cells indistinguishable.
             Statistic::Distinct { .. } if self.noisy => Ok(Output::Null),
             Statistic::Distinct { cells } => Ok(sketch::distinct(&self.counts(cells)?)),
             Statistic::Frequency { cells } => sketch::frequency(&self.counts(cells)?),
         }
     }
 
-    fn sum(&self, sum: CellRef, count: Option<CellRef>, scale: u8) -> Result<Output, Fault> {
+    fn sum(&self, sum: CellRef, count: Option<CellRef>, scale: u8) -> Result<Output, ColumnError> {
         let count = count.map(|count| self.count(count)).transpose()?;
-        let nothing = count.is_some_and(|count| self.is_nothing(count));
+        let empty = count.is_some_and(|count| self.is_empty(count));
         let sum = self.cell(sum)?;
-        Ok(if nothing { Output::Null } else { Output::decimal(sum, scale) })
+        Ok(if empty { Output::Null } else { Output::decimal(sum, scale) })
     }
 
-    fn regression(&self, statistic: &Statistic) -> Result<Output, Fault> {
+    fn regression(&self, statistic: &Statistic) -> Result<Output, ColumnError> {
         let Statistic::Regression { output, count, x, y, xx, xy, yy, x_scale, y_scale } = statistic
         else {
-            return Err(Fault::Reference);
+            return Err(ColumnError::Reference);
         };
         let optional = |cell: &Option<CellRef>| cell.map(|cell| self.cell(cell)).transpose();
         let pair = Pair {
@@ -178,7 +178,7 @@ impl Column<'_> {
         &self,
         output: HistogramOutput,
         bins: &alpheus_policy::select::Bins,
-    ) -> Result<Output, Fault> {
+    ) -> Result<Output, ColumnError> {
         let mut counts = self.bins(&bins.cells)?;
         if self.noisy {
             if output == HistogramOutput::Counts {
@@ -189,67 +189,69 @@ impl Column<'_> {
         Histogram { bins, counts }.output(output)
     }
 
-    /// Statistics per bucket: an object from lower edge to value, in the order
-    /// of the edges, without empty buckets.
-    fn by(&self, statistic: &Statistic) -> Result<Output, Fault> {
+    /// Statistics per bucket: an object from lower edge to value, in edge order,
+    /// without empty buckets.
+    fn by(&self, statistic: &Statistic) -> Result<Output, ColumnError> {
         let Statistic::By { output, counts: bins, sums, squares, scale } = statistic else {
-            return Err(Fault::Reference);
+            return Err(ColumnError::Reference);
         };
         let counts = self.bins(&bins.cells)?;
         let sums = self.optional_bins(sums.as_ref(), counts.len())?;
         let squares = self.optional_bins(squares.as_ref(), counts.len())?;
         let mut buckets = Vec::new();
-        let nothing = |(_, count): &(usize, i128)| self.is_nothing(*count);
-        for (i, count) in counts.into_iter().enumerate().filter(|bucket| !nothing(bucket)) {
+        let empty = |(_, count): &(usize, i128)| self.is_empty(*count);
+        for (i, count) in counts.into_iter().enumerate().filter(|bucket| !empty(bucket)) {
             if count < 0 && !self.noisy {
-                return Err(Fault::Impossible);
+                return Err(ColumnError::Impossible);
             }
             let value = |of: &Option<Vec<i128>>| of.as_ref().and_then(|of| of.get(i)).copied();
             let (sum, squares) = (value(&sums), value(&squares));
-            let edge = *bins.edges.get(i).ok_or(Fault::Reference)?;
+            let edge = *bins.edges.get(i).ok_or(ColumnError::Reference)?;
             let moments = |sum| Moments { count, sum, squares, scale: *scale };
             let value = match output {
                 ByOutput::Count => Output::Integer(count),
-                ByOutput::Sum => Output::decimal(sum.ok_or(Fault::Reference)?, *scale),
+                ByOutput::Sum => Output::decimal(sum.ok_or(ColumnError::Reference)?, *scale),
                 ByOutput::Mean | ByOutput::Variance if count <= 0 => Output::Null,
-                ByOutput::Mean => moments(sum.ok_or(Fault::Reference)?).mean(),
-                ByOutput::Variance => match moments(sum.ok_or(Fault::Reference)?).variance() {
-                    Err(Fault::Impossible) if self.noisy => Output::Null,
-                    variance => variance?,
-                },
+                ByOutput::Mean => moments(sum.ok_or(ColumnError::Reference)?).mean(),
+                ByOutput::Variance => {
+                    match moments(sum.ok_or(ColumnError::Reference)?).variance() {
+                        Err(ColumnError::Impossible) if self.noisy => Output::Null,
+                        variance => variance?,
+                    }
+                }
             };
             buckets.push((Decimal { scaled: edge.into(), scale: bins.scale }, value));
         }
         Ok(if buckets.is_empty() { Output::Null } else { Output::Buckets(buckets) })
     }
 
-    fn cell(&self, cell: CellRef) -> Result<i128, Fault> {
-        self.cells.get(usize::from(cell)).copied().ok_or(Fault::Reference)
+    fn cell(&self, cell: CellRef) -> Result<i128, ColumnError> {
+        self.cells.get(usize::from(cell)).copied().ok_or(ColumnError::Reference)
     }
 
-    /// A cell that cannot be negative, but for noise.
-    fn count(&self, cell: CellRef) -> Result<i128, Fault> {
-        let may = |count: &i128| *count >= 0 || self.noisy;
-        Some(self.cell(cell)?).filter(may).ok_or(Fault::Impossible)
+    /// A cell that cannot be negative without noise.
+    fn count(&self, cell: CellRef) -> Result<i128, ColumnError> {
+        let possible = |count: &i128| *count >= 0 || self.noisy;
+        Some(self.cell(cell)?).filter(possible).ok_or(ColumnError::Impossible)
     }
 
-    /// A count to divide by: of less than one value nothing can be said.
-    fn divisor(&self, cell: CellRef) -> Result<i128, Fault> {
-        let may = |count: &i128| *count > 0 || !self.noisy;
-        Some(self.count(cell)?).filter(may).ok_or(Fault::Impossible)
+    /// A count to divide by. With noise it must be at least one.
+    fn divisor(&self, cell: CellRef) -> Result<i128, ColumnError> {
+        let possible = |count: &i128| *count > 0 || !self.noisy;
+        Some(self.count(cell)?).filter(possible).ok_or(ColumnError::Impossible)
     }
 
-    /// Whether a count says that there was nothing: with noise none does.
-    fn is_nothing(&self, count: i128) -> bool {
+    /// Whether a count shows that there was no data. With noise, none does.
+    fn is_empty(&self, count: i128) -> bool {
         count == 0 && !self.noisy
     }
 
-    fn counts(&self, cells: &[CellRef]) -> Result<Vec<i128>, Fault> {
+    fn counts(&self, cells: &[CellRef]) -> Result<Vec<i128>, ColumnError> {
         cells.iter().map(|cell| self.count(*cell)).collect()
     }
 
     /// The sum of each bin's cells.
-    fn bins(&self, bins: &[Vec<CellRef>]) -> Result<Vec<i128>, Fault> {
+    fn bins(&self, bins: &[Vec<CellRef>]) -> Result<Vec<i128>, ColumnError> {
         let sum = |cells: &Vec<CellRef>| cells.iter().map(|cell| self.cell(*cell)).sum();
         bins.iter().map(sum).collect()
     }
@@ -258,9 +260,9 @@ impl Column<'_> {
         &self,
         bins: Option<&Vec<Vec<CellRef>>>,
         count: usize,
-    ) -> Result<Option<Vec<i128>>, Fault> {
+    ) -> Result<Option<Vec<i128>>, ColumnError> {
         match bins {
-            Some(bins) if bins.len() != count => Err(Fault::Reference),
+            Some(bins) if bins.len() != count => Err(ColumnError::Reference),
             bins => bins.map(|bins| self.bins(bins)).transpose(),
         }
     }

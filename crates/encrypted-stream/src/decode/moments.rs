@@ -1,6 +1,6 @@
-//! Statistics of sums of powers: mean, variance, regression.
+//! Statistics computed from sums of powers: mean, variance, regression.
 
-use super::{Fault, Output, Rational};
+use super::{ColumnError, Output, Rational};
 use alpheus_policy::select::{MomentOutput, RegressionOutput};
 use num_bigint::BigInt;
 
@@ -13,14 +13,14 @@ pub(super) struct Moments {
 }
 
 impl Moments {
-    pub(super) fn output(&self, output: MomentOutput) -> Result<Output, Fault> {
+    pub(super) fn output(&self, output: MomentOutput) -> Result<Output, ColumnError> {
         match output {
             MomentOutput::Mean => Ok(self.mean()),
             MomentOutput::Variance => self.variance(),
             MomentOutput::Deviation => match self.exact_variance()? {
                 None => Ok(Output::Null),
                 Some(variance) => {
-                    variance.sqrt_to_f64().map(Output::Float).ok_or(Fault::Impossible)
+                    variance.sqrt_to_f64().map(Output::Float).ok_or(ColumnError::Impossible)
                 }
             },
         }
@@ -33,12 +33,12 @@ impl Moments {
     }
 
     /// (n·Σx² − (Σx)²) / (n² · 10^(2·scale)).
-    pub(super) fn variance(&self) -> Result<Output, Fault> {
+    pub(super) fn variance(&self) -> Result<Output, ColumnError> {
         self.exact_variance().map(float)
     }
 
-    fn exact_variance(&self) -> Result<Option<Rational>, Fault> {
-        let squares = self.squares.ok_or(Fault::Reference)?;
+    fn exact_variance(&self) -> Result<Option<Rational>, ColumnError> {
+        let squares = self.squares.ok_or(ColumnError::Reference)?;
         let spread = spread(self.count, self.sum, squares)?;
         let count = BigInt::from(self.count);
         let variance = Rational::new(spread, &count * &count);
@@ -46,10 +46,10 @@ impl Moments {
     }
 }
 
-/// n·Σx² − (Σx)², which no data makes negative.
-fn spread(count: i128, sum: i128, squares: i128) -> Result<BigInt, Fault> {
+/// n·Σx² − (Σx)², which is never negative for real data.
+fn spread(count: i128, sum: i128, squares: i128) -> Result<BigInt, ColumnError> {
     let spread = products(count, squares, sum, sum);
-    if spread < BigInt::ZERO { Err(Fault::Impossible) } else { Ok(spread) }
+    if spread < BigInt::ZERO { Err(ColumnError::Impossible) } else { Ok(spread) }
 }
 
 /// ab − cd.
@@ -57,12 +57,12 @@ fn products(a: i128, b: i128, c: i128, d: i128) -> BigInt {
     BigInt::from(a) * BigInt::from(b) - BigInt::from(c) * BigInt::from(d)
 }
 
-/// Null if there is nothing to divide by.
+/// Null if the denominator was zero.
 fn float(value: Option<Rational>) -> Output {
     value.map_or(Output::Null, |value| Output::Float(value.to_f64()))
 }
 
-/// Moments of events that have both x and y, scaled.
+/// Scaled moments of events that have both x and y.
 pub(super) struct Pair {
     pub(super) count: i128,
     pub(super) x: i128,
@@ -75,7 +75,7 @@ pub(super) struct Pair {
 }
 
 impl Pair {
-    pub(super) fn output(&self, output: RegressionOutput) -> Result<Output, Fault> {
+    pub(super) fn output(&self, output: RegressionOutput) -> Result<Output, ColumnError> {
         let (x, y) = (i32::from(self.x_scale), i32::from(self.y_scale));
         let (value, exponent) = match output {
             RegressionOutput::Slope => (Rational::new(self.co_spread(), self.x_spread()?), x - y),
@@ -95,19 +95,19 @@ impl Pair {
     }
 
     /// n·Σx² − (Σx)².
-    fn x_spread(&self) -> Result<BigInt, Fault> {
-        spread(self.count, self.x, self.xx.ok_or(Fault::Reference)?)
+    fn x_spread(&self) -> Result<BigInt, ColumnError> {
+        spread(self.count, self.x, self.xx.ok_or(ColumnError::Reference)?)
     }
 
     /// (ΣyΣx² − ΣxΣxy) / (n·Σx² − (Σx)²): exact, where n·intercept = Σy − slope·Σx.
-    fn intercept(&self) -> Result<Option<Rational>, Fault> {
-        let xx = self.xx.ok_or(Fault::Reference)?;
+    fn intercept(&self) -> Result<Option<Rational>, ColumnError> {
+        let xx = self.xx.ok_or(ColumnError::Reference)?;
         Ok(Rational::new(products(self.y, xx, self.x, self.xy), self.x_spread()?))
     }
 
     /// (n·Σxy − ΣxΣy)² / ((n·Σx² − (Σx)²)(n·Σy² − (Σy)²)).
-    fn r_squared(&self) -> Result<Option<Rational>, Fault> {
-        let y_spread = spread(self.count, self.y, self.yy.ok_or(Fault::Reference)?)?;
+    fn r_squared(&self) -> Result<Option<Rational>, ColumnError> {
+        let y_spread = spread(self.count, self.y, self.yy.ok_or(ColumnError::Reference)?)?;
         let co_spread = self.co_spread();
         Ok(Rational::new(&co_spread * &co_spread, self.x_spread()? * y_spread))
     }

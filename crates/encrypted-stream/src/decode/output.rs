@@ -1,10 +1,10 @@
-//! Values of output columns, and how they are written.
+//! Values of output columns, and how they are serialised.
 
 use alpheus_policy::decimal::format_scaled;
 use serde::ser::{Serialize, SerializeMap, SerializeSeq, Serializer};
 use std::fmt;
 
-/// An exact decimal number: `scaled / 10^scale`. Written with all its places.
+/// An exact decimal number: `scaled / 10^scale`. Written with all its decimal places.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Decimal {
     /// The scaled integer.
@@ -13,8 +13,8 @@ pub struct Decimal {
     pub scale: u8,
 }
 
-/// The value of one output column in one window. It serialises to JSON as
-/// results are published: decimals as strings, so that no reader rounds them.
+/// The value of one output column in one window. It serialises to JSON in the
+/// published form. Decimals are strings, so that no reader rounds them.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Output {
     /// An aggregate of nothing.
@@ -23,15 +23,15 @@ pub enum Output {
     Integer(i128),
     /// A sum, or an edge.
     Decimal(Decimal),
-    /// A mean, a variance and the like: rounded once from the exact value.
+    /// A mean, a variance or a similar quotient, rounded once from the exact value.
     Float(f64),
-    /// Whether any, or all.
+    /// The result of `any` or `all`.
     Boolean(bool),
-    /// The numbers in each bin of a histogram.
+    /// The count of each bin of a histogram.
     Integers(Vec<i128>),
-    /// From the lower edge of each bucket that is not empty to its value.
+    /// The lower edge of each non-empty bucket, and its value.
     Buckets(Vec<(Decimal, Output)>),
-    /// Lower edges of the fullest bins and the number in each, fullest first.
+    /// Lower edges of the fullest bins and their counts, fullest first.
     Top(Vec<(Decimal, i128)>),
 }
 
@@ -44,7 +44,7 @@ impl Output {
 }
 
 impl Decimal {
-    /// The same number without places that only hold zeros: as edges are written.
+    /// The same number without trailing zeros: the form in which edges are written.
     #[must_use]
     pub fn trimmed(self) -> Decimal {
         let (mut scaled, mut scale) = (self.scaled, self.scale);
@@ -100,7 +100,7 @@ impl Serialize for Output {
     }
 }
 
-/// As a 64-bit integer where it is one, so that every JSON library takes it.
+/// As a 64-bit integer where it fits, so that every JSON library can read it.
 fn serialize_integer<S: Serializer>(value: i128, serializer: S) -> Result<S::Ok, S::Error> {
     match i64::try_from(value) {
         Ok(value) => serializer.serialize_i64(value),

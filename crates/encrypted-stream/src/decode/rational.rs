@@ -1,11 +1,11 @@
-//! Exact rationals and their correctly rounded floats.
+//! Exact rational numbers, and their correctly rounded floats.
 
 use num_bigint::{BigInt, BigUint, Sign};
 
 /// Bits of an `f64`'s significand.
 const PRECISION: i64 = 53;
 /// Exponent of the least positive `f64`: 2^-1074.
-const LEAST: i64 = -1074;
+const MIN_EXPONENT: i64 = -1074;
 
 /// An exact fraction. Not reduced; its denominator is positive.
 #[derive(Clone, Debug)]
@@ -15,7 +15,7 @@ pub struct Rational {
 }
 
 impl Rational {
-    /// `numerator / denominator`; none if that divides by zero.
+    /// `numerator / denominator`; `None` if the denominator is zero.
     #[must_use]
     pub fn new(numerator: impl Into<BigInt>, denominator: impl Into<BigInt>) -> Option<Rational> {
         let (sign, denominator) = denominator.into().into_parts();
@@ -26,7 +26,7 @@ impl Rational {
         }
     }
 
-    /// Times 10^exponent.
+    /// Multiplies by 10^exponent.
     #[must_use]
     pub fn times_ten_to(mut self, exponent: i32) -> Rational {
         let power = BigUint::from(10u8).pow(exponent.unsigned_abs());
@@ -38,15 +38,15 @@ impl Rational {
         self
     }
 
-    /// The nearest `f64`, ties to even; infinite beyond the greatest.
+    /// The nearest `f64`, ties to even; infinite beyond the largest finite one.
     #[must_use]
     pub fn to_f64(&self) -> f64 {
         let magnitude = self.numerator.magnitude();
         if *magnitude == BigUint::ZERO {
             return 0.0;
         }
-        // Scaled so that the quotient has 64 bits or 65: 53 to keep, the rest
-        // and whether the division was exact to round by.
+        // Scaled so that the quotient has 64 or 65 bits. 53 are kept; the others, and
+        // whether the division was exact, decide the rounding.
         let exponent = length(magnitude) - length(&self.denominator) - 64;
         let (dividend, divisor) = scaled(magnitude, &self.denominator, exponent);
         let quotient = &dividend / &divisor;
@@ -54,9 +54,9 @@ impl Rational {
         self.signed(round(&quotient, exponent, exact))
     }
 
-    /// The `f64` nearest to the square root, ties to even; none below zero.
+    /// The `f64` nearest to the square root, ties to even; `None` below zero.
     ///
-    /// The root of the exact fraction is rounded, not that of a rounded one.
+    /// Rounds the root of the exact fraction, not the root of a rounded value.
     #[must_use]
     pub fn sqrt_to_f64(&self) -> Option<f64> {
         match self.numerator.sign() {
@@ -65,8 +65,8 @@ impl Rational {
             Sign::Plus => {}
         }
         let magnitude = self.numerator.magnitude();
-        // An even exponent, so that it halves under the root, and a quotient
-        // of about 130 bits, so that the root has about 65.
+        // The exponent is even, so the root halves it. The quotient has about 130
+        // bits, so the root has about 65.
         let exponent = (length(magnitude) - length(&self.denominator) - 130) & !1;
         let (dividend, divisor) = scaled(magnitude, &self.denominator, exponent);
         let quotient = &dividend / &divisor;
@@ -95,12 +95,12 @@ fn scaled(numerator: &BigUint, denominator: &BigUint, exponent: i64) -> (BigUint
     }
 }
 
-/// The `f64` nearest to `(integer + rest) · 2^exponent`, where the rest is below
-/// one and zero exactly if `exact`. The integer has at least 55 bits.
+/// The `f64` nearest to `(integer + rest) · 2^exponent`. The rest is below one, and
+/// is zero exactly if `exact`. The integer has at least 55 bits.
 fn round(integer: &BigUint, exponent: i64, exact: bool) -> f64 {
-    // Bits to drop: down to the precision, or more for numbers so small that
-    // their last place is fixed.
-    let drop = (length(integer) - PRECISION).max(LEAST - exponent).max(0);
+    // Drops bits down to the precision, or more for subnormal numbers, whose last
+    // place is fixed.
+    let drop = (length(integer) - PRECISION).max(MIN_EXPONENT - exponent).max(0);
     let kept = integer >> drop.unsigned_abs();
     let dropped = integer - (&kept << drop.unsigned_abs());
     let half = (BigUint::from(1u8) << drop.unsigned_abs()) >> 1u8;
@@ -110,17 +110,17 @@ fn round(integer: &BigUint, exponent: i64, exact: bool) -> f64 {
     compose(significand, exponent + drop)
 }
 
-/// `significand · 2^exponent`, exactly. The significand is at most 2^53 and the
-/// exponent at least that of the least `f64`.
+/// `significand · 2^exponent`, exactly. The significand is at most 2^53, and the
+/// exponent at least that of the smallest `f64`.
 fn compose(significand: u64, exponent: i64) -> f64 {
-    // A carry out of rounding gives 2^53, which is one bit longer but even.
+    // A carry from rounding results in 2^53, which is one bit longer but even.
     let (significand, exponent) = if significand >> PRECISION != 0 {
         (significand >> 1, exponent + 1)
     } else {
         (significand, exponent)
     };
     let subnormal = significand >> (PRECISION - 1) == 0;
-    let biased = if subnormal { 0 } else { exponent - LEAST + 1 };
+    let biased = if subnormal { 0 } else { exponent - MIN_EXPONENT + 1 };
     match u64::try_from(biased) {
         Ok(biased) if biased < 0x7ff => f64::from_bits(
             (biased << (PRECISION - 1)) | (significand & ((1 << (PRECISION - 1)) - 1)),

@@ -1,10 +1,10 @@
-//! What is read off a count-min sketch.
+//! Statistics computed from a count-min sketch.
 
-use super::{Fault, Output};
+use super::{ColumnError, Output};
 
-/// About how many different items there were, by linear counting over one row:
-/// of w cells with z empty, −w·ln(z/w), to the nearest integer. Null if no cell
-/// is empty: the row is too narrow to say.
+/// Estimates the number of distinct items by linear counting over one row: with
+/// z of w cells empty, −w·ln(z/w), to the nearest integer. Null if no cell is
+/// empty, because the row is then too narrow.
 pub(super) fn distinct(cells: &[i128]) -> Output {
     let empty = cells.iter().filter(|cell| **cell == 0).count();
     match (u32::try_from(cells.len()), u32::try_from(empty)) {
@@ -19,7 +19,7 @@ pub(super) fn distinct(cells: &[i128]) -> Output {
     }
 }
 
-/// How often an item came, at most: the least of its cells.
-pub(super) fn frequency(cells: &[i128]) -> Result<Output, Fault> {
-    cells.iter().min().copied().map(Output::Integer).ok_or(Fault::Reference)
+/// An upper bound on an item's frequency: the least of its cells.
+pub(super) fn frequency(cells: &[i128]) -> Result<Output, ColumnError> {
+    cells.iter().min().copied().map(Output::Integer).ok_or(ColumnError::Reference)
 }

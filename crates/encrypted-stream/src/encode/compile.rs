@@ -1,4 +1,4 @@
-//! From a schema and its layout to the steps of an encoding.
+//! Compiles a schema and its layout to the steps of an encoding.
 
 use super::op::{Bins, Cell, Moment, Op, Sketch};
 use alpheus_policy::layout::{Field, FieldStatistic, Layout, Packing, PairMoment};
@@ -6,39 +6,39 @@ use alpheus_policy::schema::{Aggregation, AttributeKind, Edges, Schema};
 use alpheus_policy::sketch::SketchHash;
 
 /// Why a layout cannot be the schema's. Layouts are computed from schemas, so
-/// this points at a defect or at two versions mixed up, never at a user.
+/// this indicates a bug or mixed versions, never a user's mistake.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum LayoutMismatch {
-    /// The field speaks of an attribute or aggregation that the schema lacks.
-    #[error("field {field} encodes what the schema does not declare")]
+pub enum LayoutMismatchError {
+    /// The field refers to an attribute or aggregation that the schema lacks.
+    #[error("field {field} encodes an attribute or aggregation that the schema does not declare")]
     Undeclared {
         /// The field's position in the layout.
         field: usize,
     },
-    /// The field has another number of cells than its statistic.
+    /// The field has a different number of cells than its statistic.
     #[error("field {field} has {found} cells and needs {expected}")]
     Cells {
         /// The field's position in the layout.
         field: usize,
-        /// Cells that its statistic has.
+        /// Cells that the statistic needs.
         expected: usize,
-        /// Cells that it is given.
+        /// Cells in the layout.
         found: usize,
     },
-    /// The field reaches into the check word or beyond the vector.
-    #[error("field {field} does not lie before the check word")]
+    /// The field overlaps the check word or exceeds the vector.
+    #[error("field {field} does not end before the check word")]
     BeyondVector {
         /// The field's position in the layout.
         field: usize,
     },
-    /// One value at its declared bounds does not fit a cell.
-    #[error("a single value does not fit a cell of field {field}")]
+    /// One value at its declared bounds does not fit in a cell.
+    #[error("a single value does not fit in a cell of field {field}")]
     Overflow {
         /// The field's position in the layout.
         field: usize,
     },
-    /// Digits wider than a word, or of no width.
-    #[error("the digits of field {field} do not fit a word")]
+    /// The digits exceed a word, or have no width.
+    #[error("the digits of field {field} do not fit in a word")]
     Digits {
         /// The field's position in the layout.
         field: usize,
@@ -46,7 +46,7 @@ pub enum LayoutMismatch {
 }
 
 /// The steps that fill the layout's words from an event.
-pub(super) fn ops(schema: &Schema, layout: &Layout) -> Result<Vec<Op>, LayoutMismatch> {
+pub(super) fn ops(schema: &Schema, layout: &Layout) -> Result<Vec<Op>, LayoutMismatchError> {
     let compile = |(number, field)| Compiler { schema, layout, field, number }.op();
     layout.fields.iter().enumerate().map(compile).collect()
 }
@@ -60,7 +60,7 @@ struct Compiler<'a> {
 }
 
 impl Compiler<'_> {
-    fn op(&self) -> Result<Op, LayoutMismatch> {
+    fn op(&self) -> Result<Op, LayoutMismatchError> {
         match self.field.statistic {
             FieldStatistic::EventCount => Ok(Op::Event { cell: self.cell(1, 1)? }),
             FieldStatistic::Count(of) => {
@@ -83,19 +83,19 @@ impl Compiler<'_> {
         }
     }
 
-    fn moment(&self, x: u16, y: u16, moment: Moment) -> Result<Op, LayoutMismatch> {
+    fn moment(&self, x: u16, y: u16, moment: Moment) -> Result<Op, LayoutMismatchError> {
         let cell = self.cell(self.largest(x, y, moment)?, 1)?;
         Ok(Op::Moment { x: x.into(), y: y.into(), moment, cell })
     }
 
-    fn histogram(&self, of: u16, aggregation: u16) -> Result<Op, LayoutMismatch> {
+    fn histogram(&self, of: u16, aggregation: u16) -> Result<Op, LayoutMismatchError> {
         let Aggregation::Histogram(edges) = self.aggregation(of, aggregation)? else {
             return Err(self.undeclared());
         };
         self.binned(of, Moment::One, of, edges)
     }
 
-    fn by(&self, of: u16, by: u16, aggregation: u16, order: u8) -> Result<Op, LayoutMismatch> {
+    fn by(&self, of: u16, by: u16, aggregation: u16, order: u8) -> Result<Op, LayoutMismatchError> {
         match self.aggregation(of, aggregation)? {
             Aggregation::By { attribute, edges, .. } if *attribute == by => {
                 self.binned(of, self.order(order)?, by, edges)
@@ -110,14 +110,14 @@ impl Compiler<'_> {
         moment: Moment,
         by: u16,
         edges: &Edges,
-    ) -> Result<Op, LayoutMismatch> {
+    ) -> Result<Op, LayoutMismatchError> {
         self.range(by)?;
         let cells = self.cells(self.largest(of, of, moment)?, edges.bins().into())?;
         let bins = bins(edges).ok_or_else(|| self.undeclared())?;
         Ok(Op::Binned { of: of.into(), moment, by: by.into(), bins, cells })
     }
 
-    fn threshold(&self, of: u16, aggregation: u16, order: u8) -> Result<Op, LayoutMismatch> {
+    fn threshold(&self, of: u16, aggregation: u16, order: u8) -> Result<Op, LayoutMismatchError> {
         let Aggregation::Threshold { at } = self.aggregation(of, aggregation)? else {
             return Err(self.undeclared());
         };
@@ -127,17 +127,17 @@ impl Compiler<'_> {
         Ok(Op::Split { of: of.into(), moment, at: *at, cells: [above, below] })
     }
 
-    fn random(&self, of: u16, when: bool) -> Result<Op, LayoutMismatch> {
+    fn random(&self, of: u16, when: bool) -> Result<Op, LayoutMismatchError> {
         if *self.attribute(of)? != AttributeKind::Boolean {
             return Err(self.undeclared());
         }
         if self.field.packing != Packing::Whole {
-            return Err(LayoutMismatch::Overflow { field: self.number });
+            return Err(LayoutMismatchError::Overflow { field: self.number });
         }
         Ok(Op::Random { of: of.into(), when, cell: self.cell(1, 1)? })
     }
 
-    fn sketch(&self, of: u16, aggregation: u16) -> Result<Op, LayoutMismatch> {
+    fn sketch(&self, of: u16, aggregation: u16) -> Result<Op, LayoutMismatchError> {
         let Aggregation::Sketch { depth, width } = *self.aggregation(of, aggregation)? else {
             return Err(self.undeclared());
         };
@@ -147,7 +147,7 @@ impl Compiler<'_> {
         Ok(Op::Sketch { of: of.into(), sketch })
     }
 
-    fn order(&self, order: u8) -> Result<Moment, LayoutMismatch> {
+    fn order(&self, order: u8) -> Result<Moment, LayoutMismatchError> {
         match order {
             0 => Ok(Moment::One),
             1 => Ok(Moment::X),
@@ -156,24 +156,24 @@ impl Compiler<'_> {
         }
     }
 
-    fn undeclared(&self) -> LayoutMismatch {
-        LayoutMismatch::Undeclared { field: self.number }
+    fn undeclared(&self) -> LayoutMismatchError {
+        LayoutMismatchError::Undeclared { field: self.number }
     }
 
-    fn attribute(&self, position: u16) -> Result<&AttributeKind, LayoutMismatch> {
+    fn attribute(&self, position: u16) -> Result<&AttributeKind, LayoutMismatchError> {
         let attribute = self.schema.attributes.get(usize::from(position));
         attribute.map(|attribute| &attribute.kind).ok_or_else(|| self.undeclared())
     }
 
-    fn aggregation(&self, of: u16, position: u16) -> Result<&Aggregation, LayoutMismatch> {
+    fn aggregation(&self, of: u16, position: u16) -> Result<&Aggregation, LayoutMismatchError> {
         let attribute = self.schema.attributes.get(usize::from(of));
         attribute
             .and_then(|attribute| attribute.aggregations.get(usize::from(position)))
             .ok_or_else(|| self.undeclared())
     }
 
-    /// Least and greatest number that an attribute takes.
-    fn range(&self, position: u16) -> Result<(i128, i128), LayoutMismatch> {
+    /// The smallest and largest number that an attribute accepts.
+    fn range(&self, position: u16) -> Result<(i128, i128), LayoutMismatchError> {
         match self.attribute(position)? {
             AttributeKind::Number { min, max, .. } => Ok((i128::from(*min), i128::from(*max))),
             AttributeKind::Boolean => Ok((0, 1)),
@@ -181,8 +181,8 @@ impl Compiler<'_> {
         }
     }
 
-    /// The addend that is largest in magnitude, as a cell must hold it.
-    fn largest(&self, x: u16, y: u16, moment: Moment) -> Result<i128, LayoutMismatch> {
+    /// The addend of largest magnitude. A cell must be able to hold it.
+    fn largest(&self, x: u16, y: u16, moment: Moment) -> Result<i128, LayoutMismatchError> {
         let widest = |(min, max): (i128, i128)| if -min > max { min } else { max };
         let (x, y) = (widest(self.range(x)?), widest(self.range(y)?));
         Ok(match moment {
@@ -190,34 +190,34 @@ impl Compiler<'_> {
             Moment::X => x,
             Moment::Y => y,
             Moment::Xx => x * x,
-            // Of either sign.
+            // It can have either sign.
             Moment::Xy => -(x * y).abs(),
             Moment::Yy => y * y,
         })
     }
 
-    /// The only cell of the field.
-    fn cell(&self, largest: i128, count: usize) -> Result<Cell, LayoutMismatch> {
+    /// The field's only cell.
+    fn cell(&self, largest: i128, count: usize) -> Result<Cell, LayoutMismatchError> {
         let cells = self.cells(largest, count)?;
         cells.first().copied().ok_or_else(|| self.undeclared())
     }
 
-    /// All cells of the field, which must be `count` and hold `largest`.
-    fn cells(&self, largest: i128, count: usize) -> Result<Box<[Cell]>, LayoutMismatch> {
+    /// All cells of the field. There must be `count`, each able to hold `largest`.
+    fn cells(&self, largest: i128, count: usize) -> Result<Box<[Cell]>, LayoutMismatchError> {
         let field = self.number;
         let found = usize::from(self.field.cells);
         if found != count {
-            return Err(LayoutMismatch::Cells { field, expected: count, found });
+            return Err(LayoutMismatchError::Cells { field, expected: count, found });
         }
         let bits = self.bits()?;
         if largest >= 1 << (bits - 1) || largest < -(1 << (bits - 1)) {
-            return Err(LayoutMismatch::Overflow { field });
+            return Err(LayoutMismatchError::Overflow { field });
         }
-        (0..self.field.cells).map(|i| self.place(i)).collect()
+        (0..self.field.cells).map(|i| self.location(i)).collect()
     }
 
-    /// Width of the largest signed number that a cell holds.
-    fn bits(&self) -> Result<u32, LayoutMismatch> {
+    /// Width in bits of a cell's signed number.
+    fn bits(&self) -> Result<u32, LayoutMismatchError> {
         match self.field.packing {
             Packing::Whole => Ok(64),
             Packing::Limbs => Ok(96),
@@ -226,12 +226,12 @@ impl Compiler<'_> {
             {
                 Ok(bits.into())
             }
-            Packing::Digits { .. } => Err(LayoutMismatch::Digits { field: self.number }),
+            Packing::Digits { .. } => Err(LayoutMismatchError::Digits { field: self.number }),
         }
     }
 
-    /// Where cell `i` stands.
-    fn place(&self, i: u16) -> Result<Cell, LayoutMismatch> {
+    /// The location of cell `i`.
+    fn location(&self, i: u16) -> Result<Cell, LayoutMismatchError> {
         let (offset, shift, limbs) = match self.field.packing {
             Packing::Whole => (u32::from(i), 0, false),
             Packing::Limbs => (2 * u32::from(i), 0, true),
@@ -241,7 +241,7 @@ impl Compiler<'_> {
                 (u32::from(i / per_word), u8::try_from(shift).unwrap_or(u8::MAX), false)
             }
         };
-        let beyond = LayoutMismatch::BeyondVector { field: self.number };
+        let beyond = LayoutMismatchError::BeyondVector { field: self.number };
         let word = u16::try_from(u32::from(self.field.first) + offset).map_err(|_| beyond)?;
         let last = u32::from(word) + u32::from(limbs);
         if last + 1 >= u32::from(self.layout.words) {
@@ -251,7 +251,7 @@ impl Compiler<'_> {
     }
 }
 
-/// None if the edges are no bins.
+/// Compiled bins; `None` if the edges are invalid.
 fn bins(edges: &Edges) -> Option<Bins> {
     match edges {
         Edges::Uniform { lo, width, bins } => {

@@ -1,29 +1,29 @@
-//! Encoding: one event's values as the words that a layout asks for (Zeph §3.2).
+//! Encodes one event's values as the words of a layout (Zeph §3.2).
 //!
 //! An [`Encoder`] is compiled once from a schema and its layout. Encoding an
-//! event then allocates nothing: it checks every value against its declared
-//! bounds and hands `(word, addend)` pairs to a sink, which adds each addend to
-//! that word modulo 2^64, usually straight into a key stream. Words that no pair
-//! names, the check word among them, are zero.
+//! event then allocates nothing. It checks every value against its declared bounds
+//! and passes `(word, addend)` pairs to a sink. The sink adds each addend to its
+//! word modulo 2^64, usually directly into a key stream. Words without a pair,
+//! including the check word, are zero.
 
 mod compile;
+mod complete;
 mod op;
-mod present;
 
-pub use compile::LayoutMismatch;
+pub use compile::LayoutMismatchError;
 
 use alpheus_policy::layout::Layout;
 use alpheus_policy::schema::{AttributeKind, Schema};
+use complete::CompleteEncoder;
 use op::Op;
-use present::Present;
 use rand_core::CryptoRng;
 
 /// The value of one attribute in one event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Value<'a> {
-    /// The event lacks it. It then counts in no statistic of the attribute.
+    /// The event lacks the attribute and counts in none of its statistics.
     Absent,
-    /// A fixed-point number, scaled: the integer `value × 10^scale`.
+    /// A fixed-point number: the scaled integer `value × 10^scale`.
     Number(i64),
     /// A truth value.
     Boolean(bool),
@@ -31,53 +31,53 @@ pub enum Value<'a> {
     Text(&'a [u8]),
 }
 
-/// Why an event was refused. It names the attribute and what is allowed, never
-/// the value, so that an error can be logged.
+/// Why an event was rejected. Names the attribute and what is allowed, but never
+/// the value, so errors can be logged.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum EncodeError {
-    /// Not one value for each attribute of the schema.
+    /// The number of values differs from the number of attributes.
     #[error("the event has {found} values, the schema {expected} attributes")]
     WrongLength {
-        /// Attributes of the schema.
+        /// Attributes in the schema.
         expected: usize,
-        /// Values given.
+        /// Values in the event.
         found: usize,
     },
-    /// The event lacks an attribute that is not optional.
+    /// The event lacks a required attribute.
     #[error("`{attribute}` is missing and not optional")]
     Missing {
         /// The attribute's name.
         attribute: String,
     },
-    /// The value is of another type than the schema declares.
+    /// The value's type differs from the declared one.
     #[error("`{attribute}` takes a {expected}")]
     WrongType {
         /// The attribute's name.
         attribute: String,
-        /// The type declared.
+        /// The declared type.
         expected: &'static str,
     },
     /// The number lies outside its declared bounds. It is never wrapped or clamped.
     #[error(
         "`{attribute}` lies outside its bounds {min}..={max} (in units of 10^-{scale}); \
-         correct the source or widen the schema's bounds"
+         fix the source or widen the schema's bounds"
     )]
     OutOfBounds {
         /// The attribute's name.
         attribute: String,
-        /// Least scaled value.
+        /// Smallest scaled value.
         min: i64,
-        /// Greatest scaled value.
+        /// Largest scaled value.
         max: i64,
         /// Decimal places of both.
         scale: u8,
     },
-    /// The text is longer than declared.
+    /// The text exceeds its declared length.
     #[error("`{attribute}` is longer than {max_bytes} bytes")]
     TooLong {
         /// The attribute's name.
         attribute: String,
-        /// Longest text in bytes.
+        /// Maximum length in bytes.
         max_bytes: u16,
     },
 }
@@ -85,17 +85,17 @@ pub enum EncodeError {
 /// Turns events of one schema into addends to the words of its layout.
 #[derive(Clone, Debug)]
 pub struct Encoder {
-    attributes: Vec<Declared>,
+    attributes: Vec<AttributeRule>,
     names: Vec<String>,
     ops: Vec<Op>,
-    /// The same for events that lack nothing.
-    present: Option<Present>,
+    /// A faster encoding for events that have every attribute.
+    complete: Option<CompleteEncoder>,
     words: u16,
 }
 
-/// What an attribute's values must be.
+/// The values that an attribute accepts.
 #[derive(Clone, Debug)]
-struct Declared {
+struct AttributeRule {
     kind: AttributeKind,
     optional: bool,
 }
@@ -105,36 +105,36 @@ impl Encoder {
     ///
     /// # Errors
     ///
-    /// If the layout is not one of this schema, or a single value within its
-    /// bounds would not fit where the layout puts it.
-    pub fn new(schema: &Schema, layout: &Layout) -> Result<Encoder, LayoutMismatch> {
+    /// If the layout is not this schema's, or if a single value within its bounds
+    /// would not fit where the layout places it.
+    pub fn new(schema: &Schema, layout: &Layout) -> Result<Encoder, LayoutMismatchError> {
         let attributes = schema.attributes.iter();
         let ops = compile::ops(schema, layout)?;
         Ok(Encoder {
             names: attributes.clone().map(|attribute| attribute.name.clone()).collect(),
             attributes: attributes
-                .map(|it| Declared { kind: it.kind.clone(), optional: it.optional })
+                .map(|it| AttributeRule { kind: it.kind.clone(), optional: it.optional })
                 .collect(),
-            present: Present::of(schema.attributes.len(), &ops),
+            complete: CompleteEncoder::of(schema.attributes.len(), &ops),
             ops,
             words: layout.words,
         })
     }
 
-    /// Words of an event's vector, the check word included.
+    /// Words in an event's vector, including the check word.
     #[must_use]
     pub fn words(&self) -> u16 {
         self.words
     }
 
-    /// Encodes one event: `values` in the order of the schema's attributes.
+    /// Encodes one event. `values` are in the order of the schema's attributes.
     ///
-    /// `rng` is used only for `any` and `all`, which sum a random word.
+    /// `rng` is used only for `any` and `all`, which add random words.
     ///
     /// # Errors
     ///
-    /// If any value is not as declared. All values are checked before `sink` is
-    /// first called, so that no event is ever half encoded.
+    /// If any value is not as declared. All values are checked before the first
+    /// call of `sink`, so no event is ever partly encoded.
     #[inline]
     pub fn encode(
         &self,
@@ -142,8 +142,8 @@ impl Encoder {
         rng: &mut impl CryptoRng,
         mut sink: impl FnMut(u16, u64),
     ) -> Result<(), EncodeError> {
-        if let Some(present) = &self.present
-            && present.encode(&self.attributes, values, rng, &mut sink)
+        if let Some(complete) = &self.complete
+            && complete.encode(&self.attributes, values, rng, &mut sink)
         {
             return Ok(());
         }
@@ -158,7 +158,7 @@ impl Encoder {
     ///
     /// # Errors
     ///
-    /// Those of [`Encoder::encode`].
+    /// As [`Encoder::encode`].
     #[inline]
     pub fn check(&self, values: &[Value<'_>]) -> Result<(), EncodeError> {
         if values.len() != self.attributes.len() {
@@ -169,15 +169,15 @@ impl Encoder {
         }
         for (i, (declared, value)) in self.attributes.iter().zip(values).enumerate() {
             if !declared.admits(*value) {
-                return Err(self.refusal(i, *value));
+                return Err(self.rejection(i, *value));
             }
         }
         Ok(())
     }
 
-    /// Why `value` is not admitted for the attribute at `position`.
+    /// Why the attribute at `position` does not accept `value`.
     #[cold]
-    fn refusal(&self, position: usize, value: Value<'_>) -> EncodeError {
+    fn rejection(&self, position: usize, value: Value<'_>) -> EncodeError {
         let attribute = self.names.get(position).cloned().unwrap_or_default();
         let kind = self.attributes.get(position).map(|declared| &declared.kind);
         match (kind, value) {
@@ -199,7 +199,7 @@ impl Encoder {
     }
 }
 
-impl Declared {
+impl AttributeRule {
     #[inline]
     fn admits(&self, value: Value<'_>) -> bool {
         match (value, &self.kind) {

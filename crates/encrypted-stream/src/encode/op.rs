@@ -4,14 +4,14 @@ use super::Value;
 use alpheus_policy::sketch::{SketchHash, number_item};
 use rand_core::CryptoRng;
 
-/// Where a cell stands.
+/// The location of a cell.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Cell {
-    /// Its (first) word.
+    /// The (first) word.
     pub(super) word: u16,
-    /// Its digit's place in the word.
+    /// The digit's lowest bit within the word.
     pub(super) shift: u8,
-    /// Whether it takes two words: the low 32 bits, then the rest, signed.
+    /// Whether the cell has two words: the low 32 bits, then the signed rest.
     pub(super) limbs: bool,
 }
 
@@ -35,29 +35,29 @@ pub(super) enum Moment {
 /// Compiled bins.
 #[derive(Clone, Debug)]
 pub(super) enum Bins {
-    /// Bins of one width from `lo`; `last` is the last of them.
+    /// Bins of equal width from `lo`; `last` is the last bin's index.
     Uniform { lo: i64, width: u64, last: u64 },
     /// Strictly ascending lower edges.
     Explicit(Box<[i64]>),
 }
 
-/// One step: adds what one field holds of an event. `x`, `y`, `of` and `by` are
-/// positions of attributes.
+/// One step: adds an event's contribution to one field. `x`, `y`, `of` and `by`
+/// are positions of attributes.
 #[derive(Clone, Debug)]
 pub(super) enum Op {
-    /// One for each event.
+    /// Adds one for each event.
     Event { cell: Cell },
-    /// One for each event that has the attribute, of whatever type.
+    /// Adds one for each event that has the attribute, whatever its type.
     Presence { of: usize, cell: Cell },
-    /// A moment of two values, if the event has both.
+    /// Adds a moment of two values, if the event has both.
     Moment { x: usize, y: usize, moment: Moment, cell: Cell },
-    /// A moment of `of` alone in the cell of the bin of `by`, if it has both.
+    /// Adds a moment of `of` to the cell of `by`'s bin, if the event has both.
     Binned { of: usize, moment: Moment, by: usize, bins: Bins, cells: Box<[Cell]> },
-    /// A moment of `of` in the first cell if it is at least `at`, else in the second.
+    /// Adds a moment of `of` to the first cell if it is at least `at`, else to the second.
     Split { of: usize, moment: Moment, at: i64, cells: [Cell; 2] },
-    /// A random word if the value is `when`.
+    /// Adds a random word if the value is `when`.
     Random { of: usize, when: bool, cell: Cell },
-    /// One in the item's cell of each row.
+    /// Adds one to the item's cell in each row.
     Sketch { of: usize, sketch: Box<Sketch> },
 }
 
@@ -71,7 +71,7 @@ pub(super) struct Sketch {
 }
 
 impl Op {
-    /// Adds what this step holds of the event to the words.
+    /// Adds the event's contribution to the words.
     #[inline]
     pub(super) fn run(
         &self,
@@ -104,7 +104,7 @@ impl Op {
             }
             Op::Random { of, when, cell } => {
                 if values.get(*of) == Some(&Value::Boolean(*when)) {
-                    // Zero would say that the value was not there.
+                    // Zero would mean that the value did not occur.
                     sink(cell.word, rng.next_u64().max(1));
                 }
             }
@@ -145,9 +145,8 @@ impl Moment {
 }
 
 impl Cell {
-    /// Adds a·b. That it fits was checked against the bounds of both when the
-    /// encoder was compiled, so nothing here can wrap but a negative digit,
-    /// which must.
+    /// Adds a·b. The compiler checked the bounds of both, so the product fits. Only
+    /// a negative digit wraps, and it must.
     #[inline]
     #[expect(clippy::cast_sign_loss, clippy::cast_possible_truncation, reason = "two's complement")]
     pub(super) fn add(self, a: i64, b: i64, sink: &mut impl FnMut(u16, u64)) {
@@ -162,19 +161,19 @@ impl Cell {
 }
 
 impl Bins {
-    /// The bin that `value` falls into, as `Edges::bin` has it.
+    /// The bin that `value` falls into, as `Edges::bin` defines it.
     #[inline]
-    #[expect(clippy::cast_sign_loss, clippy::cast_possible_truncation, reason = "checked above it")]
+    #[expect(clippy::cast_sign_loss, clippy::cast_possible_truncation, reason = "checked before")]
     pub(super) fn find(&self, value: i64) -> usize {
         match self {
             Bins::Uniform { lo, width, last } => {
                 if value < *lo {
                     return 0;
                 }
-                // The difference of two i64 in order fits 64 bits, unsigned.
+                // The difference of two ordered i64 fits in an unsigned 64-bit integer.
                 let distance = value.wrapping_sub(*lo) as u64;
                 let bin = match (u32::try_from(distance), u32::try_from(*width)) {
-                    // The short division is several times as fast.
+                    // The 32-bit division is several times faster.
                     (Ok(distance), Ok(width)) => u64::from(distance / width),
                     _ => distance / width,
                 };

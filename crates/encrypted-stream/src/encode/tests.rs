@@ -1,10 +1,10 @@
-//! Each encoding, its refusals, and what a layout must be.
+//! Tests of each encoding, its errors, and the requirements on a layout.
 
 use super::*;
 use alpheus_policy::layout::{Field, FieldStatistic as Of, Packing, PairMoment};
 use alpheus_policy::schema::{Aggregation, Attribute, Capacity, Edges};
 use alpheus_policy::sketch::SketchHash;
-use alpheus_policy::time::Span;
+use alpheus_time::Span;
 use rand_chacha::ChaCha20Rng;
 use rand_core::SeedableRng;
 
@@ -75,7 +75,7 @@ fn run(encoder: &Encoder, values: &[Value<'_>]) -> Result<Vec<u64>, EncodeError>
     Ok(words)
 }
 
-/// The words, check word left off after it was seen to be zero.
+/// The words without the check word, which must be zero.
 fn words(statistic: Of, cells: u16, packing: Packing, values: [Value<'_>; 4]) -> Vec<u64> {
     let encoder = Encoder::new(&schema(), &layout(statistic, cells, packing)).unwrap();
     let mut words = run(&encoder, &values).unwrap();
@@ -96,7 +96,7 @@ fn flag(flag: bool) -> [Value<'static>; 4] {
 }
 
 #[test]
-fn counts_sums_and_squares() {
+fn counts_sums_and_squares_add_the_powers_of_present_values() {
     let whole = Packing::Whole;
     assert_eq!(words(Of::EventCount, 1, whole, number(5)), [1]);
     assert_eq!(words(Of::Count(X), 1, whole, number(5)), [1]);
@@ -108,7 +108,7 @@ fn counts_sums_and_squares() {
 }
 
 #[test]
-fn limbs_are_the_low_half_and_the_signed_rest() {
+fn limbs_hold_the_low_32_bits_and_the_signed_rest() {
     assert_eq!(words(Of::Sum(X), 1, Packing::Limbs, number(7)), [7, 0]);
     assert_eq!(words(Of::Sum(X), 1, Packing::Limbs, number(-1)), [0xffff_ffff, u64::MAX]);
 }
@@ -127,12 +127,12 @@ fn a_histogram_is_one_hot_with_open_ends() {
 }
 
 #[test]
-fn digits_stand_where_the_layout_puts_them() {
+fn digits_are_where_the_layout_puts_them() {
     let digits = Packing::Digits { bits: 12, per_word: 5 };
     assert_eq!(words(Of::Histogram(X, 0), 10, digits, number(-1000)), [1, 0]);
     assert_eq!(words(Of::Histogram(X, 0), 10, digits, number(-600)), [1 << 48, 0]);
     assert_eq!(words(Of::Histogram(X, 0), 10, digits, number(0)), [0, 1 << 48]);
-    // A negative digit borrows from those above it.
+    // A negative digit borrows from higher digits.
     let by = Of::By { of: X, by: Y, aggregation: 1, order: 1 };
     let digits = Packing::Digits { bits: 16, per_word: 4 };
     assert_eq!(words(by, 4, digits, both(-3, 1)), [(3u64 << 16).wrapping_neg()]);
@@ -162,7 +162,7 @@ fn pairs_and_buckets_need_both_values() {
 }
 
 #[test]
-fn a_threshold_splits_in_two() {
+fn a_threshold_splits_values_into_two_cells() {
     let split = |order, x| {
         words(Of::Threshold { of: X, aggregation: 2, order }, 2, Packing::Whole, number(x))
     };
@@ -173,7 +173,7 @@ fn a_threshold_splits_in_two() {
 }
 
 #[test]
-fn any_and_all_hold_a_random_word_or_nothing() {
+fn any_and_all_add_a_random_word_or_nothing() {
     let one = |of, value| words(of, 1, Packing::Whole, flag(value))[0];
     assert_ne!(one(Of::Any(FLAG), true), 0);
     assert_eq!(one(Of::Any(FLAG), false), 0);
@@ -183,7 +183,7 @@ fn any_and_all_hold_a_random_word_or_nothing() {
 }
 
 #[test]
-fn a_sketch_counts_one_in_each_row() {
+fn a_sketch_adds_one_in_each_row() {
     let page = [Value::Number(0), Value::Absent, Value::Absent, Value::Text(b"/a")];
     let cells = words(Of::Sketch(PAGE, 0), 15, Packing::Whole, page);
     let mut expected = vec![0; 15];
@@ -196,9 +196,9 @@ fn a_sketch_counts_one_in_each_row() {
     assert_eq!(words(Of::Sketch(PAGE, 0), 15, digits, number(0)), [0, 0]);
 }
 
-/// Refused whole: the sink is never called, and the error does not tell the value.
+/// The sink is never called, and the error does not reveal the value.
 #[test]
-fn a_bad_event_is_refused_before_anything_is_added() {
+fn an_invalid_event_is_rejected_before_anything_is_added() {
     let encoder = Encoder::new(&schema(), &layout(Of::Sum(X), 1, Packing::Whole)).unwrap();
     let text = Value::Text(b"too long!");
     let cases = [
@@ -213,7 +213,7 @@ fn a_bad_event_is_refused_before_anything_is_added() {
         (vec![Value::Number(0); 4], "`flag` takes a truth value"),
     ];
     for (values, expected) in cases {
-        let sink = |_, _| panic!("half encoded");
+        let sink = |_, _| panic!("partly encoded");
         let error = encoder.encode(&values, &mut ChaCha20Rng::seed_from_u64(0), sink).unwrap_err();
         assert!(error.to_string().starts_with(expected), "{error}");
         assert!(!error.to_string().contains("4217") && !format!("{error:?}").contains("4217"));
@@ -221,54 +221,54 @@ fn a_bad_event_is_refused_before_anything_is_added() {
 }
 
 #[test]
-fn bounds_themselves_are_allowed() {
+fn values_at_the_bounds_are_allowed() {
     let encoder = Encoder::new(&schema(), &layout(Of::Sum(X), 1, Packing::Whole)).unwrap();
     assert_eq!(run(&encoder, &number(2000)).unwrap()[0], 2000);
     assert_eq!(run(&encoder, &number(-1000)).unwrap()[0], 1000u64.wrapping_neg());
 }
 
 #[test]
-fn a_layout_that_is_not_the_schemas_is_refused() {
-    let refusal = |statistic, cells, packing| {
+fn a_layout_of_another_schema_is_rejected() {
+    let error = |statistic, cells, packing| {
         Encoder::new(&schema(), &layout(statistic, cells, packing)).map(|_| ()).unwrap_err()
     };
-    let undeclared = LayoutMismatch::Undeclared { field: 0 };
+    let undeclared = LayoutMismatchError::Undeclared { field: 0 };
     let whole = Packing::Whole;
-    assert_eq!(refusal(Of::Sum(9), 1, whole), undeclared);
-    assert_eq!(refusal(Of::Sum(PAGE), 1, whole), undeclared);
-    assert_eq!(refusal(Of::Histogram(X, 1), 10, whole), undeclared);
-    assert_eq!(refusal(Of::By { of: X, by: FLAG, aggregation: 1, order: 0 }, 4, whole), undeclared);
-    assert_eq!(refusal(Of::By { of: X, by: Y, aggregation: 1, order: 3 }, 4, whole), undeclared);
-    assert_eq!(refusal(Of::Any(X), 1, whole), undeclared);
+    assert_eq!(error(Of::Sum(9), 1, whole), undeclared);
+    assert_eq!(error(Of::Sum(PAGE), 1, whole), undeclared);
+    assert_eq!(error(Of::Histogram(X, 1), 10, whole), undeclared);
+    assert_eq!(error(Of::By { of: X, by: FLAG, aggregation: 1, order: 0 }, 4, whole), undeclared);
+    assert_eq!(error(Of::By { of: X, by: Y, aggregation: 1, order: 3 }, 4, whole), undeclared);
+    assert_eq!(error(Of::Any(X), 1, whole), undeclared);
     assert_eq!(
-        refusal(Of::Histogram(X, 0), 9, whole),
-        LayoutMismatch::Cells { field: 0, expected: 10, found: 9 }
+        error(Of::Histogram(X, 0), 9, whole),
+        LayoutMismatchError::Cells { field: 0, expected: 10, found: 9 }
     );
-    let overflow = LayoutMismatch::Overflow { field: 0 };
-    // 2000 needs 12 bits with its sign, and 1 already two.
-    assert_eq!(refusal(Of::Sum(X), 1, Packing::Digits { bits: 11, per_word: 5 }), overflow);
-    assert_eq!(refusal(Of::Count(X), 1, Packing::Digits { bits: 1, per_word: 5 }), overflow);
-    assert_eq!(refusal(Of::Any(FLAG), 1, Packing::Digits { bits: 8, per_word: 8 }), overflow);
-    let digits = LayoutMismatch::Digits { field: 0 };
-    assert_eq!(refusal(Of::Sum(X), 1, Packing::Digits { bits: 13, per_word: 5 }), digits);
+    let overflow = LayoutMismatchError::Overflow { field: 0 };
+    // With its sign, 2000 needs 12 bits and 1 needs two.
+    assert_eq!(error(Of::Sum(X), 1, Packing::Digits { bits: 11, per_word: 5 }), overflow);
+    assert_eq!(error(Of::Count(X), 1, Packing::Digits { bits: 1, per_word: 5 }), overflow);
+    assert_eq!(error(Of::Any(FLAG), 1, Packing::Digits { bits: 8, per_word: 8 }), overflow);
+    let digits = LayoutMismatchError::Digits { field: 0 };
+    assert_eq!(error(Of::Sum(X), 1, Packing::Digits { bits: 13, per_word: 5 }), digits);
     let mut short = layout(Of::Histogram(X, 0), 10, whole);
     short.words -= 1;
     assert_eq!(
         Encoder::new(&schema(), &short).map(|_| ()).unwrap_err(),
-        LayoutMismatch::BeyondVector { field: 0 }
+        LayoutMismatchError::BeyondVector { field: 0 }
     );
 }
 
 proptest::proptest! {
-    /// The short way for events that lack nothing is the same encoding.
+    /// The fast encoder for complete events agrees with the general one.
     #[test]
-    fn events_that_lack_nothing_are_encoded_alike(
+    fn complete_events_have_the_same_encoding_either_way(
         x in -1100_i64..2100, y in -5_i64..56, flag: bool, page in "[a-z]{0,9}",
     ) {
         let schema = schema();
         let general = Encoder::new(&schema, &Layout::of(&schema).unwrap()).unwrap();
-        proptest::prop_assert!(general.present.is_some());
-        let general = Encoder { present: None, ..general };
+        proptest::prop_assert!(general.complete.is_some());
+        let general = Encoder { complete: None, ..general };
         let short = Encoder::new(&schema, &Layout::of(&schema).unwrap()).unwrap();
         let page = Value::Text(page.as_bytes());
         let event = [Value::Number(x), Value::Number(y), Value::Boolean(flag), page];

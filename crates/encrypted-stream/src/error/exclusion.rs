@@ -1,4 +1,4 @@
-//! Why a stream is not in a result: one name for each rule.
+//! Why a stream is not in a result: one variant for each rule.
 
 use serde::{Deserialize, Serialize};
 
@@ -16,14 +16,14 @@ use serde::{Deserialize, Serialize};
     Deserialize,
     thiserror::Error,
 )]
-pub enum Exclusion {
-    /// The service holds no complete sum: a gap, a duplicate, a missing border.
+pub enum ExclusionError {
+    /// The service has no complete sum: there is a gap, a duplicate or a missing border.
     #[error("incomplete: a gap, a duplicate or a missing border")]
     Incomplete,
     /// More events than the schema's capacity.
     #[error("more events than the schema's capacity")]
     TooManyEvents,
-    /// A border's tag is not the producer's.
+    /// The producer did not make a border's tag.
     #[error("a border was not made by the producer")]
     ForgedBorder,
     /// The segments do not tile the window from border to border.
@@ -32,10 +32,10 @@ pub enum Exclusion {
     /// More ticks are missing between sessions than the policy allows.
     #[error("ticks are missing between sessions")]
     MissingTicks,
-    /// A session reaches back over another one's time, or a dead one is resumed.
+    /// A session overlaps another one, or a dead session is resumed.
     #[error("a session overlaps an earlier one")]
     SessionOverlap,
-    /// The check word does not come out as zero: a wrong key or a wrong sum.
+    /// The check word is not zero: wrong key or wrong sum.
     #[error("the check word is not zero: wrong key or wrong sum")]
     CheckWord,
     /// The owner's policy, now or during the window, does not allow it.
@@ -50,14 +50,14 @@ pub enum Exclusion {
     /// Its controller takes no part in this window.
     #[error("its controller takes no part in this window")]
     ControllerAbsent,
-    /// Its controller came back from a ledger that may not be the latest, and
-    /// its owner has not confirmed the annotation before the window began.
+    /// Its controller was restored from a ledger that may not be the latest, and its owner
+    /// did not confirm the annotation before the window began.
     #[error("its owner has not confirmed the policy since its controller was restored")]
     Unconfirmed,
     /// More events than the plan's noise hides.
     #[error("more events than the query's noise hides")]
     BeyondNoise,
-    /// Its owner's privacy budget has too little left for this window.
+    /// The remaining privacy budget of its owner does not cover this window.
     #[error("its owner's privacy budget is spent")]
     BudgetSpent,
 }

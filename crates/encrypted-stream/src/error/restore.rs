@@ -1,25 +1,25 @@
-//! Why a controller does not come back from a ledger.
+//! Why a role cannot be restored from its ledger.
 
 use alpheus_policy::ids::PlanId;
-use alpheus_policy::time::Timestamp;
+use alpheus_time::Timestamp;
 
-use crate::ledger::UnreadableRecord;
+use crate::ledger::RecordError;
 
 impl RestoreError {
-    pub(crate) fn of(position: usize, unreadable: UnreadableRecord) -> Self {
+    pub(crate) fn of(position: usize, unreadable: RecordError) -> Self {
         match unreadable {
-            UnreadableRecord::Version(found) => Self::OtherFormat { position, found },
-            UnreadableRecord::Damaged => Self::BadRecord { position },
+            RecordError::Version(found) => Self::OtherFormat { position, found },
+            RecordError::Damaged => Self::BadRecord { position },
         }
     }
 }
 
-/// Why a controller does not start from what it was given.
+/// Why a role cannot be restored from its ledger.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum RestoreError {
     /// Keys without a ledger: what they released is unknown.
     #[error(
-        "there are keys but no ledger; restore the ledger, or make new keys and a new ledger together"
+        "there are keys but no ledger; restore the ledger, or create new keys and a new ledger together"
     )]
     NoLedger,
     /// The ledger belongs to another controller.
@@ -27,27 +27,27 @@ pub enum RestoreError {
     OtherController,
     /// A record was written by another version of the program.
     #[error(
-        "record {position} of the ledger has format {found}, and this version reads another: use the version that wrote it"
+        "record {position} of the ledger has format {found}, which this version does not read; use the version that wrote it"
     )]
     OtherFormat {
-        /// Position in what was given.
+        /// Position among the values.
         position: usize,
         /// Its format.
         found: u8,
     },
     /// A record cannot be read.
-    #[error("record {position} of the ledger cannot be read; restore a whole copy")]
+    #[error("record {position} of the ledger cannot be read; restore a complete copy")]
     BadRecord {
-        /// Position in what was given.
+        /// Position among the values.
         position: usize,
     },
-    /// A plan in the ledger no longer checks out.
-    #[error("plan {plan} of the ledger does not check out under this deployment and identity")]
+    /// A plan in the ledger is no longer valid.
+    #[error("plan {plan} of the ledger is not valid under this deployment and identity")]
     Plan {
         /// The plan.
         plan: PlanId,
     },
-    /// The stored clock lies after the given time by more than a step.
+    /// The stored clock is ahead of the given time by more than a step.
     #[error("the ledger's clock {ledger:?} is ahead of the given time; set the clock right")]
     ClockBehind {
         /// The ledger's.

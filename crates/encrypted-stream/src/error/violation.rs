@@ -1,19 +1,19 @@
-//! A rule of the policy crate on its way to the service.
+//! A policy violation as the service receives it.
 
 use serde::{Deserialize, Serialize};
 
-/// The rule of a policy that forbids something, as the policy crate names it.
+/// The policy rule that forbids something, as named by the policy crate.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, thiserror::Error)]
 #[error("{explanation}")]
-pub struct PolicyViolation {
+pub struct PolicyViolationError {
     /// Its name.
     pub rule: String,
-    /// For people: the numbers asked and allowed.
+    /// For people: the requested and the allowed numbers.
     pub explanation: String,
 }
 
-impl From<alpheus_policy::comply::Refusal> for PolicyViolation {
-    fn from(refusal: alpheus_policy::comply::Refusal) -> Self {
+impl From<alpheus_policy::comply::ComplianceError> for PolicyViolationError {
+    fn from(refusal: alpheus_policy::comply::ComplianceError) -> Self {
         Self { rule: refusal.rule().into(), explanation: refusal.to_string() }
     }
 }

@@ -1,65 +1,67 @@
-//! Bytes of the job's messages: version, kind, body; big-endian numbers, texts and lists after
-//! their length.
+//! The encoding of the job's messages: version, kind, body. Numbers are big-endian, and
+//! texts and lists follow their length.
 
 use super::digest::WORDS;
 use super::{
-    Join, Joined, Opening, PlanEnd, PlanView, Progress, SetDigest, Summary, Tally, Token, WindowSum,
+    Join, JoinAck, Opening, PlanEnd, PlanView, Progress, SetDigest, Summary, Tally, Token,
+    WindowSum,
 };
 use crate::messages::{Segment, SegmentBorder};
-use crate::transformer::Incomplete;
+use crate::transformer::IncompleteError;
 use alpheus_crypto::mac::Tag;
 use alpheus_policy::ids::{PlanId, StreamId};
-use alpheus_policy::time::{Span, Timestamp};
+use alpheus_time::{Span, Timestamp};
 use std::str::FromStr;
 
 const VERSION: u8 = 1;
-/// In the place of a reason: complete.
+/// Takes the place of a reason if the stream is complete.
 const COMPLETE: u8 = 255;
-/// Elements of a list: none of ours has more, and bytes that say so must not take the memory.
-const MOST: usize = 1 << 20;
-const MOST_BYTES: usize = 1 << 26;
-/// Tasks of a job: Flink has no more.
-const MOST_TASKS: u32 = 1 << 15;
+/// Maximum elements in a list. No valid list has more, and a false length must not use up
+/// memory.
+const MAX_ELEMENTS: usize = 1 << 20;
+const MAX_BYTES: usize = 1 << 26;
+/// Maximum tasks in a job, Flink's own limit.
+const MAX_TASKS: u32 = 1 << 15;
 
 /// Reasons in the order of their numbers.
-const REASONS: [Incomplete; 9] = [
-    Incomplete::Gap,
-    Incomplete::Duplicate,
-    Incomplete::BrokenChain,
-    Incomplete::MissingBorder,
-    Incomplete::SessionDied,
-    Incomplete::Offline,
-    Incomplete::OverCapacity,
-    Incomplete::WrongLength,
-    Incomplete::BeforePlan,
+const REASONS: [IncompleteError; 9] = [
+    IncompleteError::Gap,
+    IncompleteError::Duplicate,
+    IncompleteError::BrokenChain,
+    IncompleteError::MissingBorder,
+    IncompleteError::SessionDied,
+    IncompleteError::Offline,
+    IncompleteError::OverCapacity,
+    IncompleteError::WrongLength,
+    IncompleteError::BeforePlan,
 ];
 
-/// Why bytes are no message of the job.
+/// Why bytes are not a message of the job.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum BadMessage {
-    /// Of another version: its writer is newer or older.
+pub enum JobMessageError {
+    /// The version is not supported.
     #[error(
-        "the message is of version {0}, which is not spoken here; are service and job of one release?"
+        "the message has version {0}, which is not supported; run service and job of the same release"
     )]
     Version(u8),
-    /// Of another kind than its topic has.
-    #[error("the message is of kind {0}, which does not belong into this topic")]
+    /// The kind does not belong to the topic.
+    #[error("the message has kind {0}, which does not belong to this topic")]
     Kind(u8),
-    /// It ends too early.
-    #[error("the message is cut off")]
+    /// The message ends too early.
+    #[error("the message is truncated")]
     Truncated,
-    /// A list is longer than any of ours.
-    #[error("a list in the message is longer than any can be")]
+    /// A list exceeds the limit.
+    #[error("a list in the message exceeds the maximum length")]
     TooLong,
-    /// An id, a reason or a flag that there is not.
-    #[error("the message holds what is no value of its place")]
+    /// An id, a reason or a flag is invalid.
+    #[error("the message has an invalid id, reason, flag or number")]
     Malformed,
-    /// More follows.
-    #[error("something follows the message")]
+    /// There are trailing bytes.
+    #[error("the message has trailing bytes")]
     Trailing,
 }
 
-impl BadMessage {
+impl JobMessageError {
     /// A short name for counters and dead letters.
     #[must_use]
     pub const fn name(self) -> &'static str {
@@ -76,18 +78,18 @@ impl BadMessage {
 
 /// A message to or from the job.
 pub trait JobMessage: Sized {
-    /// Its number.
+    /// The number of the message's kind.
     const KIND: u8;
 
-    /// Writes all behind version and kind.
+    /// Writes the body.
     #[doc(hidden)]
     fn write(&self, out: &mut Vec<u8>);
 
-    /// Reads it.
+    /// Reads the body.
     #[doc(hidden)]
-    fn read(input: &mut Input<'_>) -> Result<Self, BadMessage>;
+    fn read(input: &mut Input<'_>) -> Result<Self, JobMessageError>;
 
-    /// The message as it stands in its topic.
+    /// The message as a record of its topic.
     fn to_bytes(&self) -> Vec<u8> {
         let mut out = vec![VERSION, Self::KIND];
         self.write(&mut out);
@@ -97,85 +99,86 @@ pub trait JobMessage: Sized {
     /// Reads a record of a topic.
     ///
     /// # Errors
-    /// [`BadMessage`].
-    fn from_bytes(bytes: &[u8]) -> Result<Self, BadMessage> {
+    /// [`JobMessageError`] if the record is not a message of this kind.
+    fn from_bytes(bytes: &[u8]) -> Result<Self, JobMessageError> {
         let mut input = Input(bytes);
         let (version, kind) = (input.u8()?, input.u8()?);
         if version != VERSION {
-            return Err(BadMessage::Version(version));
+            return Err(JobMessageError::Version(version));
         }
         if kind != Self::KIND {
-            return Err(BadMessage::Kind(kind));
+            return Err(JobMessageError::Kind(kind));
         }
         let message = Self::read(&mut input)?;
-        if input.0.is_empty() { Ok(message) } else { Err(BadMessage::Trailing) }
+        if input.0.is_empty() { Ok(message) } else { Err(JobMessageError::Trailing) }
     }
 }
 
-/// What of a message is not read yet.
+/// The unread rest of a message.
 #[doc(hidden)]
 pub struct Input<'a>(&'a [u8]);
 
 impl<'a> Input<'a> {
-    fn array<const N: usize>(&mut self) -> Result<[u8; N], BadMessage> {
-        let (array, rest) = self.0.split_first_chunk().ok_or(BadMessage::Truncated)?;
+    fn array<const N: usize>(&mut self) -> Result<[u8; N], JobMessageError> {
+        let (array, rest) = self.0.split_first_chunk().ok_or(JobMessageError::Truncated)?;
         self.0 = rest;
         Ok(*array)
     }
 
-    fn u8(&mut self) -> Result<u8, BadMessage> {
+    fn u8(&mut self) -> Result<u8, JobMessageError> {
         self.array().map(u8::from_be_bytes)
     }
 
-    fn u16(&mut self) -> Result<u16, BadMessage> {
+    fn u16(&mut self) -> Result<u16, JobMessageError> {
         self.array().map(u16::from_be_bytes)
     }
 
-    fn u32(&mut self) -> Result<u32, BadMessage> {
+    fn u32(&mut self) -> Result<u32, JobMessageError> {
         self.array().map(u32::from_be_bytes)
     }
 
-    fn u64(&mut self) -> Result<u64, BadMessage> {
+    fn u64(&mut self) -> Result<u64, JobMessageError> {
         self.array().map(u64::from_be_bytes)
     }
 
-    fn time(&mut self) -> Result<Timestamp, BadMessage> {
+    fn time(&mut self) -> Result<Timestamp, JobMessageError> {
         self.u64().map(Timestamp)
     }
 
-    fn flag(&mut self) -> Result<bool, BadMessage> {
+    fn flag(&mut self) -> Result<bool, JobMessageError> {
         match self.u8()? {
             0 => Ok(false),
             1 => Ok(true),
-            _ => Err(BadMessage::Malformed),
+            _ => Err(JobMessageError::Malformed),
         }
     }
 
-    fn length(&mut self, most: usize) -> Result<usize, BadMessage> {
-        let length = usize::try_from(self.u32()?).map_err(|_| BadMessage::TooLong)?;
-        if length > most { Err(BadMessage::TooLong) } else { Ok(length) }
+    fn length(&mut self, max: usize) -> Result<usize, JobMessageError> {
+        let length = usize::try_from(self.u32()?).map_err(|_| JobMessageError::TooLong)?;
+        if length > max { Err(JobMessageError::TooLong) } else { Ok(length) }
     }
 
-    fn bytes(&mut self, length: usize) -> Result<&'a [u8], BadMessage> {
-        let (bytes, rest) = self.0.split_at_checked(length).ok_or(BadMessage::Truncated)?;
+    fn bytes(&mut self, length: usize) -> Result<&'a [u8], JobMessageError> {
+        let (bytes, rest) = self.0.split_at_checked(length).ok_or(JobMessageError::Truncated)?;
         self.0 = rest;
         Ok(bytes)
     }
 
-    /// An id in small hexadecimal digits.
-    fn id<T: FromStr + ToString>(&mut self) -> Result<T, BadMessage> {
+    /// An id in lower-case hexadecimal digits.
+    fn id<T: FromStr + ToString>(&mut self) -> Result<T, JobMessageError> {
         let length = usize::from(self.u16()?);
-        let text = std::str::from_utf8(self.bytes(length)?).map_err(|_| BadMessage::Malformed)?;
-        let id = text.parse::<T>().map_err(|_| BadMessage::Malformed)?;
-        if id.to_string() == text { Ok(id) } else { Err(BadMessage::Malformed) }
+        let text =
+            std::str::from_utf8(self.bytes(length)?).map_err(|_| JobMessageError::Malformed)?;
+        let id = text.parse::<T>().map_err(|_| JobMessageError::Malformed)?;
+        if id.to_string() == text { Ok(id) } else { Err(JobMessageError::Malformed) }
     }
 
-    /// A list; what it takes grows with what is there, not with what it says.
+    /// A list. Its memory grows with the bytes present, not with the stated length.
     fn list<T>(
         &mut self,
-        one: impl Fn(&mut Self) -> Result<T, BadMessage>,
-    ) -> Result<Vec<T>, BadMessage> {
-        let length = self.length(MOST)?;
+        one: impl Fn(&mut Self) -> Result<T, JobMessageError>,
+    ) -> Result<Vec<T>, JobMessageError> {
+        let length = self.length(MAX_ELEMENTS)?;
         let mut list = Vec::with_capacity(length.min(self.0.len()));
         for _ in 0..length {
             list.push(one(self)?);
@@ -183,18 +186,18 @@ impl<'a> Input<'a> {
         Ok(list)
     }
 
-    fn words(&mut self) -> Result<Vec<u64>, BadMessage> {
+    fn words(&mut self) -> Result<Vec<u64>, JobMessageError> {
         self.list(Self::u64)
     }
 
-    fn digest(&mut self) -> Result<SetDigest, BadMessage> {
+    fn digest(&mut self) -> Result<SetDigest, JobMessageError> {
         let words: Result<[u64; WORDS], _> = self.words()?.try_into();
-        words.map(SetDigest).map_err(|_| BadMessage::Malformed)
+        words.map(SetDigest).map_err(|_| JobMessageError::Malformed)
     }
 
-    /// Positions that a bitmap holds, ascending; bit 0 lowest.
-    fn positions(&mut self) -> Result<Vec<u32>, BadMessage> {
-        let length = self.length(MOST_BYTES)?;
+    /// The positions in a bitmap, ascending; bit 0 is the lowest.
+    fn positions(&mut self) -> Result<Vec<u32>, JobMessageError> {
+        let length = self.length(MAX_BYTES)?;
         let bytes = (0u32..).zip(self.bytes(length)?);
         let of = |(at, byte): (u32, &u8)| {
             let byte = *byte;
@@ -205,7 +208,7 @@ impl<'a> Input<'a> {
 }
 
 fn put_length(out: &mut Vec<u8>, length: usize) {
-    // No message of ours is longer: a plan's rows, streams and controllers are bounded.
+    // No message is longer, since a plan's rows, streams and controllers are bounded.
     out.extend(u32::try_from(length).unwrap_or(u32::MAX).to_be_bytes());
 }
 
@@ -220,7 +223,7 @@ fn put_words(out: &mut Vec<u8>, words: &[u64]) {
     words.iter().for_each(|word| out.extend(word.to_be_bytes()));
 }
 
-/// As `java.util.BitSet` has it: no empty byte at the end.
+/// As `java.util.BitSet` writes it: without zero bytes at the end.
 fn put_positions(out: &mut Vec<u8>, positions: &[u32]) {
     let length = positions.iter().max().map_or(0, |last| last / 8 + 1) as usize;
     put_length(out, length);
@@ -249,7 +252,7 @@ impl JobMessage for PlanView {
         }
     }
 
-    fn read(input: &mut Input<'_>) -> Result<Self, BadMessage> {
+    fn read(input: &mut Input<'_>) -> Result<Self, JobMessageError> {
         Ok(PlanView {
             plan: input.id::<PlanId>()?,
             window: Span(input.u64()?),
@@ -270,7 +273,7 @@ impl JobMessage for Join {
         out.extend(self.position.to_be_bytes());
     }
 
-    fn read(input: &mut Input<'_>) -> Result<Self, BadMessage> {
+    fn read(input: &mut Input<'_>) -> Result<Self, JobMessageError> {
         let (stream, plan) = (input.id::<StreamId>()?, PlanView::read(input)?);
         Ok(Join { stream, plan, position: input.u32()? })
     }
@@ -283,7 +286,7 @@ impl JobMessage for PlanEnd {
         put_id(out, &self.plan);
     }
 
-    fn read(input: &mut Input<'_>) -> Result<Self, BadMessage> {
+    fn read(input: &mut Input<'_>) -> Result<Self, JobMessageError> {
         Ok(PlanEnd { plan: input.id()? })
     }
 }
@@ -302,7 +305,7 @@ impl JobMessage for Opening {
         out.extend(self.rows.to_be_bytes());
     }
 
-    fn read(input: &mut Input<'_>) -> Result<Self, BadMessage> {
+    fn read(input: &mut Input<'_>) -> Result<Self, JobMessageError> {
         Ok(Opening {
             plan: input.id()?,
             start: input.time()?,
@@ -327,7 +330,7 @@ impl JobMessage for Token {
         put_words(out, &self.rows);
     }
 
-    fn read(input: &mut Input<'_>) -> Result<Self, BadMessage> {
+    fn read(input: &mut Input<'_>) -> Result<Self, JobMessageError> {
         Ok(Token {
             plan: input.id()?,
             start: input.time()?,
@@ -355,14 +358,14 @@ impl JobMessage for Summary {
         segments.iter().for_each(|segment| put_segment(out, segment));
     }
 
-    fn read(input: &mut Input<'_>) -> Result<Self, BadMessage> {
+    fn read(input: &mut Input<'_>) -> Result<Self, JobMessageError> {
         let (stream, plan, start) = (input.id()?, input.id()?, input.time()?);
         let (position, check_sum, why) = (input.u32()?, input.u64()?, input.u8()?);
         let segments = input.list(segment)?;
         let judgement = match REASONS.get(usize::from(why)) {
             Some(why) if segments.is_empty() => Err(*why),
             None if why == COMPLETE => Ok(segments),
-            _ => return Err(BadMessage::Malformed),
+            _ => return Err(JobMessageError::Malformed),
         };
         Ok(Summary { stream, plan, start, position, check_sum, judgement })
     }
@@ -383,12 +386,12 @@ fn put_segment(out: &mut Vec<u8>, segment: &Segment) {
     }
 }
 
-fn segment(input: &mut Input<'_>) -> Result<Segment, BadMessage> {
+fn segment(input: &mut Input<'_>) -> Result<Segment, JobMessageError> {
     let (session, from) = (input.u64()?, input.time()?);
     let (opens, tag) = (input.flag()?, Tag(input.array()?));
     let border = |input: &mut Input<'_>| {
         if input.u64()? != session {
-            return Err(BadMessage::Malformed);
+            return Err(JobMessageError::Malformed);
         }
         let (at, closing, events) = (input.time()?, input.flag()?, input.u64()?);
         Ok(SegmentBorder { at, closing, events, tag: Tag(input.array()?) })
@@ -397,7 +400,7 @@ fn segment(input: &mut Input<'_>) -> Result<Segment, BadMessage> {
     Ok(Segment { session, from, opening: opens.then_some(tag), borders })
 }
 
-impl JobMessage for Joined {
+impl JobMessage for JoinAck {
     const KIND: u8 = 13;
 
     fn write(&self, out: &mut Vec<u8>) {
@@ -406,8 +409,8 @@ impl JobMessage for Joined {
         out.extend(self.position.to_be_bytes());
     }
 
-    fn read(input: &mut Input<'_>) -> Result<Self, BadMessage> {
-        Ok(Joined { stream: input.id()?, plan: input.id()?, position: input.u32()? })
+    fn read(input: &mut Input<'_>) -> Result<Self, JobMessageError> {
+        Ok(JoinAck { stream: input.id()?, plan: input.id()?, position: input.u32()? })
     }
 }
 
@@ -420,10 +423,10 @@ impl JobMessage for Progress {
         out.extend(self.time.0.to_be_bytes());
     }
 
-    fn read(input: &mut Input<'_>) -> Result<Self, BadMessage> {
+    fn read(input: &mut Input<'_>) -> Result<Self, JobMessageError> {
         let (task, tasks, time) = (input.u32()?, input.u32()?, input.time()?);
-        if task >= tasks || tasks > MOST_TASKS {
-            return Err(BadMessage::Malformed);
+        if task >= tasks || tasks > MAX_TASKS {
+            return Err(JobMessageError::Malformed);
         }
         Ok(Progress { task, tasks, time })
     }
@@ -443,7 +446,7 @@ impl JobMessage for WindowSum {
         put_words(out, &self.tokens);
     }
 
-    fn read(input: &mut Input<'_>) -> Result<Self, BadMessage> {
+    fn read(input: &mut Input<'_>) -> Result<Self, JobMessageError> {
         let (plan, start) = (input.id()?, input.time()?);
         let mut tally = || Ok(Tally { count: input.u64()?, digest: input.digest()? });
         let (streams, controllers) = (tally()?, tally()?);

@@ -1,31 +1,31 @@
-//! What the service and the job that adds up at scale say to each other: messages of version
-//! 1, as `jvm/docs/protocol.md` has them.
+//! The messages between the service and the Flink job that computes sums at scale.
+//! `jvm/docs/protocol.md` specifies version 1.
 //!
-//! | to the job | from it |
+//! | to the job | from the job |
 //! | --- | --- |
-//! | [`Join`], [`PlanView`], [`PlanEnd`]: who is summed, and for which plans | [`Summary`]: what it has of a stream in a window |
-//! | [`Opening`]: S of a window | [`Joined`], [`Progress`]: whom it tells of, and how far it is |
-//! | [`Token`]: what a controller answered | [`WindowSum`]: both sums over S |
+//! | [`Join`], [`PlanView`], [`PlanEnd`]: the streams to sum, and their plans | [`Summary`]: the state of a stream in a window |
+//! | [`Opening`]: S of a window | [`JoinAck`], [`Progress`]: the streams that it reports on, and its progress |
+//! | [`Token`]: a controller's answer | [`WindowSum`]: both sums over S |
 //!
-//! The job is Java and shares no code with this crate; `vectors/jvm-job` holds both to a third
-//! implementation.
+//! The job is written in Java and shares no code with this crate. `vectors/jvm-job` checks
+//! both against a third implementation.
 //!
 //! # Privacy
-//! Ciphertexts, answers under masks, times and counts. The job holds no key.
+//! The job sees ciphertexts, masked answers, times and counts. It holds no key.
 
 mod codec;
 mod digest;
 
-pub use codec::{BadMessage, JobMessage};
+pub use codec::{JobMessage, JobMessageError};
 pub use digest::SetDigest;
 
 use crate::messages::Segment;
-use crate::transformer::Incomplete;
+use crate::transformer::IncompleteError;
 use alpheus_policy::ids::{PlanId, StreamId};
 use alpheus_policy::plan::Plan;
-use alpheus_policy::time::{Span, Timestamp, Window};
+use alpheus_time::{Span, Timestamp, Window};
 
-/// What of a plan the job needs; to all of its tasks: the plan runs.
+/// To all tasks: a plan runs. Holds the parts of the plan that the job needs.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PlanView {
     /// The plan.
@@ -34,16 +34,16 @@ pub struct PlanView {
     pub window: Span,
     /// How long after its end a window is judged.
     pub grace: Span,
-    /// Where its first window starts: a multiple of the window.
+    /// The start of the first window: a multiple of the window.
     pub from: Timestamp,
     /// Ticks that may be missing between two sessions.
     pub gaps: u32,
-    /// For each output the words that it adds up; the last is the check word alone.
+    /// The words that each output adds up. The last output is the check word alone.
     pub rows: Vec<Vec<u16>>,
 }
 
 impl PlanView {
-    /// Of a plan. How many ticks each owner lets be missing is the controllers' to judge.
+    /// The view of a plan. It allows any gap: controllers check each owner's limit.
     #[must_use]
     pub fn of(plan: &Plan) -> PlanView {
         let whole = plan.from.0.div_ceil(plan.window.0.max(1));
@@ -57,7 +57,7 @@ impl PlanView {
         }
     }
 
-    /// Its window that starts at a time, if one does.
+    /// The plan's window that starts at a time, if any.
     #[must_use]
     pub fn window_at(&self, start: Timestamp) -> Option<Window> {
         let starts = start >= self.from && start.0.checked_rem(self.window.0) == Some(0);
@@ -65,14 +65,14 @@ impl PlanView {
     }
 }
 
-/// To the task that has the stream: it is in a plan.
+/// To the task that has the stream: the stream is in a plan.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Join {
     /// The stream.
     pub stream: StreamId,
     /// The plan.
     pub plan: PlanView,
-    /// The stream's position in it.
+    /// The stream's position in the plan.
     pub position: u32,
 }
 
@@ -83,65 +83,65 @@ pub struct PlanEnd {
     pub plan: PlanId,
 }
 
-/// To all tasks: what a window opens over; of one that does not open, nothing. The first of a
-/// window counts.
+/// To all tasks: the sets that a window opens over. They are empty if it does not open. The
+/// first message of a window counts.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Opening {
     /// The plan.
     pub plan: PlanId,
-    /// Where the window starts.
+    /// Start of the window.
     pub start: Timestamp,
-    /// Streams, by position in the plan, ascending.
+    /// Streams, by ascending position in the plan.
     pub streams: Vec<u32>,
-    /// Of these streams.
+    /// Digest of these streams.
     pub stream_digest: SetDigest,
-    /// Controllers, by position in the roster, ascending.
+    /// Controllers, by ascending position in the roster.
     pub controllers: Vec<u32>,
-    /// Of these controllers.
+    /// Digest of these controllers.
     pub token_digest: SetDigest,
-    /// Whether each token has an opening that is taken off; not so of a single controller.
+    /// Whether each token has an opening to subtract. False for a single controller.
     pub masked: bool,
-    /// Words of a token.
+    /// Words in a token.
     pub rows: u32,
 }
 
-/// What a controller answered, once its signature was checked.
+/// A controller's answer, after its signature was checked.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Token {
     /// The plan.
     pub plan: PlanId,
-    /// Where the window starts.
+    /// Start of the window.
     pub start: Timestamp,
-    /// Whose, by position in the roster.
+    /// The controller's position in the roster.
     pub controller: u32,
-    /// Whether it is the opening, which is taken off.
+    /// Whether it is the opening, which is subtracted.
     pub opens: bool,
     /// One word for each row of the release.
     pub rows: Vec<u64>,
 }
 
-/// What the job has of one stream in a window in which it was online. The last one of a
-/// stream and window holds.
+/// The state of a stream in a window in which it was online. The last summary of a stream
+/// and window counts.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Summary {
     /// The stream.
     pub stream: StreamId,
     /// The plan.
     pub plan: PlanId,
-    /// Where the window starts.
+    /// Start of the window.
     pub start: Timestamp,
     /// The stream's position in the plan.
     pub position: u32,
-    /// Sum of its ciphertexts' check words, modulo 2^64; 0 where it is not complete.
+    /// Sum of the ciphertexts' check words, modulo 2^64; 0 if the stream is not complete.
     pub check_sum: u64,
-    /// Stretches of sessions that tile the window, or why it is not complete.
-    pub judgement: Result<Vec<Segment>, Incomplete>,
+    /// The session segments that tile the window, or why the stream is not complete.
+    pub judgement: Result<Vec<Segment>, IncompleteError>,
 }
 
-/// The task that has a stream has taken it up for a plan, and has said what there was to say
-/// of it so far: from now on it tells of each window in which the stream is online.
+/// A task has added a stream to a plan and has reported its past windows. From now on
+/// it reports each window in which the stream is online.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Joined {
+pub struct JoinAck {
     /// The stream.
     pub stream: StreamId,
     /// The plan.
@@ -150,65 +150,68 @@ pub struct Joined {
     pub position: u32,
 }
 
-/// How far one task is: all that it has to say of windows that ended, with their grace, by a
-/// time stands before this. A task's last one holds; those of other numbers of tasks do not.
+/// How far one task has come. All its summaries of windows that ended, including grace, by
+/// this time precede this message. A task's last message counts, and only if it states
+/// the current number of tasks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Progress {
-    /// Which task.
+    /// The task's number.
     pub task: u32,
-    /// How many there are.
+    /// The number of tasks.
     pub tasks: u32,
-    /// As far as it has come in the events' time.
+    /// The event time that the task has reached.
     pub time: Timestamp,
 }
 
-/// What the job tells of streams, in one order.
+/// A report of the job on streams. Reports are in one order.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Told {
-    /// Of one in a window.
+pub enum JobReport {
+    /// The state of a stream in a window.
     Summary(Summary),
-    /// That one was taken up.
-    Joined(Joined),
-    /// How far a task is.
+    /// A stream was added to a plan.
+    JoinAck(JoinAck),
+    /// The progress of a task.
     Progress(Progress),
 }
 
-impl Told {
+impl JobReport {
     /// Reads a record of the topic of summaries.
     ///
     /// # Errors
-    /// [`BadMessage`].
-    pub fn from_bytes(bytes: &[u8]) -> Result<Told, BadMessage> {
+    /// [`JobMessageError`] if the record is not a report.
+    pub fn from_bytes(bytes: &[u8]) -> Result<JobReport, JobMessageError> {
         match Summary::from_bytes(bytes) {
-            Err(BadMessage::Kind(Joined::KIND)) => Joined::from_bytes(bytes).map(Told::Joined),
-            Err(BadMessage::Kind(Progress::KIND)) => {
-                Progress::from_bytes(bytes).map(Told::Progress)
+            Err(JobMessageError::Kind(JoinAck::KIND)) => {
+                JoinAck::from_bytes(bytes).map(JobReport::JoinAck)
             }
-            summary => summary.map(Told::Summary),
+            Err(JobMessageError::Kind(Progress::KIND)) => {
+                Progress::from_bytes(bytes).map(JobReport::Progress)
+            }
+            summary => summary.map(JobReport::Summary),
         }
     }
 }
 
-/// Some of a window's streams or controllers: how many, and which.
+/// The number and the digest of some of a window's streams or controllers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Tally {
-    /// How many.
+    /// The number of members.
     pub count: u64,
-    /// Of them.
+    /// The digest of the members.
     pub digest: SetDigest,
 }
 
-/// Both sums of a window over its opening set, which are given together or not at all. The
-/// same one may come again.
+/// Both sums of a window over its opening set. They are sent together or not at all, and
+/// may be sent again.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct WindowSum {
     /// The plan.
     pub plan: PlanId,
-    /// Where the window starts.
+    /// Start of the window.
     pub start: Timestamp,
-    /// The streams in it.
+    /// The streams in the sum.
     pub streams: Tally,
-    /// The controllers in it.
+    /// The controllers in the sum.
     pub controllers: Tally,
     /// `Σ R·c` over the streams.
     pub ciphertexts: Vec<u64>,

@@ -1,41 +1,41 @@
-//! The records of a controller's ledger and their form in a store.
+//! The records of a controller's ledger and their stored form.
 //!
-//! A value is a version byte and the record, stamped with the ledger's sequence
-//! number and clock when it was written. Keys sort by scope, then kind, then
-//! what the record is about.
+//! A value is a version byte and the record, stamped with the ledger's sequence number and
+//! clock at the time of writing. Keys sort by scope, then by kind of record, then by
+//! subject.
 
-use alpheus_crypto::hash::{Digest, labelled};
+use alpheus_crypto::hash::{Digest, labelled_hash};
 use alpheus_crypto::labels;
 use alpheus_crypto::sign::VerifyingKey;
 use alpheus_crypto::signed::Signed;
 use alpheus_policy::budget::{BudgetRecord, Cost};
 use alpheus_policy::ids::{ConsumerId, ControllerId, PlanId, StreamId};
-use alpheus_policy::time::{Timestamp, Window};
+use alpheus_time::{Timestamp, Window};
 use serde::{Deserialize, Serialize};
 
 use super::Change;
 use crate::annotation::Annotation;
 use crate::certificate::Certificate;
 use crate::grant::{Days, Grant};
-use crate::messages::{Announcement, Closed, Membership, Opening, Token};
+use crate::messages::{Announcement, Membership, Opening, Token, WindowOutcome};
 use crate::withdrawal::Erasure;
 
-/// Version of the form below; another one is refused.
+/// Version of the format below. Any other version is refused.
 const VERSION: u8 = 3;
 
-/// Whose ledger a key belongs to.
+/// The owner of a part of the store.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Scope {
     /// One controller.
     Controller(ControllerId),
-    /// All controllers of a host: announcements, which are the same for each.
+    /// All controllers of a host: plan announcements and memberships, which they share.
     Host,
     /// The service, for one plan.
     Service(PlanId),
 }
 
 impl Scope {
-    /// What every key of it starts with.
+    /// The prefix of all its keys.
     #[must_use]
     pub fn prefix(&self) -> Vec<u8> {
         match self {
@@ -50,33 +50,34 @@ fn tagged(tag: u8, bytes: &[u8]) -> Vec<u8> {
     std::iter::once(tag).chain(bytes.iter().copied()).collect()
 }
 
-/// One fact that a controller must not forget.
+/// A record of a controller.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Record {
-    /// Whose ledger this is. Written when keys and ledger are created together.
+    /// The controller that the ledger belongs to. Written when keys and ledger are created
+    /// together.
     Identity {
         /// The controller.
         controller: ControllerId,
     },
-    /// The ledger was restored without being known as the latest: of windows
-    /// that had begun before only what the ledger has is said again.
+    /// The ledger was restored and is not known to be the latest. About windows that had
+    /// begun before, only answers in the ledger are repeated.
     Restored {
-        /// The controller's clock then.
+        /// The controller's clock at the restore.
         at: Timestamp,
-        /// What was released from then on may be lost, budgets that it cost included.
+        /// Releases from this time on may be lost, including what they cost the budgets.
         since: Timestamp,
     },
     /// An owner's annotation for a stream.
     Annotation {
         /// The stream.
         stream: StreamId,
-        /// Its place among the stream's annotations.
+        /// Version of the annotation.
         version: u32,
-        /// When the controller took it: in force from then on.
+        /// When the controller accepted it. It is in force from then on.
         since: Timestamp,
         /// The owner's key.
         owner: VerifyingKey,
-        /// As the owner signed it.
+        /// The annotation as its owner signed it.
         signed: Signed<Annotation>,
     },
     /// An owner has revoked consent for a stream.
@@ -86,7 +87,7 @@ pub enum Record {
         /// When.
         at: Timestamp,
     },
-    /// A plan was accepted; its announcement is kept once for the host.
+    /// A plan was accepted. Its announcement is stored once for the host.
     Plan {
         /// The plan.
         plan: PlanId,
@@ -95,22 +96,22 @@ pub enum Record {
     Announcement {
         /// The plan.
         plan: PlanId,
-        /// As the service signed it.
+        /// The announcement as the service signed it.
         signed: Signed<Announcement>,
     },
-    /// Windows of a plan that end at or before this are settled, but for those
-    /// that the ledger still has.
+    /// Windows of a plan that end at or before the mark are settled, except those that the
+    /// ledger still holds.
     Mark {
         /// The plan.
         plan: PlanId,
         /// The low-water mark.
         settled: Timestamp,
-        /// Whether the plan has ended, and up to when it released.
+        /// Once the plan has ended: the time up to which it released.
         ended: Option<Timestamp>,
     },
     /// A token was spent on a window.
-    Spent(Spent),
-    /// An opening was given for it.
+    Spent(SpentToken),
+    /// An opening was sent.
     Opened {
         /// The plan.
         plan: PlanId,
@@ -118,32 +119,32 @@ pub enum Record {
         window: Window,
         /// Digest of S.
         opening_set: Digest,
-        /// The answer, for whoever asks again.
+        /// The answer, for repeated requests.
         answer: Signed<Opening>,
     },
     /// A membership that tokens were spent on. Scope: host.
     Membership {
         /// Its digest.
         digest: Digest,
-        /// As the service stated it.
+        /// The membership as the service stated it.
         membership: Membership,
     },
-    /// What is known of a producer's session.
+    /// A known session of a producer.
     Session {
         /// The stream.
         stream: StreamId,
         /// The session.
         session: u64,
-        /// First border seen.
+        /// Its first known border.
         from: Timestamp,
-        /// Last border seen.
+        /// Its last known border.
         to: Timestamp,
-        /// Whether that one closed the session.
+        /// Whether that border closed the session.
         closed: bool,
     },
     /// A line of the owners' log.
     Log(LogLine),
-    /// An owner's account of what differential privacy has cost.
+    /// An entry of an owner's privacy budget.
     Budget(BudgetRecord),
     /// A stream's key is destroyed.
     Erased {
@@ -151,10 +152,11 @@ pub enum Record {
         stream: StreamId,
         /// When.
         at: Timestamp,
-        /// What its owner is told.
+        /// The statement for the owner.
         signed: Signed<Erasure>,
     },
-    /// Who had picked this controller in the membership that a token was spent on.
+    /// The members that picked this controller, in the membership that a token was spent
+    /// on.
     Pickers {
         /// The plan.
         plan: PlanId,
@@ -163,32 +165,32 @@ pub enum Record {
         /// Roster positions, ascending.
         pickers: Vec<u32>,
     },
-    /// This controller has given its picks for a roster.
+    /// This controller has published its picks for a roster.
     Roster {
-        /// Of the roster and how many each picks.
+        /// Digest of the roster and the number of picks.
         digest: Digest,
     },
-    /// How far this controller's share of running totals has been said: in the commit
-    /// of every opening, since the next share is the difference to it.
+    /// The last window whose share of running totals was sent. Written in the commit of
+    /// every opening, because the next share is the difference to it.
     Totals {
         /// The plan.
         plan: PlanId,
-        /// Place of the window among those of the totals, from 0.
+        /// Index of the window among those of the totals, from 0.
         last: u32,
     },
-    /// What an owner lets a consumer read of a stream, and what was handed out of it.
+    /// What an owner allows a consumer to read of a stream, and which keys were handed out.
     Grant {
-        /// When the controller took it.
+        /// When the controller accepted it.
         at: Timestamp,
         /// The owner's key.
         owner: VerifyingKey,
-        /// As the owner signed it.
+        /// The grant as its owner signed it.
         signed: Signed<Grant>,
         /// The reader's certificate.
         certificate: Signed<Certificate>,
-        /// Days whose keys have been handed out, and when first; none: none yet.
+        /// Days whose keys have been handed out, and when first; `None` if none have been.
         handed: Option<(Days, Timestamp)>,
-        /// Taken back since, by a word that was signed before it.
+        /// Withdrawn since, by a statement that was signed earlier than the grant.
         stopped: bool,
         /// The stream.
         stream: StreamId,
@@ -199,27 +201,27 @@ pub enum Record {
 
 /// A token spent on a window.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Spent {
+pub struct SpentToken {
     /// The plan.
     pub plan: PlanId,
     /// The window.
     pub window: Window,
     /// Digest of M.
     pub membership: Digest,
-    /// Own streams that the token covers, by position in the plan.
+    /// This controller's streams that the token covers, by position in the plan.
     pub accepted: Vec<u32>,
-    /// Own owners with data.
+    /// Owners with data at this controller.
     pub owners: u32,
-    /// The answer, for whoever asks again.
+    /// The answer, for repeated requests.
     pub answer: Signed<Token>,
 }
 
-/// What an owner can read about their streams.
+/// A line that owners can read about their streams.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LogLine {
-    /// When, on the controller's clock.
+    /// When it happened, on the controller's clock.
     pub at: Timestamp,
-    /// Own streams that it is about.
+    /// This controller's streams that it concerns.
     pub streams: Vec<StreamId>,
     /// What happened.
     pub event: LogEvent,
@@ -228,38 +230,37 @@ pub struct LogLine {
 /// An event of the owners' log.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum LogEvent {
-    /// A plan that asks for the streams was accepted.
+    /// A plan that uses the streams was accepted.
     PlanAccepted {
         /// The plan.
         plan: PlanId,
         /// Its result stream.
         name: String,
-        /// Who asks.
+        /// The consumer.
         consumer: String,
-        /// Whether it alone reads results, and not the service.
+        /// Whether only the consumer reads results, and not the service.
         sealed: bool,
     },
-    /// The streams took part in a release. Written before anything leaves, so
-    /// that a line may stand for a window that then failed; [`LogEvent::Ended`]
-    /// says so.
+    /// The streams took part in a release. Written before anything is sent, so the window
+    /// may still fail; [`LogEvent::Ended`] then says so.
     Released {
         /// The plan.
         plan: PlanId,
         /// Its result stream.
         name: String,
-        /// Who asks.
+        /// The consumer.
         consumer: String,
-        /// Whether it alone reads the result, and not the service.
+        /// Whether only the consumer reads the result, and not the service.
         sealed: bool,
         /// The window.
         window: Window,
         /// Attributes, by position in the schema.
         attributes: Vec<u16>,
-        /// Owners with data that the service stated.
+        /// Owners with data, as the service stated.
         population: u64,
-        /// Of these, how many this controller counts, were some invented.
+        /// Those that this controller counts, in case some are invented.
         counted: u64,
-        /// What it costs, by attribute, whoever allows it with noise only.
+        /// The cost by attribute, for owners who allow it only with noise.
         costs: Vec<(u16, Cost)>,
     },
     /// How a window in which they took part ended.
@@ -268,8 +269,8 @@ pub enum LogEvent {
         plan: PlanId,
         /// The window.
         window: Window,
-        /// The service's word.
-        outcome: Closed,
+        /// The outcome, as the service stated it.
+        outcome: WindowOutcome,
     },
     /// The owner changed the policy.
     PolicyChanged {
@@ -280,14 +281,14 @@ pub enum LogEvent {
     Revoked,
     /// The owner had the stream's key destroyed.
     Erased,
-    /// The owner lets a consumer read these days, or no more of them.
+    /// The owner allows a consumer to read these days, or stops the access.
     Granted {
         /// The consumer's name.
         reader: String,
-        /// Which days.
+        /// Which days; `None` stops the access.
         days: Option<Days>,
     },
-    /// Keys of these days were handed out to a consumer, who reads every event of them.
+    /// Keys of these days were handed out to a consumer, who can read every event of them.
     KeysHanded {
         /// The consumer's name.
         reader: String,
@@ -296,43 +297,43 @@ pub enum LogEvent {
     },
 }
 
-/// A record with the ledger's sequence number and clock when it was written.
+/// A record with the ledger's sequence number and clock at the time of writing.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Stamped {
+pub struct StampedRecord {
     /// Counts the writes of this ledger.
     pub sequence: u64,
-    /// The controller's clock. In replay that is the watermark.
+    /// The controller's clock. In a replay that is the watermark.
     pub clock: Timestamp,
     /// The record.
     pub record: Record,
 }
 
-/// A value that is no record of this version.
+/// Why a stored value cannot be read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum UnreadableRecord {
+pub enum RecordError {
     /// Written by another version of the program.
-    #[error("the ledger record has format {0}, and this version reads format {VERSION}")]
+    #[error("the ledger record has format {0}, but this version reads format {VERSION}")]
     Version(u8),
-    /// Cut short, too long, or no record.
-    #[error("the value is no ledger record")]
+    /// Truncated, too long, or not a record.
+    #[error("the value is not a ledger record")]
     Damaged,
 }
 
-/// What is kept apart from the ledger, in another place, to tell after a
-/// restart whether the ledger is the latest: make it durable after a commit and
-/// before that commit's messages leave.
+/// Stored apart from the ledger, in another place. After a restart it shows whether the
+/// ledger is the latest. Make it durable after a commit and before that commit's messages
+/// are sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Fence {
     /// The ledger's sequence number.
     pub sequence: u64,
     /// The controller's clock.
     pub clock: Timestamp,
-    /// When the ledger was last restored without being the latest: numbers of
-    /// the history before that, however high, say nothing about the one since.
+    /// When the ledger was last restored without being known as the latest. Sequence
+    /// numbers of the history before that, however high, mean nothing for the one since.
     pub restored: Option<Timestamp>,
 }
 
-/// Kinds of records, as their keys say them.
+/// Kinds of records, as they appear in keys.
 mod kind {
     pub(super) const IDENTITY: u8 = 0;
     pub(super) const RESTORED: u8 = 1;
@@ -354,7 +355,7 @@ mod kind {
     pub(super) const GRANT: u8 = 17;
 }
 
-/// A scope's prefix, a kind, and what the record is about.
+/// A scope's prefix, a kind of record, and its subject.
 fn key(scope: Scope, kind: u8, subject: &[&[u8]]) -> Vec<u8> {
     let mut key = scope.prefix();
     key.push(kind);
@@ -362,18 +363,18 @@ fn key(scope: Scope, kind: u8, subject: &[&[u8]]) -> Vec<u8> {
     key
 }
 
-/// What the key of every line of a controller's owners' log starts with.
+/// The prefix of the keys of a controller's log lines.
 #[must_use]
 pub fn log_prefix(controller: ControllerId) -> Vec<u8> {
     key(Scope::Controller(controller), kind::LOG, &[])
 }
 
-/// Where a session's record stands in the store of a controller.
+/// The key of a session's record.
 pub(crate) fn session_key(controller: ControllerId, stream: StreamId, session: u64) -> Vec<u8> {
     key(Scope::Controller(controller), kind::SESSION, &[&stream.0, &session.to_be_bytes()])
 }
 
-/// What a controller's ledger and its host's hold of a window.
+/// The keys of a window's records in a controller's ledger and its host's.
 pub(crate) fn window_keys(
     controller: ControllerId,
     plan: &PlanId,
@@ -390,12 +391,12 @@ pub(crate) fn window_keys(
 }
 
 impl Record {
-    /// Where a budget's record of this key stands in the store of a controller.
+    /// The key of a budget's record.
     pub(crate) fn budget_key(controller: ControllerId, record: &[u8]) -> Vec<u8> {
         key(Scope::Controller(controller), kind::BUDGET, &[record])
     }
 
-    /// Where it stands in the store of a controller.
+    /// The key of the record in the ledger of a controller.
     #[must_use]
     pub fn key(&self, controller: ControllerId) -> Vec<u8> {
         let own = Scope::Controller(controller);
@@ -411,7 +412,7 @@ impl Record {
             Record::Plan { plan } => key(own, kind::PLAN, &[&plan.0]),
             Record::Announcement { plan, .. } => key(Scope::Host, kind::ANNOUNCEMENT, &[&plan.0]),
             Record::Mark { plan, .. } => key(own, kind::MARK, &[&plan.0]),
-            Record::Spent(Spent { plan, window, .. }) => {
+            Record::Spent(SpentToken { plan, window, .. }) => {
                 key(own, kind::SPENT, &[&plan.0, &start(window)])
             }
             Record::Opened { plan, window, .. } => {
@@ -435,41 +436,41 @@ impl Record {
 }
 
 impl LogLine {
-    /// Tells lines of one time apart; one that is written again replaces itself.
+    /// Distinguishes lines of the same time. Writing a line again replaces it.
     fn digest(&self) -> Digest {
         let bytes = postcard::to_allocvec(&(&self.event, &self.streams)).unwrap_or_default();
-        labelled(labels::LOG_LINE, &[&bytes])
+        labelled_hash(labels::LOG_LINE, &[&bytes])
     }
 
-    /// Whether it is about this stream.
+    /// Whether the line concerns this stream.
     #[must_use]
     pub fn concerns(&self, stream: &StreamId) -> bool {
         self.streams.contains(stream)
     }
 }
 
-impl Stamped {
+impl StampedRecord {
     /// The change that stores it in the ledger of a controller.
     #[must_use]
     pub fn put(&self, controller: ControllerId) -> Change {
-        // Records are plain data, whose serialisation cannot fail.
+        // Records are plain data: serialising them cannot fail.
         let record = postcard::to_allocvec(self).unwrap_or_default();
         let value = std::iter::once(VERSION).chain(record).collect();
-        Change { key: self.record.key(controller), value: Some(value) }
+        Change::put(self.record.key(controller), value)
     }
 
-    /// Reads a value of the store.
+    /// Reads a stored value.
     ///
     /// # Errors
-    /// [`UnreadableRecord`] if it is of another version, cut short or too long.
-    pub fn read(value: &[u8]) -> Result<Self, UnreadableRecord> {
-        let (version, record) = value.split_first().ok_or(UnreadableRecord::Damaged)?;
+    /// [`RecordError`] if it has another version, or is truncated or too long.
+    pub fn read(value: &[u8]) -> Result<Self, RecordError> {
+        let (version, record) = value.split_first().ok_or(RecordError::Damaged)?;
         if *version != VERSION {
-            return Err(UnreadableRecord::Version(*version));
+            return Err(RecordError::Version(*version));
         }
         match postcard::take_from_bytes(record) {
             Ok((stamped, [])) => Ok(stamped),
-            _ => Err(UnreadableRecord::Damaged),
+            _ => Err(RecordError::Damaged),
         }
     }
 }

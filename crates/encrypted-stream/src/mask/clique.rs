@@ -1,10 +1,10 @@
-//! The strawman of Zeph §3.4, and the fallback where a sparse graph is unsafe:
-//! every pair shares a mask in every round.
+//! Every pair shares a mask in every round: the strawman of Zeph §3.4, and the
+//! fallback where a sparse graph is unsafe.
 
 use crate::mask::pairs::PairKeys;
 use crate::mask::strategy::Strategy;
 
-/// Every other controller, every round.
+/// Masks with every other controller in every round.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Clique;
 

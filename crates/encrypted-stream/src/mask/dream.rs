@@ -1,14 +1,14 @@
-//! Ács and Castelluccia's sparse graphs, drawn anew each round: N − 1 PRF calls
-//! a round.
+//! Ács and Castelluccia's sparse graphs, drawn again in each round with N − 1 PRF
+//! calls.
 
 use crate::mask::pairs::PairKeys;
 use crate::mask::strategy::{Strategy, round_input};
 use alpheus_policy::ids::PlanId;
 
-/// Each pair with probability `2^-bits`, independently in each round.
+/// Each pair is an edge with probability `2^-bits`, independently in each round.
 ///
-/// `bits` is that of [`Epoch`](crate::mask::epoch::Epoch), so that δ bounds the
-/// chance of a bad round among the same number of rounds for both.
+/// `bits` is as for [`Epoch`](crate::mask::epoch::Epoch), so δ bounds the chance of
+/// a bad round over the same number of rounds for both.
 #[derive(Clone, Debug)]
 pub struct Dream {
     plan: PlanId,
@@ -30,7 +30,7 @@ impl Strategy for Dream {
         into.clear();
         let mut others = pairs.others();
         pairs.with_each_graph_key(|key| {
-            // An edge stands where the first b bits are zero.
+            // The pair is an edge if the first b bits are zero.
             let edge = key.block(input).leading_zeros() >= absent;
             into.extend(others.next().filter(|_| edge));
         });

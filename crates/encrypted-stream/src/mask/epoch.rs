@@ -1,9 +1,9 @@
 //! Zeph's optimisation (§3.4, "Online Phase Optimization"): N − 1 PRF calls draw
 //! the graphs of a whole epoch.
 //!
-//! The 128 output bits of a pair are cut into ⌊128/b⌋ segments of b bits. In
-//! each segment the value says in which one of 2^b rounds the pair shares a
-//! mask. So in one segment every pair has exactly one round, and an epoch has
+//! The 128 output bits of a pair are cut into ⌊128/b⌋ segments of b bits. The value
+//! of a segment selects the one of 2^b rounds in which the pair shares a mask. So
+//! every pair has exactly one round in each segment, and an epoch has
 //! `⌊128/b⌋·2^b` rounds of expected degree `(N−1)/2^b`.
 
 use crate::mask::pairs::PairKeys;
@@ -12,39 +12,38 @@ use crate::mask::strategy::{Strategy, round_input};
 use alpheus_policy::ids::PlanId;
 use zeroize::{Zeroize, Zeroizing};
 
-/// Graphs drawn an epoch at a time. The lists of the current epoch are kept:
-/// two bytes for each other controller and segment (four from 65,537
-/// controllers on).
+/// Draws graphs one epoch at a time. It keeps the lists of the current epoch: two bytes
+/// for each other controller and segment, or four from 65,537 controllers on.
 pub struct Epoch {
     plan: PlanId,
     bits: u8,
     lists: Option<Lists>,
 }
 
-/// The neighbour lists of one epoch, one after the other.
+/// The neighbour lists of one epoch, concatenated.
 struct Lists {
     epoch: u64,
-    /// Where the list of each round ends; a round starts where the one before ends.
+    /// The end of each round's list. A list starts where the previous one ends.
     ends: Vec<u32>,
     members: Members,
 }
 
-/// Slots: positions in the roster without the own one.
+/// Slots: indices into the roster without this controller's own position.
 enum Members {
     Narrow(Zeroizing<Vec<u16>>),
     Wide(Zeroizing<Vec<u32>>),
 }
 
 impl Epoch {
-    /// For a plan; `bits` is b, from 1 to [`params::MAX_BITS`].
+    /// Makes the strategy for a plan. `bits` is b, from 1 to [`params::MAX_BITS`].
     #[must_use]
     pub fn new(plan: PlanId, bits: u8) -> Epoch {
         Epoch { plan, bits: bits.clamp(1, params::MAX_BITS), lists: None }
     }
 
     /// Draws the graphs of an epoch: window numbers from `epoch·W` to
-    /// `(epoch+1)·W − 1`. It happens by itself when a window needs it; calling
-    /// it early moves the work out of the window's way.
+    /// `(epoch+1)·W − 1`. This happens automatically when a window needs them;
+    /// an early call takes the work off the window's critical path.
     pub fn prepare(&mut self, pairs: &PairKeys, epoch: u64) {
         if self.lists.as_ref().is_none_or(|lists| lists.epoch != epoch) {
             let input = round_input("epoch", &self.plan, self.bits, epoch);
@@ -80,7 +79,7 @@ impl Lists {
         Lists { epoch, ends, members }
     }
 
-    /// Writes the positions in a round's list.
+    /// Appends the positions in a round's list.
     fn copy(&self, round: usize, own: u32, into: &mut Vec<u32>) {
         let end = self.ends.get(round).map_or(0, |end| *end as usize);
         let start = round
@@ -105,8 +104,8 @@ impl Lists {
     }
 }
 
-/// A counting sort of all slots by their value in each segment: segment 0 is the
-/// first b bits of the output. `ends` gains the end of each round's list.
+/// Sorts all slots by their value in each segment, with a counting sort. Segment 0 is
+/// the first b bits of the output. Appends the end of each round's list to `ends`.
 fn sort<T: Copy + Default + Zeroize>(
     drawn: &[u128],
     bits: u8,
@@ -197,7 +196,7 @@ mod tests {
     }
 
     #[test]
-    fn epochs_and_plans_draw_anew_and_a_way_back_gives_the_same() {
+    fn epochs_and_plans_draw_different_graphs_and_an_earlier_epoch_repeats() {
         let rounds = params::rounds(2);
         let (first, second) = (lists(0, 60, 2, 0..rounds), lists(0, 60, 2, rounds..2 * rounds));
         assert_ne!(first, second);

@@ -1,16 +1,16 @@
 //! Masks that hide each controller's token from the service and cancel in the
-//! sum over those that open together (Zeph §3.4).
+//! sum over the opening set (Zeph §3.4).
 //!
-//! A planner [`params::choose`]s a strategy and every controller
-//! [`params::check`]s it. A controller agrees on [`PairKeys`] with the roster;
-//! its [`Masker`] masks the token of a window for a membership M and later opens
-//! it for one set S. The equations stand in `docs/protocol.md`, "Masks".
+//! A planner calls [`params::choose`] for a strategy, and every controller calls
+//! [`params::check`] on it. A controller agrees on [`PairKeys`] with the roster.
+//! Its [`Masker`] masks a window's token for a membership M and later opens it for
+//! one set S. `docs/protocol.md`, "Masks", has the equations.
 
 pub mod clique;
 pub mod cuts;
 pub mod dream;
 pub mod epoch;
-mod lnsum;
+mod log_sum;
 pub mod neighbours;
 mod pads;
 mod pairs;
@@ -19,6 +19,6 @@ pub mod quorum;
 pub mod set;
 mod strategy;
 
-pub use pads::{Among, MaskRefusal, Masker, NoMasks, Round, Terms};
-pub use pairs::{NoPairKeys, OwnKey, PairKeys, Storage};
+pub use pads::{MaskError, MaskSetupError, Masker, Round, RoundSet, Terms};
+pub use pairs::{OwnKey, PairKeyError, PairKeys, Storage};
 pub use strategy::{Strategy, of_plan};

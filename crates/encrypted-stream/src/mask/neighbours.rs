@@ -1,22 +1,22 @@
-//! A sparse graph that lasts as long as a roster (after Bell and others, CCS
-//! 2020): each controller picks m others by a secret of its own, and masks with
-//! them and with those that picked it. So a plan costs it about 2m key agreements,
+//! A sparse graph that lasts as long as a roster (after Bell and others, CCS 2020).
+//! Each controller picks m others with its own secret. It masks with them and with
+//! the controllers that picked it. So a plan costs it about 2m key agreements,
 //! however many controllers there are.
 //!
-//! Nobody else has a say in an honest controller's picks, and only these hide its
-//! token: whoever picks it may be a colluder, and what the service says about who
-//! picked it may be wrong. A controller counts its own picks alone.
+//! Nobody else influences an honest controller's picks, and only these hide its
+//! token. A controller that picks it may be a colluder, and the service may lie about
+//! who picked it. So a controller counts only its own picks.
 
 use crate::mask::pairs::PairKeys;
 use crate::mask::strategy::Strategy;
-use alpheus_crypto::hash::{Digest, labelled};
+use alpheus_crypto::hash::{Digest, labelled_hash};
 use alpheus_crypto::kdf::derive;
 use alpheus_crypto::labels;
 use alpheus_crypto::prf::Prf;
 use alpheus_crypto::secret::Secret;
 use alpheus_policy::ids::ControllerId;
 
-/// The picks that the pair keys were made for, every round.
+/// Masks with the picks that the pair keys were made for, in every round.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Neighbours;
 
@@ -27,20 +27,20 @@ impl Strategy for Neighbours {
     }
 }
 
-/// What a controller's picks depend on beside its secret: who is in the roster, and
-/// how many each picks.
+/// The digest that a controller's picks depend on besides its secret: the roster, and
+/// the number of picks.
 #[must_use]
 pub fn roster_digest(roster: &[ControllerId], picks: u32) -> Digest {
     let ids: Vec<u8> = roster.iter().flat_map(|id| id.0).collect();
-    labelled(labels::MASK_ROSTER, &[&picks.to_be_bytes(), &ids])
+    labelled_hash(labels::MASK_ROSTER, &[&picks.to_be_bytes(), &ids])
 }
 
-/// The `picks` positions, ascending, that the controller with this secret picks of
-/// the others in a roster of `controllers`: uniform but for 2^-40, and the same
-/// whenever it is asked. No more than there are others.
+/// The `picks` positions, ascending, that the controller with this secret picks among
+/// the others in a roster of `controllers`. They are uniform to within 2^-40 and the
+/// same on every call. There are at most as many as other controllers.
 ///
 /// # Privacy
-/// The service learns them, and from them nothing about the secret.
+/// The service learns the picks, but nothing about the secret from them.
 #[must_use]
 pub fn pick(
     secret: &Secret<32>,
@@ -54,7 +54,7 @@ pub fn pick(
     let (mut picked, wanted) = (std::collections::BTreeSet::new(), picks.min(others) as usize);
     let mut block = 0;
     while picked.len() < wanted {
-        // The high half, as a fraction of all others.
+        // Scales the high half to the number of others.
         let high = key.block(block) >> 64;
         let slot = u32::try_from((high * u128::from(others)) >> 64).unwrap_or(u32::MAX);
         picked.insert(slot + u32::from(slot >= position));
@@ -63,10 +63,10 @@ pub fn pick(
     picked.into_iter().collect()
 }
 
-/// Whether these can be the picks of the controller at a position.
+/// Whether these are valid picks of the controller at a position.
 #[must_use]
-pub fn are_picks(picks: &[u32], wanted: u32, position: u32, controllers: u32) -> bool {
-    picks.len() == wanted as usize
+pub fn are_picks(picks: &[u32], count: u32, position: u32, controllers: u32) -> bool {
+    picks.len() == count as usize
         && picks.windows(2).all(|pair| matches!(pair, [a, b] if a < b))
         && picks.last().is_none_or(|last| *last < controllers)
         && picks.binary_search(&position).is_err()
@@ -81,7 +81,7 @@ mod tests {
     }
 
     #[test]
-    fn picks_are_others_and_follow_from_secret_and_roster_alone() {
+    fn picks_are_other_positions_and_depend_only_on_secret_and_roster() {
         for position in [0, 7, 199] {
             let own = picks(1, 2, position);
             assert!(are_picks(&own, 20, position, 200));
@@ -94,19 +94,19 @@ mod tests {
     }
 
     #[test]
-    fn every_other_is_picked_as_often() {
+    fn every_other_controller_is_picked_equally_often() {
         let mut counts = [0_u32; 200];
         for secret in 0..=255 {
             picks(secret, 2, 50).iter().for_each(|pick| counts[*pick as usize] += 1);
         }
         assert_eq!(counts[50], 0);
-        // 25.7 each, with a deviation of 4.8: five of them to either side.
+        // 25.7 each, with a deviation of 4.8: five deviations to either side.
         let usual = |at: usize| at == 50 || (2..=50).contains(&counts[at]);
         assert!((0..200).all(usual), "{counts:?}");
     }
 
     #[test]
-    fn what_cannot_be_picked_is_told() {
+    fn invalid_picks_are_detected() {
         assert!(are_picks(&[0, 2, 4], 3, 1, 5));
         for (picks, position) in
             [(&[0, 2][..], 1), (&[0, 0, 2], 1), (&[2, 0, 3], 1), (&[0, 1, 2], 1), (&[0, 2, 5], 1)]
@@ -116,7 +116,7 @@ mod tests {
     }
 
     #[test]
-    fn rosters_of_other_members_or_picks_are_others() {
+    fn roster_digests_depend_on_members_and_number_of_picks() {
         let id = |byte| ControllerId([byte; 32]);
         let digests = [
             roster_digest(&[id(1), id(2)], 3),

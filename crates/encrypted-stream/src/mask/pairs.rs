@@ -1,4 +1,4 @@
-//! What one controller shares with every other in a roster.
+//! The keys that one controller shares with the others in a roster.
 
 use alpheus_crypto::agree::{AgreementKey, AgreementPublic};
 use alpheus_crypto::kdf::derive;
@@ -11,29 +11,29 @@ use zeroize::Zeroizing;
 /// How keys are kept between windows.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Storage {
-    /// 32 bytes a pair; each use expands its AES key anew. For a process that
+    /// 32 bytes per pair; each use expands the AES key again. For a process that
     /// hosts thousands of controllers.
     Compact,
-    /// Expanded mask keys, some 700 bytes a pair; for one controller's own
-    /// process.
+    /// Expanded mask keys, about 700 bytes per pair. For a process with one controller.
     Expanded,
 }
 
-/// The keys of one controller with each other controller of a roster, for masks
-/// and, independently, for the graph that says who masks with whom.
+/// The keys that one controller shares with each other controller of a roster. Masks
+/// and the graph of who masks with whom have independent keys.
 pub struct PairKeys {
     position: u32,
     roster: u32,
-    /// Whom it has keys with, ascending; none if with every other.
-    some: Option<Acquaintances>,
+    /// The peers with keys; `None` if every other controller has them.
+    sparse: Option<SparsePeers>,
     masks: MaskKeys,
     graphs: Zeroizing<Vec<[u8; 16]>>,
 }
 
-/// Of a controller that does not know every other.
-struct Acquaintances {
+/// The peers of a controller under a sparse graph, ascending.
+struct SparsePeers {
     picks: Vec<u32>,
-    known: Vec<u32>,
+    /// All peers with keys, including the picks.
+    peers: Vec<u32>,
 }
 
 enum MaskKeys {
@@ -41,144 +41,144 @@ enum MaskKeys {
     Expanded(Vec<Prf>),
 }
 
-/// Keys for a roster cannot be agreed on.
+/// Why keys for a roster cannot be agreed on.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
-pub enum NoPairKeys {
+pub enum PairKeyError {
     /// The public key at a position would make the shared secret public.
     #[error(
-        "the agreement key of the controller at position {position} has small order: leave that controller out of the plan"
+        "the agreement key of the controller at position {position} has small order; leave that controller out of the plan"
     )]
     LowOrder {
-        /// Its roster position.
+        /// The roster position.
         position: u32,
     },
-    /// The roster is shorter.
+    /// The roster has no such position.
     #[error("the roster has no position {position}")]
-    NoSuch {
-        /// The position that was asked for.
+    NoSuchPosition {
+        /// The requested position.
         position: u32,
     },
-    /// The roster does not hold this controller's key where it should.
+    /// The roster does not have this controller's key at its position.
     #[error("position {position} of the roster does not hold this controller's agreement key")]
-    NotOurs {
-        /// The position that was claimed.
+    ForeignKey {
+        /// The claimed position.
         position: u32,
     },
 }
 
 impl PairKeys {
-    /// Agrees with every other controller of the roster, one X25519 each.
+    /// Agrees with every other controller of the roster, with one X25519 each.
     /// `position` is this controller's own.
     ///
     /// # Errors
-    /// [`NoPairKeys`] names the position that is at fault.
+    /// [`PairKeyError`], which names the faulty position.
     pub fn agree(
         key: &AgreementKey,
         roster: &[AgreementPublic],
         position: u32,
         storage: Storage,
-    ) -> Result<PairKeys, NoPairKeys> {
+    ) -> Result<PairKeys, PairKeyError> {
         if roster.get(position as usize) != Some(&key.public()) {
-            return Err(NoPairKeys::NotOurs { position });
+            return Err(PairKeyError::ForeignKey { position });
         }
         let others = (0..positions(roster)).filter(|other| *other != position);
         let secrets = agreements(key, roster, others)?;
         Ok(PairKeys::from_secrets(position, &secrets, storage))
     }
 
-    /// Agrees with its picks alone, positions ascending without its own: for
-    /// [`Neighbours`](crate::mask::neighbours::Neighbours). Those that picked it
-    /// come with [`PairKeys::meet`].
+    /// Agrees only with the controller's picks: ascending positions without its own.
+    /// For [`Neighbours`](crate::mask::neighbours::Neighbours). [`PairKeys::extend`]
+    /// adds the controllers that picked it.
     ///
     /// # Errors
     /// As [`PairKeys::agree`].
-    pub fn agree_with(
+    pub fn agree_with_picks(
         key: &AgreementKey,
         roster: &[AgreementPublic],
         position: u32,
         picks: &[u32],
         storage: Storage,
-    ) -> Result<PairKeys, NoPairKeys> {
+    ) -> Result<PairKeys, PairKeyError> {
         if roster.get(position as usize) != Some(&key.public()) {
-            return Err(NoPairKeys::NotOurs { position });
+            return Err(PairKeyError::ForeignKey { position });
         }
         let secrets = agreements(key, roster, picks.iter().copied())?;
         Ok(PairKeys {
             position,
             roster: positions(roster),
-            some: Some(Acquaintances { picks: picks.to_vec(), known: picks.to_vec() }),
+            sparse: Some(SparsePeers { picks: picks.to_vec(), peers: picks.to_vec() }),
             masks: MaskKeys::new(&secrets, storage),
             graphs: Zeroizing::default(),
         })
     }
 
-    /// Agrees with those of `others` that it has no keys with yet. They are of the
-    /// same roster.
+    /// Agrees with those of `others` that have no keys yet. They are in the same
+    /// roster.
     ///
     /// # Errors
-    /// [`NoPairKeys::LowOrder`] names a position at fault; nobody is met then.
-    pub fn meet(
+    /// [`PairKeyError::LowOrder`] names a faulty position; no keys are added then.
+    pub fn extend(
         &mut self,
         key: &AgreementKey,
         roster: &[AgreementPublic],
         others: &[u32],
-    ) -> Result<(), NoPairKeys> {
-        let Some(some) = &mut self.some else { return Ok(()) };
-        let strange = |other: &u32| some.known.binary_search(other).is_err();
-        let met: Vec<u32> = others.iter().copied().filter(strange).collect();
-        if met.is_empty() {
+    ) -> Result<(), PairKeyError> {
+        let Some(sparse) = &mut self.sparse else { return Ok(()) };
+        let is_new = |other: &u32| sparse.peers.binary_search(other).is_err();
+        let new: Vec<u32> = others.iter().copied().filter(is_new).collect();
+        if new.is_empty() {
             return Ok(());
         }
-        let fresh = agreements(key, roster, met.iter().copied())?;
+        let fresh = agreements(key, roster, new.iter().copied())?;
         let mut order: Vec<(u32, usize)> =
-            some.known.iter().chain(&met).copied().zip(0_usize..).collect();
+            sparse.peers.iter().chain(&new).copied().zip(0_usize..).collect();
         order.sort_unstable();
         self.masks.merge(&fresh, &order.iter().map(|(_, from)| *from).collect::<Vec<_>>());
-        some.known = order.into_iter().map(|(position, _)| position).collect();
+        sparse.peers = order.into_iter().map(|(position, _)| position).collect();
         Ok(())
     }
 
-    /// Whom it picked, ascending; nobody if it has keys with every other.
+    /// The controller's picks, ascending; empty if it has keys with every other.
     pub fn picks(&self) -> impl Iterator<Item = u32> + '_ {
-        self.some.iter().flat_map(|some| some.picks.iter().copied())
+        self.sparse.iter().flat_map(|sparse| sparse.picks.iter().copied())
     }
 
-    /// Whether it has keys with its picks alone, and with those that it met.
+    /// Whether the keys cover only picks and later additions, not the whole roster.
     #[must_use]
     pub fn is_sparse(&self) -> bool {
-        self.some.is_some()
+        self.sparse.is_some()
     }
 
-    /// How many others it has keys with.
+    /// The number of other controllers with keys.
     #[must_use]
-    pub fn agreed(&self) -> usize {
+    pub fn peer_count(&self) -> usize {
         self.masks.len()
     }
 
-    /// Whether it has keys with the controller at a position.
+    /// Whether there are keys with the controller at a position.
     #[must_use]
-    pub fn knows(&self, other: u32) -> bool {
+    pub fn has_key(&self, other: u32) -> bool {
         self.slot(other).is_some()
     }
 
-    /// Where the keys with a controller stand.
+    /// The index of the keys with a controller.
     fn slot(&self, other: u32) -> Option<usize> {
-        match &self.some {
-            Some(some) => some.known.binary_search(&other).ok(),
+        match &self.sparse {
+            Some(sparse) => sparse.peers.binary_search(&other).ok(),
             None if other == self.position || other >= self.roster => None,
             None => Some(other as usize - usize::from(other > self.position)),
         }
     }
 
-    /// From what was agreed on earlier with each *other* controller, in roster
-    /// order without the own position. Agreements may be kept and serve several
-    /// plans: pads and graphs are bound to the plan.
+    /// Makes keys from earlier agreements with each *other* controller, in roster
+    /// order without the own position. Agreements may be kept and reused in several
+    /// plans, because pads and graphs are bound to the plan.
     #[must_use]
     pub fn from_secrets(position: u32, others: &[Secret<32>], storage: Storage) -> PairKeys {
         PairKeys {
             position,
             roster: u32::try_from(others.len()).map_or(u32::MAX, |others| others.saturating_add(1)),
-            some: None,
+            sparse: None,
             masks: MaskKeys::new(others, storage),
             graphs: keys(others, labels::MASK_GRAPH),
         }
@@ -190,7 +190,7 @@ impl PairKeys {
         self.position
     }
 
-    /// Controllers in the roster, this one included.
+    /// Number of controllers in the roster, including this one.
     #[must_use]
     pub fn roster(&self) -> u32 {
         self.roster
@@ -210,10 +210,10 @@ impl PairKeys {
 
     /// Adds to `words` the pads shared with `others`: plus towards later
     /// positions, minus towards earlier ones, so that both ends cancel. `others`
-    /// are positions that it [knows](PairKeys::knows).
+    /// are positions that have a [key](PairKeys::has_key).
     pub(crate) fn add_pads(&self, others: &[u32], digest: &PadDigest, words: &mut [u64]) {
         let negative = |other: u32| other < self.position;
-        match &self.some {
+        match &self.sparse {
             None => {
                 let slot = |other: u32| other as usize - usize::from(other > self.position);
                 self.masks.add(
@@ -224,8 +224,8 @@ impl PairKeys {
                 );
             }
             Some(_) => {
-                let found = |other: &u32| Some((self.slot(*other)?, negative(*other)));
-                let slots: Vec<(usize, bool)> = others.iter().filter_map(found).collect();
+                let slot = |other: &u32| Some((self.slot(*other)?, negative(*other)));
+                let slots: Vec<(usize, bool)> = others.iter().filter_map(slot).collect();
                 self.masks.add(slots.len(), |i| slots[i], digest, words);
             }
         }
@@ -241,7 +241,7 @@ impl MaskKeys {
         }
     }
 
-    /// Adds `count` pads: of the key at a place, and whether it is taken off.
+    /// Adds `count` pads. `slot` returns a key's index and whether its pad is subtracted.
     fn add(
         &self,
         count: usize,
@@ -274,7 +274,8 @@ impl MaskKeys {
         }
     }
 
-    /// The keys known and then the fresh ones, in the order that is given.
+    /// Merges existing and fresh keys. `order` indexes the existing keys, followed by
+    /// the fresh ones.
     fn merge(&mut self, fresh: &[Secret<32>], order: &[usize]) {
         let fresh = keys(fresh, labels::MASK_PAIR);
         match self {
@@ -301,16 +302,17 @@ fn agreements(
     key: &AgreementKey,
     roster: &[AgreementPublic],
     others: impl Iterator<Item = u32>,
-) -> Result<Vec<Secret<32>>, NoPairKeys> {
+) -> Result<Vec<Secret<32>>, PairKeyError> {
     let one = |position: u32| {
-        let public = roster.get(position as usize).ok_or(NoPairKeys::NoSuch { position })?;
-        key.agree(public).map_err(|_| NoPairKeys::LowOrder { position })
+        let public =
+            roster.get(position as usize).ok_or(PairKeyError::NoSuchPosition { position })?;
+        key.agree(public).map_err(|_| PairKeyError::LowOrder { position })
     };
     others.map(one).collect()
 }
 
-/// One key of a kind from each agreement, in one allocation of the final size: a
-/// growing table would leave copies behind.
+/// One key of a kind from each agreement. The table is allocated at its final size;
+/// a growing one would leave copies behind.
 fn keys(others: &[Secret<32>], label: &str) -> Zeroizing<Vec<[u8; 16]>> {
     let mut table = Zeroizing::new(Vec::with_capacity(others.len()));
     table.extend(others.iter().map(|secret| *derive::<16>(secret.expose(), label, &[]).expose()));
@@ -321,12 +323,12 @@ fn positions(roster: &[AgreementPublic]) -> u32 {
     u32::try_from(roster.len()).unwrap_or(u32::MAX)
 }
 
-/// The key of a controller's masks of its own in one plan.
+/// The key of a controller's self-masks in one plan.
 pub struct OwnKey(pub(crate) Prf);
 
 impl OwnKey {
-    /// From a secret that the controller keeps for life, so that the opening
-    /// after a restart takes off the same mask.
+    /// Derives the key from a secret that the controller keeps for life, so that an
+    /// opening after a restart removes the same mask.
     #[must_use]
     pub fn new(secret: &Secret<32>, plan: &PlanId) -> OwnKey {
         OwnKey(Prf::new(&derive(secret.expose(), labels::MASK_OWN, &[&plan.0])))
@@ -367,7 +369,7 @@ mod tests {
                 seen.push(there);
             }
         }
-        // Graph keys are others again.
+        // Graph keys are different from mask keys.
         let digest = PadDigest::from_bytes(&[7; 30]);
         expanded[0].with_each_graph_key(|prf| {
             let mut words = [0];
@@ -380,31 +382,32 @@ mod tests {
     }
 
     #[test]
-    fn whoever_is_met_later_shares_the_same_keys() {
+    fn keys_added_later_are_the_same() {
         let keys: Vec<AgreementKey> = (1..=6).map(key).collect();
         let roster: Vec<AgreementPublic> = keys.iter().map(AgreementKey::public).collect();
         for storage in [Storage::Compact, Storage::Expanded] {
             let all = PairKeys::agree(&keys[2], &roster, 2, storage).unwrap();
-            let mut some = PairKeys::agree_with(&keys[2], &roster, 2, &[1, 4], storage).unwrap();
-            assert_eq!((some.roster(), some.agreed(), some.knows(0)), (6, 2, false));
-            some.meet(&keys[2], &roster, &[0, 4, 5]).unwrap();
-            some.meet(&keys[2], &roster, &[0]).unwrap();
-            assert_eq!((some.agreed(), some.knows(3)), (4, false));
+            let mut some =
+                PairKeys::agree_with_picks(&keys[2], &roster, 2, &[1, 4], storage).unwrap();
+            assert_eq!((some.roster(), some.peer_count(), some.has_key(0)), (6, 2, false));
+            some.extend(&keys[2], &roster, &[0, 4, 5]).unwrap();
+            some.extend(&keys[2], &roster, &[0]).unwrap();
+            assert_eq!((some.peer_count(), some.has_key(3)), (4, false));
             assert_eq!(some.picks().collect::<Vec<_>>(), [1, 4]);
             for other in [0, 1, 4, 5] {
                 assert_eq!(pad(&some, other), pad(&all, other), "{other}");
             }
-            let beyond = some.meet(&keys[2], &roster, &[6]);
-            assert_eq!(beyond, Err(NoPairKeys::NoSuch { position: 6 }));
+            let beyond = some.extend(&keys[2], &roster, &[6]);
+            assert_eq!(beyond, Err(PairKeyError::NoSuchPosition { position: 6 }));
         }
     }
 
     #[test]
-    fn a_roster_at_fault_is_refused_by_position() {
+    fn a_faulty_roster_is_rejected_with_the_position() {
         let roster = [key(1).public(), key(2).public(), AgreementPublic([0; 32])];
         let agree = |p| PairKeys::agree(&key(1), &roster, p, Storage::Compact).err();
-        assert_eq!(agree(0), Some(NoPairKeys::LowOrder { position: 2 }));
-        assert_eq!(agree(1), Some(NoPairKeys::NotOurs { position: 1 }));
-        assert_eq!(agree(9), Some(NoPairKeys::NotOurs { position: 9 }));
+        assert_eq!(agree(0), Some(PairKeyError::LowOrder { position: 2 }));
+        assert_eq!(agree(1), Some(PairKeyError::ForeignKey { position: 1 }));
+        assert_eq!(agree(9), Some(PairKeyError::ForeignKey { position: 9 }));
     }
 }

@@ -1,11 +1,11 @@
-//! Who must be there: quorums, the honest floor, and populations as a
-//! controller counts them when some of the others may lie.
+//! Quorums, the honest floor, and populations as a controller counts them when
+//! some of the others may lie.
 
-use crate::mask::params::UnsafeMasks;
+use crate::mask::params::UnsafeMasksError;
 use alpheus_policy::plan::{Fraction, Plan};
-use alpheus_policy::quorum::{fewest_for, majority};
+use alpheus_policy::quorum::{majority, min_controllers_for};
 
-/// The numbers of a plan that its quorums follow from.
+/// The numbers that determine a plan's quorums.
 #[derive(Clone, Copy, Debug)]
 pub struct Roster<'a> {
     owners: &'a [u32],
@@ -14,63 +14,62 @@ pub struct Roster<'a> {
 }
 
 impl<'a> Roster<'a> {
-    /// From the number of owners at each controller, the fraction that may
-    /// collude, and the plan's minimum population.
+    /// Takes the number of owners at each controller, the fraction of controllers that
+    /// may collude, and the plan's minimum population.
     #[must_use]
     pub fn new(owners: &'a [u32], alpha: Fraction, minimum_population: u32) -> Roster<'a> {
         Roster { owners, tolerated: narrow(alpha.tolerated(owners.len())), minimum_population }
     }
 
-    /// Of a plan; `owners` is [`Roster::owners_per_controller`] of it.
+    /// The roster of a plan; `owners` comes from [`Roster::owners_per_controller`].
     #[must_use]
     pub fn of(plan: &Plan, owners: &'a [u32]) -> Roster<'a> {
         Roster::new(owners, plan.alpha, plan.population.min)
     }
 
-    /// How many different owners each controller of the plan stands for, in
-    /// roster order.
+    /// The number of distinct owners at each controller of the plan, in roster order.
     #[must_use]
     pub fn owners_per_controller(plan: &Plan) -> Vec<u32> {
         plan.owners_per_controller()
     }
 
-    /// N.
+    /// N: the number of controllers.
     #[must_use]
     pub fn controllers(&self) -> u32 {
         narrow(self.owners.len())
     }
 
-    /// t: controllers that may collude with the service.
+    /// t: the number of controllers that may collude with the service.
     #[must_use]
     pub fn tolerated(&self) -> u32 {
         self.tolerated
     }
 
-    /// The least admissible opening of the plan: a majority, with the colluders
-    /// counted against it, that can also make up the minimum population in the
-    /// eyes of at least one honest member. Never more than N.
+    /// The size of the plan's smallest admissible opening. It is a majority with the
+    /// colluders counted against it, and at least one honest member can count the
+    /// minimum population in it. Never more than N.
     #[must_use]
-    pub fn least_opening(&self) -> u32 {
+    pub fn min_opening(&self) -> u32 {
         majority(self.controllers(), self.tolerated)
             .max(self.fewest_for_minimum())
             .min(self.controllers())
     }
 
-    /// n: honest controllers in the least admissible opening. Every bound uses
-    /// it, since the service drops honest members first.
+    /// n: the honest controllers in the smallest admissible opening. Every bound uses
+    /// it, since the service may drop honest members first.
     ///
     /// # Errors
-    /// [`UnsafeMasks::NoHonestFloor`] if there is none.
-    pub fn honest_floor(&self) -> Result<u32, UnsafeMasks> {
+    /// [`UnsafeMasksError::NoHonestFloor`] if there is none.
+    pub fn honest_floor(&self) -> Result<u32, UnsafeMasksError> {
         let (controllers, tolerated) = (self.controllers(), self.tolerated);
-        match self.least_opening().checked_sub(tolerated) {
+        match self.min_opening().checked_sub(tolerated) {
             Some(honest) if honest >= 1 => Ok(honest),
-            _ => Err(UnsafeMasks::NoHonestFloor { controllers, tolerated }),
+            _ => Err(UnsafeMasksError::NoHonestFloor { controllers, tolerated }),
         }
     }
 
-    /// Whether all owners together make up the minimum population in the eyes of the
-    /// best placed member, once it leaves out the t and `cut_off` more.
+    /// Whether the best placed member counts the minimum population among all owners
+    /// after it leaves out the t largest others and `cut_off` more.
     pub(crate) fn suffices_without(&self, cut_off: u32) -> bool {
         let mut owners = self.owners.to_vec();
         owners.sort_unstable_by(|a, b| b.cmp(a));
@@ -81,21 +80,21 @@ impl<'a> Roster<'a> {
         counted >= u64::from(self.minimum_population)
     }
 
-    /// Fewest controllers in whose opening the best placed member, the one with
-    /// most owners, counts the minimum population: its own first, then the
-    /// others' from the largest, less the t largest of those.
+    /// The fewest controllers whose opening reaches the minimum population as counted by
+    /// the best placed member, the one with most owners. It counts its own owners, then
+    /// the others' from the largest, less the t largest.
     fn fewest_for_minimum(&self) -> u32 {
-        fewest_for(self.owners, self.tolerated, self.minimum_population)
+        min_controllers_for(self.owners, self.tolerated, self.minimum_population)
     }
 }
 
 /// The population as controller p counts it: its own owners with data, plus the
-/// others' less the `tolerated` largest of them, since a colluding host can
-/// invent owners.
+/// others', less the `tolerated` largest counts, since a colluding host can invent
+/// owners.
 ///
-/// `others` are the counts that the other members state. With two controllers
-/// of which one may collude, only p's own count, unless p's owners `trust` the
-/// other.
+/// `others` are the counts that the other members state. With two controllers of
+/// which one may collude, only p's own owners count, unless they `trust` the other
+/// controller.
 #[must_use]
 pub fn counted_population(
     own: u32,
@@ -121,7 +120,7 @@ pub fn counted_population(
     u64::from(own) + sum(smallest) + u64::from(*edge)
 }
 
-/// Rosters have fewer than 2^32 controllers: positions in a plan are `u32`.
+/// Converts a count. Rosters have fewer than 2^32 controllers because positions are `u32`.
 pub(super) fn narrow(count: usize) -> u32 {
     u32::try_from(count).unwrap_or(u32::MAX)
 }
@@ -129,7 +128,7 @@ pub(super) fn narrow(count: usize) -> u32 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use alpheus_policy::quorum::least_opening;
+    use alpheus_policy::quorum::min_opening;
     use proptest::prelude::*;
 
     #[test]
@@ -146,19 +145,15 @@ mod tests {
             ((100, 33, 80), 67),
         ];
         for ((n, t, m), least) in table {
-            assert_eq!(
-                least_opening(n, t, m, Fraction::FIFTH),
-                least,
-                "N = {n}, t = {t}, |M| = {m}"
-            );
+            assert_eq!(min_opening(n, t, m, Fraction::FIFTH), least, "N = {n}, t = {t}, |M| = {m}");
         }
-        assert_eq!(least_opening(207, 0, 207, Fraction::ZERO), 206);
-        assert_eq!(least_opening(3, 0, 3, Fraction::ZERO), 3, "below four nobody is spared");
+        assert_eq!(min_opening(207, 0, 207, Fraction::ZERO), 206);
+        assert_eq!(min_opening(3, 0, 3, Fraction::ZERO), 3, "below four nobody may be missing");
     }
 
     #[test]
     fn a_minimum_population_of_ten_needs_fourteen_controllers_of_one_owner() {
-        // The majority is not what binds here: count only for the population.
+        // The majority does not bind here; only the population counts.
         let owners = [1; 14];
         let roster = Roster::new(&owners, Fraction::THIRD, 10);
         assert_eq!(roster.tolerated(), 4);
@@ -172,7 +167,7 @@ mod tests {
         assert_eq!(counted_population(1, &[1_000_000, 1, 1, 2], 1, 5, false), 5);
         assert_eq!(counted_population(3, &[900, 800], 2, 3, false), 3);
         assert_eq!(counted_population(3, &[900, 800], 7, 9, false), 3);
-        assert_eq!(counted_population(1, &[5, 6], 0, 3, false), 12, "alpha = 0 takes nothing off");
+        assert_eq!(counted_population(1, &[5, 6], 0, 3, false), 12, "alpha = 0 leaves nobody out");
         assert_eq!(
             counted_population(u32::MAX, &[u32::MAX; 3], 0, 4, false),
             4 * u64::from(u32::MAX)
@@ -187,19 +182,19 @@ mod tests {
     }
 
     #[test]
-    fn the_least_opening_covers_majority_and_population() {
+    fn the_min_opening_covers_majority_and_population() {
         let owners = [1; 207];
         assert_eq!(Roster::new(&owners, Fraction::ZERO, 200).honest_floor(), Ok(200));
         assert_eq!(Roster::new(&owners, Fraction::ZERO, 1).honest_floor(), Ok(104));
-        // One host of many owners sees the minimum by itself, others do not.
-        assert_eq!(Roster::new(&[50, 1, 1, 1, 1], Fraction::THIRD, 20).least_opening(), 4);
+        // A host of many owners reaches the minimum by itself; others do not.
+        assert_eq!(Roster::new(&[50, 1, 1, 1, 1], Fraction::THIRD, 20).min_opening(), 4);
         // Never more than there are, even where the minimum is out of reach.
-        assert_eq!(Roster::new(&[1, 1, 1], Fraction::ZERO, 100).least_opening(), 3);
+        assert_eq!(Roster::new(&[1, 1, 1], Fraction::ZERO, 100).min_opening(), 3);
     }
 
     proptest! {
-        /// The floor promises: no opening smaller than `least_opening` is one
-        /// that any member would answer.
+        /// The floor guarantees that no member would answer an opening smaller than
+        /// `min_opening`.
         #[test]
         fn no_member_counts_enough_in_a_smaller_opening(
             owners in proptest::collection::vec(0_u32..6, 3..12),
@@ -220,7 +215,7 @@ mod tests {
         #[test]
         fn two_openings_share_an_honest_controller(n in 1_u32..400, alpha in 0_u32..4, m in 1_u32..400) {
             let t = narrow(Fraction { numerator: alpha, denominator: 7 }.tolerated(n as usize));
-            let least = least_opening(n, t, m.min(n), Fraction::FIFTH);
+            let least = min_opening(n, t, m.min(n), Fraction::FIFTH);
             prop_assert!(2 * least > n + t);
         }
     }

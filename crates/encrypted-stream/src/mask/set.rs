@@ -4,8 +4,8 @@ use serde::{Deserialize, Serialize};
 
 /// A set of roster positions of a plan with a known number of controllers.
 ///
-/// Its serialised form is canonical: one byte string for each set, so that its
-/// hash names the set. Anything else is refused when it is read.
+/// Its serialised form is canonical: each set has one byte string, so the hash
+/// identifies the set. Reading rejects any other form.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(try_from = "Encoded", into = "Encoded")]
 pub struct RosterSet {
@@ -13,28 +13,28 @@ pub struct RosterSet {
     blocks: Vec<u64>,
 }
 
-/// Bytes that are not the one form of a set.
+/// Why bytes are not the canonical form of a set.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
-pub enum NotASet {
-    /// The bytes are more or fewer than the roster's size asks for.
+pub enum RosterSetError {
+    /// The bitmap's length does not fit the roster's size.
     #[error("a set over {roster} controllers has a bitmap of {expected} bytes, not {found}")]
     Length {
-        /// Controllers in the roster, as the message states them.
+        /// Controllers in the roster, as stated in the message.
         roster: u32,
-        /// Bytes that such a set has.
+        /// Expected bytes.
         expected: usize,
-        /// Bytes that were there.
+        /// Actual bytes.
         found: usize,
     },
     /// A bit beyond the roster is set.
-    #[error("a set names a controller beyond its roster of {roster}")]
+    #[error("a set includes a controller beyond its roster of {roster}")]
     BeyondRoster {
         /// Controllers in the roster.
         roster: u32,
     },
 }
 
-/// The wire form: bit `p mod 8` of byte `p / 8` is controller `p`.
+/// The wire form: bit `p mod 8` of byte `p / 8` stands for controller `p`.
 #[derive(Serialize, Deserialize)]
 struct Encoded {
     roster: u32,
@@ -42,7 +42,7 @@ struct Encoded {
 }
 
 impl RosterSet {
-    /// The empty set over a roster of this many controllers.
+    /// The empty set over a roster of `roster` controllers.
     #[must_use]
     pub fn empty(roster: u32) -> RosterSet {
         RosterSet { roster, blocks: vec![0; (roster as usize).div_ceil(64)] }
@@ -58,7 +58,7 @@ impl RosterSet {
         set
     }
 
-    /// The set of these positions; those beyond the roster are left out.
+    /// The set of these positions, without those beyond the roster.
     #[must_use]
     pub fn of(roster: u32, positions: impl IntoIterator<Item = u32>) -> RosterSet {
         let mut set = RosterSet::empty(roster);
@@ -68,13 +68,13 @@ impl RosterSet {
         set
     }
 
-    /// Controllers in the roster, in the set or not.
+    /// The number of controllers in the roster, in the set or not.
     #[must_use]
     pub fn roster(&self) -> u32 {
         self.roster
     }
 
-    /// Adds a position. False if the roster has no such position.
+    /// Adds a position. Returns false if the roster has no such position.
     pub fn insert(&mut self, position: u32) -> bool {
         if position >= self.roster {
             return false;
@@ -85,7 +85,7 @@ impl RosterSet {
         true
     }
 
-    /// Takes a position out.
+    /// Removes a position.
     pub fn remove(&mut self, position: u32) {
         if let Some(block) = self.blocks.get_mut(position as usize / 64) {
             *block &= !(1 << (position % 64));
@@ -100,7 +100,7 @@ impl RosterSet {
             .is_some_and(|block| block >> (position % 64) & 1 == 1)
     }
 
-    /// Number of controllers in the set.
+    /// The number of controllers in the set.
     #[must_use]
     pub fn count(&self) -> usize {
         self.blocks.iter().map(|block| block.count_ones() as usize).sum()
@@ -118,7 +118,7 @@ impl RosterSet {
         })
     }
 
-    /// Members before a position.
+    /// The number of members before a position.
     #[must_use]
     pub fn before(&self, position: u32) -> usize {
         let (whole, part) = (position as usize / 64, position % 64);
@@ -127,7 +127,7 @@ impl RosterSet {
         self.blocks.iter().take(whole).map(ones).sum::<usize>() + last
     }
 
-    /// Whether every controller here is also in `other`, over the same roster.
+    /// Whether every member is also in `other`, over a roster of the same size.
     #[must_use]
     pub fn is_subset_of(&self, other: &RosterSet) -> bool {
         self.roster == other.roster
@@ -144,13 +144,13 @@ impl From<RosterSet> for Encoded {
 }
 
 impl TryFrom<Encoded> for RosterSet {
-    type Error = NotASet;
+    type Error = RosterSetError;
 
-    fn try_from(encoded: Encoded) -> Result<RosterSet, NotASet> {
+    fn try_from(encoded: Encoded) -> Result<RosterSet, RosterSetError> {
         let (roster, expected) = (encoded.roster, (encoded.roster as usize).div_ceil(8));
-        // Compared before anything is allocated: a hostile size costs nothing.
+        // Compared before any allocation, so a hostile size costs nothing.
         if encoded.bytes.len() != expected {
-            return Err(NotASet::Length { roster, expected, found: encoded.bytes.len() });
+            return Err(RosterSetError::Length { roster, expected, found: encoded.bytes.len() });
         }
         let mut set = RosterSet::empty(roster);
         for (block, bytes) in set.blocks.iter_mut().zip(encoded.bytes.chunks(8)) {
@@ -160,7 +160,7 @@ impl TryFrom<Encoded> for RosterSet {
         }
         let stray =
             set.blocks.last().is_some_and(|last| roster % 64 != 0 && last >> (roster % 64) != 0);
-        if stray { Err(NotASet::BeyondRoster { roster }) } else { Ok(set) }
+        if stray { Err(RosterSetError::BeyondRoster { roster }) } else { Ok(set) }
     }
 }
 
@@ -169,7 +169,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_set_survives_the_wire_and_has_one_form() {
+    fn a_set_round_trips_in_its_one_form() {
         for roster in [0, 1, 7, 8, 63, 64, 65, 200] {
             let set = RosterSet::of(roster, (0..roster).filter(|p| p % 3 == 1));
             let bytes = postcard::to_allocvec(&set).unwrap();
@@ -184,16 +184,16 @@ mod tests {
     }
 
     #[test]
-    fn other_forms_are_refused() {
+    fn other_forms_are_rejected() {
         let stray = Encoded { roster: 9, bytes: vec![0, 0b10] };
-        assert_eq!(RosterSet::try_from(stray), Err(NotASet::BeyondRoster { roster: 9 }));
+        assert_eq!(RosterSet::try_from(stray), Err(RosterSetError::BeyondRoster { roster: 9 }));
         let long = Encoded { roster: 8, bytes: vec![0, 0] };
         assert_eq!(
             RosterSet::try_from(long),
-            Err(NotASet::Length { roster: 8, expected: 1, found: 2 })
+            Err(RosterSetError::Length { roster: 8, expected: 1, found: 2 })
         );
         let huge = Encoded { roster: u32::MAX, bytes: vec![] };
-        assert!(matches!(RosterSet::try_from(huge), Err(NotASet::Length { .. })));
+        assert!(matches!(RosterSet::try_from(huge), Err(RosterSetError::Length { .. })));
         assert!(postcard::from_bytes::<RosterSet>(&[9, 2, 0, 2]).is_err());
     }
 

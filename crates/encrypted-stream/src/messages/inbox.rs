@@ -1,4 +1,4 @@
-//! Opening what came from the service: once for all controllers of a host.
+//! Opens the service's messages once for all controllers of a host.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -6,28 +6,28 @@ use std::sync::Arc;
 use alpheus_crypto::hash::Digest;
 use alpheus_crypto::merkle::Proof;
 use alpheus_crypto::sign::VerifyingKey;
-use alpheus_crypto::signed::{Message, Rejected, Signed, Verified};
+use alpheus_crypto::signed::{Message, Signed, SignedMessageError, Verified};
 use alpheus_policy::ids::PlanId;
-use alpheus_policy::time::Window;
+use alpheus_time::Window;
 
 use super::{Announcement, Closing, Membership, OpeningSet, Retirement, ServiceMessage, Summons};
-use crate::announced::Announced;
+use crate::announced_plan::AnnouncedPlan;
 use crate::certificate::Deployment;
-use crate::error::PlanRefused;
-use crate::membership::{Fixed, Misfit};
+use crate::error::PlanRefusalError;
+use crate::membership::{FixedMembership, MembershipError};
 
-/// How many different broadcasts an [`Inbox`] remembers as opened.
+/// How many different broadcasts an [`Inbox`] remembers.
 const REMEMBERED: usize = 32;
 
 /// A message of the service whose signature has been checked.
 #[derive(Clone, Debug)]
-pub enum Heard {
-    /// A plan whose participants have been checked, or why not.
-    Announcement(Result<Arc<Announced>, (PlanId, PlanRefused)>),
+pub enum InboundMessage {
+    /// A plan whose participants were checked, or why it is refused.
+    Announcement(Result<Arc<AnnouncedPlan>, (PlanId, PlanRefusalError)>),
     /// A window has closed.
     Summons(Arc<Verified<Summons>>),
-    /// M, or that its numbers do not fit, and what of it is the receiver's own.
-    Membership(Arc<HeardMembership>, Own),
+    /// M, or the error if its numbers do not fit, and the receiver's own part.
+    Membership(Arc<InboundMembership>, MemberProof),
     /// S.
     OpeningSet(Arc<Verified<OpeningSet>>),
     /// The end of a window.
@@ -36,50 +36,53 @@ pub enum Heard {
     Retirement(Arc<Verified<Retirement>>),
 }
 
-/// What M's tree says to one member, and the path that shows it.
+/// What M's tree states about one member, with the proof.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Own {
-    /// From its leaf to the root.
+pub struct MemberProof {
+    /// From the member's leaf to the root.
     pub proof: Proof,
-    /// Of a plan with `Neighbours`: the members that picked it.
+    /// With `Neighbours`: the members that picked it.
     pub pickers: Option<Vec<u32>>,
 }
 
-/// A membership as it was heard.
+/// A received membership.
 #[derive(Debug)]
-pub struct HeardMembership {
+pub struct InboundMembership {
     /// The plan.
     pub plan: PlanId,
     /// The window.
     pub window: Window,
     /// H(M).
     pub digest: Digest,
-    /// Its content, unless its numbers do not fit each other.
-    pub fixed: Result<Arc<Fixed>, Misfit>,
+    /// Its content, or the error if its numbers do not fit each other.
+    pub fixed: Result<Arc<FixedMembership>, MembershipError>,
 }
 
-impl Heard {
-    /// The plan and window that it asks something about, and its digest; none
-    /// for what is only told, or is about a plan as a whole.
+impl InboundMessage {
+    /// Plan, window and digest, if the message requests something about a window. `None` if
+    /// it only informs, or concerns a whole plan.
     #[must_use]
     pub fn question(&self) -> Option<(PlanId, Window, Digest)> {
         match self {
-            Heard::Summons(summons) => Some((summons.plan, summons.window, summons.digest())),
-            Heard::Membership(m, _) => Some((m.plan, m.window, m.digest)),
-            Heard::OpeningSet(set) => Some((set.plan, set.window, set.digest())),
-            Heard::Announcement(_) | Heard::Closing(_) | Heard::Retirement(_) => None,
+            InboundMessage::Summons(summons) => {
+                Some((summons.plan, summons.window, summons.digest()))
+            }
+            InboundMessage::Membership(m, _) => Some((m.plan, m.window, m.digest)),
+            InboundMessage::OpeningSet(set) => Some((set.plan, set.window, set.digest())),
+            InboundMessage::Announcement(_)
+            | InboundMessage::Closing(_)
+            | InboundMessage::Retirement(_) => None,
         }
     }
 }
 
-/// Opens messages of one deployment's service. A host of many controllers
-/// keeps one: what the service broadcasts is then verified once, and all of
-/// them share it.
+/// Opens messages of one deployment's service. A host of many controllers keeps one inbox,
+/// so each broadcast is verified once for all of them.
 #[derive(Debug)]
 pub struct Inbox {
     deployment: Deployment,
-    announcements: Recent<Announcement, Result<Arc<Announced>, (PlanId, PlanRefused)>>,
-    memberships: Recent<Membership, Arc<HeardMembership>>,
+    announcements: Recent<Announcement, Result<Arc<AnnouncedPlan>, (PlanId, PlanRefusalError)>>,
+    memberships: Recent<Membership, Arc<InboundMembership>>,
     opening_sets: Recent<OpeningSet, Arc<Verified<OpeningSet>>>,
     closings: Recent<Closing, Arc<Verified<Closing>>>,
 }
@@ -97,39 +100,43 @@ impl Inbox {
         }
     }
 
-    /// Checks a message's signature, and of an announcement the participants.
+    /// Checks a message's signature, and the participants of an announcement.
     ///
     /// # Errors
-    /// [`Rejected`] if the service did not sign it, or signed bytes that are no
-    /// such message: drop it and count it.
-    pub fn open(&mut self, message: &ServiceMessage) -> Result<Heard, Rejected> {
+    /// [`SignedMessageError`] if the service did not sign it, or signed bytes that are no such
+    /// message. Drop it and count it.
+    pub fn open(&mut self, message: &ServiceMessage) -> Result<InboundMessage, SignedMessageError> {
         let key = *self.deployment.service();
         Ok(match message {
             ServiceMessage::Announcement(signed) => {
                 let deployment = &self.deployment;
                 let open = |signed: &Signed<_>| {
                     let opened = signed.open(&key)?;
-                    let checked = Announced::check(&opened, signed, deployment).map(Arc::new);
+                    let checked = AnnouncedPlan::check(&opened, signed, deployment).map(Arc::new);
                     Ok(checked.map_err(|refused| (opened.plan.id(), refused)))
                 };
-                Heard::Announcement(self.announcements.get_or(signed, open)?)
+                InboundMessage::Announcement(self.announcements.get_or(signed, open)?)
             }
-            ServiceMessage::Summons(signed) => Heard::Summons(Arc::new(signed.open(&key)?)),
+            ServiceMessage::Summons(signed) => {
+                InboundMessage::Summons(Arc::new(signed.open(&key)?))
+            }
             ServiceMessage::Membership { membership, proof } => {
-                let own = Own { proof: proof.clone(), pickers: None };
-                Heard::Membership(self.membership(membership, &key)?, own)
+                let own = MemberProof { proof: proof.clone(), pickers: None };
+                InboundMessage::Membership(self.membership(membership, &key)?, own)
             }
             ServiceMessage::Introduction { membership, proof, pickers } => {
-                let own = Own { proof: proof.clone(), pickers: Some(pickers.clone()) };
-                Heard::Membership(self.membership(membership, &key)?, own)
+                let own = MemberProof { proof: proof.clone(), pickers: Some(pickers.clone()) };
+                InboundMessage::Membership(self.membership(membership, &key)?, own)
             }
             ServiceMessage::OpeningSet(signed) => {
-                Heard::OpeningSet(self.opening_sets.get_or(signed, opened_by(&key))?)
+                InboundMessage::OpeningSet(self.opening_sets.get_or(signed, opened_by(&key))?)
             }
             ServiceMessage::Closing(signed) => {
-                Heard::Closing(self.closings.get_or(signed, opened_by(&key))?)
+                InboundMessage::Closing(self.closings.get_or(signed, opened_by(&key))?)
             }
-            ServiceMessage::Retirement(signed) => Heard::Retirement(Arc::new(signed.open(&key)?)),
+            ServiceMessage::Retirement(signed) => {
+                InboundMessage::Retirement(Arc::new(signed.open(&key)?))
+            }
         })
     }
 
@@ -137,11 +144,11 @@ impl Inbox {
         &mut self,
         signed: &Signed<Membership>,
         key: &VerifyingKey,
-    ) -> Result<Arc<HeardMembership>, Rejected> {
+    ) -> Result<Arc<InboundMembership>, SignedMessageError> {
         self.memberships.get_or(signed, |signed| {
             let verified = signed.open(key)?;
-            let fixed = Fixed::new(&verified).map(Arc::new);
-            Ok(Arc::new(HeardMembership {
+            let fixed = FixedMembership::new(&verified).map(Arc::new);
+            Ok(Arc::new(InboundMembership {
                 plan: verified.plan,
                 window: verified.window,
                 digest: verified.digest(),
@@ -153,12 +160,11 @@ impl Inbox {
 
 fn opened_by<T: Message>(
     key: &VerifyingKey,
-) -> impl Fn(&Signed<T>) -> Result<Arc<Verified<T>>, Rejected> {
+) -> impl Fn(&Signed<T>) -> Result<Arc<Verified<T>>, SignedMessageError> {
     |signed| signed.open(key).map(Arc::new)
 }
 
-/// The last few messages of a kind beside what they opened to, compared by
-/// every byte.
+/// The last few messages of a kind with what they opened to, compared byte by byte.
 #[derive(Debug)]
 struct Recent<T, V>(VecDeque<(Signed<T>, V)>);
 
@@ -172,8 +178,8 @@ impl<T: Message, V: Clone> Recent<T, V> {
     fn get_or(
         &mut self,
         signed: &Signed<T>,
-        open: impl Fn(&Signed<T>) -> Result<V, Rejected>,
-    ) -> Result<V, Rejected> {
+        open: impl Fn(&Signed<T>) -> Result<V, SignedMessageError>,
+    ) -> Result<V, SignedMessageError> {
         if let Some((_, known)) = self.0.iter().find(|(seen, _)| seen == signed) {
             return Ok(known.clone());
         }

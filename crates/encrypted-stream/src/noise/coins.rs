@@ -1,12 +1,11 @@
-//! Randomness in units of 128 bits, compared with public thresholds in a time
-//! that does not depend on the outcome.
+//! Randomness in units of 128 bits, compared with public thresholds in constant time.
 
 use rand_core::CryptoRng;
 use subtle::{Choice, ConditionallySelectable};
 use zeroize::Zeroizing;
 
-/// One comparison decides with a probability that is below the true one by
-/// less than 2^−128, and by nothing else.
+/// Decides by one comparison. Its probability is below the true one by less than
+/// 2^−128, and has no other error.
 pub(super) struct Coins<'a>(&'a mut dyn CryptoRng);
 
 impl<'a> Coins<'a> {
@@ -22,18 +21,17 @@ impl<'a> Coins<'a> {
         u128::from_le_bytes(*bytes)
     }
 
-    /// True with the probability `threshold / 2^128`.
+    /// True with probability `threshold / 2^128`.
     #[inline]
     pub(super) fn flip(&mut self, threshold: u128) -> Choice {
         below(self.uniform(), threshold)
     }
 
-    /// True with the probability `2^−j · 2^128 / 2^128 = power / k`, where
-    /// `power ≤ k`.
+    /// True with probability `power / k`, where `power ≤ k`.
     #[inline]
     pub(super) fn flip_ratio(&mut self, power: u64, k: u64) -> Choice {
         let (_, product) = wide(self.uniform(), u128::from(k));
-        // u · k / 2^128 < power, for u uniform: the floor decides, as power is whole.
+        // u · k / 2^128 < power for a uniform u. The floor decides, since power is an integer.
         below(product, u128::from(power))
     }
 
@@ -45,7 +43,7 @@ impl<'a> Coins<'a> {
     }
 }
 
-/// a < b, as the borrow of a subtraction: no branch for either outcome.
+/// a < b, as the borrow of a subtraction, without a branch.
 #[inline]
 pub(super) fn below(a: u128, b: u128) -> Choice {
     Choice::from(u8::from(a.overflowing_sub(b).1))
@@ -63,14 +61,14 @@ pub(super) fn wide(a: u128, b: u128) -> (u128, u128) {
 
 /// The low 64 bits.
 #[inline]
-#[expect(clippy::cast_possible_truncation, reason = "that is what it is for")]
+#[expect(clippy::cast_possible_truncation, reason = "truncation is intended")]
 pub(super) fn low_word(x: u128) -> u64 {
     x as u64
 }
 
-/// `value` if so, else 0.
+/// `value` if chosen, else 0.
 #[inline]
-pub(super) fn if_so(choice: Choice, value: u64) -> u64 {
+pub(super) fn select_or_zero(choice: Choice, value: u64) -> u64 {
     u64::conditional_select(&0, &value, choice)
 }
 
@@ -80,7 +78,7 @@ mod tests {
     use num_bigint::BigUint;
 
     #[test]
-    fn wide_products_are_whole() {
+    fn wide_products_are_exact() {
         for (a, b) in [(u128::MAX, u128::MAX), (3 << 100, 5 << 90), (u128::MAX, 2), (7, 9)] {
             let (low, high) = wide(a, b);
             assert_eq!(BigUint::from(a) * b, (BigUint::from(high) << 128u8) + low);

@@ -1,19 +1,19 @@
-//! Probabilities such as `e^(−a/b)` as integers: `⌊2^128 · p⌋`, certified by
-//! integer arithmetic alone. They are public, and so is the time they take.
+//! Probabilities such as `e^(−a/b)` as integers: `⌊2^128 · p⌋`, certified by integer
+//! arithmetic alone. They are public, so their computation need not be constant-time.
 
 use num_bigint::BigUint;
 
 /// Bits of a threshold.
 const BITS: u64 = 128;
-/// `e^−90 < 2^−129`: beyond, a threshold is 0.
-const BEYOND: u32 = 90;
+/// `e^−90 < 2^−129`, so from this exponent on a threshold is 0.
+const CUTOFF: u32 = 90;
 
 /// A positive fraction, the exponent of a probability.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Exponent {
-    /// Above the line; not 0.
+    /// Numerator; not 0.
     pub(super) above: BigUint,
-    /// Below the line; not 0.
+    /// Denominator; not 0.
     pub(super) below: BigUint,
 }
 
@@ -28,7 +28,7 @@ impl Exponent {
         Exponent { above: &self.above << doublings, below: self.below.clone() }
     }
 
-    /// Whether it is at least a whole number.
+    /// Whether it is at least `whole`.
     pub(super) fn reaches(&self, whole: u32) -> bool {
         self.above >= &self.below * whole
     }
@@ -38,14 +38,14 @@ impl Exponent {
         self.certain(|power, _| power.clone())
     }
 
-    /// `⌊2^128 / (1 + e^x)⌋`, the chance of a geometric variable's bit.
+    /// `⌊2^128 / (1 + e^x)⌋`, the probability of a geometric variable's bit.
     pub(super) fn logistic(&self) -> u128 {
         self.certain(|power, bits| (power << bits) / ((BigUint::from(1u8) << bits) + power))
     }
 
     /// `2^bits · e^−x`, to within 2^40.
     pub(super) fn scaled(&self, bits: u64) -> BigUint {
-        if self.reaches(BEYOND) {
+        if self.reaches(CUTOFF) {
             return BigUint::ZERO;
         }
         // Below 2^7 and halved 15 times: below 2^−8.
@@ -62,13 +62,13 @@ impl Exponent {
             }
             order += 1;
         }
-        // Each of some 40 terms is less than 2 below the truth, and x less than
-        // 1; each squaring doubles that and adds 1: below 2^(7 + 15 + 1).
+        // Each of about 40 terms is less than 2 below the exact value, and x less than
+        // 1. Each squaring doubles the error and adds 1, so it stays below 2^(7 + 15 + 1).
         (0..HALVINGS).fold(even - odd, |power, _| (&power * &power) >> bits)
     }
 
-    /// The floor of a monotone function of `e^−x` that grows no faster than it,
-    /// from enough bits that the error of [`Exponent::scaled`] does not decide.
+    /// The floor of a monotone function of `e^−x` that grows no faster than its argument.
+    /// Uses enough bits that the error of [`Exponent::scaled`] does not matter.
     fn certain(&self, function: impl Fn(&BigUint, u64) -> BigUint) -> u128 {
         let slack = BigUint::from(1u8) << 40u8;
         let mut bits = 256;
@@ -77,8 +77,8 @@ impl Exponent {
             let low = if power < slack { BigUint::ZERO } else { &power - &slack };
             let (low, high) = (function(&low, bits), function(&(power + &slack), bits));
             let (low, high) = (low >> (bits - BITS), high >> (bits - BITS));
-            // Only where e^−x is within 2^−216 of 1 can the upper bound be 1,
-            // and then the floor is all ones.
+            // The upper bound can be 1 only where e^−x is within 2^−216 of 1. The
+            // floor is then all ones.
             let most = BigUint::from(u128::MAX);
             if low == high.min(most) {
                 return u128::try_from(low).unwrap_or(u128::MAX);
@@ -97,7 +97,7 @@ mod tests {
     }
 
     #[test]
-    fn chances_are_the_exponential_function() {
+    fn chances_match_the_exponential_function() {
         for (a, b) in [(1u64, 1u64), (1, 3), (7, 2), (1, 1_000_000), (60, 1)] {
             let (chance, x) = (Exponent::new(a, b), a as f64 / b as f64);
             let relative = |one: f64, other: f64| (one / other - 1.0).abs();
@@ -106,9 +106,9 @@ mod tests {
         }
     }
 
-    /// Every bit, by an independent script.
+    /// Every bit, against an independent script.
     #[test]
-    fn chances_are_those_of_the_vectors() {
+    fn chances_match_the_vectors() {
         let text = include_str!("../../../../vectors/noise/v1/chances.json");
         let cases: Vec<std::collections::BTreeMap<String, String>> =
             serde_json::from_str(text).unwrap_or_default();
@@ -122,7 +122,7 @@ mod tests {
     }
 
     #[test]
-    fn extremes() {
+    fn extreme_exponents_have_extreme_chances() {
         assert_eq!(Exponent::new(90u8, 1u8).chance(), 0);
         let near_one = Exponent::new(1u8, BigUint::from(1u8) << 140u8);
         assert_eq!((near_one.chance(), near_one.logistic()), (u128::MAX, u128::MAX / 2));

@@ -1,31 +1,30 @@
 //! Discrete Gaussian noise (Canonne, Kamath, Steinke 2020) in fixed work.
 //!
-//! A discrete Laplace variable y of scale t is kept with the probability
-//! `e^(−(|y|−m)²/(2tm))`, which gives the density `e^(−y²/(2tm))`: σ² = t·m. The
-//! bits of |y| are independent coins; so are the bits of the exponent. The
-//! rejection loop runs a fixed number of times and takes the first that was
-//! kept.
+//! A discrete Laplace variable y of scale t is kept with probability
+//! `e^(−(|y|−m)²/(2tm))`. The result has density `e^(−y²/(2tm))`, so σ² = t·m. The bits
+//! of |y| are independent coins, and so are the bits of the exponent. The rejection
+//! loop runs a fixed number of times, and the first kept value counts.
 
-use super::Unfit;
+use super::NoiseError;
 use super::coins::{Coins, below, wide};
 use super::exponent::Exponent;
 use num_bigint::BigUint;
 use subtle::{Choice, ConditionallySelectable};
 
-/// Attempts where t < 8: each is kept with more than 0.45, none with less than
-/// 2^−112.
+/// Attempts where t < 8. Each is kept with probability above 0.45; none is kept with
+/// probability below 2^−112.
 const ATTEMPTS: u32 = 132;
-/// Attempts for wider ones: each is kept with more than 0.7 (0.76 in the limit).
+/// Attempts for larger t. Each is kept with probability above 0.7 (0.76 in the limit).
 const WIDE_ATTEMPTS: u32 = 66;
-/// `e^−80 < 2^−115`: bits of |y| that are set with less are left out.
-const BEYOND: u32 = 80;
-/// σ² at most 2^238, so that |y| < 2^126.
-const MOST_SCALE: u128 = 1 << 119;
-/// Bits of the exponent below `2^−136` of its unit are left out: together they
-/// change a probability by less than 2^−135.
+/// `e^−80 < 2^−115`: bits of |y| that are less likely to be set are left out.
+const CUTOFF: u32 = 80;
+/// σ² is at most 2^238, so that |y| < 2^126.
+const MAX_SCALE: u128 = 1 << 119;
+/// Bits of the exponent below `2^−136` of its unit are left out. Together they change
+/// a probability by less than 2^−135.
 const FINEST: u64 = 136;
 
-/// Draws for one σ² = t·m; public, and reused for every draw.
+/// The sampler for one σ² = t·m. Its tables are public and serve every draw.
 #[derive(Clone, Debug)]
 pub(super) struct DiscreteGaussian {
     /// m = σ²/t.
@@ -39,23 +38,23 @@ pub(super) struct DiscreteGaussian {
 }
 
 impl DiscreteGaussian {
-    /// σ² = `scale · (scale − 1)` or `scale²`: see [`least_scale`].
+    /// Makes the sampler for σ² = `scale · (scale − 1)` or `scale²`: see [`least_scale`].
     ///
     /// # Errors
-    /// σ² = 0 or above 2^238.
-    pub(super) fn new(scale: u128, shift: u128) -> Result<DiscreteGaussian, Unfit> {
+    /// If σ² is 0 or above 2^238.
+    pub(super) fn new(scale: u128, shift: u128) -> Result<DiscreteGaussian, NoiseError> {
         if scale == 0 || shift == 0 || shift > scale || scale - shift > 1 {
-            return Err(Unfit::Zero);
+            return Err(NoiseError::Zero);
         }
-        if scale > MOST_SCALE {
-            return Err(Unfit::TooWide);
+        if scale > MAX_SCALE {
+            return Err(NoiseError::TooWide);
         }
         let bit = |i: u64| Exponent::new(BigUint::from(1u8) << i, scale);
-        let magnitude = (0..).map(bit).take_while(|x| !x.reaches(BEYOND)).collect::<Vec<_>>();
+        let magnitude = (0..).map(bit).take_while(|x| !x.reaches(CUTOFF)).collect::<Vec<_>>();
         let twice = BigUint::from(scale) * shift * 2u8;
         let lowest = twice.bits().saturating_sub(FINEST);
-        // The exponent is below |y|², whose bits are twice as many; m ≤ t is
-        // below the range of |y| too.
+        // The exponent is below |y|², which has twice as many bits. m ≤ t is also
+        // below the range of |y|.
         let highest = 2 * (magnitude.len() as u64);
         let keep = (lowest..highest)
             .map(|i| Exponent::new(BigUint::from(1u8) << i, twice.clone()).chance());
@@ -68,12 +67,12 @@ impl DiscreteGaussian {
         })
     }
 
-    /// Units of 16 random bytes that every draw takes.
+    /// Units of 16 random bytes that every draw uses.
     pub(super) fn words(&self) -> u64 {
         u64::from(self.attempts) * (self.magnitude.len() + self.keep.len() + 1) as u64
     }
 
-    /// One value, two's complement.
+    /// Draws one value, in two's complement.
     pub(super) fn draw(&self, coins: &mut Coins<'_>) -> u128 {
         let (mut drawn, mut done) = (0u128, Choice::from(0));
         for _ in 0..self.attempts {
@@ -91,7 +90,7 @@ impl DiscreteGaussian {
             size |= u128::from(coins.flip(*threshold).unwrap_u8()) << (i & 127);
         }
         let negative = below(coins.uniform() >> 127, 1);
-        // −0 is no value, so that 0 does not come twice.
+        // −0 is rejected, so that 0 is not twice as likely.
         let mut kept = below(0, size) | !negative;
         let over = below(self.shift, size);
         let distance = u128::conditional_select(
@@ -124,7 +123,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn scales_cover_the_variance_and_no_more() {
+    fn scales_just_cover_the_variance() {
         let scale = |variance: u32| least_scale(&variance.into());
         assert_eq!(scale(0), None);
         assert_eq!(scale(1), Some((1, 1)));
@@ -135,9 +134,9 @@ mod tests {
         assert_eq!(scale(10_001), Some((101, 100)));
     }
 
-    /// The attempts' bound: the chance that one is kept, from the exact law.
+    /// Computes the probability that an attempt is kept from the exact law.
     #[test]
-    fn attempts_are_kept_as_often_as_their_number_needs() {
+    fn the_attempts_suffice() {
         let scales = [(1u32, 1u32), (2, 1), (2, 2), (3, 2), (7, 6), (8, 7), (10, 9), (1000, 1000)];
         for (t, m) in scales {
             let attempts = if t < 8 { ATTEMPTS } else { WIDE_ATTEMPTS };
@@ -148,7 +147,7 @@ mod tests {
                 .map(|y| {
                     let y = (y as f64).abs();
                     let proposed = (1.0 - q) * q.powf(y) / 2.0;
-                    // 0 comes only with one of two signs.
+                    // 0 occurs with only one of two signs.
                     proposed * (-(y - m).powi(2) / (2.0 * t * m)).exp()
                 })
                 .sum();
@@ -157,10 +156,10 @@ mod tests {
     }
 
     #[test]
-    fn scales_beyond_the_bounds_are_refused() {
+    fn scales_beyond_the_bounds_are_rejected() {
         let refused = |t, m| DiscreteGaussian::new(t, m).err();
-        assert_eq!(refused(0, 0), Some(Unfit::Zero));
-        assert_eq!(refused(3, 1), Some(Unfit::Zero));
-        assert_eq!(refused(MOST_SCALE + 1, MOST_SCALE), Some(Unfit::TooWide));
+        assert_eq!(refused(0, 0), Some(NoiseError::Zero));
+        assert_eq!(refused(3, 1), Some(NoiseError::Zero));
+        assert_eq!(refused(MAX_SCALE + 1, MAX_SCALE), Some(NoiseError::TooWide));
     }
 }

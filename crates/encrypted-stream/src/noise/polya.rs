@@ -1,34 +1,35 @@
 //! Pólya shares: n of them sum to discrete Laplace noise.
 //!
-//! A share is X − Y, both negative binomial of shape r = 1/n. NB(r, q) is the
-//! sum of k · Poisson(r·q^k/k) over k ≥ 1, so a share is a number of *jumps* of
-//! either sign. Sizes k fall into blocks [2^j, 2^(j+1)): candidates come at the
-//! rate 2r·q^(2^j) in block j, uniform in it, and each is kept with the
-//! probability (2^j/k)·q^(k−2^j), the last factor bit by bit. What is kept of a
-//! Poisson process so thinned is a Poisson process of rate r·q^k/k for each k
-//! and sign: exact, without a loop that waits for luck.
+//! A share is X − Y, where both are negative binomial of shape r = 1/n. NB(r, q) is the
+//! sum of k · Poisson(r·q^k/k) over k ≥ 1, so a share is a number of *jumps* of either
+//! sign. Sizes k fall into blocks [2^j, 2^(j+1)). Candidates arrive at rate 2r·q^(2^j) in
+//! block j, uniformly within it. Each is kept with probability (2^j/k)·q^(k−2^j), the
+//! last factor bit by bit. Thinning a Poisson process like this results in a Poisson
+//! process of rate r·q^k/k for each k and sign. It is exact and needs no loop of random
+//! length.
 
-use super::Unfit;
-use super::coins::{Coins, below, if_so, low_word};
+use super::NoiseError;
+use super::coins::{Coins, below, low_word, select_or_zero};
 use super::exponent::Exponent;
 use super::table::Table;
 use num_bigint::BigUint;
 use std::num::NonZeroU32;
 use subtle::{ConditionallySelectable, ConstantTimeLess};
 
-/// Bits in which rates are held.
+/// Fractional bits of rates.
 const RATE_BITS: u64 = 256;
 /// Jumps are below 2^62, so that signed words hold them.
-const MOST_BLOCKS: u64 = 62;
-/// `e^−80 < 2^−115`: blocks whose rate is below are left out.
-const BEYOND: u32 = 80;
+const MAX_BLOCKS: u64 = 62;
+/// `e^−80 < 2^−115`: blocks with a lower rate are left out.
+const CUTOFF: u32 = 80;
 
-/// Shares of shape 1/n, for one scale; public, and reused for every draw.
+/// The sampler of shares of shape 1/n for one scale. Its tables are public and serve
+/// every draw.
 #[derive(Clone, Debug)]
 pub(super) struct Polya {
-    /// How many candidates.
+    /// The number of candidates.
     candidates: Table,
-    /// In which block: its number.
+    /// The number of a candidate's block.
     block: Table,
     /// ⌊2^128 · q^(2^i)⌋.
     bits: Vec<u128>,
@@ -36,13 +37,13 @@ pub(super) struct Polya {
 }
 
 impl Polya {
-    /// Shares for q = e^−exponent and n = `honest`.
+    /// Makes the sampler for q = e^−exponent and n = `honest`.
     ///
     /// # Errors
-    /// A scale (1 / exponent) beyond 2^55.
-    pub(super) fn new(exponent: &Exponent, honest: NonZeroU32) -> Result<Polya, Unfit> {
-        let count = (1..=MOST_BLOCKS).find(|j| exponent.doubled(*j).reaches(BEYOND));
-        let count = count.ok_or(Unfit::TooWide)?;
+    /// If the scale (1 / exponent) exceeds 2^55.
+    pub(super) fn new(exponent: &Exponent, honest: NonZeroU32) -> Result<Polya, NoiseError> {
+        let count = (1..=MAX_BLOCKS).find(|j| exponent.doubled(*j).reaches(CUTOFF));
+        let count = count.ok_or(NoiseError::TooWide)?;
         let rates: Vec<BigUint> =
             (0..count).map(|j| exponent.doubled(j).scaled(RATE_BITS)).collect();
         let twice = rates.iter().sum::<BigUint>() * 2u8;
@@ -55,38 +56,38 @@ impl Polya {
         })
     }
 
-    /// Candidates that every draw goes through.
+    /// The number of candidates that every draw processes.
     pub(super) fn slots(&self) -> u64 {
         self.candidates.last()
     }
 
-    /// Units of 16 random bytes that every draw takes.
+    /// Units of 16 random bytes that every draw uses.
     pub(super) fn words(&self) -> u64 {
         1 + self.slots() * u64::from(self.blocks + 2)
     }
 
-    /// Table entries that every draw compares with.
+    /// The number of table entries that every draw compares with.
     pub(super) fn comparisons(&self) -> usize {
         let slots = usize::try_from(self.slots()).unwrap_or(usize::MAX);
         self.candidates.comparisons() + slots.saturating_mul(self.block.comparisons())
     }
 
-    /// One share, modulo 2^64.
+    /// Draws one share, modulo 2^64.
     pub(super) fn draw(&self, coins: &mut Coins<'_>) -> u64 {
         let count = self.candidates.draw(coins);
         let mut share = 0u64;
         for slot in 0..self.slots() {
             let jump = self.jump(coins);
-            share = share.wrapping_add(if_so(slot.ct_lt(&count), jump));
+            share = share.wrapping_add(select_or_zero(slot.ct_lt(&count), jump));
         }
         share
     }
 
-    /// A candidate if kept, else 0.
+    /// Draws a candidate's jump, or 0 if it is not kept.
     #[inline]
     fn jump(&self, coins: &mut Coins<'_>) -> u64 {
         let block = self.block.draw(coins);
-        // A shift by a register takes one time whatever the register holds.
+        // A shift by a register takes constant time.
         let start = 1u64 << (block & 63);
         let random = coins.uniform();
         let offset = low_word(random) & (start - 1);
@@ -99,7 +100,7 @@ impl Polya {
         }
         let negative = below(random >> 127, 1);
         let signed = u64::conditional_select(&size, &size.wrapping_neg(), negative);
-        if_so(kept, signed)
+        select_or_zero(kept, signed)
     }
 }
 
@@ -112,9 +113,9 @@ mod tests {
         Polya::new(&Exponent::new(a, b), honest).unwrap_or_else(|_| unreachable!())
     }
 
-    /// The rate of kept jumps of each size and sign, read off the tables.
+    /// Computes the rate of kept jumps of each size and sign from the tables.
     #[test]
-    fn jumps_come_at_the_rates_of_a_negative_binomial() {
+    fn jumps_arrive_at_the_rates_of_a_negative_binomial() {
         for (a, b, n) in [(1u64, 10u64, 4u32), (3, 2, 1), (1, 100, 50), (5, 1, 2)] {
             let (share, q) = (share(a, b, n), (-(a as f64) / b as f64).exp());
             let rates: f64 = (0..share.blocks).map(|j| q.powi(1 << j)).sum();
@@ -141,6 +142,6 @@ mod tests {
         assert_eq!(share(1, 1 << 40, 10).blocks, 47);
         assert!(share(1, 1 << 40, 100).slots() < 40);
         let wide = Exponent::new(1u8, BigUint::from(1u8) << 60u8);
-        assert_eq!(Polya::new(&wide, NonZeroU32::MIN).err(), Some(Unfit::TooWide));
+        assert_eq!(Polya::new(&wide, NonZeroU32::MIN).err(), Some(NoiseError::TooWide));
     }
 }

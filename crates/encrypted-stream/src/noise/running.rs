@@ -1,12 +1,12 @@
 //! Running totals by the square-root matrix mechanism.
 //!
-//! With A the lower triangle of ones, A = B·B for the Toeplitz matrix B of the
-//! coefficients `C(2k, k) / 4^k` of (1 − x)^(−1/2). A controller draws one seed
-//! z_t for each window and row and adds `(Bz)_t` to the running total at t. Its
-//! share of a window is the difference to what it last sent, so that the noise
-//! of totals grows with the logarithm of their number.
+//! Let A be the lower triangular matrix of ones. Then A = B·B for the Toeplitz matrix B
+//! of the coefficients `C(2k, k) / 4^k` of (1 − x)^(−1/2). A controller draws one seed
+//! z_t for each window and row, and adds `(Bz)_t` to the running total at t. Its share
+//! of a window is the difference from what it last sent. So the noise of totals grows
+//! with the logarithm of their number.
 
-use super::Unfit;
+use super::NoiseError;
 use super::coins::{Coins, low_word, wide};
 use super::gaussian::{DiscreteGaussian, least_scale};
 use super::words::NoiseWords;
@@ -18,12 +18,12 @@ use zeroize::Zeroizing;
 
 /// Fractional bits of a coefficient.
 const COEFFICIENT_BITS: u64 = 127;
-/// Finer grids would leave no room for values.
-const MOST_FINE_BITS: u32 = 120;
-/// Bits in which the recurrence is run.
+/// A finer grid would leave no room for values.
+const MAX_FINE_BITS: u32 = 120;
+/// Fractional bits of the recurrence.
 const WORKING_BITS: u64 = 256;
 
-/// The first coefficients of B, in units of 2^−127, rounded down; public.
+/// The first coefficients of B in units of 2^−127, rounded down. Public.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Coefficients(Vec<u128>);
 
@@ -43,24 +43,23 @@ impl Coefficients {
         Coefficients(all)
     }
 
-    /// In units of 2^−127.
+    /// The coefficients, in units of 2^−127.
     #[must_use]
     pub fn as_units(&self) -> &[u128] {
         &self.0
     }
 
-    /// How many windows they reach.
+    /// The number of windows that they cover.
     #[must_use]
     pub fn windows(&self) -> u32 {
         u32::try_from(self.0.len()).unwrap_or(u32::MAX)
     }
 }
 
-/// What draws a row's seeds, and how much finer they are.
+/// The sampler of a row's seeds, and how many bits finer than the row they are.
 type Sampler = Option<(Arc<DiscreteGaussian>, u32)>;
 
-/// What the seeds of a plan are drawn and weighed with: public tables, the same for
-/// all controllers.
+/// The samplers and weights of a plan's seeds: public tables, the same for all controllers.
 #[derive(Clone, Debug)]
 pub struct Running {
     samplers: Arc<[Sampler]>,
@@ -68,42 +67,42 @@ pub struct Running {
 }
 
 impl Running {
-    /// For totals over `windows` with this noise, row by row.
+    /// Makes the tables for totals over `windows` windows with this noise, row by row.
     ///
     /// # Errors
-    /// [`Unfit`], where a row's noise cannot be drawn, or is that of single windows.
-    pub fn new(noise: &[RowNoise], windows: u32) -> Result<Running, Unfit> {
+    /// [`NoiseError`] if a row's noise cannot be drawn, or is noise of single windows.
+    pub fn new(noise: &[RowNoise], windows: u32) -> Result<Running, NoiseError> {
         let running = |row: &RowNoise| match row {
             RowNoise::None => Ok(None),
             RowNoise::Running(own) => Ok(Some(*own)),
-            _ => Err(Unfit::Running),
+            _ => Err(NoiseError::Running),
         };
         let noise = noise.iter().map(running).collect::<Result<Vec<_>, _>>()?;
         Ok(Running { samplers: samplers(&noise)?, coefficients: Coefficients::new(windows) })
     }
 
-    /// A controller's seeds, none drawn yet.
+    /// A controller's seeds, with none drawn yet.
     #[must_use]
     pub fn seeds(&self) -> Seeds {
-        let (samplers, windows) = (Arc::clone(&self.samplers), self.coefficients.windows());
-        Seeds { samplers, seeds: Vec::new(), windows }
+        let (samplers, horizon) = (Arc::clone(&self.samplers), self.coefficients.windows());
+        Seeds { samplers, seeds: Vec::new(), horizon }
     }
 
-    /// Rows with noise: seeds of one window.
+    /// The number of rows with noise, and thus of seeds per window.
     #[must_use]
-    pub fn drawn_rows(&self) -> u32 {
+    pub fn noisy_rows(&self) -> u32 {
         u32::try_from(self.samplers.iter().flatten().count()).unwrap_or(u32::MAX)
     }
 
-    /// What they are weighed with.
+    /// The weights of the seeds.
     #[must_use]
     pub fn coefficients(&self) -> &Coefficients {
         &self.coefficients
     }
 }
 
-/// One for each row; rows of equal noise share its tables.
-fn samplers(noise: &[Option<RunningNoise>]) -> Result<Arc<[Sampler]>, Unfit> {
+/// One sampler for each row. Rows of equal noise share tables.
+fn samplers(noise: &[Option<RunningNoise>]) -> Result<Arc<[Sampler]>, NoiseError> {
     let mut known: Vec<(RunningNoise, Arc<DiscreteGaussian>)> = Vec::new();
     let mut samplers = Vec::with_capacity(noise.len());
     for row in noise {
@@ -125,34 +124,36 @@ fn samplers(noise: &[Option<RunningNoise>]) -> Result<Arc<[Sampler]>, Unfit> {
     Ok(samplers.into())
 }
 
-/// One controller's seeds for the totals of one plan and group: secret, wiped
-/// on drop. They are drawn window by window, whether or not the controller is
-/// in S, from randomness that S has no part in.
+/// One controller's seeds for the totals of one plan and group. Secret, and wiped on
+/// drop. They are drawn window by window, whether or not the controller is in S, from
+/// randomness that does not depend on S.
 ///
-/// 16 bytes for each row and window; a share of window t is t products a row.
+/// Seeds need 16 bytes for each row and window. A share of window t costs t products
+/// per row.
 pub struct Seeds {
     samplers: Arc<[Sampler]>,
-    /// Window by window, the rows' seeds in units of 2^−(f + fine). Each window's
-    /// stay where they were drawn, so that growing leaves no copies behind.
+    /// The rows' seeds by window, in units of 2^−(f + fine). Each window has its own
+    /// allocation, so growing leaves no copies behind.
     seeds: Vec<Zeroizing<Vec<u128>>>,
-    windows: u32,
+    horizon: u32,
 }
 
 impl Seeds {
-    /// How many windows have seeds.
+    /// The number of windows with seeds.
     #[must_use]
-    pub fn drawn(&self) -> u32 {
+    pub fn windows(&self) -> u32 {
         u32::try_from(self.seeds.len()).unwrap_or(u32::MAX)
     }
 
-    /// Draws the next window's seeds. From a generator that is keyed by plan,
-    /// group and `drawn()`, the same come out after a restart.
+    /// Draws the next window's seeds. A generator that is keyed by plan, group and
+    /// [`Seeds::windows`] draws the same ones after a restart.
     ///
     /// # Errors
-    /// [`Unfit::BeyondHorizon`] after the last window.
-    pub fn extend(&mut self, rng: &mut impl CryptoRng) -> Result<(), Unfit> {
-        if self.drawn() >= self.windows {
-            return Err(Unfit::BeyondHorizon { asked: self.drawn(), windows: self.windows });
+    /// [`NoiseError::BeyondHorizon`] after the last window.
+    pub fn extend(&mut self, rng: &mut impl CryptoRng) -> Result<(), NoiseError> {
+        if self.windows() >= self.horizon {
+            let (window, windows) = (self.windows(), self.horizon);
+            return Err(NoiseError::BeyondHorizon { window, windows });
         }
         let mut coins = Coins::new(rng);
         let mut drawn = Zeroizing::new(Vec::with_capacity(self.samplers.len()));
@@ -163,24 +164,24 @@ impl Seeds {
         Ok(())
     }
 
-    /// The share of window number `t` where the last opening that left was that
-    /// of `last` (none: there was none): `(Bz)_t − (Bz)_last`, each rounded once
-    /// to the grid of 2^−f and then differenced. Rows are in units of 2^−f.
+    /// The share of window number `t`, where `last` is the window of the last opening
+    /// that was sent, if any. It is `(Bz)_t − (Bz)_last`, and each term is rounded once
+    /// to the grid of 2^−f before the subtraction. Rows are in units of 2^−f.
     ///
     /// # Errors
-    /// [`Unfit::NoSeeds`] before its seeds are drawn, or if `last` is not before
-    /// `t`; [`Unfit::BeyondHorizon`] if the coefficients do not reach.
+    /// [`NoiseError::NoSeeds`] if its seeds are not drawn yet, or if `last` is not before
+    /// `t`; [`NoiseError::BeyondHorizon`] if the coefficients do not cover `t`.
     pub fn share(
         &self,
         coefficients: &Coefficients,
         t: u32,
         last: Option<u32>,
-    ) -> Result<NoiseWords, Unfit> {
-        if t >= self.drawn() || last.is_some_and(|last| last >= t) {
-            return Err(Unfit::NoSeeds { asked: t, drawn: self.drawn() });
+    ) -> Result<NoiseWords, NoiseError> {
+        if t >= self.windows() || last.is_some_and(|last| last >= t) {
+            return Err(NoiseError::NoSeeds { window: t, seeded: self.windows() });
         }
         if t >= coefficients.windows() {
-            return Err(Unfit::BeyondHorizon { asked: t, windows: coefficients.windows() });
+            return Err(NoiseError::BeyondHorizon { window: t, windows: coefficients.windows() });
         }
         let mut words = Zeroizing::new(Vec::with_capacity(self.samplers.len()));
         for row in 0..self.samplers.len() {
@@ -202,13 +203,13 @@ impl Seeds {
     }
 }
 
-/// What draws a row's seeds.
-fn sampler(noise: &RunningNoise) -> Result<(DiscreteGaussian, u32), Unfit> {
+/// The sampler of a row's seeds.
+fn sampler(noise: &RunningNoise) -> Result<(DiscreteGaussian, u32), NoiseError> {
     let variance = BigUint::from(noise.seed_scale) * noise.seed_scale;
-    let (scale, shift) = least_scale(&variance).ok_or(Unfit::Zero)?;
+    let (scale, shift) = least_scale(&variance).ok_or(NoiseError::Zero)?;
     let fine = u32::from(noise.fine_bits);
-    if fine > MOST_FINE_BITS {
-        return Err(Unfit::TooWide);
+    if fine > MAX_FINE_BITS {
+        return Err(NoiseError::TooWide);
     }
     Ok((DiscreteGaussian::new(scale, shift)?, fine))
 }
@@ -217,20 +218,20 @@ fn sampler(noise: &RunningNoise) -> Result<(DiscreteGaussian, u32), Unfit> {
 #[inline]
 fn scaled(seed: u128, weight: u128) -> u128 {
     let (low, high) = wide(seed, weight);
-    // A negative seed was read as 2^128 more than it is.
+    // A negative seed was read as its value plus 2^128.
     let sign = 0u128.wrapping_sub(seed >> 127);
     let high = high.wrapping_sub(weight & sign);
     (high << 1) | (low >> 127)
 }
 
-/// To the nearest multiple of 2^`bits`, in units of it, modulo 2^64.
+/// Rounds to the nearest multiple of 2^`bits`, in units of it, modulo 2^64.
 #[inline]
 fn round(value: u128, bits: u32) -> u64 {
     if bits == 0 {
         return low_word(value);
     }
     let half = value.wrapping_add(1 << (bits - 1));
-    // An arithmetic shift; what it leaves out lies above 64 bits unless bits > 64.
+    // An arithmetic shift. Its sign bits matter to the low 64 bits only if bits > 64.
     let sign = 0u128.wrapping_sub(half >> 127);
     low_word((half >> bits) | (sign << (128 - bits)))
 }
@@ -240,7 +241,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn coefficients_square_to_ones() {
+    fn the_square_of_the_coefficients_is_all_ones() {
         let coefficients = Coefficients::new(200);
         let b: Vec<f64> =
             coefficients.as_units().iter().map(|b| *b as f64 / 2f64.powi(127)).collect();
@@ -252,7 +253,7 @@ mod tests {
     }
 
     #[test]
-    fn products_and_rounding_keep_signs() {
+    fn products_and_rounding_preserve_signs() {
         let minus = |x: u128| x.wrapping_neg();
         assert_eq!(scaled(10, 1 << 127), 10);
         assert_eq!(scaled(minus(10), 1 << 127), minus(10));

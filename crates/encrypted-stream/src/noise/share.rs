@@ -6,25 +6,25 @@ use super::gaussian::{DiscreteGaussian, least_scale};
 use super::polya::Polya;
 use super::skellam::Skellam;
 use super::words::NoiseWords;
-use super::{SHARE_SLACK_BITS, Unfit};
+use super::{NoiseError, SHARE_SLACK_BITS};
 use alpheus_policy::budget::RowNoise;
 use num_bigint::BigUint;
 use rand_core::CryptoRng;
 use std::num::NonZeroU32;
 use zeroize::Zeroizing;
 
-/// Least variance of a Gaussian share where there are several: from here on
-/// sums of discrete Gaussians are within 2^−220 of one (Kairouz, Liu, Steinke
+/// Minimum variance of a Gaussian share where there are several. From here on a sum of
+/// discrete Gaussians is within 2^−220 of a discrete Gaussian (Kairouz, Liu, Steinke
 /// 2021).
-const LEAST_VARIANCE: u32 = 16;
+const MIN_VARIANCE: u32 = 16;
 
-/// How the shares of a release's rows are drawn, for one honest floor. Holds
-/// only public tables; make it once for each (plan, floor) and keep it.
+/// Draws the shares of a release's rows for one honest floor. Holds only public tables.
+/// Make it once for each (plan, floor) and keep it.
 #[derive(Clone, Debug)]
 pub struct Shares {
     honest: NonZeroU32,
     samplers: Vec<Sampler>,
-    /// For each row, which sampler: rows of equal noise share its tables.
+    /// The index of each row's sampler. Rows of equal noise share tables.
     rows: Vec<usize>,
 }
 
@@ -37,12 +37,12 @@ enum Sampler {
 }
 
 impl Shares {
-    /// Shares of `noise`, row by row, such that those of `honest` controllers
+    /// Makes the sampler of `noise`, row by row. The shares of `honest` controllers
     /// suffice: n = |S| − t, with S the opening set.
     ///
     /// # Errors
-    /// [`Unfit`], where a row's noise cannot be drawn.
-    pub fn new(noise: &[RowNoise], honest: NonZeroU32) -> Result<Shares, Unfit> {
+    /// [`NoiseError`] if a row's noise cannot be drawn.
+    pub fn new(noise: &[RowNoise], honest: NonZeroU32) -> Result<Shares, NoiseError> {
         let (mut kinds, mut samplers): (Vec<RowNoise>, Vec<Sampler>) = (Vec::new(), Vec::new());
         let mut rows = Vec::with_capacity(noise.len());
         for row in noise {
@@ -56,25 +56,25 @@ impl Shares {
         Ok(Shares { honest, samplers, rows })
     }
 
-    /// The floor that they are for.
+    /// The honest floor.
     #[must_use]
     pub fn honest(&self) -> NonZeroU32 {
         self.honest
     }
 
-    /// What the samplers of all n shares leave out: below 2^−this. Goes into δ.
+    /// The samplers' error over all n shares is below 2^−this. δ includes it.
     #[must_use]
     pub fn slack_bits(&self) -> u32 {
         let share = self.rows.len().max(1) as u128 * u128::from(self.honest.get());
         SHARE_SLACK_BITS.saturating_sub(share.next_power_of_two().ilog2())
     }
 
-    /// Draws this controller's share. Draw it once S is fixed and durable, add
-    /// it to the opening, make that durable, and never draw again for the same
-    /// window: two draws would average.
+    /// Draws this controller's share. Draw it once S is fixed and durable, add it to the
+    /// opening, and make that durable. Never draw again for the same window, because
+    /// the average of two draws has less noise.
     ///
     /// # Privacy
-    /// Time and randomness taken depend on the plan and the floor alone.
+    /// Time and randomness used depend only on the plan and the floor.
     pub fn draw(&self, rng: &mut impl CryptoRng) -> NoiseWords {
         let mut coins = Coins::new(rng);
         let mut words = Zeroizing::new(Vec::with_capacity(self.rows.len()));
@@ -84,15 +84,14 @@ impl Shares {
         NoiseWords::new(words)
     }
 
-    /// Bytes of randomness that every draw takes.
+    /// Bytes of randomness that every draw uses.
     #[must_use]
     pub fn bytes_per_draw(&self) -> u64 {
         let words = |row: &usize| self.samplers.get(*row).map_or(0, Sampler::words);
         16 * self.rows.iter().map(words).sum::<u64>()
     }
 
-    /// Table comparisons that every draw makes, apart from one for each 16 bytes
-    /// of randomness.
+    /// Table comparisons in every draw, besides one for each 16 bytes of randomness.
     #[must_use]
     pub fn comparisons_per_draw(&self) -> usize {
         let comparisons = |row: &usize| self.samplers.get(*row).map_or(0, Sampler::comparisons);
@@ -100,38 +99,38 @@ impl Shares {
     }
 }
 
-fn sampler(noise: &RowNoise, honest: NonZeroU32) -> Result<Sampler, Unfit> {
+fn sampler(noise: &RowNoise, honest: NonZeroU32) -> Result<Sampler, NoiseError> {
     match *noise {
         RowNoise::None => Ok(Sampler::None),
         RowNoise::Laplace { above, below } => {
             if above == 0 || below == 0 {
-                return Err(Unfit::Zero);
+                return Err(NoiseError::Zero);
             }
             Polya::new(&Exponent::new(above, below), honest).map(Sampler::Laplace)
         }
         RowNoise::Skellam { above, below, granule } => {
             if granule % 2 == 0 {
-                // An even one would shift every sum by half a unit a share.
-                return Err(Unfit::Zero);
+                // An even granule would shift every sum by half a unit per share.
+                return Err(NoiseError::Zero);
             }
             let unit = Skellam::new((above, below), honest)?;
             Ok(Sampler::Skellam { unit, granule })
         }
-        RowNoise::Running(_) => Err(Unfit::Running),
+        RowNoise::Running(_) => Err(NoiseError::Running),
         RowNoise::Gaussian { variance } => {
-            // Rounded up, like the scale: more noise, never less.
+            // Rounded up, like the scale, so that there is never less noise.
             let share = variance.div_ceil(u128::from(honest.get()));
-            if honest.get() > 1 && share < u128::from(LEAST_VARIANCE) {
-                return Err(Unfit::TooNarrow);
+            if honest.get() > 1 && share < u128::from(MIN_VARIANCE) {
+                return Err(NoiseError::TooNarrow);
             }
-            let (scale, shift) = least_scale(&BigUint::from(share)).ok_or(Unfit::Zero)?;
+            let (scale, shift) = least_scale(&BigUint::from(share)).ok_or(NoiseError::Zero)?;
             DiscreteGaussian::new(scale, shift).map(Sampler::Gaussian)
         }
     }
 }
 
 impl Sampler {
-    /// Not inlined: tests count its instructions.
+    /// Not inlined, because tests count its instructions.
     #[inline(never)]
     fn draw(&self, coins: &mut Coins<'_>) -> u64 {
         match self {

@@ -1,14 +1,14 @@
-//! Small numbers with public probabilities, drawn by one comparison with every
+//! Small numbers with public probabilities. A draw compares one random number with every
 //! entry of a table of cumulative thresholds.
 
 use super::coins::{Coins, below};
-use super::{CUT, Unfit};
+use super::{CUT, NoiseError};
 use num_bigint::BigUint;
 
-/// Bits of a weight relative to the greatest one.
+/// Bits of a weight relative to the largest one.
 const WEIGHT_BITS: u64 = 320;
-/// Largest mean of a Poisson table: beyond, choose a coarser granule.
-const MOST_MEAN: u32 = 1 << 22;
+/// Largest mean of a Poisson table. A larger one needs a coarser granule.
+const MAX_MEAN: u32 = 1 << 22;
 
 /// `⌊2^128 · P[X ≤ first + i]⌋` for all but the last value.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -18,7 +18,7 @@ pub(super) struct Table {
 }
 
 impl Table {
-    /// Values from `first` on, in proportion to their weights.
+    /// Makes a table of values from `first` on, in proportion to their weights.
     pub(super) fn new(first: u64, weights: &[BigUint]) -> Table {
         let total: BigUint = weights.iter().sum();
         let mut sum = BigUint::ZERO;
@@ -33,15 +33,15 @@ impl Table {
         Table { first, thresholds }
     }
 
-    /// Poisson with the mean `above / below`, cut where less than 2^−112 of it
-    /// is left: each step away from the mode lowers the weight by a factor, so
-    /// that what lies beyond is at most 2^16 times the last weight kept.
+    /// Makes a Poisson table with mean `above / below`, cut where less than 2^−112 of the
+    /// distribution is left. Each step away from the mode lowers the weight by a factor,
+    /// so the omitted weight is at most 2^16 times the last kept one.
     ///
     /// # Errors
-    /// A mean beyond 2^22.
-    pub(super) fn poisson(above: &BigUint, below: &BigUint) -> Result<Table, Unfit> {
-        if *above >= below * MOST_MEAN {
-            return Err(Unfit::TooWide);
+    /// If the mean exceeds 2^22.
+    pub(super) fn poisson(above: &BigUint, below: &BigUint) -> Result<Table, NoiseError> {
+        if *above >= below * MAX_MEAN {
+            return Err(NoiseError::TooWide);
         }
         let mode = u64::try_from(above / below).unwrap_or_default();
         let one = BigUint::from(1u8) << WEIGHT_BITS;
@@ -67,17 +67,17 @@ impl Table {
         Ok(Table::new(first, &weights))
     }
 
-    /// How many entries a draw compares with.
+    /// The number of entries that a draw compares with.
     pub(super) fn comparisons(&self) -> usize {
         self.thresholds.len()
     }
 
-    /// The greatest value.
+    /// The largest value.
     pub(super) fn last(&self) -> u64 {
         self.first + self.thresholds.len() as u64
     }
 
-    /// One value. 16 bytes are drawn and every entry is read.
+    /// Draws one value. Uses 16 random bytes and reads every entry.
     #[inline]
     pub(super) fn draw(&self, coins: &mut Coins<'_>) -> u64 {
         let uniform = coins.uniform();
@@ -85,7 +85,7 @@ impl Table {
         self.first + self.thresholds.iter().map(beyond).sum::<u64>()
     }
 
-    /// P[X = x], for tests and explanations.
+    /// P[X = x].
     #[cfg(test)]
     pub(super) fn chance(&self, x: u64) -> f64 {
         let Some(i) = x.checked_sub(self.first).filter(|_| x <= self.last()) else { return 0.0 };
@@ -117,9 +117,9 @@ mod tests {
         }
     }
 
-    /// The bound that δ takes over: by the exact series, far beyond the table.
+    /// Checks the bound that δ relies on against the exact series, far beyond the table.
     #[test]
-    fn what_a_table_leaves_out_is_below_the_bound() {
+    fn the_omitted_weight_of_a_table_is_below_the_bound() {
         for (above, below) in [(1u32, 1_000_000u32), (1, 3), (7, 2), (60, 1), (1000, 1)] {
             let (table, mean) = (poisson(above, below), f64::from(above) / f64::from(below));
             let ln_pmf = |k: u64| {
@@ -133,8 +133,8 @@ mod tests {
     }
 
     #[test]
-    fn a_mean_without_bound_is_refused() {
+    fn a_mean_beyond_the_bound_is_rejected() {
         let below = BigUint::from(1u8);
-        assert_eq!(Table::poisson(&BigUint::from(MOST_MEAN), &below), Err(Unfit::TooWide));
+        assert_eq!(Table::poisson(&BigUint::from(MAX_MEAN), &below), Err(NoiseError::TooWide));
     }
 }

@@ -1,50 +1,51 @@
 //! The producer: encrypts a stream's events and sends its borders (Zeph §3.3).
-//! It knows nothing of queries.
+//! It knows nothing about queries.
 //!
-//! A [`Producer`] holds a stream's keys and is offline. [`Producer::open`] makes
-//! it a [`Session`], which alone can encrypt, and which ends by
-//! [`close`](Session::close), in order, or by [`abandon`](Session::abandon).
-//! Neither can be copied or stored, so no session is ever resumed. None outlasts the UTC
-//! day either: a [`Session`] that does goes on as the next.
+//! A [`Producer`] holds a stream's keys and is offline. [`Producer::open`] turns it into
+//! a [`Session`], the only type that encrypts. A session ends properly with
+//! [`close`](Session::close), or without notice with [`abandon`](Session::abandon).
+//! Neither type can be copied or stored, so no session is ever resumed. No session
+//! number outlasts its UTC day: at midnight a [`Session`] continues under the next number.
 
 mod error;
 mod session;
 
-pub use error::{CloseError, EventError, OpenError, Refused, SetupError, TimeError, VectorFault};
+pub use error::{
+    CloseError, EventError, OpenError, SetupError, TimeError, TransitionError, VectorError,
+};
 pub use session::{EventVector, Session};
 
 use crate::keys::{MAX_WORDS, MasterSecret, StreamKeys};
 use alpheus_policy::ids::{SchemaId, StreamId};
 use alpheus_policy::layout::Layout;
 use alpheus_policy::schema::Schema;
-use alpheus_policy::time::{Span, Timestamp};
+use alpheus_time::{Span, Timestamp};
 use rand_core::CryptoRng;
 use std::fmt;
 
-/// Ticks without an event after which a later event looks like a clock that
-/// jumped, unless [`Producer::with_longest_silence`] says otherwise.
-pub const LONGEST_SILENCE: u64 = 100_000;
+/// Default for the number of ticks without an event after which the next event is
+/// taken for a clock jump. [`Producer::with_max_silence`] changes it.
+pub const MAX_SILENCE: u64 = 100_000;
 
 /// One stream's producer, offline.
 pub struct Producer {
     keys: StreamKeys,
     tick: Span,
     words: usize,
-    longest_silence: u64,
-    /// Whether this value has had a session.
+    max_silence: u64,
+    /// Whether this value already had a session.
     opened: bool,
 }
 
-/// What a producer knows of its stream's past when it opens a session.
+/// What a producer knows about its stream's past when it opens a session.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Start {
-    /// The stream never had a session: its first may open at any tick, also in
-    /// the past. Only who has just made the stream's master secret, or replays a
+    /// The stream never had a session. Its first may open at any tick, even in the past.
+    /// Only a caller that has just created the stream's master secret, or replays a
     /// recording from its start, can know this.
     First,
-    /// There may have been a session: the next opens at the next tick of the
-    /// producer's clock or later. What an earlier session had not closed with a
-    /// border is lost.
+    /// There may have been a session. The next one opens at the next tick of the
+    /// producer's clock or later. Events after an earlier session's last border are lost.
     Again {
         /// The producer's clock.
         now: Timestamp,
@@ -52,10 +53,11 @@ pub enum Start {
 }
 
 impl Producer {
-    /// A producer of events of `words` words with borders on every multiple of `tick`.
+    /// Makes a producer of events of `words` words, with borders on every multiple of
+    /// `tick`.
     ///
     /// # Errors
-    /// [`SetupError`] if there is no such cipher.
+    /// [`SetupError`] if the number of words or the tick is not allowed.
     pub fn new(
         master: &MasterSecret,
         stream: StreamId,
@@ -71,13 +73,13 @@ impl Producer {
             return Err(SetupError::Tick(tick));
         }
         let keys = StreamKeys::new(master, stream, schema);
-        Ok(Self { keys, tick, words, longest_silence: LONGEST_SILENCE, opened: false })
+        Ok(Self { keys, tick, words, max_silence: MAX_SILENCE, opened: false })
     }
 
-    /// A producer of events of `schema` as `layout` places them.
+    /// Makes a producer of events of `schema` in this `layout`.
     ///
     /// # Errors
-    /// [`SetupError`] if there is no such cipher.
+    /// As [`Producer::new`].
     pub fn for_schema(
         master: &MasterSecret,
         stream: StreamId,
@@ -87,11 +89,11 @@ impl Producer {
         Self::new(master, stream, schema.id(), schema.tick, layout.words)
     }
 
-    /// Lets an event follow after up to `ticks` ticks without one. Each costs a
-    /// border; an event after more is refused as a clock jump.
+    /// Allows up to `ticks` ticks without an event. Each costs a border. An event after
+    /// a longer silence is rejected as a clock jump.
     #[must_use]
-    pub fn with_longest_silence(mut self, ticks: u64) -> Self {
-        self.longest_silence = ticks;
+    pub fn with_max_silence(mut self, ticks: u64) -> Self {
+        self.max_silence = ticks;
         self
     }
 
@@ -101,17 +103,17 @@ impl Producer {
         self.keys.stream()
     }
 
-    /// The first tick at or after `now`: where a session can open.
+    /// The first tick at or after `now`, where a session can open.
     #[must_use]
     pub fn next_tick(&self, now: Timestamp) -> Timestamp {
         Timestamp(now.0.div_ceil(self.tick.0).saturating_mul(self.tick.0))
     }
 
-    /// Opens a session at the tick `at` and gives its opening border to `sink`.
+    /// Opens a session at the tick `at` and passes its opening border to `sink`.
     ///
-    /// `rng` draws the session's number: 64 random bits, so that no pad of any
-    /// other session comes again, whatever clock, backup or snapshot the
-    /// producer started from.
+    /// `rng` draws the session's number. Its 64 random bits ensure that no pad of
+    /// another session recurs, whatever clock, backup or snapshot the producer started
+    /// from.
     ///
     /// # Errors
     /// [`OpenError`], together with the producer.
@@ -121,9 +123,9 @@ impl Producer {
         at: Timestamp,
         rng: &mut impl CryptoRng,
         sink: &mut impl FnMut(&[u8]),
-    ) -> Result<Session, Box<Refused<Self, OpenError>>> {
+    ) -> Result<Session, Box<TransitionError<Self, OpenError>>> {
         if let Err(error) = self.admit(start, at) {
-            return Err(Box::new(Refused { state: self, error }));
+            return Err(Box::new(TransitionError { state: self, error }));
         }
         self.opened = true;
         let session = rng.next_u64();
@@ -134,7 +136,7 @@ impl Producer {
         if !at.0.is_multiple_of(self.tick.0) {
             return Err(OpenError::NotATick { at, tick: self.tick });
         }
-        // Room for the border that closes the session.
+        // Leave room for the closing border.
         if at.plus(self.tick) >= Timestamp::LIMIT {
             return Err(OpenError::BeyondLimit { at });
         }
@@ -148,7 +150,7 @@ impl Producer {
     }
 }
 
-/// Names the stream; no key.
+/// Shows the stream, but no key.
 impl fmt::Debug for Producer {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Producer").field("stream", &self.stream()).finish_non_exhaustive()

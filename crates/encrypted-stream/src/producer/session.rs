@@ -1,24 +1,26 @@
-//! A session: the only thing that encrypts.
+//! A session: the only type that encrypts.
 
-use super::{CloseError, EventError, OpenError, Producer, Refused, Start, TimeError, VectorFault};
+use super::{
+    CloseError, EventError, OpenError, Producer, Start, TimeError, TransitionError, VectorError,
+};
 use crate::frame::{Frame, Link};
 use crate::keys::{BorderClaim, BorderKind, DAY, KeyError};
 use alpheus_policy::ids::StreamId;
-use alpheus_policy::time::Timestamp;
+use alpheus_time::Timestamp;
 use rand_core::CryptoRng;
 use std::fmt;
 use zeroize::Zeroizing;
 
 /// A producer that is online: a session number and the key vector of its last event.
 ///
-/// No session outlasts its UTC day by a tick: on the first border of the next it closes, and
-/// another opens on the same border. A tick is a day at most, so no session is of three days,
-/// and only where ticks do not divide a day does one hold events of two. Sums within a session are open to whoever knows its key
-/// vectors at two times, so keys of a day must not be those of a session that goes on
-/// into another.
+/// A session number lasts for one UTC day. On the first border of the next day the
+/// session closes, and another opens on the same border. A tick is at most a day, so no
+/// session spans three days. It has events of two days only where ticks do not divide a
+/// day. Anyone who knows a session's key vectors at two times can open the sums between
+/// them. So the keys of a day must not belong to a session that continues into another.
 ///
-/// Each frame that it makes is given to a sink at once, in order. A frame that
-/// the sink could not deliver cannot be made again: [`Session::reopen`] then.
+/// Each frame is passed to a sink immediately and in order. A frame that the sink could
+/// not deliver cannot be recreated; call [`Session::reopen`] then.
 pub struct Session {
     producer: Producer,
     session: u64,
@@ -32,10 +34,10 @@ pub struct Session {
     count: u64,
     /// `K(keyed)`.
     keys: Zeroizing<Vec<u64>>,
-    /// The time that `keys` is of: `last`, unless an event was refused while it
-    /// was being made.
+    /// The time of `keys`. It is `last`, unless an event was rejected during its
+    /// encoding.
     keyed: Timestamp,
-    /// The frame being made, reused.
+    /// The buffer of the current frame, reused.
     frame: Vec<u8>,
 }
 
@@ -45,12 +47,12 @@ impl Session {
         session: u64,
         at: Timestamp,
         sink: &mut impl FnMut(&[u8]),
-    ) -> Result<Self, Box<Refused<Producer, OpenError>>> {
+    ) -> Result<Self, Box<TransitionError<Producer, OpenError>>> {
         let words = producer.words;
         let mut keys = Zeroizing::new(vec![0; words]);
         if producer.keys.key_vector(session, at, &mut keys).is_err() {
             let error = OpenError::BeyondLimit { at };
-            return Err(Box::new(Refused { state: producer, error }));
+            return Err(Box::new(TransitionError { state: producer, error }));
         }
         let claim = BorderClaim { kind: BorderKind::Opening, session, t: at, count: 0 };
         let tag = producer.keys.border_tag(&claim);
@@ -66,7 +68,7 @@ impl Session {
         self.producer.stream()
     }
 
-    /// The session's number, until the day ends. Public.
+    /// The current session number, which changes at midnight. Public.
     #[must_use]
     pub fn number(&self) -> u64 {
         self.session
@@ -78,29 +80,29 @@ impl Session {
         self.last
     }
 
-    /// When the next border stands. A producer whose clock has reached it calls
+    /// The time of the next border. When its clock reaches it, a producer calls
     /// [`Session::advance`], so that windows close without waiting for an event.
     #[must_use]
     pub fn next_border(&self) -> Timestamp {
         self.border.plus(self.producer.tick)
     }
 
-    /// Data events since the last border: what is lost, and to be said, if the
+    /// Data events since the last border. They are lost, and to be reported, if the
     /// session is abandoned now.
     #[must_use]
     pub fn unclosed(&self) -> u64 {
         self.count
     }
 
-    /// Encrypts one data event at `t` and gives its frame to `sink`, after those
-    /// of all borders up to there. `encode` adds its words to the vector.
+    /// Encrypts one data event at `t` and passes its frame to `sink`, after the frames
+    /// of all borders up to `t`. `encode` adds the event's words to the vector.
     ///
     /// # Privacy
-    /// The frame shows session, time, the time before, and how many words there
-    /// are. The words are uniformly random to whoever lacks the stream's keys.
+    /// The frame shows the session, the event's time, the previous time, and the number
+    /// of words. The words look uniformly random to anyone who lacks the stream's keys.
     ///
     /// # Errors
-    /// [`EventError`]. The event then has left no trace; the session goes on.
+    /// [`EventError`]. The event then leaves no trace, and the session continues.
     #[inline]
     pub fn event<E>(
         &mut self,
@@ -115,19 +117,19 @@ impl Session {
         let head = self.encipher(t, None).map_err(TimeError::Key)?;
         let mut vector = EventVector::over(&mut self.frame, head);
         encode(&mut vector).map_err(EventError::Encoding)?;
-        if let Some(fault) = vector.fault {
-            return Err(EventError::Vector(fault));
+        if let Some(error) = vector.error {
+            return Err(EventError::Vector(error));
         }
         self.count += 1;
         self.deliver(t, sink);
         Ok(())
     }
 
-    /// Gives the borders of all ticks up to `now`, that one included, to `sink`.
+    /// Passes the borders of all ticks up to and including `now` to `sink`.
     ///
     /// # Errors
-    /// [`TimeError::BeyondLimit`] if no further border would fit; the session
-    /// can then still close.
+    /// [`TimeError::BeyondLimit`] if no further border would fit. The session can
+    /// then still close.
     pub fn advance(
         &mut self,
         now: Timestamp,
@@ -137,8 +139,8 @@ impl Session {
         self.borders_until(now, sink)
     }
 
-    /// Ends the session in order: borders up to the tick `at`, the last of them
-    /// a closing one.
+    /// Ends the session properly, with borders up to the tick `at`. The last one is the
+    /// closing border.
     ///
     /// # Errors
     /// [`CloseError`], together with the session.
@@ -146,36 +148,36 @@ impl Session {
         mut self,
         at: Timestamp,
         sink: &mut impl FnMut(&[u8]),
-    ) -> Result<Producer, Box<Refused<Self, CloseError>>> {
+    ) -> Result<Producer, Box<TransitionError<Self, CloseError>>> {
         match self.close_at(at, sink) {
             Ok(()) => Ok(self.producer),
-            Err(error) => Err(Box::new(Refused { state: self, error })),
+            Err(error) => Err(Box::new(TransitionError { state: self, error })),
         }
     }
 
-    /// Drops the session as it is. The [`unclosed`](Session::unclosed) events
-    /// are lost: no window will ever hold them.
+    /// Drops the session as it is. The [`unclosed`](Session::unclosed) events are lost:
+    /// no window will ever include them.
     #[must_use]
     pub fn abandon(self) -> Producer {
         self.producer
     }
 
-    /// Drops the session and opens another: after a clock that jumped, a
-    /// restored snapshot, or a frame that was not delivered.
+    /// Drops the session and opens another. Use this after a clock jump, a restored
+    /// snapshot, or a frame that was not delivered.
     ///
     /// # Errors
-    /// [`OpenError`], together with the producer; the session is gone.
+    /// [`OpenError`], together with the producer. The old session is gone.
     pub fn reopen(
         self,
         now: Timestamp,
         at: Timestamp,
         rng: &mut impl CryptoRng,
         sink: &mut impl FnMut(&[u8]),
-    ) -> Result<Self, Box<Refused<Producer, OpenError>>> {
+    ) -> Result<Self, Box<TransitionError<Producer, OpenError>>> {
         self.abandon().open(Start::Again { now }, at, rng, sink)
     }
 
-    /// Whether a data event may stand at `t`.
+    /// Checks that a data event may have the time `t`.
     #[inline]
     fn admit(&self, t: Timestamp) -> Result<(), TimeError> {
         if t <= self.last {
@@ -195,14 +197,14 @@ impl Session {
         self.silence_until(t)
     }
 
-    /// Whether the clock has not jumped ahead.
+    /// Checks that the clock has not jumped ahead.
     fn silence_until(&self, t: Timestamp) -> Result<(), TimeError> {
         let ticks = t.0.saturating_sub(self.border.0) / self.producer.tick.0;
-        let limit = self.producer.longest_silence;
+        let limit = self.producer.max_silence;
         if ticks > limit { Err(TimeError::JumpedAhead { ticks, limit }) } else { Ok(()) }
     }
 
-    /// Whether there is room for the border after `t`.
+    /// Checks that there is room for the border after `t`.
     fn room_after(&self, t: Timestamp) -> Result<(), TimeError> {
         let border = t.floor(self.producer.tick).plus(self.producer.tick);
         if border < Timestamp::LIMIT { Ok(()) } else { Err(TimeError::BeyondLimit { t }) }
@@ -225,8 +227,8 @@ impl Session {
 
     /// Closes the session on the next border, and opens another there.
     ///
-    /// Its number is the next one: as hard to meet by another run's as the one that was
-    /// drawn, and known to be none of this run's.
+    /// The new number is the successor of the old one. It is as unlikely to collide with
+    /// another run's as the drawn number, and it is new within this run.
     fn begin_day(&mut self, sink: &mut impl FnMut(&[u8])) -> Result<(), TimeError> {
         let (t, session) = (self.next_border(), self.session.wrapping_add(1));
         self.encipher(t, Some(BorderKind::Closing))?;
@@ -234,8 +236,8 @@ impl Session {
         self.producer.keys.key_vector(session, t, &mut keys)?;
         let claim = BorderClaim { kind: BorderKind::Opening, session, t, count: 0 };
         let tag = self.producer.keys.border_tag(&claim);
-        // The opening border goes first: between the two the stream would look offline, and
-        // windows would close without it.
+        // The opening border is sent first. Otherwise the stream would look offline between
+        // the two, and windows would close without it.
         sink(Frame::<()>::Opening { session, t, tag }.head().as_bytes());
         self.border = t;
         self.count = 0;
@@ -260,7 +262,7 @@ impl Session {
         Ok(self.border(BorderKind::Closing, sink)?)
     }
 
-    /// Makes the border after the last one.
+    /// Makes and sends the next border.
     fn border(&mut self, kind: BorderKind, sink: &mut impl FnMut(&[u8])) -> Result<(), TimeError> {
         let t = self.next_border();
         self.encipher(t, Some(kind))?;
@@ -270,17 +272,17 @@ impl Session {
         Ok(())
     }
 
-    /// Makes the frame of zero at `t`, a border's if a kind is given: its head,
-    /// then `K(t) − K(last)`. Returns the length of the head.
+    /// Makes the frame of a zero vector at `t`: its head, then `K(t) − K(last)`. It is a
+    /// border's frame if a kind is given. Returns the length of the head.
     ///
-    /// The session stays where it is until [`Session::deliver`]. Should it never
-    /// come to that, the next call finds `keys` to be of another time and makes
-    /// `K(last)` anew: subtracting what is there could send plaintext in the clear.
+    /// The session stays unchanged until [`Session::deliver`]. If that is never called,
+    /// the next call sees that `keys` is of another time and recomputes `K(last)`.
+    /// Subtracting the stale vector could send plaintext in the clear.
     #[inline]
     fn encipher(&mut self, t: Timestamp, border: Option<BorderKind>) -> Result<usize, KeyError> {
         let head = self.head(t, border);
         let head = head.as_bytes();
-        // After the first event of a kind this changes no length and writes no zeros.
+        // After the first event of a kind this changes no length and writes nothing.
         self.frame.resize(head.len() + 8 * self.keys.len(), 0);
         let (start, words) = self.frame.split_at_mut(head.len());
         start.copy_from_slice(head);
@@ -307,8 +309,8 @@ impl Session {
         }
     }
 
-    /// Moves the session to `t`, then lets the frame go: there is no way to
-    /// make another one for the same time.
+    /// Moves the session to `t` and then releases the frame, so that no other frame can
+    /// be made for the same time.
     #[inline]
     fn deliver(&mut self, t: Timestamp, sink: &mut impl FnMut(&[u8])) {
         self.last = t;
@@ -316,43 +318,43 @@ impl Session {
     }
 }
 
-/// The vector of an event while it is being encoded: it starts as the
-/// encryption of zero, and whatever is added to a word is added to its plaintext.
+/// The vector of an event during its encoding. It starts as the encryption of zero.
+/// An addend to a word is added to the word's plaintext.
 pub struct EventVector<'a> {
-    /// All words but the check word.
+    /// All words except the check word.
     words: &'a mut [[u8; 8]],
-    fault: Option<VectorFault>,
+    error: Option<VectorError>,
 }
 
 impl<'a> EventVector<'a> {
     fn over(frame: &'a mut [u8], head: usize) -> Self {
         let (words, _) = frame.get_mut(head..).unwrap_or_default().as_chunks_mut();
         let data = words.len().saturating_sub(1);
-        Self { words: words.get_mut(..data).unwrap_or_default(), fault: None }
+        Self { words: words.get_mut(..data).unwrap_or_default(), error: None }
     }
 
-    /// Adds to a word, modulo 2^64. A position that is no statistic's, the check
-    /// word's above all, refuses the whole event.
+    /// Adds to a word, modulo 2^64. The whole event is rejected if the position is not a
+    /// statistic's, in particular if it is the check word's.
     #[inline]
     pub fn add(&mut self, word: u16, addend: u64) {
         match self.words.get_mut(usize::from(word)) {
             Some(bytes) => *bytes = u64::from_le_bytes(*bytes).wrapping_add(addend).to_le_bytes(),
-            None => self.refuse(word),
+            None => self.reject(word),
         }
     }
 
     #[cold]
-    fn refuse(&mut self, word: u16) {
+    fn reject(&mut self, word: u16) {
         let words = self.words.len() + 1;
-        self.fault = Some(if usize::from(word) + 1 == words {
-            VectorFault::CheckWord { word }
+        self.error = Some(if usize::from(word) + 1 == words {
+            VectorError::CheckWord { word }
         } else {
-            VectorFault::OutOfRange { word, words }
+            VectorError::OutOfRange { word, words }
         });
     }
 }
 
-/// Names stream, session and times; no key.
+/// Shows stream, session and times, but no key.
 impl fmt::Debug for Session {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Session")

@@ -1,67 +1,65 @@
-//! The transformer: sums ciphertexts per stream, session and tick, and the
-//! complete ticks of a window as each running plan releases them.
+//! The transformer: sums ciphertexts by stream, session and tick, and adds up the complete
+//! ticks of a window as each running plan releases them.
 //!
-//! It holds no key and decides nothing: it says of each stream whether its
-//! window is whole ([`Transformer::close`]), and adds up those that the
-//! controllers accept ([`Transformer::sum`]). What arrives is judged frame by
-//! frame; a refused frame changes nothing but, at most, the reason given for
-//! its own stream.
+//! It holds no key and decides nothing. It reports for each stream whether its window is
+//! complete ([`Transformer::close`]), and adds up the streams that the controllers accept
+//! ([`Transformer::sum`]). It checks every frame. A refused frame changes nothing, except
+//! perhaps the reason reported for its own stream.
 //!
-//! Nothing here depends on the order in which streams interleave, or on that of
-//! a hash map: the same frames, stream by stream in order, give the same sums
-//! and reports.
+//! Results do not depend on how streams interleave, nor on the order of a hash map. The
+//! same frames, in order for each stream, produce the same sums and reports.
 //!
 //! # Privacy
 //!
-//! It sees ciphertexts, timestamps, sessions and event counts, as the service
-//! does anyway.
+//! It sees ciphertexts, timestamps, sessions and event counts, which the service sees
+//! anyway.
 
+mod error;
 mod plan;
-mod refusal;
 mod session;
 mod snapshot;
 mod stream;
 mod watermark;
 mod window;
 
-pub use refusal::{PlanMismatch, Refusal, WindowError};
-pub use snapshot::BadSnapshot;
+pub use error::{IngestError, PlanMismatchError, WindowError};
+pub use snapshot::SnapshotError;
 pub use watermark::Watermarks;
-pub use window::{Incomplete, Status, WindowReport};
+pub use window::{IncompleteError, Status, WindowReport};
 
 use crate::frame::{Frame, FrameView, Words};
 use alpheus_policy::ids::{PlanId, SchemaId, StreamId};
 use alpheus_policy::layout::Layout;
 use alpheus_policy::plan::Plan;
 use alpheus_policy::schema::Schema;
-use alpheus_policy::time::{Span, Timestamp, Window};
+use alpheus_time::{Span, Timestamp, Window};
 use plan::Plans;
 use serde::{Deserialize, Serialize};
 use session::Event;
 use std::collections::HashMap;
 use stream::Stream;
 
-/// Frames whose streams' memory is fetched at a time.
+/// Number of frames whose streams' memory is prefetched together.
 const AHEAD: usize = 16;
 
-/// What the transformer needs to know of a schema.
+/// What the transformer needs to know about a schema.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Shape {
     /// The schema's id.
     pub schema: SchemaId,
     /// Words of an event, the check word included.
     pub words: u16,
-    /// Distance of borders.
+    /// Distance between borders.
     pub tick: Span,
-    /// Events of one stream in one window at most. A stream above it is
-    /// excluded: digits are sized by it.
+    /// Maximum number of events of one stream in one window. A stream above it is excluded,
+    /// because digits are sized for this number.
     pub events: u64,
     /// How far event time may run ahead of the clock.
     pub skew: Span,
 }
 
 impl Shape {
-    /// The shape of a schema, with the skew that the deployment allows.
+    /// The shape of a schema, with the clock skew that the deployment allows.
     #[must_use]
     pub fn of(schema: &Schema, layout: &Layout, skew: Span) -> Shape {
         Shape {
@@ -74,15 +72,15 @@ impl Shape {
     }
 }
 
-/// What became of an accepted frame.
+/// The effect of an accepted frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Accepted {
+pub enum FrameEffect {
     /// It opened a session.
     Opened,
     /// It was added to its tick.
     Added,
-    /// It was added and made its tick complete: the tick that ends here is
-    /// frozen, and nothing can change it any more.
+    /// It was added and completed its tick. The tick that ends here is frozen: nothing can
+    /// change it any more.
     Froze(Timestamp),
 }
 
@@ -90,7 +88,7 @@ pub enum Accepted {
 #[derive(Debug)]
 pub struct Transformer {
     shape: Shape,
-    /// Where a stream stands in `streams`; looked up, never iterated.
+    /// The index of a stream in `streams`. Looked up, never iterated.
     index: HashMap<StreamId, u32>,
     streams: Vec<Stream>,
     plans: Plans,
@@ -101,7 +99,7 @@ impl Transformer {
     /// A transformer that reads this many partitions.
     #[must_use]
     pub fn new(shape: Shape, partitions: u32) -> Transformer {
-        // A schema has a tick; without one nothing would ever be complete.
+        // Schemas have a tick; without one nothing would ever be complete.
         let shape = Shape { tick: Span(shape.tick.0.max(1)), ..shape };
         Transformer {
             shape,
@@ -112,48 +110,48 @@ impl Transformer {
         }
     }
 
-    /// The shape it was made with.
+    /// The shape that it was created with.
     #[must_use]
     pub fn shape(&self) -> &Shape {
         &self.shape
     }
 
-    /// Lets a stream's frames in. Those of other streams are refused, so that
-    /// nobody can fill the memory with streams that no owner has annotated.
-    /// [`Transformer::register`] admits a plan's streams by itself.
+    /// Admits a stream's frames. Frames of other streams are refused, so nobody can fill
+    /// the memory with streams that no owner has annotated. [`Transformer::register`]
+    /// admits a plan's streams itself.
     pub fn admit(&mut self, stream: StreamId) {
         self.position(stream);
     }
 
-    /// Takes a stream's frame from a partition. `now` is the service's clock (in
-    /// replay, whatever never runs behind the data).
+    /// Takes a stream's frame from a partition. `now` is the service's clock; in a replay,
+    /// any time that is never behind the data.
     ///
     /// # Errors
     ///
-    /// The rule that the frame breaks. It then belongs to the dead letters; no
-    /// sum and no watermark has changed.
-    pub fn ingest(
+    /// The rule that the frame breaks. Write it to the dead letters; no sum and no
+    /// watermark has changed.
+    pub fn handle(
         &mut self,
-        now: Timestamp,
         partition: u32,
         stream: StreamId,
         frame: &[u8],
-    ) -> Result<Accepted, Refusal> {
-        let position = *self.index.get(&stream).ok_or(Refusal::UnknownStream)?;
-        self.ingest_at(now, partition, position, frame)
+        now: Timestamp,
+    ) -> Result<FrameEffect, IngestError> {
+        let position = *self.index.get(&stream).ok_or(IngestError::UnknownStream)?;
+        self.handle_at(partition, position, frame, now)
     }
 
-    /// The same for many frames, in order; what became of each comes with its place among them.
+    /// Takes many frames, in order. `on_result` gets the effect of each, with its index.
     ///
-    /// Streams take turns in a log, and what is kept of the next one has left
-    /// the processor's caches since its last frame. Here the memory of a few is
-    /// fetched at a time, rather than waited for one after the other.
-    pub fn ingest_all<'a>(
+    /// Streams alternate in a log. By the time a stream's next frame comes, its state has
+    /// left the processor's caches. So the memory of several streams is prefetched
+    /// together.
+    pub fn handle_all<'a>(
         &mut self,
-        now: Timestamp,
         partition: u32,
         frames: impl IntoIterator<Item = (StreamId, &'a [u8])>,
-        mut became: impl FnMut(usize, Result<Accepted, Refusal>),
+        now: Timestamp,
+        mut on_result: impl FnMut(usize, Result<FrameEffect, IngestError>),
     ) {
         let (mut frames, mut place) = (frames.into_iter(), 0);
         let mut ahead: Vec<(Option<u32>, &[u8])> = Vec::with_capacity(AHEAD);
@@ -165,33 +163,33 @@ impl Transformer {
             }
             self.fetch(ahead.iter().filter_map(|(position, _)| *position));
             for (position, frame) in ahead.drain(..) {
-                let position = position.ok_or(Refusal::UnknownStream);
-                let taken = position.and_then(|at| self.ingest_at(now, partition, at, frame));
-                became(place, taken);
+                let position = position.ok_or(IngestError::UnknownStream);
+                let taken = position.and_then(|at| self.handle_at(partition, at, frame, now));
+                on_result(place, taken);
                 place += 1;
             }
         }
     }
 
-    /// Brings what the next frames of these streams will touch into the caches,
-    /// step by step, so that the fetches of a step overlap. It changes nothing.
+    /// Prefetches the memory that the next frames of these streams will touch, step by
+    /// step, so that the fetches of a step overlap. Changes nothing.
     fn fetch(&self, positions: impl Iterator<Item = u32> + Clone) {
         let streams = positions.filter_map(|position| self.stream(position).ok());
         std::hint::black_box(streams.clone().fold(0, |seen, stream| seen ^ stream.fetch()));
         std::hint::black_box(streams.fold(0, |seen, stream| seen ^ stream.fetch_words()));
     }
 
-    fn ingest_at(
+    fn handle_at(
         &mut self,
-        now: Timestamp,
         partition: u32,
         position: u32,
         frame: &[u8],
-    ) -> Result<Accepted, Refusal> {
+        now: Timestamp,
+    ) -> Result<FrameEffect, IngestError> {
         let frame = FrameView::parse(frame)?;
         let t = frame.t();
         if t > now.plus(self.shape.skew) {
-            return Err(Refusal::Future);
+            return Err(IngestError::Future);
         }
         let accepted = match frame {
             Frame::Opening { session, t, tag } => self.open(position, partition, session, t, tag),
@@ -220,9 +218,9 @@ impl Transformer {
         session: u64,
         t: Timestamp,
         tag: alpheus_crypto::mac::Tag,
-    ) -> Result<Accepted, Refusal> {
+    ) -> Result<FrameEffect, IngestError> {
         if !t.0.is_multiple_of(self.shape.tick.0) {
-            return Err(Refusal::BorderOffTick);
+            return Err(IngestError::BorderOffTick);
         }
         let stream = self.stream_mut(position)?;
         let before = stream.open_partition();
@@ -231,36 +229,41 @@ impl Transformer {
             self.watermarks.session_ended(before);
         }
         self.watermarks.session_opened(partition);
-        Ok(Accepted::Opened)
+        Ok(FrameEffect::Opened)
     }
 
-    fn add(&mut self, position: u32, event: Event, words: &Words<'_>) -> Result<Accepted, Refusal> {
+    fn add(
+        &mut self,
+        position: u32,
+        event: Event,
+        words: &Words<'_>,
+    ) -> Result<FrameEffect, IngestError> {
         let stream = self
             .streams
             .get_mut(usize::try_from(position).unwrap_or(usize::MAX))
-            .ok_or(Refusal::UnknownStream)?;
+            .ok_or(IngestError::UnknownStream)?;
         let before = stream.open_partition();
         let frozen = stream.add(&self.shape, &self.plans, event, words)?;
         if let (Some(before), None) = (before, stream.open_partition()) {
             self.watermarks.session_ended(before);
         }
-        let Some(tick) = frozen else { return Ok(Accepted::Added) };
+        let Some(tick) = frozen else { return Ok(FrameEffect::Added) };
         self.plans.freeze(stream.memberships(), &self.shape, &tick);
-        Ok(Accepted::Froze(tick.border.at))
+        Ok(FrameEffect::Froze(tick.border.at))
     }
 
-    /// Starts to keep the windows of a plan, from its `from` on. A tick that has
-    /// begun before this call may be missing from them, so `from` should lie
-    /// ahead of the streams.
+    /// Starts to keep the windows of a plan, beginning at its `from`. A tick that began
+    /// before this call may be missing from them, so `from` should lie ahead of the
+    /// streams.
     ///
     /// # Errors
     ///
-    /// If the plan does not fit the schema's shape, or runs already.
-    pub fn register(&mut self, plan: &Plan) -> Result<PlanId, PlanMismatch> {
+    /// If the plan does not fit the schema's shape, or is already running.
+    pub fn register(&mut self, plan: &Plan) -> Result<PlanId, PlanMismatchError> {
         let checked = plan::Running::new(plan, &self.shape)?;
         let id = plan.id();
         if self.plans.contains(&id) {
-            return Err(PlanMismatch::Running);
+            return Err(PlanMismatchError::Running);
         }
         self.index.reserve(plan.streams.len());
         self.streams.reserve(plan.streams.len());
@@ -274,7 +277,7 @@ impl Transformer {
         Ok(id)
     }
 
-    /// Stops a plan and forgets its windows. False if it was not running.
+    /// Stops a plan and drops its windows. Returns false if it was not running.
     pub fn unregister(&mut self, plan: &PlanId) -> bool {
         let Some((slot, running)) = self.plans.remove(plan) else { return false };
         for stream in running.streams() {
@@ -286,32 +289,31 @@ impl Transformer {
         true
     }
 
-    /// The watermark, as [`Watermarks::now`] has it.
+    /// The watermark; see [`Watermarks::now`].
     #[must_use]
     pub fn watermark(&self) -> Timestamp {
         self.watermarks.now()
     }
 
-    /// The watermarks, to say that a partition was read to its end or that there
-    /// is no more input.
+    /// The watermarks, to report that a partition was read to its end or that there is no
+    /// more input.
     pub fn watermarks(&mut self) -> &mut Watermarks {
         &mut self.watermarks
     }
 
-    /// The next window of a plan to close: the earliest one not closed yet that
-    /// has passed, with the plan's grace, by the watermark, and in which any
-    /// stream of the plan was online.
+    /// The next window of a plan to close. It is the earliest open window that has passed
+    /// by the watermark, with the plan's grace, and in which a stream of the plan was
+    /// online.
     #[must_use]
-    pub fn due(&self, plan: &PlanId) -> Option<Window> {
+    pub fn closable_window(&self, plan: &PlanId) -> Option<Window> {
         let grace = self.plans.get(plan)?.1.grace();
-        self.due_by(plan, Timestamp(self.watermark().0.saturating_sub(grace.0)))
+        self.closable_window_by(plan, Timestamp(self.watermark().0.saturating_sub(grace.0)))
     }
 
-    /// The same for a limit of the caller's, as where idle streams hold back the
-    /// watermark and the wall clock decides: windows that end at or before
-    /// `limit` are due.
+    /// The next window of a plan to close that ends at or before `limit`. For a caller
+    /// whose wall clock decides, because idle streams hold back the watermark.
     #[must_use]
-    pub fn due_by(&self, plan: &PlanId, limit: Timestamp) -> Option<Window> {
+    pub fn closable_window_by(&self, plan: &PlanId, limit: Timestamp) -> Option<Window> {
         let (_, running) = self.plans.get(plan)?;
         let mut window = running.next_window();
         while window.end <= limit {
@@ -325,16 +327,16 @@ impl Transformer {
         None
     }
 
-    /// Closes a window: says of each stream of the plan that was online in it
-    /// whether it is complete. What arrives for it from now on is late.
+    /// Closes a window and reports, for each stream of the plan that was online in it,
+    /// whether it is complete. Later frames for it are refused as late.
     ///
-    /// Up to `gaps` ticks may be missing where a session ended and before the
-    /// next one opened; 0 unless the policy says so.
+    /// Up to `gaps` ticks may be missing between the end of one session and the opening of
+    /// the next. Use 0 unless the policy allows more.
     ///
     /// # Errors
     ///
-    /// If the plan does not run, or this is not the next of its windows, but for
-    /// windows in which nobody was online.
+    /// If the plan is not running, or this is not its next window, not counting windows in
+    /// which nobody was online.
     pub fn close(
         &mut self,
         plan: &PlanId,
@@ -360,13 +362,13 @@ impl Transformer {
         Ok(report)
     }
 
-    /// The released rows, summed over streams of a closed window, by position in
-    /// the plan.
+    /// The released rows, summed over streams of a closed window. Streams are given by
+    /// position in the plan.
     ///
     /// # Errors
     ///
-    /// If the window is not closed, or finished, or a stream was not complete in
-    /// it or is named twice.
+    /// If the window is not closed or was finished, or if a stream was not complete in it
+    /// or is listed twice.
     pub fn sum(
         &self,
         plan: &PlanId,
@@ -377,12 +379,12 @@ impl Transformer {
         running.sum(window, streams)
     }
 
-    /// Forgets a closed window. True if there was something to forget.
+    /// Drops a closed window. Returns true if there was something to drop.
     pub fn finish(&mut self, plan: &PlanId, window: Window) -> bool {
         self.plans.get_mut(plan).is_some_and(|(_, running)| running.finish(window))
     }
 
-    /// Drops what no window of any plan can need any more of these streams.
+    /// Drops everything about these streams that no window of any plan can still need.
     fn settle(&mut self, streams: &[u32]) {
         for stream in streams {
             let stream = usize::try_from(*stream).ok().and_then(|i| self.streams.get_mut(i));
@@ -393,17 +395,17 @@ impl Transformer {
         }
     }
 
-    fn stream(&self, position: u32) -> Result<&Stream, Refusal> {
+    fn stream(&self, position: u32) -> Result<&Stream, IngestError> {
         let position = usize::try_from(position).unwrap_or(usize::MAX);
-        self.streams.get(position).ok_or(Refusal::UnknownStream)
+        self.streams.get(position).ok_or(IngestError::UnknownStream)
     }
 
-    fn stream_mut(&mut self, position: u32) -> Result<&mut Stream, Refusal> {
+    fn stream_mut(&mut self, position: u32) -> Result<&mut Stream, IngestError> {
         let position = usize::try_from(position).unwrap_or(usize::MAX);
-        self.streams.get_mut(position).ok_or(Refusal::UnknownStream)
+        self.streams.get_mut(position).ok_or(IngestError::UnknownStream)
     }
 
-    /// Where the stream stands, admitted if it was not.
+    /// The index of a stream, which is admitted if it was not.
     fn position(&mut self, stream: StreamId) -> u32 {
         let next = u32::try_from(self.streams.len()).unwrap_or(u32::MAX);
         let position = *self.index.entry(stream).or_insert(next);

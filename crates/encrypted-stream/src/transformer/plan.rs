@@ -1,16 +1,16 @@
-//! The plans that run: what of a complete tick each keeps, and its windows.
+//! Running plans: what each keeps of a complete tick, and its windows.
 
-use super::session::{FrozenTick, Wanted};
+use super::session::{FrozenTick, Interest};
 use super::stream::{Membership, Stream};
 use super::window::{OpenWindow, Status};
-use super::{PlanMismatch, Shape, WindowError};
+use super::{PlanMismatchError, Shape, WindowError};
 use alpheus_policy::ids::PlanId;
 use alpheus_policy::plan::{Plan, Release};
-use alpheus_policy::time::{Span, Timestamp, Window};
+use alpheus_time::{Span, Timestamp, Window};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
-/// All running plans, by slot. A slot is used once.
+/// All running plans, by slot. A slot is never reused.
 #[derive(Debug, Default, Serialize, Deserialize)]
 pub(super) struct Plans {
     slots: BTreeMap<PlanId, u32>,
@@ -18,19 +18,19 @@ pub(super) struct Plans {
     next: u32,
 }
 
-/// A plan that runs.
+/// A running plan.
 #[derive(Debug, Serialize, Deserialize)]
 pub(super) struct Running {
     window: Span,
     grace: Span,
-    /// Where its first window starts.
+    /// The start of its first window.
     from: Timestamp,
-    /// Windows that end at or before this are closed, or before the plan's start.
+    /// Windows that end at or before this time are closed, or lie before the plan's start.
     closed: Timestamp,
     release: Release,
-    /// Its streams' positions in the transformer, in the plan's order.
+    /// Indexes of its streams in the transformer, in the plan's order.
     streams: Vec<u32>,
-    /// Windows with data, by their start; closed ones until they are finished.
+    /// Windows with data, by start. Closed ones stay until they are finished.
     windows: BTreeMap<Timestamp, OpenWindow>,
 }
 
@@ -63,24 +63,24 @@ impl Plans {
         self.running.get_mut(&slot).map(|running| (slot, running))
     }
 
-    /// Whether a stream's tick that ends at `end` has an open window anywhere.
-    pub(super) fn wanted(&self, memberships: &[Membership], end: Timestamp) -> Wanted {
+    /// Whether any plan has an open window for a stream's tick that ends at `end`.
+    pub(super) fn interest_in(&self, memberships: &[Membership], end: Timestamp) -> Interest {
         if memberships.is_empty() {
-            return Wanted::No;
+            return Interest::No;
         }
         let plans = memberships.iter().filter_map(|member| self.running.get(&member.slot));
         let mut late = true;
         for plan in plans {
             if end > plan.closed {
-                return Wanted::Yes;
+                return Interest::Yes;
             }
-            // Before its first window a plan wants nothing, but nothing is late.
+            // Before its first window a plan wants nothing, but nothing is late either.
             late &= end > plan.from;
         }
-        if late { Wanted::Late } else { Wanted::No }
+        if late { Interest::Late } else { Interest::No }
     }
 
-    /// The time up to which no window of the plans is open any more.
+    /// The time up to which all windows of the plans are closed.
     pub(super) fn horizon(&self, memberships: &[Membership]) -> Timestamp {
         let plans = memberships.iter().filter_map(|member| self.running.get(&member.slot));
         plans.map(|plan| plan.closed).min().unwrap_or(Timestamp(0))
@@ -106,24 +106,26 @@ impl Plans {
 
 impl Running {
     /// Checks a plan against the shape of its events.
-    pub(super) fn new(plan: &Plan, shape: &Shape) -> Result<Running, PlanMismatch> {
+    pub(super) fn new(plan: &Plan, shape: &Shape) -> Result<Running, PlanMismatchError> {
         if plan.schema != shape.schema {
-            return Err(PlanMismatch::Schema);
+            return Err(PlanMismatchError::Schema);
         }
         if plan.window.0 == 0 || shape.tick.0 == 0 || !plan.window.0.is_multiple_of(shape.tick.0) {
-            return Err(PlanMismatch::Window);
+            return Err(PlanMismatchError::Window);
         }
         let words = |row: &Vec<u16>| row.iter().all(|word| *word < shape.words);
         if let Some(row) = plan.release.rows.iter().position(|row| !words(row)) {
-            return Err(PlanMismatch::Release { row });
+            return Err(PlanMismatchError::Release { row });
         }
         if plan.release.rows.last() != Some(&vec![shape.words.saturating_sub(1)]) {
-            return Err(PlanMismatch::Release { row: plan.release.rows.len().saturating_sub(1) });
+            return Err(PlanMismatchError::Release {
+                row: plan.release.rows.len().saturating_sub(1),
+            });
         }
         if !plan.streams.is_sorted_by(|a, b| a.stream < b.stream) {
-            return Err(PlanMismatch::Streams);
+            return Err(PlanMismatchError::Streams);
         }
-        // The first window that starts at `from` or later.
+        // The first window that starts at or after `from`.
         let from = Timestamp(plan.from.0.div_ceil(plan.window.0).saturating_mul(plan.window.0));
         Ok(Running {
             window: plan.window,
@@ -144,13 +146,13 @@ impl Running {
         &self.streams
     }
 
-    /// The window that holds the time `t` after its opening border.
+    /// The window that contains the time right after `t`.
     pub(super) fn window_of(&self, t: Timestamp) -> Window {
         let start = t.floor(self.window);
         Window { start, end: start.plus(self.window) }
     }
 
-    /// The first window that is not closed.
+    /// The first open window.
     pub(super) fn next_window(&self) -> Window {
         self.window_of(self.closed)
     }
@@ -180,7 +182,7 @@ impl Running {
         }
     }
 
-    /// What there is of a stream that was online in the window.
+    /// The state of a stream that was online in the window.
     pub(super) fn judge(
         &self,
         window: Window,
@@ -193,7 +195,7 @@ impl Running {
         super::window::judge(window, position, stream, sum, shape, gaps)
     }
 
-    /// Closes the window and keeps the sums of the complete streams alone.
+    /// Closes the window and keeps only the sums of the complete streams.
     pub(super) fn finish_closing(&mut self, window: Window, complete: &[u32]) -> Vec<u32> {
         self.closed = window.end;
         if let Some(open) = self.windows.get_mut(&window.start) {

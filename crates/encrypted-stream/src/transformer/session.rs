@@ -1,25 +1,25 @@
 //! One session of a stream: its open ticks and how far it has settled.
 
-use super::{Incomplete, Refusal, Shape};
+use super::{IncompleteError, IngestError, Shape};
 use crate::frame::{FrameError, Link, Words};
 use crate::messages::SegmentBorder;
 use crate::sums::TickSum;
 use alpheus_crypto::mac::Tag;
-use alpheus_policy::time::Timestamp;
+use alpheus_time::Timestamp;
 use serde::{Deserialize, Serialize};
 use smallvec::SmallVec;
 
-/// Frozen ticks beyond the first missing one that are told apart. More than a
-/// window has, unless windows stay open very long.
-const MOST_AHEAD: usize = 1024;
-/// Open ticks of a stream whose words nobody wants.
-const MOST_IDLE_TICKS: usize = 4;
+/// Number of frozen ticks beyond the first missing one that are kept separately. That is
+/// more than a window has, unless windows stay open very long.
+const MAX_AHEAD: usize = 1024;
+/// Number of open ticks kept for a stream whose words no plan needs.
+const MAX_IDLE_TICKS: usize = 4;
 
 /// A data event, border or closing border, without its words.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Event {
     pub(super) link: Link,
-    /// Of a border: its count and tag.
+    /// Count and tag, if it is a border.
     pub(super) border: Option<(u64, Tag)>,
     pub(super) closing: bool,
 }
@@ -27,11 +27,11 @@ pub(super) struct Event {
 /// How a session ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) enum End {
-    /// It still runs, or died unnoticed.
+    /// It is running, or died unnoticed.
     Running,
-    /// By its closing border.
+    /// At its closing border.
     Closed(Timestamp),
-    /// It died: the opening border of the next one took its place.
+    /// It died: another session opened and replaced it.
     Replaced(Timestamp),
 }
 
@@ -45,27 +45,26 @@ pub(super) struct Session {
     pub(super) end: End,
     /// Time of its latest accepted event.
     pub(super) latest: Timestamp,
-    /// Ticks that end at or before this are frozen or given up.
+    /// Ticks that end at or before this time are frozen or given up.
     settled: Timestamp,
-    /// Frozen ticks after that, ascending; boxed, since there are seldom any.
+    /// Frozen ticks after that, ascending. Boxed, because there are seldom any.
     #[expect(clippy::box_collection, reason = "a third of the size where it is empty")]
     ahead: Option<Box<Vec<Timestamp>>>,
-    /// Ticks that are not complete, in no order.
+    /// IncompleteError ticks, in no particular order.
     ticks: SmallVec<[OpenTick; 1]>,
 }
 
-/// A tick that is not complete yet. Its sum is without words where no plan
-/// wants them.
+/// An incomplete tick. Its sum has no words if no plan needs them.
 #[derive(Debug, Serialize, Deserialize)]
 struct OpenTick {
     end: Timestamp,
     sum: TickSum,
-    /// Boxed, since it seldom comes before the tick is complete.
+    /// Boxed, because it seldom comes before the tick is complete.
     border: Option<Box<SegmentBorder>>,
-    trouble: Option<Incomplete>,
+    trouble: Option<IncompleteError>,
 }
 
-/// A tick that has become complete.
+/// A complete tick.
 #[derive(Debug)]
 pub(super) struct FrozenTick {
     pub(super) session: u64,
@@ -88,33 +87,33 @@ impl Session {
         }
     }
 
-    /// Touches itself and the tick that the next event is likely to belong to.
+    /// Touches the session and the tick that the next event probably belongs to.
     pub(super) fn fetch(&self) -> u64 {
         let ended = u64::from(self.end != End::Running);
         let tick = self.ticks.last().map_or(0, |tick| tick.end.0 ^ tick.sum.count());
         self.id ^ self.opened.0 ^ self.latest.0 ^ self.settled.0 ^ ended ^ tick
     }
 
-    /// Touches that tick's sum: the first lines, after which the processor sees a pattern.
+    /// Touches the first cache lines of that tick's sum; then the processor sees a pattern.
     pub(super) fn fetch_words(&self) -> u64 {
         let words = self.ticks.last().map_or(&[][..], |tick| tick.sum.words());
         words.iter().step_by(8).take(4).fold(0, |seen, word| seen ^ word)
     }
 
-    /// Adds an event to its tick; gives the tick if that made it complete.
+    /// Adds an event to its tick. Returns the tick if that completed it.
     ///
-    /// `wants` says whether any plan wants the words of the tick that ends at a
-    /// time, or that all windows it could belong to are closed.
+    /// `wants` returns whether any plan needs the words of the tick that ends at a time, or
+    /// whether all windows that it could belong to are closed.
     pub(super) fn add(
         &mut self,
         shape: &Shape,
-        wants: impl Fn(Timestamp) -> Wanted,
+        wants: impl Fn(Timestamp) -> Interest,
         event: Event,
         words: &Words<'_>,
-    ) -> Result<Option<FrozenTick>, Refusal> {
+    ) -> Result<Option<FrozenTick>, IngestError> {
         let end = tick_of(shape, &event)?;
         self.admits(end, &event).map_err(|refusal| match (refusal, wants(end)) {
-            (Refusal::Frozen, Wanted::Late) => Refusal::Late,
+            (IngestError::Frozen, Interest::Late) => IngestError::Late,
             (refusal, _) => refusal,
         })?;
         let position = match self.ticks.iter().position(|tick| tick.end == end) {
@@ -134,7 +133,7 @@ impl Session {
         }
         let tick = self.ticks.swap_remove(position);
         if self.ticks.is_empty() {
-            // Until the next event there is nothing to keep.
+            // Nothing to keep until the next event.
             self.ticks = SmallVec::new();
         }
         self.settle_tick(end, shape);
@@ -143,19 +142,21 @@ impl Session {
         Ok(tick.border.map(frozen))
     }
 
-    /// Whether the event of the tick that ends at `end` may be added.
-    fn admits(&self, end: Timestamp, event: &Event) -> Result<(), Refusal> {
+    /// Checks that the event may be added to the tick that ends at `end`.
+    fn admits(&self, end: Timestamp, event: &Event) -> Result<(), IngestError> {
         if event.link.t <= self.opened {
-            return Err(Refusal::BeforeOpening);
+            return Err(IngestError::BeforeOpening);
         }
         match self.end {
             End::Closed(last) | End::Replaced(last) if end > last => {
-                return Err(Refusal::SessionEnded);
+                return Err(IngestError::SessionEnded);
             }
-            _ if event.closing && event.link.t < self.latest => return Err(Refusal::SessionEnded),
+            _ if event.closing && event.link.t < self.latest => {
+                return Err(IngestError::SessionEnded);
+            }
             _ => {}
         }
-        if self.frozen(end) { Err(Refusal::Frozen) } else { Ok(()) }
+        if self.frozen(end) { Err(IngestError::Frozen) } else { Ok(()) }
     }
 
     /// Whether the tick is complete or given up.
@@ -165,13 +166,18 @@ impl Session {
     }
 
     /// Starts a tick.
-    fn begin(&mut self, end: Timestamp, shape: &Shape, wanted: Wanted) -> Result<usize, Refusal> {
+    fn begin(
+        &mut self,
+        end: Timestamp,
+        shape: &Shape,
+        wanted: Interest,
+    ) -> Result<usize, IngestError> {
         let words = match wanted {
-            Wanted::Yes => usize::from(shape.words),
-            Wanted::No => 0,
-            Wanted::Late => return Err(Refusal::Late),
+            Interest::Yes => usize::from(shape.words),
+            Interest::No => 0,
+            Interest::Late => return Err(IngestError::Late),
         };
-        if words == 0 && self.ticks.len() >= MOST_IDLE_TICKS {
+        if words == 0 && self.ticks.len() >= MAX_IDLE_TICKS {
             let idle = self.ticks.iter().position(|tick| tick.sum.words().is_empty());
             idle.map(|idle| self.ticks.swap_remove(idle));
         }
@@ -189,7 +195,7 @@ impl Session {
         let mut ahead = self.ahead.take().unwrap_or_default();
         let place = ahead.partition_point(|tick| *tick < end);
         ahead.insert(place, end);
-        if ahead.len() > MOST_AHEAD {
+        if ahead.len() > MAX_AHEAD {
             // Give up the gap before the oldest of them.
             self.settled = ahead.remove(0);
         }
@@ -199,7 +205,7 @@ impl Session {
         self.ahead = Some(ahead).filter(|ahead| !ahead.is_empty());
     }
 
-    /// Gives up whatever is not complete up to `horizon`.
+    /// Gives up all incomplete ticks up to `horizon`.
     pub(super) fn settle(&mut self, horizon: Timestamp) {
         self.ticks.retain(|tick| tick.end > horizon);
         if let Some(ahead) = &mut self.ahead {
@@ -209,7 +215,8 @@ impl Session {
         self.settled = self.settled.max(horizon);
     }
 
-    /// Ends it where another session opens. What it has after that never becomes complete.
+    /// Ends the session where another one opens. What it holds after that never becomes
+    /// complete.
     pub(super) fn replace(&mut self, at: Timestamp) {
         if self.end == End::Running {
             self.end = End::Replaced(at);
@@ -217,7 +224,7 @@ impl Session {
         }
     }
 
-    /// Whether it runs, or ran, in the tick that ends at `end`.
+    /// Whether it is or was running in the tick that ends at `end`.
     pub(super) fn covers(&self, end: Timestamp) -> bool {
         self.opened < end
             && match self.end {
@@ -227,21 +234,21 @@ impl Session {
     }
 
     /// Why its tick that ends at `end` is not complete.
-    pub(super) fn trouble(&self, end: Timestamp) -> Incomplete {
+    pub(super) fn trouble(&self, end: Timestamp) -> IncompleteError {
         if let Some(tick) = self.ticks.iter().find(|tick| tick.end == end) {
             return match tick.why() {
-                Incomplete::MissingBorder if matches!(self.end, End::Replaced(_)) => {
-                    Incomplete::SessionDied
+                IncompleteError::MissingBorder if matches!(self.end, End::Replaced(_)) => {
+                    IncompleteError::SessionDied
                 }
                 why => why,
             };
         }
         if self.frozen(end) {
-            return Incomplete::BeforePlan;
+            return IncompleteError::BeforePlan;
         }
         match self.end {
-            End::Replaced(_) => Incomplete::SessionDied,
-            _ => Incomplete::MissingBorder,
+            End::Replaced(_) => IncompleteError::SessionDied,
+            _ => IncompleteError::MissingBorder,
         }
     }
 
@@ -253,21 +260,21 @@ impl Session {
     }
 }
 
-/// The end of the event's tick. Borders stand on ticks, data between them.
-pub(super) fn tick_of(shape: &Shape, event: &Event) -> Result<Timestamp, Refusal> {
+/// The end of the event's tick. Borders are on ticks, data is between them.
+pub(super) fn tick_of(shape: &Shape, event: &Event) -> Result<Timestamp, IngestError> {
     let (t, tick) = (event.link.t, shape.tick);
     match (event.border.is_some(), t.0.is_multiple_of(tick.0)) {
         (true, true) => Ok(t),
         (false, false) => Ok(t.floor(tick).plus(tick)),
-        (true, false) => Err(Refusal::BorderOffTick),
-        (false, true) => Err(Refusal::DataOnTick),
+        (true, false) => Err(IngestError::BorderOffTick),
+        (false, true) => Err(IngestError::DataOnTick),
     }
 }
 
-/// Whether a tick's words are kept.
+/// Whether a tick's words are needed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Wanted {
-    /// A window of a running plan is open for it.
+pub(super) enum Interest {
+    /// A running plan has an open window for it.
     Yes,
     /// No plan has a window there.
     No,
@@ -277,19 +284,19 @@ pub(super) enum Wanted {
 
 impl OpenTick {
     #[inline]
-    fn add(&mut self, shape: &Shape, event: Event, words: &Words<'_>) -> Result<(), Refusal> {
+    fn add(&mut self, shape: &Shape, event: Event, words: &Words<'_>) -> Result<(), IngestError> {
         let expected = usize::from(shape.words);
         if words.len() != expected {
-            self.trouble = Some(Incomplete::WrongLength);
+            self.trouble = Some(IncompleteError::WrongLength);
             return Err(FrameError::WrongLength { expected, found: words.len() }.into());
         }
         if event.link.previous.0 < self.end.0 - shape.tick.0 {
-            self.trouble = Some(Incomplete::MissingBorder);
-            return Err(Refusal::CrossesTick);
+            self.trouble = Some(IncompleteError::MissingBorder);
+            return Err(IngestError::CrossesTick);
         }
         if event.border.is_none() && self.sum.count() >= shape.events {
-            self.trouble = Some(Incomplete::OverCapacity);
-            return Err(Refusal::OverCapacity);
+            self.trouble = Some(IncompleteError::OverCapacity);
+            return Err(IngestError::OverCapacity);
         }
         let unwanted = self.sum.words().is_empty();
         match event.border {
@@ -309,19 +316,19 @@ impl OpenTick {
         Ok(())
     }
 
-    /// Whether every event is there once and the border says the same number.
+    /// Whether every event is there exactly once and the border states their number.
     fn completes(&self, session: u64, from: Timestamp) -> bool {
         let Some(border) = &self.border else { return false };
         self.sum.complete(session, from, self.end) && border.events == self.sum.count()
     }
 
-    fn why(&self) -> Incomplete {
+    fn why(&self) -> IncompleteError {
         match (self.trouble, &self.border) {
             (Some(trouble), _) => trouble,
-            (None, None) => Incomplete::MissingBorder,
-            (None, Some(border)) if self.sum.count() < border.events => Incomplete::Gap,
-            (None, Some(border)) if self.sum.count() > border.events => Incomplete::Duplicate,
-            (None, Some(_)) => Incomplete::BrokenChain,
+            (None, None) => IncompleteError::MissingBorder,
+            (None, Some(border)) if self.sum.count() < border.events => IncompleteError::Gap,
+            (None, Some(border)) if self.sum.count() > border.events => IncompleteError::Duplicate,
+            (None, Some(_)) => IncompleteError::BrokenChain,
         }
     }
 }

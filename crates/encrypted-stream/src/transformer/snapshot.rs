@@ -1,14 +1,14 @@
-//! The transformer's state as bytes, to resume from beside a log position.
+//! The transformer's state as bytes, stored with a log position to resume from.
 
 use super::plan::Plans;
 use super::stream::Stream;
 use super::{Shape, Transformer, Watermarks};
 use serde::{Deserialize, Serialize};
 
-/// The bytes are no snapshot of this version.
+/// The bytes are not a snapshot of this version.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("the bytes are no snapshot of a transformer; read the log from its start instead")]
-pub struct BadSnapshot;
+#[error("the bytes are not a transformer's snapshot; read the log from its start instead")]
+pub struct SnapshotError;
 
 /// Version of the format. Others are refused.
 const VERSION: u8 = 1;
@@ -32,14 +32,14 @@ struct ContentRef<'a> {
 }
 
 impl Transformer {
-    /// All state. With the position of the log up to which frames were taken,
-    /// [`Transformer::restore`] goes on as if nothing had happened: taking a
-    /// frame depends on nothing else.
+    /// The whole state. Stored with the log position up to which frames were taken, it lets
+    /// [`Transformer::restore`] continue as if nothing had happened, because taking a frame
+    /// depends on nothing else.
     ///
     /// # Errors
     ///
-    /// None in practice: the state holds nothing that does not serialise.
-    pub fn snapshot(&self) -> Result<Vec<u8>, BadSnapshot> {
+    /// None in practice: all of the state can be serialised.
+    pub fn snapshot(&self) -> Result<Vec<u8>, SnapshotError> {
         let content = ContentRef {
             version: VERSION,
             shape: &self.shape,
@@ -47,20 +47,20 @@ impl Transformer {
             plans: &self.plans,
             watermarks: &self.watermarks,
         };
-        postcard::to_allocvec(&content).map_err(|_| BadSnapshot)
+        postcard::to_allocvec(&content).map_err(|_| SnapshotError)
     }
 
-    /// The transformer that a snapshot was made of.
+    /// Restores a transformer from its snapshot.
     ///
     /// # Errors
     ///
-    /// If the bytes are no snapshot. Snapshots are the service's own: they are
-    /// checked for form, not for sense.
-    pub fn restore(bytes: &[u8]) -> Result<Transformer, BadSnapshot> {
+    /// If the bytes are not a snapshot. Snapshots are the service's own, so only their form
+    /// is checked.
+    pub fn restore(bytes: &[u8]) -> Result<Transformer, SnapshotError> {
         let (content, rest): (Content, &[u8]) =
-            postcard::take_from_bytes(bytes).map_err(|_| BadSnapshot)?;
+            postcard::take_from_bytes(bytes).map_err(|_| SnapshotError)?;
         if content.version != VERSION || !rest.is_empty() {
-            return Err(BadSnapshot);
+            return Err(SnapshotError);
         }
         let index = content.streams.iter().zip(0u32..).map(|(s, i)| (s.id, i)).collect();
         Ok(Transformer {
@@ -72,8 +72,8 @@ impl Transformer {
         })
     }
 
-    /// Bytes that the sums and everything about streams take, by their sizes: what
-    /// a metric shows. The allocator's own overhead comes on top.
+    /// Memory used by sums and streams in bytes, for a metric. The allocator's overhead is
+    /// not included.
     #[must_use]
     pub fn footprint(&self) -> usize {
         self.streams.iter().map(Stream::heap).sum::<usize>()

@@ -1,21 +1,21 @@
 //! One stream: its sessions in order of time.
 
 use super::plan::Plans;
-use super::session::{End, Event, FrozenTick, Session, Wanted, tick_of};
-use super::{Incomplete, Refusal, Shape};
+use super::session::{End, Event, FrozenTick, Interest, Session, tick_of};
+use super::{IncompleteError, IngestError, Shape};
 use crate::frame::Words;
 use crate::keys::DAY;
 use alpheus_crypto::mac::Tag;
 use alpheus_policy::ids::StreamId;
-use alpheus_policy::time::{Timestamp, Window};
+use alpheus_time::{Timestamp, Window};
 use serde::{Deserialize, Serialize};
 use smallvec::SmallVec;
 
-/// Sessions that one stream may have open windows for, beside one for each day that
-/// these reach over.
-const MOST_SESSIONS: usize = 64;
+/// Number of sessions for which a stream may have open windows, besides one for each day
+/// that they span.
+const MAX_SESSIONS: usize = 64;
 
-/// A stream's place in a plan.
+/// A stream's position in a plan.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Membership {
     /// The plan's slot.
@@ -24,13 +24,13 @@ pub(super) struct Membership {
     pub(super) position: u32,
 }
 
-/// What is known of a stream. Its sessions follow each other: none reaches past
-/// the opening of the next, so no tick is ever covered twice.
+/// The state of a stream. Its sessions follow each other: none extends past the opening of
+/// the next, so no tick is covered twice.
 #[derive(Debug, Serialize, Deserialize)]
 pub(super) struct Stream {
     pub(super) id: StreamId,
-    /// In place where there is one, as nearly always: a frame of a stream that
-    /// has left the caches is then a fetch or two away from its sum.
+    /// Stored inline if there is one, which is nearly always the case. So for a stream that
+    /// has left the caches, the sum is only a fetch or two away.
     sessions: SmallVec<[Session; 1]>,
     memberships: Box<[Membership]>,
 }
@@ -60,51 +60,51 @@ impl Stream {
         running.map(|session| session.partition)
     }
 
-    /// Touches the session and the tick that the next event is likely to belong to.
+    /// Touches the session and the tick that the next event probably belongs to.
     pub(super) fn fetch(&self) -> u64 {
         self.sessions.last().map_or(0, Session::fetch)
     }
 
-    /// Touches that tick's sum; after [`Stream::fetch`].
+    /// Touches that tick's sum; call after [`Stream::fetch`].
     pub(super) fn fetch_words(&self) -> u64 {
         self.sessions.last().map_or(0, Session::fetch_words)
     }
 
-    /// Opens a session. One that was still running has died.
+    /// Opens a session. A session that was still running has died.
     pub(super) fn open(
         &mut self,
         id: u64,
         t: Timestamp,
         tag: Tag,
         partition: u32,
-    ) -> Result<(), Refusal> {
+    ) -> Result<(), IngestError> {
         if self.sessions.iter().any(|session| session.id == id) {
-            return Err(Refusal::SessionKnown);
+            return Err(IngestError::SessionKnown);
         }
         if self.sessions.last().is_some_and(|last| t < last.latest) {
-            return Err(Refusal::Backdated);
+            return Err(IngestError::Backdated);
         }
-        if self.sessions.len() >= self.most_sessions(t) && !self.memberships.is_empty() {
-            return Err(Refusal::TooManySessions);
+        if self.sessions.len() >= self.max_sessions(t) && !self.memberships.is_empty() {
+            return Err(IngestError::TooManySessions);
         }
         if let Some(last) = self.sessions.last_mut() {
             last.replace(t);
         }
-        // Only windows of plans need sessions that have ended.
+        // Only windows of plans need ended sessions.
         if self.memberships.is_empty() {
             self.sessions.clear();
         }
-        // A session that was replaced where it opened has nothing to give.
+        // A session that was replaced where it opened holds nothing.
         self.sessions.retain(|session| session.end != End::Replaced(session.opened));
         self.sessions.reserve_exact(1);
         self.sessions.push(Session::new(id, t, tag, partition));
         Ok(())
     }
 
-    /// How many sessions it may have when one opens at `t`: a session ends with its day.
-    fn most_sessions(&self, t: Timestamp) -> usize {
+    /// Maximum number of sessions when one opens at `t`. A session ends with its day.
+    fn max_sessions(&self, t: Timestamp) -> usize {
         let days = self.sessions.first().map_or(0, |first| (t.0 - first.opened.0) / DAY);
-        MOST_SESSIONS.saturating_add(usize::try_from(days).unwrap_or(usize::MAX))
+        MAX_SESSIONS.saturating_add(usize::try_from(days).unwrap_or(usize::MAX))
     }
 
     /// Adds an event to its session.
@@ -115,19 +115,19 @@ impl Stream {
         plans: &Plans,
         event: Event,
         words: &Words<'_>,
-    ) -> Result<Option<FrozenTick>, Refusal> {
+    ) -> Result<Option<FrozenTick>, IngestError> {
         let memberships = &self.memberships;
         let session = self.sessions.iter_mut().rev().find(|s| s.id == event.link.session);
-        let wants = |tick| plans.wanted(memberships, tick);
+        let wants = |tick| plans.interest_in(memberships, tick);
         match session {
             Some(session) => session.add(shape, wants, event, words),
-            // A session is forgotten when all its windows are closed.
-            None if wants(tick_of(shape, &event)?) == Wanted::Late => Err(Refusal::Late),
-            None => Err(Refusal::UnknownSession),
+            // A session is dropped once all its windows are closed.
+            None if wants(tick_of(shape, &event)?) == Interest::Late => Err(IngestError::Late),
+            None => Err(IngestError::UnknownSession),
         }
     }
 
-    /// Forgets what lies at or before `horizon`.
+    /// Drops everything at or before `horizon`.
     pub(super) fn settle(&mut self, horizon: Timestamp) {
         for session in &mut self.sessions {
             session.settle(horizon);
@@ -136,7 +136,7 @@ impl Stream {
             End::Running => false,
             End::Closed(last) | End::Replaced(last) => last <= horizon,
         };
-        // The last one stays: a new session must not open in its past.
+        // The last session stays: a new one must not open in its past.
         let last = self.sessions.len().saturating_sub(1);
         let mut i = 0;
         self.sessions.retain(|session| {
@@ -145,14 +145,14 @@ impl Stream {
         });
     }
 
-    /// Whether it was online at any time of the window.
+    /// Whether the stream was online at any time in the window.
     pub(super) fn online(&self, window: Window) -> bool {
         self.online_from(window.start).is_some_and(|from| from < window.end)
     }
 
-    /// The first time at or after `start` at which it is online. A session that
-    /// died keeps its stream online until the next one opens: its owner had not
-    /// gone, the data was lost.
+    /// The first time at or after `start` at which the stream is online. A session that
+    /// died keeps its stream online until the next one opens: the stream was not offline,
+    /// its data was lost.
     pub(super) fn online_from(&self, start: Timestamp) -> Option<Timestamp> {
         let reaches = |session: &&Session| match session.end {
             End::Running => true,
@@ -167,9 +167,9 @@ impl Stream {
     }
 
     /// Why its tick that ends at `end` is not complete.
-    pub(super) fn trouble(&self, end: Timestamp) -> Incomplete {
+    pub(super) fn trouble(&self, end: Timestamp) -> IncompleteError {
         let covering = self.sessions.iter().find(|session| session.covers(end));
-        covering.map_or(Incomplete::Offline, |session| session.trouble(end))
+        covering.map_or(IncompleteError::Offline, |session| session.trouble(end))
     }
 
     /// Bytes on the heap.

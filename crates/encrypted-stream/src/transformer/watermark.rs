@@ -1,16 +1,15 @@
-//! Event time as far as it has come, partition by partition.
+//! The progress of event time, partition by partition.
 
-use alpheus_policy::time::Timestamp;
+use alpheus_time::Timestamp;
 use serde::{Deserialize, Serialize};
 
-/// A watermark for each input partition, and the least of them.
+/// A watermark for each input partition, and the minimum of them.
 ///
-/// One watermark over several partitions loses data without a trace: the
-/// partition that is read first runs ahead, and what the others hold is late. So
-/// a partition that has not been read yet holds the watermark at zero, and one
-/// with open sessions holds it where it stands. A partition whose sessions have
-/// all closed in order says nothing more and does not hold it back; sessions
-/// that died without a word do, until the wall clock decides.
+/// A single watermark over several partitions loses data silently: the partition that is
+/// read first runs ahead, so the events of the others are late. So a partition that has not
+/// been read yet holds the watermark at zero, and one with open sessions holds it at its
+/// latest event. A partition whose sessions have all closed in order does not hold it back.
+/// Sessions that died without closing do, until the wall clock decides.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Watermarks {
     partitions: Vec<Partition>,
@@ -26,7 +25,7 @@ struct Partition {
 }
 
 impl Watermarks {
-    /// Watermarks of partitions of which nothing has been read yet.
+    /// Watermarks of partitions that have not been read yet.
     #[must_use]
     pub fn new(partitions: u32) -> Watermarks {
         let partitions = (0..partitions).map(|_| Partition::default()).collect();
@@ -41,20 +40,20 @@ impl Watermarks {
         self.advance();
     }
 
-    /// The partition was read to its end once: if it is empty, it no longer
-    /// holds the watermark back.
+    /// The partition was read to its end once. If it is empty, it no longer holds the
+    /// watermark back.
     pub fn caught_up(&mut self, partition: u32) {
         self.partition(partition).read = true;
         self.advance();
     }
 
-    /// There is no more input, and `end` is the end of what there was: whoever
-    /// has not gone offline by then is not waited for.
+    /// There is no more input, and `end` is the end of what there was. Streams that have
+    /// not gone offline by then are no longer waited for.
     pub fn seal(&mut self, end: Timestamp) {
         self.sealed = Some(end);
     }
 
-    /// The time that all partitions have reached. It never goes back.
+    /// The time that all partitions have reached. It never decreases.
     #[must_use]
     pub fn now(&self) -> Timestamp {
         self.sealed.map_or(self.reached, |end| end.max(self.reached))

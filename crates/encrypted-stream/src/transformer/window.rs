@@ -6,16 +6,16 @@ use super::{Shape, WindowError};
 use crate::messages::{Segment, SegmentBorder, SummonedStream};
 use crate::sums::add;
 use alpheus_policy::plan::Release;
-use alpheus_policy::time::{Timestamp, Window};
+use alpheus_time::{Timestamp, Window};
 use serde::{Deserialize, Serialize};
 
-/// What a closed window holds.
+/// The content of a closed window.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct WindowReport {
     /// The window.
     pub window: Window,
-    /// Streams that were online in it, by position in the plan, ascending. The
-    /// others have nothing to do with it.
+    /// Streams that were online in it, by position in the plan, ascending. Other streams do
+    /// not concern it.
     pub streams: Vec<(u32, Status)>,
 }
 
@@ -29,7 +29,7 @@ impl WindowReport {
     }
 
     /// Streams that were online and are left out, each with the reason.
-    pub fn excluded(&self) -> impl Iterator<Item = (u32, Incomplete)> {
+    pub fn excluded(&self) -> impl Iterator<Item = (u32, IncompleteError)> {
         self.streams.iter().filter_map(|(position, status)| match status {
             Status::Complete(_) | Status::Silent(_) => None,
             Status::Incomplete(reason) => Some((*position, *reason)),
@@ -37,19 +37,19 @@ impl WindowReport {
     }
 }
 
-/// What a closed window holds of a stream that was online.
+/// The state of a stream that was online in a closed window.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Status {
-    /// Every event is there once, and there is at least one.
+    /// Every event is there exactly once, and there is at least one.
     Complete(SummonedStream),
     /// Every border is there, and no data was sent.
     Silent(SummonedStream),
-    /// Something is missing or wrong. The stream is left out of the window.
-    Incomplete(Incomplete),
+    /// Something is missing or wrong, so the stream is left out of the window.
+    Incomplete(IncompleteError),
 }
 
-/// Why a stream is not complete in a window. Where several ticks are not, the
-/// first one's reason.
+/// Why a stream is not complete in a window. If several ticks are incomplete, the first
+/// one's reason.
 #[derive(
     Clone,
     Copy,
@@ -63,17 +63,17 @@ pub enum Status {
     Deserialize,
     thiserror::Error,
 )]
-pub enum Incomplete {
-    /// Fewer events came than the border says.
+pub enum IncompleteError {
+    /// Fewer events came than the border states.
     #[error("events are missing")]
     Gap,
-    /// More events came than the border says.
+    /// More events came than the border states.
     #[error("an event came twice")]
     Duplicate,
-    /// As many came as the border says, but not the chain that it ends.
+    /// As many came as the border states, but they are not the chain that it ends.
     #[error("the events are not the chain that the border ends")]
     BrokenChain,
-    /// The border at the end of a tick has not come.
+    /// The border at the end of a tick is missing.
     #[error("a border is missing")]
     MissingBorder,
     /// The session died: another one opened before its last tick was closed.
@@ -83,35 +83,35 @@ pub enum Incomplete {
     #[error("the stream was offline for a part of the window")]
     Offline,
     /// It sent more events than the schema's capacity.
-    #[error("the stream has more events than its schema's capacity allows")]
+    #[error("the stream has more events than its schema's capacity")]
     OverCapacity,
-    /// An event had another number of words than the schema.
+    /// An event had a different number of words than the schema.
     #[error("an event had the wrong length")]
     WrongLength,
-    /// The tick had begun, or was complete, before the plan ran.
-    #[error("the tick began before the plan ran")]
+    /// The tick began, or was complete, before the plan started.
+    #[error("the tick began before the plan started")]
     BeforePlan,
 }
 
-impl Incomplete {
+impl IncompleteError {
     /// A short name for counters and results.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
-            Incomplete::Gap => "gap",
-            Incomplete::Duplicate => "duplicate",
-            Incomplete::BrokenChain => "broken-chain",
-            Incomplete::MissingBorder => "missing-border",
-            Incomplete::SessionDied => "session-died",
-            Incomplete::Offline => "offline",
-            Incomplete::OverCapacity => "over-capacity",
-            Incomplete::WrongLength => "wrong-length",
-            Incomplete::BeforePlan => "before-plan",
+            IncompleteError::Gap => "gap",
+            IncompleteError::Duplicate => "duplicate",
+            IncompleteError::BrokenChain => "broken-chain",
+            IncompleteError::MissingBorder => "missing-border",
+            IncompleteError::SessionDied => "session-died",
+            IncompleteError::Offline => "offline",
+            IncompleteError::OverCapacity => "over-capacity",
+            IncompleteError::WrongLength => "wrong-length",
+            IncompleteError::BeforePlan => "before-plan",
         }
     }
 }
 
-/// A window with data: a place for each stream of the plan.
+/// A window with data: a slot for each stream of the plan.
 #[derive(Debug, Serialize, Deserialize)]
 pub(super) struct OpenWindow {
     streams: Vec<Option<Box<StreamSum>>>,
@@ -146,8 +146,8 @@ impl OpenWindow {
         sum.ticks.push((tick.session, tick.border));
     }
 
-    /// Forgets all streams but these, and of these all but the rows. `streams`
-    /// ascend.
+    /// Drops all streams but these, and of these everything but the rows. `streams` is
+    /// ascending.
     pub(super) fn keep(&mut self, streams: &[u32]) {
         for (position, place) in (0u32..).zip(&mut self.streams) {
             match place {
@@ -181,7 +181,7 @@ impl OpenWindow {
     }
 }
 
-/// What there is of a stream that was online in the window.
+/// The state of a stream that was online in the window.
 pub(super) fn judge(
     window: Window,
     position: u32,
@@ -200,20 +200,20 @@ pub(super) fn judge(
     let Some(segments) = segments(window, stream, &ticks, shape) else { return incomplete() };
     let events = segments.iter().fold(0u64, |events, s| events.saturating_add(s.events()));
     if events > shape.events {
-        return Status::Incomplete(Incomplete::OverCapacity);
+        return Status::Incomplete(IncompleteError::OverCapacity);
     }
     let check_sum = sum.rows.last().copied().unwrap_or(0);
     let summoned = SummonedStream { position, segments, check_sum };
     if events == 0 { Status::Silent(summoned) } else { Status::Complete(summoned) }
 }
 
-/// Why the first tick that is missing is missing.
+/// Why the first missing tick is missing.
 fn first_trouble(
     window: Window,
     stream: &Stream,
     ticks: &[(u64, SegmentBorder)],
     shape: &Shape,
-) -> Incomplete {
+) -> IncompleteError {
     let mut end = window.start.plus(shape.tick);
     for (_, border) in ticks {
         if border.at != end {
@@ -224,8 +224,8 @@ fn first_trouble(
     stream.trouble(end)
 }
 
-/// The stretches of sessions that the ticks make up, if no session among them
-/// has a gap: one may only begin at the window's start or with its session.
+/// The segments that the ticks form; `None` if a session among them has a gap. A segment
+/// may only begin at the window's start or with its session.
 fn segments(
     window: Window,
     stream: &Stream,

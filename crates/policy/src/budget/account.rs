@@ -1,69 +1,67 @@
-//! An account for each owner and attribute: a privacy filter, which refuses
-//! what would exceed the budget of the policy in force.
+//! An account for each owner and attribute: a privacy filter that refuses a release
+//! beyond the budget of the policy in force.
 //!
-//! Checking changes nothing: it returns the record to be made durable, and
-//! only applying that record spends. Records may be applied in any order, so that
-//! a store may give them back sorted by their keys; but a refund stands in place of
-//! its charge. Losses may be chosen one after the other,
-//! each knowing the results before it: both ways of adding up that
-//! [`Spent::within`] knows stay valid then (Rogers, Roth, Ullman, Vadhan 2016;
-//! Feldman, Zrnic 2021).
+//! Checking changes nothing. It returns the record to be made durable, and only applying
+//! that record spends. Records may be applied in any order, so a store may return them
+//! sorted by key. A refund replaces its charge. Losses may be chosen adaptively, each
+//! after seeing earlier results: both ways of adding up in [`PrivacyLoss::within`] remain
+//! valid (Rogers, Roth, Ullman, Vadhan 2016; Feldman, Zrnic 2021).
 
+use super::budget_error::{BudgetError, Rule};
 use super::calibrate::Cost;
-use super::convert::{last, most_rho};
+use super::convert::{last, max_rho};
+use super::loss::{PrivacyLoss, Slack};
 use super::record::{BudgetRecord, Charge, Entry};
-use super::refusal::{Overspent, Rule};
-use super::spent::{Slack, Spent};
 use super::{Epsilon, Rho};
 use crate::ids::{OwnerId, PlanId};
 use crate::schema::{Budget, PrivacyUnit};
-use crate::time::{Span, Timestamp, Window};
+use alpheus_time::{Span, Timestamp, Window};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// The accounts that one controller keeps.
+/// The accounts of one controller.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Accounts(BTreeMap<(OwnerId, u16), Account>);
 
-/// What was spent on one owner's attribute.
+/// The charges to one attribute of one owner.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Account {
     /// Releases that may still be refunded or share time with another.
     live: BTreeMap<(Window, PlanId), (Cost, Slack)>,
-    /// Releases that ended by then are no longer live.
+    /// Releases that ended by this time are no longer live.
     forgotten: Option<Timestamp>,
-    /// What they cost together.
-    base: Spent,
+    /// Their total cost.
+    base: PrivacyLoss,
 }
 
 impl Accounts {
-    /// The account of an owner's attribute; none where nothing was spent.
+    /// The account of an owner's attribute, or `None` if nothing was spent.
     #[must_use]
     pub fn account(&self, owner: OwnerId, attribute: u16) -> Option<&Account> {
         self.0.get(&(owner, attribute))
     }
 
-    /// Whether a release may be charged, and the record that does it; none if
-    /// it has been already. This budget must hold it either way: what was charged
-    /// before may have been for another choice of the owner's.
+    /// Checks that a release may be charged, and returns the record of the charge, or `None`
+    /// if it was charged already. It must be within this budget either way, since the
+    /// earlier charge may have been under another choice of the owner.
     ///
     /// # Errors
-    /// [`Overspent`] names the rule, the numbers, and the most that is left.
+    /// [`BudgetError`] has the rule, the numbers, and the largest cost that is still allowed.
     pub fn check(
         &self,
         owner: OwnerId,
         attribute: u16,
         budget: &Budget,
         charge: &Charge,
-    ) -> Result<Option<BudgetRecord>, Box<Overspent>> {
+    ) -> Result<Option<BudgetRecord>, Box<BudgetError>> {
         let empty = Account::default();
         let account = self.account(owner, attribute).unwrap_or(&empty);
         let slack = Slack::of(charge.slack_bits, budget.window_micro_epsilon);
         let key = (charge.window, charge.plan);
         if let Some(known) = account.live.get(&key) {
             if known.0 != charge.cost {
-                return Err(Box::new(Overspent::charged(attribute, charge.cost, known.0)));
+                return Err(Box::new(BudgetError::charged(attribute, charge.cost, known.0)));
             }
-            let others = Counted { account, but: Some(key) };
+            let others = CountedEntries { account, except: Some(key) };
             others.allows(attribute, budget, charge.window, charge.cost, slack)?;
             return Ok(None);
         }
@@ -73,10 +71,10 @@ impl Accounts {
         Ok(Some(BudgetRecord { owner, attribute, entry }))
     }
 
-    /// Charges a window that closed while this controller cannot tell whether it
-    /// answered (a restored ledger): at the policy's highest rate, whatever the
-    /// limit. With a δ that is the greater of what pure and concentrated noise
-    /// could have cost.
+    /// Charges a window that closed, if this controller cannot know whether it answered (its
+    /// ledger was restored). The charge is the policy's maximum per window, regardless of
+    /// the limit. With a δ, it is the larger of what pure and concentrated noise could
+    /// have cost.
     #[must_use]
     pub fn forfeit(
         owner: OwnerId,
@@ -88,7 +86,7 @@ impl Accounts {
         Accounts::forfeit_all(owner, attribute, budget, plan, window, 1)
     }
 
-    /// The same of at most so many windows within a stretch of time.
+    /// The same for up to `windows` windows within a span of time.
     #[must_use]
     pub fn forfeit_all(
         owner: OwnerId,
@@ -102,14 +100,14 @@ impl Accounts {
         let times = |units: u128| units.saturating_mul(windows.into());
         let cost = match budget.atto_delta {
             0 => Cost::Pure(Epsilon(times(epsilon.0))),
-            delta => Cost::Concentrated(Rho(times(epsilon.rho().max(most_rho(epsilon, delta)).0))),
+            delta => Cost::Concentrated(Rho(times(epsilon.rho().max(max_rho(epsilon, delta)).0))),
         };
         let entry = Entry::Charged { plan, window, cost, slack: Slack(0) };
         BudgetRecord { owner, attribute, entry }
     }
 
-    /// Gives a charge back: only where the window is durably closed and the
-    /// opening (a lone controller's token) never left. None if it is unknown.
+    /// Refunds a charge. This is allowed only if the window is durably closed and the opening
+    /// (or a lone controller's token) was never sent. `None` if there is no such charge.
     #[must_use]
     pub fn refund(
         &self,
@@ -123,9 +121,9 @@ impl Accounts {
         known.then_some(BudgetRecord { owner, attribute, entry })
     }
 
-    /// The record of a charge that stands, as it was written.
+    /// The record of an existing charge, as it was written.
     #[must_use]
-    pub fn charged(
+    pub fn charge_record(
         &self,
         owner: OwnerId,
         attribute: u16,
@@ -137,9 +135,9 @@ impl Accounts {
         Some(BudgetRecord { owner, attribute, entry })
     }
 
-    /// The keys under which charges stand that a mark at `before` sums up.
+    /// The keys of the charges that a mark at `before` sums up.
     #[must_use]
-    pub fn summed_up(&self, owner: OwnerId, attribute: u16, before: Timestamp) -> Vec<Vec<u8>> {
+    pub fn keys_before(&self, owner: OwnerId, attribute: u16, before: Timestamp) -> Vec<Vec<u8>> {
         let live = self.account(owner, attribute).into_iter().flat_map(|own| own.live.keys());
         let ended = live.filter(|(window, _)| window.end <= before);
         let key = |(window, plan): &(Window, PlanId)| {
@@ -149,7 +147,7 @@ impl Accounts {
         ended.map(key).collect()
     }
 
-    /// Makes a durable record true; the same again changes nothing.
+    /// Applies a durable record. Applying it again changes nothing.
     pub fn apply(&mut self, record: &BudgetRecord) {
         let account = self.0.entry((record.owner, record.attribute)).or_default();
         match record.entry {
@@ -171,12 +169,11 @@ impl Accounts {
         }
     }
 
-    /// The record that sums up an account's entries of windows that ended by
-    /// `before`: they stay in its total, but can no longer be refunded, and no
-    /// window that starts before is released again. Keep what a
-    /// person-per-period budget's period reaches back to, or that period counts
-    /// all that was ever spent. None unless the mark moves on: an earlier record
-    /// would take the place of a later one.
+    /// The record that sums up an account's entries of windows that ended by `before`. They
+    /// stay in the total, but can no longer be refunded, and windows that start before the
+    /// mark are refused from then on. Keep the entries of the current period of a
+    /// person-per-period budget, or that period counts everything ever spent. `None` unless
+    /// the mark advances, since an earlier record would replace a later one.
     #[must_use]
     pub fn forget(
         &self,
@@ -193,39 +190,39 @@ impl Accounts {
         Some(BudgetRecord { owner, attribute, entry })
     }
 
-    /// What was spent on one person, over all their attributes: losses add up.
+    /// The total spent on one person over all attributes. Losses add up.
     #[must_use]
-    pub fn person(&self, owner: OwnerId) -> Spent {
+    pub fn person(&self, owner: OwnerId) -> PrivacyLoss {
         let own = self.0.range((owner, 0)..=(owner, u16::MAX));
-        own.fold(Spent::default(), |sum, (_, account)| sum.and(account.total()))
+        own.fold(PrivacyLoss::default(), |sum, (_, account)| sum.and(account.total()))
     }
 }
 
 impl Account {
-    /// Everything that was spent, refunds apart.
+    /// Everything that was spent, without refunds.
     #[must_use]
-    pub fn total(&self) -> Spent {
+    pub fn total(&self) -> PrivacyLoss {
         self.counted().total()
     }
 
-    /// Spent on data of a period; all that was ever spent if some of it is forgotten.
-    pub(super) fn spent_in(&self, period: Window) -> Spent {
+    /// Spent on data of a period, or everything ever spent if part of the period is summed up.
+    pub(super) fn spent_in(&self, period: Window) -> PrivacyLoss {
         self.counted().spent_in(period)
     }
 
-    fn counted(&self) -> Counted<'_> {
-        Counted { account: self, but: None }
+    fn counted(&self) -> CountedEntries<'_> {
+        CountedEntries { account: self, except: None }
     }
 }
 
-/// What counts of an account: all of it, but for one release that is asked about again.
-struct Counted<'a> {
+/// The entries of an account that count: all but a release that is checked again.
+struct CountedEntries<'a> {
     account: &'a Account,
-    but: Option<(Window, PlanId)>,
+    except: Option<(Window, PlanId)>,
 }
 
-impl Counted<'_> {
-    /// Whether one more release is within every rule of the budget.
+impl CountedEntries<'_> {
+    /// Checks one more release against every rule of the budget.
     fn allows(
         &self,
         attribute: u16,
@@ -233,24 +230,25 @@ impl Counted<'_> {
         window: Window,
         cost: Cost,
         slack: Slack,
-    ) -> Result<(), Box<Overspent>> {
+    ) -> Result<(), Box<BudgetError>> {
         if Some(window.start) < self.account.forgotten {
-            return Err(Box::new(Overspent::settled(attribute, cost, self.total())));
+            return Err(Box::new(BudgetError::settled(attribute, cost, self.total())));
         }
         for (rule, spent, limit) in self.limits(budget, window) {
             let allowed = |cost| spent.with(cost, slack).within(limit, budget.atto_delta);
             if !allowed(cost) {
                 let nearest = nearest(cost, allowed);
-                let refused = Overspent { rule, attribute, asked: cost, spent, limit, nearest };
+                let refused =
+                    BudgetError { rule, attribute, requested: cost, spent, limit, nearest };
                 return Err(Box::new(refused));
             }
         }
         Ok(())
     }
 
-    /// The sums that a release of the window would add to, with their limits: of each
-    /// rule the greatest are among them, and equal ones that follow each other are one.
-    fn limits(&self, budget: &Budget, window: Window) -> Vec<(Rule, Spent, Epsilon)> {
+    /// The sums to which a release of the window would add, with their limits. They include
+    /// the largest of each rule, and consecutive equal sums appear once.
+    fn limits(&self, budget: &Budget, window: Window) -> Vec<(Rule, PrivacyLoss, Epsilon)> {
         let per_window = Epsilon::from_micro(budget.window_micro_epsilon);
         let total = Epsilon::from_micro(budget.total_micro_epsilon);
         let starts = || self.live().map(|(other, ..)| other.start);
@@ -275,21 +273,22 @@ impl Counted<'_> {
         limits
     }
 
-    /// What was spent on data of each of these spans, which ascend, as live releases do:
-    /// a span is compared with those alone that may share time with it, so that many
-    /// releases beside a long one take no time that grows with their square.
-    fn sums(&self, spans: impl Iterator<Item = Window>) -> Vec<Spent> {
+    /// The amount spent on data of each of these spans. Spans and live releases ascend, so a
+    /// span is compared only with releases that may overlap it. So the time is not
+    /// quadratic in the number of releases beside a long one.
+    fn sums(&self, spans: impl Iterator<Item = Window>) -> Vec<PrivacyLoss> {
         let mut waiting = self.live().peekable();
         let mut begun: Vec<(Window, Cost, Slack)> = Vec::new();
-        let mut sums: Vec<Spent> = Vec::new();
+        let mut sums: Vec<PrivacyLoss> = Vec::new();
         for span in spans {
             while let Some(own) = waiting.next_if(|(window, ..)| window.start < span.end) {
                 begun.push(own);
             }
             begun.retain(|(window, ..)| window.end > span.start);
-            let add =
-                |sum: Spent, (_, cost, slack): &(Window, Cost, Slack)| sum.with(*cost, *slack);
-            let spent = begun.iter().fold(Spent::default(), add);
+            let add = |sum: PrivacyLoss, (_, cost, slack): &(Window, Cost, Slack)| {
+                sum.with(*cost, *slack)
+            };
+            let spent = begun.iter().fold(PrivacyLoss::default(), add);
             if sums.last() != Some(&spent) {
                 sums.push(spent);
             }
@@ -297,33 +296,33 @@ impl Counted<'_> {
         sums
     }
 
-    fn total(&self) -> Spent {
+    fn total(&self) -> PrivacyLoss {
         self.account.base.and(self.sum(|_| true))
     }
 
-    fn spent_in(&self, period: Window) -> Spent {
+    fn spent_in(&self, period: Window) -> PrivacyLoss {
         match Some(period.start) < self.account.forgotten {
             true => self.total(),
             false => self.sum(|window| window.overlaps(period)),
         }
     }
 
-    fn sum(&self, counts: impl Fn(Window) -> bool) -> Spent {
+    fn sum(&self, counts: impl Fn(Window) -> bool) -> PrivacyLoss {
         let own = self.live().filter(|(window, ..)| counts(*window));
-        own.fold(Spent::default(), |sum, (_, cost, slack)| sum.with(cost, slack))
+        own.fold(PrivacyLoss::default(), |sum, (_, cost, slack)| sum.with(cost, slack))
     }
 
     fn live(&self) -> impl Iterator<Item = (Window, Cost, Slack)> + '_ {
-        let counts = |(key, _): &(&(Window, PlanId), _)| Some(**key) != self.but;
+        let counts = |(key, _): &(&(Window, PlanId), _)| Some(**key) != self.except;
         let own = self.account.live.iter().filter(counts);
         own.map(|((window, _), (cost, slack))| (*window, *cost, *slack))
     }
 }
 
-/// Of the periods, counted from the Unix epoch, that share time with a window those on
-/// which most can have been spent: the first, and any in which a release starts. What
-/// reaches into another one reaches into the one before it too. So a window of many
-/// periods costs no more than there are releases.
+/// The periods, counted from the Unix epoch, that overlap a window and can have the largest
+/// sums: the first, and any in which a release starts. A release that extends into another
+/// period also overlaps the one before it. So the work is bounded by the number of
+/// releases, even if a window spans many periods.
 fn periods(
     window: Window,
     period: Span,
@@ -340,10 +339,9 @@ fn periods(
     })
 }
 
-/// The greatest cost of the same kind that is allowed; none if not even the
-/// least is.
-fn nearest(asked: Cost, allowed: impl Fn(Cost) -> bool) -> Option<Cost> {
-    let (most, of): (u128, fn(u128) -> Cost) = match asked {
+/// The largest cost of the same kind that is allowed, if any is.
+fn nearest(requested: Cost, allowed: impl Fn(Cost) -> bool) -> Option<Cost> {
+    let (most, of): (u128, fn(u128) -> Cost) = match requested {
         Cost::Pure(epsilon) => (epsilon.0, |units| Cost::Pure(Epsilon(units))),
         Cost::Concentrated(rho) => (rho.0, |units| Cost::Concentrated(Rho(units))),
     };
@@ -367,7 +365,7 @@ mod tests {
         Account { live, ..Account::default() }
     }
 
-    /// As many releases as a day has in steps of ten seconds, beside one over all of it.
+    /// One release per ten seconds of a day, beside one over the whole day.
     #[test]
     fn many_equal_releases_make_few_sums() {
         let many = account((0..8640).map(|at| window(70 * at, 70 * (at + 1))));
@@ -379,9 +377,9 @@ mod tests {
         }
     }
 
-    /// The sweep says what adding up all that share time says.
+    /// The sweep agrees with adding up all overlapping releases.
     #[test]
-    fn sums_are_those_of_what_shares_time() {
+    fn sums_are_those_of_overlapping_releases() {
         let mut state = 7u64;
         let mut draw = |below: u64| {
             state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);

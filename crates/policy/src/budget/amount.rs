@@ -1,4 +1,4 @@
-//! Privacy loss as whole numbers of small units, always rounded up.
+//! Amounts of privacy loss as integers of small units, always rounded up.
 
 use num_bigint::BigUint;
 use serde::{Deserialize, Serialize};
@@ -17,12 +17,12 @@ pub struct Epsilon(pub u128);
 pub struct Rho(pub u128);
 
 impl Epsilon {
-    /// Units of one millionth.
+    /// Units in one millionth.
     pub const MICRO: u128 = 1_000_000_000_000;
-    /// More than any budget.
+    /// Larger than any budget.
     pub const MAX: Epsilon = Epsilon(u128::MAX);
 
-    /// From millionths, as policies hold it.
+    /// From millionths, the unit of policies.
     #[must_use]
     pub fn from_micro(micro: u64) -> Epsilon {
         Epsilon(u128::from(micro) * Self::MICRO)
@@ -40,7 +40,7 @@ impl Epsilon {
         Epsilon(units_up(above, below, 18))
     }
 
-    /// The sum; what is beyond all numbers stays there.
+    /// The saturating sum.
     #[must_use]
     pub fn plus(self, other: Epsilon) -> Epsilon {
         Epsilon(self.0.saturating_add(other.0))
@@ -56,7 +56,7 @@ impl Epsilon {
 }
 
 impl Rho {
-    /// More than any budget.
+    /// Larger than any budget.
     pub const MAX: Rho = Rho(u128::MAX);
 
     /// `above / below`, rounded up to a unit.
@@ -65,7 +65,7 @@ impl Rho {
         Rho(units_up(above, below, 24))
     }
 
-    /// The sum; what is beyond all numbers stays there.
+    /// The saturating sum.
     #[must_use]
     pub fn plus(self, other: Rho) -> Rho {
         Rho(self.0.saturating_add(other.0))
@@ -85,14 +85,14 @@ fn narrow(number: BigUint) -> u128 {
 }
 
 impl fmt::Display for Epsilon {
-    /// In decimals, rounded up to six of them.
+    /// A decimal number, rounded up to six places.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         decimals(f, self.0, 18, 6)
     }
 }
 
 impl fmt::Display for Rho {
-    /// In decimals, rounded up to nine of them.
+    /// A decimal number, rounded up to nine places.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         decimals(f, self.0, 24, 9)
     }
@@ -121,7 +121,7 @@ mod tests {
     }
 
     #[test]
-    fn amounts_are_shown_rounded_up() {
+    fn amounts_are_displayed_rounded_up() {
         assert_eq!(Epsilon::from_micro(500_000).to_string(), "0.5");
         assert_eq!(Epsilon(1).to_string(), "0.000001");
         assert_eq!(Epsilon::from_micro(12_000_000).to_string(), "12");

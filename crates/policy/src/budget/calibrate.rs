@@ -1,8 +1,7 @@
-//! From a loss that is asked for to the noise of each row, and what it costs
-//! each attribute.
+//! From a requested privacy loss to the noise of each row and the cost for each attribute.
 
 use super::amount::{Epsilon, Rho};
-use super::convert::{last, most_rho};
+use super::convert::{last, max_rho};
 use super::noise::{RowNoise, RunningNoise};
 use super::running::calibrate_running;
 use super::sensitivity::{Change, RowGroup};
@@ -20,22 +19,21 @@ pub enum Mechanism {
     Skellam,
     /// Discrete Gaussian: zCDP, for a handful of controllers.
     Gaussian,
-    /// Running totals by the square-root matrix mechanism: zCDP, for all windows
-    /// together.
+    /// Running totals by the square-root matrix mechanism: zCDP for all windows together.
     Matrix(Horizon),
 }
 
-/// How far running totals reach.
+/// The extent of running totals.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Horizon {
-    /// Windows in all.
+    /// Number of windows.
     pub windows: u32,
-    /// Most of them that the events of one unit of protection lie in
+    /// Maximum number of windows that the events of one unit of protection span
     /// ([`windows_of`](super::windows_of)).
     pub touched: u32,
 }
 
-/// What a release costs.
+/// The cost of a release.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Cost {
     /// ε-differential privacy.
@@ -44,117 +42,116 @@ pub enum Cost {
     Concentrated(Rho),
 }
 
-/// What a query asks for one window.
+/// A request for noise for one window.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Ask {
-    /// How.
+pub struct NoiseRequest {
+    /// How noise is drawn.
     pub mechanism: Mechanism,
-    /// ε of one window, in millionths; of running totals that of all together.
+    /// ε of one window, in millionths. For running totals, ε of all windows together.
     pub micro_epsilon: u64,
-    /// Its δ in units of 10^−18; 0 only for [`Mechanism::Laplace`].
+    /// Its δ in units of 10^−18, 0 only for [`Mechanism::Laplace`].
     pub atto_delta: u64,
-    /// Events of one unit of protection in one window
+    /// Number of events of one unit of protection in one window
     /// ([`events_of`](super::events_of)).
     pub events: u128,
 }
 
-/// Noise for a release and its price.
+/// Noise for a release, and its cost.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Calibrated {
-    /// One for each row of the release.
+pub struct Calibration {
+    /// The noise of each row of the release.
     pub rows: Vec<RowNoise>,
-    /// Of the whole release.
+    /// The cost of the whole release.
     pub cost: Cost,
-    /// Of each attribute, ascending: the groups of rows that derive from it. A
-    /// row that derives from two is charged to both.
+    /// The cost for each attribute, ascending: that of the groups of rows that derive from it.
+    /// A row that derives from two attributes is charged to both.
     pub charges: Vec<(u16, Cost)>,
 }
 
-impl Calibrated {
-    /// Whether it is noise of running totals, whose cost is that of all windows.
+impl Calibration {
+    /// Whether this is noise of running totals, whose cost covers all windows.
     #[must_use]
     pub fn is_running(&self) -> bool {
         self.rows.iter().any(|row| matches!(row, RowNoise::Running(_)))
     }
 }
 
-/// Why there is no such noise.
+/// No noise meets the request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum Uncalibrated {
+pub enum CalibrationError {
     /// ε = 0.
-    #[error("an ε of 0 leaves nothing to release; ask for more")]
+    #[error("epsilon is 0, which leaves nothing to release; use a larger one")]
     NoEpsilon,
     /// Concentrated noise without δ.
     #[error(
-        "running totals, Gaussian and Skellam noise need a δ above 0; give one or ask for Laplace noise in tumbling windows"
+        "running totals, Gaussian noise and Skellam noise need a delta above 0; set one, or use Laplace noise in tumbling windows"
     )]
     NoDelta,
-    /// More seeds than controllers keep.
+    /// More seeds than controllers can hold.
     #[error(
-        "running totals of {rows} rows over {windows} windows are more than {MOST_SEEDS} in all; ask for a shorter SIZE, longer steps or fewer columns"
+        "running totals of {rows} rows over {windows} windows need more than {MAX_SEEDS} seeds; use a shorter SIZE, a longer STEP or fewer columns"
     )]
     TooManySeeds {
         /// Rows with noise.
         rows: usize,
-        /// Windows in all.
+        /// Number of windows.
         windows: u32,
     },
-    /// The loss is so small, or the sensitivity so large, that no noise of ours
-    /// is wide enough.
-    #[error("the noise would be wider than its words; ask for more ε or narrow the bounds")]
+    /// The loss is so small, or the sensitivity so large, that the noise does not fit.
+    #[error("the noise would not fit in its words; use a larger epsilon or narrower bounds")]
     TooWide,
 }
 
-/// Greatest variance, in granules², of Skellam noise: shares are drawn from
-/// tables of its square root.
-const MOST_SKELLAM: u64 = 1 << 21;
-/// Rows times windows of running totals: a seed each, of 16 bytes, which a restarted
-/// controller draws again in about half a millisecond.
-pub(super) const MOST_SEEDS: u64 = 1 << 18;
-/// Noise is drawn as signed words.
-const MOST_WIDTH: u128 = 1 << 55;
+/// Maximum variance of Skellam noise, in granules². Shares are drawn from tables of its
+/// square root.
+const MAX_SKELLAM: u64 = 1 << 21;
+/// Maximum rows times windows of running totals. Each has a seed of 16 bytes, which a
+/// restarted controller expands again in about half a millisecond.
+pub(super) const MAX_SEEDS: u64 = 1 << 18;
+/// Maximum width of noise, which is drawn as signed words.
+const MAX_WIDTH: u128 = 1 << 55;
 
-/// Splits what is asked for evenly over the groups of rows and sizes the noise.
+/// Splits the requested loss evenly over the groups of rows, and sizes the noise.
 ///
 /// # Errors
-/// [`Uncalibrated`], where there is no such noise.
+/// [`CalibrationError`] if no noise meets the request.
 pub fn calibrate(
-    ask: &Ask,
+    request: &NoiseRequest,
     groups: &[RowGroup],
     outputs: usize,
-) -> Result<Calibrated, Uncalibrated> {
-    calibrate_for(ask, groups, outputs, NonZeroU32::MIN)
+) -> Result<Calibration, CalibrationError> {
+    calibrate_for(request, groups, outputs, NonZeroU32::MIN)
 }
 
-/// The same where at least so many honest controllers are in every opening set:
-/// running totals size each one's seeds by it, once for all windows.
+/// The same, if every opening set has at least `honest` honest controllers. Running totals
+/// size the seeds of each controller by that number, once for all windows.
 ///
 /// # Errors
-/// [`Uncalibrated`], where there is no such noise.
+/// [`CalibrationError`] if no noise meets the request.
 pub fn calibrate_for(
-    ask: &Ask,
+    request: &NoiseRequest,
     groups: &[RowGroup],
     outputs: usize,
     honest: NonZeroU32,
-) -> Result<Calibrated, Uncalibrated> {
-    if let Mechanism::Matrix(Horizon { windows, touched }) = ask.mechanism {
-        let sized = calibrate_running(ask, groups, outputs, windows, touched, honest)?;
+) -> Result<Calibration, CalibrationError> {
+    if let Mechanism::Matrix(Horizon { windows, touched }) = request.mechanism {
+        let sized = calibrate_running(request, groups, outputs, windows, touched, honest)?;
         let row = |row: Option<RunningNoise>| row.map_or(RowNoise::None, RowNoise::Running);
         let rows = sized.rows.into_iter().map(row).collect();
-        return Ok(Calibrated { rows, cost: sized.cost, charges: sized.charges });
+        return Ok(Calibration { rows, cost: sized.cost, charges: sized.charges });
     }
-    if ask.micro_epsilon == 0 {
-        return Err(Uncalibrated::NoEpsilon);
+    if request.micro_epsilon == 0 {
+        return Err(CalibrationError::NoEpsilon);
     }
-    let count = u32::try_from(groups.len().max(1)).map_err(|_| Uncalibrated::TooWide)?;
-    let share = share_of(ask, count)?;
+    let count = u32::try_from(groups.len().max(1)).map_err(|_| CalibrationError::TooWide)?;
+    let share = share_of(request, count)?;
     let mut rows = vec![RowNoise::None; outputs];
     let mut charges: BTreeMap<u16, Cost> = BTreeMap::new();
     for group in groups {
-        let change = group.event.times(ask.events).ok_or(Uncalibrated::TooWide)?;
+        let change = group.event.times(request.events).ok_or(CalibrationError::TooWide)?;
         let noise = match share {
-            Cost::Pure(_) => laplace(ask.micro_epsilon, count, change)?,
-            Cost::Concentrated(rho) if ask.mechanism == Mechanism::Gaussian => {
+            Cost::Pure(_) => laplace(request.micro_epsilon, count, change)?,
+            Cost::Concentrated(rho) if request.mechanism == Mechanism::Gaussian => {
                 gaussian(rho, change)?
             }
             Cost::Concentrated(rho) => skellam(rho, change, group.rows.len())?,
@@ -168,10 +165,10 @@ pub fn calibrate_for(
         }
     }
     let cost = match share {
-        Cost::Pure(_) => Cost::Pure(Epsilon::from_micro(ask.micro_epsilon)),
+        Cost::Pure(_) => Cost::Pure(Epsilon::from_micro(request.micro_epsilon)),
         Cost::Concentrated(rho) => Cost::Concentrated(Rho(rho.0.saturating_mul(count.into()))),
     };
-    Ok(Calibrated { rows, cost, charges: charges.into_iter().collect() })
+    Ok(Calibration { rows, cost, charges: charges.into_iter().collect() })
 }
 
 /// The attributes that a group derives from, each once.
@@ -181,32 +178,33 @@ pub(super) fn distinct(group: &RowGroup) -> impl Iterator<Item = u16> {
     attributes.into_iter()
 }
 
-/// What each of `count` groups may lose: ε rounded up, as it is charged; ρ
-/// rounded down, as noise is sized by it.
-pub(super) fn share_of(ask: &Ask, count: u32) -> Result<Cost, Uncalibrated> {
-    if ask.mechanism == Mechanism::Laplace {
-        let above = BigUint::from(ask.micro_epsilon);
+/// The loss of each of `count` groups. ε is rounded up, since it is charged. ρ is rounded
+/// down, since it determines the noise.
+pub(super) fn share_of(request: &NoiseRequest, count: u32) -> Result<Cost, CalibrationError> {
+    if request.mechanism == Mechanism::Laplace {
+        let above = BigUint::from(request.micro_epsilon);
         return Ok(Cost::Pure(Epsilon::at_least(&above, &(BigUint::from(count) * 1_000_000u32))));
     }
-    if ask.atto_delta == 0 {
-        return Err(Uncalibrated::NoDelta);
+    if request.atto_delta == 0 {
+        return Err(CalibrationError::NoDelta);
     }
-    let rho = most_rho(Epsilon::from_micro(ask.micro_epsilon), ask.atto_delta).0;
+    let rho = max_rho(Epsilon::from_micro(request.micro_epsilon), request.atto_delta).0;
     match rho / u128::from(count) {
-        0 => Err(Uncalibrated::TooWide),
+        0 => Err(CalibrationError::TooWide),
         share => Ok(Cost::Concentrated(Rho(share))),
     }
 }
 
-/// P(x) ∝ e^(−|x|·ε/Δ₁), with ε in exactly the given millionths over `count`.
-fn laplace(micro: u64, count: u32, change: Change) -> Result<RowNoise, Uncalibrated> {
+/// P(x) ∝ e^(−|x|·ε/Δ₁), where ε is exactly the given millionths divided by `count`.
+fn laplace(micro: u64, count: u32, change: Change) -> Result<RowNoise, CalibrationError> {
     let below = change.l1.checked_mul(u128::from(count) * 1_000_000);
-    let below = below.ok_or(Uncalibrated::TooWide)?;
+    let below = below.ok_or(CalibrationError::TooWide)?;
     let divisor = gcd(below, u128::from(micro));
-    let above = u64::try_from(u128::from(micro) / divisor).map_err(|_| Uncalibrated::TooWide)?;
+    let above =
+        u64::try_from(u128::from(micro) / divisor).map_err(|_| CalibrationError::TooWide)?;
     let below = below / divisor;
-    if below / u128::from(above) >= MOST_WIDTH {
-        return Err(Uncalibrated::TooWide);
+    if below / u128::from(above) >= MAX_WIDTH {
+        return Err(CalibrationError::TooWide);
     }
     Ok(RowNoise::Laplace { above, below })
 }
@@ -219,34 +217,34 @@ fn gcd(mut a: u128, mut b: u128) -> u128 {
 }
 
 /// σ² = Δ₂²/2ρ, rounded up (Canonne, Kamath, Steinke 2020, theorem 4).
-fn gaussian(rho: Rho, change: Change) -> Result<RowNoise, Uncalibrated> {
+fn gaussian(rho: Rho, change: Change) -> Result<RowNoise, CalibrationError> {
     let above = BigUint::from(change.l2_squared) * BigUint::from(10u8).pow(24);
     let below = BigUint::from(rho.0) * 2u8;
     let variance = (above + &below - 1u8) / below;
     match u128::try_from(variance) {
-        Ok(variance) if variance < MOST_WIDTH * MOST_WIDTH => Ok(RowNoise::Gaussian { variance }),
-        _ => Err(Uncalibrated::TooWide),
+        Ok(variance) if variance < MAX_WIDTH * MAX_WIDTH => Ok(RowNoise::Gaussian { variance }),
+        _ => Err(CalibrationError::TooWide),
     }
 }
 
-/// The least variance that ρ allows, in granules: 1 if its noise has a table,
-/// else the least odd one that has.
-fn skellam(rho: Rho, change: Change, rows: usize) -> Result<RowNoise, Uncalibrated> {
-    let has_table = |change: Change| skellam_rho(MOST_SKELLAM, change) <= rho;
-    let granule = granule(change, rows, has_table).ok_or(Uncalibrated::TooWide)?;
-    let steps = in_granules(change, rows, granule).ok_or(Uncalibrated::TooWide)?;
-    // The last that is not enough, and one more.
+/// The smallest variance that ρ allows, in granules. The granule is 1 if the noise then has
+/// a table, else the smallest odd number for which it has one.
+fn skellam(rho: Rho, change: Change, rows: usize) -> Result<RowNoise, CalibrationError> {
+    let has_table = |change: Change| skellam_rho(MAX_SKELLAM, change) <= rho;
+    let granule = granule(change, rows, has_table).ok_or(CalibrationError::TooWide)?;
+    let steps = in_granules(change, rows, granule).ok_or(CalibrationError::TooWide)?;
+    // One more than the largest that is not enough.
     let enough = |variance| skellam_rho(variance, steps) <= rho;
-    let short = last(u128::from(MOST_SKELLAM), |variance| {
+    let insufficient = last(u128::from(MAX_SKELLAM), |variance| {
         variance == 0 || !u64::try_from(variance).is_ok_and(enough)
     });
-    let above = u64::try_from(short + 1).map_err(|_| Uncalibrated::TooWide)?;
+    let above = u64::try_from(insufficient + 1).map_err(|_| CalibrationError::TooWide)?;
     Ok(RowNoise::Skellam { above, below: 1, granule })
 }
 
-/// The least odd granule whose noise has a table. One row alone moves by k of
-/// them where k is the greatest number that has one, and so by ⌈Δ/k⌉ each; many
-/// rows try 1, 3, 7, 15, ….
+/// The smallest odd granule whose noise has a table. For a single row, k is the largest
+/// change in granules that has one, so a granule is ⌈Δ/k⌉. For several rows, this tries 1,
+/// 3, 7, 15, ….
 fn granule(change: Change, rows: usize, has_table: impl Fn(Change) -> bool) -> Option<u64> {
     if has_table(change) {
         return Some(1);
@@ -261,9 +259,8 @@ fn granule(change: Change, rows: usize, has_table: impl Fn(Change) -> bool) -> O
     (most > 0 && granule < 1 << 56).then_some(granule)
 }
 
-/// A change as seen through granules: each row moves by ⌈c/g⌉ of them, so that
-/// `Σ⌈c/g⌉ ≤ Δ₁/g + rows` and `Σ⌈c/g⌉² ≤ Δ₂²/g² + 2Δ₁/g + rows`; one row
-/// alone by exactly that.
+/// A change in granules. Each row moves by ⌈c/g⌉ of them, so `Σ⌈c/g⌉ ≤ Δ₁/g + rows` and
+/// `Σ⌈c/g⌉² ≤ Δ₂²/g² + 2Δ₁/g + rows`. For a single row this is exact.
 fn in_granules(change: Change, rows: usize, granule: u64) -> Option<Change> {
     let granule = u128::from(granule);
     if granule == 1 {
@@ -279,9 +276,9 @@ fn in_granules(change: Change, rows: usize, granule: u64) -> Option<Change> {
     Some(Change { l1: l1 + rows, l2_squared: squares.checked_add(2 * l1)?.checked_add(rows)? })
 }
 
-/// ρ of Skellam noise of the variance V: Rényi divergences of order α are at
-/// most αΔ₂²/2V + ((2α − 1)Δ₂² + 6Δ₁)/4V² (Agarwal, Kairouz, Liu 2021, theorem
-/// 3.5), hence at most α·(Δ₂²/2V·(1 + 1/V) + 3Δ₁/2V²). Rounded up.
+/// ρ of Skellam noise of variance V, rounded up. Rényi divergences of order α are at most
+/// αΔ₂²/2V + ((2α − 1)Δ₂² + 6Δ₁)/4V² (Agarwal, Kairouz, Liu 2021, theorem 3.5), hence at
+/// most α·(Δ₂²/2V·(1 + 1/V) + 3Δ₁/2V²).
 fn skellam_rho(variance: u64, change: Change) -> Rho {
     let v = BigUint::from(variance);
     let above = BigUint::from(change.l2_squared) * (&v + 1u8) + BigUint::from(change.l1) * 3u8;
@@ -289,7 +286,7 @@ fn skellam_rho(variance: u64, change: Change) -> Rho {
 }
 
 impl Cost {
-    /// Both; of unlike kinds the pure one counts as its ρ.
+    /// The sum. If the kinds differ, the pure cost counts as its ρ.
     #[must_use]
     pub fn plus(self, other: Cost) -> Cost {
         match (self, other) {
@@ -298,7 +295,7 @@ impl Cost {
         }
     }
 
-    /// As zero-concentrated loss.
+    /// The cost as zero-concentrated loss.
     #[must_use]
     pub fn rho(self) -> Rho {
         match self {
@@ -309,7 +306,7 @@ impl Cost {
 }
 
 impl std::fmt::Display for Mechanism {
-    /// As queries write it; that of running totals they do not choose.
+    /// As in queries. Queries do not choose the mechanism of running totals.
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str(match self {
             Mechanism::Laplace => "laplace",

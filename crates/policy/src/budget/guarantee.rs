@@ -1,45 +1,44 @@
-//! The guarantee in one sentence, and the expected error with it: what
-//! `EXPLAIN PRIVACY` says of a query with noise.
+//! The privacy guarantee in words and the expected error, for `EXPLAIN PRIVACY`.
 
-use super::convert::least_epsilon;
-use super::error::{OutputError, Shared, expected_errors};
-use super::{Calibrated, Cost, Epsilon};
+use super::convert::min_epsilon;
+use super::expected_error::{NoiseShares, OutputError, expected_errors};
+use super::{Calibration, Cost, Epsilon};
 use crate::plan::Plan;
 use crate::schema::PrivacyUnit;
-use crate::time::Span;
+use alpheus_time::Span;
 use serde::{Deserialize, Serialize};
 use std::fmt;
 
-/// What a query with noise promises one owner, and what error that makes.
+/// The guarantee that a query with noise gives an owner, and the expected error.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Guarantee {
-    /// What is protected.
+    /// The unit of protection.
     pub unit: PrivacyUnit,
     /// Size of the query's windows.
     pub window: Span,
-    /// Of one window; of all windows together if `running`.
+    /// The cost of one window, or of all windows together if `running`.
     pub cost: Cost,
-    /// δ that a concentrated cost is told at, in units of 10^−18.
+    /// The δ at which a concentrated cost is reported, in units of 10^−18.
     pub atto_delta: u64,
     /// Whether the results are running totals.
     pub running: bool,
     /// Controllers in the plan.
     pub controllers: u32,
-    /// How many of them may collude with the service.
+    /// How many of them may collude with the service (t).
     pub tolerated: u32,
-    /// How many are taken to open a window, for the error.
+    /// The number of controllers assumed to open a window, for the error.
     pub members: u32,
-    /// Of each output column.
+    /// The expected error of each output column.
     pub errors: Vec<OutputError>,
 }
 
 impl Guarantee {
-    /// Of a plan whose windows are released with this noise, when `members` of
-    /// its controllers open one and it has `values` values.
+    /// The guarantee of a plan with this noise, if `members` of its controllers open a window
+    /// that has `values` values.
     #[must_use]
     pub fn of(
         plan: &Plan,
-        noise: &Calibrated,
+        noise: &Calibration,
         unit: PrivacyUnit,
         atto_delta: u64,
         members: u32,
@@ -51,7 +50,7 @@ impl Guarantee {
         let horizon = plan.horizon();
         let windows = horizon.map_or(1, |horizon| horizon.windows);
         let values = values.saturating_mul(windows.into());
-        let shared = Shared { honest, members, windows, lost: 0 };
+        let shared = NoiseShares { honest, members, windows, lost: 0 };
         Guarantee {
             unit,
             window: plan.window,
@@ -65,20 +64,20 @@ impl Guarantee {
         }
     }
 
-    /// ε as it is told, rounded up; none where δ = 0 allows no concentrated cost.
+    /// The reported ε, rounded up. `None` for a concentrated cost with δ = 0.
     #[must_use]
     pub fn epsilon(&self) -> Option<Epsilon> {
         match self.cost {
             Cost::Pure(epsilon) => Some(epsilon),
-            Cost::Concentrated(rho) => least_epsilon(rho, self.atto_delta),
+            Cost::Concentrated(rho) => min_epsilon(rho, self.atto_delta),
         }
     }
 
-    /// The guarantee in one sentence.
+    /// The guarantee in words.
     #[must_use]
     pub fn sentence(&self) -> String {
         let Some(epsilon) = self.epsilon() else {
-            return "Nothing is promised: a concentrated loss needs a δ above 0.".to_owned();
+            return "There is no guarantee: a concentrated loss needs a δ above 0.".to_owned();
         };
         let factor = (epsilon.0 as f64 * 1e-18).exp();
         let factor = match factor {
@@ -87,7 +86,7 @@ impl Guarantee {
         };
         let (what, of) = (self.protected(), if self.running { "all results" } else { "a result" });
         let plus = match self.cost {
-            Cost::Pure(_) => "plus 1e-18 that exact sampling leaves".to_owned(),
+            Cost::Pure(_) => "plus 1e-18 for sampling".to_owned(),
             Cost::Concentrated(_) => format!("plus δ = {}", power(self.atto_delta as f64 * 1e-18)),
         };
         let colluders = match (self.controllers, self.tolerated) {
@@ -97,7 +96,7 @@ impl Guarantee {
             }
         };
         format!(
-            "Whatever anybody concludes from {of} is at most {factor} times as likely, {plus}, as with any other values of {what}, whatever else is known (ε = {epsilon}), {colluders}; who takes part, when and with how many events is not hidden, nor what follows from that alone: populations, who is left out, which windows open."
+            "Any conclusion drawn from {of} is at most {factor} times as likely, {plus}, as with any other values of {what}, whatever else is known (ε = {epsilon}), {colluders}. This does not hide who takes part, when and with how many events, or what follows from that alone: populations, exclusions, and which windows open."
         )
     }
 
@@ -105,13 +104,13 @@ impl Guarantee {
         match self.unit {
             PrivacyUnit::Event => "any one event".to_owned(),
             PrivacyUnit::PersonPerWindow => {
-                format!("all that one person sends in a window of {}", self.window)
+                format!("everything one person sends in a window of {}", self.window)
             }
             PrivacyUnit::PersonPerPeriod(period) if self.running => {
-                format!("all that one person sends in {period}")
+                format!("everything one person sends in {period}")
             }
             PrivacyUnit::PersonPerPeriod(period) => format!(
-                "all that one person sends in a window of {} (windows add up to the budget of {period})",
+                "everything one person sends in a window of {} (windows add up to the budget of {period})",
                 self.window
             ),
         }
@@ -121,14 +120,14 @@ impl Guarantee {
 impl fmt::Display for Guarantee {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         writeln!(f, "  privacy: {}", self.sentence())?;
-        let of = if self.running { "the last of the running totals" } else { "each window" };
+        let of = if self.running { "the last running total" } else { "each window" };
         let one = if self.members == 1 { "" } else { "s" };
         writeln!(f, "  expected error of {of}, with {} controller{one}:", self.members)?;
         for OutputError { alias, spread } in &self.errors {
             match spread {
                 Some(spread) => writeln!(
                     f,
-                    "    {alias}: within ±{} in 95 of 100 (standard deviation {})",
+                    "    {alias}: within ±{} in 95 of 100 cases (standard deviation {})",
                     Rounded(spread.within),
                     Rounded(spread.deviation)
                 )?,

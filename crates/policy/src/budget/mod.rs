@@ -1,39 +1,40 @@
-//! What differential privacy costs: sensitivity, noise for a given loss, and
-//! accounts that refuse what would exceed an owner's budget.
+//! Differential privacy: sensitivity, noise for a given privacy loss, and accounts that
+//! refuse a release beyond an owner's budget.
 //!
-//! Every number that decides is an integer, rounded so that loss is never
-//! counted short. `docs/budget.md` has the equations.
+//! Every number that affects a decision is an integer, rounded so that loss is never
+//! underestimated. `docs/budget.md` has the equations.
 
 mod account;
 mod amount;
+mod budget_error;
 mod calibrate;
 mod convert;
-mod error;
+mod expected_error;
 mod fit;
 mod guarantee;
+mod loss;
 mod noise;
 mod record;
-mod refusal;
 mod running;
 mod sensitivity;
-mod spent;
 mod standing;
 
 pub use account::{Account, Accounts};
 pub use amount::{Epsilon, Rho};
+pub use budget_error::{BudgetError, Rule};
 pub use calibrate::{
-    Ask, Calibrated, Cost, Horizon, Mechanism, Uncalibrated, calibrate, calibrate_for,
+    Calibration, CalibrationError, Cost, Horizon, Mechanism, NoiseRequest, calibrate, calibrate_for,
 };
-pub use convert::{fits, least_epsilon, ln_inverse_delta, most_rho};
-pub use error::{
-    OutputError, Shared, Spread, expected_errors, most_share_variance, row_spread, share_variance,
+pub use convert::{fits, ln_inverse_delta, max_rho, min_epsilon};
+pub use expected_error::{
+    NoiseShares, OutputError, Spread, expected_errors, max_share_variance, row_spread,
+    share_variance,
 };
-pub use fit::holds_noise;
+pub use fit::check_noise_fits;
 pub use guarantee::Guarantee;
+pub use loss::{PrivacyLoss, Slack};
 pub use noise::{RowNoise, RunningNoise};
-pub use record::{BudgetRecord, Charge, Entry, UnreadableBudget};
-pub use refusal::{Overspent, Rule};
-pub use running::{RunningCalibrated, calibrate_running, column_norm_squared, running_slack_bits};
-pub use sensitivity::{Change, RowGroup, Unprotectable, events_of, groups, windows_of};
-pub use spent::{Slack, Spent};
+pub use record::{BudgetRecord, BudgetRecordError, Charge, Entry};
+pub use running::{RunningCalibration, calibrate_running, column_norm_squared, running_slack_bits};
+pub use sensitivity::{Change, RowGroup, SensitivityError, events_of, groups, windows_of};
 pub use standing::Standing;

@@ -2,26 +2,26 @@
 
 use serde::{Deserialize, Serialize};
 
-/// Noise that the honest members of an opening set add to one row in all.
+/// The noise that the honest members of an opening set add to a row in total.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum RowNoise {
-    /// None: the check row, and rows that reveal only what is public.
+    /// None: the check row, and rows that reveal only public facts.
     None,
     /// Discrete Laplace: P(x) ∝ `e^(−|x|·above/below)`.
     Laplace {
-        /// Above the line; not 0.
+        /// The numerator, not 0.
         above: u64,
-        /// Below the line; not 0.
+        /// The denominator, not 0.
         below: u128,
     },
-    /// `granule` times a Skellam variable of the variance `above / below`, plus
-    /// a uniform one on the granule for each share.
+    /// `granule` times a Skellam variable of variance `above / below`, plus a uniform
+    /// variable on the granule for each share.
     Skellam {
-        /// Variance in granules², above the line; not 0.
+        /// Numerator of the variance in granules², not 0.
         above: u64,
-        /// Below the line; not 0.
+        /// Its denominator, not 0.
         below: u64,
-        /// Odd; 1: integers as they are.
+        /// Odd. With 1, the noise is a plain integer.
         granule: u64,
     },
     /// Discrete Gaussian of this variance: for a handful of controllers.
@@ -29,7 +29,7 @@ pub enum RowNoise {
         /// Not 0.
         variance: u128,
     },
-    /// Running totals: of each controller's own share.
+    /// Running totals: the noise of each controller's own share.
     Running(RunningNoise),
 }
 
@@ -40,17 +40,17 @@ pub struct RunningNoise {
     pub seed_scale: u128,
     /// f: results are in units of 2^−f, so tokens and sums are multiplied by 2^f.
     pub fraction_bits: u8,
-    /// How much finer the seeds' grid is.
+    /// How many bits finer the seeds' grid is.
     pub fine_bits: u8,
 }
 
-/// `64·ln 2` and a little: what is beyond has a chance below 2^−64.
+/// Slightly more than `64·ln 2`: larger noise has probability below 2^−64.
 const TAIL: u128 = 46;
 
 impl RowNoise {
-    /// What the noise of `members` shares, each sized for `honest`, exceeds in
-    /// magnitude with a chance below 2^−62 times ⌈members/honest⌉. A row holds
-    /// its sums if the greatest sum and this stay below 2^63.
+    /// The noise of `members` shares, each sized for `honest`, exceeds this magnitude with
+    /// probability below 2^−62 times ⌈members/honest⌉. A row holds its sums if the largest
+    /// sum plus this is below 2^63.
     #[must_use]
     pub fn tail(&self, honest: u32, members: u32) -> u128 {
         let times = u128::from(members.div_ceil(honest.max(1)));
@@ -73,7 +73,7 @@ impl RowNoise {
         }
     }
 
-    /// f: by how many bits the row's unit is finer than that of its sums.
+    /// f: how many bits finer the row's unit is than that of its sums.
     #[must_use]
     pub const fn fraction_bits(&self) -> u32 {
         match self {
@@ -84,11 +84,11 @@ impl RowNoise {
 }
 
 impl RunningNoise {
-    /// What the noise of totals over `windows`, in units of 2^−f, exceeds with a
-    /// chance below 2^−62, whichever openings of `members` were lost: ‖b‖² is below 5
-    /// up to 2^17 windows, and shares that are lost leave out differences over spans that
-    /// make up at most all windows. Those lean against each other: together they vary by
-    /// at most twice as many seeds as there are windows, though one alone may by six.
+    /// The noise of totals over `windows`, in units of 2^−f, exceeds this with probability
+    /// below 2^−62, whichever openings of `members` were lost. ‖b‖² is below 5 up to 2^17
+    /// windows, and lost shares omit differences over spans that cover at most all windows.
+    /// These are correlated: together they vary by at most two seeds per window, though a
+    /// single one may vary by six.
     #[must_use]
     pub fn tail(&self, windows: u32, members: u32) -> u128 {
         let seed = (self.seed_scale >> self.fine_bits.min(127)).saturating_add(1);
@@ -97,8 +97,8 @@ impl RunningNoise {
     }
 }
 
-/// The t with t²/(2(V + t/3)) ≥ 46, which bounds the tails of Skellam and of
-/// discrete Gaussian variables of the variance V.
+/// A t with t²/(2(V + t/3)) ≥ 46, which bounds the tails of Skellam and discrete Gaussian
+/// variables of variance V.
 fn bernstein(variance: u128) -> u128 {
     let deviations = variance.saturating_mul(2 * TAIL).isqrt();
     deviations.saturating_add(1 + 2 * TAIL / 3)

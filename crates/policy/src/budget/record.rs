@@ -1,74 +1,75 @@
-//! Accounts in a form that a controller's ledger can hold.
+//! Changes of accounts as records of a controller's ledger.
 
 use super::calibrate::Cost;
-use super::spent::{Slack, Spent};
+use super::loss::{PrivacyLoss, Slack};
 use crate::ids::{OwnerId, PlanId};
-use crate::time::{Timestamp, Window};
+use alpheus_time::{Timestamp, Window};
 use serde::{Deserialize, Serialize};
 
-/// Version of the form below; another one is refused.
+/// Version of the encoding. Any other version is rejected.
 const VERSION: u8 = 1;
 
-/// A release to be charged to one attribute.
+/// A release to charge to an attribute.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Charge {
     /// The plan.
     pub plan: PlanId,
-    /// The window; for running totals all windows of the plan together.
+    /// The window. For running totals, all windows of the plan together.
     pub window: Window,
-    /// What it costs.
+    /// Its cost.
     pub cost: Cost,
-    /// −log2 of what the samplers leave out.
+    /// −log2 of the probability mass that the samplers omit.
     pub slack_bits: u32,
 }
 
-/// One change of one account.
+/// A change of an account.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct BudgetRecord {
-    /// Whose.
+    /// The owner.
     pub owner: OwnerId,
     /// Position of the attribute in the schema.
     pub attribute: u16,
-    /// What changes.
+    /// The change.
     pub entry: Entry,
 }
 
-/// What changes in an account.
+/// The kind of a change.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Entry {
-    /// A release was charged. Durable before anything leaves.
+    /// A release was charged. This is durable before anything is sent.
     Charged {
         /// The plan.
         plan: PlanId,
         /// The window.
         window: Window,
-        /// What it cost.
+        /// Its cost.
         cost: Cost,
-        /// What its samplers leave out.
+        /// The probability mass that its samplers omit.
         slack: Slack,
     },
-    /// A charge was given back: the window is durably closed and the opening
-    /// never left.
+    /// A charge was refunded: the window is durably closed and the opening was never sent.
     Refunded {
         /// The plan.
         plan: PlanId,
         /// The window.
         window: Window,
     },
-    /// Entries of windows that ended by `before` are summed up; once
-    /// this is durable their records may be deleted.
+    /// Entries of windows that ended by `before` are summed up. Once this is durable, their
+    /// records may be deleted.
     Forgotten {
         /// The mark.
         before: Timestamp,
-        /// What they cost together.
-        sum: Spent,
+        /// Their total cost.
+        sum: PrivacyLoss,
     },
 }
 
-/// A value that is no budget record of this version.
+/// The value is not a budget record of this version.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("the value is no budget record of version {VERSION}; restore a newer program or a backup")]
-pub struct UnreadableBudget;
+#[error(
+    "the value is not a budget record of version {VERSION}; use a newer program or restore a backup"
+)]
+pub struct BudgetRecordError;
 
 impl BudgetRecord {
     /// A version byte and the record.
@@ -79,8 +80,8 @@ impl BudgetRecord {
         std::iter::once(VERSION).chain(body).collect()
     }
 
-    /// What the record stands under in a store: a refund takes the place of its
-    /// charge, a later mark that of an earlier one.
+    /// The key of the record in a store. A refund replaces its charge, and a later mark
+    /// replaces an earlier one.
     #[must_use]
     pub fn key(&self) -> Vec<u8> {
         let mut key = self.owner.0.to_vec();
@@ -97,12 +98,12 @@ impl BudgetRecord {
     /// Reads what [`BudgetRecord::to_bytes`] wrote.
     ///
     /// # Errors
-    /// Another version, too little or too much.
-    pub fn from_bytes(bytes: &[u8]) -> Result<BudgetRecord, UnreadableBudget> {
-        let Some((&VERSION, body)) = bytes.split_first() else { return Err(UnreadableBudget) };
+    /// If the version differs, or bytes are missing or left over.
+    pub fn from_bytes(bytes: &[u8]) -> Result<BudgetRecord, BudgetRecordError> {
+        let Some((&VERSION, body)) = bytes.split_first() else { return Err(BudgetRecordError) };
         match postcard::take_from_bytes(body) {
             Ok((record, [])) => Ok(record),
-            _ => Err(UnreadableBudget),
+            _ => Err(BudgetRecordError),
         }
     }
 }

@@ -1,7 +1,9 @@
-//! The noise of running totals: one σ for a plan, from its least population.
+//! The noise of running totals: one σ for a plan, from its minimum population.
 
 use super::amount::Rho;
-use super::calibrate::{Ask, Cost, MOST_SEEDS, Mechanism, Uncalibrated, distinct, share_of};
+use super::calibrate::{
+    CalibrationError, Cost, MAX_SEEDS, Mechanism, NoiseRequest, distinct, share_of,
+};
 use super::convert::ceiling;
 use super::noise::RunningNoise;
 use super::sensitivity::RowGroup;
@@ -11,68 +13,70 @@ use std::num::NonZeroU32;
 
 /// Bits of ‖b‖².
 const NORM_BITS: u64 = 128;
-/// Seeds are drawn with a scale of at most 2^118.
-const MOST_SEED_BITS: u64 = 118;
-/// As fine as seeds need to be at most.
-const MOST_FINE_BITS: u64 = 96;
-/// Totals over at most this many windows.
-const MOST_WINDOWS: u32 = 1 << 17;
+/// Seeds have a scale of at most 2^118.
+const MAX_SEED_BITS: u64 = 118;
+/// The finest grid that seeds need.
+const MAX_FINE_BITS: u64 = 96;
+/// Maximum number of windows of running totals.
+const MAX_WINDOWS: u32 = 1 << 17;
 
-/// Noise for running totals, and its price over all windows together.
+/// Noise for running totals, and its cost over all windows together.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct RunningCalibrated {
-    /// One for each row; none where no noise is needed.
+pub struct RunningCalibration {
+    /// The noise of each row, if it needs any.
     pub rows: Vec<Option<RunningNoise>>,
-    /// How many windows it is for.
+    /// The number of windows.
     pub windows: u32,
-    /// Of the whole plan.
+    /// The cost of the whole plan.
     pub cost: Cost,
-    /// Of each attribute, ascending, once for the whole plan.
+    /// The cost for each attribute, ascending, once for the whole plan.
     pub charges: Vec<(u16, Cost)>,
-    /// −log2 of what rounding on the seeds' grid may leave out: goes into δ.
+    /// −log2 of the probability mass that rounding on the seeds' grid may omit. It is part of
+    /// δ.
     pub slack_bits: u32,
 }
 
-/// Sizes the seeds of running totals over at most `windows` windows: `ask` is
-/// for the whole plan, and a unit's events lie in at most `touched` windows.
+/// Sizes the seeds of running totals over at most `windows` windows. `request` is for the
+/// whole plan, and the events of a unit of protection span at most `touched` windows.
 ///
-/// σ² = Δ₂²·‖b‖²/2ρ is the honest members' in all (Fichtenberger, Henzinger,
-/// Upadhyay 2023, with A = B·B); a controller's is σ²/n, with n = `honest` the
-/// honest floor at the plan's *least* population, since it cannot change later.
-/// The grid is the coarsest 2^−f with σ_p·2^f·√λ_min ≥ 4, where λ_min > ½ is
-/// the least eigenvalue of BBᵀ.
+/// The honest members' total is σ² = Δ₂²·‖b‖²/2ρ (Fichtenberger, Henzinger, Upadhyay 2023,
+/// with A = B·B). A controller's part is σ²/n, where n = `honest` is the minimum number of
+/// honest controllers at the plan's *minimum* population, since it cannot change later. The
+/// grid is the coarsest 2^−f with σ_p·2^f·√λ_min ≥ 4, where λ_min > ½ is the smallest
+/// eigenvalue of BBᵀ.
 ///
 /// # Errors
-/// [`Uncalibrated`], where there is no such noise.
+/// [`CalibrationError`] if no noise meets the request.
 pub fn calibrate_running(
-    ask: &Ask,
+    request: &NoiseRequest,
     groups: &[RowGroup],
     outputs: usize,
     windows: u32,
     touched: u32,
     honest: NonZeroU32,
-) -> Result<RunningCalibrated, Uncalibrated> {
-    if ask.micro_epsilon == 0 {
-        return Err(Uncalibrated::NoEpsilon);
+) -> Result<RunningCalibration, CalibrationError> {
+    if request.micro_epsilon == 0 {
+        return Err(CalibrationError::NoEpsilon);
     }
-    if windows == 0 || windows > MOST_WINDOWS {
-        return Err(Uncalibrated::TooWide);
+    if windows == 0 || windows > MAX_WINDOWS {
+        return Err(CalibrationError::TooWide);
     }
     let drawn: usize = groups.iter().map(|group| group.rows.len()).sum();
-    if u64::from(windows).saturating_mul(drawn as u64) > MOST_SEEDS {
-        return Err(Uncalibrated::TooManySeeds { rows: drawn, windows });
+    if u64::from(windows).saturating_mul(drawn as u64) > MAX_SEEDS {
+        return Err(CalibrationError::TooManySeeds { rows: drawn, windows });
     }
-    let count = u32::try_from(groups.len().max(1)).map_err(|_| Uncalibrated::TooWide)?;
-    let Cost::Concentrated(rho) = share_of(&Ask { mechanism: Mechanism::Gaussian, ..*ask }, count)?
+    let count = u32::try_from(groups.len().max(1)).map_err(|_| CalibrationError::TooWide)?;
+    let Cost::Concentrated(rho) =
+        share_of(&NoiseRequest { mechanism: Mechanism::Gaussian, ..*request }, count)?
     else {
-        return Err(Uncalibrated::NoDelta);
+        return Err(CalibrationError::NoDelta);
     };
     let norm = column_norm_squared(windows);
     let mut rows = vec![None; outputs];
     let mut charges: BTreeMap<u16, Cost> = BTreeMap::new();
     for group in groups {
-        let change = group.event.times(ask.events).ok_or(Uncalibrated::TooWide)?;
-        // A unit in w windows moves w columns, each at most as long as the first.
+        let change = group.event.times(request.events).ok_or(CalibrationError::TooWide)?;
+        // A unit in w windows moves w columns, each no longer than the first.
         let squared = BigUint::from(change.l2_squared) * u64::from(touched.max(1)).pow(2);
         let noise = seed(&(squared * &norm), rho, honest)?;
         for row in &group.rows {
@@ -85,7 +89,7 @@ pub fn calibrate_running(
         }
     }
     let finest = rows.iter().flatten().map(|noise| u32::from(noise.fine_bits)).min();
-    Ok(RunningCalibrated {
+    Ok(RunningCalibration {
         slack_bits: running_slack_bits(finest.unwrap_or(u32::MAX), windows, honest, outputs),
         rows,
         windows,
@@ -94,27 +98,26 @@ pub fn calibrate_running(
     })
 }
 
-/// A seed's scale and grids for σ² = `moved / (2^128 · 2ρ)`, of which one share
-/// is 1/n.
-fn seed(moved: &BigUint, rho: Rho, honest: NonZeroU32) -> Result<RunningNoise, Uncalibrated> {
+/// A seed's scale and grids for σ² = `moved / (2^128 · 2ρ)`, of which a share is 1/n.
+fn seed(moved: &BigUint, rho: Rho, honest: NonZeroU32) -> Result<RunningNoise, CalibrationError> {
     let above = moved * BigUint::from(10u8).pow(24);
     let below = (BigUint::from(rho.0) * 2u8 * honest.get()) << NORM_BITS;
     if above == BigUint::ZERO || below == BigUint::ZERO {
-        return Err(Uncalibrated::TooWide);
+        return Err(CalibrationError::TooWide);
     }
     // σ_p²·4^f ≥ 4²/λ_min, with λ_min > ½.
     let reaches = |f: &u64| (&above << (2 * f)) >= &below * 32u8;
-    let fraction = (0..=32).find(reaches).ok_or(Uncalibrated::TooWide)?;
+    let fraction = (0..=32).find(reaches).ok_or(CalibrationError::TooWide)?;
     let grid_units = (((&above << (2 * fraction)) / &below).sqrt() + 1u8).bits();
-    let fine = MOST_SEED_BITS.checked_sub(grid_units).ok_or(Uncalibrated::TooWide)?;
-    let fine = fine.min(MOST_FINE_BITS);
+    let fine = MAX_SEED_BITS.checked_sub(grid_units).ok_or(CalibrationError::TooWide)?;
+    let fine = fine.min(MAX_FINE_BITS);
     let squared = ((above << (2 * (fraction + fine))) + &below - 1u8) / below;
     let root = squared.sqrt();
     let scale = if &root * &root < squared { root + 1u8 } else { root };
     Ok(RunningNoise {
-        seed_scale: u128::try_from(scale).map_err(|_| Uncalibrated::TooWide)?,
-        fraction_bits: u8::try_from(fraction).map_err(|_| Uncalibrated::TooWide)?,
-        fine_bits: u8::try_from(fine).map_err(|_| Uncalibrated::TooWide)?,
+        seed_scale: u128::try_from(scale).map_err(|_| CalibrationError::TooWide)?,
+        fraction_bits: u8::try_from(fraction).map_err(|_| CalibrationError::TooWide)?,
+        fine_bits: u8::try_from(fine).map_err(|_| CalibrationError::TooWide)?,
     })
 }
 
@@ -144,9 +147,9 @@ impl DivCeil for BigUint {
     }
 }
 
-/// −log2 of what rounding on a grid of `fine` bits may leave out: a total lies within
-/// 3T fine units of a border between two grid points with a chance of 6T·2^−fine; T
-/// totals, n controllers and r rows may.
+/// −log2 of the probability mass that rounding on a grid of `fine` bits may omit. A total is
+/// within 3T fine units of a boundary between two grid points with probability
+/// 6T·2^−fine, for each of T totals, n controllers and r rows.
 #[must_use]
 pub fn running_slack_bits(fine: u32, windows: u32, honest: NonZeroU32, outputs: usize) -> u32 {
     let times = 6 * u128::from(windows) * u128::from(windows);
@@ -159,7 +162,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_norm_is_that_of_central_binomials() {
+    fn the_norm_is_the_sum_of_squared_central_binomials() {
         assert_eq!(column_norm_squared(1), BigUint::from(1u8) << 128u8);
         // 1 + 1/4 + 9/64
         assert_eq!(column_norm_squared(3), BigUint::from(89u8) << 122u8);
@@ -169,7 +172,7 @@ mod tests {
     }
 
     #[test]
-    fn grids_are_as_coarse_as_allowed_and_no_coarser() {
+    fn grids_are_exactly_as_coarse_as_allowed() {
         let honest = NonZeroU32::MIN;
         for moved in [1u64, 50, 1000, 1 << 40] {
             let moved = BigUint::from(moved) << NORM_BITS;

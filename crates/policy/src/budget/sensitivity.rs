@@ -1,27 +1,27 @@
 //! How far one unit of protection can move the rows of a release.
 //!
-//! Differential privacy here hides *values*: two inputs are neighbours if they
-//! differ in the values of one unit's events. Who takes part, when, and with how
-//! many events is public (borders tell it), so the event count has sensitivity 0.
+//! Differential privacy here hides *values*: two inputs are neighbours if they differ in
+//! the values of one unit's events. Who takes part, when, and with how many events is
+//! public (boundary events reveal it), so the event count has sensitivity 0.
 
 use crate::layout::{Field, FieldStatistic, Layout, Packing, PairMoment};
 use crate::plan::Release;
 use crate::schema::{Aggregation, AttributeKind, PrivacyUnit, Schema};
-use crate::time::Span;
+use alpheus_time::Span;
 use std::collections::BTreeSet;
 
-/// Rows of one field that one event moves together, and how far.
+/// Rows of one field that an event moves together, and how far.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RowGroup {
     /// The rows, ascending.
     pub rows: Vec<u16>,
-    /// What they sum.
+    /// The statistic that they sum.
     pub statistic: FieldStatistic,
-    /// How far one event can move them.
+    /// How far an event can move them.
     pub event: Change,
 }
 
-/// Bounds on how far rows move: with c the vector of their differences.
+/// Bounds on how far rows move, where c is the vector of their differences.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Change {
     /// Σ|c|.
@@ -30,42 +30,46 @@ pub struct Change {
     pub l2_squared: u128,
 }
 
-/// Why a release has no noise that would protect it.
+/// No noise can protect the release.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum Unprotectable {
-    /// `ANY` and `ALL` sum random words: noise would make them true of nothing.
-    #[error("row {row} tells whether anything was so, which noise cannot blur; count instead")]
+pub enum SensitivityError {
+    /// `ANY` and `ALL` sum random words. With noise they would mean nothing.
+    #[error(
+        "row {row} reveals whether any value was true, which noise cannot hide; use a count instead"
+    )]
     RandomWords {
         /// The row.
         row: u16,
     },
-    /// Rows of digits share words; noise of one would carry into the next.
-    #[error("row {row} is packed; offer its attribute with noise, so that it is laid out apart")]
+    /// Digits share words, so noise of one would carry into the next.
+    #[error(
+        "row {row} is packed with others into one word; offer its attribute with noise, so that the layout separates them"
+    )]
     Packed {
         /// The row.
         row: u16,
     },
-    /// A word that another row holds too: one value would move both.
+    /// A word that is also in another row, so one value would move both.
     #[error("row {row} repeats a word of another row; release each word once")]
     Repeated {
         /// The row.
         row: u16,
     },
-    /// A row of no field, of several, or of both halves of one.
-    #[error("row {row} is no sum of the schema's")]
+    /// A row of no field, of several fields, or of both halves of one.
+    #[error("row {row} is not a sum of one statistic of the schema")]
     NoField {
         /// The row.
         row: u16,
     },
-    /// Values so large that their squares exceed all numbers.
-    #[error("row {row} has bounds too wide for noise; narrow the attribute's bounds")]
+    /// Values so large that noise does not fit.
+    #[error("row {row} has bounds too wide for noise; narrow the attribute's `min` and `max`")]
     TooWide {
         /// The row.
         row: u16,
     },
 }
 
-/// The events that one unit of protection has in one window.
+/// The number of events of one unit of protection in one window.
 #[must_use]
 pub fn events_of(unit: PrivacyUnit, schema: &Schema, streams_per_owner: u32) -> u128 {
     match unit {
@@ -76,30 +80,30 @@ pub fn events_of(unit: PrivacyUnit, schema: &Schema, streams_per_owner: u32) -> 
     }
 }
 
-/// The windows of this size that the events of one unit of protection can lie
-/// in: what running totals are charged for.
+/// The number of windows of this size that the events of one unit of protection can span.
+/// Running totals are charged for these.
 #[must_use]
 pub fn windows_of(unit: PrivacyUnit, window: Span) -> u32 {
     match unit {
         PrivacyUnit::Event | PrivacyUnit::PersonPerWindow => 1,
         PrivacyUnit::PersonPerPeriod(period) => {
             let whole = period.0.div_ceil(window.0.max(1));
-            // Where windows straddle periods, one more.
+            // One more if windows straddle periods.
             let straddles = !period.0.is_multiple_of(window.0.max(1));
             u32::try_from(whole).unwrap_or(u32::MAX).saturating_add(straddles.into())
         }
     }
 }
 
-/// The groups of rows that need noise: all but the check row and what is public.
+/// The groups of rows that need noise: all but the check row and public statistics.
 ///
 /// # Errors
-/// [`Unprotectable`], naming the first row that noise cannot protect.
+/// [`SensitivityError`] with the first row that noise cannot protect.
 pub fn groups(
     release: &Release,
     schema: &Schema,
     layout: &Layout,
-) -> Result<Vec<RowGroup>, Unprotectable> {
+) -> Result<Vec<RowGroup>, SensitivityError> {
     let mut groups: Vec<(FieldStatistic, bool, RowGroup)> = Vec::new();
     let mut seen = BTreeSet::new();
     for (row, words) in (0u16..).zip(&release.rows) {
@@ -107,7 +111,7 @@ pub fn groups(
             continue;
         }
         if !words.iter().all(|word| seen.insert(*word)) {
-            return Err(Unprotectable::Repeated { row });
+            return Err(SensitivityError::Repeated { row });
         }
         let (field, high) = field_of(words, layout, row)?;
         let known = groups.iter_mut().find(|(of, half, _)| (*of, *half) == (field.statistic, high));
@@ -124,30 +128,30 @@ pub fn groups(
     Ok(moved.filter(|group| group.event.l1 > 0).collect())
 }
 
-/// The field that all words of a row are of, and whether they are high halves.
+/// The field of all words of a row, and whether they are high halves.
 fn field_of<'a>(
     words: &[u16],
     layout: &'a Layout,
     row: u16,
-) -> Result<(&'a Field, bool), Unprotectable> {
+) -> Result<(&'a Field, bool), SensitivityError> {
     let first = words.first().and_then(|word| Some((*word, layout.field_at(*word)?)));
-    let (first, field) = first.ok_or(Unprotectable::NoField { row })?;
+    let (first, field) = first.ok_or(SensitivityError::NoField { row })?;
     let limbs = match field.packing {
         Packing::Whole => false,
-        Packing::Digits { .. } => return Err(Unprotectable::Packed { row }),
+        Packing::Digits { .. } => return Err(SensitivityError::Packed { row }),
         Packing::Limbs => true,
     };
     let end = field.first + field.words();
     let high = |word: &u16| limbs && !(word - field.first).is_multiple_of(2);
     let alike = |word: &u16| (field.first..end).contains(word) && high(word) == high(&first);
     if !words.iter().all(alike) {
-        return Err(Unprotectable::NoField { row });
+        return Err(SensitivityError::NoField { row });
     }
     Ok((field, high(&first)))
 }
 
 impl Change {
-    /// `events` events that all move the same way.
+    /// The change by `events` events that all move the same way.
     #[must_use]
     pub fn times(self, events: u128) -> Option<Change> {
         Some(Change {
@@ -160,8 +164,8 @@ impl Change {
         Some(Change { l1: distance, l2_squared: distance.checked_mul(distance)? })
     }
 
-    /// An event leaves one cell and enters another: `cells` cells of `most`
-    /// magnitude each, or one by `range`.
+    /// An event leaves one cell and enters another: `cells` cells change by up to `most` each,
+    /// or one cell by `range`.
     fn moved(cells: u128, most: u128, range: u128) -> Option<Change> {
         let l1 = cells.checked_mul(most)?.max(range);
         let squares = cells.checked_mul(most.checked_mul(most)?)?;
@@ -169,21 +173,21 @@ impl Change {
     }
 }
 
-/// How far one event can move the cells of a statistic; of one in limbs, the
-/// cells of its `high` or low halves.
+/// How far an event can move the cells of a statistic. For limbs, the cells of its `high` or
+/// low halves.
 fn change(
     schema: &Schema,
     statistic: FieldStatistic,
     row: u16,
     high: Option<bool>,
-) -> Result<Change, Unprotectable> {
+) -> Result<Change, SensitivityError> {
     if matches!(statistic, FieldStatistic::Any(_) | FieldStatistic::All(_)) {
-        return Err(Unprotectable::RandomWords { row });
+        return Err(SensitivityError::RandomWords { row });
     }
-    let terms = Terms::of(schema, statistic).ok_or(Unprotectable::TooWide { row })?;
+    let terms = Terms::of(schema, statistic).ok_or(SensitivityError::TooWide { row })?;
     let (low, least) = match high {
         None => (terms.high, terms.low),
-        // A half of what may be there or not: from 0, in units of 2^32.
+        // A half of a value that may be absent: from 0, in units of 2^32.
         Some(true) => ((terms.high >> 32).max(0), (terms.low >> 32).min(0)),
         Some(false) => (i128::from(u32::MAX), 0),
     };
@@ -193,11 +197,11 @@ fn change(
         1 => Change::single(range),
         cells => Change::moved(cells, most, range),
     }
-    .ok_or(Unprotectable::TooWide { row })
+    .ok_or(SensitivityError::TooWide { row })
 }
 
-/// What one event adds to the cells of a statistic: between `low` and `high`
-/// to one cell, or each of `cells / 2` others when it moves.
+/// What an event adds to the cells of a statistic: between `low` and `high` to one cell, or
+/// to each of `cells / 2` others when it moves.
 struct Terms {
     cells: u128,
     low: i128,
@@ -252,7 +256,7 @@ impl Terms {
     }
 }
 
-/// Least and greatest scaled value of an attribute.
+/// Minimum and maximum scaled value of an attribute.
 fn bounds(schema: &Schema, attribute: u16) -> (i128, i128) {
     match schema.attributes.get(usize::from(attribute)).map(|attribute| &attribute.kind) {
         Some(AttributeKind::Number { min, max, .. }) => (i128::from(*min), i128::from(*max)),
@@ -260,7 +264,7 @@ fn bounds(schema: &Schema, attribute: u16) -> (i128, i128) {
     }
 }
 
-/// Least and greatest product; of a value with itself if `square`.
+/// Minimum and maximum product, of a value with itself if `square`.
 fn product(one: (i128, i128), other: (i128, i128), square: bool) -> Option<(i128, i128)> {
     let pairs = [(one.0, other.0), (one.0, other.1), (one.1, other.0), (one.1, other.1)];
     let mut corners = [0; 4];

@@ -1,29 +1,29 @@
-//! How far a budget is used up, for its owner to see.
+//! How much of a budget is used up, for display to its owner.
 
 use super::account::{Account, Accounts};
 use super::amount::Epsilon;
 use crate::ids::OwnerId;
 use crate::schema::{Budget, PrivacyUnit};
-use crate::time::{Span, Timestamp, Window};
+use alpheus_time::{Span, Timestamp, Window};
 use serde::{Deserialize, Serialize};
 
-/// A budget of an owner, and what has been charged that counts towards it.
+/// A budget of an owner, and the charges that count towards it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Standing {
     /// The attribute, by position in the schema.
     pub attribute: u16,
     /// The budget.
     pub budget: Budget,
-    /// The period that counts now; none where all time counts.
+    /// The current period, or `None` if all time counts.
     pub period: Option<Window>,
-    /// The least ε at which all of it together is private, with the budget's δ.
-    /// None if no ε is enough: it was charged under a choice with a δ, and this
-    /// budget has none.
+    /// The smallest ε at which all charges together are private, with the budget's δ. `None`
+    /// if no ε is enough: they were charged under a policy with a δ, and this budget has
+    /// none.
     pub spent: Option<Epsilon>,
 }
 
 impl Accounts {
-    /// How an owner's budget for an attribute stands.
+    /// The standing of an owner's budget for an attribute.
     #[must_use]
     pub fn standing(
         &self,
@@ -43,12 +43,12 @@ impl Accounts {
         let empty = Account::default();
         let account = self.account(owner, attribute).unwrap_or(&empty);
         let spent = period.map_or_else(|| account.total(), |period| account.spent_in(period));
-        Standing { attribute, budget, period, spent: spent.least(budget.atto_delta) }
+        Standing { attribute, budget, period, spent: spent.min_epsilon(budget.atto_delta) }
     }
 }
 
 impl Standing {
-    /// The part of the budget that is used up, up to 1.
+    /// The fraction of the budget that is used up, at most 1.
     #[must_use]
     pub fn share(&self) -> f64 {
         let total = Epsilon::from_micro(self.budget.total_micro_epsilon);
@@ -84,7 +84,7 @@ mod tests {
     }
 
     #[test]
-    fn only_the_period_that_counts_now_counts() {
+    fn only_the_current_period_counts() {
         let cost = Cost::Pure(Epsilon::from_micro(100_000));
         let accounts = charged(&[(0, cost), (60, cost), (70, cost)]);
         let minute = budget(0, PrivacyUnit::PersonPerPeriod(Span::seconds(60)));
@@ -100,17 +100,17 @@ mod tests {
     }
 
     #[test]
-    fn what_is_told_is_the_least_that_the_account_allows() {
+    fn the_reported_loss_is_the_smallest_that_the_account_allows() {
         let rho = |micro: u128| Cost::Concentrated(Rho(micro * 1_000_000_000_000_000_000));
         for costs in [vec![rho(5)], vec![rho(5), rho(70)], vec![rho(900); 3]] {
             let costs: Vec<_> = (0..).map(|at| at * 10).zip(costs).collect();
             let accounts = charged(&costs);
             let total = accounts.account(OWNER, 3).unwrap().total();
             for delta in [1_000, 1_000_000_000_000] {
-                let least = total.least(delta).unwrap();
+                let least = total.min_epsilon(delta).unwrap();
                 assert!(total.within(least, delta) && !total.within(Epsilon(least.0 - 1), delta));
             }
-            assert_eq!(total.least(0), None);
+            assert_eq!(total.min_epsilon(0), None);
             let standing = accounts.standing(OWNER, 3, budget(0, PrivacyUnit::Event), Timestamp(0));
             assert_eq!(standing.share(), 1.0);
         }

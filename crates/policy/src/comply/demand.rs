@@ -1,22 +1,21 @@
-//! What a plan asks for, in the words of policies.
+//! What a plan requires of policies.
 
-use super::{Denial, Refusal};
-use crate::budget::{Calibrated, Cost, Epsilon};
-use crate::layout::{Field, FieldStatistic, Layout, MOST_WORDS, Packing, PairMoment};
+use super::{ComplianceError, RequirementError};
+use crate::budget::{Calibration, Cost, Epsilon};
+use crate::layout::{Field, FieldStatistic, Layout, MAX_WORDS, Packing, PairMoment};
 use crate::plan::{Fraction, Plan};
 use crate::policy::{ResolvedOption, ResolvedPolicy};
 use crate::privacy::allows_window;
-use crate::schema::{Budget, Edges, Generalise, OptionKind, Schema};
+use crate::schema::{Budget, Edges, Generalisation, OptionKind, Schema};
 use std::collections::BTreeSet;
 
-/// A plan whose form has been checked: what remains is whether a policy allows
-/// it.
+/// A plan whose form has been checked. Whether a policy allows it is still open.
 #[derive(Debug)]
 pub struct Demand<'a> {
     plan: &'a Plan,
     schema: &'a Schema,
     rows: Vec<Row<'a>>,
-    noise: Option<Calibrated>,
+    noise: Option<Calibration>,
 }
 
 /// A row of the release in terms of its field.
@@ -24,44 +23,49 @@ pub struct Demand<'a> {
 struct Row<'a> {
     number: usize,
     statistic: FieldStatistic,
-    /// Sets of cells whose sums it reveals, where the field has a grid: one
-    /// set, but for a packed word, each of whose digits is revealed alone.
+    /// Sets of cells whose sums it reveals, if the field has a grid: one set, or one for each
+    /// digit of a packed word, since these are revealed separately.
     sums: Vec<Vec<u16>>,
     grid: Option<(u16, &'a Edges)>,
 }
 
 impl<'a> Demand<'a> {
-    /// Reads a plan and checks all that does not depend on a policy.
+    /// Reads a plan and checks everything that does not depend on a policy.
     ///
     /// # Errors
-    /// Where the plan is not for this schema, contradicts itself, or releases
-    /// what it does not name.
-    pub fn of(plan: &'a Plan, schema: &'a Schema, layout: &Layout) -> Result<Demand<'a>, Refusal> {
+    /// If the plan is for another schema, contradicts itself, or releases an attribute that
+    /// it does not name.
+    pub fn of(
+        plan: &'a Plan,
+        schema: &'a Schema,
+        layout: &Layout,
+    ) -> Result<Demand<'a>, ComplianceError> {
         if plan.schema != schema.id() {
-            return Err(Refusal::OtherSchema);
+            return Err(ComplianceError::OtherSchema);
         }
-        let (asked, tick) = (plan.window, schema.tick);
-        if asked.0 == 0 || tick.0 == 0 || asked.0 % tick.0 != 0 {
-            return Err(Refusal::WindowOffTick { asked, tick });
+        let (requested, tick) = (plan.window, schema.tick);
+        if requested.0 == 0 || tick.0 == 0 || requested.0 % tick.0 != 0 {
+            return Err(ComplianceError::WindowOffTick { requested, tick });
         }
         check_population(plan, schema)?;
         if !is_share(plan.alpha) || !is_share(plan.dropout) {
-            return Err(Refusal::BadFraction);
+            return Err(ComplianceError::BadFraction);
         }
         let rows = rows(plan, schema, layout)?;
         check_attributes(plan, schema, &rows)?;
-        let noise = plan.checked_noise(schema, layout)?;
+        let noise = plan.check_noise(schema, layout)?;
         Ok(Demand { plan, schema, rows, noise })
     }
 
-    /// −log2 of what the samplers of a window's noise, or of running totals', leave out.
+    /// −log2 of the probability mass that the noise samplers of a window, or of running
+    /// totals, omit.
     #[must_use]
     pub fn slack_bits(&self) -> u32 {
         self.plan.slack_bits()
     }
 
-    /// What a window, or running totals over all of theirs, costs an attribute; none
-    /// where it costs nothing.
+    /// What a window, or running totals over all their windows, costs an attribute, if
+    /// anything.
     #[must_use]
     pub fn cost(&self, attribute: u16) -> Option<Cost> {
         let charges = self.noise.as_ref().map_or(&[][..], |noise| &noise.charges);
@@ -71,12 +75,12 @@ impl<'a> Demand<'a> {
     /// Whether a stream's policy allows it.
     ///
     /// # Errors
-    /// For the first attribute that does not: what the nearest of its chosen
-    /// options asks for.
-    pub fn allowed_by(&self, policy: &ResolvedPolicy) -> Result<(), Refusal> {
+    /// For the first attribute that does not: the unmet requirements of the closest chosen
+    /// option.
+    pub fn allowed_by(&self, policy: &ResolvedPolicy) -> Result<(), ComplianceError> {
         // A policy of another length was resolved against another schema.
         if policy.attributes.len() != self.schema.attributes.len() {
-            return Err(Refusal::OtherSchema);
+            return Err(ComplianceError::OtherSchema);
         }
         self.plan
             .attributes
@@ -84,13 +88,15 @@ impl<'a> Demand<'a> {
             .try_for_each(|attribute| self.attribute(*attribute, policy).map(|_| ()))
     }
 
-    /// The budgets that a window is charged to where a policy allows it, by
-    /// attribute, with what it costs. An attribute that is also allowed without noise
-    /// is charged nothing.
+    /// The budgets that a window is charged to if a policy allows it, by attribute, with the
+    /// cost. An attribute that is also allowed without noise is not charged.
     ///
     /// # Errors
     /// As [`Demand::allowed_by`].
-    pub fn charges(&self, policy: &ResolvedPolicy) -> Result<Vec<(u16, Budget, Cost)>, Refusal> {
+    pub fn charges(
+        &self,
+        policy: &ResolvedPolicy,
+    ) -> Result<Vec<(u16, Budget, Cost)>, ComplianceError> {
         self.allowed_by(policy)?;
         let mut charges = Vec::new();
         for attribute in &self.plan.attributes {
@@ -101,15 +107,15 @@ impl<'a> Demand<'a> {
         Ok(charges)
     }
 
-    /// The option that allows what is asked of one attribute; one without noise
-    /// before others, since it costs nothing.
+    /// The option that allows the plan for one attribute. Options without noise come first,
+    /// since they cost nothing.
     fn attribute<'p>(
         &self,
         attribute: u16,
         policy: &'p ResolvedPolicy,
-    ) -> Result<&'p ResolvedOption, Refusal> {
+    ) -> Result<&'p ResolvedOption, ComplianceError> {
         let mut with_noise = None;
-        let mut nearest: Option<(&ResolvedOption, Vec<Denial>)> = None;
+        let mut nearest: Option<(&ResolvedOption, Vec<RequirementError>)> = None;
         for option in policy.attribute(attribute).into_iter().flat_map(|own| &own.alternatives) {
             if option.kind == OptionKind::Private {
                 continue;
@@ -131,66 +137,67 @@ impl<'a> Demand<'a> {
             return Ok(option);
         }
         Err(match nearest {
-            None => Refusal::Private { attribute },
+            None => ComplianceError::Private { attribute },
             Some((option, denials)) => {
                 let (option, kind) = (option.name.clone(), option.kind);
-                Refusal::Policy { attribute, option, kind, denials }
+                ComplianceError::Policy { attribute, option, kind, denials }
             }
         })
     }
 
-    /// Who asks.
+    /// The plan's consumer.
     pub(crate) fn consumer(&self) -> &str {
         &self.plan.consumer
     }
 
-    /// All that one option asks for and the plan does not give.
-    fn denials(&self, attribute: u16, option: &ResolvedOption) -> Vec<Denial> {
+    /// All requirements of an option that the plan does not meet.
+    fn denials(&self, attribute: u16, option: &ResolvedOption) -> Vec<RequirementError> {
         let plan = self.plan;
         let mut denials = Vec::new();
         if option.kind == OptionKind::DpAggregate {
-            denials.extend(self.too_open(attribute, option));
+            denials.extend(self.noise_denial(attribute, option));
         }
-        let (asked, allowed) = (plan.window, option.window);
-        if allowed.0 == 0 || asked.0 % allowed.0 != 0 {
-            denials.push(Denial::Window { asked, allowed });
+        let (requested, allowed) = (plan.window, option.window);
+        if allowed.0 == 0 || requested.0 % allowed.0 != 0 {
+            denials.push(RequirementError::Window { requested, allowed });
         }
-        let (asked, least) = (plan.population.min, option.min_population);
-        if asked < least {
-            denials.push(Denial::Population { asked, least });
+        let (requested, min) = (plan.population.min, option.min_population);
+        if requested < min {
+            denials.push(RequirementError::Population { requested, min });
         }
         if less(plan.alpha, option.alpha) {
-            denials.push(Denial::Alpha { asked: plan.alpha, least: option.alpha });
+            denials.push(RequirementError::Alpha { requested: plan.alpha, min: option.alpha });
         }
         if less(option.dropout, plan.dropout) {
-            denials.push(Denial::Dropout { asked: plan.dropout, most: option.dropout });
+            denials
+                .push(RequirementError::Dropout { requested: plan.dropout, max: option.dropout });
         }
-        // What the service opens is not released to the consumer alone, whoever asks.
+        // A result that the service opens is not released to the consumer alone.
         let sealed = plan.sealed_to.is_some() && option.to.contains(&plan.consumer);
         if !option.to.is_empty() && !sealed {
-            denials.push(Denial::Consumer { allowed: option.to.clone() });
+            denials.push(RequirementError::Consumer { allowed: option.to.clone() });
         }
-        denials.extend(self.too_fine(attribute, option));
+        denials.extend(self.generalise_denials(attribute, option));
         denials
     }
 
-    /// What an option with noise asks for and the plan's noise does not give.
-    fn too_open(&self, attribute: u16, option: &ResolvedOption) -> Option<Denial> {
+    /// The requirement of an option with noise that the plan's noise does not meet.
+    fn noise_denial(&self, attribute: u16, option: &ResolvedOption) -> Option<RequirementError> {
         let (Some(privacy), Some(budget)) = (&self.plan.privacy, &option.budget) else {
-            return Some(Denial::NeedsNoise);
+            return Some(RequirementError::NeedsNoise);
         };
         if !privacy.protects(budget.unit, self.plan.window) {
-            return Some(Denial::Unit);
+            return Some(RequirementError::Unit);
         }
         let slack = self.slack_bits();
-        let asked = self.cost(attribute).filter(|cost| !allows_window(*cost, slack, budget))?;
-        let most = budget.window_micro_epsilon.min(budget.total_micro_epsilon);
+        let requested = self.cost(attribute).filter(|cost| !allows_window(*cost, slack, budget))?;
+        let max = budget.window_micro_epsilon.min(budget.total_micro_epsilon);
         let pure = budget.atto_delta == 0;
-        Some(Denial::Epsilon { asked, most: Epsilon::from_micro(most), pure })
+        Some(RequirementError::Epsilon { requested, max: Epsilon::from_micro(max), pure })
     }
 
-    /// The first row, for each generalised attribute, that shows more of it.
-    fn too_fine(&self, attribute: u16, option: &ResolvedOption) -> Vec<Denial> {
+    /// For each generalised attribute, the first row that reveals more of it.
+    fn generalise_denials(&self, attribute: u16, option: &ResolvedOption) -> Vec<RequirementError> {
         let own = |row: &&Row<'_>| row.statistic.attributes().any(|other| other == attribute);
         let first = |generalise| self.rows.iter().filter(own).find_map(|row| row.finer(generalise));
         option.generalise.iter().filter_map(first).collect()
@@ -198,10 +205,10 @@ impl<'a> Demand<'a> {
 }
 
 impl Row<'_> {
-    fn finer(&self, generalise: &Generalise) -> Option<Denial> {
+    fn finer(&self, generalise: &Generalisation) -> Option<RequirementError> {
         let (attribute, row) = (generalise.attribute, self.number);
         if moments_of(self.statistic).any(|other| other == attribute) {
-            return Some(Denial::NotBucketed { attribute, row });
+            return Some(RequirementError::NotBucketed { attribute, row });
         }
         let (bucketed, grid) = self.grid?;
         if bucketed != attribute {
@@ -210,11 +217,11 @@ impl Row<'_> {
         let allowed = generalise
             .groups(grid)
             .is_some_and(|starts| self.sums.iter().all(|cells| is_union(cells, &starts, grid)));
-        (!allowed).then_some(Denial::Finer { attribute, row })
+        (!allowed).then_some(RequirementError::Finer { attribute, row })
     }
 }
 
-/// Attributes of which a statistic holds more than a count per bucket.
+/// Attributes for which a statistic holds more than a count per bucket.
 fn moments_of(statistic: FieldStatistic) -> impl Iterator<Item = u16> {
     let (one, other) = match statistic {
         FieldStatistic::Sum(a)
@@ -231,8 +238,8 @@ fn moments_of(statistic: FieldStatistic) -> impl Iterator<Item = u16> {
     one.into_iter().chain(other)
 }
 
-/// Whether ascending `cells` are a union of whole groups, each of which begins
-/// at a start and ends before the next.
+/// Whether ascending `cells` are a union of whole groups. Each group begins at a start and
+/// ends before the next start.
 fn is_union(cells: &[u16], starts: &[u16], grid: &Edges) -> bool {
     let ends = starts.iter().skip(1).copied().chain(std::iter::once(grid.bins()));
     starts.iter().zip(ends).all(|(start, end)| {
@@ -242,37 +249,44 @@ fn is_union(cells: &[u16], starts: &[u16], grid: &Edges) -> bool {
     })
 }
 
-fn check_population(plan: &Plan, schema: &Schema) -> Result<(), Refusal> {
+fn check_population(plan: &Plan, schema: &Schema) -> Result<(), ComplianceError> {
     let (min, max) = (plan.population.min, plan.population.max);
     if min == 0 || min > max {
-        return Err(Refusal::EmptyPopulation { min, max });
+        return Err(ComplianceError::EmptyPopulation { min, max });
     }
     if u64::from(max) > schema.capacity.population {
-        return Err(Refusal::BeyondCapacity { asked: max, most: schema.capacity.population });
+        return Err(ComplianceError::BeyondCapacity {
+            requested: max,
+            max: schema.capacity.population,
+        });
     }
-    let (streams, most) = (plan.streams.len(), schema.capacity.population);
-    if streams as u64 > most {
-        return Err(Refusal::TooManyStreams { streams, most });
+    let (streams, max) = (plan.streams.len(), schema.capacity.population);
+    if streams as u64 > max {
+        return Err(ComplianceError::TooManyStreams { streams, max });
     }
     Ok(())
 }
 
-/// Every row in terms of its field.
-fn rows<'a>(plan: &Plan, schema: &'a Schema, layout: &Layout) -> Result<Vec<Row<'a>>, Refusal> {
+/// All rows in terms of their fields.
+fn rows<'a>(
+    plan: &Plan,
+    schema: &'a Schema,
+    layout: &Layout,
+) -> Result<Vec<Row<'a>>, ComplianceError> {
     let Some((last, others)) = plan.release.rows.split_last() else {
-        return Err(Refusal::CheckWord);
+        return Err(ComplianceError::CheckWord);
     };
     if last != &[layout.check_word()] {
-        return Err(Refusal::CheckWord);
+        return Err(ComplianceError::CheckWord);
     }
-    if others.len() > MOST_WORDS {
-        return Err(Refusal::TooManyRows);
+    if others.len() > MAX_WORDS {
+        return Err(ComplianceError::TooManyRows);
     }
     let read = |(number, words): (usize, &Vec<u16>)| {
         if words.contains(&layout.check_word()) {
-            return Err(Refusal::CheckWord);
+            return Err(ComplianceError::CheckWord);
         }
-        row(number, words, schema, layout).ok_or(Refusal::MalformedRow { row: number })
+        row(number, words, schema, layout).ok_or(ComplianceError::MalformedRow { row: number })
     };
     others.iter().enumerate().map(read).collect()
 }
@@ -296,8 +310,8 @@ fn row<'a>(number: usize, words: &[u16], schema: &'a Schema, layout: &Layout) ->
     Some(Row { number, statistic: field.statistic, sums, grid })
 }
 
-/// Whether words of a field have a common meaning as a sum: not packed digits,
-/// which the layout says are never added, and not low halves with high ones.
+/// Whether words of a field may be added. Packed digits may not, and low halves may not be
+/// added to high halves.
 fn may_add(field: &Field, words: &[u16]) -> bool {
     let half = |word: &u16| (word - field.first) % 2;
     match field.packing {
@@ -307,17 +321,17 @@ fn may_add(field: &Field, words: &[u16]) -> bool {
     }
 }
 
-/// The plan names every attribute that its rows derive from, in order. It may
-/// name more: then more is locked, and more policies must allow it.
-fn check_attributes(plan: &Plan, schema: &Schema, rows: &[Row<'_>]) -> Result<(), Refusal> {
-    let Some(last) = plan.attributes.last() else { return Err(Refusal::NoAttribute) };
+/// The plan must name every attribute that its rows derive from, in order. It may name
+/// more: then more is locked, and more policies must allow it.
+fn check_attributes(plan: &Plan, schema: &Schema, rows: &[Row<'_>]) -> Result<(), ComplianceError> {
+    let Some(last) = plan.attributes.last() else { return Err(ComplianceError::NoAttribute) };
     let ascending = plan.attributes.windows(2).all(|pair| pair[0] < pair[1]);
     let derived: BTreeSet<u16> = rows.iter().flat_map(|row| row.statistic.attributes()).collect();
     let named = derived.iter().all(|attribute| plan.attributes.binary_search(attribute).is_ok());
     if ascending && named && usize::from(*last) < schema.attributes.len() {
         Ok(())
     } else {
-        Err(Refusal::AttributesMisstated)
+        Err(ComplianceError::AttributesMisstated)
     }
 }
 

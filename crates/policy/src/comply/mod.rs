@@ -1,35 +1,34 @@
-//! Does a plan comply with a policy? One answer for planner and controllers.
+//! Decides whether a plan complies with a policy, for the planner and for controllers.
 //!
-//! The planner asks so that it plans nothing that would be refused; each
-//! controller asks again before it takes part, since it trusts no planner.
+//! The planner checks so that it plans nothing that would be refused. Each controller
+//! checks again before it takes part, because it does not trust the planner.
 
 mod demand;
-mod refusal;
+mod error;
 
 pub use demand::Demand;
-pub use refusal::{Denial, Refusal};
+pub use error::{ComplianceError, RequirementError};
 
 use crate::layout::Layout;
 use crate::plan::Plan;
 use crate::policy::ResolvedPolicy;
 use crate::schema::Schema;
 
-/// Checks one stream's policy against a plan. For many streams of one plan,
-/// make the [`Demand`] once and ask it for each policy.
+/// Checks a plan against the policy of one stream. For many streams of one plan, create
+/// the [`Demand`] once and check each policy with it.
 ///
 /// # Errors
-/// The rule that forbids it, with the numbers asked and allowed.
+/// If the policy forbids the plan: the rule, and the requested and allowed values.
 ///
 /// # Privacy
-/// What is checked here is what a plan *may* release. That a window's
-/// population is met, that windows do not overlap and that the annotation is in
-/// force is checked window by window, by the controller.
+/// This checks what a plan *may* release. For each window, the controller also checks that
+/// the population is met, that windows do not overlap, and that the annotation is in force.
 pub fn check(
     plan: &Plan,
     schema: &Schema,
     layout: &Layout,
     policy: &ResolvedPolicy,
-) -> Result<(), Refusal> {
+) -> Result<(), ComplianceError> {
     Demand::of(plan, schema, layout)?.allowed_by(policy)
 }
 

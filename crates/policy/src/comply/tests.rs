@@ -1,13 +1,13 @@
-//! Complying and refusing.
+//! Plans that comply with a policy, and plans that are refused.
 
 use super::*;
 use crate::ids::{ConsumerId, OwnerId, StreamId};
 use crate::layout::FieldStatistic;
 use crate::plan::{Fraction, MaskStrategy, PlannedStream, PopulationBounds, Release};
 use crate::policy::Policies;
-use crate::schema::{Coarse, Generalise};
+use crate::schema::{CoarseBuckets, Generalisation};
 use crate::select::ReleasePlan;
-use crate::time::{Span, Timestamp};
+use alpheus_time::{Span, Timestamp};
 use proptest::prelude::*;
 
 const SCHEMA: &str = "
@@ -45,7 +45,7 @@ struct Case {
     plan: Plan,
 }
 
-/// A plan that `aggr` at its smallest allows.
+/// A plan that the weakest choice of `aggr` allows.
 fn case(statistics: &[FieldStatistic], attributes: &[u16]) -> Case {
     let schema = Schema::from_yaml(SCHEMA).unwrap();
     let layout = Layout::of(&schema).unwrap();
@@ -86,14 +86,14 @@ impl Case {
         Policies::from_yaml(&yaml, &self.schema).unwrap().of_owner("o").clone()
     }
 
-    fn under(&self, choices: &str) -> Result<(), Refusal> {
+    fn under(&self, choices: &str) -> Result<(), ComplianceError> {
         check(&self.plan, &self.schema, &self.layout, &self.policy(choices))
     }
 
     /// All denials under a choice that does not allow the plan.
-    fn denials(&self, choices: &str) -> Vec<Denial> {
+    fn denials(&self, choices: &str) -> Vec<RequirementError> {
         match self.under(choices) {
-            Err(Refusal::Policy { denials, .. }) => denials,
+            Err(ComplianceError::Policy { denials, .. }) => denials,
             other => panic!("{other:?}"),
         }
     }
@@ -107,28 +107,27 @@ const AGGR: &str = "{'*': {option: aggr, clients: small, window: 10s}}";
 const COARSE: &str = "{'*': coarse}";
 
 #[test]
-fn an_aggregate_is_allowed_as_asked_and_every_number_counts() {
+fn an_aggregate_is_allowed_and_every_number_counts() {
     assert_eq!(pulse().under(AGGR), Ok(()));
     let mut case = pulse();
     case.plan.population.min = 9;
-    assert_eq!(case.denials(AGGR), [Denial::Population { asked: 9, least: 10 }]);
+    assert_eq!(case.denials(AGGR), [RequirementError::Population { requested: 9, min: 10 }]);
     let mut case = pulse();
     case.plan.alpha = Fraction { numerator: 33, denominator: 100 };
-    assert!(matches!(case.denials(AGGR)[..], [Denial::Alpha { .. }]));
+    assert!(matches!(case.denials(AGGR)[..], [RequirementError::Alpha { .. }]));
     let mut case = pulse();
     case.plan.dropout = Fraction { numerator: 1, denominator: 4 };
-    assert!(matches!(case.denials(AGGR)[..], [Denial::Dropout { .. }]));
+    assert!(matches!(case.denials(AGGR)[..], [RequirementError::Dropout { .. }]));
     let hourly = "{'*': {option: aggr, clients: small, window: 1hr}}";
-    let (asked, allowed) = (Span::seconds(10), Span::seconds(3600));
-    assert_eq!(pulse().denials(hourly), [Denial::Window { asked, allowed }]);
+    let (requested, allowed) = (Span::seconds(10), Span::seconds(3600));
+    assert_eq!(pulse().denials(hourly), [RequirementError::Window { requested, allowed }]);
     let mut case = pulse();
     case.plan.window = Span::seconds(7200);
     assert_eq!(case.under(hourly), Ok(()));
 }
 
-/// An owner who picks none of several gets the most private.
 #[test]
-fn streams_count_against_the_capacity_whoever_owns_them() {
+fn streams_count_against_the_capacity_regardless_of_owner() {
     let mut case = pulse();
     let stream = |controller| PlannedStream {
         stream: StreamId([0; 16]),
@@ -138,20 +137,25 @@ fn streams_count_against_the_capacity_whoever_owns_them() {
     case.plan.streams = vec![stream(0); 1000];
     assert_eq!(case.under(AGGR), Ok(()));
     case.plan.streams.push(stream(0));
-    assert_eq!(case.under(AGGR), Err(Refusal::TooManyStreams { streams: 1001, most: 1000 }));
+    assert_eq!(case.under(AGGR), Err(ComplianceError::TooManyStreams { streams: 1001, max: 1000 }));
 }
 
+/// An owner who picks none of several gets the most private.
 #[test]
-fn an_open_choice_is_the_most_private() {
+fn a_choice_left_open_is_the_most_private() {
     let denials = pulse().denials("{'*': aggr}");
-    assert!(denials.contains(&Denial::Population { asked: 10, least: 100 }));
-    assert!(denials.iter().any(|denial| matches!(denial, Denial::Window { .. })));
+    assert!(denials.contains(&RequirementError::Population { requested: 10, min: 100 }));
+    assert!(denials.iter().any(|denial| matches!(denial, RequirementError::Window { .. })));
 }
 
 #[test]
 fn private_allows_nothing_and_public_everything() {
     for choices in ["{}", "{pulse: priv}", "{height: open}"] {
-        assert_eq!(pulse().under(choices), Err(Refusal::Private { attribute: 0 }), "{choices}");
+        assert_eq!(
+            pulse().under(choices),
+            Err(ComplianceError::Private { attribute: 0 }),
+            "{choices}"
+        );
     }
     let mut case = pulse();
     case.plan.population.min = 1;
@@ -160,26 +164,32 @@ fn private_allows_nothing_and_public_everything() {
 }
 
 #[test]
-fn a_stream_of_ones_own_is_for_one_service_only() {
+fn an_option_for_one_consumer_is_sealed_to_that_consumer() {
     let mut case = pulse();
     case.plan.population.min = 1;
     case.plan.window = Span::seconds(3600);
-    assert_eq!(case.denials("{pulse: own}"), [Denial::Consumer { allowed: vec!["coach".into()] }]);
-    // The service would open it and see it, whoever it says has asked.
+    assert_eq!(
+        case.denials("{pulse: own}"),
+        [RequirementError::Consumer { allowed: vec!["coach".into()] }]
+    );
+    // Without a seal, the service would open and see the result.
     case.plan.consumer = "coach".into();
-    assert_eq!(case.denials("{pulse: own}"), [Denial::Consumer { allowed: vec!["coach".into()] }]);
+    assert_eq!(
+        case.denials("{pulse: own}"),
+        [RequirementError::Consumer { allowed: vec!["coach".into()] }]
+    );
     case.plan.sealed_to = Some(ConsumerId([1; 32]));
     assert_eq!(case.under("{pulse: own}"), Ok(()));
-    // One alternative is enough, and the nearest one is named.
+    // One alternative is enough, and the error names the closest one.
     assert_eq!(case.under("{pulse: [noisy, own]}"), Ok(()));
     case.plan.window = Span::seconds(10);
     let refused = case.under("{pulse: [noisy, own]}").unwrap_err();
-    assert!(matches!(&refused, Refusal::Policy { option, .. } if option == "own"));
+    assert!(matches!(&refused, ComplianceError::Policy { option, .. } if option == "own"));
     assert_eq!(refused.rule(), "window");
 }
 
 #[test]
-fn noise_is_refused_by_name_while_there_is_none() {
+fn a_plan_without_noise_is_refused_where_noise_is_required() {
     let refused = pulse().under("{pulse: noisy}").unwrap_err();
     assert_eq!(refused.rule(), "needs-noise");
 }
@@ -190,7 +200,7 @@ fn every_attribute_that_a_row_derives_from_must_allow_it() {
     let case = case(&[by], &[0, 1]);
     assert_eq!(case.under(AGGR), Ok(()));
     let choices = "{pulse: {option: aggr, clients: small, window: 10s}}";
-    assert_eq!(case.under(choices), Err(Refusal::Private { attribute: 1 }));
+    assert_eq!(case.under(choices), Err(ComplianceError::Private { attribute: 1 }));
 }
 
 #[test]
@@ -212,10 +222,10 @@ fn generalised_rows_are_unions_of_the_options_buckets() {
     }
 }
 
-/// A signed policy may be coarser than anything that the schema offers now: a
-/// packed word shows each of its bins, not their sum.
+/// A signed policy may be coarser than anything that the schema offers now. A packed word
+/// reveals each of its bins, not their sum.
 #[test]
-fn a_packed_word_is_no_bucket() {
+fn a_packed_word_is_not_a_bucket() {
     let histogram = FieldStatistic::Histogram(2, 0);
     let mut case = case(&[histogram], &[2]);
     let field = case.layout.field(histogram).unwrap();
@@ -223,7 +233,7 @@ fn a_packed_word_is_no_bucket() {
     let width = i64::try_from(field.cells_of(word).len()).unwrap();
     case.plan.release.rows = vec![vec![word], vec![case.layout.check_word()]];
     let mut policy = case.policy("{steps: {option: aggr, clients: small, window: 10s}}");
-    let generalise = |width| Generalise { attribute: 2, to: Coarse::Width(width) };
+    let generalise = |width| Generalisation { attribute: 2, to: CoarseBuckets::Width(width) };
     let mut under = |width| {
         policy.attributes[2].alternatives[0].generalise = vec![generalise(width)];
         check(&case.plan, &case.schema, &case.layout, &policy).map_err(|refused| refused.rule())
@@ -234,19 +244,19 @@ fn a_packed_word_is_no_bucket() {
 }
 
 #[test]
-fn what_is_seen_in_buckets_only_has_no_sum() {
+fn an_attribute_seen_only_in_buckets_has_no_sum() {
     for statistic in
         [FieldStatistic::Sum(1), FieldStatistic::Threshold { of: 1, aggregation: 2, order: 0 }]
     {
         let denials = case(&[statistic], &[1]).denials(COARSE);
-        assert_eq!(denials, [Denial::NotBucketed { attribute: 1, row: 0 }]);
+        assert_eq!(denials, [RequirementError::NotBucketed { attribute: 1, row: 0 }]);
     }
-    // The other attribute's sums are untouched.
+    // The other attribute's sums are not affected.
     assert_eq!(pulse().under(COARSE), Ok(()));
 }
 
 #[test]
-fn a_plan_that_contradicts_itself_is_refused_whatever_the_policy() {
+fn a_plan_that_contradicts_itself_is_refused_under_any_policy() {
     let refused = |change: fn(&mut Plan)| {
         let mut case = pulse();
         change(&mut case.plan);
@@ -291,8 +301,7 @@ fn rows_that_have_no_meaning_are_refused() {
 }
 
 proptest! {
-    /// Nothing that a plan may say makes the check panic, and what it lets
-    /// through at the coarse policy never shows a bucket in part.
+    /// No plan makes the check panic.
     #[test]
     fn any_release_is_checked_without_a_panic(
         rows in prop::collection::vec(prop::collection::vec(0u16..60, 0..5), 0..6),

@@ -1,9 +1,10 @@
-//! Errors that say where, what is wrong, and how to mend it.
+//! Errors that say where a document is wrong, why, and how to fix it.
 
 use crate::decimal::DecimalError;
+use alpheus_time::Span;
 use std::fmt;
 
-/// Where something stands in a document.
+/// A position in a document.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Position {
     /// Line and column, both from 1; only YAML has them.
@@ -13,14 +14,14 @@ pub struct Position {
 }
 
 impl Position {
-    /// Where the value of `key` stands in the map that stands here.
+    /// The position of the value of `key` in the map at this position.
     pub(crate) fn key(&self, key: &str) -> Position {
         let path =
             if self.path.is_empty() { key.to_owned() } else { format!("{}.{key}", self.path) };
         Position { line: self.line, path }
     }
 
-    /// Where item `index` stands in the list that stands here.
+    /// The position of item `index` in the list at this position.
     pub(crate) fn item(&self, index: usize) -> Position {
         Position { line: self.line, path: format!("{}[{index}]", self.path) }
     }
@@ -37,141 +38,145 @@ impl fmt::Display for Position {
     }
 }
 
-/// Why a schema or policy file cannot be used, and where.
+/// A schema or policy file cannot be used.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{at}: {problem}")]
 pub struct DocumentError {
     /// Where.
     pub at: Position,
     /// Why.
-    pub problem: Problem,
+    pub problem: ContentError,
 }
 
-/// What is wrong at one place of a document.
+/// What is wrong at one position of a document.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
-pub enum Problem {
-    /// The text is no YAML, JSON or Avro; the words are the parsing library's.
-    #[error("cannot be read: {0}")]
+pub enum ContentError {
+    /// The text is not YAML, JSON or Avro. The message is the parsing library's.
+    #[error("cannot be parsed: {0}")]
     Syntax(String),
-    /// Nothing stands in the document.
-    #[error("the document is empty; see the examples for one to start from")]
+    /// The document has no content.
+    #[error("the document is empty; start from one of the examples")]
     Empty,
     /// More than one YAML document.
-    #[error("a second document begins here; put each in a file of its own")]
+    #[error("a second document starts here; use one file per document")]
     SecondDocument,
     /// Anchors, aliases or tags.
-    #[error("anchors, aliases and tags are not read; write the value out")]
+    #[error("anchors, aliases and tags are not supported; write the value out")]
     Alias,
     /// Nested too deeply.
-    #[error("nested too deeply")]
+    #[error("nested more than {} levels deep; flatten the document", super::MAX_DEPTH)]
     TooDeep,
     /// Longer than any real schema.
-    #[error("longer than {most} bytes")]
+    #[error("the document is longer than {max} bytes, the limit")]
     TooLong {
         /// The limit.
-        most: usize,
+        max: usize,
     },
-    /// A key that is not a word.
-    #[error("a key must be a word")]
+    /// A key that is not a plain word.
+    #[error("a key must be a plain word, not empty, a list or a map")]
     BadKey,
-    /// A key twice.
-    #[error("`{key}` stands here a second time; keep one of them")]
+    /// A repeated key.
+    #[error("the key `{key}` appears twice; keep one of the two")]
     DuplicateKey {
         /// The key.
         key: String,
     },
-    /// A key that means nothing here.
-    #[error("`{key}` means nothing here; known are {}", .known.join(", "))]
+    /// An unknown key.
+    #[error("unknown key `{key}`; the keys allowed here are {}", .known.join(", "))]
     UnknownKey {
         /// The key.
         key: String,
-        /// Those that mean something.
+        /// The keys that are allowed here.
         known: &'static [&'static str],
     },
-    /// A key that must stand.
+    /// A required key is missing.
     #[error("`{key}` is missing; add `{key}: …`")]
     MissingKey {
         /// The key.
         key: &'static str,
     },
-    /// A key that makes no sense beside another, or with this type.
-    #[error("`{key}` does not go with {with}; leave one of them out")]
+    /// A key that contradicts another key or the type.
+    #[error("`{key}` cannot be used with {with}")]
     Conflict {
         /// The key.
         key: &'static str,
-        /// What it contradicts.
+        /// What it contradicts, and how to resolve that.
         with: &'static str,
     },
-    /// Another shape was expected.
-    #[error("{expected} must stand here")]
+    /// A different kind of value was expected.
+    #[error("expected {expected}")]
     Expected {
-        /// What.
+        /// What is expected.
         expected: &'static str,
     },
-    /// A word out of a fixed list was expected.
-    #[error("`{word}` is none of {}", .allowed.join(", "))]
+    /// A word that is not in a fixed list.
+    #[error("`{word}` is not one of {}", .allowed.join(", "))]
     UnknownWord {
-        /// What stands there.
+        /// The word.
         word: String,
-        /// What may.
+        /// The words that are allowed.
         allowed: &'static [&'static str],
     },
-    /// No number.
+    /// Not a number.
     #[error(transparent)]
     Number(#[from] DecimalError),
-    /// A number beyond its range.
-    #[error("must lie between {least} and {most}")]
+    /// A number outside its range.
+    #[error("must be {range}")]
     OutOfRange {
-        /// Least value allowed, as text.
-        least: String,
-        /// Greatest value allowed, as text.
-        most: String,
+        /// The range, such as `between 1 and 32`.
+        range: String,
     },
     /// A JSON number with a fraction.
     #[error(
-        "a number with a fraction or exponent must stand in quotes, \"0.5\", to be read exactly"
+        "a number with a fraction or exponent must be quoted, as in \"0.5\", so that it is read exactly"
     )]
     InexactNumber,
-    /// No length of time.
-    #[error("not a length of time; write 10s, 5min, 1hr, 1d, 500ms or PT1H")]
+    /// Not a duration.
+    #[error("not a duration; write 10s, 5min, 1hr, 1d, 500ms or PT1H")]
     BadDuration,
-    /// No fraction between 0 and 1.
+    /// Not a fraction between 0 and 1.
     #[error("not a fraction between 0 and 1; write 1/3 or 0.2")]
     BadFraction,
-    /// No fingerprint of a controller.
-    #[error("not a controller's fingerprint: 64 hexadecimal digits")]
+    /// Not the fingerprint of a controller.
+    #[error("not a controller's fingerprint; write its 64 hexadecimal digits")]
     BadFingerprint,
-    /// A name that queries could not say.
-    #[error("a name has 1 to 64 letters, digits, `_` or `-` and starts with a letter or `_`")]
+    /// A name that queries could not use.
+    #[error(
+        "not a valid name; use 1 to 64 letters, digits, `_` or `-`, and start with a letter or `_`"
+    )]
     BadName,
-    /// Two names that queries could not tell apart.
-    #[error("`{name}` is named twice (case and `-` or `_` make no difference); rename one")]
+    /// Two names that queries could not distinguish.
+    #[error(
+        "the name `{name}` is used twice (case is ignored, and `-` equals `_`); rename one of the two"
+    )]
     DuplicateName {
         /// The name.
         name: String,
     },
-    /// No such attribute.
-    #[error("there is no stream attribute `{name}` in this schema")]
+    /// An unknown stream attribute.
+    #[error("the schema has no stream attribute `{name}`; check the name or declare it")]
     UnknownAttribute {
         /// The name.
         name: String,
     },
-    /// No such option.
-    #[error("the schema offers no policy option `{name}`")]
+    /// An unknown policy option.
+    #[error(
+        "the schema offers no policy option `{name}`; choose one from its `streamPolicyOptions`"
+    )]
     UnknownOption {
         /// The name.
         name: String,
     },
-    /// No such metadata attribute.
-    #[error("there is no metadata attribute `{name}` in this schema")]
+    /// An unknown metadata attribute.
+    #[error("the schema has no metadata attribute `{name}`; check the name or declare it")]
     UnknownMetadata {
         /// The name.
         name: String,
     },
     /// An option that is not offered for the attribute.
     #[error(
-        "option `{option}` is not offered for `{attribute}`; choose another, or add it to the option's `attributes`"
+        "option `{option}` is not offered for `{attribute}`; choose another option, or add the attribute to the option's `attributes`"
     )]
     NotOffered {
         /// The option.
@@ -180,81 +185,88 @@ pub enum Problem {
         attribute: String,
     },
     /// A choice beyond what the option offers.
-    #[error("the option does not offer this; choose one of {offered}")]
+    #[error("the option does not offer this value; choose one of {offered}")]
     NoSuchChoice {
         /// What it offers.
         offered: String,
     },
     /// A list without items.
-    #[error("the list must not be empty")]
+    #[error("the list is empty; add at least one item")]
     EmptyList,
     /// Too many items.
-    #[error("at most {most} of these")]
+    #[error("too many items; at most {max} are allowed")]
     TooMany {
         /// The limit.
-        most: usize,
+        max: usize,
     },
     /// Bounds the wrong way round.
     #[error("`min` is greater than `max`; swap them")]
     MinAboveMax,
     /// Edges out of order.
-    #[error("edges must ascend strictly")]
+    #[error("edges must be in strictly ascending order")]
     EdgesNotAscending,
-    /// A statistic that the type of the attribute does not have.
-    #[error("an attribute of type {kind} has no `{aggregation}`")]
+    /// An aggregation that the type of the attribute does not support.
+    #[error("`{aggregation}` is not available for an attribute of type {kind}")]
     WrongType {
         /// The attribute's type.
         kind: &'static str,
         /// The aggregation.
         aggregation: &'static str,
     },
-    /// Values so large that a sum has no bound in two words.
+    /// Values so large that a window's sum may not fit in two words.
     #[error(
-        "a window's sum over this attribute may not fit two words; narrow `min` and `max`, or lower `scale` or `capacity`"
+        "the sum of this attribute over a window may not fit in two 64-bit words; narrow `min` and `max`, or lower `scale` or `capacity`"
     )]
     SumTooLarge,
-    /// A window that no tick divides.
-    #[error("must be a multiple of the schema's tick")]
-    NotMultipleOfTick,
-    /// Buckets that are no union of the grid's.
+    /// A window that is not a multiple of the tick.
+    #[error("{window} is not a multiple of the schema's tick of {tick}; use {nearest}")]
+    NotMultipleOfTick {
+        /// The window.
+        window: Span,
+        /// The schema's tick.
+        tick: Span,
+        /// The next multiple of the tick.
+        nearest: Span,
+    },
+    /// Buckets that are not unions of the grid's.
     #[error(
-        "these buckets do not lie on the grid of `{aggregation}`; use multiples of its width or a subset of its edges"
+        "these buckets do not match the grid of `{aggregation}`; use a multiple of its width or a subset of its edges"
     )]
     OffGrid {
-        /// Whose grid.
+        /// The aggregation with the grid.
         aggregation: String,
     },
-    /// Generalising what has no buckets.
+    /// Generalisation of an attribute without buckets.
     #[error(
-        "`{attribute}` has no histogram and no statistics by its buckets, so that nothing of it could be released"
+        "`{attribute}` has no histogram and no statistics by its buckets, so generalising it would release nothing; add a histogram"
     )]
     NothingToGeneralise {
         /// The attribute.
         attribute: String,
     },
-    /// More words than a key stream has blocks.
-    #[error("an event would take {words} words, at most {most} fit; use fewer bins")]
+    /// More words than the key stream has blocks for.
+    #[error("an event would take {words} words, but at most {max} fit; use fewer bins")]
     TooManyWords {
         /// Words needed.
         words: usize,
         /// The limit.
-        most: usize,
+        max: usize,
     },
-    /// A share that adds up to more than 1.
-    #[error("the shares of a mix must not add up to more than 1")]
+    /// Shares that add up to more than 1.
+    #[error("the shares of the mix add up to more than 1; lower them")]
     SharesAboveOne,
-    /// An empty range of time.
-    #[error("must be later than the time it starts from")]
+    /// A period of validity that is empty.
+    #[error("`validTo` must be later than `validFrom`")]
     EmptyValidity,
-    /// No date.
-    #[error("not a day; write 2026-04-20")]
+    /// Not a date.
+    #[error("not a date; write it as 2026-04-20")]
     BadDate,
-    /// A name that was expected to be another.
-    #[error("this file is for schema `{found}`, not for `{expected}`")]
+    /// A policies file for another schema.
+    #[error("this file is for schema `{found}`, not `{expected}`")]
     OtherSchema {
-        /// Whose it says it is.
+        /// The schema that the file names.
         found: String,
-        /// Whose it should be.
+        /// The schema it was read against.
         expected: String,
     },
 }

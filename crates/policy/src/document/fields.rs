@@ -1,15 +1,15 @@
-//! Reading a map whose keys are known in advance.
+//! Reads maps whose keys are known in advance.
 
-use super::{DocumentError, Node, Problem, Value};
+use super::{ContentError, DocumentError, Node, Value};
 
-/// The entries of a map, of which only known keys stand.
+/// The entries of a map that has only known keys.
 pub(crate) struct Fields<'a> {
     node: &'a Node,
     entries: &'a [(String, Node)],
 }
 
 impl<'a> Fields<'a> {
-    /// The map at `node`; a key that is not `known` is refused.
+    /// The map at `node`. A key that is not `known` is an error.
     pub(crate) fn of(
         node: &'a Node,
         known: &'static [&'static str],
@@ -17,24 +17,24 @@ impl<'a> Fields<'a> {
         let entries = node.map()?;
         for (key, value) in entries {
             if !known.contains(&key.as_str()) {
-                return Err(value.error(Problem::UnknownKey { key: key.clone(), known }));
+                return Err(value.error(ContentError::UnknownKey { key: key.clone(), known }));
             }
         }
         Ok(Fields { node, entries })
     }
 
-    /// The value of a key; none where it does not stand or is null.
+    /// The value of a key, or `None` if it is missing or null.
     pub(crate) fn get(&self, key: &str) -> Option<&'a Node> {
         let found = self.entries.iter().find(|(name, _)| name == key).map(|(_, value)| value);
         found.filter(|value| value.value != Value::Null)
     }
 
-    /// The value of a key that must stand.
+    /// The value of a required key.
     pub(crate) fn required(&self, key: &'static str) -> Result<&'a Node, DocumentError> {
-        self.get(key).ok_or_else(|| self.node.error(Problem::MissingKey { key }))
+        self.get(key).ok_or_else(|| self.node.error(ContentError::MissingKey { key }))
     }
 
-    /// What `read` makes of a key's value, or `default` where it does not stand.
+    /// The value of a key as parsed by `read`, or `default` if it is missing.
     pub(crate) fn read_or<T>(
         &self,
         key: &str,
@@ -44,19 +44,19 @@ impl<'a> Fields<'a> {
         self.get(key).map_or(Ok(default), read)
     }
 
-    /// Refuses a key that does not go with something else.
+    /// Rejects a key that cannot be used with something else.
     pub(crate) fn refuse(
         &self,
         key: &'static str,
         with: &'static str,
     ) -> Result<(), DocumentError> {
         match self.get(key) {
-            Some(node) => Err(node.error(Problem::Conflict { key, with })),
+            Some(node) => Err(node.error(ContentError::Conflict { key, with })),
             None => Ok(()),
         }
     }
 
-    /// The map itself, for errors about it as a whole.
+    /// The map itself, for errors about the whole map.
     pub(crate) fn node(&self) -> &'a Node {
         self.node
     }

@@ -1,12 +1,12 @@
-//! JSON text as a tree.
+//! Reads JSON text as a tree.
 
-use super::{DocumentError, Node, Position, Problem, Value};
+use super::{ContentError, DocumentError, Node, Position, Value};
 use serde::de::{DeserializeSeed, Deserializer, Error, MapAccess, SeqAccess, Visitor};
 use std::cell::RefCell;
 use std::collections::HashSet;
 use std::fmt;
 
-/// Reads one document. Nesting is bounded by the JSON library (128).
+/// Reads one document. The JSON library limits nesting to 128 levels.
 pub(super) fn read(text: &str) -> Result<Node, DocumentError> {
     let found = RefCell::new(None);
     let mut json = serde_json::Deserializer::from_str(text);
@@ -15,20 +15,20 @@ pub(super) fn read(text: &str) -> Result<Node, DocumentError> {
         Ok(node) => Ok(node),
         Err(error) => Err(found.into_inner().unwrap_or_else(|| DocumentError {
             at: Position { line: Some((error.line(), error.column())), path: String::new() },
-            problem: Problem::Syntax(error.to_string()),
+            problem: ContentError::Syntax(error.to_string()),
         })),
     }
 }
 
-/// Reads the node at one place; `found` takes the problem with its path, which
-/// the JSON library's own errors do not know.
+/// Reads the node at one position. `found` receives the problem with its path, which the
+/// JSON library's own errors do not have.
 struct Seed<'a> {
     at: Position,
     found: &'a RefCell<Option<DocumentError>>,
 }
 
 impl Seed<'_> {
-    fn fail<E: Error>(&self, at: Position, problem: Problem) -> E {
+    fn fail<E: Error>(&self, at: Position, problem: ContentError) -> E {
         *self.found.borrow_mut() = Some(DocumentError { at, problem });
         E::custom("refused")
     }
@@ -74,7 +74,7 @@ impl<'de> Visitor<'de> for Seed<'_> {
     }
 
     fn visit_f64<E: Error>(self, _: f64) -> Result<Node, E> {
-        Err(self.fail(self.at.clone(), Problem::InexactNumber))
+        Err(self.fail(self.at.clone(), ContentError::InexactNumber))
     }
 
     fn visit_str<E: Error>(self, text: &str) -> Result<Node, E> {
@@ -94,7 +94,7 @@ impl<'de> Visitor<'de> for Seed<'_> {
         while let Some(key) = map.next_key::<String>()? {
             let at = self.at.key(&key);
             if !seen.insert(key.clone()) {
-                return Err(self.fail(at, Problem::DuplicateKey { key }));
+                return Err(self.fail(at, ContentError::DuplicateKey { key }));
             }
             let value = map.next_value_seed(self.inner(at))?;
             entries.push((key, value));

@@ -1,9 +1,8 @@
-//! Documents that people write: YAML or JSON as one tree whose every node
-//! knows where it stands.
+//! Documents that people write: YAML or JSON as a tree whose nodes know their position.
 //!
-//! Scalars keep their text, so that `0.10` never passes through a float, and
-//! nothing is guessed from them (`no` is a word, not a truth value). Anchors,
-//! aliases and tags are refused: a short file cannot unfold into a long one.
+//! Scalars keep their text: `0.10` never passes through a float, and no type is guessed
+//! (`no` is a word, not a truth value). Anchors, aliases and tags are rejected, so a
+//! short file cannot expand into a long one.
 
 mod error;
 mod fields;
@@ -11,26 +10,26 @@ mod json;
 mod scalar;
 mod yaml;
 
-pub use error::{DocumentError, Position, Problem};
+pub use error::{ContentError, DocumentError, Position};
 pub(crate) use fields::Fields;
 pub use scalar::parse_duration;
 
 /// Longest document in bytes.
-const MOST_BYTES: usize = 1 << 20;
+const MAX_BYTES: usize = 1 << 20;
 
 /// Greatest depth of lists and maps.
-const MOST_DEPTH: usize = 24;
+const MAX_DEPTH: usize = 24;
 
 /// A part of a document.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Node {
-    /// Where it stands.
+    /// Its position in the document.
     pub at: Position,
-    /// What stands there.
+    /// Its value.
     pub value: Value,
 }
 
-/// What a node holds.
+/// The value of a node.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Value {
     /// Nothing, `~` or `null`.
@@ -39,12 +38,12 @@ pub enum Value {
     Scalar {
         /// As written, escapes resolved.
         text: String,
-        /// Whether it stands without quotes.
+        /// Whether it is written without quotes.
         plain: bool,
     },
     /// Items in order.
     List(Vec<Node>),
-    /// Keys in order, each with its value; no key stands twice.
+    /// Keys in order, each with its value. No key appears twice.
     Map(Vec<(String, Node)>),
 }
 
@@ -52,8 +51,8 @@ impl Node {
     /// Reads a YAML document.
     ///
     /// # Errors
-    /// With line and column, where it is no single YAML document of plain
-    /// lists, maps and scalars.
+    /// If it is not a single YAML document of plain lists, maps and scalars. The error has
+    /// the line and column.
     pub fn from_yaml(text: &str) -> Result<Node, DocumentError> {
         check_length(text)?;
         yaml::read(text)
@@ -62,8 +61,8 @@ impl Node {
     /// Reads a JSON document.
     ///
     /// # Errors
-    /// With the JSON path, where it is no JSON, names a key twice, or holds a
-    /// number with a fraction (write it in quotes: it is read exactly there).
+    /// If it is not JSON, has a key twice, or has a number with a fraction, which must be
+    /// quoted to be read exactly. The error has the JSON path.
     pub fn from_json(text: &str) -> Result<Node, DocumentError> {
         check_length(text)?;
         json::read(text)
@@ -71,14 +70,14 @@ impl Node {
 
     /// An error about this node.
     #[must_use]
-    pub fn error(&self, problem: Problem) -> DocumentError {
+    pub fn error(&self, problem: ContentError) -> DocumentError {
         DocumentError { at: self.at.clone(), problem }
     }
 }
 
 fn check_length(text: &str) -> Result<(), DocumentError> {
-    if text.len() > MOST_BYTES {
-        let problem = Problem::TooLong { most: MOST_BYTES };
+    if text.len() > MAX_BYTES {
+        let problem = ContentError::TooLong { max: MAX_BYTES };
         return Err(DocumentError { at: Position::default(), problem });
     }
     Ok(())

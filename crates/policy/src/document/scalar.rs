@@ -1,18 +1,18 @@
-//! What the scalars of a document may mean.
+//! Interprets the scalars of a document: names, numbers, durations, fractions.
 
-use super::{DocumentError, Node, Problem, Value};
+use super::{ContentError, DocumentError, Node, Value};
 use crate::decimal::parse_exact;
 use crate::plan::Fraction;
-use crate::time::Span;
+use alpheus_time::Span;
 use std::fmt::Display;
 
 /// Longest name of anything.
-const LONGEST_NAME: usize = 64;
+const MAX_NAME_BYTES: usize = 64;
 
-/// Longest text that is no name (units, services).
-const LONGEST_TEXT: usize = 256;
+/// Longest other text (units, services).
+const MAX_TEXT_BYTES: usize = 256;
 
-/// Units of time in microseconds, longest spelling first where one begins another.
+/// Units of time in microseconds.
 const UNITS: &[(&str, u64)] = &[
     ("us", 1),
     ("µs", 1),
@@ -54,7 +54,7 @@ impl Node {
         }
     }
 
-    /// The items of a list, or the one item that stands in its place.
+    /// The items of a list, or the single item given instead of one.
     pub(crate) fn one_or_list(&self) -> &[Node] {
         match &self.value {
             Value::List(items) => items,
@@ -65,7 +65,7 @@ impl Node {
     /// The text of a scalar.
     pub(crate) fn text(&self) -> Result<&str, DocumentError> {
         match &self.value {
-            Value::Scalar { text, .. } if text.len() <= LONGEST_TEXT => Ok(text),
+            Value::Scalar { text, .. } if text.len() <= MAX_TEXT_BYTES => Ok(text),
             _ => Err(self.expected("a text of at most 256 bytes")),
         }
     }
@@ -79,36 +79,38 @@ impl Node {
         }
     }
 
-    /// A name that queries can say.
+    /// A name that queries can use.
     pub(crate) fn name(&self) -> Result<&str, DocumentError> {
         let text = self.text()?;
         let first = text.chars().next();
-        let good = text.len() <= LONGEST_NAME
+        let good = text.len() <= MAX_NAME_BYTES
             && first.is_some_and(|c| c.is_ascii_alphabetic() || c == '_')
             && text.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '_' | '-'));
-        if good { Ok(text) } else { Err(self.error(Problem::BadName)) }
+        if good { Ok(text) } else { Err(self.error(ContentError::BadName)) }
     }
 
-    /// A whole number in `least..=most`.
-    pub(crate) fn integer<T>(&self, least: T, most: T) -> Result<T, DocumentError>
+    /// An integer in `least..=most`.
+    pub(crate) fn integer<T>(&self, min: T, max: T) -> Result<T, DocumentError>
     where
         T: TryFrom<i64> + PartialOrd + Display,
     {
         let text = self.text()?;
         let number = parse_exact(text, 0).map_err(|error| self.error(error.into()))?;
         match T::try_from(number) {
-            Ok(number) if number >= least && number <= most => Ok(number),
-            _ => Err(self
-                .error(Problem::OutOfRange { least: least.to_string(), most: most.to_string() })),
+            Ok(number) if number >= min && number <= max => Ok(number),
+            _ => {
+                let range = format!("between {min} and {max}");
+                Err(self.error(ContentError::OutOfRange { range }))
+            }
         }
     }
 
-    /// A decimal as an integer in units of `10^-scale`, with nothing rounded away.
+    /// A decimal as an integer in units of `10^-scale`, without rounding.
     pub(crate) fn decimal(&self, scale: u8) -> Result<i64, DocumentError> {
         parse_exact(self.text()?, scale).map_err(|error| self.error(error.into()))
     }
 
-    /// One of a few words, with what each means.
+    /// One of a fixed list of words, as its meaning.
     pub(crate) fn word<T: Copy>(
         &self,
         allowed: &'static [&'static str],
@@ -119,26 +121,26 @@ impl Node {
         position
             .and_then(|position| meanings.get(position))
             .copied()
-            .ok_or_else(|| self.error(Problem::UnknownWord { word: text.to_owned(), allowed }))
+            .ok_or_else(|| self.error(ContentError::UnknownWord { word: text.to_owned(), allowed }))
     }
 
-    /// A length of time of at least a microsecond.
+    /// A duration of at least a microsecond.
     pub(crate) fn duration(&self) -> Result<Span, DocumentError> {
-        parse_duration(self.text()?).ok_or_else(|| self.error(Problem::BadDuration))
+        parse_duration(self.text()?).ok_or_else(|| self.error(ContentError::BadDuration))
     }
 
     /// A fraction between 0 and 1, `1/3` or `0.2`, in lowest terms.
     pub(crate) fn fraction(&self) -> Result<Fraction, DocumentError> {
-        parse_fraction(self.text()?).ok_or_else(|| self.error(Problem::BadFraction))
+        parse_fraction(self.text()?).ok_or_else(|| self.error(ContentError::BadFraction))
     }
 
-    /// An error that says what must stand here.
+    /// An error that says what is expected here.
     pub(crate) fn expected(&self, expected: &'static str) -> DocumentError {
-        self.error(Problem::Expected { expected })
+        self.error(ContentError::Expected { expected })
     }
 }
 
-/// Reads `10s`, `5 min`, `1hr`, `PT1H`; none if it is no such length of time.
+/// Reads a duration such as `10s`, `5 min`, `1hr` or `PT1H`.
 #[must_use]
 pub fn parse_duration(text: &str) -> Option<Span> {
     let micros = match text.strip_prefix('P') {
@@ -151,8 +153,8 @@ pub fn parse_duration(text: &str) -> Option<Span> {
             number.parse::<u64>().ok()?.checked_mul(*micros)?
         }
     };
-    // Longer than the cipher's time is no window.
-    (micros > 0 && micros < crate::time::Timestamp::LIMIT.0).then_some(Span(micros))
+    // No window is longer than the range of times.
+    (micros > 0 && micros < alpheus_time::Timestamp::LIMIT.0).then_some(Span(micros))
 }
 
 /// The rest of an ISO 8601 duration after `P`, in days or shorter.
@@ -195,7 +197,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn durations() {
+    fn durations_are_read_in_every_spelling() {
         for (text, micros) in [
             ("10s", 10_000_000),
             ("5 min", 300_000_000),

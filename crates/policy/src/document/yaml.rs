@@ -1,6 +1,6 @@
-//! YAML text as a tree.
+//! Reads YAML text as a tree.
 
-use super::{DocumentError, MOST_DEPTH, Node, Position, Problem, Value};
+use super::{ContentError, DocumentError, MAX_DEPTH, Node, Position, Value};
 use granit_parser::{Event, Marker, Parser, ScalarStyle};
 use std::collections::HashSet;
 
@@ -20,13 +20,13 @@ pub(super) fn read(text: &str) -> Result<Node, DocumentError> {
         let at = position(&span.start);
         match event {
             Event::DocumentStart(..) if documents > 0 => {
-                return Err(fail(at, Problem::SecondDocument));
+                return Err(fail(at, ContentError::SecondDocument));
             }
             Event::DocumentStart(..) => documents += 1,
             event => tree.take(event, at)?,
         }
     }
-    tree.root.ok_or_else(|| fail(Position::default(), Problem::Empty))
+    tree.root.ok_or_else(|| fail(Position::default(), ContentError::Empty))
 }
 
 #[derive(Default)]
@@ -39,15 +39,15 @@ impl Tree {
     fn take(&mut self, event: Event<'_>, at: Position) -> Result<(), DocumentError> {
         match event {
             Event::Alias(_) | Event::Anchor(..) | Event::UnresolvedAlias(_) => {
-                Err(fail(at, Problem::Alias))
+                Err(fail(at, ContentError::Alias))
             }
             Event::Scalar(_, _, anchor, tag) if anchor != 0 || tag.is_some() => {
-                Err(fail(at, Problem::Alias))
+                Err(fail(at, ContentError::Alias))
             }
             Event::SequenceStart(_, anchor, tag) | Event::MappingStart(_, anchor, tag)
                 if anchor != 0 || tag.is_some() =>
             {
-                Err(fail(at, Problem::Alias))
+                Err(fail(at, ContentError::Alias))
             }
             Event::Scalar(text, style, ..) => self.scalar(&text, style, at),
             Event::SequenceStart(..) => self.begin(at, |at| Open::List { at, items: Vec::new() }),
@@ -62,15 +62,15 @@ impl Tree {
         }
     }
 
-    /// Opens a list or map where a value is due.
+    /// Opens a list or map where a value is expected.
     fn begin(&mut self, at: Position, open: fn(Position) -> Open) -> Result<(), DocumentError> {
-        if self.open.len() >= MOST_DEPTH {
-            return Err(fail(at, Problem::TooDeep));
+        if self.open.len() >= MAX_DEPTH {
+            return Err(fail(at, ContentError::TooDeep));
         }
-        if self.key_is_due() {
-            return Err(fail(at, Problem::BadKey));
+        if self.key_is_expected() {
+            return Err(fail(at, ContentError::BadKey));
         }
-        let at = self.place(at);
+        let at = self.position_of_value(at);
         self.open.push(open(at));
         Ok(())
     }
@@ -93,10 +93,10 @@ impl Tree {
     ) -> Result<(), DocumentError> {
         if let Some(Open::Map { seen, key: key @ None, .. }) = self.open.last_mut() {
             if text.is_empty() || text == "<<" {
-                return Err(fail(at, Problem::BadKey));
+                return Err(fail(at, ContentError::BadKey));
             }
             if !seen.insert(text.to_owned()) {
-                return Err(fail(at, Problem::DuplicateKey { key: text.to_owned() }));
+                return Err(fail(at, ContentError::DuplicateKey { key: text.to_owned() }));
             }
             *key = Some(text.to_owned());
             return Ok(());
@@ -106,17 +106,17 @@ impl Tree {
             "" | "~" | "null" if plain => Value::Null,
             _ => Value::Scalar { text: text.to_owned(), plain },
         };
-        let at = self.place(at);
+        let at = self.position_of_value(at);
         self.put(Node { at, value });
         Ok(())
     }
 
-    fn key_is_due(&self) -> bool {
+    fn key_is_expected(&self) -> bool {
         matches!(self.open.last(), Some(Open::Map { key: None, .. }))
     }
 
-    /// The path of the value that is due, at the line of the value itself.
-    fn place(&self, at: Position) -> Position {
+    /// The path of the expected value, with the line of the value itself.
+    fn position_of_value(&self, at: Position) -> Position {
         let outer = match self.open.last() {
             Some(Open::List { at, items }) => at.item(items.len()),
             Some(Open::Map { at, key: Some(key), .. }) => at.key(key),
@@ -143,10 +143,10 @@ fn position(mark: &Marker) -> Position {
 }
 
 fn syntax(mark: &Marker, words: String) -> DocumentError {
-    fail(position(mark), Problem::Syntax(words))
+    fail(position(mark), ContentError::Syntax(words))
 }
 
-fn fail(at: Position, problem: Problem) -> DocumentError {
+fn fail(at: Position, problem: ContentError) -> DocumentError {
     DocumentError { at, problem }
 }
 
@@ -154,13 +154,13 @@ fn fail(at: Position, problem: Problem) -> DocumentError {
 mod tests {
     use super::*;
 
-    fn problem(text: &str) -> (Option<(usize, usize)>, Problem) {
+    fn problem(text: &str) -> (Option<(usize, usize)>, ContentError) {
         let error = read(text).unwrap_err();
         (error.at.line, error.problem)
     }
 
     #[test]
-    fn a_tree_keeps_texts_and_places() {
+    fn a_tree_keeps_texts_and_positions() {
         let root = read("a:\n  - 0.10\n  - {b: 'x y', c: }\n").unwrap();
         let Value::Map(entries) = &root.value else { panic!("a map") };
         let Value::List(items) = &entries[0].1.value else { panic!("a list") };
@@ -173,18 +173,21 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_plain_yaml_is_refused_with_its_place() {
-        assert_eq!(problem(""), (None, Problem::Empty));
-        assert_eq!(problem("a: 1\n---\nb: 2"), (Some((2, 1)), Problem::SecondDocument));
-        assert_eq!(problem("a: &x 1"), (Some((1, 7)), Problem::Alias));
-        assert_eq!(problem("a: !t 1"), (Some((1, 7)), Problem::Alias));
+    fn yaml_that_is_not_plain_is_rejected_with_its_position() {
+        assert_eq!(problem(""), (None, ContentError::Empty));
+        assert_eq!(problem("a: 1\n---\nb: 2"), (Some((2, 1)), ContentError::SecondDocument));
+        assert_eq!(problem("a: &x 1"), (Some((1, 7)), ContentError::Alias));
+        assert_eq!(problem("a: !t 1"), (Some((1, 7)), ContentError::Alias));
         assert_eq!(
             problem("a: 1\na: 2"),
-            (Some((2, 1)), Problem::DuplicateKey { key: "a".into() })
+            (Some((2, 1)), ContentError::DuplicateKey { key: "a".into() })
         );
-        assert_eq!(problem("[1]: 2").1, Problem::BadKey);
-        assert_eq!(problem(&format!("{}{}", "[".repeat(100), "]".repeat(100))).1, Problem::TooDeep);
-        let (line, Problem::Syntax(_)) = problem("a: 1\n b: 2\n") else { panic!("syntax") };
+        assert_eq!(problem("[1]: 2").1, ContentError::BadKey);
+        assert_eq!(
+            problem(&format!("{}{}", "[".repeat(100), "]".repeat(100))).1,
+            ContentError::TooDeep
+        );
+        let (line, ContentError::Syntax(_)) = problem("a: 1\n b: 2\n") else { panic!("syntax") };
         assert_eq!(line.map(|(line, _)| line), Some(2));
     }
 }

@@ -1,4 +1,4 @@
-//! What noise promises, what error it makes and what it costs, before a query runs.
+//! The guarantee, expected error and cost of noise, before a query runs.
 
 use crate::budget::{Epsilon, Guarantee, Horizon, Mechanism};
 use crate::catalog::CatalogSchema;
@@ -6,45 +6,43 @@ use crate::plan::Plan;
 use serde::{Deserialize, Serialize};
 use std::fmt;
 
-/// What a plan's noise promises, what error it makes and what it costs.
+/// The guarantee, expected error and cost of a plan's noise.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct PrivacyExplanation {
-    /// The guarantee in one sentence.
+    /// The guarantee in words.
     pub sentence: String,
     /// How noise is drawn.
     pub mechanism: Mechanism,
-    /// ε of a window, or of all running totals together, over all attributes, in
-    /// millionths.
+    /// ε of a window, or of all running totals together, over all attributes, in millionths.
     pub micro_epsilon: u64,
-    /// Its δ, in units of 10^−18.
+    /// Its δ in units of 10^−18.
     pub atto_delta: u64,
-    /// How far running totals reach; none where each window has noise of its own.
+    /// The extent of running totals, or `None` if each window has its own noise.
     pub horizon: Option<Horizon>,
-    /// Most events of a stream in a window; streams with more are left out.
+    /// Maximum number of events of a stream in a window. Streams with more are excluded.
     pub events: u64,
-    /// Most streams of one owner.
+    /// Maximum number of streams of one owner.
     pub streams_per_owner: u32,
-    /// Honest controllers whose shares alone make up the noise, when all open; of
-    /// running totals, when as few do as may.
+    /// Number of honest controllers whose shares alone make up the noise, if all open. For
+    /// running totals, if the smallest allowed set opens.
     pub honest: u32,
-    /// What each attribute is charged for a window, or for all running totals, by name.
+    /// The charge to each attribute, by name, for a window or for all running totals.
     pub charges: Vec<(String, String)>,
-    /// Windows, or queries for such totals, until the first member's budget is spent,
-    /// where nothing was spent before; none where nothing is charged.
+    /// The number of windows, or of such queries for running totals, until the first member's
+    /// budget is used up, if nothing was spent before. `None` if nothing is charged.
     pub lasts: Option<u64>,
     /// The expected error of each column.
     pub guarantee: Guarantee,
 }
 
-/// What the noise of a plan promises when all its controllers open and each
-/// owner has one value.
+/// The guarantee of a plan's noise if all its controllers open and each owner has one value.
 pub(super) fn of(
     plan: &Plan,
     schema: &CatalogSchema,
     lasts: Option<u64>,
 ) -> Option<PrivacyExplanation> {
     let own = plan.privacy.as_ref()?;
-    let noise = plan.calibrated(&schema.schema, &schema.layout).ok().flatten()?;
+    let noise = plan.calibration(&schema.schema, &schema.layout).ok().flatten()?;
     let members = u32::try_from(plan.roster.len()).unwrap_or(u32::MAX);
     let values: u32 = super::owners_per_controller(plan).iter().sum();
     let guarantee = Guarantee::of(plan, &noise, own.unit, own.atto_delta, members, values.into());
@@ -62,7 +60,7 @@ pub(super) fn of(
         streams_per_owner: own.streams_per_owner,
         honest: match own.horizon() {
             None => members.saturating_sub(u32::try_from(plan.discounted()).unwrap_or(u32::MAX)),
-            Some(_) => plan.least_honest(),
+            Some(_) => plan.min_honest(),
         },
         charges: noise.charges.iter().map(|(at, cost)| (name(*at), cost.to_string())).collect(),
         lasts,
@@ -78,7 +76,7 @@ impl fmt::Display for PrivacyExplanation {
             write!(f, ", δ = {:.0e}", self.atto_delta as f64 * 1e-18)?;
         }
         match self.horizon {
-            None => f.write_str(" a window")?,
+            None => f.write_str(" per window")?,
             Some(Horizon { windows, .. }) => write!(f, " for all {windows} totals together")?,
         }
         match self.honest {
@@ -87,21 +85,21 @@ impl fmt::Display for PrivacyExplanation {
         }
         let streams = match self.streams_per_owner {
             0 | 1 => String::new(),
-            streams => format!(", and {streams} streams of an owner"),
+            streams => format!(", and at most {streams} streams per owner"),
         };
         writeln!(
             f,
-            "    for at most {} events of a stream in a window{streams}; streams with more are left out",
+            "    for at most {} events per stream and window{streams}; streams with more events are excluded",
             self.events
         )?;
         let charges: Vec<_> =
             self.charges.iter().map(|(name, cost)| format!("{name} {cost}")).collect();
         match self.horizon {
-            None => write!(f, "    costs an owner with data, each window: ")?,
-            Some(_) => write!(f, "    costs an owner with data, once for all windows: ")?,
+            None => write!(f, "    cost for each owner with data, per window: ")?,
+            Some(_) => write!(f, "    cost for each owner with data, once for all windows: ")?,
         }
         match charges.is_empty() {
-            true => writeln!(f, "nothing, since numbers of events are public")?,
+            true => writeln!(f, "nothing, since the number of events is public")?,
             false => writeln!(f, "{}", charges.join(", "))?,
         }
         if let Some(lasts) = self.lasts {
@@ -113,7 +111,7 @@ impl fmt::Display for PrivacyExplanation {
             };
             writeln!(
                 f,
-                "    the first budget is spent after {lasts} {what}; budgets are counted by each controller for itself"
+                "    the first budget is used up after {lasts} {what}; each controller keeps its own accounts"
             )?;
         }
         write!(f, "{}", self.guarantee)

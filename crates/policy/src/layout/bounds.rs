@@ -1,30 +1,29 @@
-//! How large the cells of a window's sum can become.
+//! Bounds on the cells of a sum over a window.
 
 use super::{FieldStatistic, PairMoment};
 use crate::schema::{AttributeKind, OptionKind, PolicyOption, Schema};
 
-/// The tail of noise beyond which lies a chance of 2^-64: `45 > 64·ln 2` times
-/// the scale of a Laplace distribution, whose variance bounds that of all the
-/// noise we add.
+/// Noise exceeds this many scales with probability below 2^-64: `45 > 64·ln 2` times the
+/// scale of a Laplace distribution, whose variance bounds that of all noise.
 const TAIL: u128 = 45;
 
 /// Bounds on a cell of one statistic.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct CellBound {
-    /// Greatest magnitude in one event.
+    /// Maximum magnitude in one event.
     pub(super) event: u128,
-    /// Greatest magnitude of the noise in a window.
+    /// Maximum magnitude of the noise in a window.
     pub(super) noise: u128,
 }
 
 impl CellBound {
-    /// Greatest magnitude of a window's sum over `events` events in all.
+    /// Maximum magnitude of a sum over `events` events.
     pub(super) fn window(self, events: u128) -> Option<u128> {
         self.event.checked_mul(events)?.checked_add(self.noise)
     }
 }
 
-/// The bound of each cell of `statistic`; none where cells are random words.
+/// The bound of each cell of `statistic`, or `None` if cells are random words.
 pub(super) fn cell(schema: &Schema, statistic: FieldStatistic) -> Option<CellBound> {
     let event = match statistic {
         FieldStatistic::Any(_) | FieldStatistic::All(_) => return None,
@@ -49,9 +48,9 @@ pub(super) fn cell(schema: &Schema, statistic: FieldStatistic) -> Option<CellBou
     Some(CellBound { event, noise: noise(schema, statistic, event) })
 }
 
-/// Greatest magnitude of a cell of `statistic` in one event; none where cells
-/// are random words.
-pub(crate) fn greatest_in_event(schema: &Schema, statistic: FieldStatistic) -> Option<u128> {
+/// Maximum magnitude of a cell of `statistic` in one event, or `None` if cells are random
+/// words.
+pub(crate) fn max_in_event(schema: &Schema, statistic: FieldStatistic) -> Option<u128> {
     cell(schema, statistic).map(|bound| bound.event)
 }
 
@@ -59,7 +58,7 @@ fn squared(x: u128) -> u128 {
     x.saturating_mul(x)
 }
 
-/// Greatest |scaled value| of an attribute.
+/// Maximum |scaled value| of an attribute.
 fn magnitude(schema: &Schema, attribute: u16) -> u128 {
     match schema.attributes.get(usize::from(attribute)).map(|attribute| &attribute.kind) {
         Some(AttributeKind::Number { min, max, .. }) => {
@@ -69,8 +68,8 @@ fn magnitude(schema: &Schema, attribute: u16) -> u128 {
     }
 }
 
-/// The noise tail under the least ε per window that an option offers: the
-/// sensitivity of one person's window, `events × event`, times 45 / ε.
+/// The tail of the noise under the smallest ε per window of any option: the sensitivity
+/// of one person's window, `events × event`, times 45 / ε.
 fn noise(schema: &Schema, statistic: FieldStatistic, event: u128) -> u128 {
     let person = event.saturating_mul(u128::from(schema.capacity.events));
     let least = noisy_options(schema, statistic)

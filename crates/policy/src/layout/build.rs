@@ -1,30 +1,30 @@
-//! Laying the statistics of a schema out in words.
+//! Lays out the statistics of a schema in words.
 
 use super::bounds::{self, CellBound};
-use super::{Field, FieldStatistic, Layout, MOST_WORDS, Packing, PairMoment};
+use super::{Field, FieldStatistic, Layout, MAX_WORDS, Packing, PairMoment};
 use crate::schema::{Aggregation, Edges, Schema};
 use std::collections::HashSet;
 
-/// Why a schema has no layout.
+/// The schema has no layout.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum LayoutError {
-    /// A worst-case window sum that two words do not hold.
+    /// A worst-case sum over a window that does not fit in two words.
     #[error(
-        "a window's sum over attribute {attribute} may not fit two words; narrow its bounds, or lower its scale or the capacity"
+        "the sum of attribute {attribute} over a window may not fit in two 64-bit words; narrow its bounds, or lower its scale or the capacity"
     )]
     SumTooLarge {
         /// Position of the attribute.
         attribute: u16,
     },
-    /// A vector that the cipher's block counter does not reach through.
-    #[error("an event would take {words} words, at most {MOST_WORDS} fit; use fewer bins")]
+    /// A vector longer than the cipher's block counter allows.
+    #[error("an event would take {words} words, but at most {MAX_WORDS} fit; use fewer bins")]
     TooManyWords {
-        /// Words needed, the check word included.
+        /// Words needed, including the check word.
         words: usize,
     },
 }
 
-/// Greatest sum that one word holds, two's complement.
+/// Sums in one word are below this, in two's complement.
 const WORD: u128 = 1 << 63;
 
 /// A statistic and its number of cells.
@@ -36,7 +36,7 @@ pub(super) fn layout(schema: &Schema) -> Result<Layout, LayoutError> {
     for (statistic, cells) in statistics(schema) {
         let packing = packing(schema, statistic, cells)?;
         let too_many = |words| LayoutError::TooManyWords { words };
-        // Positions fit 16 bits: beyond that the vector is too long anyway.
+        // Positions fit in 16 bits. Beyond that the vector is too long anyway.
         let first = u16::try_from(next).map_err(|_| too_many(next))?;
         let cells = u16::try_from(cells).map_err(|_| too_many(next.saturating_add(cells)))?;
         let field = Field { statistic, first, cells, packing };
@@ -45,7 +45,7 @@ pub(super) fn layout(schema: &Schema) -> Result<Layout, LayoutError> {
     }
     let words = next + 1;
     match u16::try_from(words) {
-        Ok(short) if words <= MOST_WORDS => Ok(Layout { fields, words: short }),
+        Ok(short) if words <= MAX_WORDS => Ok(Layout { fields, words: short }),
         _ => Err(LayoutError::TooManyWords { words }),
     }
 }
@@ -62,7 +62,7 @@ fn statistics(schema: &Schema) -> Vec<Cells> {
             }
         }
     }
-    // The count that attributes share is no one's: it stands last.
+    // The shared count belongs to no attribute, so it comes last.
     let shared = (FieldStatistic::EventCount, 1);
     if seen.contains(&shared.0) {
         all.retain(|cells| *cells != shared);
@@ -77,7 +77,7 @@ fn of_aggregation(schema: &Schema, a: u16, k: u16, offered: &Aggregation) -> Vec
     let sum = one(FieldStatistic::Sum(a));
     match offered {
         Aggregation::Count => vec![count],
-        // Without its count an empty sum could not be told from a sum of zero.
+        // Without its count, an empty sum looks like a sum of zero.
         Aggregation::Sum if schema.is_optional(a) => vec![sum, count],
         Aggregation::Sum => vec![sum],
         Aggregation::Mean => vec![sum, count],
@@ -105,8 +105,8 @@ fn bins(edges: &Edges) -> usize {
     usize::from(edges.bins())
 }
 
-/// `[1, x, y, x², xy]` and `y²`. The moments are of events that have both, so
-/// none is shared with the attributes' own.
+/// `[1, x, y, x², xy]` and `y²`. The moments cover events that have both attributes, so
+/// none is shared with the attributes' own moments.
 fn pair(y: u16, x: u16, r_squared: bool) -> Vec<Cells> {
     use PairMoment::{Count, X, Xx, Xy, Y, Yy};
     let moments = [Count, X, Y, Xx, Xy, Yy];
@@ -114,7 +114,7 @@ fn pair(y: u16, x: u16, r_squared: bool) -> Vec<Cells> {
     encoded.iter().map(|moment| (FieldStatistic::Pair { y, x, moment: *moment }, 1)).collect()
 }
 
-/// How the cells of one statistic lie in words.
+/// How to pack the cells of a statistic into words.
 fn packing(
     schema: &Schema,
     statistic: FieldStatistic,
@@ -134,9 +134,9 @@ fn packing(
     }
 }
 
-/// Whether the cells of a field may share words: they are the bins of a grid
-/// which no offered option adds up, and to which none adds noise. (Thresholds
-/// and sketches are bins, too, but queries ask for one cell and not the next.)
+/// Whether the cells of a field may share words. They must be the bins of a grid, and no
+/// offered option may add up several of them or add noise. (Thresholds and sketches have
+/// bins, too, but a query releases one cell and not its neighbours.)
 fn may_share(schema: &Schema, statistic: FieldStatistic) -> bool {
     let Some((bucketed, grid)) = statistic.grid(schema) else { return false };
     let added_up = schema
@@ -147,8 +147,8 @@ fn may_share(schema: &Schema, statistic: FieldStatistic) -> bool {
     !added_up && bounds::noisy_options(schema, statistic).next().is_none()
 }
 
-/// As few words as digits of `sum` and its sign allow, and then the widest
-/// digits that take no more.
+/// As few words as digits that hold `sum` and its sign allow, with the widest digits that
+/// fit.
 fn digits(sum: u128, cells: usize) -> Packing {
     let narrowest = 128 - sum.leading_zeros() + 1;
     let fit = usize::try_from(64 / narrowest).unwrap_or(1).max(1);
@@ -160,8 +160,8 @@ fn digits(sum: u128, cells: usize) -> Packing {
     }
 }
 
-/// Whether both halves' sums fit a word: the low ones are below 2^32 each, the
-/// high ones at most `event / 2^32 + 1` in magnitude, and noise adds to either.
+/// Whether the sums of both halves fit in a word. Low halves are below 2^32, high halves
+/// at most `event / 2^32 + 1` in magnitude, and noise adds to either.
 fn fits_limbs(bound: CellBound, events: u128) -> bool {
     let low = events.checked_mul(1 << 32);
     let high = (bound.event >> 32).checked_add(1).and_then(|half| half.checked_mul(events));

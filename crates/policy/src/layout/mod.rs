@@ -1,7 +1,7 @@
-//! Where each statistic stands in an event's vector of 64-bit words.
+//! Where each statistic is in an event's vector of 64-bit words.
 //!
-//! The layout is a function of the schema alone, so that producer, controller
-//! and consumer agree on it by agreeing on the schema's hash.
+//! The layout is a function of the schema alone. Producer, controller and consumer agree
+//! on it by agreeing on the schema's hash.
 
 use crate::schema::Schema;
 use serde::{Deserialize, Serialize};
@@ -10,15 +10,15 @@ mod bounds;
 mod build;
 mod places;
 
-pub(crate) use bounds::greatest_in_event;
+pub(crate) use bounds::max_in_event;
 pub use build::LayoutError;
-pub use places::CellPlace;
+pub use places::CellLocation;
 
-/// Words of the longest vector: the cipher counts its blocks of two in 12 bits.
-pub const MOST_WORDS: usize = 8192;
+/// Maximum number of words of a vector. The cipher counts blocks of two words in 12 bits.
+pub const MAX_WORDS: usize = 8192;
 
-/// The words of one event of a schema. The last word is the check word, which
-/// is zero in every event.
+/// The words of an event of a schema. The last is the check word, which is zero in every
+/// event.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Layout {
     /// The fields, in order of their words.
@@ -28,13 +28,12 @@ pub struct Layout {
 }
 
 impl Layout {
-    /// The layout of a schema's events: the statistics that its attributes
-    /// offer, each once, in schema order, then the event count if anything
-    /// shares it, then the check word.
+    /// The layout of a schema's events: the statistics of its attributes, each once and in
+    /// schema order, then the event count if any attribute shares it, then the check word.
     ///
     /// # Errors
-    /// Where a statistic's worst-case window sum fits no two words, or the
-    /// vector is longer than the cipher's.
+    /// If the worst-case sum of a statistic over a window does not fit in two words, or the
+    /// vector is too long for the cipher.
     pub fn of(schema: &Schema) -> Result<Layout, LayoutError> {
         build::layout(schema)
     }
@@ -46,32 +45,32 @@ impl Layout {
     }
 }
 
-/// A run of cells that hold one kind of statistic.
+/// Consecutive cells of one statistic.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Field {
-    /// What its cells sum.
+    /// The statistic that its cells sum.
     pub statistic: FieldStatistic,
     /// Its first word.
     pub first: u16,
-    /// How many cells it has.
+    /// Its number of cells.
     pub cells: u16,
-    /// How its cells lie in words.
+    /// How its cells are packed into words.
     pub packing: Packing,
 }
 
-/// What the cells of a field sum. Numbers are positions in
+/// The statistic of a field. Numbers are positions in
 /// [`Schema::attributes`](crate::schema::Schema::attributes).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum FieldStatistic {
-    /// Events; shared by all mandatory attributes.
+    /// The number of events, shared by all mandatory attributes.
     EventCount,
-    /// Values of an attribute that were present.
+    /// The number of values of an attribute.
     Count(u16),
     /// The value.
     Sum(u16),
     /// Its square.
     SumOfSquares(u16),
-    /// One-hot bins. The second number is the position among the attribute's aggregations.
+    /// One-hot bins. The second number is the position in the attribute's aggregations.
     Histogram(u16, u16),
     /// A moment of `y` and `x` over events that have both.
     Pair {
@@ -88,16 +87,16 @@ pub enum FieldStatistic {
         of: u16,
         /// The attribute whose buckets these are.
         by: u16,
-        /// Position among the aggregations of `of`, where the edges stand.
+        /// Position in the aggregations of `of`, which have the edges.
         aggregation: u16,
         /// 0: count, 1: sum, 2: sum of squares.
         order: u8,
     },
-    /// Two cells, at or above the threshold and below: order 0 counts, 1 sums.
+    /// Two cells: values at or above the threshold, and values below it.
     Threshold {
         /// The attribute.
         of: u16,
-        /// Position among its aggregations.
+        /// Position in its aggregations.
         aggregation: u16,
         /// 0: count, 1: sum.
         order: u8,
@@ -106,7 +105,8 @@ pub enum FieldStatistic {
     Any(u16),
     /// A random word where the value is false.
     All(u16),
-    /// A count-min sketch, row by row; position among the attribute's aggregations.
+    /// A count-min sketch, row by row. The second number is the position in the attribute's
+    /// aggregations.
     Sketch(u16, u16),
 }
 
@@ -127,19 +127,19 @@ pub enum PairMoment {
     Yy,
 }
 
-/// How the cells of a field lie in words.
+/// How the cells of a field are packed into words.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Packing {
-    /// One word a cell, two's complement.
+    /// One word per cell, in two's complement.
     Whole,
-    /// `per_word` signed digits of `bits` bits a word, the first cell lowest.
-    /// The window's sum of each digit is known to fit, so none ever carries.
+    /// `per_word` signed digits of `bits` bits per word, the first cell lowest. The sum of
+    /// each digit over a window is known to fit, so no digit ever carries.
     Digits {
         /// Width of a digit, sign included.
         bits: u8,
         /// Digits in a word.
         per_word: u8,
     },
-    /// Two words a cell: the value's low 32 bits, then the rest, signed.
+    /// Two words per cell: the low 32 bits of the value, then the rest, signed.
     Limbs,
 }

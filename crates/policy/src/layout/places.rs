@@ -1,15 +1,14 @@
-//! Finding fields and cells among the words.
+//! Finds fields and cells among the words.
 
 use super::{Field, FieldStatistic, Layout, Packing};
 use crate::schema::{Aggregation, Edges, Schema};
 
-/// Where one cell stands.
+/// The location of a cell.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct CellPlace {
-    /// Its word; of a cell in limbs, the word of the low half (the high half
-    /// stands in the next).
+pub struct CellLocation {
+    /// Its word. For a cell in limbs, the word of the low half; the high half is the next.
     pub word: u16,
-    /// Its digit in that word, 0 the lowest; 0 unless packed.
+    /// Its digit in that word, where 0 is the lowest. 0 unless packed.
     pub digit: u8,
 }
 
@@ -20,7 +19,7 @@ impl Layout {
         self.fields.iter().find(|field| field.statistic == statistic)
     }
 
-    /// The field that a word belongs to; none for the check word and beyond.
+    /// The field of a word, or `None` for the check word and beyond.
     #[must_use]
     pub fn field_at(&self, word: u16) -> Option<&Field> {
         let next = self.fields.partition_point(|field| field.first <= word);
@@ -30,7 +29,7 @@ impl Layout {
 }
 
 impl Field {
-    /// How many words it takes.
+    /// The number of words it takes.
     #[must_use]
     pub fn words(&self) -> u16 {
         match self.packing {
@@ -40,9 +39,9 @@ impl Field {
         }
     }
 
-    /// Where the cell at `position` stands; none where there is no such cell.
+    /// The location of the cell at `position`, if there is such a cell.
     #[must_use]
-    pub fn place(&self, position: u16) -> Option<CellPlace> {
+    pub fn place(&self, position: u16) -> Option<CellLocation> {
         if position >= self.cells {
             return None;
         }
@@ -54,7 +53,7 @@ impl Field {
             }
             Packing::Limbs => (position * 2, 0),
         };
-        Some(CellPlace { word: self.first + word, digit })
+        Some(CellLocation { word: self.first + word, digit })
     }
 
     /// The cells that a word of this field holds.
@@ -73,8 +72,8 @@ impl Field {
 }
 
 impl FieldStatistic {
-    /// The attributes that it derives from: a release of it locks, and charges,
-    /// each of them. None for the event count, which borders tell anyway.
+    /// The attributes that it derives from. Releasing it locks and charges each of them. The
+    /// event count derives from none, since boundary events reveal it anyway.
     pub fn attributes(self) -> impl Iterator<Item = u16> {
         let (one, other) = match self {
             FieldStatistic::EventCount => (None, None),
@@ -92,7 +91,7 @@ impl FieldStatistic {
         one.into_iter().chain(other)
     }
 
-    /// The attribute whose buckets its cells are, and the grid they stand on.
+    /// The attribute whose buckets its cells are, and their grid.
     #[must_use]
     pub fn grid(self, schema: &Schema) -> Option<(u16, &Edges)> {
         let (of, aggregation) = match self {

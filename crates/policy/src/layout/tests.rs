@@ -1,10 +1,10 @@
-//! Layouts of small schemas, and that no digit of a window's sum ever carries.
+//! Layouts of small schemas. No digit of a sum over a window ever carries.
 
 use super::super::{FieldStatistic as S, *};
 use super::LayoutError;
 use crate::schema::{Aggregation, Edges, Schema};
 use crate::schema::{Attribute, AttributeKind, Capacity};
-use crate::time::Span;
+use alpheus_time::Span;
 use proptest::prelude::*;
 
 fn number(aggregations: Vec<Aggregation>, min: i64, max: i64) -> Attribute {
@@ -88,7 +88,7 @@ fn bins_share_words_as_widely_as_their_sums_allow() {
     assert_eq!(packing(1, 1, 1), Packing::Whole);
 }
 
-/// The sum that just fits 32 bits with its sign, and the next.
+/// The largest sum that fits in 32 bits with its sign, and the next.
 #[test]
 fn the_widest_digit_is_exact() {
     let packing = |events| {
@@ -100,7 +100,7 @@ fn the_widest_digit_is_exact() {
 }
 
 #[test]
-fn what_an_option_adds_up_or_adds_noise_to_is_not_packed() {
+fn bins_that_an_option_sums_or_adds_noise_to_are_not_packed() {
     let schema = || of(vec![number(vec![Aggregation::Histogram(grid(100))], 0, 100)], 10, 10);
     let packed = |option: &str| {
         let layout = Layout::of(&with_option(schema(), option)).unwrap();
@@ -127,7 +127,7 @@ fn a_sum_without_a_bound_in_one_word_takes_two() {
 }
 
 #[test]
-fn noise_is_counted_into_the_bound() {
+fn the_bound_includes_noise() {
     // 9.2·10^18 / (10^3 · 10^3 · 10^12) leaves 9 without noise, which at
     // ε = 0.001 is 45,000 times one person's thousandth of it.
     let schema = of(vec![number(vec![Aggregation::Sum], 0, 1_000_000_000_000)], 1000, 1000);
@@ -138,7 +138,7 @@ fn noise_is_counted_into_the_bound() {
 }
 
 #[test]
-fn vectors_end_where_the_block_counter_does() {
+fn vectors_are_limited_by_the_block_counter() {
     let cells = |bins| {
         let bins = Aggregation::Sketch { depth: 1, width: bins };
         Layout::of(&of(vec![number(vec![bins], 0, 9)], 10, 10)).map(|layout| layout.words)
@@ -149,7 +149,7 @@ fn vectors_end_where_the_block_counter_does() {
     assert!(Layout::of(&of(vec![number(vec![wide], 0, 9)], 10, 10)).is_err());
 }
 
-/// Adds up a word's digits as a window does: modulo 2^64, neighbours and all.
+/// Adds up the digits of a word as a window does: modulo 2^64, including neighbours.
 fn pack(sums: &[i128], bits: u8) -> u64 {
     sums.iter().zip(0u32..).fold(0u64, |word, (sum, digit)| {
         let low = u64::try_from(sum.rem_euclid(1 << 64)).unwrap();
@@ -201,8 +201,7 @@ prop_compose! {
 }
 
 proptest! {
-    /// Whatever sums up to the declared extremes stands in a digit, no digit
-    /// reaches into the next, and none is narrower than it must be.
+    /// Sums up to the declared extremes fit in a digit, and no digit overlaps the next.
     #[test]
     fn no_digit_overflows_at_the_declared_extremes(schema in schemas(), signs in any::<u64>()) {
         let Ok(layout) = Layout::of(&schema) else { return Ok(()) };
@@ -227,8 +226,7 @@ proptest! {
         }
     }
 
-    /// Fields tile the words before the check word, and cells and words agree
-    /// about each other.
+    /// Fields tile the words before the check word, and cells and words map to each other.
     #[test]
     fn every_word_and_cell_is_found(schema in schemas()) {
         let Ok(layout) = Layout::of(&schema) else { return Ok(()) };

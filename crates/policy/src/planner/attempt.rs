@@ -1,24 +1,24 @@
-//! One try at planning a query.
+//! One attempt to plan a query.
 
-use super::eligible::{Judge, Objection, most_obliging};
+use super::eligible::{Judge, Objection, most_permissible};
+use super::error::{ExclusionError, RuleError};
 use super::fill::{Group, Query};
 use super::filter::{fits, unknown_names};
-use super::finding::{Finding, Mend};
-use super::noise::{self, Offered};
-use super::population::{Asked, Candidate, settle};
-use super::refusal::{Exclusion, Rule};
+use super::finding::{Finding, Fix};
+use super::noise::{self, NoiseOffers};
+use super::population::{Candidate, PopulationRequest, settle};
 use super::resolve::{Resolved, resolve};
-use super::{Excluded, PlanOptions, PlannedQuery};
+use super::{ExclusionCount, PlanOptions, PlannedQuery};
 use crate::catalog::{Catalog, CatalogSchema, CatalogStream};
 use crate::comply::Demand;
 use crate::ids::{ControllerId, OwnerId};
 use crate::plan::{Fraction, MaskStrategy, Plan, PopulationBounds};
 use crate::privacy::Privacy;
-use crate::query::{At, Create, Decimal, nearest};
-use crate::time::Span;
+use crate::query::{Create, Decimal, Location, nearest};
+use alpheus_time::Span;
 use std::collections::BTreeMap;
 
-/// Plans the query, or says all that is wrong and how each could be mended.
+/// Plans the query, or returns everything that is wrong with it and how to fix it.
 pub(super) fn attempt(
     create: &Create,
     catalog: &Catalog,
@@ -33,7 +33,7 @@ pub(super) fn attempt(
         findings.extend(noise::meaningless(create, &resolved));
     }
     if findings.is_empty() && resolved.attributes.is_empty() {
-        findings.push(Finding::plain(item_at(create), Rule::NoAttribute));
+        findings.push(Finding::plain(item_at(create), RuleError::NoAttribute));
     }
     match findings.is_empty() {
         true => {
@@ -44,8 +44,8 @@ pub(super) fn attempt(
     }
 }
 
-pub(super) fn item_at(create: &Create) -> At {
-    create.items.first().map_or_else(At::default, |item| item.at.0)
+pub(super) fn item_at(create: &Create) -> Location {
+    create.items.first().map_or_else(Location::default, |item| item.at.0)
 }
 
 fn find_schema<'a>(
@@ -56,30 +56,30 @@ fn find_schema<'a>(
     catalog.schema(&word.text).ok_or_else(|| {
         let suggestion =
             nearest(&word.text, catalog.schemas().map(|known| known.schema.name.as_str()));
-        let mend = suggestion.clone().map(Mend::Schema);
-        let rule = Rule::UnknownSchema { word: word.text.clone(), suggestion };
-        vec![Finding { at: word.at, rule, mend }]
+        let fix = suggestion.clone().map(Fix::Schema);
+        let rule = RuleError::UnknownSchema { word: word.text.clone(), suggestion };
+        vec![Finding { at: word.at, rule, fix }]
     })
 }
 
-/// What no set of streams could mend.
+/// Violations that no set of streams could fix.
 fn against_the_query(create: &Create, catalog: &Catalog, schema: &CatalogSchema) -> Vec<Finding> {
     let mut findings = Vec::new();
     let (asked, tick) = (create.window, schema.schema.tick);
     if tick.0 == 0 || asked.0 % tick.0 != 0 {
         let next = asked.0.div_ceil(tick.0.max(1)).saturating_mul(tick.0);
-        let (at, mend) = (create.places.window.0, Some(Mend::Window(Span(next))));
-        findings.push(Finding { at, rule: Rule::OffTick { asked, tick }, mend });
+        let (at, fix) = (create.places.window.0, Some(Fix::Window(Span(next))));
+        findings.push(Finding { at, rule: RuleError::OffTick { requested: asked, tick }, fix });
     }
     let most = schema.schema.capacity.population;
     if let Some((min, max)) = create.population
         && u64::from(min) > most
     {
-        let mend = u32::try_from(most).ok().map(|most| Mend::Population(most, max));
+        let fix = u32::try_from(most).ok().map(|most| Fix::Population(most, max));
         findings.push(Finding {
             at: create.places.population.0,
-            rule: Rule::BeyondCapacity { asked: min, most },
-            mend,
+            rule: RuleError::BeyondCapacity { requested: min, max: most },
+            fix,
         });
     }
     findings.extend(beside_totals(create));
@@ -87,31 +87,31 @@ fn against_the_query(create: &Create, catalog: &Catalog, schema: &CatalogSchema)
     if catalog.query(name).is_some() {
         let free =
             (2..).map(|n: u64| format!("{name}_{n}")).find(|free| catalog.query(free).is_none());
-        let rule = Rule::NameTaken { name: name.clone() };
-        findings.push(Finding { at: create.name.at, rule, mend: free.map(Mend::Name) });
+        let rule = RuleError::NameTaken { name: name.clone() };
+        findings.push(Finding { at: create.name.at, rule, fix: free.map(Fix::Name) });
     }
     findings
 }
 
-/// Clauses that do not go with running totals.
+/// Clauses that cannot be used with running totals.
 fn beside_totals(create: &Create) -> Vec<Finding> {
     if create.cumulating.is_none() {
         return Vec::new();
     }
     let finding = |at, clause| {
-        let mend = Some(Mend::Tumbling);
-        Finding { at, rule: Rule::NotOfTotals { clause }, mend }
+        let fix = Some(Fix::Tumbling);
+        Finding { at, rule: RuleError::NotOfTotals { clause }, fix }
     };
     let mechanism = create.settings.mechanism.map(|_| finding(create.places.window.0, "mechanism"));
     let sealed = create.release_to.as_ref().map(|word| finding(word.at, "RELEASE TO"));
     mechanism.into_iter().chain(sealed).collect()
 }
 
-/// Results are sealed to a key, so that of the consumer must be known.
+/// Results are sealed to the consumer's key, so it must be known.
 fn no_reader(create: &Create, options: &PlanOptions<'_>) -> Option<Finding> {
     let word = create.release_to.as_ref()?;
     let unknown = (options.readers)(&word.text).is_none();
-    unknown.then(|| Finding::plain(word.at, Rule::NoReader { consumer: word.text.clone() }))
+    unknown.then(|| Finding::plain(word.at, RuleError::NoReader { consumer: word.text.clone() }))
 }
 
 struct Attempt<'a> {
@@ -119,22 +119,22 @@ struct Attempt<'a> {
     catalog: &'a Catalog,
     options: &'a PlanOptions<'a>,
     schema: &'a CatalogSchema,
-    /// The greatest ε that everybody allows.
+    /// The largest ε that every policy allows.
     most: Option<Decimal>,
-    /// All that is against each stream that takes no part.
+    /// All objections to each stream that does not take part.
     out: Vec<Vec<Objection>>,
     fitting: u32,
 }
 
 impl<'a> Attempt<'a> {
     fn run(mut self, resolved: Resolved) -> Result<PlannedQuery, Vec<Finding>> {
-        let offered = Offered::new(
+        let offered = NoiseOffers::new(
             self.schema,
             &resolved,
             self.catalog.streams().filter(|own| self.fits(own)),
         );
-        let privacy = offered.wanted(self.create);
-        self.most = offered.most(self.create);
+        let privacy = offered.request(self.create);
+        self.most = offered.max_epsilon(self.create);
         self.check_settings()?;
         let mut template = self.template(resolved, privacy);
         noise::fill(&mut template, self.schema)
@@ -160,21 +160,21 @@ impl<'a> Attempt<'a> {
         })
     }
 
-    /// Who speaks of noise says how much, or is told how much there could be.
+    /// A query with settings for noise must set epsilon.
     fn check_settings(&self) -> Result<(), Vec<Finding>> {
         let settings = &self.create.settings;
         let noise =
             settings.delta.is_some() || settings.mechanism.is_some() || settings.events.is_some();
-        // Without noise whoever reads windows can add them up.
-        let spoken = noise || self.create.cumulating.is_some();
-        if settings.epsilon.is_some() || !spoken {
+        // Without noise, running totals are not needed: the reader can add up the windows.
+        let needs_epsilon = noise || self.create.cumulating.is_some();
+        if settings.epsilon.is_some() || !needs_epsilon {
             return Ok(());
         }
-        let mend = Some(self.most.map_or(Mend::NoNoise, Mend::Epsilon));
-        Err(vec![Finding { at: At::default(), rule: Rule::NoEpsilon, mend }])
+        let fix = Some(self.most.map_or(Fix::NoNoise, Fix::Epsilon));
+        Err(vec![Finding { at: Location::default(), rule: RuleError::NoEpsilon, fix }])
     }
 
-    /// The plan before it is known who takes part.
+    /// The plan before its members are known.
     fn template(&self, resolved: Resolved, privacy: Option<Privacy>) -> Plan {
         let window = self.create.window;
         let next = self.options.now.floor(window);
@@ -214,7 +214,7 @@ impl<'a> Attempt<'a> {
         &mut self,
         template: &Plan,
     ) -> Result<BTreeMap<Group, Vec<Candidate<'a>>>, Vec<Finding>> {
-        let obliging = most_obliging(template, &self.schema.schema);
+        let obliging = most_permissible(template, &self.schema.schema);
         let demand = Demand::of(&obliging, &self.schema.schema, &self.schema.layout)
             .map_err(|refusal| vec![self.refused(refusal.rule())])?;
         let mut judge = Judge::new(&self.schema.schema, demand, &template.attributes, self.most);
@@ -231,14 +231,14 @@ impl<'a> Attempt<'a> {
             }
         }
         if self.fitting == 0 {
-            let rule = Rule::NoStreams { schema: self.schema.schema.name.clone() };
-            let mend = self.create.filter.is_some().then_some(Mend::NoFilter);
-            return Err(vec![Finding { at: self.create.from.at, rule, mend }]);
+            let rule = RuleError::NoStreams { schema: self.schema.schema.name.clone() };
+            let fix = self.create.filter.is_some().then_some(Fix::NoFilter);
+            return Err(vec![Finding { at: self.create.from.at, rule, fix }]);
         }
         Ok(groups)
     }
 
-    /// Whether a stream is of the schema, in whichever version, and fits `WHERE`.
+    /// Whether a stream has this schema, in any version, and matches `WHERE`.
     fn fits(&self, stream: &CatalogStream) -> bool {
         let name = &self.schema.schema.name;
         let of_schema = stream.schema == self.schema.id
@@ -257,7 +257,7 @@ impl<'a> Attempt<'a> {
         homes: &mut BTreeMap<OwnerId, ControllerId>,
     ) -> Result<(Group, Candidate<'a>), Vec<Objection>> {
         if stream.schema != self.schema.id {
-            return Err(vec![(Exclusion::OtherVersion, None)]);
+            return Err(vec![(ExclusionError::OtherVersion, None)]);
         }
         let group = self.group_of(stream)?;
         let mut objections = Vec::new();
@@ -269,16 +269,16 @@ impl<'a> Attempt<'a> {
             let attribute = self.schema.schema.attributes.get(usize::from(locked.attribute));
             let attribute = attribute.map_or_else(String::new, |attribute| attribute.name.clone());
             objections.push((
-                Exclusion::Locked { attribute, query },
-                Some(Mend::Without(locked.attribute)),
+                ExclusionError::Locked { attribute, query },
+                Some(Fix::Without(locked.attribute)),
             ));
         }
         match judge.judge(&stream.policy) {
             Ok(terms) if objections.is_empty() => {
-                // An owner is counted once, so all their streams must be at one place.
+                // An owner is counted once, so all their streams must be at one controller.
                 match *homes.entry(stream.owner).or_insert(stream.controller) == stream.controller {
                     true => Ok((group, Candidate { stream, terms })),
-                    false => Err(vec![(Exclusion::SplitOwner, None)]),
+                    false => Err(vec![(ExclusionError::SplitOwner, None)]),
                 }
             }
             Ok(_) => Err(objections),
@@ -293,17 +293,17 @@ impl<'a> Attempt<'a> {
         let value = |word: &crate::query::Word| match stream.value(&word.text) {
             Some(value) => Ok((word.text.clone(), value.to_owned())),
             None => Err(vec![(
-                Exclusion::NoValue { metadata: word.text.clone() },
-                Some(Mend::NoGroups),
+                ExclusionError::NoValue { metadata: word.text.clone() },
+                Some(Fix::NoGroups),
             )]),
         };
         self.create.group_by.iter().map(value).collect()
     }
 
-    fn asked(&self) -> Asked {
+    fn asked(&self) -> PopulationRequest {
         let capacity = u32::try_from(self.schema.schema.capacity.population).unwrap_or(u32::MAX);
         let (min, max) = self.create.population.unwrap_or((1, capacity));
-        Asked {
+        PopulationRequest {
             bounds: PopulationBounds { min, max: max.min(capacity) },
             alpha: self.create.settings.alpha,
             dropout: self.create.settings.dropout,
@@ -311,7 +311,7 @@ impl<'a> Attempt<'a> {
         }
     }
 
-    /// The plan of one group, if enough may take part.
+    /// The plan of a group, if enough streams may take part.
     fn group(
         &mut self,
         template: &Plan,
@@ -320,9 +320,9 @@ impl<'a> Attempt<'a> {
         candidates: Vec<Candidate<'a>>,
     ) -> Result<Option<(Plan, Option<u64>)>, Vec<Finding>> {
         let settled = settle(candidates, self.asked());
-        for (candidate, exclusion) in settled.gone {
-            let mend = self.population_mend(&exclusion, &candidate);
-            self.out.push(vec![(exclusion, mend)]);
+        for (candidate, exclusion) in settled.excluded {
+            let fix = self.population_fix(&exclusion, &candidate);
+            self.out.push(vec![(exclusion, fix)]);
         }
         let Some((members, numbers)) = settled.members else { return Ok(None) };
         let query = Query { create: self.create, options: self.options, template };
@@ -333,9 +333,9 @@ impl<'a> Attempt<'a> {
         let demand = Demand::of(&plan, &self.schema.schema, &self.schema.layout);
         let allowed = demand.and_then(|demand| {
             members.iter().try_for_each(|member| demand.allowed_by(&member.stream.policy))?;
-            Ok(noise::lasting(&demand, &members))
+            Ok(noise::windows_until_spent(&demand, &members))
         });
-        // What controllers would refuse is not planned, even if it should not come to this.
+        // Never plan what controllers would refuse. This should not happen.
         match allowed {
             Ok(lasts) => Ok(Some((plan, lasts))),
             Err(refusal) => Err(vec![self.refused(refusal.rule())]),
@@ -343,91 +343,93 @@ impl<'a> Attempt<'a> {
     }
 
     fn refused(&self, rule: &str) -> Finding {
-        let exclusion = Exclusion::Refused { rule: rule.to_owned() };
+        let exclusion = ExclusionError::Refused { rule: rule.to_owned() };
         Finding::plain(
             item_at(self.create),
-            Rule::Excluded { streams: self.fitting, of: self.fitting, exclusion },
+            RuleError::Excluded { streams: self.fitting, of: self.fitting, exclusion },
         )
     }
 
-    fn population_mend(&self, exclusion: &Exclusion, candidate: &Candidate<'_>) -> Option<Mend> {
+    fn population_fix(&self, exclusion: &ExclusionError, candidate: &Candidate<'_>) -> Option<Fix> {
         let bounds = self.asked().bounds;
         match exclusion {
-            Exclusion::MaximumTooLow { least, .. } => {
-                Some(Mend::Population(bounds.min.min(*least), *least))
+            ExclusionError::MaximumTooLow { least, .. } => {
+                Some(Fix::Population(bounds.min.min(*least), *least))
             }
-            Exclusion::TooFew { counted, needed, .. }
+            ExclusionError::TooFew { counted, needed, .. }
                 if bounds.min == *needed
                     && *counted >= candidate.terms.min.max(1)
                     && *counted < *needed =>
             {
-                Some(Mend::Population(*counted, bounds.max))
+                Some(Fix::Population(*counted, bounds.max))
             }
-            Exclusion::TooFew { .. } if !self.create.group_by.is_empty() => Some(Mend::NoGroups),
-            Exclusion::TooFew { .. } if self.create.filter.is_some() => Some(Mend::NoFilter),
+            ExclusionError::TooFew { .. } if !self.create.group_by.is_empty() => {
+                Some(Fix::NoGroups)
+            }
+            ExclusionError::TooFew { .. } if self.create.filter.is_some() => Some(Fix::NoFilter),
             _ => None,
         }
     }
 
-    /// Streams that take no part, by the first reason.
-    fn excluded(&self) -> Vec<Excluded> {
-        let mut counts: BTreeMap<&Exclusion, u32> = BTreeMap::new();
+    /// The numbers of streams that do not take part, by their first reason.
+    fn excluded(&self) -> Vec<ExclusionCount> {
+        let mut counts: BTreeMap<&ExclusionError, u32> = BTreeMap::new();
         for (exclusion, _) in self.out.iter().filter_map(|objections| objections.first()) {
             *counts.entry(exclusion).or_default() += 1;
         }
         counts
             .into_iter()
-            .map(|(reason, streams)| Excluded { reason: reason.clone(), streams })
+            .map(|(reason, streams)| ExclusionCount { reason: reason.clone(), streams })
             .collect()
     }
 
-    /// Why nobody takes part: every reason counted, the most common first. Only
-    /// that one is mended; whether others remain shows at the next try.
+    /// Why nobody takes part: every reason with its count, fixable and common ones first. Only
+    /// the first is fixed. The next attempt shows whether others remain.
     fn nobody(&self) -> Vec<Finding> {
-        let mut counts: BTreeMap<&Exclusion, (u32, Option<&Mend>)> = BTreeMap::new();
-        for (exclusion, mend) in self.out.iter().flatten() {
-            let entry = counts.entry(exclusion).or_insert((0, mend.as_ref()));
+        let mut counts: BTreeMap<&ExclusionError, (u32, Option<&Fix>)> = BTreeMap::new();
+        for (exclusion, fix) in self.out.iter().flatten() {
+            let entry = counts.entry(exclusion).or_insert((0, fix.as_ref()));
             entry.0 += 1;
         }
         let mut reasons: Vec<_> = counts.into_iter().collect();
-        reasons.sort_by_key(|(_, (streams, mend))| (mend.is_none(), std::cmp::Reverse(*streams)));
+        reasons.sort_by_key(|(_, (streams, fix))| (fix.is_none(), std::cmp::Reverse(*streams)));
         let of = self.fitting;
-        let finding = |(position, (exclusion, (streams, mend))): (
+        let finding = |(position, (exclusion, (streams, fix))): (
             usize,
-            (&Exclusion, (u32, Option<&Mend>)),
+            (&ExclusionError, (u32, Option<&Fix>)),
         )| Finding {
             at: self.at(exclusion),
-            rule: Rule::Excluded { streams, of, exclusion: exclusion.clone() },
-            mend: mend.filter(|_| position == 0).cloned(),
+            rule: RuleError::Excluded { streams, of, exclusion: exclusion.clone() },
+            fix: fix.filter(|_| position == 0).cloned(),
         };
         reasons.into_iter().enumerate().map(finding).collect()
     }
 
-    /// The word of the query that an exclusion blames.
-    fn at(&self, exclusion: &Exclusion) -> At {
+    /// The location in the query that an exclusion refers to.
+    fn at(&self, exclusion: &ExclusionError) -> Location {
         match exclusion {
-            Exclusion::Window { .. } => self.create.places.window.0,
-            Exclusion::TooFew { .. } | Exclusion::MaximumTooLow { .. } => {
+            ExclusionError::Window { .. } => self.create.places.window.0,
+            ExclusionError::TooFew { .. } | ExclusionError::MaximumTooLow { .. } => {
                 self.create.places.population.0
             }
-            Exclusion::Consumer { .. } => {
-                self.create.release_to.as_ref().map_or(At::default(), |word| word.at)
+            ExclusionError::Consumer { .. } => {
+                self.create.release_to.as_ref().map_or(Location::default(), |word| word.at)
             }
-            Exclusion::Private { attribute }
-            | Exclusion::NeedsNoise { attribute, .. }
-            | Exclusion::Epsilon { attribute, .. }
-            | Exclusion::NoDelta { attribute, .. }
-            | Exclusion::Locked { attribute, .. }
-            | Exclusion::Finer { bucketed: attribute, .. } => self.item_naming(attribute),
-            _ => At::default(),
+            ExclusionError::Private { attribute }
+            | ExclusionError::NeedsNoise { attribute, .. }
+            | ExclusionError::Epsilon { attribute, .. }
+            | ExclusionError::NoDelta { attribute, .. }
+            | ExclusionError::Locked { attribute, .. }
+            | ExclusionError::Finer { bucketed: attribute, .. } => self.item_naming(attribute),
+            _ => Location::default(),
         }
     }
 
-    fn item_naming(&self, attribute: &str) -> At {
+    fn item_naming(&self, attribute: &str) -> Location {
         let position = self.schema.schema.position(attribute);
         let naming = |item: &&crate::query::Item| {
-            position.is_some_and(|position| super::mend::names(item, position, &self.schema.schema))
+            position.is_some_and(|position| super::fix::names(item, position, &self.schema.schema))
         };
-        self.create.items.iter().find(naming).map_or_else(At::default, |item| item.at.0)
+        self.create.items.iter().find(naming).map_or_else(Location::default, |item| item.at.0)
     }
 }

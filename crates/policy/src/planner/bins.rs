@@ -1,8 +1,7 @@
 //! Requested bins as unions of a schema's cells.
 //!
-//! The grid is the schema's and the same for all plans: a bin that does not
-//! begin and end on it would let two plans be subtracted to less than either
-//! was allowed.
+//! The grid belongs to the schema and is the same for all plans. If a bin could begin or end
+//! off the grid, the difference of two plans could isolate a part of a bucket.
 
 use crate::query::{BinRequest, Decimal};
 use crate::schema::{AttributeKind, Edges};
@@ -10,19 +9,19 @@ use std::ops::Range;
 
 /// Requested bins over a grid.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Aligned {
+pub(super) struct Alignment {
     /// Lower edge of each bin, scaled.
     pub(super) edges: Vec<i64>,
     /// The grid's cells of each bin.
     pub(super) cells: Vec<Range<u16>>,
 }
 
-/// Why bins are not on a grid.
+/// The bins are not on the grid.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum NotAligned {
-    /// The edge, scaled, which is no edge of the grid.
+pub(super) enum AlignmentError {
+    /// An edge, scaled, that is not an edge of the grid.
     Edge(i64),
-    /// An edge with more places than the attribute.
+    /// An edge with more decimal places than the attribute.
     TooFine(Decimal),
     /// Edges beyond 64 bits.
     TooLarge,
@@ -37,7 +36,7 @@ pub(super) struct Values {
 }
 
 impl Values {
-    /// None for text, which has no order to put in bins.
+    /// `None` for text, which has no bins.
     pub(super) fn of(kind: &AttributeKind) -> Option<Values> {
         match kind {
             AttributeKind::Number { scale, min, max } => {
@@ -50,21 +49,21 @@ impl Values {
 }
 
 /// The schema's own bins.
-pub(super) fn native(grid: &Edges) -> Aligned {
+pub(super) fn native(grid: &Edges) -> Alignment {
     let cells = 0..grid.bins();
-    Aligned {
+    Alignment {
         edges: cells.clone().filter_map(|cell| grid.lower(cell)).collect(),
         cells: cells.map(|cell| cell..cell + 1).collect(),
     }
 }
 
-/// The grid's cells that each requested bin is the union of. Both end bins are
-/// open, so the first bin's own edge need not lie on the grid.
+/// Each requested bin as a union of the grid's cells. Both end bins are open, so the first
+/// edge need not be on the grid.
 pub(super) fn align(
     request: &BinRequest,
     grid: &Edges,
     values: Values,
-) -> Result<Aligned, NotAligned> {
+) -> Result<Alignment, AlignmentError> {
     let edges = match request {
         BinRequest::Native => return Ok(native(grid)),
         BinRequest::Uniform { lo, width, bins } => uniform(*lo, *width, *bins, values.scale)?,
@@ -80,36 +79,36 @@ pub(super) fn align(
     let starts = std::iter::once(0).chain(inner.iter().copied());
     let ends = inner.iter().copied().chain(std::iter::once(grid.bins()));
     let cells = starts.zip(ends).map(|(start, end)| start..end).collect();
-    Ok(Aligned { edges, cells })
+    Ok(Alignment { edges, cells })
 }
 
-fn uniform(lo: Decimal, width: Decimal, bins: u16, scale: u8) -> Result<Vec<i64>, NotAligned> {
+fn uniform(lo: Decimal, width: Decimal, bins: u16, scale: u8) -> Result<Vec<i64>, AlignmentError> {
     let (lo, width) = (scaled(lo, scale)?, scaled(width, scale)?);
     let edge = |bin: u16| lo.checked_add(width.checked_mul(i64::from(bin))?);
-    (0..bins).map(|bin| edge(bin).ok_or(NotAligned::TooLarge)).collect()
+    (0..bins).map(|bin| edge(bin).ok_or(AlignmentError::TooLarge)).collect()
 }
 
-fn scaled(number: Decimal, scale: u8) -> Result<i64, NotAligned> {
-    number.scaled(scale).ok_or(NotAligned::TooFine(number))
+fn scaled(number: Decimal, scale: u8) -> Result<i64, AlignmentError> {
+    number.scaled(scale).ok_or(AlignmentError::TooFine(number))
 }
 
-/// The first of the grid's cells that lie at or above an inner edge.
-fn start(edge: i64, grid: &Edges, values: Values) -> Result<u16, NotAligned> {
+/// The first of the grid's cells at or above an inner edge.
+fn start(edge: i64, grid: &Edges, values: Values) -> Result<u16, AlignmentError> {
     if edge > values.max {
-        return Ok(grid.bins()); // nothing is that large
+        return Ok(grid.bins()); // no value is that large
     }
     if edge <= values.min {
-        return Ok(0); // nothing is below
+        return Ok(0); // no value is below
     }
     match grid.cell_at(edge) {
-        // The grid's first cell also holds what is below its edge.
-        None | Some(0) => Err(NotAligned::Edge(edge)),
+        // The grid's first cell also contains values below its edge.
+        None | Some(0) => Err(AlignmentError::Edge(edge)),
         Some(cell) => Ok(cell),
     }
 }
 
-/// Bins on the grid near to those requested: every edge moved to the nearest
-/// of the grid's, widths to a multiple of the grid's.
+/// Bins on the grid near the requested ones: every edge moves to the nearest edge of the
+/// grid, and widths to a multiple of the grid's.
 pub(super) fn nearest(request: &BinRequest, grid: &Edges, values: Values) -> BinRequest {
     let candidate = match (request, grid) {
         (BinRequest::Native, _) => None,
@@ -166,29 +165,29 @@ fn nearest_edge(edge: i64, grid: &Edges) -> Option<i64> {
         .min_by_key(|near| near.abs_diff(edge))
 }
 
-/// Buckets of `width` from the grid's first edge (none: the grid's own).
+/// Buckets of `width` from the grid's first edge, or the grid's own.
 pub(super) fn buckets(
     width: Option<Decimal>,
     grid: &Edges,
     values: Values,
-) -> Result<Aligned, NotAligned> {
+) -> Result<Alignment, AlignmentError> {
     let Some(width) = width else { return Ok(native(grid)) };
     let width = scaled(width, values.scale)?;
     let step = match grid {
         Edges::Uniform { width: step, .. } if *step > 0 && width % step == 0 => width / step,
-        Edges::Uniform { .. } | Edges::Explicit(_) => return Err(NotAligned::Edge(width)),
+        Edges::Uniform { .. } | Edges::Explicit(_) => return Err(AlignmentError::Edge(width)),
     };
-    let step = usize::try_from(step).map_err(|_| NotAligned::TooLarge)?;
+    let step = usize::try_from(step).map_err(|_| AlignmentError::TooLarge)?;
     let end = grid.bins();
     let starts: Vec<u16> = (0..end).step_by(step).collect();
     let ends = starts.iter().skip(1).copied().chain(std::iter::once(end));
-    Ok(Aligned {
+    Ok(Alignment {
         edges: starts.iter().filter_map(|start| grid.lower(*start)).collect(),
         cells: starts.iter().copied().zip(ends).map(|(start, end)| start..end).collect(),
     })
 }
 
-/// The multiple of the grid's width nearest to `width`; none for a grid without one.
+/// The multiple of the grid's width nearest to `width`, if the grid has a width.
 pub(super) fn nearest_width(width: Decimal, grid: &Edges, values: Values) -> Option<Decimal> {
     let Edges::Uniform { width: step, .. } = grid else { return None };
     let width = width.scaled_towards_zero(values.scale)?;
@@ -215,20 +214,20 @@ mod tests {
     #[test]
     fn bins_are_unions_of_cells_and_open_at_both_ends() {
         let aligned = align(&request("-0.7", "1", 3), &GRID, VALUES);
-        assert_eq!(aligned, Err(NotAligned::Edge(3)));
+        assert_eq!(aligned, Err(AlignmentError::Edge(3)));
         let aligned = align(&request("-1", "1", 3), &GRID, VALUES).unwrap();
         assert_eq!(aligned.edges, [-10, 0, 10]);
         assert_eq!(aligned.cells, [0..2, 2..4, 4..8]);
-        // Below the grid there is no edge to tell values apart.
-        assert_eq!(align(&request("-2", "1", 3), &GRID, VALUES), Err(NotAligned::Edge(-10)));
-        // Beyond the attribute's bounds there is nothing to tell apart.
+        // Below the grid there is no edge that separates values.
+        assert_eq!(align(&request("-2", "1", 3), &GRID, VALUES), Err(AlignmentError::Edge(-10)));
+        // Beyond the attribute's bounds there are no values to separate.
         let edges = BinRequest::Edges(["-20", "-10", "0", "10", "10.1"].map(number).to_vec());
-        assert_eq!(align(&edges, &GRID, VALUES).map(|a| a.cells), Err(NotAligned::Edge(100)));
+        assert_eq!(align(&edges, &GRID, VALUES).map(|a| a.cells), Err(AlignmentError::Edge(100)));
         let edges = BinRequest::Edges(["-20", "-10", "0", "10.1"].map(number).to_vec());
         assert_eq!(align(&edges, &GRID, VALUES).unwrap().cells, [0..0, 0..2, 2..8, 8..8]);
         assert_eq!(
             align(&request("0", "0.05", 3), &GRID, VALUES),
-            Err(NotAligned::TooFine(number("0.05")))
+            Err(AlignmentError::TooFine(number("0.05")))
         );
     }
 
@@ -249,7 +248,7 @@ mod tests {
     }
 
     proptest! {
-        /// Every value that a bin takes lies between its edges, ends open.
+        /// Every value is in the bin between whose edges it lies, where the end bins are open.
         #[test]
         fn a_value_falls_into_the_bin_of_its_cell(
             edges in proptest::collection::btree_set(-120i64..120, 1..6), value in -100i64..=100

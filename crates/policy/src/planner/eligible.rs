@@ -1,38 +1,38 @@
-//! Which streams' policies allow a release, and on what terms.
+//! Which streams' policies allow a release, and on which terms.
 //!
-//! Asks the same [`comply`](crate::comply) that controllers will ask, so that
-//! nothing is planned which they would refuse.
+//! Uses [`comply`](crate::comply), as controllers do, so that nothing is planned that they
+//! would refuse.
 
-use super::finding::Mend;
+use super::error::ExclusionError;
+use super::finding::Fix;
 use super::population::Terms;
-use super::refusal::Exclusion;
 use crate::budget::Cost;
-use crate::comply::{Demand, Denial, Refusal};
+use crate::comply::{ComplianceError, Demand, RequirementError};
 use crate::decimal::format_scaled;
 use crate::plan::{Fraction, Plan, PopulationBounds};
 use crate::policy::{AttributePolicy, ResolvedOption, ResolvedPolicy};
 use crate::privacy::stronger;
 use crate::query::Decimal;
-use crate::schema::{AttributeKind, Coarse, Generalise, Schema};
+use crate::schema::{AttributeKind, CoarseBuckets, Generalisation, Schema};
 use std::collections::HashMap;
 
-/// A reason against, and what could be asked instead.
-pub(super) type Objection = (Exclusion, Option<Mend>);
+/// A reason why a stream cannot take part, and a possible fix.
+pub(super) type Objection = (ExclusionError, Option<Fix>);
 
-/// Judges policies for one release. Many streams have the same policy, so
-/// verdicts are kept.
+/// Judges policies for a release. Many streams have the same policy, so verdicts are
+/// cached.
 pub(super) struct Judge<'a> {
     schema: &'a Schema,
     demand: Demand<'a>,
     attributes: &'a [u16],
-    /// The greatest ε that everybody allows.
+    /// The largest ε that every policy allows.
     most: Option<Decimal>,
     known: HashMap<Vec<u8>, Result<Terms, Vec<Objection>>>,
 }
 
-/// The plan as it would be if population, α and dropout met any policy: what
-/// a policy still objects to, no set of streams can mend.
-pub(super) fn most_obliging(plan: &Plan, schema: &Schema) -> Plan {
+/// The plan with a population, α and dropout that meet any policy. No set of streams can
+/// fix the remaining objections.
+pub(super) fn most_permissible(plan: &Plan, schema: &Schema) -> Plan {
     let most = u32::try_from(schema.capacity.population).unwrap_or(u32::MAX).max(1);
     Plan {
         population: PopulationBounds { min: most, max: most },
@@ -52,7 +52,7 @@ impl<'a> Judge<'a> {
         Judge { schema, demand, attributes, most, known: HashMap::new() }
     }
 
-    /// The terms on which a policy allows the release, or all that is against it.
+    /// The terms on which a policy allows the release, or all objections.
     pub(super) fn judge(&mut self, policy: &ResolvedPolicy) -> Result<Terms, Vec<Objection>> {
         // A policy holds only integers and strings, so serialisation cannot fail.
         let key = postcard::to_allocvec(policy).unwrap_or_default();
@@ -79,12 +79,12 @@ impl<'a> Judge<'a> {
         }
     }
 
-    /// Of the chosen options that allow it the one that asks for the least.
+    /// The least demanding of the chosen options that allow the release.
     fn easiest<'p>(
         &self,
         attribute: u16,
         policy: &'p ResolvedPolicy,
-    ) -> Result<&'p ResolvedOption, Refusal> {
+    ) -> Result<&'p ResolvedOption, ComplianceError> {
         let only = |option: Option<&ResolvedOption>| {
             let alternatives = option.cloned().into_iter().collect();
             self.demand.allowed_by(&self.alone(attribute, AttributePolicy { alternatives }, policy))
@@ -99,12 +99,12 @@ impl<'a> Judge<'a> {
                     .demand
                     .allowed_by(&self.alone(attribute, own, policy))
                     .err()
-                    .unwrap_or(Refusal::Private { attribute }))
+                    .unwrap_or(ComplianceError::Private { attribute }))
             }
         }
     }
 
-    /// A policy that allows anything of all attributes but one.
+    /// A policy that allows everything for all attributes but one.
     fn alone(
         &self,
         attribute: u16,
@@ -122,15 +122,15 @@ impl<'a> Judge<'a> {
         ResolvedPolicy { attributes }
     }
 
-    fn objections(&self, refusal: &Refusal, policy: &ResolvedPolicy) -> Vec<Objection> {
+    fn objections(&self, refusal: &ComplianceError, policy: &ResolvedPolicy) -> Vec<Objection> {
         match refusal {
-            Refusal::Private { attribute } => {
+            ComplianceError::Private { attribute } => {
                 vec![(
-                    Exclusion::Private { attribute: self.name(*attribute) },
-                    Some(Mend::Without(*attribute)),
+                    ExclusionError::Private { attribute: self.name(*attribute) },
+                    Some(Fix::Without(*attribute)),
                 )]
             }
-            Refusal::Policy { attribute, option, denials, .. } => {
+            ComplianceError::Policy { attribute, option, denials, .. } => {
                 let own = policy.attribute(*attribute).map_or(&[][..], |own| &own.alternatives);
                 let chosen = own.iter().find(|known| known.name == *option);
                 denials
@@ -138,7 +138,7 @@ impl<'a> Judge<'a> {
                     .map(|denial| self.objection(*attribute, option, chosen, denial))
                     .collect()
             }
-            other => vec![(Exclusion::Refused { rule: other.rule().to_owned() }, None)],
+            other => vec![(ExclusionError::Refused { rule: other.rule().to_owned() }, None)],
         }
     }
 
@@ -147,44 +147,44 @@ impl<'a> Judge<'a> {
         a: u16,
         option: &str,
         chosen: Option<&ResolvedOption>,
-        denial: &Denial,
+        denial: &RequirementError,
     ) -> Objection {
         let (attribute, option) = (self.name(a), option.to_owned());
         match denial {
-            Denial::NeedsNoise => {
-                let mend = self.most.map_or(Mend::Without(a), |most| Mend::Noise(most, a));
-                (Exclusion::NeedsNoise { attribute, option }, Some(mend))
+            RequirementError::NeedsNoise => {
+                let fix = self.most.map_or(Fix::Without(a), |most| Fix::Noise(most, a));
+                (ExclusionError::NeedsNoise { attribute, option }, Some(fix))
             }
-            Denial::Epsilon { asked: Cost::Concentrated(_), pure: true, .. } => {
-                (Exclusion::NoDelta { attribute, option }, Some(Mend::Laplace))
+            RequirementError::Epsilon { requested: Cost::Concentrated(_), pure: true, .. } => {
+                (ExclusionError::NoDelta { attribute, option }, Some(Fix::Laplace))
             }
-            Denial::Epsilon { asked, most, .. } => {
+            RequirementError::Epsilon { requested: asked, max: most, .. } => {
                 let asked = asked.to_string();
-                let mend = self.most.map(Mend::Epsilon);
-                (Exclusion::Epsilon { attribute, option, asked, most: *most }, mend)
+                let fix = self.most.map(Fix::Epsilon);
+                (ExclusionError::Epsilon { attribute, option, asked, most: *most }, fix)
             }
-            Denial::Window { asked, allowed } => {
+            RequirementError::Window { requested: asked, allowed } => {
                 let next = asked.0.div_ceil(allowed.0.max(1)).saturating_mul(allowed.0);
-                let mend = Mend::Window(crate::time::Span(next));
-                (Exclusion::Window { attribute, option, allowed: *allowed }, Some(mend))
+                let fix = Fix::Window(alpheus_time::Span(next));
+                (ExclusionError::Window { attribute, option, allowed: *allowed }, Some(fix))
             }
-            Denial::Consumer { allowed } => {
+            RequirementError::Consumer { allowed } => {
                 let asks = allowed.iter().find(|name| *name == self.demand.consumer());
-                let mend = asks.or(allowed.first()).cloned().map(Mend::Consumer);
-                (Exclusion::Consumer { attribute, option, allowed: allowed.clone() }, mend)
+                let fix = asks.or(allowed.first()).cloned().map(Fix::Consumer);
+                (ExclusionError::Consumer { attribute, option, allowed: allowed.clone() }, fix)
             }
-            Denial::Finer { attribute: bucketed, .. }
-            | Denial::NotBucketed { attribute: bucketed, .. } => {
+            RequirementError::Finer { attribute: bucketed, .. }
+            | RequirementError::NotBucketed { attribute: bucketed, .. } => {
                 let generalise = chosen
                     .and_then(|own| own.generalise.iter().find(|to| to.attribute == *bucketed));
                 let buckets = generalise.map_or_else(String::new, |to| self.buckets(to));
-                let mend = generalise.map(|to| Mend::Generalise(*bucketed, to.clone()));
-                (Exclusion::Finer { option, bucketed: self.name(*bucketed), buckets }, mend)
+                let fix = generalise.map(|to| Fix::Generalise(*bucketed, to.clone()));
+                (ExclusionError::Finer { option, bucketed: self.name(*bucketed), buckets }, fix)
             }
-            Denial::Population { asked, least } => {
-                (Exclusion::MaximumTooLow { least: *least, most: *asked }, None)
+            RequirementError::Population { requested: asked, min: least } => {
+                (ExclusionError::MaximumTooLow { least: *least, most: *asked }, None)
             }
-            other => (Exclusion::Refused { rule: other.rule().to_owned() }, None),
+            other => (ExclusionError::Refused { rule: other.rule().to_owned() }, None),
         }
     }
 
@@ -195,15 +195,15 @@ impl<'a> Judge<'a> {
             .map_or_else(String::new, |found| found.name.clone())
     }
 
-    fn buckets(&self, to: &Generalise) -> String {
+    fn buckets(&self, to: &Generalisation) -> String {
         let attribute = self.schema.attributes.get(usize::from(to.attribute));
         let scale = match attribute.map(|attribute| &attribute.kind) {
             Some(AttributeKind::Number { scale, .. }) => *scale,
             _ => 0,
         };
         match &to.to {
-            Coarse::Width(width) => format!("width {}", format_scaled(*width, scale)),
-            Coarse::Edges(edges) => {
+            CoarseBuckets::Width(width) => format!("width {}", format_scaled(*width, scale)),
+            CoarseBuckets::Edges(edges) => {
                 let edges: Vec<_> = edges.iter().map(|edge| format_scaled(*edge, scale)).collect();
                 format!("edges {}", edges.join(", "))
             }
@@ -211,7 +211,7 @@ impl<'a> Judge<'a> {
     }
 }
 
-/// How much an option asks of a plan, least first.
+/// How demanding an option is, for sorting.
 fn burden(option: &ResolvedOption) -> (u32, Fraction, std::cmp::Reverse<Fraction>, bool) {
     let noise = option.budget.is_some();
     (option.min_population, option.alpha, std::cmp::Reverse(option.dropout), noise)
@@ -243,7 +243,7 @@ fn anything() -> ResolvedOption {
     ResolvedOption {
         name: String::new(),
         kind: crate::schema::OptionKind::Public,
-        window: crate::time::Span(1),
+        window: alpheus_time::Span(1),
         min_population: 1,
         generalise: Vec::new(),
         budget: None,

@@ -1,19 +1,19 @@
-//! The plan of a group, once it is known who takes part.
+//! Fills in the plan of a group once its members are known.
 
 use super::attempt::item_at;
+use super::error::RuleError;
 use super::finding::Finding;
 use super::population::{Candidate, Numbers};
-use super::refusal::Rule;
 use super::{MaskRequest, PlanOptions};
 use crate::ids::{ControllerId, OwnerId, labelled_hash};
 use crate::plan::{Fraction, MaskStrategy, Plan, PlannedStream};
 use crate::query::Create;
 use std::collections::BTreeSet;
 
-/// The values that a group's streams share, in the order of `GROUP BY`.
+/// The metadata values of a group's streams, in the order of `GROUP BY`.
 pub(super) type Group = Vec<(String, String)>;
 
-/// What all groups of a query have in common.
+/// The part that all groups of a query share.
 pub(super) struct Query<'a> {
     pub(super) create: &'a Create,
     pub(super) options: &'a PlanOptions<'a>,
@@ -21,8 +21,7 @@ pub(super) struct Query<'a> {
 }
 
 impl Query<'_> {
-    /// The plan of the group at `index`, with its members, in order of streams,
-    /// and its numbers.
+    /// The plan of the group at `index`, with these members, in stream order, and numbers.
     pub(super) fn plan(
         &self,
         index: u64,
@@ -48,8 +47,8 @@ impl Query<'_> {
         })
     }
 
-    /// Where few others mask with a controller, drops cost more: less of them is
-    /// allowed unless the query says.
+    /// The share that may drop out. If few others mask with a controller, dropouts cost more,
+    /// so the default is lower.
     fn dropout(&self, numbers: Numbers, masks: MaskStrategy) -> Fraction {
         let asked = self.create.settings.dropout.is_some();
         match masks {
@@ -74,7 +73,10 @@ impl Query<'_> {
             let narrow = |count: usize| u32::try_from(count).unwrap_or(u32::MAX);
             let controllers = narrow(owners.len());
             let tolerated = narrow(numbers.alpha.tolerated(owners.len()));
-            Box::new(Finding::plain(item_at(self.create), Rule::NoMasks { controllers, tolerated }))
+            Box::new(Finding::plain(
+                item_at(self.create),
+                RuleError::NoMasks { controllers, tolerated },
+            ))
         })
     }
 
@@ -97,7 +99,7 @@ fn streams(roster: &[ControllerId], members: &[Candidate<'_>]) -> Vec<PlannedStr
         .collect()
 }
 
-/// Different owners of each controller, in roster order.
+/// The number of different owners at each controller, in roster order.
 fn owners(controllers: usize, streams: &[PlannedStream]) -> Vec<u32> {
     let pairs: BTreeSet<(u32, OwnerId)> =
         streams.iter().map(|stream| (stream.controller, stream.owner)).collect();

@@ -1,13 +1,13 @@
-//! Which streams a query asks, by their public metadata.
+//! Selects streams by their public metadata.
 
+use super::error::RuleError;
 use super::finding::Finding;
-use super::refusal::Rule;
 use crate::catalog::CatalogStream;
 use crate::query::{Comparison, Condition, Decimal, Word, nearest};
 use crate::schema::{MetadataAttribute, Schema};
 use std::cmp::Ordering;
 
-/// What a condition or a group names that the schema does not have.
+/// Names in conditions and groups that the schema does not have.
 pub(super) fn unknown_names(
     filter: Option<&Condition>,
     groups: &[Word],
@@ -28,7 +28,7 @@ pub(super) fn unknown_names(
 fn metadata<'a>(word: &Word, schema: &'a Schema) -> Result<&'a MetadataAttribute, Box<Finding>> {
     let names = || schema.metadata.iter().map(|known| known.name.as_str());
     schema.metadata.iter().find(|known| known.name == word.text).ok_or_else(|| {
-        let rule = Rule::UnknownMetadata {
+        let rule = RuleError::UnknownMetadata {
             word: word.text.clone(),
             schema: schema.name.clone(),
             suggestion: nearest(&word.text, names()),
@@ -64,7 +64,7 @@ fn unknown_symbol(metadata: &MetadataAttribute, value: &Word) -> Option<Finding>
     if metadata.symbols.is_empty() || metadata.symbols.contains(&value.text) {
         return None;
     }
-    let rule = Rule::UnknownSymbol {
+    let rule = RuleError::UnknownSymbol {
         metadata: metadata.name.clone(),
         word: value.text.clone(),
         suggestion: nearest(&value.text, metadata.symbols.iter().map(String::as_str)),
@@ -73,8 +73,8 @@ fn unknown_symbol(metadata: &MetadataAttribute, value: &Word) -> Option<Finding>
     Some(Finding::plain(value.at, rule))
 }
 
-/// Whether a stream fits; as in SQL, what compares with a missing value is
-/// neither true nor false, and only what is true fits.
+/// Whether a stream matches. As in SQL, a comparison with a missing value is neither true
+/// nor false, and only true matches.
 pub(super) fn fits(condition: &Condition, stream: &CatalogStream) -> bool {
     truth(condition, stream) == Some(true)
 }
@@ -106,7 +106,7 @@ fn truth(condition: &Condition, stream: &CatalogStream) -> Option<bool> {
     }
 }
 
-/// False if one is false, else unknown if one is unknown, else true.
+/// False if any is false, else unknown if any is unknown, else true.
 fn all(mut truths: impl Iterator<Item = Option<bool>>) -> Option<bool> {
     truths
         .try_fold(Some(true), |sofar, truth| match truth {
@@ -117,7 +117,7 @@ fn all(mut truths: impl Iterator<Item = Option<bool>>) -> Option<bool> {
         .unwrap_or(Some(false))
 }
 
-/// By number where both are numbers, else by text.
+/// Compares numbers if both are numbers, else text.
 fn compare(one: &str, other: &str) -> Ordering {
     match (Decimal::parse(one), Decimal::parse(other)) {
         (Some(one), Some(other)) => one.cmp(&other),

@@ -1,77 +1,77 @@
-//! What is wrong with a query, with the change that would mend it.
+//! What is wrong with a query, with the change that would fix it.
 
-use super::refusal::{Rule, Violation};
-use crate::query::{At, Call, Decimal};
-use crate::time::Span;
+use super::error::{RuleError, ViolationError};
+use crate::query::{Call, Decimal, Location};
+use alpheus_time::Span;
 
-/// A violation and how the query could be changed not to commit it.
+/// A violation and a change to the query that avoids it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Finding {
-    pub(super) at: At,
-    pub(super) rule: Rule,
-    pub(super) mend: Option<Mend>,
+    pub(super) at: Location,
+    pub(super) rule: RuleError,
+    pub(super) fix: Option<Fix>,
 }
 
 impl Finding {
-    /// Mended by leaving the item at `position` out.
-    pub(super) fn drop(at: At, rule: Rule, position: usize) -> Finding {
-        Finding { at, rule, mend: Some(Mend::Drop(position)) }
+    /// A finding fixed by removing the item at `position`.
+    pub(super) fn drop(at: Location, rule: RuleError, position: usize) -> Finding {
+        Finding { at, rule, fix: Some(Fix::Drop(position)) }
     }
 
-    /// Not to be mended by us.
-    pub(super) fn plain(at: At, rule: Rule) -> Finding {
-        Finding { at, rule, mend: None }
+    /// A finding without a known fix.
+    pub(super) fn plain(at: Location, rule: RuleError) -> Finding {
+        Finding { at, rule, fix: None }
     }
 
-    pub(super) fn violation(&self) -> Violation {
-        Violation { at: self.at, rule: self.rule.clone() }
+    pub(super) fn violation(&self) -> ViolationError {
+        ViolationError { at: self.at, rule: self.rule.clone() }
     }
 }
 
 /// A change to a query.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Mend {
-    /// Leave an item out.
+pub(super) enum Fix {
+    /// Remove an item.
     Drop(usize),
-    /// Ask another call in an item's place.
+    /// Replace an item's call.
     Call(usize, Call),
-    /// See an attribute in these buckets only.
-    Generalise(u16, crate::schema::Generalise),
-    /// Ask nothing of an attribute.
+    /// Use only these buckets of an attribute.
+    Generalise(u16, crate::schema::Generalisation),
+    /// Remove all items of an attribute.
     Without(u16),
-    /// Another size of window.
+    /// Use another window size.
     Window(Span),
-    /// Other bounds of the population.
+    /// Use other population bounds.
     Population(u32, u32),
-    /// Another consumer.
+    /// Release to another consumer.
     Consumer(String),
-    /// Another schema.
+    /// Use another schema.
     Schema(String),
-    /// Another name.
+    /// Use another name.
     Name(String),
-    /// No noise.
+    /// Remove noise.
     NoNoise,
-    /// So much noise.
+    /// Set epsilon.
     Epsilon(Decimal),
-    /// So much noise, or nothing of the attribute that asks for it.
+    /// Set epsilon, or remove the attribute that requires noise.
     Noise(Decimal, u16),
-    /// Laplace noise, for each window anew.
+    /// Use Laplace noise in tumbling windows.
     Laplace,
-    /// Windows for themselves, not their totals.
+    /// Use tumbling windows instead of running totals.
     Tumbling,
-    /// No more events of one stream than this.
+    /// Limit the events of a stream.
     Events(u64),
-    /// Everybody in one group.
+    /// Remove `GROUP BY`.
     NoGroups,
-    /// Every stream of the schema.
+    /// Remove `WHERE`.
     NoFilter,
 }
 
-impl Mend {
-    /// Where noise leads to no query that is accepted: nothing of the attribute.
-    pub(super) fn without_noise(self) -> Mend {
+impl Fix {
+    /// The fix if no query with noise is accepted: remove the attribute.
+    pub(super) fn without_noise(self) -> Fix {
         match self {
-            Mend::Noise(_, attribute) => Mend::Without(attribute),
+            Fix::Noise(_, attribute) => Fix::Without(attribute),
             other => other,
         }
     }

@@ -1,119 +1,119 @@
-//! From a query to plans (Zeph §4.3): streams are filtered by metadata and
-//! grouped, each owner's policy is asked, populations are settled.
+//! From a query to plans (Zeph §4.3): filters streams by metadata, groups them, checks each
+//! owner's policy, and settles populations.
 //!
 //! ```text
 //! names ─ resolve ─ filter ─ group ─ eligible ─ settle ─ Plan (one a group)
-//!   └────────┴── a Refusal: all that is wrong, and the nearest query ──┘
+//!   └────────┴── PlanningError: everything wrong, and the nearest query ──┘
 //! ```
 //!
-//! The planner decides nothing for owners: each controller checks a plan again
+//! The planner does not decide for owners: each controller checks a plan again
 //! ([`crate::comply`]) before it takes part.
 
 mod attempt;
 mod bins;
 mod eligible;
+mod error;
 mod fill;
 mod filter;
 mod finding;
-mod mend;
+mod fix;
 mod noise;
 mod offers;
 mod population;
 mod raw;
-mod refusal;
 mod resolve;
 mod rows;
 
+pub(crate) use error::Share;
+pub use error::{ExclusionError, PlanningError, RuleError, ViolationError};
 pub(crate) use offers::{in_words, offered};
-pub(crate) use population::enough;
+pub(crate) use population::controllers_for;
 pub use raw::event_columns;
-pub(crate) use refusal::Share;
-pub use refusal::{Exclusion, Refusal, Rule, Violation};
 
 use crate::catalog::Catalog;
 use crate::ids::ConsumerId;
 use crate::plan::{Fraction, MaskStrategy, Plan};
 use crate::query::{Create, MaskChoice};
-use crate::time::{Span, Timestamp};
-use finding::{Finding, Mend};
+use alpheus_time::{Span, Timestamp};
+use finding::{Finding, Fix};
 use serde::{Deserialize, Serialize};
 
-/// What a query does not say.
+/// Everything about a plan that is not in the query.
 #[derive(Clone, Copy)]
 pub struct PlanOptions<'a> {
-    /// The time now: windows that start before it are not released.
+    /// The current time. Windows that start earlier are not released.
     pub now: Timestamp,
-    /// Released windows start here instead, where it is given (recorded input).
+    /// If set, released windows start here instead (for recorded input).
     pub from: Option<Timestamp>,
     /// Fresh random bytes, from which each plan's nonce derives.
     pub nonce: &'a [u8; 32],
-    /// Who asks, unless the query says `RELEASE TO`.
+    /// Who runs the query, unless it has `RELEASE TO`.
     pub consumer: &'a str,
-    /// How long windows wait for late events, unless the query says.
+    /// How long windows wait for late events, unless the query sets it.
     pub grace: Span,
-    /// Bound on the chance that an epoch's graphs fall apart is 10^-this,
-    /// unless the query says.
+    /// The probability that an epoch's graphs are disconnected is at most 10^-this, unless
+    /// the query sets it.
     pub mask_delta_exponent: u8,
-    /// The certificate of a consumer that `RELEASE TO` names; none where it is not
-    /// known here, or somebody else asks.
+    /// The certificate of a consumer named by `RELEASE TO`. `None` if the certificate is
+    /// unknown, or someone else runs the query.
     pub readers: &'a dyn Fn(&str) -> Option<ConsumerId>,
-    /// Chooses how controllers share masks; none where nothing is safe.
+    /// Chooses how controllers share masks. `None` if no strategy is safe.
     pub masks: &'a dyn Fn(&MaskRequest<'_>) -> Option<MaskStrategy>,
 }
 
-/// What a choice of masks depends on.
+/// The inputs to a choice of masks.
 #[derive(Clone, Copy, Debug)]
 pub struct MaskRequest<'a> {
-    /// The query's wish.
+    /// The strategy that the query requests.
     pub wanted: Option<MaskChoice>,
-    /// Different owners of each controller, in roster order.
+    /// The number of different owners at each controller, in roster order.
     pub owners: &'a [u32],
     /// Share of controllers that may collude.
     pub alpha: Fraction,
-    /// The plan's least population.
+    /// The plan's minimum population.
     pub min_population: u32,
     /// Share of members that may drop out of a window.
     pub dropout: Fraction,
-    /// The graphs of an epoch fall apart with a chance below 10^-this.
+    /// The probability that an epoch's graphs are disconnected is at most 10^-this.
     pub delta_exponent: u8,
 }
 
 /// A query that can run.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PlannedQuery {
-    /// Name of the stream of results.
+    /// Name of the result stream.
     pub name: String,
     /// The query as SQL.
     pub sql: String,
-    /// One plan for each group, ascending by the group's values; at least one.
+    /// One plan for each group, ascending by the group's values. At least one.
     pub plans: Vec<Plan>,
-    /// Streams that fit the conditions on metadata.
+    /// Number of streams that match the conditions on metadata.
     pub fitting: u32,
-    /// Those of them that take no part, counted by reason.
-    pub excluded: Vec<Excluded>,
-    /// For each plan, how many windows the budgets of its members allow, until the
-    /// first is spent (in each period, where they are by period); none where nothing is
-    /// charged. What was spent before, only controllers know.
+    /// How many of them do not take part, by reason.
+    pub excluded: Vec<ExclusionCount>,
+    /// For each plan, how many windows its members' budgets allow until the first is used up
+    /// (in each period, for budgets per period). `None` if nothing is charged. Only
+    /// controllers know what was spent before.
     pub lasts: Vec<Option<u64>>,
 }
 
-/// Streams that take no part for one reason.
+/// The number of streams that do not take part for one reason.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Excluded {
+pub struct ExclusionCount {
     /// The reason.
-    pub reason: Exclusion,
-    /// How many.
+    pub reason: ExclusionError,
+    /// The number of streams.
     pub streams: u32,
 }
 
-/// How many changes to a refused query are tried one after the other.
-const MOST_CHANGES: usize = 12;
+/// Maximum number of successive changes to a refused query.
+const MAX_CHANGES: usize = 12;
 
-/// Plans a query. The same arguments give the same plans.
+/// Plans a query. The same arguments return the same plans.
 ///
 /// # Errors
-/// Every rule that the query breaks, with the numbers, and the nearest query
-/// that this function accepts.
+/// If the query cannot run: every rule that it breaks, with the numbers, and the nearest
+/// query that this function accepts.
 ///
 /// # Privacy
 /// Uses schemas, annotations and locks, which are public.
@@ -121,48 +121,48 @@ pub fn plan(
     create: &Create,
     catalog: &Catalog,
     options: &PlanOptions<'_>,
-) -> Result<PlannedQuery, Refusal> {
+) -> Result<PlannedQuery, PlanningError> {
     let first = match attempt::attempt(create, catalog, options) {
         Ok(planned) => return Ok(planned),
         Err(findings) => findings,
     };
-    // Where nobody gives it without noise and the query does not say how much.
-    let noisy = first.iter().find_map(|finding| match (create.settings.epsilon, &finding.mend) {
-        (None, Some(mend @ (Mend::Noise(..) | Mend::Epsilon(_)))) => Some(mend.clone()),
+    // If no policy allows the query without noise and it does not set epsilon, add noise.
+    let noisy = first.iter().find_map(|finding| match (create.settings.epsilon, &finding.fix) {
+        (None, Some(fix @ (Fix::Noise(..) | Fix::Epsilon(_)))) => Some(fix.clone()),
         _ => None,
     });
-    let noisy = noisy.and_then(|mend| mend::mended(create, &[mend], None));
+    let noisy = noisy.and_then(|fix| fix::apply_fixes(create, &[fix], None));
     if let Some(Ok(planned)) = noisy.map(|noisy| attempt::attempt(&noisy, catalog, options)) {
         return Ok(planned);
     }
     let mut violations = first.iter().map(Finding::violation).collect::<Vec<_>>();
-    // Ask for noise where it is needed; if that leads nowhere, ask for less.
+    // Add noise where it is required. If that does not help, request less.
     for noise in [true, false] {
         let mut next = |query: &Create, findings: &[Finding]| {
             let schema = catalog.schema(&query.from.text).map(|known| &known.schema);
-            let mends = findings.iter().filter_map(|finding| finding.mend.clone());
-            let mends: Vec<_> =
-                mends.map(|mend| if noise { mend } else { mend.without_noise() }).collect();
-            mend::mended(query, &mends, schema)
+            let fixes = findings.iter().filter_map(|finding| finding.fix.clone());
+            let fixes: Vec<_> =
+                fixes.map(|fix| if noise { fix } else { fix.without_noise() }).collect();
+            fix::apply_fixes(query, &fixes, schema)
         };
         let try_one = |query: &Create| attempt::attempt(query, catalog, options).err();
         if let Some(nearest) = search(create, &first, &mut next, try_one, &mut violations) {
-            return Err(Refusal { violations, nearest: Some(Box::new(nearest)) });
+            return Err(PlanningError { violations, nearest: Some(Box::new(nearest)) });
         }
     }
-    Err(Refusal { violations, nearest: None })
+    Err(PlanningError { violations, nearest: None })
 }
 
-/// Changes a query until it is accepted; notes what is wrong on the way.
+/// Changes a query until it is accepted, and collects violations on the way.
 fn search(
     create: &Create,
     first: &[Finding],
     next: &mut impl FnMut(&Create, &[Finding]) -> Option<Create>,
     try_one: impl Fn(&Create) -> Option<Vec<Finding>>,
-    violations: &mut Vec<Violation>,
+    violations: &mut Vec<ViolationError>,
 ) -> Option<Create> {
     let (mut query, mut findings) = (create.clone(), first.to_vec());
-    for _ in 0..MOST_CHANGES {
+    for _ in 0..MAX_CHANGES {
         let changed = next(&query, &findings)?;
         let Some(more) = try_one(&changed) else { return Some(changed) };
         for violation in more.iter().map(Finding::violation) {

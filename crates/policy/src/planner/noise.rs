@@ -1,37 +1,37 @@
-//! The noise of a query: as it asks for, or as policies allow where it does not say.
+//! The noise of a query: as requested, or as policies allow if it does not say.
 
 use super::attempt::item_at;
-use super::finding::{Finding, Mend};
+use super::error::RuleError;
+use super::finding::{Finding, Fix};
 use super::population::Candidate;
-use super::refusal::Rule;
 use super::resolve::Resolved;
 use crate::budget::{
-    Ask, Horizon, Mechanism, RowGroup, Shared, Slack, Uncalibrated, calibrate, groups, row_spread,
+    CalibrationError, Horizon, Mechanism, NoiseRequest, NoiseShares, RowGroup, Slack, calibrate,
+    groups, row_spread,
 };
 use crate::catalog::{CatalogSchema, CatalogStream};
 use crate::comply::Demand;
 use crate::plan::Plan;
-use crate::privacy::{NoiseFault, Privacy, most_epsilon, stronger, touched, windows_within};
+use crate::privacy::{NoiseError, Privacy, max_epsilon, stronger, touched_windows, windows_within};
 use crate::query::{Create, Decimal};
 use crate::schema::{Budget, PrivacyUnit};
 use crate::select::Statistic;
 use std::collections::BTreeSet;
 
-/// What policies under which an attribute is released with noise allow, for all
-/// streams that fit a query.
-pub(super) struct Offered<'a> {
+/// What policies with noise allow, for all streams that match a query.
+pub(super) struct NoiseOffers<'a> {
     schema: &'a CatalogSchema,
     outputs: usize,
     groups: Option<Vec<RowGroup>>,
     budgets: Vec<(u16, Budget)>,
 }
 
-impl<'a> Offered<'a> {
+impl<'a> NoiseOffers<'a> {
     pub(super) fn new<'s>(
         schema: &'a CatalogSchema,
         resolved: &Resolved,
         fitting: impl Iterator<Item = &'s CatalogStream>,
-    ) -> Offered<'a> {
+    ) -> NoiseOffers<'a> {
         let mut budgets: Vec<(u16, Budget)> = Vec::new();
         for stream in fitting {
             for attribute in &resolved.attributes {
@@ -44,17 +44,17 @@ impl<'a> Offered<'a> {
             }
         }
         let groups = groups(&resolved.release, &schema.schema, &schema.layout).ok();
-        Offered { schema, outputs: resolved.release.outputs(), groups, budgets }
+        NoiseOffers { schema, outputs: resolved.release.outputs(), groups, budgets }
     }
 
-    /// What noise must hide to please everybody; a person's window if nobody says.
+    /// The unit of protection that satisfies every policy. A person's window if none sets it.
     fn unit(&self) -> PrivacyUnit {
         let units = self.budgets.iter().map(|(_, budget)| budget.unit);
         units.reduce(stronger).unwrap_or(PrivacyUnit::PersonPerWindow)
     }
 
-    /// The noise that the query asks for, rows left open; none if it asks for none.
-    pub(super) fn wanted(&self, create: &Create) -> Option<Privacy> {
+    /// The noise that the query requests, without its rows, if it requests any.
+    pub(super) fn request(&self, create: &Create) -> Option<Privacy> {
         let micro_epsilon = positive(create.settings.epsilon?, 6);
         let events = create.settings.events.unwrap_or(self.schema.schema.capacity.events);
         let delta = create.settings.delta.map_or(0, |delta| positive(delta, 18));
@@ -81,26 +81,26 @@ impl<'a> Offered<'a> {
         Some(privacy)
     }
 
-    /// How far running totals reach, for whoever's unit lies in the most windows.
+    /// The extent of running totals, for the unit that spans the most windows.
     fn horizon(&self, create: &Create) -> Option<Horizon> {
         let steps = create.cumulating?.0 / create.window.0.max(1);
         let windows = u32::try_from(steps).unwrap_or(u32::MAX);
         let units = self.budgets.iter().map(|(_, budget)| budget.unit);
-        let most = units.map(|unit| touched(unit, create.window, windows)).max();
+        let most = units.map(|unit| touched_windows(unit, create.window, windows)).max();
         Some(Horizon { windows, touched: most.unwrap_or(1) })
     }
 
-    /// The least δ that any of these policies allows.
+    /// The smallest δ of these policies.
     fn least_delta(&self) -> Option<u64> {
         self.budgets.iter().map(|(_, budget)| budget.atto_delta).min()
     }
 
-    /// Laplace noise, or with a δ Skellam noise where that is narrower.
+    /// Laplace noise, or Skellam noise if there is a δ and it is narrower.
     fn narrower(&self, privacy: &Privacy) -> Mechanism {
-        let one = Shared { honest: 1, members: 1, windows: 1, lost: 0 };
+        let one = NoiseShares { honest: 1, members: 1, windows: 1, lost: 0 };
         let widest = |mechanism| {
             let sized = calibrate(
-                &Ask { mechanism, ..privacy.ask() },
+                &NoiseRequest { mechanism, ..privacy.noise_request() },
                 self.groups.as_deref()?,
                 self.outputs,
             );
@@ -115,9 +115,9 @@ impl<'a> Offered<'a> {
         }
     }
 
-    /// The greatest ε that every one of these policies allows of a window; none if
-    /// no policy asks for noise, or noise protects no such release.
-    pub(super) fn most(&self, create: &Create) -> Option<Decimal> {
+    /// The largest ε per window that all these policies allow. `None` if no policy requires
+    /// noise, or noise cannot protect the release.
+    pub(super) fn max_epsilon(&self, create: &Create) -> Option<Decimal> {
         let groups = self.groups.as_ref()?;
         let asked = Create {
             settings: crate::query::Settings {
@@ -126,13 +126,13 @@ impl<'a> Offered<'a> {
             },
             ..create.clone()
         };
-        let mut ask = self.wanted(&asked)?.ask();
-        if ask.mechanism != Mechanism::Laplace && ask.atto_delta == 0 {
-            // Of which the last unit is left to samplers, as of any δ that is asked for.
-            ask.atto_delta = self.least_delta()?.saturating_sub(1);
+        let mut request = self.request(&asked)?.noise_request();
+        if request.mechanism != Mechanism::Laplace && request.atto_delta == 0 {
+            // The last unit is reserved for samplers, as of any requested δ.
+            request.atto_delta = self.least_delta()?.saturating_sub(1);
         }
         let most = |(attribute, budget): &(u16, Budget)| {
-            most_epsilon(&ask, groups, self.outputs, *attribute, budget)
+            max_epsilon(&request, groups, self.outputs, *attribute, budget)
         };
         let all: Option<Vec<u64>> = self.budgets.iter().map(most).collect();
         let micro = all?.into_iter().min()?;
@@ -140,12 +140,12 @@ impl<'a> Offered<'a> {
     }
 }
 
-/// Rounded down to places; 0 stands for what is finer, which no noise gives.
+/// Rounded down to `places`. Smaller numbers become 0, which no noise meets.
 fn positive(number: Decimal, places: u8) -> u64 {
     number.scaled_towards_zero(places).and_then(|n| u64::try_from(n).ok()).unwrap_or(0)
 }
 
-/// Items that mean nothing once there is noise in their sums.
+/// Items that have no meaning if their sums contain noise.
 pub(super) fn meaningless(create: &Create, resolved: &Resolved) -> Vec<Finding> {
     let items = create.items.iter().zip(&resolved.select.items).enumerate();
     items
@@ -156,7 +156,7 @@ pub(super) fn meaningless(create: &Create, resolved: &Resolved) -> Vec<Finding> 
             )
         })
         .map(|(position, (item, _))| {
-            let rule = Rule::NotWithNoise { function: item.name };
+            let rule = RuleError::NotWithNoise { function: item.name };
             Finding::drop(item.at.0, rule, position)
         })
         .collect()
@@ -167,51 +167,50 @@ pub(super) fn size(
     plan: &mut Plan,
     members: &[Candidate<'_>],
     schema: &CatalogSchema,
-) -> Result<(), NoiseFault> {
-    let streams_per_owner = plan.most_streams_of_an_owner();
+) -> Result<(), NoiseError> {
+    let streams_per_owner = plan.max_streams_per_owner();
     if let Some(privacy) = &mut plan.privacy {
         let units = || members.iter().filter_map(|member| member.terms.unit);
         privacy.unit = units().reduce(stronger).unwrap_or(privacy.unit);
         privacy.streams_per_owner = streams_per_owner;
         if let Mechanism::Matrix(horizon) = &mut privacy.mechanism {
-            let most = units().map(|unit| touched(unit, plan.window, horizon.windows)).max();
+            let most =
+                units().map(|unit| touched_windows(unit, plan.window, horizon.windows)).max();
             horizon.touched =
-                most.unwrap_or(1).max(touched(privacy.unit, plan.window, horizon.windows));
+                most.unwrap_or(1).max(touched_windows(privacy.unit, plan.window, horizon.windows));
         }
     }
     fill(plan, schema)
 }
 
 /// Fills in the rows that follow from the rest.
-pub(super) fn fill(plan: &mut Plan, schema: &CatalogSchema) -> Result<(), NoiseFault> {
-    let sized = plan.calibrated(&schema.schema, &schema.layout)?;
+pub(super) fn fill(plan: &mut Plan, schema: &CatalogSchema) -> Result<(), NoiseError> {
+    let sized = plan.calibration(&schema.schema, &schema.layout)?;
     if let (Some(privacy), Some(sized)) = (&mut plan.privacy, sized) {
         privacy.noise = sized.rows;
     }
     Ok(())
 }
 
-/// What is wrong, and how it could be mended.
-pub(super) fn finding(create: &Create, fault: NoiseFault) -> Finding {
-    let mend = match fault {
-        NoiseFault::Events { most, .. } => Some(Mend::Events(most)),
-        NoiseFault::Unprotectable(_) => Some(Mend::NoNoise),
-        NoiseFault::Uncalibrated(Uncalibrated::NoDelta | Uncalibrated::TooManySeeds { .. })
-            if create.cumulating.is_some() =>
-        {
-            Some(Mend::Tumbling)
-        }
-        NoiseFault::Uncalibrated(_)
-        | NoiseFault::Touched { .. }
-        | NoiseFault::Beyond { .. }
-        | NoiseFault::Misstated { .. } => None,
+/// The finding for an error about noise, with a fix if there is one.
+pub(super) fn finding(create: &Create, fault: NoiseError) -> Finding {
+    let fix = match fault {
+        NoiseError::Events { max, .. } => Some(Fix::Events(max)),
+        NoiseError::Sensitivity(_) => Some(Fix::NoNoise),
+        NoiseError::Calibration(
+            CalibrationError::NoDelta | CalibrationError::TooManySeeds { .. },
+        ) if create.cumulating.is_some() => Some(Fix::Tumbling),
+        NoiseError::Calibration(_)
+        | NoiseError::Touched { .. }
+        | NoiseError::Beyond { .. }
+        | NoiseError::Misstated { .. } => None,
     };
-    Finding { at: item_at(create), rule: Rule::Noise { fault: fault.to_string() }, mend }
+    Finding { at: item_at(create), rule: RuleError::Noise { fault: fault.to_string() }, fix }
 }
 
-/// How many windows, or running totals of this length, the members' budgets allow, of
-/// the one that is spent first; none if nothing is charged to any.
-pub(super) fn lasting(demand: &Demand<'_>, members: &[Candidate<'_>]) -> Option<u64> {
+/// How many windows, or running totals of this length, the members' budgets allow until the
+/// first is used up. `None` if nothing is charged.
+pub(super) fn windows_until_spent(demand: &Demand<'_>, members: &[Candidate<'_>]) -> Option<u64> {
     let mut seen = BTreeSet::new();
     let mut least: Option<u64> = None;
     for member in members {

@@ -1,10 +1,10 @@
-//! What a schema offers, as functions of the query language.
+//! The statistics that a schema supports, as functions of the query language.
 
 use crate::decimal::format_scaled;
 use crate::layout::FieldStatistic;
 use crate::schema::{Aggregation, Attribute, AttributeKind, Edges, Schema};
 
-/// The functions that an attribute's encodings answer, as queries write them.
+/// The functions that an attribute's encodings support, in query syntax.
 pub(crate) fn offered(schema: &Schema, attribute: &Attribute) -> String {
     let name = crate::query::Word::new(&attribute.name).to_string();
     let mut functions: Vec<String> = Vec::new();
@@ -81,7 +81,7 @@ pub(super) fn grid(edges: &Edges, kind: &AttributeKind) -> String {
     }
 }
 
-/// What the cells of a field sum, in words.
+/// A description of what the cells of a field sum.
 pub(crate) fn in_words(schema: &Schema, statistic: FieldStatistic) -> String {
     let name =
         |a: u16| schema.attributes.get(usize::from(a)).map_or("?", |found| found.name.as_str());

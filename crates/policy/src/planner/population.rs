@@ -1,27 +1,27 @@
 //! The population of a plan, as its controllers will count it.
 
-use super::refusal::Exclusion;
+use super::error::ExclusionError;
 use crate::ids::{ControllerId, OwnerId};
 use crate::plan::{Fraction, PopulationBounds};
 use crate::schema::PrivacyUnit;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// What a stream's policy asks of the plan that it is in.
+/// What a stream's policy requires of its plan.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Terms {
-    /// Least population.
+    /// Minimum population.
     pub(super) min: u32,
-    /// Least share of colluders to be tolerated.
+    /// Minimum share of colluders to tolerate.
     pub(super) alpha: Fraction,
-    /// Greatest share that may drop out.
+    /// Maximum share that may drop out.
     pub(super) dropout: Fraction,
     /// Controllers that its owner trusts, ascending.
     pub(super) trusted: Vec<ControllerId>,
-    /// What noise must hide, if it is released under such a policy.
+    /// The unit of protection, if the policy requires noise.
     pub(super) unit: Option<PrivacyUnit>,
 }
 
-/// A stream that may take part if the population suffices.
+/// A stream that may take part if the population is large enough.
 #[derive(Clone, Debug)]
 pub(super) struct Candidate<'a> {
     pub(super) stream: &'a crate::catalog::CatalogStream,
@@ -36,9 +36,9 @@ pub(super) struct Numbers {
     pub(super) dropout: Fraction,
 }
 
-/// What the query asks for itself.
+/// What the query itself requires.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Asked {
+pub(super) struct PopulationRequest {
     pub(super) bounds: PopulationBounds,
     pub(super) alpha: Option<Fraction>,
     pub(super) dropout: Option<Fraction>,
@@ -46,30 +46,34 @@ pub(super) struct Asked {
     pub(super) streams: u64,
 }
 
-/// Who is in a plan, and who is not.
-pub(super) struct Settled<'a> {
-    /// The members and the plan's numbers; none where nobody is left.
+/// The members of a plan, and the streams that were excluded.
+pub(super) struct Settlement<'a> {
+    /// The members and the plan's numbers, if any member is left.
     pub(super) members: Option<(Vec<Candidate<'a>>, Numbers)>,
-    /// Who had to go, and why.
-    pub(super) gone: Vec<(Candidate<'a>, Exclusion)>,
+    /// Excluded candidates, with the reason.
+    pub(super) excluded: Vec<(Candidate<'a>, ExclusionError)>,
 }
 
-/// The largest set of candidates whose policies and the query agree, and the
-/// plan's numbers; who had to go and why.
+/// The largest set of candidates whose policies agree with the query, the plan's numbers,
+/// and the excluded candidates with reasons.
 ///
-/// A plan takes over the largest α that anybody asks for, and with it everybody
-/// counts for less. So where the population does not suffice, it is tried without
-/// those who ask for the most, down to those who ask for the least: nobody's
-/// caution costs more streams than their own.
-pub(super) fn settle<'a>(mut candidates: Vec<Candidate<'a>>, asked: Asked) -> Settled<'a> {
-    let mut gone = Vec::new();
-    exclude(&mut candidates, &mut gone, |candidate| {
+/// A plan adopts the largest α of its members, and a larger α makes everyone count for less.
+/// So if the population is too small, this retries without the members with the largest α,
+/// then the next largest, and so on. One member's α never excludes more streams than its
+/// own.
+pub(super) fn settle<'a>(
+    mut candidates: Vec<Candidate<'a>>,
+    asked: PopulationRequest,
+) -> Settlement<'a> {
+    let mut excluded = Vec::new();
+    exclude(&mut candidates, &mut excluded, |candidate| {
         let (least, most) = (candidate.terms.min, asked.bounds.max);
-        (least > most).then_some(Exclusion::MaximumTooLow { least, most })
+        (least > most).then_some(ExclusionError::MaximumTooLow { least, most })
     });
     let mut best = settle_all(candidates.clone(), asked);
-    if best.gone.iter().any(|(_, exclusion)| matches!(exclusion, Exclusion::TooFew { .. })) {
-        let too_few = Counted::of(&candidates, numbers(&candidates, asked).alpha)
+    if best.excluded.iter().any(|(_, exclusion)| matches!(exclusion, ExclusionError::TooFew { .. }))
+    {
+        let too_few = PopulationCount::of(&candidates, numbers(&candidates, asked).alpha)
             .too_few(numbers(&candidates, asked));
         let alphas: BTreeSet<Fraction> = candidates.iter().map(|one| one.terms.alpha).collect();
         for ceiling in alphas.into_iter().rev().skip(1) {
@@ -79,44 +83,44 @@ pub(super) fn settle<'a>(mut candidates: Vec<Candidate<'a>>, asked: Asked) -> Se
             });
             let mut settled = settle_all(rest, asked);
             if settled.size() > best.size() {
-                settled.gone.append(&mut left_out);
+                settled.excluded.append(&mut left_out);
                 best = settled;
             }
         }
     }
-    best.gone.append(&mut gone);
+    best.excluded.append(&mut excluded);
     best
 }
 
-impl Settled<'_> {
+impl Settlement<'_> {
     fn size(&self) -> usize {
         self.members.as_ref().map_or(0, |(members, _)| members.len())
     }
 }
 
-/// The same where nobody goes for their α. The strictest go first, until what
-/// the rest ask for is met by the rest: removing a stream can only lower the
-/// population and what is asked of it, so this ends.
-fn settle_all<'a>(mut candidates: Vec<Candidate<'a>>, asked: Asked) -> Settled<'a> {
-    let mut gone = Vec::new();
+/// The same without exclusions because of α. Excludes the strictest members until the rest
+/// meet their own requirements. Removing a stream can only lower the population and its
+/// requirements, so this terminates.
+fn settle_all<'a>(mut candidates: Vec<Candidate<'a>>, asked: PopulationRequest) -> Settlement<'a> {
+    let mut excluded = Vec::new();
     loop {
         if candidates.is_empty() {
-            return Settled { members: None, gone };
+            return Settlement { members: None, excluded };
         }
         let numbers = numbers(&candidates, asked);
-        let counted = Counted::of(&candidates, numbers.alpha);
+        let counted = PopulationCount::of(&candidates, numbers.alpha);
         if counted.counted >= numbers.bounds.min {
             if counted.owners > asked.bounds.max || candidates.len() as u64 > asked.streams {
-                keep_at_most(&mut candidates, &mut gone, asked);
+                keep_at_most(&mut candidates, &mut excluded, asked);
                 continue;
             }
-            return Settled { members: Some((candidates, numbers)), gone };
+            return Settlement { members: Some((candidates, numbers)), excluded };
         }
         let too_few = counted.too_few(numbers);
-        // Those who ask the most go; if the query itself asks more, all do.
+        // Exclude the strictest. If the query is stricter than all of them, exclude all.
         let strictest = candidates.iter().map(|candidate| candidate.terms.min).max().unwrap_or(0);
         let all = asked.bounds.min >= strictest;
-        exclude(&mut candidates, &mut gone, |candidate| {
+        exclude(&mut candidates, &mut excluded, |candidate| {
             (all || candidate.terms.min == strictest).then(|| too_few.clone())
         });
     }
@@ -124,24 +128,24 @@ fn settle_all<'a>(mut candidates: Vec<Candidate<'a>>, asked: Asked) -> Settled<'
 
 fn exclude<'a>(
     candidates: &mut Vec<Candidate<'a>>,
-    gone: &mut Vec<(Candidate<'a>, Exclusion)>,
-    reason: impl Fn(&Candidate<'a>) -> Option<Exclusion>,
+    excluded: &mut Vec<(Candidate<'a>, ExclusionError)>,
+    reason: impl Fn(&Candidate<'a>) -> Option<ExclusionError>,
 ) {
     let (out, rest): (Vec<_>, Vec<_>) = std::mem::take(candidates)
         .into_iter()
         .map(|candidate| (reason(&candidate), candidate))
         .partition(|(reason, _)| reason.is_some());
     *candidates = rest.into_iter().map(|(_, candidate)| candidate).collect();
-    gone.extend(out.into_iter().filter_map(|(reason, candidate)| Some((candidate, reason?))));
+    excluded.extend(out.into_iter().filter_map(|(reason, candidate)| Some((candidate, reason?))));
 }
 
-/// Streams of as many owners as the query and the schema's capacity take: those
-/// who ask for the least population first, then in order of streams, whose ids
-/// mean nothing.
+/// Keeps streams of as many owners as the query and the schema's capacity allow. Those with
+/// the smallest minimum population come first, then in order of stream ids, which have no
+/// meaning.
 fn keep_at_most<'a>(
     candidates: &mut Vec<Candidate<'a>>,
-    gone: &mut Vec<(Candidate<'a>, Exclusion)>,
-    asked: Asked,
+    excluded: &mut Vec<(Candidate<'a>, ExclusionError)>,
+    asked: PopulationRequest,
 ) {
     let most = asked.bounds.max;
     let mut order: Vec<_> =
@@ -155,21 +159,21 @@ fn keep_at_most<'a>(
             kept.insert(stream);
         }
     }
-    exclude(candidates, gone, |candidate| {
-        let full = Exclusion::BeyondCapacity { most: asked.streams };
+    exclude(candidates, excluded, |candidate| {
+        let full = ExclusionError::BeyondCapacity { most: asked.streams };
         let stays = kept.contains(&candidate.stream.stream);
         let known = owners.contains(&candidate.stream.owner);
         (!stays).then_some(if known || owners.len() < most as usize {
             full
         } else {
-            Exclusion::BeyondMaximum { most }
+            ExclusionError::BeyondMaximum { most }
         })
     });
 }
 
-/// The least population, the largest α and the smallest dropout that anybody
-/// asks for; a fifth may drop out if nobody says.
-fn numbers(candidates: &[Candidate<'_>], asked: Asked) -> Numbers {
+/// The largest minimum population, the largest α and the smallest dropout that anyone
+/// requires. By default a fifth may drop out.
+fn numbers(candidates: &[Candidate<'_>], asked: PopulationRequest) -> Numbers {
     let terms = || candidates.iter().map(|candidate| &candidate.terms);
     let min = terms().map(|terms| terms.min).max().unwrap_or(1).max(asked.bounds.min).max(1);
     let alpha =
@@ -179,18 +183,18 @@ fn numbers(candidates: &[Candidate<'_>], asked: Asked) -> Numbers {
     Numbers { bounds: PopulationBounds { min, max: asked.bounds.max.max(min) }, alpha, dropout }
 }
 
-/// A population with everybody there, as the honest controller counts it that
-/// counts the least.
+/// A population with everyone present, as counted by the honest controller that counts
+/// the least.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Counted {
+pub(super) struct PopulationCount {
     pub(super) controllers: u32,
     pub(super) tolerated: u32,
     pub(super) owners: u32,
     pub(super) counted: u32,
 }
 
-impl Counted {
-    pub(super) fn of(candidates: &[Candidate<'_>], alpha: Fraction) -> Counted {
+impl PopulationCount {
+    pub(super) fn of(candidates: &[Candidate<'_>], alpha: Fraction) -> PopulationCount {
         let mut hosts: BTreeMap<ControllerId, BTreeSet<OwnerId>> = BTreeMap::new();
         for candidate in candidates {
             hosts.entry(candidate.stream.controller).or_default().insert(candidate.stream.owner);
@@ -202,7 +206,7 @@ impl Counted {
         let owners: usize = sizes.iter().sum();
         let counted = owners - sizes.iter().take(tolerated).sum::<usize>();
         let narrow = |number: usize| u32::try_from(number).unwrap_or(u32::MAX);
-        Counted {
+        PopulationCount {
             controllers: narrow(sizes.len()),
             tolerated: narrow(tolerated),
             owners: narrow(owners),
@@ -210,15 +214,15 @@ impl Counted {
         }
     }
 
-    fn too_few(self, numbers: Numbers) -> Exclusion {
-        Exclusion::TooFew {
+    fn too_few(self, numbers: Numbers) -> ExclusionError {
+        ExclusionError::TooFew {
             needed: numbers.bounds.min,
             present: self.owners,
             counted: self.counted,
             tolerated: self.tolerated,
             controllers: self.controllers,
             alpha: numbers.alpha,
-            enough: enough(numbers.bounds.min, numbers.alpha),
+            enough: controllers_for(numbers.bounds.min, numbers.alpha),
         }
     }
 }
@@ -236,9 +240,9 @@ fn mutual_trust(
     hosts.len() == 2 && candidates.iter().all(trusts_others)
 }
 
-/// The least number of controllers, with one owner each, that count as `min`
-/// when everybody has data: the least N with N − t ≥ min.
-pub(crate) fn enough(min: u32, alpha: Fraction) -> u32 {
+/// The smallest number of controllers, with one owner each, that count as `min` if everyone
+/// has data: the smallest N with N − t ≥ min.
+pub(crate) fn controllers_for(min: u32, alpha: Fraction) -> u32 {
     let counts = |controllers: u64| {
         let controllers = usize::try_from(controllers).unwrap_or(usize::MAX);
         controllers.saturating_sub(alpha.tolerated(controllers)) as u64
@@ -278,7 +282,7 @@ mod tests {
         (0..terms.len()).map(one).collect()
     }
 
-    /// How many take part, and the plan's α.
+    /// The number of members, and the plan's α.
     fn settled(terms: &[(u32, Fraction)]) -> Option<(usize, Fraction)> {
         let streams = streams(terms);
         let candidate = |(stream, (min, alpha)): (_, &(u32, Fraction))| {
@@ -289,27 +293,29 @@ mod tests {
         let candidates: Vec<_> = streams.iter().zip(terms).map(candidate).collect();
         let bounds = PopulationBounds { min: 1, max: 1000 };
         let all = candidates.len();
-        let settled =
-            settle(candidates, Asked { bounds, alpha: None, dropout: None, streams: 1000 });
+        let settled = settle(
+            candidates,
+            PopulationRequest { bounds, alpha: None, dropout: None, streams: 1000 },
+        );
         let members = settled.members.as_ref().map_or(0, |(members, _)| members.len());
-        assert_eq!(members + settled.gone.len(), all, "somebody is lost");
+        assert_eq!(members + settled.excluded.len(), all, "a candidate is missing");
         settled.members.map(|(members, numbers)| (members.len(), numbers.alpha))
     }
 
     #[test]
-    fn whoever_asks_for_too_much_goes_alone() {
+    fn only_members_with_excessive_requirements_are_excluded() {
         let (third, all) = (Fraction::THIRD, Fraction { numerator: 1, denominator: 1 });
         let honest = vec![(10, third); 30];
         assert_eq!(settled(&honest), Some((30, third)));
         let with = |terms: (u32, Fraction)| [honest.clone(), vec![terms]].concat();
-        // With α = 1 nobody counts for anything, and the hostile stream asks for one.
+        // With α = 1 nobody counts, and the hostile stream requires one.
         assert_eq!(settled(&with((1, all))), Some((30, third)));
         assert_eq!(
             settled(&with((1, Fraction { numerator: 9, denominator: 10 }))),
             Some((30, third))
         );
         assert_eq!(settled(&with((500, all))), Some((30, third)));
-        // Caution that costs nobody anything is heeded.
+        // A larger α that excludes nobody is adopted.
         let half = Fraction { numerator: 1, denominator: 2 };
         assert_eq!(settled(&with((1, half))), Some((31, half)));
     }
@@ -326,20 +332,20 @@ mod tests {
     #[test]
     fn thirty_controllers_count_as_twenty_and_ten_need_fourteen() {
         assert_eq!(30 - Fraction::THIRD.tolerated(30), 20);
-        assert_eq!(enough(10, Fraction::THIRD), 14);
-        assert_eq!(enough(10, Fraction::ZERO), 10);
-        assert_eq!(enough(1, Fraction::THIRD), 1);
-        assert_eq!(enough(2, Fraction::THIRD), 3);
+        assert_eq!(controllers_for(10, Fraction::THIRD), 14);
+        assert_eq!(controllers_for(10, Fraction::ZERO), 10);
+        assert_eq!(controllers_for(1, Fraction::THIRD), 1);
+        assert_eq!(controllers_for(2, Fraction::THIRD), 3);
     }
 
     #[test]
-    fn enough_is_the_least() {
+    fn controllers_for_returns_the_smallest_number() {
         for min in 1..200 {
             for alpha in
                 [Fraction::ZERO, Fraction::THIRD, Fraction { numerator: 1, denominator: 2 }]
             {
                 let counts = |n: usize| n - alpha.tolerated(n);
-                let n = enough(min, alpha) as usize;
+                let n = controllers_for(min, alpha) as usize;
                 assert!(
                     counts(n) >= min as usize && counts(n - 1) < min as usize,
                     "{min} {alpha:?} {n}"

@@ -1,15 +1,15 @@
-//! One event at a time: the columns that whoever may read a stream itself reads off it.
+//! Columns of single events, for a consumer that may read a stream itself.
 
 use super::resolve::resolve;
 use crate::layout::Layout;
 use crate::plan::Release;
-use crate::query::{Call, Function, Item, Place, Word};
+use crate::query::{Call, Function, Item, SourceLocation, Word};
 use crate::schema::Schema;
 use crate::select::{HistogramOutput, ReleasePlan};
 
-/// A column for each attribute whose value, or bin, an event's words tell: the value
-/// itself where sums are encoded, else the lower edge of its bin. What is encoded
-/// otherwise (truth values, sketches) tells no single value.
+/// A column for each attribute whose value or bin can be read from an event's words: the
+/// value itself if sums are encoded, else the lower edge of its bin. Other encodings (truth
+/// values, sketches) have no single value.
 #[must_use]
 pub fn event_columns(schema: &Schema, layout: &Layout) -> (Release, ReleasePlan) {
     let mut items: Vec<Item> = Vec::new();
@@ -17,8 +17,9 @@ pub fn event_columns(schema: &Schema, layout: &Layout) -> (Release, ReleasePlan)
         let name = &attribute.name;
         let value = item(name, "SUM", Function::Sum);
         let bin = item(name, "MODE", Function::FromHistogram(HistogramOutput::Mode));
-        let told = |item: &Item| resolve(std::slice::from_ref(item), schema, layout).1.is_empty();
-        items.extend([value, bin].into_iter().find(told));
+        let readable =
+            |item: &Item| resolve(std::slice::from_ref(item), schema, layout).1.is_empty();
+        items.extend([value, bin].into_iter().find(readable));
     }
     let (resolved, _) = resolve(&items, schema, layout);
     (resolved.release, resolved.select)
@@ -26,5 +27,5 @@ pub fn event_columns(schema: &Schema, layout: &Layout) -> (Release, ReleasePlan)
 
 fn item(attribute: &str, name: &'static str, function: Function) -> Item {
     let call = Call::Of(function, Word::new(attribute));
-    Item { alias: attribute.to_owned(), name, call, at: Place::default() }
+    Item { alias: attribute.to_owned(), name, call, at: SourceLocation::default() }
 }

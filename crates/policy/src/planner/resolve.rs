@@ -1,9 +1,9 @@
-//! Select items looked up in a schema: which sums they need.
+//! Resolves select items against a schema: which sums they need.
 
-use super::bins::{self, Aligned, NotAligned, Values};
-use super::finding::{Finding, Mend};
-use super::refusal::Rule;
-use super::rows::{NotEncoded, Rows};
+use super::bins::{self, Alignment, AlignmentError, Values};
+use super::error::RuleError;
+use super::finding::{Finding, Fix};
+use super::rows::{NotEncodedError, Rows};
 use crate::decimal::{format_scaled, parse_exact};
 use crate::layout::{FieldStatistic, Layout, PairMoment};
 use crate::plan::Release;
@@ -15,7 +15,7 @@ use crate::select::{
 };
 use crate::sketch::{SketchHash, number_item};
 
-/// What a query's items come to.
+/// A query's items, resolved.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Resolved {
     pub(super) release: Release,
@@ -23,8 +23,8 @@ pub(super) struct Resolved {
     pub(super) attributes: Vec<u16>,
 }
 
-/// Resolves every item; where one cannot be, says so and goes on, so that all
-/// that is wrong is told at once.
+/// Resolves every item. If one cannot be resolved, it continues, so that all errors are
+/// reported at once.
 pub(super) fn resolve(
     items: &[Item],
     schema: &Schema,
@@ -43,7 +43,7 @@ pub(super) fn resolve(
     (Resolved { release, select: ReleasePlan { cells, items: columns }, attributes }, findings)
 }
 
-type Found<T> = Result<T, Box<Finding>>;
+type ItemResult<T> = Result<T, Box<Finding>>;
 
 struct Resolver<'a, 'b> {
     schema: &'a Schema,
@@ -53,7 +53,7 @@ struct Resolver<'a, 'b> {
 }
 
 impl<'a> Resolver<'a, '_> {
-    fn statistic(&mut self) -> Found<Statistic> {
+    fn statistic(&mut self) -> ItemResult<Statistic> {
         match &self.item.call {
             Call::Events => self.events(),
             Call::Of(function, word) => self.of_one(*function, word),
@@ -70,18 +70,18 @@ impl<'a> Resolver<'a, '_> {
         }
     }
 
-    fn events(&mut self) -> Found<Statistic> {
-        let count = self.rows.single(FieldStatistic::EventCount).map_err(|NotEncoded| {
+    fn events(&mut self) -> ItemResult<Statistic> {
+        let count = self.rows.single(FieldStatistic::EventCount).map_err(|NotEncodedError| {
             Box::new(Finding::drop(
                 self.item.at.0,
-                Rule::NoEventCount { schema: self.schema.name.clone() },
+                RuleError::NoEventCount { schema: self.schema.name.clone() },
                 self.position,
             ))
         })?;
         Ok(Statistic::Count { count, of: None })
     }
 
-    fn of_one(&mut self, function: Function, word: &Word) -> Found<Statistic> {
+    fn of_one(&mut self, function: Function, word: &Word) -> ItemResult<Statistic> {
         if let Function::FromHistogram(output) = function {
             return self.read_off(word, output);
         }
@@ -109,7 +109,7 @@ impl<'a> Resolver<'a, '_> {
                 Ok(Statistic::All { cell: self.single(FieldStatistic::All(a), word)? })
             }
             Function::Distinct => self.distinct(a, attribute, word),
-            // The parser gives these forms of their own.
+            // The parser returns these as other calls.
             Function::Histogram
             | Function::Percentile
             | Function::TopK
@@ -126,7 +126,7 @@ impl<'a> Resolver<'a, '_> {
         a: u16,
         attribute: &Attribute,
         word: &Word,
-    ) -> Found<Statistic> {
+    ) -> ItemResult<Statistic> {
         let scale = self.number(attribute, word)?.scale;
         let count = self.single(self.schema.count_of(a), word)?;
         let sum = self.single(FieldStatistic::Sum(a), word)?;
@@ -146,7 +146,7 @@ impl<'a> Resolver<'a, '_> {
         a: u16,
         attribute: &Attribute,
         word: &Word,
-    ) -> Found<Statistic> {
+    ) -> ItemResult<Statistic> {
         let scale = self.number(attribute, word)?.scale;
         let offers =
             |offered: &&(u16, &Aggregation)| matches!(offered.1, Aggregation::Threshold { .. });
@@ -160,27 +160,28 @@ impl<'a> Resolver<'a, '_> {
             let sum = self.one(cells(1), side, word)?;
             return Ok(Statistic::SideSum { sum, count, scale });
         }
-        // No value on this side is 0; no value at all, if the schema counts them, null.
+        // With no value on this side, the result is 0. With no value at all, it is null, if the
+        // schema counts them.
         let of = self.rows.single(self.schema.count_of(a)).ok();
         Ok(Statistic::Count { count, of })
     }
 
-    fn distinct(&mut self, a: u16, attribute: &Attribute, word: &Word) -> Found<Statistic> {
+    fn distinct(&mut self, a: u16, attribute: &Attribute, word: &Word) -> ItemResult<Statistic> {
         let (k, _, width) = self.sketch(attribute, word)?;
         let cells = (0..width)
             .map(|cell| self.one(FieldStatistic::Sketch(a, k), cell..cell + 1, word))
-            .collect::<Found<_>>()?;
+            .collect::<ItemResult<_>>()?;
         Ok(Statistic::Distinct { cells })
     }
 
-    fn frequency(&mut self, word: &Word, item: &str) -> Found<Statistic> {
+    fn frequency(&mut self, word: &Word, item: &str) -> ItemResult<Statistic> {
         let (a, attribute) = self.attribute(word)?;
         let (k, depth, width) = self.sketch(attribute, word)?;
         let item = match &attribute.kind {
             AttributeKind::Text { .. } => item.as_bytes().to_vec(),
             kind => {
                 let number = item_number(kind, item);
-                let rule = || Rule::NotAnItem { attribute: attribute.name.clone() };
+                let rule = || RuleError::NotAnItem { attribute: attribute.name.clone() };
                 let number = number.ok_or_else(|| Box::new(Finding::plain(word.at, rule())))?;
                 number_item(number).to_vec()
             }
@@ -192,15 +193,15 @@ impl<'a> Resolver<'a, '_> {
         let cells = positions
             .into_iter()
             .map(|cell| self.one(FieldStatistic::Sketch(a, k), cell..cell.saturating_add(1), word))
-            .collect::<Found<_>>()?;
+            .collect::<ItemResult<_>>()?;
         Ok(Statistic::Frequency { cells })
     }
 
-    fn histogram(&mut self, word: &Word, request: &BinRequest) -> Found<Statistic> {
+    fn histogram(&mut self, word: &Word, request: &BinRequest) -> ItemResult<Statistic> {
         let (a, attribute) = self.attribute(word)?;
         let values = self.number(attribute, word)?;
         let grids = self.grids(attribute);
-        // The coarsest grid that answers; where none does, the finest is told of.
+        // Use the coarsest grid that fits. If none fits, report the finest.
         let mut tries: Vec<_> =
             grids.iter().map(|(k, grid)| (*k, *grid, bins::align(request, grid, values))).collect();
         if request != &BinRequest::Native {
@@ -218,8 +219,8 @@ impl<'a> Resolver<'a, '_> {
         Ok(Statistic::Histogram { output: HistogramOutput::Counts, bins })
     }
 
-    /// Statistics of the finest histogram.
-    fn read_off(&mut self, word: &Word, output: HistogramOutput) -> Found<Statistic> {
+    /// A statistic of the finest histogram.
+    fn read_off(&mut self, word: &Word, output: HistogramOutput) -> ItemResult<Statistic> {
         let (a, attribute) = self.attribute(word)?;
         let values = self.number(attribute, word)?;
         let finest = self.grids(attribute).into_iter().rev().max_by_key(|(_, grid)| grid.bins());
@@ -228,7 +229,7 @@ impl<'a> Resolver<'a, '_> {
         Ok(Statistic::Histogram { output, bins })
     }
 
-    fn pair(&mut self, function: Function, y_word: &Word, x_word: &Word) -> Found<Statistic> {
+    fn pair(&mut self, function: Function, y_word: &Word, x_word: &Word) -> ItemResult<Statistic> {
         let Function::Regression(output) = function else { return Err(self.not_offered(y_word)) };
         let ((y, y_attribute), (x, x_attribute)) =
             (self.attribute(y_word)?, self.attribute(x_word)?);
@@ -254,7 +255,7 @@ impl<'a> Resolver<'a, '_> {
         word: &Word,
         by_word: &Word,
         width: Option<Decimal>,
-    ) -> Found<Statistic> {
+    ) -> ItemResult<Statistic> {
         let Function::By(output) = function else { return Err(self.not_offered(word)) };
         let ((of, attribute), (by, by_attribute)) =
             (self.attribute(word)?, self.attribute(by_word)?);
@@ -291,9 +292,9 @@ impl<'a> Resolver<'a, '_> {
         Ok(Statistic::By { output, counts, sums, squares, scale })
     }
 
-    // Looking things up.
+    // Lookups.
 
-    fn attribute(&mut self, word: &Word) -> Found<(u16, &'a Attribute)> {
+    fn attribute(&mut self, word: &Word) -> ItemResult<(u16, &'a Attribute)> {
         let position = self.schema.position(&word.text);
         let found = position.and_then(|a| Some((a, self.schema.attributes.get(usize::from(a))?)));
         let Some((a, attribute)) = found else { return Err(self.unknown(word)) };
@@ -306,15 +307,15 @@ impl<'a> Resolver<'a, '_> {
         let suggestion = nearest(&word.text, names());
         let metadata = self.schema.metadata.iter().any(|metadata| metadata.name == word.text);
         let known = names().collect::<Vec<_>>().join(", ");
-        let mend = suggestion
+        let fix = suggestion
             .as_ref()
-            .map(|name| Mend::Call(self.position, renamed(&self.item.call, word, name)));
+            .map(|name| Fix::Call(self.position, renamed(&self.item.call, word, name)));
         let (word_text, schema) = (word.text.clone(), self.schema.name.clone());
         let rule = match metadata {
-            true => Rule::IsMetadata { word: word_text },
-            false => Rule::UnknownAttribute { word: word_text, schema, suggestion, known },
+            true => RuleError::IsMetadata { word: word_text },
+            false => RuleError::UnknownAttribute { word: word_text, schema, suggestion, known },
         };
-        Box::new(Finding { at: word.at, rule, mend: mend.or(Some(Mend::Drop(self.position))) })
+        Box::new(Finding { at: word.at, rule, fix: fix.or(Some(Fix::Drop(self.position))) })
     }
 
     fn aggregations<'c>(
@@ -333,7 +334,7 @@ impl<'a> Resolver<'a, '_> {
             .collect()
     }
 
-    fn sketch(&self, attribute: &Attribute, word: &Word) -> Found<(u16, u8, u16)> {
+    fn sketch(&self, attribute: &Attribute, word: &Word) -> ItemResult<(u16, u8, u16)> {
         let sketch = |(k, offered): (u16, &Aggregation)| match offered {
             Aggregation::Sketch { depth, width } => Some((k, *depth, *width)),
             _ => None,
@@ -341,21 +342,21 @@ impl<'a> Resolver<'a, '_> {
         self.aggregations(attribute).find_map(sketch).ok_or_else(|| self.not_offered(word))
     }
 
-    fn number(&self, attribute: &Attribute, word: &Word) -> Found<Values> {
+    fn number(&self, attribute: &Attribute, word: &Word) -> ItemResult<Values> {
         Values::of(&attribute.kind).ok_or_else(|| self.not_offered(word))
     }
 
-    fn single(&mut self, statistic: FieldStatistic, word: &Word) -> Found<CellRef> {
-        self.rows.single(statistic).map_err(|NotEncoded| self.not_offered(word))
+    fn single(&mut self, statistic: FieldStatistic, word: &Word) -> ItemResult<CellRef> {
+        self.rows.single(statistic).map_err(|NotEncodedError| self.not_offered(word))
     }
 
-    /// A union of cells that the layout keeps in words of their own.
+    /// A union of cells that are not packed with others.
     fn one(
         &mut self,
         statistic: FieldStatistic,
         cells: std::ops::Range<u16>,
         word: &Word,
-    ) -> Found<CellRef> {
+    ) -> ItemResult<CellRef> {
         match self.rows.union(statistic, cells).as_deref() {
             Ok([cell]) => Ok(*cell),
             _ => Err(self.not_offered(word)),
@@ -365,24 +366,24 @@ impl<'a> Resolver<'a, '_> {
     fn unions(
         &mut self,
         statistic: FieldStatistic,
-        bins: &Aligned,
+        bins: &Alignment,
         word: &Word,
-    ) -> Found<Vec<Vec<CellRef>>> {
+    ) -> ItemResult<Vec<Vec<CellRef>>> {
         let union = |cells: &std::ops::Range<u16>| self.rows.union(statistic, cells.clone());
         bins.cells
             .iter()
             .map(union)
             .collect::<Result<_, _>>()
-            .map_err(|NotEncoded| self.not_offered(word))
+            .map_err(|NotEncodedError| self.not_offered(word))
     }
 
     fn bins(
         &mut self,
         statistic: FieldStatistic,
-        bins: &Aligned,
+        bins: &Alignment,
         values: Values,
         word: &Word,
-    ) -> Found<Bins> {
+    ) -> ItemResult<Bins> {
         let cells = self.unions(statistic, bins, word)?;
         Ok(Bins {
             edges: bins.edges.clone(),
@@ -401,14 +402,17 @@ impl<'a> Resolver<'a, '_> {
         let offered = attribute
             .map(|attribute| super::offers::offered(self.schema, attribute))
             .unwrap_or_default();
-        let rule =
-            Rule::NotOffered { function: self.item.name, attribute: word.text.clone(), offered };
+        let rule = RuleError::NotOffered {
+            function: self.item.name,
+            attribute: word.text.clone(),
+            offered,
+        };
         Box::new(Finding::drop(word.at, rule, self.position))
     }
 
     fn misaligned(
         &self,
-        not: NotAligned,
+        not: AlignmentError,
         word: &Word,
         attribute: &Attribute,
         values: Values,
@@ -416,15 +420,15 @@ impl<'a> Resolver<'a, '_> {
     ) -> Box<Finding> {
         let name = attribute.name.clone();
         let rule = match not {
-            NotAligned::Edge(edge) => {
-                Rule::NotOnGrid { edge: format_scaled(edge, values.scale), attribute: name }
+            AlignmentError::Edge(edge) => {
+                RuleError::NotOnGrid { edge: format_scaled(edge, values.scale), attribute: name }
             }
-            NotAligned::TooFine(edge) => {
-                Rule::TooFine { edge: edge.to_string(), attribute: name, places: values.scale }
+            AlignmentError::TooFine(edge) => {
+                RuleError::TooFine { edge: edge.to_string(), attribute: name, places: values.scale }
             }
-            NotAligned::TooLarge => Rule::TooLarge { attribute: name },
+            AlignmentError::TooLarge => RuleError::TooLarge { attribute: name },
         };
-        Box::new(Finding { at: word.at, rule, mend: Some(Mend::Call(self.position, near)) })
+        Box::new(Finding { at: word.at, rule, fix: Some(Fix::Call(self.position, near)) })
     }
 }
 

@@ -1,11 +1,11 @@
-//! From an owner's choice, as the paper's figure 3 writes it, to numbers.
+//! Resolves an owner's choice, in the form of the paper's figure 3, to numbers.
 
 use super::{AttributePolicy, ResolvedOption, ResolvedPolicy};
-use crate::document::{DocumentError, Fields, Node, Problem, Value};
+use crate::document::{ContentError, DocumentError, Fields, Node, Value};
 use crate::schema::{OptionKind, PolicyOption, Schema};
-use crate::time::Span;
+use alpheus_time::Span;
 
-/// The key that speaks for every attribute not named.
+/// The key for all attributes that are not named.
 const OTHERS: &str = "*";
 
 impl ResolvedPolicy {
@@ -15,8 +15,8 @@ impl ResolvedPolicy {
         ResolvedPolicy { attributes: vec![AttributePolicy::default(); schema.attributes.len()] }
     }
 
-    /// For each attribute the first option that the schema offers for it, and
-    /// of that the most private choice.
+    /// For each attribute, the most private choice of the first option that the schema offers
+    /// for it.
     #[must_use]
     pub fn first_offered(schema: &Schema) -> ResolvedPolicy {
         let mut policy = ResolvedPolicy::private(schema);
@@ -27,9 +27,9 @@ impl ResolvedPolicy {
         policy
     }
 
-    /// Reads choices and lays them over this policy: `attribute: choice` in a
-    /// map, or in a list of such maps. A choice is an option's name, a map with
-    /// `option` and what the option leaves open, or a list of these.
+    /// Reads choices and applies them to this policy. Choices are a map of
+    /// `attribute: choice`, or a list of such maps. A choice is an option's name, a map with
+    /// `option` and the values that the option leaves open, or a list of these.
     pub(super) fn with_choices(
         &self,
         node: &Node,
@@ -43,7 +43,7 @@ impl ResolvedPolicy {
                 others = Some(chosen);
                 continue;
             }
-            let unknown = || chosen.error(Problem::UnknownAttribute { name: name.clone() });
+            let unknown = || chosen.error(ContentError::UnknownAttribute { name: name.clone() });
             let position = schema.position(name).ok_or_else(unknown)?;
             let read = choices(chosen, position, schema)?;
             let index = usize::from(position);
@@ -51,7 +51,7 @@ impl ResolvedPolicy {
                 (policy.attributes.get_mut(index), named.get_mut(index))
             {
                 if std::mem::replace(named, true) {
-                    return Err(chosen.error(Problem::DuplicateName { name: name.clone() }));
+                    return Err(chosen.error(ContentError::DuplicateName { name: name.clone() }));
                 }
                 *own = read;
             }
@@ -86,7 +86,7 @@ fn choices(node: &Node, position: u16, schema: &Schema) -> Result<AttributePolic
     Ok(AttributePolicy { alternatives })
 }
 
-/// One chosen option; none where it shares nothing.
+/// A chosen option, or `None` if it shares nothing.
 fn choice(
     item: &Node,
     position: u16,
@@ -98,8 +98,8 @@ fn choice(
     let fields = Fields::of(item, &["option", "clients", "window"])?;
     let option = offered(fields.required("option")?, position, schema)?;
     let Some(mut resolved) = most_private(option) else {
-        fields.refuse("clients", "a private option")?;
-        fields.refuse("window", "a private option")?;
+        fields.refuse("clients", "a private option; remove it")?;
+        fields.refuse("window", "a private option; remove it")?;
         return Ok(None);
     };
     if let Some(node) = fields.get("clients") {
@@ -111,21 +111,21 @@ fn choice(
     Ok(Some(resolved))
 }
 
-/// The option that a node names, if it is offered for the attribute.
+/// The option that a node names, which must be offered for the attribute.
 fn offered<'a>(
     node: &Node,
     position: u16,
     schema: &'a Schema,
 ) -> Result<&'a PolicyOption, DocumentError> {
     let name = node.text()?;
-    let unknown = || node.error(Problem::UnknownOption { name: name.to_owned() });
+    let unknown = || node.error(ContentError::UnknownOption { name: name.to_owned() });
     let option = schema.options.iter().find(|option| option.name == name).ok_or_else(unknown)?;
     if option.attributes.contains(&position) {
         return Ok(option);
     }
     let attribute = schema.attributes.get(usize::from(position)).map(|own| own.name.clone());
     let attribute = attribute.unwrap_or_default();
-    Err(node.error(Problem::NotOffered { option: name.to_owned(), attribute }))
+    Err(node.error(ContentError::NotOffered { option: name.to_owned(), attribute }))
 }
 
 /// An option with the largest window and population that it offers.
@@ -160,7 +160,7 @@ fn chosen_clients(node: &Node, option: &PolicyOption) -> Result<u32, DocumentErr
         return Ok(chosen);
     }
     let offered = option.clients.iter().map(u32::to_string).collect::<Vec<_>>().join(", ");
-    Err(node.error(Problem::NoSuchChoice { offered }))
+    Err(node.error(ContentError::NoSuchChoice { offered }))
 }
 
 fn chosen_window(node: &Node, option: &PolicyOption) -> Result<Span, DocumentError> {
@@ -169,5 +169,5 @@ fn chosen_window(node: &Node, option: &PolicyOption) -> Result<Span, DocumentErr
         return Ok(chosen);
     }
     let offered = option.windows.iter().map(Span::to_string).collect::<Vec<_>>().join(", ");
-    Err(node.error(Problem::NoSuchChoice { offered }))
+    Err(node.error(ContentError::NoSuchChoice { offered }))
 }

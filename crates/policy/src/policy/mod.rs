@@ -1,66 +1,66 @@
-//! An owner's choice for one stream, with every name turned into a number.
+//! An owner's choice for one stream, with every name resolved to numbers.
 
 mod choice;
-mod offered;
+mod offers;
 mod policies;
 
-pub use offered::NotOffered;
+pub use offers::OfferError;
 pub use policies::Policies;
 
 use crate::ids::ControllerId;
 use crate::plan::Fraction;
-use crate::schema::{Budget, Generalise, OptionKind};
-use crate::time::Span;
+use crate::schema::{Budget, Generalisation, OptionKind};
+use alpheus_time::Span;
 use serde::{Deserialize, Serialize};
 
-/// What one owner allows of one stream: self-contained, so that a signature
-/// over it does not depend on what a schema's option is later said to mean.
+/// What an owner allows of a stream. It is self-contained: a signature over it does not
+/// depend on how a schema's option is later defined.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ResolvedPolicy {
-    /// One entry for each attribute of the schema, in its order.
+    /// One entry for each attribute of the schema, in schema order.
     pub attributes: Vec<AttributePolicy>,
 }
 
 impl ResolvedPolicy {
-    /// The policy of the attribute at `position`; none where there is no such
-    /// attribute, which allows nothing.
+    /// The policy of the attribute at `position`. An attribute that does not exist allows
+    /// nothing.
     #[must_use]
     pub fn attribute(&self, position: u16) -> Option<&AttributePolicy> {
         self.attributes.get(usize::from(position))
     }
 }
 
-/// What is allowed of one attribute: a release complies if one of the
-/// alternatives allows it. None: private.
+/// What is allowed of one attribute. A release complies if one of the alternatives allows
+/// it. Without alternatives, the attribute is private.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct AttributePolicy {
-    /// The chosen options (an owner may, say, give aggregates to anyone and
-    /// their own stream to one service).
+    /// The chosen options. For example, an owner may allow aggregates for anyone and their own
+    /// stream for one service.
     pub alternatives: Vec<ResolvedOption>,
 }
 
 /// One chosen option, resolved.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ResolvedOption {
-    /// The schema's name for it.
+    /// Its name in the schema.
     pub name: String,
     /// What it allows.
     pub kind: OptionKind,
     /// Windows must be multiples of this.
     pub window: Span,
-    /// Least population, in owners with data.
+    /// Minimum population, in owners with data.
     pub min_population: u32,
-    /// Buckets that are the finest view of an attribute.
-    pub generalise: Vec<Generalise>,
+    /// The finest buckets in which attributes may be seen.
+    pub generalise: Vec<Generalisation>,
     /// Privacy budget, for [`OptionKind::DpAggregate`].
     pub budget: Option<Budget>,
-    /// Consumers it may be released to; empty: any.
+    /// Consumers that may receive the results. If empty, anyone may.
     pub to: Vec<String>,
-    /// Least share of colluding controllers that a plan must tolerate.
+    /// Minimum share of colluding controllers that a plan must tolerate (α).
     pub alpha: Fraction,
-    /// Greatest share of controllers that a plan may let drop out.
+    /// Maximum share of controllers that a plan may allow to drop out (d).
     pub dropout: Fraction,
-    /// Ticks that may be missing where several sessions tile a window (g).
+    /// Ticks that may be missing between the sessions that make up a window (g).
     pub missing_ticks: u32,
     /// Whether a window may be split into several compliant populations.
     pub split_populations: bool,

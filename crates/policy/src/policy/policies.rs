@@ -1,24 +1,24 @@
-//! A file that says for many owners at once what they chose: for replays,
-//! examples and tests. Owners of a deployment sign their own annotations.
+//! A file with the choices of many owners, for replays, examples and tests. In a
+//! deployment, owners sign their own annotations.
 
 use super::ResolvedPolicy;
-use crate::document::{DocumentError, Fields, Node, Problem};
+use crate::document::{ContentError, DocumentError, Fields, Node};
 use crate::ids::labelled_hash;
 use crate::plan::Fraction;
 use crate::schema::{Schema, SchemaError};
-use crate::time::Timestamp;
+use alpheus_time::Timestamp;
 use std::collections::BTreeMap;
 
 const KEYS: &[&str] = &["schema", "service", "validFrom", "validTo", "default", "mix", "owners"];
 
-/// What each of many owners allows.
+/// The policies of many owners.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Policies {
-    /// The service that annotations made of it name.
+    /// The service that annotations from this file name.
     pub service: String,
-    /// When its annotations come into force.
+    /// Start of the annotations' validity.
     pub valid_from: Timestamp,
-    /// When they are no longer in force.
+    /// End of the annotations' validity.
     pub valid_to: Timestamp,
     default: ResolvedPolicy,
     mix: Vec<(Fraction, ResolvedPolicy)>,
@@ -29,12 +29,12 @@ impl Policies {
     /// Reads a policies file against its schema.
     ///
     /// # Errors
-    /// With line and column, what is wrong, and how to mend it.
+    /// If the file is invalid. The error has line and column, the cause, and the fix.
     pub fn from_yaml(text: &str, schema: &Schema) -> Result<Policies, SchemaError> {
         read(&Node::from_yaml(text)?, schema)
     }
 
-    /// The same choice for every owner, for ever.
+    /// The same choice for every owner, without an end.
     #[must_use]
     pub fn for_all(policy: ResolvedPolicy) -> Policies {
         Policies {
@@ -47,13 +47,13 @@ impl Policies {
         }
     }
 
-    /// Names that have an entry of their own.
+    /// The owners with their own entry.
     pub fn named(&self) -> impl Iterator<Item = &str> {
         self.owners.keys().map(String::as_str)
     }
 
-    /// What the owner of this name allows: their own entry, else the part of
-    /// the mix that their name's hash falls into, else the default.
+    /// The policy of the owner with this name: their own entry, else the part of the mix that
+    /// the hash of the name selects, else the default.
     #[must_use]
     pub fn of_owner(&self, owner: &str) -> &ResolvedPolicy {
         self.owners.get(owner).unwrap_or_else(|| self.mixed(owner))
@@ -79,7 +79,7 @@ fn read(root: &Node, schema: &Schema) -> Result<Policies, DocumentError> {
     if let Some(node) = fields.get("schema") {
         let (found, expected) = (node.text()?.to_owned(), schema.name.clone());
         if found != expected {
-            return Err(node.error(Problem::OtherSchema { found, expected }));
+            return Err(node.error(ContentError::OtherSchema { found, expected }));
         }
     }
     let private = ResolvedPolicy::private(schema);
@@ -101,7 +101,7 @@ fn validity(fields: &Fields<'_>) -> Result<(Timestamp, Timestamp), DocumentError
     let from = fields.read_or("validFrom", Timestamp(0), day)?;
     let to = fields.read_or("validTo", Timestamp::LIMIT, day)?;
     match fields.get("validTo") {
-        Some(node) if to <= from => Err(node.error(Problem::EmptyValidity)),
+        Some(node) if to <= from => Err(node.error(ContentError::EmptyValidity)),
         _ => Ok((from, to)),
     }
 }
@@ -118,7 +118,7 @@ fn mix(
         let share = named.fraction()?;
         total += f64::from(share.numerator) / f64::from(share.denominator);
         if total > 1.0 + 1e-9 {
-            return Err(named.error(Problem::SharesAboveOne));
+            return Err(named.error(ContentError::SharesAboveOne));
         }
         parts.push((share, default.with_choices(fields.required("policy")?, schema)?));
     }
@@ -139,7 +139,7 @@ fn owners(
         .collect()
 }
 
-/// Names of owners are personal: the line says which entry it is.
+/// Owners' names are personal data, so the path omits them. The line identifies the entry.
 fn unnamed(mut error: DocumentError, owner: &str) -> DocumentError {
     if let Some(rest) = error.at.path.strip_prefix("owners.").and_then(|p| p.strip_prefix(owner)) {
         error.at.path = format!("owners.…{rest}");
@@ -147,9 +147,9 @@ fn unnamed(mut error: DocumentError, owner: &str) -> DocumentError {
     error
 }
 
-/// The start of a day, `2026-04-20`, in UTC.
+/// The start of a day such as `2026-04-20`, in UTC.
 fn day(node: &Node) -> Result<Timestamp, DocumentError> {
-    parse_day(node.text()?).ok_or_else(|| node.error(Problem::BadDate))
+    parse_day(node.text()?).ok_or_else(|| node.error(ContentError::BadDate))
 }
 
 fn parse_day(text: &str) -> Option<Timestamp> {
@@ -188,7 +188,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn days() {
+    fn dates_are_converted_to_days_and_checked() {
         for (text, days) in [
             ("1970-01-01", 0),
             ("1970-12-31", 364),

@@ -1,11 +1,11 @@
-//! Statements as they were written: names not yet looked up.
+//! Statements as written, with names not yet resolved.
 
 use super::decimal::Decimal;
-use super::error::At;
+use super::error::Location;
 use super::function::Function;
 use crate::budget::Mechanism;
 use crate::plan::Fraction;
-use crate::time::Span;
+use alpheus_time::Span;
 
 /// A statement of the query language.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -14,20 +14,20 @@ pub enum Statement {
     Create(Create),
     /// `EXPLAIN [PRIVACY] CREATE STREAM …`.
     Explain {
-        /// Only what is revealed to whom, not how it runs.
+        /// Explain only what is revealed to whom, not how the query runs.
         privacy: bool,
-        /// What is to be explained.
+        /// The query to explain.
         create: Create,
     },
     /// `SHOW …`.
     Show(Show),
-    /// `DESCRIBE name`: a schema or a running query.
+    /// `DESCRIBE name`, for a schema or a running query.
     Describe(Word),
     /// `DROP STREAM name`: ends a running query.
     Drop(Word),
 }
 
-/// What `SHOW` lists.
+/// The list that `SHOW` returns.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Show {
     /// `STREAMS`: annotated streams, by schema.
@@ -38,13 +38,13 @@ pub enum Show {
     Queries,
 }
 
-/// A name and where it stands. Equality is of the text.
+/// A name and its location. Only the text is compared.
 #[derive(Clone, Debug, Default)]
 pub struct Word {
     /// The text, without quotes.
     pub text: String,
-    /// Where.
-    pub at: At,
+    /// Its location.
+    pub at: Location,
 }
 
 impl PartialEq for Word {
@@ -56,53 +56,53 @@ impl PartialEq for Word {
 impl Eq for Word {}
 
 impl Word {
-    /// A word that stands nowhere, for queries that are made, not read.
+    /// A word without a location, for queries that were not parsed.
     #[must_use]
     pub fn new(text: &str) -> Word {
-        Word { text: text.to_owned(), at: At::default() }
+        Word { text: text.to_owned(), at: Location::default() }
     }
 }
 
 /// `CREATE STREAM`: a query that runs until it is dropped.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Create {
-    /// Name of the stream of results.
+    /// Name of the result stream.
     pub name: Word,
     /// Output columns, at least one.
     pub items: Vec<Item>,
-    /// Size of the tumbling windows; of cumulating ones the step.
+    /// Size of tumbling windows, or step of cumulating windows.
     pub window: Span,
-    /// `WINDOW CUMULATING`: results are running totals up to this size, a multiple of
-    /// the step.
+    /// `WINDOW CUMULATING`: results are running totals up to this size, a multiple of the
+    /// step.
     pub cumulating: Option<Span>,
     /// How long after its end a window waits for late events.
     pub grace: Option<Span>,
-    /// The schema whose streams are asked.
+    /// The schema of the streams.
     pub from: Word,
-    /// Fewest and most owners with data in a window.
+    /// Minimum and maximum number of owners with data in a window.
     pub population: Option<(u32, u32)>,
-    /// Which streams, by metadata.
+    /// The condition on metadata that selects streams.
     pub filter: Option<Condition>,
-    /// One result for each combination of these metadata.
+    /// One result for each combination of values of this metadata.
     pub group_by: Vec<Word>,
-    /// Where the size of the window and the population's bounds stand.
-    pub places: ClausePlaces,
+    /// Locations of the window size and the population bounds.
+    pub places: ClauseLocations,
     /// `WITH` settings.
     pub settings: Settings,
-    /// To whom alone the result is released.
+    /// The only consumer that receives the result.
     pub release_to: Option<Word>,
 }
 
-/// Where clauses that a planner may object to stand.
+/// Locations of clauses that the planner may reject.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct ClausePlaces {
-    /// The window's size, or step.
-    pub window: Place,
-    /// The population's bounds, or the schema's name without them.
-    pub population: Place,
+pub struct ClauseLocations {
+    /// The window's size or step.
+    pub window: SourceLocation,
+    /// The population bounds, or the schema's name if there are none.
+    pub population: SourceLocation,
 }
 
-/// Settings after `WITH`. What is left out, the planner decides.
+/// Settings after `WITH`. The planner chooses what is omitted.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Settings {
     /// Differential privacy's ε.
@@ -111,7 +111,7 @@ pub struct Settings {
     pub delta: Option<Decimal>,
     /// How noise is drawn.
     pub mechanism: Option<Mechanism>,
-    /// Most events of one stream that may be in a window.
+    /// Maximum number of events of one stream in a window.
     pub events: Option<u64>,
     /// Share of controllers that may collude with the service.
     pub alpha: Option<Fraction>,
@@ -119,20 +119,21 @@ pub struct Settings {
     pub dropout: Option<Fraction>,
     /// How controllers share masks.
     pub masks: Option<MaskChoice>,
-    /// Bound on the chance that an epoch's graphs fall apart, as 10^-this.
+    /// Exponent of the bound on the probability that an epoch's graphs are disconnected:
+    /// 10^-this.
     pub mask_delta_exponent: Option<u8>,
 }
 
-/// A strategy by name; its parameters follow from the plan.
+/// The name of a strategy. Its parameters follow from the plan.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum MaskChoice {
-    /// Every pair, every window.
+    /// Every pair, in every window.
     Clique,
-    /// A random graph each window.
+    /// A random graph for each window.
     Dream,
     /// Random graphs drawn once an epoch.
     Epoch,
-    /// A few picks of each controller, for as long as the roster lives.
+    /// A few picks of each controller, for the lifetime of the roster.
     Neighbours,
 }
 
@@ -143,23 +144,23 @@ pub struct Item {
     pub alias: String,
     /// The function as written, upper case.
     pub name: &'static str,
-    /// What is asked.
+    /// The function and its arguments.
     pub call: Call,
-    /// Where the function's name stands.
-    pub at: Place,
+    /// Location of the function's name.
+    pub at: SourceLocation,
 }
 
-/// A place that plays no part in equality.
+/// A location that is ignored in comparisons.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Place(pub At);
+pub struct SourceLocation(pub Location);
 
-impl PartialEq for Place {
-    fn eq(&self, _: &Place) -> bool {
+impl PartialEq for SourceLocation {
+    fn eq(&self, _: &SourceLocation) -> bool {
         true
     }
 }
 
-impl Eq for Place {}
+impl Eq for SourceLocation {}
 
 /// A function with its arguments.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -170,30 +171,30 @@ pub enum Call {
     Of(Function, Word),
     /// `HISTOGRAM`.
     Histogram(Word, BinRequest),
-    /// `PERCENTILE`: the fraction.
+    /// `PERCENTILE`, with the fraction.
     Percentile(Word, u32, u32),
-    /// `TOPK`: how many.
+    /// `TOPK`, with the number of bins.
     TopK(Word, u16),
-    /// `REGR_SLOPE` and its like: y, x.
+    /// `REGR_SLOPE` and similar functions of y and x.
     Pair(Function, Word, Word),
-    /// `SUM_BY` and its like: the attribute, whose buckets, and their width.
+    /// `SUM_BY` and similar functions: the attribute, the bucket attribute, and the width.
     By(Function, Word, Word, Option<Decimal>),
-    /// `FREQUENCY`: of which item.
+    /// `FREQUENCY`, with the item.
     Frequency(Word, String),
 }
 
-/// Which bins of a histogram.
+/// The bins of a histogram.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum BinRequest {
-    /// Those of the schema.
+    /// The bins of the schema.
     Native,
-    /// `bins` of one width from `lo`.
+    /// `bins` bins of equal width from `lo`.
     Uniform {
-        /// Lower edge of the first.
+        /// Lower edge of the first bin.
         lo: Decimal,
-        /// Width of each; above 0.
+        /// Width of each bin, above 0.
         width: Decimal,
-        /// How many; at least 1.
+        /// Number of bins, at least 1.
         bins: u16,
     },
     /// Strictly ascending lower edges, at least one.
@@ -207,9 +208,9 @@ pub enum Condition {
     Compare {
         /// The metadata attribute.
         attribute: Word,
-        /// How.
+        /// The comparison.
         comparison: Comparison,
-        /// With what.
+        /// The value to compare with.
         value: Word,
     },
     /// Whether a value is one of several.
@@ -221,15 +222,15 @@ pub enum Condition {
         /// `NOT IN`.
         negated: bool,
     },
-    /// All of them.
+    /// All conditions.
     And(Vec<Condition>),
-    /// At least one of them.
+    /// At least one condition.
     Or(Vec<Condition>),
-    /// Not this.
+    /// The opposite of a condition.
     Not(Box<Condition>),
 }
 
-/// A comparison: of numbers where both sides are, else of text.
+/// A comparison, of numbers if both sides are numbers, else of text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Comparison {
     /// `=`.

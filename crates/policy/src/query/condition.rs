@@ -1,8 +1,8 @@
 //! `WHERE`: conditions on public metadata.
 
 use super::ast::{Comparison, Condition, Word};
-use super::error::{At, Problem, QueryError};
-use super::lexer::place;
+use super::error::{Location, QueryError, SyntaxError};
+use super::lexer::location;
 use super::parser::Reader;
 use sqlparser::ast::{BinaryOperator, Expr, Spanned, UnaryOperator, Value, ValueWithSpan};
 use sqlparser::parser::ParserError;
@@ -10,42 +10,44 @@ use sqlparser::tokenizer::{Token, TokenWithSpan};
 
 const FORM: &str = "a condition such as region = 'California' or ageGroup IN ('young', 'senior')";
 
-/// Reads the words with the SQL library's expression parser (precedence of
-/// `NOT`, `AND`, `OR`, parentheses), then takes what has a meaning here.
+/// Parses the condition with the SQL library's expression parser (precedence of `NOT`, `AND`,
+/// `OR`, parentheses), then converts the expressions that are supported here.
 pub(super) fn condition(reader: &mut Reader) -> Result<Condition, QueryError> {
     let start = reader.here();
     match reader.parser.parse_expr() {
-        Ok(expression) => Taker { start }.condition(expression),
-        Err(ParserError::RecursionLimitExceeded) => Err(QueryError::new(start, Problem::TooDeep)),
+        Ok(expression) => ConditionReader { start }.condition(expression),
+        Err(ParserError::RecursionLimitExceeded) => {
+            Err(QueryError::new(start, SyntaxError::TooDeep))
+        }
         Err(_) => Err(reader.expected(FORM)),
     }
 }
 
-/// Takes expressions apart; an expression without a place of its own is
-/// pointed at by the start of the condition.
+/// Converts expressions. An expression without its own location is reported at the start of
+/// the condition.
 #[derive(Clone, Copy)]
-struct Taker {
-    start: At,
+struct ConditionReader {
+    start: Location,
 }
 
-impl Taker {
+impl ConditionReader {
     fn wrong(self, expression: &Expr) -> QueryError {
         let found = format!("`{}`", expression.to_string().chars().take(60).collect::<String>());
-        QueryError::new(self.place(expression), Problem::Expected { expected: FORM, found })
+        QueryError::new(self.location(expression), SyntaxError::Expected { expected: FORM, found })
     }
 
-    fn place(self, expression: &Expr) -> At {
+    fn location(self, expression: &Expr) -> Location {
         let span = match expression {
             Expr::Identifier(name) => name.span,
             Expr::Value(ValueWithSpan { span, .. }) => *span,
-            Expr::BinaryOp { left, .. } => return self.place(left),
+            Expr::BinaryOp { left, .. } => return self.location(left),
             Expr::InList { expr, .. } | Expr::Nested(expr) | Expr::UnaryOp { expr, .. } => {
-                return self.place(expr);
+                return self.location(expr);
             }
             other => other.span(),
         };
-        match place(&TokenWithSpan { token: Token::EOF, span }) {
-            At { line: 0, .. } => self.start,
+        match location(&TokenWithSpan { token: Token::EOF, span }) {
+            Location { line: 0, .. } => self.start,
             at => at,
         }
     }
@@ -72,7 +74,7 @@ impl Taker {
         }
     }
 
-    /// The links of `a AND b AND …`, which lean left.
+    /// The links of `a AND b AND …`, which is left-associative.
     fn chain(
         self,
         expression: Expr,
@@ -120,16 +122,16 @@ impl Taker {
     fn attribute(self, expression: &Expr) -> Result<Word, QueryError> {
         match expression {
             Expr::Identifier(name) => {
-                Ok(Word { text: name.value.clone(), at: self.place(expression) })
+                Ok(Word { text: name.value.clone(), at: self.location(expression) })
             }
             Expr::Nested(inner) => self.attribute(inner),
             other => Err(self.wrong(other)),
         }
     }
 
-    /// Text in quotes, a number, or a bare word as the paper writes it.
+    /// Quoted text, a number, or an unquoted word as in the paper.
     fn value(self, expression: &Expr) -> Result<Word, QueryError> {
-        let at = self.place(expression);
+        let at = self.location(expression);
         let text = match expression {
             Expr::Identifier(name) => name.value.clone(),
             Expr::Value(ValueWithSpan { value: Value::SingleQuotedString(text), .. }) => {

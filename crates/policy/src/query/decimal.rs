@@ -1,14 +1,14 @@
-//! Decimals as queries write them, before an attribute's scale is known.
+//! Decimals in queries, before an attribute's scale is known.
 
 use crate::decimal::{format_scaled, parse_exact};
 use std::cmp::Ordering;
 use std::fmt;
 
-/// A decimal of at most 18 places that fits 64 bits without its point.
+/// A decimal of at most 18 places that fits in 64 bits without its point.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Decimal {
     digits: i64,
-    /// As few as are exact.
+    /// The smallest number of places that is exact.
     places: u8,
 }
 
@@ -26,23 +26,23 @@ impl Decimal {
         number
     }
 
-    /// Reads digits with an optional sign, point and exponent; none where the
-    /// text is no such thing or needs more than 18 places or 64 bits.
+    /// Parses digits with an optional sign, point and exponent. `None` if the text is something
+    /// else, or needs more than 18 places or 64 bits.
     #[must_use]
     pub fn parse(text: &str) -> Option<Decimal> {
         (0..=18)
             .find_map(|places| Some(Decimal { digits: parse_exact(text, places).ok()?, places }))
     }
 
-    /// This number as an integer in units of `10^-scale`; none where it has
-    /// more places than that or does not fit 64 bits.
+    /// This number as an integer in units of `10^-scale`. `None` if it has more places or does
+    /// not fit in 64 bits.
     #[must_use]
     pub fn scaled(self, scale: u8) -> Option<i64> {
         let factor = 10i64.checked_pow(u32::from(scale.checked_sub(self.places)?))?;
         self.digits.checked_mul(factor)
     }
 
-    /// The scaled integer nearest to zero on the near side of this number.
+    /// This number in units of `10^-scale`, rounded towards zero.
     #[must_use]
     pub fn scaled_towards_zero(self, scale: u8) -> Option<i64> {
         match self.places.checked_sub(scale) {
@@ -51,14 +51,14 @@ impl Decimal {
         }
     }
 
-    /// Numerator and denominator (a power of ten), where both fit 32 bits and
-    /// the number is not negative.
+    /// Numerator and denominator (a power of ten), if both fit in 32 bits and the number is not
+    /// negative.
     #[must_use]
     pub fn fraction(self) -> Option<(u32, u32)> {
         Some((u32::try_from(self.digits).ok()?, 10u32.checked_pow(u32::from(self.places))?))
     }
 
-    /// The same with the other sign; none for the one number without.
+    /// The negated number. `None` for `i64::MIN`.
     #[must_use]
     pub fn negated(self) -> Option<Decimal> {
         Some(Decimal { digits: self.digits.checked_neg()?, ..self })
@@ -73,7 +73,7 @@ impl PartialOrd for Decimal {
 
 impl Ord for Decimal {
     fn cmp(&self, other: &Decimal) -> Ordering {
-        // 19 digits and at most 18 more places fit 128 bits.
+        // 19 digits and at most 18 more places fit in 128 bits.
         let places = self.places.max(other.places);
         let at = |number: &Decimal| {
             i128::from(number.digits) * 10i128.saturating_pow(u32::from(places - number.places))
@@ -111,7 +111,7 @@ mod tests {
     }
 
     #[test]
-    fn scales_only_where_nothing_is_lost() {
+    fn scaling_is_exact() {
         let number = Decimal::parse("-12.34").unwrap();
         assert_eq!(number.scaled(2), Some(-1234));
         assert_eq!(number.scaled(3), Some(-12340));

@@ -1,4 +1,4 @@
-//! Statements written back as SQL, so that a refusal can suggest one to run.
+//! Formats statements as SQL, so that an error can suggest a query to run.
 
 use super::ast::{
     BinRequest, Call, Comparison, Condition, Create, Item, MaskChoice, Settings, Show, Statement,
@@ -6,7 +6,7 @@ use super::ast::{
 };
 use super::items::default_alias;
 use crate::plan::Fraction;
-use crate::time::Span;
+use alpheus_time::Span;
 use std::fmt::{self, Display, Formatter};
 
 impl Display for Statement {
@@ -45,7 +45,7 @@ impl Display for Quoted<'_> {
     }
 }
 
-/// Things with commas between.
+/// Items separated by commas.
 struct List<'a, T>(&'a [T]);
 
 impl<T: Display> Display for List<'_, T> {
@@ -61,14 +61,14 @@ impl Display for Create {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
         write!(f, "CREATE STREAM {} AS\nSELECT {}\n", self.name, List(&self.items))?;
         match self.cumulating {
-            None => write!(f, "WINDOW TUMBLING (SIZE {}", Words(self.window))?,
+            None => write!(f, "WINDOW TUMBLING (SIZE {}", QuerySpan(self.window))?,
             Some(size) => {
-                let step = Words(self.window);
-                write!(f, "WINDOW CUMULATING (STEP {step}, SIZE {}", Words(size))?;
+                let step = QuerySpan(self.window);
+                write!(f, "WINDOW CUMULATING (STEP {step}, SIZE {}", QuerySpan(size))?;
             }
         }
         if let Some(grace) = self.grace {
-            write!(f, ", GRACE PERIOD {}", Words(grace))?;
+            write!(f, ", GRACE PERIOD {}", QuerySpan(grace))?;
         }
         write!(f, ")\nFROM {}", self.from)?;
         if let Some((min, max)) = self.population {
@@ -199,10 +199,10 @@ impl Display for MaskChoice {
     }
 }
 
-/// A length of time as queries write it, in the largest unit that divides it.
-pub(crate) struct Words(pub(crate) Span);
+/// A duration in the syntax of queries, in the largest unit that divides it.
+pub(crate) struct QuerySpan(pub(crate) Span);
 
-impl Display for Words {
+impl Display for QuerySpan {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
         let units = [
             ("DAY", 86_400_000_000),

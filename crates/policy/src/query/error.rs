@@ -1,50 +1,50 @@
-//! What is wrong with a query, at which word, and how to mend it.
+//! Errors in queries, with the location and the fix.
 
 use std::fmt;
 use thiserror::Error;
 
-/// A place in a query's text.
+/// A location in a query's text.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct At {
+pub struct Location {
     /// Line, from 1.
     pub line: u32,
     /// Column in characters, from 1.
     pub column: u32,
-    /// Characters that the word is long; at least 1.
+    /// Length of the word in characters, at least 1.
     pub length: u32,
 }
 
-impl fmt::Display for At {
+impl fmt::Display for Location {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "line {}, column {}", self.line, self.column)
     }
 }
 
-/// A query that cannot be read.
+/// The query cannot be parsed.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[error("{at}: {problem}")]
 pub struct QueryError {
-    /// The offending word.
-    pub at: At,
+    /// Location of the offending word.
+    pub at: Location,
     /// What is wrong with it.
     #[source]
-    pub problem: Problem,
+    pub problem: SyntaxError,
 }
 
 impl QueryError {
-    pub(crate) fn new(at: At, problem: Problem) -> QueryError {
+    pub(crate) fn new(at: Location, problem: SyntaxError) -> QueryError {
         QueryError { at, problem }
     }
 
-    /// The message, the line and a caret under the word.
+    /// The message, with the line and carets under the word.
     #[must_use]
     pub fn render(&self, text: &str) -> String {
         point_at(text, self.at, &self.problem)
     }
 }
 
-/// A message with the line that it is about and carets under the word.
-pub(crate) fn point_at(text: &str, at: At, message: &dyn fmt::Display) -> String {
+/// A message with the line that it refers to and carets under the word.
+pub(crate) fn point_at(text: &str, at: Location, message: &dyn fmt::Display) -> String {
     let index = usize::try_from(at.line).unwrap_or(usize::MAX).saturating_sub(1);
     let line = text.lines().nth(index).unwrap_or("").replace('\t', " ");
     let before = " ".repeat(
@@ -58,52 +58,52 @@ pub(crate) fn point_at(text: &str, at: At, message: &dyn fmt::Display) -> String
 
 /// What is wrong with a query.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
-pub enum Problem {
-    /// Text beyond a bound.
-    #[error("the query is longer than {limit} words: split it into several")]
+pub enum SyntaxError {
+    /// The query is too long.
+    #[error("the query has more than {limit} words; split it into several queries")]
     TooLong {
-        /// Most words.
+        /// Maximum number of words.
         limit: usize,
     },
     /// Parentheses or NOT nested too deeply.
-    #[error("the condition is nested too deeply: write it with fewer parentheses")]
+    #[error("the condition is nested too deeply; use fewer parentheses")]
     TooDeep,
-    /// Text that is no word, such as a string without an end.
-    #[error("cannot read this ({reason}): close the quotes that are open here")]
+    /// Text that is not a token, such as a string without an end.
+    #[error("cannot read this ({reason}); close the quotes that open here")]
     Unreadable {
-        /// What the tokenizer says.
+        /// The tokenizer's message.
         reason: String,
     },
-    /// Something else should stand here.
+    /// Something else was expected.
     #[error("expected {expected}, found {found}")]
     Expected {
-        /// What should.
+        /// What was expected.
         expected: &'static str,
-        /// What does.
+        /// What was found.
         found: String,
     },
     /// Text after the end of a statement.
-    #[error("expected one statement, found another: give one at a time")]
+    #[error("a second statement starts here; send one statement at a time")]
     OneStatement,
     /// A value on its own.
     #[error(
-        "`{word}` on its own would release single values: write SUM({word}), AVG({word}), HISTOGRAM({word}) or another aggregate"
+        "`{word}` on its own would release single values; write SUM({word}), AVG({word}), HISTOGRAM({word}) or another aggregate"
     )]
     BareAttribute {
         /// The attribute.
         word: String,
     },
-    /// A function that does not exist.
+    /// An unknown function.
     #[error("there is no function `{word}`{}; the functions are {known}", DidYouMean(suggestion))]
     UnknownFunction {
-        /// As written.
+        /// The name as written.
         word: String,
-        /// The nearest that exists.
+        /// The most similar name that exists.
         suggestion: Option<String>,
-        /// All that exist.
+        /// All names that exist.
         known: String,
     },
-    /// Arguments that a function does not take.
+    /// Arguments that a function does not accept.
     #[error("{function} is written {form}")]
     Arguments {
         /// The function.
@@ -111,69 +111,71 @@ pub enum Problem {
         /// How to write it.
         form: &'static str,
     },
-    /// A number out of its range.
+    /// A value out of its range.
     #[error("{what} must be {range}")]
     OutOfRange {
-        /// Which number.
+        /// The name of the value.
         what: &'static str,
-        /// What it may be.
+        /// The range.
         range: &'static str,
     },
-    /// A clause given twice.
-    #[error("a second {clause}: a query has one")]
-    Twice {
+    /// A repeated clause or setting.
+    #[error("a second {clause}; a query has only one")]
+    Duplicate {
         /// The clause.
         clause: &'static str,
     },
-    /// A clause that must be there.
-    #[error("the query has no {clause}: add {example}")]
+    /// A required clause is missing.
+    #[error("the query has no {clause}; add {example}")]
     Missing {
         /// The clause.
         clause: &'static str,
-        /// What one looks like.
+        /// An example.
         example: &'static str,
     },
-    /// SQL that streams cannot answer.
-    #[error("{what} is not possible here: {remedy}")]
+    /// SQL that encrypted streams do not support.
+    #[error("{what} is not supported; {remedy}")]
     Unsupported {
-        /// What was asked.
+        /// The unsupported clause.
         what: &'static str,
         /// What to write instead.
         remedy: &'static str,
     },
-    /// A setting that does not exist.
+    /// An unknown setting.
     #[error("there is no setting `{word}`{}; the settings are {known}", DidYouMean(suggestion))]
     UnknownSetting {
-        /// As written.
+        /// The name as written.
         word: String,
-        /// The nearest that exists.
+        /// The most similar name that exists.
         suggestion: Option<String>,
-        /// All that exist.
+        /// All names that exist.
         known: String,
     },
     /// A list of columns that does not match the items.
-    #[error("{columns} columns are named for {items} items: name each, or leave the list out")]
+    #[error(
+        "the list names {columns} columns, but the query selects {items} items; name each item or remove the list"
+    )]
     Columns {
-        /// Names given.
+        /// Number of names.
         columns: usize,
-        /// Items selected.
+        /// Number of items.
         items: usize,
     },
-    /// Two columns of one name.
-    #[error("a second column `{alias}`: name this one with AS")]
+    /// Two columns with one name.
+    #[error("a second column is named `{alias}`; rename this one with AS")]
     SameAlias {
         /// The name.
         alias: String,
     },
-    /// A column named as one that every result has.
-    #[error("every result has a column `{alias}`: name this one otherwise with AS")]
+    /// A column with a reserved name.
+    #[error("every result already has a column `{alias}`; rename this one with AS")]
     ReservedAlias {
         /// The name.
         alias: String,
     },
 }
 
-/// `: did you mean …?` where there is a suggestion.
+/// `: did you mean …?` if there is a suggestion.
 pub(crate) struct DidYouMean<'a>(pub(crate) &'a Option<String>);
 
 impl fmt::Display for DidYouMean<'_> {
@@ -185,7 +187,7 @@ impl fmt::Display for DidYouMean<'_> {
     }
 }
 
-/// The known word nearest to `word`, if any is near.
+/// The known word most similar to `word`, if any is similar.
 pub(crate) fn nearest<'a>(word: &str, known: impl IntoIterator<Item = &'a str>) -> Option<String> {
     let plain = |text: &str| {
         text.chars()

@@ -1,4 +1,4 @@
-//! The functions that a query may ask.
+//! The functions of the query language.
 
 use crate::select::{ByOutput, HistogramOutput, MomentOutput, RegressionOutput};
 
@@ -19,15 +19,15 @@ pub enum Function {
     TopK,
     /// `MEDIAN`, `MIN`, `MAX`, `MODE`, `RANGE`.
     FromHistogram(HistogramOutput),
-    /// `REGR_SLOPE` and its like.
+    /// `REGR_SLOPE` and similar functions.
     Regression(RegressionOutput),
-    /// `SUM_BY` and its like.
+    /// `SUM_BY` and similar functions.
     By(ByOutput),
-    /// `SUM_ABOVE`, `COUNT_BELOW` and their like.
+    /// `SUM_ABOVE`, `COUNT_BELOW` and similar functions.
     Side {
-        /// Values at or above the threshold, else those below.
+        /// Whether values at or above the threshold count, else those below.
         above: bool,
-        /// Their sum, else their number.
+        /// Whether to return their sum, else their number.
         sum: bool,
     },
     /// `ANY`.
@@ -42,8 +42,7 @@ pub enum Function {
 
 const MEDIAN: HistogramOutput = HistogramOutput::Quantile { numerator: 1, denominator: 2 };
 
-/// Every name, the function and how it is written. The first name of a
-/// function is the one that messages use.
+/// Names, functions and their syntax. Messages use the first name of a function.
 const FUNCTIONS: &[(&str, Function, &str)] = &[
     ("SUM", Function::Sum, "SUM(attribute)"),
     ("COUNT", Function::Count, "COUNT(attribute) or COUNT(*)"),
@@ -101,7 +100,7 @@ const FUNCTIONS: &[(&str, Function, &str)] = &[
 ];
 
 impl Function {
-    /// The function of this name, in any case.
+    /// The function with this name, ignoring case.
     #[must_use]
     pub fn named(name: &str) -> Option<(&'static str, Function)> {
         let (known, function, _) =
@@ -109,7 +108,7 @@ impl Function {
         Some((known, *function))
     }
 
-    /// Every name.
+    /// All names.
     pub fn names() -> impl Iterator<Item = &'static str> {
         FUNCTIONS.iter().map(|(name, ..)| *name)
     }
@@ -120,7 +119,7 @@ impl Function {
         FUNCTIONS.iter().find(|(_, function, _)| *function == self).map_or("", |(name, ..)| name)
     }
 
-    /// How a call of this name is written.
+    /// The syntax of a call with this name.
     #[must_use]
     pub(super) fn form(name: &str) -> &'static str {
         FUNCTIONS.iter().find(|(known, ..)| *known == name).map_or("", |(.., form)| form)

@@ -1,8 +1,8 @@
-//! Select items: functions with their arguments and aliases.
+//! Parses select items: functions with arguments and aliases.
 
-use super::ast::{BinRequest, Call, Item, Place, Word};
+use super::ast::{BinRequest, Call, Item, SourceLocation, Word};
 use super::decimal::Decimal;
-use super::error::{At, Problem, QueryError, nearest};
+use super::error::{Location, QueryError, SyntaxError, nearest};
 use super::function::Function;
 use super::parser::Reader;
 use sqlparser::tokenizer::Token;
@@ -19,15 +19,15 @@ const RESERVED: &[&str] = &[
     "windows",
 ];
 
-/// A select item whose alias may still have to be chosen.
+/// A select item that may not have an alias yet.
 pub(super) struct RawItem {
     name: &'static str,
     call: Call,
     alias: Option<Word>,
-    at: At,
+    at: Location,
 }
 
-/// An argument as it stands.
+/// An argument as written.
 enum Argument {
     Name(Word),
     Number(Decimal),
@@ -40,18 +40,18 @@ pub(super) fn item(reader: &mut Reader) -> Result<RawItem, QueryError> {
     let at = reader.here();
     if reader.peek() == &Token::Mul {
         let remedy = "single values are never released: write SUM(x), AVG(x) or another aggregate";
-        return Err(reader.error(Problem::Unsupported { what: "SELECT *", remedy }));
+        return Err(reader.error(SyntaxError::Unsupported { what: "SELECT *", remedy }));
     }
     let word = reader.name("a function such as AVG(x)")?;
     if reader.peek() != &Token::LParen {
-        return Err(QueryError::new(at, Problem::BareAttribute { word: word.text }));
+        return Err(QueryError::new(at, SyntaxError::BareAttribute { word: word.text }));
     }
     let Some((name, function)) = Function::named(&word.text) else {
         let suggestion = nearest(&word.text, Function::names());
         let known = Function::names().collect::<Vec<_>>().join(", ");
         return Err(QueryError::new(
             at,
-            Problem::UnknownFunction { word: word.text, suggestion, known },
+            SyntaxError::UnknownFunction { word: word.text, suggestion, known },
         ));
     };
     let arguments = arguments(reader)?;
@@ -64,7 +64,7 @@ fn arguments(reader: &mut Reader) -> Result<Vec<Argument>, QueryError> {
     reader.need_sign(&Token::LParen, "`(`")?;
     if reader.sees("DISTINCT") {
         let remedy = "if the schema offers a sketch, write APPROX_DISTINCT(x)";
-        return Err(reader.error(Problem::Unsupported { what: "DISTINCT", remedy }));
+        return Err(reader.error(SyntaxError::Unsupported { what: "DISTINCT", remedy }));
     }
     let mut arguments = vec![argument(reader)?];
     while reader.takes(&Token::Comma) {
@@ -113,11 +113,11 @@ pub(super) fn number(reader: &mut Reader) -> Result<Decimal, QueryError> {
     let Token::Number(digits, false) = reader.peek() else {
         return Err(reader.expected("a number"));
     };
-    let range = "a decimal of at most 18 places that fits 64 bits without its point";
+    let range = "a decimal of at most 18 places that fits in 64 bits without its point";
     let number = Decimal::parse(digits)
         .and_then(|number| if negative { number.negated() } else { Some(number) });
     let number =
-        number.ok_or_else(|| reader.error(Problem::OutOfRange { what: "a number", range }))?;
+        number.ok_or_else(|| reader.error(SyntaxError::OutOfRange { what: "a number", range }))?;
     reader.parser.next_token();
     Ok(number)
 }
@@ -126,11 +126,12 @@ fn call(
     name: &'static str,
     function: Function,
     arguments: Vec<Argument>,
-    at: At,
+    at: Location,
 ) -> Result<Call, QueryError> {
     use Argument::{Name, Number, Star, Text};
-    let wrong =
-        || QueryError::new(at, Problem::Arguments { function: name, form: Function::form(name) });
+    let wrong = || {
+        QueryError::new(at, SyntaxError::Arguments { function: name, form: Function::form(name) })
+    };
     let mut arguments = arguments.into_iter();
     let three = (arguments.next(), arguments.next(), arguments.next());
     let call = match (function, three) {
@@ -160,7 +161,7 @@ fn call(
     if arguments.next().is_some() { Err(wrong()) } else { Ok(call) }
 }
 
-/// Functions of one attribute and nothing else.
+/// Whether a function takes one attribute and nothing else.
 fn takes_one(function: Function) -> bool {
     match function {
         Function::Histogram
@@ -180,12 +181,12 @@ fn takes_one(function: Function) -> bool {
     }
 }
 
-/// What follows the attribute of `HISTOGRAM`; none where nothing can.
+/// The bins after the attribute of `HISTOGRAM`, or `None` if the arguments are wrong.
 fn bins(
     second: Option<Argument>,
     third: Option<Argument>,
     fourth: Option<Argument>,
-    at: At,
+    at: Location,
 ) -> Result<Option<BinRequest>, QueryError> {
     use Argument::{Edges, Number};
     match (second, third, fourth) {
@@ -201,30 +202,35 @@ fn bins(
     }
 }
 
-fn out_of_range<T>(at: At, what: &'static str, range: &'static str) -> Result<T, QueryError> {
-    Err(QueryError::new(at, Problem::OutOfRange { what, range }))
+fn out_of_range<T>(at: Location, what: &'static str, range: &'static str) -> Result<T, QueryError> {
+    Err(QueryError::new(at, SyntaxError::OutOfRange { what, range }))
 }
 
-fn ascending(edges: &[Decimal], at: At) -> Result<(), QueryError> {
+fn ascending(edges: &[Decimal], at: Location) -> Result<(), QueryError> {
     match edges.is_sorted_by(|low, high| low < high) && edges.len() <= usize::from(u16::MAX) {
         true => Ok(()),
         false => out_of_range(at, "EDGES", "strictly ascending lower edges"),
     }
 }
 
-fn uniform(lo: Decimal, width: Decimal, bins: Decimal, at: At) -> Result<BinRequest, QueryError> {
+fn uniform(
+    lo: Decimal,
+    width: Decimal,
+    bins: Decimal,
+    at: Location,
+) -> Result<BinRequest, QueryError> {
     let bins = small(bins, "the number of bins", at)?;
     Ok(BinRequest::Uniform { lo, width: positive(width, at)?, bins })
 }
 
-fn positive(width: Decimal, at: At) -> Result<Decimal, QueryError> {
+fn positive(width: Decimal, at: Location) -> Result<Decimal, QueryError> {
     match width <= Decimal::ZERO {
         true => out_of_range(at, "the width of a bin", "above 0"),
         false => Ok(width),
     }
 }
 
-fn small(number: Decimal, what: &'static str, at: At) -> Result<u16, QueryError> {
+fn small(number: Decimal, what: &'static str, at: Location) -> Result<u16, QueryError> {
     match number
         .scaled(0)
         .and_then(|number| u16::try_from(number).ok())
@@ -235,7 +241,7 @@ fn small(number: Decimal, what: &'static str, at: At) -> Result<u16, QueryError>
     }
 }
 
-fn proportion(p: Decimal, at: At) -> Result<(u32, u32), QueryError> {
+fn proportion(p: Decimal, at: Location) -> Result<(u32, u32), QueryError> {
     match p.fraction().filter(|(numerator, denominator)| numerator <= denominator) {
         Some(fraction) => Ok(fraction),
         None => out_of_range(
@@ -246,8 +252,8 @@ fn proportion(p: Decimal, at: At) -> Result<(u32, u32), QueryError> {
     }
 }
 
-/// Gives every item its alias: from the list of columns, from `AS`, or
-/// `<function>_<attribute>`; no two alike, none that every result has.
+/// Gives every item an alias: from the list of columns, from `AS`, or
+/// `<function>_<attribute>`. Aliases are distinct and not reserved.
 pub(super) fn item_aliases(
     items: Vec<RawItem>,
     columns: Option<Vec<Word>>,
@@ -256,10 +262,10 @@ pub(super) fn item_aliases(
     if let Some(columns) = &columns
         && columns.len() != items.len()
     {
-        let at = columns.first().map_or_else(At::default, |column| column.at);
+        let at = columns.first().map_or_else(Location::default, |column| column.at);
         return Err(QueryError::new(
             at,
-            Problem::Columns { columns: columns.len(), items: items.len() },
+            SyntaxError::Columns { columns: columns.len(), items: items.len() },
         ));
     }
     let mut columns = columns.into_iter().flatten();
@@ -271,17 +277,25 @@ pub(super) fn item_aliases(
             .unwrap_or_else(|| Word { text: default_alias(raw.name, &raw.call), at: raw.at });
         let taken = out.iter().any(|item| item.alias == alias.text) || group_by.contains(&alias);
         if RESERVED.contains(&alias.text.as_str()) {
-            return Err(QueryError::new(alias.at, Problem::ReservedAlias { alias: alias.text }));
+            return Err(QueryError::new(
+                alias.at,
+                SyntaxError::ReservedAlias { alias: alias.text },
+            ));
         }
         if taken {
-            return Err(QueryError::new(alias.at, Problem::SameAlias { alias: alias.text }));
+            return Err(QueryError::new(alias.at, SyntaxError::SameAlias { alias: alias.text }));
         }
-        out.push(Item { alias: alias.text, name: raw.name, call: raw.call, at: Place(raw.at) });
+        out.push(Item {
+            alias: alias.text,
+            name: raw.name,
+            call: raw.call,
+            at: SourceLocation(raw.at),
+        });
     }
     Ok(out)
 }
 
-/// `<function>_<attribute>` in lower case, `-` as `_`.
+/// `<function>_<attribute>` in lower case, with `_` for `-`.
 pub(crate) fn default_alias(name: &str, call: &Call) -> String {
     let attributes: Vec<&str> = match call {
         Call::Events => vec![],

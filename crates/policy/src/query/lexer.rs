@@ -1,13 +1,13 @@
-//! A query's text as words with their places.
+//! Splits a query's text into words with locations.
 
-use super::error::{At, Problem, QueryError};
+use super::error::{Location, QueryError, SyntaxError};
 use sqlparser::dialect::Dialect;
 use sqlparser::tokenizer::{Token, TokenWithSpan, Tokenizer};
 
-/// A query has at most this many words and signs.
-pub(super) const MOST_WORDS: usize = 8192;
+/// Maximum number of words and signs in a query.
+pub(super) const MAX_WORDS: usize = 8192;
 
-/// SQL in which a bare name may hold `-`, as the paper's `heart-rate` does.
+/// SQL in which an unquoted name may contain `-`, as in the paper's `heart-rate`.
 #[derive(Debug)]
 pub(super) struct StreamDialect;
 
@@ -21,47 +21,49 @@ impl Dialect for StreamDialect {
     }
 }
 
-/// Splits text into words; comments and blanks are left out.
+/// Splits text into words, without comments and white space.
 pub(super) fn words(text: &str) -> Result<Vec<TokenWithSpan>, QueryError> {
     let blanked = without_comments(text);
     let tokens =
         Tokenizer::new(&StreamDialect, &blanked).tokenize_with_location().map_err(|error| {
-            let at = At {
+            let at = Location {
                 line: short(error.location.line),
                 column: short(error.location.column),
                 length: 1,
             };
-            QueryError::new(at, Problem::Unreadable { reason: error.message })
+            QueryError::new(at, SyntaxError::Unreadable { reason: error.message })
         })?;
     let words: Vec<_> =
         tokens.into_iter().filter(|token| !matches!(token.token, Token::Whitespace(_))).collect();
-    match words.get(MOST_WORDS) {
+    match words.get(MAX_WORDS) {
         None => Ok(words),
-        Some(word) => Err(QueryError::new(place(word), Problem::TooLong { limit: MOST_WORDS })),
+        Some(word) => {
+            Err(QueryError::new(location(word), SyntaxError::TooLong { limit: MAX_WORDS }))
+        }
     }
 }
 
-/// Where a word stands.
-pub(super) fn place(word: &TokenWithSpan) -> At {
+/// The location of a word.
+pub(super) fn location(word: &TokenWithSpan) -> Location {
     let (start, end) = (word.span.start, word.span.end);
     let length = if start.line == end.line { end.column.saturating_sub(start.column) } else { 1 };
-    At { line: short(start.line), column: short(start.column), length: short(length).max(1) }
+    Location { line: short(start.line), column: short(start.column), length: short(length).max(1) }
 }
 
-/// The place behind the last character.
-pub(super) fn end_of(text: &str) -> At {
+/// The location after the last character.
+pub(super) fn end_of(text: &str) -> Location {
     let text = text.trim_end();
     let line = text.lines().count().max(1);
     let column = text.lines().last().map_or(0, |line| line.chars().count()) + 1;
-    At { line: short(line as u64), column: short(column as u64), length: 1 }
+    Location { line: short(line as u64), column: short(column as u64), length: 1 }
 }
 
 fn short(number: u64) -> u32 {
     u32::try_from(number).unwrap_or(u32::MAX)
 }
 
-/// The text with comments replaced by blanks, so that every place stays. The
-/// tokenizer would take `--` for part of a name, since names may hold `-`.
+/// The text with comments replaced by spaces, so that locations do not change. The
+/// tokenizer would read `--` as part of a name, since names may contain `-`.
 fn without_comments(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     let mut inside = Inside::Code;
@@ -111,24 +113,24 @@ mod tests {
     use super::*;
 
     #[test]
-    fn comments_vanish_and_places_stay() {
+    fn comments_are_removed_and_locations_kept() {
         let text = "a-- x'\n/* ' */ b 'c--d' \"e/*f\"";
         assert_eq!(without_comments(text), "a     \n        b 'c--d' \"e/*f\"");
         assert_eq!(without_comments("a /* open"), "a        ");
         let words = words(text).unwrap();
         assert_eq!(words.len(), 4);
-        assert_eq!(place(&words[1]), At { line: 2, column: 9, length: 1 });
+        assert_eq!(location(&words[1]), Location { line: 2, column: 9, length: 1 });
     }
 
     #[test]
-    fn a_name_may_hold_a_hyphen() {
+    fn a_name_may_contain_a_hyphen() {
         let words = words("heart-rate -5").unwrap();
         assert_eq!(words[0].token.to_string(), "heart-rate");
         assert_eq!(words.len(), 3);
     }
 
     #[test]
-    fn an_open_string_is_refused_where_it_opens() {
+    fn an_unclosed_string_is_reported_where_it_opens() {
         let error = words("SELECT\n  'abc").unwrap_err();
         assert_eq!((error.at.line, error.at.column), (2, 3));
     }

@@ -15,9 +15,9 @@
 //! # Ok::<(), alpheus_policy::query::QueryError>(())
 //! ```
 //!
-//! Words are split, and conditions read, by the `sqlparser` library; the
-//! clauses that no SQL dialect has are read here over the library's tokens.
-//! Reading looks nothing up: see [`crate::planner`].
+//! The `sqlparser` library splits the text into tokens and parses conditions. The clauses
+//! that no SQL dialect has are parsed here from the library's tokens. Parsing does not look
+//! up names; [`crate::planner`] does.
 
 mod ast;
 mod condition;
@@ -31,13 +31,13 @@ mod parser;
 mod settings;
 
 pub use ast::{
-    BinRequest, Call, ClausePlaces, Comparison, Condition, Create, Item, MaskChoice, Place,
-    Settings, Show, Statement, Word,
+    BinRequest, Call, ClauseLocations, Comparison, Condition, Create, Item, MaskChoice, Settings,
+    Show, SourceLocation, Statement, Word,
 };
 pub use decimal::Decimal;
-pub(crate) use display::Words;
-pub use error::{At, Problem, QueryError};
+pub(crate) use display::QuerySpan;
 pub(crate) use error::{DidYouMean, nearest, point_at};
+pub use error::{Location, QueryError, SyntaxError};
 pub use function::Function;
 pub(crate) use items::default_alias;
 pub use parser::parse;

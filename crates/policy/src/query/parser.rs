@@ -1,19 +1,19 @@
-//! Statements and their clauses.
+//! Parses statements and their clauses.
 
-use super::ast::{ClausePlaces, Create, Place, Show, Statement, Word};
+use super::ast::{ClauseLocations, Create, Show, SourceLocation, Statement, Word};
 use super::condition::condition;
-use super::error::{At, Problem, QueryError};
+use super::error::{Location, QueryError, SyntaxError};
 use super::items::{item, item_aliases};
-use super::lexer::{StreamDialect, end_of, place, words};
+use super::lexer::{StreamDialect, end_of, location, words};
 use super::settings::settings;
-use crate::time::Span;
+use alpheus_time::Span;
 use sqlparser::parser::Parser;
 use sqlparser::tokenizer::{Token, TokenWithSpan};
 
-/// Reads one statement; a semicolon may end it.
+/// Parses one statement, with an optional semicolon.
 ///
 /// # Errors
-/// Names the offending word, its place and what to write instead.
+/// If the statement is invalid: the offending word, its location, and what to write instead.
 pub fn parse(text: &str) -> Result<Statement, QueryError> {
     let mut reader = Reader::new(text)?;
     let statement = statement(&mut reader)?;
@@ -24,10 +24,10 @@ pub fn parse(text: &str) -> Result<Statement, QueryError> {
     }
 }
 
-/// Words of a query, one after the other.
+/// Reads the words of a query one by one.
 pub(super) struct Reader {
     pub(super) parser: Parser<'static>,
-    end: At,
+    end: Location,
 }
 
 impl Reader {
@@ -44,7 +44,7 @@ impl Reader {
         let second =
             ["CREATE", "EXPLAIN", "SHOW", "DESCRIBE", "DROP"].iter().any(|word| self.sees(word));
         match second {
-            true => self.error(Problem::OneStatement),
+            true => self.error(SyntaxError::OneStatement),
             false => self.expected(
                 "the end of the query or one of WINDOW, FROM, WHERE, GROUP BY, WITH, RELEASE TO",
             ),
@@ -55,15 +55,15 @@ impl Reader {
         &self.parser.peek_token_ref().token
     }
 
-    /// Where the next word stands.
-    pub(super) fn here(&self) -> At {
+    /// The location of the next word.
+    pub(super) fn here(&self) -> Location {
         match self.parser.peek_token_ref() {
             TokenWithSpan { token: Token::EOF, .. } => self.end,
-            word => place(word),
+            word => location(word),
         }
     }
 
-    pub(super) fn error(&self, problem: Problem) -> QueryError {
+    pub(super) fn error(&self, problem: SyntaxError) -> QueryError {
         QueryError::new(self.here(), problem)
     }
 
@@ -72,15 +72,15 @@ impl Reader {
             Token::EOF => "the end of the query".to_owned(),
             token => format!("`{}`", token.to_string().chars().take(60).collect::<String>()),
         };
-        self.error(Problem::Expected { expected, found })
+        self.error(SyntaxError::Expected { expected, found })
     }
 
-    /// Whether the next word is this unquoted one.
+    /// Whether the next word is this keyword, unquoted.
     pub(super) fn sees(&self, keyword: &str) -> bool {
         matches!(self.peek(), Token::Word(word) if word.quote_style.is_none() && word.value.eq_ignore_ascii_case(keyword))
     }
 
-    /// Takes the word if it is next.
+    /// Consumes the keyword if it is next.
     pub(super) fn word(&mut self, keyword: &str) -> bool {
         let seen = self.sees(keyword);
         if seen {
@@ -89,17 +89,17 @@ impl Reader {
         seen
     }
 
-    /// Takes the word or says that it is missing.
+    /// Consumes the keyword, which must be next.
     pub(super) fn need(&mut self, keyword: &'static str) -> Result<(), QueryError> {
         if self.word(keyword) { Ok(()) } else { Err(self.expected(keyword)) }
     }
 
-    /// Takes the sign if it is next.
+    /// Consumes the sign if it is next.
     pub(super) fn takes(&mut self, sign: &Token) -> bool {
         self.parser.consume_token(sign)
     }
 
-    /// Takes the sign or says that it is missing.
+    /// Consumes the sign, which must be next.
     pub(super) fn need_sign(&mut self, sign: &Token, name: &'static str) -> Result<(), QueryError> {
         if self.takes(sign) { Ok(()) } else { Err(self.expected(name)) }
     }
@@ -116,14 +116,15 @@ impl Reader {
         Ok(Word { text, at })
     }
 
-    /// A whole number.
+    /// An integer.
     pub(super) fn whole(
         &mut self,
         what: &'static str,
         range: &'static str,
     ) -> Result<u32, QueryError> {
         let Token::Number(digits, false) = self.peek() else { return Err(self.expected(what)) };
-        let number = digits.parse().map_err(|_| self.error(Problem::OutOfRange { what, range }))?;
+        let number =
+            digits.parse().map_err(|_| self.error(SyntaxError::OutOfRange { what, range }))?;
         self.parser.next_token();
         Ok(number)
     }
@@ -164,7 +165,7 @@ fn show(reader: &mut Reader) -> Result<Show, QueryError> {
 
 fn create(reader: &mut Reader) -> Result<Create, QueryError> {
     reader.need("STREAM")?;
-    let name = reader.name("a name for the stream of results")?;
+    let name = reader.name("a name for the result stream")?;
     let columns = if reader.takes(&Token::LParen) { Some(names(reader)?) } else { None };
     reader.need("AS")?;
     reader.need("SELECT")?;
@@ -186,12 +187,12 @@ fn names(reader: &mut Reader) -> Result<Vec<Word>, QueryError> {
     Ok(names)
 }
 
-/// What follows the items, each clause at most once and in any order.
+/// The clauses after the items, each at most once and in any order.
 #[derive(Default)]
 struct Clauses {
     window: Option<Windows>,
     from: Option<(Word, Option<(u32, u32)>)>,
-    places: ClausePlaces,
+    places: ClauseLocations,
     filter: Option<super::ast::Condition>,
     group_by: Vec<Word>,
     settings: Option<super::ast::Settings>,
@@ -202,8 +203,8 @@ fn clauses(reader: &mut Reader) -> Result<Clauses, QueryError> {
     let mut clauses = Clauses::default();
     loop {
         let at = reader.here();
-        let twice = |clause| QueryError::new(at, Problem::Twice { clause });
-        let again = if reader.word("WINDOW") {
+        let duplicate = |clause| QueryError::new(at, SyntaxError::Duplicate { clause });
+        let clause = if reader.word("WINDOW") {
             ("WINDOW", clauses.window.replace(windows(reader, &mut clauses.places)?).is_some())
         } else if reader.word("FROM") {
             ("FROM", clauses.from.replace(from(reader, &mut clauses.places)?).is_some())
@@ -220,30 +221,34 @@ fn clauses(reader: &mut Reader) -> Result<Clauses, QueryError> {
         } else {
             return unsupported_clause(reader).map_or(Ok(clauses), Err);
         };
-        if let (clause, true) = again {
-            return Err(twice(clause));
+        if let (clause, true) = clause {
+            return Err(duplicate(clause));
         }
     }
 }
 
-/// Well-known SQL that has no meaning over encrypted streams.
+/// Well-known SQL clauses that encrypted streams do not support.
 fn unsupported_clause(reader: &Reader) -> Option<QueryError> {
     let (what, remedy) = [
         (
             "JOIN",
             "JOIN",
-            "a schema's statistics of two attributes (REGR_SLOPE, SUM_BY) relate them",
+            "to relate two attributes, use REGR_SLOPE or SUM_BY if the schema offers them",
         ),
-        ("HAVING", "HAVING", "filter the stream of results instead"),
-        ("ORDER", "ORDER BY", "results come in the order of their windows"),
-        ("LIMIT", "LIMIT", "drop the stream when you have seen enough"),
-        ("EMIT", "EMIT", "each window is released once, when it has closed: leave it out"),
-        ("PARTITION", "PARTITION BY", "GROUP BY metadata gives one result for each group"),
+        ("HAVING", "HAVING", "filter the result stream instead"),
+        ("ORDER", "ORDER BY", "results are already in the order of their windows"),
+        ("LIMIT", "LIMIT", "drop the stream when you have enough results"),
+        ("EMIT", "EMIT", "each window is released once, after it closes; remove the clause"),
+        (
+            "PARTITION",
+            "PARTITION BY",
+            "use GROUP BY with metadata, which returns one result for each group",
+        ),
     ]
     .into_iter()
     .find(|(word, ..)| reader.sees(word))
     .map(|(_, what, remedy)| (what, remedy))?;
-    Some(reader.error(Problem::Unsupported { what, remedy }))
+    Some(reader.error(SyntaxError::Unsupported { what, remedy }))
 }
 
 impl Clauses {
@@ -253,7 +258,7 @@ impl Clauses {
         items: Vec<super::ast::Item>,
         reader: &Reader,
     ) -> Result<Create, QueryError> {
-        let missing = |clause, example| reader.error(Problem::Missing { clause, example });
+        let missing = |clause, example| reader.error(SyntaxError::Missing { clause, example });
         let Windows { window, cumulating, grace } =
             self.window.ok_or_else(|| missing("WINDOW", "WINDOW TUMBLING (SIZE 1 HOUR)"))?;
         let (from, population) =
@@ -282,16 +287,15 @@ struct Windows {
     grace: Option<Span>,
 }
 
-/// Steps of cumulating windows at most.
-const MOST_STEPS: u64 = 1 << 17;
+/// Maximum number of steps of cumulating windows.
+const MAX_STEPS: u64 = 1 << 17;
 
-fn windows(reader: &mut Reader, places: &mut ClausePlaces) -> Result<Windows, QueryError> {
+fn windows(reader: &mut Reader, places: &mut ClauseLocations) -> Result<Windows, QueryError> {
     for word in ["HOPPING", "SESSION", "SLIDING"] {
         if reader.sees(word) {
-            let remedy =
-                "a released window may not overlap another: use WINDOW TUMBLING (SIZE 1 HOUR)";
+            let remedy = "released windows may not overlap: use WINDOW TUMBLING (SIZE 1 HOUR)";
             return Err(
-                reader.error(Problem::Unsupported { what: "an overlapping window", remedy })
+                reader.error(SyntaxError::Unsupported { what: "an overlapping window", remedy })
             );
         }
     }
@@ -301,7 +305,7 @@ fn windows(reader: &mut Reader, places: &mut ClausePlaces) -> Result<Windows, Qu
     }
     reader.need_sign(&Token::LParen, "`(`")?;
     reader.need(if cumulating { "STEP" } else { "SIZE" })?;
-    places.window = Place(reader.here());
+    places.window = SourceLocation(reader.here());
     let window = span(reader, false)?;
     let cumulating = if cumulating { Some(whole_size(reader, window)?) } else { None };
     let mut grace = None;
@@ -314,15 +318,15 @@ fn windows(reader: &mut Reader, places: &mut ClausePlaces) -> Result<Windows, Qu
     Ok(Windows { window, cumulating, grace })
 }
 
-/// `, SIZE …`: what running totals add up in all, in whole steps.
+/// `, SIZE …`: the extent of running totals, in whole steps.
 fn whole_size(reader: &mut Reader, step: Span) -> Result<Span, QueryError> {
-    reader.need_sign(&Token::Comma, "`, SIZE 365 DAYS`: how far the totals reach")?;
+    reader.need_sign(&Token::Comma, "`, SIZE 365 DAYS`, the extent of the totals")?;
     reader.need("SIZE")?;
     let at = reader.here();
     let size = span(reader, false)?;
-    let range = "a multiple of STEP, of 131072 steps at most";
-    let whole = size.0.is_multiple_of(step.0) && size.0 / step.0 <= MOST_STEPS;
-    let error = QueryError::new(at, Problem::OutOfRange { what: "SIZE", range });
+    let range = "a multiple of STEP, and at most 131072 steps";
+    let whole = size.0.is_multiple_of(step.0) && size.0 / step.0 <= MAX_STEPS;
+    let error = QueryError::new(at, SyntaxError::OutOfRange { what: "SIZE", range });
     if whole { Ok(size) } else { Err(error) }
 }
 
@@ -350,30 +354,33 @@ fn span(reader: &mut Reader, zero: bool) -> Result<Span, QueryError> {
     let length = number.saturating_mul(*unit);
     match (length > 0 || zero) && length < 520 * 604_800_000_000 {
         true => Ok(Span(length)),
-        false => {
-            Err(QueryError::new(at, Problem::OutOfRange { what: "a length of time", range: RANGE }))
-        }
+        false => Err(QueryError::new(
+            at,
+            SyntaxError::OutOfRange { what: "a length of time", range: RANGE },
+        )),
     }
 }
 
 fn from(
     reader: &mut Reader,
-    places: &mut ClausePlaces,
+    places: &mut ClauseLocations,
 ) -> Result<(Word, Option<(u32, u32)>), QueryError> {
     const RANGE: &str = "two whole numbers, the first at least 1 and at most the second";
     let schema = reader.name("the name of a schema")?;
-    places.population = Place(schema.at);
+    places.population = SourceLocation(schema.at);
     if !reader.word("BETWEEN") {
         return Ok((schema, None));
     }
     let at = reader.here();
-    places.population = Place(at);
-    let min = reader.whole("the smallest population", RANGE)?;
+    places.population = SourceLocation(at);
+    let min = reader.whole("the minimum population", RANGE)?;
     reader.need("AND")?;
-    let max = reader.whole("the largest population", RANGE)?;
+    let max = reader.whole("the maximum population", RANGE)?;
     match min >= 1 && min <= max {
         true => Ok((schema, Some((min, max)))),
-        false => Err(QueryError::new(at, Problem::OutOfRange { what: "BETWEEN", range: RANGE })),
+        false => {
+            Err(QueryError::new(at, SyntaxError::OutOfRange { what: "BETWEEN", range: RANGE }))
+        }
     }
 }
 
@@ -383,7 +390,7 @@ fn columns(reader: &mut Reader) -> Result<Vec<Word>, QueryError> {
         let at = reader.here();
         let column = reader.name("the name of a metadata attribute")?;
         if columns.contains(&column) {
-            return Err(QueryError::new(at, Problem::SameAlias { alias: column.text }));
+            return Err(QueryError::new(at, SyntaxError::SameAlias { alias: column.text }));
         }
         columns.push(column);
     }

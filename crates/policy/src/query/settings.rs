@@ -1,8 +1,8 @@
-//! `WITH (…)`.
+//! Parses `WITH (…)`.
 
 use super::ast::{MaskChoice, Settings};
 use super::decimal::Decimal;
-use super::error::{At, Problem, QueryError, nearest};
+use super::error::{Location, QueryError, SyntaxError, nearest};
 use super::items::number;
 use super::parser::Reader;
 use crate::budget::Mechanism;
@@ -42,17 +42,20 @@ fn setting(reader: &mut Reader, settings: &mut Settings) -> Result<(), QueryErro
             let known = KNOWN.join(", ");
             return Err(QueryError::new(
                 name.at,
-                Problem::UnknownSetting { word: name.text, suggestion, known },
+                SyntaxError::UnknownSetting { word: name.text, suggestion, known },
             ));
         }
     };
     if again {
-        return Err(QueryError::new(name.at, Problem::Twice { clause: "setting of this name" }));
+        return Err(QueryError::new(
+            name.at,
+            SyntaxError::Duplicate { clause: "setting of this name" },
+        ));
     }
     Ok(())
 }
 
-/// Text in quotes, read as if it stood without them.
+/// The content of a quoted text.
 fn quoted(reader: &mut Reader) -> Option<String> {
     let Token::SingleQuotedString(text) = reader.peek() else { return None };
     let text = text.clone();
@@ -67,9 +70,11 @@ fn decimal(reader: &mut Reader, error: &QueryError) -> Result<Decimal, QueryErro
     }
 }
 
-fn positive(reader: &mut Reader, at: At, what: &'static str) -> Result<Decimal, QueryError> {
-    let error =
-        QueryError::new(at, Problem::OutOfRange { what, range: "a number above 0, such as 0.5" });
+fn positive(reader: &mut Reader, at: Location, what: &'static str) -> Result<Decimal, QueryError> {
+    let error = QueryError::new(
+        at,
+        SyntaxError::OutOfRange { what, range: "a number above 0, such as 0.5" },
+    );
     let number = decimal(reader, &error)?;
     match number <= Decimal::ZERO {
         true => Err(error),
@@ -77,16 +82,16 @@ fn positive(reader: &mut Reader, at: At, what: &'static str) -> Result<Decimal, 
     }
 }
 
-fn delta(reader: &mut Reader, at: At) -> Result<Decimal, QueryError> {
+fn delta(reader: &mut Reader, at: Location) -> Result<Decimal, QueryError> {
     let number = positive(reader, at, "delta")?;
     let range = "above 0 and below 1, such as 1e-9";
-    let error = QueryError::new(at, Problem::OutOfRange { what: "delta", range });
+    let error = QueryError::new(at, SyntaxError::OutOfRange { what: "delta", range });
     if number < Decimal::from_scaled(1, 0) { Ok(number) } else { Err(error) }
 }
 
-fn events(reader: &mut Reader, at: At) -> Result<u64, QueryError> {
+fn events(reader: &mut Reader, at: Location) -> Result<u64, QueryError> {
     let range = "a whole number of at least 1";
-    let error = QueryError::new(at, Problem::OutOfRange { what: "events", range });
+    let error = QueryError::new(at, SyntaxError::OutOfRange { what: "events", range });
     let number = decimal(reader, &error)?.scaled(0).and_then(|number| u64::try_from(number).ok());
     number.filter(|number| *number > 0).ok_or(error)
 }
@@ -100,7 +105,7 @@ fn mechanism(reader: &mut Reader) -> Result<Mechanism, QueryError> {
     Ok(found)
 }
 
-/// A word, in quotes or not, in small letters.
+/// A word, quoted or not, in lower case.
 fn word(reader: &mut Reader) -> String {
     match reader.peek() {
         Token::SingleQuotedString(text) => text.to_ascii_lowercase(),
@@ -110,10 +115,10 @@ fn word(reader: &mut Reader) -> String {
 }
 
 /// `1/3`, `'1/3'` or a decimal, from 0 to below 1.
-fn fraction(reader: &mut Reader, at: At, what: &'static str) -> Result<Fraction, QueryError> {
+fn fraction(reader: &mut Reader, at: Location, what: &'static str) -> Result<Fraction, QueryError> {
     let error = QueryError::new(
         at,
-        Problem::OutOfRange { what, range: "from 0 to below 1, such as '1/3' or 0.2" },
+        SyntaxError::OutOfRange { what, range: "from 0 to below 1, such as '1/3' or 0.2" },
     );
     let parts = match quoted(reader) {
         Some(text) => text.split_once('/').map_or_else(
@@ -140,7 +145,7 @@ fn whole(number: Decimal) -> Option<u32> {
     number.scaled(0).and_then(|number| u32::try_from(number).ok())
 }
 
-/// Lowest terms, so that two ways to write a share give one plan.
+/// The fraction in lowest terms, so that equal fractions give equal plans.
 fn reduced(numerator: u32, denominator: u32) -> Fraction {
     let (mut a, mut b) = (denominator, numerator);
     while b != 0 {
@@ -162,9 +167,9 @@ fn masks(reader: &mut Reader) -> Result<MaskChoice, QueryError> {
 }
 
 /// A power of ten such as `1e-9`, as its exponent.
-fn power(reader: &mut Reader, at: At) -> Result<u8, QueryError> {
+fn power(reader: &mut Reader, at: Location) -> Result<u8, QueryError> {
     let range = "a power of ten from 1e-9 to 1e-18";
-    let error = QueryError::new(at, Problem::OutOfRange { what: "mask_delta", range });
+    let error = QueryError::new(at, SyntaxError::OutOfRange { what: "mask_delta", range });
     let number = decimal(reader, &error)?;
     (9..=18).find(|places| Decimal::from_scaled(1, *places) == number).ok_or(error)
 }

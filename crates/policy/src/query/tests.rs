@@ -1,8 +1,8 @@
-//! Good and bad queries, and where the bad ones are wrong.
+//! Valid and invalid queries, and where the invalid ones are wrong.
 
 use super::*;
 use crate::plan::Fraction;
-use crate::time::Span;
+use alpheus_time::Span;
 use proptest::prelude::*;
 
 const HOUR: Span = Span::seconds(3600);
@@ -20,7 +20,7 @@ fn select(items: &str) -> String {
 }
 
 #[test]
-fn the_papers_figure_four() {
+fn the_query_of_the_papers_figure_4_is_read() {
     let query = create(
         "CREATE STREAM HearthRateCalifornia (heartrate) AS SELECT AVG(heartrate)
          WINDOW TUMBLING (SIZE 1 HOUR) FROM MedicalSensor BETWEEN 1 AND 1000
@@ -32,7 +32,7 @@ fn the_papers_figure_four() {
 }
 
 #[test]
-fn every_clause() {
+fn every_clause_is_read_and_written_back() {
     let query = create(
         "create stream \"my stream\" as -- a comment
          select avg(heart-rate), HISTOGRAM(\"altitude m\", -0.5, 5, 800) AS heights, Var(x), count(*)
@@ -74,7 +74,7 @@ fn every_function_is_read_and_written_back() {
 }
 
 #[test]
-fn other_statements() {
+fn other_statements_are_read_and_written_back() {
     for (text, printed) in [
         ("show streams;", "SHOW STREAMS"),
         ("SHOW SCHEMAS", "SHOW SCHEMAS"),
@@ -88,15 +88,14 @@ fn other_statements() {
     assert!(matches!(parse(&explain), Ok(Statement::Explain { privacy: true, .. })));
 }
 
-/// A query, line, column and length of the word that is wrong in it, and a part
-/// of the message.
+/// A query, the line, column and length of the wrong word, and a part of the message.
 const BAD: &[(&str, (u32, u32, u32), &str)] = &[
     ("", (1, 1, 1), "expected CREATE STREAM"),
     ("SELECT 1", (1, 1, 6), "expected CREATE STREAM"),
     ("SHOW TABLES", (1, 6, 6), "STREAMS, SCHEMAS or QUERIES"),
     ("SHOW STREAMS SHOW QUERIES", (1, 14, 4), "one statement"),
     ("CREATE STREAM s AS SELECT x", (1, 27, 1), "on its own"),
-    ("CREATE STREAM s AS SELECT *", (1, 27, 1), "SELECT * is not possible"),
+    ("CREATE STREAM s AS SELECT *", (1, 27, 1), "SELECT * is not supported"),
     ("CREATE STREAM s AS SELECT AVERAGE(x)", (1, 27, 7), "no function `AVERAGE`"),
     ("CREATE STREAM s AS\nSELECT SUM(x),\n  HISTOGRM(y)", (3, 3, 8), "did you mean `HISTOGRAM`?"),
     ("CREATE STREAM s AS SELECT SUM(x, y)", (1, 27, 3), "SUM is written SUM(attribute)"),
@@ -120,7 +119,7 @@ const BAD: &[(&str, (u32, u32, u32), &str)] = &[
     ("CREATE STREAM s AS SELECT SUM(x) AS 'y", (1, 37, 1), "quotes"),
 ];
 
-/// What follows a query that is good so far; columns count from there.
+/// Text after a valid query. Columns count from there.
 const BAD_CLAUSES: &[(&str, u32, u32, &str)] = &[
     ("BETWEEN 5 AND 2", 8, 1, "the first at least 1"),
     ("BETWEEN 0 AND 2", 8, 1, "the first at least 1"),
@@ -131,7 +130,7 @@ const BAD_CLAUSES: &[(&str, u32, u32, &str)] = &[
     ("WHERE a = 1 WHERE b = 2", 12, 5, "a second WHERE"),
     ("GROUP BY a, a", 12, 1, "a second column"),
     ("GROUP a", 6, 1, "expected BY"),
-    ("HAVING a > 1", 0, 6, "filter the stream of results"),
+    ("HAVING a > 1", 0, 6, "filter the result stream"),
     ("JOIN Y", 0, 4, "REGR_SLOPE"),
     ("WITH (alfa = 1)", 6, 4, "did you mean `alpha`?"),
     ("WITH (alpha = 1)", 14, 1, "from 0 to below 1"),
@@ -148,8 +147,8 @@ fn errors_point_at_the_word() {
     for (text, place, message) in BAD {
         check(text, *place, message);
     }
-    check(&select("SUM(x), SUM(x)"), (1, 35, 3), "a second column `sum_x`");
-    check(&select("SUM(x) AS population"), (1, 37, 10), "every result has");
+    check(&select("SUM(x), SUM(x)"), (1, 35, 3), "a second column is named `sum_x`");
+    check(&select("SUM(x) AS population"), (1, 37, 10), "every result already has");
     for (text, column, length, message) in BAD_CLAUSES {
         let head = format!("{} ", select("SUM(x)"));
         let column = u32::try_from(head.len()).unwrap() + 1 + column;
@@ -159,12 +158,12 @@ fn errors_point_at_the_word() {
 
 fn check(text: &str, (line, column, length): (u32, u32, u32), message: &str) {
     let error = parse(text).expect_err(text);
-    assert_eq!(error.at, At { line, column, length }, "{text}\n{error}");
+    assert_eq!(error.at, Location { line, column, length }, "{text}\n{error}");
     assert!(error.to_string().contains(message), "{text}\n{error}");
 }
 
 #[test]
-fn a_caret_stands_under_the_word() {
+fn carets_are_under_the_wrong_word() {
     let text = "CREATE STREAM s AS\n  SELECT HISTOGRM(y)";
     let rendered = parse(text).unwrap_err().render(text);
     assert!(
@@ -174,18 +173,18 @@ fn a_caret_stands_under_the_word() {
 }
 
 #[test]
-fn long_and_deep_queries_are_refused_not_followed() {
+fn long_and_deeply_nested_queries_are_refused() {
     let deep = format!("{} WHERE {}a = 1{}", select("SUM(x)"), "(".repeat(3000), ")".repeat(3000));
-    assert_eq!(parse(&deep).unwrap_err().problem, Problem::TooDeep);
+    assert_eq!(parse(&deep).unwrap_err().problem, SyntaxError::TooDeep);
     let long = format!("{} WHERE a = 1{}", select("SUM(x)"), " AND a = 1".repeat(3000));
-    assert!(matches!(parse(&long).unwrap_err().problem, Problem::TooLong { .. }));
+    assert!(matches!(parse(&long).unwrap_err().problem, SyntaxError::TooLong { .. }));
     let most = format!("{} WHERE a = 1{}", select("SUM(x)"), " OR a = 1".repeat(2000));
     assert!(parse(&most).is_ok());
     let minus = format!("{} WHERE a = {}1", select("SUM(x)"), "- ".repeat(4000));
     assert!(parse(&minus).is_err());
 }
 
-/// Words from which proptest makes queries that are nearly right.
+/// Words from which proptest builds almost valid queries.
 fn word() -> impl Strategy<Value = String> {
     let known = "CREATE STREAM s ( ) , AS SELECT SUM(x) AVG(heart-rate) HISTOGRAM( EDGES( 1 0.5 -2 1e-9 'y' \"z\" \
         WINDOW TUMBLING (SIZE HOUR GRACE PERIOD 5 SECONDS FROM BETWEEN AND OR NOT IN WHERE = <> <= >= < > GROUP BY \
@@ -197,12 +196,12 @@ fn word() -> impl Strategy<Value = String> {
 
 proptest! {
     #[test]
-    fn any_text_is_read_or_refused(text in "(?s).{0,200}") {
+    fn any_text_is_parsed_or_refused(text in "(?s).{0,200}") {
         let _ = parse(&text).map_err(|error| error.render(&text));
     }
 
     #[test]
-    fn any_words_are_read_or_refused(words in proptest::collection::vec(word(), 0..40)) {
+    fn any_words_are_parsed_or_refused(words in proptest::collection::vec(word(), 0..40)) {
         let text = words.join(" ");
         let _ = parse(&text).map_err(|error| error.render(&text));
         let inside = format!("{} {text}", select("SUM(x)"));
@@ -213,7 +212,7 @@ proptest! {
 }
 
 #[test]
-fn cumulating_windows_say_step_and_size() {
+fn cumulating_windows_need_step_and_size() {
     let text = "CREATE STREAM s AS SELECT SUM(x) WINDOW CUMULATING (STEP 1 HOUR, SIZE 7 DAYS, GRACE PERIOD 5 SECONDS) FROM X WITH (epsilon = 1)";
     let query = create(text);
     assert_eq!((query.window, query.cumulating), (HOUR, Some(Span::seconds(7 * 86_400))));

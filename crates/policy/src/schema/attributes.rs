@@ -1,9 +1,9 @@
-//! From a document to stream attributes and their aggregations.
+//! Reads stream attributes and their aggregations from a document.
 
 use super::read::items;
-use super::{Aggregation, Attribute, AttributeKind, Edges, folded};
-use crate::document::{DocumentError, Fields, Node, Problem};
-use crate::layout::MOST_WORDS;
+use super::{Aggregation, Attribute, AttributeKind, Edges, fold_name};
+use crate::document::{ContentError, DocumentError, Fields, Node};
+use crate::layout::MAX_WORDS;
 
 const KEYS: &[&str] =
     &["name", "type", "scale", "min", "max", "unit", "optional", "maxBytes", "aggregations"];
@@ -12,13 +12,13 @@ const WORDS: &[&str] = &["count", "sum", "mean", "avg", "var", "variance", "stdd
 const MAPS: &[&str] = &["histogram", "regression", "by", "threshold", "sketch"];
 const STATISTICS: &[&str] = &["count", "sum", "mean", "avg", "squares", "var", "variance"];
 
-/// Longest text value where a schema does not say.
+/// Longest text value if the schema does not set a limit.
 const DEFAULT_MAX_BYTES: u16 = 256;
 
 /// Reads the list of stream attributes.
 pub(super) fn read(node: &Node) -> Result<Vec<Attribute>, DocumentError> {
     let items = items(node)?;
-    // Aggregations name other attributes, also later ones: types come first.
+    // Aggregations may name later attributes, so all types are read first.
     let mut attributes = items.iter().map(header).collect::<Result<Vec<_>, DocumentError>>()?;
     for (position, item) in items.iter().enumerate() {
         let fields = Fields::of(item, KEYS)?;
@@ -53,13 +53,17 @@ fn header(item: &Node) -> Result<Attribute, DocumentError> {
         match word.word(TYPES, &all)? {
             Type::Optional => optional = true,
             other if kind.is_none() => kind = Some(other),
-            _ => return Err(word.expected("one type, and `optional` if an event may lack it")),
+            _ => {
+                return Err(
+                    word.expected("one type, plus `optional` if an event may lack the attribute")
+                );
+            }
         }
     }
     let kind = match kind {
         Some(Type::Integer) => number(&fields, false)?,
         Some(Type::Decimal) => number(&fields, true)?,
-        Some(Type::Boolean) => other(&fields, AttributeKind::Boolean, "type `boolean`")?,
+        Some(Type::Boolean) => other(&fields, AttributeKind::Boolean, "type `boolean`; remove it")?,
         Some(Type::Text) => text(&fields)?,
         _ => return Err(named.expected("`integer`, `decimal`, `boolean` or `string`")),
     };
@@ -73,20 +77,20 @@ fn header(item: &Node) -> Result<Attribute, DocumentError> {
 }
 
 fn number(fields: &Fields<'_>, decimal: bool) -> Result<AttributeKind, DocumentError> {
-    fields.refuse("maxBytes", "a number")?;
+    fields.refuse("maxBytes", "a number; remove it")?;
     let (scale, min, max) = if decimal {
         let scale = fields.required("scale")?.integer(0u8, 18)?;
         let bound = |key| fields.required(key)?.decimal(scale);
         (scale, bound("min")?, bound("max")?)
     } else {
-        fields.refuse("scale", "type `integer`; make it `decimal`")?;
+        fields.refuse("scale", "type `integer`; remove it or use type `decimal`")?;
         let bound =
             |key, default: i32| fields.read_or(key, default.into(), |node: &Node| node.decimal(0));
         (0, bound("min", i32::MIN)?, bound("max", i32::MAX)?)
     };
     if min > max {
         let node = fields.get("min").unwrap_or(fields.node());
-        return Err(node.error(Problem::MinAboveMax));
+        return Err(node.error(ContentError::MinAboveMax));
     }
     Ok(AttributeKind::Number { scale, min, max })
 }
@@ -95,7 +99,7 @@ fn text(fields: &Fields<'_>) -> Result<AttributeKind, DocumentError> {
     let max_bytes = fields.read_or("maxBytes", DEFAULT_MAX_BYTES, |node| {
         node.integer(1i64, u16::MAX.into()).map(|n| u16::try_from(n).unwrap_or(u16::MAX))
     })?;
-    no_bounds(fields, "type `string`")?;
+    no_bounds(fields, "type `string`; remove it")?;
     Ok(AttributeKind::Text { max_bytes })
 }
 
@@ -126,7 +130,7 @@ impl Reader<'_> {
         for item in items(list)? {
             let (name, aggregation) = self.one(item)?;
             if all.contains(&aggregation) {
-                return Err(item.error(Problem::DuplicateName { name: name.to_owned() }));
+                return Err(item.error(ContentError::DuplicateName { name: name.to_owned() }));
             }
             all.push(aggregation);
         }
@@ -136,10 +140,10 @@ impl Reader<'_> {
     fn one(&self, item: &Node) -> Result<(&'static str, Aggregation), DocumentError> {
         let Ok(entries) = item.map() else { return self.word(item) };
         let [(key, value)] = entries else {
-            return Err(item.expected("one aggregation an item, as `- histogram: {…}`"));
+            return Err(item.expected("one aggregation per item, such as `- histogram: {…}`"));
         };
         let Some(name) = MAPS.iter().copied().find(|name| name == key) else {
-            return Err(value.error(Problem::UnknownKey { key: key.clone(), known: MAPS }));
+            return Err(value.error(ContentError::UnknownKey { key: key.clone(), known: MAPS }));
         };
         let read = match name {
             "histogram" => self.histogram(value)?,
@@ -193,23 +197,23 @@ impl Reader<'_> {
         Ok(Aggregation::By { attribute, edges: edges(&fields, scale)?, order })
     }
 
-    /// Another attribute that is a number: its position and scale.
+    /// The position and scale of another attribute, which must be a number.
     fn other(&self, node: &Node) -> Result<(u16, u8), DocumentError> {
         let name = node.name()?;
-        let unknown = || node.error(Problem::UnknownAttribute { name: name.to_owned() });
+        let unknown = || node.error(ContentError::UnknownAttribute { name: name.to_owned() });
         let position = self
             .attributes
             .iter()
-            .position(|other| folded(&other.name) == folded(name))
+            .position(|other| fold_name(&other.name) == fold_name(name))
             .ok_or_else(unknown)?;
         if position == self.position {
-            return Err(node.expected("another attribute than this one"));
+            return Err(node.expected("a different attribute"));
         }
         match self.attributes.get(position).map(|other| &other.kind) {
             Some(AttributeKind::Number { scale, .. }) => {
                 Ok((u16::try_from(position).map_err(|_| unknown())?, *scale))
             }
-            _ => Err(node.expected("an attribute that is a number")),
+            _ => Err(node.expected("a numeric attribute")),
         }
     }
 
@@ -227,7 +231,7 @@ impl Reader<'_> {
             AttributeKind::Boolean => "boolean",
             AttributeKind::Text { .. } => "string",
         };
-        node.error(Problem::WrongType { kind, aggregation })
+        node.error(ContentError::WrongType { kind, aggregation })
     }
 }
 
@@ -238,33 +242,34 @@ fn statistics(node: &Node) -> Result<u8, DocumentError> {
     read.collect::<Result<Vec<u8>, _>>()?
         .into_iter()
         .max()
-        .ok_or_else(|| node.error(Problem::EmptyList))
+        .ok_or_else(|| node.error(ContentError::EmptyList))
 }
 
 fn sketch(node: &Node) -> Result<Aggregation, DocumentError> {
     let fields = Fields::of(node, &["depth", "width"])?;
     let depth = fields.required("depth")?.integer(1u8, 32)?;
-    let most = i64::try_from(MOST_WORDS).unwrap_or(i64::MAX);
-    let width = fields.required("width")?.integer(2i64, most)?;
+    let max = i64::try_from(MAX_WORDS).unwrap_or(i64::MAX);
+    let width = fields.required("width")?.integer(2i64, max)?;
     Ok(Aggregation::Sketch { depth, width: u16::try_from(width).unwrap_or(u16::MAX) })
 }
 
 /// Edges in units of `10^-scale`: `lo`, `width` and `bins`, or `edges`.
 fn edges(fields: &Fields<'_>, scale: u8) -> Result<Edges, DocumentError> {
     if let Some(list) = fields.get("edges") {
-        ["lo", "width", "bins"].into_iter().try_for_each(|key| fields.refuse(key, "`edges`"))?;
+        ["lo", "width", "bins"]
+            .into_iter()
+            .try_for_each(|key| fields.refuse(key, "`edges`; remove one of them"))?;
         return Ok(Edges::Explicit(ascending(list, scale)?));
     }
     let lo = fields.required("lo")?.decimal(scale)?;
     let wide = fields.required("width")?;
     let width = wide.decimal(scale)?;
     if width <= 0 {
-        let most = "any width".to_owned();
-        return Err(wide.error(Problem::OutOfRange { least: "above 0".to_owned(), most }));
+        return Err(wide.error(ContentError::OutOfRange { range: "above 0".to_owned() }));
     }
     let counted = fields.required("bins")?;
-    let most = i64::try_from(MOST_WORDS).unwrap_or(i64::MAX);
-    let bins = counted.integer(1i64, most)?;
+    let max = i64::try_from(MAX_WORDS).unwrap_or(i64::MAX);
+    let bins = counted.integer(1i64, max)?;
     match width.checked_mul(bins).and_then(|reach| lo.checked_add(reach)) {
         Some(_) => Ok(Edges::Uniform { lo, width, bins: u16::try_from(bins).unwrap_or(u16::MAX) }),
         None => Err(wide.error(crate::decimal::DecimalError::TooLarge { scale }.into())),
@@ -274,16 +279,16 @@ fn edges(fields: &Fields<'_>, scale: u8) -> Result<Edges, DocumentError> {
 /// Strictly ascending edges.
 pub(super) fn ascending(list: &Node, scale: u8) -> Result<Vec<i64>, DocumentError> {
     let items = list.list()?;
-    if items.len() > MOST_WORDS {
-        return Err(list.error(Problem::TooMany { most: MOST_WORDS }));
+    if items.len() > MAX_WORDS {
+        return Err(list.error(ContentError::TooMany { max: MAX_WORDS }));
     }
     let mut edges: Vec<i64> = Vec::with_capacity(items.len());
     for item in items {
         let edge = item.decimal(scale)?;
         if edges.last().is_some_and(|last| *last >= edge) {
-            return Err(item.error(Problem::EdgesNotAscending));
+            return Err(item.error(ContentError::EdgesNotAscending));
         }
         edges.push(edge);
     }
-    if edges.is_empty() { Err(list.error(Problem::EmptyList)) } else { Ok(edges) }
+    if edges.is_empty() { Err(list.error(ContentError::EmptyList)) } else { Ok(edges) }
 }

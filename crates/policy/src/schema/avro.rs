@@ -1,10 +1,9 @@
-//! An Avro record schema with Alpheus properties, as the document that its YAML
-//! form would be.
+//! Reads an Avro record schema with Alpheus properties as the document of its YAML form.
 //!
-//! Properties stand under the key `alpheus` of the record and of its fields,
-//! where Avro readers that do not know them pass over them.
+//! The properties are under the key `alpheus` of the record and of its fields, where
+//! other Avro readers ignore them.
 
-use crate::document::{DocumentError, Fields, Node, Position, Problem, Value};
+use crate::document::{ContentError, DocumentError, Fields, Node, Position, Value};
 use crate::schema::registry;
 
 const RECORD: &[&str] = &["type", "name", "namespace", "doc", "aliases", "fields", "alpheus"];
@@ -17,7 +16,7 @@ const TYPES: &str =
 
 type Entries = Vec<(String, Node)>;
 
-/// Reads an `.avsc` that an ordinary registry takes.
+/// Reads an `.avsc` that an ordinary registry accepts.
 pub(super) fn document(text: &str) -> Result<Node, DocumentError> {
     record(&Node::from_json(text)?)
 }
@@ -38,13 +37,13 @@ fn record(root: &Node) -> Result<Node, DocumentError> {
     Ok(at(&root.at, Value::Map(entries)))
 }
 
-/// Whether the properties give a name of their own, one that Avro does not
-/// allow, such as `heart-rate`.
+/// Whether the properties have their own name, one that Avro does not allow, such as
+/// `heart-rate`.
 fn has_name(entries: &Entries) -> bool {
     entries.iter().any(|(key, _)| key == "name")
 }
 
-/// What stands under `alpheus`.
+/// The entries under `alpheus`.
 fn properties(fields: &Fields<'_>) -> Result<Entries, DocumentError> {
     fields.get("alpheus").map_or(Ok(Vec::new()), |node| node.map().map(<[_]>::to_vec))
 }
@@ -63,9 +62,9 @@ fn field(node: &Node) -> Result<Node, DocumentError> {
     if let Some((key, value)) =
         entries.iter().find(|(key, _)| matches!(key.as_str(), "type" | "optional"))
     {
-        let with = "the Avro type, which says it";
+        let with = "an Avro type, which already states it; remove it";
         let key = if key == "type" { "type" } else { "optional" };
-        return Err(value.error(Problem::Conflict { key, with }));
+        return Err(value.error(ContentError::Conflict { key, with }));
     }
     if !has_name(&entries) {
         entries.push(("name".to_owned(), fields.required("name")?.clone()));
@@ -74,7 +73,7 @@ fn field(node: &Node) -> Result<Node, DocumentError> {
     Ok(at(&node.at, Value::Map(entries)))
 }
 
-/// The entries `type`, `optional` and `scale` that an Avro type stands for.
+/// The entries `type`, `optional` and `scale` for an Avro type.
 fn kind(node: &Node) -> Result<Entries, DocumentError> {
     match &node.value {
         Value::List(union) => {

@@ -1,12 +1,12 @@
-//! The Avro form of a schema that is written as YAML.
+//! Writes the Avro form of a schema given as YAML.
 
 use crate::document::{DocumentError, Node, Value};
 use serde_json::{Map, Value as Json, json};
 
-/// Digits of the longest scaled value.
+/// Digits of the largest scaled value.
 const PRECISION: u8 = 19;
 
-/// Turns the document of a schema, which has been checked, into its Avro form.
+/// Writes the document of a schema, which has been checked, as Avro.
 pub(super) fn write(root: &Node) -> Result<String, DocumentError> {
     let (mut own, mut record) = (Map::new(), Map::new());
     record.insert("type".to_owned(), json!("record"));
@@ -29,7 +29,7 @@ pub(super) fn write(root: &Node) -> Result<String, DocumentError> {
         }
     }
     record.insert("alpheus".to_owned(), Json::Object(own));
-    // Maps, lists and texts only, so that writing cannot fail.
+    // Only maps, lists and texts, so writing cannot fail.
     Ok(serde_json::to_string_pretty(&record).unwrap_or_default())
 }
 
@@ -74,12 +74,12 @@ fn field(node: &Node) -> Result<Json, DocumentError> {
     Ok(Json::Object(field))
 }
 
-/// Avro names have no `-`.
+/// Avro names cannot have a `-`.
 fn avro_name(name: &str) -> String {
     name.replace('-', "_")
 }
 
-/// A node as JSON: words and decimals as texts, which are read exactly.
+/// A node as JSON. Words and decimals become strings, which are read exactly.
 fn value(node: &Node) -> Json {
     match &node.value {
         Value::Null => Json::Null,

@@ -1,17 +1,17 @@
-//! Lower edges of bins: the grid on which histograms and buckets stand.
+//! Lower edges of bins: the grid of histograms and buckets.
 
 use serde::{Deserialize, Serialize};
 
 /// Lower edges of bins. The end bins are open.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Edges {
-    /// `bins` bins of one width from `lo`.
+    /// `bins` bins of equal width from `lo`.
     Uniform {
         /// Lower edge of the first bin.
         lo: i64,
-        /// Width of each.
+        /// Width of each bin.
         width: i64,
-        /// How many.
+        /// The number of bins.
         bins: u16,
     },
     /// Strictly ascending lower edges.
@@ -28,7 +28,7 @@ impl Edges {
         }
     }
 
-    /// The bin that `value` falls into; values beyond an end fall into the end bin.
+    /// The bin of `value`. Values beyond an end are in the end bin.
     #[must_use]
     pub fn bin(&self, value: i64) -> u16 {
         match self {
@@ -43,7 +43,7 @@ impl Edges {
         }
     }
 
-    /// The lower edge of a bin; none where there is no such bin.
+    /// The lower edge of a bin, if there is such a bin.
     #[must_use]
     pub fn lower(&self, bin: u16) -> Option<i64> {
         match self {

@@ -1,9 +1,9 @@
-//! The resolved schema: what a stream holds and what its owners may offer.
+//! The resolved schema: what events contain and which policies owners may choose.
 
 use crate::document::Node;
 use crate::ids::SchemaId;
 use crate::layout::FieldStatistic;
-use crate::time::Span;
+use alpheus_time::Span;
 use serde::{Deserialize, Serialize};
 
 mod attributes;
@@ -17,49 +17,48 @@ mod registry;
 
 pub use crate::document::DocumentError as SchemaError;
 pub use edges::Edges;
-pub use option::{Budget, Coarse, Generalise, OptionKind, PolicyOption, PrivacyUnit};
+pub use option::{Budget, CoarseBuckets, Generalisation, OptionKind, PolicyOption, PrivacyUnit};
 
-/// A schema whose names, numbers and bounds have all been checked.
+/// A schema whose names, numbers and bounds have been checked.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Schema {
-    /// Name of the record, as queries say it after `FROM`.
+    /// Name of the record, as in `FROM`.
     pub name: String,
     /// Version, for people; keys are bound to [`Schema::id`].
     pub version: u32,
-    /// Distance of border events. Windows are multiples of it.
+    /// Time between boundary events. Windows are multiples of it.
     pub tick: Span,
-    /// Declared upper bounds on the traffic, from which digits are sized.
+    /// Declared upper bounds on the traffic, which determine the size of digits.
     pub capacity: Capacity,
     /// Whether all mandatory attributes share one event count.
     pub shared_count: bool,
-    /// Public, static facts about a stream.
+    /// Public, static attributes of a stream.
     pub metadata: Vec<MetadataAttribute>,
-    /// Private content of an event.
+    /// Private attributes of an event.
     pub attributes: Vec<Attribute>,
-    /// Policies that an owner may choose from.
+    /// Policies to choose from.
     pub options: Vec<PolicyOption>,
 }
 
 impl Schema {
-    /// Reads a schema in the form of the paper's figure 3 and checks it whole.
+    /// Reads a schema in the form of the paper's figure 3 and checks it completely.
     ///
     /// # Errors
-    /// With line and column, what is wrong, and how to mend it.
+    /// If the schema is invalid. The error has line and column, the cause, and the fix.
     pub fn from_yaml(text: &str) -> Result<Schema, SchemaError> {
         read::schema(&Node::from_yaml(text)?)
     }
 
-    /// Reads an Avro record schema with Alpheus properties: the same schema, and
-    /// so the same id, as the YAML that says the same.
+    /// Reads an Avro record schema with Alpheus properties. The schema and its id are the
+    /// same as from equivalent YAML.
     ///
     /// # Errors
-    /// With the JSON path, what is wrong, and how to mend it.
+    /// If the schema is invalid. The error has the JSON path, the cause, and the fix.
     pub fn from_avsc(text: &str) -> Result<Schema, SchemaError> {
         read::schema(&avro::document(text)?)
     }
 
-    /// The Avro record schema that says what this YAML says, for an ordinary
-    /// schema registry.
+    /// The Avro record schema equivalent to this YAML, for an ordinary schema registry.
     ///
     /// # Errors
     /// As [`Schema::from_yaml`].
@@ -77,12 +76,12 @@ impl Schema {
         SchemaId(crate::ids::labelled_hash("alpheus/schema/v1", &[&bytes]))
     }
 
-    /// Position of the attribute called `name`; case and `-` or `_` make no
-    /// difference, as in queries.
+    /// Position of the attribute called `name`. As in queries, case is ignored and `-`
+    /// equals `_`.
     #[must_use]
     pub fn position(&self, name: &str) -> Option<u16> {
-        let wanted = folded(name);
-        let position = self.attributes.iter().position(|other| folded(&other.name) == wanted)?;
+        let wanted = fold_name(name);
+        let position = self.attributes.iter().position(|other| fold_name(&other.name) == wanted)?;
         u16::try_from(position).ok()
     }
 
@@ -92,8 +91,8 @@ impl Schema {
         self.attributes.get(usize::from(attribute)).is_some_and(|found| found.optional)
     }
 
-    /// The statistic that counts an attribute's values: that of all events for
-    /// mandatory attributes, its own for others.
+    /// The statistic that counts an attribute's values: the shared event count for mandatory
+    /// attributes, its own count for others.
     #[must_use]
     pub fn count_of(&self, attribute: u16) -> FieldStatistic {
         if self.shared_count && !self.is_optional(attribute) {
@@ -107,9 +106,9 @@ impl Schema {
 /// Upper bounds that packing relies on and the transformer enforces.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Capacity {
-    /// Streams in one window at most.
+    /// Maximum number of streams in a window.
     pub population: u64,
-    /// Events of one stream in one window at most.
+    /// Maximum number of events of one stream in a window.
     pub events: u64,
 }
 
@@ -118,7 +117,7 @@ pub struct Capacity {
 pub struct MetadataAttribute {
     /// Its name.
     pub name: String,
-    /// Allowed values; empty where any text is.
+    /// Allowed values. If empty, any text is allowed.
     pub symbols: Vec<String>,
     /// Whether a stream may lack it.
     pub optional: bool,
@@ -129,7 +128,7 @@ pub struct MetadataAttribute {
 pub struct Attribute {
     /// Its name.
     pub name: String,
-    /// What values it takes.
+    /// The values that it takes.
     pub kind: AttributeKind,
     /// Its unit, for people.
     pub unit: String,
@@ -146,16 +145,16 @@ pub enum AttributeKind {
     Number {
         /// Decimal places.
         scale: u8,
-        /// Least scaled value.
+        /// Minimum scaled value.
         min: i64,
-        /// Greatest scaled value.
+        /// Maximum scaled value.
         max: i64,
     },
     /// True or false.
     Boolean,
-    /// Text of at most this many bytes; only sketches take it.
+    /// Text of limited length. Only sketches support it.
     Text {
-        /// Longest value in bytes.
+        /// Maximum length in bytes.
         max_bytes: u16,
     },
 }
@@ -183,7 +182,7 @@ pub enum Aggregation {
     },
     /// Moments of this attribute for each bucket of another.
     By {
-        /// The attribute whose buckets these are.
+        /// The attribute with the buckets.
         attribute: u16,
         /// Its buckets.
         edges: Edges,
@@ -192,10 +191,10 @@ pub enum Aggregation {
     },
     /// `[x if x ≥ at, x if x < at]` and a count of each.
     Threshold {
-        /// The least value that counts as above.
+        /// The smallest value that counts as above.
         at: i64,
     },
-    /// Whether any value was true: a random word if so, else zero.
+    /// Whether any value was true: a random word if it was, else zero.
     Any,
     /// Whether all values were true.
     All,
@@ -208,8 +207,8 @@ pub enum Aggregation {
     },
 }
 
-/// A name as it is compared: queries, result columns and Avro do not all tell
-/// case or `-` and `_` apart.
-pub(crate) fn folded(name: &str) -> String {
+/// A name in the form used for comparison. Queries, result columns and Avro do not all
+/// distinguish case, or `-` and `_`.
+pub(crate) fn fold_name(name: &str) -> String {
     name.to_ascii_lowercase().replace('-', "_")
 }

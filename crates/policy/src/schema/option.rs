@@ -1,54 +1,54 @@
-//! The policies that a schema offers to its owners (Zeph §4.1).
+//! The policy options that a schema offers to owners (Zeph §4.1).
 
 use crate::ids::ControllerId;
 use crate::plan::Fraction;
 use crate::schema::Edges;
-use crate::time::Span;
+use alpheus_time::Span;
 use serde::{Deserialize, Serialize};
 
-/// One policy that owners may choose for an attribute. Where it offers several
-/// windows or populations, the owner's choice picks one of them; an owner who
-/// picks none gets the most private, i.e. the largest.
+/// A policy that owners may choose for an attribute. If it offers several windows or
+/// populations, the owner picks one of them. An owner who picks none gets the most
+/// private one, which is the largest.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PolicyOption {
-    /// Its name, as annotations say it.
+    /// Its name in annotations.
     pub name: String,
     /// What it allows.
     pub kind: OptionKind,
     /// Positions of the attributes that it is offered for, ascending.
     pub attributes: Vec<u16>,
-    /// Windows to choose from, ascending, each a multiple of the tick; never
-    /// empty (the tick itself where the schema names none).
+    /// Windows to choose from, ascending, each a multiple of the tick. Never empty: the
+    /// tick itself if the schema names none.
     pub windows: Vec<Span>,
-    /// Minimum populations to choose from, ascending; never empty (1 for kinds
-    /// that release a single stream).
+    /// Minimum populations to choose from, ascending. Never empty: 1 for kinds that
+    /// release a single stream.
     pub clients: Vec<u32>,
-    /// Names that choices may use for some of these, ascending.
+    /// Names for some of these populations, ascending.
     pub named_clients: Vec<(String, u32)>,
-    /// Buckets that are the finest view of an attribute.
-    pub generalise: Vec<Generalise>,
-    /// Privacy budget; present exactly for [`OptionKind::DpAggregate`].
+    /// The finest buckets in which attributes may be seen.
+    pub generalise: Vec<Generalisation>,
+    /// Privacy budget, only for [`OptionKind::DpAggregate`].
     pub budget: Option<Budget>,
-    /// Consumers it may be released to; empty: any.
+    /// Consumers that may receive the results. If empty, anyone may.
     pub to: Vec<String>,
-    /// Least share of colluding controllers that a plan must tolerate.
+    /// Minimum share of colluding controllers that a plan must tolerate (α).
     pub alpha: Fraction,
-    /// Greatest share of controllers that a plan may let drop out.
+    /// Maximum share of controllers that a plan may allow to drop out (d).
     pub dropout: Fraction,
-    /// Ticks that may be missing where several sessions tile a window (g).
+    /// Ticks that may be missing between the sessions that make up a window (g).
     pub missing_ticks: u32,
     /// Whether a window may be split into several compliant populations.
     pub split_populations: bool,
-    /// Controllers that the owner trusts not to collude, ascending.
+    /// Controllers that owners trust not to collude, ascending.
     pub trusted: Vec<ControllerId>,
 }
 
-/// What an option allows: the paper's three core functions and the two ends.
+/// What an option allows: the paper's three core functions, nothing or everything.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum OptionKind {
     /// Nothing.
     Private,
-    /// Everything, over any window of the tick's multiples.
+    /// Everything, over any window of whole ticks.
     Public,
     /// ΣS: sums over time of one stream.
     StreamAggregate,
@@ -59,7 +59,7 @@ pub enum OptionKind {
 }
 
 impl OptionKind {
-    /// As schemas and messages write it.
+    /// Its name in schemas and messages.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
@@ -72,37 +72,39 @@ impl OptionKind {
     }
 }
 
-/// The finest buckets in which an attribute may be seen. Its sums, squares and
-/// moments, which are no buckets, are then not released at all.
+/// The finest buckets in which an attribute may be seen. Its sums, squares and moments
+/// have no buckets, so they are not released at all.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Generalise {
+pub struct Generalisation {
     /// Position of the attribute.
     pub attribute: u16,
-    /// Buckets on the schema's grid: every edge is an edge of the grid.
-    pub to: Coarse,
+    /// Buckets on the schema's grid: each edge is an edge of the grid.
+    pub to: CoarseBuckets,
 }
 
-impl Generalise {
-    /// Whether it asks for nothing coarser than the grid's own bins.
+impl Generalisation {
+    /// Whether it allows the grid's own bins.
     #[must_use]
     pub fn is_as_fine_as(&self, grid: &Edges) -> bool {
         self.groups(grid).is_some_and(|starts| starts.len() == usize::from(grid.bins()))
     }
 
-    /// The first cell of each bucket over the grid's cells; none where the
-    /// buckets do not lie on the grid or do not begin where it begins.
+    /// The first of the grid's cells of each bucket, or `None` if the buckets do not match
+    /// the grid or start elsewhere.
     #[must_use]
     pub fn groups(&self, grid: &Edges) -> Option<Vec<u16>> {
         let groups: Option<Vec<u16>> = match (&self.to, grid) {
-            (Coarse::Width(wide), Edges::Uniform { width, bins, .. }) => {
+            (CoarseBuckets::Width(wide), Edges::Uniform { width, bins, .. }) => {
                 if *width <= 0 || wide % width != 0 {
                     return None;
                 }
                 let step = usize::try_from(wide / width).ok().filter(|step| *step > 0)?;
                 Some((0..*bins).step_by(step).collect())
             }
-            (Coarse::Width(_), Edges::Explicit(_)) => None,
-            (Coarse::Edges(edges), grid) => edges.iter().map(|edge| grid.cell_at(*edge)).collect(),
+            (CoarseBuckets::Width(_), Edges::Explicit(_)) => None,
+            (CoarseBuckets::Edges(edges), grid) => {
+                edges.iter().map(|edge| grid.cell_at(*edge)).collect()
+            }
         };
         groups.filter(|starts| starts.first() == Some(&0))
     }
@@ -110,33 +112,33 @@ impl Generalise {
 
 /// Coarser buckets over a grid.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub enum Coarse {
+pub enum CoarseBuckets {
     /// Buckets of this scaled width, from the grid's first edge.
     Width(i64),
     /// Explicit lower edges.
     Edges(Vec<i64>),
 }
 
-/// What differential privacy may cost one owner for one attribute.
+/// The privacy budget of one owner for one attribute.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Budget {
     /// ε of one window, in millionths.
     pub window_micro_epsilon: u64,
     /// ε in total, in millionths.
     pub total_micro_epsilon: u64,
-    /// δ in total, in units of 10^-18; 0: pure ε.
+    /// δ in total, in units of 10^-18; 0 for pure ε.
     pub atto_delta: u64,
-    /// What is protected.
+    /// The unit of protection.
     pub unit: PrivacyUnit,
 }
 
-/// The unit of protection: what two neighbouring inputs differ in.
+/// The unit of protection: the difference between two neighbouring inputs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum PrivacyUnit {
     /// One event.
     Event,
-    /// All of one person's events in one window.
+    /// All events of one person in one window.
     PersonPerWindow,
-    /// All of one person's events in a period of this length.
+    /// All events of one person in a period of this length.
     PersonPerPeriod(Span),
 }

@@ -1,15 +1,15 @@
-//! From a document to the policy options of a schema.
+//! Reads the policy options of a schema from a document.
 
 use super::attributes::ascending;
 use super::read::{Sizes, items};
 use super::{
-    Aggregation, AttributeKind, Budget, Coarse, Generalise, OptionKind, PolicyOption, PrivacyUnit,
-    Schema,
+    Aggregation, AttributeKind, Budget, CoarseBuckets, Generalisation, OptionKind, PolicyOption,
+    PrivacyUnit, Schema,
 };
-use crate::document::{DocumentError, Fields, Node, Problem};
+use crate::document::{ContentError, DocumentError, Fields, Node};
 use crate::ids::ControllerId;
 use crate::plan::Fraction;
-use crate::time::Span;
+use alpheus_time::Span;
 
 const KEYS: &[&str] = &[
     "name",
@@ -32,10 +32,10 @@ const KEYS: &[&str] = &[
 const KINDS: &[&str] = &["private", "public", "stream-aggregate", "aggregate", "dp-aggregate"];
 const UNITS: &[&str] = &["event", "person-per-window", "person-per-period"];
 
-/// The named size that an aggregate needs at least where its option names none.
+/// The minimum population of an aggregate whose option names none.
 const DEFAULT_SIZE: &str = "small";
 
-/// The greatest fraction: everything.
+/// The largest fraction: everything.
 const ALL: Fraction = Fraction { numerator: 1, denominator: 1 };
 
 /// Reads the list of options.
@@ -48,7 +48,7 @@ pub(super) fn read(
     for item in items(node)? {
         let option = Reader { fields: Fields::of(item, KEYS)?, schema, sizes }.option()?;
         if options.iter().any(|other| other.name == option.name) {
-            return Err(item.error(Problem::DuplicateName { name: option.name }));
+            return Err(item.error(ContentError::DuplicateName { name: option.name }));
         }
         options.push(option);
     }
@@ -89,7 +89,7 @@ impl Reader<'_> {
         })
     }
 
-    /// Constraints that the kind has no use for are mistakes worth saying.
+    /// Constraints that have no meaning for this kind are mistakes, so they are errors.
     fn refuse_others(&self, kind: OptionKind) -> Result<(), DocumentError> {
         const POPULATION: &[&str] =
             &["clients", "minimumPopulation", "splitPopulations", "trusted", "alpha", "dropout"];
@@ -99,21 +99,27 @@ impl Reader<'_> {
         };
         match kind {
             OptionKind::Private => {
-                refuse(POPULATION, "`private`, which allows nothing")?;
-                refuse(REST, "`private`, which allows nothing")?;
+                refuse(POPULATION, "option `private`, which allows nothing; remove it")?;
+                refuse(REST, "option `private`, which allows nothing; remove it")?;
             }
             OptionKind::Public => {
-                refuse(POPULATION, "`public`, which allows everything")?;
-                refuse(&["window", "windows", "generalise"], "`public`; use `stream-aggregate`")?;
+                refuse(POPULATION, "option `public`, which allows everything; remove it")?;
+                refuse(
+                    &["window", "windows", "generalise"],
+                    "option `public`; remove it or use `stream-aggregate`",
+                )?;
             }
             OptionKind::StreamAggregate => {
-                refuse(POPULATION, "`stream-aggregate`, which releases one stream")?;
+                refuse(
+                    POPULATION,
+                    "option `stream-aggregate`, which releases one stream; remove it",
+                )?;
             }
             OptionKind::Aggregate | OptionKind::DpAggregate => {}
         }
         match kind {
             OptionKind::DpAggregate => Ok(()),
-            _ => refuse(&["budget"], "an option without noise; make it `dp-aggregate`"),
+            _ => refuse(&["budget"], "an option without noise; remove it or use `dp-aggregate`"),
         }
     }
 
@@ -128,23 +134,23 @@ impl Reader<'_> {
         let mut positions = read.collect::<Result<Vec<_>, _>>()?;
         positions.sort_unstable();
         positions.dedup();
-        if positions.is_empty() { Err(list.error(Problem::EmptyList)) } else { Ok(positions) }
+        if positions.is_empty() { Err(list.error(ContentError::EmptyList)) } else { Ok(positions) }
     }
 
     fn position(&self, node: &Node) -> Result<u16, DocumentError> {
         let name = node.name()?;
-        let unknown = || node.error(Problem::UnknownAttribute { name: name.to_owned() });
+        let unknown = || node.error(ContentError::UnknownAttribute { name: name.to_owned() });
         self.schema.position(name).ok_or_else(unknown)
     }
 
-    /// The value of one of two spellings of a key.
+    /// The value of a key with two spellings.
     fn either(
         &self,
         one: &'static str,
         other: &'static str,
     ) -> Result<Option<&Node>, DocumentError> {
         if self.fields.get(one).is_some() {
-            self.fields.refuse(other, "its other spelling")?;
+            self.fields.refuse(other, "its other spelling; remove one of them")?;
         }
         Ok(self.fields.get(one).or_else(|| self.fields.get(other)))
     }
@@ -157,7 +163,9 @@ impl Reader<'_> {
         for item in list.one_or_list() {
             let window = item.duration()?;
             if !window.0.is_multiple_of(self.schema.tick.0) {
-                return Err(item.error(Problem::NotMultipleOfTick));
+                let tick = self.schema.tick;
+                let nearest = Span(window.0.next_multiple_of(tick.0));
+                return Err(item.error(ContentError::NotMultipleOfTick { window, tick, nearest }));
             }
             windows.push(window);
         }
@@ -183,37 +191,37 @@ impl Reader<'_> {
         Ok(all)
     }
 
-    fn generalise(&self) -> Result<Vec<Generalise>, DocumentError> {
+    fn generalise(&self) -> Result<Vec<Generalisation>, DocumentError> {
         let Some(list) = self.fields.get("generalise") else { return Ok(Vec::new()) };
         list.one_or_list().iter().map(|item| self.generalise_one(item)).collect()
     }
 
-    fn generalise_one(&self, item: &Node) -> Result<Generalise, DocumentError> {
+    fn generalise_one(&self, item: &Node) -> Result<Generalisation, DocumentError> {
         let fields = Fields::of(item, &["attribute", "width", "edges"])?;
         let named = fields.required("attribute")?;
         let attribute = self.position(named)?;
         let own = self.schema.attributes.get(usize::from(attribute));
         let Some(AttributeKind::Number { scale, .. }) = own.map(|own| &own.kind) else {
-            return Err(named.expected("an attribute that is a number"));
+            return Err(named.expected("a numeric attribute"));
         };
         let to = match fields.get("edges") {
             Some(edges) => {
-                fields.refuse("width", "`edges`")?;
-                Coarse::Edges(ascending(edges, *scale)?)
+                fields.refuse("width", "`edges`; remove one of them")?;
+                CoarseBuckets::Edges(ascending(edges, *scale)?)
             }
-            None => Coarse::Width(fields.required("width")?.decimal(*scale)?),
+            None => CoarseBuckets::Width(fields.required("width")?.decimal(*scale)?),
         };
-        let generalise = Generalise { attribute, to };
+        let generalise = Generalisation { attribute, to };
         self.lies_on_all_grids(named, item, &generalise)?;
         Ok(generalise)
     }
 
-    /// Every grid over the attribute must be coarsened, and one must exist.
+    /// The buckets must fit every grid over the attribute, and there must be such a grid.
     fn lies_on_all_grids(
         &self,
         named: &Node,
         item: &Node,
-        generalise: &Generalise,
+        generalise: &Generalisation,
     ) -> Result<(), DocumentError> {
         let mut found = false;
         for (position, attribute) in (0u16..).zip(&self.schema.attributes) {
@@ -230,12 +238,16 @@ impl Reader<'_> {
                 found = true;
                 if generalise.groups(grid).is_none() {
                     let aggregation = format!("{}.{name}", attribute.name);
-                    return Err(item.error(Problem::OffGrid { aggregation }));
+                    return Err(item.error(ContentError::OffGrid { aggregation }));
                 }
             }
         }
         let attribute = named.text()?.to_owned();
-        if found { Ok(()) } else { Err(named.error(Problem::NothingToGeneralise { attribute })) }
+        if found {
+            Ok(())
+        } else {
+            Err(named.error(ContentError::NothingToGeneralise { attribute }))
+        }
     }
 
     fn budget(&self) -> Result<Budget, DocumentError> {
@@ -244,15 +256,14 @@ impl Reader<'_> {
         let epsilon = |key| positive(fields.required(key)?, 6);
         let (window, total) = (epsilon("perWindow")?, epsilon("total")?);
         if window > total {
-            let most = "the total".to_owned();
-            let problem = Problem::OutOfRange { least: "above 0".to_owned(), most };
+            let problem = ContentError::OutOfRange { range: "at most `total`".to_owned() };
             return Err(fields.required("perWindow")?.error(problem));
         }
         let delta = fields.read_or("delta", 0, |node| positive(node, 18))?;
         let units = [Some(PrivacyUnit::Event), Some(PrivacyUnit::PersonPerWindow), None];
         let unit = match fields.required("unit")?.word(UNITS, &units)? {
             Some(unit) => {
-                fields.refuse("period", "this unit; make it `person-per-period`")?;
+                fields.refuse("period", "this unit; remove it or use `person-per-period`")?;
                 unit
             }
             None => PrivacyUnit::PersonPerPeriod(fields.required("period")?.duration()?),
@@ -274,15 +285,17 @@ fn population(item: &Node, sizes: &Sizes) -> Result<u32, DocumentError> {
     }
 }
 
-/// A number above 0 in units of `10^-scale`; δ stays below 1 by its 18 places.
+/// A number above 0 in units of `10^-scale`. With 18 places it is a δ, below 1.
 fn positive(node: &Node, scale: u8) -> Result<u64, DocumentError> {
     let number = node.decimal(scale)?;
-    let most = if scale == 18 { 999_999_999_999_999_999 } else { i64::MAX };
+    let max = if scale == 18 { 999_999_999_999_999_999 } else { i64::MAX };
     match u64::try_from(number) {
-        Ok(positive) if positive > 0 && number <= most => Ok(positive),
-        _ => Err(node.error(Problem::OutOfRange {
-            least: "above 0".to_owned(),
-            most: if scale == 18 { "below 1" } else { "9 × 10^12" }.to_owned(),
+        Ok(positive) if positive > 0 && number <= max => Ok(positive),
+        _ if scale == 18 => {
+            Err(node.error(ContentError::OutOfRange { range: "above 0 and below 1".to_owned() }))
+        }
+        _ => Err(node.error(ContentError::OutOfRange {
+            range: "above 0 and at most 9 × 10^12".to_owned(),
         })),
     }
 }
@@ -290,7 +303,7 @@ fn positive(node: &Node, scale: u8) -> Result<u64, DocumentError> {
 fn sorted<T: Ord>(list: &Node, mut all: Vec<T>) -> Result<Vec<T>, DocumentError> {
     all.sort_unstable();
     all.dedup();
-    if all.is_empty() { Err(list.error(Problem::EmptyList)) } else { Ok(all) }
+    if all.is_empty() { Err(list.error(ContentError::EmptyList)) } else { Ok(all) }
 }
 
 fn consumers(node: &Node) -> Result<Vec<String>, DocumentError> {
@@ -303,7 +316,7 @@ fn fingerprints(node: &Node) -> Result<Vec<ControllerId>, DocumentError> {
 }
 
 fn fingerprint(item: &Node) -> Result<ControllerId, DocumentError> {
-    let bad = || item.error(Problem::BadFingerprint);
+    let bad = || item.error(ContentError::BadFingerprint);
     let text = item.text()?;
     if text.len() != 64 || !text.bytes().all(|byte| byte.is_ascii_hexdigit()) {
         return Err(bad());

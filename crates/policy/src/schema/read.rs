@@ -1,9 +1,9 @@
-//! From a document to a schema (Zeph §4.1, figure 3).
+//! Reads a schema from a document (Zeph §4.1, figure 3).
 
-use super::{Capacity, MetadataAttribute, Schema, attributes, folded, options};
-use crate::document::{DocumentError, Fields, Node, Problem};
-use crate::layout::{Layout, LayoutError, MOST_WORDS};
-use crate::time::Span;
+use super::{Capacity, MetadataAttribute, Schema, attributes, fold_name, options};
+use crate::document::{ContentError, DocumentError, Fields, Node};
+use crate::layout::{Layout, LayoutError, MAX_WORDS};
+use alpheus_time::Span;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Keys of a schema.
@@ -19,14 +19,14 @@ pub(super) const KEYS: &[&str] = &[
     "streamPolicyOptions",
 ];
 
-/// Most attributes, options or symbols.
-const MOST_ITEMS: usize = 1000;
+/// Maximum number of attributes, options or symbols.
+const MAX_ITEMS: usize = 1000;
 
 /// Names of minimum populations.
 pub(super) type Sizes = BTreeMap<String, u32>;
 
-/// Reads a schema from a document in the form of the paper's figure 3, and
-/// checks everything about it, its layout included.
+/// Reads a schema in the form of the paper's figure 3 and checks it completely,
+/// including its layout.
 pub(super) fn schema(root: &Node) -> Result<Schema, DocumentError> {
     let fields = Fields::of(root, KEYS)?;
     let tick = fields.read_or("tick", Span::seconds(10), tick)?;
@@ -50,16 +50,16 @@ pub(super) fn schema(root: &Node) -> Result<Schema, DocumentError> {
     Ok(schema)
 }
 
-/// Bounds where a schema declares none: ten thousand streams of an event a
-/// second over an hour.
+/// Bounds if a schema declares none: ten thousand streams with one event per second,
+/// over an hour.
 const DEFAULT_CAPACITY: Capacity = Capacity { population: 10_000, events: 3_600 };
 
-/// At most a day: sessions end on the first border of each, and one that held a whole day
-/// between two others would open its sum to whoever has the keys of these.
+/// At most a day. Sessions end on the first boundary of each day. A session that held a
+/// whole day between two others would open its sum to anyone with the keys of those two.
 fn tick(node: &Node) -> Result<Span, DocumentError> {
     let tick = node.duration()?;
     if !(1_000..=Span::DAY.0).contains(&tick.0) {
-        return Err(node.error(Problem::OutOfRange { least: "1ms".into(), most: "1d".into() }));
+        return Err(node.error(ContentError::OutOfRange { range: "between 1ms and 1d".into() }));
     }
     Ok(tick)
 }
@@ -69,31 +69,34 @@ fn capacity(node: &Node) -> Result<Capacity, DocumentError> {
     let population = fields.required("population")?.integer(1i64, u32::MAX.into())?.unsigned_abs();
     let events = match fields.get("eventsPerSecond") {
         None => {
-            fields.refuse("window", "`events`, which is already of one window")?;
+            fields.refuse(
+                "window",
+                "`events`, which already counts one window; remove one of them",
+            )?;
             fields.required("events")?.integer(1i64, 1 << 40)?.unsigned_abs()
         }
         Some(rate) => {
-            fields.refuse("events", "`eventsPerSecond`")?;
+            fields.refuse("events", "`eventsPerSecond`; remove one of them")?;
             events_at(rate, fields.required("window")?.duration()?)?
         }
     };
     Ok(Capacity { population, events })
 }
 
-/// ⌈rate × window⌉, the rate read to a millionth.
+/// ⌈rate × window⌉, with the rate to a millionth.
 fn events_at(rate: &Node, window: Span) -> Result<u64, DocumentError> {
     let micro_rate = u128::try_from(rate.decimal(6)?).unwrap_or(0);
     let events = (micro_rate * u128::from(window.0)).div_ceil(1_000_000_000_000);
     match u64::try_from(events) {
         Ok(events @ 1..=0x100_0000_0000) => Ok(events),
-        _ => Err(rate.error(Problem::OutOfRange {
-            least: "1 event".into(),
-            most: "2^40 events a window".into(),
-        })),
+        _ => {
+            let range = "between 1 and 2^40 events per window".into();
+            Err(rate.error(ContentError::OutOfRange { range }))
+        }
     }
 }
 
-/// The named minimum populations of a schema that defines none.
+/// The named minimum populations if a schema defines none.
 pub(super) fn default_sizes() -> Sizes {
     [("small", 10), ("medium", 100), ("large", 1000)].map(|(name, n)| (name.to_owned(), n)).into()
 }
@@ -121,14 +124,16 @@ fn metadata_attribute(node: &Node) -> Result<MetadataAttribute, DocumentError> {
             None => optional = true,
             Some(is_enum) if listed.is_none() => listed = Some(is_enum),
             Some(_) => {
-                return Err(word.expected("one type, and `optional` if a stream may lack it"));
+                return Err(
+                    word.expected("one type, plus `optional` if a stream may lack the attribute")
+                );
             }
         }
     }
     let symbols = match listed {
         Some(true) => symbols(fields.required("symbols")?)?,
         Some(false) => {
-            fields.refuse("symbols", "type `string`; make it `enum`")?;
+            fields.refuse("symbols", "type `string`; remove it or use type `enum`")?;
             Vec::new()
         }
         None => return Err(kind.expected("`string` or `enum`")),
@@ -141,24 +146,24 @@ fn symbols(node: &Node) -> Result<Vec<String>, DocumentError> {
     for item in items(node)? {
         let symbol = item.text()?.to_owned();
         if symbols.contains(&symbol) {
-            return Err(item.error(Problem::DuplicateName { name: symbol }));
+            return Err(item.error(ContentError::DuplicateName { name: symbol }));
         }
         symbols.push(symbol);
     }
     Ok(symbols)
 }
 
-/// A list of at least one and not too many items.
+/// The items of a list that is not empty and not too long.
 pub(super) fn items(node: &Node) -> Result<&[Node], DocumentError> {
     let items = node.list()?;
     match items.len() {
-        0 => Err(node.error(Problem::EmptyList)),
-        1..=MOST_ITEMS => Ok(items),
-        _ => Err(node.error(Problem::TooMany { most: MOST_ITEMS })),
+        0 => Err(node.error(ContentError::EmptyList)),
+        1..=MAX_ITEMS => Ok(items),
+        _ => Err(node.error(ContentError::TooMany { max: MAX_ITEMS })),
     }
 }
 
-/// Queries name metadata and stream attributes alike, so no name stands twice.
+/// Queries name metadata and stream attributes in the same way, so all names differ.
 fn names_are_distinct(fields: &Fields<'_>, stream: &Node) -> Result<(), DocumentError> {
     let mut seen = BTreeSet::new();
     let metadata = fields.get("metadataAttributes").map_or(Ok(&[][..]), items)?;
@@ -166,8 +171,8 @@ fn names_are_distinct(fields: &Fields<'_>, stream: &Node) -> Result<(), Document
         let named = item.map()?.iter().find(|(key, _)| key == "name");
         if let Some((_, name)) = named {
             let text = name.name()?;
-            if !seen.insert(folded(text)) {
-                return Err(name.error(Problem::DuplicateName { name: text.to_owned() }));
+            if !seen.insert(fold_name(text)) {
+                return Err(name.error(ContentError::DuplicateName { name: text.to_owned() }));
             }
         }
     }
@@ -178,11 +183,11 @@ fn fits_a_vector(schema: &Schema, stream: &Node) -> Result<(), DocumentError> {
     match Layout::of(schema) {
         Ok(_) => Ok(()),
         Err(LayoutError::TooManyWords { words }) => {
-            Err(stream.error(Problem::TooManyWords { words, most: MOST_WORDS }))
+            Err(stream.error(ContentError::TooManyWords { words, max: MAX_WORDS }))
         }
         Err(LayoutError::SumTooLarge { attribute }) => {
             let item = stream.list()?.get(usize::from(attribute)).unwrap_or(stream);
-            Err(item.error(Problem::SumTooLarge))
+            Err(item.error(ContentError::SumTooLarge))
         }
     }
 }

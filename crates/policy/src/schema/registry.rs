@@ -1,14 +1,14 @@
-//! What Avro asks of a record schema beside what is ours, so that an ordinary registry
-//! takes it: names, defaults, decimals. Tests hold it to `apache-avro`.
+//! Checks Avro's own rules for a record schema (names, defaults, decimals), so that an
+//! ordinary registry accepts it. Tests compare with `apache-avro`.
 
-use crate::document::{DocumentError, Fields, Node, Problem, Value};
+use crate::document::{ContentError, DocumentError, Fields, Node, Value};
 use std::collections::HashSet;
 
-const NAME: &str = "a name of letters, digits and _, which begins with no digit,";
-const TEXT: &str = "a text in quotes";
-const DEFAULT: &str = "a value of the type, of a union's first type";
+const NAME: &str = "a name of letters, digits and _ that does not start with a digit";
+const TEXT: &str = "a quoted text";
+const DEFAULT: &str = "a value of the field's type, or of the first type of a union";
 
-/// A field's keys that readers without Alpheus look at.
+/// Checks the keys of a field that other Avro readers use.
 pub(super) fn field(fields: &Fields<'_>) -> Result<(), DocumentError> {
     simple(fields.required("name")?)?;
     described(fields)?;
@@ -19,7 +19,7 @@ pub(super) fn field(fields: &Fields<'_>) -> Result<(), DocumentError> {
     fields.get("default").map_or(Ok(()), |value| default(kind, value))
 }
 
-/// A record's keys that readers without Alpheus look at.
+/// Checks the keys of a record that other Avro readers use.
 pub(super) fn record(fields: &Fields<'_>) -> Result<(), DocumentError> {
     full(fields.required("name")?)?;
     described(fields)?;
@@ -31,13 +31,13 @@ pub(super) fn record(fields: &Fields<'_>) -> Result<(), DocumentError> {
         let name = Fields::of(node, super::avro::FIELD)?.required("name")?;
         let key = name.text()?;
         if !seen.insert(key) {
-            return Err(name.error(Problem::DuplicateKey { key: key.to_owned() }));
+            return Err(name.error(ContentError::DuplicateKey { key: key.to_owned() }));
         }
     }
     Ok(())
 }
 
-/// A decimal of bytes, or of a fixed type that has room for its digits.
+/// Checks a decimal: bytes, or a fixed type with room for its digits.
 pub(super) fn decimal(fields: &Fields<'_>, name: &str) -> Result<(), DocumentError> {
     let precision: u8 = fields.required("precision")?.integer(1, 38)?;
     fields.get("scale").map_or(Ok(0), |scale| scale.integer(0_u8, precision))?;
@@ -74,7 +74,7 @@ fn simple(node: &Node) -> Result<(), DocumentError> {
     if is_name(node.text()?) { Ok(()) } else { Err(node.expected(NAME)) }
 }
 
-/// Names between dots.
+/// Checks names separated by dots.
 fn full(node: &Node) -> Result<(), DocumentError> {
     quoted(node)?;
     if node.text()?.split('.').all(is_name) { Ok(()) } else { Err(node.expected(NAME)) }

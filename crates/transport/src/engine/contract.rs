@@ -1,4 +1,4 @@
-//! The contract, on top of group commit and the tables.
+//! Implements `Store` with group commit over the tables.
 
 use super::read::check_range;
 use super::{Change, Engine};
@@ -6,15 +6,15 @@ use crate::batch::Batch;
 use crate::catalog::{Catalog, parse_offset};
 use crate::error::Error;
 use crate::names::{Bounds, Group, Offset, Partition, Space, Topic};
-use crate::receipt::{Durable, Pending, Placed, Sequence, Synced};
-use crate::store::{Fetched, Limits, Stats, Store};
+use crate::receipt::{CommitReceipt, PendingCommit, Placement, Sequence, SyncPoint};
+use crate::store::{FetchedRecords, Limits, Stats, Store};
 use crate::tables::{self, STATE_PREFIX, Table, Tables};
 use bytes::Bytes;
 use std::ops::Bound;
 use std::time::Duration;
 
 impl<T: Tables> Engine<T> {
-    /// Changes the catalog durably; what is there already may not be durable yet.
+    /// Changes the catalog durably. An existing entry may not be durable yet, so this flushes.
     fn define(
         &self,
         prepare: impl FnOnce(&mut Catalog) -> Result<Option<Change>, Error>,
@@ -49,25 +49,31 @@ impl<T: Tables> Store for Engine<T> {
         })
     }
 
-    fn commit_buffered(&self, batch: Batch) -> Result<Pending, Error> {
-        let (bytes, placed) = (batch.bytes(), Placed::default());
-        let prepare = |catalog: &mut Catalog| Change::of_batch(batch, catalog, &placed).map(Some);
+    fn commit_buffered(&self, batch: Batch) -> Result<PendingCommit, Error> {
+        let (bytes, placement) = (batch.bytes(), Placement::default());
+        let prepare =
+            |catalog: &mut Catalog| Change::of_batch(batch, catalog, &placement).map(Some);
         match self.queue.stage(bytes, prepare)? {
-            Some(sequence) => Ok(Pending { sequence, placed }),
+            Some(sequence) => Ok(PendingCommit { sequence, placement }),
             None => Err(self.damaged("a batch without a change")),
         }
     }
 
-    fn sync(&self) -> Result<Synced, Error> {
-        self.queue.flush().map(Synced)
+    fn sync(&self) -> Result<SyncPoint, Error> {
+        self.queue.flush().map(SyncPoint)
     }
 
-    fn settle(&self, pending: Pending) -> Result<Durable, Error> {
+    fn settle(&self, pending: PendingCommit) -> Result<CommitReceipt, Error> {
         self.queue.settle(pending.sequence)?;
         Ok(pending.into_durable())
     }
 
-    fn read(&self, partition: &Partition, from: Offset, limits: Limits) -> Result<Fetched, Error> {
+    fn read(
+        &self,
+        partition: &Partition,
+        from: Offset,
+        limits: Limits,
+    ) -> Result<FetchedRecords, Error> {
         self.fetch(partition, from, limits)
     }
 
@@ -145,7 +151,7 @@ fn later(low: Bound<Bytes>, first: &Bytes) -> Bound<Bytes> {
     }
 }
 
-/// Whether no key can lie between: ordered tables may refuse such a range.
+/// Whether the range is empty. Ordered tables may reject such a range.
 fn is_empty(low: Bound<&[u8]>, high: Bound<&[u8]>) -> bool {
     match (low, high) {
         (Bound::Included(low) | Bound::Excluded(low), Bound::Excluded(high)) => low >= high,

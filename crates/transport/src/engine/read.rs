@@ -1,11 +1,11 @@
-//! Finding the records at an offset, and getting past damaged ones.
+//! Finds the records at an offset, and skips damaged ones.
 
 use super::Engine;
 use crate::error::Error;
 use crate::names::{Bounds, Offset, Partition};
 use crate::record::Chunk;
-use crate::store::{Fetched, Limits};
-use crate::tables::{At, Table, Tables, chunk_offset};
+use crate::store::{FetchedRecords, Limits};
+use crate::tables::{PartitionKey, Table, Tables, chunk_offset};
 use std::ops::Bound;
 
 impl<T: Tables> Engine<T> {
@@ -15,17 +15,17 @@ impl<T: Tables> Engine<T> {
         partition: &Partition,
         from: Offset,
         limits: Limits,
-    ) -> Result<Fetched, Error> {
+    ) -> Result<FetchedRecords, Error> {
         let (at, bounds) = self.queue.usable()?.shared.partition(partition)?;
         check_range(partition, from, bounds)?;
         if from == bounds.end {
-            return Ok(Fetched::new(Vec::new(), from, 0));
+            return Ok(FetchedRecords::new(Vec::new(), from, 0));
         }
         let limits = Limits { records: limits.records.max(1), ..limits };
         match self.chunks(at, from, bounds.end, limits) {
-            Ok(chunks) => Ok(Fetched::new(chunks, from, limits.records)),
-            Err(Broken::Store(error)) => Err(error),
-            Err(Broken::Records(base)) => {
+            Ok(chunks) => Ok(FetchedRecords::new(chunks, from, limits.records)),
+            Err(ReadError::Store(error)) => Err(error),
+            Err(ReadError::Records(base)) => {
                 let resume_at = self.after_chunk(at, base, bounds.end)?;
                 let offset = base.max(from);
                 Err(Error::CorruptRecords { partition: partition.clone(), offset, resume_at })
@@ -33,17 +33,17 @@ impl<T: Tables> Engine<T> {
         }
     }
 
-    /// Chunks from the one that holds `from` on, as many as the limits let in.
+    /// Chunks starting with the one that contains `from`, within the limits.
     fn chunks(
         &self,
-        at: At,
+        at: PartitionKey,
         from: Offset,
         end: Offset,
         limits: Limits,
-    ) -> Result<Vec<(Offset, Chunk)>, Broken> {
+    ) -> Result<Vec<(Offset, Chunk)>, ReadError> {
         let (low, here) = (at.chunk(Offset(0)), at.chunk(from));
-        let first = self.tables().floor(Table::Log, &low, &here).map_err(Broken::Store)?;
-        let Some(first) = first else { return Err(Broken::Records(from)) };
+        let first = self.tables().floor(Table::Log, &low, &here).map_err(ReadError::Store)?;
+        let Some(first) = first else { return Err(ReadError::Records(from)) };
         let high = at.chunk(end);
         let (mut chunks, mut bytes, mut records) = (Vec::new(), 0, 0);
         let mut broken = None;
@@ -61,17 +61,22 @@ impl<T: Tables> Engine<T> {
         });
         match (chunks.is_empty(), broken, read) {
             (false, ..) => Ok(chunks),
-            (true, Some(base), _) => Err(Broken::Records(base)),
-            (true, None, Ok(())) => Err(Broken::Records(from)),
+            (true, Some(base), _) => Err(ReadError::Records(base)),
+            (true, None, Ok(())) => Err(ReadError::Records(from)),
             (true, None, Err(Error::Corrupt { .. })) => {
-                Err(Broken::Records(chunk_offset(&first).unwrap_or(from)))
+                Err(ReadError::Records(chunk_offset(&first).unwrap_or(from)))
             }
-            (true, None, Err(error)) => Err(Broken::Store(error)),
+            (true, None, Err(error)) => Err(ReadError::Store(error)),
         }
     }
 
     /// The first offset after the chunk at `base`.
-    fn after_chunk(&self, at: At, base: Offset, end: Offset) -> Result<Option<Offset>, Error> {
+    fn after_chunk(
+        &self,
+        at: PartitionKey,
+        base: Offset,
+        end: Offset,
+    ) -> Result<Option<Offset>, Error> {
         let (low, high) = (at.chunk(base), at.chunk(end));
         let range = (Bound::Excluded(&low[..]), Bound::Excluded(&high[..]));
         let mut next = None;
@@ -83,7 +88,7 @@ impl<T: Tables> Engine<T> {
     }
 }
 
-/// Refuses an offset that the partition does not hold.
+/// Rejects an offset outside the partition.
 pub(super) fn check_range(
     partition: &Partition,
     offset: Offset,
@@ -95,8 +100,8 @@ pub(super) fn check_range(
     Err(Error::OffsetOutOfRange { partition: partition.clone(), offset, bounds })
 }
 
-/// What stops a read: the store, or the records at an offset.
-enum Broken {
+/// The cause of a failed read: the store, or the records at an offset.
+enum ReadError {
     Store(Error),
     Records(Offset),
 }

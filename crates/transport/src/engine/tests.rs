@@ -1,4 +1,4 @@
-//! Group commit, with a disk that is as slow as the test likes.
+//! Group commit with a disk whose speed the test controls.
 
 use super::*;
 use crate::names::Topic;
@@ -8,7 +8,7 @@ use crate::tables::Range;
 use std::sync::Mutex;
 use std::sync::mpsc::{Receiver, Sender, channel};
 
-/// Each flush says that it has begun, and ends when it may.
+/// Each flush reports its start, and ends when the test allows it.
 struct Slow {
     begun: Sender<()>,
     may_end: Mutex<Receiver<()>>,
@@ -48,7 +48,7 @@ impl Tables for Slow {
 }
 
 #[test]
-fn all_who_come_during_a_flush_share_the_next_one() {
+fn commits_during_a_flush_share_the_next_flush() {
     const WAIT: u64 = 7;
     let ((begun, begins), (end, may_end)) = (channel(), channel());
     let slow = Slow { begun, may_end: Mutex::new(may_end) };

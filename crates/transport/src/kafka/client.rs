@@ -1,7 +1,7 @@
-//! librdkafka's clients: how they are set up, and what they hear meanwhile.
+//! librdkafka's clients: their configuration, and the errors they report asynchronously.
 
+use super::error::{ClusterError, code, is_silence};
 use super::options::Options;
-use super::refused::{Refused, code, is_silence};
 use crate::error::Source;
 use rdkafka::ClientContext;
 use rdkafka::admin::AdminClient;
@@ -14,47 +14,47 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-/// Bytes of prefetched records for each partition that is read.
+/// KiB of prefetched records for each partition that is read.
 const PREFETCH_KIB: &str = "8192";
-/// How long a broker holds a request for records of a partition that has none: so
-/// long a read takes to see that a gap is all there is.
+/// How long a broker holds a request for a partition without records. A read takes this long
+/// to detect that only a gap is left.
 const FETCH_WAIT_MS: &str = "10";
-/// How many events are served at a time.
-const EVENTS: usize = 16;
-/// The longest that a transaction may take by a broker's default.
-const LONGEST: Duration = Duration::from_secs(15 * 60);
-/// Room for the largest value of a state space with its framing.
-const MESSAGE_MAX: usize = 80 << 20;
+/// Maximum number of events to serve at a time.
+const MAX_EVENTS: usize = 16;
+/// Maximum duration of a transaction, a broker's default.
+const MAX_PATIENCE: Duration = Duration::from_secs(15 * 60);
+/// Maximum size of a message: the largest value of a state space with its framing.
+const MAX_MESSAGE_BYTES: usize = 80 << 20;
 
 /// The clients of a store.
 pub(super) struct Clients {
     pub(super) consumer: Arc<BaseConsumer<Context>>,
-    /// For those who read a partition at another place meanwhile.
-    pub(super) wanderer: Arc<BaseConsumer<Context>>,
+    /// For reading a partition at a second position.
+    pub(super) second_consumer: Arc<BaseConsumer<Context>>,
     pub(super) producer: BaseProducer<Context>,
     pub(super) admin: AdminClient<Context>,
     pub(super) patience: Duration,
     brokers: String,
-    heard: Arc<Heard>,
+    last_error: Arc<LastError>,
 }
 
-/// The last errors that explain why nobody answers.
+/// The last error that explains why the cluster does not answer.
 #[derive(Debug, Default)]
-struct Heard(Mutex<Option<(Code, Source)>>);
+struct LastError(Mutex<Option<(Code, Source)>>);
 
-/// What a client is told on the side.
+/// The asynchronous reports of a client.
 #[derive(Debug, Default)]
 pub(super) struct Context {
-    heard: Arc<Heard>,
+    last_error: Arc<LastError>,
     deliveries: Mutex<Deliveries>,
 }
 
-/// Where the records of one transaction went.
+/// The delivery reports of a transaction.
 #[derive(Debug, Default)]
 pub(super) struct Deliveries {
-    /// First and last offset, by the number that went along with a record.
+    /// First and last offset, by the number attached to each record.
     pub(super) places: HashMap<usize, (i64, i64)>,
-    /// The first record that could not be written: its topic, and why.
+    /// The first record that could not be written: its topic and the error.
     pub(super) failed: Option<(String, KafkaError)>,
 }
 
@@ -67,12 +67,12 @@ impl Context {
 impl ClientContext for Context {
     fn error(&self, error: KafkaError, _: &str) {
         let Some(code) = code(&error).filter(|&code| explains(code)) else { return };
-        let mut heard = self.heard.0.lock().unwrap_or_else(PoisonError::into_inner);
-        // Who is refused by name is not merely silent.
-        if is_silence(code) && heard.as_ref().is_some_and(|(known, _)| !is_silence(*known)) {
+        let mut last_error = self.last_error.0.lock().unwrap_or_else(PoisonError::into_inner);
+        // A specific error is not replaced by a mere timeout.
+        if is_silence(code) && last_error.as_ref().is_some_and(|(known, _)| !is_silence(*known)) {
             return;
         }
-        *heard = Some((code, Source::new(error)));
+        *last_error = Some((code, Source::new(error)));
     }
 }
 
@@ -103,11 +103,11 @@ impl ProducerContext for Context {
 }
 
 impl Clients {
-    /// Sets the clients up; nothing is connected yet.
-    pub(super) fn new(options: &Options) -> Result<Self, Refused> {
+    /// Configures the clients. They connect later.
+    pub(super) fn new(options: &Options) -> Result<Self, ClusterError> {
         options.check()?;
-        let heard = Arc::<Heard>::default();
-        let patience = options.patience.clamp(Duration::from_secs(1), LONGEST);
+        let last_error = Arc::<LastError>::default();
+        let patience = options.patience.clamp(Duration::from_secs(1), MAX_PATIENCE);
         let milliseconds = patience.as_millis().to_string();
         let base = base(options);
         let mut reading = base.clone();
@@ -134,58 +134,63 @@ impl Clients {
             ("message.timeout.ms", &milliseconds),
             ("linger.ms", "0"),
             ("queue.buffering.max.messages", "0"),
-            ("message.max.bytes", &MESSAGE_MAX.to_string()),
+            ("message.max.bytes", &MAX_MESSAGE_BYTES.to_string()),
         ] {
             writing.set(name, value);
         }
         Ok(Self {
-            consumer: Arc::new(made(&reading, &heard)?),
-            wanderer: Arc::new(made(&reading, &heard)?),
-            producer: made(&writing, &heard)?,
-            admin: made(&base, &heard)?,
+            consumer: Arc::new(made(&reading, &last_error)?),
+            second_consumer: Arc::new(made(&reading, &last_error)?),
+            producer: made(&writing, &last_error)?,
+            admin: made(&base, &last_error)?,
             patience,
             brokers: options.brokers.clone(),
-            heard,
+            last_error,
         })
     }
 
-    /// What a failure means, given what was heard meanwhile.
-    pub(super) fn refused(&self, action: &'static str, on: &str, error: KafkaError) -> Refused {
+    /// Converts an error, using the last asynchronous one as the explanation.
+    pub(super) fn refused(
+        &self,
+        action: &'static str,
+        on: &str,
+        error: KafkaError,
+    ) -> ClusterError {
         if !code(&error).is_some_and(is_silence) {
-            return Refused::of(action, on, error);
+            return ClusterError::of(action, on, error);
         }
         self.listen();
         let brokers = self.brokers.clone();
-        let heard = self.heard.0.lock().unwrap_or_else(PoisonError::into_inner).clone();
-        match heard {
+        let last_error = self.last_error.0.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        match last_error {
             Some((code, source)) if !is_silence(code) => {
-                Refused::Authentication { brokers, source }
+                ClusterError::Authentication { brokers, source }
             }
-            Some((_, source)) => Refused::Unreachable { brokers, source: Some(source) },
-            None => Refused::Unreachable { brokers, source: Some(Source::new(error)) },
+            Some((_, source)) => ClusterError::Unreachable { brokers, source: Some(source) },
+            None => ClusterError::Unreachable { brokers, source: Some(Source::new(error)) },
         }
     }
 
-    /// Serves what waits to be told; no record comes this way.
+    /// Serves waiting events. These are never records.
     pub(super) fn listen(&self) {
-        for _ in 0..EVENTS {
-            let _ = (self.consumer.poll(Duration::ZERO), self.wanderer.poll(Duration::ZERO));
+        for _ in 0..MAX_EVENTS {
+            let _ = (self.consumer.poll(Duration::ZERO), self.second_consumer.poll(Duration::ZERO));
         }
         self.producer.poll(Duration::ZERO);
     }
 
-    /// Forgets what was heard: somebody has answered.
+    /// Clears the last error, since the cluster has answered.
     pub(super) fn answered(&self) {
-        *self.heard.0.lock().unwrap_or_else(PoisonError::into_inner) = None;
+        *self.last_error.0.lock().unwrap_or_else(PoisonError::into_inner) = None;
     }
 
-    /// What the producer is told about records.
+    /// The producer's delivery reports.
     pub(super) fn deliveries(&self) -> MutexGuard<'_, Deliveries> {
         self.producer.context().deliveries()
     }
 }
 
-/// What all clients have in common.
+/// The configuration that all clients share.
 fn base(options: &Options) -> ClientConfig {
     let mut base = ClientConfig::new();
     base.set("reconnect.backoff.ms", "20").set("reconnect.backoff.max.ms", "1000");
@@ -198,12 +203,12 @@ fn base(options: &Options) -> ClientConfig {
 
 fn made<T: FromClientConfigAndContext<Context>>(
     config: &ClientConfig,
-    heard: &Arc<Heard>,
-) -> Result<T, Refused> {
-    let context = Context { heard: Arc::clone(heard), ..Context::default() };
+    last_error: &Arc<LastError>,
+) -> Result<T, ClusterError> {
+    let context = Context { last_error: Arc::clone(last_error), ..Context::default() };
     T::from_config_and_context(config, context).map_err(|error| match error {
-        // What it says may repeat a value, which may be a secret.
-        KafkaError::ClientConfig(_, _, name, _) => Refused::Property { name },
-        error => Refused::of("set up", "librdkafka", error),
+        // The message may contain a value, which may be a secret.
+        KafkaError::ClientConfig(_, _, name, _) => ClusterError::Property { name },
+        error => ClusterError::of("set up", "librdkafka", error),
     })
 }

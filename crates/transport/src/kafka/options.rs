@@ -1,12 +1,13 @@
-//! Where the cluster is, and how it is spoken to.
+//! The address and configuration of the cluster.
 
-use super::refused::Refused;
+use super::error::ClusterError;
 use crate::local::DEFAULT_MAX_STAGED;
 use std::fmt;
 use std::time::Duration;
 
-/// Properties that the store's promises rest on, by all their names: nobody else sets them.
-const OURS: [&str; 18] = [
+/// Properties that the store's guarantees depend on, under all their names. Only the store
+/// sets them.
+const RESERVED: [&str; 18] = [
     "acks",
     "allow.auto.create.topics",
     "bootstrap.servers",
@@ -27,32 +28,34 @@ const OURS: [&str; 18] = [
     "transactional.id",
 ];
 
-/// The longest prefix, so that names of some length have room after it.
+/// Maximum length of the prefix, which leaves room for names.
 const MAX_PREFIX: usize = 100;
 
 /// How a store uses a Kafka cluster.
 #[derive(Clone)]
 #[non_exhaustive]
 pub struct Options {
-    /// Some brokers of the cluster, `host:port`, with commas between.
+    /// Some brokers of the cluster as `host:port`, separated by commas.
     pub brokers: String,
-    /// What all names of the store begin with, a dot at its end: one store, one prefix.
+    /// The prefix of all names of the store, ending in a dot. Each store has its own prefix.
     pub prefix: String,
     /// Further properties of librdkafka, such as those of TLS and SASL; see
     /// [`Options::read_properties`].
     pub properties: Vec<(String, String)>,
-    /// The most bytes of accepted batches that wait for a commit, so also of one
-    /// batch; default 64 MiB. With what librdkafka copies, three times that is held.
+    /// Maximum size of accepted batches that wait for a commit, and of a single batch. The
+    /// default is 64 MiB. Including librdkafka's copies, memory use is up to three times
+    /// that.
     pub max_staged: usize,
-    /// On how many brokers a record must be before it counts as durable; default 1. Topics
-    /// with fewer replicas, or a smaller `min.insync.replicas`, are refused.
-    pub least_copies: u16,
-    /// How long a call waits for brokers that do not answer, and a transaction may
-    /// take; default 60 seconds, at most 15 minutes, which is a broker's own limit.
+    /// Minimum number of brokers with a copy of a record before it counts as durable. The
+    /// default is 1. Topics with fewer replicas, or a smaller `min.insync.replicas`, are
+    /// refused.
+    pub min_copies: u16,
+    /// How long a call waits for brokers that do not answer, and how long a transaction may
+    /// take. The default is 60 seconds, the maximum 15 minutes, which is a broker's limit.
     pub patience: Duration,
 }
 
-/// Values of properties may be secrets.
+/// Omits the values of properties, which may be secrets.
 impl fmt::Debug for Options {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let names: Vec<_> = self.properties.iter().map(|(name, _)| name).collect();
@@ -65,7 +68,7 @@ impl fmt::Debug for Options {
 }
 
 impl Options {
-    /// The store whose names begin with `prefix`, in the cluster of `brokers`.
+    /// The store with this prefix, in the cluster of `brokers`.
     #[must_use]
     pub fn new(brokers: &str, prefix: &str) -> Self {
         Self {
@@ -73,43 +76,43 @@ impl Options {
             prefix: prefix.to_owned(),
             properties: Vec::new(),
             max_staged: DEFAULT_MAX_STAGED,
-            least_copies: 1,
+            min_copies: 1,
             patience: Duration::from_secs(60),
         }
     }
 
-    /// Takes properties from the text of a file: `name=value` in each line, `#` before
-    /// remarks, as Kafka's own clients have them; the names are librdkafka's.
+    /// Reads properties from the text of a file: `name=value` on each line, and `#` for
+    /// comments, as for Kafka's own clients. The names are librdkafka's.
     ///
     /// # Errors
-    /// [`Refused::Line`] for what is none.
-    pub fn read_properties(&mut self, text: &str) -> Result<(), Refused> {
+    /// [`ClusterError::Line`] if a line is invalid.
+    pub fn read_properties(&mut self, text: &str) -> Result<(), ClusterError> {
         for (number, line) in (1..).zip(text.lines()) {
             let line = line.trim();
             if line.is_empty() || line.starts_with('#') {
                 continue;
             }
-            let (name, value) = line.split_once('=').ok_or(Refused::Line { number })?;
+            let (name, value) = line.split_once('=').ok_or(ClusterError::Line { number })?;
             self.properties.push((name.trim().to_owned(), value.trim().to_owned()));
         }
         Ok(())
     }
 
-    /// Refuses what would undo a promise.
-    pub(super) fn check(&self) -> Result<(), Refused> {
+    /// Rejects options that would break a guarantee.
+    pub(super) fn check(&self) -> Result<(), ClusterError> {
         let good = |b: u8| b.is_ascii_alphanumeric() || matches!(b, b'.' | b'_' | b'-');
         let is_own = |part: &str| matches!(part, "state" | "store");
         let is_clear = self.prefix.ends_with('.') && !self.prefix.split('.').any(is_own);
         if self.prefix.len() > MAX_PREFIX || !self.prefix.bytes().all(good) || !is_clear {
-            return Err(Refused::Prefix { limit: MAX_PREFIX });
+            return Err(ClusterError::Prefix { limit: MAX_PREFIX });
         }
-        match self.properties.iter().find(|(name, _)| OURS.contains(&name.as_str())) {
-            Some((name, _)) => Err(Refused::Property { name: name.clone() }),
+        match self.properties.iter().find(|(name, _)| RESERVED.contains(&name.as_str())) {
+            Some((name, _)) => Err(ClusterError::Property { name: name.clone() }),
             None => Ok(()),
         }
     }
 
-    /// The transactional id, by which a store has one writer.
+    /// The transactional id, which ensures a single writer.
     pub(super) fn writer_id(&self) -> String {
         format!("{}store", self.prefix)
     }
@@ -122,28 +125,30 @@ mod tests {
     #[test]
     fn properties_are_read_and_their_values_not_shown() {
         let mut options = Options::new("localhost:9092", "a.");
-        let text = "# door\n\nsecurity.protocol = SASL_SSL\nsasl.password=a=b\n";
+        let text = "# login\n\nsecurity.protocol = SASL_SSL\nsasl.password=a=b\n";
         options.read_properties(text).unwrap();
         assert_eq!(options.properties[1], ("sasl.password".into(), "a=b".into()));
         assert!(options.check().is_ok());
         assert!(!format!("{options:?}").contains("a=b"), "{options:?}");
         let refused = options.read_properties("x=1\nsasl.password");
-        assert!(matches!(refused, Err(Refused::Line { number: 2 })));
+        assert!(matches!(refused, Err(ClusterError::Line { number: 2 })));
     }
 
     #[test]
-    fn what_the_promises_rest_on_is_not_for_others_to_set() {
+    fn properties_that_guarantees_depend_on_cannot_be_set() {
         let mut options = Options::new("localhost:9092", "a.");
         options.read_properties("isolation.level=read_uncommitted").unwrap();
         let refused = options.check();
-        assert!(matches!(refused, Err(Refused::Property { name }) if name == "isolation.level"));
+        assert!(
+            matches!(refused, Err(ClusterError::Property { name }) if name == "isolation.level")
+        );
         options.properties = vec![("metadata.broker.list".into(), "elsewhere:9092".into())];
-        assert!(options.check().is_err(), "another name of what is ours");
+        assert!(options.check().is_err(), "another name of a reserved property");
         for prefix in
             ["a b.", "ä.", "", "a", "a.state.", "store.", &format!("{}.", "x".repeat(100))]
         {
             let refused = Options::new("localhost:9092", prefix).check();
-            assert!(matches!(refused, Err(Refused::Prefix { .. })), "{prefix}");
+            assert!(matches!(refused, Err(ClusterError::Prefix { .. })), "{prefix}");
         }
     }
 }

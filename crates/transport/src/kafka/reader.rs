@@ -1,33 +1,32 @@
-//! Reading committed records of partitions, each through a queue of its own.
+//! Reads committed records of partitions, each through its own queue.
 //!
-//! Between records there may be gaps: ends of transactions, what was aborted, what was
-//! compacted. That nothing lies before an offset is known only from an end of
-//! the partition that was reported after we had asked for just these records, by a
-//! replica that has come as far.
+//! There may be gaps between records: ends of transactions, aborted records, compacted
+//! records. Whether there is a record before an offset is known only once a replica that is
+//! up to date reports the end of the partition, after a request for exactly these records.
 
 use super::client::{Clients, Context};
-use super::refused::Refused;
+use super::error::ClusterError;
 use crate::names::Offset;
 use crate::store::Limits;
 use rdkafka::consumer::base_consumer::PartitionQueue;
 use rdkafka::consumer::{BaseConsumer, Consumer};
 use rdkafka::error::{KafkaError, RDKafkaErrorCode as Code};
 use rdkafka::message::{BorrowedMessage, Message};
-use rdkafka::{Offset as At, TopicPartitionList};
+use rdkafka::{Offset as KafkaOffset, TopicPartitionList};
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-const AGAIN: Duration = Duration::from_millis(2);
-/// How long one look into a queue takes at most.
-const LOOK: Duration = Duration::from_millis(200);
+const RETRY_PAUSE: Duration = Duration::from_millis(2);
+/// Maximum wait for the next event of a queue.
+const MAX_POLL: Duration = Duration::from_millis(200);
 
-/// The partitions that are being read, each at one place.
+/// The partitions that are being read, each at one position.
 pub(super) struct Reader {
     clients: Arc<Clients>,
     consumer: Arc<BaseConsumer<Context>>,
     cursors: Mutex<Cursors>,
-    /// The furthest end that was told of each partition.
+    /// The furthest end reported for each partition.
     ends: Mutex<HashMap<(String, i32), Offset>>,
     arrived: Arc<dyn Fn() + Send + Sync>,
 }
@@ -36,40 +35,40 @@ type Cursors = HashMap<(String, i32), Arc<Mutex<Cursor>>>;
 
 struct Cursor {
     queue: PartitionQueue<Context>,
-    /// The offset that the queue goes on at; `None` while that is unknown.
+    /// The next offset of the queue, or `None` while that is unknown.
     next: Option<u64>,
-    /// It has reported an end, and does so once for each.
+    /// Whether the queue has reported its end. It does so once for each end.
     ended: bool,
     used: Instant,
 }
 
-/// Where a reader stands in a partition.
+/// The position of a reader in a partition.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Standing {
-    /// It goes on just there.
+pub(super) enum CursorPosition {
+    /// It would continue exactly there.
     Here,
-    /// It has not read this partition.
+    /// It does not read this partition.
     Nowhere,
-    /// Elsewhere, since it was last used.
+    /// It is elsewhere, and was last used at this time.
     Elsewhere(Instant),
     /// It is reading.
     Busy,
 }
 
-/// What to read.
+/// The range to read.
 #[derive(Clone, Copy)]
-pub(super) struct Wanted<'a> {
+pub(super) struct ReadRequest<'a> {
     pub(super) topic: &'a str,
     pub(super) partition: i32,
     pub(super) from: Offset,
-    /// Everything before it is decided: committed, aborted or a gap.
+    /// Everything before this offset is decided: committed, aborted or a gap.
     pub(super) end: Offset,
     pub(super) limits: Limits,
 }
 
 impl Reader {
-    /// `arrived` is called, from a thread of librdkafka, when a partition that was
-    /// read has something new.
+    /// `arrived` is called from a thread of librdkafka when a partition that was read has new
+    /// records.
     pub(super) fn new(
         clients: Arc<Clients>,
         consumer: Arc<BaseConsumer<Context>>,
@@ -78,20 +77,24 @@ impl Reader {
         Self { clients, consumer, cursors: Mutex::default(), ends: Mutex::default(), arrived }
     }
 
-    /// Whether it would go on at an offset without losing what it fetched ahead.
-    pub(super) fn standing(&self, topic: &str, partition: i32, at: Offset) -> Standing {
+    /// Whether it would continue at an offset without discarding prefetched records.
+    pub(super) fn position(&self, topic: &str, partition: i32, at: Offset) -> CursorPosition {
         let cursor = self.cursors().get(&(topic.to_owned(), partition)).cloned();
-        let Some(cursor) = cursor else { return Standing::Nowhere };
+        let Some(cursor) = cursor else { return CursorPosition::Nowhere };
         match cursor.try_lock() {
-            Ok(cursor) if cursor.next == Some(at.0) => Standing::Here,
-            Ok(cursor) => Standing::Elsewhere(cursor.used),
-            Err(_) => Standing::Busy,
+            Ok(cursor) if cursor.next == Some(at.0) => CursorPosition::Here,
+            Ok(cursor) => CursorPosition::Elsewhere(cursor.used),
+            Err(_) => CursorPosition::Busy,
         }
     }
 
-    /// The first offset there is, and the end of what is decided, which never goes back: a
-    /// broker that has just started tells less for a moment.
-    pub(super) fn bounds(&self, topic: &str, partition: i32) -> Result<(Offset, Offset), Refused> {
+    /// The first offset, and the end of what is decided. The end never goes back, although a
+    /// broker that has just started reports less for a moment.
+    pub(super) fn bounds(
+        &self,
+        topic: &str,
+        partition: i32,
+    ) -> Result<(Offset, Offset), ClusterError> {
         self.clients.listen();
         let until = Instant::now() + self.clients.patience;
         loop {
@@ -99,21 +102,21 @@ impl Reader {
             match asked {
                 Ok((_, high))
                     if self.is_behind(topic, partition, offset(high))
-                        && Instant::now() + AGAIN < until =>
+                        && Instant::now() + RETRY_PAUSE < until =>
                 {
-                    std::thread::sleep(AGAIN);
+                    std::thread::sleep(RETRY_PAUSE);
                 }
                 Ok((low, high)) => return Ok((offset(low), offset(high))),
-                // While a leader is elected, or a broker starts.
-                Err(error) if is_passing(&error) && Instant::now() + AGAIN < until => {
-                    std::thread::sleep(AGAIN);
+                // A leader is being elected, or a broker starts.
+                Err(error) if is_temporary(&error) && Instant::now() + RETRY_PAUSE < until => {
+                    std::thread::sleep(RETRY_PAUSE);
                 }
                 Err(error) => return Err(self.clients.refused("read", topic, error)),
             }
         }
     }
 
-    /// Whether an end is before one that was told.
+    /// Whether an end is before one that was already reported.
     fn is_behind(&self, topic: &str, partition: i32, end: Offset) -> bool {
         let mut ends = self.ends.lock().unwrap_or_else(PoisonError::into_inner);
         let furthest = ends.entry((topic.to_owned(), partition)).or_insert(end);
@@ -121,13 +124,13 @@ impl Reader {
         end < *furthest
     }
 
-    /// Gives records in order to `take`, which says how many bytes each has; where the
-    /// next read starts. One record at least, if there is one before the end.
+    /// Passes records in order to `take`, which returns the size of each. Returns where the
+    /// next read starts. Passes at least one record if there is one before the end.
     pub(super) fn read(
         &self,
-        wanted: Wanted<'_>,
+        wanted: ReadRequest<'_>,
         take: &mut dyn FnMut(&BorrowedMessage<'_>) -> usize,
-    ) -> Result<Offset, Refused> {
+    ) -> Result<Offset, ClusterError> {
         let cursor = self.cursor(wanted)?;
         let mut cursor = lock(&cursor);
         let outcome = self.read_at(&mut cursor, wanted, take);
@@ -139,22 +142,22 @@ impl Reader {
     fn read_at(
         &self,
         cursor: &mut Cursor,
-        wanted: Wanted<'_>,
+        wanted: ReadRequest<'_>,
         take: &mut dyn FnMut(&BorrowedMessage<'_>) -> usize,
-    ) -> Result<Offset, Refused> {
-        let Wanted { topic, from, end, limits, .. } = wanted;
-        let (mut at, mut left, mut is_proved) = (from.0, limits, false);
+    ) -> Result<Offset, ClusterError> {
+        let ReadRequest { topic, from, end, limits, .. } = wanted;
+        let (mut at, mut left, mut is_caught_up) = (from.0, limits, false);
         if cursor.next != Some(at) {
             self.seek(cursor, wanted, at)?;
         }
         let until = Instant::now() + self.clients.patience;
-        // At the end what waits in the queue is taken too: only when it is empty does the
-        // next thing that comes wake anybody.
+        // At the end of the partition, drain the queue: new records wake waiters only if it was
+        // empty.
         let is_at_end = at >= end.0;
         while at < end.0 || is_at_end {
             let has_some = left.records < limits.records;
-            let is_quick = is_at_end || has_some || (cursor.ended && !is_proved);
-            match cursor.queue.poll(if is_quick { Duration::ZERO } else { LOOK }) {
+            let is_quick = is_at_end || has_some || (cursor.ended && !is_caught_up);
+            match cursor.queue.poll(if is_quick { Duration::ZERO } else { MAX_POLL }) {
                 Some(Ok(message)) => {
                     cursor.ended = false;
                     let offset = offset(message.offset()).0;
@@ -169,52 +172,52 @@ impl Reader {
                 }
                 Some(Err(KafkaError::PartitionEOF(_))) => {
                     cursor.ended = true;
-                    at = if is_proved && !has_some { at.max(end.0) } else { at };
+                    at = if is_caught_up && !has_some { at.max(end.0) } else { at };
                 }
-                Some(Err(error)) if !is_passing(&error) => {
+                Some(Err(error)) if !is_temporary(&error) => {
                     return Err(self.clients.refused("read", topic, error));
                 }
                 None if has_some || is_at_end => break,
-                None if !is_proved => {
-                    self.prove(cursor, wanted, until)?;
+                None if !is_caught_up => {
+                    self.catch_up(cursor, wanted, until)?;
                     self.seek(cursor, wanted, at)?;
-                    is_proved = true;
+                    is_caught_up = true;
                 }
-                Some(Err(_)) | None if Instant::now() > until => return Err(self.silence(topic)),
+                Some(Err(_)) | None if Instant::now() > until => return Err(self.timeout(topic)),
                 Some(Err(_)) | None => self.clients.listen(),
             }
         }
         Ok(Offset(at))
     }
 
-    /// Waits until the replica that we read has come to the end that its leader told: after
-    /// an election, or if it follows, it may lag behind.
-    fn prove(
+    /// Waits until the replica that we read from has reached the end reported by its leader. A
+    /// follower, or a new leader, may lag behind.
+    fn catch_up(
         &self,
         cursor: &mut Cursor,
-        wanted: Wanted<'_>,
+        wanted: ReadRequest<'_>,
         until: Instant,
-    ) -> Result<(), Refused> {
+    ) -> Result<(), ClusterError> {
         self.seek(cursor, wanted, wanted.end.0)?;
         loop {
-            match cursor.queue.poll(LOOK) {
+            match cursor.queue.poll(MAX_POLL) {
                 Some(Ok(_) | Err(KafkaError::PartitionEOF(_))) => return Ok(()),
-                Some(Err(error)) if !is_passing(&error) => {
+                Some(Err(error)) if !is_temporary(&error) => {
                     return Err(self.clients.refused("read", wanted.topic, error));
                 }
-                _ if Instant::now() > until => return Err(self.silence(wanted.topic)),
+                _ if Instant::now() > until => return Err(self.timeout(wanted.topic)),
                 _ => self.clients.listen(),
             }
         }
     }
 
-    fn silence(&self, topic: &str) -> Refused {
-        let silence = KafkaError::MessageConsumption(Code::OperationTimedOut);
-        self.clients.refused("read", topic, silence)
+    fn timeout(&self, topic: &str) -> ClusterError {
+        let timeout = KafkaError::MessageConsumption(Code::OperationTimedOut);
+        self.clients.refused("read", topic, timeout)
     }
 
-    /// Stops reading a partition ahead.
-    pub(super) fn forget(&self, topic: &str, partition: i32) -> Result<(), Refused> {
+    /// Stops prefetching a partition.
+    pub(super) fn forget(&self, topic: &str, partition: i32) -> Result<(), ClusterError> {
         let removed = self.cursors().remove(&(topic.to_owned(), partition));
         if removed.is_none() {
             return Ok(());
@@ -229,14 +232,14 @@ impl Reader {
         self.cursors.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn cursor(&self, wanted: Wanted<'_>) -> Result<Arc<Mutex<Cursor>>, Refused> {
-        let Wanted { topic, partition, from, .. } = wanted;
+    fn cursor(&self, wanted: ReadRequest<'_>) -> Result<Arc<Mutex<Cursor>>, ClusterError> {
+        let ReadRequest { topic, partition, from, .. } = wanted;
         let refused = |error| self.clients.refused("read", topic, error);
         let mut cursors = self.cursors();
         if let Some(cursor) = cursors.get(&(topic.to_owned(), partition)) {
             return Ok(Arc::clone(cursor));
         }
-        // The queue first, so that nothing goes to the one that all share.
+        // The queue comes first, so that no record goes to the shared queue.
         let queue = self.consumer.split_partition_queue(topic, partition);
         let mut queue = queue.ok_or_else(|| refused(KafkaError::NoMessageReceived))?;
         let arrived = Arc::clone(&self.arrived);
@@ -250,17 +253,22 @@ impl Reader {
         Ok(cursor)
     }
 
-    /// Asks for the records from `at` on; what was asked before is not given any more.
-    fn seek(&self, cursor: &mut Cursor, wanted: Wanted<'_>, at: u64) -> Result<(), Refused> {
-        let Wanted { topic, partition, .. } = wanted;
+    /// Requests the records from `at` on. Earlier requests are dropped.
+    fn seek(
+        &self,
+        cursor: &mut Cursor,
+        wanted: ReadRequest<'_>,
+        at: u64,
+    ) -> Result<(), ClusterError> {
+        let ReadRequest { topic, partition, .. } = wanted;
         cursor.ended = false;
         let until = Instant::now() + self.clients.patience;
         loop {
             let sought = self.consumer.seek(topic, partition, raw(at), self.clients.patience);
             match sought {
                 Ok(()) => return Ok(()),
-                // A partition that was assigned just now is not fetched yet.
-                Err(_) if Instant::now() < until => std::thread::sleep(AGAIN),
+                // A partition that was just assigned is not fetched yet.
+                Err(_) if Instant::now() < until => std::thread::sleep(RETRY_PAUSE),
                 Err(error) => return Err(self.clients.refused("read", topic, error)),
             }
         }
@@ -271,17 +279,17 @@ fn lock(cursor: &Mutex<Cursor>) -> MutexGuard<'_, Cursor> {
     cursor.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-fn raw(at: u64) -> At {
-    At::Offset(i64::try_from(at).unwrap_or(i64::MAX))
+fn raw(at: u64) -> KafkaOffset {
+    KafkaOffset::Offset(i64::try_from(at).unwrap_or(i64::MAX))
 }
 
-/// An offset that a broker says; none is negative.
+/// An offset from a broker, which is never negative.
 fn offset(raw: i64) -> Offset {
     Offset(u64::try_from(raw).unwrap_or_default())
 }
 
-/// What passes by itself when brokers come back or elect a leader.
-fn is_passing(error: &KafkaError) -> bool {
+/// Whether the error is temporary: brokers come back or elect a leader.
+fn is_temporary(error: &KafkaError) -> bool {
     error.rdkafka_error_code().is_some_and(|code| {
         matches!(
             code,

@@ -1,18 +1,18 @@
-//! The contract, over a cluster.
+//! Implements `Store` over a cluster.
 
 use super::client::Clients;
+use super::error::ClusterError;
 use super::options::Options;
-use super::reader::{Reader, Standing, Wanted};
-use super::refused::Refused;
-use super::topics::{Kind, Known, Names, Topics};
+use super::reader::{CursorPosition, ReadRequest, Reader};
+use super::topics::{Kind, Names, TopicInfo, Topics};
 use super::transaction::{TIME_HEADER, Transactions, position_of};
 use crate::batch::{Batch, Parts};
 use crate::error::Error;
 use crate::names::{Bounds, Group, Offset, Partition, Space, Topic};
 use crate::queue::Queue;
-use crate::receipt::{Durable, Pending, Placed, Sequence, Synced};
+use crate::receipt::{CommitReceipt, PendingCommit, Placement, Sequence, SyncPoint};
 use crate::record::{Chunk, Record};
-use crate::store::{Fetched, Limits, Stats, Store};
+use crate::store::{FetchedRecords, Limits, Stats, Store};
 use bytes::Bytes;
 use rdkafka::message::{BorrowedMessage, Headers, Message};
 use rdkafka::producer::Producer;
@@ -23,12 +23,12 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::time::{Duration, Instant};
 
-/// What framing adds to a record at most, beside its headers' own.
-const FRAMING: usize = 512;
-const AGAIN: Duration = Duration::from_millis(1);
+/// Maximum overhead of framing a record, without that of its headers.
+const MAX_FRAMING: usize = 512;
+const RETRY_PAUSE: Duration = Duration::from_millis(1);
 
-/// A store in a Kafka cluster. The readers are dropped first: their callbacks, on threads
-/// of librdkafka, must not be the last to hold the queue.
+/// A store in a Kafka cluster. The readers are dropped first, because their callbacks, on
+/// threads of librdkafka, must not hold the last reference to the queue.
 pub(super) struct Kafka {
     readers: [Reader; 2],
     queue: Arc<Queue<Transactions>>,
@@ -36,30 +36,30 @@ pub(super) struct Kafka {
     topics: Topics,
     names: Names,
     arrived: Arc<AtomicBool>,
-    /// One space is made at a time.
+    /// Held while a space is created.
     making: Mutex<()>,
 }
 
-/// One accepted batch.
+/// An accepted batch.
 #[derive(Debug, Default)]
 pub(super) struct Change {
     pub(super) appends: Vec<(Partition, Vec<Chunk>)>,
     pub(super) states: Vec<(Space, Bytes, Option<Bytes>)>,
     pub(super) positions: Vec<(Group, Partition, Offset)>,
-    pub(super) placed: Placed,
+    pub(super) placement: Placement,
 }
 
-/// What is durable of states and positions, and where our records end.
+/// Durable state and positions, and the ends of our records.
 #[derive(Debug, Default)]
 pub(super) struct Shared {
     spaces: HashMap<Space, BTreeMap<Bytes, Bytes>>,
     positions: HashMap<(Group, Partition), Offset>,
-    ours: HashMap<Partition, Ours>,
+    ours: HashMap<Partition, OwnRecords>,
 }
 
-/// Where our records of the last transaction begin and end in a partition.
+/// Start and end of our records of the last transaction in a partition.
 #[derive(Clone, Copy, Debug)]
-struct Ours {
+struct OwnRecords {
     first: Offset,
     end: Offset,
 }
@@ -67,10 +67,11 @@ struct Ours {
 pub(super) fn open(options: &Options) -> Result<Arc<dyn Store>, Error> {
     let clients = Arc::new(Clients::new(options)?);
     let (names, id) = (Names::new(options), options.writer_id());
-    let topics = Topics::new(Arc::clone(&clients), options.least_copies);
-    // Before anybody is fenced: who cannot open the store must not end the one who has it.
+    let topics = Topics::new(Arc::clone(&clients), options.min_copies);
+    // Checked before fencing: a process that cannot open the store must not stop the one that
+    // has it open.
     topics.check_all(&names)?;
-    // Whoever had the store can write no more, and what it had begun is decided.
+    // From here on, the previous writer cannot write, and its transaction is decided.
     let fenced = clients.producer.init_transactions(clients.patience);
     fenced.map_err(|error| clients.refused("become the writer", &id, error))?;
     clients.answered();
@@ -79,7 +80,7 @@ pub(super) fn open(options: &Options) -> Result<Arc<dyn Store>, Error> {
     let queue = Arc::new(Queue::new(writer, Shared::default(), options.max_staged));
     let arrived = Arc::new(AtomicBool::new(false));
     let wakes = wakes(&queue, &arrived);
-    let readers = [&clients.consumer, &clients.wanderer].map(|consumer| {
+    let readers = [&clients.consumer, &clients.second_consumer].map(|consumer| {
         Reader::new(Arc::clone(&clients), Arc::clone(consumer), Arc::clone(&wakes))
     });
     let making = Mutex::default();
@@ -88,7 +89,7 @@ pub(super) fn open(options: &Options) -> Result<Arc<dyn Store>, Error> {
     Ok(Arc::new(store))
 }
 
-/// Wakes who waits at the end of a partition.
+/// Wakes a reader that waits at the end of a partition.
 fn wakes(
     queue: &Arc<Queue<Transactions>>,
     arrived: &Arc<AtomicBool>,
@@ -103,9 +104,9 @@ fn wakes(
 }
 
 impl Change {
-    fn new(parts: Parts, placed: Placed) -> Self {
+    fn new(parts: Parts, placement: Placement) -> Self {
         let Parts { appends, states, positions } = parts;
-        Self { appends, states, positions, placed }
+        Self { appends, states, positions, placement }
     }
 
     pub(super) fn is_empty(&self) -> bool {
@@ -114,12 +115,12 @@ impl Change {
 }
 
 impl Shared {
-    /// A transaction is durable; how many records it had.
+    /// Records that a transaction is durable. Returns its number of records.
     pub(super) fn take(&mut self, group: Vec<Change>) -> u64 {
-        let mut ours: HashMap<Partition, Ours> = HashMap::new();
-        for appended in group.iter().flat_map(|change| change.placed.appended()) {
+        let mut ours: HashMap<Partition, OwnRecords> = HashMap::new();
+        for appended in group.iter().flat_map(|change| change.placement.appended()) {
             let (first, end) = (appended.first, appended.end);
-            let ours = ours.entry(appended.partition.clone()).or_insert(Ours { first, end });
+            let ours = ours.entry(appended.partition.clone()).or_insert(OwnRecords { first, end });
             (ours.first, ours.end) = (ours.first.min(first), ours.end.max(end));
         }
         self.ours.extend(ours);
@@ -150,7 +151,7 @@ impl Shared {
 }
 
 impl Kafka {
-    /// Reads positions and all state spaces that are there.
+    /// Reads positions and all existing state spaces.
     fn load(&self) -> Result<(), Error> {
         let name = self.names.positions();
         self.topics.ensure(&name, 1, Kind::State)?;
@@ -169,20 +170,20 @@ impl Kafka {
         Ok(())
     }
 
-    /// The space is there once it is read whole.
+    /// Loads a space. It exists once it is read completely.
     fn load_space(&self, space: &Space, name: &str) -> Result<(), Error> {
         let values = self.last_values(name)?;
         self.queue.usable()?.shared.spaces.insert(space.clone(), values);
         Ok(())
     }
 
-    /// What a compacted topic says.
+    /// The last value of each key of a compacted topic.
     fn last_values(&self, topic: &str) -> Result<BTreeMap<Bytes, Bytes>, Error> {
         let [reader, _] = &self.readers;
         let (mut from, end) = reader.bounds(topic, 0)?;
         let mut values = BTreeMap::new();
         while from < end {
-            let wanted = Wanted { topic, partition: 0, from, end, limits: Limits::default() };
+            let wanted = ReadRequest { topic, partition: 0, from, end, limits: Limits::default() };
             from = reader.read(wanted, &mut |message| {
                 let key = Bytes::copy_from_slice(message.key().unwrap_or_default());
                 match message.payload() {
@@ -196,21 +197,23 @@ impl Kafka {
         Ok(values)
     }
 
-    /// The reader that goes on at an offset, or loses least by going there.
+    /// The reader that continues at an offset, or discards the least by moving there.
     fn reader(&self, topic: &str, partition: i32, at: Offset) -> &Reader {
         let [first, second] = &self.readers;
-        let standing = |reader: &Reader| reader.standing(topic, partition, at);
-        match (standing(first), standing(second)) {
-            (Standing::Here | Standing::Nowhere, _) => first,
-            (_, Standing::Here | Standing::Nowhere) => second,
-            (Standing::Elsewhere(one), Standing::Elsewhere(other)) if one < other => first,
-            (Standing::Elsewhere(_), Standing::Busy) => first,
+        let position = |reader: &Reader| reader.position(topic, partition, at);
+        match (position(first), position(second)) {
+            (CursorPosition::Here | CursorPosition::Nowhere, _) => first,
+            (_, CursorPosition::Here | CursorPosition::Nowhere) => second,
+            (CursorPosition::Elsewhere(one), CursorPosition::Elsewhere(other)) if one < other => {
+                first
+            }
+            (CursorPosition::Elsewhere(_), CursorPosition::Busy) => first,
             _ => second,
         }
     }
 
-    /// A partition's topic in the cluster, and its number there.
-    fn place(&self, partition: &Partition) -> Result<(String, i32, Known), Error> {
+    /// A partition's topic and index in the cluster.
+    fn place(&self, partition: &Partition) -> Result<(String, i32, TopicInfo), Error> {
         let name = self.names.topic(&partition.topic)?;
         let unknown = || Error::UnknownTopic { topic: partition.topic.clone() };
         let known = self.topics.find(&name)?.ok_or_else(unknown)?;
@@ -221,11 +224,11 @@ impl Kafka {
         }
     }
 
-    /// Checks the names and sizes of a batch, but for its spaces' names.
+    /// Checks the names and sizes of a batch, except the existence of its spaces.
     fn check(&self, parts: &Parts) -> Result<(), Error> {
         for (partition, chunks) in &parts.appends {
             let (name, _, known) = self.place(partition)?;
-            for chunk in chunks.iter().filter(|chunk| chunk.len() + FRAMING > known.max_bytes) {
+            for chunk in chunks.iter().filter(|chunk| chunk.len() + MAX_FRAMING > known.max_bytes) {
                 chunk.records().try_for_each(|record| fits(&name, known, record.len()))?;
             }
         }
@@ -241,26 +244,26 @@ impl Kafka {
         Ok(())
     }
 
-    /// What a partition holds, with all that we have committed to it, unless a
-    /// transaction of somebody else is open before that.
+    /// The extent of a partition. It includes everything that we committed, unless another
+    /// producer has an open transaction before that.
     fn extent(&self, partition: &Partition) -> Result<Extent, Error> {
         drop(self.queue.usable()?);
         let (name, index, _) = self.place(partition)?;
         let [reader, _] = &self.readers;
         let until = Instant::now() + self.clients.patience;
-        let mut again = AGAIN;
+        let mut pause = RETRY_PAUSE;
         loop {
             let (start, end) = reader.bounds(&name, index)?;
-            // Marks of a transaction may stand here and not yet there: what is decided and
-            // not published is not seen.
+            // Some partitions may have the marker of a transaction before others. What is decided
+            // but not published must not be visible.
             let deciding = self.queue.writer().deciding.load(Ordering::SeqCst);
             let state = if deciding { self.queue.after_write()? } else { self.queue.usable()? };
             let ours = state.shared.ours.get(partition).copied();
             drop(state);
-            // A commit is durable a moment before its mark stands in each partition: until
-            // then, and then alone, what is decided ends where our records begin.
-            let lacks_mark = ours.is_some_and(|ours| ours.first == end && ours.end > end);
-            if !lacks_mark || Instant::now() > until {
+            // A commit is durable a moment before each partition has its marker. In that moment,
+            // and only then, what is decided ends where our records begin.
+            let lacks_marker = ours.is_some_and(|ours| ours.first == end && ours.end > end);
+            if !lacks_marker || Instant::now() > until {
                 let bounds = Bounds { start, end };
                 return Ok(Extent {
                     name,
@@ -269,18 +272,18 @@ impl Kafka {
                     known: ours.map_or(end, |o| o.end.max(end)),
                 });
             }
-            std::thread::sleep(again);
-            again = (again * 2).min(AGAIN * 16);
+            std::thread::sleep(pause);
+            pause = (pause * 2).min(RETRY_PAUSE * 16);
         }
     }
 }
 
-/// A partition in the cluster, and what it holds.
+/// A partition in the cluster, and its bounds.
 struct Extent {
     name: String,
     index: i32,
     bounds: Bounds,
-    /// The end of what we know to be there, though it may be hidden.
+    /// The end of the records that we know of, although they may be hidden.
     known: Offset,
 }
 
@@ -311,48 +314,53 @@ impl Store for Kafka {
         self.load_space(space, &name)
     }
 
-    fn commit_buffered(&self, batch: Batch) -> Result<Pending, Error> {
-        let (bytes, placed) = (batch.bytes(), Placed::default());
+    fn commit_buffered(&self, batch: Batch) -> Result<PendingCommit, Error> {
+        let (bytes, placement) = (batch.bytes(), Placement::default());
         let parts = batch.into_parts();
         drop(self.queue.usable()?);
         self.check(&parts)?;
         let sequence = self.queue.stage(bytes, |shared| {
             parts.states.iter().try_for_each(|(space, ..)| shared.space(space).map(drop))?;
-            Ok(Some(Change::new(parts, placed.clone())))
+            Ok(Some(Change::new(parts, placement.clone())))
         })?;
-        Ok(Pending { sequence: sequence.unwrap_or_default(), placed })
+        Ok(PendingCommit { sequence: sequence.unwrap_or_default(), placement })
     }
 
-    fn sync(&self) -> Result<Synced, Error> {
-        self.queue.flush().map(Synced)
+    fn sync(&self) -> Result<SyncPoint, Error> {
+        self.queue.flush().map(SyncPoint)
     }
 
-    fn settle(&self, pending: Pending) -> Result<Durable, Error> {
+    fn settle(&self, pending: PendingCommit) -> Result<CommitReceipt, Error> {
         self.queue.settle(pending.sequence)?;
         Ok(pending.into_durable())
     }
 
-    fn read(&self, partition: &Partition, from: Offset, limits: Limits) -> Result<Fetched, Error> {
+    fn read(
+        &self,
+        partition: &Partition,
+        from: Offset,
+        limits: Limits,
+    ) -> Result<FetchedRecords, Error> {
         let Extent { name, index, bounds, known } = self.extent(partition)?;
         if from < bounds.start || from > known {
             let partition = partition.clone();
             return Err(Error::OffsetOutOfRange { partition, offset: from, bounds });
         }
-        // Of what is hidden by somebody's open transaction there is nothing yet.
+        // Records behind another producer's open transaction are not readable yet.
         if from > bounds.end {
-            return Ok(Fetched::of_records(Vec::new(), from));
+            return Ok(FetchedRecords::of_records(Vec::new(), from));
         }
         let end = bounds.end;
         let limits = Limits { records: limits.records.max(1), ..limits };
         let mut records = Vec::new();
-        let wanted = Wanted { topic: &name, partition: index, from, end, limits };
+        let wanted = ReadRequest { topic: &name, partition: index, from, end, limits };
         let next = self.reader(&name, index, from).read(wanted, &mut |message| {
             let record = record_of(message);
             let bytes = record.len();
             records.push(record);
             bytes
         })?;
-        Ok(Fetched::of_records(records, next))
+        Ok(FetchedRecords::of_records(records, next))
     }
 
     fn bounds(&self, partition: &Partition) -> Result<Bounds, Error> {
@@ -405,7 +413,7 @@ impl Store for Kafka {
         if reached > seen || !self.arrived.swap(false, Ordering::AcqRel) {
             return Ok(reached);
         }
-        // What others wrote counts as a batch of ours that is empty.
+        // Records of other producers count as an empty batch.
         match self.queue.stage(0, |_| Ok(Some(Change::default())))? {
             Some(sequence) => self.queue.settle(sequence).map(|()| sequence),
             None => Ok(reached),
@@ -417,17 +425,17 @@ impl Store for Kafka {
     }
 }
 
-fn fits(topic: &str, known: Known, bytes: usize) -> Result<(), Error> {
-    if bytes + FRAMING <= known.max_bytes {
+fn fits(topic: &str, known: TopicInfo, bytes: usize) -> Result<(), Error> {
+    if bytes + MAX_FRAMING <= known.max_bytes {
         return Ok(());
     }
-    Err(Refused::TooLarge { topic: topic.to_owned(), bytes, limit: known.max_bytes }.into())
+    Err(ClusterError::TooLarge { topic: topic.to_owned(), bytes, limit: known.max_bytes }.into())
 }
 
-/// A record as it came, from us or from anybody.
+/// Converts a record of any producer.
 fn record_of(message: &BorrowedMessage<'_>) -> Record {
-    // A name that is no UTF-8, which no Java client could have written, makes the
-    // library panic: such a record has no headers here.
+    // The library panics on a name that is not UTF-8, which no Java client could have written.
+    // Such a record has no headers here.
     let headers = catch_unwind(AssertUnwindSafe(|| {
         let headers = message.headers().into_iter().flat_map(Headers::iter);
         headers.map(|h| (h.key, h.value.unwrap_or_default())).collect::<Vec<_>>()

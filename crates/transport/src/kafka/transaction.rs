@@ -1,13 +1,13 @@
-//! A group of batches as one transaction.
+//! Writes a group of batches as one transaction.
 
 use super::client::Clients;
-use super::refused::{Refused, code, is_fenced, is_forbidden};
+use super::error::{ClusterError, code, is_fenced, is_forbidden};
 use super::store::{Change, Shared};
 use super::topics::Names;
 use crate::error::{Error, Source};
 use crate::names::{Group, Offset, Partition};
 use crate::queue::Writer;
-use crate::receipt::Appended;
+use crate::receipt::OffsetRange;
 use crate::record::{Chunk, Record};
 use bytes::Bytes;
 use rdkafka::error::{KafkaError, RDKafkaErrorCode as Code};
@@ -18,14 +18,15 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-/// A record's own time: microseconds since 1970, eight bytes, big-endian. Kafka's is when
-/// it was sent: by that brokers refuse records of tomorrow, and some overwrite it.
+/// Header with a record's own time: microseconds since 1970 as eight bytes, big-endian.
+/// Kafka's timestamp is the time of sending: brokers reject records from the future by it,
+/// and some overwrite it.
 pub(super) const TIME_HEADER: &str = "alpheus.time";
-/// What goes along with records whose place nobody asks for.
-const NOBODY: usize = 0;
-/// How long ending a failed transaction may take.
-const ABORT: Duration = Duration::from_secs(1);
-const TURN: Duration = Duration::from_millis(1);
+/// The number of records whose offset is not needed.
+const NO_NUMBER: usize = 0;
+/// Maximum time to abort a failed transaction.
+const MAX_ABORT: Duration = Duration::from_secs(1);
+const POLL: Duration = Duration::from_millis(1);
 
 /// Writes transactions.
 pub(super) struct Transactions {
@@ -33,11 +34,11 @@ pub(super) struct Transactions {
     pub(super) names: Names,
     /// The transactional id.
     pub(super) id: String,
-    /// A transaction may be decided that is not published yet.
+    /// Whether a transaction may be decided but not published yet.
     pub(super) deciding: AtomicBool,
 }
 
-/// The last value of each key of each state space, by the space's topic.
+/// The last value of each key, by the topic of its state space.
 type States = BTreeMap<(String, Bytes), Option<Bytes>>;
 
 impl Writer for Transactions {
@@ -59,8 +60,8 @@ impl Writer for Transactions {
             self.deciding.store(true, Ordering::SeqCst);
             self.commit(until)
         });
-        written.map_err(|error| self.given_up(error))?;
-        self.tell_places(group);
+        written.map_err(|error| self.abort(error))?;
+        self.report_offsets(group);
         Ok(())
     }
 
@@ -72,18 +73,18 @@ impl Writer for Transactions {
 
     fn abandoned(&self) -> Error {
         let source = Source::new(KafkaError::Canceled);
-        Refused::Transaction { id: self.id.clone(), source }.into()
+        ClusterError::Transaction { id: self.id.clone(), source }.into()
     }
 }
 
 impl Transactions {
     fn send_all(&self, group: &[Change], until: Instant) -> Result<(), KafkaError> {
-        let mut number = NOBODY;
+        let mut number = NO_NUMBER;
         let mut states = States::new();
         for change in group {
             for (partition, chunks) in &change.appends {
                 number += 1;
-                // Checked when the change was accepted.
+                // This was checked when the change was accepted.
                 let unknown = |_| KafkaError::MessageProduction(Code::UnknownTopic);
                 let topic = self.names.topic(&partition.topic).map_err(unknown)?;
                 let index = i32::try_from(partition.index).unwrap_or(i32::MAX);
@@ -101,7 +102,7 @@ impl Transactions {
             }
         }
         states.iter().try_for_each(|((topic, key), value)| {
-            let record = BaseRecord::with_opaque_to(topic, NOBODY).partition(0).key(&key[..]);
+            let record = BaseRecord::with_opaque_to(topic, NO_NUMBER).partition(0).key(&key[..]);
             self.send(
                 match value {
                     Some(value) => record.payload(&value[..]),
@@ -150,23 +151,23 @@ impl Transactions {
                         return Err(error);
                     }
                     record = again;
-                    self.clients.producer.poll(TURN);
+                    self.clients.producer.poll(POLL);
                 }
             }
         }
     }
 
-    /// Waits until the brokers have told of every record. Not `flush`, which
-    /// returns a tenth of a second late.
+    /// Waits until the brokers have reported on every record. `flush` would return a tenth of a
+    /// second late.
     fn acknowledged(&self, until: Instant) -> Result<(), KafkaError> {
         while self.clients.producer.in_flight_count() > 0 {
             if Instant::now() > until {
                 return Err(KafkaError::Flush(Code::OperationTimedOut));
             }
-            self.clients.producer.poll(TURN);
+            self.clients.producer.poll(POLL);
         }
         match &self.clients.deliveries().failed {
-            // Why it was not even tried is what committing says.
+            // If the record was not even sent, committing returns the cause.
             Some((_, error)) if !is_purged(error) => Err(error.clone()),
             _ => Ok(()),
         }
@@ -175,7 +176,7 @@ impl Transactions {
     fn commit(&self, until: Instant) -> Result<(), KafkaError> {
         loop {
             let left = until.saturating_duration_since(Instant::now());
-            match self.clients.producer.commit_transaction(left.max(TURN)) {
+            match self.clients.producer.commit_transaction(left.max(POLL)) {
                 Err(KafkaError::Transaction(error)) if error.is_retriable() && !left.is_zero() => {}
                 Err(error) => return Err(error),
                 Ok(()) => break,
@@ -187,57 +188,57 @@ impl Transactions {
         }
     }
 
-    /// Ends a transaction that failed, as far as that is possible, and says why it did.
-    fn given_up(&self, error: KafkaError) -> Error {
+    /// Aborts a failed transaction as far as possible, and returns the cause.
+    fn abort(&self, error: KafkaError) -> Error {
         self.deciding.store(false, Ordering::SeqCst);
         let failed = self.clients.deliveries().failed.take().filter(|(_, e)| !is_purged(e));
-        // A fenced producer cannot, and after silence the next to open the store does. It
-        // waits for reports that we must take.
+        // A fenced producer cannot abort. After a timeout, the next process to open the store
+        // does. Aborting waits for delivery reports, which we must serve.
         let producer = &self.clients.producer;
         producer.purge(PurgeConfig::default().queue().inflight());
-        let until = Instant::now() + ABORT;
+        let until = Instant::now() + MAX_ABORT;
         while producer.in_flight_count() > 0 && Instant::now() < until {
-            producer.poll(TURN);
+            producer.poll(POLL);
         }
-        let _ = producer.abort_transaction(ABORT);
+        let _ = producer.abort_transaction(MAX_ABORT);
         let (on, error) = failed.unwrap_or_else(|| (self.id.clone(), error));
         let fatal = self.clients.producer.client().fatal_error();
         let error = fatal.map_or(error, |(code, _)| KafkaError::Global(code));
         match code(&error) {
-            Some(code) if is_fenced(code) => Refused::Fenced { id: self.id.clone() },
-            Some(code) if is_forbidden(code) => Refused::of("write to", &on, error),
-            _ => Refused::Transaction { id: self.id.clone(), source: Source::new(error) },
+            Some(code) if is_fenced(code) => ClusterError::Fenced { id: self.id.clone() },
+            Some(code) if is_forbidden(code) => ClusterError::of("write to", &on, error),
+            _ => ClusterError::Transaction { id: self.id.clone(), source: Source::new(error) },
         }
         .into()
     }
 
-    fn tell_places(&self, group: &[Change]) {
+    fn report_offsets(&self, group: &[Change]) {
         let deliveries = self.clients.deliveries();
-        let mut number = NOBODY;
+        let mut number = NO_NUMBER;
         for change in group {
             let place = |(partition, _): &(Partition, Vec<Chunk>)| {
                 number += 1;
                 let &(first, last) = deliveries.places.get(&number)?;
                 let offset = |at: i64| u64::try_from(at).ok();
                 let (first, end) = (Offset(offset(first)?), Offset(offset(last)?.checked_add(1)?));
-                Some(Appended { partition: partition.clone(), first, end })
+                Some(OffsetRange { partition: partition.clone(), first, end })
             };
-            change.placed.set(change.appends.iter().filter_map(place).collect());
+            change.placement.set(change.appends.iter().filter_map(place).collect());
         }
     }
 }
 
-/// A record that was given up because its transaction had failed already.
+/// Whether a record was dropped because its transaction had already failed.
 fn is_purged(error: &KafkaError) -> bool {
     matches!(code(error), Some(Code::PurgeQueue | Code::PurgeInflight))
 }
 
-/// Names have no slash.
+/// The key of a position. Names have no slash.
 pub(super) fn position_key(group: &Group, partition: &Partition) -> String {
     format!("{group}/{partition}")
 }
 
-/// What [`position_key`] made.
+/// Parses the result of [`position_key`].
 pub(super) fn position_of(key: &[u8]) -> Option<(Group, Partition)> {
     let mut parts = std::str::from_utf8(key).ok()?.splitn(3, '/');
     let group = Group::new(parts.next()?).ok()?;
@@ -250,7 +251,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn positions_have_keys_that_are_read_back_and_nothing_else_is() {
+    fn only_keys_of_positions_are_read_back() {
         let place = (Group::new("g.1").unwrap(), crate::Topic::new("t-2").unwrap().partition(7));
         let key = position_key(&place.0, &place.1);
         assert_eq!(key, "g.1/t-2/7");

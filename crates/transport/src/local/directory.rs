@@ -1,4 +1,4 @@
-//! The directory: whose it is, which version wrote it, and who has it open.
+//! The directory of a store: its version marker and its lock.
 
 use crate::error::Error;
 use std::fs::{self, File, TryLockError};
@@ -12,11 +12,11 @@ const FORMAT: u32 = 1;
 const MARKER_PREFIX: &str = "alpheus store, format ";
 const MARKER: &str = "FORMAT";
 const LOCK: &str = "LOCK";
-/// A lock outlives its holder for a moment: while the system tears a killed
-/// process down, or while one that was just forked has not begun its own program.
+/// How long to wait for a lock. It outlives its holder for a moment: while the system ends a
+/// killed process, or while a forked process has not yet started its own program.
 const PATIENCE: Duration = Duration::from_secs(1);
 
-/// A store's directory that this handle alone may use, until it is dropped.
+/// The directory of a store, locked by this handle until it is dropped.
 #[derive(Debug)]
 pub(super) struct Directory {
     path: PathBuf,
@@ -25,7 +25,7 @@ pub(super) struct Directory {
 }
 
 impl Directory {
-    /// Locks the directory, made if need be, and checks or writes its marker.
+    /// Creates the directory if necessary, locks it, and checks or writes its marker.
     pub(super) fn claim(path: &Path) -> Result<Self, Error> {
         create_private(path).map_err(|e| Error::io(path, "create the directory", e))?;
         let marked = read_marker(path)?;
@@ -48,32 +48,32 @@ impl Directory {
         &self.path
     }
 
-    /// Where the finished data are.
+    /// The path of the data.
     pub(super) fn data(&self) -> PathBuf {
         self.path.join("data")
     }
 
-    /// Where data are made that [`Directory::finish`] then puts in place.
+    /// The path for new data, which [`Directory::finish`] then moves into place.
     pub(super) fn unfinished(&self) -> Result<PathBuf, Error> {
         let path = self.path.join("data.new");
         match fs::remove_dir_all(&path) {
             Err(e) if e.kind() != io::ErrorKind::NotFound => {
-                Err(Error::io(&path, "remove what an interrupted start left", e))
+                Err(Error::io(&path, "remove the remains of an interrupted start", e))
             }
             _ => Ok(path),
         }
     }
 
-    /// Puts what was made in [`Directory::unfinished`] in place.
+    /// Moves the data at [`Directory::unfinished`] into place.
     pub(super) fn finish(&self) -> Result<(), Error> {
-        let failed = |e| Error::io(&self.path, "put the new data in place", e);
+        let failed = |e| Error::io(&self.path, "move the new data into place", e);
         fs::rename(self.path.join("data.new"), self.data()).map_err(failed)?;
         sync_directory(&self.path)
     }
 }
 
-/// Makes the directory and those above it that are missing, for this user
-/// alone: stores hold keys and ledgers.
+/// Creates the directory and its missing parents, for this user only: stores hold keys and
+/// ledgers.
 fn create_private(path: &Path) -> io::Result<()> {
     let mut builder = fs::DirBuilder::new();
     #[cfg(unix)]
@@ -81,7 +81,7 @@ fn create_private(path: &Path) -> io::Result<()> {
     builder.recursive(true).create(path)
 }
 
-/// The version in the marker; `None` if there is no marker.
+/// The version in the marker, if there is a marker.
 fn read_marker(path: &Path) -> Result<Option<u32>, Error> {
     let file = path.join(MARKER);
     let text = match fs::read_to_string(&file) {
@@ -94,7 +94,7 @@ fn read_marker(path: &Path) -> Result<Option<u32>, Error> {
     version.map(Some).ok_or_else(damaged)
 }
 
-/// Whole or not at all, whatever happens meanwhile.
+/// Writes the marker atomically.
 fn write_marker(path: &Path) -> Result<(), Error> {
     let failed = |e| Error::io(path, "write the version marker", e);
     let temporary = path.join("FORMAT.new");
@@ -105,7 +105,7 @@ fn write_marker(path: &Path) -> Result<(), Error> {
     sync_directory(path)
 }
 
-/// Whether nothing is there but what an interrupted claim may have left.
+/// Whether the directory has nothing but the remains of an interrupted claim.
 fn is_empty(path: &Path) -> Result<bool, Error> {
     let failed = |e| Error::io(path, "list the directory", e);
     for entry in fs::read_dir(path).map_err(failed)? {
@@ -132,7 +132,7 @@ fn lock(path: &Path) -> Result<File, Error> {
     }
 }
 
-/// New names survive a crash only after this.
+/// Flushes a directory. New names survive a crash only after this.
 fn sync_directory(path: &Path) -> Result<(), Error> {
     let synced = File::open(path).and_then(|directory| directory.sync_all());
     synced.map_err(|e| Error::io(path, "flush the directory", e))
@@ -152,7 +152,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_ours_or_of_another_version_is_refused_untouched() {
+    fn other_directories_and_other_versions_are_refused_unchanged() {
         let dir = tempfile::tempdir().unwrap();
         fs::write(dir.path().join("diary.txt"), "dear").unwrap();
         assert!(matches!(Directory::claim(dir.path()), Err(Error::NotAStore { .. })));
@@ -168,7 +168,7 @@ mod tests {
     }
 
     #[test]
-    fn an_interrupted_first_start_does_not_matter() {
+    fn an_interrupted_first_start_is_harmless() {
         let dir = tempfile::tempdir().unwrap();
         fs::write(dir.path().join("FORMAT.new"), "alph").unwrap();
         fs::write(dir.path().join(LOCK), "").unwrap();

@@ -1,4 +1,4 @@
-//! The pair of tables, on fjall.
+//! The pair of tables on fjall.
 
 use super::directory::Directory;
 use super::{Options, repair};
@@ -15,12 +15,12 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-/// Values from this size on live in files of their own.
-const SEPARATE_FROM: u32 = 4 << 10;
+/// Minimum size of values that are stored in separate files.
+const MIN_SEPARATE_VALUE: u32 = 4 << 10;
 
-/// Journals larger than this together have the memtables flushed that hold
-/// them: bounds the disk, and the time to open after a crash.
-const JOURNALS: u64 = 192 << 20;
+/// Maximum total size of journals. Beyond it, memtables are flushed. This limits disk use and
+/// the time to open after a crash.
+const MAX_JOURNAL_BYTES: u64 = 192 << 20;
 
 /// Two trees of one fjall database.
 pub(super) struct Fjall {
@@ -28,12 +28,12 @@ pub(super) struct Fjall {
     log: Keyspace,
     state: Keyspace,
     sync_delay: Duration,
-    /// Dropped last: fjall must be closed before another may open the directory.
+    /// Dropped last: fjall must be closed before another handle opens the directory.
     directory: Directory,
 }
 
 impl Fjall {
-    /// Opens the trees, or makes them.
+    /// Opens the trees, or creates them.
     pub(super) fn open(directory: Directory, options: &Options) -> Result<Self, Error> {
         let data = directory.data();
         let exists = data.try_exists().map_err(|e| Error::io(&data, "look for the data", e))?;
@@ -61,8 +61,8 @@ impl Fjall {
     }
 }
 
-/// Fjall asserts some of what it reads; a damaged directory is an error to us,
-/// not the end of the process.
+/// Fjall asserts some properties of its files. A damaged directory is an error here, not a
+/// panic.
 fn open_guarded(data: &Path, options: &Options) -> Result<(Database, Keyspace, Keyspace), Error> {
     let opened = catch_unwind(AssertUnwindSafe(|| open_trees(data, options)));
     let what = "the engine could not read its own files";
@@ -79,7 +79,7 @@ fn open_trees(data: &Path, options: &Options) -> fjall::Result<(Database, Keyspa
         .journal_compression(CompressionType::None)
         .manual_journal_persist(true)
         .worker_threads(1)
-        .max_journaling_size(JOURNALS)
+        .max_journaling_size(MAX_JOURNAL_BYTES)
         .open()?;
     let plain = || {
         KeyspaceCreateOptions::default()
@@ -89,7 +89,7 @@ fn open_trees(data: &Path, options: &Options) -> fjall::Result<(Database, Keyspa
     };
     let separate = KvSeparationOptions::default()
         .compression(CompressionType::None)
-        .separation_threshold(SEPARATE_FROM);
+        .separation_threshold(MIN_SEPARATE_VALUE);
     let log = database.keyspace("log", || plain().with_kv_separation(Some(separate)))?;
     let state = database.keyspace("state", plain)?;
     Ok((database, log, state))
@@ -112,7 +112,7 @@ impl Tables for Fjall {
     }
 
     fn get(&self, table: Table, key: &[u8]) -> Result<Option<Bytes>, Error> {
-        // A snapshot sees each batch whole.
+        // A snapshot contains only whole batches.
         let found = self.database.snapshot().get(self.tree(table), key);
         Ok(found.map_err(self.failed("read"))?.map(Bytes::from))
     }
@@ -157,7 +157,7 @@ impl Tables for Fjall {
     }
 }
 
-/// Fjall's errors in our words.
+/// Converts fjall's errors.
 fn translate(path: &Path, action: &'static str, error: fjall::Error) -> Error {
     let path: PathBuf = path.to_owned();
     let damaged = |what, error: fjall::Error| Error::Corrupt {
@@ -176,7 +176,7 @@ fn translate(path: &Path, action: &'static str, error: fjall::Error) -> Error {
     }
 }
 
-/// A file that ends too soon is damage, not a refusal of the system.
+/// Converts an I/O error. A file that is missing or too short is damage.
 fn from_io(path: &Path, action: &'static str, error: io::Error) -> Error {
     match error.kind() {
         io::ErrorKind::UnexpectedEof | io::ErrorKind::InvalidData | io::ErrorKind::NotFound => {

@@ -1,13 +1,13 @@
-//! A store in a directory of this machine, in this process, on `fjall`.
+//! A store in a directory on this machine, in this process, on `fjall`.
 //!
 //! ```text
-//! DIR/FORMAT    version of what is here; checked before anything is read
+//! DIR/FORMAT    version of the format; checked before anything is read
 //! DIR/LOCK      held while a process has the store open
 //! DIR/data/     fjall's journal and trees
-//! DIR/data.new/ the same while it is being made: dropped if a crash interrupts that
+//! DIR/data.new/ the same while it is created: deleted if a crash interrupts that
 //! ```
-//! Nothing is compressed: what is stored is mostly ciphertext. Values of the
-//! log go to files of their own, so that merging trees does not copy them.
+//! Nothing is compressed, since data is mostly ciphertext. Values of the log are in separate
+//! files, so that merging trees does not copy them.
 
 mod directory;
 mod engine;
@@ -28,16 +28,16 @@ pub(crate) const DEFAULT_MAX_STAGED: usize = 64 << 20;
 #[derive(Clone, Copy, Debug)]
 #[non_exhaustive]
 pub struct Options {
-    /// The most bytes of accepted batches that wait for a sync, so also of one
-    /// batch; default 64 MiB. While one group is written the next may gather:
-    /// twice that is held.
+    /// Maximum size of accepted batches that wait for a sync, and of a single batch. The
+    /// default is 64 MiB. While a group is written, the next one collects, so memory use is
+    /// up to twice that.
     pub max_staged: usize,
-    /// Bytes of recent writes in memory, per tree; default 32 MiB.
+    /// Bytes of recent writes in memory, per tree. The default is 32 MiB.
     pub memtable: u64,
-    /// Bytes of read cache; default 32 MiB.
+    /// Bytes of read cache. The default is 32 MiB.
     pub cache: u64,
-    /// Waits so long after each flush of the disk, as a slower disk would;
-    /// for tests and benchmarks.
+    /// Extra wait after each flush of the disk, to simulate a slower disk in tests and
+    /// benchmarks.
     pub sync_delay: Duration,
 }
 
@@ -52,12 +52,12 @@ impl Default for Options {
     }
 }
 
-/// Opens the store in `path`, making it if the directory is empty or absent.
-/// What a crash had torn is cut off; everything that was ever acknowledged is there.
+/// Opens the store in `path`, and creates it if the directory is empty or missing. A batch
+/// torn by a crash is cut off. Everything that was acknowledged is there.
 ///
 /// # Errors
 /// [`Error::Locked`], [`Error::Version`], [`Error::NotAStore`],
-/// [`Error::Corrupt`], [`Error::DiskFull`] or [`Error::Io`], each naming `path`.
+/// [`Error::Corrupt`], [`Error::DiskFull`] or [`Error::Io`], each with `path`.
 pub fn open(path: &Path, options: &Options) -> Result<Arc<dyn Store>, Error> {
     let directory = Directory::claim(path)?;
     let tables = Fjall::open(directory, options)?;

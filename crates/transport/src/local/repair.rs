@@ -1,13 +1,12 @@
-//! What a crash may leave at the end of fjall's journal, and what is damage.
+//! Repairs the end of fjall's journal after a crash, and detects damage.
 //!
-//! We write one change of the tables at a time, as one fjall batch, and flush
-//! it before the next. So after a loss of power only the last batch of the
-//! newest journal may be torn, in any way: cut short, or with holes where
-//! pages were not written. Fjall drops one that is cut short, but refuses to
-//! open on a hole; and where a length is damaged it drops all that follows
-//! without a word, also what was acknowledged. So before fjall reads a
-//! journal we read it: a torn last batch is cut off, and anything broken that
-//! a good batch follows is damage, and refused.
+//! We write one change of the tables at a time, as one fjall batch, and flush it before the
+//! next. So after a loss of power only the last batch of the newest journal may be torn: cut
+//! short, or with holes where pages were not written. Fjall drops a batch that is cut short,
+//! but refuses to open if there is a hole. If a length is damaged, it silently drops
+//! everything that follows, including acknowledged data. So we read each journal before
+//! fjall does. A torn last batch is cut off. A broken batch followed by a good one is
+//! damage, which is an error.
 //!
 //! Fjall 3's journal, all integers little-endian:
 //!
@@ -29,7 +28,7 @@ const END: u8 = 3;
 const CLEAR: u8 = 4;
 const TRAILER: &[u8] = b"FJL\x03";
 
-/// Cuts a torn last batch off the newest journal in `data`.
+/// Cuts off a torn last batch of the newest journal in `data`.
 pub(super) fn cut_torn_tail(data: &Path) -> Result<(), Error> {
     let mut journals = journals(data)?;
     let newest = journals.pop();
@@ -43,19 +42,19 @@ pub(super) fn cut_torn_tail(data: &Path) -> Result<(), Error> {
     match examine(&read(&newest)?) {
         Tail::Clean => Ok(()),
         Tail::Torn { keep } => cut(&newest, keep),
-        Tail::Damaged => Err(damaged(&newest)),
+        Tail::CatalogError => Err(damaged(&newest)),
     }
 }
 
-/// How a journal ends.
+/// The end of a journal.
 #[derive(Debug, PartialEq, Eq)]
 enum Tail {
-    /// After the last good batch there is nothing, or zeros.
+    /// Nothing, or zeros, follow the last good batch.
     Clean,
-    /// After this many bytes there is part of one batch, and no good one.
+    /// After `keep` bytes there is a part of a batch, and no good batch.
     Torn { keep: u64 },
-    /// A good batch comes after something broken.
-    Damaged,
+    /// A good batch follows a broken one.
+    CatalogError,
 }
 
 fn examine(bytes: &[u8]) -> Tail {
@@ -67,13 +66,13 @@ fn examine(bytes: &[u8]) -> Tail {
     if rest.iter().all(|&b| b == 0) {
         Tail::Clean
     } else if holds_batch(rest) {
-        Tail::Damaged
+        Tail::CatalogError
     } else {
         Tail::Torn { keep: good as u64 }
     }
 }
 
-/// The length of the batch at the start of `bytes`; `None` if that is no good batch.
+/// The length of the batch at the start of `bytes`, if it is good.
 fn batch_len(bytes: &[u8]) -> Option<usize> {
     let mut rest = bytes;
     (take::<1>(&mut rest)? == [START]).then_some(())?;
@@ -172,14 +171,14 @@ mod tests {
     }
 
     #[test]
-    fn any_damage_to_the_last_batch_is_a_torn_end_and_to_any_other_is_damage() {
+    fn damage_to_the_last_batch_is_a_torn_end_and_elsewhere_is_an_error() {
         let first = batch(1, b"one");
         let mut both = [first.clone(), batch(2, b"FJL\x03 in a value")].concat();
         both.extend_from_slice(&[0; 100]);
         assert_eq!(examine(&both), Tail::Clean);
         let keep = first.len() as u64;
         for at in 0..both.len() - 100 {
-            // The sequence number is not under the checksum, and is not read here.
+            // The checksum does not cover the sequence number, and it is not read here.
             let seqno = (5..13).contains(&(at % first.len()));
             if seqno || (at >= first.len() && at - first.len() < 13) {
                 continue;
@@ -188,7 +187,7 @@ mod tests {
             bad[at] ^= 0x80;
             let kind = examine(&bad);
             if at < first.len() {
-                assert_eq!(kind, Tail::Damaged, "byte {at}");
+                assert_eq!(kind, Tail::CatalogError, "byte {at}");
             } else {
                 assert_eq!(kind, Tail::Torn { keep }, "byte {at}");
             }
@@ -196,7 +195,7 @@ mod tests {
     }
 
     #[test]
-    fn an_end_cut_anywhere_is_torn() {
+    fn a_journal_cut_anywhere_in_the_last_batch_is_torn() {
         let both = [batch(1, b"one"), batch(2, b"two")].concat();
         for cut in both.len() / 2 + 1..both.len() {
             assert_eq!(examine(&both[..cut]), Tail::Torn { keep: both.len() as u64 / 2 }, "{cut}");

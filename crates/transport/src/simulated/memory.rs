@@ -1,4 +1,4 @@
-//! A disk in memory: two ordered maps, and what is to go wrong.
+//! A disk in memory: ordered maps, and faults to inject.
 
 use super::{Fault, mix};
 use crate::error::Error;
@@ -10,11 +10,11 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 type Key = (Table, Bytes);
 
-/// What survives a crash.
+/// The data that survives a crash.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Disk {
     entries: BTreeMap<Key, Bytes>,
-    /// Counts crashes and starts; a store of an older one is dead.
+    /// Counts crashes and starts. A store with an older generation is dead.
     pub(super) generation: u64,
     pub(super) writes: u64,
     pub(super) fault: Option<(u64, Fault)>,
@@ -30,7 +30,7 @@ impl Disk {
         }
     }
 
-    /// The fault that is due at this write.
+    /// The fault to inject at this write.
     fn due(&mut self) -> Option<Fault> {
         let now = self.writes;
         self.writes += 1;
@@ -77,7 +77,7 @@ impl Tables for Memory {
         match fault {
             None => Ok(()),
             Some(fault) => {
-                // A failed store is dead; the next one may be opened at once.
+                // A failed store is dead. The next one may be opened immediately.
                 disk.generation += 1;
                 let path = super::memory_path();
                 match fault {
@@ -132,7 +132,7 @@ impl Tables for Memory {
     }
 }
 
-/// Bounds of the same range in the map of both tables.
+/// The bounds of this range in the map of both tables.
 fn within(table: Table, (low, high): Range<'_>) -> (Bound<Key>, Bound<Key>) {
     let own = |key: &[u8]| (table, Bytes::copy_from_slice(key));
     let low = match low {

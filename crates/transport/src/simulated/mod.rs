@@ -1,9 +1,8 @@
-//! A store in memory whose machine can crash, from a seed.
+//! A store in memory on a machine that can crash, from a seed.
 //!
-//! For whole-system simulation: what was not synced is dropped or, up to some
-//! batch, kept (both are what real disks do), and the batch that was being
-//! written is torn, which by the contract means that it vanishes whole. Disks
-//! that fill up and flushes that fail can be ordered too.
+//! For whole-system simulation. Unsynced data is dropped or, up to some batch, kept: real
+//! disks do both. The batch that was being written is torn, so by the contract it disappears
+//! completely. Full disks and failed flushes can be injected.
 
 mod memory;
 
@@ -14,7 +13,7 @@ use memory::{Disk, Memory};
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 
-/// A machine with one disk. It outlives the stores that are opened on it.
+/// A machine with a disk. It outlives the stores that are opened on it.
 #[derive(Debug)]
 pub struct Machine {
     disk: Arc<Mutex<Disk>>,
@@ -29,13 +28,13 @@ impl Default for Machine {
     }
 }
 
-/// What goes wrong at a write to come.
+/// A fault at a future write.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fault {
-    /// The disk is full: the write has no effect, the store stops.
+    /// The disk is full. The write has no effect, and the store stops.
     DiskFull,
-    /// The flush fails: whether the write took effect is not known before the
-    /// next open, and drawn from this seed.
+    /// The flush fails. Whether the write took effect is drawn from this seed, and unknown
+    /// until the store is opened again.
     SyncFails(u64),
 }
 
@@ -46,7 +45,7 @@ impl Machine {
         Self::default()
     }
 
-    /// With another bound on unsynced bytes than the local store's default.
+    /// Sets the limit on unsynced bytes.
     #[must_use]
     pub fn with_max_staged(self, max_staged: usize) -> Self {
         Self { max_staged, ..self }
@@ -55,7 +54,7 @@ impl Machine {
     /// Starts a store on the disk.
     ///
     /// # Errors
-    /// [`Error::Locked`] while a store that was opened before is in use.
+    /// [`Error::Locked`] while an earlier store is in use.
     pub fn open(&self) -> Result<Arc<dyn Store>, Error> {
         let mut running = self.running.lock().unwrap_or_else(PoisonError::into_inner);
         if running.upgrade().is_some_and(|engine| engine.tables().is_current()) {
@@ -67,17 +66,15 @@ impl Machine {
         Ok(engine)
     }
 
-    /// Another machine, with a copy of the disk: a backup, or an old value that an
-    /// engine has kept.
+    /// Another machine with a copy of the disk, such as a backup.
     #[must_use]
     pub fn copy(&self) -> Machine {
         let disk = self.disk.lock().unwrap_or_else(PoisonError::into_inner).clone();
         Machine { disk: Arc::new(Mutex::new(disk)), max_staged: self.max_staged, ..Self::default() }
     }
 
-    /// Pulls the plug. Stores that were opened before refuse everything from
-    /// now on; of what was not synced a prefix, drawn from `seed`, survives.
-    /// A fault that was ordered and did not occur is called off.
+    /// Simulates a loss of power. Open stores fail from now on. A prefix of the unsynced data,
+    /// drawn from `seed`, survives. An injected fault that did not occur yet is cancelled.
     pub fn crash(&self, seed: u64) {
         let running = self.running.lock().unwrap_or_else(PoisonError::into_inner);
         let engine = running.upgrade();
@@ -92,7 +89,7 @@ impl Machine {
         }
     }
 
-    /// Orders a fault for the write after the next `writes` ones.
+    /// Injects a fault at the write after the next `writes` ones.
     pub fn inject(&self, fault: Fault, writes: u64) {
         let mut disk = self.disk.lock().unwrap_or_else(PoisonError::into_inner);
         disk.fault = Some((disk.writes + writes, fault));
@@ -103,7 +100,7 @@ fn memory_path() -> PathBuf {
     PathBuf::from("simulated disk")
 }
 
-/// One output of SplitMix64: enough to draw faults from a seed.
+/// One output of SplitMix64, to draw faults from a seed.
 fn mix(seed: u64) -> u64 {
     let z = seed.wrapping_add(0x9e37_79b9_7f4a_7c15);
     let z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);

@@ -1,15 +1,15 @@
-//! A real Kafka broker, in processes of its own, that tests may kill.
+//! A real Kafka broker in a separate process, which tests can kill.
 //!
-//! `make broker` fetches it; `ALPHEUS_TEST_BROKER_CLASSPATH` names another file with
-//! its class path. Without it these tests say that they are skipped.
+//! `make broker` fetches it. `ALPHEUS_TEST_BROKER_CLASSPATH` can name another file with
+//! its class path. Without a broker these tests are skipped.
 
+use alpheus_test_support::skip;
 use std::io::{BufRead, BufReader, Write};
-use std::path::PathBuf;
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, OnceLock};
 
-/// One broker, which ends with this process at the latest.
+/// A broker, which stops with this process at the latest.
 pub(crate) struct Broker {
     pub(crate) open: String,
     pub(crate) secured: String,
@@ -23,13 +23,13 @@ struct Orders {
 }
 
 impl Broker {
-    /// The one that tests share which leave it alone.
+    /// A broker shared by all tests that neither stop nor restart it.
     pub(crate) fn shared() -> Option<&'static Self> {
         static SHARED: OnceLock<Option<Broker>> = OnceLock::new();
         SHARED.get_or_init(Self::start).as_ref()
     }
 
-    /// One of its own.
+    /// Starts a separate broker.
     pub(crate) fn start() -> Option<Self> {
         let classpath = classpath()?;
         let mut child = Command::new("java")
@@ -49,7 +49,7 @@ impl Broker {
         Some(Self { open, secured, orders: Mutex::new(orders) })
     }
 
-    /// `kill`, `start` or `allow PREFIX`.
+    /// Sends an order: `kill`, `start` or `allow PREFIX`.
     pub(crate) fn order(&self, order: &str) {
         let mut orders = self.orders.lock().unwrap();
         writeln!(orders.input, "{order}").unwrap();
@@ -72,19 +72,13 @@ impl Drop for Orders {
     }
 }
 
-/// What the names of one store begin with, and of no other.
+/// A unique prefix for the names of a store.
 pub(crate) fn prefix() -> String {
     static NEXT: AtomicU64 = AtomicU64::new(0);
     format!("test{}.{}.", std::process::id(), NEXT.fetch_add(1, Ordering::Relaxed))
 }
 
 fn classpath() -> Option<String> {
-    // Crates' folders are all as deep.
-    let made = concat!(env!("CARGO_MANIFEST_DIR"), "/../../jvm/test-broker/target/classpath");
-    let file = std::env::var_os("ALPHEUS_TEST_BROKER_CLASSPATH").map_or(made.into(), PathBuf::from);
-    let classpath = std::fs::read_to_string(file).ok();
-    if classpath.is_none() {
-        eprintln!("note: no broker for tests on this machine (`make broker`): skipped");
-    }
-    classpath
+    let default = concat!(env!("CARGO_MANIFEST_DIR"), "/../../jvm/test-broker/target/classpath");
+    skip::class_path("ALPHEUS_TEST_BROKER_CLASSPATH", default)
 }

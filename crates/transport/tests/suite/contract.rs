@@ -1,4 +1,4 @@
-//! What holds without any crash.
+//! The guarantees of every store, without crashes.
 
 use crate::world::*;
 use alpheus_transport::{Batch, Bound, Bounds, Error, Limits, NewRecord, Offset, Sequence, Store};
@@ -28,20 +28,20 @@ macro_rules! on_every_store {
 on_every_store!(
     records_keep_order_offsets_and_content,
     a_batch_with_one_wrong_name_changes_nothing,
-    what_is_not_synced_is_not_seen,
-    everything_is_there_after_reopening,
-    reads_keep_to_their_limits_and_go_on_where_they_stopped,
+    readers_see_only_synced_batches,
+    a_reopened_store_has_all_its_data,
+    reads_keep_to_their_limits_and_continue_where_they_stopped,
     offsets_outside_a_partition_are_refused,
     state_is_scanned_in_order_within_its_space,
     the_last_of_several_changes_to_a_key_counts,
-    truncation_drops_what_is_before_and_nothing_else,
-    committers_at_the_same_time_are_all_there_in_order,
+    truncation_drops_only_the_records_before_its_offset,
+    batches_of_concurrent_committers_are_all_kept_in_order,
     unsynced_bytes_are_bounded,
-    what_is_too_large_is_refused_and_harms_nobody,
-    a_waiting_reader_wakes_when_something_is_durable,
+    a_batch_that_is_too_large_is_refused_without_harm,
+    a_waiting_reader_wakes_when_a_batch_is_durable,
     topics_keep_their_partitions,
-    only_one_handle_may_be_open,
-    a_random_history_gives_what_a_plain_model_gives,
+    only_one_open_handle_can_write,
+    a_random_history_agrees_with_a_simple_model,
 );
 
 fn records_keep_order_offsets_and_content(world: &World) {
@@ -49,7 +49,7 @@ fn records_keep_order_offsets_and_content(world: &World) {
     let (a, b) = (topic("t").partition(0), topic("t").partition(1));
     store.ensure_topic(&a.topic, 2).unwrap();
     let headers: &[(&str, &[u8])] = &[("schema", b"7"), ("empty", b"")];
-    let mut places = Vec::new();
+    let mut expected = Vec::new();
     for round in 0..5u8 {
         let mut batch = Batch::new();
         for i in 0..3u8 {
@@ -57,14 +57,14 @@ fn records_keep_order_offsets_and_content(world: &World) {
             let record = NewRecord { key: b"k", value: &value, timestamp: u64::from(i), headers };
             batch.append(if i == 1 { &b } else { &a }, &record).unwrap();
         }
-        let durable = store.commit(batch).unwrap();
-        let told: Vec<_> =
-            durable.appended().iter().map(|x| (&x.partition, x.end.0 - x.first.0)).collect();
-        assert_eq!(told, [(&a, 2), (&b, 1)]);
-        places.extend([durable.appended()[0].first.0, durable.appended()[0].end.0 - 1]);
+        let receipt = store.commit(batch).unwrap();
+        let counts: Vec<_> =
+            receipt.appended().iter().map(|x| (&x.partition, x.end.0 - x.first.0)).collect();
+        assert_eq!(counts, [(&a, 2), (&b, 1)]);
+        expected.extend([receipt.appended()[0].first.0, receipt.appended()[0].end.0 - 1]);
     }
     let read = read_all(&*store, &a);
-    assert_eq!(read.iter().map(|r| r.offset.0).collect::<Vec<_>>(), places);
+    assert_eq!(read.iter().map(|r| r.offset.0).collect::<Vec<_>>(), expected);
     assert_eq!(read[3].value, [1, 2].as_slice());
     assert_eq!((read[3].timestamp, &read[3].key[..]), (2, &b"k"[..]));
     assert_eq!(read[3].headers().collect::<Vec<_>>(), headers);
@@ -93,7 +93,7 @@ fn a_batch_with_one_wrong_name_changes_nothing(world: &World) {
     assert_eq!(values(&*store, &good), ["y"]);
 }
 
-fn what_is_not_synced_is_not_seen(world: &World) {
+fn readers_see_only_synced_batches(world: &World) {
     let store = world.open();
     let partition = topic("t").partition(0);
     store.ensure_topic(&partition.topic, 1).unwrap();
@@ -120,7 +120,7 @@ fn what_is_not_synced_is_not_seen(world: &World) {
     assert_eq!(store.stats().staged_bytes, 0);
 }
 
-fn everything_is_there_after_reopening(world: &World) {
+fn a_reopened_store_has_all_its_data(world: &World) {
     let partition = topic("t").partition(1);
     for round in 0..4u64 {
         let store = world.open();
@@ -147,7 +147,7 @@ fn everything_is_there_after_reopening(world: &World) {
     assert_eq!(offset_of(&*store, &partition), Offset(3));
 }
 
-fn reads_keep_to_their_limits_and_go_on_where_they_stopped(world: &World) {
+fn reads_keep_to_their_limits_and_continue_where_they_stopped(world: &World) {
     let store = world.open();
     let partition = topic("t").partition(0);
     store.ensure_topic(&partition.topic, 1).unwrap();
@@ -161,18 +161,18 @@ fn reads_keep_to_their_limits_and_go_on_where_they_stopped(world: &World) {
     }
     let at = offsets(&*store, &partition);
     for (from, records) in [(0, 1), (3, 7), (45, 10), (49, 2), (59, 5), (0, 100), (0, 60)] {
-        let (mut place, end) = (at[from], (from + records).min(60));
+        let (mut next, end) = (at[from], (from + records).min(60));
         let mut got: Vec<u64> = Vec::new();
         while got.len() < end - from {
             let limits = Limits { records: records - got.len(), bytes: 1 << 20 };
-            let fetched = store.read(&partition, place, limits).unwrap();
-            place = fetched.next_offset();
+            let fetched = store.read(&partition, next, limits).unwrap();
+            next = fetched.next_offset();
             let before = got.len();
             got.extend(fetched.map(|r| number(&r.value)));
             assert!(got.len() <= records && got.len() > before);
         }
         assert_eq!(got, (from as u64..end as u64).collect::<Vec<_>>(), "from {from}");
-        assert!(place > at[end - 1] && place <= at[end]);
+        assert!(next > at[end - 1] && next <= at[end]);
     }
     let tight = store.read(&partition, at[52], Limits { records: 0, bytes: 0 }).unwrap();
     assert_eq!(tight.map(|r| r.offset).collect::<Vec<_>>(), [at[52]], "at least one record");
@@ -246,7 +246,7 @@ fn the_last_of_several_changes_to_a_key_counts(world: &World) {
     let mut second = Batch::new();
     second.put(&space(), "a", "5").unwrap();
     second.delete(&space(), "c").unwrap();
-    // Both in one group: the order of batches must hold inside it too.
+    // Both batches are in one group, inside which their order must hold, too.
     let _first = store.commit_buffered(first).unwrap();
     store.commit(second).unwrap();
     assert_eq!(scan_all(&*store), [("a".into(), "5".into()), ("b".into(), "3".into())]);
@@ -254,7 +254,7 @@ fn the_last_of_several_changes_to_a_key_counts(world: &World) {
     assert_eq!(offset_of(&*store, &partition), Offset(3));
 }
 
-fn truncation_drops_what_is_before_and_nothing_else(world: &World) {
+fn truncation_drops_only_the_records_before_its_offset(world: &World) {
     let store = world.open();
     let (partition, other) = (topic("t").partition(0), topic("t").partition(1));
     store.ensure_topic(&partition.topic, 2).unwrap();
@@ -293,7 +293,7 @@ fn truncation_drops_what_is_before_and_nothing_else(world: &World) {
     assert_eq!(values(&*store, &other).len(), 10);
 }
 
-fn committers_at_the_same_time_are_all_there_in_order(world: &World) {
+fn batches_of_concurrent_committers_are_all_kept_in_order(world: &World) {
     const THREADS: u64 = 8;
     const EACH: u64 = 25;
     let store = world.open();
@@ -306,9 +306,9 @@ fn committers_at_the_same_time_are_all_there_in_order(world: &World) {
             scope.spawn(move || {
                 for i in 0..EACH {
                     let value = [thread.to_le_bytes(), i.to_le_bytes()].concat();
-                    let durable = store.commit(one(partition, &value)).unwrap();
-                    let place = durable.appended()[0].first;
-                    let mut read = store.read(partition, place, Limits::default()).unwrap();
+                    let receipt = store.commit(one(partition, &value)).unwrap();
+                    let offset = receipt.appended()[0].first;
+                    let mut read = store.read(partition, offset, Limits::default()).unwrap();
                     assert_eq!(read.next().unwrap().value, value, "durable, so readable");
                 }
             });
@@ -318,14 +318,15 @@ fn committers_at_the_same_time_are_all_there_in_order(world: &World) {
     for value in values(&*store, &partition) {
         let (thread, i) = value.split_at(8);
         let next = next.entry(number(thread)).or_default();
-        assert_eq!(number(i), *next, "each thread's records are in its order");
+        assert_eq!(number(i), *next, "each thread's records keep their order");
         *next += 1;
     }
     assert_eq!(next, (0..THREADS).map(|thread| (thread, EACH)).collect());
     let stats = store.stats();
     assert_eq!(stats.batches - before.batches, THREADS * EACH);
     assert_eq!(stats.records - before.records, THREADS * EACH);
-    // How many share one depends on the disk; that those do who wait is the engine's test.
+    // The disk determines how many batches share a sync. The engine's tests check that
+    // waiting ones do.
     assert!(stats.syncs - before.syncs <= THREADS * EACH);
 }
 
@@ -344,7 +345,7 @@ fn unsynced_bytes_are_bounded(world: &World) {
     assert!(store.stats().syncs >= 5);
 }
 
-fn what_is_too_large_is_refused_and_harms_nobody(world: &World) {
+fn a_batch_that_is_too_large_is_refused_without_harm(world: &World) {
     let store = world.open();
     let partition = topic("t").partition(0);
     store.ensure_topic(&partition.topic, 1).unwrap();
@@ -355,18 +356,18 @@ fn what_is_too_large_is_refused_and_harms_nobody(world: &World) {
     assert_eq!(values(&*store, &partition), [""]);
 }
 
-fn a_waiting_reader_wakes_when_something_is_durable(world: &World) {
+fn a_waiting_reader_wakes_when_a_batch_is_durable(world: &World) {
     let store = world.open();
     let partition = topic("t").partition(0);
     store.ensure_topic(&partition.topic, 1).unwrap();
     let seen = store.wait(Sequence::default(), Duration::ZERO).unwrap();
-    assert_eq!(store.wait(seen, Duration::from_millis(5)).unwrap(), seen, "nothing came");
+    assert_eq!(store.wait(seen, Duration::from_millis(5)).unwrap(), seen, "no batch was committed");
     let writer = Arc::clone(&store);
-    let place = partition.clone();
+    let target = partition.clone();
     let start = Instant::now();
     let thread = std::thread::spawn(move || {
         std::thread::sleep(Duration::from_millis(20));
-        writer.commit(one(&place, b"x")).unwrap().sequence()
+        writer.commit(one(&target, b"x")).unwrap().sequence()
     });
     let woken = store.wait(seen, Duration::from_secs(30)).unwrap();
     assert!(woken > seen && start.elapsed() < Duration::from_secs(20));
@@ -385,9 +386,9 @@ fn topics_keep_their_partitions(world: &World) {
     assert!(matches!(refused, Err(Error::TopicDiffers { have: 3, want: 2, .. })));
 }
 
-/// One handle writes. A store that sees the first refuses the second; one that
-/// cannot lets the newer win, and the older one fails at its next write.
-fn only_one_handle_may_be_open(world: &World) {
+/// Only one handle can write. Local stores refuse a second handle. In Kafka the newer one
+/// wins, and the next write of the older one fails.
+fn only_one_open_handle_can_write(world: &World) {
     let partition = topic("t").partition(0);
     let first = world.open();
     first.ensure_topic(&partition.topic, 1).unwrap();
@@ -410,7 +411,7 @@ fn only_one_handle_may_be_open(world: &World) {
     assert_eq!(values(&*world.open(), &partition), ["x", "y"]);
 }
 
-/// A store as vectors and maps.
+/// A store made of vectors and maps.
 #[derive(Default)]
 struct Model {
     logs: [Vec<u64>; 3],
@@ -419,7 +420,7 @@ struct Model {
 }
 
 impl Model {
-    /// A batch drawn from a seed, done to the model too.
+    /// Draws a batch from a seed and applies it to the model, too.
     fn batch(&mut self, seeded: &mut Seeded) -> Batch {
         let mut batch = Batch::new();
         for _ in 0..seeded.below(6) {
@@ -450,10 +451,10 @@ impl Model {
         let chosen = usize::try_from(seeded.below(records.len() as u64 + 1)).unwrap();
         let before = records.get(chosen).map_or(end, |record| record.offset);
         store.truncate_before(&partition, before).unwrap();
-        let after_last = records.last().map_or(0, |last| place(log, last) + 1);
-        let gone = records.get(chosen).map_or(after_last, |record| place(log, record));
-        let known = &mut self.starts[index as usize];
-        *known = (*known).max(gone);
+        let after_last = records.last().map_or(0, |last| index_in(log, last) + 1);
+        let first = records.get(chosen).map_or(after_last, |record| index_in(log, record));
+        let start = &mut self.starts[index as usize];
+        *start = (*start).max(first);
     }
 
     fn check(&self, store: &dyn Store) {
@@ -468,13 +469,13 @@ impl Model {
     }
 }
 
-/// Which of a partition's records this is; values are not drawn twice.
-fn place(log: &[u64], record: &alpheus_transport::Record) -> u64 {
+/// The index of a record in its partition. No value is drawn twice.
+fn index_in(log: &[u64], record: &alpheus_transport::Record) -> u64 {
     log.iter().position(|&value| value == number(&record.value)).unwrap() as u64
 }
 
 /// Appends, puts, deletes, truncations, syncs and reopenings, drawn from a seed.
-fn a_random_history_gives_what_a_plain_model_gives(world: &World) {
+fn a_random_history_agrees_with_a_simple_model(world: &World) {
     let (mut seeded, mut model) = (Seeded(42), Model::default());
     for _reopened in 0..4 {
         let store = world.open();

@@ -1,11 +1,11 @@
-//! Loss of power, on simulated machines, from seeds.
+//! Power failures of simulated machines, from seeds.
 
 use crate::world::*;
 use alpheus_transport::simulated::{Fault, Machine};
 use alpheus_transport::{Batch, Error, Limits, Store};
 
-/// Every record of a batch carries its number, and so does the state: the
-/// batches that are there must be a prefix, each whole.
+/// Checks that the store holds a prefix of the batches, each complete. All records of a batch
+/// contain its number, and so does the state.
 fn check_prefix(store: &dyn Store, acknowledged: u64, accepted: u64) -> u64 {
     let count = store.get(&space(), b"count").unwrap().map_or(0, |value| number(&value));
     assert!((acknowledged..=accepted).contains(&count), "{acknowledged} <= {count} <= {accepted}");
@@ -33,7 +33,7 @@ fn prepare(store: &dyn Store) {
 }
 
 #[test]
-fn a_crash_keeps_what_was_acknowledged_and_whole_batches_only() {
+fn a_crash_keeps_all_acknowledged_batches_and_no_partial_ones() {
     let mut lost = 0;
     let mut kept_unsynced = 0;
     for seed in 0..200 {
@@ -57,7 +57,7 @@ fn a_crash_keeps_what_was_acknowledged_and_whole_batches_only() {
             }
             machine.crash(seeded.next());
             let dead = store.commit(numbered(accepted + 1));
-            assert!(matches!(dead, Err(Error::Crashed)), "a dead machine writes nothing");
+            assert!(matches!(dead, Err(Error::Crashed)), "a crashed machine writes nothing");
             assert!(
                 store
                     .read(&topic("t").partition(0), Default::default(), Limits::default())
@@ -69,7 +69,7 @@ fn a_crash_keeps_what_was_acknowledged_and_whole_batches_only() {
 }
 
 #[test]
-fn a_full_disk_or_a_failed_flush_is_never_acknowledged() {
+fn a_batch_is_not_acknowledged_if_the_disk_is_full_or_a_flush_fails() {
     let mut took_effect = [0, 0];
     for seed in 0..40 {
         for fault in [Fault::DiskFull, Fault::SyncFails(seed)] {
@@ -85,7 +85,7 @@ fn a_full_disk_or_a_failed_flush_is_never_acknowledged() {
                 Fault::SyncFails(_) => assert!(matches!(failed, Error::Failed { .. })),
             }
             assert!(failed.help().is_some());
-            assert!(store.sync().is_err(), "a failed store does no more");
+            assert!(store.sync().is_err(), "a failed store accepts no more work");
             assert!(store.bounds(&topic("t").partition(0)).is_err());
             let reopened = machine.open().unwrap();
             let count = check_prefix(&*reopened, 2, 3);
@@ -97,8 +97,8 @@ fn a_full_disk_or_a_failed_flush_is_never_acknowledged() {
     assert!(took_effect.iter().all(|&n| n > 5), "both outcomes must occur: {took_effect:?}");
 }
 
-/// Reads numbers, keeps their sum in state, writes each running sum: what
-/// every operator does. Positions, state and results move in one batch.
+/// Reads numbers, keeps their sum in state and writes each running sum. As in every operator,
+/// position, state and results are in one batch.
 fn step(store: &dyn Store, at_most: usize) -> Result<bool, Error> {
     let (input, output) = (topic("in").partition(0), topic("out").partition(0));
     let from = store.position(&group(), &input)?.unwrap_or_default();

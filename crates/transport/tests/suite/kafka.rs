@@ -1,10 +1,10 @@
-//! What holds over Kafka alone: other clients beside ours, brokers that die, doors
-//! that do not open.
+//! Tests of the store over Kafka: other clients, brokers that are killed, and refused
+//! connections.
 
 use crate::broker::{Broker, prefix};
 use crate::kills;
 use crate::world::*;
-use alpheus_transport::kafka::{self, Options, Refused};
+use alpheus_transport::kafka::{self, ClusterError, Options};
 use alpheus_transport::{Batch, Error, Limits, NewRecord, Sequence, Store};
 use rdkafka::ClientConfig;
 use rdkafka::admin::{AdminClient, AdminOptions, NewTopic, TopicReplication};
@@ -16,21 +16,21 @@ use std::time::{Duration, Instant};
 
 const SOON: Duration = Duration::from_secs(20);
 
-/// A store of its own, through the open door.
+/// Options of a new store, through the listener without access control.
 pub(crate) fn options(broker: &Broker) -> Options {
     let mut options = Options::new(&broker.open, &prefix());
     options.max_staged = MAX_STAGED;
     options
 }
 
-/// One that takes large batches.
-fn roomy(broker: &Broker) -> Options {
+/// Options of a store that accepts large batches.
+fn large_batches(broker: &Broker) -> Options {
     let mut options = options(broker);
     options.max_staged = 64 << 20;
     options
 }
 
-/// The same through the door with passwords and access lists.
+/// Options through the listener with passwords and access lists.
 fn secured(broker: &Broker, password: &str) -> Options {
     let mut options = Options::new(&broker.secured, &prefix());
     options.patience = Duration::from_secs(5);
@@ -40,14 +40,14 @@ fn secured(broker: &Broker, password: &str) -> Options {
     options
 }
 
-fn refusal(opened: Result<Arc<dyn Store>, Error>) -> Refused {
+fn refusal(opened: Result<Arc<dyn Store>, Error>) -> ClusterError {
     match opened.map(drop) {
-        Err(Error::Kafka(refused)) => refused,
+        Err(Error::Kafka(error)) => error,
         other => panic!("{other:?}"),
     }
 }
 
-/// Somebody else's producer; transactional if it has an id.
+/// Another client's producer. It is transactional if it has an id.
 fn foreign(broker: &Broker, id: Option<&str>) -> BaseProducer {
     let mut config = ClientConfig::new();
     config.set("bootstrap.servers", &broker.open);
@@ -65,30 +65,31 @@ fn send(producer: &BaseProducer, topic: &str, value: &str) {
     producer.send(BaseRecord::<(), str>::to(topic).partition(0).payload(value)).unwrap();
 }
 
-/// A transaction of somebody else is over a moment before each partition shows it.
-fn soon(store: &dyn Store, want: &[&str]) {
+/// Waits for the given values. Another client's transaction ends a moment before the
+/// partitions show it.
+fn wait_for(store: &dyn Store, want: &[&str]) {
     let start = Instant::now();
     loop {
-        let found = values(store, &topic("t").partition(0));
-        if found == want {
+        let read = values(store, &topic("t").partition(0));
+        if read == want {
             return;
         }
-        assert!(start.elapsed() < SOON, "{found:?}, not {want:?}");
+        assert!(start.elapsed() < SOON, "{read:?}, not {want:?}");
         std::thread::sleep(Duration::from_millis(10));
     }
 }
 
 #[test]
-fn doors_that_do_not_open_say_what_would_open_them() {
+fn refused_connections_explain_the_missing_configuration() {
     let Some(broker) = Broker::shared() else { return };
     let wrong = refusal(kafka::open(&secured(broker, "wrong")));
-    assert!(matches!(wrong, Refused::Authentication { .. }), "{wrong:?}");
+    assert!(matches!(wrong, ClusterError::Authentication { .. }), "{wrong:?}");
     assert!(wrong.help().unwrap().contains("sasl"));
 
     let options = secured(broker, "meter");
     let forbidden = refusal(kafka::open(&options));
     assert!(
-        matches!(&forbidden, Refused::Forbidden { on, .. } if *on == format!("{}store", options.prefix))
+        matches!(&forbidden, ClusterError::Forbidden { on, .. } if *on == format!("{}store", options.prefix))
     );
     assert!(forbidden.help().unwrap().contains("transactional ids"));
 
@@ -101,60 +102,59 @@ fn doors_that_do_not_open_say_what_would_open_them() {
 }
 
 #[test]
-fn nobody_there_is_told_in_time() {
+fn an_unreachable_broker_is_reported_within_the_patience() {
     if Broker::shared().is_none() {
         return;
     }
     let mut options = Options::new("127.0.0.1:1", "nobody.");
     options.patience = Duration::from_secs(2);
     let refused = refusal(kafka::open(&options));
-    assert!(matches!(refused, Refused::Unreachable { .. }), "{refused:?}");
+    assert!(matches!(refused, ClusterError::Unreachable { .. }), "{refused:?}");
     assert!(refused.help().is_some());
     options.read_properties("no.such.property=secret").unwrap();
     let refused = refusal(kafka::open(&options));
-    assert!(matches!(&refused, Refused::Property { name } if name == "no.such.property"));
+    assert!(matches!(&refused, ClusterError::Property { name } if name == "no.such.property"));
     assert!(!format!("{refused:?}").contains("secret"));
 }
 
-/// Records of others, before, between and after ours; what they aborted is not there.
 #[test]
-fn records_of_others_are_read_and_what_was_aborted_is_not() {
+fn records_of_other_clients_are_read_unless_they_were_aborted() {
     let Some(broker) = Broker::shared() else { return };
     let options = options(broker);
     let (name, partition) = (format!("{}t", options.prefix), topic("t").partition(0));
     let store = kafka::open(&options).unwrap();
     store.ensure_topic(&partition.topic, 1).unwrap();
     let plain = foreign(broker, None);
-    let sure = foreign(broker, Some(&format!("{name}-other")));
+    let transactional = foreign(broker, Some(&format!("{name}-other")));
     send(&plain, &name, "plain");
     plain.flush(SOON).unwrap();
-    sure.begin_transaction().unwrap();
-    send(&sure, &name, "aborted");
-    sure.flush(SOON).unwrap();
+    transactional.begin_transaction().unwrap();
+    send(&transactional, &name, "aborted");
+    transactional.flush(SOON).unwrap();
     store.commit(one(&partition, b"ours")).unwrap();
-    // What is not decided yet hides all that follows it, and nobody waits for that.
+    // An open transaction hides all records behind it, and readers do not wait for it.
     let start = Instant::now();
     assert_eq!(values(&*store, &partition), ["plain"]);
     assert!(start.elapsed() < SOON);
-    sure.abort_transaction(SOON).unwrap();
-    soon(&*store, &["plain", "ours"]);
-    sure.begin_transaction().unwrap();
-    send(&sure, &name, "aborted, too");
-    sure.flush(SOON).unwrap();
-    sure.abort_transaction(SOON).unwrap();
+    transactional.abort_transaction(SOON).unwrap();
+    wait_for(&*store, &["plain", "ours"]);
+    transactional.begin_transaction().unwrap();
+    send(&transactional, &name, "aborted, too");
+    transactional.flush(SOON).unwrap();
+    transactional.abort_transaction(SOON).unwrap();
     let last = offsets(&*store, &partition)[1];
     let end = store.bounds(&partition).unwrap().end;
     let rest = store.read(&partition, alpheus_transport::Offset(last.0 + 1), Limits::default());
     let rest = rest.unwrap();
-    assert!(rest.next_offset() >= end && rest.count() == 0, "only gaps are left");
-    sure.begin_transaction().unwrap();
-    send(&sure, &name, "committed");
-    sure.commit_transaction(SOON).unwrap();
-    soon(&*store, &["plain", "ours", "committed"]);
+    assert!(rest.next_offset() >= end && rest.count() == 0, "only gaps follow");
+    transactional.begin_transaction().unwrap();
+    send(&transactional, &name, "committed");
+    transactional.commit_transaction(SOON).unwrap();
+    wait_for(&*store, &["plain", "ours", "committed"]);
 }
 
 #[test]
-fn times_are_kept_exactly_and_those_of_others_are_read() {
+fn timestamps_are_exact_and_those_of_other_clients_are_read() {
     let Some(broker) = Broker::shared() else { return };
     let options = options(broker);
     let (name, partition) = (format!("{}t", options.prefix), topic("t").partition(0));
@@ -177,13 +177,16 @@ fn times_are_kept_exactly_and_those_of_others_are_read() {
     let (theirs, ours) = read.split_last().unwrap();
     assert_eq!(ours.iter().map(|record| record.timestamp).collect::<Vec<_>>(), times);
     assert!(ours.iter().all(|record| record.headers().eq([("own", &b"1"[..])])));
-    assert_eq!(theirs.timestamp, 1_700_000_000_123_000, "Kafka's own, where ours is not said");
+    assert_eq!(
+        theirs.timestamp, 1_700_000_000_123_000,
+        "Kafka's timestamp, for a record without our header"
+    );
     assert_eq!((&theirs.key[..], theirs.value.len()), (&b"k"[..], 0));
     assert_eq!(theirs.headers().collect::<Vec<_>>(), [("none", &b""[..])]);
 }
 
 #[test]
-fn a_reader_who_waits_is_woken_by_records_of_others() {
+fn a_waiting_reader_is_woken_by_records_of_other_clients() {
     let Some(broker) = Broker::shared() else { return };
     let options = options(broker);
     let (name, partition) = (format!("{}t", options.prefix), topic("t").partition(0));
@@ -194,7 +197,7 @@ fn a_reader_who_waits_is_woken_by_records_of_others() {
     let (mut seen, mut from) = (Sequence::default(), alpheus_transport::Offset(0));
     let start = Instant::now();
     for n in 0..3 {
-        // To the end, and until what librdkafka still had to say is said.
+        // Reads to the end, until librdkafka has no more events.
         loop {
             let fetched = store.read(&partition, from, Limits::default()).unwrap();
             let is_end = fetched.next_offset() == from;
@@ -212,15 +215,15 @@ fn a_reader_who_waits_is_woken_by_records_of_others() {
                 plain.flush(SOON).unwrap();
             });
             let reached = store.wait(seen, SOON).unwrap();
-            assert!(reached > seen, "nobody woke us, {n}");
+            assert!(reached > seen, "not woken, {n}");
             seen = reached;
         });
     }
     assert!(start.elapsed() < SOON);
 }
 
-/// Makes a topic as somebody else would.
-fn make(broker: &Broker, name: &str, settings: &[(&str, &str)]) {
+/// Creates a topic as another client would.
+fn create(broker: &Broker, name: &str, settings: &[(&str, &str)]) {
     let mut config = ClientConfig::new();
     config.set("bootstrap.servers", &broker.open);
     let admin: AdminClient<_> = config.create().unwrap();
@@ -228,18 +231,19 @@ fn make(broker: &Broker, name: &str, settings: &[(&str, &str)]) {
     for (key, value) in settings {
         topic = topic.set(key, value);
     }
-    let made = admin.create_topics([&topic], &AdminOptions::new());
-    pollster::block_on(made).unwrap().remove(0).unwrap();
+    let created = admin.create_topics([&topic], &AdminOptions::new());
+    pollster::block_on(created).unwrap().remove(0).unwrap();
 }
 
 #[test]
-fn topics_that_could_not_keep_the_promises_are_refused() {
+fn topics_with_unsuitable_settings_are_refused() {
     let Some(broker) = Broker::shared() else { return };
     let options = options(broker);
     let prefix = options.prefix.clone();
     kafka::open(&options).unwrap();
-    let make =
-        |name: &str, settings: &[(&str, &str)]| make(broker, &format!("{prefix}{name}"), settings);
+    let make = |name: &str, settings: &[(&str, &str)]| {
+        create(broker, &format!("{prefix}{name}"), settings)
+    };
     let kept: &[(&str, &str)] = &[("retention.ms", "-1"), ("retention.bytes", "-1")];
     make("compacted", &[("cleanup.policy", "compact")]);
     make("narrow", &[("max.message.bytes", "1000")]);
@@ -257,71 +261,75 @@ fn topics_that_could_not_keep_the_promises_are_refused() {
         assert!(refused.to_string().contains(setting), "{refused}");
         assert!(refused.help().is_some());
     }
-    // A record beyond the topic's limit is refused before it harms the transaction.
+    // A record beyond the topic's limit is refused before it can abort the transaction.
     store.ensure_topic(&topic("small"), 1).unwrap();
     let small = topic("small").partition(0);
     let refused = store.commit(one(&small, &vec![0; (1 << 20) - 12])).unwrap_err();
     assert!(
-        matches!(&refused, Error::Kafka(Refused::TooLarge { limit, .. }) if *limit < 1_050_000)
+        matches!(&refused, Error::Kafka(ClusterError::TooLarge { limit, .. }) if *limit < 1_050_000)
     );
     assert!(refused.help().unwrap().contains("max.message.bytes"));
     store.commit(one(&small, &vec![0; 1_000_000])).unwrap();
     let refused = store.ensure_topic(&topic("state.t"), 1).unwrap_err();
-    assert!(matches!(refused, Error::Kafka(Refused::Reserved { .. })), "{refused}");
-    // State that would be forgotten is refused when the store is opened, and nobody is fenced.
+    assert!(matches!(refused, Error::Kafka(ClusterError::Reserved { .. })), "{refused}");
+    // A state topic that would lose data is refused when the store is opened, and the current
+    // writer is not fenced.
     make("state.forgotten", &[("cleanup.policy", "delete")]);
     let refused = refusal(kafka::open(&options));
-    assert!(matches!(&refused, Refused::TopicSetting { want, .. } if want == "compact"));
+    assert!(matches!(&refused, ClusterError::TopicSetting { want, .. } if want == "compact"));
     store.commit(one(&small, b"the writer still")).unwrap();
     let mut copies = self::options(broker);
-    copies.least_copies = 2;
+    copies.min_copies = 2;
     let refused = refusal(kafka::open(&copies));
-    assert!(matches!(refused, Refused::TopicSetting { setting: "replicas", .. }), "{refused:?}");
+    assert!(
+        matches!(refused, ClusterError::TopicSetting { setting: "replicas", .. }),
+        "{refused:?}"
+    );
 }
 
-/// What others read and write at the same time: whoever sees a batch's record in one
-/// partition finds the other, the state and the position too.
+/// A reader that sees a batch's record in one partition finds its other records, state and
+/// position, too.
 #[test]
-fn a_batch_is_seen_whole_by_those_who_read_meanwhile() {
+fn concurrent_readers_see_complete_batches_only() {
     let Some(broker) = Broker::shared() else { return };
     let store = kafka::open(&options(broker)).unwrap();
     kills::prepare(&*store);
     let is_over = AtomicBool::new(false);
-    let looked = AtomicU64::new(0);
+    let checks = AtomicU64::new(0);
     std::thread::scope(|scope| {
-        let looker = scope.spawn(|| {
-            let (mut from, mut looks) = (0, 0);
+        let reader = scope.spawn(|| {
+            let (mut from, mut checked) = (0, 0);
             while !is_over.load(Ordering::SeqCst) {
                 let first = topic("in").partition(0);
-                let place = alpheus_transport::Offset(from);
-                let fetched = store.read(&first, place, Limits::default()).unwrap();
+                let offset = alpheus_transport::Offset(from);
+                let fetched = store.read(&first, offset, Limits::default()).unwrap();
                 from = fetched.next_offset().0;
-                let Some(seen) = fetched.last().map(|record| number(&record.value[..8])) else {
+                let Some(latest) = fetched.last().map(|record| number(&record.value[..8])) else {
                     continue;
                 };
-                looks += 1;
-                looked.store(looks, Ordering::SeqCst);
+                checked += 1;
+                checks.store(checked, Ordering::SeqCst);
                 let state = store.get(&space(), b"count").unwrap();
-                assert!(state.is_some_and(|count| number(&count) >= seen), "state of {seen}");
+                assert!(state.is_some_and(|count| number(&count) >= latest), "state of {latest}");
                 let other = values(&*store, &topic("in").partition(1));
-                assert!(other.len() as u64 >= seen, "{} of {seen}", other.len());
+                assert!(other.len() as u64 >= latest, "{} of {latest}", other.len());
             }
-            looks
+            checked
         });
-        // Sixty, or as many as a slow machine takes to look some times meanwhile.
+        // Sixty batches, or more on a slow machine, until there were some checks.
         let enough =
-            |n: &u64| *n <= 60 || looked.load(Ordering::SeqCst) <= 5 && !looker.is_finished();
+            |n: &u64| *n <= 60 || checks.load(Ordering::SeqCst) <= 5 && !reader.is_finished();
         (1..).take_while(enough).for_each(|n| kills::produce(&*store, n));
         is_over.store(true, Ordering::SeqCst);
-        assert!(looker.join().unwrap() > 5);
+        assert!(reader.join().unwrap() > 5);
     });
 }
 
-/// A value as large as the local store takes.
+/// The size is one that the local store accepts, too.
 #[test]
 fn values_of_many_megabytes_are_kept() {
     let Some(broker) = Broker::shared() else { return };
-    let options = roomy(broker);
+    let options = large_batches(broker);
     let store = kafka::open(&options).unwrap();
     store.ensure_space(&space()).unwrap();
     let mut batch = Batch::new();
@@ -332,9 +340,9 @@ fn values_of_many_megabytes_are_kept() {
     assert!(value.len() == 40 << 20 && value.iter().all(|&byte| byte == 5));
 }
 
-/// One reads at the end and another at the beginning, in turn.
+/// One reader is at the end and another at the beginning, in turn.
 #[test]
-fn readers_at_different_places_each_go_on_where_they_were() {
+fn readers_at_different_offsets_each_continue_where_they_stopped() {
     let Some(broker) = Broker::shared() else { return };
     let store = kafka::open(&options(broker)).unwrap();
     let partition = topic("t").partition(0);
@@ -352,11 +360,11 @@ fn readers_at_different_places_each_go_on_where_they_were() {
     }
 }
 
-/// More than is fetched ahead, with what was overwritten and deleted.
+/// The state is larger than the prefetch, with overwritten and deleted entries.
 #[test]
-fn a_large_state_is_there_whole_after_reopening() {
+fn a_large_state_is_complete_after_reopening() {
     let Some(broker) = Broker::shared() else { return };
-    let options = roomy(broker);
+    let options = large_batches(broker);
     let store = kafka::open(&options).unwrap();
     store.ensure_space(&space()).unwrap();
     let mut batch = Batch::new();
@@ -381,12 +389,12 @@ fn a_large_state_is_there_whole_after_reopening() {
 }
 
 #[test]
-fn a_broker_that_is_killed_and_comes_back_loses_nothing() {
+fn a_broker_that_is_killed_and_restarted_loses_nothing() {
     let Some(broker) = Broker::start() else { return };
     let options = options(&broker);
     let store = kafka::open(&options).unwrap();
     kills::prepare(&*store);
-    let (mut made, start) = (0, Instant::now());
+    let (mut produced, start) = (0, Instant::now());
     std::thread::scope(|scope| {
         let killer = scope.spawn(|| {
             for _ in 0..2 {
@@ -395,30 +403,30 @@ fn a_broker_that_is_killed_and_comes_back_loses_nothing() {
                 broker.order("start");
             }
         });
-        while !killer.is_finished() || made < 6 {
-            made += 1;
-            kills::produce(&*store, made);
+        while !killer.is_finished() || produced < 6 {
+            produced += 1;
+            kills::produce(&*store, produced);
             assert!(kills::process(&*store).unwrap());
         }
         killer.join().unwrap();
     });
-    assert!(start.elapsed() > Duration::from_secs(2), "{made} batches");
-    kills::check(&*store, made);
+    assert!(start.elapsed() > Duration::from_secs(2), "{produced} batches");
+    kills::check(&*store, produced);
     drop(store);
-    kills::check(&*kafka::open(&options).unwrap(), made);
+    kills::check(&*kafka::open(&options).unwrap(), produced);
 }
 
 #[test]
-fn a_process_that_is_killed_leaves_whole_batches() {
+fn a_killed_process_leaves_complete_batches_only() {
     let Some(broker) = Broker::shared() else { return };
     let options = options(broker);
-    let place = format!("kafka {} {}", broker.open, options.prefix);
+    let location = format!("kafka {} {}", broker.open, options.prefix);
     let mut seeded = Seeded(5);
     let mut count = 0;
     for _ in 0..kills::parameter("ALPHEUS_KILLS", 20) / 4 {
         let life = Duration::from_millis(300 + seeded.below(1_200));
-        let acknowledged = kills::live_and_die(&place, life).unwrap_or(count);
+        let acknowledged = kills::run_and_kill(&location, life).unwrap_or(count);
         count = kills::check(&*kafka::open(&options).unwrap(), acknowledged.max(count));
     }
-    assert!(count > 5, "the children hardly lived: {count} batches");
+    assert!(count > 5, "the children were killed too early: {count} batches");
 }

@@ -1,8 +1,7 @@
-//! kill -9 at random moments: this test binary runs itself as a child that
-//! writes and processes, kills it, and looks at what is left.
+//! kill -9 at random moments. This test binary runs itself as a child that writes and
+//! processes records, kills it, and checks the store.
 //!
-//! `ALPHEUS_KILLS` sets how many kills (20 by default), `ALPHEUS_SEED` where
-//! they start.
+//! `ALPHEUS_KILLS` sets the number of kills (20 by default). `ALPHEUS_SEED` sets the seed.
 
 use crate::world::*;
 #[cfg(feature = "kafka")]
@@ -21,16 +20,18 @@ pub(crate) fn parameter(name: &str, default: u64) -> u64 {
     std::env::var(name).map_or(default, |value| value.parse().unwrap())
 }
 
-/// A directory, or `kafka`, a broker and a prefix.
-fn open(place: &str) -> Arc<dyn Store> {
+/// Opens a directory, or the store named by `kafka BROKER PREFIX`.
+fn open(location: &str) -> Arc<dyn Store> {
     #[cfg(feature = "kafka")]
-    if let Some((broker, prefix)) = place.strip_prefix("kafka ").and_then(|it| it.split_once(' ')) {
+    if let Some((broker, prefix)) =
+        location.strip_prefix("kafka ").and_then(|it| it.split_once(' '))
+    {
         return kafka::open(&kafka::Options::new(broker, prefix)).unwrap();
     }
     let mut options = options();
-    // Small, so that memtables are flushed and journals rotated while we are killed.
+    // Small, so that memtables are flushed and journals rotated during the kills.
     options.memtable = 1 << 20;
-    local::open(Path::new(place), &options).unwrap()
+    local::open(Path::new(location), &options).unwrap()
 }
 
 pub(crate) fn prepare(store: &dyn Store) {
@@ -39,10 +40,10 @@ pub(crate) fn prepare(store: &dyn Store) {
     store.ensure_space(&space()).unwrap();
 }
 
-/// What stands for nothing but fills pages: batches of about 20 KB.
+/// Fills pages: batches have about 20 KB.
 const PADDING: [u8; 10_000] = [0xa5; 10_000];
 
-/// Appends batch `n` to both partitions and notes `n`.
+/// Appends batch `n` to both partitions and stores `n` as the count.
 pub(crate) fn produce(store: &dyn Store, n: u64) {
     let mut batch = Batch::new();
     for index in 0..2 {
@@ -53,7 +54,7 @@ pub(crate) fn produce(store: &dyn Store, n: u64) {
     store.commit(batch).unwrap();
 }
 
-/// Sums what is new of partition 0, exactly once.
+/// Sums the new records of partition 0, exactly once.
 pub(crate) fn process(store: &dyn Store) -> Result<bool, Error> {
     let (input, output) = (topic("in").partition(0), topic("out").partition(0));
     let from = store.position(&group(), &input)?.unwrap_or_default();
@@ -72,11 +73,11 @@ pub(crate) fn process(store: &dyn Store) -> Result<bool, Error> {
     Ok(is_more)
 }
 
-/// Not a test by itself: the life of the child.
+/// Not a test: the program of the child.
 #[test]
 fn child() {
-    let Ok(place) = std::env::var(CHILD) else { return };
-    let store = open(&place);
+    let Ok(location) = std::env::var(CHILD) else { return };
+    let store = open(&location);
     prepare(&*store);
     let operator = Arc::clone(&store);
     std::thread::spawn(move || while process(&*operator).is_ok() {});
@@ -84,38 +85,41 @@ fn child() {
     loop {
         n += 1;
         produce(&*store, n);
-        // Only what is acknowledged is said.
         writeln!(std::io::stdout(), "acknowledged {n}").unwrap();
     }
 }
 
-fn spawn(place: &str) -> Child {
+fn spawn(location: &str) -> Child {
     Command::new(std::env::current_exe().unwrap())
         .args(["--exact", "kills::child", "--nocapture"])
-        .env(CHILD, place)
+        .env(CHILD, location)
         .stdout(Stdio::piped())
         .stderr(Stdio::null())
         .spawn()
         .unwrap()
 }
 
-/// Lets a child live for a while; the last batch that it said was acknowledged.
-pub(crate) fn live_and_die(place: &str, life: Duration) -> Option<u64> {
-    let mut child = spawn(place);
+/// Runs a child for `life` and kills it. Returns the last batch that it reported as
+/// acknowledged.
+pub(crate) fn run_and_kill(location: &str, life: Duration) -> Option<u64> {
+    let mut child = spawn(location);
     std::thread::sleep(life);
     child.kill().unwrap();
     child.wait().unwrap();
     let lines = BufReader::new(child.stdout.take().unwrap()).lines();
-    let said = lines.map_while(Result::ok);
-    let numbers = said.filter_map(|line| line.strip_prefix("acknowledged ")?.parse().ok());
+    let lines = lines.map_while(Result::ok);
+    let numbers = lines.filter_map(|line| line.strip_prefix("acknowledged ")?.parse().ok());
     numbers.last()
 }
 
-/// Everything a reader can know of the store agrees with itself.
+/// Checks that the content of the store is consistent, and returns its count of batches.
 pub(crate) fn check(store: &dyn Store, acknowledged: u64) -> u64 {
     prepare(store);
     let count = store.get(&space(), b"count").unwrap().map_or(0, |value| number(&value));
-    assert!(count >= acknowledged, "batch {acknowledged} was acknowledged; {count} are there");
+    assert!(
+        count >= acknowledged,
+        "batch {acknowledged} was acknowledged, but there are only {count}"
+    );
     for index in 0..2 {
         let read: Vec<_> = values(store, &topic("in").partition(index))
             .iter()
@@ -133,17 +137,17 @@ pub(crate) fn check(store: &dyn Store, acknowledged: u64) -> u64 {
 }
 
 #[test]
-fn kill_nine_loses_nothing_acknowledged_and_tears_nothing() {
+fn kill_nine_loses_no_acknowledged_batch_and_tears_none() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("store");
-    let place = path.to_str().unwrap();
+    let location = path.to_str().unwrap();
     let mut seeded = Seeded(parameter("ALPHEUS_SEED", 1));
     let mut count = 0;
     for kill in 0..parameter("ALPHEUS_KILLS", 20) {
-        // Some die while they start.
+        // Some are killed while they start.
         let life = Duration::from_millis(seeded.below(if kill % 4 == 0 { 20 } else { 120 }));
-        let acknowledged = live_and_die(place, life).unwrap_or(count);
-        count = check(&*open(place), acknowledged.max(count));
+        let acknowledged = run_and_kill(location, life).unwrap_or(count);
+        count = check(&*open(location), acknowledged.max(count));
     }
-    assert!(count > 20, "the children hardly lived: {count} batches");
+    assert!(count > 20, "the children were killed too early: {count} batches");
 }

@@ -1,8 +1,8 @@
-//! The promises of `Store`, held against every implementation.
+//! Tests of the guarantees of `Store`, for every implementation.
 //!
-//! `contract` runs on each of them; `crashes` on simulated machines that lose
-//! power, from seeds; `kills` on processes that are killed, and on journals
-//! that are torn.
+//! `contract` runs on all stores. `crashes` simulates machines that lose power,
+//! from seeds. `kills` kills processes, and `torn` damages journals. `kafka` tests
+//! what only a Kafka cluster does.
 
 #![expect(clippy::unwrap_used, clippy::panic, reason = "a test's way to fail")]
 

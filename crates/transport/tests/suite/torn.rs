@@ -1,5 +1,5 @@
-//! Journals that are torn after the last flush, as a loss of power tears them,
-//! and files that are damaged elsewhere.
+//! Journals that are torn after the last flush, as by a power failure, and files that are
+//! damaged elsewhere.
 
 use crate::world::*;
 use alpheus_transport::local::{self, Options};
@@ -10,7 +10,7 @@ use std::sync::Arc;
 
 const BATCHES: u64 = 6;
 
-/// The directory of a running store, and where its last batch is in the journal.
+/// The directory of a running store, and the range of its last batch in the journal.
 struct Running {
     dir: tempfile::TempDir,
     journal: Vec<u8>,
@@ -18,8 +18,8 @@ struct Running {
     _store: Arc<dyn Store>,
 }
 
-/// What is written of a journal: it is made longer than it is, with zeros.
-fn written(dir: &Path) -> Vec<u8> {
+/// The written part of a journal. Its file is preallocated with zeros.
+fn written_part(dir: &Path) -> Vec<u8> {
     let mut journal = fs::read(journal(dir)).unwrap();
     journal.truncate(journal.iter().rposition(|&b| b != 0).map_or(0, |last| last + 1));
     journal
@@ -36,15 +36,15 @@ fn running() -> Running {
     store.ensure_topic(&partition.topic, 1).unwrap();
     let mut before = 0;
     for n in 0..BATCHES {
-        before = written(dir.path()).len();
+        before = written_part(dir.path()).len();
         store.commit(one(&partition, &[n.to_le_bytes().as_slice(), &[7; 6_000]].concat())).unwrap();
     }
-    let journal = written(dir.path());
+    let journal = written_part(dir.path());
     Running { last_batch: before..journal.len(), dir, journal, _store: store }
 }
 
 impl Running {
-    /// A copy of the directory as a crash would leave it, with this journal.
+    /// A copy of the directory after a crash, with this journal.
     fn crashed_with(&self, bytes: &[u8]) -> tempfile::TempDir {
         let copy = tempfile::tempdir().unwrap();
         copy_all(&self.dir.path().join("store"), &copy.path().join("store"));
@@ -66,7 +66,7 @@ fn copy_all(from: &Path, to: &Path) {
     }
 }
 
-/// The store opens, holds `want` batches, takes another, and keeps it.
+/// Checks that the store opens, holds `want` batches, accepts another, and keeps it.
 fn check(dir: &Path, want: u64, how: &str) {
     let partition = topic("t").partition(0);
     for more in 0..2 {
@@ -80,10 +80,10 @@ fn check(dir: &Path, want: u64, how: &str) {
 }
 
 #[test]
-fn a_torn_last_batch_vanishes_whole_and_nothing_else_does() {
+fn a_torn_last_batch_and_nothing_else_is_dropped_completely() {
     let running = running();
     let (start, end) = (running.last_batch.start, running.last_batch.end);
-    check(running.crashed_with(&running.journal).path(), BATCHES, "not torn");
+    check(running.crashed_with(&running.journal).path(), BATCHES, "intact");
     let mut seeded = Seeded(7);
     let within =
         |seeded: &mut Seeded| start + usize::try_from(seeded.below((end - start) as u64)).unwrap();
@@ -101,7 +101,7 @@ fn a_torn_last_batch_vanishes_whole_and_nothing_else_does() {
         let how = format!("zeros from {from} to {to} of {start}..{end}");
         check(running.crashed_with(&hole).path(), BATCHES - 1, &how);
 
-        // Or reached it wrong. The 13 bytes at the start are a header without a checksum.
+        // Or damaged bytes reached it. The first 13 bytes are a header without a checksum.
         let mut garbled = running.journal.clone();
         let at = within(&mut seeded).max(start + 13);
         garbled[at] ^= 0x20;
@@ -111,7 +111,7 @@ fn a_torn_last_batch_vanishes_whole_and_nothing_else_does() {
 }
 
 #[test]
-fn damage_before_the_last_batch_is_refused_rather_than_forgotten() {
+fn damage_before_the_last_batch_is_refused_and_not_dropped() {
     let running = running();
     let mut seeded = Seeded(3);
     for _ in 0..12 {
@@ -120,16 +120,16 @@ fn damage_before_the_last_batch_is_refused_rather_than_forgotten() {
         garbled[at..at + 20].fill(0x55);
         let copy = running.crashed_with(&garbled);
         let refused = local::open(&copy.path().join("store"), &Options::default());
-        let Err(error) = refused else { panic!("opened with 20 bytes at {at} wrong") };
+        let Err(error) = refused else { panic!("opened in spite of 20 damaged bytes at {at}") };
         assert!(matches!(error, Error::Corrupt { .. }), "{error}");
         assert!(error.to_string().contains("0.jnl") && error.help().is_some(), "{error}");
-        assert_eq!(fs::read(journal(copy.path())).unwrap(), garbled, "left as it was");
+        assert_eq!(fs::read(journal(copy.path())).unwrap(), garbled, "the file is unchanged");
     }
 }
 
-/// Files of flushed records, largest first.
+/// The files of flushed records, largest first.
 fn blobs(dir: &Path) -> Vec<PathBuf> {
-    let mut found = Vec::new();
+    let mut files = Vec::new();
     let mut left = vec![dir.join("store/data")];
     while let Some(dir) = left.pop() {
         for entry in fs::read_dir(dir).unwrap() {
@@ -137,16 +137,16 @@ fn blobs(dir: &Path) -> Vec<PathBuf> {
             if path.is_dir() {
                 left.push(path);
             } else if path.parent().is_some_and(|p| p.ends_with("blobs")) {
-                found.push(path);
+                files.push(path);
             }
         }
     }
-    found.sort_by_key(|path| std::cmp::Reverse(fs::metadata(path).unwrap().len()));
-    found
+    files.sort_by_key(|path| std::cmp::Reverse(fs::metadata(path).unwrap().len()));
+    files
 }
 
 #[test]
-fn damaged_records_are_told_with_where_to_go_on() {
+fn a_read_of_damaged_records_reports_where_to_resume() {
     let dir = tempfile::tempdir().unwrap();
     let mut options = Options::default();
     options.memtable = 1 << 20;
@@ -178,7 +178,10 @@ fn damaged_records_are_told_with_where_to_go_on() {
                 from = fetched.next_offset();
                 for record in fetched {
                     assert_eq!(number(&record.value[..8]), record.offset.0);
-                    assert!(record.value[8..].iter().all(|&b| b == 9), "damage was handed out");
+                    assert!(
+                        record.value[8..].iter().all(|&b| b == 9),
+                        "damaged bytes were returned"
+                    );
                     good += 1;
                 }
             }

@@ -1,4 +1,4 @@
-//! Stores to test, names to test them with, and numbers drawn from a seed.
+//! Stores, names and seeded random numbers for the tests.
 
 use alpheus_transport::local::{self, Options};
 use alpheus_transport::simulated::Machine;
@@ -8,10 +8,10 @@ use alpheus_transport::{
 };
 use std::sync::Arc;
 
-/// The most unsynced bytes in these tests.
+/// The limit of unsynced bytes in these tests.
 pub(crate) const MAX_STAGED: usize = 1 << 20;
 
-/// Somewhere that stores can be opened, one after another, on the same data.
+/// A location at which one store after the other can be opened on the same data.
 pub(crate) enum World {
     Local(tempfile::TempDir, Options),
     Simulated(Machine),
@@ -28,7 +28,7 @@ impl World {
         Self::Simulated(Machine::new().with_max_staged(MAX_STAGED))
     }
 
-    /// A prefix of its own in the broker that all tests share, if there is one.
+    /// A new prefix in the shared broker, if there is one.
     #[cfg(feature = "kafka")]
     pub(crate) fn kafka() -> Option<Self> {
         let broker = crate::broker::Broker::shared()?;
@@ -78,7 +78,7 @@ pub(crate) fn one(partition: &Partition, value: &[u8]) -> Batch {
     batch
 }
 
-/// Everything from the partition's start on, in small reads.
+/// All records of a partition, in small reads.
 pub(crate) fn read_all(store: &dyn Store, partition: &Partition) -> Vec<Record> {
     let bounds = store.bounds(partition).unwrap();
     let mut from = bounds.start;
@@ -87,10 +87,13 @@ pub(crate) fn read_all(store: &dyn Store, partition: &Partition) -> Vec<Record> 
         let before = from;
         let fetched = store.read(partition, from, Limits { records: 7, bytes: 300 }).unwrap();
         from = fetched.next_offset();
-        assert!(from > before, "a read before the end moves on");
+        assert!(from > before, "a read before the end advances");
         for record in fetched {
-            assert!(all.last().is_none_or(|last| last.offset < record.offset), "in order");
-            assert!((before..from).contains(&record.offset), "where it was looked for");
+            assert!(all.last().is_none_or(|last| last.offset < record.offset), "offsets increase");
+            assert!(
+                (before..from).contains(&record.offset),
+                "the offset is in the range of the read"
+            );
             all.push(record);
         }
     }
@@ -98,7 +101,7 @@ pub(crate) fn read_all(store: &dyn Store, partition: &Partition) -> Vec<Record> 
     all
 }
 
-/// The offsets of a partition's records, and where it ends.
+/// The offsets of a partition's records, then its end.
 pub(crate) fn offsets(store: &dyn Store, partition: &Partition) -> Vec<Offset> {
     let records = read_all(store, partition).into_iter().map(|record| record.offset);
     records.chain([store.bounds(partition).unwrap().end]).collect()
@@ -108,7 +111,7 @@ pub(crate) fn values(store: &dyn Store, partition: &Partition) -> Vec<Bytes> {
     read_all(store, partition).into_iter().map(|record| record.value).collect()
 }
 
-/// A whole state space.
+/// All entries of the state space.
 pub(crate) fn scan_all(store: &dyn Store) -> Vec<(Bytes, Bytes)> {
     let mut all: Vec<(Bytes, Bytes)> = Vec::new();
     loop {
@@ -129,7 +132,7 @@ pub(crate) fn offset_of(store: &dyn Store, partition: &Partition) -> Offset {
     store.position(&group(), partition).unwrap().unwrap_or_default()
 }
 
-/// SplitMix64: the same numbers for the same seed, everywhere.
+/// SplitMix64: reproducible numbers from a seed.
 pub(crate) struct Seeded(pub(crate) u64);
 
 impl Seeded {

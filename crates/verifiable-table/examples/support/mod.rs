@@ -1,20 +1,20 @@
-//! A server in memory, and an owner who asks it, for the walkthrough and the tests.
+//! A server in memory, and an owner that queries it, for the walkthrough and the tests.
 
-use alpheus_verifiable_table::error::{BadRequest, Rejected};
+use alpheus_verifiable_table::error::{RequestError, VerifyError};
 use alpheus_verifiable_table::label::Address;
 use alpheus_verifiable_table::layout::{Moment, Row};
 use alpheus_verifiable_table::messages::{Block, Manifest, Request};
 use alpheus_verifiable_table::owner::{OpenBlock, Owner, Plan};
 use alpheus_verifiable_table::planner::Question;
 use alpheus_verifiable_table::server::Sum;
-use alpheus_verifiable_table::verifier::Opened;
+use alpheus_verifiable_table::verifier::DecryptedSum;
 use rand_chacha::ChaCha20Rng;
 use std::collections::BTreeMap;
 
-pub(crate) type Failed = Box<dyn std::error::Error>;
+pub(crate) type AnyError = Box<dyn std::error::Error>;
 pub(crate) type Store = BTreeMap<Vec<u8>, Vec<u8>>;
 
-/// What a server stores: blocks by where they stand.
+/// A server's blocks, by address.
 pub(crate) struct Server {
     pub(crate) manifest: Manifest,
     pub(crate) blocks: BTreeMap<Address, Block>,
@@ -25,68 +25,75 @@ impl Server {
         Self { manifest: manifest.clone(), blocks: BTreeMap::new() }
     }
 
-    /// Stores a block; the same again changes nothing.
-    pub(crate) fn store(&mut self, bytes: &[u8]) -> Result<Address, Failed> {
+    /// Stores a block. Storing it again changes nothing.
+    pub(crate) fn store(&mut self, bytes: &[u8]) -> Result<Address, AnyError> {
         let block = Block::from_bytes(&self.manifest, bytes.to_vec())?;
         let address = block.address();
         self.blocks.entry(address).or_insert(block);
         Ok(address)
     }
 
-    /// Answers honestly.
-    pub(crate) fn answer(&self, request: &Request) -> Result<Vec<u8>, BadRequest> {
+    pub(crate) fn answer(&self, request: &Request) -> Result<Vec<u8>, RequestError> {
         let mut sum = Sum::new(&self.manifest, request)?;
         for address in request.runs.iter().flat_map(|run| run.addresses()) {
-            let block = self.blocks.get(&address).ok_or(BadRequest::Damaged(address.index))?;
+            let block = self.blocks.get(&address).ok_or(RequestError::Damaged(address.index))?;
             sum.add(block)?;
         }
         Ok(sum.answer().to_bytes(self.manifest.ring()))
     }
 }
 
-/// Appends rows, sends the blocks, and has them acknowledged.
+/// Appends rows, sends the blocks, and acknowledges them.
 pub(crate) fn upload(
     owner: &mut Owner,
     store: &mut Store,
     server: &mut Server,
     rows: &[Row],
     rng: &mut ChaCha20Rng,
-) -> Result<(), Failed> {
+) -> Result<(), AnyError> {
     for block in owner.append(rows, rng)?.commit(store)? {
         let address = server.store(block.as_bytes())?;
-        owner.acknowledged(&address)?.commit(store)?;
+        owner.acknowledge(&address)?.commit(store)?;
     }
     Ok(())
 }
 
 /// Asks one question.
-pub(crate) fn ask(owner: &Owner, server: &Server, question: &Question) -> Result<Opened, Failed> {
+pub(crate) fn ask(
+    owner: &Owner,
+    server: &Server,
+    question: &Question,
+) -> Result<DecryptedSum, AnyError> {
     let verified = owner.verify(question, &server.answer(question.request())?)?;
     Ok(owner.decrypt(&verified))
 }
 
-/// Fetches and opens a block with some of its columns, all if none are named.
-pub(crate) fn fetch(owner: &Owner, server: &Server, index: u64) -> Result<OpenBlock, Failed> {
+/// Fetches a block and opens all its columns.
+pub(crate) fn fetch(owner: &Owner, server: &Server, index: u64) -> Result<OpenBlock, AnyError> {
     let address = owner.address(index).ok_or("no such block")?;
     let block = server.blocks.get(&address).ok_or("the server lost it")?;
-    let opened: Result<OpenBlock, Rejected> =
+    let opened: Result<OpenBlock, VerifyError> =
         owner.open_block(index, &owner.all_columns(), block.as_bytes());
     Ok(opened?)
 }
 
-/// Fetches what a plan's ends need.
-pub(crate) fn ends(owner: &Owner, server: &Server, plan: &Plan) -> Result<Vec<OpenBlock>, Failed> {
+/// Fetches the blocks at a plan's ends.
+pub(crate) fn ends(
+    owner: &Owner,
+    server: &Server,
+    plan: &Plan,
+) -> Result<Vec<OpenBlock>, AnyError> {
     plan.parts().iter().map(|part| fetch(owner, server, part.index)).collect()
 }
 
-/// A moment over rows, asked, checked and put together.
+/// Plans, queries, verifies and totals a moment over rows.
 pub(crate) fn total(
     owner: &Owner,
     server: &Server,
     moment: Moment,
     from: u64,
     to: u64,
-) -> Result<i128, Failed> {
+) -> Result<i128, AnyError> {
     let plan = owner.plan(moment, from, to)?;
     let opened = plan.question().map(|question| ask(owner, server, question)).transpose()?;
     let blocks = ends(owner, server, &plan)?;

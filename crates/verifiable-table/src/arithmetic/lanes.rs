@@ -1,15 +1,15 @@
-//! Eight 64-bit words at a time, with products of 52 bits: AVX-512 IFMA where
-//! the machine has it, arrays of words elsewhere. All arithmetic of the crate is
-//! written once, over [`Lanes`]; nothing here branches on a word.
+//! Lanes: eight 64-bit words at a time, with 52-bit products. They are AVX-512 IFMA
+//! registers where the machine has them, and arrays of words elsewhere. All arithmetic of
+//! the crate is written once, over [`Lanes`]. Nothing here branches on a word.
 
-/// Words that are worked on together.
+/// The number of words in a vector.
 pub(crate) const WIDTH: usize = 8;
 
 /// The low 52 bits.
 pub(crate) const LOW: u64 = (1 << 52) - 1;
 
-/// Eight words of one kind of machine. Sums are modulo 2^64; products take the
-/// low 52 bits of their factors.
+/// Operations on eight words. Sums are modulo 2^64. Products take the low 52 bits of their
+/// factors.
 pub(crate) trait Lanes: Copy {
     type V: Copy;
     fn load(self, words: &[u64; WIDTH]) -> Self::V;
@@ -20,17 +20,16 @@ pub(crate) trait Lanes: Copy {
     /// The smaller, as unsigned words.
     fn min(self, a: Self::V, b: Self::V) -> Self::V;
     fn and(self, a: Self::V, b: Self::V) -> Self::V;
-    /// Shifts right by 52.
-    fn above(self, a: Self::V) -> Self::V;
+    fn shift_52(self, a: Self::V) -> Self::V;
     /// `acc` + the low 52 bits of a·b.
     fn low(self, acc: Self::V, a: Self::V, b: Self::V) -> Self::V;
     /// `acc` + a·b / 2^52.
     fn high(self, acc: Self::V, a: Self::V, b: Self::V) -> Self::V;
-    /// Eight times eight words, rows for columns.
+    /// Transposes eight by eight words.
     fn transpose(self, rows: [Self::V; WIDTH]) -> [Self::V; WIDTH];
 }
 
-/// Work that runs on whatever lanes the machine has.
+/// Work that runs on any lanes.
 pub(crate) trait Kernel {
     type Output;
     fn run<L: Lanes>(self, lanes: L) -> Self::Output;
@@ -81,7 +80,7 @@ impl Lanes for Portable {
 
     #[inline(always)]
     fn min(self, a: Self::V, b: Self::V) -> Self::V {
-        // A borrow's mask, so that the compiler is not tempted to branch.
+        // A mask from the borrow, so that the compiler does not branch.
         each(|i| {
             let (difference, less) = a[i].overflowing_sub(b[i]);
             b[i].wrapping_add(difference & 0u64.wrapping_sub(u64::from(less)))
@@ -94,7 +93,7 @@ impl Lanes for Portable {
     }
 
     #[inline(always)]
-    fn above(self, a: Self::V) -> Self::V {
+    fn shift_52(self, a: Self::V) -> Self::V {
         each(|i| a[i] >> 52)
     }
 
@@ -123,8 +122,8 @@ mod ifma {
     use std::arch::x86_64::__m512i;
 
     pulp::simd_type!({
-        /// The machine has AVX-512 with its 52-bit products: the only way to a
-        /// value is to have asked it.
+        /// Proof that the machine has AVX-512 with 52-bit products. Only run-time detection
+        /// makes one.
         pub(crate) struct Ifma {
             avx: f!("avx"),
             avx2: f!("avx2"),
@@ -139,8 +138,8 @@ mod ifma {
         /// Runs a kernel compiled for this machine.
         #[inline(always)]
         pub(crate) fn run<K: Kernel>(self, kernel: K) -> K::Output {
-            struct Here<K>(K, Ifma);
-            impl<K: Kernel> pulp::NullaryFnOnce for Here<K> {
+            struct WithFeatures<K>(K, Ifma);
+            impl<K: Kernel> pulp::NullaryFnOnce for WithFeatures<K> {
                 type Output = K::Output;
 
                 #[inline(always)]
@@ -148,7 +147,7 @@ mod ifma {
                     self.0.run(self.1)
                 }
             }
-            self.vectorize(Here(kernel, self))
+            self.vectorize(WithFeatures(kernel, self))
         }
     }
 
@@ -191,7 +190,7 @@ mod ifma {
         }
 
         #[inline(always)]
-        fn above(self, a: __m512i) -> __m512i {
+        fn shift_52(self, a: __m512i) -> __m512i {
             self.avx512f._mm512_srli_epi64::<52>(a)
         }
 
@@ -239,7 +238,7 @@ mod ifma {
     const _: () = assert!(LOW.count_ones() == 52);
 }
 
-/// Which lanes run.
+/// The lanes in use.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Backend {
     Portable,
@@ -248,7 +247,6 @@ pub(crate) enum Backend {
 }
 
 impl Backend {
-    /// The best that the machine has.
     pub(crate) fn detect() -> Self {
         #[cfg(target_arch = "x86_64")]
         if let Some(ifma) = Ifma::try_new() {
@@ -266,7 +264,7 @@ impl Backend {
         }
     }
 
-    /// What it is called, for reports.
+    /// The name, for reports.
     pub(crate) fn name(self) -> &'static str {
         match self {
             Self::Portable => "portable",
@@ -290,7 +288,7 @@ mod tests {
         fn run<L: Lanes>(self, l: L) -> Self::Output {
             let [acc, a, b] = self.0.each_ref().map(|words| l.load(words));
             let rows = std::array::from_fn(|i| l.add(a, l.splat(i as u64 * 1000)));
-            let mut all = vec![l.add(a, b), l.sub(a, b), l.min(a, b), l.and(a, b), l.above(a)];
+            let mut all = vec![l.add(a, b), l.sub(a, b), l.min(a, b), l.and(a, b), l.shift_52(a)];
             all.extend([l.low(acc, a, b), l.high(acc, a, b)]);
             all.extend(l.transpose(rows));
             let stored = |v| {
@@ -311,7 +309,7 @@ mod tests {
     }
 
     #[test]
-    fn portable_lanes_are_what_they_say() {
+    fn portable_products_have_their_documented_halves() {
         let all = Backend::Portable.run(All([[3; 8], [LOW; 8], [1 << 51; 8]]));
         let product = u128::from(LOW) << 51;
         assert_eq!(u128::from(all[5][0]), 3 + (product & u128::from(LOW)));

@@ -1,4 +1,4 @@
-//! Words, primes and transforms: the machine under the ring.
+//! Words, primes and transforms: the arithmetic below the ring.
 
 pub(crate) mod lanes;
 pub(crate) mod ntt;

@@ -1,15 +1,15 @@
-//! The negacyclic number-theoretic transform: a polynomial modulo X^n + 1 and its
+//! The negacyclic number-theoretic transform: between a polynomial modulo X^n + 1 and its
 //! values at the odd powers of a 2n-th root of one.
 //!
-//! Values stand in this order: place 64g + 8v + l holds the value at
-//! ψ^(2·rev(64g + 8l + v) + 1), rev reversing log₂ n bits. That is the usual order
-//! of in-place transforms but for each 64 words, which are turned over, so that the
-//! last three rounds work on whole vectors; pointwise work does not care.
+//! Position 64g + 8v + l holds the value at ψ^(2·rev(64g + 8l + v) + 1), where rev reverses
+//! log₂ n bits. This is the usual order of in-place transforms, with each tile of 64 words
+//! transposed so that the last three rounds work on whole vectors. Pointwise work does not
+//! depend on the order.
 
 use super::lanes::{Backend, Kernel, Lanes, WIDTH};
 use super::prime::{Factor, Factors, Modular, Prime};
 
-/// Words that are turned over together.
+/// The words of a tile, which are transposed together.
 const TILE: usize = WIDTH * WIDTH;
 
 /// Tables of one prime and one degree.
@@ -24,15 +24,15 @@ pub(crate) struct Ntt {
 
 /// The factors of one direction.
 struct Rounds {
-    /// For distances of at least [`WIDTH`]: of each block of each round.
+    /// For distances of at least [`WIDTH`]: one for each block of each round.
     outer: Vec<Factor>,
-    /// For distances 4, 2, 1 of each tile: values, then quotients.
+    /// For distances 4, 2, 1 within each tile: values, then quotients.
     inner: Vec<[[[u64; WIDTH]; 2]; 7]>,
 }
 
 impl Rounds {
-    /// `root`'s powers in reversed order: block i of the round with m blocks takes
-    /// the (m + i)-th.
+    /// The powers of `root` in bit-reversed order. Block i of the round with m blocks takes
+    /// number m + i.
     fn new(prime: &Prime, n: usize, root: u64) -> Self {
         let bits = n.trailing_zeros();
         let mut powers = vec![Factor::default(); n];
@@ -58,7 +58,7 @@ impl Rounds {
 
 impl Ntt {
     /// Tables for degree n, a power of two of at least 64 with p ≡ 1 mod 2n. ψ is
-    /// g^((p − 1)/2n) for the least g ≥ 2 that gives an element of order 2n.
+    /// g^((p − 1)/2n) for the smallest g ≥ 2 that yields an element of order 2n.
     pub(crate) fn new(p: u64, n: usize, backend: Backend) -> Self {
         assert!(n.is_power_of_two() && n >= TILE && (p - 1).is_multiple_of(2 * n as u64));
         let prime = Prime::new(p);
@@ -87,7 +87,8 @@ impl Ntt {
     }
 }
 
-/// The seven pairs of one tile: round of distance d, pair (from, from + d), factor.
+/// The butterflies of one tile, by round: distance d, then first row (paired with row + d)
+/// and index of the factor.
 const PAIRS: [(usize, [(usize, usize); 4]); 3] = [
     (4, [(0, 0), (1, 0), (2, 0), (3, 0)]),
     (2, [(0, 1), (1, 1), (4, 2), (5, 2)]),
@@ -108,26 +109,19 @@ impl Kernel for Forward<'_> {
         let words = self.words.as_chunks_mut::<WIDTH>().0;
         let mut blocks = 1;
         while words.len() / blocks >= 4 {
-            // Two rounds at once: each word is read and written half as often.
+            // Two rounds at once halve the reads and writes.
             let factors = &self.ntt.forward.outer;
             for (i, block) in words.chunks_exact_mut(words.len() / blocks).enumerate() {
                 let spread = [blocks + i, 2 * (blocks + i), 2 * (blocks + i) + 1]
-                    .map(|at| m.spread(factors[at]));
-                four(m, block, |m, x| {
-                    let [a, b, c, d] = x;
-                    let ((a, c), (b, d)) =
-                        (butterfly(m, a, c, spread[0]), butterfly(m, b, d, spread[0]));
-                    let ((a, b), (c, d)) =
-                        (butterfly(m, a, b, spread[1]), butterfly(m, c, d, spread[2]));
-                    [a, b, c, d]
-                });
+                    .map(|at| m.broadcast(factors[at]));
+                for_quarters(m, block, |m, x| two_rounds(m, x, spread));
             }
             blocks *= 4;
         }
         if words.len() / blocks >= 2 {
             for (i, block) in words.chunks_exact_mut(words.len() / blocks).enumerate() {
-                let factor = m.spread(self.ntt.forward.outer[blocks + i]);
-                two(m, block, |m, a, b| butterfly(m, a, b, factor));
+                let factor = m.broadcast(self.ntt.forward.outer[blocks + i]);
+                for_halves(m, block, |m, a, b| butterfly(m, a, b, factor));
             }
         }
         for (tile, factors) in
@@ -136,7 +130,7 @@ impl Kernel for Forward<'_> {
             let mut rows = lanes.transpose(std::array::from_fn(|i| lanes.load(&tile[i])));
             for (distance, pairs) in PAIRS {
                 for (at, factor) in pairs {
-                    let factor = loaded(lanes, &factors[factor]);
+                    let factor = load_factors(lanes, &factors[factor]);
                     (rows[at], rows[at + distance]) =
                         butterfly(m, rows[at], rows[at + distance], factor);
                 }
@@ -166,9 +160,9 @@ impl Kernel for Inverse<'_> {
             let mut rows: [L::V; WIDTH] = std::array::from_fn(|i| lanes.load(&tile[i]));
             for (distance, pairs) in PAIRS.into_iter().rev() {
                 for (at, factor) in pairs {
-                    let factor = loaded(lanes, &factors[factor]);
+                    let factor = load_factors(lanes, &factors[factor]);
                     (rows[at], rows[at + distance]) =
-                        back(m, rows[at], rows[at + distance], factor);
+                        inverse_butterfly(m, rows[at], rows[at + distance], factor);
                 }
             }
             for (row, out) in lanes.transpose(rows).into_iter().zip(tile) {
@@ -179,8 +173,8 @@ impl Kernel for Inverse<'_> {
         let mut blocks = words.len() / 2;
         if !words.len().trailing_zeros().is_multiple_of(2) {
             for (i, block) in words.chunks_exact_mut(2).enumerate() {
-                let factor = m.spread(factors[blocks + i]);
-                two(m, block, |m, a, b| back(m, a, b, factor));
+                let factor = m.broadcast(factors[blocks + i]);
+                for_halves(m, block, |m, a, b| inverse_butterfly(m, a, b, factor));
             }
             blocks /= 2;
         }
@@ -188,19 +182,14 @@ impl Kernel for Inverse<'_> {
             let outer = blocks / 2;
             for (i, block) in words.chunks_exact_mut(words.len() / outer).enumerate() {
                 let spread = [outer + i, 2 * (outer + i), 2 * (outer + i) + 1]
-                    .map(|at| m.spread(factors[at]));
-                four(m, block, |m, x| {
-                    let [a, b, c, d] = x;
-                    let ((a, b), (c, d)) = (back(m, a, b, spread[1]), back(m, c, d, spread[2]));
-                    let ((a, c), (b, d)) = (back(m, a, c, spread[0]), back(m, b, d, spread[0]));
-                    [a, b, c, d]
-                });
+                    .map(|at| m.broadcast(factors[at]));
+                for_quarters(m, block, |m, x| two_inverse_rounds(m, x, spread));
             }
             blocks = outer / 2;
         }
-        let shrink = m.spread(self.ntt.shrink);
+        let shrink = m.broadcast(self.ntt.shrink);
         for word in words {
-            let x = m.canonical(m.times(lanes.load(word), shrink));
+            let x = m.canonical(m.mul_factor(lanes.load(word), shrink));
             lanes.store(x, word);
         }
     }
@@ -209,24 +198,51 @@ impl Kernel for Inverse<'_> {
 /// (a + b·w, a − b·w), lazy.
 #[inline(always)]
 fn butterfly<L: Lanes>(m: Modular<L>, a: L::V, b: L::V, w: Factors<L::V>) -> (L::V, L::V) {
-    let b = m.times(b, w);
+    let b = m.mul_factor(b, w);
     (m.add(a, b), m.sub(a, b))
 }
 
 /// (a + b, (a − b)·w), lazy.
 #[inline(always)]
-fn back<L: Lanes>(m: Modular<L>, a: L::V, b: L::V, w: Factors<L::V>) -> (L::V, L::V) {
-    (m.add(a, b), m.times(m.sub(a, b), w))
+fn inverse_butterfly<L: Lanes>(m: Modular<L>, a: L::V, b: L::V, w: Factors<L::V>) -> (L::V, L::V) {
+    (m.add(a, b), m.mul_factor(m.sub(a, b), w))
+}
+
+/// Two rounds on one element of each quarter, with the factors of the outer round and of both
+/// halves of the inner.
+#[inline(always)]
+fn two_rounds<L: Lanes>(
+    m: Modular<L>,
+    [a, b, c, d]: [L::V; 4],
+    [outer, first, second]: [Factors<L::V>; 3],
+) -> [L::V; 4] {
+    let ((a, c), (b, d)) = (butterfly(m, a, c, outer), butterfly(m, b, d, outer));
+    let ((a, b), (c, d)) = (butterfly(m, a, b, first), butterfly(m, c, d, second));
+    [a, b, c, d]
+}
+
+/// The inverse of [`two_rounds`], but for the scale.
+#[inline(always)]
+fn two_inverse_rounds<L: Lanes>(
+    m: Modular<L>,
+    [a, b, c, d]: [L::V; 4],
+    [outer, first, second]: [Factors<L::V>; 3],
+) -> [L::V; 4] {
+    let (a, b) = inverse_butterfly(m, a, b, first);
+    let (c, d) = inverse_butterfly(m, c, d, second);
+    let (a, c) = inverse_butterfly(m, a, c, outer);
+    let (b, d) = inverse_butterfly(m, b, d, outer);
+    [a, b, c, d]
 }
 
 #[inline(always)]
-fn loaded<L: Lanes>(lanes: L, [value, quotient]: &[[u64; WIDTH]; 2]) -> Factors<L::V> {
+fn load_factors<L: Lanes>(lanes: L, [value, quotient]: &[[u64; WIDTH]; 2]) -> Factors<L::V> {
     Factors { value: lanes.load(value), quotient: lanes.load(quotient) }
 }
 
-/// Applies `f` to what stands at the same place of both halves.
+/// Applies `f` to the elements at each position of both halves.
 #[inline(always)]
-fn two<L: Lanes>(
+fn for_halves<L: Lanes>(
     m: Modular<L>,
     block: &mut [[u64; WIDTH]],
     f: impl Fn(Modular<L>, L::V, L::V) -> (L::V, L::V),
@@ -239,9 +255,9 @@ fn two<L: Lanes>(
     }
 }
 
-/// Applies `f` to what stands at the same place of all quarters.
+/// Applies `f` to the elements at each position of all quarters.
 #[inline(always)]
-fn four<L: Lanes>(
+fn for_quarters<L: Lanes>(
     m: Modular<L>,
     block: &mut [[u64; WIDTH]],
     f: impl Fn(Modular<L>, [L::V; 4]) -> [L::V; 4],
@@ -287,7 +303,7 @@ mod tests {
     }
 
     #[test]
-    fn it_is_the_values_at_odd_powers_of_the_root() {
+    fn the_transform_is_the_values_at_odd_powers_of_the_root() {
         for (p, n) in [(12_289, 512), (2_251_799_813_554_177, 64), (4_398_047_051_777, 128)] {
             for backend in [Backend::Portable, Backend::detect()] {
                 let ntt = Ntt::new(p, n, backend);
@@ -304,9 +320,9 @@ mod tests {
     proptest! {
         #![proptest_config(ProptestConfig::with_cases(24))]
 
-        /// There and back, on both kinds of lanes, at every size in use and extreme residues.
+        /// On both kinds of lanes, at every size in use and with extreme residues.
         #[test]
-        fn both_kinds_of_lanes_go_there_and_back(seed: u64, size in 6..15_u32, top: bool) {
+        fn the_inverse_undoes_the_transform(seed: u64, size in 6..15_u32, top: bool) {
             let (n, p) = (1 << size, 2_251_799_813_554_177);
             let coefficients = if top { vec![p - 1; n] } else { random(n, p, seed) };
             let [mut a, mut b] = [coefficients.clone(), coefficients.clone()];

@@ -1,13 +1,12 @@
 //! Arithmetic modulo a prime below 2^51, on lanes.
 //!
 //! A residue is *canonical* below p, *lazy* below 2p < 2^52, and *loose* below 2^52
-//! and below 3p. Products by a known factor take Shoup's precomputed quotient;
-//! products of two variables gather in accumulators, high and low words apart, and
-//! are reduced once.
+//! and below 3p. Products by a known factor use Shoup's precomputed quotient. Products of
+//! two variables are accumulated, high and low words apart, and reduced once.
 
 use super::lanes::{LOW, Lanes};
 
-/// A prime p < 2^51 and what reducing takes.
+/// A prime p < 2^51 and the constants for reduction.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Prime {
     pub(crate) p: u64,
@@ -16,7 +15,7 @@ pub(crate) struct Prime {
     carry2: Factor,
     /// 1, to reduce a word of 52 bits.
     one: Factor,
-    /// Whether a word of 52 bits is below 3p as it is.
+    /// Whether every 52-bit word is below 3p.
     full: bool,
 }
 
@@ -27,23 +26,22 @@ pub(crate) struct Factor {
     pub(crate) quotient: u64,
 }
 
-/// A [`Factor`] in every lane, or one for each.
+/// A [`Factor`] in every lane, or one for each lane.
 #[derive(Clone, Copy)]
 pub(crate) struct Factors<V> {
     pub(crate) value: V,
     pub(crate) quotient: V,
 }
 
-/// Sums of products: `low + 2^52·high`, each below 2^64.
+/// A sum of products: `low + 2^52·high`, each below 2^64.
 #[derive(Clone, Copy)]
 pub(crate) struct Wide<V> {
     pub(crate) low: V,
     pub(crate) high: V,
 }
 
-/// Products of canonical residues that an accumulator takes before its words
-/// could overflow.
-pub(crate) const PRODUCTS: usize = 1 << 11;
+/// The most products of canonical residues that an accumulator holds without overflow.
+pub(crate) const MAX_PRODUCTS: usize = 1 << 11;
 
 impl Prime {
     pub(crate) fn new(p: u64) -> Self {
@@ -57,7 +55,7 @@ impl Prime {
         prime
     }
 
-    /// Any public number modulo p.
+    /// A public number modulo p.
     #[expect(clippy::cast_possible_truncation, reason = "below p")]
     pub(crate) fn reduce(&self, x: u128) -> u64 {
         (x % u128::from(self.p)) as u64
@@ -91,7 +89,7 @@ impl Prime {
         self.reduce(x.rem_euclid(i128::from(self.p)).cast_unsigned())
     }
 
-    /// Precomputes for products by a public `value` < p.
+    /// Precomputes products by a public `value` < p.
     #[expect(clippy::cast_possible_truncation, reason = "below 2^52")]
     pub(crate) fn factor(&self, value: u64) -> Factor {
         Factor { value, quotient: ((u128::from(value) << 52) / u128::from(self.p)) as u64 }
@@ -107,7 +105,7 @@ impl Prime {
         (0..52).fold((0, value), step).0
     }
 
-    /// The prime, ready for one kind of lanes.
+    /// The prime's constants on these lanes.
     #[inline(always)]
     pub(crate) fn on<L: Lanes>(&self, lanes: L) -> Modular<L> {
         let spread = |factor: Factor| Factors {
@@ -145,14 +143,14 @@ pub(crate) struct Modular<L: Lanes> {
 
 impl<L: Lanes> Modular<L> {
     #[inline(always)]
-    pub(crate) fn spread(&self, factor: Factor) -> Factors<L::V> {
+    pub(crate) fn broadcast(&self, factor: Factor) -> Factors<L::V> {
         let l = self.lanes;
         Factors { value: l.splat(factor.value), quotient: l.splat(factor.quotient) }
     }
 
     /// x·w, lazy, for any x below 2^52.
     #[inline(always)]
-    pub(crate) fn times(&self, x: L::V, w: Factors<L::V>) -> L::V {
+    pub(crate) fn mul_factor(&self, x: L::V, w: Factors<L::V>) -> L::V {
         let l = self.lanes;
         let zero = l.splat(0);
         let quotient = l.high(zero, w.quotient, x);
@@ -184,39 +182,39 @@ impl<L: Lanes> Modular<L> {
         self.lazy(l.sub(l.add(a, self.twice), b))
     }
 
-    /// An accumulator that holds nothing.
+    /// An empty accumulator.
     #[inline(always)]
-    pub(crate) fn nothing(&self) -> Wide<L::V> {
+    pub(crate) fn zero_sum(&self) -> Wide<L::V> {
         let zero = self.lanes.splat(0);
         Wide { low: zero, high: zero }
     }
 
-    /// sum + a·b, for factors below 2^52; see [`PRODUCTS`].
+    /// sum + a·b, for factors below 2^52; see [`MAX_PRODUCTS`].
     #[inline(always)]
-    pub(crate) fn gather(&self, sum: Wide<L::V>, a: L::V, b: L::V) -> Wide<L::V> {
+    pub(crate) fn accumulate(&self, sum: Wide<L::V>, a: L::V, b: L::V) -> Wide<L::V> {
         let l = self.lanes;
         Wide { low: l.low(sum.low, a, b), high: l.high(sum.high, a, b) }
     }
 
-    /// a·b + b'… reduced: canonical.
+    /// Reduces an accumulator, canonical.
     #[inline(always)]
-    pub(crate) fn settle(&self, sum: Wide<L::V>) -> L::V {
+    pub(crate) fn reduce_sum(&self, sum: Wide<L::V>) -> L::V {
         let l = self.lanes;
         // low = l0 + 2^52·l1; high + l1 = h0 + 2^52·h1: l0 + 2^52·h0 + 2^104·h1.
-        let high = l.add(sum.high, l.above(sum.low));
-        let (low, top) = (l.and(sum.low, self.mask), l.above(high));
+        let high = l.add(sum.high, l.shift_52(sum.low));
+        let (low, top) = (l.and(sum.low, self.mask), l.shift_52(high));
         let middle = l.and(high, self.mask);
-        let first = self.add(self.times(low, self.one), self.times(middle, self.carry));
-        self.canonical(self.add(first, self.times(top, self.carry2)))
+        let first = self.add(self.mul_factor(low, self.one), self.mul_factor(middle, self.carry));
+        self.canonical(self.add(first, self.mul_factor(top, self.carry2)))
     }
 
-    /// The same of a sum below 2^104, as three products of canonical residues and some
-    /// words are: loose, and less work.
+    /// Reduces a sum below 2^104, such as three products of canonical residues and some
+    /// words. Loose, but less work.
     #[inline(always)]
-    pub(crate) fn settle_few(&self, sum: Wide<L::V>) -> L::V {
+    pub(crate) fn reduce_few(&self, sum: Wide<L::V>) -> L::V {
         let l = self.lanes;
-        let high = l.add(sum.high, l.above(sum.low));
-        self.folded(l.and(sum.low, self.mask), high)
+        let high = l.add(sum.high, l.shift_52(sum.low));
+        self.fold(l.and(sum.low, self.mask), high)
     }
 
     /// a·b, canonical, for factors below 2^52.
@@ -224,20 +222,20 @@ impl<L: Lanes> Modular<L> {
     pub(crate) fn mul(&self, a: L::V, b: L::V) -> L::V {
         let l = self.lanes;
         let zero = l.splat(0);
-        self.whole(self.folded(l.low(zero, a, b), l.high(zero, a, b)))
+        self.canonical_from_loose(self.fold(l.low(zero, a, b), l.high(zero, a, b)))
     }
 
-    /// low + 2^52·high, both below 2^52: loose.
+    /// low + 2^52·high, both below 2^52, loose.
     #[inline(always)]
-    fn folded(&self, low: L::V, high: L::V) -> L::V {
-        // Which of the two depends on the prime alone.
-        let low = if self.full { low } else { self.times(low, self.one) };
-        self.lazy(self.lanes.add(low, self.times(high, self.carry)))
+    fn fold(&self, low: L::V, high: L::V) -> L::V {
+        // The branch depends on the prime alone.
+        let low = if self.full { low } else { self.mul_factor(low, self.one) };
+        self.lazy(self.lanes.add(low, self.mul_factor(high, self.carry)))
     }
 
     /// From loose to canonical.
     #[inline(always)]
-    pub(crate) fn whole(&self, x: L::V) -> L::V {
+    pub(crate) fn canonical_from_loose(&self, x: L::V) -> L::V {
         self.canonical(self.canonical(x))
     }
 }
@@ -264,19 +262,19 @@ mod tests {
             let m = self.prime.on(lanes);
             let (a, b) = (lanes.load(&self.a), lanes.load(&self.b));
             let factor = self.prime.factor(self.b[0] % self.prime.p);
-            let mut sum = m.nothing();
-            for _ in 0..PRODUCTS {
-                sum = m.gather(sum, a, b);
+            let mut sum = m.zero_sum();
+            for _ in 0..MAX_PRODUCTS {
+                sum = m.accumulate(sum, a, b);
             }
             let (x, y) = (m.canonical(a), m.canonical(b));
-            let few = (0..3).fold(m.nothing(), |few, _| m.gather(few, x, y));
+            let few = (0..3).fold(m.zero_sum(), |few, _| m.accumulate(few, x, y));
             let few = Wide { low: lanes.add(few.low, a), high: few.high };
             let all = [
                 m.mul(a, b),
-                m.settle(sum),
-                m.canonical(m.times(a, m.spread(factor))),
+                m.reduce_sum(sum),
+                m.canonical(m.mul_factor(a, m.broadcast(factor))),
                 m.canonical(m.sub(m.canonical(a), m.canonical(b))),
-                m.whole(m.settle_few(few)),
+                m.canonical_from_loose(m.reduce_few(few)),
             ];
             all.map(|v| {
                 let mut words = [0; WIDTH];
@@ -288,7 +286,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn a_secret_factor_is_as_a_public_one(value: u64, which in 0..4_usize) {
+        fn secret_and_public_quotients_agree(value: u64, which in 0..4_usize) {
             let prime = Prime::new(PRIMES[which]);
             for value in [0, 1, prime.p - 1, value % prime.p] {
                 prop_assert_eq!(prime.secret_quotient(value), prime.factor(value).quotient);
@@ -297,7 +295,7 @@ mod tests {
 
         /// Up to the largest lazy residues, on both kinds of lanes.
         #[test]
-        fn lanes_reduce_as_whole_numbers_do(a: [u64; WIDTH], b: [u64; WIDTH], which in 0..4_usize, top: bool) {
+        fn lanes_agree_with_integer_arithmetic(a: [u64; WIDTH], b: [u64; WIDTH], which in 0..4_usize, top: bool) {
             let prime = Prime::new(PRIMES[which]);
             let lazy = |x: u64| if top { 2 * prime.p - 1 - x % 3 } else { x % (2 * prime.p) };
             let (a, b) = (a.map(lazy), b.map(lazy));
@@ -306,7 +304,7 @@ mod tests {
                 for i in 0..WIDTH {
                     let expected = prime.mul(a[i], b[i]);
                     prop_assert_eq!(product[i], expected);
-                    prop_assert_eq!(sum[i], prime.mul(expected, PRODUCTS as u64));
+                    prop_assert_eq!(sum[i], prime.mul(expected, MAX_PRODUCTS as u64));
                     prop_assert_eq!(times[i], prime.mul(a[i], b[0] % prime.p));
                     prop_assert_eq!(few[i], prime.reduce(3 * u128::from(expected) + u128::from(a[i])));
                     prop_assert_eq!(minus[i], (a[i] % prime.p + prime.p - b[i] % prime.p) % prime.p);

@@ -1,12 +1,11 @@
-//! L of all columns of a block and of all products of two, at once, as its owner needs
-//! it who seals it.
+//! L of all columns and products of a block at once, for sealing.
 //!
-//! `A[v]·c[v]` is made once for each column, by Shoup's quotients. Its sum is the
-//! column's hash, and products of it with another column's words are the hash of a
-//! product: they are gathered and not reduced, and the product itself is never made.
-//! The middle component is Karatsuba's: a0b1 + a1b0 = (a0 + a1)(b0 + b1) − a0b0 − a1b1.
+//! `A[v]·c[v]` is computed once for each column, by Shoup's quotients. Its sum gives the
+//! column's hash. Its products with another column's words give the hash of a product: they
+//! are accumulated without reduction, and the product itself is never made. The middle
+//! component is Karatsuba's: a0b1 + a1b0 = (a0 + a1)(b0 + b1) − a0b0 − a1b1.
 
-use super::{BLOCK, COMPONENTS, DEPTH, HashKey, REPEAT, Sums, inner};
+use super::{BLOCK, COMPONENTS, DEPTH, HashKey, MAX_REPETITIONS, Sums, inner};
 use crate::arithmetic::lanes::{Kernel, Lanes, WIDTH};
 use crate::arithmetic::prime::{Factors, Modular, Wide};
 use crate::cipher::Ciphertext;
@@ -14,14 +13,14 @@ use crate::ring::{Ring, Words};
 use crate::tag::Tag;
 use zeroize::{Zeroize, ZeroizeOnDrop};
 
-/// What a block's parts hash to.
+/// The hashes of a block's columns and products.
 pub(crate) struct BlockHashes {
     pub(crate) columns: Vec<Tag>,
     pub(crate) products: Vec<Tag>,
 }
 
 impl HashKey {
-    /// L of each column, and of the product of each two that are named by their places.
+    /// L of each column, and of each product, given by two column indices.
     pub(crate) fn hash_block(
         &self,
         ring: &Ring,
@@ -40,13 +39,14 @@ struct HashBlock<'a> {
     products: &'a [(usize, usize)],
 }
 
-/// Both components of a column at one place.
+/// One hash block of both components of a column.
 type Pair<'a> = [&'a [u64; BLOCK]; 2];
 
-/// A's products with them, for each repetition; vectors of it lie in one cache line.
+/// A's products with a [`Pair`], for each repetition. Aligned so that a vector is one cache
+/// line.
 #[derive(Zeroize, ZeroizeOnDrop)]
 #[repr(align(64))]
-struct Weighed([[[u64; BLOCK]; 2]; REPEAT]);
+struct WeightedColumn([[[u64; BLOCK]; 2]; MAX_REPETITIONS]);
 
 impl Kernel for HashBlock<'_> {
     type Output = BlockHashes;
@@ -57,7 +57,7 @@ impl Kernel for HashBlock<'_> {
         let zero = |count| (0..count).map(|_| Tag::zero(ring)).collect();
         let (columns, products) = (zero(self.columns.len()), zero(self.products.len()));
         let mut out = BlockHashes { columns, products };
-        let mut weighed = Weighed([[[0; BLOCK]; 2]; REPEAT]);
+        let mut weighted = WeightedColumn([[[0; BLOCK]; 2]; MAX_REPETITIONS]);
         let keys = self.key.words.iter().zip(&self.key.quotients);
         for (j, (ntt, (words, quotients))) in ring.q.iter().zip(keys).enumerate() {
             let m = ntt.prime.on(lanes);
@@ -79,11 +79,11 @@ impl Kernel for HashBlock<'_> {
                         linear[first].add(1, at, inner(m, x[1], words));
                         continue;
                     }
-                    let sums = weigh(m, x, (words, quotients), &mut weighed);
+                    let sums = weight_column(m, x, (words, quotients), &mut weighted);
                     linear[first].add_all(at, sums);
                     for ((_, second), sums) in with {
                         let y = limbs[*second].map(|y| &y[at]);
-                        sums.add_all(at, product(m, &weighed, y));
+                        sums.add_all(at, product(m, &weighted, y));
                     }
                 }
             }
@@ -97,65 +97,64 @@ impl Kernel for HashBlock<'_> {
 }
 
 impl<L: Lanes> Sums<'_, L> {
-    /// Adds block `b` of every component.
     #[inline(always)]
-    fn add_all<const D: usize>(&mut self, b: usize, inner: [[L::V; REPEAT]; D]) {
+    fn add_all<const D: usize>(&mut self, b: usize, inner: [[L::V; MAX_REPETITIONS]; D]) {
         for (d, inner) in inner.into_iter().enumerate() {
             self.add(d, b, inner);
         }
     }
 }
 
-/// A·c of both components, canonical, and its sums over v.
+/// Computes A·c of both components, canonical, and returns its sums over v.
 #[inline(always)]
-fn weigh<L: Lanes>(
+fn weight_column<L: Lanes>(
     m: Modular<L>,
     column: Pair<'_>,
-    (words, quotients): (&[Words; REPEAT], &[Words; REPEAT]),
-    weighed: &mut Weighed,
-) -> [[L::V; REPEAT]; 2] {
+    (words, quotients): (&[Words; MAX_REPETITIONS], &[Words; MAX_REPETITIONS]),
+    weighted: &mut WeightedColumn,
+) -> [[L::V; MAX_REPETITIONS]; 2] {
     let zero = m.lanes.splat(0);
-    let mut sums = [[zero; REPEAT]; 2];
-    for (k, ((a, quotients), out)) in words.iter().zip(quotients).zip(&mut weighed.0).enumerate() {
+    let mut sums = [[zero; MAX_REPETITIONS]; 2];
+    for (k, ((a, quotients), out)) in words.iter().zip(quotients).zip(&mut weighted.0).enumerate() {
         for (d, (component, out)) in column.iter().zip(out).enumerate() {
             let vectors = component.as_chunks::<WIDTH>().0.iter().zip(out.as_chunks_mut().0);
             let mut sum = zero;
             for (((c, out), value), quotient) in vectors.zip(&a[..DEPTH]).zip(quotients.iter()) {
                 let a =
                     Factors { value: m.lanes.splat(*value), quotient: m.lanes.splat(*quotient) };
-                let x = m.canonical(m.times(m.lanes.load(c), a));
+                let x = m.canonical(m.mul_factor(m.lanes.load(c), a));
                 sum = m.lanes.add(sum, x);
                 m.lanes.store(x, out);
             }
-            sums[d][k] = m.settle(Wide { low: sum, high: zero });
+            sums[d][k] = m.reduce_sum(Wide { low: sum, high: zero });
         }
     }
     sums
 }
 
-/// The inner sums of a product's components: weighed words times the other column's.
+/// The inner sums of a product's components: weighted words times the other column's.
 #[inline(always)]
 fn product<L: Lanes>(
     m: Modular<L>,
-    weighed: &Weighed,
+    weighted: &WeightedColumn,
     other: Pair<'_>,
-) -> [[L::V; REPEAT]; COMPONENTS] {
-    let mut sums = [[m.lanes.splat(0); REPEAT]; COMPONENTS];
+) -> [[L::V; MAX_REPETITIONS]; COMPONENTS] {
+    let mut sums = [[m.lanes.splat(0); MAX_REPETITIONS]; COMPONENTS];
     let [b0, b1] = other.map(|words| words.as_chunks::<WIDTH>().0);
-    for (k, [a0, a1]) in weighed.0.iter().enumerate() {
+    for (k, [a0, a1]) in weighted.0.iter().enumerate() {
         let (a0, a1) = (a0.as_chunks::<WIDTH>().0, a1.as_chunks::<WIDTH>().0);
-        let [mut outer, mut both, mut inner] = [m.nothing(); COMPONENTS];
+        let [mut outer, mut both, mut inner] = [m.zero_sum(); COMPONENTS];
         for (((a0, a1), b0), b1) in a0.iter().zip(a1).zip(b0).zip(b1) {
             let (a0, a1) = (m.lanes.load(a0), m.lanes.load(a1));
             let (b0, b1) = (m.lanes.load(b0), m.lanes.load(b1));
-            outer = m.gather(outer, a0, b0);
-            // Of canonical words, whose sums are below 2^52.
-            both = m.gather(both, m.lanes.add(a0, a1), m.lanes.add(b0, b1));
-            inner = m.gather(inner, a1, b1);
+            outer = m.accumulate(outer, a0, b0);
+            // The words are canonical, so their sums are below 2^52.
+            both = m.accumulate(both, m.lanes.add(a0, a1), m.lanes.add(b0, b1));
+            inner = m.accumulate(inner, a1, b1);
         }
-        sums[0][k] = m.settle(outer);
-        sums[2][k] = m.settle(inner);
-        sums[1][k] = m.sub(m.sub(m.settle(both), sums[0][k]), sums[2][k]);
+        sums[0][k] = m.reduce_sum(outer);
+        sums[2][k] = m.reduce_sum(inner);
+        sums[1][k] = m.sub(m.sub(m.reduce_sum(both), sums[0][k]), sums[2][k]);
     }
     sums
 }
@@ -170,9 +169,9 @@ mod tests {
     use alpheus_crypto::prf::Prf;
     use subtle::ConstantTimeEq;
 
-    /// On both kinds of lanes: the hashes that each part has alone.
+    /// On both kinds of lanes.
     #[test]
-    fn a_block_hashes_as_its_parts_do() {
+    fn a_blocks_hashes_equal_those_of_its_parts() {
         for (set, backend) in [
             (Set::S128, Backend::Portable),
             (Set::S128, Backend::detect()),

@@ -1,15 +1,15 @@
-//! Many runs into one: blocks are written anew, one after the other, under labels of one
-//! epoch that begins for it.
+//! Merges many runs into one: rewrites blocks in order under labels of one new epoch.
 
 use super::{CorrectError, OpenBlock, Owner};
 use crate::label::{Address, Label, Segment};
-use crate::ledger::Step;
+use crate::ledger::PendingStep;
 use crate::messages::{Block, Run};
 use rand_core::CryptoRng;
 use std::ops::Range;
 
-/// A merge under way: an epoch of this start, and which of its blocks comes next. Each
-/// number is written once; broken off, what was written stays, and the rest is as it was.
+/// A merge in progress: an epoch of this start and the blocks still to rewrite. Each number
+/// is written once. If the merge is interrupted, rewritten blocks stay valid and the rest
+/// are unchanged.
 pub struct Merge {
     segment: Segment,
     epoch: u32,
@@ -17,16 +17,16 @@ pub struct Merge {
 }
 
 impl Merge {
-    /// The block to fetch, open with all columns, and hand to [`Owner::merge`].
+    /// The next block to fetch, open with all columns, and pass to [`Owner::merge`].
     #[must_use]
     pub fn next_block(&self) -> Option<u64> {
         (!self.blocks.is_empty()).then_some(self.blocks.start)
     }
 }
 
-/// Without the runs at the front that were written anew, if they are longer than any run
-/// that was not and two are left.
-fn waiting(mut runs: &[Run]) -> &[Run] {
+/// Skips rewritten runs at the front that are longer than every run that was not rewritten,
+/// as long as two runs remain.
+fn skip_merged(mut runs: &[Run]) -> &[Run] {
     let length = |run: &Run| run.to - run.from;
     while let [first, rest @ ..] = runs {
         let longest = rest.iter().filter(|run| run.epoch == 0).map(length).max();
@@ -40,26 +40,30 @@ fn waiting(mut runs: &[Run]) -> &[Run] {
 }
 
 impl Owner {
-    /// Stretches of blocks in `within` that are worth a merge: neighbouring runs, each of
-    /// fewer than `below` blocks there, that become fewer runs. What a merge that was broken
-    /// off has written is left out while blocks wait that none has: so merging again gets
-    /// on, however often it is broken off.
+    /// Ranges of blocks in `within` that are worth merging: adjacent runs, each of fewer than
+    /// `below` blocks there, that become fewer runs. Blocks from an interrupted merge are left
+    /// out while others have never been merged. So repeated merges make progress, however
+    /// often they are interrupted.
     #[must_use]
-    pub fn scattered(&self, within: &Range<u64>, below: u64) -> Vec<Range<u64>> {
+    pub fn merge_candidates(&self, within: &Range<u64>, below: u64) -> Vec<Range<u64>> {
         let runs = self.runs_between(within.start, within.end);
         let stretches = runs.chunk_by(|a, b| [a, b].iter().all(|run| run.to - run.from < below));
         let whole = |runs: &[Run]| Some(runs.first()?.from..runs.last()?.to);
-        stretches.map(waiting).filter(|runs| self.saves(runs)).filter_map(whole).collect()
+        stretches
+            .map(skip_merged)
+            .filter(|runs| self.reduces_runs(runs))
+            .filter_map(whole)
+            .collect()
     }
 
-    /// Whether fewer runs are left than there are: ends that are cut off stay as runs.
-    fn saves(&self, runs: &[Run]) -> bool {
+    /// Whether merging leaves fewer runs. Run ends that are cut off remain as runs.
+    fn reduces_runs(&self, runs: &[Run]) -> bool {
         let (Some(first), Some(last)) = (runs.first(), runs.last()) else { return false };
         let cut = |at: u64| self.runs.iter().any(|run| run.from < at && at < run.to);
         runs.len() > 1 + usize::from(cut(first.from)) + usize::from(cut(last.to))
     }
 
-    /// Begins a merge of blocks, those that there are.
+    /// Begins a merge of these blocks, up to the last sealed one.
     ///
     /// # Errors
     /// [`CorrectError::Epochs`].
@@ -69,33 +73,33 @@ impl Owner {
         Ok(Merge { segment: self.segment, epoch: self.epochs, blocks })
     }
 
-    /// Writes the next block of a merge anew, corrections applied. Like
-    /// [`Owner::rewrite`], and the server keeps the old block as well; only the blocks of
-    /// one merge stand in one run.
+    /// Rewrites the next block of a merge, with corrections applied. As with
+    /// [`Owner::rewrite`], the server keeps the old block too; but all blocks of one merge
+    /// form one run.
     ///
     /// # Errors
-    /// [`CorrectError::Closed`], also if the merge was begun by another start, and
+    /// [`CorrectError::NotOpen`], also if another start began the merge, and
     /// [`CorrectError::Uncommitted`].
     pub fn merge(
         &mut self,
         merge: &mut Merge,
         block: &OpenBlock,
         rng: &mut impl CryptoRng,
-    ) -> Result<Step<Block>, CorrectError> {
+    ) -> Result<PendingStep<Block>, CorrectError> {
         let index = block.index();
         if merge.next_block() != Some(index) || merge.segment != self.segment {
-            return Err(CorrectError::Closed(index));
+            return Err(CorrectError::NotOpen(index));
         }
         let address = Address { segment: merge.segment, epoch: merge.epoch, index };
-        self.write_anew(block, rng, |_| {
+        self.reseal(block, rng, |_| {
             merge.blocks.start += 1;
             Some(Label(address))
         })
     }
 
-    /// Where a block of another epoch stands: its old place is cut out, and it joins the
-    /// run before if that is of the same epoch.
-    pub(super) fn place(&mut self, address: &Address) {
+    /// Records the new address of a rewritten block: cuts it from its old run, and appends it
+    /// to the run before if that has the same epoch.
+    pub(super) fn insert_block(&mut self, address: &Address) {
         let Address { segment, epoch, index } = *address;
         let alone = Run { segment, epoch, from: index, to: index + 1 };
         let split = |run: Run| {

@@ -1,8 +1,8 @@
-//! The owner: uploads a table in encrypted blocks, forgets it, and asks.
+//! The owner: uploads a table in encrypted blocks, deletes its copy, and queries it.
 //!
-//! What it keeps is the 32-byte key and a ledger: which blocks stand where, the rows
-//! that do not fill a block yet, corrections, and the exact bytes of blocks that the
-//! server has not acknowledged.
+//! It keeps the 32-byte key and a ledger: the addresses of blocks, the rows that do not
+//! fill a block yet, corrections, and the exact bytes of blocks that the server has not
+//! acknowledged.
 
 mod audit;
 mod corrections;
@@ -15,22 +15,23 @@ mod weighted;
 pub use audit::Audit;
 pub use corrections::CorrectError;
 pub use merge::Merge;
-pub use questions::{Missing, OpenBlock, Part, Plan};
-pub use records::{APPLICATION, DamagedState};
+pub use questions::{OpenBlock, Part, Plan, TotalError};
+pub use records::{APPLICATION, StateError};
 pub use upload::AppendError;
 #[cfg(feature = "measure")]
 pub(crate) use weighted::horner;
 pub use weighted::{PolynomialPlan, WeightedPlan};
 
-use crate::error::{Refusal, Rejected};
+use crate::error::{PlanError, VerifyError};
 use crate::keys::{Keys, TableKey};
 use crate::label::{Address, DataSet, Order, Segment};
 use crate::layout::{Layout, Moment, Row};
-use crate::ledger::{Change, Pending, Step};
+use crate::ledger::{CommitGuard, PendingStep};
 use crate::messages::{Manifest, Run};
 use crate::parameters::Set;
 use crate::planner::Question;
-use crate::verifier::{Opened, Verified};
+use crate::verifier::{DecryptedSum, VerifiedSum};
+use alpheus_crypto::ledger::Change;
 use rand_core::CryptoRng;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -39,28 +40,27 @@ pub struct Owner {
     keys: Keys,
     manifest: Manifest,
     layout: Layout,
-    /// This start's.
+    /// The segment of this start.
     segment: Segment,
-    /// Epochs of this start.
+    /// The epochs used in this start.
     epochs: u32,
-    /// Where blocks stand: in order, without gaps, from the first on.
+    /// The runs of blocks: in order, without gaps, from block 0.
     runs: Vec<Run>,
     /// Rows that do not fill a block yet.
     tail: Vec<Row>,
-    /// How many rows each record of the tail holds, by the number of its first.
+    /// The number of the first row in each record of the tail.
     chunks: BTreeSet<u64>,
-    /// What the server has not acknowledged.
+    /// Blocks that the server has not acknowledged.
     outbox: BTreeSet<Address>,
-    /// Rows that were corrected since their block was sealed: what it holds, and what
-    /// is right.
+    /// Rows corrected since their block was sealed: the sealed row and the correct one.
     exceptions: BTreeMap<u64, (Row, Row)>,
-    /// How often rows, corrections or blocks changed since this start.
+    /// Changes to rows, corrections or blocks since this start.
     changes: u64,
-    /// Whether the last change awaits its commit.
-    pending: Pending,
+    /// Stops changes while a step is uncommitted.
+    guard: CommitGuard,
 }
 
-/// Which state of which start of the owner a plan was made for.
+/// The start of the owner and the state within it that a plan was made for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Version {
     segment: Segment,
@@ -68,18 +68,18 @@ struct Version {
 }
 
 impl Owner {
-    /// A table without rows, under a fresh data set.
+    /// Creates an empty table with a fresh data set.
     pub fn create(
         key: &TableKey,
         set: Set,
         order: Order,
         layout: Layout,
         rng: &mut impl CryptoRng,
-    ) -> Step<Self> {
+    ) -> PendingStep<Self> {
         let data_set = DataSet(random(rng));
         let owner = Self::empty(key, records::Meta { data_set, set, order, layout }, rng);
-        let pending = owner.pending.clone();
-        Step::new(vec![owner.meta_record()], owner, &pending)
+        let guard = owner.guard.clone();
+        PendingStep::new(vec![owner.meta_record()], owner, &guard)
     }
 
     fn empty(key: &TableKey, meta: records::Meta, rng: &mut impl CryptoRng) -> Self {
@@ -97,34 +97,34 @@ impl Owner {
             outbox: BTreeSet::new(),
             exceptions: BTreeMap::new(),
             changes: 0,
-            pending: Pending::default(),
+            guard: CommitGuard::default(),
         }
     }
 
-    /// What a plan is good for: until rows, corrections or blocks change.
+    /// The version of rows, corrections and blocks.
     fn version(&self) -> Version {
         Version { segment: self.segment, changes: self.changes }
     }
 
-    /// A change of rows, corrections or blocks, to be committed.
-    fn step<T>(&mut self, changes: Vec<Change>, released: T) -> Step<T> {
+    /// A step that changes rows, corrections or blocks.
+    fn step<T>(&mut self, changes: Vec<Change>, released: T) -> PendingStep<T> {
         self.changes += 1;
-        Step::new(changes, released, &self.pending)
+        PendingStep::new(changes, released, &self.guard)
     }
 
-    /// Starts again from what a ledger holds; `records` may leave out the application's.
+    /// Starts from the records of a ledger. `records` may omit the application's.
     ///
-    /// Every start draws a segment of its own, so it may be an old copy: no label is
-    /// used that an earlier life may have used. Rows that the copy lacks are lost to
-    /// it, and no answer about the others is wrong.
+    /// The ledger may be an old copy. Every start draws its own segment, so it never reuses a
+    /// label of an earlier one. Rows missing from the copy are lost, but no answer about the
+    /// others is wrong.
     ///
     /// # Errors
-    /// [`DamagedState`].
+    /// [`StateError`].
     pub fn open<K: AsRef<[u8]>, V: AsRef<[u8]>>(
         key: &TableKey,
         records: impl IntoIterator<Item = (K, V)>,
         rng: &mut impl CryptoRng,
-    ) -> Result<Self, DamagedState> {
+    ) -> Result<Self, StateError> {
         let read = records::Records::read(records)?;
         let mut owner = Self::empty(key, read.meta, rng);
         owner.runs = read.runs;
@@ -138,13 +138,13 @@ impl Owner {
         Ok(owner)
     }
 
-    /// What the server is told of the table.
+    /// The table's manifest for the server.
     #[must_use]
     pub fn manifest(&self) -> &Manifest {
         &self.manifest
     }
 
-    /// Its columns.
+    /// The table's columns.
     #[must_use]
     pub fn layout(&self) -> &Layout {
         &self.layout
@@ -156,70 +156,70 @@ impl Owner {
         self.keys.order
     }
 
-    /// n: rows of a block.
+    /// n, the number of rows in a block.
     #[must_use]
     pub fn block_rows(&self) -> u64 {
         self.keys.ring.degree() as u64
     }
 
-    /// Blocks that were sealed.
+    /// The number of sealed blocks.
     #[must_use]
     pub fn blocks(&self) -> u64 {
         self.runs.last().map_or(0, |run| run.to)
     }
 
-    /// Rows, the tail included.
+    /// The number of rows, including the tail.
     #[must_use]
     pub fn rows(&self) -> u64 {
         self.blocks() * self.block_rows() + self.tail.len() as u64
     }
 
-    /// Rows that wait for a block to be full; they are with the owner only.
+    /// The number of rows that do not fill a block yet. Only the owner has them.
     #[must_use]
     pub fn tail_rows(&self) -> u64 {
         self.tail.len() as u64
     }
 
-    /// Rows with a correction that the server's blocks do not have yet.
+    /// Rows with a correction that is not in the server's blocks yet.
     pub fn corrected_rows(&self) -> impl Iterator<Item = u64> {
         self.exceptions.keys().copied()
     }
 
-    /// Where a block stands now.
+    /// The current address of a block.
     #[must_use]
     pub fn address(&self, index: u64) -> Option<Address> {
         let run = self.runs.iter().find(|run| (run.from..run.to).contains(&index))?;
         Some(Address { segment: run.segment, epoch: run.epoch, index })
     }
 
-    /// Where all blocks stand.
+    /// The runs of all blocks.
     #[must_use]
     pub fn runs(&self) -> &[Run] {
         &self.runs
     }
 
-    /// Checks an answer; some 30 µs, however many blocks it sums, and some microseconds
-    /// more for each run that they stand in: one for each start of the owner that sealed
-    /// blocks, up to two for each block that was written anew.
+    /// Checks an answer. It takes some 30 µs, however many blocks it sums, and some
+    /// microseconds more for each run: one for each start of the owner that sealed blocks,
+    /// up to two for each rewritten block.
     ///
     /// # Errors
-    /// [`Rejected`], whatever is wrong.
-    pub fn verify(&self, question: &Question, answer: &[u8]) -> Result<Verified, Rejected> {
+    /// [`VerifyError`], whatever is wrong.
+    pub fn verify(&self, question: &Question, answer: &[u8]) -> Result<VerifiedSum, VerifyError> {
         self.keys.verify(question, answer)
     }
 
-    /// Decrypts what was verified.
+    /// Decrypts a verified sum.
     #[must_use]
-    pub fn decrypt(&self, verified: &Verified) -> Opened {
+    pub fn decrypt(&self, verified: &VerifiedSum) -> DecryptedSum {
         self.keys.open(verified)
     }
 
-    /// The parts that a moment over rows `from` to `to` takes.
+    /// Plans the sum of a moment over rows `from..to`.
     ///
     /// # Errors
-    /// [`Refusal`].
-    pub fn plan(&self, moment: Moment, from: u64, to: u64) -> Result<Plan, Refusal> {
-        let term = self.layout.term(moment).ok_or(Refusal::NotRegistered)?;
+    /// [`PlanError`].
+    pub fn plan(&self, moment: Moment, from: u64, to: u64) -> Result<Plan, PlanError> {
+        let term = self.layout.term(moment).ok_or(PlanError::NotRegistered)?;
         self.plan_term(term, from, to)
     }
 }
@@ -230,7 +230,7 @@ fn random<const N: usize>(rng: &mut impl CryptoRng) -> [u8; N] {
     bytes
 }
 
-/// Rows as a change of the tail.
+/// The change that stores rows of the tail.
 fn chunk_record(first: u64, rows: &[Row]) -> Change {
     Change::put(records::key(records::TAIL, &first.to_be_bytes()), records::encode(&rows))
 }

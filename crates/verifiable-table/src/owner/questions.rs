@@ -1,19 +1,19 @@
-//! A statistic's sum over any rows, in parts: whole blocks by the server, blocks at the
-//! ends fetched and added up here, the tail and corrections at hand.
+//! Sums over any rows, in parts: the server sums whole blocks; the owner fetches the blocks
+//! at the ends and adds the tail and corrections.
 
 use super::{Owner, Version};
-use crate::error::{Refusal, Rejected};
+use crate::error::{PlanError, VerifyError};
 use crate::label::{Address, Column, Kind};
 use crate::layout::{Row, Term};
 use crate::messages::{Block, Request, Run, Weights};
 use crate::planner::{self, Question};
 use crate::ring::ITEM_LIMIT;
-use crate::verifier::Opened;
+use crate::verifier::DecryptedSum;
 use std::collections::BTreeMap;
 use std::ops::Range;
 use zeroize::Zeroizing;
 
-/// How a sum over rows is put together.
+/// The parts of a sum over rows.
 #[derive(Debug)]
 pub struct Plan {
     term: Term,
@@ -24,48 +24,48 @@ pub struct Plan {
     pub(super) version: Version,
 }
 
-/// A part of a block that is not asked for as a whole.
+/// A part of a block at an end of the range.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Part {
     /// The block.
     pub index: u64,
-    /// Which of its slots.
+    /// The slots in the range.
     pub slots: Range<usize>,
-    /// Which of its columns.
+    /// The columns to open.
     pub columns: Vec<Column>,
 }
 
-/// A part that a plan asks for was not given.
+/// A plan that cannot be totalled.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum Missing {
-    /// The answer to its question.
+pub enum TotalError {
+    /// The answer over whole blocks is missing.
     #[error(
-        "the answer over whole blocks is missing, or answers another question: ask the plan's own"
+        "the answer over whole blocks is missing or answers another question: ask the plan's question"
     )]
-    Answer,
-    /// A fetched block, or one of its columns.
-    #[error("block {0} was not fetched and opened with the columns that the plan names")]
-    Block(u64),
-    /// Rows were appended or corrected, or a block was written anew, or the table was
-    /// opened anew, since the plan was made.
-    #[error("the table has changed since the plan was made: plan anew, and ask again")]
+    MissingAnswer,
+    /// A block at an end, or one of its columns, is missing.
+    #[error("block {0} is missing: fetch it and open the columns that the plan names")]
+    MissingBlock(u64),
+    /// Since the plan was made, rows were appended or corrected, a block was rewritten, or
+    /// the table was reopened.
+    #[error("the table has changed since the plan was made: plan and ask again")]
     Stale,
 }
 
-/// A fetched block, verified and decrypted, some of its columns.
+/// Some columns of a fetched block, verified and decrypted.
 pub struct OpenBlock {
     address: Address,
     columns: BTreeMap<Column, Zeroizing<Vec<i64>>>,
 }
 
 impl OpenBlock {
-    /// Which block it is.
+    /// The block's number.
     #[must_use]
     pub fn index(&self) -> u64 {
         self.address.index
     }
 
-    /// Whether it has been opened with these columns.
+    /// Whether these columns are open.
     #[must_use]
     pub fn has(&self, columns: &[Column]) -> bool {
         columns.iter().all(|column| self.columns.contains_key(column))
@@ -88,13 +88,13 @@ impl OpenBlock {
 }
 
 impl Plan {
-    /// What to ask the server for, over whole blocks; none if there are none.
+    /// The question over whole blocks. `None` if the range has no whole block.
     #[must_use]
     pub fn question(&self) -> Option<&Question> {
         self.whole.as_ref()
     }
 
-    /// Which blocks to fetch and open, at most two.
+    /// The blocks to fetch and open, at most two.
     #[must_use]
     pub fn parts(&self) -> &[Part] {
         &self.ends
@@ -102,10 +102,10 @@ impl Plan {
 }
 
 impl Owner {
-    pub(super) fn plan_term(&self, term: Term, from: u64, to: u64) -> Result<Plan, Refusal> {
+    pub(super) fn plan_term(&self, term: Term, from: u64, to: u64) -> Result<Plan, PlanError> {
         let rows = self.rows();
         if from > to || to > rows {
-            return Err(Refusal::Rows { from, to, rows });
+            return Err(PlanError::Rows { from, to, rows });
         }
         let mut plan =
             Plan { term, from, to, whole: None, ends: Vec::new(), version: self.version() };
@@ -134,78 +134,76 @@ impl Owner {
         Ok(plan)
     }
 
-    /// Where blocks `from` to `to` stand.
+    /// The runs of blocks `from..to`.
     pub(super) fn runs_between(&self, from: u64, to: u64) -> Vec<Run> {
         let cut = |run: &Run| Run { from: run.from.max(from), to: run.to.min(to), ..*run };
         self.runs.iter().map(cut).filter(|run| run.from < run.to).collect()
     }
 
-    /// Verifies and decrypts columns of a block that the server was asked for by its
-    /// number.
+    /// Verifies and decrypts columns of the fetched block with this number.
     ///
     /// # Errors
-    /// [`Rejected`], whatever is wrong.
+    /// [`VerifyError`], whatever is wrong.
     pub fn open_block(
         &self,
         index: u64,
         columns: &[Column],
         bytes: &[u8],
-    ) -> Result<OpenBlock, Rejected> {
-        let address = self.address(index).ok_or(Rejected)?;
-        let block = Block::from_bytes(&self.manifest, bytes).map_err(|_| Rejected)?;
+    ) -> Result<OpenBlock, VerifyError> {
+        let address = self.address(index).ok_or(VerifyError)?;
+        let block = Block::from_bytes(&self.manifest, bytes).map_err(|_| VerifyError)?;
         if block.address() != address {
-            return Err(Rejected);
+            return Err(VerifyError);
         }
         let open = |column: &Column| {
             let slots = self.keys.open_column(&self.manifest, &address, &block, *column)?;
             debug_assert!(slots.iter().all(|slot| slot.abs() < ITEM_LIMIT));
             Ok((*column, slots))
         };
-        let columns = columns.iter().map(open).collect::<Result<_, Rejected>>()?;
+        let columns = columns.iter().map(open).collect::<Result<_, VerifyError>>()?;
         Ok(OpenBlock { address, columns })
     }
 
-    /// Puts a plan's parts together: the exact sum, corrections applied.
+    /// Adds up a plan's parts into the exact sum, with corrections applied.
     ///
     /// # Errors
-    /// [`Missing`] if a part lacks or belongs to another plan, or the plan to an earlier
-    /// state.
+    /// [`TotalError`] if a part is missing or belongs to another plan, or if the plan is stale.
     pub fn total<'a>(
         &self,
         plan: &Plan,
-        whole: Option<&Opened>,
+        whole: Option<&DecryptedSum>,
         open: impl Fn(u64) -> Option<&'a OpenBlock>,
-    ) -> Result<i128, Missing> {
-        self.current(plan.version)?;
+    ) -> Result<i128, TotalError> {
+        self.check_version(plan.version)?;
         let Term::Sum(kind) = plan.term else { return Ok((plan.to - plan.from).into()) };
         let mut total = 0;
         if let Some(question) = &plan.whole {
             let opened = whole.filter(|opened| opened.request == *question.request());
-            total += opened.ok_or(Missing::Answer)?.slots.iter().sum::<i128>();
+            total += opened.ok_or(TotalError::MissingAnswer)?.slots.iter().sum::<i128>();
         }
         for part in &plan.ends {
-            let missing = Missing::Block(part.index);
-            let block = open(part.index).filter(|block| self.holds(block, part.index));
+            let missing = TotalError::MissingBlock(part.index);
+            let block = open(part.index).filter(|block| self.is_current_block(block, part.index));
             let block = block.ok_or(missing)?;
             total += block.sum(kind, part.slots.clone()).ok_or(missing)?;
         }
-        let of = |row: &Row| self.layout.of_row(kind, row);
+        let of = |row: &Row| self.layout.row_value(kind, row);
         total += self.tail_between(plan.from, plan.to).iter().map(of).sum::<i128>();
         let corrected = self.exceptions.range(plan.from..plan.to);
         total += corrected.map(|(_, (old, new))| of(new) - of(old)).sum::<i128>();
         Ok(total)
     }
 
-    /// Whether an opened block is the one of that number as it stands now: one that was
-    /// opened before it was written anew is not.
-    pub(super) fn holds(&self, block: &OpenBlock, index: u64) -> bool {
+    /// Whether an opened block is the current block of this number. A block opened before its
+    /// rewrite is not.
+    pub(super) fn is_current_block(&self, block: &OpenBlock, index: u64) -> bool {
         block.address.index == index && self.address(index) == Some(block.address)
     }
 
-    /// A plan's questions and ends are those of the state that it was made for; tail and
-    /// corrections would be added as they are now.
-    pub(super) fn current(&self, version: Version) -> Result<(), Missing> {
-        if version == self.version() { Ok(()) } else { Err(Missing::Stale) }
+    /// Checks that the state has not changed since the plan was made. Otherwise the current
+    /// tail and corrections would be added to answers about an older state.
+    pub(super) fn check_version(&self, version: Version) -> Result<(), TotalError> {
+        if version == self.version() { Ok(()) } else { Err(TotalError::Stale) }
     }
 
     pub(super) fn tail_between(&self, from: u64, to: u64) -> &[Row] {

@@ -1,15 +1,15 @@
-//! What an owner's ledger holds.
+//! The records in an owner's ledger.
 
 use super::Owner;
 use crate::label::{Address, DataSet, Order, Segment};
 use crate::layout::{Layout, Row};
-use crate::ledger::Change;
 use crate::messages::Run;
 use crate::parameters::Set;
+use alpheus_crypto::ledger::Change;
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Keys of an application begin with this byte or a greater one.
+/// An application's keys begin with this byte or a larger one.
 pub const APPLICATION: u8 = 0x80;
 
 pub(super) const META: u8 = 0;
@@ -21,7 +21,7 @@ pub(super) const EXCEPTION: u8 = 4;
 /// The format of records.
 const FORMAT: u8 = 1;
 
-/// What does not change in a table's life.
+/// The constants of a table's life.
 #[derive(Serialize, Deserialize)]
 pub(super) struct Meta {
     pub(super) data_set: DataSet,
@@ -30,20 +30,20 @@ pub(super) struct Meta {
     pub(super) layout: Layout,
 }
 
-/// The owner's state cannot be read.
+/// An owner's state that cannot be read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum DamagedState {
-    /// There is no table in it.
+pub enum StateError {
+    /// It contains no table.
     #[error("there is no table here: create one first, or name the folder that has it")]
     Empty,
-    /// Written by another version.
+    /// Another version wrote it.
     #[error(
         "the table's state has format {0}, this program reads 1: use the version that wrote it"
     )]
     Format(u8),
     /// A record does not decode, or records contradict each other.
     #[error(
-        "the table's state is damaged (record kind {0}): restore it from a backup; an older one makes no answer wrong"
+        "the table's state is damaged (record kind {0}): restore it from a backup; even an old one makes no answer wrong"
     )]
     Record(u8),
 }
@@ -52,7 +52,7 @@ pub(super) fn key(kind: u8, rest: &[u8]) -> Vec<u8> {
     [&[kind], rest].concat()
 }
 
-/// A record's value. The types written here have no failing cases.
+/// A record's value. Encoding the types used here cannot fail.
 pub(super) fn encode(value: &impl Serialize) -> Vec<u8> {
     postcard::to_allocvec(value).unwrap_or_default()
 }
@@ -71,7 +71,7 @@ fn read_address(bytes: &[u8]) -> Option<Address> {
     Some(Address { segment: Segment(*segment), epoch, index })
 }
 
-/// All records, read.
+/// All records, decoded.
 pub(super) struct Records {
     pub(super) meta: Meta,
     pub(super) runs: Vec<Run>,
@@ -83,13 +83,13 @@ pub(super) struct Records {
 impl Records {
     pub(super) fn read<K: AsRef<[u8]>, V: AsRef<[u8]>>(
         records: impl IntoIterator<Item = (K, V)>,
-    ) -> Result<Self, DamagedState> {
+    ) -> Result<Self, StateError> {
         let (mut meta, mut runs) = (None, Vec::new());
         let (mut chunks, mut exceptions) = (BTreeMap::new(), BTreeMap::new());
         let mut outbox = BTreeSet::new();
         for (key, value) in records {
             let Some((kind, rest)) = key.as_ref().split_first() else { continue };
-            let (value, damaged) = (value.as_ref(), DamagedState::Record(*kind));
+            let (value, damaged) = (value.as_ref(), StateError::Record(*kind));
             let number = || rest.try_into().map(u64::from_be_bytes).map_err(|_| damaged);
             match *kind {
                 META => meta = Some(read_meta(value)?),
@@ -101,26 +101,23 @@ impl Records {
                 _ => return Err(damaged),
             }
         }
-        let meta = meta.ok_or(DamagedState::Empty)?;
+        let meta = meta.ok_or(StateError::Empty)?;
         Ok(Self { meta, runs, chunks, outbox, exceptions })
     }
 }
 
-fn decode<'a, T: Deserialize<'a>>(
-    bytes: &'a [u8],
-    damaged: DamagedState,
-) -> Result<T, DamagedState> {
+fn decode<'a, T: Deserialize<'a>>(bytes: &'a [u8], damaged: StateError) -> Result<T, StateError> {
     match postcard::take_from_bytes(bytes) {
         Ok((value, [])) => Ok(value),
         Ok(_) | Err(_) => Err(damaged),
     }
 }
 
-fn read_meta(bytes: &[u8]) -> Result<Meta, DamagedState> {
+fn read_meta(bytes: &[u8]) -> Result<Meta, StateError> {
     match bytes.split_first() {
-        Some((&FORMAT, meta)) => decode(meta, DamagedState::Record(META)),
-        Some((format, _)) => Err(DamagedState::Format(*format)),
-        None => Err(DamagedState::Record(META)),
+        Some((&FORMAT, meta)) => decode(meta, StateError::Record(META)),
+        Some((format, _)) => Err(StateError::Format(*format)),
+        None => Err(StateError::Record(META)),
     }
 }
 
@@ -145,17 +142,18 @@ impl Owner {
         Change::put(key(EXCEPTION, &row.to_be_bytes()), encode(cells))
     }
 
-    /// Runs without gaps, a tail that goes on where they end, cells for every column.
-    /// `chunks` says of each record of the tail its first row's number and its rows.
-    pub(super) fn check(&self, chunks: &[(u64, u64)]) -> Result<(), DamagedState> {
-        let (mut next, most) = (0, u64::MAX / self.block_rows() - 1);
+    /// Checks that runs have no gaps, that the tail continues where they end, and that every
+    /// row has all cells. `chunks` holds, for each record of the tail, the number of its first
+    /// row and its row count.
+    pub(super) fn check(&self, chunks: &[(u64, u64)]) -> Result<(), StateError> {
+        let (mut next, max) = (0, u64::MAX / self.block_rows() - 1);
         for run in &self.runs {
-            if run.from != next || run.to <= run.from || run.to > most {
-                return Err(DamagedState::Record(RUNS));
+            if run.from != next || run.to <= run.from || run.to > max {
+                return Err(StateError::Record(RUNS));
             }
             next = run.to;
         }
-        let columns = self.layout.declared().len();
+        let columns = self.layout.declarations().len();
         let sealed = self.blocks() * self.block_rows();
         let mut row = sealed;
         let follow = chunks.iter().all(|(first, rows)| {
@@ -166,11 +164,11 @@ impl Owner {
         let long = self.tail.len() as u64 >= self.block_rows();
         let whole = self.tail.iter().all(|row| row.len() == columns);
         if long || !whole || !follow {
-            return Err(DamagedState::Record(TAIL));
+            return Err(StateError::Record(TAIL));
         }
         let fine = |(row, (old, new)): (&u64, &(Row, Row))| {
             *row < sealed && old.len() == columns && new.len() == columns
         };
-        if self.exceptions.iter().all(fine) { Ok(()) } else { Err(DamagedState::Record(EXCEPTION)) }
+        if self.exceptions.iter().all(fine) { Ok(()) } else { Err(StateError::Record(EXCEPTION)) }
     }
 }

@@ -1,70 +1,71 @@
-//! Rows into blocks, each under labels of its own.
+//! Seals rows into blocks, each under labels of its own.
 
 use super::{Owner, chunk_record, random, records};
 use crate::label::{Address, Column, Kind, Label};
 use crate::layout::Row;
-use crate::ledger::{Change, Step, Uncommitted};
+use crate::ledger::{PendingStep, UncommittedError};
 use crate::messages::{Block, BlockWriter, Run};
+use alpheus_crypto::ledger::Change;
 use rand_core::CryptoRng;
 use zeroize::Zeroizing;
 
-/// Rows that cannot be appended: none of them was.
+/// Rows that cannot be appended. None of the batch was appended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum AppendError {
-    /// Another number of cells.
+    /// The number of cells is wrong.
     #[error(
-        "row {row} has {found} cells, the table has {expected} columns: send one cell for each"
+        "row {row} has {actual} cells, the table has {expected} columns: give one cell for each column"
     )]
     Cells {
-        /// The row, counted from the first of these.
+        /// The row, counted from the first of the batch.
         row: usize,
         /// Its cells.
-        found: usize,
+        actual: usize,
         /// The table's columns.
         expected: usize,
     },
-    /// Out of the column's bounds.
+    /// A value is out of the column's bounds.
     #[error(
-        "row {row}, column {column}: the value is out of the bounds {min} to {max} that the schema declares; correct it, or create the table anew with wider bounds"
+        "row {row}, column {column}: the value is out of the bounds {min} to {max} that the schema declares; correct it, or create a new table with wider bounds"
     )]
     Bounds {
-        /// The row, counted from the first of these.
+        /// The row, counted from the first of the batch.
         row: usize,
         /// The column.
         column: usize,
-        /// The least that it may be.
+        /// The smallest allowed value.
         min: i64,
-        /// The greatest that it may be.
+        /// The largest allowed value.
         max: i64,
     },
-    /// A cell is empty that may not be.
+    /// A cell of a column that is not optional is empty.
     #[error(
         "row {row}, column {column}: the cell is empty; fill it, or declare the column optional in a new table"
     )]
     Empty {
-        /// The row, counted from the first of these.
+        /// The row, counted from the first of the batch.
         row: usize,
         /// The column.
         column: usize,
     },
     /// An earlier change was not stored.
     #[error(transparent)]
-    Uncommitted(#[from] Uncommitted),
+    Uncommitted(#[from] UncommittedError),
 }
 
 impl Owner {
-    /// Appends rows. Full blocks are sealed and come out once their labels, exact bytes
-    /// and what is left in the tail are durable; send each until the server has it, and
-    /// then say so with [`Owner::acknowledged`].
+    /// Appends rows and seals full blocks. The step releases the blocks once their labels,
+    /// their exact bytes and the new tail are durable. Send each block until the server has
+    /// it, then call [`Owner::acknowledge`].
     ///
     /// # Errors
-    /// [`AppendError`]; then no row was appended.
+    /// [`AppendError`]. No row was appended.
     pub fn append(
         &mut self,
         rows: &[Row],
         rng: &mut impl CryptoRng,
-    ) -> Result<Step<Vec<Block>>, AppendError> {
-        self.pending.check()?;
+    ) -> Result<PendingStep<Vec<Block>>, AppendError> {
+        self.guard.check()?;
         rows.iter().enumerate().try_for_each(|(at, row)| self.check_row(at, row))?;
         let (mut changes, mut blocks) = (Vec::new(), Vec::new());
         let (size, before) = (self.keys.ring.degree(), self.rows());
@@ -81,7 +82,7 @@ impl Owner {
         for rows in full.chunks_exact(size) {
             let label = self.next_label();
             let block = self.seal(label, rows, rng);
-            changes.push(self.outgoing(&block));
+            changes.push(self.outbox_record(&block));
             blocks.push(block);
         }
         for first in std::mem::take(&mut self.chunks) {
@@ -97,11 +98,11 @@ impl Owner {
         Ok(self.step(changes, blocks))
     }
 
-    /// Whether a row fits the columns.
+    /// Checks a row against the columns.
     pub(super) fn check_row(&self, row: usize, cells: &[Option<i64>]) -> Result<(), AppendError> {
-        let declared = self.layout.declared();
+        let declared = self.layout.declarations();
         if cells.len() != declared.len() {
-            return Err(AppendError::Cells { row, found: cells.len(), expected: declared.len() });
+            return Err(AppendError::Cells { row, actual: cells.len(), expected: declared.len() });
         }
         for (column, (cell, declared)) in cells.iter().zip(declared).enumerate() {
             let (min, max) = (declared.min, declared.max);
@@ -116,8 +117,7 @@ impl Owner {
         Ok(())
     }
 
-    /// The label of the block that comes next: each number once in a start, and each
-    /// start has a segment of its own.
+    /// The label of the next block. A start uses each number once, and has its own segment.
     fn next_label(&mut self) -> Label {
         let (segment, index) = (self.segment, self.blocks());
         match self.runs.last_mut() {
@@ -127,7 +127,7 @@ impl Owner {
         Label(Address { segment, epoch: 0, index })
     }
 
-    /// Encrypts and tags a block; uses its label up.
+    /// Encrypts and tags a block. Consumes the label.
     pub(super) fn seal(
         &self,
         Label(address): Label,
@@ -153,32 +153,32 @@ impl Owner {
         Block::sealed(address, writer)
     }
 
-    /// Keeps a block's exact bytes until it is acknowledged.
-    pub(super) fn outgoing(&mut self, block: &Block) -> Change {
+    /// The change that stores a block's exact bytes until it is acknowledged.
+    pub(super) fn outbox_record(&mut self, block: &Block) -> Change {
         self.outbox.insert(block.address());
         Change::put(records::address_key(&block.address()), block.as_bytes().to_vec())
     }
 
-    /// Blocks that the server has not acknowledged. Their exact bytes are in the ledger
-    /// under [`Owner::outbox_key`]: they are sent again, never made again.
+    /// Blocks that the server has not acknowledged. The ledger has their exact bytes under
+    /// [`Owner::outbox_key`]. Send these again; a block is never recreated.
     pub fn outbox(&self) -> impl Iterator<Item = &Address> {
         self.outbox.iter()
     }
 
-    /// Where the ledger holds a block that was not acknowledged.
+    /// The ledger key of a block that is not acknowledged.
     #[must_use]
     pub fn outbox_key(address: &Address) -> Vec<u8> {
         records::address_key(address)
     }
 
-    /// The server says that it has a block for good.
+    /// Records that the server has stored a block durably.
     ///
     /// # Errors
-    /// [`Uncommitted`].
-    pub fn acknowledged(&mut self, address: &Address) -> Result<Step<()>, Uncommitted> {
-        self.pending.check()?;
+    /// [`UncommittedError`].
+    pub fn acknowledge(&mut self, address: &Address) -> Result<PendingStep<()>, UncommittedError> {
+        self.guard.check()?;
         self.outbox.remove(address);
         let changes = vec![Change::remove(records::address_key(address))];
-        Ok(Step::new(changes, (), &self.pending))
+        Ok(PendingStep::new(changes, (), &self.guard))
     }
 }

@@ -1,20 +1,20 @@
 //! Weighted sums and polynomials: the paper's sections 7 and 6.
 
 use super::{OpenBlock, Owner, Part, Plan, Version};
-use crate::error::Refusal;
+use crate::error::PlanError;
 use crate::label::Kind;
 use crate::layout::{Moment, Row, Term};
 use crate::messages::{Request, Weights};
-use crate::owner::Missing;
+use crate::owner::TotalError;
 use crate::planner::{self, Question};
-use crate::verifier::Opened;
+use crate::verifier::DecryptedSum;
 use num_bigint::{BigInt, BigUint};
 use std::ops::Range;
 
-/// How Σ w(r)·x_r over rows r is put together, w(r) = Σ c_k·r^k.
+/// The parts of Σ w(r)·x_r over rows r, with w(r) = Σ c_k·r^k.
 #[derive(Debug)]
 pub struct WeightedPlan {
-    /// Which rows, and what to fetch at the ends.
+    /// The rows, and the blocks to fetch at the ends.
     rows: Plan,
     kind: Kind,
     coefficients: Vec<i64>,
@@ -23,21 +23,21 @@ pub struct WeightedPlan {
 }
 
 impl WeightedPlan {
-    /// What to ask the server for, one sum for each power of the block number; none if
-    /// there are no whole blocks.
+    /// The questions, one for each power of the block number. Empty if the range has no
+    /// whole block.
     #[must_use]
     pub fn questions(&self) -> &[Question] {
         &self.powers
     }
 
-    /// Which blocks to fetch and open.
+    /// The blocks to fetch and open.
     #[must_use]
     pub fn parts(&self) -> &[Part] {
         self.rows.parts()
     }
 }
 
-/// How the value at x of the polynomial Σ_r a_r·x^r is computed, modulo t.
+/// The parts of the value at x of the polynomial Σ_r a_r·x^r, modulo t.
 #[derive(Debug)]
 pub struct PolynomialPlan {
     kind: Kind,
@@ -47,7 +47,7 @@ pub struct PolynomialPlan {
 }
 
 impl PolynomialPlan {
-    /// What to ask the server for; none if no block is full.
+    /// The question over all blocks. `None` if no block is full.
     #[must_use]
     pub fn question(&self) -> Option<&Question> {
         self.whole.as_ref()
@@ -55,21 +55,21 @@ impl PolynomialPlan {
 }
 
 impl Owner {
-    /// Plans a weighted sum of a moment that is a plain sum of one column. The weight of
-    /// a row is a polynomial in its number, lowest coefficient first. Verifying takes
-    /// constant time if the degree is below the table's order.
+    /// Plans a weighted sum of one column. The weight of a row is a polynomial in its number,
+    /// lowest coefficient first. Verifying takes constant time if the degree is below the
+    /// table's order.
     ///
     /// # Errors
-    /// [`Refusal`].
+    /// [`PlanError`].
     pub fn plan_weighted(
         &self,
         moment: Moment,
         from: u64,
         to: u64,
         coefficients: &[i64],
-    ) -> Result<WeightedPlan, Refusal> {
+    ) -> Result<WeightedPlan, PlanError> {
         let Some(Term::Sum(kind @ Kind::Column(_))) = self.layout.term(moment) else {
-            return Err(Refusal::NotRegistered);
+            return Err(PlanError::NotRegistered);
         };
         let rows = self.plan_term(Term::Sum(kind), from, to)?;
         let mut powers = Vec::new();
@@ -86,35 +86,35 @@ impl Owner {
         Ok(WeightedPlan { rows, kind, coefficients: coefficients.to_vec(), powers })
     }
 
-    /// Puts a weighted sum together, exactly.
+    /// Adds up a weighted sum, exactly.
     ///
     /// # Errors
-    /// [`Missing`].
+    /// [`TotalError`].
     pub fn weighted_total<'a>(
         &self,
         plan: &WeightedPlan,
-        answers: &[Opened],
+        answers: &[DecryptedSum],
         open: impl Fn(u64) -> Option<&'a OpenBlock>,
-    ) -> Result<BigInt, Missing> {
-        self.current(plan.rows.version)?;
+    ) -> Result<BigInt, TotalError> {
+        self.check_version(plan.rows.version)?;
         let (n, weight) = (self.block_rows(), |row: u64| value(&plan.coefficients, row));
         let mut total = BigInt::ZERO;
         for (j, question) in plan.powers.iter().enumerate() {
             let opened = answers.get(j).filter(|opened| opened.request == *question.request());
-            for (slot, sum) in opened.ok_or(Missing::Answer)?.slots.iter().enumerate() {
+            for (slot, sum) in opened.ok_or(TotalError::MissingAnswer)?.slots.iter().enumerate() {
                 total += sum * slot_weight(&plan.coefficients, j, n, slot as u64);
             }
         }
-        let Kind::Column(column) = plan.kind else { return Err(Missing::Answer) };
+        let Kind::Column(column) = plan.kind else { return Err(TotalError::MissingAnswer) };
         for Part { index, slots, .. } in plan.rows.parts() {
-            let block = open(*index).filter(|block| self.holds(block, *index));
-            let block = block.ok_or(Missing::Block(*index))?;
+            let block = open(*index).filter(|block| self.is_current_block(block, *index));
+            let block = block.ok_or(TotalError::MissingBlock(*index))?;
             for slot in Range::clone(slots) {
-                let item = block.item(column, slot).ok_or(Missing::Block(*index))?;
+                let item = block.item(column, slot).ok_or(TotalError::MissingBlock(*index))?;
                 total += weight(index * n + slot as u64) * item;
             }
         }
-        let of = |row: &Row| self.layout.of_row(plan.kind, row);
+        let of = |row: &Row| self.layout.row_value(plan.kind, row);
         let (from, to) = (plan.rows.from, plan.rows.to);
         let first = from.max(self.blocks() * n);
         for (row, cells) in (first..).zip(self.tail_between(from, to)) {
@@ -126,14 +126,14 @@ impl Owner {
         Ok(total)
     }
 
-    /// Plans the value of the polynomial whose coefficients are a column, the first row
-    /// the constant one, at x.
+    /// Plans the value at x of the polynomial whose coefficients are a column. Row 0 is the
+    /// constant coefficient.
     ///
     /// # Errors
-    /// [`Refusal`].
-    pub fn plan_polynomial(&self, column: u16, x: u64) -> Result<PolynomialPlan, Refusal> {
+    /// [`PlanError`].
+    pub fn plan_polynomial(&self, column: u16, x: u64) -> Result<PolynomialPlan, PlanError> {
         let Some(Term::Sum(kind)) = self.layout.term(Moment::Sum(column)) else {
-            return Err(Refusal::NotRegistered);
+            return Err(PlanError::NotRegistered);
         };
         let mut plan = PolynomialPlan { kind, x, whole: None, version: self.version() };
         if self.blocks() > 0 {
@@ -145,26 +145,26 @@ impl Owner {
         Ok(plan)
     }
 
-    /// The value modulo t, centred: the integer itself where that is smaller than t/2.
+    /// The value modulo t, centred: the integer itself if it is smaller than t/2.
     ///
     /// # Errors
-    /// [`Missing::Answer`], [`Missing::Stale`].
+    /// [`TotalError::MissingAnswer`], [`TotalError::Stale`].
     pub fn polynomial_value(
         &self,
         plan: &PolynomialPlan,
-        whole: Option<&Opened>,
-    ) -> Result<BigInt, Missing> {
-        self.current(plan.version)?;
+        whole: Option<&DecryptedSum>,
+    ) -> Result<BigInt, TotalError> {
+        self.check_version(plan.version)?;
         let n = self.block_rows();
         let modulus = self.keys.ring.plain_modulus();
         let (t, mut total) = (BigInt::from(modulus), BigInt::ZERO);
         if let Some(question) = &plan.whole {
             let opened = whole.filter(|opened| opened.request == *question.request());
-            total = horner(&opened.ok_or(Missing::Answer)?.slots, plan.x, modulus);
+            total = horner(&opened.ok_or(TotalError::MissingAnswer)?.slots, plan.x, modulus);
         }
         let power =
             |row: u64| BigInt::from(BigUint::from(plan.x).modpow(&row.into(), t.magnitude()));
-        let of = |row: &Row| self.layout.of_row(plan.kind, row);
+        let of = |row: &Row| self.layout.row_value(plan.kind, row);
         let mut at = power(self.blocks() * n);
         for row in &self.tail {
             total += &at * of(row);
@@ -194,7 +194,7 @@ fn value(coefficients: &[i64], row: u64) -> BigInt {
 fn slot_weight(coefficients: &[i64], j: usize, n: u64, slot: u64) -> BigInt {
     let mut sum = BigInt::ZERO;
     for (k, c) in coefficients.iter().enumerate().skip(j).rev() {
-        // C(k, j), from the top: c_k·C(k, j) + s·(what is above).
+        // C(k, j), by Horner from the highest k.
         let choose = (0..j).fold(BigInt::from(1), |c, i| c * (k - i) / (i + 1));
         sum = sum * slot + choose * *c;
     }

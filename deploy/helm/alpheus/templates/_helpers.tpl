@@ -15,7 +15,7 @@ app.kubernetes.io/name: alpheus-window-sums
 app.kubernetes.io/instance: {{ .Release.Name }}
 {{- end -}}
 
-{{/* What Flink is told, in every pod alike. */}}
+{{/* Settings of Flink, the same in every pod. */}}
 {{- define "alpheus.flink" -}}
 jobmanager.rpc.address: {{ include "alpheus.name" . }}
 blob.server.port: 6124

@@ -1,4 +1,4 @@
-// Aggregates of a statistics deployment, the latest first, and why some have no result.
+// Aggregates of a statistics deployment, latest first, and why some have no result.
 import { ask, clock, failure, make, table } from "/common.js";
 
 const EVERY = 3000;
@@ -20,7 +20,7 @@ function show(rows) {
   const cells = rows.toReversed().slice(0, SHOWN).map((row) => [
     row.aggregate, clock(row.interval_start), word(row.count), word(row.mean), word(row.deviation),
     String(row.slots), word(row.dummies), row.state]);
-  results.replaceChildren(table("Aggregates, the latest first", COLUMNS, cells, KINDS));
+  results.replaceChildren(table("Aggregates, latest first", COLUMNS, cells, KINDS));
   const reasons = new Map();
   for (const row of without) reasons.set(row.state, (reasons.get(row.state) ?? 0) + 1);
   failed.replaceChildren(...(reasons.size
@@ -39,7 +39,7 @@ async function look() {
 }
 
 main.append(make("h2", {}, "Aggregates"), trouble, sums, failed, results);
-ask("/api/who").then((who) => {
+ask("/api/identity").then((who) => {
   const unit = who.place ? `${who.place}, in the unit of its plan` : "means and deviations in steps";
   document.getElementById("who").textContent = `Statistics of ${who.base}: ${unit}`;
 }).catch((error) => trouble.replaceChildren(failure(error)));

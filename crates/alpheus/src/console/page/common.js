@@ -1,6 +1,6 @@
-// What both pages need: the key, requests, elements.
+// Shared by all pages: the key, requests, elements.
 
-// The key comes in the address, which is then cleared of it; a reload finds it again.
+// The key comes from the address and is then removed from it; a reload finds it in the session.
 const given = location.hash.slice(1);
 if (given && given !== "main") {
   sessionStorage.setItem("key", given);
@@ -8,7 +8,7 @@ if (given && given !== "main") {
 }
 const key = sessionStorage.getItem("key") ?? "";
 
-/** Asks this machine's alpheus; throws what it refuses with, for people. */
+/** Makes a request to the local alpheus; throws its refusal as a readable error. */
 export async function ask(path, body) {
   const headers = { authorization: `Bearer ${key}` };
   const request = body === undefined
@@ -18,13 +18,13 @@ export async function ask(path, body) {
   try {
     answer = await fetch(path, request);
   } catch {
-    throw new Error("alpheus console does not run any more; start it again and open the address it prints");
+    throw new Error("alpheus console has stopped; start it again and open the address that it prints");
   }
   const text = await answer.text();
   if (answer.ok) return JSON.parse(text);
   let problem = {};
-  try { problem = JSON.parse(text); } catch { /* said below */ }
-  const error = new Error(problem.detail ?? `it answered ${answer.status}`);
+  try { problem = JSON.parse(text); } catch { /* reported below */ }
+  const error = new Error(problem.detail ?? `the answer has status ${answer.status}`);
   error.rule = problem.rule;
   error.help = problem.help;
   throw error;
@@ -61,7 +61,7 @@ export function clock(milliseconds) {
   return today ? time.toLocaleTimeString() : time.toLocaleString();
 }
 
-/** What went wrong, read out at once. */
+/** An error, which screen readers announce at once. */
 export function failure(error) {
   const help = error.help ? `\n${error.help}` : "";
   return make("pre", { class: "wrong", role: "alert" }, error.message + help);

@@ -1,4 +1,4 @@
-// A consumer's page: what may be asked, what runs, and results as they come.
+// A consumer's page: what may be asked, running queries, and results as they arrive.
 import { ask, clock, failure, make, table } from "/common.js";
 
 const KEPT = 60; // windows on a chart
@@ -14,7 +14,7 @@ const results = make("div", { id: "results" });
 const health = make("div", { id: "health" });
 
 async function say(sql) {
-  answer.replaceChildren(make("p", { class: "quiet" }, "asking …"));
+  answer.replaceChildren(make("p", { class: "quiet" }, "sending …"));
   try {
     const said = await ask("/api/statements", { sql });
     const tables = said.tables.map((t) => table(t.title, t.columns, t.rows));
@@ -26,19 +26,19 @@ async function say(sql) {
   }
 }
 
-/** Running queries; those of others can be seen, but their results cannot. */
+/** Running queries; those of other consumers are listed, but their results are not shown. */
 async function list() {
   const { tables: [known] } = await ask("/api/statements", { sql: "SHOW QUERIES" });
   const rows = known.rows.map((row) => [...row, make("span", { class: "row" },
     make("button", { class: "plain", type: "button", onclick: () => watch(row[0]) }, `Show ${row[0]}`),
     make("button", { class: "plain", type: "button", onclick: () => stop(row[0]) }, `Stop ${row[0]}`))]);
   queries.replaceChildren(rows.length
-    ? table("Queries that run", [...known.columns, "actions"], rows)
-    : make("p", { class: "quiet" }, "No query runs."));
+    ? table("Running queries", [...known.columns, "actions"], rows)
+    : make("p", { class: "quiet" }, "No query is running."));
 }
 
 async function stop(name) {
-  if (confirm(`Stop ${name}? Its results stay, and no window opens any more.`)) await say(`DROP STREAM ${name}`);
+  if (confirm(`Stop ${name}? Its results stay, but no more windows will open.`)) await say(`DROP STREAM ${name}`);
 }
 
 function watch(name) {
@@ -73,33 +73,33 @@ function show(rows, place) {
   const opened = rows.filter((row) => row.status === "ok").length;
   const behind = Math.max(0, Math.round((Date.now() - last.window_end) / 1000));
   place.status.textContent =
-    `Last window ended ${behind} s ago with ${last.population} people, ${last.excluded} left out; ` +
+    `Last window ended ${behind} s ago with ${last.population} people, ${last.excluded} excluded; ` +
     `${opened} of the last ${rows.length} windows opened.`;
   const names = Object.keys(last).filter((name) => !COUNTS.includes(name) && !name.startsWith("window_"));
   place.charts.replaceChildren(...names.map((name) => chart(name, rows)).filter(Boolean));
-  const columns = ["from", ...names, "people", "silent", "left out", "status"];
+  const columns = ["from", ...names, "people", "silent", "excluded", "status"];
   const cells = rows.toReversed().map((row) => [
     clock(row.window_start), ...names.map((name) => words(row[name])),
     String(row.population), String(row.silent), String(row.excluded), row.status]);
-  place.rows.replaceChildren(table("Windows, the latest first", columns, cells));
+  place.rows.replaceChildren(table("Windows, latest first", columns, cells));
 }
 
-/** How far behind the service is, what fails and why, who is there. */
+/** State of the service: lag, failures with reasons, active hosts. */
 async function look() {
   try {
     const now = await ask("/api/status");
     const counts = (reasons) => Object.entries(reasons).sort((a, b) => b[1] - a[1])
       .map(([reason, count]) => `${reason}: ${count}`).join("; ") || "none";
-    const behind = now.behind === undefined ? "no event yet" : `${(now.behind / 1000).toFixed(1)} s`;
-    health.replaceChildren(table("The service since its start", ["what", "now"], [
-      ["behind the clock", behind],
-      ["windows being opened", String(now.under_way)],
-      ["windows opened", String(now.opened)],
-      ["windows not opened, by reason", counts(now.failed)],
-      ["streams left out of windows, by reason", counts(now.left_out)],
-      ["frames read", String(now.frames)],
-      ["frames refused, by reason", counts(now.refused)],
-      ["hosts of controllers heard of in the last minute", `${now.hosts_there} of ${now.hosts}`]]));
+    const lag = now.lag_ms === undefined ? "no event yet" : `${(now.lag_ms / 1000).toFixed(1)} s`;
+    health.replaceChildren(table("The service since its start", ["measure", "value"], [
+      ["lag behind the clock", lag],
+      ["windows in progress", String(now.windows_in_progress)],
+      ["windows opened", String(now.windows_opened)],
+      ["windows failed, by reason", counts(now.windows_failed)],
+      ["streams excluded from windows, by reason", counts(now.streams_excluded)],
+      ["frames read", String(now.frames_read)],
+      ["frames refused, by reason", counts(now.frames_refused)],
+      ["hosts of controllers active in the last minute", `${now.hosts_active} of ${now.hosts}`]]));
   } catch (error) {
     health.replaceChildren(failure(error));
   }
@@ -132,7 +132,7 @@ function bars(name, bins) {
   const width = 320 / bins.length;
   const marks = bins.map((count, at) => make("rect", {
     class: "mark", x: at * width, width: Math.max(1, width - 1), y: 100 - 95 * count / most, height: 95 * count / most }));
-  return figure(`${name}, last window, greatest bin ${most}`, `Histogram ${name}: ${bins.join(", ")}`, ...marks);
+  return figure(`${name}, last window, largest bin ${most}`, `Histogram ${name}: ${bins.join(", ")}`, ...marks);
 }
 
 function line(name, points) {
@@ -154,14 +154,14 @@ function line(name, points) {
 }
 
 async function begin() {
-  const who = await ask("/api/who");
+  const who = await ask("/api/identity");
   document.getElementById("who").textContent = `${who.name} at ${who.base}`;
   document.title = `Results – Alpheus`;
   main.append(
     make("h2", {}, "Ask"),
     make("label", { for: "statement" }, "A statement"), statement,
     make("p", { id: "hint", class: "quiet" },
-      "CREATE STREAM runs, EXPLAIN CREATE STREAM only says what it would reveal. A refusal names the rule and the nearest query that is allowed."),
+      "CREATE STREAM starts a query. EXPLAIN CREATE STREAM only shows what it would reveal. A refusal names the rule and the nearest query that is allowed."),
     make("div", { class: "row" },
       make("button", { type: "button", id: "ask", onclick: () => say(statement.value) }, "Ask"),
       make("button", { type: "button", class: "plain", onclick: () => say("SHOW STREAMS") }, "Which streams are there?"),

@@ -1,7 +1,7 @@
-// An owner's page: who asked, when, what came out, and a button to stop it.
+// An owner's page: who asked, when, what was released, and a button to revoke.
 import { ask, clock, failure, make, table } from "/common.js";
 
-const KINDS = { asked: "someone asks", released: "released", ended: "ended", changed: "you changed it", revoked: "you revoked", erased: "you erased" };
+const KINDS = { asked: "query", released: "released", ended: "ended", changed: "you changed it", revoked: "you revoked", erased: "you erased" };
 const EVERY = 5000;
 const main = document.getElementById("main");
 
@@ -13,7 +13,7 @@ function section(stream) {
   const place = make("section", { "aria-label": `Stream ${stream}`, "data-stream": stream },
     make("h2", {}, "Stream ", make("code", {}, stream)),
     make("div", { class: "row" }, button,
-      make("span", { class: "quiet" }, "From then on nothing about this stream is released, for good.")),
+      make("span", { class: "quiet" }, "Permanently ends all releases about this stream.")),
     said, budgets, lines);
   refresh(stream, lines, said, button);
   fill(stream, budgets, said);
@@ -21,7 +21,7 @@ function section(stream) {
 }
 
 async function revoke(stream, said, button) {
-  if (!confirm("Revoke for good? No window will hold this stream's data any more.")) return;
+  if (!confirm("Revoke permanently? No future window will include this stream's data.")) return;
   try {
     await ask(`/api/streams/${stream}/revoke`, {});
     said.textContent = "Revoked.";
@@ -40,22 +40,22 @@ async function refresh(stream, place, said, button) {
       clock(line.at), KINDS[line.kind],
       line.window ? `${clock(line.window[0])} – ${clock(line.window[1])}` : "–", line.text]);
     place.replaceChildren(rows.length
-      ? table(`Who learnt what: windows released ${released}, the latest lines first`, ["when", "what", "window", "in words"], rows)
-      : make("p", { class: "quiet" }, "Nobody has asked for it yet."));
+      ? table(`Identity learnt what: windows released ${released}, the latest lines first`, ["time", "event", "window", "description"], rows)
+      : make("p", { class: "quiet" }, "Nobody has asked for this stream's data yet."));
   } catch (error) {
     said.replaceChildren(failure(error));
   }
   setTimeout(() => refresh(stream, place, said, button), EVERY);
 }
 
-/** What noise has cost, a bar for each budget; nothing where there is none. */
+/** Privacy budgets spent on noise, a bar for each; empty without budgets. */
 async function fill(stream, place, said) {
   try {
     const bars = await ask(`/api/streams/${stream}/budgets`);
     const rows = bars.map(({ words, share }) => [...words.slice(0, 4),
-      make("span", { class: "row" }, make("meter", { min: 0, max: 1, high: 0.9, value: share, "aria-label": `used of ${words[0]}: ${words[4]}` }), words[4])]);
+      make("span", { class: "row" }, make("meter", { min: 0, max: 1, high: 0.9, value: share, "aria-label": `used for ${words[0]}: ${words[4]}` }), words[4])]);
     place.replaceChildren(...(rows.length
-      ? [table("What noise has cost of your budgets", ["attribute", "budget", "counts", "used", "of it"], rows)]
+      ? [table("Your privacy budgets spent on noise", ["attribute", "budget", "counts per", "used", "share"], rows)]
       : []));
   } catch (error) {
     said.replaceChildren(failure(error));
@@ -64,12 +64,12 @@ async function fill(stream, place, said) {
 }
 
 async function begin() {
-  const who = await ask("/api/who");
+  const who = await ask("/api/identity");
   document.getElementById("who").textContent = `${who.name} at ${who.base}`;
   document.title = "Your streams – Alpheus";
   main.append(...(who.streams.length
     ? who.streams.map(section)
-    : [make("p", {}, "No stream of yours is guarded there yet: ", make("code", {}, "alpheus owner add"), " makes one.")]));
+    : [make("p", {}, "You have no streams at this controller yet. Create one with ", make("code", {}, "alpheus owner add"), ".")]));
 }
 
 begin().catch((error) => main.replaceChildren(failure(error)));

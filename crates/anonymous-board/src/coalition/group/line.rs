@@ -1,12 +1,12 @@
-//! That all columns of a word but one hold nothing but the stretched seed, taken off: a proof
-//! of y − 1 out of y equalities of logarithms (Cramer, Damgård, Schoenmakers, Crypto 1994).
+//! A proof that all columns of a word but one hold only the negated stretched seed: y − 1 out of y
+//! equalities of logarithms (Cramer, Damgård, Schoenmakers, Crypto 1994).
 //!
-//! The challenges of the columns lie on a line, e_c = e + (c + 1)·d with e a hash: whoever
-//! makes the proof can choose one of them, and must then know the logarithm in all others.
+//! The challenges of the columns lie on a line, e_c = e + (c + 1)·d, where e is a hash. The prover
+//! can choose one of them freely and must know the logarithm for all others.
 
 use super::Modular;
 use crate::coalition::field::Field;
-use alpheus_crypto::group::{Element, SecretScalar, Vanished};
+use alpheus_crypto::group::{Element, IdentityError, SecretScalar};
 use alpheus_crypto::labels;
 use rand_core::CryptoRng;
 use subtle::ConstantTimeEq;
@@ -19,40 +19,40 @@ pub struct Line {
     responses: Vec<Vec<u8>>,
 }
 
-/// One column: weighed bases and weighed cells.
+/// One column: weighted bases and weighted cells.
 struct Column {
     base: Element,
     cell: Element,
 }
 
-/// Each column's elements in one, with weights that nobody could choose.
+/// Combines each column's elements into one, with weights that nobody could choose.
 fn columns(
     width: usize,
     bases: &[Element],
     cells: &[Element],
     sums: &[Element],
-) -> Result<Vec<Column>, Vanished> {
+) -> Result<Vec<Column>, IdentityError> {
     let all: Vec<u8> = cells.iter().chain(sums).flat_map(|e| *e.as_bytes()).collect();
     let weight =
-        |k: usize| Modular::hashed(labels::BOARD_COLUMN, &[&all, &(k as u64).to_be_bytes()]);
+        |k: usize| Modular::from_hash(labels::BOARD_COLUMN, &[&all, &(k as u64).to_be_bytes()]);
     let weights: Vec<Modular> = (0..width).map(weight).collect();
-    let weighed = |elements: &[Element]| {
+    let weighted = |elements: &[Element]| {
         let terms: Vec<_> = weights.iter().map(|weight| &weight.0).zip(elements).collect();
         Element::combine(&terms, &[], &[])
     };
     let pairs = bases.chunks(width).zip(cells.chunks(width));
     pairs
-        .map(|(bases, cells)| Ok(Column { base: weighed(bases)?, cell: weighed(cells)? }))
+        .map(|(bases, cells)| Ok(Column { base: weighted(bases)?, cell: weighted(cells)? }))
         .collect()
 }
 
-/// z·B − e·Z and z·Q + e·V: what was committed to, if the response is right.
-fn committed(
+/// z·B − e·Z and z·Q + e·V: the commitments, if the response is right.
+fn commitment(
     column: &Column,
     whole: &Element,
     challenge: &SecretScalar,
     response: &SecretScalar,
-) -> Result<[Element; 2], Vanished> {
+) -> Result<[Element; 2], IdentityError> {
     let minus = SecretScalar::from_small(0).minus(challenge);
     let first = Element::combine(&[(response, &Element::base()), (&minus, whole)], &[], &[])?;
     let second =
@@ -67,17 +67,17 @@ fn hash(whole: &Element, columns: &[Column], commitments: &[[Element; 2]]) -> Mo
         bytes.extend_from_slice(column.cell.as_bytes());
     });
     commitments.as_flattened().iter().for_each(|e| bytes.extend_from_slice(e.as_bytes()));
-    Modular::hashed(labels::BOARD_LINE, &[&bytes])
+    Modular::from_hash(labels::BOARD_LINE, &[&bytes])
 }
 
 /// c + 1.
-fn place(column: u32) -> Modular {
+fn column_number(column: u32) -> Modular {
     Modular(SecretScalar::from_small(column.saturating_add(1)))
 }
 
 impl Line {
-    /// Proves it, for a word that holds something in column `free` alone; none if chance has
-    /// it that something vanishes. Takes the same time whichever column that is.
+    /// Makes the proof for a word that holds a message only in column `free`. `None` in the
+    /// unlikely case that an element vanishes. Takes the same time for every column.
     #[must_use]
     pub fn prove(
         width: usize,
@@ -90,20 +90,20 @@ impl Line {
     ) -> Option<Self> {
         let whole = Element::combine(&[], &sums.iter().collect::<Vec<_>>(), &[]).ok()?;
         let columns = columns(width, bases, cells, sums).ok()?;
-        let (zero, chosen) = (Modular::place(0), Modular::random(rng));
+        let (zero, chosen) = (Modular::node(0), Modular::random(rng));
         let numbers = || (0_u32..).take(columns.len());
         let nonces: Vec<Modular> = columns.iter().map(|_| Modular::random(rng)).collect();
         let commitments: Option<Vec<_>> = numbers()
             .zip(columns.iter().zip(&nonces))
             .map(|(c, (column, nonce))| {
                 let challenge = Modular::select(&zero, &chosen, c.ct_eq(&free));
-                committed(column, &whole, &challenge.0, &nonce.0).ok()
+                commitment(column, &whole, &challenge.0, &nonce.0).ok()
             })
             .collect();
         let hash = hash(&whole, &columns, &commitments?);
-        let slope = chosen.minus(&hash).times(&place(free).inverse());
+        let slope = chosen.minus(&hash).times(&column_number(free).inverse());
         let responses = numbers().zip(nonces).map(|(c, nonce)| {
-            let challenge = hash.plus(&place(c).times(&slope));
+            let challenge = hash.plus(&column_number(c).times(&slope));
             let real = nonce.plus(&challenge.times(seed));
             Modular::select(&real, &nonce, c.ct_eq(&free)).expose()
         });
@@ -111,14 +111,14 @@ impl Line {
         Some(Self { hash: hash.expose(), slope: slope.expose(), responses })
     }
 
-    /// The encoding: e, d, and the responses in the columns' order.
+    /// The encoding: e, d, and the responses in column order.
     #[must_use]
     pub fn to_bytes(&self) -> Vec<u8> {
         [&self.hash, &self.slope].into_iter().chain(&self.responses).flatten().copied().collect()
     }
 
-    /// Decodes a proof; none of bytes that are no list of numbers of their length. Whether
-    /// they are numbers, and as many as there are columns, [`Line::holds`] says.
+    /// Decodes a proof. `None` if the bytes are not a list of numbers by length. [`Line::holds`]
+    /// checks the numbers, and that there is one for each column.
     #[must_use]
     pub fn from_bytes(bytes: &[u8]) -> Option<Self> {
         let (numbers, []) = bytes.as_chunks::<{ Modular::BYTES }>() else { return None };
@@ -127,7 +127,7 @@ impl Line {
         Some(Self { hash: hash.to_vec(), slope: slope.to_vec(), responses })
     }
 
-    /// Whether it holds for a word and the servers' sums of seeds.
+    /// Whether the proof holds for a word and the servers' sums of seeds.
     #[must_use]
     pub fn holds(
         &self,
@@ -136,10 +136,10 @@ impl Line {
         cells: &[Element],
         sums: &[Element],
     ) -> bool {
-        self.verified(width, bases, cells, sums).unwrap_or(false)
+        self.verify(width, bases, cells, sums).unwrap_or(false)
     }
 
-    fn verified(
+    fn verify(
         &self,
         width: usize,
         bases: &[Element],
@@ -154,9 +154,9 @@ impl Line {
         }
         let mut commitments = Vec::with_capacity(columns.len());
         for (c, (column, response)) in (0..).zip(columns.iter().zip(&self.responses)) {
-            let challenge = e.plus(&place(c).times(&d));
+            let challenge = e.plus(&column_number(c).times(&d));
             let response = Modular::from_bytes(response)?;
-            commitments.push(committed(column, &whole, &challenge.0, &response.0).ok()?);
+            commitments.push(commitment(column, &whole, &challenge.0, &response.0).ok()?);
         }
         Some(hash(&whole, &columns, &commitments).equals(&e))
     }

@@ -1,22 +1,22 @@
-//! The paper's own construction for s servers (§IV-D), over ristretto255 in place of P-256,
-//! with the proofs of well-formedness that its authors left out: slow, and here for
-//! comparison alone. No board uses it.
+//! The paper's own construction for s servers (§IV-D), over ristretto255 instead of P-256, with the
+//! proofs of well-formedness that its authors left out. It is slow and serves comparison only. No
+//! board uses it.
 //!
-//! A generator whose seeds add up: G(z)_p = z·P_p for hashed elements P_p, so that the
-//! seeds of s servers are shares, modulo the group's order, of a vector with one place that
-//! is not zero. `docs/protocol.md` has the equations.
+//! The generator's seeds add up: G(z)_p = z·P_p for hashed elements P_p. So the seeds of s servers
+//! are shares, modulo the group's order, of a vector with one nonzero entry. `docs/protocol.md` has
+//! the equations.
 //!
-//! | module | gives |
+//! | module | holds |
 //! | --- | --- |
-//! | [`mod@line`] | the proof that all columns of the word but one are nothing |
+//! | [`mod@line`] | the proof that all columns of the word but one are empty |
 
 pub mod line;
 
 use super::engine::{Engine, Generated, Points};
 use super::field::Field;
 use super::gate::Sums;
-use crate::dpf::generate::NotGenerated;
-use alpheus_crypto::cells::{Cells, EMBEDDED, Multiples};
+use crate::dpf::generate::GenerationError;
+use alpheus_crypto::cells::{Cells, EMBEDDED_BYTES, MultiplicationTable};
 use alpheus_crypto::group::{Element, PublicScalar, SecretScalar};
 use alpheus_crypto::labels;
 use line::Line;
@@ -30,8 +30,8 @@ pub struct Modular(SecretScalar);
 impl Field for Modular {
     const BYTES: usize = 32;
 
-    fn place(which: u8) -> Self {
-        Self(SecretScalar::from_small(which.into()))
+    fn node(index: u8) -> Self {
+        Self(SecretScalar::from_small(index.into()))
     }
 
     fn plus(&self, other: &Self) -> Self {
@@ -47,11 +47,11 @@ impl Field for Modular {
     }
 
     fn inverse(&self) -> Self {
-        self.0.inverted().map_or(Self::place(0), Self)
+        self.0.inverse().map_or(Self::node(0), Self)
     }
 
-    fn hashed(label: &str, parts: &[&[u8]]) -> Self {
-        Self(SecretScalar::from_public(&PublicScalar::hashed(label, parts)))
+    fn from_hash(label: &str, parts: &[&[u8]]) -> Self {
+        Self(SecretScalar::from_public(&PublicScalar::from_hash(label, parts)))
     }
 
     fn random(rng: &mut impl CryptoRng) -> Self {
@@ -76,67 +76,67 @@ impl Field for Modular {
     }
 }
 
-/// The construction for tables of so many rows of so many elements.
+/// The construction for tables of a given size.
 pub struct Group {
     servers: usize,
-    /// Rows of the square that a table stands in: entries of a key.
+    /// Rows of the square that a table is arranged in: entries of a key.
     down: u32,
-    /// Its columns: what a word spans.
+    /// Columns of the square: the span of a word.
     across: u32,
     /// Elements in a row of the table.
     width: usize,
     /// P, by column and element.
     bases: Vec<Element>,
-    multiples: Vec<Multiples>,
+    multiples: Vec<MultiplicationTable>,
 }
 
-/// One server's key: its shares of where the write is, and of the seed there. Secret.
+/// One server's key: its shares of the write's position and of the seed there. Secret.
 pub struct Key {
     at: Vec<Modular>,
     seeds: Vec<Modular>,
 }
 
-/// What all servers get. Public.
+/// The word that all servers get. Public.
 #[derive(Clone)]
 pub struct Word {
-    /// v: what turns the stretched seed into the message.
+    /// v: turns the stretched seed into the message.
     pub cells: Vec<Element>,
-    /// Of each server's seeds the sum, times the base.
+    /// For each server, the sum of its seeds times the base.
     pub sums: Vec<Element>,
-    /// That all columns but one of v are what the seed stretches to, taken off.
+    /// Proves that all columns of v but one are the negated stretched seed.
     pub line: Line,
 }
 
-/// Where a writer's write is, and its seed. Secret.
-pub struct Known {
+/// The position of a writer's write, and its seed. Secret.
+pub struct Witness {
     down: u32,
     seed: Modular,
 }
 
-/// Why a key is refused before anything is expanded.
+/// Why a key is rejected before anything is expanded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum BadKey {
-    /// Another length than keys or words of this table have.
-    #[error("the key or the word has another length than those of this table")]
+pub enum KeyError {
+    /// The key or the word does not have the length required for this table.
+    #[error("the key or the word does not have the length required for this table")]
     Length,
-    /// The key's seeds do not add up to what the word says.
-    #[error("the key's seeds are not those that the word is about")]
+    /// The key's seeds do not match the word's sum.
+    #[error("the key's seeds do not match the word")]
     Seeds,
-    /// More columns than one of the word may hold something.
+    /// More than one column of the word may hold a message.
     #[error("the word's proof does not hold")]
     Columns,
 }
 
 impl Group {
-    /// The construction for `rows` rows of at least `bytes` bytes, in a square.
+    /// The construction for `rows` rows of at least `bytes` bytes, arranged in a square.
     #[must_use]
     pub fn new(servers: usize, rows: u32, bytes: usize) -> Self {
         let across = rows.isqrt().max(1);
-        let (down, width) = (rows.div_ceil(across), bytes.div_ceil(EMBEDDED).max(1));
+        let (down, width) = (rows.div_ceil(across), bytes.div_ceil(EMBEDDED_BYTES).max(1));
         let bases: Vec<Element> = (0..u64::from(across) * width as u64)
-            .map(|at| Element::hashed(labels::BOARD_BASE, &[&at.to_be_bytes()]))
+            .map(|at| Element::from_hash(labels::BOARD_BASE, &[&at.to_be_bytes()]))
             .collect();
-        let multiples = bases.iter().map(Multiples::of).collect();
+        let multiples = bases.iter().map(MultiplicationTable::new).collect();
         Self { servers, down, across, width, bases, multiples }
     }
 
@@ -149,57 +149,58 @@ impl Group {
     /// Checks one server's key and the word, before anything is expanded.
     ///
     /// # Errors
-    /// [`BadKey`].
-    pub fn check(&self, server: usize, word: &Word, key: &Key) -> Result<(), BadKey> {
+    /// [`KeyError`].
+    pub fn check(&self, server: usize, word: &Word, key: &Key) -> Result<(), KeyError> {
         let down = self.down as usize;
         let fits = key.at.len() == down
             && key.seeds.len() == down
             && word.cells.len() == self.bases.len()
             && word.sums.len() == self.servers;
         if !fits {
-            return Err(BadKey::Length);
+            return Err(KeyError::Length);
         }
-        let own = Element::base().times(&total(&key.seeds).0).map_err(|_| BadKey::Seeds)?;
+        let own = Element::base().times(&total(&key.seeds).0).map_err(|_| KeyError::Seeds)?;
         if word.sums.get(server) != Some(&own) {
-            return Err(BadKey::Seeds);
+            return Err(KeyError::Seeds);
         }
         let holds = word.line.holds(self.width, &self.bases, &word.cells, &word.sums);
-        if holds { Ok(()) } else { Err(BadKey::Columns) }
+        if holds { Ok(()) } else { Err(KeyError::Columns) }
     }
 
-    /// This server's share of what all keys' marks add up to: 1, for a write that counts.
+    /// This server's share of the mark. The shares of all servers add up to 1 for a write that
+    /// counts.
     #[must_use]
     pub fn mark(key: &Key) -> Modular {
         total(&key.at)
     }
 
-    /// The message of a row, or none if nobody wrote there or something that is none.
+    /// The message of a row. `None` if nobody wrote there, or if the content is not a message.
     #[must_use]
     pub fn read(&self, table: &Cells, row: u32) -> Option<Vec<u8>> {
         let first = row as usize * self.width;
         let cells: Option<Vec<_>> = (first..first + self.width).map(|at| table.read(at)).collect();
-        Some(cells?.iter().flat_map(Element::held).collect())
+        Some(cells?.iter().flat_map(Element::embedded_bytes).collect())
     }
 }
 
 fn total(numbers: &[Modular]) -> Modular {
-    numbers.iter().fold(Modular::place(0), |sum, number| sum.plus(number))
+    numbers.iter().fold(Modular::node(0), |sum, number| sum.plus(number))
 }
 
-/// Shares of a vector that is `value` at one place and zero elsewhere.
-fn shared(
+/// Shares of a vector that is `value` at one position and zero elsewhere.
+fn share_vector(
     servers: usize,
-    many: u32,
-    place: u32,
+    length: u32,
+    position: u32,
     value: &Modular,
     rng: &mut impl CryptoRng,
 ) -> Vec<Vec<Modular>> {
-    let zero = Modular::place(0);
+    let zero = Modular::node(0);
     let mut rest: Vec<Modular> =
-        (0..many).map(|at| Modular::select(&zero, value, at.ct_eq(&place))).collect();
+        (0..length).map(|at| Modular::select(&zero, value, at.ct_eq(&position))).collect();
     let mut shares: Vec<Vec<Modular>> = (1..servers)
         .map(|_| {
-            let share: Vec<Modular> = (0..many).map(|_| Modular::random(rng)).collect();
+            let share: Vec<Modular> = (0..length).map(|_| Modular::random(rng)).collect();
             rest.iter_mut().zip(&share).for_each(|(rest, share)| *rest = rest.minus(share));
             share
         })
@@ -212,10 +213,10 @@ impl Engine for Group {
     type Number = Modular;
     type Word = Word;
     type Key = Key;
-    type Known = Known;
+    type Witness = Witness;
     type Table = Cells;
 
-    /// The order is near 2^252: nobody finds a hash that helps.
+    /// The order is near 2^252, so searching for a helpful hash is infeasible.
     const COPIES: usize = 1;
 
     fn generate(
@@ -223,40 +224,40 @@ impl Engine for Group {
         row: u32,
         message: &[u8],
         rng: &mut impl CryptoRng,
-    ) -> Result<Generated<Self>, NotGenerated> {
+    ) -> Result<Generated<Self>, GenerationError> {
         let (down, across) = (row / self.across, row % self.across);
         if down >= self.down {
-            return Err(NotGenerated::Row);
+            return Err(GenerationError::Row);
         }
-        if message.len() != self.width * EMBEDDED {
-            return Err(NotGenerated::Length);
+        if message.len() != self.width * EMBEDDED_BYTES {
+            return Err(GenerationError::Length);
         }
         let seed = Modular::random(rng);
-        let (parts, _) = message.as_chunks::<EMBEDDED>();
-        let held: Vec<Element> = parts.iter().map(|part| Element::holding(part, rng)).collect();
+        let (parts, _) = message.as_chunks::<EMBEDDED_BYTES>();
+        let held: Vec<Element> = parts.iter().map(|part| Element::embed(part, rng)).collect();
         let cells = self.word(across, &seed, &held)?;
-        let at = shared(self.servers, self.down, down, &Modular::place(1), rng);
-        let seeds = shared(self.servers, self.down, down, &seed, rng);
-        let vanished = |_| NotGenerated::Seeds;
+        let at = share_vector(self.servers, self.down, down, &Modular::node(1), rng);
+        let seeds = share_vector(self.servers, self.down, down, &seed, rng);
+        let vanished = |_| GenerationError::Seeds;
         let sums = seeds.iter().map(|seeds| Element::base().times(&total(seeds).0));
         let sums: Vec<Element> = sums.collect::<Result<_, _>>().map_err(vanished)?;
         let line = Line::prove(self.width, across, &seed, &self.bases, &cells, &sums, rng);
-        let word = Word { cells, sums, line: line.ok_or(NotGenerated::Seeds)? };
+        let word = Word { cells, sums, line: line.ok_or(GenerationError::Seeds)? };
         let keys = at.into_iter().zip(seeds).map(|(at, seeds)| Key { at, seeds }).collect();
-        Ok((word, keys, Known { down, seed }))
+        Ok((word, keys, Witness { down, seed }))
     }
 
-    /// Of u = at + α·seeds, which has one place that is not zero.
-    fn sums(&self, known: &Known, points: &Points<Modular>) -> Sums<Modular> {
-        let u = Modular::place(1).plus(&points.row.times(&known.seed));
-        let place = self.down - known.down;
-        let (r, s) = (points.r.power(place), points.s.power(place));
+    /// The sums of u = at + α·seeds, which has one nonzero entry.
+    fn sums(&self, witness: &Witness, points: &Points<Modular>) -> Sums<Modular> {
+        let u = Modular::node(1).plus(&points.row.times(&witness.seed));
+        let exponent = self.down - witness.down;
+        let (r, s) = (points.r.power(exponent), points.s.power(exponent));
         let both = r.times(&s).times(&u);
         Sums { r: r.times(&u), s: s.times(&u), both, plain: u }
     }
 
     fn table(&self) -> Cells {
-        Cells::empty(self.down as usize * self.bases.len())
+        Cells::zero(self.down as usize * self.bases.len())
     }
 
     fn add(
@@ -268,7 +269,7 @@ impl Engine for Group {
     ) -> Vec<Sums<Modular>> {
         let each = self.bases.len();
         for (column, (base, cell)) in self.multiples.iter().zip(&word.cells).enumerate() {
-            let cell = Multiples::of(cell);
+            let cell = MultiplicationTable::new(cell);
             for (down, (at, seed)) in key.at.iter().zip(&key.seeds).enumerate() {
                 table.add(down * each + column, &seed.0, base);
                 table.add(down * each + column, &at.0, &cell);
@@ -279,15 +280,15 @@ impl Engine for Group {
 }
 
 impl Group {
-    /// v: the message in one column, and the stretched seed taken off everywhere.
+    /// v: the message in one column, minus the stretched seed in every column.
     fn word(
         &self,
         across: u32,
         seed: &Modular,
         held: &[Element],
-    ) -> Result<Vec<Element>, NotGenerated> {
+    ) -> Result<Vec<Element>, GenerationError> {
         let (minus, zero, one) = (
-            Modular::place(0).minus(seed),
+            Modular::node(0).minus(seed),
             SecretScalar::from_small(0),
             SecretScalar::from_small(1),
         );
@@ -299,12 +300,12 @@ impl Group {
                 Element::combine(&[(&minus.0, base), (&here, held)], &[], &[])
             })
         });
-        cells.collect::<Result<_, _>>().map_err(|_| NotGenerated::Seeds)
+        cells.collect::<Result<_, _>>().map_err(|_| GenerationError::Seeds)
     }
 }
 
 fn share_of_sums(key: &Key, points: &Points<Modular>) -> Sums<Modular> {
-    let zero = || Modular::place(0);
+    let zero = || Modular::node(0);
     let mut sums = Sums { r: zero(), s: zero(), both: zero(), plain: zero() };
     let both = points.r.times(&points.s);
     // Horner's rule: the first entry gets the highest power.
@@ -321,14 +322,14 @@ fn share_of_sums(key: &Key, points: &Points<Modular>) -> Sums<Modular> {
 }
 
 impl Key {
-    /// The encoding, which writers are bound to: marks, then seeds.
+    /// The encoding, to which writers commit: marks, then seeds.
     #[must_use]
     pub fn expose(&self) -> Zeroizing<Vec<u8>> {
         Zeroizing::new(self.at.iter().chain(&self.seeds).flat_map(Field::expose).collect())
     }
 
-    /// Decodes a key; none if the bytes are no list of numbers. Whether it fits
-    /// [`Group::check`] says.
+    /// Decodes a key. `None` if the bytes are not a list of numbers. [`Group::check`] tests whether
+    /// it fits.
     #[must_use]
     pub fn from_bytes(bytes: &[u8]) -> Option<Self> {
         let numbers = bytes.chunks(Modular::BYTES).map(Modular::from_bytes);

@@ -1,11 +1,11 @@
-//! A key over its groups: the blocks of all seeds of a group are made and added up in
-//! registers, as many places together as the processor takes blocks.
+//! Expands a key over its groups. The blocks of all seeds of a group are computed and added up in
+//! registers, as many at a time as the processor encrypts together.
 //!
-//! Time and memory access depend on nothing but the grid.
+//! Time and memory access depend only on the grid.
 
 use super::{Grid, Key, Permutation};
 use crate::dpf::BLOCK;
-use crate::dpf::kernel::{Node, bytes, load, number, permuted};
+use crate::dpf::kernel::{Node, bytes, load, number, permute};
 use aes::cipher::array::Array;
 use aes::cipher::consts::U16;
 use aes::cipher::typenum::Unsigned;
@@ -15,8 +15,8 @@ use aes::cipher::{
 use wide::u32x4;
 use zeroize::Zeroizing;
 
-/// Calls `take` with each group's number and rows: one server's share of what a key writes
-/// there. The last group's rows may reach beyond the table.
+/// Calls `take` with each group's index and rows: one server's share of what a key writes there.
+/// The last group's rows may extend beyond the table.
 pub fn each_group(
     permutation: &Permutation,
     grid: &Grid,
@@ -38,7 +38,7 @@ pub fn each_group(
     }
 }
 
-/// Σ G(seed) ⊕ the word or nothing.
+/// Computes Σ G(seed), plus the word if it is added.
 struct Expand<'a> {
     seeds: &'a [Node],
     /// All ones or zero.
@@ -52,19 +52,20 @@ impl BlockSizeUser for Expand<'_> {
 }
 
 impl Expand<'_> {
-    /// As many blocks as go together, from one on.
+    /// Computes as many blocks as fit together, starting with block `first`.
     #[inline(always)]
     fn blocks<B: BlockCipherEncBackend<BlockSize = U16>>(
         &self,
         backend: &B,
         first: usize,
     ) -> Array<u32x4, B::ParBlocksSize> {
-        // A group has at most as many blocks as a counter of 32 bits: rows are 4096 blocks at most.
+        // The index fits 32 bits: rows have at most 4096 blocks, and [`Grid::new`] bounds their
+        // number.
         let place = |k: usize| number(u32::try_from(first + k).unwrap_or(u32::MAX));
         let mut sum: Array<u32x4, B::ParBlocksSize> = Array::from_fn(|_| u32x4::ZERO);
         for seed in self.seeds {
             let seed = load(seed);
-            let made = permuted(backend, |k| seed ^ place(k));
+            let made = permute(backend, |k| seed ^ place(k));
             sum.iter_mut().zip(made).for_each(|(sum, made)| *sum ^= made);
         }
         sum

@@ -1,37 +1,37 @@
-//! A writer's side: keys for s servers that write one message to one row.
+//! The writer's side: keys for s servers that write one message to one row.
 //!
-//! Neither time nor memory access depends on row or message: the written group and each
-//! server's seeds are chosen by masks. They depend on the numbers that columns are ordered
-//! by, which tell nothing without the columns.
+//! Neither time nor memory access depends on row or message: the written group and each server's
+//! seeds are selected by masks. They depend on the numbers by which columns are ordered, which
+//! reveal nothing without the columns.
 
 use super::{Grid, Key, Permutation, scalar};
 use crate::dpf::BLOCK;
-use crate::dpf::generate::NotGenerated;
+use crate::dpf::generate::GenerationError;
 use rand_core::CryptoRng;
 use subtle::ConstantTimeEq;
 use zeroize::Zeroizing;
 
-/// The keys with which the sum of all servers' tables has `message` in row `row` and
-/// nothing anywhere else, and the correction word that they share.
+/// The correction word, and keys for which the sum of all servers' tables has `message` in row
+/// `row` and nothing elsewhere.
 ///
 /// # Errors
-/// [`NotGenerated`].
+/// [`GenerationError`].
 ///
 /// # Privacy
-/// All keys but one, and the word, tell nothing of row or message, if AES is an ideal
-/// cipher. The word may be public.
+/// All keys but one, together with the word, reveal nothing about row or message, if AES is an
+/// ideal cipher. The word may be public.
 pub fn generate(
     permutation: &Permutation,
     grid: &Grid,
     row: u32,
     message: &[u8],
     rng: &mut impl CryptoRng,
-) -> Result<(Vec<u8>, Vec<Key>), NotGenerated> {
+) -> Result<(Vec<u8>, Vec<Key>), GenerationError> {
     if row >= grid.shape.rows.get() {
-        return Err(NotGenerated::Row);
+        return Err(GenerationError::Row);
     }
     if message.len() != grid.shape.width() {
-        return Err(NotGenerated::Length);
+        return Err(GenerationError::Length);
     }
     let (written, place) = (row / grid.rows, row % grid.rows);
     let mut keys: Vec<_> =
@@ -54,7 +54,7 @@ pub fn generate(
     Ok((word, keys.into_iter().map(Key).collect()))
 }
 
-/// All columns of even weight, or with `odd` of odd weight, in a random order.
+/// All columns of even weight, or of odd weight if `odd` is 1, in random order.
 fn columns(grid: &Grid, odd: u8, rng: &mut impl CryptoRng) -> Zeroizing<Vec<u8>> {
     let mut drawn: Zeroizing<Vec<(u64, u8)>> = Zeroizing::new(
         (0..=u8::MAX)
@@ -65,13 +65,13 @@ fn columns(grid: &Grid, odd: u8, rng: &mut impl CryptoRng) -> Zeroizing<Vec<u8>>
             })
             .collect(),
     );
-    // Two equal numbers would give away no more than an order that is a little less random.
+    // Two equal numbers would only make the order slightly less random.
     drawn.sort_unstable_by_key(|(order, _)| *order);
     Zeroizing::new(drawn.iter().map(|(_, column)| *column).collect())
 }
 
-/// Adds a group to one server's key: its seeds move together, each by as many places as
-/// columns before it are not its own.
+/// Adds a group to one server's key. Its seeds are moved together: each by the number of earlier
+/// columns that are not this server's.
 fn hand_out(server: usize, columns: &[u8], seeds: &[[u8; BLOCK]], key: &mut Vec<u8>) {
     let bits = columns.iter().map(|column| column >> server & 1);
     key.extend(bits.clone().next_back());
@@ -86,7 +86,7 @@ fn hand_out(server: usize, columns: &[u8], seeds: &[[u8; BLOCK]], key: &mut Vec<
     }
 }
 
-/// The message in its place of the group, and all that remains of the seeds.
+/// The correction word: the message in its row of the group, plus the G of all remaining seeds.
 fn word(
     permutation: &Permutation,
     grid: &Grid,

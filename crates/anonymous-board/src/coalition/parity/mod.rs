@@ -1,22 +1,22 @@
-//! A distributed point function for s servers, of which all but one may put their keys
-//! together, from a pseudorandom generator alone.
+//! A distributed point function for s servers, from a pseudorandom generator alone. All servers but
+//! one may pool their keys.
 //!
 //! After Boyle, Gilboa, Ishai: *Function Secret Sharing* (Eurocrypt 2015, §3.3, the
-//! √-construction), with one correction word in place of 2^(s−1): `docs/protocol.md`
-//! has the argument. Each added server doubles keys and work.
+//! √-construction), with one correction word instead of 2^(s−1): `docs/protocol.md` has the
+//! argument. Each additional server doubles keys and work.
 //!
-//! Rows stand in groups. For each group there are 2^(s−1) columns of s bits, in an order
-//! of their own, and a seed for each column; a server holds the seeds of the columns in
-//! which its bit is set. The columns are all those of even weight, so that every seed is
-//! held an even number of times and cancels, but in the group of the written row all those
-//! of odd weight: there every seed remains once, and the correction word, which goes with
-//! the last column, makes the message of what remains.
+//! Rows are arranged in groups. Each group has 2^(s−1) columns of s bits, in an order of its own,
+//! and a seed for each column. A server holds the seeds of the columns in which its bit is set. The
+//! columns are all those of even weight, so every seed is held an even number of times and cancels.
+//! Only the written row's group has all columns of odd weight: there one copy of every seed
+//! remains. The correction word, which goes with the last column, turns what remains into the
+//! message.
 //!
-//! | module | gives |
+//! | module | holds |
 //! | --- | --- |
 //! | [`generate`](mod@generate) | a writer's keys |
-//! | [`expand`] | a key over its groups, in the processor's groups of blocks |
-//! | [`scalar`] | the same one block at a time: what `expand` is tested against |
+//! | [`expand`] | a key over its groups, several blocks at a time |
+//! | [`scalar`] | the same one block at a time, as a reference for tests |
 
 pub mod expand;
 pub mod generate;
@@ -27,15 +27,15 @@ use aes::Aes128Enc;
 use aes::cipher::KeyInit;
 use zeroize::Zeroizing;
 
-/// The fewest servers: with two, mode 1's trees are smaller.
-pub const FEWEST_SERVERS: u8 = 3;
-/// The most servers of a board.
-pub const MOST_SERVERS: u8 = 6;
-/// The most servers that keys are made for, for measurements.
-pub const MOST_MEASURED: u8 = 8;
+/// The minimum number of servers: for two, mode 1's trees are smaller.
+pub const MIN_SERVERS: u8 = 3;
+/// The maximum number of servers of a board.
+pub const MAX_SERVERS: u8 = 6;
+/// The maximum number of servers that keys are made for, in measurements.
+pub const MAX_MEASURED_SERVERS: u8 = 8;
 
-/// The public permutation of an epoch: AES-128 under a key that everybody knows, in the
-/// mode of Matyas, Meyer and Oseas. Block j of G(s) is π(s ⊕ j).
+/// The public permutation of an epoch: AES-128 under a publicly known key, in the mode of Matyas,
+/// Meyer and Oseas. Block j of G(s) is π(s ⊕ j).
 #[derive(Clone)]
 pub struct Permutation(pub(super) Aes128Enc);
 
@@ -47,7 +47,7 @@ impl Permutation {
     }
 }
 
-/// How rows stand in groups, for so many servers.
+/// The arrangement of rows in groups, for a number of servers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Grid {
     shape: Shape,
@@ -56,41 +56,41 @@ pub struct Grid {
     rows: u32,
 }
 
-/// No keys are made for so many servers.
+/// No keys are made for that many servers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("keys are made for 3 to 8 servers")]
-pub struct BadGrid;
+pub struct GridError;
 
-/// Why a key is refused before anything is expanded.
+/// Why a key is rejected before anything is expanded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum BadKey {
-    /// Another length than the grid's keys have.
-    #[error("the key has another length than keys for this table")]
+pub enum KeyError {
+    /// The key does not have the grid's key length.
+    #[error("the key does not have the length of keys for this table")]
     Length,
-    /// Something else than yes or no where it says whether the correction word is added.
-    #[error("the key says neither that the correction word is added nor that it is not")]
+    /// A flag for adding the correction word is neither 0 nor 1.
+    #[error("the key's flag for the correction word is neither 0 nor 1")]
     Flag,
-    /// A correction word of another length than a group of rows.
-    #[error("the correction word has another length than a group of rows")]
+    /// The correction word does not have the length of a group of rows.
+    #[error("the correction word does not have the length of a group of rows")]
     Words,
 }
 
 impl Grid {
-    /// The grid that makes a write's messages about as short as they get: correction word
-    /// and all keys together.
+    /// The grid that makes a write's messages about as short as possible: correction word and all
+    /// keys together.
     ///
     /// # Errors
-    /// [`BadGrid`].
-    pub fn new(shape: Shape, servers: u8) -> Result<Self, BadGrid> {
-        if !(FEWEST_SERVERS..=MOST_MEASURED).contains(&servers) {
-            return Err(BadGrid);
+    /// [`GridError`].
+    pub fn new(shape: Shape, servers: u8) -> Result<Self, GridError> {
+        if !(MIN_SERVERS..=MAX_MEASURED_SERVERS).contains(&servers) {
+            return Err(GridError);
         }
         let grid = Self { shape, servers, rows: 1 };
         let per_group = u64::from(servers) * grid.key_bytes_of_group() as u64;
         let best = (u64::from(shape.rows.get()) * per_group / shape.width() as u64).isqrt();
-        // A block's number in its group has 32 bits.
-        let most = (u32::MAX / shape.blocks).min(shape.rows.get());
-        let rows = u32::try_from(best).unwrap_or(u32::MAX).clamp(1, most);
+        // A block's index in its group has 32 bits.
+        let max = (u32::MAX / shape.blocks).min(shape.rows.get());
+        let rows = u32::try_from(best).unwrap_or(u32::MAX).clamp(1, max);
         Ok(Self { rows, ..grid })
     }
 
@@ -100,25 +100,25 @@ impl Grid {
         &self.shape
     }
 
-    /// Servers.
+    /// The number of servers.
     #[must_use]
     pub fn servers(&self) -> usize {
         usize::from(self.servers)
     }
 
-    /// Rows in a group; the last group may have fewer in the table.
+    /// Rows in a group. The last group may extend beyond the table.
     #[must_use]
-    pub fn together(&self) -> usize {
+    pub fn rows_per_group(&self) -> usize {
         self.rows as usize
     }
 
-    /// Groups.
+    /// The number of groups.
     #[must_use]
     pub fn groups(&self) -> usize {
-        self.shape.rows().div_ceil(self.together())
+        self.shape.rows().div_ceil(self.rows_per_group())
     }
 
-    /// Columns, and seeds, of a group.
+    /// Columns in a group, and seeds.
     #[must_use]
     pub fn columns(&self) -> usize {
         1 << (self.servers - 1)
@@ -126,14 +126,14 @@ impl Grid {
 
     /// Seeds of a group that one server holds.
     #[must_use]
-    pub fn held(&self) -> usize {
+    pub fn seeds_per_server(&self) -> usize {
         self.columns() / 2
     }
 
-    /// Bytes of the correction word: a group of rows.
+    /// Bytes of the correction word, which is as long as a group of rows.
     #[must_use]
     pub fn word_bytes(&self) -> usize {
-        self.together() * self.shape.width()
+        self.rows_per_group() * self.shape.width()
     }
 
     /// Bytes of a server's key.
@@ -143,44 +143,44 @@ impl Grid {
     }
 
     fn key_bytes_of_group(&self) -> usize {
-        1 + self.held() * BLOCK
+        1 + self.seeds_per_server() * BLOCK
     }
 
     /// Checks that a correction word fits.
     ///
     /// # Errors
-    /// [`BadKey::Words`].
-    pub fn check_word(&self, word: &[u8]) -> Result<(), BadKey> {
-        if word.len() == self.word_bytes() { Ok(()) } else { Err(BadKey::Words) }
+    /// [`KeyError::Words`].
+    pub fn check_word(&self, word: &[u8]) -> Result<(), KeyError> {
+        if word.len() == self.word_bytes() { Ok(()) } else { Err(KeyError::Words) }
     }
 }
 
-/// One server's key: for each group a byte that is 1 if this server holds the last column
-/// and 0 if not, then the seeds that it holds, in the order of the columns. Secret.
+/// One server's key: for each group, a byte that is 1 if this server holds the last column and 0 if
+/// not, then the seeds that it holds, in column order. Secret.
 pub struct Key(Zeroizing<Vec<u8>>);
 
 /// One group of a key.
 pub(super) struct Group<'a> {
-    /// All ones if the correction word is this server's to add.
+    /// All ones if this server adds the correction word.
     pub(super) adds_word: u8,
-    /// The seeds held.
+    /// The seeds that this server holds.
     pub(super) seeds: &'a [[u8; BLOCK]],
 }
 
 impl Key {
-    /// A key as it was received, checked as far as that goes without the other servers.
+    /// Checks a received key, as far as that is possible without the other servers.
     ///
     /// # Errors
-    /// [`BadKey`].
-    pub fn from_bytes(grid: &Grid, bytes: Zeroizing<Vec<u8>>) -> Result<Self, BadKey> {
+    /// [`KeyError`].
+    pub fn from_bytes(grid: &Grid, bytes: Zeroizing<Vec<u8>>) -> Result<Self, KeyError> {
         if bytes.len() != grid.key_bytes() {
-            return Err(BadKey::Length);
+            return Err(KeyError::Length);
         }
         let key = Self(bytes);
-        // All of them are looked at, whatever they are.
+        // This checks all flags, whatever their values.
         let flags = key.0.iter().step_by(grid.key_bytes_of_group());
         let others = flags.fold(0, |bits, flag| bits | flag >> 1);
-        if others == 0 { Ok(key) } else { Err(BadKey::Flag) }
+        if others == 0 { Ok(key) } else { Err(KeyError::Flag) }
     }
 
     /// The encoding, for the envelope.

@@ -1,5 +1,4 @@
-//! One block at a time, as the equations stand: what the vectorised code is tested
-//! against.
+//! One block at a time, exactly as in the equations: a reference for testing the vectorised code.
 
 use super::{Grid, Key, Permutation};
 use crate::dpf::BLOCK;
@@ -15,7 +14,7 @@ pub(super) fn stretch(permutation: &Permutation, seed: &[u8; BLOCK], to: &mut [u
     }
 }
 
-/// One server's share of what a key writes, of whole groups: it may reach beyond the table.
+/// One server's share of what a key writes, in whole groups. It may extend beyond the table.
 #[must_use]
 pub fn expand(permutation: &Permutation, grid: &Grid, word: &[u8], key: &Key) -> Vec<u8> {
     let mut share = Vec::new();

@@ -1,23 +1,23 @@
-//! Forgeries that broken verifiers accept and ours refuses. Each break is a
-//! mutant here: an equation that does not count, a commitment left out of the
-//! hash, weights that bind no responses.
+//! Forgeries that broken verifiers accept and this one refuses. Each defect is a mutant here:
+//! an ignored equation, a commitment left out of the hash, weights that do not depend on the
+//! responses.
 
 use super::*;
-use crate::group::{SecretScalar, Vanished};
-use crate::sigma::{ElementAt, Opening, absorb, encodings};
+use crate::group::{IdentityError, SecretScalar};
+use crate::sigma::{ElementIndex, Opening, absorb, encodings};
 use proptest::prelude::*;
 use rand_chacha::{ChaCha20Rng, rand_core::SeedableRng};
 use sha2::{Digest as _, Sha512};
 
 const LABEL: &str = "alpheus/test-statement/v1";
 
-struct Known {
+struct Witness {
     a: SecretScalar,
     b: SecretScalar,
     images: [Element; 3],
 }
 
-fn known(rng: &mut ChaCha20Rng) -> Result<Known, Vanished> {
+fn witness(rng: &mut ChaCha20Rng) -> Result<Witness, IdentityError> {
     let (a, b) = (SecretScalar::random(rng), SecretScalar::random(rng));
     let (g, h) = (Element::base(), Element::second_base());
     let five_a = a.times(&SecretScalar::from_small(5));
@@ -27,7 +27,7 @@ fn known(rng: &mut ChaCha20Rng) -> Result<Known, Vanished> {
         h.times(&five_a)?,
         Element::combine(&[(&minus_b, &g), (&a, &h)], &[], &[])?,
     ];
-    Ok(Known { a, b, images })
+    Ok(Witness { a, b, images })
 }
 
 /// I₀ = aG + bH, I₁ = 5aH, I₂ = aH − bG.
@@ -35,7 +35,7 @@ fn statement(field: &[u8], images: &[Element; 3]) -> Statement {
     let mut s = Statement::new(LABEL, &[field]);
     let (a, b) = (s.secret(), s.secret());
     let (g, h) = (s.element(&Element::base()), s.element(&Element::second_base()));
-    let i: Vec<ElementAt> = images.iter().map(|image| s.element(image)).collect();
+    let i: Vec<ElementIndex> = images.iter().map(|image| s.element(image)).collect();
     s.equation(i[0], &[(1, a, g), (1, b, h)]);
     s.equation(i[1], &[(5, a, h)]);
     s.equation(i[2], &[(-1, b, g), (1, a, h)]);
@@ -43,17 +43,19 @@ fn statement(field: &[u8], images: &[Element; 3]) -> Statement {
 }
 
 fn claim(rng: &mut ChaCha20Rng, field: &[u8]) -> Claim {
-    let known = known(rng).unwrap();
-    let s = statement(field, &known.images);
-    let proof = s.prove(&[&known.a, &known.b], rng).unwrap();
+    let witness = witness(rng).unwrap();
+    let s = statement(field, &witness.images);
+    let proof = s.prove(&[&witness.a, &witness.b], rng).unwrap();
     let read = Proof::from_bytes(&proof.to_bytes(), &s).unwrap();
     assert_eq!((proof.to_bytes().len(), &read), (s.proof_length(), &proof));
     Claim::new(s, proof)
 }
 
-/// What a verifier does that checks equation by equation and is broken where told.
+/// A defective verifier that checks equation by equation.
 struct Mutant {
+    /// The equation that it does not check.
     ignores: Option<usize>,
+    /// The commitment that it leaves out of the hash.
     leaves_out: Option<usize>,
 }
 
@@ -75,7 +77,7 @@ impl Mutant {
         };
         (0..claim.statement.equations.len()).filter(|j| Some(*j) != self.ignores).all(|only| {
             let alone = |_: &[&Claim]| (0..3).map(|j| Scalar::from(u64::from(j == only))).collect();
-            together(&[&claim], alone)
+            sum_vanishes(&[&claim], alone)
         })
     }
 }
@@ -92,14 +94,14 @@ fn statement_like(s: &Statement) -> Statement {
 }
 
 #[test]
-fn an_equation_that_is_ignored_lets_a_forgery_in() {
+fn only_a_verifier_that_ignores_an_equation_accepts_its_forgery() {
     let rng = &mut ChaCha20Rng::from_seed([1; 32]);
     let whole = Mutant { ignores: None, leaves_out: None };
     for wrong in 0..3 {
-        let mut known = known(rng).unwrap();
-        known.images[wrong] = Element::hashed(LABEL, &[b"nobody's"]);
-        let s = statement(b"field", &known.images);
-        let proof = s.prove(&[&known.a, &known.b], rng).unwrap();
+        let mut witness = witness(rng).unwrap();
+        witness.images[wrong] = Element::from_hash(LABEL, &[b"nobody's"]);
+        let s = statement(b"field", &witness.images);
+        let proof = s.prove(&[&witness.a, &witness.b], rng).unwrap();
         let claim = Claim::new(s, proof);
         assert!(Mutant { ignores: Some(wrong), leaves_out: None }.accepts(&claim));
         assert!(!whole.accepts(&claim) && !claim.holds());
@@ -108,20 +110,21 @@ fn an_equation_that_is_ignored_lets_a_forgery_in() {
 }
 
 #[test]
-fn a_commitment_left_out_of_the_hash_lets_a_forgery_in() {
+fn only_a_verifier_that_does_not_hash_a_commitment_accepts_its_forgery() {
     let rng = &mut ChaCha20Rng::from_seed([2; 32]);
     for out in 0..3 {
-        let mut known = known(rng).unwrap();
-        known.images[out] = Element::hashed(LABEL, &[b"nobody's"]);
+        let mut witness = witness(rng).unwrap();
+        witness.images[out] = Element::from_hash(LABEL, &[b"nobody's"]);
         let mutant = Mutant { ignores: None, leaves_out: Some(out) };
-        let s = statement(b"field", &known.images);
-        // Honest but for the commitment, which is solved for once the challenge is known.
+        let s = statement(b"field", &witness.images);
+        // Everything is honest except the commitment, which is solved for once the challenge
+        // is known.
         let nonces = [SecretScalar::random(rng), SecretScalar::random(rng)];
         let commitments = s.commitments(&nonces, &[]).unwrap();
         let proof = Proof { commitments, responses: vec![PublicScalar::of(0); 2] };
         let mut forged = Claim::new(s, proof);
         let c = PublicScalar(mutant.challenge(&forged));
-        let secrets = [&known.a, &known.b];
+        let secrets = [&witness.a, &witness.b];
         forged.proof.responses = nonces
             .into_iter()
             .zip(secrets)
@@ -129,7 +132,7 @@ fn a_commitment_left_out_of_the_hash_lets_a_forgery_in() {
             .collect();
         let responses = forged.proof.responses.iter().map(SecretScalar::from_public);
         let right = forged.statement.commitments(&responses.collect::<Vec<_>>(), &[]).unwrap()[out];
-        let image = known.images[out].times(&SecretScalar::from_public(&c)).unwrap();
+        let image = witness.images[out].times(&SecretScalar::from_public(&c)).unwrap();
         forged.proof.commitments[out] = Element::combine(&[], &[&right], &[&image]).unwrap();
         let forged = Claim::new(forged.statement, forged.proof);
         assert!(mutant.accepts(&forged));
@@ -142,31 +145,31 @@ fn shift(claim: &mut Claim, by: Scalar) {
 }
 
 #[test]
-fn one_culprit_among_256_is_found() {
+fn one_invalid_proof_among_256_is_found() {
     let rng = &mut ChaCha20Rng::from_seed([3; 32]);
     let mut claims: Vec<Claim> = (0u8..=255).map(|i| claim(rng, &[i])).collect();
     assert_eq!(check_all(&claims), Ok(()));
     assert_eq!(check_all(&[]), Ok(()));
     shift(&mut claims[77], Scalar::ONE);
-    assert_eq!(check_all(&claims), Err(Culprits(vec![77])));
+    assert_eq!(check_all(&claims), Err(InvalidProofsError(vec![77])));
 }
 
 #[test]
-fn two_that_cancel_among_256_are_found() {
+fn two_errors_that_cancel_among_256_are_found() {
     let rng = &mut ChaCha20Rng::from_seed([4; 32]);
     let mut claims: Vec<Claim> = (0u8..=255).map(|i| claim(rng, &[i])).collect();
-    // They cancel for who adds up without weights ...
+    // They cancel in a sum without weights ...
     shift(&mut claims[3], Scalar::ONE);
     shift(&mut claims[200], -Scalar::ONE);
     let all: Vec<&Claim> = claims.iter().collect();
-    assert!(together(&all, |claims| vec![Scalar::ONE; 3 * claims.len()]));
-    assert_eq!(check_all(&claims), Err(Culprits(vec![3, 200])));
-    // ... and for who has drawn the weights before the responses are fixed: these
-    // are solved for.
+    assert!(sum_vanishes(&all, |claims| vec![Scalar::ONE; 3 * claims.len()]));
+    assert_eq!(check_all(&claims), Err(InvalidProofsError(vec![3, 200])));
+    // ... and, with responses that are solved for, in a sum whose weights were drawn before
+    // the responses.
     shift(&mut claims[3], -Scalar::ONE);
     shift(&mut claims[200], Scalar::ONE);
     let before = weights(&claims.iter().collect::<Vec<_>>());
-    // What a's and b's responses add up to on G and on H, under a claim's weights.
+    // The factors of G and H from a's and b's responses, under a claim's weights.
     let effect = |at: usize| {
         let [w0, w1, w2] = std::array::from_fn(|j| before[3 * at + j]);
         [[w0, w1 * Scalar::from(5_u8) + w2], [-w2, w0]]
@@ -177,18 +180,18 @@ fn two_that_cancel_among_256_are_found() {
     claims[200].proof.responses[0].0 -= (g * bh - bg * h) * inverse;
     claims[200].proof.responses[1].0 -= (ag * h - g * ah) * inverse;
     let all: Vec<&Claim> = claims.iter().collect();
-    assert!(together(&all, |_| before.clone()));
-    assert_eq!(check_all(&claims), Err(Culprits(vec![3, 200])));
+    assert!(sum_vanishes(&all, |_| before.clone()));
+    assert_eq!(check_all(&claims), Err(InvalidProofsError(vec![3, 200])));
 }
 
 #[test]
-fn every_bit_of_what_is_public_matters() {
+fn a_proof_holds_only_for_its_own_field_bytes_and_shape() {
     let rng = &mut ChaCha20Rng::from_seed([5; 32]);
-    let known = known(rng).unwrap();
-    let s = statement(b"field", &known.images);
-    let proof = s.prove(&[&known.a, &known.b], rng).unwrap();
-    assert!(Claim::new(statement(b"field", &known.images), proof.clone()).holds());
-    assert!(!Claim::new(statement(b"fielc", &known.images), proof.clone()).holds());
+    let witness = witness(rng).unwrap();
+    let s = statement(b"field", &witness.images);
+    let proof = s.prove(&[&witness.a, &witness.b], rng).unwrap();
+    assert!(Claim::new(statement(b"field", &witness.images), proof.clone()).holds());
+    assert!(!Claim::new(statement(b"fielc", &witness.images), proof.clone()).holds());
     for at in (0..s.proof_length()).step_by(7) {
         let mut bytes = proof.to_bytes();
         bytes[at] ^= 2;
@@ -204,9 +207,9 @@ fn every_bit_of_what_is_public_matters() {
     assert!(!Claim::new(fewer, proof).holds());
 }
 
-/// What the prover knows elements to be spares it work, changes no byte, and fools nobody.
+/// Openings save the prover work, but change no byte.
 #[test]
-fn a_proof_by_openings_is_the_same_and_one_by_wrong_ones_does_not_hold() {
+fn correct_openings_give_the_same_proof_and_wrong_ones_an_invalid_proof() {
     let rng = &mut ChaCha20Rng::from_seed([8; 32]);
     let [one, other, bit, blind, square] = std::array::from_fn(|_| SecretScalar::random(rng));
     let (g, h) = (Element::base(), Element::second_base());
@@ -224,7 +227,7 @@ fn a_proof_by_openings_is_the_same_and_one_by_wrong_ones_does_not_hold() {
         };
         let openings: Vec<Opening> = blinds.iter().map(opened).collect();
         let rng = &mut ChaCha20Rng::from_seed([9; 32]);
-        let proof = s.prove_by(&[&one, &other], &openings, rng).unwrap();
+        let proof = s.prove_with_openings(&[&one, &other], &openings, rng).unwrap();
         (proof.to_bytes(), Claim::new(s, proof).holds())
     };
     let (plain, holds) = proven(&[]);
@@ -233,15 +236,15 @@ fn a_proof_by_openings_is_the_same_and_one_by_wrong_ones_does_not_hold() {
     assert!(!proven(&[&square]).1);
 }
 
-/// A generator that repeats itself, as after a snapshot of a machine is resumed.
+/// A generator repeats itself, for example, after a virtual machine's snapshot is resumed.
 #[test]
-fn a_generator_that_repeats_itself_gives_no_secret_away() {
-    let known = known(&mut ChaCha20Rng::from_seed([6; 32])).unwrap();
+fn a_generator_that_repeats_itself_reveals_no_secret() {
+    let witness = witness(&mut ChaCha20Rng::from_seed([6; 32])).unwrap();
     let proofs: Vec<Proof> = [b"one", b"two"]
         .iter()
         .map(|field| {
-            let s = statement(*field, &known.images);
-            s.prove(&[&known.a, &known.b], &mut ChaCha20Rng::from_seed([7; 32])).unwrap()
+            let s = statement(*field, &witness.images);
+            s.prove(&[&witness.a, &witness.b], &mut ChaCha20Rng::from_seed([7; 32])).unwrap()
         })
         .collect();
     assert_ne!(proofs[0].commitments, proofs[1].commitments);
@@ -249,16 +252,15 @@ fn a_generator_that_repeats_itself_gives_no_secret_away() {
 
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(16))]
-    /// Whatever is wrong and however many, exactly those are named.
     #[test]
-    fn culprits_are_exactly_those_that_do_not_hold(bad in proptest::collection::btree_set(0usize..20, 0..6), seed: [u8; 32]) {
+    fn a_batch_reports_exactly_the_proofs_that_do_not_hold(bad in proptest::collection::btree_set(0usize..20, 0..6), seed: [u8; 32]) {
         let rng = &mut ChaCha20Rng::from_seed(seed);
         let mut claims: Vec<Claim> = (0..20).map(|i| claim(rng, &[i])).collect();
         bad.iter().for_each(|at| shift(&mut claims[*at], Scalar::from(*at as u64 + 1)));
         let expected: Vec<usize> = bad.into_iter().collect();
         let alone: Vec<usize> = (0..20).filter(|at| !claims[*at].holds()).collect();
         prop_assert_eq!(&alone, &expected);
-        let found = check_all(&claims).err().map_or(Vec::new(), |Culprits(found)| found);
+        let found = check_all(&claims).err().map_or(Vec::new(), |InvalidProofsError(found)| found);
         prop_assert_eq!(found, expected);
     }
 }

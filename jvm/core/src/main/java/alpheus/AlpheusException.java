@@ -1,9 +1,9 @@
-// The root of what Alpheus refuses.
+// The base class of Alpheus errors.
 package alpheus;
 
 /**
- * A refusal: it says where, whose fault, and how to mend it, and never holds a secret or a person's
- * value, so that it can be logged.
+ * An error that says where the problem is, who can fix it, and how. It never contains a secret or a
+ * person's value, so it can be logged.
  */
 public abstract class AlpheusException extends Exception {
     private static final long serialVersionUID = 1L;
@@ -11,7 +11,7 @@ public abstract class AlpheusException extends Exception {
     /**
      * A refusal.
      *
-     * @param message what is wrong and how to mend it
+     * @param message what is wrong and how to fix it
      */
     protected AlpheusException(String message) {
         super(message);

@@ -13,7 +13,7 @@ import java.util.HexFormat;
 import java.util.List;
 import java.util.Locale;
 
-/** Reads the vectors that all languages share. */
+/** Reads the vectors shared by all languages. */
 public final class Vectors {
     private Vectors() {}
 
@@ -44,7 +44,7 @@ public final class Vectors {
         }
     }
 
-    /** What stands under a key. */
+    /** The value of a key. */
     public static Node at(Node node, String key) {
         try {
             Node found = node.map().get(key);
@@ -57,7 +57,7 @@ public final class Vectors {
         }
     }
 
-    /** Whether a key stands there. */
+    /** Whether a key exists. */
     public static boolean has(Node node, String key) {
         try {
             return node.map().containsKey(key) && !node.map().get(key).isNothing();
@@ -112,7 +112,7 @@ public final class Vectors {
         return frames;
     }
 
-    /** The name that vectors have for a refusal: {@code NOT_A_TICK} is {@code NotATick}. */
+    /** The name of an error in vectors: {@code NOT_A_TICK} is {@code NotATick}. */
     public static String name(Enum<?> fault) {
         StringBuilder name = new StringBuilder();
         for (String word : fault.name().split("_")) {

@@ -14,9 +14,9 @@ import java.nio.file.Path;
 import java.util.List;
 import java.util.Random;
 
-/** An application: values of events are drawn from a seed, and take turns. */
+/** An application. Values of events are drawn from a seed and used in turn. */
 final class BenchApplication {
-    /** Different events. */
+    /** The number of different events. */
     private static final int POOL = 64;
     /** What stands behind a schema's attributes. */
     private static final String OPTIONS = "streamPolicyOptions:";
@@ -37,14 +37,14 @@ final class BenchApplication {
         }
     }
 
-    /** An example as it is. */
+    /** An unchanged example. */
     static BenchApplication example(Path examples, String name) throws IOException, AlpheusException {
         Path file = examples.resolve(name).resolve("schema.yaml");
         Schema schema = Schema.fromYaml(Files.readString(file));
         return new BenchApplication(name, file, schema, schema.attributes().size());
     }
 
-    /** The same with as many words as the paper has, where ours packs several statistics into one: the rest are pads. */
+    /** The same, padded to as many words as in the paper, because ours packs several statistics into one word. */
     static BenchApplication padded(Path examples, String name, int words, Path folder)
             throws IOException, AlpheusException {
         BenchApplication packed = example(examples, name);

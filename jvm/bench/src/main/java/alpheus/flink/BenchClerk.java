@@ -20,7 +20,7 @@ import java.util.stream.IntStream;
 import org.apache.kafka.clients.producer.Producer;
 import org.apache.kafka.clients.producer.ProducerRecord;
 
-/** Around one run of a job; of the plain ones it reads the results alone. */
+/** The environment of one run of a job. For plain jobs it only reads the results. */
 final class BenchClerk {
     private static final String PLAN = "be".repeat(32);
 
@@ -32,7 +32,7 @@ final class BenchClerk {
     private final long start;
     private int said;
     private final Map<Long, Set<Integer>> complete = new HashMap<>();
-    /** When the result of each window came, by its start. */
+    /** When the result of each window arrived, by its start. */
     private final Map<Long, Long> came = new HashMap<>();
 
     BenchClerk(JobConfig config, BenchDevices devices, Producer<byte[], byte[]> kafka, int streams, int words,
@@ -45,7 +45,7 @@ final class BenchClerk {
         this.start = start;
     }
 
-    /** A plan that releases every word, over all streams. Gives how many instructions there are. */
+    /** Writes a plan that releases every word, over all streams. Returns the number of instructions. */
     int begin() {
         int[][] rows = IntStream.range(0, words).mapToObj(word -> new int[] {word}).toArray(int[][]::new);
         PlanView plan = new PlanView(PLAN, devices.tick(), 0, start, 0, rows);
@@ -61,16 +61,16 @@ final class BenchClerk {
         kafka.send(new ProducerRecord<>(config.getString(topic), message));
     }
 
-    /** Takes note of a summary; the last one of a window opens it. */
+    /** Records a summary. The last one of a window opens it. */
     void summary(byte[] message) throws IOException {
         said++;
         if (Messages.kind(message) != Summary.KIND) {
-            // How far the job is: a bench waits for all of its streams anyway.
+            // Progress is ignored: a benchmark waits for all of its streams anyway.
             return;
         }
         Summary summary = Summary.read(message);
         if (!summary.judgement().isComplete()) {
-            throw new IllegalStateException("a bench loses nothing, but a stream is " + summary.judgement().why());
+            throw new IllegalStateException("a benchmark must not lose events, but a stream is " + summary.judgement().why());
         }
         Set<Integer> there = complete.computeIfAbsent(summary.start(), made -> new HashSet<>());
         if (there.add(summary.position()) && there.size() == streams) {
@@ -78,11 +78,11 @@ final class BenchClerk {
         }
     }
 
-    /** Of how many streams the job has told, by window, for whoever wonders why there is no result. */
-    String told() {
-        StringBuilder told = new StringBuilder(said + " records; ");
-        complete.forEach((start, there) -> told.append(start).append(": ").append(there.size()).append("; "));
-        return told.toString();
+    /** The number of reported streams by window, to find out why there is no result. */
+    String status() {
+        StringBuilder status = new StringBuilder(said + " records; ");
+        complete.forEach((start, there) -> status.append(start).append(": ").append(there.size()).append("; "));
+        return status.toString();
     }
 
     private void open(long window) {
@@ -105,14 +105,14 @@ final class BenchClerk {
         return (int) ((window - start) / devices.tick());
     }
 
-    /** Takes note of the encrypted job's result; it must be the truth. */
+    /** Records the encrypted job's result, which must be correct. */
     void sum(byte[] message, long now) throws IOException {
         WindowSum sum = WindowSum.read(message);
         TickSum.add(sum.ciphertexts(), sum.tokens());
         result(sum.start(), sum.ciphertexts(), now);
     }
 
-    /** Takes note of a plain job's result. */
+    /** Records a plain job's result. */
     void plain(byte[] message, long now) {
         ByteBuffer bytes = ByteBuffer.wrap(message);
         long window = bytes.getLong();
@@ -125,7 +125,7 @@ final class BenchClerk {
         long[] truth = devices.truth(numberOf(window));
         for (int i = 0; i < words; i++) {
             if (sum[i] != truth[i]) {
-                throw new IllegalStateException("window " + numberOf(window) + " is not the truth in word " + i);
+                throw new IllegalStateException("window " + numberOf(window) + " is wrong in word " + i);
             }
         }
         if (came.put(window, now) != null) {
@@ -133,12 +133,12 @@ final class BenchClerk {
         }
     }
 
-    /** Windows of the first so many that have their result. */
+    /** The number of windows with a result, of the first ones. */
     long done(int windows) {
         return came.keySet().stream().filter(window -> numberOf(window) < windows).count();
     }
 
-    /** When a window's result came; milliseconds of this machine's clock. */
+    /** When a window's result arrived, in milliseconds of this machine's clock. */
     long cameAt(int window) {
         return came.get(start + window * devices.tick());
     }

@@ -18,22 +18,23 @@ import java.util.List;
 import java.util.Random;
 
 /**
- * Devices whose keys one process has, as only a bench may. It knows the truth of every window, and what opens it.
+ * Devices whose keys are all in one process, as only a benchmark may do. It knows the correct sums and the
+ * tokens of every window.
  */
 final class BenchDevices implements AutoCloseable {
-    /** Takes what a device sends. */
+    /** Receives what a device sends. */
     @FunctionalInterface
     interface Sink {
         void send(int stream, Form form, long micros, byte[] value);
     }
 
-    /** What a record holds. */
+    /** The content of a record. */
     enum Form {
         /** Encrypted. */
         FRAMES,
         /** The same words, not encrypted. */
         VECTORS,
-        /** What was measured. */
+        /** Raw attributes. */
         RAW
     }
 
@@ -111,7 +112,7 @@ final class BenchDevices implements AutoCloseable {
         return bytes.array();
     }
 
-    /** All borders up to a time; what opens each window then is known. */
+    /** Sends all borders up to a time. The tokens of each window are then known. */
     void borders(long micros) throws AlpheusException {
         for (int stream = 0; stream < sessions.size(); stream++) {
             long from = sessions.get(stream).nextBorder() - tick();

@@ -1,4 +1,4 @@
-// The embedded runtime over the same words and streams, as `alpheus bench streams` measures it.
+// The embedded runtime over the same words and streams, as `alpheus-bench streams` measures it.
 package alpheus.flink;
 
 import alpheus.document.DocumentException;
@@ -11,7 +11,10 @@ import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 
-/** What stands beside the jobs of {@link BenchThroughput}: out of a log to a durable row, every word released. */
+/**
+ * The embedded runtime, compared with the jobs of {@link BenchThroughput}: from a log to a durable row,
+ * with every word released.
+ */
 final class BenchEmbedded {
     /** Events of a window that the program sends for each stream. */
     private static final int EVENTS = 20;
@@ -52,7 +55,7 @@ final class BenchEmbedded {
                 "thousand records a second", samples));
     }
 
-    /** Milliseconds of a window, if there is that figure, as thousands of records in a second. */
+    /** Converts milliseconds of a window, if that figure exists, to thousands of records in a second. */
     private static void add(Map<String, List<Double>> rates, String job, Node millis) throws DocumentException {
         if (!millis.isNothing()) {
             rates.computeIfAbsent(job, made -> new ArrayList<>())
@@ -61,7 +64,7 @@ final class BenchEmbedded {
     }
 
     private List<Node> figures(BenchApplication application) throws Exception {
-        Process process = new ProcessBuilder(alpheus.toString(), "bench", "streams", "--only", "end-to-end",
+        Process process = new ProcessBuilder(alpheus.resolveSibling("alpheus-bench").toString(), "streams", "--only", "end-to-end",
                         "--application", application.name(), "--schema", application.file().toString(),
                         "--producers", Integer.toString(BenchThroughput.STREAMS),
                         "--windows", quick ? "3" : "30", "--format", "json")
@@ -69,9 +72,9 @@ final class BenchEmbedded {
                 .start();
         String report = new String(process.getInputStream().readAllBytes(), StandardCharsets.UTF_8);
         if (process.waitFor() != 0) {
-            throw new IOException(alpheus + " bench streams failed; run it by hand to see why");
+            throw new IOException(alpheus.resolveSibling("alpheus-bench") + " streams failed; run it manually to see the error");
         }
-        // JSON is YAML; as JSON a document that people write has no fractions.
+        // JSON is also YAML. Our JSON reader rejects fractions.
         return Node.fromYaml(report).map().get("figures").list();
     }
 }

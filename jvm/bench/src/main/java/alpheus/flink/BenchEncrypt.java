@@ -1,4 +1,5 @@
-// What a device's event costs in Java: values to frame, as `alpheus bench streams --only encrypt` measures it in Rust.
+// The cost of a device's event in Java: values to frame, as `alpheus-bench streams --only encrypt` measures
+// it in Rust.
 package alpheus.flink;
 
 import alpheus.crypto.SecretBytes;
@@ -22,7 +23,7 @@ final class BenchEncrypt {
     private final Path examples;
     private final Path folder;
     private final boolean quick;
-    /** Keeps what was made from being made in vain. */
+    /** Keeps the compiler from removing the work. */
     private long seen;
 
     BenchEncrypt(Path examples, Path folder, boolean quick) {
@@ -54,7 +55,7 @@ final class BenchEncrypt {
         }
     }
 
-    /** Microseconds of this thread for each event. */
+    /** Microseconds of processor time of this thread for each event. */
     private double sample(BenchApplication application, int events) throws Exception {
         Random random = new Random(3);
         Row row = application.encoder().row();
@@ -66,7 +67,7 @@ final class BenchEncrypt {
             for (int event = 1; event <= events; event++) {
                 row.clear();
                 BenchApplication.fill(application.schema().attributes(), application.values(1, event), row);
-                // Borders are among them, as they are in life.
+                // Borders are included, as in production.
                 session.event(BenchInput.START + STEP * event + 1,
                         vector -> application.encoder().encode(row, random, vector));
             }

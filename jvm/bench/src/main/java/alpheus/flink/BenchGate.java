@@ -1,4 +1,4 @@
-// Holds a job's events back until all stands that it needs, so that starting is not measured.
+// Delays a job's events until everything is ready, so that the start is not measured.
 package alpheus.flink;
 
 import java.util.Map;
@@ -11,7 +11,7 @@ import org.apache.kafka.clients.producer.ProducerRecord;
 import org.apache.kafka.clients.producer.RecordMetadata;
 import org.apache.kafka.common.TopicPartition;
 
-/** An interceptor of all clients of a job: events wait at a gate, which opens once. */
+/** An interceptor of all clients of a job. Events wait at a gate, which opens once. */
 public final class BenchGate
         implements ConsumerInterceptor<byte[], byte[]>, ProducerInterceptor<byte[], byte[]> {
     static final String EVENTS = "bench.events";

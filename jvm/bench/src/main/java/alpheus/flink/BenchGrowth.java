@@ -1,4 +1,4 @@
-// The job with ever more streams, and with more partitions.
+// The job with more and more streams and partitions.
 package alpheus.flink;
 
 import alpheus.broker.Broker;
@@ -47,7 +47,7 @@ final class BenchGrowth {
         List<Double> wall = new ArrayList<>();
         try (BenchInput input = new BenchInput(broker, name, application, streams, windows, eventsAWindow, partitions,
                 List.of(Form.FRAMES))) {
-            // A task without a partition holds windows back until it is idle.
+            // A task without a partition delays windows until it is idle.
             int parallelism = Math.min(2, partitions);
             Extent extent = new Extent(application, streams, windows, BenchInput.START, parallelism, 1_000);
             for (int pass = 0; pass < (quick ? 1 : 2); pass++) {

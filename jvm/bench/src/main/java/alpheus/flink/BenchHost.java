@@ -1,4 +1,4 @@
-// A worker process from the outside, and one job's run in it from start to end.
+// Controls a worker process, and the run of one job in it.
 package alpheus.flink;
 
 import alpheus.broker.Broker;
@@ -29,7 +29,7 @@ import org.apache.kafka.common.serialization.ByteArraySerializer;
 /** A worker process. */
 final class BenchHost implements AutoCloseable {
     private static final long PATIENCE_MILLIS = 180_000;
-    /** Where all events are there already. */
+    /** All events are there already. */
     static final Meanwhile NOTHING = () -> { };
 
     private static int runs;
@@ -41,11 +41,11 @@ final class BenchHost implements AutoCloseable {
     private final PrintWriter out;
     private final BufferedReader in;
 
-    /** What a run is over. */
+    /** The extent of a run. */
     record Extent(BenchApplication application, int streams, int windows, long start, int parallelism,
             long checkpointMillis) {}
 
-    /** What a run cost, in milliseconds. */
+    /** The cost of a run, in milliseconds. */
     record Cost(double cpu, double wall, BenchClerk clerk) {}
 
     BenchHost(Broker broker, Path folder, String kind, String memory) throws IOException {
@@ -74,7 +74,7 @@ final class BenchHost implements AutoCloseable {
                 return said.substring("answer ".length());
             }
         }
-        throw new IOException("a worker died; its errors:\n" + Files.readString(folder.resolve(kind + ".err")));
+        throw new IOException("a worker died with these errors:\n" + Files.readString(folder.resolve(kind + ".err")));
     }
 
     /** Something that goes on while a job runs. */
@@ -83,7 +83,7 @@ final class BenchHost implements AutoCloseable {
         void run() throws Exception;
     }
 
-    /** Runs the job over a topic of events until all windows have their result. */
+    /** Runs the job over a topic of events until all windows have a result. */
     Cost run(String events, BenchDevices devices, Extent extent, Meanwhile meanwhile) throws Exception {
         JobConfig config = config("run" + runs++, events, extent);
         try (Producer<byte[], byte[]> kafka = producer(broker)) {
@@ -132,7 +132,7 @@ final class BenchHost implements AutoCloseable {
         return new JobConfig(settings);
     }
 
-    /** A stream must have joined before its events come. */
+    /** A stream must have joined before its events arrive. */
     private void awaitInstructed(JobConfig config, int instructions) throws Exception {
         TopicPartition only = new TopicPartition(config.getString(JobConfig.INSTRUCTIONS), 0);
         try (Admin admin = broker.admin()) {
@@ -166,7 +166,7 @@ final class BenchHost implements AutoCloseable {
                     clerk.summary(record.value());
                 } else if (record.topic().equals(config.getString(JobConfig.DEAD_LETTERS))) {
                     String reason = new String(record.headers().lastHeader(Outlet.REASON).value(), StandardCharsets.UTF_8);
-                    throw new IOException(kind + ": a bench loses nothing, but a record is refused: " + reason);
+                    throw new IOException(kind + ": a benchmark must not lose records, but one is rejected: " + reason);
                 } else if (kind.equals("ours")) {
                     clerk.sum(record.value(), System.currentTimeMillis());
                 } else {
@@ -174,7 +174,7 @@ final class BenchHost implements AutoCloseable {
                 }
             }
             if (System.currentTimeMillis() > deadline || !process.isAlive()) {
-                throw new IOException(kind + ": " + clerk.done(windows) + " of " + windows + " windows came; " + clerk.told()
+                throw new IOException(kind + ": " + clerk.done(windows) + " of " + windows + " windows arrived; " + clerk.status()
                         + Files.readString(folder.resolve(kind + ".err")));
             }
         }

@@ -8,16 +8,19 @@ import java.util.Locale;
 import org.apache.kafka.clients.producer.Producer;
 import org.apache.kafka.clients.producer.ProducerRecord;
 
-/** A recording in the broker. Its events are over: jobs read it as fast as they can. */
+/** A recording in the broker. Its events are in the past, so jobs read it as fast as they can. */
 final class BenchInput implements AutoCloseable {
-    /** Yesterday's noon: what is a week old a broker lets go of. */
+    /** Yesterday's noon. Brokers delete records that are a week old. */
     static final long START = (System.currentTimeMillis() / 86_400_000L - 1) * 86_400_000_000L + 43_200_000_000L;
 
     private final String name;
     private final BenchDevices devices;
     private final int events;
 
-    /** Records so many windows of so many streams, with some events a stream and window, and the tick after them. */
+    /**
+     * Records so many windows of so many streams, with some events a stream and window, and the tick after
+     * them.
+     */
     BenchInput(Broker broker, String name, BenchApplication application, int streams, int windows, int eventsAWindow,
             int partitions, List<Form> forms) throws Exception {
         this.name = name;
@@ -31,7 +34,8 @@ final class BenchInput implements AutoCloseable {
                             BenchDevices.id(stream).bytes(), value)));
             long tick = devices.tick();
             for (int window = 0; window <= windows; window++) {
-                // Behind the last window one event of each stream, and a border: time passes it in all partitions.
+                // After the last window one event of each stream and a border, so that time passes it in
+                // all partitions.
                 for (int event = 0; event < (window == windows ? 1 : eventsAWindow); event++) {
                     for (int stream = 0; stream < streams; stream++) {
                         long at = START + window * tick + event * tick / eventsAWindow + 1_000L;

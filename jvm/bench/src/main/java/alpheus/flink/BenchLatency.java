@@ -1,4 +1,4 @@
-// Figure 9 of the paper: how long after a window its result is there, ours beside raw attributes, as events happen.
+// Figure 9 of the paper: latency of a window's result with live events, ours and raw attributes.
 package alpheus.flink;
 
 import alpheus.AlpheusException;
@@ -19,8 +19,8 @@ import org.apache.kafka.clients.producer.Producer;
 import org.apache.kafka.clients.producer.ProducerRecord;
 
 /**
- * Devices that send two events a second, windows of ten seconds. The delay runs from a window's end to when its
- * result, committed, has come to who reads it.
+ * Devices send two events a second, and windows have ten seconds. The latency is the time from a window's
+ * end until a reader receives its committed result.
  */
 final class BenchLatency {
     private static final int PARTITIONS = 4;
@@ -91,7 +91,10 @@ final class BenchLatency {
         }
     }
 
-    /** Why no result comes: the devices may have ended, or a record of theirs was lost on its way to the broker. */
+    /**
+     * Why no result arrives: the devices may have ended, or one of their records was lost on its way to the
+     * broker.
+     */
     private static IOException why(IOException noResult, List<Future<?>> sending, Exception lost) {
         if (lost != null) {
             noResult.addSuppressed(lost);
@@ -108,7 +111,10 @@ final class BenchLatency {
         return noResult;
     }
 
-    /** As time passes; what was late at the start is made up for. One tick more, so that time passes the last window. */
+    /**
+     * Sends events in real time, and catches up if late at the start. It sends one tick more, so that time
+     * passes the last window.
+     */
     private static Void send(BenchDevices devices, int streams, int windows, long start)
             throws AlpheusException, InterruptedException {
         long tick = devices.tick();

@@ -10,8 +10,8 @@ import java.util.List;
 import java.util.stream.Stream;
 
 /**
- * Measures part after part and writes one report. Arguments: {@code REPOSITORY ALPHEUS REPORT [PART ...] [--quick]}, where
- * {@code ALPHEUS} is the program, built for release.
+ * Measures part after part and writes one report. Arguments: {@code REPOSITORY ALPHEUS REPORT [PART ...]
+ * [--quick]}, where {@code ALPHEUS} is the program, built for release.
  */
 public final class BenchMain {
     private static final List<String> ALL = List.of("encrypt", "throughput", "embedded", "growth", "latency");
@@ -21,8 +21,9 @@ public final class BenchMain {
     /**
      * Measures.
      *
-     * @param arguments the repository, the program, the report's file, parts (all by default), whether to be quick
-     * @throws Exception if a job's result is not the truth, or nothing can be measured
+     * @param arguments the repository, the program, the report's file, parts (all by default), whether to
+     *     be quick
+     * @throws Exception if a job's result is wrong, or a measurement fails
      */
     public static void main(String[] arguments) throws Exception {
         List<String> words = new ArrayList<>(List.of(arguments));
@@ -42,9 +43,9 @@ public final class BenchMain {
                     case "growth" -> new BenchGrowth(broker, examples, folder, quick).run(figures);
                     case "latency" -> new BenchLatency(broker, examples, folder, quick).run(figures);
                     default -> throw new IllegalArgumentException(
-                            part + ": name some of " + String.join(", ", ALL));
+                            part + ": choose from " + String.join(", ", ALL));
                 }
-                // What was measured stays, whatever fails later.
+                // Finished measurements are kept if a later one fails.
                 figures.write(report);
             }
         } finally {

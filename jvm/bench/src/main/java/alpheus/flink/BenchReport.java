@@ -1,4 +1,4 @@
-// Figures as JSON, in the form of `alpheus bench`'s.
+// Figures as JSON, in the form of `alpheus-bench`'s.
 package alpheus.flink;
 
 import java.io.IOException;
@@ -11,7 +11,7 @@ import java.util.List;
 import java.util.Locale;
 import java.util.stream.Collectors;
 
-/** Figures, each with its samples; and what they were measured on. */
+/** Figures, each with its samples, and the environment. */
 final class BenchReport {
     private final List<String> figures = new ArrayList<>();
 
@@ -31,7 +31,7 @@ final class BenchReport {
         return sorted.length % 2 == 1 ? sorted[half] : (sorted[half - 1] + sorted[half]) / 2;
     }
 
-    /** The samples of one, divided by those of the other that were taken beside them. */
+    /** The samples of one figure, divided by the samples of another taken at the same time. */
     static List<Double> ratios(List<Double> ours, List<Double> theirs) {
         List<Double> ratios = new ArrayList<>();
         for (int i = 0; i < ours.size(); i++) {

@@ -1,4 +1,4 @@
-// How many records a job takes: ours beside the same vectors unencrypted, and beside raw attributes.
+// The throughput of jobs: ours, the same vectors unencrypted, and raw attributes.
 package alpheus.flink;
 
 import alpheus.broker.Broker;
@@ -11,7 +11,7 @@ import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 
-/** A recording through each of the three jobs in turn; every result is held to the truth. */
+/** Runs a recording through each of the three jobs in turn, and checks every result. */
 final class BenchThroughput {
     static final int STREAMS = 300;
     private static final int EVENTS = 20;
@@ -52,7 +52,7 @@ final class BenchThroughput {
             for (String kind : JOBS.keySet()) {
                 hosts.add(new BenchHost(broker, folder, kind, "1500m"));
             }
-            // The first pass of each is for its compiler.
+            // The first pass of each warms up the compiler.
             for (int pass = 0; pass < (quick ? 2 : 4); pass++) {
                 for (BenchHost host : hosts) {
                     Cost cost = host.run(input.topic(JOBS.get(host.kind())), input.devices(), extent, BenchHost.NOTHING);

@@ -1,4 +1,4 @@
-// A process that runs jobs, one after another, and says what each cost it.
+// A process that runs jobs one after another, and reports the cost of each.
 package alpheus.flink;
 
 import com.sun.management.OperatingSystemMXBean;
@@ -21,9 +21,9 @@ import org.apache.flink.core.execution.JobClient;
 import org.apache.flink.streaming.api.environment.StreamExecutionEnvironment;
 
 /**
- * Runs jobs in a process of their own. Of standard input: {@code run KIND FILE PARALLELISM} starts a job, {@code go}
- * lets its events in, {@code stop} ends it. Each is answered with one line; of {@code stop} it is the
- * milliseconds of processor time since {@code go}, of all threads.
+ * Runs jobs in a separate process. Commands on standard input: {@code run KIND FILE PARALLELISM} starts a
+ * job, {@code go} admits its events, {@code stop} ends it. The answer to each is one line. The answer to
+ * {@code stop} is the processor time of all threads since {@code go}, in milliseconds.
  */
 public final class BenchWorker {
     private static final OperatingSystemMXBean SYSTEM =
@@ -106,7 +106,7 @@ public final class BenchWorker {
 
     private static Configuration settings(Path checkpoints) {
         Configuration settings = new Configuration();
-        // In the job manager's memory a state must be small.
+        // State in the job manager's memory must be small.
         settings.set(CheckpointingOptions.CHECKPOINTS_DIRECTORY, checkpoints.toUri().toString());
         settings.set(RestartStrategyOptions.RESTART_STRATEGY, "none");
         settings.set(TaskManagerOptions.MANAGED_MEMORY_SIZE, MemorySize.ofMebiBytes(8));

@@ -1,4 +1,4 @@
-// The job that a user without privacy would run: the same sums over vectors, or raw attributes, in the clear.
+// The job without privacy: the same sums over vectors or raw attributes, in the clear.
 package alpheus.flink;
 
 import alpheus.AlpheusException;
@@ -39,8 +39,8 @@ import org.apache.kafka.clients.consumer.ConsumerRecord;
 import org.apache.kafka.clients.producer.ProducerRecord;
 
 /**
- * The usual job: a window for each stream, all of them added up, exactly once over Kafka. What is set of
- * checkpoints, partitions and clients is as of the encrypted job.
+ * The usual job: a window for each stream, and their sum, exactly once over Kafka. Checkpoints, partitions
+ * and clients have the settings of the encrypted job.
  */
 final class PlainJob {
     private static final TypeInformation<long[]> LONGS = PrimitiveArrayTypeInfo.LONG_PRIMITIVE_ARRAY_TYPE_INFO;
@@ -52,7 +52,7 @@ final class PlainJob {
         private static final long serialVersionUID = 1L;
 
         private final int words;
-        /** The schema's file, where records are raw attributes; null where they are vectors. */
+        /** The schema's file if records are raw attributes, null if they are vectors. */
         private final String schema;
         private transient Encoder encoder;
         private transient List<Attribute> attributes;
@@ -129,7 +129,7 @@ final class PlainJob {
         }
     }
 
-    /** All streams' sums of a window, with its start. */
+    /** The sums of all streams of a window, with its start. */
     private static final class Total extends ProcessAllWindowFunction<long[], byte[], TimeWindow> {
         private static final long serialVersionUID = 1L;
 
@@ -142,7 +142,7 @@ final class PlainJob {
         }
     }
 
-    /** Puts the job together; of {@code schema} the attributes are summed, without it vectors. */
+    /** Builds the job. It sums the attributes of {@code schema}, or vectors without it. */
     static void assemble(StreamExecutionEnvironment flink, JobConfig config, String schema) {
         flink.enableCheckpointing(config.getLong(JobConfig.CHECKPOINT), CheckpointingMode.EXACTLY_ONCE);
         flink.getConfig().enableObjectReuse();

@@ -1,4 +1,4 @@
-// The platform's primitives, which every Java has.
+// Primitives that every Java platform provides.
 package alpheus.crypto;
 
 import java.security.GeneralSecurityException;

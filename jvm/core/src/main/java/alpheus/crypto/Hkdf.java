@@ -4,17 +4,17 @@ package alpheus.crypto;
 import java.util.Arrays;
 import javax.crypto.Mac;
 
-/** HKDF-SHA256 (RFC 5869) without salt, its info a label and parts, each after its length. */
+/** HKDF-SHA256 (RFC 5869) without salt. The info is a label and parts, each preceded by its length. */
 public final class Hkdf {
     private static final int BLOCK = 32;
 
     private Hkdf() {}
 
     /**
-     * A key that is bound to a label and parts. Whoever holds one output learns nothing about the secret
-     * or any other output.
+     * A key that is bound to a label and parts. One output reveals nothing about the secret or any other
+     * output.
      *
-     * @param secret what it is derived from
+     * @param secret the secret to derive from
      * @param length bytes of the key, at most 255 · 32
      * @param label what the key is for
      * @param parts what it is bound to

@@ -8,8 +8,8 @@ import javax.crypto.spec.IvParameterSpec;
 
 /**
  * AES-128 in counter mode: AES(first), AES(first + 1), … with a counter of 128 bits, big-endian. The
- * platform computes it with the processor's AES instructions, many blocks at a time. No thread may share
- * one.
+ * platform computes many blocks at a time with the processor's AES instructions. Not safe for concurrent
+ * use.
  */
 public final class KeyStream implements AutoCloseable {
     private static final int BLOCK = 16;
@@ -33,8 +33,8 @@ public final class KeyStream implements AutoCloseable {
      *
      * @param high the counter's first eight bytes
      * @param low its last eight
-     * @param out where the bytes go, from its start on
-     * @param length how many, at most 64 KiB
+     * @param out the output, filled from its start
+     * @param length number of bytes, at most 64 KiB
      */
     public void fill(long high, long low, byte[] out, int length) {
         ByteBuffer.wrap(first).putLong(high).putLong(low);
@@ -42,7 +42,7 @@ public final class KeyStream implements AutoCloseable {
             cipher.init(Cipher.ENCRYPT_MODE, key, new IvParameterSpec(first));
             cipher.doFinal(ZEROS, 0, length, out, 0);
         } catch (GeneralSecurityException broken) {
-            throw new IllegalStateException("this Java's AES does not take its own arguments", broken);
+            throw new IllegalStateException("AES failed with valid arguments", broken);
         }
     }
 

@@ -2,9 +2,9 @@
 package alpheus.crypto;
 
 /**
- * The public link hash h(session, t), whose telescoping sum tells whether a tick holds every event once.
- * It guards against accidents, not adversaries: for one session it is a bijection of t, and far from
- * linear, so that a gap here cannot cancel a duplicate there, but by a chance of 2^-64.
+ * The public link hash h(session, t). Its telescoping sum shows whether a tick holds every event exactly
+ * once. It guards against accidents, not adversaries. For one session it is a bijection of t and far from
+ * linear. So a gap in one place cancels a duplicate in another with a probability of 2^-64 only.
  */
 public final class LinkHash {
     private static final long GOLDEN = 0x9e37_79b9_7f4a_7c15L;

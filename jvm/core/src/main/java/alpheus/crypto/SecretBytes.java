@@ -1,14 +1,14 @@
-// A secret: bytes that are wiped.
+// Secret bytes that are wiped after use.
 package alpheus.crypto;
 
 import java.util.Arrays;
 
 /**
- * Bytes that nobody else may know. It cannot be written, compared or shown: it has no {@code toString},
- * no {@code equals} and no serial form of its own. {@link #close()} overwrites it.
+ * Secret bytes. They cannot be printed, compared or serialized: there is no {@code toString}, no {@code
+ * equals} and no serial form. {@link #close()} overwrites them.
  *
- * <p>What Java cannot promise: the collector may have moved the bytes before, and the platform's
- * ciphers keep expanded copies of keys until they are collected.
+ * <p>Java cannot guarantee that no copy remains. The garbage collector may have moved the bytes, and the
+ * platform's ciphers keep expanded keys until they are collected.
  */
 public final class SecretBytes implements AutoCloseable {
     private final byte[] bytes;
@@ -19,7 +19,7 @@ public final class SecretBytes implements AutoCloseable {
     }
 
     /**
-     * Takes an array over: whoever gives it keeps no other reference.
+     * Takes ownership of an array. The caller must keep no other reference.
      *
      * @param bytes the secret
      * @return the secret
@@ -29,7 +29,7 @@ public final class SecretBytes implements AutoCloseable {
     }
 
     /**
-     * A second holder of the same secret, which is wiped on its own.
+     * A copy of the secret, which must be closed separately.
      *
      * @return the copy
      */
@@ -38,7 +38,7 @@ public final class SecretBytes implements AutoCloseable {
     }
 
     /**
-     * How many bytes there are.
+     * The number of bytes.
      *
      * @return the number
      */
@@ -49,12 +49,12 @@ public final class SecretBytes implements AutoCloseable {
     /** The bytes themselves, not a copy. */
     byte[] expose() {
         if (wiped) {
-            throw new IllegalStateException("this secret was wiped");
+            throw new IllegalStateException("this secret has been wiped");
         }
         return bytes;
     }
 
-    /** Overwrites it. It cannot be used any more. */
+    /** Overwrites the secret. It cannot be used afterwards. */
     @Override
     public void close() {
         wiped = true;

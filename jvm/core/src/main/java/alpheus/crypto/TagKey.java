@@ -5,7 +5,10 @@ import java.security.MessageDigest;
 import java.util.Arrays;
 import javax.crypto.Mac;
 
-/** A key for tags of 16 bytes, so that a forger succeeds with 2^-128 a try. No thread may share one. */
+/**
+ * A key for tags of 16 bytes. Each attempt to forge one succeeds with a probability of 2^-128. Not safe for
+ * concurrent use.
+ */
 public final class TagKey {
     /** Bytes of a tag. */
     public static final int TAG = 16;
@@ -33,8 +36,7 @@ public final class TagKey {
     }
 
     /**
-     * Whether a tag was made for this message with this key, in a time that does not tell how much of it
-     * is right.
+     * Whether a tag was made for this message with this key. Takes constant time.
      *
      * @param tag the tag
      * @param label the label

@@ -5,7 +5,7 @@ import java.io.InvalidObjectException;
 import java.io.ObjectOutputStream;
 import javax.crypto.SecretKey;
 
-/** A key as the platform's ciphers take it. It is wiped, and never written. */
+/** A key in the form that the platform's ciphers take. It is wiped after use and never serialized. */
 final class WipedKey implements SecretKey, AutoCloseable {
     private static final long serialVersionUID = 1L;
 
@@ -27,7 +27,7 @@ final class WipedKey implements SecretKey, AutoCloseable {
         return "RAW";
     }
 
-    /** A copy, which the platform's ciphers wipe themselves. */
+    /** A copy. The platform's ciphers wipe it themselves. */
     @Override
     public byte[] getEncoded() {
         return key.expose().clone();
@@ -44,6 +44,6 @@ final class WipedKey implements SecretKey, AutoCloseable {
     }
 
     private void writeObject(ObjectOutputStream out) throws InvalidObjectException {
-        throw new InvalidObjectException("a key is never written");
+        throw new InvalidObjectException("a key is never serialized");
     }
 }

@@ -1,17 +1,17 @@
-// Decimal text to scaled integers, without a float in between.
+// Converts decimal text to scaled integers without floating point.
 package alpheus.document;
 
 import alpheus.document.DecimalException.Fault;
 import java.math.BigInteger;
 
 /**
- * Decimal text to scaled integers: a value v of an attribute with scale s is the integer v × 10^s.
- * Reading works on the digits of the text, so that 0.285 at scale 2 is 29 and never 28.
+ * Converts decimal text to scaled integers. A value v of an attribute with scale s is the integer v × 10^s.
+ * Parsing works on the digits of the text, so 0.285 at scale 2 is 29 and never 28.
  */
 public final class Decimals {
-    private static final int MOST_BYTES = 400;
-    private static final int MOST_EXPONENT = 400;
-    /** So many digits fit 64 bits whatever they are. */
+    private static final int MAX_BYTES = 400;
+    private static final int MAX_EXPONENT = 400;
+    /** Any number with this many digits fits in 64 bits. */
     private static final int PLAIN_DIGITS = 18;
     private static final BigInteger BEYOND = BigInteger.ONE.shiftLeft(64);
 
@@ -42,7 +42,7 @@ public final class Decimals {
     }
 
     /**
-     * Reads text × 10^scale, refusing digits beyond the scale.
+     * Reads text × 10^scale, and rejects digits beyond the scale.
      *
      * @param text the number
      * @param scale decimal places
@@ -57,8 +57,8 @@ public final class Decimals {
         if (text.isEmpty()) {
             throw new DecimalException(Fault.EMPTY, 0);
         }
-        if (text.length() > MOST_BYTES) {
-            throw new DecimalException(Fault.MALFORMED, MOST_BYTES + 1);
+        if (text.length() > MAX_BYTES) {
+            throw new DecimalException(Fault.MALFORMED, MAX_BYTES + 1);
         }
         char first = text.charAt(0);
         int at = first == '+' || first == '-' ? 1 : 0;
@@ -85,7 +85,7 @@ public final class Decimals {
         return new Decimals(first == '-', digits, count, exponent(text, at) - behind);
     }
 
-    /** Reads what follows the digits: nothing, or e and a whole number. */
+    /** Reads the exponent after the digits, if there is one: e and a whole number. */
     private static int exponent(String text, int at) throws DecimalException {
         if (at + 1 > text.length()) {
             return 0;
@@ -95,18 +95,18 @@ public final class Decimals {
             throw new DecimalException(Fault.MALFORMED, at + 2);
         }
         BigInteger exponent = new BigInteger(written);
-        if (exponent.abs().compareTo(BigInteger.valueOf(MOST_EXPONENT)) > 0) {
+        if (exponent.abs().compareTo(BigInteger.valueOf(MAX_EXPONENT)) > 0) {
             throw new DecimalException(Fault.MALFORMED, at + 2);
         }
         return exponent.intValueExact();
     }
 
     private long scaled(int scale, boolean exact) throws DecimalException {
-        // How many of the digits stand before the point of the scaled number.
+        // Number of digits before the decimal point of the scaled number.
         int kept = count + exponent + scale;
         int split = Math.min(Math.max(kept, 0), count);
         if (exact && !onlyZeros(split)) {
-            // A number too large is said to be too large first.
+            // A number that is too large is reported as too large first.
             magnitude(split, kept, scale);
             throw new DecimalException(Fault.TOO_FINE, scale);
         }

@@ -1,9 +1,9 @@
-// Why a file that people write cannot be used, and where.
+// An invalid document, and where the problem is.
 package alpheus.document;
 
 import alpheus.AlpheusException;
 
-/** Why a schema cannot be used, and where. */
+/** An invalid schema, and where the problem is. */
 public final class DocumentException extends AlpheusException {
     private static final long serialVersionUID = 1L;
 
@@ -11,11 +11,11 @@ public final class DocumentException extends AlpheusException {
     private final Problem problem;
 
     /**
-     * A problem at a place.
+     * A problem at a position.
      *
-     * @param at where
-     * @param problem what
-     * @param details what the problem's words leave open
+     * @param at the position
+     * @param problem the problem
+     * @param details values for the problem's message
      */
     public DocumentException(Position at, Problem problem, Object... details) {
         super(at + ": " + problem.say(details));
@@ -24,9 +24,9 @@ public final class DocumentException extends AlpheusException {
     }
 
     /**
-     * Where it stands.
+     * The position of the problem.
      *
-     * @return the place
+     * @return the position
      */
     public Position at() {
         return at;

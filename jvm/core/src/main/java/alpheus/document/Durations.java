@@ -1,4 +1,4 @@
-// Lengths of time as people write them.
+// Durations as people write them.
 package alpheus.document;
 
 import java.math.BigInteger;
@@ -6,7 +6,7 @@ import java.util.LinkedHashMap;
 import java.util.Map;
 import java.util.OptionalLong;
 
-/** Lengths of time: {@code 10s}, {@code 5 min}, {@code 1hr}, {@code PT1H}. */
+/** Durations: {@code 10s}, {@code 5 min}, {@code 1hr}, {@code PT1H}. */
 final class Durations {
     private static final long SECOND = 1_000_000L;
     private static final long MINUTE = 60 * SECOND;
@@ -14,7 +14,7 @@ final class Durations {
     private static final long DAY = 24 * HOUR;
     private static final long WEEK = 7 * DAY;
     private static final long LIMIT = 1L << 52;
-    private static final int MOST_DIGITS = 256;
+    private static final int MAX_DIGITS = 256;
 
     private static final Map<String, Long> UNITS = Map.ofEntries(
             Map.entry("us", 1L), Map.entry("µs", 1L), Map.entry("ms", 1_000L), Map.entry("s", SECOND),
@@ -26,7 +26,10 @@ final class Durations {
 
     private Durations() {}
 
-    /** Microseconds; nothing where the text is no length of time, none at all, or beyond the cipher's time. */
+    /**
+     * The duration in microseconds. Empty if the text is not a duration, or is zero, or exceeds the
+     * cipher's time range.
+     */
     static OptionalLong parse(String text) {
         BigInteger micros = text.startsWith("P") ? iso(text.substring(1)) : plain(text);
         boolean good = micros != null && micros.signum() > 0 && micros.compareTo(BigInteger.valueOf(LIMIT)) < 0;
@@ -42,7 +45,7 @@ final class Durations {
         return unit == null ? null : product(text.substring(0, end), unit);
     }
 
-    /** The rest of an ISO 8601 duration after P, in weeks or shorter. */
+    /** Parses an ISO 8601 duration after P, in weeks or shorter units. */
     private static BigInteger iso(String text) {
         int split = text.indexOf('T');
         String date = split < 0 ? text : text.substring(0, split);
@@ -67,7 +70,7 @@ final class Durations {
             if (end < 0) {
                 continue;
             }
-            // A sign is read as the other implementation reads it.
+            // A sign is read as in the Rust implementation.
             String number = rest.substring(rest.startsWith("+") ? 1 : 0, end);
             BigInteger part = product(number, unit.getValue());
             if (part == null) {
@@ -80,7 +83,7 @@ final class Durations {
     }
 
     private static BigInteger product(String digits, long unit) {
-        boolean number = !digits.isEmpty() && digits.length() <= MOST_DIGITS
+        boolean number = !digits.isEmpty() && digits.length() <= MAX_DIGITS
                 && digits.chars().allMatch(c -> isDigit((char) c));
         return number ? new BigInteger(digits).multiply(BigInteger.valueOf(unit)) : null;
     }

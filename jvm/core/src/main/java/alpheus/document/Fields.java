@@ -5,7 +5,7 @@ import java.util.List;
 import java.util.Map;
 import java.util.Optional;
 
-/** The entries of a map, of which only known keys stand. */
+/** The entries of a map that has known keys only. */
 public final class Fields {
     private final Node node;
     private final Map<String, Node> entries;
@@ -19,9 +19,9 @@ public final class Fields {
      * The map at a node.
      *
      * @param node the map
-     * @param known keys that mean something in it
+     * @param known the allowed keys
      * @return its fields
-     * @throws DocumentException if it is no map, or a key means nothing
+     * @throws DocumentException if it is not a map, or a key is unknown
      */
     public static Fields of(Node node, List<String> known) throws DocumentException {
         Map<String, Node> entries = node.map();
@@ -37,31 +37,31 @@ public final class Fields {
      * The value of a key.
      *
      * @param key the key
-     * @return nothing where it does not stand or is null
+     * @return empty if it is missing or null
      */
     public Optional<Node> get(String key) {
         return Optional.ofNullable(entries.get(key)).filter(found -> !found.isNothing());
     }
 
     /**
-     * The value of a key that must stand.
+     * The value of a required key.
      *
      * @param key the key
      * @return its value
-     * @throws DocumentException if it does not stand
+     * @throws DocumentException if it is missing
      */
     public Node required(String key) throws DocumentException {
         return get(key).orElseThrow(() -> node.error(Problem.MISSING_KEY, key));
     }
 
     /**
-     * What {@code read} makes of a key's value, or a default where it does not stand.
+     * The parsed value of a key, or a default if the key is missing.
      *
-     * @param <T> what it makes
+     * @param <T> the parsed type
      * @param key the key
      * @param missing the default
-     * @param read what reads the value
-     * @return one of the two
+     * @param read parses the value
+     * @return the value or the default
      * @throws DocumentException as {@code read}
      */
     public <T> T readOr(String key, T missing, Reader<T> read) throws DocumentException {
@@ -70,11 +70,11 @@ public final class Fields {
     }
 
     /**
-     * Refuses a key that does not go with something else.
+     * Rejects a key that cannot be used with something else.
      *
      * @param key the key
-     * @param with what it does not go with
-     * @throws DocumentException if it stands
+     * @param with what it conflicts with
+     * @throws DocumentException if it is there
      */
     public void refuse(String key, String with) throws DocumentException {
         Optional<Node> found = get(key);
@@ -93,9 +93,9 @@ public final class Fields {
     }
 
     /**
-     * Makes something of a node.
+     * Parses a node.
      *
-     * @param <T> what it makes
+     * @param <T> the parsed type
      */
     @FunctionalInterface
     public interface Reader<T> {
@@ -103,8 +103,8 @@ public final class Fields {
          * Reads a node.
          *
          * @param node the node
-         * @return what it means
-         * @throws DocumentException if it means nothing
+         * @return the parsed value
+         * @throws DocumentException if it is invalid
          */
         T read(Node node) throws DocumentException;
     }

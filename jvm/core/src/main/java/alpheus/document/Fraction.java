@@ -7,8 +7,8 @@ import java.util.Optional;
 /**
  * An exact fraction between 0 and 1, in lowest terms. Both numbers are below 2^32.
  *
- * @param numerator above the line
- * @param denominator below the line; never 0
+ * @param numerator the numerator
+ * @param denominator the denominator, never 0
  */
 public record Fraction(long numerator, long denominator) {
     /** 0. */
@@ -20,7 +20,7 @@ public record Fraction(long numerator, long denominator) {
     /** The default share that may drop out. */
     public static final Fraction FIFTH = new Fraction(1, 5);
 
-    private static final long MOST = 0xffff_ffffL;
+    private static final long MAX = 0xffff_ffffL;
     private static final int PLACES = 9;
     private static final long UNITS = 1_000_000_000L;
 
@@ -28,7 +28,7 @@ public record Fraction(long numerator, long denominator) {
      * Reads {@code 1/3} or {@code 0.2}.
      *
      * @param text the text
-     * @return nothing where it is no such fraction
+     * @return empty if it is not such a fraction
      */
     public static Optional<Fraction> parse(String text) {
         int line = text.indexOf('/');
@@ -44,13 +44,13 @@ public record Fraction(long numerator, long denominator) {
     private static long scaled(String text) {
         try {
             long number = Decimals.parseExact(text, PLACES);
-            return number <= MOST ? number : -1;
+            return number <= MAX ? number : -1;
         } catch (DecimalException refused) {
             return -1;
         }
     }
 
-    /** A number below 2^32; −1 where it is none. */
+    /** A number below 2^32, or −1. */
     private static long whole(String text) {
         if (!text.matches("\\+?[0-9]{1,400}")) {
             return -1;

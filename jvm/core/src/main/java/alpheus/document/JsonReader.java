@@ -18,7 +18,7 @@ import java.util.Map;
 /** Reads one JSON document. */
 final class JsonReader {
     private static final JsonFactory FACTORY = new JsonFactory();
-    private static final int MOST_DEPTH = 120;
+    private static final int MAX_DEPTH = 120;
 
     private final JsonParser json;
 
@@ -31,25 +31,25 @@ final class JsonReader {
             JsonReader reader = new JsonReader(json);
             JsonToken first = json.nextToken();
             if (first == null) {
-                throw new DocumentException(Position.ROOT, Problem.SYNTAX, "nothing stands there");
+                throw new DocumentException(Position.ROOT, Problem.SYNTAX, "the document is empty");
             }
             Node node = reader.node(first, Position.ROOT, 0);
             if (json.nextToken() != null) {
-                throw new DocumentException(Position.ROOT, Problem.SYNTAX, "something follows the document");
+                throw new DocumentException(Position.ROOT, Problem.SYNTAX, "there is more text after the document");
             }
             return node;
         } catch (JsonParseException refused) {
             var place = refused.getLocation();
             Position at = place == null ? Position.ROOT : new Position(place.getLineNr(), place.getColumnNr(), "");
-            // The library's words may quote the document; a document may be a device's file.
-            throw new DocumentException(at, Problem.SYNTAX, "it is no JSON from here on");
+            // The library's message may quote the document, which may be a device's file.
+            throw new DocumentException(at, Problem.SYNTAX, "it is not valid JSON at this position");
         } catch (IOException refused) {
-            throw new DocumentException(Position.ROOT, Problem.SYNTAX, "it is no JSON");
+            throw new DocumentException(Position.ROOT, Problem.SYNTAX, "it is not valid JSON");
         }
     }
 
     private Node node(JsonToken token, Position at, int depth) throws IOException, DocumentException {
-        if (depth > MOST_DEPTH) {
+        if (depth > MAX_DEPTH) {
             throw new DocumentException(at, Problem.TOO_DEEP);
         }
         return new Node(at, switch (token) {
@@ -60,11 +60,11 @@ final class JsonReader {
             case VALUE_STRING -> new Scalar(json.getText(), false);
             case START_ARRAY -> items(at, depth);
             case START_OBJECT -> entries(at, depth);
-            default -> throw new DocumentException(at, Problem.SYNTAX, "a value must stand here");
+            default -> throw new DocumentException(at, Problem.SYNTAX, "expected a value");
         });
     }
 
-    /** Beyond 64 bits a number is a float to most readers. */
+    /** Most readers turn a number beyond 64 bits into a float. */
     private Scalar integer(Position at) throws IOException, DocumentException {
         var number = json.getBigIntegerValue();
         if (number.bitLength() > 64 || number.signum() < 0 && number.bitLength() > 63) {

@@ -1,4 +1,4 @@
-// A part of a document, and what its scalars may mean.
+// A node of a document, and its readers for scalars.
 package alpheus.document;
 
 import alpheus.document.Value.Entries;
@@ -11,13 +11,13 @@ import java.util.Map;
 import java.util.regex.Pattern;
 
 /**
- * A part of a document that people write, YAML or JSON, which knows where it stands.
+ * A node of a YAML or JSON document, with its position.
  *
- * @param at where it stands
- * @param value what stands there
+ * @param at its position
+ * @param value its value
  */
 public record Node(Position at, Value value) {
-    private static final int MOST_BYTES = 1 << 20;
+    private static final int MAX_BYTES = 1 << 20;
     private static final int LONGEST_TEXT = 256;
     private static final Pattern NAME = Pattern.compile("[A-Za-z_][A-Za-z0-9_-]{0,63}");
 
@@ -26,7 +26,7 @@ public record Node(Position at, Value value) {
      *
      * @param text the document
      * @return its root
-     * @throws DocumentException with line and column, where it is anything else
+     * @throws DocumentException with line and column, if it is anything else
      */
     public static Node fromYaml(String text) throws DocumentException {
         checkLength(text);
@@ -38,8 +38,8 @@ public record Node(Position at, Value value) {
      *
      * @param text the document
      * @return its root
-     * @throws DocumentException with the JSON path, where it is no JSON, names a key twice, or holds a
-     *     number with a fraction
+     * @throws DocumentException with the JSON path, if it is not JSON, repeats a key, or holds a number
+     *     with a fraction
      */
     public static Node fromJson(String text) throws DocumentException {
         checkLength(text);
@@ -47,8 +47,8 @@ public record Node(Position at, Value value) {
     }
 
     private static void checkLength(String text) throws DocumentException {
-        if (text.length() > MOST_BYTES || utf8Length(text) > MOST_BYTES) {
-            throw new DocumentException(Position.ROOT, Problem.TOO_LONG, MOST_BYTES);
+        if (text.length() > MAX_BYTES || utf8Length(text) > MAX_BYTES) {
+            throw new DocumentException(Position.ROOT, Problem.TOO_LONG, MAX_BYTES);
         }
     }
 
@@ -56,7 +56,7 @@ public record Node(Position at, Value value) {
      * An error about this node.
      *
      * @param problem what is wrong
-     * @param details what its words leave open
+     * @param details values for its message
      * @return the error, to be thrown
      */
     public DocumentException error(Problem problem, Object... details) {
@@ -64,9 +64,9 @@ public record Node(Position at, Value value) {
     }
 
     /**
-     * An error that says what must stand here.
+     * An error that says what is expected here.
      *
-     * @param what what
+     * @param what the expected value
      * @return the error, to be thrown
      */
     public DocumentException expected(String what) {
@@ -74,7 +74,7 @@ public record Node(Position at, Value value) {
     }
 
     /**
-     * Whether nothing stands here.
+     * Whether the value is empty.
      *
      * @return true for {@code null}
      */
@@ -109,7 +109,7 @@ public record Node(Position at, Value value) {
     }
 
     /**
-     * The items of a list, or the one item that stands in its place.
+     * The items of a list, or a single item in place of a list.
      *
      * @return the items
      */
@@ -121,7 +121,7 @@ public record Node(Position at, Value value) {
      * The text of a scalar.
      *
      * @return the text
-     * @throws DocumentException if it is none, or longer than any name or unit
+     * @throws DocumentException if it is not a scalar, or too long
      */
     public String text() throws DocumentException {
         if (value instanceof Scalar scalar && utf8Length(scalar.text()) <= LONGEST_TEXT) {
@@ -131,7 +131,7 @@ public record Node(Position at, Value value) {
     }
 
     /**
-     * A truth value without quotes.
+     * An unquoted boolean.
      *
      * @return the value
      * @throws DocumentException if it is none
@@ -149,7 +149,7 @@ public record Node(Position at, Value value) {
     }
 
     /**
-     * A name that queries can say.
+     * A name that is valid in queries.
      *
      * @return the name
      * @throws DocumentException if it is none
@@ -165,10 +165,10 @@ public record Node(Position at, Value value) {
     /**
      * A whole number in a range.
      *
-     * @param least the least allowed
-     * @param most the greatest allowed
+     * @param least the minimum
+     * @param most the maximum
      * @return the number
-     * @throws DocumentException if it is none, or beyond the range
+     * @throws DocumentException if it is not a whole number, or out of range
      */
     public long integer(long least, long most) throws DocumentException {
         long number = decimal(0);
@@ -179,11 +179,11 @@ public record Node(Position at, Value value) {
     }
 
     /**
-     * A decimal as an integer in units of 10^-scale, with nothing rounded away.
+     * A decimal as an integer in units of 10^-scale, without rounding.
      *
      * @param scale the decimal places
      * @return the scaled number
-     * @throws DocumentException if it is no number, too large or too fine
+     * @throws DocumentException if it is not a number, too large or too fine
      */
     public long decimal(int scale) throws DocumentException {
         try {
@@ -194,7 +194,7 @@ public record Node(Position at, Value value) {
     }
 
     /**
-     * One of a few words.
+     * One word of a list.
      *
      * @param allowed the words
      * @return the position of the word among them
@@ -210,7 +210,7 @@ public record Node(Position at, Value value) {
     }
 
     /**
-     * A length of time of at least a microsecond.
+     * A duration of at least one microsecond.
      *
      * @return microseconds
      * @throws DocumentException if it is none
@@ -229,7 +229,7 @@ public record Node(Position at, Value value) {
         return Fraction.parse(text()).orElseThrow(() -> error(Problem.BAD_FRACTION));
     }
 
-    /** Where it stands, never what: a document may hold a secret. */
+    /** The position only: the value may be a secret. */
     @Override
     public String toString() {
         return "Node(" + at + ")";

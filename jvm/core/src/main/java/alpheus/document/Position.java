@@ -1,10 +1,9 @@
-// Where something stands in a document.
+// A position in a document.
 package alpheus.document;
 
 /**
- * Where something stands in a document.
- *
- * @param line from 1; 0 where none is known: only YAML has lines
+ * A position in a document.
+ * @param line from 1; 0 if unknown, as only YAML has lines
  * @param column from 1
  * @param path keys and item numbers (from 0) from the root, as {@code streamAttributes[0].min}
  */

@@ -1,22 +1,22 @@
-// What a node of a document holds.
+// The value of a node of a document.
 package alpheus.document;
 
 import java.util.List;
 import java.util.Map;
 
-/** What a node holds. Scalars keep their text, so that {@code 0.10} never passes through a float. */
+/** The value of a node. Scalars keep their text, so {@code 0.10} never passes through a float. */
 public sealed interface Value {
-    /** Nothing, {@code ~} or {@code null}. */
+    /** An empty value, {@code ~} or {@code null}. */
     record Nothing() implements Value {}
 
     /**
-     * A word, number or text.
+     * A scalar: word, number or text.
      *
      * @param text as written, escapes resolved
-     * @param plain whether it stands without quotes
+     * @param plain whether it is unquoted
      */
     record Scalar(String text, boolean plain) implements Value {
-        /** Nothing of the text: it may be a secret. */
+        /** Omits the text: it may be a secret. */
         @Override
         public String toString() {
             return "Scalar";
@@ -31,7 +31,7 @@ public sealed interface Value {
     record Items(List<Node> nodes) implements Value {}
 
     /**
-     * Keys in order, each with its value; no key stands twice.
+     * Keys in order, each with its value. Keys are unique.
      *
      * @param nodes the values by key
      */

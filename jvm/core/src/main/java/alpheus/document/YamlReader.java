@@ -26,7 +26,7 @@ import org.snakeyaml.engine.v2.exceptions.YamlEngineException;
 
 /** Reads one YAML document of plain lists, maps and scalars. */
 final class YamlReader {
-    private static final int MOST_DEPTH = 24;
+    private static final int MAX_DEPTH = 24;
     private static final LoadSettings SETTINGS = LoadSettings.builder().setUseMarks(true).build();
 
     private final Iterator<Event> events;
@@ -70,7 +70,7 @@ final class YamlReader {
         if (event instanceof ScalarEvent scalar) {
             return new Node(at, scalar(scalar));
         }
-        if (depth >= MOST_DEPTH) {
+        if (depth >= MAX_DEPTH) {
             throw new DocumentException(at, Problem.TOO_DEEP);
         }
         return new Node(at, event instanceof MappingStartEvent ? entries(at, depth) : items(at, depth));

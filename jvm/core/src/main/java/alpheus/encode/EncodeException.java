@@ -1,24 +1,24 @@
-// Why an event was refused by its values.
+// An event that cannot be encoded.
 package alpheus.encode;
 
 import alpheus.AlpheusException;
 
 /**
- * Why an event was refused. It names the attribute and what is allowed, never the value, so that it can
- * be logged.
+ * An event that cannot be encoded. The error names the attribute and what is allowed, never the value, so
+ * it can be logged.
  */
 public final class EncodeException extends AlpheusException {
     private static final long serialVersionUID = 1L;
 
     /** The rule that the event breaks. */
     public enum Fault {
-        /** The event lacks an attribute that is not optional. */
+        /** A required attribute is missing. */
         MISSING("`%s` is missing and not optional"),
-        /** The value is of another type than the schema declares. */
+        /** The value does not have the type that the schema declares. */
         WRONG_TYPE("`%s` takes a %s"),
-        /** The number lies outside its declared bounds. It is never wrapped or clamped. */
-        OUT_OF_BOUNDS("`%s` lies outside its bounds %s; correct the source or widen the schema's bounds"),
-        /** The text is longer than declared. */
+        /** The number is outside its declared bounds. It is never wrapped or clamped. */
+        OUT_OF_BOUNDS("`%s` is outside its bounds %s; correct the source or widen the schema's bounds"),
+        /** The text is longer than the schema declares. */
         TOO_LONG("`%s` is longer than %s bytes");
 
         private final String words;

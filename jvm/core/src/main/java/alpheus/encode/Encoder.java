@@ -1,4 +1,4 @@
-// Encoding: one event's values as the words that a layout asks for (Zeph §3.2).
+// Encodes one event's values as words of a layout (Zeph §3.2).
 package alpheus.encode;
 
 import alpheus.encode.EncodeException.Fault;
@@ -12,9 +12,9 @@ import java.util.List;
 import java.util.random.RandomGenerator;
 
 /**
- * Turns events of one schema into vectors of words. It is compiled once; encoding an event then checks
- * every value against its declared bounds and adds each statistic to its cell. It holds no secret and
- * may be shared by threads.
+ * Turns events of one schema into vectors of words. The encoding is compiled once. Encoding an event checks
+ * every value against its declared bounds and adds each statistic to its cell. The encoder holds no secret
+ * and is safe for concurrent use.
  */
 public final class Encoder {
     private final Attribute[] attributes;
@@ -25,7 +25,7 @@ public final class Encoder {
      * Compiles the encoding of a schema.
      *
      * @param schema the schema
-     * @throws LayoutException if it has no layout, as none has that was read from a file
+     * @throws LayoutException if it has no layout; a schema read from a file always has one
      */
     public Encoder(Schema schema) throws LayoutException {
         Layout layout = Layout.of(schema);
@@ -39,7 +39,7 @@ public final class Encoder {
     }
 
     /**
-     * Words of an event's vector, the check word included.
+     * The number of words of an event's vector, including the check word.
      *
      * @return the number
      */
@@ -57,17 +57,17 @@ public final class Encoder {
     }
 
     /**
-     * Adds one event's encoding to a vector. All values are checked before the first word changes, so
-     * that no event is ever half encoded. The check word stays as it is.
+     * Adds one event's encoding to a vector. All values are checked before the first word changes, so an
+     * event is never half encoded. The check word does not change.
      *
      * @param row the event
-     * @param random draws the words of {@code any} and {@code all}, and nothing else
+     * @param random source of the words of {@code any} and {@code all} only
      * @param vector {@link #words()} words, usually zeros
      * @throws EncodeException if a value is not as declared
      */
     public void encode(Row row, RandomGenerator random, long[] vector) throws EncodeException {
         if (row.size() != attributes.length || vector.length != words) {
-            throw new IllegalArgumentException("a row and a vector of this encoder are needed");
+            throw new IllegalArgumentException("the row and the vector must have the size of this encoder");
         }
         check(row);
         for (Op op : ops) {

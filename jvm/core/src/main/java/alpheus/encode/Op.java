@@ -11,12 +11,12 @@ import alpheus.schema.Schema;
 import java.util.random.RandomGenerator;
 
 /**
- * One step: adds what one field holds of an event. That it fits was settled when the layout was made
- * from the bounds of its values, so nothing here can wrap but a negative digit, which must.
+ * One step: adds one field's part of an event. The layout was made from the bounds of the values, so the
+ * result always fits. Only a negative digit wraps, as it must.
  */
 @FunctionalInterface
 interface Op {
-    /** Adds what this step holds of the event to the words. */
+    /** Adds this step's part of the event to the words. */
     void add(Row row, RandomGenerator random, long[] words);
 
     /** The step of a field. */
@@ -68,7 +68,7 @@ interface Op {
         return schema.attributes().get(attribute).aggregations().get(position);
     }
 
-    /** One for each event that has the attribute, of whatever type. */
+    /** One for each event that has the attribute, regardless of its type. */
     private static Op presence(int of, Cell cell) {
         return (row, random, words) -> {
             if (row.kind(of) != Row.ABSENT) {
@@ -114,7 +114,7 @@ interface Op {
         };
     }
 
-    /** A random word if the value is this; zero would say that it was not there. */
+    /** A random word if the value matches; zero would mean that it was absent. */
     private static Op word(int of, long when, int word) {
         return (row, random, words) -> {
             if (row.kind(of) == Row.TRUTH && row.number(of) == when) {
@@ -146,7 +146,7 @@ interface Op {
             words[cell.word()] += low << cell.shift();
             return;
         }
-        // The product of 128 bits: its low 32, then the rest, signed.
+        // The 128-bit product: its low 32 bits, then the rest, signed.
         long high = Math.multiplyHigh(a, b);
         words[cell.word()] += low & 0xffff_ffffL;
         words[cell.word() + 1] += (high << 32) | (low >>> 32);

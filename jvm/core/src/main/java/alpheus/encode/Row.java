@@ -1,12 +1,12 @@
-// The values of one event, to be used again for the next.
+// The values of one event. Rows are reused.
 package alpheus.encode;
 
 import java.util.Arrays;
 
 /**
- * The values of one event, in the order of the schema's attributes; all absent at first. It is made to
- * be used again: {@link #clear()} forgets, and overwrites, what the last event held. No thread may share
- * one.
+ * The values of one event, in the order of the schema's attributes. All are absent at first. A row is meant
+ * to be reused: {@link #clear()} removes and overwrites the last event's values. Not safe for concurrent
+ * use.
  */
 public final class Row {
     static final byte ABSENT = 0;
@@ -25,7 +25,7 @@ public final class Row {
     }
 
     /**
-     * How many attributes there are.
+     * The number of attributes.
      *
      * @return the number
      */
@@ -57,7 +57,7 @@ public final class Row {
     }
 
     /**
-     * Sets a truth value.
+     * Sets a boolean.
      *
      * @param attribute position of the attribute
      * @param value the value
@@ -71,7 +71,7 @@ public final class Row {
      * Sets a text.
      *
      * @param attribute position of the attribute
-     * @param utf8 its bytes, which the row takes over and overwrites
+     * @param utf8 its bytes, which the row takes ownership of and overwrites
      */
     public void text(int attribute, byte[] utf8) {
         kinds[attribute] = TEXT;
@@ -82,7 +82,7 @@ public final class Row {
         return kinds[attribute];
     }
 
-    /** The number; a truth value is 0 or 1. */
+    /** The number; a boolean is 0 or 1. */
     long number(int attribute) {
         return numbers[attribute];
     }

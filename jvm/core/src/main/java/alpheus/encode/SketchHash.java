@@ -1,4 +1,4 @@
-// Which cells of a count-min sketch an item falls into.
+// The cells of an item in a count-min sketch.
 package alpheus.encode;
 
 import alpheus.crypto.Digests;
@@ -10,8 +10,8 @@ import java.security.MessageDigest;
 import java.util.function.IntConsumer;
 
 /**
- * Which cells of a count-min sketch an item falls into. The hash is public and bound to schema,
- * attribute and aggregation: it keeps nothing secret, but two sketches share no collisions.
+ * The cells of an item in a count-min sketch. The hash is public and bound to schema, attribute and
+ * aggregation. It protects no secret, but two sketches share no collisions.
  */
 final class SketchHash {
     private static final String LABEL = "alpheus/sketch/v1";
@@ -30,7 +30,7 @@ final class SketchHash {
         width = shape.width();
     }
 
-    /** Gives the position of the item's cell in each row. */
+    /** Returns the position of the item's cell in each row. */
     void visit(byte[] item, IntConsumer cell) {
         MessageDigest hash = Digests.sha256();
         for (int k = 0; ROWS_A_BLOCK * k < depth; k++) {

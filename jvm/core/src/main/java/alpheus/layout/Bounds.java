@@ -1,4 +1,4 @@
-// How large the cells of a window's sum can become.
+// Upper bounds on the cells of a window's sum.
 package alpheus.layout;
 
 import alpheus.layout.Statistic.Moment;
@@ -13,23 +13,23 @@ import java.util.stream.Stream;
 /**
  * Bounds on a cell of one statistic.
  *
- * @param event greatest magnitude in one event
- * @param noise greatest magnitude of the noise in a window
+ * @param event maximum magnitude in one event
+ * @param noise maximum magnitude of the noise in a window
  */
 record Bounds(BigInteger event, BigInteger noise) {
     /**
-     * The tail of noise beyond which lies a chance of 2^-64: 45 &gt; 64·ln 2 times the scale of a Laplace
-     * distribution, whose variance bounds that of all the noise we add.
+     * The noise exceeds this tail with a probability of 2^-64: 45 &gt; 64·ln 2 times the scale of a Laplace
+     * distribution. Its variance bounds that of all noise we add.
      */
     private static final BigInteger TAIL = BigInteger.valueOf(45_000_000L);
 
-    /** Of each cell of a statistic that is no random word. */
+    /** Bounds of each cell of a statistic, unless it is a random word. */
     static Bounds of(Schema schema, Statistic statistic) {
         BigInteger event = event(schema, statistic);
         return new Bounds(event, noise(schema, statistic, event));
     }
 
-    /** Greatest magnitude of a window's sum over so many events in all. */
+    /** Maximum magnitude of a window's sum over this many events. */
     BigInteger window(BigInteger events) {
         return event.multiply(events).add(noise);
     }
@@ -60,7 +60,7 @@ record Bounds(BigInteger event, BigInteger noise) {
         };
     }
 
-    /** Greatest |scaled value| of an attribute; 1 of one that is no number. */
+    /** Maximum |scaled value| of an attribute; 1 if it is not a number. */
     private static BigInteger magnitude(Schema schema, int attribute) {
         if (schema.attributes().get(attribute).kind() instanceof AttributeKind.Numeric number) {
             return BigInteger.valueOf(number.min()).abs().max(BigInteger.valueOf(number.max()).abs());
@@ -68,7 +68,7 @@ record Bounds(BigInteger event, BigInteger noise) {
         return BigInteger.ONE;
     }
 
-    /** The noise tail under the least ε per window that an option offers: one person's window × 45 / ε. */
+    /** The noise tail under the smallest ε per window that an option offers: one person's window × 45 / ε. */
     private static BigInteger noise(Schema schema, Statistic statistic, BigInteger event) {
         BigInteger person = event.multiply(BigInteger.valueOf(schema.capacity().events()));
         return noisyOptions(schema, statistic)

@@ -7,11 +7,11 @@ package alpheus.layout;
  * @param statistic what its cells sum
  * @param first its first word
  * @param cells how many cells it has
- * @param packing how its cells lie in words
+ * @param packing how its cells are packed into words
  */
 public record Field(Statistic statistic, int first, int cells, Packing packing) {
     /**
-     * How many words it takes.
+     * The number of words.
      *
      * @return the number
      */
@@ -23,7 +23,7 @@ public record Field(Statistic statistic, int first, int cells, Packing packing) 
     }
 
     /**
-     * Where a cell stands.
+     * The place of a cell.
      *
      * @param i the cell, below {@link #cells()}
      * @return the place
@@ -37,7 +37,7 @@ public record Field(Statistic statistic, int first, int cells, Packing packing) 
     }
 
     /**
-     * Where a cell stands.
+     * The place of a cell.
      *
      * @param word its (first) word
      * @param shift its digit's place in the word, in bits

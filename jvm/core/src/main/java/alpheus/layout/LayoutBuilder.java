@@ -1,4 +1,4 @@
-// Laying the statistics of a schema out in words.
+// Lays out the statistics of a schema in words.
 package alpheus.layout;
 
 import alpheus.layout.Statistic.Moment;
@@ -12,13 +12,13 @@ import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 
-/** Lays one schema out. */
+/** Lays out one schema. */
 final class LayoutBuilder {
-    /** Greatest sum that one word holds, two's complement. */
+    /** The largest sum that one word holds, in two's complement. */
     private static final BigInteger WORD = BigInteger.ONE.shiftLeft(63);
 
     private static final int WORD_BITS = 64;
-    private static final int MOST_POSITION = 0xffff;
+    private static final int MAX_POSITION = 0xffff;
 
     private final Schema schema;
     /** All statistics, each once, with their numbers of cells. */
@@ -35,14 +35,14 @@ final class LayoutBuilder {
         for (Map.Entry<Statistic, Integer> entry : statistics.entrySet()) {
             int cells = entry.getValue();
             Packing packing = packing(entry.getKey(), cells);
-            if (next > MOST_POSITION || cells > MOST_POSITION) {
-                throw tooMany(next > MOST_POSITION ? next : next + cells);
+            if (next > MAX_POSITION || cells > MAX_POSITION) {
+                throw tooMany(next > MAX_POSITION ? next : next + cells);
             }
             Field field = new Field(entry.getKey(), next, cells, packing);
             next += field.words();
             fields.add(field);
         }
-        if (next + 1 > Layout.MOST_WORDS) {
+        if (next + 1 > Layout.MAX_WORDS) {
             throw tooMany(next + 1);
         }
         return new Layout(List.copyOf(fields), next + 1);
@@ -59,7 +59,7 @@ final class LayoutBuilder {
                 offer(a, k, attribute.aggregations().get(k));
             }
         }
-        // The count that attributes share is no one's: it stands last.
+        // The shared count belongs to no attribute, so it comes last.
         Integer shared = statistics.remove(new Statistic.EventCount());
         if (shared != null) {
             statistics.put(new Statistic.EventCount(), shared);
@@ -101,7 +101,7 @@ final class LayoutBuilder {
             case COUNT -> one(count);
             case SUM -> {
                 one(new Statistic.Sum(a));
-                // Without its count an empty sum could not be told from a sum of zero.
+                // Without its count an empty sum would look like a sum of zero.
                 if (optional) {
                     one(count);
                 }
@@ -121,7 +121,7 @@ final class LayoutBuilder {
         }
     }
 
-    /** The moments are of events that have both, so none is shared with the attributes' own. */
+    /** The moments are over events that have both values, so they are not shared with the attributes' own. */
     private void pair(int y, int x, boolean rSquared) {
         for (Moment moment : List.of(Moment.ONE, Moment.X, Moment.Y, Moment.XX, Moment.XY)) {
             one(new Statistic.Pair(y, x, moment));
@@ -131,7 +131,7 @@ final class LayoutBuilder {
         }
     }
 
-    /** How the cells of one statistic lie in words. */
+    /** How the cells of one statistic are packed into words. */
     private Packing packing(Statistic statistic, int cells) throws LayoutException {
         if (statistic instanceof Statistic.Any || statistic instanceof Statistic.All) {
             return new Packing.Whole();
@@ -151,9 +151,9 @@ final class LayoutBuilder {
     }
 
     /**
-     * Whether the cells of a field may share words: they are the bins of a grid which no offered option
-     * adds up, and to which none adds noise. (Thresholds and sketches are bins, too, but queries ask for
-     * one cell and not the next.)
+     * Whether the cells of a field may share words. They may if they are the bins of a grid, and no offered
+     * option sums them or adds noise to them. (Thresholds and sketches are bins too, but queries ask for
+     * single cells.)
      */
     private boolean mayShare(Statistic statistic) {
         int bucketed;
@@ -177,7 +177,7 @@ final class LayoutBuilder {
         return schema.attributes().get(attribute).aggregations().get(position);
     }
 
-    /** As few words as digits of the sum and its sign allow, and then the widest digits that take no more. */
+    /** Uses as few words as the digits allow, and then the widest digits that fit into these words. */
     private static Packing digits(BigInteger sum, int cells) {
         int narrowest = sum.bitLength() + 1;
         int fit = Math.max(WORD_BITS / narrowest, 1);

@@ -1,19 +1,19 @@
-// Why a schema has no layout.
+// A schema without a layout.
 package alpheus.layout;
 
 import alpheus.AlpheusException;
 
-/** Why a schema has no layout. */
+/** A schema without a layout. */
 public final class LayoutException extends AlpheusException {
     private static final long serialVersionUID = 1L;
 
     /** The rule that the schema breaks. */
     public enum Fault {
-        /** A worst-case window sum that two words do not hold; the number is the attribute's position. */
-        SUM_TOO_LARGE("a window's sum over attribute %d may not fit two words; narrow its bounds, or lower its "
+        /** A worst-case window sum that does not fit in two words; the number is the attribute's position. */
+        SUM_TOO_LARGE("the sum of attribute %d over a window may not fit in two 64-bit words; narrow its bounds, or lower its "
                 + "scale or the capacity"),
-        /** A vector that the cipher's block counter does not reach through; the number is of its words. */
-        TOO_MANY_WORDS("an event would take %d words, at most " + Layout.MOST_WORDS + " fit; use fewer bins");
+        /** A vector that is too long for the cipher's block counter; the number is its length in words. */
+        TOO_MANY_WORDS("an event would take %d words, at most " + Layout.MAX_WORDS + " fit; use fewer bins");
 
         private final String words;
 
@@ -41,7 +41,7 @@ public final class LayoutException extends AlpheusException {
     }
 
     /**
-     * The number that the rule speaks of.
+     * The number in the message.
      *
      * @return the number
      */

@@ -1,13 +1,13 @@
-// How the cells of a field lie in words.
+// How the cells of a field are packed into words.
 package alpheus.layout;
 
-/** How the cells of a field lie in words. */
+/** How the cells of a field are packed into words. */
 public sealed interface Packing {
     /** One word a cell, two's complement. */
     record Whole() implements Packing {}
 
     /**
-     * Signed digits, the first cell lowest. The window's sum of each is known to fit, so none carries.
+     * Signed digits, with the first cell lowest. The window's sum of each fits, so there is no carry.
      *
      * @param bits width of a digit, sign included
      * @param perWord digits in a word

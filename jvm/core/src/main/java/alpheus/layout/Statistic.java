@@ -1,9 +1,12 @@
-// What the cells of a field sum.
+// The statistic that the cells of a field sum.
 package alpheus.layout;
 
 import java.util.List;
 
-/** What the cells of a field sum. Numbers are positions of attributes, or among an attribute's aggregations. */
+/**
+ * The statistic that the cells of a field sum. Numbers are positions of attributes, or of aggregations of
+ * an attribute.
+ */
 public sealed interface Statistic {
     /** Events; shared by all mandatory attributes. */
     record EventCount() implements Statistic {}
@@ -104,7 +107,7 @@ public sealed interface Statistic {
     }
 
     /**
-     * The attributes that it derives from; none for the event count, which borders tell anyway.
+     * The attributes that it derives from. None for the event count, which borders reveal anyway.
      *
      * @return their positions, that of the sum first
      */

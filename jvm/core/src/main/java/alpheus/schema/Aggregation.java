@@ -3,7 +3,7 @@ package alpheus.schema;
 
 /** An encoding that an attribute offers. Attributes are positions in the schema; edges are scaled. */
 public sealed interface Aggregation {
-    /** Those without more to say. */
+    /** Aggregations without parameters. */
     enum Simple implements Aggregation {
         /** {@code [1]}. */
         COUNT,
@@ -46,7 +46,7 @@ public sealed interface Aggregation {
     /**
      * {@code [x if x ≥ at, x if x < at]} and a count of each.
      *
-     * @param at the least value that counts as above
+     * @param at the smallest value that counts as above
      */
     record Threshold(long at) implements Aggregation {}
 

@@ -1,4 +1,4 @@
-// From a document to the aggregations of one attribute.
+// Parses the aggregations of one attribute.
 package alpheus.schema;
 
 import alpheus.document.DocumentException;
@@ -11,7 +11,7 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
 
-/** Reads the aggregations of one attribute, which may speak of others. */
+/** Parses the aggregations of one attribute, which may refer to others. */
 final class AggregationsReader {
     private static final List<String> WORDS =
             List.of("count", "sum", "mean", "avg", "var", "variance", "stddev", "any", "all");
@@ -22,7 +22,7 @@ final class AggregationsReader {
     private static final List<String> STATISTICS =
             List.of("count", "sum", "mean", "avg", "squares", "var", "variance");
     private static final List<Integer> ORDERS = List.of(0, 1, 1, 1, 2, 2, 2);
-    private static final int MOST_DEPTH = 32;
+    private static final int MAX_DEPTH = 32;
 
     private final List<Attribute> attributes;
     private final int position;
@@ -49,7 +49,7 @@ final class AggregationsReader {
 
     private Aggregation map(Node item) throws DocumentException {
         if (item.map().size() != 1) {
-            throw item.expected("one aggregation an item, as `- histogram: {…}`");
+            throw item.expected("one aggregation per item, as in `- histogram: {…}`");
         }
         Map.Entry<String, Node> entry = item.map().entrySet().iterator().next();
         Node value = entry.getValue();
@@ -134,7 +134,7 @@ final class AggregationsReader {
         return node.error(Problem.WRONG_TYPE, kind, aggregation);
     }
 
-    /** The highest moment that a list of statistics needs. */
+    /** The highest moment that the listed statistics need. */
     private static int statistics(Node node) throws DocumentException {
         int most = -1;
         for (Node item : node.oneOrList()) {
@@ -148,8 +148,8 @@ final class AggregationsReader {
 
     private static Aggregation sketch(Node node) throws DocumentException {
         Fields fields = Fields.of(node, List.of("depth", "width"));
-        int depth = (int) fields.required("depth").integer(1, MOST_DEPTH);
-        return new Aggregation.Sketch(depth, (int) fields.required("width").integer(2, Layout.MOST_WORDS));
+        int depth = (int) fields.required("depth").integer(1, MAX_DEPTH);
+        return new Aggregation.Sketch(depth, (int) fields.required("width").integer(2, Layout.MAX_WORDS));
     }
 
     /** Edges in units of 10^-scale: lo, width and bins, or edges. */
@@ -166,7 +166,7 @@ final class AggregationsReader {
         if (width <= 0) {
             throw wide.error(Problem.OUT_OF_RANGE, "above 0", "any width");
         }
-        int bins = (int) fields.required("bins").integer(1, Layout.MOST_WORDS);
+        int bins = (int) fields.required("bins").integer(1, Layout.MAX_WORDS);
         try {
             Math.addExact(lo, Math.multiplyExact(width, bins));
         } catch (ArithmeticException beyond) {
@@ -178,8 +178,8 @@ final class AggregationsReader {
     /** Strictly ascending edges. */
     static List<Long> ascending(Node list, int scale) throws DocumentException {
         List<Node> items = list.list();
-        if (items.size() > Layout.MOST_WORDS) {
-            throw list.error(Problem.TOO_MANY, Layout.MOST_WORDS);
+        if (items.size() > Layout.MAX_WORDS) {
+            throw list.error(Problem.TOO_MANY, Layout.MAX_WORDS);
         }
         List<Long> edges = new ArrayList<>();
         for (Node item : items) {

@@ -1,14 +1,14 @@
 // The values of an attribute.
 package alpheus.schema;
 
-/** What values an attribute takes. */
+/** The kind of values of an attribute. */
 public sealed interface AttributeKind {
     /**
      * A fixed-point number: the integer value × 10^scale in min..=max.
      *
      * @param scale decimal places
-     * @param min least scaled value
-     * @param max greatest scaled value
+     * @param min minimum scaled value
+     * @param max maximum scaled value
      */
     record Numeric(int scale, long min, long max) implements AttributeKind {}
 
@@ -16,7 +16,7 @@ public sealed interface AttributeKind {
     record Truth() implements AttributeKind {}
 
     /**
-     * Text; only sketches take it.
+     * Text, which only sketches support.
      *
      * @param maxBytes the longest value in bytes
      */

@@ -1,4 +1,4 @@
-// From a document to stream attributes.
+// Parses stream attributes.
 package alpheus.schema;
 
 import alpheus.document.DocumentException;
@@ -17,15 +17,15 @@ final class AttributesReader {
     private static final int DECIMAL = 1;
     private static final int BOOLEAN = 2;
     private static final int OPTIONAL = 4;
-    private static final int MOST_SCALE = 18;
+    private static final int MAX_SCALE = 18;
     private static final int DEFAULT_MAX_BYTES = 256;
-    private static final int MOST_BYTES = 0xffff;
+    private static final int MAX_BYTES = 0xffff;
 
     private AttributesReader() {}
 
     static List<Attribute> read(Node node) throws DocumentException {
         List<Node> items = SchemaReader.items(node);
-        // Aggregations name other attributes, also later ones: types come first.
+        // Aggregations may name later attributes, so types are parsed first.
         List<Attribute> attributes = new ArrayList<>();
         for (Node item : items) {
             attributes.add(header(item));
@@ -74,7 +74,7 @@ final class AttributesReader {
             noBounds(fields, "type `boolean`");
             return new AttributeKind.Truth();
         }
-        int maxBytes = fields.readOr("maxBytes", DEFAULT_MAX_BYTES, node -> (int) node.integer(1, MOST_BYTES));
+        int maxBytes = fields.readOr("maxBytes", DEFAULT_MAX_BYTES, node -> (int) node.integer(1, MAX_BYTES));
         noBounds(fields, "type `string`");
         return new AttributeKind.Text(maxBytes);
     }
@@ -83,7 +83,7 @@ final class AttributesReader {
         fields.refuse("maxBytes", "a number");
         AttributeKind.Numeric number;
         if (decimal) {
-            int scale = (int) fields.required("scale").integer(0, MOST_SCALE);
+            int scale = (int) fields.required("scale").integer(0, MAX_SCALE);
             number = new AttributeKind.Numeric(
                     scale, fields.required("min").decimal(scale), fields.required("max").decimal(scale));
         } else {

@@ -1,4 +1,4 @@
-// An Avro record schema with Alpheus properties, as the document that its YAML form would be.
+// Converts an Avro record schema with Alpheus properties to its YAML form.
 package alpheus.schema;
 
 import alpheus.document.DocumentException;
@@ -15,8 +15,8 @@ import java.util.List;
 import java.util.Map;
 
 /**
- * Reads an .avsc that an ordinary registry takes. Properties stand under the key {@code alpheus} of
- * the record and of its fields, where Avro readers that do not know them pass over them.
+ * Reads an .avsc that an ordinary registry accepts. Properties are under the key {@code alpheus} of the
+ * record and of its fields, which other Avro readers ignore.
  */
 final class AvroReader {
     static final List<String> FIELD = List.of("name", "type", "doc", "default", "order", "aliases", "alpheus");
@@ -49,7 +49,7 @@ final class AvroReader {
         return new Node(root.at(), new Entries(entries));
     }
 
-    /** What stands under {@code alpheus}. */
+    /** The properties under {@code alpheus}. */
     private static Map<String, Node> properties(Fields fields) throws DocumentException {
         var own = fields.get("alpheus");
         return own.isPresent() ? new LinkedHashMap<>(own.get().map()) : new LinkedHashMap<>();
@@ -79,7 +79,7 @@ final class AvroReader {
         return new Node(node.at(), new Entries(entries));
     }
 
-    /** Adds the entries type, optional and scale that an Avro type stands for. */
+    /** Adds the entries type, optional and scale that an Avro type implies. */
     private static void kind(Node node, Map<String, Node> entries) throws DocumentException {
         if (node.value() instanceof Items union) {
             List<Node> others = union.nodes().stream().filter(item -> !isNull(item)).toList();

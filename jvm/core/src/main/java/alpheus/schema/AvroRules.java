@@ -1,4 +1,4 @@
-// What Avro asks of a record schema beside what is ours, so that an ordinary registry takes it.
+// Avro's own rules for a record schema, so that an ordinary registry accepts it.
 package alpheus.schema;
 
 import alpheus.document.DocumentException;
@@ -14,17 +14,17 @@ import java.util.Optional;
 import java.util.Set;
 import java.util.regex.Pattern;
 
-/** Names, defaults and decimals as Avro has them. */
+/** Avro's rules for names, defaults and decimals. */
 final class AvroRules {
     private static final Pattern NAME = Pattern.compile("[A-Za-z_][A-Za-z0-9_]*");
     private static final Pattern FULL = Pattern.compile("[A-Za-z_][A-Za-z0-9_]*(\\.[A-Za-z_][A-Za-z0-9_]*)*");
     private static final String EXPECTED_NAME = "a name of letters, digits and _, which begins with no digit,";
-    private static final int MOST_PRECISION = 38;
-    private static final int MOST_SIZE = 1 << 10;
+    private static final int MAX_PRECISION = 38;
+    private static final int MAX_SIZE = 1 << 10;
 
     private AvroRules() {}
 
-    /** A field's keys that readers without Alpheus look at. */
+    /** A field's keys that other readers use. */
     static void field(Fields fields) throws DocumentException {
         name(fields.required("name"), NAME);
         described(fields);
@@ -40,7 +40,7 @@ final class AvroRules {
         }
     }
 
-    /** A record's keys that readers without Alpheus look at. */
+    /** A record's keys that other readers use. */
     static void record(Fields fields) throws DocumentException {
         name(fields.required("name"), FULL);
         described(fields);
@@ -57,9 +57,9 @@ final class AvroRules {
         }
     }
 
-    /** A decimal of bytes, or of a fixed type that has room for its digits. */
+    /** A decimal of bytes, or of a fixed type with enough room for its digits. */
     static void decimal(Fields fields, String name) throws DocumentException {
-        long precision = fields.required("precision").integer(1, MOST_PRECISION);
+        long precision = fields.required("precision").integer(1, MAX_PRECISION);
         Optional<Node> scale = fields.get("scale");
         if (scale.isPresent()) {
             scale.get().integer(0, precision);
@@ -69,7 +69,7 @@ final class AvroRules {
         }
         name(fields.required("name"), FULL);
         Node size = fields.required("size");
-        long bytes = size.integer(1, MOST_SIZE);
+        long bytes = size.integer(1, MAX_SIZE);
         if (precision > Math.floor((8 * bytes - 1) * Math.log10(2))) {
             throw size.expected("a size with room for `precision` digits");
         }

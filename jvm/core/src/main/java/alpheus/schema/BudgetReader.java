@@ -1,4 +1,4 @@
-// From a document to a privacy budget.
+// Parses a privacy budget.
 package alpheus.schema;
 
 import alpheus.document.DocumentException;
@@ -8,12 +8,12 @@ import alpheus.document.Problem;
 import alpheus.schema.Budget.Unit;
 import java.util.List;
 
-/** Reads what differential privacy may cost. */
+/** Parses a privacy budget. */
 final class BudgetReader {
     private static final List<String> UNITS = List.of("event", "person-per-window", "person-per-period");
     private static final int MICRO = 6;
     private static final int ATTO = 18;
-    private static final long MOST_DELTA = 999_999_999_999_999_999L;
+    private static final long MAX_DELTA = 999_999_999_999_999_999L;
 
     private BudgetReader() {}
 
@@ -37,7 +37,7 @@ final class BudgetReader {
     private static long positive(Node node, int scale) throws DocumentException {
         long number = node.decimal(scale);
         boolean isDelta = scale == ATTO;
-        if (number <= 0 || isDelta && number > MOST_DELTA) {
+        if (number <= 0 || isDelta && number > MAX_DELTA) {
             throw node.error(Problem.OUT_OF_RANGE, "above 0", isDelta ? "below 1" : "9 × 10^12");
         }
         return number;

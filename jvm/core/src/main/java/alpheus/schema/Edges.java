@@ -1,4 +1,4 @@
-// Lower edges of bins: the grid on which histograms and buckets stand.
+// Lower edges of bins: the grid of histograms and buckets.
 package alpheus.schema;
 
 import java.util.List;
@@ -23,7 +23,7 @@ public sealed interface Edges {
             if (value < lo) {
                 return 0;
             }
-            // The difference of two numbers in order fits 64 bits, unsigned.
+            // The difference of two ordered numbers fits in 64 bits, unsigned.
             long bin = Long.divideUnsigned(value - lo, width);
             return Long.compareUnsigned(bin, count) < 0 ? (int) bin : count - 1;
         }
@@ -67,14 +67,14 @@ public sealed interface Edges {
     }
 
     /**
-     * How many bins there are.
+     * The number of bins.
      *
      * @return the number
      */
     int bins();
 
     /**
-     * The bin that a value falls into; values beyond an end fall into the end bin.
+     * The bin of a value. Values beyond the edges belong to the end bins.
      *
      * @param value the scaled value
      * @return the bin
@@ -93,7 +93,7 @@ public sealed interface Edges {
      * The bin whose lower edge is exactly this.
      *
      * @param edge the edge
-     * @return the bin; −1 where there is none
+     * @return the bin, or −1
      */
     default int cellAt(long edge) {
         int bin = bin(edge);

@@ -1,4 +1,4 @@
-// The finest buckets in which an attribute may be seen.
+// The finest buckets in which an attribute may be released.
 package alpheus.schema;
 
 import java.util.ArrayList;
@@ -6,15 +6,15 @@ import java.util.List;
 import java.util.Optional;
 
 /**
- * The finest buckets in which an attribute may be seen: of one width, or with edges.
+ * The finest buckets in which an attribute may be released: of one width, or with edges.
  *
  * @param attribute position of the attribute
- * @param width buckets of this scaled width from the grid's first edge; 0 where there are edges
- * @param edges explicit lower edges; empty where there is a width
+ * @param width buckets of this scaled width from the grid's first edge; 0 if there are edges
+ * @param edges explicit lower edges; empty if there is a width
  */
 public record Generalise(int attribute, long width, List<Long> edges) {
     /**
-     * Whether it asks for nothing coarser than the grid's own bins.
+     * Whether it is no coarser than the grid's own bins.
      *
      * @param grid the grid
      * @return true if so
@@ -27,7 +27,7 @@ public record Generalise(int attribute, long width, List<Long> edges) {
      * The first cell of each bucket over the grid's cells.
      *
      * @param grid the grid
-     * @return nothing where the buckets do not lie on the grid or do not begin where it begins
+     * @return empty if the buckets are not on the grid or do not start where it starts
      */
     public Optional<List<Integer>> groups(Edges grid) {
         Optional<List<Integer>> starts = edges.isEmpty() ? ofWidth(grid) : ofEdges(grid);

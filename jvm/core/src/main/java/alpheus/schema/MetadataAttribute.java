@@ -7,7 +7,7 @@ import java.util.List;
  * A public, static fact about a stream.
  *
  * @param name its name
- * @param symbols allowed values; empty where any text is
+ * @param symbols allowed values; empty if any text is allowed
  * @param optional whether a stream may lack it
  */
 public record MetadataAttribute(String name, List<String> symbols, boolean optional) {}

@@ -1,4 +1,4 @@
-// From a document to the policy options of a schema.
+// Parses the policy options of a schema.
 package alpheus.schema;
 
 import alpheus.document.DocumentException;
@@ -76,7 +76,7 @@ final class OptionsReader {
                 fields.readOr("trusted", List.of(), OptionsReader::fingerprints));
     }
 
-    /** Constraints that the kind has no use for are mistakes worth saying. */
+    /** Constraints that the kind does not use are mistakes worth reporting. */
     private void refuseOthers(Kind kind) throws DocumentException {
         switch (kind) {
             case PRIVATE -> {
@@ -121,7 +121,7 @@ final class OptionsReader {
         return position;
     }
 
-    /** The value of one of two spellings of a key. */
+    /** The value of a key with two spellings. */
     private Optional<Node> either(String one, String other) throws DocumentException {
         if (fields.get(one).isPresent()) {
             fields.refuse(other, "its other spelling");
@@ -158,7 +158,7 @@ final class OptionsReader {
         return filled(list.get(), clients);
     }
 
-    /** The named sizes among the minimum populations, in the order of their bytes. */
+    /** The named sizes among the minimum populations, in byte order. */
     private List<NamedSize> namedClients() throws DocumentException {
         Optional<Node> list = either("clients", "minimumPopulation");
         TreeMap<String, Long> named = new TreeMap<>(Utf8Order.INSTANCE);
@@ -198,7 +198,7 @@ final class OptionsReader {
         return generalise;
     }
 
-    /** Every grid over the attribute must be coarsened, and one must exist. */
+    /** The attribute must have a grid, and every grid over it must be coarsened. */
     private void liesOnAllGrids(Node named, Node item, Generalise generalise) throws DocumentException {
         boolean found = false;
         for (int position = 0; position < schema.attributes().size(); position++) {

@@ -6,8 +6,8 @@ import java.util.List;
 import java.util.Optional;
 
 /**
- * One policy that owners may choose for an attribute. A producer needs it for two things: it is part
- * of what the schema's id is a hash of, and it decides which cells share a word.
+ * One policy that owners may choose for an attribute. A producer needs it for two reasons: the schema's id
+ * covers it, and it decides which cells share a word.
  *
  * @param name its name
  * @param kind what it allows
@@ -18,8 +18,8 @@ import java.util.Optional;
  * @param generalise buckets that are the finest view of an attribute
  * @param budget privacy budget; present exactly for {@link Kind#DP_AGGREGATE}
  * @param to consumers it may be released to; empty: any
- * @param alpha least share of colluding controllers that a plan must tolerate
- * @param dropout greatest share of controllers that may drop out
+ * @param alpha minimum share of colluding controllers that a plan must tolerate
+ * @param dropout maximum share of controllers that may drop out
  * @param missingTicks ticks that may be missing where several sessions tile a window
  * @param splitPopulations whether a window may be split into several populations
  * @param trusted fingerprints of controllers that the owner trusts, ascending, in hexadecimal
@@ -43,7 +43,7 @@ public record PolicyOption(
     public enum Kind {
         /** Nothing. */
         PRIVATE,
-        /** Everything, over any window of the tick's multiples. */
+        /** Everything, over any window that is a multiple of the tick. */
         PUBLIC,
         /** ΣS: sums over time of one stream. */
         STREAM_AGGREGATE,

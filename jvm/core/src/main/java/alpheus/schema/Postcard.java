@@ -1,4 +1,4 @@
-// Bytes as the other implementation's serialisation has them: postcard 1.x.
+// The Rust implementation's serialization: postcard 1.x.
 package alpheus.schema;
 
 import java.io.ByteArrayOutputStream;

@@ -10,10 +10,10 @@ import java.util.Locale;
 /**
  * A schema whose names, numbers and bounds have all been checked.
  *
- * @param name name of the record, as queries say it
+ * @param name name of the record, as used in queries
  * @param version version, for people; keys are bound to {@link #id()}
  * @param tick distance of border events in microseconds
- * @param capacity declared upper bounds on the traffic
+ * @param capacity declared upper bounds on traffic
  * @param sharedCount whether all mandatory attributes share one event count
  * @param metadata public, static facts about a stream
  * @param attributes private content of an event
@@ -29,31 +29,30 @@ public record Schema(
         List<Attribute> attributes,
         List<PolicyOption> options) {
     /**
-     * Reads a schema in the form of the paper's figure 3 and checks it whole.
+     * Parses and checks a schema in the form of the paper's figure 3.
      *
      * @param text the YAML
      * @return the schema
-     * @throws DocumentException with line and column, what is wrong, and how to mend it
+     * @throws DocumentException with line and column, the problem, and how to fix it
      */
     public static Schema fromYaml(String text) throws DocumentException {
         return SchemaReader.read(Node.fromYaml(text));
     }
 
     /**
-     * Reads an Avro record schema with Alpheus properties: the same schema, and so the same id, as the
-     * YAML that says the same.
+     * Reads an Avro record schema with Alpheus properties: it has the same id as the equivalent YAML.
      *
      * @param text the .avsc
      * @return the schema
-     * @throws DocumentException with the JSON path, what is wrong, and how to mend it
+     * @throws DocumentException with the JSON path, the problem, and how to fix it
      */
     public static Schema fromAvsc(String text) throws DocumentException {
         return SchemaReader.read(AvroReader.document(text));
     }
 
     /**
-     * The hash that keys, plans and annotations are bound to: two files that mean the same have the
-     * same id, and any change of meaning changes it.
+     * The hash that keys, plans and annotations are bound to. Two files with the same meaning have the same
+     * id, and any change of meaning changes it.
      *
      * @return the id
      */
@@ -62,10 +61,10 @@ public record Schema(
     }
 
     /**
-     * Position of an attribute; case and {@code -} or {@code _} make no difference, as in queries.
+     * Position of an attribute. Case is ignored and {@code -} equals {@code _}, as in queries.
      *
      * @param wanted its name
-     * @return the position; −1 where there is none
+     * @return the position, or −1
      */
     public int position(String wanted) {
         String folded = folded(wanted);
@@ -78,8 +77,8 @@ public record Schema(
     }
 
     /**
-     * A name as it is compared: queries, result columns and Avro do not all tell case or {@code -} and
-     * {@code _} apart.
+     * A name in the form for comparison. Not all of queries, result columns and Avro distinguish case, or
+     * {@code -} and {@code _}.
      *
      * @param name the name
      * @return its form for comparison

@@ -1,4 +1,4 @@
-// What a schema's id is a hash of.
+// The input of the hash that is a schema's id.
 package alpheus.schema;
 
 import alpheus.crypto.LabelledHash;

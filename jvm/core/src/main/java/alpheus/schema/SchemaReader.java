@@ -1,4 +1,4 @@
-// From a document to a schema (Zeph §4.1, figure 3).
+// Parses a schema (Zeph §4.1, figure 3).
 package alpheus.schema;
 
 import alpheus.document.DocumentException;
@@ -15,17 +15,17 @@ import java.util.List;
 import java.util.Map;
 import java.util.Set;
 
-/** Reads a schema from a document in the form of the paper's figure 3, and checks its layout too. */
+/** Parses a schema in the form of the paper's figure 3, and also checks its layout. */
 final class SchemaReader {
     static final long U32 = 0xffff_ffffL;
     private static final List<String> KEYS = List.of(
             "name", "version", "tick", "capacity", "sizes", "sharedCount", "metadataAttributes",
             "streamAttributes", "streamPolicyOptions");
-    private static final int MOST_ITEMS = 1000;
+    private static final int MAX_ITEMS = 1000;
     private static final long TEN_SECONDS = 10_000_000L;
     private static final long MILLISECOND = 1_000L;
     private static final long DAY = 86_400_000_000L;
-    private static final long MOST_EVENTS = 1L << 40;
+    private static final long MAX_EVENTS = 1L << 40;
 
     private SchemaReader() {}
 
@@ -50,7 +50,7 @@ final class SchemaReader {
         return schema;
     }
 
-    /** At most a day: a session would else hold a whole day between two others. */
+    /** At most a day. Otherwise a session could span a whole day between two others. */
     private static long tick(Node node) throws DocumentException {
         long tick = node.duration();
         if (tick < MILLISECOND || tick > DAY) {
@@ -64,20 +64,20 @@ final class SchemaReader {
         long population = fields.required("population").integer(1, U32);
         if (fields.get("eventsPerSecond").isEmpty()) {
             fields.refuse("window", "`events`, which is already of one window");
-            return new Capacity(population, fields.required("events").integer(1, MOST_EVENTS));
+            return new Capacity(population, fields.required("events").integer(1, MAX_EVENTS));
         }
         fields.refuse("events", "`eventsPerSecond`");
         Node rate = fields.required("eventsPerSecond");
         return new Capacity(population, eventsAt(rate, fields.required("window").duration()));
     }
 
-    /** ⌈rate × window⌉, the rate read to a millionth. */
+    /** ⌈rate × window⌉, with the rate in millionths. */
     private static long eventsAt(Node rate, long window) throws DocumentException {
         BigInteger micro = BigInteger.valueOf(Math.max(rate.decimal(6), 0));
         BigInteger unit = BigInteger.TEN.pow(12);
         BigInteger events =
                 micro.multiply(BigInteger.valueOf(window)).add(unit).subtract(BigInteger.ONE).divide(unit);
-        if (events.signum() <= 0 || events.compareTo(BigInteger.valueOf(MOST_EVENTS)) > 0) {
+        if (events.signum() <= 0 || events.compareTo(BigInteger.valueOf(MAX_EVENTS)) > 0) {
             throw rate.error(Problem.OUT_OF_RANGE, "1 event", "2^40 events a window");
         }
         return events.longValueExact();
@@ -141,19 +141,19 @@ final class SchemaReader {
         return List.copyOf(symbols);
     }
 
-    /** A list of at least one and not too many items. */
+    /** A list of one to the maximum number of items. */
     static List<Node> items(Node node) throws DocumentException {
         List<Node> items = node.list();
         if (items.isEmpty()) {
             throw node.error(Problem.EMPTY_LIST);
         }
-        if (items.size() > MOST_ITEMS) {
-            throw node.error(Problem.TOO_MANY, MOST_ITEMS);
+        if (items.size() > MAX_ITEMS) {
+            throw node.error(Problem.TOO_MANY, MAX_ITEMS);
         }
         return items;
     }
 
-    /** Queries name metadata and stream attributes alike, so no name stands twice. */
+    /** Queries use one namespace for metadata and stream attributes, so names are unique. */
     private static void namesAreDistinct(Fields fields, Node stream) throws DocumentException {
         List<Node> all = new ArrayList<>();
         if (fields.get("metadataAttributes").isPresent()) {
@@ -174,7 +174,7 @@ final class SchemaReader {
             Layout.of(schema);
         } catch (LayoutException refused) {
             if (refused.fault() == LayoutException.Fault.TOO_MANY_WORDS) {
-                throw stream.error(Problem.TOO_MANY_WORDS, refused.number(), Layout.MOST_WORDS);
+                throw stream.error(Problem.TOO_MANY_WORDS, refused.number(), Layout.MAX_WORDS);
             }
             throw stream.list().get(refused.number()).error(Problem.SUM_TOO_LARGE);
         }

@@ -5,7 +5,7 @@ import java.nio.charset.StandardCharsets;
 import java.util.Arrays;
 import java.util.Comparator;
 
-/** The order of texts by their UTF-8 bytes; Java's own is by UTF-16, which differs beyond the first plane. */
+/** The order of texts by their UTF-8 bytes. Java's own order is by UTF-16, which differs beyond the first plane. */
 enum Utf8Order implements Comparator<String> {
     /** The order. */
     INSTANCE;

@@ -1,7 +1,7 @@
-// Which of a session's borders one is.
+// The kinds of a session's borders.
 package alpheus.stream;
 
-/** What a border's MAC says that it is. The order is the number in the MAC. */
+/** The kind of a border, as its MAC covers it. The ordinal is the number in the MAC. */
 public enum BorderKind {
     /** The first of a session; it has no ciphertext. */
     OPENING,

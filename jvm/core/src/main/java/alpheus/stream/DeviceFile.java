@@ -12,9 +12,8 @@ import java.util.HashSet;
 import java.util.Set;
 
 /**
- * A device's file, which {@code alpheus produce} reads too. Whoever has it can read what the stream
- * sends. The secret is never in a {@code String}; what Java's JSON reader held of it is overwritten with
- * the reader's own buffers as far as they are ours.
+ * A device's file, which {@code alpheus produce} reads too. Its holder can read what the stream sends. The
+ * secret is never in a {@code String}. The buffers that we pass to the JSON reader are overwritten.
  */
 public final class DeviceFile implements AutoCloseable {
     private static final JsonFactory FACTORY = new JsonFactory();
@@ -28,12 +27,12 @@ public final class DeviceFile implements AutoCloseable {
     private DeviceFile() {}
 
     /**
-     * Reads a file's text; it must be of this schema.
+     * Parses a file's text. It must be for this schema.
      *
      * @param text the text, which is overwritten
      * @param schema the schema's id
      * @return the stream's name and secret
-     * @throws DeviceFileException if it is none, or of another schema
+     * @throws DeviceFileException if it is invalid, or for another schema
      */
     public static DeviceFile read(char[] text, SchemaId schema) throws DeviceFileException {
         DeviceFile file = new DeviceFile();
@@ -41,7 +40,7 @@ public final class DeviceFile implements AutoCloseable {
             file.fields(json);
         } catch (IOException | IllegalArgumentException refused) {
             file.close();
-            // Neither the reader's words nor its cause go on: they may quote the secret.
+            // Drops the parser's message and cause: they may quote the secret.
             throw new DeviceFileException(Fault.NOT_A_DEVICE_FILE);
         } catch (DeviceFileException refused) {
             file.close();
@@ -104,7 +103,7 @@ public final class DeviceFile implements AutoCloseable {
             good &= text[offset + 2 * i] < 128 && text[offset + 2 * i + 1] < 128 && high >= 0 && low >= 0;
             bytes[i] = (byte) (high << 4 | low);
         }
-        // Jackson may have read into an array of its own.
+        // Jackson may have used an array of its own.
         Arrays.fill(text, offset, offset + length, '0');
         if (!good) {
             Arrays.fill(bytes, (byte) 0);
@@ -134,7 +133,7 @@ public final class DeviceFile implements AutoCloseable {
     }
 
     /**
-     * The stream's secret: a holder of its own, to be closed on its own.
+     * A copy of the stream's secret, which the caller must close.
      *
      * @return the secret
      */

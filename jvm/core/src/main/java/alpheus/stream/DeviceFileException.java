@@ -1,24 +1,24 @@
-// Why a device's file cannot be used.
+// A device's file that cannot be used.
 package alpheus.stream;
 
 import alpheus.AlpheusException;
 
-/** Why a device's file cannot be used. Nothing of it is said but its format's number. */
+/** A device's file that cannot be used. The error contains nothing of the file but its format number. */
 public final class DeviceFileException extends AlpheusException {
     private static final long serialVersionUID = 1L;
 
     /** The rule that the file breaks. */
     public enum Fault {
-        /** The text is none. */
-        NOT_A_DEVICE_FILE("it is not a device's file; take the one that `alpheus owner add` wrote"),
-        /** It is of a format that this version does not read. */
+        /** The text is not a device's file. */
+        NOT_A_DEVICE_FILE("it is not a device's file; use the one that `alpheus owner add` wrote"),
+        /** Its format is not one that this version reads. */
         OTHER_FORMAT("the device's file has format %d, and this version reads format 1: use the version that "
-                + "wrote it, or make the stream anew with `alpheus owner add`"),
-        /** It was made for another schema. */
-        OTHER_SCHEMA("it is of another schema, or another version of it; give the schema that `alpheus owner "
-                + "add` was given"),
+                + "wrote it, or recreate the stream with `alpheus owner add`"),
+        /** The file was created for another schema. */
+        OTHER_SCHEMA("it was created for another schema, or another version of it; use the schema that "
+            + "`alpheus owner add` used"),
         /** The secret is not 64 hexadecimal digits. */
-        BAD_SECRET("the secret is not 64 hexadecimal digits; restore the file, or make the stream anew with "
+        BAD_SECRET("the secret is not 64 hexadecimal digits; restore the file, or recreate the stream with "
                 + "`alpheus owner add`");
 
         private final String words;

@@ -1,9 +1,9 @@
 // Time in microseconds, as the cipher counts it.
 package alpheus.stream;
 
-/** Points in event time: microseconds since the Unix epoch, below 2^52. */
+/** Event time: microseconds since the Unix epoch, below 2^52. */
 public final class EventTime {
-    /** The first time that no longer fits the cipher's 52 bits (the year 2112). */
+    /** The first time that does not fit the cipher's 52 bits (the year 2112). */
     public static final long LIMIT = 1L << 52;
     /** A day, as UTC counts it. */
     public static final long DAY = 86_400_000_000L;

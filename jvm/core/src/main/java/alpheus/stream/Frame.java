@@ -9,9 +9,9 @@ import java.nio.ByteOrder;
 import java.util.Arrays;
 
 /**
- * One event as it lies in received bytes; docs/wire-formats.md has the table. Numbers and words are
- * little-endian, times in microseconds. It shows session, times, count and length to whoever reads it,
- * and nothing of the values.
+ * One event, as a view of received bytes. docs/wire-formats.md has the table. Numbers and words are
+ * little-endian, and times are in microseconds. Readers see session, times, count and length, but nothing
+ * about the values.
  */
 public final class Frame {
     /** Bytes of a data frame before its words. */
@@ -52,7 +52,7 @@ public final class Frame {
     }
 
     private final byte[] bytes;
-    /** Where it begins; it ends where the bytes do. */
+    /** The start of the frame. It ends at the end of the bytes. */
     private final int start;
     private final Kind kind;
 
@@ -63,8 +63,8 @@ public final class Frame {
     }
 
     /**
-     * Reads a frame. Any bytes give a frame or a refusal. It checks form alone: the window sums compare
-     * the number of words with the schema's, the controller checks the MAC.
+     * Parses a frame. Any bytes are either a frame or rejected. This checks the form only: window sums
+     * compare the number of words with the schema's, and the controller checks the MAC.
      *
      * @param bytes the bytes, which the frame then is a view of
      * @return the frame
@@ -75,10 +75,10 @@ public final class Frame {
     }
 
     /**
-     * Reads a frame that stands at the end of other bytes.
+     * Parses a frame at the end of other bytes.
      *
      * @param bytes the bytes, which the frame then is a view of
-     * @param start where it begins, at most at their end
+     * @param start the start of the frame, at most their length
      * @return the frame
      * @throws FrameException which says what is wrong
      */
@@ -88,7 +88,7 @@ public final class Frame {
         }
         Frame frame = new Frame(bytes, start, kind(bytes[start]));
         int head = frame.kind.head;
-        // Times come before what is missing behind them, as in the other implementation.
+        // Times are checked before missing bytes behind them, as in the Rust implementation.
         frame.need(TIME_AT + Long.BYTES, head);
         if (frame.time() < 0 || frame.time() >= EventTime.LIMIT) {
             throw new FrameException(Fault.TIME_BEYOND_LIMIT, frame.time());
@@ -139,12 +139,12 @@ public final class Frame {
         if (length == 0) {
             throw new FrameException(Fault.NO_WORDS);
         }
-        if (length / Long.BYTES > StreamKeys.MOST_WORDS) {
+        if (length / Long.BYTES > StreamKeys.MAX_WORDS) {
             throw new FrameException(Fault.TOO_MANY_WORDS, length / Long.BYTES);
         }
     }
 
-    /** A frame of so many words, its head written and its words zero. */
+    /** A frame with this many words: its header is written and its words are zero. */
     static byte[] make(Kind kind, long session, long t, long previous, long count, byte[] tag, int words) {
         byte[] bytes = new byte[kind.head + Long.BYTES * words];
         bytes[0] = kind.code;
@@ -163,7 +163,7 @@ public final class Frame {
     }
 
     /**
-     * What it is.
+     * The kind of frame.
      *
      * @return the kind
      */
@@ -199,7 +199,7 @@ public final class Frame {
     }
 
     /**
-     * Time of the event that it follows; an opening follows none.
+     * Time of the event before it; an opening has none.
      *
      * @return microseconds
      */
@@ -208,7 +208,7 @@ public final class Frame {
     }
 
     /**
-     * Data events since the last border, as a border claims.
+     * Number of data events since the last border, according to a border.
      *
      * @return the number; 0 of an opening or data
      */
@@ -230,7 +230,7 @@ public final class Frame {
     }
 
     /**
-     * How many words of ciphertext there are.
+     * The number of words of ciphertext.
      *
      * @return 0 of an opening
      */
@@ -249,7 +249,7 @@ public final class Frame {
     }
 
     /**
-     * Its share h(session, t) − h(session, previous) of its tick's link digest.
+     * Its part h(session, t) − h(session, previous) of its tick's link digest.
      *
      * @return 64 bits
      */
@@ -261,7 +261,7 @@ public final class Frame {
      * Adds its words to a sum, modulo 2^64.
      *
      * @param sum the sum
-     * @throws FrameException if the sum has another number of words; it is then as it was
+     * @throws FrameException if the sum has another number of words; the sum does not change
      */
     public void addTo(long[] sum) throws FrameException {
         if (words() != sum.length) {

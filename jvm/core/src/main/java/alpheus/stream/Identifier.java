@@ -1,10 +1,10 @@
-// Names of streams and schemas: bytes on the wire, hexadecimal for eyes.
+// Ids of streams and schemas: bytes on the wire, hexadecimal for people.
 package alpheus.stream;
 
 import java.util.Arrays;
 import java.util.HexFormat;
 
-/** A public name of fixed length: bytes on the wire, hexadecimal for eyes. */
+/** A public id of fixed length: bytes on the wire, hexadecimal for people. */
 public abstract class Identifier {
     private final byte[] bytes;
 

@@ -1,11 +1,11 @@
-// What a producer shares with its owner's controller.
+// The secret that a producer shares with its owner's controller.
 package alpheus.stream;
 
 import alpheus.crypto.SecretBytes;
 
 /**
- * What a producer shares with its owner's controller and nobody else. Erasing every copy erases the
- * stream's data everywhere.
+ * The secret that a producer shares with its owner's controller and nobody else. Deleting every copy of it
+ * erases the stream's data everywhere.
  */
 public final class MasterSecret implements AutoCloseable {
     /** Bytes of a secret. */
@@ -14,7 +14,7 @@ public final class MasterSecret implements AutoCloseable {
     private final SecretBytes secret;
 
     /**
-     * Takes a secret over.
+     * Takes ownership of a secret.
      *
      * @param secret {@link #LENGTH} bytes
      */

@@ -6,11 +6,11 @@ import java.util.function.Consumer;
 import java.util.random.RandomGenerator;
 
 /**
- * One stream's producer, offline. It knows nothing of queries. {@link #open} makes a {@link Session},
- * which alone can encrypt; while that runs, the producer opens no other. No thread may share one.
+ * One stream's producer, offline. It knows nothing about queries. {@link #open} creates a {@link Session},
+ * which alone can encrypt. While a session runs, the producer opens no other. Not safe for concurrent use.
  */
 public final class Producer implements AutoCloseable {
-    /** Ticks without an event after which a later event looks like a clock that jumped. */
+    /** After this many ticks without an event, a later event looks like a clock jump. */
     public static final long LONGEST_SILENCE = 100_000;
 
     private static final int SHORTEST_TICK = 2;
@@ -19,7 +19,7 @@ public final class Producer implements AutoCloseable {
     private final long tick;
     private final int words;
     private final long longestSilence;
-    /** Whether there has been a session. */
+    /** Whether a session was opened before. */
     private boolean opened;
 
     private boolean online;
@@ -40,20 +40,20 @@ public final class Producer implements AutoCloseable {
     }
 
     /**
-     * The same, with another limit to silence.
+     * The same, with another limit on silence.
      *
      * @param master the stream's secret, which may be wiped afterwards
      * @param stream the stream
      * @param schema the schema's id
      * @param tick the tick in microseconds
      * @param words words of an event, the check word included
-     * @param longestSilence ticks after which an event is refused as a clock jump; each costs a border
+     * @param longestSilence ticks after which an event is rejected as a clock jump; each tick costs a border
      * @throws ProducerException if there is no such cipher
      */
     public Producer(
             MasterSecret master, StreamId stream, SchemaId schema, long tick, int words, long longestSilence)
             throws ProducerException {
-        if (words < 1 || words > StreamKeys.MOST_WORDS) {
+        if (words < 1 || words > StreamKeys.MAX_WORDS) {
             throw new ProducerException(Fault.WORDS, words);
         }
         if (tick < SHORTEST_TICK || tick > EventTime.DAY) {
@@ -75,7 +75,7 @@ public final class Producer implements AutoCloseable {
     }
 
     /**
-     * The first tick at or after a time: where a session can open.
+     * The first tick at or after a time, at which a session can open.
      *
      * @param now the producer's clock
      * @return the tick
@@ -85,15 +85,15 @@ public final class Producer implements AutoCloseable {
     }
 
     /**
-     * Opens a session and gives its opening border to a sink.
+     * Opens a session and passes its opening border to a sink.
      *
-     * @param start what is known of the stream's past
+     * @param start what is known about the stream's past
      * @param at a tick
-     * @param random draws the session's number: 64 random bits, so that no pad of any other session comes
-     *     again, whatever clock, backup or snapshot the producer started from
+     * @param random source of the session's number: 64 random bits, so no pad of another session repeats,
+     *     whichever clock, backup or snapshot the producer started from
      * @param sink takes the frames, in order
      * @return the session
-     * @throws ProducerException which leaves the producer as it was
+     * @throws ProducerException if it cannot be opened; the producer does not change
      */
     public Session open(Start start, long at, RandomGenerator random, Consumer<byte[]> sink)
             throws ProducerException {

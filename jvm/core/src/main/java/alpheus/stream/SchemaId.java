@@ -1,4 +1,4 @@
-// A schema's name.
+// The id of a schema.
 package alpheus.stream;
 
 /** A schema: the hash of its resolved content. */

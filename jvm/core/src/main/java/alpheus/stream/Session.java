@@ -1,4 +1,4 @@
-// A session: the only thing that encrypts.
+// A session. Nothing else encrypts.
 package alpheus.stream;
 
 import alpheus.encode.EncodeException;
@@ -8,22 +8,22 @@ import java.util.Arrays;
 import java.util.function.Consumer;
 
 /**
- * A producer that is online: a session number and the key vector of its last event. Times within it
- * strictly increase, so that nothing is ever encrypted twice under one (session, time). It is never
- * stored or resumed.
+ * An online producer: a session number and the key vector of its last event. Times within a session
+ * strictly increase, so nothing is encrypted twice under one (session, time). A session is never stored or
+ * resumed.
  *
- * <p>No session outlasts its UTC day by a tick: on the first border of the next it closes, and another
- * opens on the same border, under the next number.
+ * <p>A session ends with its UTC day: it closes on the first border of the next day, and another opens on
+ * the same border, under the next number.
  *
- * <p>Each frame is given to a sink at once, in order. A frame that could not be delivered cannot be made
- * again: {@link #abandon} then, and open another session. No thread may share one.
+ * <p>Each frame is passed to a sink at once, in order. A frame that was not delivered cannot be recreated:
+ * call {@link #abandon} and open another session. Not safe for concurrent use.
  */
 public final class Session {
     private final Producer producer;
     private final StreamKeys keys;
     private final Consumer<byte[]> sink;
     private final long tick;
-    /** The plaintext of the event that is being made; zero between events. */
+    /** The plaintext of the current event; zero between events. */
     private final long[] plain;
 
     private long session;
@@ -83,8 +83,8 @@ public final class Session {
     }
 
     /**
-     * When the next border stands. A producer whose clock has reached it calls {@link #advance}, so that
-     * windows close without waiting for an event.
+     * The time of the next border. A producer whose clock has reached it calls {@link #advance}, so windows
+     * close without waiting for an event.
      *
      * @return microseconds
      */
@@ -93,7 +93,7 @@ public final class Session {
     }
 
     /**
-     * Data events since the last border: what is lost, and to be said, if the session is abandoned now.
+     * Data events since the last border. They are lost if the session is abandoned now.
      *
      * @return the number
      */
@@ -102,16 +102,16 @@ public final class Session {
     }
 
     /**
-     * Encrypts one data event and gives its frame to the sink, after those of all borders up to there. An
-     * event that is refused leaves no trace; borders of ticks that lie before it may have been sent.
+     * Encrypts one data event and passes its frame to the sink, after the frames of all borders up to it. A
+     * rejected event changes nothing, but borders of earlier ticks may have been sent.
      *
-     * <p>The frame shows session, time, the time before, and how many words there are. The words are
-     * uniformly random to whoever lacks the stream's keys.
+     * <p>The frame reveals session, time, the time before, and the number of words. Without the stream's
+     * keys the words look uniformly random.
      *
-     * @param t its time, after {@link #last()} and on no tick
+     * @param t its time, after {@link #last()} and not on a tick
      * @param encoding adds its words
-     * @throws ProducerException if it cannot stand at that time
-     * @throws EncodeException if the encoding refuses it
+     * @throws ProducerException if the time is not allowed
+     * @throws EncodeException if the encoding rejects it
      */
     public void event(long t, Encoding encoding) throws ProducerException, EncodeException {
         admit(t);
@@ -120,7 +120,7 @@ public final class Session {
         try {
             encoding.addTo(plain);
             if (plain[plain.length - 1] != 0) {
-                throw new IllegalStateException("the encoding writes to the check word; it is of another schema");
+                throw new IllegalStateException("the encoding writes to the check word; it was made for another schema");
             }
             byte[] frame = Frame.make(Kind.DATA, session, t, last, 0, null, plain.length);
             count++;
@@ -131,7 +131,7 @@ public final class Session {
     }
 
     /**
-     * Gives the borders of all ticks up to a time, that one included, to the sink.
+     * Passes the borders of all ticks up to and including a time to the sink.
      *
      * @param now the producer's clock
      * @throws ProducerException if no further border would fit; the session can then still close
@@ -146,7 +146,7 @@ public final class Session {
      * Ends the session in order: borders up to a tick, the last of them a closing one.
      *
      * @param at the tick
-     * @throws ProducerException which leaves the session as it was
+     * @throws ProducerException if it cannot end there; the session does not change
      */
     public void close(long at) throws ProducerException {
         needsRunning();
@@ -165,7 +165,7 @@ public final class Session {
         end();
     }
 
-    /** Drops the session as it is. The {@link #unclosed()} events are lost: no window will ever hold them. */
+    /** Drops the session. The {@link #unclosed()} events are lost: no window will include them. */
     public void abandon() {
         if (!ended) {
             end();
@@ -227,8 +227,8 @@ public final class Session {
     }
 
     /**
-     * Closes the session on the next border, and opens another there. The opening border goes first:
-     * between the two the stream would look offline, and windows would close without it.
+     * Closes the session on the next border and opens another there. The opening border goes first.
+     * Otherwise the stream would look offline between the two, and windows would close without it.
      */
     private void beginDay() {
         long t = nextBorder();
@@ -264,7 +264,7 @@ public final class Session {
         return encipher(frame, Frame.BORDER_HEAD, t);
     }
 
-    /** Writes m + K(t) − K(last) behind a frame's head; m is what stands in {@link #plain}. */
+    /** Writes m + K(t) − K(last) behind a frame's header, where m is {@link #plain}. */
     private byte[] encipher(byte[] frame, int head, long t) {
         keys.keyVector(session, t, next);
         long[] old = current;
@@ -278,8 +278,7 @@ public final class Session {
     }
 
     /**
-     * Moves the session to a time, then lets the frame go: there is no way to make another for the same
-     * time.
+     * Moves the session to a time, then releases the frame. No other frame can be made for the same time.
      */
     private void deliver(byte[] frame, long t) {
         last = t;

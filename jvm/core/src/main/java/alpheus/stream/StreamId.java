@@ -1,7 +1,10 @@
-// One person's one stream.
+// The id of a stream.
 package alpheus.stream;
 
-/** One person's one stream: 16 bytes, random or a hash, so that it names nobody. The key of its records. */
+/**
+ * The id of one stream of one person: 16 bytes, random or a hash, so it identifies nobody. It is the key of
+ * the stream's records.
+ */
 public final class StreamId extends Identifier {
     /** Bytes of an id. */
     public static final int LENGTH = 16;

@@ -10,13 +10,13 @@ import java.nio.ByteOrder;
 import java.util.Arrays;
 
 /**
- * The keys of one stream under one schema. Producer and controller derive the same; nobody else holds
- * any. A service that redefines the schema gets noise: the subkeys are bound to the schema's id. No
- * thread may share one.
+ * The keys of one stream under one schema. Producer and controller derive the same keys, and nobody else
+ * has them. The subkeys are bound to the schema's id, so a service that redefines the schema gets noise.
+ * Not safe for concurrent use.
  */
 public final class StreamKeys implements AutoCloseable {
-    /** Words of an event at most: a block's number within its event has 12 bits. */
-    public static final int MOST_WORDS = 2 << 12;
+    /** The maximum number of words of an event: a block's number within its event has 12 bits. */
+    public static final int MAX_WORDS = 2 << 12;
 
     private static final int T_SHIFT = 12;
     private static final int SUBKEY = 16;
@@ -30,7 +30,7 @@ public final class StreamKeys implements AutoCloseable {
     private final SchemaId schema;
     private final TagKey border;
     private final byte[] blocks;
-    /** The subkey used last, and its day: nearly every call is for the same. */
+    /** The last subkey and its day: nearly every call uses the same one. */
     private KeyStream cached;
 
     private long cachedDay = -1;
@@ -44,8 +44,8 @@ public final class StreamKeys implements AutoCloseable {
      * @param words words of its events
      */
     public StreamKeys(MasterSecret master, StreamId stream, SchemaId schema, int words) {
-        if (words < 1 || words > MOST_WORDS) {
-            throw new IllegalArgumentException("an event has 1 to " + MOST_WORDS + " words");
+        if (words < 1 || words > MAX_WORDS) {
+            throw new IllegalArgumentException("an event has 1 to " + MAX_WORDS + " words");
         }
         this.master = master.secret().duplicate();
         this.stream = stream;
@@ -58,7 +58,7 @@ public final class StreamKeys implements AutoCloseable {
     }
 
     /**
-     * Whose keys these are.
+     * The stream of these keys.
      *
      * @return the stream
      */
@@ -67,7 +67,7 @@ public final class StreamKeys implements AutoCloseable {
     }
 
     /**
-     * The schema that they are bound to.
+     * The schema of these keys.
      *
      * @return the schema
      */
@@ -76,19 +76,19 @@ public final class StreamKeys implements AutoCloseable {
     }
 
     /**
-     * Writes K(t), the pad of a time in a session: used for one event, it hides it from all who lack the
-     * keys; used for two, it hides neither.
+     * Writes K(t), the pad of a time in a session. Used for one event, it hides the event from everyone
+     * without the keys. Used for two, it hides neither.
      *
      * @param session the session
      * @param t the time in microseconds, below {@link EventTime#LIMIT}
-     * @param out where the words go, as many as an event has
+     * @param out the output, with as many words as an event
      */
     public void keyVector(long session, long t, long[] out) {
         if (t < 0 || t >= EventTime.LIMIT) {
             throw new IllegalArgumentException("there is no key for a time that is not below 2^52");
         }
         if (Long.BYTES * out.length != blocks.length) {
-            throw new IllegalArgumentException("a vector of as many words as an event has is needed");
+            throw new IllegalArgumentException("the vector must have as many words as an event");
         }
         keyOf(t / EventTime.DAY).fill(session, t << T_SHIFT, blocks, blocks.length);
         ByteBuffer.wrap(blocks).order(ByteOrder.LITTLE_ENDIAN).asLongBuffer().get(out);
@@ -97,7 +97,7 @@ public final class StreamKeys implements AutoCloseable {
     /**
      * The MAC of a border.
      *
-     * @param kind which of a session's borders it is
+     * @param kind the kind of border
      * @param session the session
      * @param t when it stands
      * @param count data events since the last border
@@ -108,10 +108,10 @@ public final class StreamKeys implements AutoCloseable {
     }
 
     /**
-     * Whether the MAC of a border is this stream's, in a time that does not tell how much of it is right.
+     * Whether the MAC of a border is this stream's. Takes constant time.
      *
      * @param tag the MAC
-     * @param kind which of a session's borders it says to be
+     * @param kind the kind of border
      * @param session the session
      * @param t when
      * @param count data events since the last border

@@ -6,9 +6,9 @@ import java.util.Arrays;
 
 /**
  * A sum over some events of one session and tick: the word-wise sum, the number of data events and the
- * public link digest, in any order of arrival. The links h(s, t_i) − h(s, t_{i−1}) telescope to
- * h(s, b) − h(s, a) exactly when every event came once: a gap, a duplicate, a missing border and an event
- * of a foreign session all show, with no secret (but by a chance of 2^-64).
+ * public link digest, in any order of arrival. The links h(s, t_i) − h(s, t_{i−1}) telescope to h(s, b) −
+ * h(s, a) exactly when every event came once. So a gap, a duplicate, a missing border or an event of
+ * another session is detected without a secret. The probability of missing one is 2^-64.
  */
 public final class TickSum {
     private final long[] words;
@@ -25,9 +25,9 @@ public final class TickSum {
     }
 
     /**
-     * A sum that was kept.
+     * A stored sum.
      *
-     * @param words its words, taken over
+     * @param words its words, of which it takes ownership
      * @param count data events in it
      * @param digest its link digest
      */
@@ -68,7 +68,7 @@ public final class TickSum {
      * Adds an event with ciphertext, data or border.
      *
      * @param frame the event
-     * @throws FrameException if it has another number of words; the sum is then as it was
+     * @throws FrameException if it has another number of words; the sum does not change
      */
     public void add(Frame frame) throws FrameException {
         frame.addTo(words);
@@ -117,8 +117,8 @@ public final class TickSum {
     /**
      * Adds word by word, modulo 2^64.
      *
-     * @param sum what is added to
-     * @param words what is added, as many
+     * @param sum the sum to add to
+     * @param words the words to add, equally many
      */
     public static void add(long[] sum, long[] words) {
         for (int i = 0; i < sum.length; i++) {

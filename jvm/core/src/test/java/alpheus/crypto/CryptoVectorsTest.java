@@ -84,7 +84,7 @@ class CryptoVectorsTest {
     }
 
     @Test
-    void aWipedSecretIsGoneAndCannotBeUsed() {
+    void aWipedSecretCannotBeUsed() {
         byte[] bytes = {1, 2, 3};
         SecretBytes secret = SecretBytes.takeOver(bytes);
         SecretBytes other = secret.duplicate();
@@ -96,7 +96,7 @@ class CryptoVectorsTest {
     }
 
     @Test
-    void aSecretIsNeitherShownNorWritten() throws IOException {
+    void aSecretIsNeitherPrintedNorSerialized() throws IOException {
         SecretBytes secret = SecretBytes.takeOver(new byte[] {0x41, 0x41, 0x41, 0x41});
         assertFalse(secret.toString().contains("A"), "names no byte as text");
         assertFalse(secret.toString().matches(".*(41|65).*(41|65).*"), "nor as a number");

@@ -1,4 +1,4 @@
-// Decimal text is read exactly.
+// Decimal text is parsed exactly.
 package alpheus.document;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
@@ -37,7 +37,7 @@ class DecimalsTest {
     }
 
     @Test
-    void refusesWhatIsNoNumberOrTooLarge() {
+    void rejectsTextThatIsNotANumberOrTooLarge() {
         refused(Fault.EMPTY, "", 0);
         for (String text : new String[] {"-", ".", "1.2.3", "1e", "0x1", "1 ", "\u0661", "NaN", "e5", "1e401"}) {
             refused(Fault.MALFORMED, text, 0);

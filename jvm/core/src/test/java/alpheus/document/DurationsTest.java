@@ -1,4 +1,4 @@
-// Lengths of time and fractions as people write them.
+// Durations and fractions as people write them.
 package alpheus.document;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;

@@ -1,4 +1,4 @@
-// Known answers of encodings: the words of events, and the events that are refused.
+// Known answers of encodings: the words of events, and rejected events.
 package alpheus.encode;
 
 import static alpheus.Vectors.cases;
@@ -47,7 +47,7 @@ class EncodingVectorsTest {
     }
 
     @Test
-    void eventsHaveTheWordsThatTheScriptSays() throws Exception {
+    void eventsHaveTheWordsOfTheVectors() throws Exception {
         for (Node each : cases("schema/v1/encoding.json")) {
             Encoder encoder = encoder(each);
             for (Node event : list(each, "events")) {
@@ -64,7 +64,7 @@ class EncodingVectorsTest {
     }
 
     @Test
-    void eventsAreRefusedByNameAndLeaveNoTrace() throws Exception {
+    void invalidEventsAreRejectedWithASpecificErrorAndChangeNothing() throws Exception {
         for (Node each : cases("schema/v1/encoding_bad_values.json")) {
             Encoder encoder = encoder(each);
             long[] vector = new long[encoder.words()];
@@ -76,7 +76,7 @@ class EncodingVectorsTest {
     }
 
     @Test
-    void aRefusalNamesTheAttributeAndNeverTheValue() throws Exception {
+    void anErrorNamesTheAttributeAndNeverTheValue() throws Exception {
         Encoder encoder = new Encoder(Schema.fromYaml(
                 "name: S\nstreamAttributes: [{name: x, type: integer, min: 0, max: 9, aggregations: [sum]}]"));
         Row row = encoder.row();
@@ -100,7 +100,7 @@ class EncodingVectorsTest {
         assertEquals(Row.ABSENT, row.kind(3));
     }
 
-    /** Zero would say that the value was not there. */
+    /** Zero would mean that the value was absent. */
     @Test
     void aRandomWordIsNeverZero() throws Exception {
         Encoder encoder = new Encoder(Schema.fromYaml(

@@ -1,4 +1,4 @@
-// Known answers of schemas: what a file means, where its statistics stand, which files are refused.
+// Known answers of schemas: meaning, layout and rejected files.
 package alpheus.schema;
 
 import static alpheus.Vectors.at;
@@ -34,7 +34,7 @@ class SchemaVectorsTest {
     }
 
     @Test
-    void filesMeanWhatTheScriptSays() throws DocumentException, LayoutException {
+    void filesHaveTheMeaningOfTheVectors() throws DocumentException, LayoutException {
         List<Node> all =
                 Stream.concat(cases("schema/v1/schema.json").stream(), cases("schema/v1/avro.json").stream()).toList();
         for (Node each : all) {
@@ -88,7 +88,7 @@ class SchemaVectorsTest {
     }
 
     @Test
-    void filesAreRefusedByTheNameThatTheScriptSays() {
+    void invalidFilesAreRejectedWithTheErrorOfTheVectors() {
         List<Node> all = Stream.concat(
                         cases("schema/v1/schema_bad_yaml.json").stream(),
                         cases("schema/v1/schema_bad_avro.json").stream())
@@ -102,7 +102,7 @@ class SchemaVectorsTest {
     }
 
     @Test
-    void aRefusalSaysWhereAndHowToMend() {
+    void anErrorSaysWhereTheProblemIsAndHowToFixIt() {
         String yaml = "name: S\nstreamAttributes:\n  - {name: x, type: integer, min: 2, max: 1}\n";
         DocumentException refused = assertThrows(DocumentException.class, () -> Schema.fromYaml(yaml));
         assertEquals(

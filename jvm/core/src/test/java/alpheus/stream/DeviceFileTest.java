@@ -1,4 +1,4 @@
-// A device's file is the one that `alpheus owner add` writes, and says nothing of its secret.
+// A device's file is the one that `alpheus owner add` writes, and errors never contain its secret.
 package alpheus.stream;
 
 import static org.junit.jupiter.api.Assertions.assertArrayEquals;
@@ -21,7 +21,7 @@ class DeviceFileTest {
     }
 
     @Test
-    void aFileIsReadAndItsTextOverwritten() throws DeviceFileException {
+    void aFileIsParsedAndItsTextOverwritten() throws DeviceFileException {
         char[] text = GOOD.toCharArray();
         try (DeviceFile file = DeviceFile.read(text, SchemaId.parse(SCHEMA));
                 MasterSecret master = file.master()) {
@@ -36,7 +36,7 @@ class DeviceFileTest {
     }
 
     @Test
-    void whatIsNoDeviceFileIsRefusedByName() {
+    void invalidFilesAreRejectedWithASpecificError() {
         assertRefused(Fault.NOT_A_DEVICE_FILE, "");
         assertRefused(Fault.NOT_A_DEVICE_FILE, "[]");
         assertRefused(Fault.NOT_A_DEVICE_FILE, "{}");

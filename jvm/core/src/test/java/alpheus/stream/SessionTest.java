@@ -1,4 +1,4 @@
-// What a session must never do, whoever asks.
+// What a session must never do.
 package alpheus.stream;
 
 import static org.junit.jupiter.api.Assertions.assertArrayEquals;
@@ -58,9 +58,9 @@ class SessionTest {
         }
     }
 
-    /** A later frame than the refused one must not be m + K(t) − K(t): plaintext. */
+    /** A frame after a rejected one must not be m + K(t) − K(t): plaintext. */
     @Test
-    void aRefusedEventLeavesNoTrace() throws Exception {
+    void aRejectedEventChangesNothing() throws Exception {
         Encoder encoder = new Encoder(Schema.fromYaml(
                 "name: S\nstreamAttributes: [{name: x, type: integer, min: 0, max: 9, aggregations: [mean]}]"));
         Session refusing = open(producer(), NOON);
@@ -106,7 +106,7 @@ class SessionTest {
     }
 
     @Test
-    void silenceIsFilledWithBordersThatCountNothing() throws Exception {
+    void silenceIsFilledWithEmptyBorders() throws Exception {
         Session session = open(producer(), NOON);
         session.event(NOON + 1, vector -> vector[0] = 1);
         session.advance(NOON + 5 * TICK);
@@ -116,7 +116,7 @@ class SessionTest {
         assertEquals(NOON + 6 * TICK, session.nextBorder());
     }
 
-    /** Each day's session is the next number, and opens where the last one closed. */
+    /** Each day's session has the next number, and opens where the last one closed. */
     @Test
     void aSessionEndsWithItsDay() throws Exception {
         Session session = open(producer(), NOON);

@@ -121,7 +121,7 @@ class StreamVectorsTest {
     }
 
     @Test
-    void badFramesAreRefusedByName() {
+    void badFramesAreRejectedWithASpecificError() {
         for (String kind : "empty kind truncated trailing partial_word no_words too_many_words time order".split(" ")) {
             for (Node each : cases("encrypted-stream/v1/frame_bad_" + kind + ".json")) {
                 byte[] frame = bytes(each, "frame");
@@ -134,7 +134,7 @@ class StreamVectorsTest {
     }
 
     @Test
-    void badTimesAreRefusedByName() throws Exception {
+    void badTimesAreRejectedWithASpecificError() throws Exception {
         String kinds = "equal_time backward_time before_opening at_opening before_border on_tick jump beyond_limit "
                 + "close_off_tick close_early";
         for (String kind : kinds.split(" ")) {

@@ -1,4 +1,4 @@
-// An application as many have one: rows of devices go to a topic as they happen. One line makes it encrypt.
+// A typical application: it sends rows of devices to a topic as they happen. One line makes it encrypt.
 package alpheus.demo;
 
 import alpheus.kafka.EncryptingProducer;
@@ -21,28 +21,31 @@ import org.apache.kafka.clients.producer.ProducerRecord;
 import org.apache.kafka.common.errors.SerializationException;
 
 /**
- * Sends the rows of a recording as if they happened now, each device by a producer of its own. Without Alpheus the
- * producer would be a {@code KafkaProducer} with the same settings.
+ * Sends the rows of a recording as if they happened now, with one producer for each device. Without Alpheus
+ * the producer would be a {@code KafkaProducer} with the same settings.
  */
 public final class Fleet {
-    /** Columns that are no reading: facts about the stream are told when it is made. */
+    /** Columns that are not readings: metadata is set when the stream is created. */
     private static final Set<String> NO_READINGS = Set.of("timestamp", "stream", "region", "ageGroup", "model", "engineType");
 
-    /** What the broker has taken, as rows: what was refused was never part of a stream, and the application knows. */
+    /**
+     * The rows that the broker accepted. Rejected rows were never part of a stream, and the application
+     * knows them.
+     */
     private final Queue<String> taken = new ConcurrentLinkedQueue<>();
     private final AtomicLong refused = new AtomicLong();
     private final AtomicLong failed = new AtomicLong();
 
     private Fleet() {}
 
-    /** A row: when it happened, and its readings. */
+    /** A row: its time and its readings. */
     private record Reading(long millis, Map<String, String> values) {}
 
     /**
      * Sends all rows.
      *
-     * @param arguments the settings' file, the rows (CSV), the folder of devices' files, the topic, when the first
-     *     row happens, in milliseconds, and where to write what was taken
+     * @param arguments the settings' file, the rows (CSV), the folder of devices' files, the topic, the
+     *     time of the first row in milliseconds, and where to write accepted rows
      * @throws Exception if a file cannot be read
      */
     public static void main(String[] arguments) throws Exception {
@@ -113,7 +116,7 @@ public final class Fleet {
                 }
             });
         } catch (SerializationException late) {
-            // A session opens at a tick: what happened before it is no part of the stream, nor what comes too late.
+            // A session opens at a tick. Earlier events are not part of the stream, nor are late ones.
             refused.incrementAndGet();
         }
     }

@@ -1,4 +1,4 @@
-// Records of the topic of events as messages to the job; whatever they hold.
+// Turns records of the events topic into messages to the job.
 package alpheus.flink;
 
 import alpheus.flink.Messages.DeadLetter;
@@ -18,17 +18,20 @@ import org.apache.flink.util.Collector;
 import org.apache.kafka.clients.consumer.ConsumerRecord;
 
 /**
- * Records of the topic of events as messages to the job. What could never be a frame of a stream is a
- * dead letter from here on; nothing that stands in a topic stops the job.
+ * Turns records of the events topic into messages to the job. A record that cannot be a frame of a stream
+ * becomes a dead letter. No record in a topic stops the job.
  */
 final class FrameReader implements KafkaRecordDeserializationSchema<byte[]> {
     private static final long serialVersionUID = 1L;
-    /** Of a key that is no stream's, so much goes to the dead letters. */
-    private static final int MOST_KEY = 64;
-    /** And so much of a value that is longer than any frame, so that the record is never too large for its topic. */
-    private static final int MOST_VALUE = 128 * 1024;
+    /** If a key is not a stream's, this many of its bytes go to the dead letters. */
+    private static final int MAX_KEY = 64;
+    /**
+     * If a value is longer than any frame, this many of its bytes go to the dead letters, so the record
+     * fits its topic.
+     */
+    private static final int MAX_VALUE = 128 * 1024;
 
-    /** The number of the events' schema in a registry; null where none is configured. */
+    /** The number of the events' schema in a registry, or null if none is configured. */
     private final Integer envelope;
 
     FrameReader(Integer envelope) {
@@ -43,8 +46,8 @@ final class FrameReader implements KafkaRecordDeserializationSchema<byte[]> {
         if (key.length == StreamId.LENGTH && frame != null) {
             out.collect(new FrameIn(HexFormat.of().formatHex(key), frame).bytes());
         } else {
-            String shown = HexFormat.of().formatHex(Arrays.copyOf(key, Math.min(key.length, MOST_KEY)));
-            byte[] kept = value.length > MOST_VALUE ? Arrays.copyOf(value, MOST_VALUE) : value;
+            String shown = HexFormat.of().formatHex(Arrays.copyOf(key, Math.min(key.length, MAX_KEY)));
+            byte[] kept = value.length > MAX_VALUE ? Arrays.copyOf(value, MAX_VALUE) : value;
             out.collect(new DeadLetter(shown, Refusal.MALFORMED.label(), kept).bytes());
         }
     }

@@ -1,24 +1,24 @@
-// Why a stream is not complete in a window.
+// The reasons why a stream is incomplete in a window.
 package alpheus.flink;
 
-/** Why a stream is not complete in a window: where several ticks are not, the first one's reason. */
+/** The reason why a stream is incomplete in a window. If several ticks are incomplete, it is the first one's. */
 public enum Incomplete {
-    /** Fewer events came than the border says. */
+    /** Fewer events arrived than the border counts. */
     GAP,
-    /** More events came than the border says. */
+    /** More events arrived than the border counts. */
     DUPLICATE,
-    /** As many came as the border says, but not the chain that it ends. */
+    /** The number matches the border, but the chain of events does not. */
     BROKEN_CHAIN,
-    /** The border at the end of a tick has not come. */
+    /** The border at the end of a tick is missing. */
     MISSING_BORDER,
-    /** The session died: another one opened before its last tick was closed. */
+    /** The session died: another opened before its last tick was closed. */
     SESSION_DIED,
     /** It went offline or came online within the window. */
     OFFLINE,
     /** It sent more events than the schema's capacity. */
     OVER_CAPACITY,
-    /** An event had another number of words than the schema. */
+    /** The number of words of an event is not that of the schema. */
     WRONG_LENGTH,
-    /** The tick had begun, or was complete, before the plan ran. */
+    /** The tick had started, or was complete, before the plan ran. */
     BEFORE_PLAN
 }

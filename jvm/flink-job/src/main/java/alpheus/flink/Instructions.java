@@ -1,4 +1,4 @@
-// What may stand in the topics of instructions and tokens: all else is a dead letter.
+// Checks records of the topics of instructions and tokens. All others are dead letters.
 package alpheus.flink;
 
 import alpheus.flink.Messages.Join;
@@ -12,15 +12,15 @@ import java.io.IOException;
 import java.util.regex.Pattern;
 
 /**
- * Checks messages before they reach state. Whoever writes these topics is trusted to decide, not to be without
- * fault: an instruction that the job could not carry out must not stop it for all.
+ * Checks messages before they reach state. The writers of these topics are trusted to decide, but may make
+ * mistakes. An instruction that the job cannot carry out must not stop it for all plans.
  */
 final class Instructions {
     private static final Pattern PLAN = Pattern.compile("[0-9a-f]{64}");
     private static final Pattern STREAM = Pattern.compile("[0-9a-f]{32}");
 
-    /** Bytes of a summary's borders: with the rest less than what Kafka takes unless it is told. */
-    private static final long MOST_SUMMARY = 1_000_000;
+    /** The maximum size of a summary's borders in bytes. The whole record stays below Kafka's default limit. */
+    private static final long MAX_SUMMARY = 1_000_000;
 
     private final Shape shape;
 
@@ -28,7 +28,7 @@ final class Instructions {
         this.shape = shape;
     }
 
-    /** Whether bytes are an instruction or a join that can be carried out. */
+    /** Whether the bytes are an instruction or a join that the job can carry out. */
     boolean isInstruction(byte[] bytes) {
         try {
             return switch (Messages.kind(bytes)) {
@@ -43,7 +43,7 @@ final class Instructions {
         }
     }
 
-    /** Whether bytes are a token or an opening share. */
+    /** Whether the bytes are a token or an opening share. */
     static boolean isToken(byte[] bytes) {
         try {
             if (Messages.kind(bytes) != Token.KIND) {
@@ -66,16 +66,19 @@ final class Instructions {
                 && fitsASummary(plan.window()) && PLAN.matcher(plan.plan()).matches() && hasPossibleRows(plan);
     }
 
-    /** Beyond these a sum of times would overflow, and a timer never end. */
+    /** Beyond these limits a sum of times would overflow, and a timer would never fire. */
     private static boolean isWithin(long micros) {
         return micros >= 0 && micros < EventTime.LIMIT;
     }
 
-    /** A summary names each border: one that no broker takes would stop the job, for all plans and over and over. */
+    /**
+     * A summary lists each border. One that is too large for the broker would stop the job repeatedly, for
+     * all plans.
+     */
     private boolean fitsASummary(long window) {
         long borders = window / shape.tick();
-        long sessions = StreamState.MOST_SESSIONS + 2 + window / EventTime.DAY;
-        return borders * TickMark.LENGTH + sessions * Judgement.Segment.HEAD <= MOST_SUMMARY;
+        long sessions = StreamState.MAX_SESSIONS + 2 + window / EventTime.DAY;
+        return borders * TickMark.LENGTH + sessions * Judgement.Segment.HEAD <= MAX_SUMMARY;
     }
 
     private boolean hasPossibleRows(PlanView plan) {
@@ -92,6 +95,6 @@ final class Instructions {
     private static boolean isPossible(Opening set) {
         return PLAN.matcher(set.plan()).matches() && isWithin(set.start())
                 && set.digest().length == SetDigest.WORDS && set.tokens().digest().length == SetDigest.WORDS
-                && set.tokens().rows() >= 0 && set.tokens().rows() <= Layout.MOST_WORDS;
+                && set.tokens().rows() >= 0 && set.tokens().rows() <= Layout.MAX_WORDS;
     }
 }

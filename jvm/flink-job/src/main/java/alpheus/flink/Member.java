@@ -1,4 +1,4 @@
-// A stream's place in a plan.
+// A stream's membership in a plan.
 package alpheus.flink;
 
 import alpheus.stream.EventTime;
@@ -8,12 +8,13 @@ import java.io.IOException;
 import java.util.TreeSet;
 
 /**
- * A stream's place in a plan, and how far the plan's windows are settled for it. A window that nothing has settled
- * for a week, or for 65,536 windows, is given up: one opening set that never comes must not keep all later ones.
+ * A stream's membership in a plan, and how far the plan's windows are settled for it. A window that is not
+ * settled within a week, or 65,536 windows, is given up: one opening set that never arrives must not keep
+ * all later ones.
  */
 final class Member {
     private static final long KEPT = 7 * EventTime.DAY;
-    private static final int MOST_DONE = 1 << 16;
+    private static final int MAX_DONE = 1 << 16;
 
     private final int position;
     private final long from;
@@ -23,7 +24,7 @@ final class Member {
     private final TreeSet<Long> done = new TreeSet<>();
     /** Start of the next window to report. */
     private long nextReport;
-    /** Whether it was said that the stream is taken up. */
+    /** Whether it was reported that the stream has joined. */
     private boolean announced;
 
     Member(int position, long from) {
@@ -45,12 +46,12 @@ final class Member {
         return nextReport;
     }
 
-    /** The stream comes online: windows before have nothing to report. */
+    /** The stream comes online. Earlier windows have nothing to report. */
     void resume(long start) {
         nextReport = Math.max(nextReport, start);
     }
 
-    /** Notes that the stream is taken up; whether that was not said before. */
+    /** Records that the stream has joined. Returns whether this is new. */
     boolean announce() {
         boolean isNew = !announced;
         announced = true;
@@ -65,22 +66,22 @@ final class Member {
         return tickEnd > settled && !done.contains(start);
     }
 
-    /** Whether a tick is over for this plan, as one before its first window is not. */
+    /** Whether a tick is settled for this plan; a tick before its first window is not. */
     boolean isLate(long tickEnd) {
         return tickEnd > from;
     }
 
-    /** Whether any window is settled, and all before it. */
+    /** Whether any window is settled with all windows before it. */
     boolean hasSettled() {
         return settled > from;
     }
 
-    /** A window is settled; windows are settled in any order, each by its own opening set. */
+    /** Settles a window. Windows are settled in any order, each by its own opening set. */
     void settle(long start, long window) {
         if (start >= settled) {
             done.add(start);
         }
-        if (done.size() > MOST_DONE) {
+        if (done.size() > MAX_DONE) {
             settled = done.first();
         }
         settleDone(window);

@@ -1,4 +1,4 @@
-// Records of the topics of instructions and tokens as messages to the job.
+// Turns records of the topics of instructions and tokens into messages to the job.
 package alpheus.flink;
 
 import alpheus.flink.Messages.DeadLetter;
@@ -10,15 +10,15 @@ import org.apache.flink.connector.kafka.source.reader.deserializer.KafkaRecordDe
 import org.apache.flink.util.Collector;
 import org.apache.kafka.clients.consumer.ConsumerRecord;
 
-/** Passes on what can be carried out; all else becomes a dead letter. A tombstone says nothing. */
+/** Passes on valid messages. All others become dead letters. Tombstones are ignored. */
 final class MessageReader implements KafkaRecordDeserializationSchema<byte[]> {
     private static final long serialVersionUID = 1L;
-    private static final int MOST_VALUE = 128 * 1024;
+    private static final int MAX_VALUE = 128 * 1024;
 
     private final Check check;
     private final String reason;
 
-    /** Whether a record can be carried out. */
+    /** Whether a record is valid. */
     @FunctionalInterface
     interface Check extends Serializable {
         boolean passes(byte[] bytes);
@@ -48,7 +48,7 @@ final class MessageReader implements KafkaRecordDeserializationSchema<byte[]> {
         if (check.passes(value)) {
             out.collect(value);
         } else {
-            byte[] kept = value.length > MOST_VALUE ? Arrays.copyOf(value, MOST_VALUE) : value;
+            byte[] kept = value.length > MAX_VALUE ? Arrays.copyOf(value, MAX_VALUE) : value;
             out.collect(new DeadLetter("", reason, kept).bytes());
         }
     }

@@ -1,4 +1,4 @@
-// What goes into the job and comes out of it, as bytes: docs/protocol.md has the tables.
+// The messages into and out of the job. docs/protocol.md has the tables.
 package alpheus.flink;
 
 import alpheus.stream.Frame;
@@ -15,7 +15,7 @@ import java.util.ArrayList;
 import java.util.BitSet;
 import java.util.List;
 
-/** Messages of the job, version 1: big-endian numbers, lists and texts after their length. */
+/** Messages of the job, version 1. Numbers are big-endian; lists and texts follow their length. */
 final class Messages {
     private static final int VERSION = 1;
 
@@ -27,7 +27,7 @@ final class Messages {
         void write(DataOutputStream out) throws IOException;
     }
 
-    /** Bytes of a message: version, kind, body. */
+    /** The bytes of a message: version, kind, body. */
     static byte[] bytes(int kind, Body body) {
         ByteArrayOutputStream bytes = new ByteArrayOutputStream();
         try (DataOutputStream out = new DataOutputStream(bytes)) {
@@ -40,7 +40,7 @@ final class Messages {
         return bytes.toByteArray();
     }
 
-    /** A reader behind version and kind. */
+    /** A reader positioned after version and kind. */
     static DataInputStream open(byte[] bytes, int kind) throws IOException {
         DataInputStream in = new DataInputStream(new ByteArrayInputStream(bytes));
         if (in.readUnsignedByte() != VERSION || in.readUnsignedByte() != kind) {
@@ -54,7 +54,7 @@ final class Messages {
     }
 
     /**
-     * Into the job, keyed by stream: a frame as it stood in the topic.
+     * Into the job, keyed by stream: a frame from the topic.
      *
      * @param stream the record's key in hexadecimal
      * @param frame the record's value
@@ -119,7 +119,7 @@ final class Messages {
     /**
      * To all: a plan runs.
      *
-     * @param plan what of it the sums need
+     * @param plan the part of the plan that the sums need
      */
     record PlanStart(PlanView plan) {
         static final int KIND = 3;
@@ -182,13 +182,13 @@ final class Messages {
     }
 
     /**
-     * To all: the opening set S of a window, as streams and as controllers; none of a window that failed.
+     * To all: the opening set S of a window, as streams and as controllers. It is empty if the window failed.
      *
      * @param plan the plan
      * @param start when the window starts
      * @param streams positions in the plan
-     * @param digest of these streams, see {@link SetDigest}
-     * @param tokens which controllers' tokens open the window
+     * @param digest the digest of these streams, see {@link SetDigest}
+     * @param tokens the controllers whose tokens open the window
      */
     record Opening(String plan, long start, BitSet streams, long[] digest, TokenSet tokens) {
         static final int KIND = 5;
@@ -214,7 +214,7 @@ final class Messages {
             return position / Byte.SIZE < in.getInt(at) && (bytes[bit] >> position % Byte.SIZE & 1) == 1;
         }
 
-        /** The same set for those who only add streams up. */
+        /** The same set without controllers, for the stream sums. */
         Opening withoutControllers() {
             return new Opening(plan, start, streams, digest,
                     new TokenSet(new BitSet(), tokens.digest(), tokens.masked(), tokens.rows()));
@@ -232,14 +232,14 @@ final class Messages {
      * The controllers of an opening set.
      *
      * @param controllers positions in the plan's roster
-     * @param digest of these controllers, see {@link SetDigest}
-     * @param masked whether each token has an opening share that is taken off; not so with one controller
+     * @param digest the digest of these controllers, see {@link SetDigest}
+     * @param masked whether each token has an opening share to subtract; false with one controller
      * @param rows words of a token: the rows of the plan's release
      */
     record TokenSet(BitSet controllers, long[] digest, boolean masked, int rows) {}
 
     /**
-     * Out of the job: what there is of one stream in one window.
+     * Out of the job: the status of one stream in one window.
      *
      * @param stream the stream in hexadecimal
      * @param plan the plan
@@ -312,8 +312,8 @@ final class Messages {
     }
 
     /**
-     * Out of the job: the task that has the stream has taken it up for a plan, and told of the windows before.
-     * It tells of each window in which the stream is online.
+     * Out of the job: the task of the stream has added it to a plan, and has reported the windows before.
+     * From now on it reports each window in which the stream is online.
      *
      * @param stream the stream in hexadecimal
      * @param plan the plan
@@ -337,11 +337,11 @@ final class Messages {
     }
 
     /**
-     * Out of the job, with each checkpoint: all that one task has to say of windows that ended, with their grace, by a time
-     * stands before this.
+     * Out of the job, with each checkpoint: one task has already reported everything about windows that
+     * ended, with their grace, by this time.
      *
-     * @param task which task
-     * @param tasks how many there are
+     * @param task the number of the task
+     * @param tasks the number of tasks
      * @param time its watermark, in microseconds
      */
     record Progress(int task, int tasks, long time) {
@@ -362,10 +362,10 @@ final class Messages {
     }
 
     /**
-     * Out of the job: a record that was refused.
+     * Out of the job: a rejected record.
      *
      * @param stream the record's key in hexadecimal
-     * @param reason the refusal's name
+     * @param reason the name of the reason
      * @param frame the record's value
      */
     record DeadLetter(String stream, String reason, byte[] frame) {
@@ -386,13 +386,13 @@ final class Messages {
     }
 
     /**
-     * Into the job, keyed by plan, window and a share of the controllers: what a controller answered.
+     * Into the job, keyed by plan, window and a share of the controllers: the answer of a controller.
      *
      * @param plan the plan
      * @param start when the window starts
      * @param controller its position in the plan's roster
-     * @param opens whether it is the opening share, and not the token
-     * @param rows as many words as the release has
+     * @param opens whether it is the opening share instead of the token
+     * @param rows the words, as many as in the release
      */
     record Token(String plan, long start, int controller, boolean opens, long[] rows) {
         static final int KIND = 9;
@@ -427,12 +427,12 @@ final class Messages {
      *
      * @param plan the plan
      * @param start when the window starts
-     * @param streams how many streams are in it
-     * @param streamDigest of these
-     * @param controllers how many controllers' tokens
-     * @param tokenDigest of these
+     * @param streams the number of streams
+     * @param streamDigest the digest of these streams
+     * @param controllers the number of controllers
+     * @param tokenDigest the digest of these controllers
      * @param ciphertexts the released words of the streams, summed
-     * @param tokens the tokens, summed, opening shares taken off
+     * @param tokens the tokens, summed, minus opening shares
      */
     record WindowSum(
             String plan, long start, long streams, long[] streamDigest, long controllers, long[] tokenDigest,

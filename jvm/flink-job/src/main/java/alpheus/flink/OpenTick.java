@@ -11,7 +11,7 @@ import java.io.IOException;
 /** A tick of a session that is not complete yet. */
 final class OpenTick {
     private final long end;
-    /** Without words until a frame is accepted: a bad one must cost nothing to keep. */
+    /** It has no words until a frame is accepted, so a bad frame costs no memory. */
     private TickSum sum;
     private TickMark border;
     private Incomplete trouble;
@@ -65,7 +65,7 @@ final class OpenTick {
         }
     }
 
-    /** Whether every event is there once and the border says the same number. */
+    /** Whether every event is there once, and their number is that of the border. */
     boolean completes(Shape shape) {
         return border != null && sum.isComplete(border.session(), end - shape.tick(), end)
                 && border.events() == sum.count();

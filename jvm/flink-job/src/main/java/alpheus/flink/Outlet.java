@@ -1,4 +1,4 @@
-// What comes out of the job as records: each kind to its topic.
+// Turns output of the job into records, each kind for its topic.
 package alpheus.flink;
 
 import alpheus.flink.Messages.DeadLetter;
@@ -23,11 +23,11 @@ import org.apache.kafka.common.header.Header;
 import org.apache.kafka.common.header.internals.RecordHeader;
 
 /**
- * What comes out of the job as records, all through one sink, so that a checkpoint commits them together. A
- * dead letter is the record that came, with its reason in a header.
+ * Turns output of the job into records. All go through one sink, so a checkpoint commits them together. A
+ * dead letter is the original record, with its reason in a header.
  */
 final class Outlet implements KafkaRecordSerializationSchema<byte[]>, KafkaDatasetFacetProvider {
-    /** Names the reason of a dead letter. */
+    /** The header with the reason of a dead letter. */
     static final String REASON = "alpheus.reason";
 
     private static final long serialVersionUID = 1L;
@@ -67,7 +67,7 @@ final class Outlet implements KafkaRecordSerializationSchema<byte[]>, KafkaDatas
         }
     }
 
-    /** Names the topics, among whose transactions the sink looks for those that a failure left open. */
+    /** Names the topics. The sink searches their transactions for those that a failure left open. */
     @Override
     public Optional<KafkaDatasetFacet> getKafkaDatasetFacet() {
         return Optional.of(new DefaultKafkaDatasetFacet(
@@ -75,8 +75,8 @@ final class Outlet implements KafkaRecordSerializationSchema<byte[]>, KafkaDatas
     }
 
     /**
-     * Behind the summaries that it is about only where each task writes what it says itself: with another number of
-     * sinks Flink deals records out among them. Then nothing is said.
+     * Progress follows its summaries only if each task writes its own output. With another number of sinks
+     * Flink redistributes the records. Then no progress is written.
      */
     private ProducerRecord<byte[], byte[]> progress(byte[] message, KafkaSinkContext context) throws IOException {
         Progress progress = Progress.read(message);

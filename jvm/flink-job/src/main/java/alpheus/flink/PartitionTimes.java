@@ -1,4 +1,4 @@
-// One partition's watermark, which neither a clock that is ahead nor silence can hold.
+// The watermark of one partition. Neither a fast clock nor silence can stall it.
 package alpheus.flink;
 
 import java.util.function.LongSupplier;
@@ -7,15 +7,15 @@ import org.apache.flink.api.common.eventtime.WatermarkGenerator;
 import org.apache.flink.api.common.eventtime.WatermarkOutput;
 
 /**
- * One partition's watermark: the latest time of its frames, less what they may come out of order, and never
- * beyond the clock. Frames whose time lies further ahead of the clock than the skew are dead letters, and never
- * move it.
+ * The watermark of one partition: the latest time of its frames, minus the allowed disorder, and never
+ * beyond the clock. Frames further ahead of the clock than the skew are dead letters and never move it.
  *
- * <p>A partition in which nothing moves it for a while is idle, and holds no other back. Flink's own idleness
- * ends with any record, dead letters too: one device whose clock is fast would stop event time for everybody.
+ * <p>A partition is idle if nothing moves its watermark for a while. It then does not delay others. Flink's
+ * own idleness ends with any record, including dead letters, so one device with a fast clock would stop
+ * event time for everybody.
  */
 final class PartitionTimes implements WatermarkGenerator<byte[]> {
-    /** The time of a record that is no frame. */
+    /** The time of a record that is not a frame. */
     static final long NONE = Long.MIN_VALUE;
 
     private final Limits limits;
@@ -26,20 +26,20 @@ final class PartitionTimes implements WatermarkGenerator<byte[]> {
     private long movedNanos;
 
     /**
-     * How far a partition's times may stray, in milliseconds.
+     * Limits on a partition's times, in milliseconds.
      *
      * @param skew how far event time may run ahead of the clock
-     * @param disorder how much frames may be out of order
-     * @param idle after so long without a later frame the partition is idle
+     * @param disorder how far frames may be out of order
+     * @param idle after this time without a later frame the partition is idle
      */
     record Limits(long skew, long disorder, long idle) {}
 
     /**
-     * A partition of which nothing is known.
+     * A new partition.
      *
-     * @param limits how far its times may stray
+     * @param limits the limits on its times
      * @param clockMillis the machine's clock
-     * @param activeNanos a clock that stands still while the job itself holds the partition back
+     * @param activeNanos a clock that stops while the job itself pauses the partition
      */
     PartitionTimes(Limits limits, LongSupplier clockMillis, LongSupplier activeNanos) {
         this.limits = limits;

@@ -1,4 +1,4 @@
-// What the job's parts say to each other, as bytes: docs/protocol.md has the tables.
+// The messages between the job's parts. docs/protocol.md has the tables.
 package alpheus.flink;
 
 import alpheus.flink.Messages.Opening;
@@ -9,28 +9,28 @@ import java.util.ArrayList;
 import java.util.BitSet;
 import java.util.List;
 
-/** Messages between the job's parts: in the same form as those from and to others, and never in a topic. */
+/** Messages between the job's parts. They have the same form as external messages, and are never in a topic. */
 final class Parts {
     private Parts() {}
 
-    /** What a sum adds up. */
+    /** The side of a window that a sum is of. */
     enum Side {
         /** Ciphertexts of streams. */
         STREAMS,
-        /** Tokens of controllers, opening shares taken off. */
+        /** Tokens of controllers, minus opening shares. */
         TOKENS
     }
 
     /**
      * Between the job's parts: a sum over some streams or controllers of one window's opening set.
      *
-     * @param side which of the two
+     * @param side the side
      * @param plan the plan
      * @param start when the window starts
-     * @param wanted how many the whole has
-     * @param wantedDigest of all these
-     * @param count how many are in this sum
-     * @param digest of those
+     * @param wanted the number of members of the whole
+     * @param wantedDigest the digest of the whole
+     * @param count the number of members of this sum
+     * @param digest the digest of these
      * @param rows the released words, summed
      */
     record Sum(
@@ -63,21 +63,21 @@ final class Parts {
      *
      * @param plan the plan
      * @param start when the window starts
-     * @param share which share: the controllers whose position is this, modulo 256
-     * @param wanted how many controllers the whole set has
-     * @param wantedDigest of all these
+     * @param share the share: the controllers with this position modulo 256
+     * @param wanted the number of controllers of the whole set
+     * @param wantedDigest the digest of the whole
      * @param controllers those of the share, by position divided by 256
-     * @param masked whether each token has an opening share that is taken off
+     * @param masked whether each token has an opening share to subtract
      * @param rows words of a token
      */
     record TokenShare(
             String plan, long start, int share, long wanted, long[] wantedDigest, BitSet controllers, boolean masked,
             int rows) {
         static final int KIND = 11;
-        /** Shares of a window's controllers: each is added up by itself. */
+        /** The number of shares of a window's controllers. Each is summed separately. */
         static final int SHARES = 256;
 
-        /** The shares that have a part in a set. */
+        /** The shares that have members in a set. */
         static List<TokenShare> of(Opening set) {
             BitSet[] dealt = new BitSet[SHARES];
             BitSet all = set.tokens().controllers();

@@ -1,4 +1,4 @@
-// What of a plan the sums need: no streams, no policy.
+// The part of a plan that the sums need, without streams and policy.
 package alpheus.flink;
 
 /**
@@ -6,13 +6,13 @@ package alpheus.flink;
  *
  * @param plan the plan's id, in hexadecimal
  * @param window length of its windows in microseconds, a multiple of the tick
- * @param grace how long after a window's end it is judged, in microseconds
- * @param from where its first window starts
+ * @param grace time from a window's end to its evaluation, in microseconds
+ * @param from start of its first window
  * @param gaps ticks that may be missing between the end of one session and the opening of the next
- * @param rows the release: for each output the words that it adds up; the last is the check word alone
+ * @param rows the release: the words that each output sums; the last is the check word alone
  */
 public record PlanView(String plan, long window, long grace, long from, int gaps, int[][] rows) {
-    /** Whether one of its windows starts then. */
+    /** Whether one of its windows starts at this time. */
     boolean hasWindow(long start) {
         return start >= from && start % window == 0;
     }
@@ -22,7 +22,7 @@ public record PlanView(String plan, long window, long grace, long from, int gaps
         return (tickEnd - 1) / window * window;
     }
 
-    /** Adds a tick's words as released. */
+    /** Adds a tick's words as in the release. */
     void release(long[] words, long[] out) {
         for (int row = 0; row < rows.length; row++) {
             for (int word : rows[row]) {

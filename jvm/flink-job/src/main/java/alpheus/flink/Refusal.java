@@ -1,17 +1,17 @@
-// Why a frame goes to the dead letters.
+// The reasons for dead letters.
 package alpheus.flink;
 
 import java.util.Locale;
 
-/** Why a frame was refused: it goes to the dead letters under this name and changes no sum. */
+/** The reason why a frame is rejected. The frame goes to the dead letters with this name and changes no sum. */
 public enum Refusal {
-    /** The bytes are no frame, or one of another schema, or the record's key is no stream. */
+    /** The bytes are not a frame, or one of another schema, or the record's key is not a stream. */
     MALFORMED,
-    /** Its time lies further ahead of the clock than the allowed skew. */
+    /** Its time is further ahead of the clock than the allowed skew. */
     FUTURE,
-    /** A border stands between ticks. */
+    /** It is a border between ticks. */
     BORDER_OFF_TICK,
-    /** Data stands on a tick, where only borders may. */
+    /** It is data on a tick, which only a border may have. */
     DATA_ON_TICK,
     /** It follows an event of an earlier tick: the border between is missing. */
     CROSSES_TICK,
@@ -19,11 +19,11 @@ public enum Refusal {
     UNKNOWN_SESSION,
     /** The session was opened before. */
     SESSION_KNOWN,
-    /** The session opens before something that the stream has already sent. */
+    /** The session opens before a time that the stream has already sent. */
     BACKDATED,
-    /** The event lies at or before its session's opening border. */
+    /** The event is at or before its session's opening border. */
     BEFORE_OPENING,
-    /** The event lies after its session's closing border, or after the opening of the next. */
+    /** The event is after its session's closing border, or after the opening of the next. */
     SESSION_ENDED,
     /** The event belongs to a tick that is complete without it. */
     DUPLICATE,

@@ -1,9 +1,9 @@
-// A frame that is refused.
+// A rejected frame.
 package alpheus.flink;
 
 import alpheus.AlpheusException;
 
-/** A frame that is refused; it has changed no sum. */
+/** A rejected frame. It has changed no sum. */
 final class RefusedException extends AlpheusException {
     private static final long serialVersionUID = 1L;
 

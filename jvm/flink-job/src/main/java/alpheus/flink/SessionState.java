@@ -12,16 +12,16 @@ import java.util.TreeSet;
 
 /** One session of a stream. Times are microseconds. */
 final class SessionState {
-    /** Frozen ticks beyond the first missing one that are told apart. */
-    private static final int MOST_AHEAD = 1024;
+    /** The maximum number of frozen ticks tracked beyond the first missing one. */
+    private static final int MAX_AHEAD = 1024;
 
     /** How a session ended. */
     enum End {
-        /** It still runs, or died unnoticed. */
+        /** It still runs, or died without notice. */
         RUNNING,
         /** By its closing border. */
         CLOSED,
-        /** It died: the opening border of the next one took its place. */
+        /** It died: the opening border of the next session replaced it. */
         REPLACED
     }
 
@@ -33,7 +33,7 @@ final class SessionState {
     private long endAt;
     /** Time of its latest accepted event. */
     private long latest;
-    /** Ticks that end at or before this are frozen or given up. */
+    /** Ticks that end at or before this time are frozen or given up. */
     private long settled;
     /** Frozen ticks after that. */
     private final TreeSet<Long> ahead = new TreeSet<>();
@@ -78,7 +78,7 @@ final class SessionState {
         return end == End.RUNNING;
     }
 
-    /** Whether it has nothing to give: it was replaced where it opened. */
+    /** Whether it is empty: it was replaced where it opened. */
     boolean isEmpty() {
         return end == End.REPLACED && endAt == opened;
     }
@@ -88,12 +88,12 @@ final class SessionState {
         return end == End.RUNNING || endAt > t;
     }
 
-    /** Whether it runs, or ran, in the tick that ends then. */
+    /** Whether it runs, or ran, in the tick that ends at this time. */
     boolean covers(long tickEnd) {
         return opened < tickEnd && (end == End.RUNNING || tickEnd <= endAt);
     }
 
-    /** Adds an event to its tick, of which so many may be open; gives the tick if that made it complete. */
+    /** Adds an event to its tick, within the limit of open ticks. Returns the tick if it is now complete. */
     Optional<OpenTick> add(Shape shape, Frame frame, int mostTicks) throws RefusedException {
         long tickEnd = shape.tickEnd(frame.time());
         admit(tickEnd, frame);
@@ -122,7 +122,7 @@ final class SessionState {
             throw new RefusedException(Refusal.SESSION_ENDED);
         }
         if (isFrozen(tickEnd)) {
-            // Its tick was settled without it. The session is over all the same, and no window waits for more of it.
+            // Its tick was settled without it. The session is over anyway, and no window waits for more of it.
             if (frame.kind() == Frame.Kind.CLOSING && end == End.RUNNING) {
                 end = End.CLOSED;
                 endAt = tickEnd;
@@ -136,10 +136,10 @@ final class SessionState {
         return tickEnd <= settled || ahead.contains(tickEnd);
     }
 
-    /** Notes that a tick is complete. */
+    /** Records that a tick is complete. */
     private void settleTick(long tickEnd, Shape shape) {
         ahead.add(tickEnd);
-        if (ahead.size() > MOST_AHEAD) {
+        if (ahead.size() > MAX_AHEAD) {
             // Give up the gap before the oldest of them.
             settled = ahead.pollFirst();
             ticks.headMap(settled, true).clear();
@@ -149,21 +149,21 @@ final class SessionState {
         }
     }
 
-    /** Gives up the oldest ticks beyond so many that are not complete. */
+    /** Gives up the oldest incomplete ticks beyond a limit. */
     void keep(int mostTicks) {
         while (ticks.size() > mostTicks) {
             settle(ticks.firstKey());
         }
     }
 
-    /** Gives up whatever is not complete up to a time. */
+    /** Gives up all incomplete ticks up to a time. */
     void settle(long horizon) {
         ticks.headMap(horizon, true).clear();
         ahead.headSet(horizon, true).clear();
         settled = Math.max(settled, horizon);
     }
 
-    /** Ends it where another session opens. What it has after that never becomes complete. */
+    /** Ends the session where another opens. Its later ticks never become complete. */
     void replace(long at) {
         if (end == End.RUNNING) {
             end = End.REPLACED;
@@ -172,7 +172,7 @@ final class SessionState {
         }
     }
 
-    /** Why its tick that ends then is not complete. */
+    /** Why its tick that ends at this time is incomplete. */
     Incomplete trouble(long tickEnd) {
         OpenTick tick = ticks.get(tickEnd);
         if (tick == null && isFrozen(tickEnd)) {

@@ -1,4 +1,4 @@
-// Digests of sets of streams and of controllers that parts of the set add up to.
+// Digests of sets of streams and of controllers. Digests of parts add up to that of the set.
 package alpheus.flink;
 
 import alpheus.crypto.LabelledHash;
@@ -8,8 +8,8 @@ import java.util.HexFormat;
 
 /**
  * A digest of a set of streams, or of controllers, in a window: Σ SHA-256(label; plan, start, member) over
- * the set, as four words modulo 2^64. Parts of a set add up to the whole, in any order; a member that is
- * missing, doubled or another shows. It guards against accidents, not against whoever runs the job.
+ * the set, as four words modulo 2^64. Parts of a set add up to the whole, in any order. A missing, repeated
+ * or wrong member changes it. It guards against accidents, not against the operator of the job.
  */
 final class SetDigest {
     /** Words of a digest. */

@@ -1,16 +1,15 @@
-// What the job needs to know of a schema.
+// The part of a schema that the job needs.
 package alpheus.flink;
 
 import java.io.Serializable;
 
 /**
- * What the job needs to know of a schema.
- *
- * @param words words of an event, the check word included
- * @param tick distance of borders in microseconds
- * @param events events of one stream in one window at most
+ * The part of a schema that the job needs.
+ * @param words words of an event, including the check word
+ * @param tick the tick in microseconds
+ * @param events maximum number of events of one stream in one window
  * @param skew how far event time may run ahead of the clock, in microseconds
- * @param schema its id, in hexadecimal: state of another is not taken over
+ * @param schema its id, in hexadecimal; state of another schema is rejected
  */
 public record Shape(int words, long tick, long events, long skew, String schema) implements Serializable {
     /** The end of the tick that holds a time between ticks, or the time itself on one. */

@@ -16,34 +16,34 @@ import java.util.TreeMap;
 import java.util.function.Function;
 
 /**
- * What the job keeps of one stream: sums of ciphertexts, times and counts; no key. Its sessions follow
- * each other: none reaches past the opening of the next, so no tick is ever covered twice. A tick's sum
- * is frozen once its digest is complete, so that nothing that is replayed or comes twice can change it.
+ * The job's state of one stream: sums of ciphertexts, times and counts, but no key. Sessions are
+ * sequential: none extends past the opening of the next, so no tick is covered twice. A tick's sum is
+ * frozen once its digest is complete, so replayed or repeated events cannot change it.
  */
 public final class StreamState {
     /** Sessions that are kept of a member; one a day is more. */
-    static final int MOST_SESSIONS = 64;
+    static final int MAX_SESSIONS = 64;
 
-    /** Open ticks of a member's session that are kept. */
-    private static final int MOST_TICKS = 256;
-    /** The same of a stream that is in no plan, but may join one now. */
-    private static final int MOST_IDLE_TICKS = 4;
-    /** Complete ticks that wait for a plan, or for their time. */
-    private static final int MOST_WAITING = 64;
+    /** The maximum number of open ticks kept for a member's session. */
+    private static final int MAX_TICKS = 256;
+    /** The same for a stream that is in no plan yet. */
+    private static final int MAX_IDLE_TICKS = 4;
+    /** The maximum number of complete ticks that wait for a plan, or for their time. */
+    private static final int MAX_WAITING = 64;
 
     private final List<SessionState> sessions = new ArrayList<>();
     private final Map<String, Member> members = new LinkedHashMap<>();
     private final TreeMap<WindowKey, WindowState> windows = new TreeMap<>();
-    /** Complete ticks for plans that this task has not heard of yet. */
+    /** Complete ticks for plans that this task has not received yet. */
     private final Map<String, List<OpenTick>> waiting = new LinkedHashMap<>();
-    /** Complete ticks that came before their time: a plan that is still to come may begin with them. */
+    /** Complete ticks that arrived before their time. A later plan may start with them. */
     private final List<OpenTick> early = new ArrayList<>();
 
     /**
      * One window of one plan.
      *
      * @param plan the plan
-     * @param start when it starts
+     * @param start its start
      */
     record WindowKey(String plan, long start) implements Comparable<WindowKey> {
         @Override
@@ -57,7 +57,7 @@ public final class StreamState {
         return members;
     }
 
-    /** Whether there is nothing to keep: strangers' frames leave no state. */
+    /** Whether the state is empty. Frames of unknown streams leave no state. */
     boolean isUnused() {
         return sessions.isEmpty() && members.isEmpty();
     }
@@ -68,8 +68,9 @@ public final class StreamState {
     }
 
     /**
-     * The stream is in a plan from now on. Whoever says so again has not heard that it was taken up; nothing else
-     * changes by it. Windows that the stream was online in before have something to report: that it was too early.
+     * Adds the stream to a plan. If this comes again, its sender has not received the report that the
+     * stream joined; nothing else changes. Earlier windows in which the stream was online are reported as
+     * too early.
      */
     void join(PlanView plan, int position) {
         Member known = members.get(plan.plan());
@@ -89,11 +90,11 @@ public final class StreamState {
         waiting.remove(plan);
         if (members.isEmpty() && !sessions.isEmpty()) {
             sessions.subList(0, sessions.size() - 1).clear();
-            last().keep(MOST_IDLE_TICKS);
+            last().keep(MAX_IDLE_TICKS);
         }
     }
 
-    /** This task has heard of a plan: ticks that waited for it count. */
+    /** This task has received a plan. Ticks that waited for it count. */
     void start(PlanView plan) {
         Member member = members.get(plan.plan());
         List<OpenTick> ticks = waiting.remove(plan.plan());
@@ -120,7 +121,7 @@ public final class StreamState {
         return sessions.get(sessions.size() - 1);
     }
 
-    /** Adds a frame that comes now; gives the end of the tick that it made complete, if any. */
+    /** Adds a frame. Returns the end of the tick that it completed, if any. */
     Optional<Long> add(Shape shape, Function<String, Optional<PlanView>> plans, Frame frame, long now)
             throws RefusedException {
         boolean onTick = frame.time() % shape.tick() == 0;
@@ -133,7 +134,7 @@ public final class StreamState {
         }
         long tickEnd = shape.tickEnd(frame.time());
         try {
-            int mostTicks = members.isEmpty() ? MOST_IDLE_TICKS : MOST_TICKS;
+            int mostTicks = members.isEmpty() ? MAX_IDLE_TICKS : MAX_TICKS;
             Optional<OpenTick> frozen = session(frame.session()).add(shape, frame, mostTicks);
             frozen.ifPresent(tick -> freeze(plans, tick, now));
             return frozen.map(OpenTick::end);
@@ -152,7 +153,7 @@ public final class StreamState {
         throw new RefusedException(Refusal.UNKNOWN_SESSION);
     }
 
-    /** Opens a session. One that was still running has died. */
+    /** Opens a session. A session that was still running has died. */
     private void open(Function<String, Optional<PlanView>> plans, Frame opening) throws RefusedException {
         long t = opening.time();
         if (sessions.stream().anyMatch(session -> session.id() == opening.session())) {
@@ -164,7 +165,7 @@ public final class StreamState {
         forgetSessions();
         // A session ends with its day, so one a day is more.
         long days = sessions.isEmpty() ? 0 : (t - sessions.get(0).opened()) / EventTime.DAY;
-        if (!members.isEmpty() && sessions.size() >= MOST_SESSIONS + days) {
+        if (!members.isEmpty() && sessions.size() >= MAX_SESSIONS + days) {
             throw new RefusedException(Refusal.TOO_MANY_SESSIONS);
         }
         if (!sessions.isEmpty()) {
@@ -182,9 +183,9 @@ public final class StreamState {
     }
 
     /**
-     * Goes on to the next window in which the stream was online at any time; whether there is one. A session that died
-     * counts until the next opens. Windows in which it was offline have nothing to report. Its next session may have
-     * come before time has passed the end of the last.
+     * Advances to the next window in which the stream was online at any time. Returns whether there is one.
+     * A session that died counts until the next opens. Windows in which the stream was offline have nothing
+     * to report. Its next session may have arrived before time has passed the end of the last.
      */
     boolean resume(PlanView plan, Member member) {
         long start = member.nextReport();
@@ -207,7 +208,7 @@ public final class StreamState {
 
     private static void await(List<OpenTick> ticks, OpenTick tick) {
         ticks.add(tick);
-        if (ticks.size() > MOST_WAITING) {
+        if (ticks.size() > MAX_WAITING) {
             ticks.remove(0);
         }
     }
@@ -218,14 +219,14 @@ public final class StreamState {
     }
 
     /**
-     * The time up to which all windows of all plans are settled: no time while none is. Ticks before a plan's first
-     * window are wanted by nobody, but come in order, and say how their session goes on.
+     * The time up to which all windows of all plans are settled, if any is. No plan needs the ticks before
+     * its first window, but they arrive in order and show how their session continues.
      */
     private long horizon() {
         return members.values().stream().anyMatch(Member::hasSettled) ? wantedFrom() : 0;
     }
 
-    /** The time up to which no plan wants anything. */
+    /** The time up to which no plan needs anything. */
     private long wantedFrom() {
         return members.values().stream().mapToLong(Member::settled).min().orElse(0);
     }
@@ -234,7 +235,7 @@ public final class StreamState {
         return windows.get(new WindowKey(plan, start));
     }
 
-    /** What there is of the stream in a window in which it was online. */
+    /** The status of the stream in a window in which it was online. */
     Judgement judge(Shape shape, PlanView plan, long start) {
         WindowState window = window(plan.plan(), start);
         List<TickMark> marks = window == null ? List.of() : window.marks();
@@ -265,7 +266,10 @@ public final class StreamState {
                 .orElse(Incomplete.OFFLINE);
     }
 
-    /** The stretches of sessions, if none has a gap: one may only begin at the window's start or with its session. */
+    /**
+     * The parts of sessions, if none has a gap. A part may start only at the window's start or with its
+     * session.
+     */
     private Optional<List<Segment>> segments(Shape shape, long start, List<TickMark> marks) {
         List<Segment> segments = new ArrayList<>();
         for (TickMark mark : marks) {
@@ -288,7 +292,7 @@ public final class StreamState {
         return Optional.of(segments);
     }
 
-    /** A window is settled: what comes for it is late. */
+    /** Settles a window. Later events for it are late. */
     void settle(String plan, long start, long window) {
         Member member = members.get(plan);
         if (member == null) {
@@ -303,7 +307,7 @@ public final class StreamState {
     }
 
     private void forgetSessions() {
-        // The last one stays: a new session must not open in its past.
+        // The last session stays: a new one must not open in its past.
         SessionState kept = sessions.isEmpty() ? null : last();
         long from = wantedFrom();
         sessions.removeIf(session -> session != kept && !session.reachesBeyond(from));

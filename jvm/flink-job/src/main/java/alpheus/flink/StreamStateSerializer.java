@@ -14,14 +14,14 @@ import org.apache.flink.core.memory.DataInputView;
 import org.apache.flink.core.memory.DataOutputView;
 
 /**
- * How Flink keeps, copies and checkpoints a stream's state: by a fixed form of ours, so that no state
- * depends on the names of our fields. On the heap state is an object; it is written at checkpoints alone.
+ * How Flink keeps, copies and checkpoints a stream's state. The format is fixed and ours, so no state
+ * depends on the names of our fields. On the heap state is an object. It is serialized at checkpoints only.
  *
- * <p>Checkpoints name form and schema: sums of another schema look the same and mean something else.
+ * <p>Checkpoints name format and schema: sums of another schema look the same but mean something else.
  */
 public final class StreamStateSerializer extends TypeSerializer<StreamState> {
     private static final long serialVersionUID = 1L;
-    /** How state is written. Flink's own way to name a serializer, which came before, has lower numbers. */
+    /** The version of the format. Flink's own serializer snapshots, used before, have lower numbers. */
     private static final int FORM = 17;
 
     private final String schema;
@@ -106,12 +106,12 @@ public final class StreamStateSerializer extends TypeSerializer<StreamState> {
         return new Snapshot(schema);
     }
 
-    /** Names the serializer in checkpoints, by the form of its state and the schema. */
+    /** Identifies the serializer in checkpoints, by format and schema. */
     public static final class Snapshot implements TypeSerializerSnapshot<StreamState> {
         private int form = FORM;
         private String schema = "";
 
-        /** For Flink, which makes one by name and then reads it. */
+        /** For Flink, which creates an instance and then reads it. */
         public Snapshot() {}
 
         private Snapshot(String schema) {

@@ -1,4 +1,4 @@
-// Keyed by stream: sums ticks, says which windows are complete, and contributes to those that open.
+// Keyed by stream: sums ticks, reports which windows are complete, and contributes to windows that open.
 package alpheus.flink;
 
 import alpheus.flink.Messages.DeadLetter;
@@ -35,45 +35,45 @@ import org.apache.flink.util.Collector;
 import org.apache.flink.util.OutputTag;
 
 /**
- * Keyed by stream: sums ciphertexts by session and tick, says of each window whether the stream is
- * complete, and contributes its sum to each window that opens, once: when the opening set is known and
- * the window complete, whichever comes later. So a replay after a restore, in which the set comes before
- * the events, gives the same. No event is late for a window whose opening set is not known.
+ * Keyed by stream: sums ciphertexts by session and tick, and reports for each window whether the stream is
+ * complete. It contributes its sum to each window that opens, once: when the opening set is known and the
+ * window is complete, whichever is later. So a replay after a restore, in which the set comes before the
+ * events, gives the same result. No event is late for a window without a known opening set.
  *
- * <p>It sees what the service sees anyway: ciphertexts, times, sessions and counts.
+ * <p>It sees the same as the service: ciphertexts, times, sessions and counts.
  */
 public final class StreamSums extends KeyedBroadcastProcessFunction<String, byte[], byte[], byte[]> {
-    /** What is kept of plans and opening sets, on every task. */
+    /** Plans and opening sets, on every task. */
     public static final MapStateDescriptor<String, byte[]> INSTRUCTIONS = new MapStateDescriptor<>(
             "instructions", Types.STRING, PrimitiveArrayTypeInfo.BYTE_PRIMITIVE_ARRAY_TYPE_INFO);
-    /** Summaries, and which streams were taken up, for the policy manager. */
+    /** Summaries, and which streams have joined, for the policy manager. */
     public static final OutputTag<byte[]> SUMMARIES =
             new OutputTag<>("summaries", PrimitiveArrayTypeInfo.BYTE_PRIMITIVE_ARRAY_TYPE_INFO);
-    /** Records that were refused. */
+    /** Rejected records. */
     public static final OutputTag<byte[]> DEAD_LETTERS =
             new OutputTag<>("dead-letters", PrimitiveArrayTypeInfo.BYTE_PRIMITIVE_ARRAY_TYPE_INFO);
 
     private static final long serialVersionUID = 1L;
     private static final String PLAN = "plan/";
-    /** A plan that has ended: a join that comes after its end must not make a member that nobody removes. */
+    /** A plan that has ended. A join after its end must not create a member that nobody removes. */
     private static final String ENDED = "ended/";
     private static final long MILLI = 1_000L;
-    /** In milliseconds, as timers are. */
+    /** In milliseconds, like timers. */
     private static final long A_SECOND = 1_000L;
     private static final long DAY_MILLIS = EventTime.DAY / EventTime.MILLISECOND;
-    /** Opening sets of a plan that are kept for streams that come again after a restore. */
-    private static final long MOST_SETS = 1024;
+    /** The maximum number of opening sets of a plan that are kept for replays after a restore. */
+    private static final long MAX_SETS = 1024;
 
     private final Shape shape;
     private final ValueStateDescriptor<StreamState> descriptor;
     private transient ValueState<StreamState> streams;
     private transient Map<String, ReadPlan> readPlans;
-    private transient KnownSets sets;
+    private transient OpeningSets sets;
 
     /**
      * Sums of one schema's streams.
      *
-     * @param shape what is needed of the schema
+     * @param shape the part of the schema that the job needs
      */
     public StreamSums(Shape shape) {
         this.shape = shape;
@@ -103,7 +103,7 @@ public final class StreamSums extends KeyedBroadcastProcessFunction<String, byte
         } catch (RefusedException refused) {
             refuse(element, refused.refusal(), context);
         }
-        // A refused frame may have changed why its tick is not complete.
+        // A rejected frame may have changed why its tick is incomplete.
         if (!state.isUnused()) {
             streams.update(state);
         }
@@ -116,7 +116,7 @@ public final class StreamSums extends KeyedBroadcastProcessFunction<String, byte
             return;
         }
         state.join(plan, join.position());
-        // Sets may come before: what opened without the stream is settled for it.
+        // Sets may come first: a window that opened without the stream is settled for it.
         for (Map.Entry<Long, byte[]> set : sets(known).of(plan.plan()).entrySet()) {
             if (plan.hasWindow(set.getKey()) && !Opening.hasStream(set.getValue(), join.position())) {
                 state.settle(plan.plan(), set.getKey(), plan.window());
@@ -126,10 +126,10 @@ public final class StreamSums extends KeyedBroadcastProcessFunction<String, byte
         schedule(state, plan, context);
     }
 
-    /** Opening sets in broadcast state, which is read as a whole once. */
-    private KnownSets sets(ReadOnlyBroadcastState<String, byte[]> known) throws Exception {
+    /** Opening sets in broadcast state, which is read once. */
+    private OpeningSets sets(ReadOnlyBroadcastState<String, byte[]> known) throws Exception {
         if (sets == null) {
-            sets = KnownSets.in(known.immutableEntries());
+            sets = OpeningSets.in(known.immutableEntries());
         }
         return sets;
     }
@@ -163,7 +163,7 @@ public final class StreamSums extends KeyedBroadcastProcessFunction<String, byte
         }
     }
 
-    /** Two days from now, whether the stream is still there: who is in no plan is forgotten. */
+    /** Sets a timer in two days, which removes streams that are in no plan. */
     private static void lookAgain(ReadOnlyContext context) {
         long now = context.timerService().currentProcessingTime();
         context.timerService().registerProcessingTimeTimer((now / DAY_MILLIS + 2) * DAY_MILLIS);
@@ -173,7 +173,7 @@ public final class StreamSums extends KeyedBroadcastProcessFunction<String, byte
         return state.members().keySet().stream().map(id -> plan(id, known)).flatMap(Optional::stream).toList();
     }
 
-    /** A plan that this task has heard of. It is long, and asked for with every tick: it is read once. */
+    /** A plan that this task knows. It is long and used with every tick, so it is parsed once. */
     private Optional<PlanView> plan(String id, ReadOnlyBroadcastState<String, byte[]> known) {
         try {
             byte[] bytes = known.get(PLAN + id);
@@ -189,10 +189,10 @@ public final class StreamSums extends KeyedBroadcastProcessFunction<String, byte
         }
     }
 
-    /** A plan, and which bytes it was read from. */
+    /** A plan, and the bytes it was parsed from. */
     private record ReadPlan(byte[] bytes, Optional<PlanView> plan) {}
 
-    /** A tick was frozen: its window may be complete now, though its time is over. */
+    /** A tick was frozen. Its window may be complete now, although its time is over. */
     private void completed(
             StreamState state, PlanView plan, long start, ReadOnlyContext context, Collector<byte[]> out)
             throws Exception {
@@ -206,7 +206,7 @@ public final class StreamSums extends KeyedBroadcastProcessFunction<String, byte
             }
             return;
         }
-        // Its time was over, be the watermark restored or not.
+        // Its time was over, whether the watermark was restored or not.
         boolean over = state.members().get(plan.plan()).nextReport() > start;
         WindowState window = state.window(plan.plan(), start);
         if (over && window != null && !window.isReported() && state.judge(shape, plan, start).isComplete()) {
@@ -214,11 +214,11 @@ public final class StreamSums extends KeyedBroadcastProcessFunction<String, byte
         }
     }
 
-    /** Sets the timer of the next window that the stream has something to say about. */
+    /** Sets the timer of the next window that the stream reports. */
     private static void schedule(StreamState state, PlanView plan, ReadOnlyContext context) {
         Member member = state.members().get(plan.plan());
         long end = member.nextReport() + plan.window() + plan.grace();
-        // At the end of all input a stream that never went offline would be reported for ever.
+        // At the end of all input a stream that never went offline would be reported forever.
         if (context.timerService().currentWatermark() == Long.MAX_VALUE) {
             return;
         }
@@ -245,7 +245,7 @@ public final class StreamSums extends KeyedBroadcastProcessFunction<String, byte
                 long start = member.nextReport();
                 WindowState window = state.window(plan.plan(), start);
                 boolean isReported = window != null && window.isReported();
-                // Nobody waits to hear of a window that has opened.
+                // Nobody needs a report about a window that has opened.
                 if (!isReported && sets(known).get(plan.plan(), start) == null) {
                     report(state, plan, start, context);
                 }
@@ -271,7 +271,10 @@ public final class StreamSums extends KeyedBroadcastProcessFunction<String, byte
         }
     }
 
-    /** A timer of a plan that this task has not heard of yet is set again, or nothing would ever be said of it. */
+    /**
+     * Sets the timer again for a plan that this task does not know yet. Otherwise its window would never be
+     * reported.
+     */
     private static void waitForPlans(int unknown, OnTimerContext context) {
         long watermark = context.timerService().currentWatermark();
         if (unknown > 0 && watermark < Long.MAX_VALUE - A_SECOND) {
@@ -307,7 +310,7 @@ public final class StreamSums extends KeyedBroadcastProcessFunction<String, byte
                 eachStream(context, (stream, state) -> state.leave(plan));
             }
             case Opening.KIND -> open(Opening.read(element).withoutControllers(), context, out);
-            default -> throw new IOException("an instruction of an unknown kind; is its writer newer?");
+            default -> throw new IOException("unknown kind of instruction; its sender may run a newer version");
         }
     }
 
@@ -333,7 +336,7 @@ public final class StreamSums extends KeyedBroadcastProcessFunction<String, byte
 
     private void open(Opening set, Context context, Collector<byte[]> out) throws Exception {
         BroadcastState<String, byte[]> known = context.getBroadcastState(INSTRUCTIONS);
-        String key = KnownSets.key(set.plan(), set.start());
+        String key = OpeningSets.key(set.plan(), set.start());
         if (known.contains(key) || known.contains(ENDED + set.plan())) {
             return;
         }
@@ -343,12 +346,12 @@ public final class StreamSums extends KeyedBroadcastProcessFunction<String, byte
         byte[] announced = known.get(PLAN + set.plan());
         if (announced != null) {
             PlanView plan = PlanStart.read(announced).plan();
-            forget(known, set.plan(), set.start() - MOST_SETS * plan.window());
+            forget(known, set.plan(), set.start() - MAX_SETS * plan.window());
             contribute(plan, bytes, context, out);
         }
     }
 
-    /** Adds up what this task's streams have for a window that opens. */
+    /** Sums this task's streams for a window that opens. */
     private void contribute(PlanView plan, byte[] bytes, Context context, Collector<byte[]> out) throws Exception {
         Opening set = Opening.read(bytes);
         if (!plan.hasWindow(set.start())) {
@@ -370,7 +373,7 @@ public final class StreamSums extends KeyedBroadcastProcessFunction<String, byte
         }
     }
 
-    /** What a stream gives to a window that opens, once; it is then settled for the stream. */
+    /** Contributes a stream to a window that opens, once. The window is then settled for the stream. */
     private Optional<long[]> contribution(StreamState state, PlanView plan, long start, byte[] set) {
         Member member = state.members().get(plan.plan());
         if (member == null) {
@@ -395,14 +398,14 @@ public final class StreamSums extends KeyedBroadcastProcessFunction<String, byte
                 count, digest, rows);
     }
 
-    /** Forgets opening sets of windows that start at or before a time. */
+    /** Removes opening sets of windows that start at or before a time. */
     private void forget(BroadcastState<String, byte[]> known, String plan, long upTo) throws Exception {
         for (String key : sets(known).forget(plan, upTo)) {
             known.remove(key);
         }
     }
 
-    /** Microseconds; beginning and end of all time stay what they are. */
+    /** Converts to microseconds; the minimum and maximum stay unchanged. */
     private static long micros(long millis) {
         return Math.max(Long.MIN_VALUE / MILLI, Math.min(millis, Long.MAX_VALUE / MILLI)) * MILLI;
     }

@@ -11,14 +11,14 @@ import java.nio.ByteBuffer;
  * A tick's border, as the controller checks it.
  *
  * @param session the session
- * @param end when the border stands
- * @param closing whether the session ended here in order
- * @param events data events of the tick, as the border says
+ * @param end the time of the border
+ * @param closing whether the session closed here
+ * @param events number of data events of the tick, from the border
  * @param tagHigh first half of the border's MAC
  * @param tagLow second half
  */
 record TickMark(long session, long end, boolean closing, long events, long tagHigh, long tagLow) {
-    /** Bytes of one in a message. */
+    /** The size of a mark in a message. */
     static final int LENGTH = 5 * Long.BYTES + 1;
 
     static TickMark of(Frame frame) {

@@ -1,4 +1,4 @@
-// Keyed by plan, window and a share of the controllers: holds tokens until the opening set is known, and adds them up.
+// Keyed by plan, window and a share of the controllers: holds tokens until the opening set is known, and sums them.
 package alpheus.flink;
 
 import alpheus.flink.Messages.Opening;
@@ -21,18 +21,18 @@ import org.apache.flink.streaming.api.functions.KeyedProcessFunction;
 import org.apache.flink.util.Collector;
 
 /**
- * Holds controllers' tokens and opening shares of a window, each once, until all those of its share of the
- * opening set are there; then gives their sum Σ (T − o), once. Controllers are dealt into shares, so that whoever
- * adds the shares up sees a fixed number of them, however many controllers there are. A share's part of the set is
- * kept with its answers, for a week, whatever other windows open meanwhile.
+ * Holds controllers' tokens and opening shares of a window, each once, until all of its share of the
+ * opening set are there. Then it outputs their sum Σ (T − o), once. Controllers are divided into shares, so
+ * the number of parts is fixed, however many controllers there are. A share's part of the set is kept with
+ * its answers for a week, regardless of other windows.
  *
- * <p>Answers are durable and come again the same: the first one counts. Whether the service's signature and the
- * controller's are right is checked before they come here.
+ * <p>Answers are durable and are repeated unchanged: the first one counts. The signatures of service and
+ * controller are checked before answers arrive here.
  */
 public final class TokenSums extends KeyedProcessFunction<String, byte[], byte[]> {
     private static final long serialVersionUID = 1L;
     private static final Duration KEPT = Duration.ofDays(7);
-    /** Takes the place of a controller's number once the share is given. */
+    /** Replaces a controller's number once the share is done. */
     private static final String DONE = "done";
 
     private transient MapState<String, byte[]> answers;
@@ -53,7 +53,7 @@ public final class TokenSums extends KeyedProcessFunction<String, byte[], byte[]
         set = getRuntimeContext().getState(share);
     }
 
-    /** Deals an opening set to the shares that have a part in it; other instructions are not about tokens. */
+    /** Splits an opening set into its shares. Other instructions do not concern tokens. */
     static void deal(byte[] instruction, Collector<byte[]> out) throws IOException {
         if (Messages.kind(instruction) == Opening.KIND) {
             TokenShare.of(Opening.read(instruction)).forEach(share -> out.collect(share.bytes()));
@@ -86,7 +86,7 @@ public final class TokenSums extends KeyedProcessFunction<String, byte[], byte[]
         }
     }
 
-    /** Gives the sum of a share, if all of it is there. What is not in the set is dropped. */
+    /** Outputs the sum of a share, if it is complete. Answers that are not in the set are dropped. */
     private void give(TokenShare share, Collector<byte[]> out) throws Exception {
         long[] tokens = new long[share.rows()];
         long[] openings = new long[share.rows()];
@@ -108,7 +108,7 @@ public final class TokenSums extends KeyedProcessFunction<String, byte[], byte[]
                 own.length, digest, tokens).bytes());
     }
 
-    /** Adds an answer, if it is there; one of another length than the release is none. */
+    /** Adds an answer, if it is there. An answer with the wrong length is ignored. */
     private boolean isAdded(String name, long[] sum) throws Exception {
         byte[] answer = answers.get(name);
         if (answer == null) {

@@ -1,4 +1,4 @@
-// Keyed by plan and window: adds parts up until both of the window's sums are whole.
+// Keyed by plan and window: adds parts until both of the window's sums are complete.
 package alpheus.flink;
 
 import alpheus.flink.Messages.WindowSum;
@@ -16,9 +16,9 @@ import org.apache.flink.streaming.api.functions.KeyedProcessFunction;
 import org.apache.flink.util.Collector;
 
 /**
- * Adds the parts of a window up, streams and tokens apart, and gives both sums together once streams and
- * controllers are those of the opening set, by number and digest; never another, and never before. Only here
- * do the two meet. What never becomes whole is forgotten a week later.
+ * Adds the parts of a window, streams and tokens separately. It outputs both sums together once streams and
+ * controllers match the opening set by number and digest, and never otherwise. The two meet only here. An
+ * incomplete window is removed a week later.
  */
 public final class WindowMerge extends KeyedProcessFunction<String, byte[], byte[]> {
     private static final long serialVersionUID = 1L;

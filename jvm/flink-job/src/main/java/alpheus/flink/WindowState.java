@@ -12,7 +12,7 @@ import java.util.List;
 final class WindowState {
     private final long[] rows;
     private final List<TickMark> marks = new ArrayList<>();
-    /** Whether it was said that the stream is complete. */
+    /** Whether it was reported that the stream is complete. */
     private boolean reported;
 
     WindowState(int rows) {

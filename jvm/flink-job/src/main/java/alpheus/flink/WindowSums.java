@@ -1,4 +1,4 @@
-// Puts the job's parts together, whatever reads and writes the topics.
+// Connects the job's parts, independent of how topics are read and written.
 package alpheus.flink;
 
 import alpheus.flink.Messages.FrameIn;
@@ -17,30 +17,30 @@ import org.apache.flink.streaming.api.datastream.SingleOutputStreamOperator;
  * The job's streams.
  *
  * @param sums one record with both sums for each plan and window that opened
- * @param summaries which streams are complete, and how far the job is, for the policy manager
- * @param deadLetters records that were refused, with the reason
+ * @param summaries which streams are complete, and the progress of the job, for the policy manager
+ * @param deadLetters rejected records, with the reason
  */
 public record WindowSums(DataStream<byte[]> sums, DataStream<byte[]> summaries, DataStream<byte[]> deadLetters) {
     private static final TypeInformation<byte[]> BYTES = PrimitiveArrayTypeInfo.BYTE_PRIMITIVE_ARRAY_TYPE_INFO;
 
     /**
-     * Puts the job together.
+     * Connects the parts of the job.
      *
      * @param inputs frames and joins, with timestamps and a watermark for each partition
-     * @param tokens what controllers answered
+     * @param tokens answers of controllers
      * @param instructions plans and opening sets
-     * @param shape what is needed of the schema
+     * @param shape the part of the schema that the job needs
      * @return its outputs
      */
     public static WindowSums of(
             DataStream<byte[]> inputs, DataStream<byte[]> tokens, DataStream<byte[]> instructions, Shape shape) {
-        DataStream<byte[]> told = untimed(instructions);
+        DataStream<byte[]> commands = untimed(instructions);
         SingleOutputStreamOperator<byte[]> parts = inputs
                 .keyBy(WindowSums::streamOf, Types.STRING)
-                .connect(told.broadcast(StreamSums.INSTRUCTIONS))
+                .connect(commands.broadcast(StreamSums.INSTRUCTIONS))
                 .process(new StreamSums(shape), BYTES)
                 .name("stream sums").uid("stream-sums");
-        DataStream<byte[]> shares = told.flatMap((FlatMapFunction<byte[], byte[]>) TokenSums::deal, BYTES)
+        DataStream<byte[]> shares = commands.flatMap((FlatMapFunction<byte[], byte[]>) TokenSums::deal, BYTES)
                 .name("token shares").uid("token-shares");
         DataStream<byte[]> tokenParts = tokens.union(shares)
                 .keyBy(TokenSums::keyOf, Types.STRING)
@@ -51,14 +51,14 @@ public record WindowSums(DataStream<byte[]> sums, DataStream<byte[]> summaries, 
                 .process(new WindowMerge(), BYTES)
                 .name("window sums").uid("window-sums");
         DataStream<byte[]> summaries = parts.getSideOutput(StreamSums.SUMMARIES)
-                .transform("progress", BYTES, new ProgressTeller())
+                .transform("progress", BYTES, new ProgressReporter())
                 .uid("progress");
         return new WindowSums(sums, summaries, parts.getSideOutput(StreamSums.DEAD_LETTERS));
     }
 
     private static DataStream<byte[]> untimed(DataStream<byte[]> instructions) {
         return instructions.assignTimestampsAndWatermarks(
-                WatermarkStrategy.forGenerator(context -> new NeverHoldsBack()));
+                WatermarkStrategy.forGenerator(context -> new AlwaysIdle()));
     }
 
     /** The key of a frame or join. */

@@ -1,4 +1,4 @@
-// The job over Kafka: what a cluster runs.
+// The job over Kafka, as a cluster runs it.
 package alpheus.flink;
 
 import alpheus.flink.Messages.DeadLetter;
@@ -22,8 +22,9 @@ import org.apache.flink.streaming.api.datastream.DataStream;
 import org.apache.flink.streaming.api.environment.StreamExecutionEnvironment;
 
 /**
- * Window sums over Kafka, exactly once: what comes out is committed with each checkpoint, to be read by
- * consumers that read what is committed. It holds no key; it sees ciphertexts, times, sessions and counts.
+ * Window sums over Kafka, exactly once. Output is committed with each checkpoint, for consumers with
+ * isolation level {@code read_committed}. The job holds no key. It sees ciphertexts, times, sessions and
+ * counts.
  */
 public final class WindowSumsJob {
     private static final String NAME = "Alpheus window sums";
@@ -33,12 +34,12 @@ public final class WindowSumsJob {
     /**
      * Submits the job to the cluster that runs this.
      *
-     * @param arguments files of settings, as properties; a later one wins, so that secrets may stand apart
+     * @param arguments property files; a later one overrides earlier ones, so secrets can be in a separate file
      * @throws Exception if a file cannot be read, or the job fails
      */
     public static void main(String[] arguments) throws Exception {
         if (arguments.length == 0) {
-            throw new IllegalArgumentException("name a file of settings; jvm/README.md lists them");
+            throw new IllegalArgumentException("give a property file; jvm/README.md lists the settings");
         }
         JobConfig config = new JobConfig(settings(arguments));
         StreamExecutionEnvironment flink = StreamExecutionEnvironment.getExecutionEnvironment(config.flink());
@@ -58,21 +59,21 @@ public final class WindowSumsJob {
         return settings;
     }
 
-    /** Puts sources, sums and sink together. */
+    /** Connects sources, sums and sink. */
     static void assemble(StreamExecutionEnvironment flink, JobConfig config) {
         flink.enableCheckpointing(config.getLong(JobConfig.CHECKPOINT), CheckpointingMode.EXACTLY_ONCE);
-        // No message is changed once it is made, so none is copied from step to step.
+        // Messages are immutable, so they are not copied between steps.
         flink.getConfig().enableObjectReuse();
         Shape shape = config.shape();
         DataStream<byte[]> frames = read(flink, config, JobConfig.EVENTS, new FrameReader(config.envelope()),
                 times(config));
-        DataStream<byte[]> told =
+        DataStream<byte[]> instructions =
                 read(flink, config, JobConfig.INSTRUCTIONS, MessageReader.ofInstructions(shape), untimed());
         DataStream<byte[]> tokens = read(flink, config, JobConfig.TOKENS, MessageReader.ofTokens(), untimed());
         WindowSums sums = WindowSums.of(
-                good(frames).union(good(told).filter(WindowSumsJob::isJoin)),
-                good(tokens), good(told).filter(message -> !isJoin(message)), shape);
-        sums.sums().union(sums.summaries(), sums.deadLetters(), bad(frames), bad(told), bad(tokens))
+                good(frames).union(good(instructions).filter(WindowSumsJob::isJoin)),
+                good(tokens), good(instructions).filter(message -> !isJoin(message)), shape);
+        sums.sums().union(sums.summaries(), sums.deadLetters(), bad(frames), bad(instructions), bad(tokens))
                 .sinkTo(sink(config)).name("results").uid("results");
     }
 
@@ -83,7 +84,7 @@ public final class WindowSumsJob {
                 .setProperties(config.client())
                 .setTopics(config.getString(topic))
                 .setGroupId(config.getString(JobConfig.NAME))
-                // Without its state it reads all again; docs/protocol.md says what it then gives again.
+                // Without its state it reads everything again; docs/protocol.md says what it then repeats.
                 .setStartingOffsets(OffsetsInitializer.earliest())
                 .setProperty("isolation.level", "read_committed")
                 .setDeserializer(reader)
@@ -103,7 +104,7 @@ public final class WindowSumsJob {
     }
 
     private static WatermarkStrategy<byte[]> untimed() {
-        return WatermarkStrategy.forGenerator(context -> new NeverHoldsBack());
+        return WatermarkStrategy.forGenerator(context -> new AlwaysIdle());
     }
 
     private static boolean isJoin(byte[] message) {
@@ -126,7 +127,7 @@ public final class WindowSumsJob {
                         config.getString(JobConfig.SUMMARIES), config.getString(JobConfig.DEAD_LETTERS)))
                 .setDeliveryGuarantee(DeliveryGuarantee.EXACTLY_ONCE)
                 .setTransactionalIdPrefix(config.getString(JobConfig.NAME))
-                // A new id for each checkpoint would stay in the broker's memory for a week.
+                // The broker would keep a new id for each checkpoint in memory for a week.
                 .setTransactionNamingStrategy(TransactionNamingStrategy.POOLING)
                 .build();
     }

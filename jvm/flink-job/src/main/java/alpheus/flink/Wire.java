@@ -7,9 +7,9 @@ import java.io.IOException;
 
 /** The elements of messages and state. */
 final class Wire {
-    /** Elements of a list: none of ours has more, and bytes that say so must not take the memory. */
-    private static final int MOST = 1 << 20;
-    private static final int MOST_BYTES = 1 << 26;
+    /** The maximum number of elements of a list. Invalid bytes must not allocate more. */
+    private static final int MAX = 1 << 20;
+    private static final int MAX_BYTES = 1 << 26;
 
     private Wire() {}
 
@@ -34,20 +34,20 @@ final class Wire {
     }
 
     static byte[] readBytes(DataInput in) throws IOException {
-        byte[] bytes = new byte[length(in, MOST_BYTES)];
+        byte[] bytes = new byte[length(in, MAX_BYTES)];
         in.readFully(bytes);
         return bytes;
     }
 
     /** A length that no message of ours exceeds. */
     static int length(DataInput in) throws IOException {
-        return length(in, MOST);
+        return length(in, MAX);
     }
 
     private static int length(DataInput in, int most) throws IOException {
         int length = in.readInt();
         if (length < 0 || length > most) {
-            throw new IOException("a length of " + length + " cannot be");
+            throw new IOException("the length " + length + " is out of range");
         }
         return length;
     }

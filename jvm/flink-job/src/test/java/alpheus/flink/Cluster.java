@@ -1,4 +1,4 @@
-// A Flink cluster in this process, of which task managers may be lost.
+// A Flink cluster in this process, which can lose task managers.
 package alpheus.flink;
 
 import java.nio.file.Path;
@@ -15,7 +15,7 @@ import org.apache.flink.runtime.minicluster.MiniCluster;
 import org.apache.flink.runtime.minicluster.MiniClusterConfiguration;
 import org.apache.flink.streaming.api.environment.StreamExecutionEnvironment;
 
-/** Two task managers of two slots, and a job on them. */
+/** Two task managers with two slots each, and a job on them. */
 final class Cluster {
     private final MiniCluster flink;
     private final Configuration settings = new Configuration();
@@ -50,7 +50,7 @@ final class Cluster {
         flink.submitJob(graph).get();
     }
 
-    /** A task manager is lost with all that ran on it, and another one comes. */
+    /** Loses a task manager with everything that runs on it, and starts another. */
     void loseTaskManager() throws Exception {
         flink.terminateTaskManager(0).get();
         flink.startTaskManager();
@@ -64,7 +64,7 @@ final class Cluster {
         return savepoint;
     }
 
-    /** What the job does and why it failed last, for a test that waits for it. */
+    /** The state of the job and its last failure, for a test that waits for it. */
     String state() throws Exception {
         var graph = flink.getExecutionGraph(job).get();
         var failure = graph.getFailureInfo();

@@ -1,4 +1,4 @@
-// The whole job on a cluster in this process, that fails and restores in between.
+// The whole job on a cluster in this process, with a failure and a restore.
 package alpheus.flink;
 
 import static org.junit.jupiter.api.Assertions.assertArrayEquals;
@@ -38,7 +38,7 @@ class ClusterTest {
         }
     }
 
-    /** Passes all on, and fails once after a checkpoint. */
+    /** Passes everything on, and fails once after a checkpoint. */
     static final class FailsOnce implements MapFunction<byte[], byte[]>, CheckpointListener {
         private static final long serialVersionUID = 1L;
         private static final AtomicBoolean FAILED = new AtomicBoolean();
@@ -64,7 +64,7 @@ class ClusterTest {
 
     @Test
     @Timeout(300)
-    void sumsAreTheTruthOnceEachOverAFailure() throws Exception {
+    void sumsAreCorrectAndUniqueOverAFailure() throws Exception {
         List<byte[]> inputs = new ArrayList<>();
         Map<Integer, Long> sessions = new HashMap<>();
         List<List<byte[]>> frames = new ArrayList<>();
@@ -95,7 +95,7 @@ class ClusterTest {
             WindowSum sum = WindowSum.read(bytes);
             assertEquals(null, opened.put(sum.start(), sum), "once each");
         }
-        assertTrue(FailsOnce.FAILED.get(), "it has failed in between");
+        assertTrue(FailsOnce.FAILED.get(), "it has failed during the run");
         assertEquals(WINDOWS, opened.size());
         opened.forEach((start, sum) -> {
             long[] rows = sum.ciphertexts().clone();
@@ -118,11 +118,11 @@ class ClusterTest {
                 .assignTimestampsAndWatermarks(WatermarkStrategy.<byte[]>forMonotonousTimestamps()
                         .withTimestampAssigner((element, before) -> millis(element)))
                 .setParallelism(1);
-        DataStream<byte[]> told =
+        DataStream<byte[]> commands =
                 flink.fromData(instructions, PrimitiveArrayTypeInfo.BYTE_PRIMITIVE_ARRAY_TYPE_INFO);
         DataStream<byte[]> answered = flink.fromData(tokens, PrimitiveArrayTypeInfo.BYTE_PRIMITIVE_ARRAY_TYPE_INFO);
         List<byte[]> sums = new ArrayList<>();
-        CloseableIterator<byte[]> out = WindowSums.of(events, answered, told, Feed.SHAPE).sums().executeAndCollect();
+        CloseableIterator<byte[]> out = WindowSums.of(events, answered, commands, Feed.SHAPE).sums().executeAndCollect();
         out.forEachRemaining(sums::add);
         out.close();
         return sums;

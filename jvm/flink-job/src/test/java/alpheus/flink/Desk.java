@@ -1,4 +1,5 @@
-// Plays producers, policy manager and controllers over a real broker, and knows the truth of the input topic.
+// Plays producers, policy manager and controllers over a real broker, and computes the expected sums from
+// the input topic.
 package alpheus.flink;
 
 import static org.junit.jupiter.api.Assertions.assertTrue;
@@ -33,7 +34,7 @@ import org.apache.kafka.clients.producer.ProducerRecord;
 import org.apache.kafka.common.TopicPartition;
 import org.apache.kafka.common.serialization.ByteArraySerializer;
 
-/** Everybody around the job. */
+/** All parties around the job. */
 final class Desk implements AutoCloseable {
     static final int PARTITIONS = 4;
     static final int CONTROLLERS = 3;
@@ -81,7 +82,7 @@ final class Desk implements AutoCloseable {
         kafka.flush();
     }
 
-    /** A plan over so many streams begins. */
+    /** Starts a plan over this many streams. */
     void begin(int streams) {
         instruct(new PlanStart(Feed.PLAN).bytes());
         for (int stream = 0; stream < streams; stream++) {
@@ -90,7 +91,7 @@ final class Desk implements AutoCloseable {
         flush();
     }
 
-    /** Whether the job has taken up all instructions, durably. */
+    /** Whether the job has durably processed all instructions. */
     boolean isInstructed() throws Exception {
         TopicPartition only = new TopicPartition(topic(JobConfig.INSTRUCTIONS), 0);
         try (Admin admin = broker.admin()) {
@@ -102,7 +103,7 @@ final class Desk implements AutoCloseable {
         }
     }
 
-    /** Tells the job the opening set of a window. */
+    /** Sends the job the opening set of a window. */
     void open(int window, int... streams) {
         instruct(Feed.opening(window, tokenSet(window), streams).bytes());
     }
@@ -111,7 +112,7 @@ final class Desk implements AutoCloseable {
         return Feed.tokens(window, CONTROLLERS, true);
     }
 
-    /** Controllers answer: each for its streams, masked; what opens the masks comes with it, and all of it twice. */
+    /** Controllers answer, each for its streams and masked. Opening shares follow, and everything is sent twice. */
     void answer(int window, int... streams) {
         Random random = new Random(window);
         for (int controller = 0; controller < CONTROLLERS; controller++) {
@@ -130,7 +131,7 @@ final class Desk implements AutoCloseable {
         flush();
     }
 
-    /** Streams that the job has last said to be complete in a window. */
+    /** Streams that the job last reported as complete in a window. */
     Set<Integer> complete(int window) throws Exception {
         Set<Integer> complete = new HashSet<>();
         for (Summary summary : summaries()) {
@@ -151,10 +152,10 @@ final class Desk implements AutoCloseable {
         return summaries;
     }
 
-    /** How far the job has said to be; of nothing that was over by then has it said anything for the first time since. */
+    /** The reported progress of the job. Checks that no window before it was reported for the first time since. */
     long progress() throws Exception {
         Map<Integer, Progress> reached = new HashMap<>();
-        Set<String> told = new HashSet<>();
+        Set<String> reported = new HashSet<>();
         for (ConsumerRecord<byte[], byte[]> record : Topics.committed(broker, topic(JobConfig.SUMMARIES))) {
             int kind = Messages.kind(record.value());
             if (kind == Progress.KIND) {
@@ -163,7 +164,7 @@ final class Desk implements AutoCloseable {
                 reached.put(progress.task(), progress);
             } else if (kind == Summary.KIND) {
                 Summary summary = Summary.read(record.value());
-                boolean isNew = told.add(summary.start() + " " + summary.position());
+                boolean isNew = reported.add(summary.start() + " " + summary.position());
                 long end = summary.start() + Feed.PLAN.window() + Feed.PLAN.grace();
                 assertTrue(!isNew || end > least(reached), () -> "late: " + summary);
             }
@@ -171,13 +172,13 @@ final class Desk implements AutoCloseable {
         return least(reached);
     }
 
-    /** Of all tasks; before all have said anything nothing is certain. */
+    /** The progress of all tasks, once all have reported. */
     private static long least(Map<Integer, Progress> reached) {
         boolean all = reached.values().stream().allMatch(progress -> progress.tasks() == reached.size());
         return all ? reached.values().stream().mapToLong(Progress::time).min().orElse(0) : 0;
     }
 
-    /** What is committed of windows' sums, each record. */
+    /** The committed records of windows' sums. */
     List<WindowSum> sums() throws Exception {
         List<WindowSum> sums = new ArrayList<>();
         for (ConsumerRecord<byte[], byte[]> record : Topics.committed(broker, topic(JobConfig.SUMS))) {
@@ -186,7 +187,7 @@ final class Desk implements AutoCloseable {
         return sums;
     }
 
-    /** How many dead letters there are of each reason. */
+    /** The number of dead letters by reason. */
     Map<String, Integer> deadLetters() {
         Map<String, Integer> reasons = new TreeMap<>();
         for (ConsumerRecord<byte[], byte[]> record : Topics.committed(broker, topic(JobConfig.DEAD_LETTERS))) {
@@ -197,7 +198,10 @@ final class Desk implements AutoCloseable {
         return reasons;
     }
 
-    /** The truth of the input topic: every event decrypted by itself, once each, released and added up. */
+    /**
+     * The expected sums of the input topic: every event decrypted separately, counted once, released and
+     * summed.
+     */
     long[] truth(int window, Set<Integer> streams) {
         long from = Feed.start(window);
         long[] rows = new long[Feed.PLAN.rows().length];

@@ -1,4 +1,4 @@
-// Streams, a plan and the truth about them, for tests.
+// Streams, a plan and their expected sums, for tests.
 package alpheus.flink;
 
 import alpheus.crypto.SecretBytes;
@@ -21,7 +21,7 @@ import java.util.BitSet;
 import java.util.List;
 import java.util.Random;
 
-/** Streams of three words, of which the last is the check word, and a plan over windows of three ticks. */
+/** Streams of three words, the last of which is the check word, and a plan over windows of three ticks. */
 final class Feed {
     static final long TICK = 10_000_000L;
     static final long NOON = 19_675L * 86_400_000_000L + 43_200_000_000L;
@@ -44,13 +44,13 @@ final class Feed {
         return new MasterSecret(SecretBytes.takeOver(new byte[MasterSecret.LENGTH]));
     }
 
-    /** A session that stands open; its frames go to a list. */
+    /** An open session, with its frames in a list. */
     static Session open(int stream, long at, List<byte[]> frames) throws Exception {
         Producer producer = new Producer(master(), stream(stream), SCHEMA, TICK, WORDS);
         return producer.open(new Start.First(), at, new Random(31L * stream + at), frames::add);
     }
 
-    /** Frames of a stream: some events a tick, each of {@code value}, from noon on. */
+    /** Frames of a stream, from noon on: some events a tick, each with {@code value}. */
     static List<byte[]> frames(int stream, int ticks, int eventsATick, long value) throws Exception {
         List<byte[]> frames = new ArrayList<>();
         Session session = open(stream, NOON, frames);
@@ -109,7 +109,7 @@ final class Feed {
         return new Opening(PLAN.plan(), start, positions, digest, tokens);
     }
 
-    /** What a controller answers alone. */
+    /** The answer of a single controller. */
     static byte[] token(int window, int controller, long[] rows) {
         return new Token(PLAN.plan(), start(window), controller, false, rows).bytes();
     }
@@ -119,7 +119,7 @@ final class Feed {
         return new Token(PLAN.plan(), start(window), controller, true, rows).bytes();
     }
 
-    /** The released keys of a stream's one session over a window: what opens its sum. */
+    /** The released keys of a stream's session over a window, which open its sum. */
     static long[] keys(int stream, long session, long start) {
         long[] released = new long[PLAN.rows().length];
         PLAN.release(difference(stream, session, start, start + PLAN.window()), released);
@@ -140,7 +140,7 @@ final class Feed {
         return first;
     }
 
-    /** Takes the keys of a stream's one session off a window's rows. */
+    /** Subtracts the keys of a stream's session from a window's rows. */
     static void decrypt(long[] rows, int stream, long session, long start) {
         TickSum.add(rows, keys(stream, session, start));
     }

@@ -1,4 +1,4 @@
-// What stands in topics becomes a message or a dead letter, and never stops the job.
+// Every record of a topic becomes a message or a dead letter, and never stops the job.
 package alpheus.flink;
 
 import static org.junit.jupiter.api.Assertions.assertArrayEquals;
@@ -40,7 +40,7 @@ class FrameReaderTest {
     }
 
     @Test
-    void framesAreReadAsTheyAreAndInTheWireFormat() throws Exception {
+    void framesAreReadUnchangedAndInTheWireFormat() throws Exception {
         byte[] wire = EventEnvelope.write(ENVELOPE, Frame.parse(frame(1)));
         for (byte[] value : List.of(frame(1), wire)) {
             byte[] message = read(new FrameReader(ENVELOPE), STREAM, value);
@@ -70,7 +70,10 @@ class FrameReaderTest {
         }
     }
 
-    /** Cut, flipped and lengthened instructions are carried out or refused; none throws, none takes much memory. */
+    /**
+     * Truncated, flipped and extended instructions are processed or rejected. None throws, and none takes
+     * much memory.
+     */
     @Test
     void noInstructionBreaksTheCheck() throws Exception {
         List<byte[]> good = List.of(Feed.planStart(), Feed.join(3), Feed.opening(1, 0, 2).bytes(),
@@ -95,7 +98,7 @@ class FrameReaderTest {
     }
 
     @Test
-    void plansThatCannotRunAreRefused() {
+    void plansThatCannotRunAreRejected() {
         String plan = Feed.PLAN.plan();
         int[][] rows = Feed.PLAN.rows();
         long window = Feed.PLAN.window();
@@ -119,14 +122,14 @@ class FrameReaderTest {
         assertFalse(CHECK.isInstruction(new byte[] {1, Summary.KIND}));
     }
 
-    /** What is refused above could not be told to any broker; the longest window that is not can be. */
+    /** The summaries of the windows rejected above exceed a record. That of the longest accepted window fits. */
     @Test
     void theLongestWindowsSummaryFitsInARecord() {
         long longest = 20_000 * Feed.TICK;
         PlanView plan = new PlanView(Feed.PLAN.plan(), longest, 0, 0, 0, Feed.PLAN.rows());
         assertTrue(CHECK.isInstruction(new PlanStart(plan).bytes()));
         List<Judgement.Segment> segments = new ArrayList<>();
-        for (int session = 0; session < StreamState.MOST_SESSIONS + 3; session++) {
+        for (int session = 0; session < StreamState.MAX_SESSIONS + 3; session++) {
             segments.add(new Judgement.Segment(session, 0, true, 1, 2, new ArrayList<>()));
         }
         for (int tick = 0; tick < 20_000; tick++) {

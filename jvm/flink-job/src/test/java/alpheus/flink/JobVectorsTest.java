@@ -1,4 +1,4 @@
-// Messages between job and policy manager, held to the vectors that Rust is held to: vectors/jvm-job.
+// Messages between job and policy manager, checked against the vectors shared with Rust: vectors/jvm-job.
 package alpheus.flink;
 
 import static org.junit.jupiter.api.Assertions.assertArrayEquals;
@@ -97,7 +97,7 @@ class JobVectorsTest {
         }
     }
 
-    /** Digests of the streams and the controllers of a case, made anew. */
+    /** Digests of the streams and the controllers of a case, recomputed. */
     private static void assertDigests(Node node) throws Exception {
         String plan = text(node, "plan");
         long start = number(node, "start");
@@ -193,7 +193,7 @@ class JobVectorsTest {
     }
 
     @Test
-    void whatIsNoMessageIsRefused() throws Exception {
+    void invalidMessagesAreRejected() throws Exception {
         for (String name : List.of("version", "kind", "truncated", "too_long")) {
             for (Node node : cases("messages_bad_" + name + ".json")) {
                 byte[] bytes = encoded(node);

@@ -1,4 +1,4 @@
-// The whole job over a real broker: every fault, and the truth of the input topic.
+// The whole job over a real broker: every fault, and the expected sums of the input topic.
 package alpheus.flink;
 
 import static org.junit.jupiter.api.Assertions.assertArrayEquals;
@@ -104,7 +104,7 @@ class KafkaJobTest {
         }
     }
 
-    /** The frames of some ticks, of all streams in turn, but those that are left out. */
+    /** The frames of some ticks, of all streams in turn, except those left out. */
     private void send(int fromTick, int toTick, Set<byte[]> leftOut) throws Exception {
         for (int i = fromTick == 0 ? 0 : 1 + fromTick * FRAMES_A_TICK; i <= toTick * FRAMES_A_TICK; i++) {
             for (int stream : ALL) {
@@ -121,7 +121,7 @@ class KafkaJobTest {
         return frames.get(stream).get(1 + tick * FRAMES_A_TICK + event);
     }
 
-    /** Records that no producer of ours sends; each has one reason. */
+    /** Records that our producers never send, each with one reason. */
     private Map<String, Integer> poison() throws Exception {
         byte[] known = Feed.stream(0).bytes();
         byte[] good = event(0, 0, 0);
@@ -143,7 +143,7 @@ class KafkaJobTest {
                 "malformed", 6, "unknown-session", 1, "future", 1, "no-instruction", 2, "no-token", 1));
     }
 
-    /** A plan that would stop a job that did not look. */
+    /** A plan that would stop a job without checks. */
     private static final class PlanViews {
         byte[] withoutWindow() {
             PlanView plan = new PlanView(Feed.PLAN.plan(), 0, 0, Feed.NOON, 0, Feed.PLAN.rows());
@@ -152,7 +152,7 @@ class KafkaJobTest {
     }
 
     @Test
-    void sumsAreTheTruthOnceEachOverEveryFault() throws Exception {
+    void sumsAreCorrectAndUniqueOverEveryFault() throws Exception {
         flink.submit(config, 2, null);
         desk.begin(STREAMS);
         await("the plan", desk::isInstructed);
@@ -205,7 +205,7 @@ class KafkaJobTest {
         await("all tasks to be beyond window 3", () -> desk.progress() >= over);
     }
 
-    /** A checkpoint may be under way that the broker's death breaks: then the job restores and is asked again. */
+    /** The broker's death may break a running checkpoint. Then the job restores, and the test tries again. */
     private String stopped() throws Exception {
         for (int tries = 0; true; tries++) {
             try {
@@ -247,13 +247,13 @@ class KafkaJobTest {
             TickSum.add(rows, sum.tokens());
             assertArrayEquals(desk.truth(window.getKey(), window.getValue()), rows, "window " + window.getKey());
             long events = 3L * EVENTS * window.getValue().size();
-            assertEquals(events, rows[1] - rows[0], "the truth itself has every event");
+            assertEquals(events, rows[1] - rows[0], "the expected sums have every event");
         }
     }
 
-    /** A session that dies and one that opens: the partition goes on, and so does the job. */
+    /** A session dies and another opens: the partition continues, and so does the job. */
     @Test
-    void anIdlePartitionAndADeadProducerHoldNothingBack() throws Exception {
+    void anIdlePartitionAndADeadProducerDelayNothing() throws Exception {
         flink.submit(config, 2, null);
         desk.begin(STREAMS);
         await("the plan", desk::isInstructed);

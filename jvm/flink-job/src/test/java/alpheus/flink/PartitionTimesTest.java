@@ -1,4 +1,4 @@
-// A partition's watermark: what moves it, how far, and when it holds nobody back.
+// A partition's watermark: what moves it, how far, and when it is idle.
 package alpheus.flink;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
@@ -43,13 +43,13 @@ class PartitionTimesTest {
     }
 
     @Test
-    void aPartitionOfFramesThatAreRefusedIsIdle() {
+    void aPartitionOfRejectedFramesIsIdle() {
         for (int i = 0; i < 20; i++) {
             now += IDLE / 10;
             frame(now + SKEW + 1);
             frame(PartitionTimes.NONE);
         }
-        assertTrue(idle, "one device's fast clock, or garbage, stops nobody");
+        assertTrue(idle, "one device's fast clock, or garbage, does not stop others");
         assertEquals(Long.MIN_VALUE, watermark);
         frame(now);
         assertFalse(idle);
@@ -63,7 +63,7 @@ class PartitionTimesTest {
         long before = now;
         now += 1_000;
         times.onPeriodicEmit(output);
-        assertEquals(before + 999, watermark, "it goes on with the clock, though no other frame comes");
+        assertEquals(before + 999, watermark, "it follows the clock without another frame");
         frame(before + 100);
         assertEquals(before + 999, watermark, "it never goes back");
         now += SKEW;

@@ -1,4 +1,4 @@
-// One stream's sums: what counts, what is refused and why, in whatever order it comes.
+// One stream's sums: what counts, what is rejected and why, in any order.
 package alpheus.flink;
 
 import static org.junit.jupiter.api.Assertions.assertArrayEquals;
@@ -37,7 +37,7 @@ class StreamStateTest {
         add(state, frame, LATER);
     }
 
-    /** Adds a frame that comes at a time. */
+    /** Adds a frame that arrives at a time. */
     private static void add(StreamState state, byte[] frame, long now) throws Exception {
         state.add(Feed.SHAPE, id -> Optional.ofNullable(PLANS.get(id)), Frame.parse(frame), now);
     }
@@ -59,7 +59,7 @@ class StreamStateTest {
     }
 
     @Test
-    void aCompleteWindowOpensToTheTruth() throws Exception {
+    void aCompleteWindowOpensToTheExpectedSum() throws Exception {
         List<byte[]> frames = Feed.frames(1, 3, 2, 7);
         StreamState state = after(frames);
         Judgement judgement = judge(state, 0);
@@ -71,7 +71,7 @@ class StreamStateTest {
     }
 
     @Test
-    void orderMakesNoDifferenceButForTheOpening() throws Exception {
+    void orderDoesNotMatterExceptForTheOpening() throws Exception {
         List<byte[]> frames = Feed.frames(1, 6, 5, 3);
         long[] expected = after(frames).window(Feed.PLAN.plan(), NOON).rows();
         for (int seed = 0; seed < 20; seed++) {
@@ -84,9 +84,9 @@ class StreamStateTest {
         }
     }
 
-    /** Whatever happens to one frame, the window opens to the truth or is not complete. */
+    /** With any fault of one frame, the window opens to the expected sum or is incomplete. */
     @Test
-    void everySingleFaultShows() throws Exception {
+    void everySingleFaultIsDetected() throws Exception {
         List<byte[]> frames = Feed.frames(1, 3, 3, 5);
         for (int i = 1; i < frames.size(); i++) {
             List<byte[]> gap = new ArrayList<>(frames);
@@ -138,7 +138,7 @@ class StreamStateTest {
     }
 
     @Test
-    void aDeadSessionCostsItsOwnTickAlone() throws Exception {
+    void aDeadSessionCostsOnlyItsOwnTick() throws Exception {
         StreamState state = after(Feed.frames(1, 3, 2, 5));
         List<byte[]> second = new ArrayList<>();
         Session session = Feed.open(1, NOON + 4 * TICK, second);
@@ -165,7 +165,7 @@ class StreamStateTest {
     }
 
     @Test
-    void framesOutOfPlaceAreRefusedByName() throws Exception {
+    void misplacedFramesAreRejectedWithASpecificReason() throws Exception {
         List<byte[]> frames = Feed.frames(1, 3, 2, 5);
         assertRefused(Refusal.UNKNOWN_SESSION, member(), frames.get(1));
         assertRefused(Refusal.SESSION_KNOWN, after(frames.subList(0, 1)), frames.get(0));
@@ -185,7 +185,7 @@ class StreamStateTest {
     }
 
     @Test
-    void whatIsSettledIsLate() throws Exception {
+    void framesOfSettledWindowsAreLate() throws Exception {
         List<byte[]> frames = Feed.frames(1, 6, 2, 5);
         StreamState state = after(frames.subList(0, 2));
         state.settle(Feed.PLAN.plan(), NOON, Feed.PLAN.window());
@@ -198,7 +198,7 @@ class StreamStateTest {
     }
 
     @Test
-    void aPlanThatIsHeardOfLaterLosesNothing() throws Exception {
+    void aPlanThatArrivesLateLosesNothing() throws Exception {
         StreamState state = member();
         for (byte[] frame : Feed.frames(1, 3, 2, 5)) {
             state.add(Feed.SHAPE, id -> Optional.empty(), Frame.parse(frame), LATER);
@@ -208,9 +208,9 @@ class StreamStateTest {
         assertTrue(judge(state, 0).isComplete());
     }
 
-    /** As a device with a fast clock, or one that sends ahead. */
+    /** A device with a fast clock, or one that sends ahead. */
     @Test
-    void ticksThatComeBeforeTheirTimeCountForAPlanThatComesAfterThem() throws Exception {
+    void earlyTicksCountForALaterPlan() throws Exception {
         List<byte[]> frames = Feed.frames(1, 6, 2, 5);
         for (boolean early : new boolean[] {true, false}) {
             StreamState state = new StreamState();
@@ -220,12 +220,12 @@ class StreamStateTest {
             state.join(Feed.PLAN, 0);
             assertEquals(early, judge(state, 0).isComplete());
             assertEquals(early, judge(state, 1).isComplete());
-            assertEquals(NOON, state.members().get(Feed.PLAN.plan()).nextReport(), "it was online, too early or not");
+            assertEquals(NOON, state.members().get(Feed.PLAN.plan()).nextReport(), "it was online, even if too early");
         }
     }
 
     @Test
-    void ticksWhoseTimeHasComeAreLetGoAndOthersKeptInALimitedNumber() throws Exception {
+    void dueTicksAreDroppedAndTheOthersAreLimited() throws Exception {
         StreamState state = new StreamState();
         for (byte[] frame : Feed.frames(1, 2000, 1, 5)) {
             add(state, frame, NOON);
@@ -239,9 +239,9 @@ class StreamStateTest {
         assertTrue(10 * size(state) < before, size(state) + " bytes");
     }
 
-    /** A service that is not sure whether it said so says it again. */
+    /** A service repeats a join if it is not sure that it was sent. */
     @Test
-    void aJoinThatComesAgainSkipsNoWindow() throws Exception {
+    void aRepeatedJoinSkipsNoWindow() throws Exception {
         StreamState state = after(Feed.frames(1, 7, 1, 5));
         state.join(Feed.PLAN, 0);
         assertEquals(NOON, state.members().get(Feed.PLAN.plan()).nextReport());
@@ -254,7 +254,7 @@ class StreamStateTest {
     }
 
     @Test
-    void ticksWaitForAPlanInALimitedNumber() throws Exception {
+    void ticksThatWaitForAPlanAreLimited() throws Exception {
         StreamState state = member();
         for (byte[] frame : Feed.frames(1, 2000, 1, 5)) {
             state.add(Feed.SHAPE, id -> Optional.empty(), Frame.parse(frame), LATER);
@@ -264,7 +264,7 @@ class StreamStateTest {
 
     /** A frame of one word costs its sender 33 bytes; it must not cost us a vector. */
     @Test
-    void framesThatAreRefusedBuyNoState() throws Exception {
+    void rejectedFramesUseNoState() throws Exception {
         Shape wide = new Shape(8192, TICK, 1000, TICK, "");
         StreamState state = member();
         List<byte[]> frames = Feed.frames(1, 2000, 1, 5);
@@ -276,9 +276,9 @@ class StreamStateTest {
         assertTrue(size(state) < 20_000, size(state) + " bytes");
     }
 
-    /** A stranger's frames, each alone in its tick. */
+    /** Frames of an unknown stream, each alone in its tick. */
     @Test
-    void whoIsInNoPlanKeepsFewTicks() throws Exception {
+    void aStreamWithoutPlanKeepsFewTicks() throws Exception {
         StreamState state = new StreamState();
         for (byte[] frame : Feed.frames(1, 2000, 1, 5)) {
             if (Frame.parse(frame).kind() != Frame.Kind.BORDER) {
@@ -291,9 +291,9 @@ class StreamStateTest {
         assertRefused(Refusal.DUPLICATE, state, rest.get(3));
     }
 
-    /** A plan is announced hours before it begins; who is in it goes on as before. */
+    /** A plan is announced hours before it starts. Its streams continue as before. */
     @Test
-    void framesBeforeAPlanBeginsAreTaken() throws Exception {
+    void framesBeforeAPlanStartsAreAccepted() throws Exception {
         PlanView later = new PlanView(
                 Feed.PLAN.plan(), 3 * TICK, 5_000_000, NOON + 6 * TICK, 0, Feed.PLAN.rows());
         StreamState state = new StreamState();
@@ -314,9 +314,9 @@ class StreamStateTest {
         assertTrue(state.judge(Feed.SHAPE, later, later.from()).isComplete());
     }
 
-    /** The end of a session is heard though its window is settled, as where sets are read before events. */
+    /** The end of a session counts although its window is settled, as when sets are read before events. */
     @Test
-    void aSessionClosesInAWindowThatIsSettled() throws Exception {
+    void aSessionClosesInASettledWindow() throws Exception {
         StreamState state = member();
         state.settle(Feed.PLAN.plan(), NOON, Feed.PLAN.window());
         List<byte[]> frames = new ArrayList<>();
@@ -327,9 +327,9 @@ class StreamStateTest {
         assertFalse(state.resume(Feed.PLAN, new Member(0, NOON + Feed.PLAN.window())));
     }
 
-    /** One opening set that never comes must not keep all that comes after. */
+    /** One opening set that never arrives must not keep everything after it. */
     @Test
-    void aWindowThatNobodySettlesIsGivenUpAfterAWeek() throws Exception {
+    void anUnsettledWindowIsGivenUpAfterAWeek() throws Exception {
         long day = 86_400_000_000L;
         Member member = new Member(0, 0);
         for (int days = 1; days < 8; days++) {
@@ -346,7 +346,7 @@ class StreamStateTest {
     }
 
     @Test
-    void stateIsReadAsItWasWritten() throws Exception {
+    void stateIsRestoredAsWritten() throws Exception {
         StreamStateSerializer serializer = new StreamStateSerializer("5c");
         List<byte[]> frames = Feed.frames(1, 9, 4, 5);
         for (int cut = 1; cut < frames.size(); cut++) {

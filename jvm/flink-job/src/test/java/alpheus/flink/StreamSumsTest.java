@@ -60,7 +60,7 @@ class StreamSumsTest {
         return harness;
     }
 
-    /** Goes on from a checkpoint, in a task that has said nothing yet. */
+    /** Continues from a checkpoint, in a task that has reported nothing yet. */
     private void restore() throws Exception {
         OperatorSubtaskState checkpoint = flink.snapshot(1, 1);
         flink.close();
@@ -106,7 +106,7 @@ class StreamSumsTest {
         return summaries;
     }
 
-    /** Kinds of what was said, in order. */
+    /** Kinds of the reports, in order. */
     private List<Integer> said() {
         return side(StreamSums.SUMMARIES).stream().map(Messages::kind).toList();
     }
@@ -119,7 +119,7 @@ class StreamSumsTest {
     }
 
     @Test
-    void aWindowIsSummarisedAfterItsGraceAndAddedUpForItsOpeningSet() throws Exception {
+    void aWindowIsReportedAfterItsGraceAndSummedForItsOpeningSet() throws Exception {
         joined(3);
         List<List<byte[]>> all = new ArrayList<>();
         for (int stream = 0; stream < 3; stream++) {
@@ -146,9 +146,9 @@ class StreamSumsTest {
         assertEquals(1, sums().size(), "a window opens once");
     }
 
-    /** After a restore the opening set may come before the events that it is about. */
+    /** After a restore the opening set may come before its events. */
     @Test
-    void aSetThatComesBeforeTheEventsGivesTheSame() throws Exception {
+    void aSetBeforeTheEventsGivesTheSameSum() throws Exception {
         joined(1);
         List<byte[]> frames = Feed.frames(0, 3, 2, 9);
         send(0, frames.subList(0, 4));
@@ -168,9 +168,9 @@ class StreamSumsTest {
         assertEquals(1, sums().size(), "once");
     }
 
-    /** Sets of later windows settle nothing but their own. */
+    /** Sets of later windows settle only their own windows. */
     @Test
-    void setsComeInAnyOrderAndBeforeThePlan() throws Exception {
+    void setsMayComeInAnyOrderAndBeforeThePlan() throws Exception {
         instruct(Feed.opening(1, 0).bytes());
         instruct(Feed.opening(0, 0).bytes());
         joined(1);
@@ -187,12 +187,12 @@ class StreamSumsTest {
         assertEquals(Incomplete.MISSING_BORDER, summaries().get(0).judgement().why());
         send(0, frames.subList(8, 10));
         List<Summary> said = summaries();
-        assertTrue(said.get(said.size() - 1).judgement().isComplete(), "said again once it is complete");
+        assertTrue(said.get(said.size() - 1).judgement().isComplete(), "reported again once it is complete");
         assertEquals(Feed.NOON, said.get(said.size() - 1).start());
     }
 
     @Test
-    void streamsThatAreNotInTheSetAreSettledToo() throws Exception {
+    void streamsOutsideTheSetAreSettledToo() throws Exception {
         joined(2);
         send(0, Feed.frames(0, 3, 1, 1));
         List<byte[]> late = Feed.frames(1, 3, 1, 1);
@@ -204,7 +204,7 @@ class StreamSumsTest {
     }
 
     @Test
-    void recordsThatAreRefusedGoToTheDeadLettersWithTheReason() throws Exception {
+    void rejectedRecordsGoToTheDeadLettersWithTheReason() throws Exception {
         joined(1);
         List<byte[]> frames = Feed.frames(0, 3, 2, 9);
         send(0, frames);
@@ -225,7 +225,7 @@ class StreamSumsTest {
     }
 
     @Test
-    void strangersLeaveNoState() throws Exception {
+    void unknownStreamsLeaveNoState() throws Exception {
         joined(1);
         int before = states();
         flink.processElement(new StreamRecord<>(Feed.input(7, new byte[] {1})));
@@ -233,9 +233,9 @@ class StreamSumsTest {
         assertEquals(before, states());
     }
 
-    /** Without state, events and joins are read behind instructions. */
+    /** Without state, events and joins are read after instructions. */
     @Test
-    void aJoinThatComesAfterThePlansEndLeavesNothing() throws Exception {
+    void aJoinAfterThePlansEndLeavesNoState() throws Exception {
         instruct(Feed.planStart());
         instruct(new PlanEnd(Feed.PLAN.plan()).bytes());
         flink.processElement(new StreamRecord<>(Feed.join(0)));
@@ -249,7 +249,7 @@ class StreamSumsTest {
     }
 
     @Test
-    void whatOpenedWithoutAStreamBeforeItJoinedIsSettled() throws Exception {
+    void windowsOpenedBeforeAStreamJoinedAreSettled() throws Exception {
         instruct(Feed.planStart());
         instruct(Feed.opening(0, 1).bytes());
         flink.processElement(new StreamRecord<>(Feed.join(0)));
@@ -258,7 +258,7 @@ class StreamSumsTest {
     }
 
     @Test
-    void aPlanThatIsHeardOfAfterItsFirstWindowIsReported() throws Exception {
+    void aPlanThatArrivesAfterItsFirstWindowIsReported() throws Exception {
         flink.processElement(new StreamRecord<>(Feed.join(0)));
         send(0, Feed.frames(0, 6, 1, 1));
         watermark(Feed.NOON + 6 * Feed.TICK + 1_000_000);
@@ -268,7 +268,7 @@ class StreamSumsTest {
     }
 
     @Test
-    void whoIsInNoPlanIsForgottenAfterTwoDays() throws Exception {
+    void aStreamWithoutPlanIsRemovedAfterTwoDays() throws Exception {
         joined(1);
         send(0, Feed.frames(0, 1, 1, 1));
         int before = states();
@@ -278,10 +278,10 @@ class StreamSumsTest {
         assertEquals(before, states());
         instruct(Feed.opening(0, 0).bytes());
         send(0, Feed.frames(0, 3, 1, 1).subList(3, 7));
-        assertEquals(1, sums().size(), "whoever is in a plan is not");
+        assertEquals(1, sums().size(), "a stream in a plan is not removed");
     }
 
-    /** As after a restart: the next session's frames are there before time has passed the end of the one before. */
+    /** As after a restart: the next session's frames arrive before time has passed the end of the last session. */
     @Test
     void aSessionThatOpensBeforeTimeHasPassedTheLastOneIsReported() throws Exception {
         joined(1);
@@ -293,9 +293,9 @@ class StreamSumsTest {
         assertEquals(List.of(Feed.start(0), Feed.start(3)), summaries().stream().map(Summary::start).toList());
     }
 
-    /** Who waits for the job must know that it has heard of the stream: else silence might mean that it has not. */
+    /** The policy manager must know that the job knows a stream. Otherwise silence could mean that it does not. */
     @Test
-    void aStreamIsSaidToBeTakenUpOnceAndBehindWhatThereWasToSay() throws Exception {
+    void aJoinIsReportedOnceAndAfterEarlierWindows() throws Exception {
         joined(1);
         send(0, Feed.frames(0, 9, 1, 1));
         assertEquals(List.of(), said());
@@ -308,11 +308,11 @@ class StreamSumsTest {
         assertEquals(List.of(Summary.KIND), said(), "not again after a restore");
         flink.processElement(new StreamRecord<>(Feed.join(0)));
         watermark(Feed.NOON + 12 * Feed.TICK + 5_000_000);
-        assertEquals(List.of(Summary.KIND, Summary.KIND, Joined.KIND), said(), "again to whoever has not heard it");
+        assertEquals(List.of(Summary.KIND, Summary.KIND, Joined.KIND), said(), "again if the join is repeated");
     }
 
     @Test
-    void whoIsOfflineIsTakenUpToo() throws Exception {
+    void offlineStreamsJoinToo() throws Exception {
         joined(1);
         watermark(Feed.NOON + 3 * Feed.TICK + 5_000_000);
         assertEquals(List.of(Joined.KIND), said());
@@ -320,9 +320,9 @@ class StreamSumsTest {
         assertEquals(new Joined(Feed.stream(0).toString(), Feed.PLAN.plan(), 0), joined);
     }
 
-    /** As when the job was away while the plan began, and reads events faster than instructions. */
+    /** As when the job was down while the plan started, and reads events faster than instructions. */
     @Test
-    void windowsBeforeAJoinThatComesLateAreToldOfByName() throws Exception {
+    void windowsBeforeALateJoinAreReportedWithTheReason() throws Exception {
         instruct(Feed.planStart());
         send(0, Feed.frames(0, 7, 1, 1));
         watermark(Feed.NOON + 6 * Feed.TICK + 5_000_000);
@@ -334,9 +334,9 @@ class StreamSumsTest {
         assertEquals(Joined.KIND, said().get(1), "and once it was");
     }
 
-    /** Replayed frames come before the first watermark. */
+    /** Replayed frames arrive before the first watermark. */
     @Test
-    void aWindowThatBecomesCompleteAfterARestoreIsTold() throws Exception {
+    void aWindowThatBecomesCompleteAfterARestoreIsReported() throws Exception {
         joined(1);
         List<byte[]> frames = Feed.frames(0, 3, 1, 1);
         send(0, frames.subList(0, frames.size() - 1));
@@ -348,7 +348,7 @@ class StreamSumsTest {
     }
 
     @Test
-    void whatCameBeforeTheJoinAndBeforeItsTimeIsAddedUp() throws Exception {
+    void earlyEventsBeforeTheJoinAreSummed() throws Exception {
         flink.setProcessingTime(Feed.NOON / 1000);
         send(0, Feed.frames(0, 1, 1, 1));
         joined(1);
@@ -358,9 +358,9 @@ class StreamSumsTest {
         assertTrue(summaries().get(0).judgement().isComplete());
     }
 
-    /** Sums of another schema look the same, and mean something else. */
+    /** Sums of another schema look the same but mean something else. */
     @Test
-    void stateOfAnotherSchemaIsNotTakenOver() throws Exception {
+    void stateOfAnotherSchemaIsRejected() throws Exception {
         joined(1);
         OperatorSubtaskState checkpoint = flink.snapshot(1, 1);
         flink.close();

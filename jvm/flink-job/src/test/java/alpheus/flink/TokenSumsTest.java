@@ -1,4 +1,4 @@
-// Tokens under Flink's harness: which are added up, when, and how often.
+// Tokens under Flink's harness: which are summed, when, and how often.
 package alpheus.flink;
 
 import static org.junit.jupiter.api.Assertions.assertArrayEquals;
@@ -71,7 +71,7 @@ class TokenSumsTest {
     }
 
     @Test
-    void openingsAreTakenOffAndAllOfASetIsAwaited() throws Exception {
+    void openingsAreSubtractedOnceTheSetIsComplete() throws Exception {
         send(Feed.token(0, 0, rows(10)), Feed.token(0, 1, rows(20)), Feed.share(0, 0, rows(1)));
         open(0, 2, true);
         assertEquals(1, parts().size(), "one opening is missing");
@@ -91,7 +91,7 @@ class TokenSumsTest {
     }
 
     @Test
-    void anAnswerCountsOnceAndOfItsWindowAlone() throws Exception {
+    void anAnswerCountsOnceAndOnlyForItsWindow() throws Exception {
         open(0, 1, false);
         send(Feed.token(1, 0, rows(9)));
         assertEquals(0, parts().size());
@@ -104,9 +104,9 @@ class TokenSumsTest {
         assertArrayEquals(rows(9), parts().get(1).rows());
     }
 
-    /** A long window's set is older than those of thousands of short ones, and its shares come later. */
+    /** A long window's set is older than those of thousands of short ones, and its shares arrive later. */
     @Test
-    void aSetIsKeptWhateverElseOpens() throws Exception {
+    void aSetIsKeptWhileOthersOpen() throws Exception {
         send(Feed.token(0, 0, rows(10)));
         for (int window = 1; window <= 4200; window++) {
             open(window, 1, false);
@@ -118,7 +118,7 @@ class TokenSumsTest {
     }
 
     @Test
-    void whoIsNotInTheSetIsNotInTheSum() throws Exception {
+    void controllersOutsideTheSetAreNotInTheSum() throws Exception {
         // Positions 0 and 256 are in one share.
         send(Feed.token(0, 256, rows(100)), Feed.token(0, 0, rows(5)));
         open(0, 1, false);
@@ -127,7 +127,7 @@ class TokenSumsTest {
     }
 
     @Test
-    void anAnswerOfAnotherLengthIsNone() throws Exception {
+    void anAnswerWithTheWrongLengthIsIgnored() throws Exception {
         send(Feed.token(0, 0, new long[] {1, 2}));
         open(0, 1, false);
         assertEquals(0, parts().size());
@@ -136,7 +136,7 @@ class TokenSumsTest {
     }
 
     @Test
-    void aRestoreGivesTheSameOnce() throws Exception {
+    void aRestoreGivesTheSameSumOnce() throws Exception {
         send(Feed.token(0, 0, rows(5)));
         OperatorSubtaskState checkpoint = flink.snapshot(1, 1);
         open(0, 1, false);

@@ -1,4 +1,4 @@
-// What a Kafka user configures, beside what every producer is configured with.
+// Settings of Alpheus, besides those of every producer.
 package alpheus.kafka;
 
 import alpheus.registry.RegistryClient;
@@ -20,35 +20,35 @@ import org.apache.kafka.common.config.ConfigException;
 import org.apache.kafka.common.config.types.Password;
 
 /**
- * The settings that begin with {@code alpheus.}. All others are the producer's and go on to it as they
- * are, among them {@code security.protocol}, {@code sasl.*} and {@code ssl.*}.
+ * The settings that start with {@code alpheus.}. All others are the producer's and are passed to it
+ * unchanged, among them {@code security.protocol}, {@code sasl.*} and {@code ssl.*}.
  */
 public final class AlpheusConfig extends AbstractConfig {
     /** The schema: a file, YAML or .avsc, or {@code registry:SUBJECT}, or {@code registry:SUBJECT@VERSION}. */
     public static final String SCHEMA = "alpheus.schema";
-    /** The file that stands in while the registry does not answer. */
+    /** The file to use while the registry does not answer. */
     public static final String SCHEMA_FALLBACK = "alpheus.schema.fallback";
-    /** How events are written: as {@code frame}, or as Avro in a registry's wire format ({@code registry}). */
+    /** The format of events: {@code frame}, or {@code registry} for Avro in a registry's wire format. */
     public static final String FORMAT = "alpheus.format";
-    /** Where the registry is, as Confluent's clients are told. */
+    /** The address of the registry, as in Confluent's clients. */
     public static final String REGISTRY_URL = "schema.registry.url";
-    /** Name and password at the registry, as Confluent's clients are told. */
+    /** Name and password for the registry, as in Confluent's clients. */
     public static final String REGISTRY_USER = "basic.auth.user.info";
-    /** How subjects are named, as Confluent's clients are told. */
+    /** How subjects are named, as in Confluent's clients. */
     public static final String REGISTRY_NAMING = "value.subject.name.strategy";
     /** The device's file, the one that {@code alpheus produce} uses: it holds the stream's key. */
     public static final String DEVICE_FILE = "alpheus.device.file";
     /** When an event happened: {@code clock} or {@code record}. */
     public static final String TIME = "alpheus.time";
-    /** How long after a tick its border is made. */
+    /** How long after a tick its border is created. */
     public static final String LATENESS = "alpheus.lateness.ms";
-    /** How far ahead of the clock a record's time may lie. */
+    /** How far ahead of the clock a record's time may be. */
     public static final String SKEW = "alpheus.skew.ms";
     /** How long closing waits for the end of the tick. */
     public static final String CLOSE_TIMEOUT = "alpheus.close.timeout.ms";
     /** The class that reads values as rows of the schema. */
     public static final String ROW_READER = "alpheus.row.reader";
-    /** Headers that go on to the broker, in the clear. */
+    /** Headers that are sent to the broker, in the clear. */
     public static final String HEADERS = "alpheus.headers";
 
     static final String PREFIX = "alpheus.";
@@ -65,30 +65,30 @@ public final class AlpheusConfig extends AbstractConfig {
             .define(SCHEMA_FALLBACK, Type.STRING, null, Importance.LOW,
                     "File of the schema while the registry does not answer.")
             .define(FORMAT, Type.STRING, FRAME, ValidString.in(FRAME, REGISTRY), Importance.MEDIUM,
-                    "How events are written: as `frame`, or as Avro records in a registry's wire format (`registry`).")
-            .define(REGISTRY_URL, Type.STRING, null, Importance.MEDIUM, "Where the schema registry is.")
-            .define(REGISTRY_USER, Type.PASSWORD, null, Importance.MEDIUM, "Name:password at the schema registry.")
+                    "Format of events: `frame`, or `registry` for Avro records in a registry's wire format.")
+            .define(REGISTRY_URL, Type.STRING, null, Importance.MEDIUM, "Address of the schema registry.")
+            .define(REGISTRY_USER, Type.PASSWORD, null, Importance.MEDIUM, "Name:password for the schema registry.")
             .define(REGISTRY_NAMING, Type.STRING, "TopicNameStrategy", Importance.LOW,
                     "How the subject of events is named: TopicNameStrategy, RecordNameStrategy, "
                             + "TopicRecordNameStrategy.")
             .define(DEVICE_FILE, Type.STRING, Importance.HIGH,
                     "The device's file that `alpheus owner add` wrote. It holds the stream's key.")
             .define(TIME, Type.STRING, CLOCK, ValidString.in(CLOCK, RECORD), Importance.MEDIUM,
-                    "When an event happened: when it is sent (`clock`), or when its record's timestamp says "
-                            + "(`record`; events then come in the order of their times).")
+                    "Time of an event: the time of sending (`clock`), or its record's timestamp "
+                + "(`record`; events must then be in order of time).")
             .define(LATENESS, Type.LONG, 0L, Range.atLeast(0), Importance.MEDIUM,
-                    "How long after the end of a tick its border is made. With `alpheus.time=record`, events that "
-                            + "come later than that are refused.")
+                    "How long after the end of a tick its border is created. With `alpheus.time=record`, later events "
+                + "are rejected.")
             .define(SKEW, Type.LONG, 5_000L, Range.atLeast(0), Importance.LOW,
-                    "With `alpheus.time=record`, how far ahead of this clock a record's time may lie; the job's setting "
-                            + "of this name must be no less.")
+                    "With `alpheus.time=record`, how far ahead of this clock a record's time may be. The job's setting "
+                + "of this name must not be lower.")
             .define(CLOSE_TIMEOUT, Type.LONG, 30_000L, Range.atLeast(0), Importance.LOW,
                     "How long close() waits for the end of the tick, so that its events count.")
-            .define(ROW_READER, Type.CLASS, AnyRows.class, Importance.MEDIUM,
+            .define(ROW_READER, Type.CLASS, MapRowReader.class, Importance.MEDIUM,
                     "Class that reads a value as a row of the schema; by default maps, and JSON objects as text "
                             + "or bytes.")
             .define(HEADERS, Type.LIST, List.of(), Importance.LOW,
-                    "Names of headers that are sent on. Whoever reads the topic reads them.");
+                    "Names of headers to send, in the clear.");
 
     /**
      * Reads the settings.
@@ -130,7 +130,7 @@ public final class AlpheusConfig extends AbstractConfig {
         return micros(getLong(SKEW));
     }
 
-    /** Microseconds that can be added to any time: whoever sets all there is means for ever. */
+    /** A duration in microseconds that can be added to any time. The maximum setting means forever. */
     static long micros(long millis) {
         return EventTime.MILLISECOND * Math.min(millis, EventTime.LIMIT / EventTime.MILLISECOND);
     }
@@ -139,7 +139,7 @@ public final class AlpheusConfig extends AbstractConfig {
         return getConfiguredInstance(ROW_READER, RowReader.class);
     }
 
-    /** How long sending may wait, as of any producer. */
+    /** How long sending may block, as for any producer. */
     static long maxBlockMillis(Map<String, ?> settings) {
         Object found = settings.get(ProducerConfig.MAX_BLOCK_MS_CONFIG);
         return found == null ? DEFAULT_BLOCK : Long.parseLong(found.toString().strip());

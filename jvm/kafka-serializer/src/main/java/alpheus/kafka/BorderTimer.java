@@ -7,7 +7,7 @@ import java.util.concurrent.TimeUnit;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
-/** Looks for borders that are due, on a thread of its own. */
+/** Sends borders that are due, on its own thread. */
 final class BorderTimer implements AutoCloseable {
     private static final Logger LOG = LoggerFactory.getLogger(BorderTimer.class);
     private static final long INTERVAL_MILLIS = 20;
@@ -22,12 +22,12 @@ final class BorderTimer implements AutoCloseable {
         thread.scheduleWithFixedDelay(() -> guarded(look), INTERVAL_MILLIS, INTERVAL_MILLIS, TimeUnit.MILLISECONDS);
     }
 
-    /** A task that throws is never run again, so none does. */
+    /** A task that throws is never run again, so this one must not throw. */
     private static void guarded(Runnable look) {
         try {
             look.run();
         } catch (RuntimeException failure) {
-            LOG.warn("borders could not be sent; trying again: {}", failure.getClass().getName());
+            LOG.warn("cannot send borders, will retry: {}", failure.getClass().getName());
         }
     }
 

@@ -1,4 +1,4 @@
-// Why the broker did not take a frame, and what mends it.
+// Why the broker rejected a frame, and how to fix it.
 package alpheus.kafka;
 
 import java.util.List;
@@ -16,9 +16,9 @@ import org.apache.kafka.common.errors.TransactionalIdAuthorizationException;
 import org.apache.kafka.common.errors.UnknownTopicOrPartitionException;
 
 /**
- * Why the broker did not take a frame, and what mends it. The application gets Kafka's own exceptions,
- * as from any producer; this is for borders, which no application waits for. It names topics and
- * settings, never a value, a key or a password.
+ * Why the broker rejected a frame, and how to fix it. The application gets Kafka's own exceptions, as from
+ * any producer. This is for borders, which no application waits for. It names topics and settings, never a
+ * value, a key or a password.
  */
 final class BrokerRefusal {
     private record Rule(Class<? extends Exception> failure, String words) {}
@@ -33,22 +33,22 @@ final class BrokerRefusal {
             new Rule(ClusterAuthorizationException.class,
                     "this client may not send idempotently; allow its principal IDEMPOTENT_WRITE on the cluster"),
             new Rule(ProducerFencedException.class,
-                    "another producer has this transactional.id; give each device's file one producer at a time"),
+                    "another producer has this transactional.id; use each device's file in one producer at a time"),
             new Rule(InvalidProducerEpochException.class,
                     "another producer has this transactional.id, or a transaction outlasted transaction.timeout.ms"),
-            new Rule(UnknownTopicOrPartitionException.class, "the topic is not there; make it"),
+            new Rule(UnknownTopicOrPartitionException.class, "the topic does not exist; create it"),
             new Rule(RecordTooLargeException.class,
-                    "a frame is larger than Kafka takes; raise max.request.size here and max.message.bytes of the topic"),
+                    "a frame is larger than Kafka accepts; raise max.request.size here and max.message.bytes of the topic"),
             new Rule(InvalidTimestampException.class,
-                    "the broker finds a frame's time too far from its clock; check this machine's clock, and the topic's "
+                    "a frame's time is too far from the broker's clock; check this machine's clock, and the topic's "
                             + "message.timestamp.before.max.ms and message.timestamp.after.max.ms"),
-            new Rule(TransactionAbortedException.class, "the transaction it was in was aborted"),
+            new Rule(TransactionAbortedException.class, "its transaction was aborted"),
             new Rule(TimeoutException.class,
-                    "the broker did not answer in time; check bootstrap.servers and that the topic is there"));
+                    "the broker did not answer in time; check bootstrap.servers and that the topic exists"));
 
     private BrokerRefusal() {}
 
-    /** One sentence with the exception's name, or its cause's where that says more. */
+    /** One sentence with the name of the exception, or of its cause if that is more specific. */
     static String words(Throwable failure) {
         for (Throwable cause = failure; cause != null; cause = cause.getCause()) {
             for (Rule rule : RULES) {
@@ -57,9 +57,9 @@ final class BrokerRefusal {
                 }
             }
         }
-        // Ours: it says what is wrong, and no value.
+        // One of ours: it describes the problem, without a value.
         return failure instanceof SerializationException
-                ? failure.getMessage() : "the broker did not take a frame (" + failure.getClass().getName() + ")";
+                ? failure.getMessage() : "the broker rejected a frame (" + failure.getClass().getName() + ")";
     }
 
     private static String topics(Throwable cause) {

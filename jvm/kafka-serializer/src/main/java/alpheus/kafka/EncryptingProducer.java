@@ -1,4 +1,4 @@
-// A Kafka producer that encrypts: a KafkaProducer with one more step.
+// A Kafka producer that encrypts its events.
 package alpheus.kafka;
 
 import alpheus.kafka.EventRefusedException.Fault;
@@ -30,17 +30,17 @@ import org.apache.kafka.common.metrics.KafkaMetric;
 import org.apache.kafka.common.serialization.ByteArraySerializer;
 
 /**
- * A Kafka producer that encrypts. It takes the settings of a {@link KafkaProducer} and those of
- * {@link AlpheusConfig}, and takes its place: events are encrypted under the device's key before they
- * reach Kafka, and borders go out on time while none come, through the same connection, in order and in
- * the application's transactions. It is safe for threads.
+ * A Kafka producer that encrypts its events. It replaces a {@link KafkaProducer}, and takes its settings
+ * and those of {@link AlpheusConfig}. Events are encrypted under the device's key before they reach Kafka.
+ * Borders are sent on time even without events, through the same connection, in order and in the
+ * application's transactions. It is safe for concurrent use.
  *
- * <p>The broker, and whoever reads the topic, sees the stream's id, times, and how many events there
- * are; never a value, and never the record's own key, which is not sent.
+ * <p>The broker and the readers of the topic see the stream's id, times, and the number of events. They
+ * never see a value, nor the record's own key, which is not sent.
  *
- * <p>A frame that the broker does not take breaks its tick, and ends the session: events of that tick are
- * lost and counted ({@code lost-total}), and the next one waits for a session that opens at the next
- * tick, for {@code max.block.ms} at most. So it is after {@link #abortTransaction}.
+ * <p>A frame that the broker rejects breaks its tick and ends the session. Events of that tick are lost and
+ * counted ({@code lost-total}). The next event waits for a session that opens at the next tick, for {@code
+ * max.block.ms} at most. {@link #abortTransaction} has the same effect.
  *
  * @param <K> the application's keys
  * @param <V> the application's values
@@ -117,11 +117,11 @@ public final class EncryptingProducer<K, V> implements Producer<K, V> {
     }
 
     /**
-     * Encrypts a record and sends it, after borders that stand before it.
+     * Encrypts a record and sends it, after the borders before it.
      *
-     * @throws SerializationException if the record cannot be encrypted; its cause says why
+     * @throws SerializationException if the record cannot be encrypted; its cause has the reason
      * @throws org.apache.kafka.common.errors.TimeoutException if no session could open within
-     *     {@code max.block.ms}, or another frame waits for the broker that long
+     *     {@code max.block.ms}, or if another frame waits for the broker that long
      */
     @Override
     public Future<RecordMetadata> send(ProducerRecord<K, V> record, Callback callback) {
@@ -144,7 +144,7 @@ public final class EncryptingProducer<K, V> implements Producer<K, V> {
         return new SerializationException(refused.getMessage(), refused);
     }
 
-    /** Between the application's transactions borders have one of their own. */
+    /** Between the application's transactions borders have their own transactions. */
     private void deliver(List<byte[]> frames) {
         if (!transactional || inTransaction) {
             sendAll(frames);
@@ -197,7 +197,7 @@ public final class EncryptingProducer<K, V> implements Producer<K, V> {
         });
     }
 
-    /** Aborts, and gives the session up: frames of it are gone, and none is made twice. */
+    /** Aborts, and abandons the session: its frames are gone, and no frame is made twice. */
     @Override
     public void abortTransaction() {
         keeper.exclusively(() -> {
@@ -245,8 +245,8 @@ public final class EncryptingProducer<K, V> implements Producer<K, V> {
     }
 
     /**
-     * Ends the session in order, waiting for the end of its tick if that comes in time, and closes the
-     * producer. Otherwise, and within a transaction, the tick's events are lost and counted.
+     * Closes the session, waiting for the end of its tick if there is time, and closes the producer.
+     * Otherwise, and within a transaction, the tick's events are lost and counted.
      */
     @Override
     public void close(Duration timeout) {

@@ -16,15 +16,15 @@ import org.apache.kafka.common.serialization.ByteArraySerializer;
 import org.apache.kafka.common.serialization.Serializer;
 
 /**
- * Encryption by configuration alone: {@code value.serializer} is this class, {@code key.serializer} is
- * {@link StreamKeySerializer}. A serializer makes one record of one; so borders go through a connection
- * of its own, made from the same settings.
+ * Encryption by configuration alone: {@code value.serializer} is this class, and {@code key.serializer} is
+ * {@link StreamKeySerializer}. A serializer turns one record into one, so borders use a separate connection
+ * with the same settings.
  *
- * <p>Two connections keep no order between them. A session's opening border is acknowledged before its
- * first event is made; other borders may overtake events that still wait in the first producer, which
- * whoever sums must allow for by grace ({@code linger.ms} and a round trip). A frame that the broker does
- * not take is not heard of here: it costs its stream that tick. And aborted events cannot be told from
- * others, so a {@code transactional.id} is refused. {@link EncryptingProducer} has none of these limits.
+ * <p>There is no order between two connections. A session's opening border is acknowledged before its first
+ * event is made. Other borders may overtake events that still wait in the first producer. Queries must
+ * allow for that with a grace of {@code linger.ms} and a round trip. This class does not see that the
+ * broker rejects a frame, which costs its stream that tick. Aborted events cannot be distinguished from
+ * others, so a {@code transactional.id} is rejected. {@link EncryptingProducer} has none of these limits.
  *
  * <p>Headers are the application's own and go to the broker in the clear.
  *
@@ -40,7 +40,7 @@ public final class EncryptingSerializer<V> implements Serializer<V> {
     private long closeMillis;
     private volatile String topic;
 
-    /** For Kafka, which makes one by name and configures it. */
+    /** For Kafka, which creates an instance by class name and configures it. */
     public EncryptingSerializer() {}
 
     @Override
@@ -49,7 +49,7 @@ public final class EncryptingSerializer<V> implements Serializer<V> {
                 MicroClock.SYSTEM);
     }
 
-    /** Makes the connection of the borders. */
+    /** Creates the connection for borders. */
     @FunctionalInterface
     interface Connect {
         Producer<byte[], byte[]> connect(Map<String, Object> settings);
@@ -58,7 +58,7 @@ public final class EncryptingSerializer<V> implements Serializer<V> {
     void configure(Map<String, ?> settings, boolean isKey, Connect connect, MicroClock clock) {
         if (isKey) {
             throw new ConfigException(ProducerConfig.KEY_SERIALIZER_CLASS_CONFIG, getClass().getName(),
-                    "keys are not encrypted but replaced: use " + StreamKeySerializer.class.getName());
+                    "keys are replaced, not encrypted: use " + StreamKeySerializer.class.getName());
         }
         if (settings.get(ProducerConfig.TRANSACTIONAL_ID_CONFIG) != null) {
             throw new ConfigException(ProducerConfig.TRANSACTIONAL_ID_CONFIG, "",
@@ -69,7 +69,7 @@ public final class EncryptingSerializer<V> implements Serializer<V> {
         AlpheusConfig config = new AlpheusConfig(settings);
         if (config.isTimedByRecord()) {
             throw new ConfigException(AlpheusConfig.TIME, "record",
-                    "a serializer is not told a record's time: use " + EncryptingProducer.class.getName());
+                    "a serializer does not receive a record's time: use " + EncryptingProducer.class.getName());
         }
         String client = settings.get(ProducerConfig.CLIENT_ID_CONFIG) + "-borders";
         counters = new StreamCounters(client);
@@ -121,7 +121,7 @@ public final class EncryptingSerializer<V> implements Serializer<V> {
         }
     }
 
-    /** Ends the session in order, waiting for the end of its tick, and closes the borders' connection. */
+    /** Closes the session, waiting for the end of its tick, and closes the borders' connection. */
     @Override
     public void close() {
         if (keeper != null) {

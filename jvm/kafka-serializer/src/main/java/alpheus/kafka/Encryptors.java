@@ -1,4 +1,4 @@
-// Makes an encryptor of what is configured: the only place that reads files.
+// Creates an encryptor from settings. Only this class reads files.
 package alpheus.kafka;
 
 import alpheus.AlpheusException;
@@ -17,7 +17,7 @@ import java.security.SecureRandom;
 import java.util.Arrays;
 import org.apache.kafka.common.config.ConfigException;
 
-/** Makes an encryptor of what is configured. */
+/** Creates an encryptor from settings. */
 final class Encryptors {
     private Encryptors() {}
 
@@ -33,7 +33,7 @@ final class Encryptors {
         }
     }
 
-    /** Whose device's file it is. */
+    /** The stream of the device's file. */
     static StreamId stream(AlpheusConfig config) {
         String path = config.getString(AlpheusConfig.DEVICE_FILE);
         try (DeviceFile device =
@@ -44,7 +44,7 @@ final class Encryptors {
         }
     }
 
-    /** The class is named in settings: that it takes these values shows when it is given one. */
+    /** The class is named in settings. Whether it accepts these values shows with the first one. */
     @SuppressWarnings("unchecked")
     static <V> RowReader<V> reader(AlpheusConfig config) {
         return (RowReader<V>) config.rowReader();
@@ -58,11 +58,11 @@ final class Encryptors {
         } catch (AlpheusException refused) {
             throw new ConfigException(AlpheusConfig.SCHEMA, path, refused.getMessage());
         } catch (IOException unreadable) {
-            throw new ConfigException(AlpheusConfig.SCHEMA, path, "cannot be read; check that it is there");
+            throw new ConfigException(AlpheusConfig.SCHEMA, path, "cannot be read; check that the file exists and is readable");
         }
     }
 
-    /** A file's text, which whoever takes it overwrites. */
+    /** A file's text, which the caller overwrites. */
     private static char[] text(String path) {
         try {
             byte[] bytes = Files.readAllBytes(Path.of(path));
@@ -74,7 +74,7 @@ final class Encryptors {
             return text;
         } catch (IOException unreadable) {
             throw new ConfigException(
-                    AlpheusConfig.DEVICE_FILE, path, "cannot be read; check that it is there and yours");
+                    AlpheusConfig.DEVICE_FILE, path, "cannot be read; check that the file exists and that you may read it");
         }
     }
 }

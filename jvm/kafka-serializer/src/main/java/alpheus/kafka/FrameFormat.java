@@ -10,11 +10,11 @@ import org.apache.kafka.common.config.ConfigException;
 import org.apache.kafka.common.errors.SerializationException;
 
 /**
- * How frames are written into records: as they are, or as Avro in a registry's wire format. The schema of the
- * records is registered with the first of them, when their topic is known. No thread may share one.
+ * How frames are written into records: unchanged, or as Avro in a registry's wire format. The schema of the
+ * records is registered with the first one, when the topic is known. Not safe for concurrent use.
  */
 final class FrameFormat {
-    /** None: frames are records as they are. */
+    /** Frames are written unchanged. */
     private final RegistryClient registry;
 
     private final SubjectNaming naming;
@@ -24,7 +24,7 @@ final class FrameFormat {
     FrameFormat(AlpheusConfig config) {
         this.naming = config.naming();
         this.registry = config.isInRegistryFormat() ? config.registry().orElseThrow(() -> new ConfigException(
-                AlpheusConfig.REGISTRY_URL, null, "alpheus.format=registry needs a registry")) : null;
+                AlpheusConfig.REGISTRY_URL, null, "alpheus.format=registry needs a registry; set schema.registry.url")) : null;
     }
 
     byte[] write(String topic, byte[] frame) {

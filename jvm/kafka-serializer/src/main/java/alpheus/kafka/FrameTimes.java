@@ -1,15 +1,15 @@
-// What a record says of a frame of ours: its time and kind.
+// Time and kind of a frame in a record.
 package alpheus.kafka;
 
 import alpheus.stream.EventTime;
 import alpheus.stream.Frame;
 import alpheus.stream.FrameException;
 
-/** What a record says of a frame of ours. */
+/** Time and kind of a frame in a record. */
 final class FrameTimes {
     private FrameTimes() {}
 
-    /** The time of a frame of ours, in milliseconds. */
+    /** The time of a frame, in milliseconds. */
     static long millis(byte[] frame) {
         return parse(frame).time() / EventTime.MILLISECOND;
     }
@@ -23,7 +23,7 @@ final class FrameTimes {
         try {
             return Frame.parse(frame);
         } catch (FrameException impossible) {
-            throw new IllegalStateException("a session makes frames", impossible);
+            throw new IllegalStateException("a session creates valid frames", impossible);
         }
     }
 }

@@ -3,7 +3,7 @@ package alpheus.kafka;
 
 import java.time.Instant;
 
-/** A clock in microseconds that can be waited for. */
+/** A clock in microseconds, with waiting. */
 interface MicroClock {
     /** The machine's clock. */
     MicroClock SYSTEM = new MicroClock() {
@@ -25,6 +25,6 @@ interface MicroClock {
     /** Microseconds since 1970. */
     long now();
 
-    /** Waits until the clock shows this time, or a little later. */
+    /** Waits until this time, or a little later. */
     void waitUntil(long micros) throws InterruptedException;
 }

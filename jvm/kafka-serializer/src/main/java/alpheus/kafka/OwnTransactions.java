@@ -7,12 +7,12 @@ import org.apache.kafka.common.errors.InterruptException;
 import org.apache.kafka.common.errors.TimeoutException;
 
 /**
- * The transactions in which borders go between the application's own. Kafka's client refuses every other step
- * until a commit or an abort that was cut short is asked for again: so what is owed is settled before all else.
- * Whoever uses it holds a lock.
+ * The transactions for borders between the application's own. After an interrupted commit or abort Kafka's
+ * client rejects every other step until it is repeated. So a pending step is repeated before anything else.
+ * The caller must hold a lock.
  */
 final class OwnTransactions {
-    /** What was asked for, and cut short. */
+    /** The step that was interrupted. */
     private enum Owed { NOTHING, COMMIT, ABORT }
 
     private final Producer<byte[], byte[]> kafka;
@@ -36,7 +36,7 @@ final class OwnTransactions {
         settle();
     }
 
-    /** Ends the transaction that was cut short, if there is one: none begins before. */
+    /** Ends the interrupted transaction, if there is one. No other can begin before. */
     void settle() {
         if (owed == Owed.ABORT) {
             kafka.abortTransaction();
@@ -57,7 +57,7 @@ final class OwnTransactions {
         }
     }
 
-    /** Without this no later transaction could begin. A producer that is fenced off cannot abort either. */
+    /** Without this no later transaction could begin. A fenced producer cannot abort either. */
     private void abort(KafkaException failure) {
         owed = Owed.NOTHING;
         try {

@@ -1,4 +1,4 @@
-// Settings of a producer that would cost an encrypted stream its events, or its secrecy, without a word.
+// Settings of a producer that would silently lose events or reveal keys of an encrypted stream.
 package alpheus.kafka;
 
 import java.util.List;
@@ -8,8 +8,8 @@ import org.apache.kafka.clients.producer.ProducerConfig;
 import org.apache.kafka.common.config.ConfigException;
 
 /**
- * Settings of a producer that would cost an encrypted stream its events, or its secrecy, without a word: they
- * are refused by name.
+ * Settings of a producer that would silently lose events or reveal keys of an encrypted stream. Each is
+ * rejected with a specific error.
  */
 final class ProducerRules {
     private record Rule(String setting, Set<String> allowed, String words) {
@@ -22,9 +22,9 @@ final class ProducerRules {
     }
 
     private static final String ONE_PARTITION =
-            "a stream is in the partition of its id, and its borders with it; leave this setting out";
+            "the id of a stream decides its partition, as for its borders; remove this setting";
     private static final String ONCE =
-            "a frame that comes twice or out of order costs its stream the tick; leave this setting out";
+            "a repeated or reordered frame costs its stream the tick; remove this setting";
 
     private static final List<Rule> RULES = List.of(
             new Rule(ProducerConfig.PARTITIONER_CLASS_CONFIG, Set.of(), ONE_PARTITION),
@@ -35,12 +35,12 @@ final class ProducerRules {
 
     private ProducerRules() {}
 
-    /** Refuses what breaks a stream. */
+    /** Rejects settings that break a stream. */
     static void check(Map<String, ?> settings) {
         RULES.forEach(rule -> rule.check(settings));
     }
 
-    /** Refuses a serializer of keys that sends the application's own, in the clear. */
+    /** Rejects a serializer that sends the application's keys in the clear. */
     static void checkKeySerializer(Map<String, ?> settings) {
         Object value = settings.get(ProducerConfig.KEY_SERIALIZER_CLASS_CONFIG);
         String name = value instanceof Class<?> given ? given.getName() : String.valueOf(value);

@@ -5,8 +5,8 @@ import alpheus.encode.Row;
 import alpheus.schema.Schema;
 
 /**
- * Reads an application's values as rows of the schema. Name a class of your own in
- * {@code alpheus.row.reader}; it has a constructor without arguments.
+ * Reads an application's values as rows of the schema. Set your own class in {@code alpheus.row.reader}. It
+ * needs a constructor without arguments.
  *
  * @param <V> the application's values
  */
@@ -17,7 +17,7 @@ public interface RowReader<V> {
      * @param value one event
      * @param schema the schema, whose attributes the row has in order
      * @param row an empty row
-     * @throws RowException if the value is no row of the schema; it must not hold the value
+     * @throws RowException if the value is not a row of the schema; the error must not contain the value
      */
     void read(V value, Schema schema, Row row) throws RowException;
 }

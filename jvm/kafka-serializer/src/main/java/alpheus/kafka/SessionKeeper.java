@@ -1,4 +1,4 @@
-// Keeps one stream's session going: opens it, waits for it, sends its borders, ends it.
+// Manages one stream's session: opens it, waits for it, sends its borders, closes it.
 package alpheus.kafka;
 
 import alpheus.AlpheusException;
@@ -17,10 +17,10 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * Keeps one stream's session going. It is safe for threads: frames are made and handed on under one
- * lock, so that they go in order. Who hands on may wait for the broker with the lock in hand, the timer of
- * borders too; so nobody waits for the lock longer than for the broker. A session of which a frame was not
- * delivered is given up, and the next opens at the next tick.
+ * Manages one stream's session. It is safe for concurrent use: frames are created and sent under one lock,
+ * so they stay in order. The sender may wait for the broker while it holds the lock, and so may the border
+ * timer. So nobody waits for the lock longer than for the broker. A session with an undelivered frame is
+ * abandoned, and the next opens at the next tick.
  */
 final class SessionKeeper {
     private static final Logger LOG = LoggerFactory.getLogger(SessionKeeper.class);
@@ -33,23 +33,26 @@ final class SessionKeeper {
     private final BorderTimer timer;
     private final ReentrantLock lock = new ReentrantLock(true);
 
-    /** Whether a thread runs a callback: it may be Kafka's own, without which nothing is sent or acknowledged. */
+    /**
+     * Whether the thread runs a callback. It may be Kafka's own thread, which sends and acknowledges
+     * everything.
+     */
     private final ThreadLocal<Boolean> callsBack = ThreadLocal.withInitial(() -> false);
 
-    /** Whether anything was sent: only then is it known whither. */
+    /** Whether anything was sent. Before that the topic is unknown. */
     private boolean begun;
 
     private volatile boolean closed;
-    /** Closed while a frame waited for the broker: whoever hands it on wipes the keys. */
+    /** Closed while a frame waited for the broker. Its sender wipes the keys. */
     private volatile boolean abandoned;
-    /** Which session ran when the transaction began, and how many of its events were closed. */
+    /** The session at the start of the transaction, and the number of its closed events. */
     private long beganIn;
 
     private long closedBefore;
-    /** The latest session of which a frame was not delivered. */
+    /** The latest session with an undelivered frame. */
     private volatile long broken;
 
-    /** Takes frames other than an event's own, in order; called under the lock. */
+    /** Receives frames other than an event's own, in order. Called under the lock. */
     @FunctionalInterface
     interface Lane {
         void send(List<byte[]> frames);
@@ -65,7 +68,7 @@ final class SessionKeeper {
         this.timer = new BorderTimer(this::borders);
     }
 
-    /** Encrypts an event and hands its frame to {@code send}, after all that stand before it. */
+    /** Encrypts an event and passes its frame to {@code send}, after all frames before it. */
     <V, R> R event(RowReader<V> reader, V value, Long millis, Function<byte[], R> send) {
         long deadline = deadline();
         lockUntil(deadline);
@@ -87,17 +90,17 @@ final class SessionKeeper {
         }
     }
 
-    /** Whoever sends from a callback does not wait: what it waited for would wait for it. */
+    /** Sending from a callback never waits: it would deadlock. */
     private long deadline() {
         return clock.now() + (callsBack.get() ? 0 : maxBlockMicros);
     }
 
     private TimeoutException late(String words) {
         return new TimeoutException(
-                callsBack.get() ? "nothing may wait in a callback, which Kafka's own thread runs: send from another" : words);
+                callsBack.get() ? "a callback runs on Kafka's own thread and must not wait: send from another thread" : words);
     }
 
-    /** After a long sleep, borders go out in pieces. */
+    /** After a long sleep, borders are sent in batches. */
     private void catchUp(Long millis) throws AlpheusException {
         List<byte[]> piece = encryptor.bordersBefore(millis);
         while (!piece.isEmpty()) {
@@ -113,7 +116,7 @@ final class SessionKeeper {
         });
     }
 
-    /** What throws while it takes frames may have lost them. */
+    /** A receiver that throws may have lost its frames. */
     private <R> R handOver(Supplier<R> send) {
         try {
             return send.get();
@@ -142,7 +145,7 @@ final class SessionKeeper {
             }
             if (ready > deadline) {
                 throw late("the session opens at the next tick, which is later than max.block.ms "
-                        + "allows to wait for; raise it, or shorten the schema's tick");
+                    + "allows; raise it, or shorten the schema's tick");
             }
             unlockedWait(ready, deadline);
         }
@@ -167,8 +170,8 @@ final class SessionKeeper {
 
     private void lockUntil(long deadline) {
         if (!locks(deadline - clock.now())) {
-            throw late("another frame of this producer waits for the broker, for longer than "
-                    + "max.block.ms allows to wait; see that the broker takes records");
+            throw late("another frame of this producer has waited for the broker for longer than "
+                    + "max.block.ms; check that the broker accepts records");
         }
     }
 
@@ -180,7 +183,7 @@ final class SessionKeeper {
         }
     }
 
-    /** Who waited in vain for the lock does not have it. */
+    /** A thread whose wait timed out does not have the lock. */
     private void unlock() {
         if (lock.isHeldByCurrentThread()) {
             if (abandoned) {
@@ -190,7 +193,7 @@ final class SessionKeeper {
         }
     }
 
-    /** Sends the borders that are due; a stream that has begun is kept online. */
+    /** Sends the borders that are due. This keeps a started stream online. */
     void borders() {
         lock.lock();
         try {
@@ -205,7 +208,7 @@ final class SessionKeeper {
         }
     }
 
-    /** Does something while no frame is made. */
+    /** Runs an action while no frame is made. */
     void exclusively(Runnable run) {
         lockUntil(deadline());
         try {
@@ -221,12 +224,12 @@ final class SessionKeeper {
         closedBefore = encryptor.closed();
     }
 
-    /** The transaction is aborted, and all borders in it: gives the session up; under the lock. */
+    /** The transaction is aborted, with all borders in it. Abandons the session; under the lock. */
     void abort() {
         encryptor.giveUpAllAfter(beganIn == encryptor.generation() ? closedBefore : 0);
     }
 
-    /** Notes a failure of a frame that is made now, before the application hears of it. */
+    /** Records the failure of the current frame, before the application is notified. */
     Callback watched(Callback callback) {
         long generation = encryptor.generation();
         return (metadata, failure) -> {
@@ -249,7 +252,7 @@ final class SessionKeeper {
         }
     }
 
-    /** The first frame that fails says why; those behind it fail for the same reason. */
+    /** The first failed frame has the reason. Those behind it fail for the same one. */
     private void failed(long generation, Exception failure) {
         counters.add(Count.FAILED, 1);
         String why = BrokerRefusal.words(failure);
@@ -257,17 +260,17 @@ final class SessionKeeper {
             if (generation > broken) {
                 broken = generation;
                 counters.fail(why);
-                LOG.error("a session ends, and events of its open tick are lost: {}", why);
+                LOG.error("the session ends, and the events of its open tick are lost: {}", why);
             }
         }
     }
 
     /**
-     * Ends the session in order, if the end of its tick comes within so many milliseconds, and wipes the keys;
-     * where a frame waits for the broker all that time, they are wiped when it has gone or failed.
+     * Closes the session, if its tick ends within the timeout, and wipes the keys. If a frame waits for the
+     * broker all that time, they are wiped when it is sent or fails.
      *
-     * @param waitMillis how long it may take
-     * @param first what is done before, while no frame is made
+     * @param waitMillis the timeout
+     * @param first an action to run first, while no frame is made
      */
     void close(long waitMillis, Runnable first) {
         timer.close();
@@ -294,7 +297,7 @@ final class SessionKeeper {
     private void abandon() {
         closed = true;
         abandoned = true;
-        // Who had the lock may have let it go just before.
+        // The holder may have released the lock just before.
         if (lock.tryLock()) {
             unlock();
         }

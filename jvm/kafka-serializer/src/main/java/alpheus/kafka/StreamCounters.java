@@ -1,4 +1,4 @@
-// What is counted of an encrypted stream, as Kafka's metrics.
+// Counters of an encrypted stream, as Kafka's metrics.
 package alpheus.kafka;
 
 import java.util.LinkedHashMap;
@@ -16,21 +16,21 @@ import org.apache.kafka.common.metrics.Metrics;
 import org.apache.kafka.common.utils.Time;
 
 /**
- * Counts of an encrypted stream, in the group {@code alpheus-producer-metrics}, over JMX too, and why the
- * broker did not take the last frame that failed. No values.
+ * Counters of an encrypted stream, in the group {@code alpheus-producer-metrics} and over JMX, and why the
+ * broker rejected the last failed frame. They contain no values.
  */
 final class StreamCounters implements AutoCloseable {
     static final String GROUP = "alpheus-producer-metrics";
     static final String LAST_FAILURE = "last-failure";
 
-    /** What is counted. */
+    /** The counters. */
     enum Count {
-        EVENTS("events-total", "Events that were encrypted"),
-        REFUSED("refused-total", "Events that were refused: not as the schema declares, or too late"),
-        BORDERS("borders-total", "Borders that were sent"),
-        SESSIONS("sessions-total", "Sessions that were opened, but for those of midnights"),
-        LOST("lost-total", "Events that no window will hold, since their session was given up before its tick ended"),
-        FAILED("failed-total", "Frames that the broker did not take");
+        EVENTS("events-total", "Encrypted events"),
+        REFUSED("refused-total", "Rejected events: not as the schema declares, or too late"),
+        BORDERS("borders-total", "Sent borders"),
+        SESSIONS("sessions-total", "Opened sessions, except those at midnight"),
+        LOST("lost-total", "Events that no window will include, since their session was abandoned before its tick ended"),
+        FAILED("failed-total", "Frames that the broker rejected");
 
         private final String label;
         private final String words;
@@ -56,7 +56,7 @@ final class StreamCounters implements AutoCloseable {
         }
         Gauge<String> last = (config, now) -> lastFailure;
         MetricName name = metrics.metricName(
-                LAST_FAILURE, GROUP, "Why the broker did not take a frame, and what mends it", Map.of("client-id", client));
+                LAST_FAILURE, GROUP, "Why the broker rejected a frame, and how to fix it", Map.of("client-id", client));
         metrics.addMetric(name, null, last);
     }
 

@@ -20,14 +20,13 @@ import java.util.List;
 import java.util.random.RandomGenerator;
 
 /**
- * One stream's events as frames, in the order in which they go to the topic, with the borders and
- * sessions between them. It keeps no state on any disk: every start draws a session of its own, which
- * opens at the next tick, so that no key is ever used twice, whatever was killed or started again from a copy; but
- * the memory of a running process must not be copied and run twice.
- * Whoever uses it holds a lock; it sends nothing itself.
+ * Turns one stream's events into frames, in the order of the topic, with the borders and sessions between
+ * them. It keeps no state on disk. Every start draws a new session, which opens at the next tick. So no key
+ * is used twice, even if the process was killed or restarted from a copy. But the memory of a running
+ * process must not be copied and run twice. The caller must hold a lock. The class sends nothing itself.
  */
 final class StreamEncryptor implements AutoCloseable {
-    /** Borders that are made at once: after a long sleep there are more of them than memory should hold. */
+    /** The maximum number of borders made at once. After a long sleep there may be more than fit in memory. */
     private static final int PIECE = 256;
 
     private final Schema schema;
@@ -41,13 +40,13 @@ final class StreamEncryptor implements AutoCloseable {
     private final long lateness;
     private final long skew;
 
-    /** Frames that were made and not taken yet. */
+    /** Frames that were made but not fetched yet. */
     private List<byte[]> made = new ArrayList<>();
 
     private Session session;
-    /** Whether its opening border was handed on. */
+    /** Whether its opening border was fetched. */
     private boolean begun;
-    /** How many sessions were opened, but for midnights: frames of an earlier one are of no concern. */
+    /** The number of opened sessions, except those at midnight. Frames of earlier ones do not matter. */
     private long generation;
     /** Events of that session. */
     private long events;
@@ -78,14 +77,15 @@ final class StreamEncryptor implements AutoCloseable {
         return schema;
     }
 
-    /** Which of its sessions runs; frames that fail later are told by it. */
+    /** The number of the current session. It identifies frames that fail later. */
     long generation() {
         return generation;
     }
 
     /**
-     * Opens a session at the next tick, if none runs. Its opening border comes once the clock has reached that
-     * tick: who sums refuses what lies ahead of its own clock, and with an opening border all that follows.
+     * Opens a session at the next tick, if none runs. Its opening border comes once the clock has reached
+     * that tick. The job rejects frames ahead of its own clock; if it rejects an opening border, it rejects
+     * everything after it.
      */
     List<byte[]> open() throws ProducerException {
         long now = clock.now();
@@ -103,7 +103,7 @@ final class StreamEncryptor implements AutoCloseable {
         return take();
     }
 
-    /** Whether the session's opening border was handed on, before which no event may be. */
+    /** Whether the session's opening border was fetched. No event may come before it. */
     boolean hasBegun() {
         return begun;
     }
@@ -113,7 +113,7 @@ final class StreamEncryptor implements AutoCloseable {
         return session.last();
     }
 
-    /** The frames of one event: its own is the last, after borders that stand before it. */
+    /** The frames of one event. Its own frame is the last, after the borders before it. */
     <V> List<byte[]> event(RowReader<V> reader, V value, Long millis) throws AlpheusException {
         try {
             if (value == null) {
@@ -135,7 +135,7 @@ final class StreamEncryptor implements AutoCloseable {
         }
     }
 
-    /** The borders that are due, at most a piece of them. A clock that has jumped far ahead ends the session. */
+    /** The next batch of due borders. A clock that has jumped far ahead ends the session. */
     List<byte[]> borders() throws ProducerException {
         long until = clock.now() - lateness;
         if (session == null || until < session.nextBorder()) {
@@ -148,7 +148,10 @@ final class StreamEncryptor implements AutoCloseable {
         return piece(until);
     }
 
-    /** A piece of the borders that stand before an event, where they are more than that; ask until there is none. */
+    /**
+     * The next batch of the borders before an event, if there are more than one batch. Repeat until it is
+     * empty.
+     */
     List<byte[]> bordersBefore(Long millis) throws ProducerException {
         long at = Math.min(said(millis), clock.now() + skew);
         boolean more = at >= session.nextBorder() + PIECE * schema.tick();
@@ -165,18 +168,18 @@ final class StreamEncryptor implements AutoCloseable {
         return take();
     }
 
-    /** Frames that a refused event left behind: borders that stand before it. */
+    /** Frames that a rejected event left: the borders before it. */
     List<byte[]> left() {
         counters.add(Count.BORDERS, made.size());
         return take();
     }
 
-    /** When the session can close in order; 0 where none has begun. */
+    /** The time at which the session can close; 0 if none has started. */
     long closesAt() {
         return session == null || !begun ? 0 : session.nextBorder();
     }
 
-    /** Ends the session in order. */
+    /** Closes the session. */
     List<byte[]> finish() throws ProducerException {
         if (session != null) {
             session.close(session.nextBorder());
@@ -186,7 +189,7 @@ final class StreamEncryptor implements AutoCloseable {
         return take();
     }
 
-    /** Gives the session up, as it must be once a frame of it was not delivered. Events of its tick are lost. */
+    /** Abandons the session, which is necessary after an undelivered frame. Events of its tick are lost. */
     void giveUp() {
         giveUpAllAfter(closed());
     }
@@ -196,7 +199,7 @@ final class StreamEncryptor implements AutoCloseable {
         return session == null ? 0 : events - session.unclosed();
     }
 
-    /** Gives the session up where even borders after its first so many events are gone. */
+    /** Abandons the session when even the borders after its first events are gone. */
     void giveUpAllAfter(long kept) {
         made.clear();
         if (session != null) {
@@ -209,7 +212,7 @@ final class StreamEncryptor implements AutoCloseable {
     private long timeOf(Long millis) throws EventRefusedException {
         boolean said = timedByRecord && millis != null;
         long wanted = said(millis);
-        // All borders up to there would be made at once, and events behind it would wait.
+        // All borders up to that time would be made at once, and events would wait behind them.
         if (said && wanted > clock.now() + skew) {
             throw new EventRefusedException(Fault.AHEAD);
         }
@@ -221,12 +224,12 @@ final class StreamEncryptor implements AutoCloseable {
         return at;
     }
 
-    /** When an event is said to have happened. */
+    /** The time of an event. */
     private long said(Long millis) {
         return timedByRecord && millis != null ? AlpheusConfig.micros(millis) : clock.now();
     }
 
-    /** The first time from {@code wanted} on that is after {@code last} and on no tick. */
+    /** The first time from {@code wanted} on that is after {@code last} and not on a tick. */
     private static long after(long wanted, long last, long tick) {
         long at = wanted > last ? wanted : last + 1;
         return at % tick == 0 ? at + 1 : at;

@@ -1,17 +1,17 @@
-// The key of an encrypted stream's records: its id, whatever the application's key.
+// The key of an encrypted stream's records: the stream's id.
 package alpheus.kafka;
 
 import java.util.Map;
 import org.apache.kafka.common.serialization.Serializer;
 
 /**
- * The key of an encrypted stream's records is the stream's id, so that its events stay together and the
- * topic names nobody. The application's own key is not sent.
+ * The key of an encrypted stream's records is the stream's id. So its events stay together, and the topic
+ * identifies nobody. The application's own key is not sent.
  */
 public final class StreamKeySerializer implements Serializer<Object> {
     private byte[] stream;
 
-    /** For Kafka, which makes one by name and configures it. */
+    /** For Kafka, which creates an instance by class name and configures it. */
     public StreamKeySerializer() {}
 
     @Override

@@ -1,4 +1,4 @@
-// A broker that refuses: the application hears of it, and what mends it is said.
+// A broker that rejects a client: the application gets the error and how to fix it.
 package alpheus.kafka;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
@@ -57,8 +57,8 @@ class AccessTest {
         broker.allow(new AclBinding(new ResourcePattern(ResourceType.TOPIC, topic, PatternType.LITERAL), may));
     }
 
-    /** The application's own event fails with Kafka's exception, and the metric says what mends it. */
-    private void assertRefused(Class<? extends Exception> expected, String mends) {
+    /** The application's own event fails with Kafka's exception, and the metric says how to fix it. */
+    private void assertRefused(Class<? extends Exception> expected, String fix) {
         try (EncryptingProducer<String, Object> producer = new EncryptingProducer<>(device.settings)) {
             ExecutionException refused =
                     assertThrows(ExecutionException.class, () -> producer.send(record()).get());
@@ -66,7 +66,7 @@ class AccessTest {
             Object said = producer.metrics().entrySet().stream()
                     .filter(it -> it.getKey().name().equals(StreamCounters.LAST_FAILURE))
                     .findFirst().orElseThrow().getValue().metricValue();
-            assertTrue(said.toString().contains(mends), said.toString());
+            assertTrue(said.toString().contains(fix), said.toString());
             assertFalse(said.toString().contains("wrong"), "no password");
             assertTrue(producer.counters().get(Count.FAILED) > 0);
         }
@@ -74,18 +74,18 @@ class AccessTest {
     }
 
     @Test
-    void aWrongPasswordIsSaid() {
+    void aWrongPasswordIsReported() {
         device.settings.putAll(broker.secured("wrong"));
         assertRefused(SaslAuthenticationException.class, "check security.protocol, sasl.*");
     }
 
     @Test
-    void aMissingAccessListIsSaid() {
+    void aMissingAccessListIsReported() {
         assertRefused(TopicAuthorizationException.class, "WRITE and DESCRIBE on it: [" + topic + "]");
     }
 
     @Test
-    void aTransactionalIdIsNotEverybodys() throws Exception {
+    void aForbiddenTransactionalIdIsReported() throws Exception {
         allowWriting();
         device.settings.put("transactional.id", topic);
         try (EncryptingProducer<String, Object> producer = new EncryptingProducer<>(device.settings)) {
@@ -93,9 +93,9 @@ class AccessTest {
         }
     }
 
-    /** Once the access list stands, the same producer goes on. */
+    /** Once the access list exists, the same producer continues. */
     @Test
-    void itGoesOnWhenItMay() throws Exception {
+    void aProducerContinuesOnceItIsAllowed() throws Exception {
         try (EncryptingProducer<String, Object> producer = new EncryptingProducer<>(device.settings)) {
             assertThrows(ExecutionException.class, () -> producer.send(record()).get());
             allowWriting();

@@ -1,4 +1,4 @@
-// A broker that takes nothing for a while: nobody waits longer than is allowed, and nothing is lost.
+// A broker that accepts nothing for a while: nobody waits longer than allowed, and nothing is lost.
 package alpheus.kafka;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
@@ -24,7 +24,7 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.io.TempDir;
 
-// A thread of its own, since whoever waits for a lock may not hear that time is up.
+// A separate thread, since one that waits for a lock may miss the timeout.
 @Timeout(value = 60, threadMode = Timeout.ThreadMode.SEPARATE_THREAD)
 class BlockedBrokerTest {
     private static final long NOON = 19_675 * 86_400_000_000L + 43_200_000_000L;
@@ -36,7 +36,7 @@ class BlockedBrokerTest {
     private final TestClock clock = new TestClock(NOON + 900_000);
     private final Gate kafka = new Gate();
 
-    /** Sending waits while the gate is shut, as it does when the client's buffer is full. */
+    /** Sending waits while the gate is closed, as when the client's buffer is full. */
     private static final class Gate extends MockProducer<byte[], byte[]> {
         private final CountDownLatch entered = new CountDownLatch(1);
         private final CountDownLatch opened = new CountDownLatch(1);
@@ -77,7 +77,7 @@ class BlockedBrokerTest {
     }
 
     @Test
-    void aBorderThatWaitsForTheBrokerKeepsNoEventLongerThanAllowed() throws Exception {
+    void aWaitingBorderDelaysNoEventLongerThanAllowed() throws Exception {
         EncryptingProducer<String, Object> producer = new EncryptingProducer<>(device.settings, kafka, clock);
         producer.send(event());
         kafka.shut = true;
@@ -100,7 +100,7 @@ class BlockedBrokerTest {
     }
 
     @Test
-    void closingWaitsForNoSendingAndTheKeysAreWipedBehindIt() throws Exception {
+    void closingDoesNotWaitForASendAndTheKeysAreWipedAfterIt() throws Exception {
         EncryptingProducer<String, Object> producer = new EncryptingProducer<>(device.settings, kafka, clock);
         producer.send(event());
         kafka.shut = true;
@@ -113,7 +113,7 @@ class BlockedBrokerTest {
         assertEquals(0, producer.counters().get(Count.LOST), "the keys are still in use");
         kafka.open();
         application.join();
-        assertEquals(2, producer.counters().get(Count.LOST), "its tick never ends, and that is said");
+        assertEquals(2, producer.counters().get(Count.LOST), "its tick never ends, and its events are counted");
         assertThrows(IllegalStateException.class, () -> producer.send(event()));
     }
 }

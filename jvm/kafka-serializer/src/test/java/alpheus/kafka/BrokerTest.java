@@ -62,7 +62,7 @@ class BrokerTest {
         return device.opened(frames(Topics.committed(broker, topic))).count();
     }
 
-    /** Every record in the topic, aborted ones too: none shares session and time with another. */
+    /** Every record in the topic, including aborted ones: no two share session and time. */
     private Set<Long> sessionsOfUniqueKeys() throws Exception {
         Set<String> used = new HashSet<>();
         Set<Long> sessions = new HashSet<>();
@@ -75,7 +75,7 @@ class BrokerTest {
     }
 
     @Test
-    void whatIsSentOpensToTheTruth() throws Exception {
+    void sentEventsOpenToTheExpectedSum() throws Exception {
         try (Producer<String, Object> producer = new EncryptingProducer<>(device.settings)) {
             for (int i = 1; i <= EVENTS; i++) {
                 producer.send(record(i));
@@ -98,7 +98,7 @@ class BrokerTest {
     }
 
     @Test
-    void configurationAloneEncrypts() throws Exception {
+    void configurationAloneIsEnoughToEncrypt() throws Exception {
         device.settings.put("key.serializer", StreamKeySerializer.class.getName());
         device.settings.put("value.serializer", EncryptingSerializer.class.getName());
         try (Producer<String, Object> producer = new KafkaProducer<>(device.settings)) {
@@ -114,7 +114,7 @@ class BrokerTest {
     }
 
     @Test
-    void abortedEventsCountNowhere() throws Exception {
+    void abortedEventsAreNotCounted() throws Exception {
         device.settings.put("transactional.id", topic);
         long lost;
         try (EncryptingProducer<String, Object> producer = new EncryptingProducer<>(device.settings)) {
@@ -132,14 +132,14 @@ class BrokerTest {
             }
             lost = producer.counters().get(Count.LOST);
         }
-        // Of the tick of the abort, events that were committed before may be lost too: all of them are counted.
+        // Committed events of the tick of the abort may be lost too. All of them are counted.
         assertTrue(lost >= 5, "the aborted ones at least");
         assertEquals(20 - lost, committedEvents());
         assertEquals(2, sessionsOfUniqueKeys().size(), "none is made twice");
     }
 
     @Test
-    void aSecondProducerFencesTheFirstOff() throws Exception {
+    void aSecondProducerFencesTheFirst() throws Exception {
         device.settings.put("transactional.id", topic);
         EncryptingProducer<String, Object> first = new EncryptingProducer<>(device.settings);
         first.initTransactions();
@@ -160,11 +160,11 @@ class BrokerTest {
         sessionsOfUniqueKeys();
     }
 
-    /** What is killed: sends events without end. */
+    /** The process to kill: it sends events forever. */
     public static final class Victim {
         private Victim() {}
 
-        /** Runs until it is killed; says when it has sent enough. */
+        /** Runs until killed, and prints when it has sent enough. */
         public static void main(String[] arguments) throws Exception {
             TestDevice device = new TestDevice(Path.of(arguments[0]), TICK_MILLIS);
             device.settings.put("bootstrap.servers", arguments[1]);
@@ -207,7 +207,7 @@ class BrokerTest {
         }
     }
 
-    /** Sending waits for the broker, as long as {@code max.block.ms} allows: it comes again meanwhile. */
+    /** Sending waits for the broker up to {@code max.block.ms}. The broker returns in that time. */
     @Test
     void nothingIsLostOverAKillOfTheBroker() throws Exception {
         device.settings.put("max.block.ms", 900_000);

@@ -24,7 +24,7 @@ class CutShortTest {
     private final TestClock clock = new TestClock(NOON + 300_000);
     private final Slow kafka = new Slow();
 
-    /** As Kafka's own: after a commit or an abort that timed out it takes nothing but the same again. */
+    /** Like Kafka's own: after a commit or an abort timed out, it accepts only the same call. */
     private static final class Slow extends MockProducer<byte[], byte[]> {
         private String pending = "";
         private boolean away;
@@ -80,7 +80,7 @@ class CutShortTest {
         producer.commitTransaction();
     }
 
-    /** Borders go out between transactions, and the broker's coordinator is away. */
+    /** Borders are sent between transactions while the broker's coordinator is away. */
     private void borders(EncryptingProducer<String, Object> producer) {
         clock.set(clock.now() + 2 * TestDevice.TICK);
         assertThrows(TimeoutException.class, () -> producer.keeper().borders());
@@ -91,7 +91,7 @@ class CutShortTest {
     }
 
     @Test
-    void aCommitThatTookTooLongIsAskedForAgain() throws Exception {
+    void aCommitThatTimedOutIsRetried() throws Exception {
         try (EncryptingProducer<String, Object> producer = new EncryptingProducer<>(device.settings, kafka, clock)) {
             producer.initTransactions();
             send(producer);
@@ -105,7 +105,7 @@ class CutShortTest {
     }
 
     @Test
-    void anAbortThatTookTooLongIsAskedForAgain() throws Exception {
+    void anAbortThatTimedOutIsRetried() throws Exception {
         try (EncryptingProducer<String, Object> producer = new EncryptingProducer<>(device.settings, kafka, clock)) {
             producer.initTransactions();
             send(producer);

@@ -67,7 +67,7 @@ class EncryptingProducerTest {
         return kafka.history().stream().map(ProducerRecord::value).toList();
     }
 
-    /** A clock that the border timer cannot move is moved here. */
+    /** Moves a clock that the border timer cannot move. */
     private void at(EncryptingProducer<?, ?> producer, long micros) {
         clock.set(micros);
         producer.keeper().borders();
@@ -94,7 +94,7 @@ class EncryptingProducerTest {
     }
 
     @Test
-    void recordsNameTheStreamAndNobodyElse() {
+    void recordsIdentifyOnlyTheStream() {
         device.settings.put("alpheus.headers", "trace");
         try (EncryptingProducer<String, Object> producer = producer()) {
             ProducerRecord<String, Object> given = record(Map.of("power", 1));
@@ -124,9 +124,9 @@ class EncryptingProducerTest {
         assertTrue(kafka.closed());
     }
 
-    /** Sending again what failed is usual; Kafka's own thread must not wait for a tick, or for a lock. */
+    /** Callbacks often resend failed records. Kafka's own thread must not wait for a tick or a lock. */
     @Test
-    void whoSendsFromACallbackDoesNotWait() throws Exception {
+    void sendingFromACallbackDoesNotWait() throws Exception {
         kafka = mock(false);
         List<Exception> refused = new ArrayList<>();
         try (EncryptingProducer<String, Object> producer = producer()) {
@@ -144,9 +144,9 @@ class EncryptingProducerTest {
         assertTrue(refused.get(0).getMessage().contains("callback"), refused.get(0).getMessage());
     }
 
-    /** Kafka Connect sets all there is. */
+    /** Kafka Connect sets the maximum. */
     @Test
-    void waitingForEverIsAllowed() throws Exception {
+    void waitingForeverIsAllowed() throws Exception {
         device.settings.put("max.block.ms", Long.MAX_VALUE);
         device.settings.put("alpheus.close.timeout.ms", Long.MAX_VALUE);
         try (EncryptingProducer<String, Object> producer = producer()) {
@@ -155,7 +155,7 @@ class EncryptingProducerTest {
         assertEquals(1, device.opened(frames()).count());
     }
 
-    /** Who sums refuses what lies ahead of its clock, and with an opening border all of its session. */
+    /** The job rejects frames ahead of its clock. If it rejects an opening border, it rejects the whole session. */
     @Test
     void noFrameIsSentBeforeItsTime() {
         List<Long> early = new ArrayList<>();
@@ -181,7 +181,7 @@ class EncryptingProducerTest {
     }
 
     @Test
-    void sendingWaitsNoLongerThanIsAllowed() {
+    void sendingWaitsNoLongerThanAllowed() {
         device.settings.put("max.block.ms", "100");
         try (EncryptingProducer<String, Object> producer = producer()) {
             assertThrows(TimeoutException.class, () -> producer.send(record(Map.of("power", 1))));
@@ -189,7 +189,7 @@ class EncryptingProducerTest {
     }
 
     @Test
-    void bordersGoOutWhileNoEventsCome() throws Exception {
+    void bordersAreSentWithoutEvents() throws Exception {
         try (EncryptingProducer<String, Object> producer = producer()) {
             producer.keeper().borders();
             assertEquals(0, kafka.history().size(), "nothing is known of a topic yet");
@@ -201,7 +201,7 @@ class EncryptingProducerTest {
     }
 
     @Test
-    void anEventThatIsRefusedLeavesNoTraceAndSaysWhyWithoutTheValue() throws Exception {
+    void aRejectedEventChangesNothingAndItsErrorOmitsTheValue() throws Exception {
         try (EncryptingProducer<String, Object> producer = producer()) {
             producer.send(record(Map.of("power", 1)));
             int before = kafka.history().size();
@@ -226,7 +226,7 @@ class EncryptingProducerTest {
     }
 
     @Test
-    void aFrameThatIsNotTakenEndsItsSession() throws Exception {
+    void anUndeliveredFrameEndsItsSession() throws Exception {
         kafka = mock(false);
         try (EncryptingProducer<String, Object> producer = producer()) {
             producer.send(record(Map.of("power", 1)));
@@ -247,7 +247,7 @@ class EncryptingProducerTest {
     }
 
     @Test
-    void whatThrowsWhileSendingEndsTheSessionToo() {
+    void anExceptionWhileSendingEndsTheSessionToo() {
         try (EncryptingProducer<String, Object> producer = producer()) {
             producer.send(record(Map.of("power", 1)));
             kafka.sendException = new TimeoutException("full");
@@ -259,7 +259,7 @@ class EncryptingProducerTest {
     }
 
     @Test
-    void anAbortedTransactionGivesTheSessionUp() throws Exception {
+    void anAbortedTransactionEndsTheSession() throws Exception {
         device.settings.put("transactional.id", "t");
         try (EncryptingProducer<String, Object> producer = producer()) {
             producer.initTransactions();
@@ -295,9 +295,9 @@ class EncryptingProducerTest {
         assertEquals(first + 5, kafka.history().get(1).timestamp());
     }
 
-    /** One wrong timestamp must not make borders up to there, nor keep the events behind it waiting. */
+    /** One wrong timestamp must not create borders up to it, nor delay the events behind it. */
     @Test
-    void aTimeAheadOfTheClockIsRefused() throws Exception {
+    void aTimeAheadOfTheClockIsRejected() throws Exception {
         device.settings.put("alpheus.time", "record");
         device.settings.put("alpheus.skew.ms", "1000");
         try (EncryptingProducer<String, Object> producer = producer()) {
@@ -316,9 +316,9 @@ class EncryptingProducerTest {
         assertEquals(2, device.opened(frames()).count());
     }
 
-    /** A machine that slept: what it owes goes out in pieces, and not all from memory at once. */
+    /** After a machine slept, borders are sent in batches, and not all from memory at once. */
     @Test
-    void bordersOfALongSleepGoOutInPieces() throws Exception {
+    void bordersOfALongSleepAreSentInBatches() throws Exception {
         try (EncryptingProducer<String, Object> producer = producer()) {
             producer.send(record(Map.of("power", 1)));
             at(producer, NOON + 50_000 * TestDevice.TICK + 1);
@@ -349,7 +349,7 @@ class EncryptingProducerTest {
     }
 
     @Test
-    void settingsThatCannotBeUsedAreRefusedByName() {
+    void invalidSettingsAreRejectedWithASpecificError() {
         Map<String, Object> good = Map.copyOf(device.settings);
         for (Map.Entry<String, String> bad : Map.of(
                 "alpheus.schema", folder.resolve("none.yaml").toString(),
@@ -372,7 +372,7 @@ class EncryptingProducerTest {
     }
 
     @Test
-    void countsAreMetrics() {
+    void countersAreMetrics() {
         try (EncryptingProducer<String, Object> producer = producer()) {
             producer.send(record(Map.of("power", 1)));
             Object events = producer.metrics().entrySet().stream()

@@ -1,4 +1,4 @@
-// Encryption by configuration alone: what goes where, and what it refuses.
+// Encryption by configuration alone: what is sent where, and what is rejected.
 package alpheus.kafka;
 
 import static org.junit.jupiter.api.Assertions.assertArrayEquals;
@@ -49,7 +49,7 @@ class EncryptingSerializerTest {
     }
 
     @Test
-    void eventsAndBordersAddUpToWhatWasSent() throws Exception {
+    void eventsAndBordersSumToTheSentValues() throws Exception {
         List<byte[]> all = new ArrayList<>();
         try (EncryptingSerializer<Object> serializer = serializer()) {
             all.add(serializer.serialize(TestDevice.TOPIC, Map.of("power", 2)));
@@ -66,7 +66,7 @@ class EncryptingSerializerTest {
     }
 
     @Test
-    void itsOwnConnectionHasTheProducersSettings() {
+    void theBordersConnectionHasTheProducersSettings() {
         device.settings.put("bootstrap.servers", "localhost:1");
         device.settings.put("sasl.mechanism", "PLAIN");
         device.settings.put("value.serializer", EncryptingSerializer.class.getName());
@@ -78,7 +78,7 @@ class EncryptingSerializerTest {
     }
 
     @Test
-    void whatItCannotKeepIsRefused() {
+    void unsupportedSettingsAreRejected() {
         assertThrows(ConfigException.class, () -> new EncryptingSerializer<>().configure(device.settings, true));
         device.settings.put("alpheus.time", "record");
         assertThrows(ConfigException.class, this::serializer);

@@ -1,4 +1,4 @@
-// Events in a registry's wire format: what is registered, what is sent, and what is said when there is no registry.
+// Events in a registry's wire format: what is registered and sent, and the error without a registry.
 package alpheus.kafka;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;

@@ -1,4 +1,4 @@
-// A process that is killed and started anew never uses a key twice.
+// A process that is killed and restarted never uses a key twice.
 package alpheus.kafka;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
@@ -28,11 +28,11 @@ class RestartTest {
     @TempDir
     private Path folder;
 
-    /** What is killed: sends events without end, and writes each frame down before the next. */
+    /** The process to kill: it sends events forever, and stores each frame before the next. */
     public static final class Victim {
         private Victim() {}
 
-        /** Runs until it is killed. */
+        /** Runs until killed. */
         public static void main(String[] arguments) throws Exception {
             TestDevice device = new TestDevice(Path.of(arguments[0]), TICK_MILLIS);
             MockProducer<byte[], byte[]> kafka =

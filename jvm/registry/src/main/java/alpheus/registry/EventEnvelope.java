@@ -1,4 +1,4 @@
-// Encrypted events as Avro records: what any Avro tool can read of them.
+// Encrypted events as Avro records.
 package alpheus.registry;
 
 import alpheus.registry.RegistryException.Fault;
@@ -10,12 +10,12 @@ import java.nio.ByteOrder;
 import java.util.Arrays;
 
 /**
- * Encrypted events as Avro records in a registry's wire format, so that any Avro tool reads kind, session,
- * times and count, and passes over MAC and ciphertext as bytes. A frame becomes one record and comes back the same;
- * a record has one spelling, and any other is refused.
+ * Encrypted events as Avro records in a registry's wire format. Any Avro tool can read kind, session, times
+ * and count, and sees MAC and ciphertext as bytes. A frame becomes one record and is restored exactly. A
+ * record has one encoding, and any other is rejected.
  */
 public final class EventEnvelope {
-    /** The records' schema. It holds for all streams: what is encrypted shows in none of its fields. */
+    /** The records' schema. It is the same for all streams: encrypted values appear in no field. */
     public static final String SCHEMA = """
             {"type":"record","name":"EncryptedEvent","namespace":"alpheus","doc":"An event of an encrypted stream.",\
             "fields":[\
@@ -81,7 +81,7 @@ public final class EventEnvelope {
      * @param id the number that the registry gave {@link #SCHEMA}
      * @param record the record in the wire format
      * @return the frame's bytes
-     * @throws RegistryException if it is no such record
+     * @throws RegistryException if it is not such a record
      */
     public static byte[] read(int id, byte[] record) throws RegistryException {
         int found = WireFormat.id(record);
@@ -92,7 +92,7 @@ public final class EventEnvelope {
         byte[] frame = in.frame();
         try {
             if (!Arrays.equals(write(id, Frame.parse(frame)), record)) {
-                throw malformed("it spells its fields in another way");
+                throw malformed("it does not have the canonical encoding");
             }
         } catch (FrameException refused) {
             throw malformed(refused.getMessage());
@@ -109,7 +109,7 @@ public final class EventEnvelope {
         byte[] frame() throws RegistryException {
             long kind = number();
             if (kind < 0 || kind >= Frame.Kind.values().length) {
-                throw malformed("it names no kind of event");
+                throw malformed("its kind of event is unknown");
             }
             long session = number();
             long time = number();
@@ -143,7 +143,7 @@ public final class EventEnvelope {
                     return value >>> 1 ^ -(value & 1);
                 }
             }
-            throw malformed("a number has too many bytes");
+            throw malformed("a number is too long");
         }
 
         private byte[] bytes() throws RegistryException {

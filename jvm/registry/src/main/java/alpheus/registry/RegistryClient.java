@@ -1,4 +1,4 @@
-// Speaks the Confluent API of schema registries, which others serve too.
+// A client for the Confluent API of schema registries.
 package alpheus.registry;
 
 import alpheus.document.DocumentException;
@@ -19,9 +19,9 @@ import java.time.Duration;
 import java.util.Base64;
 
 /**
- * Speaks the Confluent API of schema registries. The registry learns schemas and who asks for them; there is
- * nothing of any event in a schema. What it says is not trusted: keys are bound to what a schema says, not to its
- * number, so a registry that lies breaks windows and opens none.
+ * A client for the Confluent API of schema registries. The registry learns schemas and who requests them. A
+ * schema contains nothing about events. The registry is not trusted: keys are bound to a schema's content,
+ * not to its number. So a registry that lies breaks windows and opens none.
  */
 public final class RegistryClient {
     private static final String CONTENT = "application/vnd.schemaregistry.v1+json";
@@ -32,7 +32,7 @@ public final class RegistryClient {
     private static final int NOT_FOUND = 404;
     private static final int CONFLICT = 409;
     private static final int UNPROCESSABLE = 422;
-    /** From here on it is no answer of the registry's, but of what stands before it, or of one that fails. */
+    /** From this status on, the answer comes from a proxy or a failing registry. */
     private static final int SERVER_ERROR = 500;
 
     private final HttpClient http = HttpClient.newBuilder().connectTimeout(PATIENCE).build();
@@ -42,8 +42,8 @@ public final class RegistryClient {
     /**
      * A schema as a registry has it.
      *
-     * @param id its number, which stands in records
-     * @param version its place in the subject
+     * @param id its number, which is in records
+     * @param version its version in the subject
      * @param schema its text
      */
     public record Registered(int id, int version, String schema) {}
@@ -51,8 +51,8 @@ public final class RegistryClient {
     /**
      * A client.
      *
-     * @param url where the registry is, as {@code schema.registry.url} says
-     * @param user name and password with a colon between them; null for none
+     * @param url the address of the registry, from {@code schema.registry.url}
+     * @param user {@code name:password}, or null
      */
     public RegistryClient(String url, String user) {
         this.url = url.endsWith("/") ? url.substring(0, url.length() - 1) : url;
@@ -61,12 +61,12 @@ public final class RegistryClient {
     }
 
     /**
-     * Registers a schema, or finds it where it stands already.
+     * Registers a schema, or finds it if it is registered already.
      *
      * @param subject the subject
      * @param avsc the schema
      * @return its number
-     * @throws RegistryException if the registry does not take it
+     * @throws RegistryException if the registry rejects it
      */
     public int register(String subject, String avsc) throws RegistryException {
         return number(ask("POST", "/subjects/" + path(subject) + "/versions", body(avsc), subject), "id");
@@ -109,12 +109,12 @@ public final class RegistryClient {
     }
 
     /**
-     * Whether the registry's own rules of Avro let a schema follow a subject's newest.
+     * Whether the registry's compatibility rules allow a schema after a subject's newest.
      *
      * @param subject the subject
      * @param avsc the schema
      * @return whether they do
-     * @throws RegistryException if it does not say
+     * @throws RegistryException if the registry does not answer
      */
     public boolean isCompatible(String subject, String avsc) throws RegistryException {
         Node answer = ask(
@@ -161,7 +161,7 @@ public final class RegistryClient {
     private URI address(String path) throws RegistryException {
         try {
             URI address = URI.create(url + path);
-            // Without a host it is no address, or several.
+            // Without a host it is not an address, or it is several.
             if (!"http".equals(address.getScheme()) && !"https".equals(address.getScheme())
                     || address.getHost() == null) {
                 throw new RegistryException(Fault.UNREACHABLE, url);
@@ -190,7 +190,7 @@ public final class RegistryClient {
                 return field;
             }
         } catch (DocumentException noObject) {
-            // As if the field were missing.
+            // The same as a missing field.
         }
         throw new RegistryException(Fault.MALFORMED, url);
     }
@@ -203,7 +203,7 @@ public final class RegistryClient {
         }
     }
 
-    /** A text of any length: a schema is longer than what our own documents hold. */
+    /** A text of any length: a schema may be longer than the limit of our own documents. */
     private String text(Node answer, String name) throws RegistryException {
         if (field(answer, name).value() instanceof Scalar scalar && !scalar.plain()) {
             return scalar.text();

@@ -1,4 +1,4 @@
-// What may change from one version of a schema to the next, beyond what a registry checks.
+// Compatibility rules for schema versions, beyond what a registry checks.
 package alpheus.registry;
 
 import alpheus.schema.Attribute;
@@ -11,10 +11,10 @@ import java.util.List;
 import java.util.Optional;
 
 /**
- * What may change from one version of a schema to the next. A registry looks at Avro and passes over Alpheus's
- * properties; yet any change of their meaning changes the schema's id, and so keys and words: streams of the two are never
- * summed together. So a change needs a version of its own, and must not give a name another meaning: not to
- * whoever queries an attribute, nor to owners who have chosen an option.
+ * The allowed changes from one version of a schema to the next. A registry checks Avro and ignores
+ * Alpheus's properties. But any change of their meaning changes the schema's id, and so keys and words:
+ * streams of the two versions are never summed together. So a change needs a new version, and must not give
+ * a name another meaning, neither for queries of an attribute nor for owners who have chosen an option.
  */
 public enum SchemaChange {
     /** The schema has another name: queries would not find it. */
@@ -23,14 +23,14 @@ public enum SchemaChange {
     VERSION("a change of meaning under a version that did not rise"),
     /** Windows of running queries would not fit borders. */
     TICK("another tick"),
-    /** A name stands for another kind of value: type, scale, or unit. */
+    /** A name has another kind of value: type, scale, or unit. */
     ATTRIBUTE("an attribute of the same name with another type, scale or unit"),
-    /** What an attribute gave is gone. */
-    STATISTIC("an attribute without a statistic that it had, or no such attribute any more"),
-    /** A fact that groups and filters use is gone, or has lost symbols. */
+    /** A statistic of an attribute is gone. */
+    STATISTIC("an attribute is gone, or a statistic of it"),
+    /** A metadata attribute is gone, or has lost symbols. */
     METADATA("a metadata attribute that is gone or has lost symbols"),
-    /** An option allows more than owners chose it for. */
-    OPTION("a policy option of the same name that says something else");
+    /** An option allows something else than its owners chose. */
+    OPTION("a policy option of the same name with another meaning");
 
     private final String words;
 
@@ -39,20 +39,20 @@ public enum SchemaChange {
     }
 
     /**
-     * What the change is, for people.
+     * A description of the change.
      *
-     * @return words
+     * @return the description
      */
     public String words() {
         return words;
     }
 
     /**
-     * What speaks against a schema as the next version of another.
+     * The rules that a schema breaks as the next version of another.
      *
      * @param before the version in force
      * @param after the next
-     * @return what it breaks; nothing for one that may follow
+     * @return the broken rules; empty if it may follow
      */
     public static List<SchemaChange> between(Schema before, Schema after) {
         List<SchemaChange> changes = new ArrayList<>();
@@ -93,7 +93,7 @@ public enum SchemaChange {
                 || !found.get().aggregations().containsAll(old.aggregations()));
     }
 
-    /** Bounds may move; what a number means may not. */
+    /** Bounds may change; the meaning of a number may not. */
     private static boolean isOneKind(Attribute old, Attribute now) {
         if (old.kind() instanceof AttributeKind.Numeric before
                 && now.kind() instanceof AttributeKind.Numeric after) {
@@ -107,7 +107,7 @@ public enum SchemaChange {
                 && (now.symbols().isEmpty() || !old.symbols().isEmpty() && now.symbols().containsAll(old.symbols()));
     }
 
-    /** An option with its attributes where they stand in the next version. */
+    /** An option with the positions of its attributes in the next version. */
     private static PolicyOption moved(Schema before, Schema after, PolicyOption old) {
         List<Integer> positions = old.attributes().stream()
                 .map(at -> after.position(before.attributes().get(at).name())).sorted().toList();

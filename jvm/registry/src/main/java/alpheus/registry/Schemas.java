@@ -12,9 +12,9 @@ import java.nio.file.Path;
 import java.util.List;
 
 /**
- * Where schemas come from. {@code registry:SUBJECT} and {@code registry:SUBJECT@VERSION} name one in a registry, all
- * else a file: YAML, or .avsc. A version in a setting is the better one, since a producer's keys are bound to the
- * schema that its device's file was made for, and a newer one is refused.
+ * A source of schemas. {@code registry:SUBJECT} and {@code registry:SUBJECT@VERSION} name one in a
+ * registry. Anything else is a file, YAML or .avsc. Prefer a version in settings: a producer's keys are
+ * bound to the schema of its device's file, and a newer schema is rejected.
  */
 public final class Schemas {
     private static final String REGISTRY = "registry:";
@@ -25,8 +25,8 @@ public final class Schemas {
     /**
      * A source.
      *
-     * @param client the registry; null for none
-     * @param fallback a file for when the registry does not answer; null for none
+     * @param client the registry, or null
+     * @param fallback a file to use if the registry does not answer, or null
      */
     public Schemas(RegistryClient client, Path fallback) {
         this.client = client;
@@ -48,7 +48,7 @@ public final class Schemas {
      *
      * @param place {@code registry:SUBJECT}, {@code registry:SUBJECT@VERSION} or a file
      * @return the schema
-     * @throws AlpheusException if there is none, or it is wrong
+     * @throws AlpheusException if it is missing or invalid
      * @throws IOException if a file cannot be read
      */
     public Schema read(String place) throws AlpheusException, IOException {
@@ -64,7 +64,7 @@ public final class Schemas {
             }
             return schema(name, client.version(name, at < 0 ? "latest" : subject.substring(at + 1)));
         } catch (RegistryException refused) {
-            // A registry that answers is believed, also when it says no.
+            // If the registry answers, its answer counts, also when it is an error.
             if (refused.fault() != Fault.UNREACHABLE || fallback == null) {
                 throw refused;
             }
@@ -87,13 +87,13 @@ public final class Schemas {
     }
 
     /**
-     * Registers a schema, if it may follow what the subject has: by the registry's rules of Avro, and by
-     * {@link SchemaChange}.
+     * Registers a schema, if the registry's compatibility rules and {@link SchemaChange} allow it after the
+     * subject's newest.
      *
      * @param subject the subject
      * @param avsc the schema
      * @return its number
-     * @throws AlpheusException if it is wrong, or may not follow
+     * @throws AlpheusException if it is invalid or not allowed
      */
     public int register(String subject, String avsc) throws AlpheusException {
         Schema next = Schema.fromAvsc(avsc);
@@ -102,7 +102,7 @@ public final class Schemas {
             List<SchemaChange> changes = SchemaChange.between(schema(subject, before), next);
             if (!changes.isEmpty()) {
                 String words = String.join("; ", changes.stream().map(SchemaChange::words).toList());
-                throw new RegistryException(Fault.CHANGED, subject + " has: it has " + words
+                throw new RegistryException(Fault.CHANGED, subject + ": it has " + words
                         + "; give it another name or subject, or raise its version");
             }
         } catch (RegistryException refused) {

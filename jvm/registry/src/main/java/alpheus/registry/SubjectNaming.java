@@ -1,11 +1,11 @@
-// Under which subject a schema stands, as in the Confluent clients.
+// Names of subjects, as in the Confluent clients.
 package alpheus.registry;
 
-/** Under which subject a topic's schema stands, as in the Confluent clients. */
+/** How the subject of a topic's schema is named, as in the Confluent clients. */
 public enum SubjectNaming {
-    /** One schema a topic: {@code events-value}. */
+    /** One schema for each topic: {@code events-value}. */
     TOPIC,
-    /** One schema for each record's name, in whatever topic. */
+    /** One schema for each record name, in all topics. */
     RECORD,
     /** One schema for each record's name in each topic. */
     TOPIC_RECORD;
@@ -26,7 +26,7 @@ public enum SubjectNaming {
     }
 
     /**
-     * The naming that a Confluent client's setting means: a class's name, with or without its package.
+     * The naming of a Confluent client's setting: a class name, with or without its package.
      *
      * @param strategy such as {@code TopicNameStrategy}
      * @return the naming
@@ -37,7 +37,7 @@ public enum SubjectNaming {
             case "RecordNameStrategy" -> RECORD;
             case "TopicRecordNameStrategy" -> TOPIC_RECORD;
             default -> throw new IllegalArgumentException(
-                    "value.subject.name.strategy is TopicNameStrategy, RecordNameStrategy or TopicRecordNameStrategy");
+                    "value.subject.name.strategy must be TopicNameStrategy, RecordNameStrategy or TopicRecordNameStrategy");
         };
     }
 }

@@ -18,7 +18,7 @@ public final class WireFormat {
      *
      * @param id the schema's number
      * @param avro the record
-     * @return head and record
+     * @return header and record
      */
     public static byte[] write(int id, byte[] avro) {
         return ByteBuffer.allocate(HEAD + avro.length).put(MAGIC).putInt(id).put(avro).array();
@@ -43,7 +43,7 @@ public final class WireFormat {
      */
     public static int id(byte[] record) throws RegistryException {
         if (!isWireFormat(record) || record.length < HEAD) {
-            throw new RegistryException(Fault.NO_WIRE_FORMAT, "it has no head of five bytes");
+            throw new RegistryException(Fault.NO_WIRE_FORMAT, "it has no header of five bytes");
         }
         return ByteBuffer.wrap(record).getInt(1);
     }

@@ -1,4 +1,4 @@
-// Events as Avro: what another library reads of them, and what is refused.
+// Events as Avro: what another library reads, and what is rejected.
 package alpheus.registry;
 
 import static org.junit.jupiter.api.Assertions.assertArrayEquals;
@@ -48,7 +48,7 @@ class EventEnvelopeTest {
     }
 
     @Test
-    void framesComeBackTheSame() throws Exception {
+    void framesSurviveARoundTrip() throws Exception {
         for (byte[] frame : frames()) {
             byte[] record = EventEnvelope.write(ID, Frame.parse(frame));
             assertEquals(ID, WireFormat.id(record));
@@ -83,7 +83,7 @@ class EventEnvelopeTest {
     }
 
     @Test
-    void whateverElseStandsThereIsRefused() throws Exception {
+    void invalidRecordsAreRejected() throws Exception {
         assertRefused(Fault.NO_WIRE_FORMAT, new byte[0]);
         assertRefused(Fault.NO_WIRE_FORMAT, new byte[] {0, 1, 2});
         assertRefused(Fault.NO_WIRE_FORMAT, frames().get(1));
@@ -97,9 +97,9 @@ class EventEnvelopeTest {
         }
     }
 
-    /** No bytes give anything but a frame or a refusal. */
+    /** Any bytes give a frame or an error. */
     @Test
-    void noBytesBreakIt() throws Exception {
+    void noBytesBreakTheReader() throws Exception {
         Random random = new Random(1);
         byte[] good = EventEnvelope.write(ID, Frame.parse(frames().get(2)));
         for (int i = 0; i < 20_000; i++) {

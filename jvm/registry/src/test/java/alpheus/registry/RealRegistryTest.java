@@ -1,4 +1,4 @@
-// The client against a registry that others have written, where one is named.
+// The client against a real registry, if one is configured.
 package alpheus.registry;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
@@ -18,7 +18,7 @@ class RealRegistryTest {
     private final String subject = "alpheus-" + UUID.randomUUID() + "-value";
 
     @Test
-    void schemasComeBackAndOnlyThoseThatMayFollowAreTaken() throws Exception {
+    void schemasSurviveARoundTripAndOnlyCompatibleOnesAreAccepted() throws Exception {
         assertEquals(Fault.NOT_FOUND, assertThrows(RegistryException.class, () -> client.latest(subject)).fault());
         int first = schemas.register(subject, SchemasTest.AVSC);
         assertEquals(first, schemas.register(subject, SchemasTest.AVSC));
@@ -34,7 +34,7 @@ class RealRegistryTest {
     }
 
     @Test
-    void theSchemaOfEventsIsTaken() throws Exception {
+    void theSchemaOfEventsIsAccepted() throws Exception {
         int id = client.register(subject, EventEnvelope.SCHEMA);
         assertEquals(id, client.register(subject, EventEnvelope.SCHEMA));
         assertEquals(Fault.INVALID,

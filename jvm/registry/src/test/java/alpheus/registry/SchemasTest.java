@@ -1,4 +1,4 @@
-// Schemas in a registry: names, versions, what may follow what, and what is said when it goes wrong.
+// Schemas in a registry: names, versions, compatibility and errors.
 package alpheus.registry;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
@@ -77,7 +77,7 @@ class SchemasTest {
     }
 
     @Test
-    void whatGivesANameAnotherMeaningIsNoNextVersion() throws Exception {
+    void aVersionMustNotGiveANameAnotherMeaning() throws Exception {
         Schema before = Schema.fromAvsc(AVSC);
         assertEquals(List.of(), SchemaChange.between(before, Schema.fromAvsc(AVSC)));
         assertChange(SchemaChange.NAME, changed("Household", "Home"));
@@ -92,7 +92,7 @@ class SchemasTest {
         assertEquals(List.of(), SchemaChange.between(before, Schema.fromAvsc(changed("[\"north\"", "[\"east\", \"north\""))));
     }
 
-    /** The change is among what is found, and registering it is refused; the subject is as it was. */
+    /** The change is detected, its registration is rejected, and the subject does not change. */
     private void assertChange(SchemaChange change, String avsc) throws Exception {
         List<SchemaChange> found = SchemaChange.between(Schema.fromAvsc(AVSC), Schema.fromAvsc(avsc));
         assertTrue(found.contains(change), change + " is not in " + found);
@@ -109,7 +109,7 @@ class SchemasTest {
     }
 
     @Test
-    void eachFailureHasItsName() throws Exception {
+    void eachFailureHasASpecificError() throws Exception {
         assertFault(Fault.NOT_FOUND, "registry:none");
         client().register("plain", "{\"type\": \"string\"}");
         assertFault(Fault.NO_ALPHEUS_SCHEMA, "registry:plain");
@@ -126,7 +126,7 @@ class SchemasTest {
     }
 
     @Test
-    void aProxyBeforeNoRegistryIsNoAnswer() throws Exception {
+    void aFailingProxyCountsAsNoAnswer() throws Exception {
         Path file = Files.writeString(folder.resolve("behind.avsc"), AVSC);
         for (int failure : new int[] {500, 502, 503, 504}) {
             registry.failure = failure;
@@ -140,7 +140,7 @@ class SchemasTest {
     }
 
     @Test
-    void theRegistryMayAskForAPassword() throws Exception {
+    void theRegistryMayRequireAPassword() throws Exception {
         registry.authorization = "Basic bWU6c2VjcmV0";
         RegistryException refused = assertThrows(RegistryException.class, () -> schemas().read("registry:x"));
         assertEquals(Fault.UNAUTHORISED, refused.fault());
@@ -151,11 +151,11 @@ class SchemasTest {
     }
 
     @Test
-    void aFileStandsInForARegistryThatIsSilentAndForNoOther() throws Exception {
+    void aFileReplacesOnlyARegistryThatDoesNotAnswer() throws Exception {
         Path file = Files.writeString(folder.resolve("schema.avsc"), AVSC);
         assertFault(Fault.NOT_FOUND, "registry:none");
         Schemas withFile = new Schemas(client(), file);
-        assertThrows(RegistryException.class, () -> withFile.read("registry:none"), "it answers: no");
+        assertThrows(RegistryException.class, () -> withFile.read("registry:none"), "it answers with an error");
         registry.close();
         assertFault(Fault.UNREACHABLE, "registry:none");
         assertEquals(Schema.fromAvsc(AVSC), withFile.read("registry:none"));
@@ -165,7 +165,7 @@ class SchemasTest {
     }
 
     @Test
-    void subjectsAreNamedAsByConfluentsClients() {
+    void subjectsAreNamedAsInConfluentsClients() {
         assertEquals("events-value", SubjectNaming.of("TopicNameStrategy").subject("events", "a.B"));
         String full = "io.confluent.kafka.serializers.subject.RecordNameStrategy";
         assertEquals("a.B", SubjectNaming.of(full).subject("events", "a.B"));

@@ -1,4 +1,4 @@
-// An HTTP server on loopback that speaks as much of the Confluent API as clients here use.
+// An HTTP server on loopback with the part of the Confluent API that clients here use.
 package alpheus.registry;
 
 import com.sun.net.httpserver.HttpExchange;
@@ -15,7 +15,7 @@ import java.util.Map;
 import java.util.regex.Matcher;
 import java.util.regex.Pattern;
 
-/** Keeps schemas as texts; whether one may follow another is the test's to say. */
+/** Keeps schemas as texts. The test decides which are compatible. */
 final class StubRegistry implements AutoCloseable {
     private static final Pattern VERSIONS = Pattern.compile("/subjects/([^/]+)/versions(?:/([^/]+))?");
     private static final Pattern COMPATIBILITY = Pattern.compile("/compatibility/subjects/([^/]+)/versions/latest");
@@ -25,13 +25,13 @@ final class StubRegistry implements AutoCloseable {
     private final HttpServer http;
     private final List<String> schemas = new ArrayList<>();
     private final Map<String, List<Integer>> subjects = new HashMap<>();
-    /** Asked of every caller, if there is one. */
+    /** Required of every caller, if set. */
     String authorization;
-    /** Whether schemas may follow each other. */
+    /** Whether schemas are compatible. */
     boolean compatible = true;
-    /** Said instead of any answer. */
+    /** Sent instead of any answer. */
     String nonsense;
-    /** How it fails, if it does: so does a proxy that stands before none. */
+    /** The status with which it fails, if set, like a proxy without a server. */
     int failure;
 
     StubRegistry() throws IOException {
@@ -107,7 +107,7 @@ final class StubRegistry implements AutoCloseable {
                 + ",\"schema\":\"" + schemas.get(id - 1) + "\"}");
     }
 
-    /** The schema as it was escaped, which is how it is given back. */
+    /** The escaped schema, as it is returned. */
     private static String schema(String body) {
         Matcher matcher = BODY.matcher(body);
         return matcher.matches() ? matcher.group(1) : null;

@@ -1,4 +1,4 @@
-// A Kafka broker in a process of its own, on loopback, that tests may kill.
+// A Kafka broker in its own process, on loopback, that tests may kill.
 package alpheus.broker;
 
 import java.io.IOException;
@@ -23,12 +23,12 @@ import org.apache.kafka.common.acl.AclBinding;
 import org.apache.kafka.common.errors.UnknownTopicOrPartitionException;
 
 /**
- * A Kafka broker in a process of its own: KRaft, one node, loopback alone. It has two doors: an open one, behind which
- * everybody may do everything, and one with SASL, behind which only access lists count. It ends with the JVM
- * that started it.
+ * A Kafka broker in its own process: KRaft, one node, loopback only. It has two listeners. On the open one
+ * everything is allowed. On the one with SASL only access lists count. The broker ends with the JVM that
+ * started it.
  */
 public final class Broker implements AutoCloseable {
-    /** A user that may do nothing until an access list says so; the password is the name. */
+    /** A user without permissions until an access list grants them. The password is the name. */
     public static final String USER = "meter";
 
     private static final String LOOPBACK = "127.0.0.1";
@@ -54,7 +54,7 @@ public final class Broker implements AutoCloseable {
     }
 
     /**
-     * Starts a broker with nothing in it.
+     * Starts an empty broker.
      *
      * @return the broker, which answers
      * @throws IOException if its folder cannot be made
@@ -82,7 +82,7 @@ public final class Broker implements AutoCloseable {
     }
 
     /**
-     * The broker that all tests of this JVM share.
+     * The broker shared by all tests of this JVM.
      *
      * @return the broker, which answers
      */
@@ -138,7 +138,7 @@ public final class Broker implements AutoCloseable {
         long deadline = System.nanoTime() + TimeUnit.SECONDS.toNanos(UP_SECONDS);
         while (!answers()) {
             if (!process.isAlive() || System.nanoTime() > deadline) {
-                throw new IOException("the broker did not come up:\n" + Files.readString(folder.resolve("out")));
+                throw new IOException("the broker did not start:\n" + Files.readString(folder.resolve("out")));
             }
         }
     }
@@ -169,7 +169,7 @@ public final class Broker implements AutoCloseable {
     }
 
     /**
-     * The open door.
+     * The open listener.
      *
      * @return host and port
      */
@@ -178,7 +178,7 @@ public final class Broker implements AutoCloseable {
     }
 
     /**
-     * A client's settings for the door with SASL.
+     * A client's settings for the listener with SASL.
      *
      * @param password of {@link #USER}
      * @return settings
@@ -193,7 +193,7 @@ public final class Broker implements AutoCloseable {
     }
 
     /**
-     * A client for administration, through the open door.
+     * An administration client for the open listener.
      *
      * @return the client, which the caller closes
      */
@@ -202,12 +202,12 @@ public final class Broker implements AutoCloseable {
     }
 
     /**
-     * Makes topics, and waits until the broker leads all of their partitions. Before, it refuses a producer's first
-     * batch and may take the next one: the first is never in sequence again and expires.
+     * Creates topics, and waits until the broker leads all of their partitions. Before that it may reject a
+     * producer's first batch and accept the next one. The first is then out of sequence and expires.
      *
      * @param partitions of each
      * @param names their names
-     * @throws ExecutionException if one is there
+     * @throws ExecutionException if one exists
      * @throws InterruptedException if the thread is interrupted
      */
     public void createTopics(int partitions, String... names) throws ExecutionException, InterruptedException {
@@ -243,7 +243,7 @@ public final class Broker implements AutoCloseable {
      * Allows things.
      *
      * @param allowed access lists
-     * @throws ExecutionException if the broker refuses
+     * @throws ExecutionException if the broker rejects them
      * @throws InterruptedException if the thread is interrupted
      */
     public void allow(AclBinding... allowed) throws ExecutionException, InterruptedException {
@@ -252,7 +252,7 @@ public final class Broker implements AutoCloseable {
         }
     }
 
-    /** Kills the process, as a power cut does but for what the disk holds. */
+    /** Kills the process, like a power cut that loses nothing on disk. */
     public void kill() {
         process.destroyForcibly();
         try {
@@ -263,9 +263,9 @@ public final class Broker implements AutoCloseable {
     }
 
     /**
-     * Starts it again over what it had written, at the same ports.
+     * Restarts it with its data, at the same ports.
      *
-     * @throws IOException if it does not come up
+     * @throws IOException if it does not start
      */
     public void startAgain() throws IOException {
         run();
@@ -279,7 +279,7 @@ public final class Broker implements AutoCloseable {
                 Files.deleteIfExists(path);
             }
         } catch (IOException left) {
-            // A folder for temporary files holds what is left.
+            // The rest stays in a temporary folder.
         }
     }
 }

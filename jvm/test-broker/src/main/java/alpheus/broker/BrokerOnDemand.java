@@ -1,4 +1,4 @@
-// A broker for tests in other languages, which say on its input what becomes of it.
+// A broker for tests in other languages, controlled by its standard input.
 package alpheus.broker;
 
 import java.io.BufferedReader;
@@ -14,9 +14,10 @@ import org.apache.kafka.common.resource.ResourcePattern;
 import org.apache.kafka.common.resource.ResourceType;
 
 /**
- * A broker for tests in other languages. It says the addresses of both doors in one line, then answers each line of
- * its input with one: {@code kill}, {@code start}, and {@code allow PREFIX}, after which {@link Broker#USER} may do
- * with topics, groups and transactional ids of that prefix what a store does. It ends when its input does.
+ * A broker for tests in other languages. It prints the addresses of both listeners in one line, then
+ * answers each command with one line: {@code kill}, {@code start}, and {@code allow PREFIX}. The last
+ * grants {@link Broker#USER} the permissions of a store for topics, groups and transactional ids with that
+ * prefix. The process ends when its input ends.
  */
 public final class BrokerOnDemand {
     private BrokerOnDemand() {}
@@ -42,7 +43,7 @@ public final class BrokerOnDemand {
             case "kill" -> broker.kill();
             case "start" -> broker.startAgain();
             case "allow" -> allow(broker, order[1]);
-            default -> throw new IOException("no such order: " + order[0]);
+            default -> throw new IOException("unknown command: " + order[0]);
         }
         say("done");
     }

@@ -1,4 +1,4 @@
-// The process of a broker: formats its folder once, runs Kafka, and ends with whoever started it.
+// The process of a broker: formats its folder once, runs Kafka, and ends with its parent.
 package alpheus.broker;
 
 import java.io.IOException;
@@ -37,10 +37,10 @@ public final class BrokerProcess {
         Thread watch = new Thread(() -> {
             try {
                 while (System.in.read() >= 0) {
-                    // Nothing is said, it only ends.
+                    // Ignores input until it ends.
                 }
             } catch (IOException gone) {
-                // As good as an end.
+                // The same as the end.
             }
             Runtime.getRuntime().halt(1);
         }, "parent");

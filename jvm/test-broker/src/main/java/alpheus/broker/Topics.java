@@ -16,7 +16,7 @@ public final class Topics {
     private Topics() {}
 
     /**
-     * All that is committed in a topic now.
+     * The committed records of a topic.
      *
      * @param broker the broker
      * @param topic the topic
@@ -27,7 +27,7 @@ public final class Topics {
     }
 
     /**
-     * All that is in a topic now, aborted records too.
+     * All records of a topic, including aborted ones.
      *
      * @param broker the broker
      * @param topic the topic

@@ -1,9 +1,0 @@
-//! What is proven of a tuple: linear equations by `statement`, the interval by
-//! `range`, whose prover runs over `steady` elements.
-//!
-//! The range proof is bound to the proof of the equations, and both to the terms and
-//! to the binding: no part serves in another tuple.
-
-pub(crate) mod range;
-pub(crate) mod statement;
-mod steady;

@@ -1,0 +1,24 @@
+//! The rules of the roles, each with a test that tries to break it, and properties that hold for
+//! any order of events.
+
+#![expect(clippy::unwrap_used, clippy::panic, reason = "a test's way to fail")]
+
+mod closings;
+mod copies;
+mod deadlines;
+mod definitions;
+mod errors;
+mod helpers;
+mod hidden;
+mod memory;
+mod messages;
+mod openings;
+mod quotas;
+mod restarts;
+mod shards;
+mod simulation;
+mod slots;
+mod tallies;
+mod uploads;
+mod verdicts;
+mod waste;

@@ -1,0 +1,103 @@
+//! The page's requests for a consumer.
+
+use super::failed;
+use alpheus_node::network::answer::ApiError;
+use alpheus_node::network::client::HttpClient;
+use alpheus_policy::show::Table;
+use alpheus_streams::query::StatementResult;
+use alpheus_streams::query::sealed::{self, Opener, Rows};
+use alpheus_streams::server::api::status::Status;
+use axum::extract::{Path, Query, State};
+use axum::routing::{get, post};
+use axum::{Json, Router};
+use serde::{Deserialize, Serialize};
+use std::sync::Arc;
+use std::time::Duration;
+
+/// Maximum time to wait at the service for a row, in seconds.
+const MAX_WAIT: u64 = 20;
+
+#[derive(Clone)]
+struct Console {
+    client: HttpClient,
+    opener: Arc<Opener>,
+    name: String,
+}
+
+/// The routes.
+pub(super) fn router(client: HttpClient, opener: Opener, name: String) -> Router {
+    let opener = Arc::new(opener);
+    Router::new()
+        .route("/api/identity", get(who))
+        .route("/api/status", get(status))
+        .route("/api/statements", post(statement))
+        .route("/api/queries/{name}/results", get(results))
+        .with_state(Console { client, opener, name })
+}
+
+#[derive(Serialize)]
+struct Identity {
+    name: String,
+    base: String,
+}
+
+async fn who(State(learner): State<Console>) -> Json<Identity> {
+    Json(Identity { name: learner.name, base: learner.client.base().origin() })
+}
+
+async fn status(State(learner): State<Console>) -> Result<Json<Status>, ApiError> {
+    let status = learner.client.get_json("/v1/status", Duration::ZERO).await;
+    status.map(Json).map_err(failed)
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Statement {
+    sql: String,
+}
+
+/// The outcome of a statement, as text.
+#[derive(Serialize)]
+struct StatementReply {
+    /// The name of the query that was started.
+    running: Option<String>,
+    /// The explanation.
+    text: Option<String>,
+    tables: Vec<Table>,
+}
+
+async fn statement(
+    State(learner): State<Console>,
+    Json(statement): Json<Statement>,
+) -> Result<Json<StatementReply>, ApiError> {
+    let certificate = learner.opener.certificate();
+    let statement = sealed::Statement { sql: &statement.sql, certificate };
+    let answered = learner.client.post_json("/v1/statements", &statement).await;
+    let said = |running, text, tables| StatementReply { running, text, tables };
+    Ok(Json(match answered.map_err(failed)? {
+        StatementResult::Running(plan) => {
+            said(Some(plan.name.clone()), Some(plan.to_string()), vec![])
+        }
+        StatementResult::Explanation(plan) => said(None, Some(plan.to_string()), vec![]),
+        StatementResult::Tables(tables) => said(None, None, tables),
+        StatementResult::Dropped(name) => said(None, Some(format!("{name} was stopped")), vec![]),
+    }))
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct From {
+    after: u64,
+}
+
+async fn results(
+    State(learner): State<Console>,
+    Path(name): Path<String>,
+    Query(from): Query<From>,
+) -> Result<Json<Rows>, ApiError> {
+    if !name.chars().all(|letter| letter.is_ascii_alphanumeric() || "_-".contains(letter)) {
+        return Err(ApiError::malformed("a query name consists of letters, digits, - and _"));
+    }
+    let rows = learner.opener.rows(&learner.client, &name, from.after, MAX_WAIT).await;
+    rows.map(Json).map_err(failed)
+}

@@ -1,0 +1,213 @@
+//! Writers and readers among equal servers that lie to them: whose writes are hidden together
+//! is nobody's choice, and who may have read a table alone does not talk that over.
+
+use crate::board::ring::{NOW, Ring, key, party, restated, server};
+use crate::board::stub::{MANY, Script, Stub};
+use alpheus_anonymous_board::configuration::Board;
+use alpheus_anonymous_board::messages::{Body, BurnReason, Fault, Statement};
+use alpheus_anonymous_board::reader::ReadError;
+use alpheus_anonymous_board::transcript::{Effect, Transcript};
+use alpheus_anonymous_board::writer::Content;
+use alpheus_board_service::client::{BoardError, Client, Posted};
+use alpheus_board_service::entry::Entry;
+use alpheus_crypto::agree::AgreementKey;
+use alpheus_crypto::secret::Secret;
+use alpheus_crypto::signed::Signed;
+use rand_chacha::{ChaCha20Rng, rand_core::SeedableRng};
+use std::future::Future;
+
+/// The honest one that is to be shut out.
+const HONEST: usize = 0;
+const LIAR: usize = 2;
+
+fn wait<T>(work: impl Future<Output = T>) -> T {
+    tokio::runtime::Runtime::new().unwrap().block_on(work)
+}
+
+async fn post(client: &Client) -> Result<Posted, BoardError> {
+    let (view, member) = (client.view().await?, key(1));
+    let rng = &mut ChaCha20Rng::from_seed([8; 32]);
+    client.post(&view, Content::Cover, &mut Entry::Member(&member), rng).await
+}
+
+/// A server that keeps its Begin back from another one has that one refuse all writes that it
+/// chooses: so a writer makes none before all have heard all.
+#[test]
+fn a_begin_that_is_kept_back_gets_no_write() {
+    let stub = Stub::new();
+    let ring = Ring::of(&stub.configuration, 1);
+    let all = Script::alike(&ring.statements);
+    let mut kept_back = all.clone();
+    kept_back[HONEST][LIAR] = Some(Vec::new());
+    let client = Client::new(&stub.card).unwrap();
+    {
+        let mut script = stub.script();
+        script.said = kept_back;
+        // Several rounds of asking later.
+        script.later = Some((30, all));
+    }
+    wait(post(&client)).unwrap();
+    let script = stub.script();
+    assert!(script.later.is_none(), "it wrote after {} answers", script.asked);
+    assert_eq!(script.writes.len(), MANY);
+}
+
+/// One Begin for a writer, another for an honest server: no write is made, and the server is
+/// shown what it lacks for the proof.
+#[test]
+fn two_begins_get_no_write_and_are_proven() {
+    let stub = Stub::new();
+    let ring = Ring::of(&stub.configuration, 2);
+    let second = restated(&ring.board, LIAR, ring.statements[LIAR][0].clone(), |what| {
+        if let Body::Begin { agreement, .. } = what {
+            *agreement = AgreementKey::from_seed(&Secret::from_bytes([9; 32])).public();
+        }
+    });
+    stub.script().said = Script::alike(&ring.statements);
+    stub.script().said[HONEST][LIAR] = Some(vec![second.clone()]);
+    let client = Client::new(&stub.card).unwrap();
+    let error = wait(post(&client)).err();
+    let Some(BoardError::TwoBegins(of, via)) = error else { panic!("{error:?}") };
+    assert_eq!((of, via), (party(LIAR), party(HONEST)));
+    let script = stub.script();
+    assert!(script.writes.is_empty());
+    let shown = vec![(HONEST, LIAR, ring.statements[LIAR][0].clone())];
+    assert_eq!(script.handed_on, shown);
+    let mut heard = Transcript::new(&ring.board, NOW);
+    assert_eq!(heard.record(party(LIAR), &second).unwrap(), Effect::New);
+    let proof = heard.record(party(LIAR), &shown[0].2).unwrap();
+    assert_eq!(proof, Effect::Fault(Fault::Equivocation));
+}
+
+/// A server that lacks a Begin when the write comes gets the very same write again: another
+/// one would spend the quota twice, and be missing in the crowd of one of the servers.
+#[test]
+fn a_write_that_came_too_early_is_sent_again_as_it_was() {
+    let stub = Stub::new();
+    let ring = Ring::of(&stub.configuration, 3);
+    stub.script().said = Script::alike(&ring.statements);
+    stub.script().refuses[HONEST] = (2, "beginning");
+    let client = Client::new(&stub.card).unwrap();
+    let posted = wait(post(&client)).unwrap();
+    let script = stub.script();
+    let came = |to| script.writes.iter().filter(|(via, _)| *via == to).count();
+    assert_eq!([came(0), came(1), came(2)], [3, 1, 1]);
+    assert!(script.writes.iter().all(|(_, write)| *write == posted.submission));
+}
+
+/// Another refusal ends it.
+#[test]
+fn a_write_that_is_refused_for_good_is_not_sent_again() {
+    let stub = Stub::new();
+    let ring = Ring::of(&stub.configuration, 4);
+    stub.script().said = Script::alike(&ring.statements);
+    stub.script().refuses[HONEST] = (1, "epoch");
+    let refused = wait(post(&Client::new(&stub.card).unwrap()));
+    assert!(matches!(refused.err(), Some(BoardError::Server(by, _)) if by == party(HONEST)));
+}
+
+/// All are bound and all shares but the liar's are out: it may have read the table. What the
+/// servers have said by then.
+fn bound(stub: &Stub, liar: usize) -> Vec<Vec<Signed<Statement>>> {
+    let mut ring = Ring::of(&stub.configuration, 5);
+    (0..4).for_each(|i| drop(ring.post(i, Content::Cover)));
+    (ring.withheld, ring.idle) = (Some(liar), vec![liar]);
+    ring.later(901);
+    ring.turn();
+    assert!(ring.transcript().agreed_latch().is_some());
+    ring.statements
+}
+
+fn abort(board: &Board, by: usize, place: usize, why: BurnReason) -> Signed<Statement> {
+    let (sequence, body) = (u8::try_from(place).unwrap(), Body::Abort { reason: why });
+    let board = board.fingerprint();
+    Signed::new(&Statement { board, epoch: NOW, by: party(by), sequence, body }, &server(by))
+}
+
+/// The reason that a waiting writer gets when the epoch is burnt.
+fn burnt(stub: &Stub) -> BurnReason {
+    let settled = wait(Client::new(&stub.card).unwrap().settle(NOW, &[]));
+    let why = |error| match error {
+        BoardError::NotRead(ReadError::Burnt(why)) => Ok(why),
+        other => Err(other),
+    };
+    why(settled.unwrap_err()).unwrap()
+}
+
+const REASONS: [BurnReason; 7] = [
+    BurnReason::Late,
+    BurnReason::TooFew,
+    BurnReason::Dwindled,
+    BurnReason::Contradiction,
+    BurnReason::Restored,
+    BurnReason::Reported(crate::board::stub::OTHER),
+    BurnReason::Blamed(crate::board::stub::OTHER, Fault::Set),
+];
+
+/// The liar is the first or the last that is asked; it gives any reason, and the others have
+/// said nothing yet, or give no answer, or the liar's reason after it.
+#[test]
+fn the_warning_goes_before_every_reason() {
+    for liar in [0, LIAR] {
+        let stub = Stub::new();
+        let before = bound(&stub, liar);
+        for why in REASONS {
+            let mut said = before.clone();
+            let place = said[liar].len();
+            said[liar].push(abort(&stub.card.board, liar, place, why));
+            stub.script().said = Script::alike(&said);
+            assert_eq!(burnt(&stub), BurnReason::Unshared, "{why}");
+            // The others are heard by the liar alone.
+            for by in (0..MANY).filter(|by| *by != liar) {
+                stub.script().said[by] = [const { None }; MANY];
+            }
+            assert_eq!(burnt(&stub), BurnReason::Unshared, "{why}");
+        }
+        let read = stub.not_read();
+        assert!(read.contains("do not write the same again"), "{read}");
+    }
+}
+
+/// A liar that says to writers that it was never bound, and to the others that it is: its
+/// reason is not heeded before all have ended the epoch, and what they say then is the warning.
+#[test]
+fn a_reason_in_place_of_a_latch_waits_for_the_others() {
+    for liar in [0, LIAR] {
+        let stub = Stub::new();
+        let mut truth = bound(&stub, liar);
+        let latch = truth[liar].pop().unwrap();
+        assert!(matches!(opened(&latch, liar).body, Body::Latch { .. }));
+        let place = truth[liar].len();
+        truth[liar].push(abort(&stub.card.board, liar, place, BurnReason::Late));
+        let now = Script::alike(&truth);
+        for by in (0..MANY).filter(|by| *by != liar) {
+            let place = truth[by].len();
+            truth[by].push(abort(&stub.card.board, by, place, BurnReason::Unshared));
+        }
+        {
+            let mut script = stub.script();
+            (script.said, script.asked) = (now, 0);
+            script.later = Some((30, Script::alike(&truth)));
+        }
+        assert_eq!(burnt(&stub), BurnReason::Unshared);
+        assert!(stub.script().later.is_none(), "it heeded the first abort");
+    }
+}
+
+fn opened(said: &Signed<Statement>, by: usize) -> Statement {
+    said.open(&server(by).verifying_key()).unwrap().into_inner()
+}
+
+/// What is not meant as a warning is said as it is, once all have ended the epoch.
+#[test]
+fn an_epoch_that_ends_before_anybody_is_bound_may_be_written_again() {
+    let stub = Stub::new();
+    let mut said = Ring::of(&stub.configuration, 6).statements;
+    for (by, said) in said.iter_mut().enumerate() {
+        said.push(abort(&stub.card.board, by, 1, BurnReason::TooFew));
+    }
+    stub.script().said = Script::alike(&said);
+    assert_eq!(burnt(&stub), BurnReason::TooFew);
+    let read = stub.not_read();
+    assert!(read.contains("burnt") && !read.contains("do not write the same again"), "{read}");
+}

@@ -1,0 +1,134 @@
+//! A clock for the processes of a test, which never leaves them behind: on a loaded machine time
+//! slows down, so that no test bets on how fast the machine is.
+
+use super::{Process, get_over};
+use alpheus_node::clock::{self, ClockWriter};
+use alpheus_time::Timestamp;
+use std::net::{SocketAddr, TcpStream};
+use std::path::Path;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+/// How far the clock moves at once. Processes look at it more often.
+const STEP: Duration = Duration::from_millis(50);
+
+/// How long an answer is waited for before a process is looked at again.
+const PATIENCE: Duration = Duration::from_secs(1);
+
+/// Moves on at most as fast as the machine's clock, and only once every process that it watches
+/// has answered since its last step.
+pub(crate) struct PacedClock {
+    shared: Arc<Shared>,
+    thread: Option<JoinHandle<()>>,
+}
+
+struct Shared {
+    /// What the clock shows.
+    time: AtomicU64,
+    hand: Mutex<ClockWriter>,
+    watched: Mutex<Vec<(u32, SocketAddr)>>,
+    stopped: AtomicBool,
+}
+
+/// The clock stands still while this is there.
+pub(crate) struct ClockGuard<'a>(
+    #[expect(dead_code, reason = "a guard")] MutexGuard<'a, ClockWriter>,
+);
+
+impl PacedClock {
+    /// A clock in a new file, which shows the machine's time first.
+    pub(crate) fn start(file: &Path) -> Self {
+        let hand = ClockWriter::create(file, clock::now()).unwrap();
+        let shared = Arc::new(Shared {
+            time: AtomicU64::new(hand.time().0),
+            hand: Mutex::new(hand),
+            watched: Mutex::default(),
+            stopped: AtomicBool::new(false),
+        });
+        let moved = Arc::clone(&shared);
+        Self { shared, thread: Some(std::thread::spawn(move || moved.run())) }
+    }
+
+    /// From now on the clock waits for this process, which serves its health here.
+    pub(crate) fn watch(&self, process: &Process, health: SocketAddr) {
+        self.shared.watched().push((process.id(), health));
+    }
+
+    /// The time.
+    pub(crate) fn now(&self) -> Timestamp {
+        Timestamp(self.shared.time.load(Ordering::SeqCst))
+    }
+
+    /// How much time has passed since then.
+    pub(crate) fn since(&self, then: Timestamp) -> Duration {
+        Duration::from_micros(self.now().0 - then.0)
+    }
+
+    /// Holds the clock where it is.
+    pub(crate) fn hold(&self) -> ClockGuard<'_> {
+        ClockGuard(self.shared.hand())
+    }
+
+    /// Moves the clock forward at once, whatever processes do.
+    pub(crate) fn skip(&self, time: Duration) {
+        self.shared.forward(time);
+    }
+}
+
+impl Drop for PacedClock {
+    fn drop(&mut self) {
+        self.shared.stopped.store(true, Ordering::Relaxed);
+        if let Some(thread) = self.thread.take() {
+            // It has nothing to say that the test has not seen.
+            let _ = thread.join();
+        }
+    }
+}
+
+impl Shared {
+    fn run(&self) {
+        while !self.stopped.load(Ordering::Relaxed) {
+            std::thread::sleep(STEP);
+            let watched = self.watched().clone();
+            watched.into_iter().for_each(|(id, health)| self.wait_for(id, health));
+            self.forward(STEP);
+        }
+    }
+
+    fn forward(&self, time: Duration) {
+        let mut hand = self.hand();
+        let next = hand.time().0 + u64::try_from(time.as_micros()).unwrap();
+        hand.set(Timestamp(next)).unwrap();
+        self.time.store(next, Ordering::SeqCst);
+    }
+
+    /// Waits for an answer of a process, unless it is frozen or has ended.
+    fn wait_for(&self, id: u32, health: SocketAddr) {
+        while runs(id) && !answers(health) && !self.stopped.load(Ordering::Relaxed) {
+            std::thread::sleep(STEP);
+        }
+    }
+
+    fn hand(&self) -> MutexGuard<'_, ClockWriter> {
+        self.hand.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn watched(&self) -> MutexGuard<'_, Vec<(u32, SocketAddr)>> {
+        self.watched.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Whether a process is there and not frozen.
+fn runs(id: u32) -> bool {
+    let stat = std::fs::read_to_string(format!("/proc/{id}/stat")).unwrap_or_default();
+    let state = stat.rsplit(") ").next().and_then(|rest| rest.chars().next());
+    state.is_some_and(|state| !"TtZX".contains(state))
+}
+
+fn answers(health: SocketAddr) -> bool {
+    let Ok(stream) = TcpStream::connect_timeout(&health, PATIENCE) else { return false };
+    stream.set_read_timeout(Some(PATIENCE)).unwrap();
+    get_over(stream, "/healthz").is_some()
+}

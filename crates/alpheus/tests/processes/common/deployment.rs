@@ -1,0 +1,361 @@
+//! A whole deployment as processes over mutual TLS: server, controllers,
+//! devices, owners, a consumer.
+
+use super::{PATIENCE, Process, alpheus, free_address};
+use std::fs::{self, Permissions};
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+use std::time::{Duration, Instant};
+
+pub(crate) const SCHEMA: &str = "\
+name: Meters
+version: 1
+tick: 1s
+capacity: { population: 100, events: 100 }
+streamAttributes:
+  - { name: reading, type: integer, min: 0, max: 1000, aggregations: [mean] }
+  - { name: alarms, type: [integer, optional], min: 0, max: 1, aggregations: [sum] }
+  - { name: litres, type: [integer, optional], min: 0, max: 10, aggregations: [sum] }
+streamPolicyOptions:
+  - { name: crowd, option: aggregate, clients: [1], window: 2s, alpha: 0, dropout: 1/3 }
+  - name: noisy
+    option: dp-aggregate
+    clients: [1]
+    window: 2s
+    alpha: 0
+    dropout: 1/3
+    budget: { perWindow: 1, total: 3, unit: person-per-window }
+  - name: metered
+    option: dp-aggregate
+    clients: [1]
+    window: 2s
+    alpha: 0
+    dropout: 1/3
+    budget: { perWindow: 1, total: 1, delta: 1e-9, unit: person-per-window }
+";
+const POLICIES: &str = "\
+schema: Meters
+service: analyst
+default:
+  reading: { option: crowd, clients: 1 }
+  alarms: { option: noisy, clients: 1 }
+  litres: { option: metered, clients: 1 }
+";
+pub(crate) const QUERY: &str = "CREATE STREAM Readings AS SELECT SUM(reading), COUNT(reading) \
+    WINDOW TUMBLING (SIZE 2 SECONDS, GRACE PERIOD 1 SECONDS) FROM Meters";
+pub(crate) const HOUSES: [&str; 3] = ["a", "b", "c"];
+
+/// A folder with a PKI and everybody's files.
+pub(crate) struct Site {
+    folder: tempfile::TempDir,
+    kafka: Option<Cluster>,
+}
+
+/// Brokers that keep the state of service and controllers, and what all names there
+/// begin with.
+pub(crate) struct Cluster {
+    pub(crate) brokers: String,
+    pub(crate) prefix: String,
+    /// Whether the job adds up, and not the service.
+    pub(crate) job: bool,
+}
+
+impl Site {
+    pub(crate) fn new() -> Site {
+        Site::with_state_in(None)
+    }
+
+    /// With the state in folders, or in a Kafka cluster.
+    pub(crate) fn with_state_in(kafka: Option<Cluster>) -> Site {
+        let place = Site { folder: tempfile::tempdir().unwrap(), kafka };
+        fs::write(place.path("schema.yaml"), SCHEMA).unwrap();
+        fs::write(place.path("policies.yaml"), POLICIES).unwrap();
+        fs::write(place.path("key"), "a key file of some length").unwrap();
+        fs::set_permissions(place.path("key"), Permissions::from_mode(0o600)).unwrap();
+        place.done(&["ca", "init", "pki"]);
+        place.issue("server", "service");
+        place.issue("consumer", "analyst");
+        for house in HOUSES {
+            place.issue("owner", &format!("owner-{house}"));
+            place.issue("producer", &format!("meter-{house}"));
+            let host = format!("host-{house}");
+            place.issue("controller", &host);
+            let (identity, state) = (format!("pki/{host}"), format!("run/{host}"));
+            place.done(&[
+                "controller",
+                "init",
+                "--identity",
+                &identity,
+                "--state",
+                &state,
+                "--key-file",
+                "key",
+                "--ca",
+                "pki",
+            ]);
+        }
+        place
+    }
+
+    pub(crate) fn path(&self, name: &str) -> PathBuf {
+        self.folder.path().join(name)
+    }
+
+    pub(crate) fn issue(&self, role: &str, name: &str) {
+        self.done(&["ca", "issue", "pki", "--role", role, "--name", name]);
+    }
+
+    pub(crate) fn command(&self, args: &[&str]) -> Command {
+        let mut command = alpheus(args.iter().copied());
+        command.current_dir(self.folder.path());
+        let is_kept = |of: &&&str| matches!(**of, "server" | "controller");
+        if let (Some(kafka), Some(_)) = (&self.kafka, args.first().filter(is_kept)) {
+            let state = args.iter().skip_while(|arg| **arg != "--state").nth(1).unwrap();
+            let prefix = format!("{}{}.", kafka.prefix, state.replace('/', "-"));
+            command.args(["--kafka-brokers", &kafka.brokers, "--kafka-prefix", &prefix]);
+        }
+        command
+    }
+
+    pub(crate) fn run(&self, args: &[&str]) -> Output {
+        self.command(args).output().unwrap()
+    }
+
+    /// Runs a command that must succeed; what it prints.
+    pub(crate) fn done(&self, args: &[&str]) -> String {
+        let output = self.run(args);
+        let said = String::from_utf8_lossy(&output.stderr);
+        assert!(output.status.success(), "{args:?}: {said}");
+        String::from_utf8(output.stdout).unwrap().trim().to_owned()
+    }
+
+    pub(crate) fn server(&self, api: &str) -> Process {
+        let job = self.kafka.as_ref().is_some_and(|cluster| cluster.job);
+        // A job that is restarted takes a while to say again what it knows.
+        let (engine, idle) = if job { ("job", "60") } else { ("in-process", "3") };
+        let mut server = self.command(&[
+            "server",
+            "--identity",
+            "pki/service",
+            "--schema",
+            "schema.yaml",
+            "--state",
+            "run/service",
+            "--api",
+            api,
+            "--engine",
+            engine,
+            "--idle-timeout",
+            idle,
+        ]);
+        // Why a stream was left out of a window.
+        let mut process = Process::start(server.env("ALPHEUS_LOG", "info"));
+        process.wait_for_prefix("serving at ");
+        process
+    }
+
+    pub(crate) fn controller(&self, house: &str, api: &str, server: &str) -> Process {
+        let mut process = self.start_controller(house, api, server);
+        process.wait_for_prefix("serving at ");
+        process
+    }
+
+    /// The same, which may not come as far as to serve.
+    pub(crate) fn start_controller(&self, house: &str, api: &str, server: &str) -> Process {
+        let host = format!("host-{house}");
+        Process::start(&mut self.command(&[
+            "controller",
+            "run",
+            "--identity",
+            &format!("pki/{host}"),
+            "--state",
+            &format!("run/{host}"),
+            "--key-file",
+            "key",
+            "--schema",
+            "schema.yaml",
+            "--server",
+            server,
+            "--api",
+            api,
+        ]))
+    }
+
+    pub(crate) fn add_stream(&self, house: &str, controller: &str) -> String {
+        self.done(&[
+            "owner",
+            "add",
+            "--identity",
+            &format!("pki/owner-{house}"),
+            "--controller",
+            &format!("https://{controller}"),
+            "--schema",
+            "schema.yaml",
+            "--policies",
+            "policies.yaml",
+            "--producer",
+            &format!("meter-{house}"),
+            "--device",
+            &format!("{house}.device"),
+        ])
+    }
+
+    pub(crate) fn device(&self, house: &str, server: &str, lines: &Path) -> Process {
+        Process::start(&mut self.command(&[
+            "produce",
+            "--identity",
+            &format!("pki/meter-{house}"),
+            "--device",
+            &format!("{house}.device"),
+            "--state",
+            &format!("run/meter-{house}"),
+            "--schema",
+            "schema.yaml",
+            "--server",
+            server,
+            "--input",
+            lines.to_str().unwrap(),
+            "--time-column",
+            "at",
+        ]))
+    }
+
+    pub(crate) fn ask(&self, server: &str, sql: &str) -> Output {
+        self.run(&["query", "--server", server, "--identity", "pki/analyst", "--query", sql])
+    }
+
+    /// Rows of the query so far, as JSON objects.
+    pub(crate) fn rows(&self, server: &str) -> Vec<serde_json::Value> {
+        self.rows_of(server, "Readings")
+    }
+
+    /// The same of a query with this name.
+    pub(crate) fn rows_of(&self, server: &str, name: &str) -> Vec<serde_json::Value> {
+        let said = self.done(&[
+            "query",
+            "--server",
+            server,
+            "--identity",
+            "pki/analyst",
+            "--results",
+            name,
+            "--format",
+            "json",
+        ]);
+        said.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
+    }
+}
+
+/// As [`free_address`], in words.
+pub(crate) fn free() -> String {
+    free_address().to_string()
+}
+
+/// Waits until `found` finds something.
+pub(crate) fn until<T>(what: &str, mut found: impl FnMut() -> Option<T>) -> T {
+    let end = Instant::now() + PATIENCE;
+    loop {
+        if let Some(found) = found() {
+            return found;
+        }
+        assert!(Instant::now() < end, "no {what}");
+        std::thread::sleep(Duration::from_millis(200));
+    }
+}
+
+/// A service and a controller for each house, with a stream at each.
+pub(crate) struct Running {
+    pub(crate) place: Site,
+    pub(crate) server: String,
+    pub(crate) hosts: Vec<(String, Process)>,
+    pub(crate) streams: Vec<String>,
+    pub(crate) service: Process,
+}
+
+impl Running {
+    pub(crate) fn start() -> Running {
+        Running::start_behind(|_, api| api.to_owned())
+    }
+
+    /// The same, where each house's controller reaches the service at the address
+    /// that `behind` gives.
+    pub(crate) fn start_behind(behind: impl Fn(&str, &str) -> String) -> Running {
+        Running::start_in(Site::new(), behind)
+    }
+
+    /// The same in a place that is there.
+    pub(crate) fn start_in(place: Site, behind: impl Fn(&str, &str) -> String) -> Running {
+        let api = free();
+        let server = format!("https://{api}");
+        let service = place.server(&api);
+        let host = |house: &&str| {
+            let (own, service) = (free(), behind(house, &api));
+            let process = place.controller(house, &own, &format!("https://{service}"));
+            (own, process)
+        };
+        let hosts: Vec<(String, Process)> = HOUSES.iter().map(host).collect();
+        let add = |(house, (api, _)): (&&str, &(String, Process))| place.add_stream(house, api);
+        let streams = HOUSES.iter().zip(&hosts).map(add).collect();
+        let running = Running { place, server, hosts, streams, service };
+        until("three streams at the service", || {
+            let asked = format!("EXPLAIN {QUERY} BETWEEN 3 AND 100");
+            running.place.ask(&running.server, &asked).status.success().then_some(())
+        });
+        running
+    }
+
+    /// Each house's meter sends its number twice in each window of two seconds, for
+    /// long enough that a slow machine finds windows that are whole.
+    pub(crate) fn feed(&self) -> Vec<Process> {
+        self.feed_in(4, 240)
+    }
+
+    /// The same for some seconds, from so many seconds on: a meter that starts later misses readings.
+    pub(crate) fn feed_in(&self, seconds: u64, readings: u64) -> Vec<Process> {
+        let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap();
+        let start = now.as_secs() + seconds;
+        let feed = |(number, house): (usize, &&str)| {
+            let line = |step: u64| {
+                let at = (start + step) * 1000 + 500;
+                format!(
+                    "{{\"reading\": {}, \"alarms\": 1, \"litres\": 5, \"at\": {at}}}\n",
+                    number + 1
+                )
+            };
+            let lines = self.place.path(&format!("{house}.json"));
+            fs::write(&lines, (0..readings).map(line).collect::<String>()).unwrap();
+            self.place.device(house, &self.server, &lines)
+        };
+        HOUSES.iter().enumerate().map(feed).collect()
+    }
+
+    /// The first row over so many owners.
+    pub(crate) fn row(&self, population: u64) -> serde_json::Value {
+        until("such a window", || {
+            let mut rows = self.place.rows(&self.server).into_iter();
+            rows.find(|row| row["population"] == population && row["status"] == "ok")
+        })
+    }
+
+    pub(crate) fn owner(&self, house: usize, what: &str) -> String {
+        self.owner_with(house, what, &[])
+    }
+
+    /// The same with more flags.
+    pub(crate) fn owner_with(&self, house: usize, what: &str, more: &[&str]) -> String {
+        let output = self.owner_does(house, what, more);
+        let said = String::from_utf8_lossy(&output.stderr);
+        assert!(output.status.success(), "{what} {more:?}: {said}");
+        String::from_utf8(output.stdout).unwrap()
+    }
+
+    /// The same, whatever comes of it.
+    pub(crate) fn owner_does(&self, house: usize, what: &str, more: &[&str]) -> Output {
+        let (identity, controller) =
+            (format!("pki/owner-{}", HOUSES[house]), format!("https://{}", self.hosts[house].0));
+        let stream = self.streams[house].as_str();
+        let reach = ["--identity", &identity, "--controller", &controller, "--stream", stream];
+        self.place.run(&[&["owner", what], &reach[..], more].concat())
+    }
+}

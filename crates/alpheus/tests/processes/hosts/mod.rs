@@ -1,0 +1,13 @@
+//! Hosts of controllers and the service, without the network between them: what
+//! an owner, a stranger or an outage does to them.
+
+#![expect(clippy::unwrap_used, clippy::panic, reason = "a test's way to fail")]
+
+mod certificates;
+mod choices;
+mod endings;
+mod erasure;
+mod retention;
+mod strangers;
+mod withdrawal;
+mod world;

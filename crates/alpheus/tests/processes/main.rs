@@ -1,0 +1,47 @@
+//! The program as its users meet it: commands, processes, and the network between them. One binary,
+//! because each binary costs a link.
+
+mod bad_input;
+#[cfg(feature = "board")]
+mod board;
+#[cfg(feature = "kafka")]
+#[allow(dead_code, reason = "the suite of stores uses all of it")]
+#[expect(clippy::unwrap_used, reason = "a test's way to fail")]
+#[path = "../../../transport/tests/suite/broker.rs"]
+mod broker;
+mod common;
+mod common_options;
+mod console;
+mod demo;
+mod examples;
+mod faults;
+#[cfg(feature = "kafka")]
+mod flink;
+mod formats;
+mod hosts;
+mod job;
+#[cfg(feature = "kafka")]
+mod kafka;
+mod kill;
+mod midnight;
+mod noise;
+mod old_ledger;
+mod openings;
+#[cfg(feature = "pass")]
+mod pass;
+mod power;
+mod processes;
+mod query;
+mod read;
+mod real_data;
+#[cfg(all(feature = "board", feature = "pass", feature = "stats", feature = "table"))]
+mod roles;
+mod sealed;
+mod service_process;
+mod service_tls;
+mod sessions;
+#[cfg(feature = "stats")]
+mod stats;
+#[cfg(feature = "table")]
+mod table;
+mod tour;

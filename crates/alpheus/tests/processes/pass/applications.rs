@@ -1,0 +1,41 @@
+//! The paper's three applications, as they stand in `examples`.
+
+use crate::common::{bash, ended_well, free_address};
+use alpheus_test_support::skip::has_program;
+use std::path::Path;
+
+/// Runs an example's script with ports that nobody uses now; what it said.
+fn run(example: &str) -> Option<String> {
+    if !["bash", "curl", "python3"].into_iter().all(has_program) {
+        return None;
+    }
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples");
+    let mut script = bash(&root);
+    script.arg(root.join(example).join("run.sh")).env("EPOCH", "3").env("PAUSE", "0.7");
+    for port in ["ISSUER", "VERIFIER", "GATEWAY", "SERVICE", "LOCAL", "SITE"] {
+        script.env(port, free_address().port().to_string());
+    }
+    Some(ended_well(&mut script).0)
+}
+
+#[test]
+fn a_song_plays_over_epochs_and_a_copy_of_the_pass_hears_nothing() {
+    let Some(said) = run("pass-music") else { return };
+    assert_eq!(said.matches("20000 bytes").count(), 8, "{said}");
+    assert!(said.contains("a copy of the pass: in use"), "{said}");
+}
+
+#[test]
+fn a_page_is_read_through_the_content_proxy() {
+    let Some(said) = run("pass-content-proxy") else { return };
+    for line in ["<h1>The news</h1>", "without a pass: 401", "another site: 403"] {
+        assert!(said.contains(line), "{said}");
+    }
+}
+
+#[test]
+fn a_turnstile_opens_once() {
+    let Some(said) = run("pass-transit") else { return };
+    assert!(said.starts_with("open\n") && said.contains('█'), "{said}");
+    assert!(said.contains("a copy: the code was used already"), "{said}");
+}

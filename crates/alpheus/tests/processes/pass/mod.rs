@@ -1,0 +1,16 @@
+//! The access pass as processes over real sockets: issuer, verifiers, gateway,
+//! clients; killed, wiped, stolen from, cut off.
+
+#![expect(clippy::unwrap_used, reason = "a test's way to fail")]
+
+mod applications;
+mod clocks;
+mod crashes;
+mod gates;
+mod issuing;
+mod lasting;
+mod nginx;
+mod service;
+mod sessions;
+mod strangers;
+mod town;

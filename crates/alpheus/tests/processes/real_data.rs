@@ -1,0 +1,185 @@
+//! `alpheus replay` over real recordings equals the exact truth about them.
+//!
+//! The files are no part of the repository: `ALPHEUS_REAL_DATA` names their
+//! folder. Without it these tests are skipped.
+
+#![expect(clippy::expect_used, reason = "a test's way to fail")]
+
+use alpheus_test_support::skip;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+struct Case {
+    dataset: &'static str,
+    input: &'static str,
+    query: &'static str,
+    table: &'static str,
+    group: Option<&'static str>,
+}
+
+const FITNESS: Case = Case {
+    dataset: "fitness",
+    input: "fitness.csv.gz",
+    query: "stats.sql",
+    table: "replay_windows_10s",
+    group: None,
+};
+const ALTITUDE: Case = Case { query: "altitude.sql", table: "hr_by_altitude_5m", ..FITNESS };
+const CARS: Case = Case {
+    dataset: "cars",
+    input: "cars.csv.gz",
+    query: "stats.sql",
+    table: "windows_10s",
+    group: None,
+};
+const METERS: Case = Case {
+    dataset: "smartmeter",
+    input: "smartmeter.csv.gz",
+    query: "stats.sql",
+    table: "windows_1h",
+    group: None,
+};
+const METERS_DAILY: Case =
+    Case { query: "daily.sql", table: "windows_1d_by_household", group: Some("VID"), ..METERS };
+const METERS_SEALED: Case = Case { query: "sealed.sql", ..METERS };
+const TRAFFIC: Case = Case {
+    dataset: "traffic_speed",
+    input: "traffic_speed.csv",
+    query: "stats.sql",
+    table: "windows_1h",
+    group: None,
+};
+const WEBLOG: Case = Case {
+    dataset: "weblog_apache",
+    input: "weblog_apache.csv",
+    query: "stats.sql",
+    table: "windows_1h",
+    group: None,
+};
+
+fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
+}
+
+impl Case {
+    fn replay(&self, data: &Path, policies: &str, flags: &[&str], output: &Path) {
+        let example = root().join("examples/real").join(self.dataset);
+        let ran = Command::new(env!("CARGO_BIN_EXE_alpheus"))
+            .args(["replay", "--schema"])
+            .arg(example.join("schema.yaml"))
+            .arg("--source")
+            .arg(example.join("source.yaml"))
+            .arg("--policies")
+            .arg(example.join(policies))
+            .arg("--query")
+            .arg(example.join(self.query))
+            .arg("--input")
+            .arg(data.join(self.input))
+            .arg("--output")
+            .arg(output)
+            .args(flags)
+            .output()
+            .expect("alpheus runs");
+        assert!(ran.status.success(), "{}", String::from_utf8_lossy(&ran.stderr));
+    }
+
+    fn compare(&self, data: &Path, output: &Path, more: &[&str]) {
+        let group = self.group.map(|group| ["--group", group]);
+        let ran = Command::new("python3")
+            .arg(root().join("examples/real/compare.py"))
+            .arg(data)
+            .args([self.dataset, self.table])
+            .arg(output)
+            .args(group.iter().flatten())
+            .args(more)
+            .output()
+            .expect("python3 runs");
+        assert!(ran.status.success(), "{}", String::from_utf8_lossy(&ran.stderr));
+    }
+
+    fn equals_truth(&self, flags: &[&str]) {
+        let Some(data) = skip::real_data() else { return };
+        let folder = tempfile::tempdir().expect("a temporary folder");
+        let output = folder.path().join("out.json");
+        self.replay(&data, "policies.yaml", flags, &output);
+        self.compare(&data, &output, &[]);
+    }
+
+    /// Exactly the windows with fewer than ten owners are refused.
+    fn honours_a_minimum_of_ten(&self) {
+        let Some(data) = skip::real_data() else { return };
+        let folder = tempfile::tempdir().expect("a temporary folder");
+        let (all, ten) = (folder.path().join("all.json"), folder.path().join("ten.json"));
+        self.replay(&data, "policies.yaml", ONE, &all);
+        self.replay(&data, "policies.min10.yaml", ONE, &ten);
+        let all = all.to_string_lossy();
+        self.compare(&data, &ten, &["--minimum", "10", "--owners", &all]);
+    }
+}
+
+const ONE: &[&str] = &["--controllers", "1"];
+const PER_OWNER: &[&str] = &["--controllers", "per-owner"];
+
+#[test]
+fn fitness_with_one_controller() {
+    FITNESS.equals_truth(ONE);
+}
+
+#[test]
+fn fitness_with_a_controller_for_each_owner() {
+    FITNESS.equals_truth(PER_OWNER);
+}
+
+#[test]
+fn heart_rate_by_altitude() {
+    ALTITUDE.equals_truth(ONE);
+}
+
+#[test]
+fn cars_with_each_mask_strategy() {
+    for masks in ["clique", "dream", "epoch"] {
+        CARS.equals_truth(&["--controllers", "per-owner", "--masks", masks]);
+    }
+}
+
+#[test]
+fn electricity_meters_with_a_few_controllers() {
+    METERS.equals_truth(&["--controllers", "7"]);
+}
+
+/// As the consumer reads them whom nobody else can read for.
+#[test]
+fn electricity_meters_for_one_consumer_alone() {
+    METERS_SEALED.equals_truth(&["--controllers", "7"]);
+}
+
+#[test]
+fn each_household_by_day() {
+    METERS_DAILY.equals_truth(PER_OWNER);
+}
+
+#[test]
+fn motorway_speeds_with_a_controller_for_each_sensor() {
+    TRAFFIC.equals_truth(PER_OWNER);
+}
+
+#[test]
+fn motorway_speeds_with_epoch_masks() {
+    TRAFFIC.equals_truth(&["--controllers", "per-owner", "--masks", "epoch"]);
+}
+
+#[test]
+fn motorway_speeds_with_neighbours() {
+    TRAFFIC.equals_truth(&["--controllers", "per-owner", "--masks", "neighbours"]);
+}
+
+#[test]
+fn web_log_with_one_controller() {
+    WEBLOG.equals_truth(ONE);
+}
+
+#[test]
+fn windows_with_fewer_than_ten_owners_are_refused() {
+    FITNESS.honours_a_minimum_of_ten();
+    WEBLOG.honours_a_minimum_of_ten();
+}

@@ -1,0 +1,173 @@
+//! Devices that die, come back, or fall silent for ever, in a running deployment.
+
+#![expect(clippy::unwrap_used, clippy::panic, reason = "a test's way to fail")]
+
+use alpheus_encrypted_stream::coordinator::Timing;
+use alpheus_encrypted_stream::error::ExclusionError;
+use alpheus_encrypted_stream::producer::Start;
+use alpheus_input::rows::Cell;
+use alpheus_policy::policy::Policies;
+use alpheus_policy::query::{Statement, parse};
+use alpheus_policy::schema::Schema;
+use alpheus_streams::runtime::embedded::{Controllers, Embedded, Member, Pace};
+use alpheus_streams::runtime::planning::{QueryContext, plan_query};
+use alpheus_streams::runtime::results::Row;
+use alpheus_time::{Span, Timestamp};
+use alpheus_transport::{Batch, NewRecord};
+use rand_chacha::ChaCha20Rng;
+use rand_core::SeedableRng;
+use std::collections::BTreeMap;
+
+const SCHEMA: &str = "\
+name: Meters
+version: 1
+tick: 10s
+capacity: { population: 10, events: 100 }
+streamAttributes:
+  - { name: reading, type: integer, min: -1000, max: 1000, aggregations: [sum] }
+streamPolicyOptions:
+  - { name: strict, option: aggregate, clients: [1], window: 1min, alpha: 0, dropout: 0 }
+  - { name: lenient, option: aggregate, clients: [1], window: 1min, alpha: 0, dropout: 0, missingTicks: 2 }
+";
+const QUERY: &str =
+    "CREATE STREAM Readings AS SELECT SUM(reading) WINDOW TUMBLING (SIZE 1 MINUTE) FROM Meters";
+const TICK: u64 = 10_000_000;
+const START: u64 = 1_700_000_040_000_000;
+
+/// Two meters under one policy option, one minute to a window.
+struct Deployment {
+    embedded: Embedded,
+    rng: ChaCha20Rng,
+    _folder: tempfile::TempDir,
+}
+
+impl Deployment {
+    fn new(option: &str, pace: Pace) -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        let mut rng = ChaCha20Rng::seed_from_u64(1);
+        let schema = Schema::from_yaml(SCHEMA).unwrap();
+        let policies = format!(
+            "schema: Meters\nservice: s.example\ndefault: {{ reading: {{ option: {option}, clients: 1 }} }}\n"
+        );
+        let policies = Policies::from_yaml(&policies, &schema).unwrap();
+        let member = |name: &str| Member {
+            key: name.to_owned(),
+            owner: name.to_owned(),
+            metadata: BTreeMap::new(),
+        };
+        let members = [member("one"), member("two")];
+        let controllers = Controllers::Count(1);
+        let path = folder.path();
+        let mut embedded =
+            Embedded::open(path, &schema, &members, &policies, controllers, pace, &mut rng)
+                .unwrap();
+        let Statement::Create(create) = parse(QUERY).unwrap() else { panic!("no query") };
+        let planned = plan_query(
+            &create,
+            &embedded.manager.catalog,
+            QueryContext::from(Timestamp(0)),
+            &mut rng,
+        )
+        .unwrap();
+        embedded.start(Timestamp(0), &planned.plans).unwrap();
+        Self { embedded, rng, _folder: folder }
+    }
+
+    /// A tick in which these devices send 1, opening where they are offline; at
+    /// the end of it the clock stands still until all is said.
+    fn tick(&mut self, number: u64, online: &[usize], start: Start) -> Vec<Row> {
+        let (from, to) = (Timestamp(START + number * TICK), Timestamp(START + (number + 1) * TICK));
+        let mut batch = Batch::new();
+        for device in online {
+            let device = &mut self.embedded.devices[*device];
+            if !device.is_online() {
+                device.open(start, from, &mut self.rng, &mut batch).unwrap();
+            }
+            let (time, cells) = (Timestamp(from.0 + 1), [Cell::Number(1)]);
+            device.event(time, &cells, &self.embedded.encoder, &mut self.rng, &mut batch).unwrap();
+            device.advance(to, &mut batch).unwrap();
+        }
+        self.embedded.store.commit(batch).unwrap();
+        self.embedded.pump(to).unwrap()
+    }
+
+    /// A minute in which the second device dies in its third tick and comes
+    /// back in the fifth.
+    fn a_minute_with_a_death(&mut self) -> Row {
+        let mut rows = Vec::new();
+        for number in 0..6 {
+            let again = Start::Again { now: Timestamp(START + number * TICK) };
+            let start = if number == 0 { Start::First } else { again };
+            let both = number != 2 && number != 3;
+            rows.extend(self.tick(number, if both { &[0, 1] } else { &[0] }, start));
+            if number == 1 {
+                self.embedded.devices[1].crash();
+            }
+        }
+        self.embedded.manager.service.seal(Timestamp(START + 6 * TICK));
+        rows.extend(self.embedded.pump(Timestamp(START + 6 * TICK)).unwrap());
+        assert_eq!(rows.len(), 1, "{rows:?}");
+        rows.remove(0)
+    }
+}
+
+#[test]
+fn an_owner_who_allows_missing_ticks_stays_in_the_window() {
+    let row = Deployment::new("lenient", Pace::Recorded).a_minute_with_a_death();
+    assert_eq!((row.status.as_str(), row.population, row.excluded), ("ok", 2, 0));
+    assert_eq!(row.outputs[0].1, "10");
+}
+
+#[test]
+fn an_owner_who_does_not_is_left_out_by_that_name() {
+    let mut deployment = Deployment::new("strict", Pace::Recorded);
+    let row = deployment.a_minute_with_a_death();
+    assert_eq!((row.status.as_str(), row.population, row.excluded), ("ok", 1, 1));
+    assert_eq!(row.outputs[0].1, "6");
+    let exclusions = &deployment.embedded.manager.service.counters.exclusions;
+    assert_eq!(exclusions.get(&ExclusionError::MissingTicks), Some(&1), "{exclusions:?}");
+}
+
+#[test]
+fn a_window_closes_by_the_clock_without_a_device_that_is_gone() {
+    let idle = Span::seconds(30);
+    let mut deployment = Deployment::new("strict", Pace::Live { timing: Timing::default(), idle });
+    for number in 0..6 {
+        let start = Start::First;
+        let online: &[usize] = if number < 3 { &[0, 1] } else { &[0] };
+        assert_eq!(deployment.tick(number, online, start), [], "tick {number}");
+    }
+    deployment.embedded.devices[0].crash();
+    let after = |seconds: u64| Timestamp(START + 6 * TICK + seconds * 1_000_000);
+    assert_eq!(deployment.embedded.pump(after(29)).unwrap(), [], "still waiting");
+    let rows = deployment.embedded.pump(after(30)).unwrap();
+    let [row] = rows.as_slice() else { panic!("{rows:?}") };
+    assert_eq!((row.status.as_str(), row.population, row.excluded), ("ok", 1, 1));
+    assert_eq!(row.outputs[0].1, "6");
+}
+
+/// Puts frames that are none into the log, and lets the service read them.
+fn feed_rubbish(size: usize, many: u64) {
+    let mut deployment = Deployment::new("strict", Pace::Recorded);
+    let (value, embedded) = (vec![0xff; size], &mut deployment.embedded);
+    for _ in 0..many {
+        let mut batch = Batch::new();
+        let record = NewRecord { key: &[7; 16], value: &value, ..Default::default() };
+        batch.append(&embedded.topics.events.partition(0), &record).unwrap();
+        embedded.store.commit(batch).unwrap();
+    }
+    embedded.pump(Timestamp(START)).unwrap();
+    let refused: u64 = embedded.manager.service.counters.refused_frames.values().sum();
+    assert_eq!(refused, many);
+    embedded.pump(Timestamp(START)).unwrap();
+}
+
+#[test]
+fn many_bad_frames_do_not_stop_the_service() {
+    feed_rubbish(8 << 20, 9);
+}
+
+#[test]
+fn one_large_bad_frame_does_not_stop_the_service() {
+    feed_rubbish((16 << 20) - 64, 1);
+}

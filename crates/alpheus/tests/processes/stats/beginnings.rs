@@ -1,0 +1,125 @@
+//! A registrar and a client that are killed between their first commit and the fence that shows it;
+//! a smoother whose state is an older copy than its fence has seen.
+
+use crate::common::{Process, alpheus, free_address, road, run_script};
+use crate::stats::backups::copy;
+use std::fs;
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+/// A deployment's keys, with nobody there but who is started; and where the registrar is to be.
+fn keys(folder: &Path) -> SocketAddr {
+    let hour = [
+        ("every: 30s", "every: 1hr"),
+        ("turn: 10s", "turn: 10min"),
+        ("settling: 1s", "settling: 1min"),
+    ];
+    fs::write(
+        folder.join("road.yaml"),
+        road(&[&hour[..], &[("patience: 1min", "patience: 1hr")]].concat()),
+    )
+    .unwrap();
+    let (at, url) = (free_address(), || format!("https://{}", free_address()));
+    let (registrar, aggregator) = (format!("https://{at}"), url());
+    let smoothers = (0..4).map(|_| format!(" --smoother {},{}", url(), url()));
+    let smoothers: String = smoothers.collect();
+    run_script(folder,
+        &format!(
+            "umask 077
+            alpheus ca init pki
+            alpheus ca issue pki --role registrar --name registrar
+            alpheus ca issue pki --role smoother --name smoother-1
+            alpheus stats init roads --min-accounts 2 --wasteful-accounts 0 --authority pki/ca.pem --registrar {registrar} --aggregator {aggregator}{smoothers}
+            alpheus pass account ada --accounts accounts.txt > ada.secret
+            echo 61 > ada.txt"
+        ),
+    );
+    at
+}
+
+/// What leaves its state as a kill between the first commit and the fence does: it has
+/// committed once, and the fence is not there.
+fn killed_at_first_commit(folder: &Path, state: &str, start: impl Fn() -> Command) {
+    let mut first = Process::start(start().current_dir(folder));
+    let fence = folder.join(state).join("fence");
+    while !fence.exists() {
+        assert!(!first.has_ended(), "{}", first.log());
+        std::thread::sleep(std::time::Duration::from_millis(5));
+    }
+    first.kill();
+    fs::remove_file(fence).unwrap();
+}
+
+fn registrar(at: SocketAddr) -> Command {
+    let mut command = alpheus(["stats", "registrar", "--identity", "pki/registrar"]);
+    command.args(["--card", "roads/card.json", "--keys", "roads/registrar"]);
+    command.args(["--accounts", "accounts.txt", "--state", "registrar", "--api"]);
+    command.arg(at.to_string());
+    command
+}
+
+fn client() -> Command {
+    let mut command = alpheus(["stats", "client", "road.yaml", "--card", "roads/card.json"]);
+    command.args(["--account", "ada", "--secret-file", "ada.secret", "--state", "ada"]);
+    command.args(["--input", "ada.txt"]);
+    command
+}
+
+#[test]
+fn who_was_killed_at_its_first_commit_is_new() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = keys(folder.path());
+    killed_at_first_commit(folder.path(), "ada", client);
+    killed_at_first_commit(folder.path(), "registrar", || registrar(at));
+    let mut registrar = Process::start(registrar(at).current_dir(folder.path()));
+    registrar.wait_for_prefix("serving at");
+    let mut client = Process::start(client().current_dir(folder.path()));
+    client.wait_for_prefix("taking part as ada");
+    assert!(!registrar.log().contains("older than its fence"), "{}", registrar.log());
+}
+
+/// A smoother alone, with its fence here.
+fn smoother(folder: &Path, fence: &Path) -> Process {
+    let mut command = alpheus(["stats", "smoother", "--identity", "pki/smoother-1"]);
+    command.args([
+        "--card",
+        "roads/card.json",
+        "--keys",
+        "roads/smoother-1",
+        "--state",
+        "smoother",
+    ]);
+    command.args(["--api", &free_address().to_string(), "--peers", &free_address().to_string()]);
+    let mut running = Process::start(command.arg("--fence").arg(fence).current_dir(folder));
+    running.wait_for_prefix("serving at");
+    running
+}
+
+fn ended(mut process: Process) -> String {
+    process.terminate();
+    assert!(process.wait().success(), "{}", process.log());
+    process.log()
+}
+
+/// With its fence on another disk, so to speak, an older copy of the state is seen; a copy of both
+/// is not, which is why the fence belongs there.
+#[test]
+fn a_smoother_with_an_older_copy_of_its_state_sits_out() {
+    const OLDER: &str = "the state is older than its fence: this smoother sits out two days";
+    for (fence, seen) in [("elsewhere/fence", true), ("smoother/fence", false)] {
+        let folder = tempfile::tempdir().unwrap();
+        keys(folder.path());
+        let at = |name: &str| -> PathBuf { folder.path().join(name) };
+        fs::create_dir(at("elsewhere")).unwrap();
+        let start = || ended(smoother(folder.path(), Path::new(fence)));
+        assert!(!start().contains(OLDER));
+        copy(&at("smoother"), &at("backup"));
+        assert!(!start().contains(OLDER));
+        fs::remove_dir_all(at("smoother")).unwrap();
+        copy(&at("backup"), &at("smoother"));
+        assert_eq!(start().contains(OLDER), seen, "{fence}");
+        // What it has noted it remembers.
+        assert!(!start().contains(OLDER));
+    }
+}

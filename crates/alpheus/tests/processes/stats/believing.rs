@@ -1,0 +1,57 @@
+//! A client whose aggregator is gone when it looks: it fails, keeps its receipts, and is content
+//! once somebody shows that it counts.
+
+use crate::common::{road, run_script};
+use crate::stats::guide::deployment;
+use std::fs;
+
+/// Ada's client stands still from when all are given until the result is there and the aggregator
+/// is not.
+const GONE: &str = "
+defined=$(alpheus stats define road.yaml --card roads/card.json --key roads/definer.key)
+start=$((${defined##* } / 1000))
+printf '61.2\\n60.1\\n57.7\\n' > ada.txt
+printf '58.4\\n59\\n58.1\\n' > bert.txt
+printf '64\\n63.2\\n' > cleo.txt
+give() {
+  exec alpheus stats client road.yaml --card roads/card.json --account $1 --secret-file $1.secret --state run/$1 --input $1.txt
+}
+(give ada) 2> ada.log & ada=$!
+(give bert) & others=$!
+(give cleo) & others=\"$others $!\"
+while [ $(date +%s) -lt $((start + 41)) ]; do sleep 0.2; done
+kill -STOP $ada
+for other in $others; do wait $other; done
+alpheus stats results road.yaml --card roads/card.json --format csv
+kill -9 $aggregator
+kill -CONT $ada
+if wait $ada; then echo believed; else echo failed with $?; fi
+cat ada.log >&2
+rm terminal-2.log
+AGGREGATOR
+until grep -qs 'serving at' terminal-2.log; do sleep 0.1; done
+(give ada)
+";
+
+#[test]
+fn a_client_that_is_shown_nothing_fails_and_keeps_its_receipts() {
+    let folder = tempfile::tempdir().unwrap();
+    let plan = road(&[("patience: 1min", "patience: 30s")]);
+    fs::write(folder.path().join("road.yaml"), plan).unwrap();
+    let script = deployment();
+    let aggregator = script.lines().find(|line| line.starts_with("alpheus stats aggregator"));
+    let aggregator = aggregator.unwrap();
+    let script = script.replace(aggregator, &format!("{aggregator}\naggregator=$!"));
+    let script = script + &GONE.replace("AGGREGATOR", aggregator);
+    let (said, log) = run_script(folder.path(), &script);
+    assert!(said.contains("failed with 1"), "{said}\n{log}");
+    assert!(
+        log.contains("the aggregator does not publish the set that it counted"),
+        "{said}\n{log}"
+    );
+    assert!(said.contains(",8,481.7,"), "{said}\n{log}");
+    // The receipts are there: it looks again, and finds what it gave.
+    let last = said.lines().rev().find(|line| line.contains("contributions counted")).unwrap();
+    assert!(said.ends_with(&format!("{last}\n")) && last.contains(" 0 left out"), "{said}\n{log}");
+    assert!(!last.contains("result; 0 contributions"), "{said}\n{log}");
+}

@@ -1,0 +1,15 @@
+//! Accountable statistics as processes over real sockets: replayed, and compared with
+//! the plaintext.
+
+#![expect(clippy::unwrap_used, reason = "a test's way to fail")]
+
+mod absent;
+mod backups;
+mod beginnings;
+mod believing;
+mod clients;
+mod counts;
+mod crashes;
+mod guide;
+mod real;
+mod replay;

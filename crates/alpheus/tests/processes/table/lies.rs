@@ -1,0 +1,243 @@
+//! A server process that lies to owners' processes: each lie ends the command with 1, the
+//! same words, and nothing on standard output.
+
+use crate::common::serving;
+use crate::table::world::{World, total};
+use alpheus_node::network::identity::IdentityFolder;
+use alpheus_node::network::role::Role;
+use alpheus_node::service::shutdown::Trigger;
+use alpheus_table_service::blocks::Tables;
+use alpheus_table_service::serve::{Api, router};
+use alpheus_table_service::wire::{FETCH, SUM, SumRequest, SumResponse};
+use alpheus_verifiable_table::label::{Column, Kind};
+use alpheus_verifiable_table::messages::{Request, Run, Weights};
+use axum::Router;
+use axum::body::{Body, Bytes, to_bytes};
+use axum::extract::Request as HttpRequest;
+use axum::http::header;
+use axum::middleware::{Next, from_fn};
+use axum::response::Response;
+use std::sync::{Arc, Mutex};
+
+const SCHEMA: &str = "\
+name: Street
+parameters: S128
+order: 2
+time: { column: timestamp }
+columns:
+  - { name: cars, min: 0, max: 100000, squares: true }
+  - { name: timestamp2, min: 0, max: 100000, optional: true, squares: true }
+pairs: [[cars, timestamp2]]
+";
+
+/// What the server says instead of the truth.
+#[derive(Clone, Copy)]
+enum Lie {
+    None,
+    /// It answers another request.
+    Request(fn(&mut Request)),
+    /// It changes the answer; what it said to the question before is there.
+    Answer(fn(&mut Vec<u8>, &[u8])),
+    /// It changes a fetched block.
+    Block(fn(&mut Vec<u8>)),
+}
+
+type Shared = Arc<Mutex<(Lie, Vec<u8>)>>;
+
+async fn lying(shared: Shared, request: HttpRequest, next: Next) -> Response {
+    let (lie, before) = shared.lock().unwrap().clone();
+    let path = request.uri().path().to_owned();
+    let (mut parts, body) = request.into_parts();
+    let mut body = to_bytes(body, usize::MAX).await.unwrap();
+    if let (Lie::Request(change), SUM) = (lie, path.as_str()) {
+        let mut ask: SumRequest = postcard::from_bytes(&body).unwrap();
+        change(&mut ask.request);
+        body = postcard::to_allocvec(&ask).unwrap().into();
+        parts.headers.insert(header::CONTENT_LENGTH, body.len().into());
+    }
+    let answer = next.run(HttpRequest::from_parts(parts, Body::from(body))).await;
+    let (mut parts, body) = answer.into_parts();
+    let body = to_bytes(body, usize::MAX).await.unwrap();
+    let body: Bytes = match (lie, path.as_str()) {
+        (_, SUM) if parts.status.is_success() => {
+            let mut summed: SumResponse = postcard::from_bytes(&body).unwrap();
+            shared.lock().unwrap().1.clone_from(&summed.answer);
+            if let Lie::Answer(change) = lie {
+                change(&mut summed.answer, &before);
+            }
+            postcard::to_allocvec(&summed).unwrap().into()
+        }
+        (Lie::Block(change), FETCH) => {
+            let mut bytes: Vec<u8> = postcard::from_bytes(&body).unwrap();
+            change(&mut bytes);
+            postcard::to_allocvec(&bytes).unwrap().into()
+        }
+        _ => body,
+    };
+    parts.headers.remove(header::CONTENT_LENGTH);
+    Response::from_parts(parts, Body::from(body))
+}
+
+/// Serves the world's tables from this process, with lies.
+fn serve(world: &World, shared: &Shared) -> (Trigger, String) {
+    let identity = IdentityFolder::open(&world.path("pki/service"), Role::Server).unwrap();
+    let shared = Arc::clone(shared);
+    let layer = from_fn(move |request, next| lying(Arc::clone(&shared), request, next));
+    let routes: Router =
+        router(Api::new(Tables::open(&world.path("tables")).unwrap())).layer(layer);
+    serving::serve(&identity.tls(), routes)
+}
+
+const ANSWERS: &[(&str, Lie)] = &[
+    ("a block less", Lie::Request(|request| request.runs[0].to -= 1)),
+    ("a stale prefix", Lie::Request(|request| request.runs[0].to = 1)),
+    ("the first block less", Lie::Request(|request| request.runs[0].from += 1)),
+    (
+        "an inner block less",
+        Lie::Request(|request| {
+            let run = request.runs[0];
+            request.runs = vec![Run { to: 1, ..run }, Run { from: 2, ..run }];
+        }),
+    ),
+    (
+        "another column",
+        Lie::Request(|request| {
+            request.kind = match request.kind {
+                Kind::Column(_) => Kind::Column(Column(1)),
+                Kind::Product(..) => Kind::Product(Column(1), Column(1)),
+            };
+        }),
+    ),
+    ("twice as much", Lie::Request(|request| request.weights = Weights::Polynomial(vec![2]))),
+    ("a block twice", Lie::Request(|request| request.weights = Weights::Each(0, vec![2, 0, 1]))),
+    ("a bit of the sum", Lie::Answer(|answer, _| answer[12_345] ^= 1)),
+    ("the last bit of the tag", Lie::Answer(|answer, _| *answer.last_mut().unwrap() ^= 1)),
+    ("words that are not canonical", Lie::Answer(|answer, _| answer[..51].fill(0xff))),
+    ("cut", Lie::Answer(|answer, _| answer.truncate(answer.len() - 1))),
+    ("longer", Lie::Answer(|answer, _| answer.push(0))),
+    ("nothing", Lie::Answer(|answer, _| answer.clear())),
+    ("what it said before", Lie::Answer(|answer, before| before.clone_into(answer))),
+];
+
+const BLOCKS: &[(&str, Lie)] = &[
+    ("a bit of the block", Lie::Block(|bytes| bytes[5000] ^= 1)),
+    ("a bit of the seed", Lie::Block(|bytes| bytes[50] ^= 1)),
+    ("another number", Lie::Block(|bytes| bytes[44] ^= 1)),
+    ("half a block", Lie::Block(|bytes| bytes.truncate(bytes.len() / 2))),
+];
+
+/// The query is answered before and after, and rejected in between.
+fn rejected(world: &World, shared: &Shared, lies: &[(&str, Lie)], sql: &str, other: &str) {
+    for (what, lie) in lies {
+        // The question before is another one, so that its answer is no truth.
+        assert!(world.query(other).status.success(), "{what}");
+        shared.lock().unwrap().0 = *lie;
+        let ran = world.query(sql);
+        shared.lock().unwrap().0 = Lie::None;
+        let said = String::from_utf8_lossy(&ran.stderr);
+        assert_eq!(ran.status.code(), Some(1), "{what}: {said}");
+        assert!(said.contains("the server's answer is wrong and was rejected"), "{what}: {said}");
+        assert!(ran.stdout.is_empty(), "{what}");
+    }
+}
+
+#[test]
+fn every_lie_of_a_server_is_rejected_alike() {
+    let mut world = World::new(SCHEMA);
+    let mut text = "timestamp,cars,timestamp2\n".to_owned();
+    for row in 0..3 * 8192 + 50_u64 {
+        let other = if row % 3 == 0 { String::new() } else { (row % 77).to_string() };
+        text.push_str(&format!("{},{},{other}\n", 3600 * row, crate::table::world::cars(row)));
+    }
+    std::fs::write(world.path("counts.csv"), text).unwrap();
+    world.done("append counts.csv");
+    let shared: Shared = Arc::new(Mutex::new((Lie::None, Vec::new())));
+    let (_trigger, url) = serve(&world, &shared);
+    world.url = url;
+    let [row] = world.ask("SELECT SUM(cars)").try_into().unwrap();
+    assert_eq!(row["sum_cars"], total(3 * 8192 + 50));
+    rejected(&world, &shared, ANSWERS, "SELECT SUM(cars)", "SELECT WEIGHTED(cars, 0, 1)");
+    rejected(&world, &shared, ANSWERS, "SELECT COV(cars, timestamp2)", "SELECT SUM(cars)");
+    let range = "SELECT SUM(cars) WHERE timestamp BETWEEN 36000 AND 720000";
+    rejected(&world, &shared, BLOCKS, range, "SELECT SUM(cars)");
+}
+
+/// Another owner, even with the first one's folder, cannot sum, read, drop, add to or begin
+/// what is not theirs.
+#[test]
+fn tables_are_their_owners() {
+    let world = World::new(crate::table::world::SCHEMA);
+    world.write_rows("counts.csv", 0, 5000);
+    world.done("append counts.csv");
+    std::fs::write(world.path("fix.csv"), "timestamp,cars\n1367366400,9\n").unwrap();
+    world.done("correct fix.csv --rewrite");
+    let refused = |what: &str, args: &[&str], said: &str, code: i32| {
+        let (first, more) = args.split_first().unwrap();
+        let ran = world.command_of("eve", first).args(more).output().unwrap();
+        let found = String::from_utf8_lossy(&ran.stderr);
+        assert!(found.contains(said) && ran.stdout.is_empty(), "{what}: {found}");
+        assert_eq!(ran.status.code(), Some(code), "{what}: {found}");
+    };
+    let none = "there is no such table here";
+    let stored = crate::table::crashes::stored(&world);
+    refused("sum", &["verify"], none, 4);
+    let range = "SELECT SUM(cars) WHERE timestamp BETWEEN 1367366400 AND 1367406400";
+    refused("read", &["query", range], none, 4);
+    refused("drop", &["prune"], none, 4);
+    world.write_rows("more.csv", 5000, 4000);
+    refused("begin", &["append more.csv"], "another table of this name", 4);
+    crate::table::crashes::leave_a_rewrite(&world, 1);
+    refused("add", &["verify"], none, 4);
+    assert_eq!(crate::table::crashes::stored(&world), stored, "nothing came and nothing went");
+    world.done("verify");
+}
+
+/// What is wrong with input is said before anything is sent.
+#[test]
+fn bad_rows_and_queries_are_refused_with_a_remedy() {
+    let world = World::new(crate::table::world::SCHEMA);
+    std::fs::write(world.path("bad.csv"), "timestamp,cars\n1,5\n2,100001\n").unwrap();
+    let ran = world.run("append bad.csv");
+    let said = String::from_utf8_lossy(&ran.stderr);
+    assert_eq!(ran.status.code(), Some(4), "{said}");
+    assert!(
+        said.contains(
+            "line 3, column `cars`: the value is outside the schema's bounds 0 to 100000"
+        ),
+        "{said}"
+    );
+    assert!(!said.contains("100001"));
+    for (sql, code, part) in [
+        ("SELECT VAR(cars)", 3, "not registered"),
+        ("SELECT SUM(trucks)", 4, "no column `trucks`"),
+        ("SELECT cars", 4, "is not supported"),
+    ] {
+        let ran = world.query(sql);
+        let said = String::from_utf8_lossy(&ran.stderr);
+        assert!(ran.status.code() == Some(code) && said.contains(part), "{sql}: {said}");
+    }
+    // Who wants a plan does not get the query run.
+    let explain = world.command("explain").arg("SELECT SUM(cars)").output().unwrap();
+    assert_eq!(explain.status.code(), Some(2), "there is no such command");
+    let rows = world.ask("SELECT SUM(cars), COUNT(*)");
+    assert!(
+        rows[0]["sum_cars"].is_null() && rows[0]["count"] == 0,
+        "none of the file was appended"
+    );
+    world.write_rows("good.csv", 0, 10);
+    world.done("append good.csv");
+    let again = world.run("append good.csv");
+    assert!(
+        String::from_utf8_lossy(&again.stderr)
+            .contains("the table already has all rows of this file")
+    );
+    // Changed after it was appended, it has another digest; its rows do not count twice.
+    world.write_rows("good.csv", 0, 11);
+    let changed = world.run("append good.csv");
+    let said = String::from_utf8_lossy(&changed.stderr);
+    assert_eq!(changed.status.code(), Some(4), "{said}");
+    assert!(said.contains("line 2: the table already has a row"), "{said}");
+    assert_eq!(world.ask("SELECT SUM(cars)")[0]["sum_cars"], total(10));
+    world.done("append good.csv --repeats");
+    assert_eq!(world.ask("SELECT COUNT(*)")[0]["count"], 21);
+}

@@ -1,0 +1,12 @@
+//! Verifiable tables as processes: owner and server over TLS, honest, lying and killed.
+
+#![expect(clippy::unwrap_used, reason = "a test's way to fail")]
+
+mod crashes;
+mod guide;
+mod lies;
+mod merges;
+#[cfg(feature = "object-store")]
+mod objects;
+mod real;
+mod world;

@@ -1,0 +1,115 @@
+//! The tour's deployment in separate terminals, exactly as it is written, but on
+//! ports that are free: each command runs in a shell of its own.
+
+#![expect(clippy::unwrap_used, clippy::panic, reason = "a test's way to fail")]
+
+use crate::common;
+use crate::common::Process;
+use crate::common::deployment::free;
+use std::path::Path;
+use std::process::{Command, Stdio};
+
+struct Block {
+    terminal: bool,
+    text: String,
+}
+
+/// The fenced commands of a section.
+fn blocks(text: &str, section: &str) -> Vec<Block> {
+    let section = text.split(section).nth(1).unwrap().split("\n## ").next().unwrap();
+    let fenced = section.split("```sh").skip(1).map(|rest| rest.split("```").next().unwrap());
+    let block = |fenced: &str| {
+        let (kind, text) = fenced.split_once('\n').unwrap();
+        Block { terminal: kind.trim() == "terminal", text: text.to_owned() }
+    };
+    fenced.map(block).collect()
+}
+
+fn shell(folder: &Path, text: &str) -> Command {
+    let mut command = Command::new("bash");
+    command.args(["-e", "-c", text]).current_dir(folder).env("PATH", common::path());
+    std::os::unix::process::CommandExt::process_group(&mut command, 0);
+    command
+}
+
+/// A terminal, that is closed with all that runs in it.
+struct Terminal(Process);
+
+impl Drop for Terminal {
+    fn drop(&mut self) {
+        self.0.hang_up();
+        if std::thread::panicking() {
+            eprintln!("a terminal said:\n{}", self.0.log());
+        }
+    }
+}
+
+#[test]
+fn the_deployment_runs_as_the_tour_says() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    let folder = tempfile::tempdir().unwrap();
+    let examples = folder.path().join("examples");
+    std::fs::create_dir(&examples).unwrap();
+    std::os::unix::fs::symlink(root.join("examples/household"), examples.join("household"))
+        .unwrap();
+    let mut text = std::fs::read_to_string(root.join("docs/tour.md")).unwrap();
+    let first = ports();
+    for number in 0..4 {
+        text = text.replace(&format!("740{number}"), &(first + number).to_string());
+    }
+    let (mut terminals, mut results) = (Vec::new(), None);
+    for block in blocks(&text, "\n## In separate terminals") {
+        if !block.terminal {
+            if let Some(results) = &mut results {
+                row(results);
+            }
+            done(folder.path(), &block.text);
+            continue;
+        }
+        let mut process = Process::start(&mut shell(folder.path(), &block.text));
+        if block.text.contains("--api") {
+            process.wait_for_prefix("serving at ");
+        } else if block.text.contains("alpheus console") {
+            process.wait_for_prefix("http://");
+        }
+        match block.text.contains("--follow") {
+            true => results = Some(Terminal(process)),
+            false => terminals.push(Terminal(process)),
+        }
+    }
+    assert_eq!(terminals.len(), 7, "all terminals of the tour");
+    row(&mut results.unwrap());
+}
+
+/// A window over all three homes.
+fn row(results: &mut Terminal) {
+    results.0.wait_for("row over three homes", |line| line.ends_with(",3,0,0,ok").then_some(()));
+}
+
+/// Runs to its end. What has to wait for another terminal is tried again.
+fn done(folder: &Path, text: &str) {
+    let until = std::time::Instant::now() + common::PATIENCE;
+    loop {
+        let ran = shell(folder, text).stdin(Stdio::null()).output().unwrap();
+        if ran.status.success() {
+            return;
+        }
+        let said = String::from_utf8_lossy(&ran.stderr);
+        let early = said.contains("owners with data are required") || said.contains("no stream of");
+        if !early || std::time::Instant::now() > until {
+            panic!("{text}\n{said}");
+        }
+        std::thread::sleep(std::time::Duration::from_millis(500));
+    }
+}
+
+/// The first of four ports in a row that are free.
+fn ports() -> u16 {
+    loop {
+        let first: u16 = free().rsplit_once(':').unwrap().1.parse().unwrap();
+        let later = (1..4).map(|next| std::net::TcpListener::bind(("127.0.0.1", first + next)));
+        if later.collect::<Result<Vec<_>, _>>().is_ok() {
+            return first;
+        }
+    }
+}

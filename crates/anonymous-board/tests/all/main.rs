@@ -1,0 +1,6 @@
+//! The integration tests of this crate. They are one binary, because each binary costs a link.
+
+mod coalition;
+mod properties;
+mod vectors;
+mod walkthrough;

@@ -1,0 +1,125 @@
+//! Writers that were left out, and writers that only claim so.
+
+use crate::properties::malice::{LIAR, Shadow, honest_digests, recommit};
+use crate::properties::town::{Town, key};
+use alpheus_anonymous_board::admission::Members;
+use alpheus_anonymous_board::auditor::{ComplaintError, Verdict};
+use alpheus_anonymous_board::configuration::Party;
+use alpheus_anonymous_board::dpf::Side;
+use alpheus_anonymous_board::messages::{Body, BurnReason, Fault, Grounds};
+use alpheus_anonymous_board::reader::ReadError;
+use alpheus_anonymous_board::writer::{Content, WriteStatus};
+
+/// A lie about its digest rejects one write of five. The writer complains in time, and the epoch is
+/// burnt with the liar blamed.
+#[test]
+fn a_complaint_about_a_wrong_digest_is_upheld() {
+    let stage = || {
+        let mut town = Town::new(9, 40, 31);
+        let posted = town.post(0, Content::Message(b"mine"));
+        (1..5).for_each(|member| drop(town.post(member, Content::Cover)));
+        (town, posted)
+    };
+    let (mut town, (written, submission, received)) = stage();
+    let name = written.name();
+    let shadow = Shadow { victim: name, honest: honest_digests(stage().0), row: 0 };
+    town.later(61);
+    town.believes_lies = true;
+    town.turn_with(&mut |by, transcript, body| {
+        if by == LIAR {
+            recommit(&shadow, transcript, body, |audited| audited.digest.0[3] ^= 1);
+        }
+    });
+    let transcript = town.transcript();
+    let set = transcript.set().unwrap().unwrap();
+    assert_eq!((set.accepted.len(), set.rejected.as_slice()), (4, [name].as_slice()));
+    let WriteStatus::Complain(grounds) = written.status(&town.transcript(), &received) else {
+        panic!("the writer sees who is to blame");
+    };
+    let complaint = written.complaint(&submission, *grounds);
+    let blamed = Verdict::Upheld(LIAR, Fault::WrongDigest);
+    assert_eq!(town.complain(&complaint), blamed);
+    town.turn();
+    town.later(11);
+    town.turn();
+    let why = town.transcript().abort_reason(Party::Auditor);
+    assert_eq!(why, Some(BurnReason::Blamed(LIAR, Fault::WrongDigest)));
+    assert!(matches!(town.read(), Err(ReadError::Burnt(_))));
+    assert!(town.shares == [None, None], "nothing was revealed");
+    assert_eq!(town.auditor.handle_complaint(&complaint).err(), Some(ComplaintError::TooLate));
+}
+
+/// A complaint about a write in the set, or with a receipt for another write, is void and changes
+/// nothing.
+#[test]
+fn complaints_without_grounds_are_void() {
+    let mut town = Town::new(9, 40, 32);
+    let (written, submission, received) = town.post(0, Content::Message(b"mine"));
+    let (other, others, _) = town.post(1, Content::Message(b"other"));
+    (2..5).for_each(|member| drop(town.post(member, Content::Cover)));
+    let receipt = town.receipt(Side::First, &submission).unwrap();
+    let left_out = Grounds::LeftOut(receipt);
+    let complaint = written.complaint(&submission, left_out.clone());
+    town.later(61);
+    town.turn();
+    assert_eq!(written.status(&town.transcript(), &received), WriteStatus::In);
+    assert_eq!(town.complain(&complaint), Verdict::Void);
+    assert_eq!(town.complain(&other.complaint(&others, left_out)), Verdict::Void);
+    town.later(11);
+    town.turn();
+    assert_eq!(town.read().unwrap().size, 5);
+}
+
+/// A database leaves out a write for which it issued a receipt.
+#[test]
+fn a_complaint_about_a_write_left_out_against_its_receipt_is_upheld() {
+    let mut town = Town::new(9, 40, 33);
+    let (written, submission, received) = town.post(0, Content::Message(b"mine"));
+    (1..5).for_each(|member| drop(town.post(member, Content::Cover)));
+    let name = written.name();
+    town.later(61);
+    town.believes_lies = true;
+    town.turn_with(&mut |by, _, body| {
+        if let Body::Candidates { writes, .. } = body
+            && by == LIAR
+        {
+            writes.retain(|write| *write != name);
+        }
+    });
+    let WriteStatus::Complain(grounds) = written.status(&town.transcript(), &received) else {
+        panic!("the writer sees that it is left out");
+    };
+    let complaint = written.complaint(&submission, *grounds);
+    assert_eq!(town.complain(&complaint), Verdict::Upheld(LIAR, Fault::LeftOut));
+}
+
+/// A writer with a bad key blames a server, but its keys recompute to what both servers stated.
+#[test]
+fn a_writers_own_bad_key_is_nobodys_fault() {
+    use alpheus_anonymous_board::writer::View;
+    let mut town = Town::new(9, 40, 34);
+    (1..5).for_each(|member| drop(town.post(member, Content::Cover)));
+    // Envelopes of two different writes: their keys do not belong together.
+    let tag = Members::tag_of(&key(0).verifying_key());
+    let view = View::open(&town.board, &town.transcript()).unwrap();
+    let ticket = |_: &_| Vec::new();
+    let (one, first) = view.write(Content::Message(b"a"), tag, ticket, &mut town.rng).unwrap();
+    let (_, second) = view.write(Content::Message(b"b"), tag, ticket, &mut town.rng).unwrap();
+    let mut mixed = first.clone();
+    mixed.envelopes[1] = second.envelopes[1].clone();
+    mixed.ticket = Members::ticket(&key(0), &mixed.name(&town.board.fingerprint()));
+    for side in Side::BOTH {
+        town.submit(side, &mixed).unwrap();
+    }
+    town.later(61);
+    town.turn();
+    let transcript = town.transcript();
+    let set = transcript.set().unwrap().unwrap();
+    assert_eq!((set.accepted.len(), set.rejected.len()), (4, 1));
+    let receipts = Side::BOTH.map(|side| town.receipt(side, &first));
+    assert!(receipts.iter().all(Result::is_err), "the write it has receipts for is another");
+    let _ = one;
+    town.later(11);
+    town.turn();
+    assert_eq!(town.read().unwrap().size, 4);
+}

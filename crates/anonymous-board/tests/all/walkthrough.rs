@@ -1,0 +1,9 @@
+//! The walkthrough runs and produces what it claims.
+
+#[path = "../../examples/walkthrough.rs"]
+mod example;
+
+#[test]
+fn the_walkthrough_runs() -> Result<(), Box<dyn std::error::Error>> {
+    example::main()
+}

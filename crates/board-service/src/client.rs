@@ -1,0 +1,451 @@
+//! Connections to a board's servers, for writers, readers, the servers themselves, and other parts
+//! that send uploads through a board.
+
+mod complaints;
+
+use crate::card::VerifiedCard;
+use crate::entry::Entry;
+use crate::links;
+use alpheus_anonymous_board::auditor::Verdict;
+use alpheus_anonymous_board::coalition::parity::Grid;
+use alpheus_anonymous_board::configuration::{Board, Epoch, Party};
+use alpheus_anonymous_board::error::WriteError;
+use alpheus_anonymous_board::messages::{BurnReason, Receipt, Statement, Submission, WriteName};
+use alpheus_anonymous_board::reader::{ReadError, Reading, read};
+use alpheus_anonymous_board::transcript::{Effect, Transcript};
+use alpheus_anonymous_board::writer::{Content, Fate, PendingWrite, ReceiptError, Receipts, View};
+use alpheus_crypto::hash::Digest;
+use alpheus_crypto::signed::Signed;
+use alpheus_node::clock;
+use alpheus_node::failure::{Category, Failure};
+use alpheus_node::network::base::Base;
+use alpheus_node::network::client::{HttpClient, Limits};
+use alpheus_node::network::error::RequestError;
+use alpheus_node::retry::{RetryPolicy, retry};
+use alpheus_time::Timestamp;
+use axum::http::Method;
+use complaints::Complaints;
+use rand_core::CryptoRng;
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// The rule of a refusal that is retried with the same write.
+pub(super) const BEGINNING: &str = "beginning";
+/// The number of attempts to send a write, and to find an epoch that all databases have begun.
+const TRIES: u32 = 40;
+/// The pause before a retry.
+const RETRY_PAUSE: Duration = Duration::from_millis(250);
+/// How long a client keeps asking for an unpublished epoch after its burn time, in microseconds:
+/// clocks differ.
+const CLOCK_TOLERANCE: u64 = 10_000_000;
+/// The timeout for a large response.
+const PATIENCE: Duration = Duration::from_secs(120);
+
+/// Connections to a board's servers. Clones share them. Writers that must not be linked by their
+/// connections each need their own client.
+#[derive(Clone)]
+pub struct Client {
+    board: Board,
+    links: Arc<[HttpClient]>,
+}
+
+/// A request to a board failed.
+#[derive(Debug, thiserror::Error)]
+pub enum BoardError {
+    /// A server does not answer or refuses.
+    #[error("the {0}: {1}")]
+    Server(Party, RequestError),
+    /// The response is malformed.
+    #[error(
+        "the {0} sent a response that this version of alpheus does not understand; check that both run the same version"
+    )]
+    Malformed(Party),
+    /// The write could not be created.
+    #[error(transparent)]
+    NotWritten(#[from] WriteError),
+    /// A receipt is invalid.
+    #[error(transparent)]
+    Receipt(#[from] ReceiptError),
+    /// The table is missing or invalid.
+    #[error(transparent)]
+    NotRead(#[from] ReadError),
+    /// The board has no such server.
+    #[error("the board has no {0}")]
+    NoServer(Party),
+    /// A server has begun an epoch with two sets of keys, or another server claims so.
+    #[error(
+        "the {0} began the epoch with other keys toward the {1}, or the {1} claims so falsely; nothing was written; inform the operators of both"
+    )]
+    TwoBegins(Party, Party),
+    /// The first epoch has not begun.
+    #[error(
+        "the board's first epoch has not begun by this machine's clock; set the clock, or wait"
+    )]
+    NoEpoch,
+}
+
+impl From<BoardError> for Failure {
+    fn from(error: BoardError) -> Self {
+        let category = match &error {
+            BoardError::Server(_, RequestError::Refused(problem)) if problem.status < 500 => {
+                Category::Refused
+            }
+            BoardError::Server(..) | BoardError::Malformed(_) => Category::Io,
+            BoardError::NotWritten(_) | BoardError::NoEpoch | BoardError::NoServer(_) => {
+                Category::Usage
+            }
+            BoardError::Receipt(_) | BoardError::NotRead(_) | BoardError::TwoBegins(..) => {
+                Category::Check
+            }
+        };
+        Self::new(category, error)
+    }
+}
+
+/// The maximum size of a submission to a board.
+#[must_use]
+pub fn max_body(board: &Board) -> usize {
+    // Each envelope holds a row's write and overhead; a complaint holds a submission and a key.
+    let row = 16 * 1024 + 4 * board.shape().width();
+    let parts = |grid: &Grid| grid.word_bytes() + grid.servers() * (1024 + grid.key_bytes());
+    row + board.grid().map_or(0, parts)
+}
+
+/// A write that all databases have.
+pub struct Posted {
+    /// The writer's record.
+    pub written: PendingWrite,
+    /// The submission.
+    pub submission: Submission,
+    /// The receipts.
+    pub received: Receipts,
+}
+
+impl Client {
+    /// Connects to the servers of a card.
+    ///
+    /// # Errors
+    /// If the card's authority cannot be used.
+    pub fn new(card: &VerifiedCard) -> Result<Self, Failure> {
+        let link = |at: &Base| links::server(at.clone(), card.authority.as_deref());
+        let links = card.at.iter().map(link).collect::<Result<Vec<_>, _>>()?;
+        Ok(Self { board: card.board.clone(), links: links.into() })
+    }
+
+    /// The board.
+    #[must_use]
+    pub fn board(&self) -> &Board {
+        &self.board
+    }
+
+    /// The current epoch by this machine's clock.
+    ///
+    /// # Errors
+    /// [`BoardError::NoEpoch`].
+    pub fn now(&self) -> Result<Epoch, BoardError> {
+        self.board.schedule.epoch_at(Timestamp(clock::now().0)).ok_or(BoardError::NoEpoch)
+    }
+
+    /// Statements of a server from index `from` on, as `via` has received them.
+    ///
+    /// # Errors
+    /// [`BoardError`].
+    pub async fn statements(
+        &self,
+        via: Party,
+        of: Party,
+        epoch: Epoch,
+        from: usize,
+    ) -> Result<Vec<Signed<Statement>>, BoardError> {
+        let max_bytes = 64 * 1024 + 1024 * self.board.writers as usize;
+        self.get(via, &format!("/v1/statements/{}/{}/{from}", epoch.0, of.index()), max_bytes).await
+    }
+
+    /// The digests of all statements in an epoch that `via` has received.
+    ///
+    /// # Errors
+    /// [`BoardError`].
+    pub async fn digests(&self, via: Party, epoch: Epoch) -> Result<Vec<Vec<Digest>>, BoardError> {
+        self.get(via, &format!("/v1/digests/{}", epoch.0), 64 * 1024).await
+    }
+
+    /// All servers' statements of an epoch, from each server or from others that received them.
+    ///
+    /// # Errors
+    /// [`BoardError`]: some server's statements are not available from any server.
+    pub async fn transcript(&self, epoch: Epoch) -> Result<Transcript, BoardError> {
+        let mut transcript = Transcript::new(&self.board, epoch);
+        self.fill(&mut transcript).await?;
+        Ok(transcript)
+    }
+
+    /// Adds new statements. It asks each server for its own; if there is nothing new, it asks the
+    /// others, so no server can be silent toward some clients only.
+    async fn fill(&self, transcript: &mut Transcript) -> Result<(), BoardError> {
+        let mut failed = None;
+        for of in self.board.parties().iter().copied() {
+            let (from, mut answered, mut error) = (transcript.statement_count(of), false, None);
+            let others = self.board.parties().iter().copied().filter(|via| *via != of);
+            for via in std::iter::once(of).chain(others) {
+                match self.statements(via, of, transcript.epoch(), from).await {
+                    Ok(said) if said.is_empty() => answered = true,
+                    Ok(said) if said.iter().all(|s| hear(transcript, of, s)) => {
+                        answered = true;
+                        break;
+                    }
+                    Ok(_) => error = Some(BoardError::Malformed(via)),
+                    Err(problem) => error = Some(problem),
+                }
+            }
+            failed = failed.or(error.filter(|_| !answered));
+        }
+        failed.map_or(Ok(()), Err)
+    }
+
+    /// Waits until all databases have begun the current epoch, and each has received the others'
+    /// statements as they are received here. A database that lacks them would refuse the write. A
+    /// server with different keys for some clients could choose whose writes are accepted.
+    ///
+    /// # Errors
+    /// [`BoardError`].
+    pub async fn view(&self) -> Result<View, BoardError> {
+        for _ in 0..TRIES {
+            if let Some(view) = self.open_view(self.now()?).await? {
+                return Ok(view);
+            }
+            tokio::time::sleep(RETRY_PAUSE).await;
+        }
+        Err(WriteError::NotBegun.into())
+    }
+
+    async fn open_view(&self, epoch: Epoch) -> Result<Option<View>, BoardError> {
+        let (mut transcript, databases) =
+            (Transcript::new(&self.board, epoch), self.board.databases());
+        for of in databases.iter().copied() {
+            for said in self.statements(of, of, epoch, 0).await? {
+                transcript.record(of, &said).map_err(|_| BoardError::Malformed(of))?;
+            }
+        }
+        for via in databases.iter().copied() {
+            let heard = self.digests(via, epoch).await?;
+            for of in databases.iter().copied().filter(|of| *of != via) {
+                let theirs = heard.get(of.index()).and_then(|heard| heard.first());
+                match (transcript.digests(of).next(), theirs) {
+                    (Some(ours), Some(theirs)) if ours == *theirs => {}
+                    (Some(_), Some(_)) => {
+                        self.forward_begin(via, of, &transcript).await;
+                        return Err(BoardError::TwoBegins(of, via));
+                    }
+                    _ => return Ok(None),
+                }
+            }
+        }
+        Ok(View::open(&self.board, &transcript).ok())
+    }
+
+    /// Sends a server the `begin` statement that another server sent here. Together with the one it
+    /// received itself, it is proof.
+    async fn forward_begin(&self, to: Party, of: Party, transcript: &Transcript) {
+        let path = format!("/v1/statements/{}/{}", transcript.epoch().0, of.index());
+        let Some(begin) = transcript.statements(of).next() else { return };
+        if let Err(error) = self.send::<()>(to, &path, begin).await {
+            tracing::warn!(%error, "cannot forward a server's begin statement");
+        }
+    }
+
+    /// Creates a write and submits it to all databases.
+    ///
+    /// # Errors
+    /// [`BoardError`].
+    ///
+    /// # Privacy
+    /// As [`View::write`]. The network sees that a member writes now; for a writer with a pass it
+    /// sees its network address.
+    pub async fn post(
+        &self,
+        view: &View,
+        content: Content<'_>,
+        entry: &mut Entry<'_>,
+        rng: &mut (impl CryptoRng + Send),
+    ) -> Result<Posted, BoardError> {
+        let tag = entry.tag();
+        let (written, submission) = view.write(content, tag, |name| entry.ticket(name), rng)?;
+        let received = self.submit(&written, &submission).await?;
+        Ok(Posted { written, submission, received })
+    }
+
+    /// Submits an existing write to all databases.
+    ///
+    /// # Errors
+    /// [`BoardError`].
+    pub async fn submit(
+        &self,
+        written: &PendingWrite,
+        submission: &Submission,
+    ) -> Result<Receipts, BoardError> {
+        let all = |to: &Party| {
+            let (client, to, submission) = (self.clone(), *to, submission.clone());
+            let sent = async move { client.submit_to(to, &submission).await };
+            (to, tokio::spawn(sent))
+        };
+        let sent: Vec<_> = self.board.databases().iter().map(all).collect();
+        let mut receipts: Vec<Signed<Receipt>> = Vec::with_capacity(sent.len());
+        for (to, receipt) in sent {
+            receipts.push(receipt.await.map_err(|_| BoardError::Malformed(to))??);
+        }
+        Ok(written.handle_receipts(receipts)?)
+    }
+
+    /// Submits a write to one database. If it does not know yet that all have begun, the same write
+    /// is sent again: a new write would spend the quota a second time.
+    async fn submit_to(
+        &self,
+        to: Party,
+        submission: &Submission,
+    ) -> Result<Signed<Receipt>, BoardError> {
+        let begins = |error: &BoardError| matches!(error, BoardError::Server(_, error) if error.rule() == Some(BEGINNING));
+        let policy = RetryPolicy::every(RETRY_PAUSE).within(RETRY_PAUSE * TRIES);
+        retry(policy, begins, || self.send(to, "/v1/submissions", submission)).await
+    }
+
+    /// A write that a database has stored, for another database.
+    ///
+    /// # Errors
+    /// [`BoardError`].
+    pub async fn submission(
+        &self,
+        of: Party,
+        epoch: Epoch,
+        name: &WriteName,
+    ) -> Result<Submission, BoardError> {
+        let max_bytes = max_body(&self.board);
+        self.get(of, &format!("/v1/submissions/{}/{}", epoch.0, name.0), max_bytes).await
+    }
+
+    /// The masked share of one database.
+    ///
+    /// # Errors
+    /// [`BoardError`].
+    pub async fn share(&self, of: Party, epoch: Epoch) -> Result<Vec<u8>, BoardError> {
+        self.bytes(of, &format!("/v1/shares/{}", epoch.0), self.board.shape().bytes()).await
+    }
+
+    /// An epoch's table from one database, verified and decoded, and its bytes.
+    ///
+    /// # Errors
+    /// [`BoardError`].
+    pub async fn table(
+        &self,
+        of: Party,
+        transcript: &Transcript,
+    ) -> Result<(Reading, Vec<u8>), BoardError> {
+        let path = format!("/v1/tables/{}", transcript.epoch().0);
+        let table = self.bytes(of, &path, self.board.shape().bytes()).await?;
+        Ok((read(&self.board, transcript, &table)?, table))
+    }
+
+    /// Waits for the end of an epoch, and returns the table and the fate of each write. It complains
+    /// to the auditor about writes that a server left out. It retries servers that do not answer as
+    /// long as the epoch may still be published.
+    ///
+    /// # Errors
+    /// [`BoardError`]; for a burnt epoch, the reason.
+    pub async fn settle(
+        &self,
+        epoch: Epoch,
+        posted: &[Posted],
+    ) -> Result<(Reading, Vec<Fate>), BoardError> {
+        let mut transcript = Transcript::new(&self.board, epoch);
+        let mut complaints = Complaints::default();
+        loop {
+            let filled = self.fill(&mut transcript).await;
+            complaints.look(&self.board, &transcript, posted);
+            complaints.send(self).await;
+            let published =
+                self.board.databases().iter().all(|by| transcript.published_table(*by).is_some());
+            if published && let Some((reading, table)) = self.either_table(&transcript).await? {
+                let fate = |p: &Posted| p.written.fate(&transcript, &table);
+                return Ok((reading, posted.iter().map(fate).collect()));
+            }
+            // One server's statement ends nothing: another may be bound and still give its share.
+            if let Some(why) = transcript.burn_reason().filter(|_| !published)
+                && (why.warns() || transcript.has_ended())
+            {
+                return Err(ReadError::Burnt(why).into());
+            }
+            let last = self.board.schedule.burn_time(epoch).0.saturating_add(CLOCK_TOLERANCE);
+            if clock::now().0 > last {
+                if transcript.may_have_been_read() {
+                    return Err(ReadError::Burnt(BurnReason::Unshared).into());
+                }
+                return Err(filled.err().unwrap_or(ReadError::NotPublished.into()));
+            }
+            tokio::time::sleep(RETRY_PAUSE).await;
+        }
+    }
+
+    /// The table from the first database that returns it; none if no database answers now.
+    async fn either_table(
+        &self,
+        transcript: &Transcript,
+    ) -> Result<Option<(Reading, Vec<u8>)>, BoardError> {
+        for by in self.board.databases().iter().copied() {
+            match self.table(by, transcript).await {
+                Ok(read) => return Ok(Some(read)),
+                Err(BoardError::Server(..) | BoardError::Malformed(_)) => {}
+                Err(BoardError::NotRead(ReadError::OtherTable)) => {}
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(None)
+    }
+
+    fn link(&self, to: Party) -> Result<&HttpClient, BoardError> {
+        self.links.get(to.index()).ok_or(BoardError::NoServer(to))
+    }
+
+    async fn get<T: DeserializeOwned>(
+        &self,
+        of: Party,
+        path: &str,
+        max_bytes: usize,
+    ) -> Result<T, BoardError> {
+        let bytes = self.bytes(of, path, max_bytes).await?;
+        postcard::from_bytes(&bytes).map_err(|_| BoardError::Malformed(of))
+    }
+
+    async fn bytes(&self, of: Party, path: &str, max_bytes: usize) -> Result<Vec<u8>, BoardError> {
+        let limits = Limits { bytes: max_bytes.max(64 << 10), time: PATIENCE };
+        let answer = self.link(of)?.exchange(Method::GET, path, &[], Vec::new(), limits).await;
+        answer.map_err(|error| BoardError::Server(of, error))
+    }
+
+    pub(super) async fn send<T: DeserializeOwned>(
+        &self,
+        to: Party,
+        path: &str,
+        body: &impl Serialize,
+    ) -> Result<T, BoardError> {
+        let body = postcard::to_allocvec(body).map_err(|_| BoardError::Malformed(to))?;
+        let answer = self.link(to)?.post(path, body).await;
+        let answer = answer.map_err(|error| BoardError::Server(to, error))?;
+        postcard::from_bytes(&answer).map_err(|_| BoardError::Malformed(to))
+    }
+}
+
+/// Records a statement; false for an invalid signature or a statement out of order.
+fn hear(transcript: &mut Transcript, of: Party, said: &Signed<Statement>) -> bool {
+    let heard = transcript.record(of, said);
+    if let Ok(Effect::Fault(fault)) = heard {
+        tracing::warn!(%of, %fault, "two signed statements conflict; report them to the operators");
+    }
+    heard.is_ok()
+}
+
+/// The auditor's response: whether the complaint was upheld.
+#[must_use]
+pub fn upheld(verdict: Verdict) -> bool {
+    matches!(verdict, Verdict::Upheld(..))
+}

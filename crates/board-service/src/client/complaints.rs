@@ -1,0 +1,186 @@
+//! A waiting writer's complaints: found when statements arrive, and sent until the auditor has
+//! judged them.
+
+use crate::client::{BoardError, Client, Posted};
+use alpheus_anonymous_board::configuration::{Board, Party};
+use alpheus_anonymous_board::messages::Complaint;
+use alpheus_anonymous_board::transcript::Transcript;
+use alpheus_anonymous_board::writer::WriteStatus;
+use alpheus_node::network::error::RequestError;
+
+/// Rules of refusals after which the complaint may be accepted later.
+const EARLY: [&str; 2] = ["epoch", "early"];
+
+/// Complaints that the auditor has not judged yet.
+#[derive(Default)]
+pub(super) struct Complaints {
+    /// Whether the candidates and the set were checked.
+    looked: [bool; 2],
+    open: Vec<Complaint>,
+}
+
+impl Complaints {
+    /// Finds writes to complain about, once for the candidates and once for the set.
+    pub(super) fn look(&mut self, board: &Board, transcript: &Transcript, posted: &[Posted]) {
+        let databases = board.databases();
+        let listed = databases.iter().all(|by| transcript.candidates_of(*by).is_some());
+        let now = [listed, transcript.set().is_some()];
+        if now == self.looked {
+            return;
+        }
+        self.looked = now;
+        for Posted { written, submission, received } in posted {
+            if let WriteStatus::Complain(grounds) = written.status(transcript, received) {
+                let complaint = written.complaint(submission, *grounds);
+                if !self.open.contains(&complaint) {
+                    tracing::warn!("a write was left out; sending a complaint to the auditor");
+                    self.open.push(complaint);
+                }
+            }
+        }
+    }
+
+    /// Sends the complaints; keeps those that the auditor cannot judge yet for the next attempt.
+    pub(super) async fn send(&mut self, client: &Client) {
+        while let Some(complaint) = self.open.last() {
+            let sent = client.send::<bool>(Party::Auditor, "/v1/complaints", complaint).await;
+            match sent {
+                Ok(upheld) => tracing::warn!(upheld, "the auditor has judged"),
+                Err(BoardError::Server(_, RequestError::Refused(problem)))
+                    if problem.status < 500 && !EARLY.contains(&problem.rule.as_str()) =>
+                {
+                    tracing::warn!(%problem, "the auditor rejects the complaint");
+                }
+                Err(error) => {
+                    tracing::warn!(%error, "cannot send the complaint; will retry");
+                    return;
+                }
+            }
+            self.open.pop();
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::card::VerifiedCard;
+    use alpheus_anonymous_board::configuration::{Configuration, Epoch, Schedule, Servers};
+    use alpheus_anonymous_board::dpf::Side;
+    use alpheus_anonymous_board::messages::{Grounds, Receipt, Submission};
+    use alpheus_anonymous_board::row::Format;
+    use alpheus_crypto::hash::Digest;
+    use alpheus_crypto::labels;
+    use alpheus_crypto::seal::{SealingKey, seal};
+    use alpheus_crypto::secret::Secret;
+    use alpheus_crypto::sign::SigningKey;
+    use alpheus_crypto::signed::Signed;
+    use alpheus_node::listeners::block_on;
+    use alpheus_node::network::base::Base;
+    use alpheus_time::{Span, Timestamp};
+    use rand_chacha::ChaCha20Rng;
+    use rand_chacha::rand_core::SeedableRng;
+    use std::io::{BufRead, BufReader, Read, Write};
+    use std::net::TcpListener;
+
+    fn key(number: u8) -> SigningKey {
+        SigningKey::from_seed(&Secret::from_bytes([number; 32]))
+    }
+
+    /// A client of an auditor that returns these responses in order, and then none.
+    fn client(answers: Vec<(u16, Vec<u8>)>) -> Client {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let at = Base::parse(&format!("http://{}", listener.local_addr().unwrap())).unwrap();
+        std::thread::spawn(move || {
+            for (status, body) in answers {
+                let (mut stream, _) = listener.accept().unwrap();
+                let mut request = BufReader::new(stream.try_clone().unwrap());
+                let (mut line, mut length) = (String::new(), 0);
+                while request.read_line(&mut line).unwrap() > 2 {
+                    let lower = line.to_ascii_lowercase();
+                    let found = lower.strip_prefix("content-length:");
+                    length = found.map_or(length, |found| found.trim().parse().unwrap());
+                    line.clear();
+                }
+                request.read_exact(&mut vec![0; length]).unwrap();
+                let head = format!(
+                    "HTTP/1.1 {status} x\r\ncontent-length: {}\r\nconnection: close\r\n\r\n",
+                    body.len()
+                );
+                stream.write_all(&[head.as_bytes(), &body].concat()).unwrap();
+            }
+        });
+        let configuration = Configuration {
+            board: [0; 32],
+            format: Format::RECOVERED,
+            rows: 10,
+            writers: 5,
+            min_writes: 2,
+            schedule: Schedule {
+                start: Timestamp(0),
+                length: Span(1),
+                complaints: Span(1),
+                patience: Span(1),
+            },
+            servers: Servers::Audited([1, 2, 3].map(|number| key(number).verifying_key())),
+            admission: Digest([0; 32]),
+        };
+        let signed = Signed::new(&configuration, &key(4));
+        let board = Board::open(&signed, &key(4).verifying_key()).unwrap();
+        let at = vec![at; 3];
+        Client::new(&VerifiedCard { board, at, authority: None, door: None }).unwrap()
+    }
+
+    fn refusal(status: u16, rule: &str) -> (u16, Vec<u8>) {
+        let body = format!(r#"{{"rule":"{rule}","detail":"no","status":{status}}}"#);
+        (status, body.into_bytes())
+    }
+
+    fn complaints() -> Complaints {
+        let to = SealingKey::from_seed(&Secret::from_bytes([5; 32])).public();
+        let mut rng = ChaCha20Rng::from_seed([6; 32]);
+        let secret = Secret::from_bytes([7; 32]);
+        let sealed = seal(&to, labels::BOARD_ENVELOPE, &[], &secret, &mut rng).unwrap();
+        let (epoch, envelopes) = (Epoch(0), vec![sealed; 2]);
+        let submission = Submission { epoch, envelopes, common: None, ticket: Vec::new() };
+        let write = submission.name(&Digest([0; 32]));
+        let receipt = Receipt { board: Digest([0; 32]), epoch, by: Side::First.into(), write };
+        let grounds = Grounds::LeftOut(Signed::new(&receipt, &key(1)));
+        Complaints { looked: [false; 2], open: vec![Complaint { submission, grounds }] }
+    }
+
+    /// The number of open complaints after each attempt.
+    fn tries(answers: Vec<(u16, Vec<u8>)>, times: usize) -> Vec<usize> {
+        let (client, mut complaints) = (client(answers), complaints());
+        let mut open = Vec::new();
+        block_on(async {
+            for _ in 0..times {
+                complaints.send(&client).await;
+                open.push(complaints.open.len());
+            }
+            Ok(())
+        })
+        .unwrap();
+        open
+    }
+
+    /// An auditor that is busy, lacks statements, or answers nonsense has judged nothing.
+    #[test]
+    fn a_complaint_is_sent_until_it_is_judged() {
+        let judged = postcard::to_allocvec(&true).unwrap();
+        let nonsense = (200, b"nonsense".to_vec());
+        let answers = vec![refusal(503, "busy"), refusal(409, "early"), nonsense, (200, judged)];
+        assert_eq!(tries(answers, 4), [1, 1, 1, 0]);
+    }
+
+    /// Once the auditor says that it is too late, a retry is useless.
+    #[test]
+    fn a_late_complaint_is_dropped() {
+        assert_eq!(tries(vec![refusal(409, "late")], 1), [0]);
+    }
+
+    #[test]
+    fn a_complaint_survives_an_unreachable_auditor() {
+        assert_eq!(tries(Vec::new(), 2), [1, 1]);
+    }
+}

@@ -1,0 +1,329 @@
+//! The API of a board's server, over TLS. Statements are signed and writes are sealed, so clients
+//! do not authenticate.
+//!
+//! | request | answers |
+//! | --- | --- |
+//! | `GET /` | the page for readers |
+//! | `GET /v1/board/{epoch}` | an epoch's messages as JSON, as this server decodes them |
+//! | `GET /v1/board` | the board, and the latest epoch with a table |
+//! | `GET /v1/statements/{epoch}/{of}/{from}` | statements of server 0, 1, … in an epoch, as received here |
+//! | `POST /v1/statements/{epoch}/{of}` | accepts such a statement from any sender; a conflict proves that its signer equivocated |
+//! | `GET /v1/digests/{epoch}` | the digests of all statements, for comparison |
+//! | `GET /v1/conflicts/{epoch}` | conflicting statements: proof against their signers |
+//! | `POST /v1/submissions` | accepts a write and returns a receipt (databases) |
+//! | `GET /v1/submissions/{epoch}/{name}` | a write, for another database |
+//! | `GET /v1/shares/{epoch}`, `/v1/tables/{epoch}` | masked share, table |
+//! | `POST /v1/complaints` | judges a complaint (auditor) |
+
+use super::engine::Job;
+use super::outbox::Outbox;
+use crate::card::VerifiedCard;
+use crate::client::{BEGINNING, max_body, upheld};
+use crate::refusal::Refuse;
+use alpheus_anonymous_board::auditor::ComplaintError;
+use alpheus_anonymous_board::configuration::{Epoch, Party};
+use alpheus_anonymous_board::database::Database;
+use alpheus_anonymous_board::error::SubmissionError;
+use alpheus_anonymous_board::messages::{Complaint, Statement, Submission, WriteName};
+use alpheus_anonymous_board::reader::{Reading, read};
+use alpheus_crypto::hash::Digest;
+use alpheus_crypto::signed::Signed;
+use alpheus_node::engine::{EngineError, Handle};
+use alpheus_node::ledger::Records;
+use alpheus_node::network::answer::{ApiError, decode, encode};
+use alpheus_node::network::door::in_time;
+use alpheus_node::service::metrics::Requests;
+use axum::body::Bytes;
+use axum::extract::{Path, Request, State};
+use axum::http::{StatusCode, header};
+use axum::middleware::{self, Next};
+use axum::response::{Html, IntoResponse, Response};
+use axum::routing::{get, post};
+use axum::{Json, Router};
+use data_encoding::HEXLOWER;
+use serde::Serialize;
+use std::sync::Arc;
+use tokio::sync::Semaphore;
+
+/// The page for readers.
+const PAGE: &str = include_str!("page.html");
+/// No content from elsewhere, and no script except the page's own.
+const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
+
+/// The state that requests share.
+#[derive(Clone)]
+pub struct Api {
+    /// The role.
+    pub engine: Handle<Job>,
+    /// The published items.
+    pub outbox: Outbox,
+    /// Older tables.
+    pub records: Records,
+    /// Allows one table at a time to be read and decoded.
+    pub reading: Arc<Semaphore>,
+    /// The card.
+    pub card: VerifiedCard,
+    /// The party that this server is.
+    pub party: Party,
+    /// Counts requests.
+    pub requests: Requests,
+}
+
+/// A board, for the page.
+#[derive(Debug, Serialize)]
+struct Summary {
+    fingerprint: String,
+    server: String,
+    rows: u32,
+    last: Option<u64>,
+}
+
+/// An epoch's messages, for the page. Invalid UTF-8 is replaced.
+#[derive(Debug, Serialize)]
+struct EpochReport {
+    epoch: u64,
+    writes: u32,
+    illegible: usize,
+    flagged: bool,
+    messages: Vec<String>,
+}
+
+/// The routes.
+pub fn router(api: Api) -> Router {
+    let max_body = max_body(&api.card.board);
+    let router = Router::new()
+        .route("/", get(page))
+        .route("/page.js", get(script))
+        .route("/page.css", get(style))
+        .route("/v1/board", get(summary))
+        .route("/v1/board/{epoch}", get(shown))
+        .route("/v1/statements/{epoch}/{of}/{from}", get(statements))
+        .route("/v1/statements/{epoch}/{of}", post(receive))
+        .route("/v1/digests/{epoch}", get(digests))
+        .route("/v1/conflicts/{epoch}", get(conflicts))
+        .route("/v1/submissions", post(submit))
+        .route("/v1/submissions/{epoch}/{name}", get(held))
+        .route("/v1/shares/{epoch}", get(share))
+        .route("/v1/tables/{epoch}", get(table))
+        .route("/v1/complaints", post(complain))
+        .route_layer(middleware::from_fn_with_state(api.clone(), count_request))
+        .with_state(api);
+    in_time(router, max_body)
+}
+
+async fn count_request(State(api): State<Api>, request: Request, next: Next) -> Response {
+    let path = request.uri().path();
+    let name = path.trim_start_matches("/v1/").split('/').next().unwrap_or_default().to_owned();
+    let answer = next.run(request).await;
+    let status = answer.status().as_u16();
+    api.requests.count(name, status);
+    answer
+}
+
+impl Refuse for SubmissionError {
+    fn refusal(self) -> ApiError {
+        let refused = self;
+        let (status, rule) = match refused {
+            SubmissionError::Epoch => (StatusCode::CONFLICT, "epoch"),
+            SubmissionError::Beginning => (StatusCode::CONFLICT, BEGINNING),
+            SubmissionError::Late => (StatusCode::CONFLICT, "late"),
+            SubmissionError::Full => (StatusCode::CONFLICT, "full"),
+            SubmissionError::Burnt => (StatusCode::CONFLICT, "burnt"),
+            SubmissionError::Admission(_) => (StatusCode::FORBIDDEN, "admission"),
+            SubmissionError::Spent => (StatusCode::CONFLICT, "spent"),
+            SubmissionError::Replayed => (StatusCode::CONFLICT, "replayed"),
+            SubmissionError::Envelope(_) => (StatusCode::BAD_REQUEST, "envelope"),
+            SubmissionError::NotListed => (StatusCode::CONFLICT, "not-listed"),
+        };
+        ApiError::new(status, rule, refused.to_string())
+    }
+}
+
+impl Refuse for ComplaintError {
+    fn refusal(self) -> ApiError {
+        let error = self;
+        let rule = match error {
+            ComplaintError::Epoch => "epoch",
+            ComplaintError::TooEarly => "early",
+            ComplaintError::TooLate => "late",
+        };
+        ApiError::new(StatusCode::CONFLICT, rule, error.to_string())
+    }
+}
+
+async fn page() -> impl IntoResponse {
+    ([(header::CONTENT_SECURITY_POLICY, POLICY)], Html(PAGE))
+}
+
+async fn script() -> impl IntoResponse {
+    ([(header::CONTENT_TYPE, "text/javascript")], include_str!("page.js"))
+}
+
+async fn style() -> impl IntoResponse {
+    ([(header::CONTENT_TYPE, "text/css")], include_str!("page.css"))
+}
+
+async fn summary(State(api): State<Api>) -> Json<Summary> {
+    let board = &api.card.board;
+    Json(Summary {
+        fingerprint: board.fingerprint().to_string(),
+        server: api.party.to_string(),
+        rows: board.rows,
+        last: api.outbox.last().map(|epoch| epoch.0),
+    })
+}
+
+async fn shown(
+    State(api): State<Api>,
+    Path(epoch): Path<u64>,
+) -> Result<Json<EpochReport>, ApiError> {
+    let reading = readings(&api, Epoch(epoch)).await?;
+    let text = |message: &Vec<u8>| String::from_utf8_lossy(message).into_owned();
+    Ok(Json(EpochReport {
+        epoch,
+        writes: reading.size,
+        illegible: reading.illegible,
+        flagged: reading.flagged,
+        messages: reading.messages.iter().map(text).collect(),
+    }))
+}
+
+/// An epoch's messages; the first request decodes the table.
+async fn readings(api: &Api, epoch: Epoch) -> Result<Arc<Reading>, ApiError> {
+    let known = || api.outbox.page(epoch).and_then(|page| page.reading);
+    if let Some(reading) = known() {
+        return Ok(reading);
+    }
+    let _one = api.reading.acquire().await.map_err(|_| EngineError::Stopped)?;
+    if let Some(reading) = known() {
+        return Ok(reading);
+    }
+    let table = table_of(api, epoch).await?;
+    let transcript = api.engine.ask(|reply| Job::Transcript(epoch, reply)).await?;
+    let transcript = transcript.ok_or_else(no_table)?;
+    let board = api.card.board.clone();
+    let reading = tokio::task::spawn_blocking(move || read(&board, &transcript, table.as_ref()));
+    let reading = reading.await.map_err(|_| EngineError::Stopped)?;
+    let reading = reading
+        .map_err(|error| ApiError::new(StatusCode::CONFLICT, "not-read", error.to_string()))?;
+    let reading = Arc::new(reading);
+    api.outbox.keep(Arc::clone(&reading));
+    Ok(reading)
+}
+
+fn no_table() -> ApiError {
+    ApiError::missing("this server has no table of that epoch")
+}
+
+/// A table, from memory or the ledger.
+async fn table_of(api: &Api, epoch: Epoch) -> Result<Shared, ApiError> {
+    let page = api.outbox.page(epoch).filter(|page| page.published).ok_or_else(no_table)?;
+    if let Some(table) = page.table {
+        return Ok(Shared(table));
+    }
+    let records = api.records.clone();
+    let key = Database::table_key(epoch);
+    let table = tokio::task::spawn_blocking(move || records.get(&key));
+    let table = table.await.map_err(|_| EngineError::Stopped)?;
+    let failed = |error: alpheus_transport::Error| {
+        tracing::error!(%error, "cannot read a table from the ledger");
+        EngineError::Busy
+    };
+    table.map_err(failed)?.map(|table| Shared(Arc::new(table))).ok_or_else(no_table)
+}
+
+/// Bytes that several responses share.
+struct Shared(Arc<Vec<u8>>);
+
+impl AsRef<[u8]> for Shared {
+    fn as_ref(&self) -> &[u8] {
+        &self.0
+    }
+}
+
+async fn statements(
+    State(api): State<Api>,
+    Path((epoch, of, from)): Path<(u64, usize, usize)>,
+) -> Result<Vec<u8>, ApiError> {
+    let page = api.outbox.page(Epoch(epoch)).unwrap_or_default();
+    let of = api.card.board.parties().get(of).ok_or_else(|| ApiError::missing("no such server"))?;
+    let said = page.said.get(of).into_iter().flatten();
+    let said: Vec<&Signed<Statement>> = said.skip(from).map(AsRef::as_ref).collect();
+    encode(&said)
+}
+
+async fn receive(
+    State(api): State<Api>,
+    Path((epoch, of)): Path<(u64, usize)>,
+    body: Bytes,
+) -> Result<Vec<u8>, ApiError> {
+    let of = api.card.board.parties().get(of).ok_or_else(|| ApiError::missing("no such server"))?;
+    let said: Signed<Statement> = decode(&body)?;
+    // This server knows its own statements.
+    if *of != api.party {
+        api.engine.tell(Job::Hear(*of, Epoch(epoch), vec![said])).await;
+    }
+    encode(&())
+}
+
+async fn digests(State(api): State<Api>, Path(epoch): Path<u64>) -> Result<Vec<u8>, ApiError> {
+    let page = api.outbox.page(Epoch(epoch)).unwrap_or_default();
+    let heard = |of| page.said.get(of).into_iter().flatten().map(|said| said.digest()).collect();
+    let digests: Vec<Vec<Digest>> = api.card.board.parties().iter().map(heard).collect();
+    encode(&digests)
+}
+
+async fn conflicts(State(api): State<Api>, Path(epoch): Path<u64>) -> Result<Vec<u8>, ApiError> {
+    let page = api.outbox.page(Epoch(epoch)).unwrap_or_default();
+    let conflicts: Vec<(Party, &Signed<Statement>)> =
+        page.conflicts.iter().map(|(by, said)| (*by, said.as_ref())).collect();
+    encode(&conflicts)
+}
+
+async fn submit(State(api): State<Api>, body: Bytes) -> Result<Vec<u8>, ApiError> {
+    if api.party == Party::Auditor {
+        return Err(ApiError::missing("this is the auditor; send writes to the databases"));
+    }
+    let submission: Submission = decode(&body)?;
+    let submission = Box::new(submission);
+    encode(&api.engine.ask(|reply| Job::Submit(submission, reply)).await?.map_err(Refuse::refusal)?)
+}
+
+async fn held(
+    State(api): State<Api>,
+    Path((epoch, name)): Path<(u64, String)>,
+) -> Result<Vec<u8>, ApiError> {
+    let name = HEXLOWER.decode(name.as_bytes()).ok().and_then(|name| name.try_into().ok());
+    let name =
+        name.ok_or_else(|| ApiError::malformed("a write's name is 64 hexadecimal digits"))?;
+    let name = WriteName(Digest(name));
+    let held = api.engine.ask(|reply| Job::Stored(Epoch(epoch), name, reply)).await?;
+    encode(&held.ok_or_else(|| ApiError::missing("this server has no such write"))?)
+}
+
+async fn share(State(api): State<Api>, Path(epoch): Path<u64>) -> Result<Bytes, ApiError> {
+    let share = api.outbox.page(Epoch(epoch)).and_then(|page| page.share);
+    let missing =
+        || ApiError::missing("the share is available once all databases are bound to their shares");
+    share.map(|share| Bytes::from_owner(Shared(share))).ok_or_else(missing)
+}
+
+async fn table(State(api): State<Api>, Path(epoch): Path<u64>) -> Result<Bytes, ApiError> {
+    // Recent tables are in memory; older ones are read one at a time.
+    let page = api.outbox.page(Epoch(epoch));
+    let in_memory = page.is_some_and(|page| page.table.is_some());
+    let turn = async { api.reading.acquire().await.map_err(|_| EngineError::Stopped) };
+    let _one = if in_memory { None } else { Some(turn.await?) };
+    table_of(&api, Epoch(epoch)).await.map(Bytes::from_owner)
+}
+
+async fn complain(State(api): State<Api>, body: Bytes) -> Result<Vec<u8>, ApiError> {
+    if api.party != Party::Auditor {
+        return Err(ApiError::missing("this is not the auditor; send complaints to the auditor"));
+    }
+    let complaint: Complaint = decode(&body)?;
+    let complaint = Box::new(complaint);
+    let verdict =
+        api.engine.ask(|reply| Job::Judge(complaint, reply)).await?.map_err(Refuse::refusal)?;
+    encode(&upheld(verdict))
+}

@@ -1,0 +1,95 @@
+//! The items that a server has published, for anyone to read.
+
+use alpheus_anonymous_board::configuration::{Epoch, Party};
+use alpheus_anonymous_board::database::Output;
+use alpheus_anonymous_board::messages::{PublishedStatement, Statement};
+use alpheus_anonymous_board::reader::Reading;
+use alpheus_crypto::signed::Signed;
+use std::collections::BTreeMap;
+use std::sync::{Arc, PoisonError, RwLock};
+
+/// The number of epochs kept for readers.
+const MAX_PAGES: usize = 64;
+/// The number of tables, and their decoded messages, kept in memory. Older tables are read from
+/// the ledger.
+const MAX_TABLES: usize = 3;
+/// The published items. Clones share one content.
+#[derive(Clone, Default)]
+pub struct Outbox(Arc<RwLock<BTreeMap<Epoch, Page>>>);
+
+/// The items of one epoch.
+#[derive(Clone, Default)]
+pub struct Page {
+    /// Each server's statements, as received here.
+    pub said: BTreeMap<Party, Vec<Arc<Signed<Statement>>>>,
+    /// For each server, the first statement that conflicts with those.
+    pub conflicts: BTreeMap<Party, Arc<Signed<Statement>>>,
+    /// The masked share.
+    pub share: Option<Arc<Vec<u8>>>,
+    /// Whether there is a table, here or in the ledger.
+    pub published: bool,
+    /// The table, of one of the last epochs.
+    pub table: Option<Arc<Vec<u8>>>,
+    /// The decoded messages, after the first request for them.
+    pub reading: Option<Arc<Reading>>,
+}
+
+impl Outbox {
+    /// One epoch.
+    #[must_use]
+    pub fn page(&self, epoch: Epoch) -> Option<Page> {
+        self.0.read().unwrap_or_else(PoisonError::into_inner).get(&epoch).cloned()
+    }
+
+    /// The last epoch that has a table.
+    #[must_use]
+    pub fn last(&self) -> Option<Epoch> {
+        let pages = self.0.read().unwrap_or_else(PoisonError::into_inner);
+        pages.iter().rev().find(|(_, page)| page.published).map(|(epoch, _)| *epoch)
+    }
+
+    /// Publishes a database's output.
+    pub fn put_out(&self, outputs: Vec<Output>) {
+        for output in outputs {
+            match output {
+                Output::Statement(said) => self.say(said),
+                Output::Share(epoch, share) => self.change(epoch, |page| page.share = Some(share)),
+                Output::ShareRemoved(epoch) => self.change(epoch, |page| page.share = None),
+                Output::Table(epoch, table) => self.change(epoch, |page| {
+                    (page.published, page.table) = (true, Some(table));
+                }),
+            }
+        }
+    }
+
+    /// Keeps the decoded messages of a table for later requests.
+    pub fn keep(&self, reading: Arc<Reading>) {
+        self.change(reading.epoch, |page| page.reading = Some(reading));
+    }
+
+    /// Publishes a statement.
+    pub fn say(&self, spoken: PublishedStatement) {
+        let PublishedStatement { epoch, by, conflicts, signed } = spoken;
+        let signed = Arc::new(signed);
+        self.change(epoch, |page| {
+            if conflicts {
+                tracing::warn!(%by, epoch = epoch.0, "the server has signed two conflicting statements");
+                page.conflicts.insert(by, signed);
+            } else {
+                page.said.entry(by).or_default().push(signed);
+            }
+        });
+    }
+
+    fn change(&self, epoch: Epoch, change: impl FnOnce(&mut Page)) {
+        let mut pages = self.0.write().unwrap_or_else(PoisonError::into_inner);
+        change(pages.entry(epoch).or_default());
+        while pages.len() > MAX_PAGES {
+            pages.pop_first();
+        }
+        let held = |page: &&mut Page| page.table.is_some() || page.reading.is_some();
+        for page in pages.values_mut().rev().filter(held).skip(MAX_TABLES) {
+            (page.table, page.reading) = (None, None);
+        }
+    }
+}

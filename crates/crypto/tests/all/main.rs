@@ -1,0 +1,5 @@
+//! The integration tests of this crate. They are one binary, because each binary costs a link.
+
+mod sealing;
+mod signed;
+mod vectors;

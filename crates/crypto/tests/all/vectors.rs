@@ -1,0 +1,201 @@
+//! Known answers made by an independent script: `vectors/crypto`.
+
+#![expect(clippy::unwrap_used, clippy::panic, reason = "a test's way to fail")]
+
+use alpheus_crypto::agree::{AgreementKey, AgreementPublic};
+use alpheus_crypto::hash::{Digest, labelled_hash, link};
+use alpheus_crypto::kdf::derive;
+use alpheus_crypto::mac::{MacKey, Tag};
+use alpheus_crypto::merkle::{Proof, leaf, root};
+use alpheus_crypto::prf::{PadDigest, Prf};
+use alpheus_crypto::secret::Secret;
+use alpheus_crypto::sign::{Signature, SigningKey, VerifyingKey};
+use serde_json::Value;
+use std::path::Path;
+
+/// All cases of a file.
+fn cases(name: &str) -> Vec<Value> {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../vectors/crypto/v1").join(name);
+    let text = std::fs::read_to_string(&path).unwrap_or_else(|e| panic!("{}: {e}", path.display()));
+    let cases: Vec<Value> = serde_json::from_str(&text).unwrap();
+    assert!(!cases.is_empty(), "{name}");
+    cases
+}
+
+fn text<'a>(case: &'a Value, field: &str) -> &'a str {
+    case[field].as_str().unwrap_or_else(|| panic!("no text `{field}` in {case}"))
+}
+
+fn from_hex(text: &str) -> Vec<u8> {
+    assert!(text.len().is_multiple_of(2) && text.is_ascii());
+    let digits = (0..text.len()).step_by(2);
+    digits.map(|i| u8::from_str_radix(&text[i..i + 2], 16).unwrap()).collect()
+}
+
+fn bytes(case: &Value, field: &str) -> Vec<u8> {
+    from_hex(text(case, field))
+}
+
+fn array<const N: usize>(case: &Value, field: &str) -> [u8; N] {
+    bytes(case, field).try_into().unwrap()
+}
+
+fn list(case: &Value, field: &str) -> Vec<Vec<u8>> {
+    let items = case[field].as_array().unwrap();
+    items.iter().map(|item| from_hex(item.as_str().unwrap())).collect()
+}
+
+fn parts(case: &Value) -> Vec<Vec<u8>> {
+    list(case, "parts")
+}
+
+fn slices(parts: &[Vec<u8>]) -> Vec<&[u8]> {
+    parts.iter().map(Vec::as_slice).collect()
+}
+
+fn word(text: &str) -> u64 {
+    u64::from_str_radix(text, 16).unwrap()
+}
+
+fn words(case: &Value) -> Vec<u64> {
+    case["words"].as_array().unwrap().iter().map(|w| word(w.as_str().unwrap())).collect()
+}
+
+/// The name by which bad vectors expect an error.
+fn name(error: impl std::fmt::Debug) -> String {
+    match format!("{error:?}").as_str() {
+        "TagError" => "BadTag".into(),
+        "LowOrderError" => "LowOrder".into(),
+        "ProofError" => "BadProof".into(),
+        variant => variant.into(),
+    }
+}
+
+#[test]
+fn hashes_match_the_known_answers() {
+    for case in cases("labelled_hash.json") {
+        let digest = labelled_hash(text(&case, "label"), &slices(&parts(&case)));
+        assert_eq!(digest.0, array(&case, "digest"));
+    }
+    for case in cases("link.json") {
+        let h = link(word(text(&case, "session")), case["t"].as_u64().unwrap());
+        assert_eq!(h, word(text(&case, "h")));
+    }
+}
+
+#[test]
+fn derived_keys_match_the_known_answers() {
+    for case in cases("derive.json") {
+        let (secret, parts) = (bytes(&case, "secret"), parts(&case));
+        let expected = bytes(&case, "key");
+        let label = text(&case, "label");
+        match expected.len() {
+            16 => assert!(derive::<16>(&secret, label, &slices(&parts)).expose()[..] == expected),
+            32 => assert!(derive::<32>(&secret, label, &slices(&parts)).expose()[..] == expected),
+            80 => assert!(derive::<80>(&secret, label, &slices(&parts)).expose()[..] == expected),
+            other => panic!("no test derives {other} bytes"),
+        }
+    }
+}
+
+#[test]
+fn keystreams_and_pads_match_the_known_answers() {
+    for case in cases("keystream.json") {
+        let prf = Prf::new(&Secret::from_bytes(array(&case, "key")));
+        let expected = words(&case);
+        let mut out = vec![1; expected.len()];
+        prf.keystream(u128::from_be_bytes(array(&case, "first")), &mut out);
+        assert_eq!(out, expected);
+    }
+    for case in cases("mask_pad.json") {
+        let prf = Prf::new(&Secret::from_bytes(array(&case, "key")));
+        let (digest, expected) = (PadDigest::from_bytes(&array(&case, "digest")), words(&case));
+        let mut out = vec![0; expected.len()];
+        prf.add_pad(&digest, &mut out);
+        assert_eq!(out, expected);
+        prf.subtract_pad(&digest, &mut out);
+        assert!(out.iter().all(|word| *word == 0));
+    }
+}
+
+fn mac(case: &Value) -> Result<(), String> {
+    let key = MacKey::new(&Secret::from_bytes(array(case, "key")));
+    let tag = Tag(array(case, "tag"));
+    key.verify(text(case, "label"), &slices(&parts(case)), &tag).map_err(name)
+}
+
+#[test]
+fn tags_match_the_known_answers() {
+    for case in cases("mac.json") {
+        assert_eq!(mac(&case), Ok(()));
+    }
+    for kind in ["tag", "label", "key", "boundary"] {
+        for case in cases(&format!("mac_bad_{kind}.json")) {
+            assert_eq!(mac(&case), Err(text(&case, "error").into()), "{kind}");
+        }
+    }
+}
+
+fn signature(case: &Value) -> Result<(), String> {
+    let key = VerifyingKey::from_bytes(array(case, "public")).map_err(name)?;
+    let signature = Signature::from_bytes(&array(case, "signature"));
+    key.verify(text(case, "label"), &bytes(case, "message"), &signature).map_err(name)
+}
+
+#[test]
+fn signatures_match_the_known_answers() {
+    for case in cases("signature.json") {
+        assert_eq!(signature(&case), Ok(()));
+        let key = SigningKey::from_seed(&Secret::from_bytes(array(&case, "seed")));
+        assert_eq!(key.verifying_key().as_bytes(), &array(&case, "public"));
+        let made = key.sign(text(&case, "label"), &bytes(&case, "message"));
+        assert_eq!(made.to_bytes(), array(&case, "signature"));
+    }
+    for kind in ["message", "label", "malleated", "small_order_key", "no_point"] {
+        for case in cases(&format!("signature_bad_{kind}.json")) {
+            assert_eq!(signature(&case), Err(text(&case, "error").into()), "{kind}");
+        }
+    }
+}
+
+#[test]
+fn agreed_keys_match_the_known_answers() {
+    for case in cases("agreement.json") {
+        let (seeds, publics) = (list(&case, "seeds"), list(&case, "publics"));
+        for (ours, theirs) in [(0, 1), (1, 0)] {
+            let seed = Secret::from_bytes(seeds[ours].clone().try_into().unwrap());
+            let key = AgreementKey::from_seed(&seed);
+            assert_eq!(key.public().0.to_vec(), publics[ours]);
+            let their = AgreementPublic(publics[theirs].clone().try_into().unwrap());
+            assert!(key.agree(&their).unwrap().expose()[..] == bytes(&case, "key"));
+        }
+    }
+    for case in cases("agreement_bad_low_order.json") {
+        let key = AgreementKey::from_seed(&Secret::from_bytes(array(&case, "seed")));
+        let refusal = key.agree(&AgreementPublic(array(&case, "their"))).err();
+        assert_eq!(refusal.map(name).as_deref(), Some(text(&case, "error")));
+    }
+}
+
+fn proof(case: &Value) -> Result<(), String> {
+    let path = list(case, "path").into_iter().map(|h| Digest(h.try_into().unwrap())).collect();
+    let number = |field: &str| case[field].as_u64().unwrap();
+    let proof = Proof { index: number("index"), size: number("size"), path };
+    proof.verify(&leaf(&bytes(case, "leaf")), &Digest(array(case, "root"))).map_err(name)
+}
+
+#[test]
+fn roots_and_proofs_match_the_known_answers() {
+    for case in cases("merkle_root.json") {
+        let leaves = list(&case, "leaves").iter().map(|data| leaf(data)).collect();
+        assert_eq!(root(leaves).0, array(&case, "root"));
+    }
+    for case in cases("merkle_proof.json") {
+        assert_eq!(proof(&case), Ok(()));
+    }
+    for kind in ["index", "size", "leaf", "path", "inner_node"] {
+        for case in cases(&format!("merkle_bad_{kind}.json")) {
+            assert_eq!(proof(&case), Err(text(&case, "error").into()), "{kind}: {case}");
+        }
+    }
+}

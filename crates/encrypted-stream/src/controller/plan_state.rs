@@ -1,0 +1,243 @@
+//! A plan that a controller takes part in, and its windows.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::sync::Arc;
+
+use alpheus_crypto::hash::Digest;
+use alpheus_crypto::signed::Signed;
+use alpheus_policy::ids::{OwnerId, PlanId};
+use alpheus_policy::plan::{Plan, PlannedStream};
+use alpheus_policy::policy::ResolvedPolicy;
+use alpheus_time::{Timestamp, Window};
+
+use super::budgets::Charges;
+use super::stream_state::Stretch;
+use super::totals::Totals;
+use crate::announced_plan::AnnouncedPlan;
+use crate::consumer::{ConsumerPad, pad_digest};
+use crate::error::WindowRefusalError;
+use crate::ledger::SpentToken;
+use crate::mask::Masker;
+use crate::membership::FixedMembership;
+use crate::messages::{Opening, Presence};
+
+/// Closed windows of a plan that are kept separately.
+const CLOSED_KEPT: usize = 64;
+/// Maximum number of windows kept for a plan, closed or not.
+const KEPT: usize = 1024;
+
+/// A plan that was accepted.
+pub(super) struct PlanState {
+    pub(super) announced: Arc<AnnouncedPlan>,
+    /// This controller's position in the roster.
+    pub(super) position: u32,
+    /// When it was accepted, as the owners' log states.
+    pub(super) accepted_at: Option<Timestamp>,
+    /// `None` with a single controller, whose token opens by itself.
+    pub(super) masks: Option<Masker>,
+    /// If the plan is sealed to a consumer: the pad that hides its tokens from everybody
+    /// else.
+    pub(super) consumer: Option<ConsumerPad>,
+    /// Windows that end at or before this time and are not in `rounds` are settled.
+    pub(super) settled: Timestamp,
+    /// Once the plan has ended: the time up to which it released.
+    pub(super) ended: Option<Timestamp>,
+    pub(super) rounds: BTreeMap<Timestamp, Round>,
+    /// Whether a stream of this controller, by position, allows the plan under a version of
+    /// its annotation, and what a window is charged then.
+    pub(super) verdicts: HashMap<(u32, u32), Option<Charges>>,
+    /// The same by policy: many owners choose alike, and sizing noise takes time.
+    pub(super) verdicts_by_policy: Vec<(ResolvedPolicy, Option<Charges>)>,
+    /// −log2 of the samplers' slack over all honest shares.
+    pub(super) slack_bits: u32,
+    /// Spans that this controller's streams, by position, have released to earlier plans.
+    pub(super) released_spans: HashMap<u32, Vec<Window>>,
+    /// If the plan's results are running totals.
+    pub(super) totals: Option<Totals>,
+    /// For running totals: owners whose log states the cost.
+    pub(super) cost_logged: BTreeSet<OwnerId>,
+}
+
+/// The state of one window.
+#[derive(Default)]
+pub(super) struct Round {
+    pub(super) summoned: Option<AnsweredSummons>,
+    pub(super) spent: Option<(SpentToken, Option<Arc<FixedMembership>>)>,
+    pub(super) opened: Option<(Digest, Signed<Opening>)>,
+    /// Who picked this controller, in the membership of that token.
+    pub(super) pickers: Vec<u32>,
+    /// The service has closed it; requests are no longer answered.
+    pub(super) closed: bool,
+    /// H(M) of a token that was spent on it before it was closed. The ledger's records of
+    /// it are deleted once the window is far in the past.
+    pub(super) left: Option<Digest>,
+}
+
+impl Round {
+    /// Drops everything except that the window is over.
+    pub(super) fn close(&mut self) -> Option<SpentToken> {
+        let spent = self.spent.take().map(|(spent, _)| spent);
+        self.left = self.left.or(spent.as_ref().map(|spent| spent.membership));
+        (self.summoned, self.opened, self.closed) = (None, None, true);
+        self.pickers = Vec::new();
+        spent
+    }
+
+    /// H(M) of the token that was spent on it, if any.
+    pub(super) fn membership(&self) -> Option<Digest> {
+        self.left.or(self.spent.as_ref().map(|(spent, _)| spent.membership))
+    }
+}
+
+/// An answered summons.
+pub(super) struct AnsweredSummons {
+    pub(super) summons: Digest,
+    pub(super) presence: Presence,
+    /// Digest of the signed presence: the leaf that M must contain.
+    pub(super) digest: Digest,
+    pub(super) signed: Signed<Presence>,
+    /// What the token will cover, by position in the plan.
+    pub(super) stretches: Vec<(u32, Vec<Stretch>)>,
+    /// In a plan with noise: what was promised for each stream with events.
+    pub(super) charges: Vec<(u32, Charges)>,
+}
+
+impl PlanState {
+    pub(super) fn new(announced: Arc<AnnouncedPlan>, position: u32, masks: Option<Masker>) -> Self {
+        Self {
+            announced,
+            position,
+            accepted_at: None,
+            masks,
+            consumer: None,
+            settled: Timestamp(0),
+            ended: None,
+            rounds: BTreeMap::new(),
+            verdicts: HashMap::new(),
+            verdicts_by_policy: Vec::new(),
+            slack_bits: 0,
+            released_spans: HashMap::new(),
+            totals: None,
+            cost_logged: BTreeSet::new(),
+        }
+    }
+
+    /// A plan with noise releases no window that ended before the plan was accepted. So a
+    /// restored ledger knows how many windows it may lack.
+    pub(super) fn begin_noise(&mut self) {
+        if let (Some(accepted), true) = (self.accepted_at, self.plan().privacy.is_some()) {
+            self.settled = self.settled.max(accepted);
+        }
+    }
+
+    pub(super) fn plan(&self) -> &Plan {
+        self.announced.plan()
+    }
+
+    pub(super) fn id(&self) -> PlanId {
+        self.announced.id()
+    }
+
+    /// Adds the consumer's pad to a token, if the plan is sealed to one. Without the
+    /// consumer's key the token then stays hidden, whatever happens to the masks.
+    pub(super) fn seal(&self, fixed: &FixedMembership, words: &mut [u64]) {
+        if let Some(consumer) = &self.consumer {
+            consumer
+                .add_to(&pad_digest(&self.id(), fixed.membership().window, &fixed.digest()), words);
+        }
+    }
+
+    /// The stream at a position, if it is at this controller.
+    pub(super) fn own(&self, position: u32) -> Option<&PlannedStream> {
+        let stream = self.plan().streams.get(position as usize)?;
+        (stream.controller == self.position).then_some(stream)
+    }
+
+    /// Who picked this controller, according to the membership of the window's token.
+    pub(super) fn pickers(&self, window: Window) -> Vec<u32> {
+        self.rounds.get(&window.start).map_or_else(Vec::new, |round| round.pickers.clone())
+    }
+
+    /// This controller's streams with their positions.
+    pub(super) fn own_streams(&self) -> impl Iterator<Item = (u32, &PlannedStream)> {
+        let own = self.position;
+        (0_u32..).zip(&self.plan().streams).filter(move |(_, stream)| stream.controller == own)
+    }
+
+    /// Checks that requests about a window may be answered now. It must be one of the
+    /// plan's, it must have passed with its grace on the controller's own clock, and
+    /// nothing may show that it was released before. A window that began before an
+    /// untrusted restore counts as released, whichever plan it belongs to. A plan that the
+    /// ledger has lost may have covered the same time with other windows.
+    pub(super) fn admit(
+        &self,
+        window: Window,
+        now: Timestamp,
+        restored: Option<Timestamp>,
+    ) -> Result<(), WindowRefusalError> {
+        let plan = self.plan();
+        if self.ended.is_some() {
+            return Err(WindowRefusalError::PlanEnded);
+        }
+        let whole = window == plan.window_at(window.start) && window.end <= Timestamp::LIMIT;
+        if !whole || !window.start.0.is_multiple_of(plan.window.0) || window.start < plan.from {
+            return Err(WindowRefusalError::WrongWindow);
+        }
+        let over = window.end.plus(plan.grace);
+        if now < over {
+            return Err(WindowRefusalError::NotEnded);
+        }
+        let round = self.rounds.get(&window.start);
+        if round.is_some_and(|round| round.closed)
+            || (round.is_none() && window.end <= self.settled)
+        {
+            return Err(WindowRefusalError::Settled);
+        }
+        let spent = round.is_some_and(|round| round.spent.is_some());
+        if !spent && restored.is_some_and(|restored| window.start < restored) {
+            return Err(WindowRefusalError::CountsAsReleased);
+        }
+        if spent { Ok(()) } else { self.admit_to_totals(window, restored) }
+    }
+
+    /// The start of the first window that is not closed. Nothing that ends by then is
+    /// charged or refunded any more.
+    pub(super) fn first_unsettled(&self) -> Timestamp {
+        let window = self.plan().window;
+        // Running totals are charged as one, from their beginning.
+        if self.plan().horizon().is_some() {
+            return self.plan().from.floor(window);
+        }
+        let open = self.rounds.iter().find(|(_, round)| !round.closed).map(|(start, _)| *start);
+        let mut start = self.plan().from.max(self.settled).floor(window);
+        while self.rounds.get(&start).is_some_and(|round| round.closed) {
+            start = start.plus(window);
+        }
+        open.map_or(start, |open| open.min(start))
+    }
+
+    /// Whether this stream has released an attribute of the plan to another plan, for an
+    /// overlapping window.
+    pub(super) fn was_released(&self, position: u32, window: Window) -> bool {
+        let spans = self.released_spans.get(&position);
+        spans.is_some_and(|spans| spans.iter().any(|span| span.overlaps(window)))
+    }
+
+    /// The time up to which it may have released anything.
+    pub(super) fn released_until(&self) -> Timestamp {
+        let spent = self.rounds.iter().filter(|(_, round)| round.membership().is_some());
+        let last = spent.map(|(start, _)| start.plus(self.plan().window)).max();
+        last.unwrap_or(self.settled).max(self.settled)
+    }
+
+    /// Windows to delete, oldest first, so that memory stays bounded: closed ones once
+    /// there are many, and any once there are far too many.
+    pub(super) fn forgettable(&self) -> Vec<Timestamp> {
+        let closed = self.rounds.values().take_while(|round| round.closed).count();
+        let spare = closed.saturating_sub(CLOSED_KEPT);
+        let excess = self.rounds.len().saturating_sub(KEPT);
+        // Delete several at a time, so that the mark is not rewritten for each window.
+        let many = if spare >= CLOSED_KEPT / 2 { spare } else { 0 };
+        self.rounds.keys().take(many.max(excess)).copied().collect()
+    }
+}

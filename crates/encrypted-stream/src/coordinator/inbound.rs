@@ -1,0 +1,123 @@
+//! Checks of a controller's message: most of the work that a message causes, without any
+//! change of state.
+
+use alpheus_crypto::signed::{CheckedSignatures, Message, SignatureBatch, Signed, Verified};
+use alpheus_policy::ids::PlanId;
+
+use super::Coordinator;
+use crate::error::{MessageError, PlanRefusalError};
+use crate::messages::{ControllerMessage, Opening, Presence, Token, WindowRefusal};
+
+/// A message of a controller whose signature and sender were checked. Only
+/// [`Coordinator::verify`] and [`Coordinator::verify_all`] create one.
+pub struct VerifiedMessage {
+    pub(super) plan: PlanId,
+    pub(super) from: u32,
+    pub(super) content: Content,
+}
+
+pub(super) enum Content {
+    Answer(Result<(), PlanRefusalError>),
+    Picks(Vec<u32>),
+    Presence(Verified<Presence>),
+    Token(Verified<Token>),
+    Opening(Verified<Opening>),
+    WindowRefusal(Verified<WindowRefusal>),
+}
+
+impl Coordinator {
+    /// Checks signature and sender of a message. This is most of the work that a message
+    /// causes, and changes nothing, so many messages can be checked in parallel.
+    ///
+    /// # Errors
+    /// [`MessageError`]: drop the message and count it.
+    pub fn verify(
+        &self,
+        message: &ControllerMessage,
+        from: u32,
+    ) -> Result<VerifiedMessage, MessageError> {
+        self.verify_in_batch(from, message, &CheckedSignatures::default())
+    }
+
+    /// Checks many messages, with their signatures in one batch. Only the coordinator
+    /// decides whether a controller sent a message, and nobody else sees these signatures.
+    /// If one of them is invalid, each is checked on its own, so that only its sender is
+    /// affected.
+    pub fn verify_all(
+        &self,
+        messages: &[(u32, &ControllerMessage)],
+    ) -> Vec<Result<VerifiedMessage, MessageError>> {
+        let mut together = SignatureBatch::default();
+        for (from, message) in messages {
+            if let Some(key) = self.announced.verifying().get(*from as usize) {
+                message.check_with(key, &mut together);
+            }
+        }
+        let checked = together.check();
+        let hear = |(from, message): &(u32, &_)| self.verify_in_batch(*from, message, &checked);
+        messages.iter().map(hear).collect()
+    }
+
+    fn verify_in_batch(
+        &self,
+        from: u32,
+        message: &ControllerMessage,
+        checked: &CheckedSignatures,
+    ) -> Result<VerifiedMessage, MessageError> {
+        let content = match message {
+            ControllerMessage::Acceptance(signed) => {
+                let acceptance = self.open(from, signed, checked)?;
+                self.check_sender(acceptance.plan, acceptance.controller, from)?;
+                Content::Answer(Ok(()))
+            }
+            ControllerMessage::PlanRefusal(signed) => {
+                let refusal = self.open(from, signed, checked)?;
+                self.check_sender(refusal.plan, from, from)?;
+                Content::Answer(Err(refusal.reason.clone()))
+            }
+            ControllerMessage::Presence(signed) => {
+                let presence = self.open(from, signed, checked)?;
+                self.check_sender(presence.plan, presence.controller, from)?;
+                Content::Presence(presence)
+            }
+            ControllerMessage::Token(signed) => {
+                let token = self.open(from, signed, checked)?;
+                self.check_sender(token.plan, token.controller, from)?;
+                Content::Token(token)
+            }
+            ControllerMessage::Opening(signed) => {
+                let opening = self.open(from, signed, checked)?;
+                self.check_sender(opening.plan, opening.controller, from)?;
+                Content::Opening(opening)
+            }
+            ControllerMessage::Picks(signed) => {
+                let picks = self.open(from, signed, checked)?;
+                self.check_sender(picks.plan, picks.controller, from)?;
+                Content::Picks(picks.picks.clone())
+            }
+            ControllerMessage::WindowRefusal(signed) => {
+                let declined = self.open(from, signed, checked)?;
+                self.check_sender(declined.plan, from, from)?;
+                Content::WindowRefusal(declined)
+            }
+        };
+        Ok(VerifiedMessage { plan: self.id(), from, content })
+    }
+
+    fn open<T: Message>(
+        &self,
+        from: u32,
+        signed: &Signed<T>,
+        checked: &CheckedSignatures,
+    ) -> Result<Verified<T>, MessageError> {
+        let key = self.announced.verifying().get(from as usize);
+        Ok(signed.open_with(key.ok_or(MessageError::UnknownController)?, checked)?)
+    }
+
+    fn check_sender(&self, plan: PlanId, controller: u32, from: u32) -> Result<(), MessageError> {
+        if plan != self.id() {
+            return Err(MessageError::OtherPlan);
+        }
+        if controller == from { Ok(()) } else { Err(MessageError::Malformed) }
+    }
+}

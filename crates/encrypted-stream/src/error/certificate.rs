@@ -1,0 +1,26 @@
+//! Why a certificate is not valid.
+
+/// Why a certificate is not valid for its holder.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum CertificateError {
+    /// Not signed by the deployment's authority.
+    #[error("the certificate is not signed by the deployment's authority; ask it for one")]
+    Unsigned,
+    /// Signed for another role.
+    #[error("the certificate is for another role; use the one for this role")]
+    Role,
+    /// Its agreement key has small order, so everybody knows the keys agreed on with it.
+    #[error("the certificate's agreement key has small order; its holder must make a new one")]
+    SmallOrder,
+    /// For other keys than the holder's.
+    #[error("the certificate is for other keys; ask for one for these")]
+    OtherKeys,
+    /// For another party than the one that presents it.
+    #[error("the certificate names another party than the one that presents it")]
+    OtherName,
+    /// It has no key to seal secrets for.
+    #[error(
+        "the certificate has no valid key to seal secrets for; ask its holder for a controller's certificate"
+    )]
+    NoSealing,
+}

@@ -1,0 +1,29 @@
+//! Why the coordinator drops a message.
+
+use alpheus_crypto::signed::SignedMessageError;
+
+/// Why the coordinator drops a message.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, thiserror::Error)]
+pub enum MessageError {
+    /// The signature or the signed content is invalid.
+    #[error(transparent)]
+    Rejected(#[from] SignedMessageError),
+    /// For another plan.
+    #[error("the message is for another plan")]
+    OtherPlan,
+    /// From a position beyond the roster.
+    #[error("the sender is not in the roster")]
+    UnknownController,
+    /// About a window that is not in progress: it was never opened, or has ended.
+    #[error("the window is not open")]
+    UnknownWindow,
+    /// The step that it answers has passed.
+    #[error("the step that the message answers has passed")]
+    Late,
+    /// It answers another summons, membership or opening set.
+    #[error("the message answers another request")]
+    Mismatched,
+    /// It contradicts itself or what it answers.
+    #[error("the message contradicts what it answers")]
+    Malformed,
+}

@@ -1,0 +1,75 @@
+//! Why a window was not released.
+
+use serde::{Deserialize, Serialize};
+
+use super::WindowRefusalError;
+
+/// Why a window did not open.
+#[derive(
+    Clone,
+    Copy,
+    Debug,
+    PartialEq,
+    Eq,
+    PartialOrd,
+    Ord,
+    Hash,
+    Serialize,
+    Deserialize,
+    thiserror::Error,
+)]
+pub enum ReleaseError {
+    /// Fewer owners with data than the plan's minimum.
+    #[error("population {counted} below the minimum {needed}")]
+    PopulationTooSmall {
+        /// The lowest count of any controller.
+        counted: u32,
+        /// The plan's minimum.
+        needed: u32,
+    },
+    /// More owners with data than the plan's bound.
+    #[error("population {counted} above the bound {most}")]
+    PopulationTooLarge {
+        /// Owners with data.
+        counted: u32,
+        /// The plan's bound.
+        most: u32,
+    },
+    /// Too few controllers answered.
+    #[error("{held} controllers answered; {needed} needed")]
+    QuorumLost {
+        /// Controllers that answered.
+        held: u32,
+        /// The minimum.
+        needed: u32,
+    },
+    /// A controller refused, and all of its set are needed.
+    #[error("a controller refused: {0}")]
+    ControllerRefused(WindowRefusalError),
+    /// A member of the opening set did not send its opening.
+    #[error("a controller that sent its token did not send its opening")]
+    OpeningLost,
+    /// The sum opened, but its check word is not zero.
+    #[error("the opened sum is invalid: its check word is not zero")]
+    CheckWord,
+    /// A token or opening has another number of words than the plan.
+    #[error("a token has another length than the plan's outputs")]
+    WrongLength,
+    /// The service lost its sums of the window before it was opened.
+    #[error("the sums of the window are gone")]
+    SumsLost,
+    /// The plan was retired first.
+    #[error("the plan was retired")]
+    Retired,
+    /// The adder did not deliver the window's sums in time.
+    #[error("the job did not deliver the window's sums in time; look at its log and checkpoints")]
+    SumsLate,
+    /// The adder's sums are over other streams or controllers, or have another length.
+    #[error("the job's sums are not those of the window's opening set; look at the dead letters")]
+    OtherSums,
+    /// The adder reported nothing about any stream of the plan before the clock closed the
+    /// window.
+    #[error("the job reported nothing about any stream in time: all were offline, or it lags")]
+    #[serde(rename = "Untold")]
+    NothingReported,
+}

@@ -1,0 +1,319 @@
+//! Messages between the service and the Flink job: known answers from an independent script,
+//! which the job's Java code must match too (`vectors/jvm-job`).
+
+#![expect(clippy::unwrap_used, reason = "a test's way to fail")]
+
+use crate::known_answers::{array, bytes, cases, words};
+use alpheus_crypto::mac::Tag;
+use alpheus_encrypted_stream::job::{
+    JobMessage, JobMessageError, JobReport, Join, JoinAck, Opening, PlanEnd, PlanView, Progress,
+    SetDigest, Summary, Tally, Token, WindowSum,
+};
+use alpheus_encrypted_stream::messages::{Segment, SegmentBorder};
+use alpheus_encrypted_stream::transformer::IncompleteError;
+use alpheus_policy::ids::{PlanId, StreamId};
+use alpheus_time::{Span, Timestamp};
+use serde::Deserialize;
+use std::fmt::Debug;
+
+fn digest(words: &[String]) -> SetDigest {
+    SetDigest(crate::known_answers::words(words).try_into().unwrap())
+}
+
+fn word(digits: &str) -> u64 {
+    u64::from_str_radix(digits, 16).unwrap()
+}
+
+/// Checks both directions.
+fn same<M: JobMessage + PartialEq + Debug>(message: &M, encoded: &str) {
+    assert_eq!(message.to_bytes(), bytes(encoded));
+    assert_eq!(M::from_bytes(&bytes(encoded)).unwrap(), *message);
+}
+
+#[derive(Deserialize)]
+struct View {
+    plan: String,
+    window: u64,
+    grace: u64,
+    from: u64,
+    gaps: u32,
+    rows: Vec<Vec<u16>>,
+    #[serde(default)]
+    stream: String,
+    #[serde(default)]
+    position: u32,
+    encoded: String,
+}
+
+impl View {
+    fn view(&self) -> PlanView {
+        PlanView {
+            plan: PlanId(array(&self.plan)),
+            window: Span(self.window),
+            grace: Span(self.grace),
+            from: Timestamp(self.from),
+            gaps: self.gaps,
+            rows: self.rows.clone(),
+        }
+    }
+}
+
+#[derive(Deserialize)]
+struct End {
+    plan: String,
+    encoded: String,
+}
+
+#[test]
+fn plan_messages_match_the_script() {
+    for case in cases::<View>("jvm-job/v1/plan_start.json") {
+        same(&case.view(), &case.encoded);
+    }
+    for case in cases::<View>("jvm-job/v1/join.json") {
+        let (stream, plan) = (StreamId(array(&case.stream)), case.view());
+        same(&Join { stream, plan, position: case.position }, &case.encoded);
+    }
+    for case in cases::<End>("jvm-job/v1/plan_end.json") {
+        same(&PlanEnd { plan: PlanId(array(&case.plan)) }, &case.encoded);
+    }
+}
+
+#[derive(Deserialize)]
+struct Set {
+    plan: String,
+    start: u64,
+    #[serde(default)]
+    streams: Vec<u32>,
+    members: Vec<String>,
+    stream_digest: Vec<String>,
+    controllers: Vec<u32>,
+    token_digest: Vec<String>,
+    #[serde(default)]
+    masked: bool,
+    #[serde(default)]
+    rows: u32,
+    #[serde(default)]
+    ciphertexts: Vec<String>,
+    #[serde(default)]
+    tokens: Vec<String>,
+    encoded: String,
+}
+
+impl Set {
+    /// The plan, the start, and the checked digests of the members.
+    fn digests(&self) -> (PlanId, Timestamp, SetDigest, SetDigest) {
+        let (plan, start) = (PlanId(array(&self.plan)), Timestamp(self.start));
+        let members = self.members.iter().map(|member| StreamId(array(member)));
+        let streams = SetDigest::of_streams(&plan, start, members);
+        let tokens = SetDigest::of_controllers(&plan, start, &self.controllers);
+        assert_eq!((streams, tokens), (digest(&self.stream_digest), digest(&self.token_digest)));
+        (plan, start, streams, tokens)
+    }
+}
+
+#[test]
+fn opening_sets_match_the_script() {
+    for case in cases::<Set>("jvm-job/v1/opening.json") {
+        let (plan, start, stream_digest, token_digest) = case.digests();
+        let (streams, controllers) = (case.streams.clone(), case.controllers.clone());
+        let (masked, rows) = (case.masked, case.rows);
+        let opening = Opening {
+            plan,
+            start,
+            streams,
+            stream_digest,
+            controllers,
+            token_digest,
+            masked,
+            rows,
+        };
+        same(&opening, &case.encoded);
+    }
+}
+
+#[test]
+fn window_sums_match_the_script() {
+    for case in cases::<Set>("jvm-job/v1/window_sum.json") {
+        let (plan, start, streams, controllers) = case.digests();
+        let tally = |count: usize, digest| Tally { count: count as u64, digest };
+        let sum = WindowSum {
+            plan,
+            start,
+            streams: tally(case.members.len(), streams),
+            controllers: tally(case.controllers.len(), controllers),
+            ciphertexts: words(&case.ciphertexts),
+            tokens: words(&case.tokens),
+        };
+        same(&sum, &case.encoded);
+    }
+}
+
+#[derive(Deserialize)]
+struct Answer {
+    plan: String,
+    start: u64,
+    controller: u32,
+    opens: bool,
+    rows: Vec<String>,
+    encoded: String,
+}
+
+#[test]
+fn tokens_match_the_script() {
+    for case in cases::<Answer>("jvm-job/v1/token.json") {
+        let (plan, start) = (PlanId(array(&case.plan)), Timestamp(case.start));
+        let (controller, opens, rows) = (case.controller, case.opens, words(&case.rows));
+        same(&Token { plan, start, controller, opens, rows }, &case.encoded);
+    }
+}
+
+#[derive(Deserialize)]
+struct Stretches {
+    stream: String,
+    plan: String,
+    start: u64,
+    position: u32,
+    check_sum: String,
+    why: Option<String>,
+    segments: Vec<Stretch>,
+    encoded: String,
+}
+
+#[derive(Deserialize)]
+struct Stretch {
+    session: String,
+    from: u64,
+    opening: Option<String>,
+    borders: Vec<Border>,
+}
+
+#[derive(Deserialize)]
+struct Border {
+    at: u64,
+    closing: bool,
+    events: u64,
+    tag: String,
+}
+
+impl Stretch {
+    fn segment(&self) -> Segment {
+        let border = |border: &Border| SegmentBorder {
+            at: Timestamp(border.at),
+            closing: border.closing,
+            events: border.events,
+            tag: Tag(array(&border.tag)),
+        };
+        Segment {
+            session: word(&self.session),
+            from: Timestamp(self.from),
+            opening: self.opening.as_ref().map(|tag| Tag(array(tag))),
+            borders: self.borders.iter().map(border).collect(),
+        }
+    }
+}
+
+/// The reason with this name.
+fn reason(name: &str) -> IncompleteError {
+    use IncompleteError::{
+        BeforePlan, BrokenChain, Duplicate, Gap, MissingBorder, Offline, OverCapacity, SessionDied,
+        WrongLength,
+    };
+    let all = [
+        Gap,
+        Duplicate,
+        BrokenChain,
+        MissingBorder,
+        SessionDied,
+        Offline,
+        OverCapacity,
+        WrongLength,
+        BeforePlan,
+    ];
+    all.into_iter().find(|why| why.name() == name).unwrap()
+}
+
+#[test]
+fn summaries_match_the_script() {
+    for case in cases::<Stretches>("jvm-job/v1/summary.json") {
+        let segments = case.segments.iter().map(Stretch::segment).collect();
+        let judgement = case.why.as_deref().map_or(Ok(segments), |why| Err(reason(why)));
+        let summary = Summary {
+            stream: StreamId(array(&case.stream)),
+            plan: PlanId(array(&case.plan)),
+            start: Timestamp(case.start),
+            position: case.position,
+            check_sum: word(&case.check_sum),
+            judgement,
+        };
+        same(&summary, &case.encoded);
+        assert_eq!(JobReport::from_bytes(&bytes(&case.encoded)), Ok(JobReport::Summary(summary)));
+    }
+}
+
+#[derive(Deserialize)]
+struct Reached {
+    task: u32,
+    tasks: u32,
+    time: u64,
+    encoded: String,
+}
+
+#[derive(Deserialize)]
+struct TakenUp {
+    stream: String,
+    plan: String,
+    position: u32,
+    encoded: String,
+}
+
+#[test]
+fn progress_and_join_acks_match_the_script() {
+    for case in cases::<Reached>("jvm-job/v1/progress.json") {
+        let time = Timestamp(case.time);
+        let progress = Progress { task: case.task, tasks: case.tasks, time };
+        same(&progress, &case.encoded);
+        assert_eq!(JobReport::from_bytes(&bytes(&case.encoded)), Ok(JobReport::Progress(progress)));
+    }
+    for case in cases::<TakenUp>("jvm-job/v1/joined.json") {
+        let joined = JoinAck {
+            stream: StreamId(array(&case.stream)),
+            plan: PlanId(array(&case.plan)),
+            position: case.position,
+        };
+        same(&joined, &case.encoded);
+        assert_eq!(JobReport::from_bytes(&bytes(&case.encoded)), Ok(JobReport::JoinAck(joined)));
+    }
+}
+
+#[derive(Deserialize)]
+struct Bad {
+    message: String,
+    encoded: String,
+    error: String,
+}
+
+fn error<M: JobMessage>(bytes: &[u8]) -> Option<JobMessageError> {
+    M::from_bytes(bytes).err()
+}
+
+#[test]
+fn invalid_messages_are_rejected_with_a_specific_error() {
+    for name in
+        ["version", "kind", "truncated", "too_long", "reason", "spelling", "task", "trailing"]
+    {
+        for case in cases::<Bad>(&format!("jvm-job/v1/messages_bad_{name}.json")) {
+            let bytes = bytes(&case.encoded);
+            let error = match case.message.as_str() {
+                "plan_end" => error::<PlanEnd>(&bytes),
+                "opening" => error::<Opening>(&bytes),
+                "token" => error::<Token>(&bytes),
+                "summary" => JobReport::from_bytes(&bytes).err(),
+                "progress" => JobReport::from_bytes(&bytes).err(),
+                "window_sum" => error::<WindowSum>(&bytes),
+                other => panic!("unknown message {other}"),
+            };
+            let error = format!("{:?}", error.unwrap_or_else(|| panic!("{}", case.encoded)));
+            assert_eq!(error.split('(').next(), Some(case.error.as_str()), "{}", case.encoded);
+        }
+    }
+}

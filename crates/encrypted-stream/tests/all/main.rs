@@ -1,0 +1,21 @@
+//! The integration tests of this crate. They are one binary, because each binary costs a link.
+
+mod encoding_vectors;
+mod encodings;
+mod frames;
+mod job_vectors;
+#[expect(clippy::unwrap_used, clippy::panic, reason = "a test's way to fail")]
+mod known_answers;
+mod mask_vectors;
+mod masks;
+mod neighbour_masks;
+mod noise;
+mod pads;
+mod producer;
+mod protocol;
+mod sealed_sums;
+mod statistics;
+mod transformer;
+mod vectors;
+mod walkthrough;
+mod window_sums;

@@ -1,0 +1,43 @@
+//! Service and privacy controllers, window by window: honest runs, attacks, and seeded runs
+//! with faults of every kind.
+
+#![expect(
+    unreachable_pub,
+    clippy::unwrap_used,
+    clippy::panic,
+    clippy::cast_possible_truncation,
+    clippy::cast_precision_loss,
+    reason = "tests may panic, and use numbers that they made themselves"
+)]
+
+mod adder;
+mod attacks;
+mod bounds;
+mod budgets;
+mod coordinator;
+mod cut_off;
+mod delegating;
+mod disk;
+mod dropouts;
+mod evil;
+mod formats;
+mod grants;
+mod honest;
+mod horizon;
+mod liar;
+mod midnight;
+mod neighbours;
+mod net;
+mod noise;
+mod old_ledgers;
+mod plans;
+mod sealed;
+mod simulation;
+mod sparse_storms;
+mod storms;
+mod streams;
+mod totals;
+mod withdrawals;
+mod world;
+
+use crate::noise::pmf;

@@ -1,0 +1,213 @@
+//! What a malicious service, or a broken producer, may do to one stream: it is excluded
+//! with a reason, and no other stream is affected.
+
+use alpheus_crypto::mac::Tag;
+use alpheus_crypto::secret::Secret;
+use alpheus_encrypted_stream::error::{ExclusionError, WindowRefusalError};
+use alpheus_encrypted_stream::keys::{BorderClaim, BorderKind, MasterSecret, StreamKeys};
+use alpheus_encrypted_stream::messages::{Segment, SegmentBorder, SummonedStream};
+use alpheus_time::{Span, Timestamp};
+
+use crate::protocol::evil::Evil;
+use crate::protocol::net::Net;
+use crate::protocol::world::{Setup, WINDOW, after, master, policy, schema, stream_id, window};
+
+fn two_streams() -> Evil {
+    Evil::new(Setup { streams_each: 2, ..Setup::new(2) })
+}
+
+/// The first stream of controller 0 after tampering; the second one stays in.
+fn tampered(tamper: impl Fn(&mut SummonedStream)) -> ExclusionError {
+    let mut evil = two_streams();
+    let mut streams = evil.streams(0);
+    tamper(&mut streams[0]);
+    let presence = evil.presence(0, streams).1;
+    assert_eq!(presence.accepted, vec![1]);
+    assert_eq!(presence.owners, 1);
+    presence.excluded[0].1
+}
+
+#[test]
+fn a_forged_border_excludes_the_stream() {
+    let forged = ExclusionError::ForgedBorder;
+    assert_eq!(tampered(|s| s.segments[0].borders[0].tag = Tag([0; 16])), forged);
+    assert_eq!(tampered(|s| s.segments[0].borders[0].events = 0), forged);
+    assert_eq!(tampered(|s| s.segments[0].borders[0].closing = true), forged);
+    assert_eq!(tampered(|s| s.segments[0].session ^= 1), forged);
+    assert_eq!(tampered(|s| s.segments[0].opening = Some(Tag([0; 16]))), forged);
+}
+
+#[test]
+fn segments_that_do_not_tile_the_window_exclude_the_stream() {
+    let shift = |t: &mut Timestamp| *t = t.plus(WINDOW);
+    assert_eq!(tampered(|s| s.segments.clear()), ExclusionError::NotTiled);
+    assert_eq!(tampered(|s| s.segments[0].borders.clear()), ExclusionError::NotTiled);
+    assert_eq!(tampered(|s| shift(&mut s.segments[0].from)), ExclusionError::NotTiled);
+    assert_eq!(tampered(|s| shift(&mut s.segments[0].borders[0].at)), ExclusionError::NotTiled);
+    assert_eq!(
+        tampered(|s| {
+            let twice = s.segments[0].clone();
+            s.segments.push(twice);
+        }),
+        ExclusionError::NotTiled
+    );
+    assert_eq!(
+        tampered(|s| {
+            let border = s.segments[0].borders[0];
+            s.segments[0].borders.push(border);
+        }),
+        ExclusionError::NotTiled
+    );
+}
+
+#[test]
+fn a_sum_that_does_not_open_to_zero_excludes_the_stream() {
+    assert_eq!(tampered(|s| s.check_sum = s.check_sum.wrapping_add(1)), ExclusionError::CheckWord);
+}
+
+#[test]
+fn a_summons_with_foreign_repeated_or_unordered_streams_is_refused() {
+    let mut evil = two_streams();
+    let (own, others) = (evil.streams(0), evil.streams(1));
+    for streams in
+        [others, vec![own[0].clone(), own[0].clone()], vec![own[1].clone(), own[0].clone()]]
+    {
+        let summons = evil.summons(0, streams);
+        assert_eq!(evil.ask(0, after(0), &summons), Err(WindowRefusalError::MalformedSummons));
+    }
+}
+
+/// A stream of controller 0 as its producer would have made it: sessions of ticks, each
+/// border with a valid tag.
+struct Made {
+    keys: StreamKeys,
+    check: u16,
+}
+
+impl Made {
+    fn new() -> Self {
+        let stream = stream_id(0);
+        let keys = StreamKeys::new(&master(stream), stream, schema().id());
+        let layout = alpheus_policy::layout::Layout::of(&schema()).unwrap();
+        Self { keys, check: layout.check_word() }
+    }
+
+    fn tag(&self, kind: BorderKind, session: u64, t: Timestamp, count: u64) -> Tag {
+        self.keys.border_tag(&BorderClaim { kind, session, t, count })
+    }
+
+    /// A segment over whole windows, with or without an opening at its start and a closing
+    /// at its end.
+    fn segment(&self, session: u64, span: (u64, u64), opened: bool, closed: bool) -> Segment {
+        let from = window(span.0).start;
+        let opening = opened.then(|| self.tag(BorderKind::Opening, session, from, 0));
+        let border = |number: u64| {
+            let (at, closing) = (window(number).end, closed && number + 1 == span.1);
+            let kind = if closing { BorderKind::Closing } else { BorderKind::Interior };
+            SegmentBorder { at, closing, events: 0, tag: self.tag(kind, session, at, 0) }
+        };
+        Segment { session, from, opening, borders: (span.0..span.1).map(border).collect() }
+    }
+
+    /// The stream with the check sum of zeros in all these segments.
+    fn stream(&mut self, segments: Vec<Segment>) -> SummonedStream {
+        let mut check_sum = 0_u64;
+        for segment in &segments {
+            let mut word = |t| self.keys.key_word(segment.session, t, self.check).unwrap();
+            check_sum = check_sum.wrapping_add(word(segment.to())).wrapping_sub(word(segment.from));
+        }
+        SummonedStream { position: 0, segments, check_sum }
+    }
+}
+
+/// A world whose plan has windows of three ticks.
+fn long_windows(missing_ticks: u32) -> Evil {
+    let mut evil = Evil::unannounced(Setup { windows: 6, ..Setup::new(1) });
+    let mut allowed = policy(&evil.world.setup);
+    allowed.attributes[0].alternatives[0].missing_ticks = missing_ticks;
+    let signed = evil.world.annotate(stream_id(0), 2, allowed);
+    let owner = crate::protocol::world::owner_key(stream_id(0)).verifying_key();
+    let step = evil.controllers[0].annotate(&signed, &owner, Timestamp(0)).unwrap();
+    step.commit(&mut evil.store).unwrap();
+    let window = Span(3 * WINDOW.0);
+    let from = Timestamp(crate::protocol::world::EPOCH.next_multiple_of(window.0));
+    let plan = alpheus_policy::plan::Plan { window, from, ..evil.world.plan.clone() };
+    evil.world.take_over(plan);
+    evil.report.window = evil.world.plan.window_at(from);
+    evil.accept();
+    evil
+}
+
+/// The result of a window of three ticks made of these segments, given by the numbers of
+/// their ticks.
+fn tiled(
+    missing_ticks: u32,
+    segments: &[(u64, (u64, u64), bool, bool)],
+) -> Result<(), ExclusionError> {
+    let mut evil = long_windows(missing_ticks);
+    let first = (evil.report.window.start.0 - crate::protocol::world::EPOCH) / WINDOW.0;
+    let mut made = Made::new();
+    let segments = segments.iter().map(|(session, (from, to), opened, closed)| {
+        made.segment(*session, (first + from, first + to), *opened, *closed)
+    });
+    let segments = segments.collect();
+    let stream = made.stream(segments);
+    let presence = evil.presence_at(0, vec![stream], Timestamp(1 << 51)).1;
+    presence.excluded.first().map_or(Ok(()), |(_, reason)| Err(*reason))
+}
+
+#[test]
+fn sessions_tile_a_window_with_at_most_the_missing_ticks_that_the_policy_allows() {
+    assert_eq!(tiled(0, &[(1, (0, 3), false, false)]), Ok(()));
+    assert_eq!(tiled(0, &[(1, (0, 3), true, false)]), Ok(()));
+    // One session closes in order; the next opens on the same border.
+    assert_eq!(tiled(0, &[(1, (0, 1), false, true), (2, (1, 3), true, false)]), Ok(()));
+    // A session died: a tick is missing.
+    let died = [(1, (0, 1), false, false), (2, (2, 3), true, false)];
+    assert_eq!(tiled(0, &died), Err(ExclusionError::MissingTicks));
+    assert_eq!(tiled(1, &died), Ok(()));
+    // It came online within the window.
+    let late = [(1, (2, 3), true, false)];
+    assert_eq!(tiled(1, &late), Err(ExclusionError::MissingTicks));
+    assert_eq!(tiled(2, &late), Ok(()));
+    // The border at the window's end must be there.
+    assert_eq!(tiled(3, &[(1, (0, 2), false, false)]), Err(ExclusionError::NotTiled));
+    // A segment within the window opens its session.
+    assert_eq!(tiled(3, &[(1, (1, 3), false, false)]), Err(ExclusionError::NotTiled));
+}
+
+#[test]
+fn a_session_does_not_reach_back_into_a_dead_one() {
+    // The second session opens on the last border of one that was not closed. What followed
+    // that border is lost, so the tick must be missing.
+    let back = [(1, (0, 1), false, false), (2, (1, 3), true, false)];
+    assert_eq!(tiled(3, &back), Err(ExclusionError::SessionOverlap));
+    let resumed = [(1, (0, 1), true, true), (1, (2, 3), true, false)];
+    assert_eq!(tiled(3, &resumed), Ok(()), "one session, as far as its borders say");
+}
+
+#[test]
+fn a_window_cannot_be_cut_out_of_a_running_session() {
+    // Claiming that a session opened later than it did requires an opening border.
+    let mut evil = long_windows(2);
+    let first = (evil.report.window.start.0 - crate::protocol::world::EPOCH) / WINDOW.0;
+    let mut made = Made::new();
+    let mut segment = made.segment(1, (first + 2, first + 3), true, false);
+    segment.opening = Some(made.tag(BorderKind::Interior, 1, segment.from, 0));
+    let stream = made.stream(vec![segment]);
+    let presence = evil.presence_at(0, vec![stream], Timestamp(1 << 51)).1;
+    assert_eq!(presence.excluded, vec![(0, ExclusionError::ForgedBorder)]);
+}
+
+#[test]
+fn a_producer_with_a_wrong_key_affects_no_other_stream() {
+    let mut net = Net::with_master(Setup::new(3), |number, master| {
+        if number == 1 { MasterSecret::new(Secret::from_bytes([66; 32])) } else { master }
+    });
+    net.close(0);
+    let outcome = &net.outcomes[0];
+    let opened = outcome.result.as_ref().unwrap();
+    assert_eq!((opened.outputs.clone(), opened.population), (net.world.truth([0, 2], 0), 2));
+    // The border's tag itself is under another key.
+    assert_eq!(outcome.excluded[&ExclusionError::ForgedBorder], 1);
+}

@@ -1,0 +1,96 @@
+//! Owners withdraw consent and have keys destroyed.
+
+use alpheus_crypto::signed::Signed;
+use alpheus_encrypted_stream::controller::Controller;
+use alpheus_encrypted_stream::error::{AnnotationError, ExclusionError};
+use alpheus_encrypted_stream::ledger::{LogEvent, Record, Scope, StampedRecord, Step};
+use alpheus_encrypted_stream::messages::ControllerMessage;
+use alpheus_encrypted_stream::withdrawal::{Erasure, Withdrawal};
+use alpheus_policy::ids::StreamId;
+use alpheus_time::Timestamp;
+
+use crate::protocol::honest::opened;
+use crate::protocol::net::Net;
+use crate::protocol::world::{Setup, after, owner_key, stream_id};
+
+/// An owner withdraws consent.
+pub fn revoke(
+    controller: &mut Controller,
+    now: Timestamp,
+    stream: StreamId,
+) -> Step<Vec<ControllerMessage>> {
+    withdraw(controller, now, stream, false).0
+}
+
+/// The same, and the key is erased if `erase`.
+pub fn withdraw(
+    controller: &mut Controller,
+    now: Timestamp,
+    stream: StreamId,
+    erase: bool,
+) -> (Step<Vec<ControllerMessage>>, Option<Signed<Erasure>>) {
+    let key = owner_key(stream);
+    let signed = Signed::new(&Withdrawal { stream, erase }, &key);
+    controller.withdraw(&signed, &key.verifying_key(), now).unwrap()
+}
+
+#[test]
+fn after_a_revocation_nothing_is_released() {
+    let mut net = Net::new(Setup { streams_each: 2, ..Setup::new(2) });
+    let step = revoke(&mut net.controllers[0], after(0), stream_id(0));
+    step.commit(&mut net.store).unwrap();
+    net.close(0);
+    assert_eq!(opened(&net, 0), (net.world.truth([1, 2, 3], 0), 3));
+    assert_eq!(net.outcomes[0].excluded[&ExclusionError::Revoked], 1);
+}
+
+#[test]
+fn after_an_erasure_nothing_is_released_and_the_controller_signs_a_statement() {
+    let mut net = Net::new(Setup { streams_each: 2, ..Setup::new(2) });
+    let (step, said) = withdraw(&mut net.controllers[0], after(0), stream_id(0), true);
+    step.commit(&mut net.store).unwrap();
+    let identity = net.world.identity(0);
+    let controller = identity.id();
+    let key = net.world.seats[0].1.open(&net.world.authority.verifying_key()).unwrap().verifying;
+    let opened_word = Erasure::open(&said.clone().unwrap(), (&controller, &key), &stream_id(0));
+    assert_eq!(opened_word.unwrap().into_inner().at, after(0));
+    assert!(Erasure::open(&said.clone().unwrap(), (&controller, &key), &stream_id(1)).is_err());
+    // Repeated, also after a restart, with or without the key, it returns the same
+    // statement.
+    for number in 0..3 {
+        if number > 0 {
+            net.world.erased = if number == 1 { vec![] } else { vec![stream_id(0)] };
+            net.restore_controllers(after(number - 1), true);
+        }
+        let (step, again) = withdraw(&mut net.controllers[0], after(number), stream_id(0), true);
+        assert!(!step.is_empty() && again == said);
+        step.commit(&mut net.store).unwrap();
+        net.close(number);
+        assert_eq!(opened(&net, number as usize), (net.world.truth([1, 2, 3], number), 3));
+        assert_eq!(net.outcomes[number as usize].excluded[&ExclusionError::Revoked], 1);
+    }
+    let prefix = Scope::Controller(controller);
+    let lines = net.store.values(prefix).into_iter().filter(|value| {
+        let record = StampedRecord::read(value).unwrap().record;
+        matches!(record, Record::Log(line) if line.event == LogEvent::Erased)
+    });
+    assert_eq!(lines.count(), 1);
+}
+
+#[test]
+fn only_the_owner_withdraws() {
+    let mut net = Net::new(Setup { streams_each: 2, ..Setup::new(2) });
+    let (stream, other) = (stream_id(0), owner_key(stream_id(1)));
+    let controller = &mut net.controllers[0];
+    let signed = Signed::new(&Withdrawal { stream, erase: true }, &other);
+    let refused = controller.withdraw(&signed, &other.verifying_key(), after(0)).map(drop);
+    assert_eq!(refused.unwrap_err(), AnnotationError::WrongOwner);
+    let owner = owner_key(stream).verifying_key();
+    let refused = controller.withdraw(&signed, &owner, after(0)).map(drop);
+    assert_eq!(refused.unwrap_err(), AnnotationError::Unsigned);
+    let elsewhere = stream_id(3);
+    let key = owner_key(elsewhere);
+    let signed = Signed::new(&Withdrawal { stream: elsewhere, erase: false }, &key);
+    let refused = controller.withdraw(&signed, &key.verifying_key(), after(0)).map(drop);
+    assert_eq!(refused.unwrap_err(), AnnotationError::NotHeld);
+}

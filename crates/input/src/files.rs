@@ -1,0 +1,29 @@
+//! Input files of commands: schemas, and recordings that may be compressed.
+
+use alpheus_node::failure::{Blame, Failure};
+use alpheus_node::files::read_text;
+use alpheus_policy::schema::Schema;
+use flate2::read::MultiGzDecoder;
+use std::fs::File;
+use std::io::{BufReader, Read};
+use std::path::Path;
+
+/// Reads a schema, as Avro if the file ends in `.avsc`.
+///
+/// # Errors
+/// A [`Failure`] that names the line and a fix.
+pub fn read_schema(path: &Path) -> Result<Schema, Failure> {
+    let text = read_text(path)?;
+    let avro = path.extension().is_some_and(|ending| ending == "avsc");
+    if avro { Schema::from_avsc(&text) } else { Schema::from_yaml(&text) }.blame_input(path)
+}
+
+/// The bytes of a file, decompressed if its name ends in `.gz`.
+#[must_use]
+pub fn unpacked(path: &Path, file: File) -> Box<dyn Read + Send> {
+    if path.extension().is_some_and(|ending| ending == "gz") {
+        Box::new(MultiGzDecoder::new(BufReader::new(file)))
+    } else {
+        Box::new(file)
+    }
+}

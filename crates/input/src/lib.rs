@@ -1,0 +1,22 @@
+//! Rows of recorded files and of standard input, read and refused one by one.
+//!
+//! A bad row is counted and reported with its line and column; it never stops the good rows
+//! around it. No error contains a cell's content.
+//!
+//! - [`files`]: opening and unpacking files, reading schemas,
+//! - [`source`]: the source file: how columns become streams of events,
+//! - [`cells`]: one cell as a time or a value of the schema,
+//! - [`rows`]: a whole recording, one sorted run of events per stream,
+//! - [`refusals`]: the rows that were refused,
+//! - [`calendar`]: calendar dates,
+//! - [`tables`]: results as text, JSON or CSV.
+
+pub mod calendar;
+pub mod cells;
+pub mod files;
+mod lines;
+mod metadata;
+pub mod refusals;
+pub mod rows;
+pub mod source;
+pub mod tables;

@@ -1,0 +1,266 @@
+//! The source file: how the columns of a recorded file become streams of events.
+
+use alpheus_policy::schema::{MetadataAttribute, Schema};
+use serde::Deserialize;
+use std::collections::BTreeMap;
+use thiserror::Error;
+
+/// A source file as written.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "camelCase")]
+pub struct Source {
+    /// Name of the schema that it feeds.
+    pub schema: String,
+    /// The time of a row.
+    pub time: Time,
+    /// Column that identifies the stream; absent if each wide column is a stream.
+    pub stream: Option<String>,
+    /// Column that names the owner; by default each stream is its own owner.
+    pub owner: Option<String>,
+    /// Attribute of the schema → column of the file.
+    #[serde(default)]
+    pub attributes: BTreeMap<String, String>,
+    /// Metadata attribute → where its value comes from.
+    #[serde(default)]
+    pub metadata: BTreeMap<String, Metadata>,
+    /// Present where one row holds many readings.
+    pub wide: Option<Wide>,
+    /// Shifts every stream to a common start.
+    pub align: Option<Align>,
+    /// The common start, in seconds since the Unix epoch.
+    pub base: Option<u64>,
+}
+
+/// How a row's time is read.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "camelCase")]
+pub struct Time {
+    /// The column.
+    pub column: String,
+    /// Unit of its numbers.
+    #[serde(default)]
+    pub unit: Unit,
+    /// Text before the number, as the `w` of `w44`.
+    #[serde(default)]
+    pub prefix: String,
+    /// Numbers that count steps rather than units of time.
+    pub steps: Option<Steps>,
+}
+
+/// Time that is counted in steps: `origin + (number − first) · length`.
+#[derive(Clone, Copy, Debug, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "camelCase")]
+pub struct Steps {
+    /// The number at `origin`.
+    pub first: u64,
+    /// Seconds since the Unix epoch.
+    pub origin: u64,
+    /// Seconds from one number to the next.
+    pub length: u64,
+}
+
+/// Unit of a time column.
+#[derive(Clone, Copy, Debug, Default, Deserialize, PartialEq, Eq)]
+pub enum Unit {
+    /// Seconds.
+    #[default]
+    #[serde(rename = "s")]
+    Seconds,
+    /// Milliseconds.
+    #[serde(rename = "ms")]
+    Milliseconds,
+    /// Microseconds.
+    #[serde(rename = "us")]
+    Microseconds,
+}
+
+impl Unit {
+    /// Decimal places between this unit and a microsecond.
+    #[must_use]
+    pub fn places(self) -> u8 {
+        match self {
+            Unit::Seconds => 6,
+            Unit::Milliseconds => 3,
+            Unit::Microseconds => 0,
+        }
+    }
+}
+
+/// Where a metadata value comes from.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "camelCase")]
+pub enum Metadata {
+    /// A column; the stream's first row decides.
+    Column(String),
+    /// The same for every stream.
+    Constant(String),
+    /// The stream's key.
+    StreamKey,
+}
+
+/// A file where one row holds many readings of one attribute.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "camelCase")]
+pub struct Wide {
+    /// The attribute that every reading is of.
+    pub attribute: String,
+    /// What each column is.
+    pub columns: Columns,
+}
+
+/// What each column of a wide file is.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "camelCase")]
+pub enum Columns {
+    /// Each column but the time is a stream, named by its header.
+    Streams,
+    /// Each column is a moment, `step` seconds after the one before it.
+    Moments {
+        /// Header of the first.
+        from: String,
+        /// Header of the last.
+        to: String,
+        /// Seconds.
+        step: u64,
+    },
+}
+
+/// How streams that began at different times are shifted.
+#[derive(Clone, Copy, Debug, Deserialize, PartialEq, Eq)]
+#[serde(rename_all = "kebab-case")]
+pub enum Align {
+    /// `t' = t − ⌊t0/tick⌋·tick + base`, t0 the stream's smallest time.
+    CommonStart,
+}
+
+/// Why a source file cannot be used.
+#[derive(Debug, Error)]
+pub enum SourceError {
+    /// Not YAML of the right shape.
+    #[error("{0}")]
+    Syntax(String),
+    /// It feeds another schema.
+    #[error(
+        "source file feeds schema {found:?}, but the schema file defines {expected:?}; set `schema: {expected}`"
+    )]
+    WrongSchema {
+        /// What the source file says.
+        found: String,
+        /// What the schema is called.
+        expected: String,
+    },
+    /// A name that the schema does not have.
+    #[error(
+        "source file maps {kind} {name:?}, which schema {schema:?} does not define; it defines: {known}"
+    )]
+    UnknownName {
+        /// "attribute" or "metadata attribute".
+        kind: &'static str,
+        /// The name.
+        name: String,
+        /// The schema.
+        schema: String,
+        /// The names it has.
+        known: String,
+    },
+    /// A mandatory attribute has no column.
+    #[error(
+        "source file maps no column to mandatory attribute {name:?}; add `attributes: {{ {name}: <column> }}`, or mark it `optional: true` in the schema"
+    )]
+    Unmapped {
+        /// The attribute.
+        name: String,
+    },
+    /// Mandatory metadata are not mapped.
+    #[error(
+        "source file does not map mandatory metadata {name:?}; add `metadata: {{ {name}: {{ column: <column> }} }}` (or `constant:`, or `streamKey`), or mark it `optional: true` in the schema"
+    )]
+    UnmappedMetadata {
+        /// The metadata attribute.
+        name: String,
+    },
+    /// `align` and `base` must be set together.
+    #[error(
+        "`align: common-start` needs `base: <seconds since the Unix epoch>`, and `base` needs `align`"
+    )]
+    AlignNeedsBase,
+    /// Long files need to know the stream of a row.
+    #[error(
+        "source file names no `stream:` column; only wide files whose columns are streams may leave it out"
+    )]
+    NoStream,
+    /// A wide file maps its one attribute under `wide`.
+    #[error("a wide file maps its attribute under `wide.attribute`; remove `attributes`")]
+    WideWithAttributes,
+}
+
+/// The parser's message, with line, column and an excerpt.
+#[must_use]
+pub fn parser_message(error: &serde_saphyr::Error) -> String {
+    let text = error.to_string();
+    text.strip_prefix("error: ").unwrap_or(&text).to_owned()
+}
+
+impl Source {
+    /// Reads a source file and checks it against the schema that it feeds.
+    ///
+    /// # Errors
+    /// A [`SourceError`] that says how to fix it.
+    pub fn parse(text: &str, schema: &Schema) -> Result<Source, SourceError> {
+        let source: Source = serde_saphyr::from_str(text)
+            .map_err(|error| SourceError::Syntax(parser_message(&error)))?;
+        source.check(schema)?;
+        Ok(source)
+    }
+
+    fn check(&self, schema: &Schema) -> Result<(), SourceError> {
+        if self.schema != schema.name {
+            return Err(SourceError::WrongSchema {
+                found: self.schema.clone(),
+                expected: schema.name.clone(),
+            });
+        }
+        if self.align.is_some() != self.base.is_some() {
+            return Err(SourceError::AlignNeedsBase);
+        }
+        match &self.wide {
+            Some(_) if !self.attributes.is_empty() => return Err(SourceError::WideWithAttributes),
+            Some(Wide { columns: Columns::Streams, .. }) => {}
+            _ if self.stream.is_none() => return Err(SourceError::NoStream),
+            _ => {}
+        }
+        self.check_names(schema)
+    }
+
+    fn check_names(&self, schema: &Schema) -> Result<(), SourceError> {
+        let attributes: Vec<&str> = schema.attributes.iter().map(|a| a.name.as_str()).collect();
+        let metadata: Vec<&str> = schema.metadata.iter().map(|m| m.name.as_str()).collect();
+        let known = |kind, name: &String, names: &[&str]| {
+            if names.contains(&name.as_str()) {
+                return Ok(());
+            }
+            Err(SourceError::UnknownName {
+                kind,
+                name: name.clone(),
+                schema: schema.name.clone(),
+                known: names.join(", "),
+            })
+        };
+        let mapped = |name: &str| match &self.wide {
+            Some(wide) => wide.attribute == name,
+            None => self.attributes.contains_key(name),
+        };
+        self.attributes.keys().try_for_each(|name| known("attribute", name, &attributes))?;
+        self.wide.iter().try_for_each(|wide| known("attribute", &wide.attribute, &attributes))?;
+        self.metadata.keys().try_for_each(|name| known("metadata attribute", name, &metadata))?;
+        if let Some(attribute) = schema.attributes.iter().find(|a| !a.optional && !mapped(&a.name))
+        {
+            return Err(SourceError::Unmapped { name: attribute.name.clone() });
+        }
+        let unmapped = |m: &&MetadataAttribute| !m.optional && !self.metadata.contains_key(&m.name);
+        match schema.metadata.iter().find(unmapped) {
+            Some(metadata) => Err(SourceError::UnmappedMetadata { name: metadata.name.clone() }),
+            None => Ok(()),
+        }
+    }
+}

@@ -1,0 +1,15 @@
+//! The operating system's randomness, drawn here and nowhere else.
+
+use crate::failure::{Blame, Category, Failure};
+use rand_chacha::ChaCha20Rng;
+use rand_core::SeedableRng;
+
+/// A generator with a fresh seed.
+///
+/// # Errors
+/// If the operating system has no randomness.
+pub fn rng() -> Result<ChaCha20Rng, Failure> {
+    let mut seed = [0; 32];
+    getrandom::fill(&mut seed).blame(Category::Io)?;
+    Ok(ChaCha20Rng::from_seed(seed))
+}

@@ -1,0 +1,353 @@
+//! The fence file: how far each controller's ledger has come, kept apart from the
+//! ledgers, so that an older copy of a ledger is detected at a restart.
+//!
+//! The file has two slots that are written in turn, each with its number and a
+//! digest, so that one flush makes a fence durable: a crash can tear the slot
+//! that is being written, never the one before. A slot is
+//!
+//! ```text
+//! "ALPHFNC2"  number:u64  entries:u64  entry*  digest[32]
+//! entry = controller[32]  sequence:u64  clock:u64  restored:u64
+//! ```
+//! little-endian, and fills whole pages; `restored` is 2^64 − 1 for none.
+
+use crate::files::other_format;
+use alpheus_crypto::hash::{Digest, labelled_hash};
+use alpheus_time::Timestamp;
+use std::collections::BTreeMap;
+use std::fs::{File, OpenOptions};
+use std::io::{ErrorKind, Write};
+use std::os::unix::fs::FileExt;
+use std::path::{Path, PathBuf};
+use thiserror::Error;
+
+/// The owner of a ledger.
+pub type Owner = [u8; 32];
+
+/// How far a ledger has come.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Fence {
+    /// Commits so far.
+    pub sequence: u64,
+    /// The latest time that its owner has acted on.
+    pub clock: Timestamp,
+    /// When it was last restored without being known to be the latest, if ever.
+    pub restored: Option<Timestamp>,
+}
+
+/// Why a fence cannot be used.
+#[derive(Debug, Error)]
+pub enum FenceError {
+    /// The file could not be read or written.
+    #[error("the fence file {}: {source}", path.display())]
+    Io {
+        /// The file.
+        path: PathBuf,
+        /// The system's error.
+        source: std::io::Error,
+    },
+    /// The ledger is behind the fence.
+    #[error("{} records more of a ledger than the ledger holds: restart the deployment", path.display())]
+    Behind {
+        /// The file.
+        path: PathBuf,
+    },
+    /// Written by another version of the program.
+    #[error(
+        "the fence file {} has format {found}, and this version reads format 2: use the version that wrote it; without the file every window that has begun counts as released", path.display()
+    )]
+    Format {
+        /// The file.
+        path: PathBuf,
+        /// Its format.
+        found: char,
+    },
+    /// The file holds something else.
+    #[error("{} is not a fence file; without it every window that has begun counts as released: remove it only if that is what you want", path.display())]
+    Unreadable {
+        /// The file.
+        path: PathBuf,
+    },
+}
+
+/// The file and its content.
+pub struct FenceFile {
+    path: PathBuf,
+    fences: BTreeMap<Owner, Fence>,
+    /// Number of the slot that was written last; its parity selects one of the two.
+    number: u64,
+    /// The open file and its slot size, once this process has created it.
+    open: Option<(File, usize)>,
+    flushes: u64,
+}
+
+impl FenceFile {
+    /// Reads the file, or starts an empty one.
+    ///
+    /// # Errors
+    /// [`FenceError`] if there is a file that cannot be read.
+    pub fn load(path: &Path) -> Result<FenceFile, FenceError> {
+        let (number, fences) = match std::fs::read(path) {
+            Ok(bytes) => decode(&bytes).ok_or_else(|| unreadable(path, &bytes))?,
+            Err(error) if error.kind() == ErrorKind::NotFound => (0, BTreeMap::new()),
+            Err(source) => return Err(FenceError::Io { path: path.into(), source }),
+        };
+        Ok(FenceFile { path: path.into(), fences, number, open: None, flushes: 0 })
+    }
+
+    /// Disk flushes so far.
+    #[must_use]
+    pub fn flushes(&self) -> u64 {
+        self.flushes
+    }
+
+    /// The entry of a controller.
+    #[must_use]
+    pub fn get(&self, controller: &Owner) -> Option<Fence> {
+        self.fences.get(controller).copied()
+    }
+
+    /// Records durably how far ledgers have come. It never goes back.
+    ///
+    /// # Errors
+    /// [`FenceError`]. No message may be sent then, and the known entries stay those that
+    /// were last durable.
+    pub fn advance(
+        &mut self,
+        fences: impl IntoIterator<Item = (Owner, Fence)>,
+    ) -> Result<(), FenceError> {
+        let mut news = Vec::new();
+        for (controller, fence) in fences {
+            let known = self.get(&controller);
+            if known.is_some_and(|known| is_behind(&fence, &known)) {
+                return Err(FenceError::Behind { path: self.path.clone() });
+            }
+            if known != Some(fence) {
+                news.push((controller, fence));
+            }
+        }
+        if news.is_empty() {
+            return Ok(());
+        }
+        self.number += 1;
+        let mut next = self.fences.clone();
+        next.extend(news);
+        let written = self.write(&encode(self.number, &next));
+        // The file is unknown after a failed write, so the next write creates a new file.
+        self.open = self.open.take().filter(|_| written.is_ok());
+        written.map_err(|source| FenceError::Io { path: self.path.clone(), source })?;
+        self.fences = next;
+        Ok(())
+    }
+
+    /// Overwrites the older of the two slots, or recreates the file if a slot has become
+    /// too small.
+    fn write(&mut self, slot: &[u8]) -> std::io::Result<()> {
+        let Some((file, _)) = self.open.as_ref().filter(|(_, size)| *size == slot.len()) else {
+            return self.recreate(slot);
+        };
+        self.flushes += 1;
+        file.write_all_at(slot, (self.number % 2) * slot.len() as u64)?;
+        file.sync_data()
+    }
+
+    /// Writes beside, then renames: a crash leaves the old file or the new one.
+    fn recreate(&mut self, slot: &[u8]) -> std::io::Result<()> {
+        self.flushes += 2;
+        let beside = self.path.with_extension("new");
+        let mut file = OpenOptions::new().write(true).create(true).truncate(true).open(&beside)?;
+        file.write_all(slot)?;
+        file.write_all(slot)?;
+        file.sync_all()?;
+        std::fs::rename(&beside, &self.path)?;
+        if let Some(folder) = self.path.parent() {
+            File::open(folder)?.sync_data()?;
+        }
+        self.open = Some((file, slot.len()));
+        Ok(())
+    }
+}
+
+/// Whether a ledger is behind what is known.
+fn is_behind(fence: &Fence, known: &Fence) -> bool {
+    fence.sequence < known.sequence || fence.restored < known.restored
+}
+
+const MAGIC: &[u8; 8] = b"ALPHFNC2";
+const HEAD: usize = 24;
+const ENTRY: usize = 56;
+/// A slot begins on one, so that no page holds parts of both.
+const PAGE: usize = 4096;
+/// Stands for a ledger that was never restored without being the latest.
+const NEVER: u64 = u64::MAX;
+
+fn encode(number: u64, fences: &BTreeMap<Owner, Fence>) -> Vec<u8> {
+    let mut slot = Vec::with_capacity((HEAD + fences.len() * ENTRY + 32).next_multiple_of(PAGE));
+    slot.extend_from_slice(MAGIC);
+    slot.extend_from_slice(&number.to_le_bytes());
+    slot.extend_from_slice(&(fences.len() as u64).to_le_bytes());
+    for (controller, fence) in fences {
+        slot.extend_from_slice(controller);
+        slot.extend_from_slice(&fence.sequence.to_le_bytes());
+        slot.extend_from_slice(&fence.clock.0.to_le_bytes());
+        let restored = fence.restored.map_or(NEVER, |at| at.0);
+        slot.extend_from_slice(&restored.to_le_bytes());
+    }
+    let digest = digest_of(&slot);
+    slot.extend_from_slice(digest.as_bytes());
+    slot.resize(slot.len().next_multiple_of(PAGE), 0);
+    slot
+}
+
+fn digest_of(slot: &[u8]) -> Digest {
+    labelled_hash("alpheus/fence/v1", &[slot])
+}
+
+/// What is wrong with a file that holds no fence.
+fn unreadable(path: &Path, bytes: &[u8]) -> FenceError {
+    let path = path.to_owned();
+    match other_format(bytes, MAGIC) {
+        Some(found) => FenceError::Format { path, found },
+        None => FenceError::Unreadable { path },
+    }
+}
+
+/// Number and content of the later of the two slots that is whole.
+fn decode(bytes: &[u8]) -> Option<(u64, BTreeMap<Owner, Fence>)> {
+    let (first, second) = bytes.split_at(bytes.len() / 2);
+    [first, second].into_iter().filter_map(slot).max_by_key(|(number, _)| *number)
+}
+
+fn slot(bytes: &[u8]) -> Option<(u64, BTreeMap<Owner, Fence>)> {
+    let (magic, rest) = bytes.split_first_chunk()?;
+    let (number, rest) = rest.split_first_chunk()?;
+    let (count, rest) = rest.split_first_chunk()?;
+    let length = usize::try_from(u64::from_le_bytes(*count)).ok()?.checked_mul(ENTRY)?;
+    let (entries, rest) = rest.split_at_checked(length)?;
+    let (digest, _) = rest.split_first_chunk::<32>()?;
+    if magic != MAGIC || digest_of(bytes.get(..HEAD + length)?).as_bytes() != digest {
+        return None;
+    }
+    let fences = entries.as_chunks::<ENTRY>().0.iter().map(entry).collect::<Option<_>>()?;
+    Some((u64::from_le_bytes(*number), fences))
+}
+
+fn entry(bytes: &[u8; ENTRY]) -> Option<(Owner, Fence)> {
+    let (id, rest) = bytes.split_first_chunk()?;
+    let (sequence, rest) = rest.split_first_chunk()?;
+    let (clock, rest) = rest.split_first_chunk()?;
+    let (restored, _) = rest.split_first_chunk()?;
+    let restored = u64::from_le_bytes(*restored);
+    let fence = Fence {
+        sequence: u64::from_le_bytes(*sequence),
+        clock: Timestamp(u64::from_le_bytes(*clock)),
+        restored: (restored != NEVER).then_some(Timestamp(restored)),
+    };
+    Some((*id, fence))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn fence(sequence: u64) -> Fence {
+        let restored = (sequence > 3).then_some(Timestamp(7));
+        Fence { sequence, clock: Timestamp(sequence * 10), restored }
+    }
+
+    fn fences(many: u8, sequence: u64) -> Vec<(Owner, Fence)> {
+        let fence = fence(sequence);
+        (0..many).map(|controller| ([controller; 32], fence)).collect()
+    }
+
+    #[test]
+    fn one_flush_makes_a_fence_durable() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("fence");
+        let mut file = FenceFile::load(&path).unwrap();
+        for sequence in 1..=5 {
+            file.advance(fences(100, sequence)).unwrap();
+            let known = FenceFile::load(&path).unwrap();
+            assert_eq!(known.fences, fences(100, sequence).into_iter().collect());
+        }
+        assert_eq!(file.flushes(), 2 + 4, "only the first makes a file");
+        file.advance(fences(100, 5)).unwrap();
+        assert_eq!(file.flushes(), 6, "nothing new");
+    }
+
+    #[test]
+    fn it_grows_with_its_controllers_and_over_restarts() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("fence");
+        for (many, sequence) in [(1, 1), (200, 2), (200, 3), (250, 4)] {
+            let mut file = FenceFile::load(&path).unwrap();
+            file.advance(fences(many, sequence)).unwrap();
+            file.advance(fences(many, sequence + 1)).unwrap();
+            assert_eq!(
+                FenceFile::load(&path).unwrap().fences,
+                fences(many, sequence + 1).into_iter().collect()
+            );
+        }
+    }
+
+    /// Whatever a crash leaves of the slot that was being written, the fence is
+    /// the new one or the one before.
+    #[test]
+    fn a_torn_write_leaves_the_fence_before() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("fence");
+        let mut file = FenceFile::load(&path).unwrap();
+        (1..=4).for_each(|sequence| file.advance(fences(100, sequence)).unwrap());
+        let before = std::fs::read(&path).unwrap();
+        file.advance(fences(100, 5)).unwrap();
+        let after = std::fs::read(&path).unwrap();
+        for torn in (0..=after.len()).step_by(97) {
+            let bytes = [&after[..torn], &before[torn..]].concat();
+            let (_, known) = decode(&bytes).unwrap();
+            let sequence = known[&[0; 32]].sequence;
+            assert!([4, 5].contains(&sequence), "{sequence}");
+            assert_eq!(known, fences(100, sequence).into_iter().collect());
+        }
+    }
+
+    #[test]
+    fn it_never_goes_back() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("fence");
+        let mut file = FenceFile::load(&path).unwrap();
+        file.advance(fences(3, 5)).unwrap();
+        let older = Fence { restored: Some(Timestamp(6)), ..fence(9) };
+        for behind in [fence(4), older, Fence { restored: None, ..fence(9) }] {
+            let given = [([0; 32], fence(6)), ([1; 32], behind)];
+            assert!(matches!(file.advance(given), Err(FenceError::Behind { .. })));
+            assert_eq!(file.fences, fences(3, 5).into_iter().collect(), "none of them counts");
+        }
+        file.advance(fences(3, 6)).unwrap();
+        assert_eq!(FenceFile::load(&path).unwrap().fences, fences(3, 6).into_iter().collect());
+    }
+
+    #[test]
+    fn a_failed_write_changes_nothing() {
+        let folder = tempfile::tempdir().unwrap();
+        let place = folder.path().join("gone");
+        std::fs::create_dir(&place).unwrap();
+        let mut file = FenceFile::load(&place.join("fence")).unwrap();
+        std::fs::remove_dir(&place).unwrap();
+        assert!(matches!(file.advance(fences(2, 1)), Err(FenceError::Io { .. })));
+        assert_eq!(file.get(&[0; 32]), None);
+        std::fs::create_dir(&place).unwrap();
+        file.advance(fences(2, 1)).unwrap();
+        let written = FenceFile::load(&place.join("fence")).unwrap().fences;
+        assert_eq!(written, fences(2, 1).into_iter().collect());
+    }
+
+    #[test]
+    fn other_content_is_refused() {
+        for bytes in [&b""[..], b"ALPHFNC2", &[0; 2 * PAGE], &[7; 96]] {
+            assert_eq!(decode(bytes), None);
+        }
+        let mut slot = encode(3, &fences(2, 9).into_iter().collect());
+        slot[40] ^= 1;
+        assert_eq!(decode(&[slot.clone(), slot].concat()), None);
+    }
+}

@@ -1,0 +1,110 @@
+//! Files and folders: read whole, or created once and never overwritten.
+
+use crate::failure::{Blame, Category, Failure};
+use rustix::fs::Mode;
+use std::fs::{DirBuilder, OpenOptions};
+use std::io::Write;
+use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt, PermissionsExt};
+use std::path::Path;
+use zeroize::Zeroizing;
+
+/// Who may read a new file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Readers {
+    /// Its owner.
+    Owner,
+    /// Everybody.
+    Everybody,
+}
+
+/// Writes a new file, durably.
+///
+/// # Errors
+/// If it exists already or cannot be written.
+pub fn write_new(path: &Path, bytes: impl AsRef<[u8]>, readers: Readers) -> Result<(), Failure> {
+    let own = Mode::RUSR | Mode::WUSR;
+    let mode = match readers {
+        Readers::Owner => own,
+        Readers::Everybody => own | Mode::RGRP | Mode::ROTH,
+    };
+    let file = OpenOptions::new().write(true).create_new(true).mode(mode.bits()).open(path);
+    let mut file = file.blame_io(path)?;
+    file.write_all(bytes.as_ref()).and_then(|()| file.sync_all()).blame_io(path)
+}
+
+/// Creates a folder that only its owner can read.
+///
+/// # Errors
+/// If it exists already or cannot be created.
+pub fn make_private_folder(folder: &Path) -> Result<(), Failure> {
+    let help = "nothing is overwritten: remove the folder, or name another one";
+    let made = DirBuilder::new().mode(Mode::RWXU.bits()).create(folder);
+    made.blame_io(folder).map_err(|failure| failure.with_help(help))
+}
+
+/// The format of a file by another version of the program: the last character of its magic,
+/// if only that differs.
+#[must_use]
+pub fn other_format(bytes: &[u8], magic: &[u8; 8]) -> Option<char> {
+    let (found, same) = (bytes.get(7)?, bytes.get(..7)? == &magic[..7]);
+    (same && *found != magic[7] && found.is_ascii_digit()).then_some(char::from(*found))
+}
+
+/// Reads a text file.
+///
+/// # Errors
+/// A [`Failure`] that names the file.
+pub fn read_text(path: &Path) -> Result<String, Failure> {
+    let bytes = std::fs::read(path).blame_io(path)?;
+    String::from_utf8(bytes).map_err(|_| {
+        Failure::new(Category::Input, "not UTF-8 text")
+            .at(path.display().to_string())
+            .with_help("save it as UTF-8; decompress a compressed file first")
+    })
+}
+
+/// Permission bits of the group and of everybody else.
+const OTHERS: u32 = 0o077;
+
+/// Other users can read a key file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error(
+    "other users can read this key file (mode {0:o}): run `chmod 600` on it, and replace the key if somebody may have read it"
+)]
+pub struct OpenKeyFileError(u32);
+
+/// Reads a key file, which only its owner may read; white space at its end does not count.
+///
+/// # Errors
+/// If it cannot be read, or others can read it.
+pub fn read_key_file(path: &Path) -> Result<Zeroizing<Vec<u8>>, Failure> {
+    let mode = std::fs::metadata(path).blame_io(path)?.permissions().mode();
+    if mode & OTHERS != 0 {
+        return Err(OpenKeyFileError(mode & 0o777)).blame_input(path);
+    }
+    let mut bytes = Zeroizing::new(std::fs::read(path).blame_io(path)?);
+    while bytes.last().is_some_and(u8::is_ascii_whitespace) {
+        bytes.pop();
+    }
+    Ok(bytes)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_key_file_that_others_can_read_is_refused() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("key");
+        std::fs::write(&path, "a key file of some length\n").unwrap();
+        for (mode, good) in [(0o600, true), (0o400, true), (0o640, false), (0o604, false)] {
+            std::fs::set_permissions(&path, std::fs::Permissions::from_mode(mode)).unwrap();
+            let read = read_key_file(&path);
+            assert_eq!(read.is_ok(), good, "{mode:o}");
+            if let Ok(bytes) = read {
+                assert_eq!(*bytes, b"a key file of some length");
+            }
+        }
+    }
+}

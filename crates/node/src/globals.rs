@@ -1,0 +1,113 @@
+//! The options that every command understands.
+
+use crate::clock;
+use crate::failure::Failure;
+use crate::service;
+use crate::service::health::Health;
+use crate::service::metrics::Metrics;
+use crate::settings::layers::{ConfigError, Layers};
+use crate::settings::{Flags, Format, Settings, SettingsError};
+use alpheus_transport::Store;
+use clap::{Args, ValueEnum};
+use std::ffi::OsString;
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+/// Options that every command understands.
+#[derive(Clone, Debug, Args)]
+pub struct Globals {
+    /// How to print results on standard output
+    #[arg(
+        long,
+        global = true,
+        value_enum,
+        env = "ALPHEUS_FORMAT",
+        help_heading = "Common options"
+    )]
+    pub format: Option<Format>,
+    /// What to log on standard error: off, error, warn, info, debug, or per module as in `warn,alpheus=info` [default: warn]
+    #[arg(
+        long,
+        global = true,
+        env = "ALPHEUS_LOG",
+        value_name = "FILTER",
+        help_heading = "Common options"
+    )]
+    pub log: Option<String>,
+    /// Configuration file; flags and ALPHEUS_* variables override it
+    #[arg(
+        long,
+        global = true,
+        env = "ALPHEUS_CONFIG",
+        value_name = "FILE",
+        help_heading = "Common options"
+    )]
+    pub config: Option<PathBuf>,
+    /// Serve /healthz and /metrics at this address while the command runs
+    #[arg(
+        long,
+        global = true,
+        env = "ALPHEUS_LISTEN",
+        value_name = "ADDRESS",
+        help_heading = "Common options"
+    )]
+    pub listen: Option<SocketAddr>,
+    /// The file with a replay's clock, which replaces the machine's
+    #[arg(long, global = true, hide = true, value_name = "FILE")]
+    pub replay_clock: Option<PathBuf>,
+    /// The keys of the settings file that the program's parts read
+    #[arg(skip)]
+    pub parts: &'static [&'static str],
+    /// What `/healthz` reports
+    #[arg(skip)]
+    pub health: Health,
+    /// What `/metrics` reports
+    #[arg(skip)]
+    pub metrics: Metrics,
+}
+
+impl Globals {
+    /// Takes the time from a replay's clock, if the command names one.
+    ///
+    /// # Errors
+    /// The file cannot be read.
+    pub fn follow_clock(&self) -> Result<(), Failure> {
+        self.replay_clock.as_deref().map_or(Ok(()), clock::follow)
+    }
+
+    /// The settings, including the command's own flags.
+    ///
+    /// # Errors
+    /// The first invalid setting.
+    pub fn settings(&self, flags: Flags) -> Result<Settings, Failure> {
+        let layers = self.layers(flags).map_err(SettingsError::from)?;
+        Ok(Settings::load(layers, self.parts)?)
+    }
+
+    /// Opens the durable store of the settings; health and metrics watch it.
+    ///
+    /// # Errors
+    /// No store is set, or it cannot be opened.
+    pub fn open_store(&self, settings: &Settings) -> Result<Arc<dyn Store>, Failure> {
+        Ok(service::open_store(settings, &self.health, &self.metrics)?)
+    }
+
+    fn layers(&self, flags: Flags) -> Result<Layers, ConfigError> {
+        // Our variables are UTF-8; those of other programs need not be.
+        let text = |(name, value): (OsString, OsString)| {
+            Some((name.into_string().ok()?, value.into_string().ok()?))
+        };
+        let variables = std::env::vars_os().filter_map(text);
+        let layers = Layers::default().file(self.config.as_deref())?.environment(variables);
+        let format = self.format.and_then(|format| format.to_possible_value());
+        let common = [
+            ("format", format.map(|format| format.get_name().to_owned())),
+            ("log", self.log.clone()),
+            ("listen", self.listen.map(|listen| listen.to_string())),
+        ];
+        let given = common.into_iter().chain(flags);
+        let given = given.filter_map(|(key, value)| Some((key, value?)));
+        Ok(given.fold(layers, |layers, (key, value)| layers.flag(key, value)))
+    }
+}

@@ -1,0 +1,392 @@
+//! Fenced ledgers: a space of a durable store, and a fence beside it that exposes an older
+//! copy.
+
+pub mod store;
+
+use crate::failure::{Blame, Category, Failure};
+use crate::fence::{Fence, FenceError, FenceFile};
+use alpheus_crypto::ledger::{Change, Ledger, LedgerError, StateOrigin};
+use alpheus_time::Timestamp;
+use alpheus_transport::{Batch, Error, NewRecord, Space, Store, Topic};
+use bytes::Bytes;
+use std::ops::Bound;
+use std::path::Path;
+use std::sync::Arc;
+
+/// The key of the ledger's sequence number, beside the records.
+const SEQUENCE: &[u8] = b"sequence";
+/// The key of the shard that owns the ledger.
+const PLACE: &[u8] = b"place";
+/// The key of the records' format, if the owner stores one.
+const FORMAT: &[u8] = b"format";
+/// The fence file has one entry.
+const ENTRY: [u8; 32] = [0; 32];
+
+/// Which of a role's processes a ledger belongs to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ShardIndex {
+    /// From 0.
+    pub index: u64,
+    /// How many there are, at least one.
+    pub count: u64,
+}
+
+/// A durable ledger with one writer, fenced.
+pub struct FencedLedger {
+    store: Arc<dyn Store>,
+    records: Space,
+    fenced: Space,
+    fence: FenceFile,
+    sequence: u64,
+    /// The shard that owns it from the next commit on, if that changes.
+    moves_to: Option<Vec<u8>>,
+    /// The format to store in the next commit.
+    notes: Option<u32>,
+    failed: bool,
+}
+
+/// The state has the format of another build.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error(
+    "the state has format {found}, and this build reads format {reads}: let the build that wrote it finish its work, or use an empty state"
+)]
+pub struct FormatError {
+    /// The state's format; 0 if none is stored, as by the first builds.
+    found: u32,
+    /// This build's format.
+    reads: u32,
+}
+
+/// An opened ledger, its records, and their origin.
+pub struct OpenedLedger {
+    /// The ledger.
+    pub ledger: FencedLedger,
+    /// Its records.
+    pub records: Vec<(Vec<u8>, Vec<u8>)>,
+    /// Whether neither ledger nor fence ever existed.
+    pub untouched: bool,
+    /// Whether its fence exists. Without a fence nothing was released, unless the fence is
+    /// lost.
+    pub fenced: bool,
+    /// Whether it holds only the first commit.
+    first: bool,
+    /// The format of the records; none if it is empty.
+    format: Option<u32>,
+    /// Intact if the fence records no more than the ledger holds, and shard index and count
+    /// are unchanged.
+    pub origin: StateOrigin,
+}
+
+impl OpenedLedger {
+    /// Whether its owner starts for the first time: nothing exists, or it was killed between
+    /// its first commit and the fence, before anything was sent.
+    #[must_use]
+    pub fn begins(&self) -> bool {
+        self.untouched || (!self.fenced && self.first)
+    }
+
+    /// Checks the records' format, which is stored with the first commit.
+    ///
+    /// # Errors
+    /// [`FormatError`].
+    pub fn in_format(mut self, reads: u32) -> Result<Self, FormatError> {
+        match self.format {
+            Some(found) if found != reads => return Err(FormatError { found, reads }),
+            Some(_) => {}
+            None => self.ledger.notes = Some(reads),
+        }
+        Ok(self)
+    }
+
+    /// The origin, for an owner whose first commit holds its complete initial state.
+    #[must_use]
+    pub fn since_it_began(&self) -> StateOrigin {
+        if self.begins() { StateOrigin::New } else { self.origin }
+    }
+}
+
+impl FencedLedger {
+    /// Opens the ledger in a store, with the fence at `fence`, for a shard if given. Records
+    /// of another shard, or of another number of shards, are not trusted. Only the first
+    /// commit, which removes them, makes the ledger this shard's.
+    ///
+    /// # Errors
+    /// The store or the fence cannot be read.
+    pub fn open(
+        store: Arc<dyn Store>,
+        fence: &Path,
+        shard: Option<ShardIndex>,
+    ) -> Result<OpenedLedger, Failure> {
+        Self::open_spaces(store, fence, shard, ["pass", "pass-fence"])
+    }
+
+    /// The same with other spaces of the store, for records and for the sequence number.
+    ///
+    /// # Errors
+    /// As [`FencedLedger::open`].
+    pub fn open_spaces(
+        store: Arc<dyn Store>,
+        fence: &Path,
+        shard: Option<ShardIndex>,
+        spaces: [&str; 2],
+    ) -> Result<OpenedLedger, Failure> {
+        let fence = FenceFile::load(fence).blame(Category::Input)?;
+        Self::read(store, fence, shard, spaces).blame(Category::Io)
+    }
+
+    fn read(
+        store: Arc<dyn Store>,
+        fence: FenceFile,
+        shard: Option<ShardIndex>,
+        spaces: [&str; 2],
+    ) -> Result<OpenedLedger, Error> {
+        let (records, fenced) = (Space::new(spaces[0])?, Space::new(spaces[1])?);
+        store.ensure_space(&records)?;
+        store.ensure_space(&fenced)?;
+        let held = store.get(&fenced, SEQUENCE)?;
+        let held = held.and_then(|bytes| bytes.as_ref().try_into().ok().map(u64::from_be_bytes));
+        let seen = fence.get(&ENTRY).map(|fence| fence.sequence);
+        let place = shard.map(ShardIndex::to_bytes).unwrap_or_default();
+        let was = store.get(&fenced, PLACE)?;
+        let same = was.as_deref().unwrap_or_default() == place.as_slice();
+        let origin = match (held, seen) {
+            (Some(held), Some(seen)) if held >= seen && same => StateOrigin::Intact,
+            _ => StateOrigin::Restored,
+        };
+        let found = scan_all(store.as_ref(), &records, b"")?;
+        let found: Vec<_> = found.into_iter().map(|(k, v)| (k.to_vec(), v.to_vec())).collect();
+        let untouched = held.is_none() && seen.is_none() && found.is_empty();
+        let noted = store.get(&fenced, FORMAT)?;
+        let noted = noted.and_then(|bytes| bytes.as_ref().try_into().ok().map(u32::from_be_bytes));
+        let empty = held.is_none() && found.is_empty();
+        let format = (!empty).then_some(noted.unwrap_or(0));
+        let sequence = held.unwrap_or(0).max(seen.unwrap_or(0));
+        let moves_to = (!same).then_some(place);
+        let (notes, failed) = (None, false);
+        let ledger = Self { store, records, fenced, fence, sequence, moves_to, notes, failed };
+        let (fenced, first) = (seen.is_some(), held == Some(1));
+        Ok(OpenedLedger { ledger, records: found, untouched, fenced, first, format, origin })
+    }
+
+    /// Reads its records beside the writer.
+    #[must_use]
+    pub fn records(&self) -> Records {
+        Records(Arc::clone(&self.store), self.records.clone())
+    }
+
+    /// Creates a log beside the records, unless it exists.
+    ///
+    /// # Errors
+    /// If the store cannot be written.
+    pub fn ensure_log(&self, log: &Topic) -> Result<(), Failure> {
+        self.store.ensure_topic(log, 1).blame(Category::Io)
+    }
+
+    /// The ledger with lines for a log, which are appended in the same commit as its next
+    /// change.
+    pub fn with<'a>(&'a mut self, log: &'a Topic, lines: Vec<Logged>) -> Appending<'a> {
+        Appending { ledger: self, log, lines }
+    }
+
+    fn commit_with(
+        &mut self,
+        changes: &[Change],
+        lines: Option<(&Topic, &[Logged])>,
+    ) -> Result<(), LedgerError> {
+        if self.failed {
+            return Err(LedgerError);
+        }
+        self.write(changes, lines).map_err(|error| {
+            tracing::error!(%error, "the ledger could not be written");
+            self.failed = true;
+            LedgerError
+        })
+    }
+
+    fn write(
+        &mut self,
+        changes: &[Change],
+        lines: Option<(&Topic, &[Logged])>,
+    ) -> Result<(), WriteError> {
+        let mut batch = Batch::new();
+        if let Some((log, lines)) = lines {
+            for Logged { key, value, timestamp } in lines {
+                let record = NewRecord { key, value, timestamp: *timestamp, headers: &[] };
+                batch.append(&log.partition(0), &record)?;
+            }
+        }
+        store::stage(&mut batch, &self.records, changes)?;
+        self.sequence += 1;
+        batch.put(&self.fenced, SEQUENCE, self.sequence.to_be_bytes().to_vec())?;
+        if let Some(place) = self.moves_to.take() {
+            batch.put(&self.fenced, PLACE, place)?;
+        }
+        if let Some(format) = self.notes.take() {
+            batch.put(&self.fenced, FORMAT, format.to_be_bytes().to_vec())?;
+        }
+        self.store.commit(batch)?;
+        let fence = Fence { sequence: self.sequence, clock: Timestamp(0), restored: None };
+        Ok(self.fence.advance([(ENTRY, fence)])?)
+    }
+}
+
+/// Reads durable records beside the ledger's one writer. Clones share it.
+#[derive(Clone)]
+pub struct Records(Arc<dyn Store>, Space);
+
+impl Records {
+    /// A record.
+    ///
+    /// # Errors
+    /// If the store cannot be read.
+    pub fn get(&self, key: &[u8]) -> Result<Option<Vec<u8>>, Error> {
+        Ok(self.0.get(&self.1, key)?.map(|value| value.to_vec()))
+    }
+}
+
+impl ShardIndex {
+    fn to_bytes(self) -> Vec<u8> {
+        [self.index.to_be_bytes(), self.count.to_be_bytes()].concat()
+    }
+}
+
+/// Every key of a space that starts with `prefix`, with its value.
+///
+/// # Errors
+/// The store's error.
+pub fn scan_all(
+    store: &dyn Store,
+    space: &Space,
+    prefix: &[u8],
+) -> Result<Vec<(Bytes, Bytes)>, Error> {
+    const PAGE: usize = 1000;
+    let mut all: Vec<(Bytes, Bytes)> = Vec::new();
+    loop {
+        let last = all.last().map(|(key, _)| key.clone());
+        let from = last.as_deref().map_or(Bound::Unbounded, Bound::Excluded);
+        let page = store.scan(space, prefix, from, PAGE)?;
+        let full = page.len() == PAGE;
+        all.extend(page);
+        if !full {
+            return Ok(all);
+        }
+    }
+}
+
+#[derive(Debug, thiserror::Error)]
+enum WriteError {
+    #[error(transparent)]
+    Store(#[from] Error),
+    #[error(transparent)]
+    Fence(#[from] FenceError),
+}
+
+impl Ledger for FencedLedger {
+    fn commit(&mut self, changes: &[Change]) -> Result<(), LedgerError> {
+        self.commit_with(changes, None)
+    }
+}
+
+/// A line of a log.
+pub struct Logged {
+    /// What it is about.
+    pub key: Vec<u8>,
+    /// What it says.
+    pub value: Vec<u8>,
+    /// Microseconds since 1970.
+    pub timestamp: u64,
+}
+
+/// A ledger whose commit appends lines to a log too.
+pub struct Appending<'a> {
+    ledger: &'a mut FencedLedger,
+    log: &'a Topic,
+    lines: Vec<Logged>,
+}
+
+impl Ledger for Appending<'_> {
+    fn commit(&mut self, changes: &[Change]) -> Result<(), LedgerError> {
+        let lines = std::mem::take(&mut self.lines);
+        self.ledger.commit_with(changes, Some((self.log, &lines)))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use alpheus_transport::simulated::Machine;
+
+    /// A shard is killed while it replaces another: the untrusted records still exist and
+    /// are still not trusted.
+    #[test]
+    fn a_ledger_stays_another_shards_until_the_first_commit() {
+        let folder = tempfile::tempdir().unwrap();
+        let fence = folder.path().join("fence");
+        let store = Machine::new().open().unwrap();
+        let (first, second) =
+            (ShardIndex { index: 0, count: 2 }, ShardIndex { index: 0, count: 3 });
+        let open = |shard| FencedLedger::open(Arc::clone(&store), &fence, Some(shard)).unwrap();
+        let change = |value: Option<&[u8]>| {
+            [Change { key: b"tag".to_vec(), value: value.map(|v| v.to_vec().into()) }]
+        };
+        let mut found = open(first);
+        assert!(found.untouched && found.origin == StateOrigin::Restored);
+        found.ledger.commit(&change(Some(b"spent"))).unwrap();
+        assert!(open(first).origin == StateOrigin::Intact);
+        for _ in 0..2 {
+            // Opened, and killed before anything was written.
+            let found = open(second);
+            assert!(found.origin == StateOrigin::Restored && found.records.len() == 1);
+        }
+        assert!(open(first).origin == StateOrigin::Intact, "nothing has happened to it");
+        open(second).ledger.commit(&change(None)).unwrap();
+        assert!(
+            open(second).origin == StateOrigin::Intact
+                && open(first).origin == StateOrigin::Restored
+        );
+    }
+
+    /// A state of another build is not mistaken for a corrupted one.
+    #[test]
+    fn a_state_of_another_format_is_refused_with_both_formats() {
+        let folder = tempfile::tempdir().unwrap();
+        let fence = folder.path().join("fence");
+        let change = [Change { key: b"begun".to_vec(), value: Some(vec![1].into()) }];
+        let store = Machine::new().open().unwrap();
+        let open = || FencedLedger::open(Arc::clone(&store), &fence, None).unwrap();
+        open().in_format(2).unwrap().ledger.commit(&change).unwrap();
+        assert!(open().in_format(2).is_ok());
+        assert_eq!(open().in_format(3).err(), Some(FormatError { found: 2, reads: 3 }));
+        // A fence alone has no format: the state is lost, which is another matter.
+        let lost = Machine::new().open().unwrap();
+        let found = FencedLedger::open(lost, &fence, None).unwrap().in_format(3).unwrap();
+        assert!(!found.begins() && found.origin == StateOrigin::Restored);
+        // Builds that noted none.
+        let store = Machine::new().open().unwrap();
+        let open =
+            || FencedLedger::open(Arc::clone(&store), &folder.path().join("f"), None).unwrap();
+        open().ledger.commit(&change).unwrap();
+        let refused = open().in_format(2).err().unwrap();
+        assert_eq!(refused, FormatError { found: 0, reads: 2 });
+        assert!(refused.to_string().contains("format 0"));
+    }
+
+    /// An owner killed between the first commit and the fence has sent nothing; one that lost
+    /// the fence later may have.
+    #[test]
+    fn an_owner_killed_at_the_first_commit_starts_again() {
+        let folder = tempfile::tempdir().unwrap();
+        let fence = folder.path().join("fence");
+        let store = Machine::new().open().unwrap();
+        let open = || FencedLedger::open(Arc::clone(&store), &fence, None).unwrap();
+        let change = [Change { key: b"begun".to_vec(), value: Some(vec![1].into()) }];
+        assert!(open().begins());
+        open().ledger.commit(&change).unwrap();
+        assert!(!open().begins() && open().origin == StateOrigin::Intact);
+        std::fs::remove_file(&fence).unwrap();
+        assert!(open().begins() && open().origin == StateOrigin::Restored);
+        open().ledger.commit(&change).unwrap();
+        std::fs::remove_file(&fence).unwrap();
+        assert!(!open().begins() && open().origin == StateOrigin::Restored);
+    }
+}

@@ -1,0 +1,32 @@
+//! The chassis of every process: what services and commands share, and no protocol.
+//!
+//! From the bottom up; a module knows only those above it in this list:
+//!
+//! - [`failure`]: how a command fails, and with which exit code,
+//! - [`entropy`], [`clock`], [`files`]: the operating system's randomness, time and files,
+//! - [`card`]: the public, signed file that pins a deployment,
+//! - [`fence`], [`ledger`]: a durable ledger, and the file that exposes an older copy of it,
+//! - [`settings`]: configuration from a file, the environment and flags,
+//! - [`service`]: health, metrics, logs, TLS, listeners and an orderly stop,
+//! - [`engine`]: a role on its own thread,
+//! - [`network`]: who processes are, and how they reach each other,
+//! - [`retry`]: when a failed attempt is repeated,
+//! - [`globals`]: the options that every command understands,
+//! - [`listeners`]: serves the routers of a process until it stops,
+//! - [`pki`]: a small certificate authority for trials and tests.
+
+pub mod card;
+pub mod clock;
+pub mod engine;
+pub mod entropy;
+pub mod failure;
+pub mod fence;
+pub mod files;
+pub mod globals;
+pub mod ledger;
+pub mod listeners;
+pub mod network;
+pub mod pki;
+pub mod retry;
+pub mod service;
+pub mod settings;

@@ -1,0 +1,113 @@
+//! Serves a process's routers until it is asked to stop: the public one, and others that
+//! only this machine or a reverse proxy should reach.
+
+use crate::failure::Failure;
+use crate::globals::Globals;
+use crate::service::ServiceError;
+use crate::service::http::{Bounds, Drained, Server};
+use crate::service::shutdown::{Shutdown, Signals, Trigger};
+use crate::service::tls::{TlsError, server};
+use crate::settings::{Settings, TlsFiles};
+use axum::Router;
+use std::future::Future;
+use std::io;
+use std::net::SocketAddr;
+use std::time::SystemTime;
+
+/// One address and what it serves.
+pub struct Listener {
+    /// The address.
+    pub address: SocketAddr,
+    /// The certificate; none for no TLS.
+    pub tls: Option<TlsFiles>,
+    /// The routes.
+    pub router: Router,
+    /// Whether answers may run for hours while the client only listens.
+    pub streams: bool,
+}
+
+/// Maximum number of concurrent connections, unless a setting overrides it.
+const CONNECTIONS: usize = 16_384;
+/// Maximum number of concurrent requests of one process to another; each may need a
+/// connection.
+pub const CONCURRENT_REQUESTS: usize = 128;
+
+/// Serves until a signal arrives or `broken` is triggered. `started` gets the addresses and
+/// may start tasks.
+///
+/// # Errors
+/// An address or a certificate cannot be used.
+pub fn serve(
+    listeners: impl FnOnce() -> Result<Vec<Listener>, Failure>,
+    settings: &Settings,
+    globals: &Globals,
+    mut broken: Shutdown,
+    started: impl FnOnce(&[String]),
+) -> Result<(), Failure> {
+    block_on(async {
+        // A process that sees this one serving may stop it at once.
+        let mut signals = Signals::listen().map_err(ServiceError::from)?;
+        let (trigger, mut serving, mut addresses) = (Trigger::new(), Vec::new(), Vec::new());
+        for listener in listeners()? {
+            let (server, address) = bind(&listener, settings).await?;
+            addresses.push(address);
+            let served = server.serve(listener.router, trigger.shutdown(), settings.drain());
+            serving.push(tokio::spawn(served));
+        }
+        started(&addresses);
+        tokio::select! {
+            () = signals.next() => {}
+            () = broken.stopping() => {}
+        }
+        globals.health.stop();
+        trigger.stop();
+        for served in serving {
+            let drained = served.await.map_err(|e| ServiceError::from(io::Error::other(e)))?;
+            if let Drained::Cut(connections) = drained {
+                tracing::warn!(connections, "connections were cut off");
+            }
+        }
+        Ok(())
+    })
+}
+
+async fn bind(listener: &Listener, settings: &Settings) -> Result<(Server, String), ServiceError> {
+    let tls = listener.tls.as_ref().map(|files| server(files, SystemTime::now()));
+    let tls = tls.transpose().map_err(|error: TlsError| ServiceError::from(error))?;
+    let scheme = if tls.is_some() { "https" } else { "http" };
+    let bound = Server::bind(listener.address, tls).await?;
+    let connections = settings.connections.unwrap_or(CONNECTIONS);
+    let bound = bound.with_bounds(bounds(connections, listener.streams));
+    let address = format!("{scheme}://{}", bound.address()?);
+    Ok((bound, address))
+}
+
+/// Limits for one client. A gateway makes requests for all its clients and needs a connection
+/// for each concurrent request, but it must not crowd out others.
+fn bounds(connections: usize, streams: bool) -> Bounds {
+    let silence = Bounds::default().silence.filter(|_| !streams);
+    Bounds { connections, of_one: (connections / 4).max(CONCURRENT_REQUESTS), silence }
+}
+
+/// Runs a future on all processors.
+///
+/// # Errors
+/// The runtime cannot start, or the future fails.
+pub fn block_on<T>(work: impl Future<Output = Result<T, Failure>>) -> Result<T, Failure> {
+    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build();
+    runtime.map_err(ServiceError::from)?.block_on(work)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_gateway_may_have_as_many_connections_as_it_uses() {
+        for connections in [CONCURRENT_REQUESTS, 300, CONNECTIONS] {
+            assert!(bounds(connections, false).of_one >= CONCURRENT_REQUESTS, "{connections}");
+        }
+        assert_eq!(bounds(CONNECTIONS, false).of_one, CONNECTIONS / 4);
+        assert!(bounds(300, true).silence.is_none() && bounds(300, false).silence.is_some());
+    }
+}

@@ -1,0 +1,116 @@
+//! Opens connections to one server, over TLS or, on this machine, without.
+
+use super::base::Base;
+use hyper_util::client::legacy::connect::{Connected, Connection};
+use hyper_util::rt::TokioIo;
+use rustls::ClientConfig;
+use rustls::pki_types::ServerName;
+use std::io;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll};
+use std::time::Duration;
+use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+use tokio::net::TcpStream;
+use tokio_rustls::TlsConnector;
+use tokio_rustls::client::TlsStream;
+
+/// How long a connection may take to open.
+const CONNECT: Duration = Duration::from_secs(10);
+
+/// Opens connections.
+#[derive(Clone)]
+pub(super) struct Connector {
+    base: Base,
+    tls: Option<TlsConnector>,
+}
+
+impl Connector {
+    /// One with TLS, or without.
+    pub(super) fn new(base: Base, tls: Option<ClientConfig>) -> Self {
+        Self { base, tls: tls.map(|config| TlsConnector::from(Arc::new(config))) }
+    }
+
+    async fn connect(self) -> io::Result<TokioIo<Stream>> {
+        let stream = TcpStream::connect((self.base.host(), self.base.port())).await?;
+        stream.set_nodelay(true)?;
+        let Some(tls) = self.tls else {
+            return Ok(TokioIo::new(Stream::Plain(stream)));
+        };
+        let name = ServerName::try_from(self.base.host().to_owned()).map_err(io::Error::other)?;
+        let stream = tls.connect(name, stream).await?;
+        Ok(TokioIo::new(Stream::Tls(Box::new(stream))))
+    }
+}
+
+impl tower_service::Service<axum::http::Uri> for Connector {
+    type Response = TokioIo<Stream>;
+    type Error = io::Error;
+    type Future = Pin<Box<dyn Future<Output = io::Result<Self::Response>> + Send>>;
+
+    fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<Result<(), Self::Error>> {
+        Poll::Ready(Ok(()))
+    }
+
+    fn call(&mut self, _: axum::http::Uri) -> Self::Future {
+        let connect = self.clone().connect();
+        Box::pin(async {
+            match tokio::time::timeout(CONNECT, connect).await {
+                Ok(connected) => connected,
+                Err(_) => Err(io::ErrorKind::TimedOut.into()),
+            }
+        })
+    }
+}
+
+/// A connection with or without TLS.
+pub(super) enum Stream {
+    Plain(TcpStream),
+    Tls(Box<TlsStream<TcpStream>>),
+}
+
+impl Connection for Stream {
+    fn connected(&self) -> Connected {
+        Connected::new()
+    }
+}
+
+impl AsyncRead for Stream {
+    fn poll_read(
+        self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        buffer: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
+        match self.get_mut() {
+            Self::Plain(stream) => Pin::new(stream).poll_read(cx, buffer),
+            Self::Tls(stream) => Pin::new(stream).poll_read(cx, buffer),
+        }
+    }
+}
+
+impl AsyncWrite for Stream {
+    fn poll_write(
+        self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        bytes: &[u8],
+    ) -> Poll<io::Result<usize>> {
+        match self.get_mut() {
+            Self::Plain(stream) => Pin::new(stream).poll_write(cx, bytes),
+            Self::Tls(stream) => Pin::new(stream).poll_write(cx, bytes),
+        }
+    }
+
+    fn poll_flush(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        match self.get_mut() {
+            Self::Plain(stream) => Pin::new(stream).poll_flush(cx),
+            Self::Tls(stream) => Pin::new(stream).poll_flush(cx),
+        }
+    }
+
+    fn poll_shutdown(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        match self.get_mut() {
+            Self::Plain(stream) => Pin::new(stream).poll_shutdown(cx),
+            Self::Tls(stream) => Pin::new(stream).poll_shutdown(cx),
+        }
+    }
+}

@@ -1,0 +1,291 @@
+//! The door of a process that listens: who may ask what, and how much at a time,
+//! before a byte of the body is taken.
+//!
+//! A certificate lets its holder in; it does not let them keep everybody else
+//! out. Each holder has so many requests and bytes of bodies under way, a body has
+//! so long to come, and a route takes so much.
+
+use super::answer::{ApiError, caller};
+use super::role::{Name, Role};
+use crate::service::http::Peer;
+use axum::Router;
+use axum::body::{Body, Bytes, to_bytes};
+use axum::extract::{Request, State};
+use axum::http::{StatusCode, header};
+use axum::middleware::{Next, from_fn, from_fn_with_state};
+use axum::response::Response;
+use axum::routing::MethodRouter;
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use tokio::time::timeout;
+
+/// Requests of one holder under way.
+const REQUESTS: usize = 16;
+/// Bytes of bodies under way are counted in these.
+const PIECE: usize = 1 << 10;
+/// Bytes of bodies under way, of one holder and of all.
+const BYTES: (usize, usize) = (128 << 20, 512 << 20);
+/// How long a body may take, beyond what a slow line needs.
+const PATIENCE: Duration = Duration::from_secs(10);
+/// Bytes that the slowest line carries in a second.
+const SLOWEST: u32 = 32 << 10;
+
+/// The door. Clones are one.
+#[derive(Clone)]
+pub struct Door {
+    bytes: Arc<Semaphore>,
+    patience: Duration,
+    holders: Arc<Mutex<HashMap<Name, Holder>>>,
+}
+
+/// What one certificate's holder may still ask.
+#[derive(Clone)]
+struct Holder {
+    requests: Arc<Semaphore>,
+    bytes: Arc<Semaphore>,
+}
+
+/// What a route asks of who comes in.
+#[derive(Clone)]
+struct Asked {
+    door: Door,
+    roles: &'static [Role],
+    most: usize,
+}
+
+/// Held while a request is under way.
+struct Pass {
+    _permits: Vec<OwnedSemaphorePermit>,
+}
+
+impl Default for Door {
+    fn default() -> Door {
+        Door::with_patience(PATIENCE)
+    }
+}
+
+impl Door {
+    /// A door at which a body may take so long, beyond what a slow line needs.
+    #[must_use]
+    pub fn with_patience(patience: Duration) -> Door {
+        let bytes = Arc::new(Semaphore::new(BYTES.1 / PIECE));
+        Door { bytes, patience, holders: Arc::default() }
+    }
+
+    /// Lets only these roles ask, with at most so many bytes of body.
+    pub fn guard<S: Clone + Send + Sync + 'static>(
+        &self,
+        route: MethodRouter<S>,
+        roles: &'static [Role],
+        most: usize,
+    ) -> MethodRouter<S> {
+        route.layer(from_fn_with_state(Asked { door: self.clone(), roles, most }, enter))
+    }
+
+    fn holder(&self, name: &Name) -> Holder {
+        let mut holders = self.holders.lock().unwrap_or_else(PoisonError::into_inner);
+        let new = || Holder {
+            requests: Arc::new(Semaphore::new(REQUESTS)),
+            bytes: Arc::new(Semaphore::new(BYTES.0 / PIECE)),
+        };
+        holders.entry(name.clone()).or_insert_with(new).clone()
+    }
+
+    fn pass(&self, name: &Name, bytes: usize) -> Result<Pass, ApiError> {
+        let holder = self.holder(name);
+        let pieces = u32::try_from(bytes.div_ceil(PIECE)).unwrap_or(u32::MAX);
+        let take = |from: Arc<Semaphore>, many| from.try_acquire_many_owned(many);
+        let own = |_| busy("too much of yours is under way; ask again when it is done");
+        let all = |_| busy("too much is under way; ask again later");
+        let permits = vec![
+            take(holder.requests, 1).map_err(own)?,
+            take(holder.bytes, pieces).map_err(own)?,
+            take(self.bytes.clone(), pieces).map_err(all)?,
+        ];
+        Ok(Pass { _permits: permits })
+    }
+}
+
+fn busy(detail: &str) -> ApiError {
+    ApiError::new(StatusCode::TOO_MANY_REQUESTS, "busy", detail)
+}
+
+/// Lets anybody ask what a router answers, with at most so many bytes of body, and
+/// for as long only as these need to come.
+pub fn in_time<S: Clone + Send + Sync + 'static>(router: Router<S>, most: usize) -> Router<S> {
+    in_time_of(router, most, PATIENCE)
+}
+
+fn in_time_of<S: Clone + Send + Sync + 'static>(
+    router: Router<S>,
+    most: usize,
+    patience: Duration,
+) -> Router<S> {
+    router.layer(from_fn(move |request: Request, next: Next| async move {
+        if declared(&request).is_some_and(|bytes| bytes > most) {
+            return Err(too_large(most));
+        }
+        let (parts, body) = request.into_parts();
+        let body = whole(body, most, patience).await?;
+        Ok::<_, ApiError>(next.run(Request::from_parts(parts, Body::from(body))).await)
+    }))
+}
+
+fn too_large(most: usize) -> ApiError {
+    let detail = format!("the body may have {most} bytes at most");
+    ApiError::new(StatusCode::PAYLOAD_TOO_LARGE, "size", detail)
+}
+
+/// A body of so many bytes, if it comes in time.
+async fn whole(body: Body, most: usize, patience: Duration) -> Result<Bytes, ApiError> {
+    let body = timeout(patience, to_bytes(body, most)).await.map_err(|_| {
+        ApiError::new(StatusCode::REQUEST_TIMEOUT, "slow", "the body did not come in time")
+    })?;
+    // It stopped, or it is longer than it may be.
+    body.map_err(|_| too_large(most))
+}
+
+/// Who asks; then how much; then the body, in good time; then the request.
+async fn enter(
+    State(asked): State<Asked>,
+    request: Request,
+    next: Next,
+) -> Result<Response, ApiError> {
+    let Asked { door, roles, most } = asked;
+    let peer = request.extensions().get::<Peer>().cloned();
+    let peer = peer.ok_or_else(|| ApiError::failed("it is not known who asks"))?;
+    let name = caller(&peer, roles)?;
+    let bytes = declared(&request).unwrap_or(if has_body(&request) { most } else { 0 });
+    if bytes > most {
+        return Err(too_large(most));
+    }
+    let _pass = door.pass(&name, bytes)?;
+    let (parts, body) = request.into_parts();
+    let patience = door.patience + Duration::from_secs(bytes as u64) / SLOWEST;
+    let body = whole(body, most, patience).await?;
+    Ok(next.run(Request::from_parts(parts, Body::from(body))).await)
+}
+
+fn declared(request: &Request) -> Option<usize> {
+    request.headers().get(header::CONTENT_LENGTH)?.to_str().ok()?.parse().ok()
+}
+
+fn has_body(request: &Request) -> bool {
+    request.headers().contains_key(header::TRANSFER_ENCODING)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::network::role::PeerNameError;
+    use axum::Extension;
+    use axum::body::HttpBody;
+    use axum::routing::post;
+    use hyper::service::Service;
+    use hyper_util::service::TowerToHyperService;
+    use rcgen::{CertificateParams, KeyPair, SanType};
+    use std::pin::Pin;
+    use std::sync::atomic::{AtomicBool, Ordering};
+    use std::task::{Context, Poll};
+
+    const MAX_BODY: usize = 100;
+
+    /// A body that never comes, and knows whether anybody waits for it.
+    struct Silent(Arc<AtomicBool>);
+
+    impl HttpBody for Silent {
+        type Data = Bytes;
+        type Error = PeerNameError;
+
+        fn poll_frame(
+            self: Pin<&mut Self>,
+            _: &mut Context<'_>,
+        ) -> Poll<Option<Result<hyper::body::Frame<Bytes>, PeerNameError>>> {
+            self.0.store(true, Ordering::Relaxed);
+            Poll::Pending
+        }
+    }
+
+    /// A route for controllers behind a door, as `name` reaches it.
+    fn route(door: &Door, name: &str) -> TowerToHyperService<Router> {
+        let mut params = CertificateParams::new([]).unwrap();
+        params.subject_alt_names.push(SanType::URI(name.try_into().unwrap()));
+        let certificate = params.self_signed(&KeyPair::generate().unwrap()).unwrap();
+        let certificate = Some(Arc::from(certificate.der().as_ref()));
+        let address = "127.0.0.1:1".parse().unwrap();
+        let guarded =
+            door.guard(post(|body: Bytes| async move { body }), &[Role::Controller], MAX_BODY);
+        let router = Router::new().route("/", guarded);
+        TowerToHyperService::new(router.layer(Extension(Peer { address, certificate })))
+    }
+
+    fn request(body: Body, length: usize) -> Request {
+        let request = Request::post("/").header(header::CONTENT_LENGTH, length);
+        request.body(body).unwrap()
+    }
+
+    fn silent() -> (Body, Arc<AtomicBool>) {
+        let polled = Arc::new(AtomicBool::new(false));
+        (Body::new(Silent(polled.clone())), polled)
+    }
+
+    #[tokio::test]
+    async fn a_forbidden_caller_is_refused_before_its_body_is_read() {
+        let door = Door::with_patience(Duration::from_secs(60));
+        for (name, length, expected) in [
+            ("alpheus://consumer/eve", 10, StatusCode::FORBIDDEN),
+            ("alpheus://king/eve", 10, StatusCode::UNAUTHORIZED),
+            ("alpheus://controller/eve", MAX_BODY + 1, StatusCode::PAYLOAD_TOO_LARGE),
+        ] {
+            let (body, polled) = silent();
+            let answer = route(&door, name).call(request(body, length)).await.unwrap();
+            assert_eq!(answer.status(), expected, "{name}");
+            assert!(!polled.load(Ordering::Relaxed), "{name}: the body was waited for");
+        }
+    }
+
+    #[tokio::test]
+    async fn a_body_that_does_not_come_is_not_waited_for() {
+        let door = Door::with_patience(Duration::ZERO);
+        let (body, polled) = silent();
+        let answer = route(&door, "alpheus://controller/eve").call(request(body, 10)).await;
+        assert_eq!(answer.unwrap().status(), StatusCode::REQUEST_TIMEOUT);
+        assert!(polled.load(Ordering::Relaxed));
+    }
+
+    #[tokio::test]
+    async fn a_strangers_body_is_short_and_comes_in_time() {
+        for (patience, body, length, expected) in [
+            (Duration::ZERO, silent().0, 10, StatusCode::REQUEST_TIMEOUT),
+            (PATIENCE, silent().0, MAX_BODY + 1, StatusCode::PAYLOAD_TOO_LARGE),
+            (PATIENCE, Body::from(vec![7; MAX_BODY + 1]), 10, StatusCode::PAYLOAD_TOO_LARGE),
+            (PATIENCE, Body::from("0123456789"), 10, StatusCode::OK),
+        ] {
+            let router = Router::new().route("/", post(|body: Bytes| async move { body }));
+            let service = TowerToHyperService::new(in_time_of(router, MAX_BODY, patience));
+            let answer = service.call(request(body, length)).await.unwrap();
+            assert_eq!(answer.status(), expected, "{length} bytes");
+        }
+    }
+
+    #[tokio::test]
+    async fn one_holder_keeps_nobody_else_out() {
+        let door = Door::with_patience(Duration::from_secs(60));
+        let eve = route(&door, "alpheus://controller/eve");
+        let begin = |_| tokio::spawn(eve.call(request(silent().0, 10)));
+        let begun: Vec<_> = (0..REQUESTS).map(begin).collect();
+        tokio::task::yield_now().await;
+        let whole = || request(Body::from("0123456789"), 10);
+        assert_eq!(eve.call(whole()).await.unwrap().status(), StatusCode::TOO_MANY_REQUESTS);
+        let alice = route(&door, "alpheus://controller/alice");
+        assert_eq!(alice.call(whole()).await.unwrap().status(), StatusCode::OK);
+        // Once theirs are gone, there is room again.
+        for request in begun {
+            request.abort();
+            assert!(request.await.is_err());
+        }
+        assert_eq!(eve.call(whole()).await.unwrap().status(), StatusCode::OK);
+    }
+}

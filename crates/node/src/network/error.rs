@@ -1,0 +1,141 @@
+//! Why a request has no answer that helps.
+
+use super::answer::ApiError;
+use crate::failure::{Category, Failure};
+use axum::http::StatusCode;
+use serde::{Deserialize, Serialize};
+use std::error::Error;
+use std::fmt;
+
+/// Why a request has no answer that helps.
+#[derive(Debug, thiserror::Error)]
+pub enum RequestError {
+    /// Nobody answered; asking again later may help.
+    #[error("{base}: no answer: {reason}")]
+    Unreachable {
+        /// The server's address.
+        base: String,
+        /// Why not.
+        reason: String,
+    },
+    /// The server refused.
+    #[error("{0}")]
+    Refused(Problem),
+    /// The answer is not of the agreed form.
+    #[error("{base}: the answer is not what this version of alpheus expects")]
+    Malformed {
+        /// The server's address.
+        base: String,
+    },
+    /// A blocking request would stop the tasks of an asynchronous runtime.
+    #[error("a blocking request inside an asynchronous task, which is a mistake of ours")]
+    InsideRuntime,
+}
+
+/// A refusal on the wire (after RFC 9457).
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Problem {
+    /// The rule, as a word that programs can tell apart.
+    pub rule: String,
+    /// What is wrong, for people.
+    pub detail: String,
+    /// How to fix it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub help: Option<String>,
+    /// The HTTP status.
+    pub status: u16,
+}
+
+impl Problem {
+    /// Reads the body of a refusal. Servers of others refuse in other forms.
+    pub(super) fn read(status: StatusCode, body: &[u8]) -> Self {
+        serde_json::from_slice(body).unwrap_or_else(|_| Self {
+            rule: "http".to_owned(),
+            detail: format!("it answered {status}"),
+            help: None,
+            status: status.as_u16(),
+        })
+    }
+}
+
+impl fmt::Display for Problem {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} ({})", self.detail, self.rule)
+    }
+}
+
+impl RequestError {
+    /// The rule of a refusal.
+    #[must_use]
+    pub fn rule(&self) -> Option<&str> {
+        match self {
+            Self::Refused(problem) => Some(&problem.rule),
+            _ => None,
+        }
+    }
+
+    /// Whether the same request may be answered later.
+    #[must_use]
+    pub fn may_pass(&self) -> bool {
+        match self {
+            Self::Unreachable { .. } => true,
+            // 429: this client has asked too much at once.
+            Self::Refused(problem) => problem.status >= 500 || problem.status == 429,
+            Self::Malformed { .. } | Self::InsideRuntime => false,
+        }
+    }
+
+    /// A failure in which whatever the server refuses counts as refused, not as bad input.
+    #[must_use]
+    pub fn into_refusal(self) -> Failure {
+        match self {
+            Self::Refused(problem) if problem.status < 500 => {
+                Failure::new(Category::Refused, Self::Refused(problem))
+            }
+            error => error.into(),
+        }
+    }
+}
+
+impl From<RequestError> for Failure {
+    fn from(error: RequestError) -> Failure {
+        let (category, help) = match &error {
+            RequestError::Refused(Problem { rule, status, help, .. }) => {
+                let category = match status {
+                    _ if rule == "policy" => Category::Refused,
+                    ..500 => Category::Input,
+                    _ => Category::Io,
+                };
+                (category, help.clone())
+            }
+            _ => (Category::Io, None),
+        };
+        let failure = Failure::new(category, error);
+        help.into_iter().fold(failure, Failure::with_help)
+    }
+}
+
+impl From<RequestError> for ApiError {
+    fn from(error: RequestError) -> Self {
+        match error {
+            RequestError::Refused(problem) => problem.into(),
+            error => {
+                tracing::warn!(%error, "another process does not answer");
+                let detail = "another process of the service does not answer; try again";
+                ApiError::new(StatusCode::SERVICE_UNAVAILABLE, "unreachable", detail)
+            }
+        }
+    }
+}
+
+/// The causes of an error, outermost first. What hyper says above them helps nobody.
+pub(super) fn causes(error: &dyn Error) -> String {
+    let mut next = Some(error.source().unwrap_or(error));
+    let mut text = String::new();
+    while let Some(cause) = next {
+        let separator = if text.is_empty() { "" } else { ": " };
+        text = format!("{text}{separator}{cause}");
+        next = cause.source();
+    }
+    text
+}

@@ -1,0 +1,89 @@
+//! The folder that makes a process somebody. `alpheus ca issue` makes one; with
+//! a PKI of your own, put the same files there.
+//!
+//! | file | holds |
+//! | --- | --- |
+//! | `tls.pem`, `tls.key` | its certificate, with those that lead to the authority, and the key |
+//! | `ca.pem` | the authority that everybody's certificate comes from |
+//!
+//! Parts put files of their own beside these.
+
+use crate::failure::{Blame, Failure};
+use crate::network::role::{Name, PeerNameError, Role};
+use crate::settings::TlsFiles;
+use rustls::pki_types::CertificateDer;
+use rustls::pki_types::pem::PemObject;
+use std::path::{Path, PathBuf};
+
+/// Names of the files.
+pub const CERTIFICATE: &str = "tls.pem";
+/// The certificate's private key.
+pub const KEY: &str = "tls.key";
+/// The authority.
+pub const AUTHORITY: &str = "ca.pem";
+
+/// Who a process is, by its folder.
+#[derive(Clone, Debug)]
+pub struct IdentityFolder {
+    folder: PathBuf,
+    name: Name,
+}
+
+/// Why a folder is no identity.
+#[derive(Debug, thiserror::Error)]
+pub enum IdentityError {
+    /// The certificate names nobody.
+    #[error(transparent)]
+    Name(#[from] PeerNameError),
+    /// The certificate is for another role.
+    #[error("the certificate is a {is}'s, and this command acts as a {wanted}")]
+    Role {
+        /// Whose it is.
+        is: Role,
+        /// Whose it should be.
+        wanted: Role,
+    },
+}
+
+impl IdentityFolder {
+    /// Reads whom the folder names; it must be a `wanted`.
+    ///
+    /// # Errors
+    /// If its certificate cannot be read, or is another role's.
+    pub fn open(folder: &Path, wanted: Role) -> Result<IdentityFolder, Failure> {
+        let path = folder.join(CERTIFICATE);
+        let help = "`alpheus ca issue` makes a folder with the files that belong there";
+        let pem = std::fs::read(&path).blame_io(&path).map_err(|e| e.with_help(help))?;
+        let der = CertificateDer::from_pem_slice(&pem)
+            .map_err(|_| PeerNameError::Malformed)
+            .blame_input(&path)?;
+        let name = Name::of_certificate(&der).blame_input(&path)?;
+        if name.role != wanted {
+            return Err(IdentityError::Role { is: name.role, wanted }).blame_input(&path);
+        }
+        Ok(IdentityFolder { folder: folder.to_owned(), name })
+    }
+
+    /// Who it is.
+    #[must_use]
+    pub fn name(&self) -> &Name {
+        &self.name
+    }
+
+    /// A file of the folder.
+    #[must_use]
+    pub fn path(&self, file: &str) -> PathBuf {
+        self.folder.join(file)
+    }
+
+    /// Settings of a server that asks its clients for certificates of the same
+    /// authority.
+    #[must_use]
+    pub fn tls(&self) -> TlsFiles {
+        TlsFiles {
+            certificate: Some(self.path(CERTIFICATE)),
+            key: Some(self.path(KEY)),
+            client_ca: Some(self.path(AUTHORITY)),
+        }
+    }
+}

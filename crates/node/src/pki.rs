@@ -1,0 +1,196 @@
+//! A small certificate authority for trials and tests: its folder, and the identity folders
+//! that it issues. Nothing is ever overwritten.
+//!
+//! A production deployment has an authority already, with its root key somewhere safer than
+//! a folder; see [`crate::network::identity`] for the files that it must provide.
+
+use crate::failure::{Blame, Category, Failure};
+use crate::files::{Readers, make_private_folder, write_new};
+use crate::network::identity;
+use crate::network::role::{Name, Role};
+use alpheus_crypto::secret::Secret;
+use data_encoding::{HEXLOWER, HEXLOWER_PERMISSIVE};
+use rcgen::{
+    BasicConstraints, CertificateParams, DistinguishedName, DnType, ExtendedKeyUsagePurpose, IsCa,
+    Issuer, KeyPair, KeyUsagePurpose, SanType,
+};
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::time::SystemTime;
+use zeroize::Zeroizing;
+
+const AUTHORITY_KEY: &str = "ca.key";
+
+/// A folder whose files are written once.
+pub struct Folder(PathBuf);
+
+impl Folder {
+    /// A new folder that only its owner can read.
+    ///
+    /// # Errors
+    /// If it exists or cannot be created.
+    pub fn create(folder: &Path) -> Result<Folder, Failure> {
+        if let Some(parent) = folder.parent() {
+            fs::create_dir_all(parent).blame_io(parent)?;
+        }
+        make_private_folder(folder)?;
+        Ok(Folder(folder.to_owned()))
+    }
+
+    /// A folder that exists.
+    #[must_use]
+    pub fn existing(folder: &Path) -> Folder {
+        Folder(folder.to_owned())
+    }
+
+    /// Where a file of the folder is.
+    #[must_use]
+    pub fn path(&self, file: &str) -> PathBuf {
+        self.0.join(file)
+    }
+
+    /// Writes a public file.
+    ///
+    /// # Errors
+    /// If it exists or cannot be written.
+    pub fn write(&self, file: &str, text: &str) -> Result<(), Failure> {
+        write_new(&self.path(file), text.as_bytes(), Readers::Everybody)
+    }
+
+    fn write_private(&self, file: &str, text: &str) -> Result<(), Failure> {
+        write_new(&self.path(file), text.as_bytes(), Readers::Owner)
+    }
+
+    /// Writes a seed, which only the folder's owner can read.
+    ///
+    /// # Errors
+    /// If it exists or cannot be written.
+    pub fn write_secret(&self, file: &str, secret: &Secret<32>) -> Result<(), Failure> {
+        self.write_private(file, &Zeroizing::new(HEXLOWER.encode(secret.expose())))
+    }
+
+    fn read(&self, file: &str) -> Result<Zeroizing<String>, Failure> {
+        let path = self.path(file);
+        let help = "`alpheus ca init` creates the authority's folder";
+        let text = fs::read_to_string(&path).map(Zeroizing::new);
+        text.blame_io(&path).map_err(|failure| failure.with_help(help))
+    }
+
+    /// Copies a public file of another folder.
+    ///
+    /// # Errors
+    /// If it cannot be read, exists here or cannot be written.
+    pub fn copy(&self, from: &Folder, file: &str) -> Result<(), Failure> {
+        self.write(file, &from.read(file)?)
+    }
+
+    /// Copies a secret file of another folder.
+    ///
+    /// # Errors
+    /// If it cannot be read, exists here or cannot be written.
+    pub fn copy_secret(&self, from: &Folder, file: &str) -> Result<(), Failure> {
+        self.write_private(file, &from.read(file)?)
+    }
+}
+
+/// Reads a seed.
+///
+/// # Errors
+/// If it cannot be read or is not a seed.
+pub fn read_seed(path: &Path) -> Result<Secret<32>, Failure> {
+    let text = Zeroizing::new(fs::read_to_string(path).blame_io(path)?);
+    let bytes = HEXLOWER_PERMISSIVE.decode(text.trim().as_bytes()).ok().map(Zeroizing::new);
+    let secret = bytes.and_then(|bytes| Secret::from_slice(&bytes));
+    secret.ok_or("not a seed: 64 hexadecimal digits").blame_input(path)
+}
+
+/// Creates an authority and identities, for trials on one machine.
+///
+/// # Errors
+/// If a folder exists or cannot be written.
+pub fn make(folder: &Path, identities: &[(Role, &str)]) -> Result<(), Failure> {
+    let authority = Folder::create(folder)?;
+    make_authority(&authority)?;
+    identities.iter().try_for_each(|(role, name)| {
+        let name = Name::new(*role, *name).blame(Category::Usage)?;
+        let identity = Folder::create(&folder.join(&name.name))?;
+        issue(&authority, &identity, &name, &[], 1)
+    })
+}
+
+/// Creates the authority of all TLS certificates.
+///
+/// # Errors
+/// If its files exist or cannot be written.
+pub fn make_authority(folder: &Folder) -> Result<(), Failure> {
+    let key = KeyPair::generate().blame(Category::Io)?;
+    let certificate = authority_params().self_signed(&key).blame(Category::Io)?;
+    folder.write(identity::AUTHORITY, &certificate.pem())?;
+    folder.write_private(AUTHORITY_KEY, &Zeroizing::new(key.serialize_pem()))
+}
+
+fn authority_params() -> CertificateParams {
+    let mut params = CertificateParams::default();
+    params.distinguished_name = DistinguishedName::new();
+    params.distinguished_name.push(DnType::CommonName, "Alpheus test authority");
+    params.is_ca = IsCa::Ca(BasicConstraints::Constrained(0));
+    params.key_usages = vec![KeyUsagePurpose::KeyCertSign, KeyUsagePurpose::CrlSign];
+    (params.not_before, params.not_after) = validity(3650);
+    params
+}
+
+/// Issues an identity: a certificate for a role and a name, its key, and the authority's certificate.
+///
+/// # Errors
+/// If the authority's files cannot be read, or the identity's exist or cannot be written.
+pub fn issue(
+    authority: &Folder,
+    identity_folder: &Folder,
+    name: &Name,
+    hosts: &[String],
+    days: u32,
+) -> Result<(), Failure> {
+    let path = authority.path(AUTHORITY_KEY);
+    let issuer = KeyPair::from_pem(&authority.read(AUTHORITY_KEY)?).blame_input(&path)?;
+    let issuer = Issuer::new(authority_params(), issuer);
+    let key = KeyPair::generate().blame(Category::Io)?;
+    let certificate = leaf(name, hosts, days)?.signed_by(&key, &issuer).blame(Category::Io)?;
+    identity_folder.write(identity::CERTIFICATE, &certificate.pem())?;
+    identity_folder.write_private(identity::KEY, &Zeroizing::new(key.serialize_pem()))?;
+    identity_folder.copy(authority, identity::AUTHORITY)
+}
+
+fn leaf(name: &Name, hosts: &[String], days: u32) -> Result<CertificateParams, Failure> {
+    let mut names = hosts.to_vec();
+    // Processes that listen are also reached on the machine itself.
+    let serves = matches!(name.role, Role::Server | Role::Controller)
+        || matches!(name.role, Role::Issuer | Role::Verifier | Role::Gateway | Role::Board)
+        || matches!(name.role, Role::Registrar | Role::Smoother | Role::Aggregator);
+    if serves {
+        names.extend(["localhost".to_owned(), "127.0.0.1".to_owned()]);
+    }
+    let mut params = CertificateParams::new(names).blame(Category::Usage)?;
+    let uri = name.to_string().try_into().blame(Category::Usage)?;
+    params.subject_alt_names.push(SanType::URI(uri));
+    params.distinguished_name = DistinguishedName::new();
+    params.distinguished_name.push(DnType::CommonName, name.name.clone());
+    params.key_usages = vec![KeyUsagePurpose::DigitalSignature];
+    // A process that only calls cannot pose as a server, nor the service as a caller.
+    params.extended_key_usages = match name.role {
+        Role::Server | Role::Issuer | Role::Board | Role::Registrar => {
+            vec![ExtendedKeyUsagePurpose::ServerAuth]
+        }
+        Role::Controller | Role::Verifier | Role::Gateway | Role::Smoother | Role::Aggregator => {
+            vec![ExtendedKeyUsagePurpose::ClientAuth, ExtendedKeyUsagePurpose::ServerAuth]
+        }
+        Role::Producer | Role::Owner | Role::Consumer => vec![ExtendedKeyUsagePurpose::ClientAuth],
+    };
+    (params.not_before, params.not_after) = validity(days);
+    Ok(params)
+}
+
+/// Valid from an hour ago, for slow clocks, for this many days.
+fn validity(days: u32) -> (time::OffsetDateTime, time::OffsetDateTime) {
+    let now = time::OffsetDateTime::from(SystemTime::now());
+    (now - time::Duration::hours(1), now + time::Duration::days(i64::from(days)))
+}

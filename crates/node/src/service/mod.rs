@@ -1,0 +1,245 @@
+//! What every long-running process needs: health, metrics, logs, TLS, an orderly stop.
+//!
+//! A command that works for a while (`replay`, `demo`) keeps what [`watch`] returns; a server
+//! calls [`run`]. The durable store is `alpheus_transport::local` or a Kafka cluster;
+//! [`open_store`] opens it and watches it.
+
+pub mod children;
+pub mod health;
+pub mod http;
+mod kafka;
+pub mod log;
+pub mod metrics;
+pub mod progress;
+pub mod shutdown;
+pub mod tls;
+
+use crate::failure::{Category, Failure};
+use crate::settings::{Settings, SettingsError};
+use alpheus_transport::{Error as StoreError, Store, local};
+use axum::Router;
+use health::{Health, State};
+use http::{Drained, ListenError, Server};
+use log::LogError;
+use metrics::Metrics;
+use shutdown::{Shutdown, Trigger};
+use std::io;
+use std::net::SocketAddr;
+use std::os::unix::fs::DirBuilderExt;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::thread::JoinHandle;
+use std::time::{Duration, SystemTime};
+use tls::TlsError;
+
+/// Why a service does not run.
+#[derive(Debug, thiserror::Error)]
+pub enum ServiceError {
+    /// The address cannot be used.
+    #[error(transparent)]
+    Listen(#[from] ListenError),
+    /// TLS cannot be offered.
+    #[error(transparent)]
+    Tls(#[from] TlsError),
+    /// The store cannot be opened.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+    /// A setting is wrong or missing.
+    #[error(transparent)]
+    Settings(#[from] SettingsError),
+    /// The file of properties cannot be read.
+    #[error("{path}: cannot read the Kafka properties")]
+    Properties {
+        /// The file.
+        path: PathBuf,
+        /// Why not.
+        source: io::Error,
+    },
+    /// The settings need Kafka, but this program was built without it.
+    #[error("this program was built without Kafka")]
+    NoKafka,
+    /// The state folder cannot be created.
+    #[error("{path}: cannot create the folder")]
+    Folder {
+        /// The folder.
+        path: PathBuf,
+        /// Why not.
+        source: io::Error,
+    },
+    /// Logging cannot start.
+    #[error(transparent)]
+    Log(#[from] LogError),
+    /// The operating system refuses threads, signals or timers.
+    #[error("cannot start the runtime")]
+    Runtime(#[from] io::Error),
+}
+
+impl From<ServiceError> for Failure {
+    fn from(error: ServiceError) -> Self {
+        let category = match error {
+            ServiceError::Settings(error) => return error.into(),
+            ServiceError::Log(_) | ServiceError::NoKafka => Category::Usage,
+            ServiceError::Tls(_) => Category::Input,
+            _ => Category::Io,
+        };
+        let help = match &error {
+            ServiceError::Store(store) => store.help(),
+            ServiceError::NoKafka => {
+                Some("build it with `cargo build --release --package alpheus --features kafka`")
+            }
+            ServiceError::Listen(_) => Some("choose another address, or port 0 for any free one"),
+            _ => None,
+        };
+        let failure = Self::new(category, error);
+        match help {
+            Some(help) => failure.with_help(help),
+            None => failure,
+        }
+    }
+}
+
+/// Opens the durable store, in `state` or in Kafka, with health and metrics. With Kafka, the
+/// `state` folder is created, if it is set, for files beside the store.
+///
+/// # Errors
+/// Neither is set, or the store cannot be opened.
+pub fn open_store(
+    settings: &Settings,
+    health: &Health,
+    metrics: &Metrics,
+) -> Result<Arc<dyn Store>, ServiceError> {
+    let part = health.part("store");
+    let store = match (&settings.kafka, &settings.state) {
+        (Some(kafka), folder) => {
+            folder.as_ref().map_or(Ok(()), |folder| make_private(folder))?;
+            kafka::open(kafka)?
+        }
+        (None, Some(path)) => local::open(path, &local::Options::default())?,
+        (None, None) => return Err(SettingsError::Missing("state").into()),
+    };
+    metrics.watch_store(&store);
+    part.set(State::Ready);
+    Ok(store)
+}
+
+fn tls_of(settings: &Settings) -> Result<Option<Arc<rustls::ServerConfig>>, TlsError> {
+    settings.tls.as_ref().map(|files| tls::server(files, SystemTime::now())).transpose()
+}
+
+/// Creates a folder for its user alone, unless it exists.
+fn make_private(path: &Path) -> Result<(), ServiceError> {
+    let mut builder = std::fs::DirBuilder::new();
+    builder.recursive(true).mode(0o700);
+    builder.create(path).map_err(|source| ServiceError::Folder { path: path.to_owned(), source })
+}
+
+/// Serves `router`, health and metrics until the process is asked to stop or `broken` is
+/// triggered, then drains. `started` is called with the address as soon as it is known.
+///
+/// # Errors
+/// The service cannot start; once it runs it does not fail.
+pub fn run(
+    settings: &Settings,
+    router: Router,
+    health: &Health,
+    metrics: &Metrics,
+    mut broken: Shutdown,
+    started: impl FnOnce(SocketAddr),
+) -> Result<Drained, ServiceError> {
+    let address = settings.listen.ok_or(SettingsError::Missing("listen"))?;
+    let tls = tls_of(settings)?;
+    let router = router.merge(http::observability(health.clone(), metrics.clone()));
+    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
+    runtime.block_on(async {
+        // A process that sees this one serving may stop it at once.
+        let mut signals = shutdown::Signals::listen()?;
+        let server = Server::bind(address, tls).await?;
+        let trigger = Trigger::new();
+        let served = server.address()?;
+        let serving = tokio::spawn(server.serve(router, trigger.shutdown(), settings.drain()));
+        started(served);
+        tracing::info!(address = %served, "serving");
+        tokio::select! {
+            () = signals.next() => {}
+            () = broken.stopping() => {}
+        }
+        tracing::info!("stopping");
+        health.stop();
+        trigger.stop();
+        let drained = serving.await.map_err(io::Error::other)?;
+        tracing::info!(?drained, "stopped");
+        Ok(drained)
+    })
+}
+
+/// Starts the logs of a command and, if it is to listen, serves its health and
+/// metrics until the monitor is dropped.
+///
+/// # Errors
+/// A setting is wrong, or the address cannot be used.
+pub fn watch(
+    settings: &Settings,
+    health: &Health,
+    metrics: &Metrics,
+) -> Result<Option<Monitor>, ServiceError> {
+    let filter = settings.log.as_deref().unwrap_or(log::DEFAULT_FILTER);
+    match log::start(filter, settings.log_format.unwrap_or_default()) {
+        // Two commands in one process, as in tests, share the logs of the first.
+        Ok(()) | Err(LogError::Started(_)) => {}
+        Err(error) => return Err(error.into()),
+    }
+    Monitor::start(settings, health, metrics)
+}
+
+/// Serves `/healthz` and `/metrics` from a thread of its own while a command
+/// works; stops when it is dropped.
+#[derive(Debug)]
+pub struct Monitor {
+    address: SocketAddr,
+    trigger: Trigger,
+    thread: Option<JoinHandle<Drained>>,
+}
+
+impl Monitor {
+    /// Starts serving at `settings.listen`; nothing if that is not set.
+    ///
+    /// # Errors
+    /// The address cannot be used, or TLS cannot be offered.
+    pub fn start(
+        settings: &Settings,
+        health: &Health,
+        metrics: &Metrics,
+    ) -> Result<Option<Self>, ServiceError> {
+        let Some(address) = settings.listen else {
+            return Ok(None);
+        };
+        let tls = tls_of(settings)?;
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+        let server = runtime.block_on(Server::bind(address, tls))?;
+        let address = server.address()?;
+        let trigger = Trigger::new();
+        let shutdown = trigger.shutdown();
+        let router = http::observability(health.clone(), metrics.clone());
+        let drain = settings.drain().min(Duration::from_secs(1));
+        let thread = std::thread::Builder::new()
+            .name("monitor".into())
+            .spawn(move || runtime.block_on(server.serve(router, shutdown, drain)))?;
+        Ok(Some(Self { address, trigger, thread: Some(thread) }))
+    }
+
+    /// Where it serves.
+    #[must_use]
+    pub const fn address(&self) -> SocketAddr {
+        self.address
+    }
+}
+
+impl Drop for Monitor {
+    fn drop(&mut self) {
+        self.trigger.stop();
+        if let Some(thread) = self.thread.take() {
+            // The result of a failed monitor no longer matters.
+            let _ = thread.join();
+        }
+    }
+}

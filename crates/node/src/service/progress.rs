@@ -1,0 +1,112 @@
+//! Progress of long work, on standard error: one line that is updated on a terminal, a line
+//! from time to time elsewhere, nothing for short work.
+
+use std::io::{IsTerminal, Write};
+use std::time::{Duration, Instant};
+
+/// Shorter work prints nothing.
+const QUIET: Duration = Duration::from_secs(1);
+/// How often the line is updated on a terminal, and how often one is added elsewhere.
+const ON_TERMINAL: Duration = Duration::from_millis(200);
+const ELSEWHERE: Duration = Duration::from_secs(10);
+
+/// Counts steps of one piece of work.
+#[derive(Debug)]
+pub struct Progress<W = std::io::Stderr> {
+    what: &'static str,
+    total: Option<u64>,
+    done: u64,
+    start: Instant,
+    shown: Option<Instant>,
+    moves: bool,
+    out: W,
+}
+
+impl Progress {
+    /// Starts counting `what` ("rows"), of which there are `total` if that is known.
+    #[must_use]
+    pub fn new(what: &'static str, total: Option<u64>) -> Self {
+        let out = std::io::stderr();
+        let moves = out.is_terminal();
+        Self { what, total, done: 0, start: Instant::now(), shown: None, moves, out }
+    }
+}
+
+impl<W: Write> Progress<W> {
+    /// Adds completed steps.
+    pub fn advance(&mut self, steps: u64) {
+        self.done += steps;
+        self.show_at(Instant::now());
+    }
+
+    fn show_at(&mut self, now: Instant) {
+        let every = if self.moves { ON_TERMINAL } else { ELSEWHERE };
+        let due = match self.shown {
+            None => {
+                now.duration_since(self.start) >= QUIET.max(if self.moves { QUIET } else { every })
+            }
+            Some(shown) => now.duration_since(shown) >= every,
+        };
+        if due {
+            self.shown = Some(now);
+            let line = self.line(now);
+            // Progress is optional output.
+            let _ = if self.moves {
+                write!(self.out, "\r\x1b[K{line}").and_then(|()| self.out.flush())
+            } else {
+                writeln!(self.out, "{line}")
+            };
+        }
+    }
+
+    fn line(&self, now: Instant) -> String {
+        let seconds = now.duration_since(self.start).as_secs_f64().max(0.001);
+        let (what, done) = (self.what, self.done);
+        let share = match self.total {
+            Some(total) if total > 0 => {
+                format!(" of {total} ({} %)", 100 * done.min(total) / total)
+            }
+            _ => String::new(),
+        };
+        // A rate for display: precision beyond 2^53 is useless.
+        #[expect(clippy::cast_precision_loss, reason = "shown without decimals")]
+        let rate = done as f64 / seconds;
+        format!("{done}{share} {what}, {rate:.0}/s")
+    }
+}
+
+impl<W> Drop for Progress<W> {
+    /// Leaves no half line behind.
+    fn drop(&mut self) {
+        if self.moves && self.shown.is_some() {
+            let _ = write!(std::io::stderr(), "\r\x1b[K");
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn lines(moves: bool) -> String {
+        let start = Instant::now();
+        let out = Vec::new();
+        let mut progress =
+            Progress { what: "rows", total: Some(400), done: 0, start, shown: None, moves, out };
+        for second in 0..25u64 {
+            progress.done = second * 10;
+            progress.show_at(start + Duration::from_secs(second));
+        }
+        let out = std::mem::take(&mut progress.out);
+        progress.shown = None;
+        String::from_utf8(out).unwrap()
+    }
+
+    #[test]
+    fn lines_are_added_or_one_line_is_updated() {
+        assert_eq!(lines(false), "100 of 400 (25 %) rows, 10/s\n200 of 400 (50 %) rows, 10/s\n");
+        let moving = lines(true);
+        assert!(moving.starts_with("\r\x1b[K10 of 400 (2 %) rows, 10/s\r"), "{moving:?}");
+        assert_eq!(moving.matches('\r').count(), 24);
+    }
+}

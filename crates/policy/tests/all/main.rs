@@ -1,0 +1,8 @@
+//! The integration tests of this crate. They are one binary, because each binary costs a link.
+
+mod budget;
+mod examples;
+#[cfg(feature = "query")]
+mod planner;
+mod schema;
+mod schema_vectors;

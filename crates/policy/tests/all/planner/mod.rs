@@ -1,0 +1,16 @@
+//! Plans and refusals, from the text of a query to the checks of controllers.
+#![expect(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    reason = "tests fail by panicking"
+)]
+
+mod accepted;
+mod examples;
+mod fixture;
+mod noise;
+mod populations;
+mod refused;
+mod releases;
+mod totals;

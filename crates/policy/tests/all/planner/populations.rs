@@ -1,0 +1,151 @@
+//! The minimum population of a plan is the largest that a member requires, and it is met.
+
+use crate::planner::fixture::{SCHEMA, World, plain, policy, select};
+use alpheus_policy::explain::explain;
+use alpheus_policy::plan::Fraction;
+use proptest::prelude::*;
+
+const COUNT: &str = "SUM(hrv)";
+
+fn third(min: u32) -> String {
+    policy(&format!("{{ option: aggr, clients: {min}, window: 10s }}"))
+}
+
+#[test]
+fn explain_counts_thirty_controllers_as_twenty() {
+    let world = World::of(SCHEMA).with(30, &third(10), &[]);
+    let planned = world.plan(&select(COUNT, "")).unwrap();
+    let known = world.catalog.schema("MedicalSensor").unwrap();
+    let explanation = explain(&planned, known, 0.01, false);
+    let [group] = explanation.groups.as_slice() else { panic!() };
+    assert_eq!((group.controllers, group.tolerated, group.counted), (30, 10, 20));
+    assert_eq!((group.controllers_needed, group.controllers_enough, group.quorum), (20, 14, 24));
+    let text = explanation.to_string();
+    assert!(
+        text.contains("10 of the controllers may collude (alpha 1/3), so these owners count as 20"),
+        "{text}"
+    );
+    assert!(text.contains("20 of these controllers, or 14 in their own plan"), "{text}");
+    assert!(text.contains("sum of hrv\n") && text.contains("number of values of hrv\n"), "{text}");
+    assert!(text.contains("one member joins or leaves"), "{text}");
+    let json = serde_json::to_value(&explanation).unwrap();
+    assert_eq!(json["groups"][0]["counted"], 20);
+}
+
+#[test]
+fn explain_does_not_count_neighbours_that_dropouts_may_cut_off() {
+    let world = World::of(SCHEMA).with(30, &third(10), &[]);
+    let known = world.catalog.schema("MedicalSensor").unwrap();
+    let masks = "WITH (masks = 'neighbours')";
+    let planned = world.plan(&select(COUNT, masks)).unwrap();
+    assert_eq!(planned.plans[0].dropout, Fraction::TENTH, "unless the query sets it");
+    let explanation = explain(&planned, known, 0.05, false);
+    let group = &explanation.groups[0];
+    // 30 less t = 10 and r = 2; the quorum is above ⌊(30 + 10)/2⌋ + 1 + 2 = 23.
+    assert_eq!((group.counted, group.controllers_needed, group.quorum), (18, 22, 27));
+    let text = explanation.to_string();
+    assert!(text.contains("masks: neighbours, m = 14, r = 2; 27 of 30 tokens"), "{text}");
+    assert!(
+        text.contains("each controller picks 14 others and needs 12 of them; 2 more"),
+        "{text}"
+    );
+    assert!(text.contains("below 1e-9"), "{text}");
+    let clique = explain(&world.plan(&select(COUNT, "")).unwrap(), known, 0.05, false);
+    assert!(group.loss > 1e-4 && clique.groups[0].loss < group.loss, "{}", group.loss);
+    let asked = "WITH (masks = 'neighbours', dropout = 0.2)";
+    let planned = world.plan(&select(COUNT, asked)).unwrap();
+    assert_eq!(planned.plans[0].dropout, Fraction::FIFTH);
+}
+
+#[test]
+fn fourteen_are_enough_for_ten_and_thirteen_are_not() {
+    assert!(World::of(SCHEMA).with(14, &third(10), &[]).plan(&select(COUNT, "")).is_ok());
+    let (refusal, nearest) = World::of(SCHEMA).with(13, &third(10), &[]).refuse(&select(COUNT, ""));
+    let text = refusal.to_string();
+    assert!(
+        text.contains(
+            "at least 10 owners with data are required, but 13 owners count as 9 if 4 of 13"
+        ),
+        "{text}"
+    );
+    assert!(text.contains("14 controllers with one owner each would be enough"), "{text}");
+    assert_eq!(nearest, None);
+}
+
+#[test]
+fn the_largest_controllers_are_discounted() {
+    let mut world = World::of(SCHEMA).with(3, &third(3), &[]);
+    let policy = world.catalog.streams().next().unwrap().policy.clone();
+    for stream in 10..20 {
+        world.put(stream, stream, 99, policy.clone(), &[]);
+    }
+    // Thirteen owners, but ten of them at one controller, which may collude.
+    let planned = world.plan(&select(COUNT, "")).unwrap();
+    let known = world.catalog.schema("MedicalSensor").unwrap();
+    assert_eq!(explain(&planned, known, 0.01, false).groups[0].counted, 3);
+    assert!(world.plan(&select(COUNT, "BETWEEN 4 AND 100")).is_err());
+}
+
+#[test]
+fn a_query_has_at_most_its_maximum_and_at_least_what_policies_require() {
+    let world = World::of(SCHEMA).with(20, &plain(10), &[]);
+    let planned = world.plan(&select(COUNT, "BETWEEN 1 AND 15")).unwrap();
+    assert_eq!(planned.plans[0].streams.len(), 15);
+    assert!(planned.excluded[0].reason.to_string().contains("maximum of 15 owners"));
+    let (refusal, nearest) = world.refuse(&select(COUNT, "BETWEEN 1 AND 5"));
+    assert!(refusal.to_string().contains("at least 10 owners, but the query allows at most 5"));
+    assert!(nearest.unwrap().contains("BETWEEN 1 AND 10"));
+    let (_, nearest) = world.refuse(&select(COUNT, "BETWEEN 50 AND 100"));
+    assert!(nearest.unwrap().contains("BETWEEN 20 AND 100"));
+}
+
+#[test]
+fn excluded_streams_make_room_for_those_beyond_the_maximum() {
+    // The first ten require fifty, which is too many. The others are enough for ten.
+    let world = World::of(SCHEMA).with(10, &plain(50), &[]).with(12, &plain(5), &[]);
+    let planned = world.plan(&select(COUNT, "BETWEEN 1 AND 60")).unwrap();
+    assert_eq!((planned.plans[0].streams.len(), planned.plans[0].population.min), (12, 5));
+    let planned = world.plan(&select(COUNT, "BETWEEN 1 AND 10")).unwrap();
+    assert_eq!((planned.plans[0].streams.len(), planned.plans[0].population.max), (10, 10));
+    let world = World::of(SCHEMA).with(10, &third(10), &[]).with(12, &third(5), &[]);
+    let planned = world.plan(&select(COUNT, "BETWEEN 1 AND 12")).unwrap();
+    assert_eq!((planned.plans[0].streams.len(), planned.plans[0].population.min), (12, 5));
+}
+
+#[test]
+fn a_plan_never_exceeds_the_capacity_of_the_digits() {
+    let schema = SCHEMA.replace("population: 1000", "population: 8");
+    let world = World::of(&schema).with(20, &plain(2), &[]);
+    let planned = world.plan(&select(COUNT, "")).unwrap();
+    assert_eq!((planned.plans[0].streams.len(), planned.plans[0].population.max), (8, 8));
+    let [left] = planned.excluded.as_slice() else { panic!("{:?}", planned.excluded) };
+    assert_eq!(left.streams, 12);
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(64))]
+
+    /// With α = 0, the members are all streams that require at most m, for the largest m for
+    /// which there are enough of them.
+    #[test]
+    fn the_members_are_the_largest_population_that_agrees(choices in proptest::collection::vec(0usize..7, 1..60)) {
+        const MINIMA: [u32; 7] = [1, 2, 3, 5, 10, 50, 100];
+        let mut world = World::of(SCHEMA);
+        for choice in &choices {
+            world = world.with(1, &plain(MINIMA[*choice]), &[]);
+        }
+        let within = |m: u32| choices.iter().filter(|choice| MINIMA[**choice] <= m).count();
+        let strictest = |m: u32| choices.iter().map(|choice| MINIMA[*choice]).filter(|min| *min <= m).max();
+        let expected = MINIMA.into_iter().rev().find_map(|m| {
+            let (size, min) = (within(m), strictest(m)?);
+            (size >= min as usize).then_some((size, min))
+        });
+        let planned = world.plan(&select(COUNT, "")).ok();
+        let got = planned.as_ref().map(|planned| (planned.plans[0].streams.len(), planned.plans[0].population.min));
+        prop_assert_eq!(got, expected);
+        if let Some(planned) = planned {
+            let out: u32 = planned.excluded.iter().map(|excluded| excluded.streams).sum();
+            prop_assert_eq!(out as usize + planned.plans[0].streams.len(), choices.len());
+        }
+    }
+}

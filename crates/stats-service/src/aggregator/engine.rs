@@ -1,0 +1,251 @@
+//! The aggregator's role on its own thread, the only writer of its ledger.
+
+use super::metrics::{AggregateCounts, AggregatorMetrics};
+use super::results_log::ResultsLog;
+use crate::counts::tally_server::{CountRejectedError, TallyServer};
+use crate::row::Row;
+use alpheus_accountable_statistics::aggregator::{Aggregator, Examination, ExaminationReport};
+use alpheus_accountable_statistics::closing::Leaves;
+use alpheus_accountable_statistics::configuration::SmootherId;
+use alpheus_accountable_statistics::definition::{AgreedDefinition, Definition, DefinitionError};
+use alpheus_accountable_statistics::endorsed::Endorsed;
+use alpheus_accountable_statistics::messages::{Closing, ClosingTuple, Outcome, Release};
+use alpheus_accountable_statistics::role_error::AggregatorError;
+use alpheus_accountable_statistics::tally::{TallyDefinition, TallyError};
+use alpheus_crypto::hash::Digest;
+use alpheus_crypto::ledger::{LedgerError, Step};
+use alpheus_crypto::signed::Signed;
+use alpheus_node::clock::Clock;
+use alpheus_node::engine::{self, Reply};
+use alpheus_node::ledger::FencedLedger;
+use std::ops::ControlFlow;
+use std::sync::Arc;
+
+/// A job for the engine.
+pub enum Job {
+    /// A quorum has signed a definition.
+    Learn(Box<Endorsed<Definition>>, Reply<Result<(), DefinitionError>>),
+    /// Asks which aggregates are due.
+    Due(Reply<Vec<Due>>),
+    /// A smoother's release arrives.
+    Take(SmootherId, Box<Release>, Reply<Result<bool, AggregatorError>>),
+    /// Asks for the examination of an aggregate.
+    Work(Digest, Reply<Result<Examination, AggregatorError>>),
+    /// An examination has finished.
+    Examined(Box<ExaminationReport>, Reply<Result<Signed<Closing>, AggregatorError>>),
+    /// A smoother's outcomes arrive.
+    Outcomes(SmootherId, Vec<Signed<Outcome>>),
+    /// Asks for the rows of all aggregates and counts.
+    All(Reply<Vec<Row>>),
+    /// The operator defines a count.
+    Ask(Box<Signed<TallyDefinition>>, Reply<Result<(), TallyError>>),
+    /// Asks for the open counts.
+    Questions(Reply<Vec<Signed<TallyDefinition>>>),
+    /// An account takes part in a count.
+    Count(Digest, Vec<u8>, Reply<Result<(), CountRejectedError>>),
+    /// Asks for a closing.
+    Closing(Digest, Reply<Option<Signed<Closing>>>),
+    /// Asks for a closing's leaves.
+    Leaves(Digest, Reply<Option<Leaves>>),
+    /// The process stops.
+    Stop,
+}
+
+/// An aggregate that is due.
+pub struct Due {
+    /// Its name.
+    pub name: Digest,
+    /// Once it is closed: the closing, and the tuples for smoothers.
+    pub closed: Option<(Signed<Closing>, Arc<Vec<ClosingTuple>>)>,
+    /// Whether it may have been closed before this state. Then only smoothers know its outcome.
+    pub sits_out: bool,
+}
+
+/// The role and what it needs.
+pub struct Engine {
+    /// The role.
+    pub aggregator: Aggregator,
+    /// Counts.
+    pub tallies: TallyServer,
+    /// Its ledger.
+    pub ledger: FencedLedger,
+    /// The time.
+    pub clock: Clock,
+    /// Its public key.
+    pub key: alpheus_crypto::sign::VerifyingKey,
+    /// The log of results.
+    pub results: ResultsLog,
+    /// How long after its deadline an aggregate is kept, in microseconds.
+    pub kept: u64,
+    /// Its metrics.
+    pub metrics: AggregatorMetrics,
+}
+
+impl engine::Engine for Engine {
+    type Job = Job;
+
+    fn work(&mut self, jobs: Vec<Job>) -> Result<ControlFlow<()>, LedgerError> {
+        for job in jobs {
+            if matches!(job, Job::Stop) {
+                return Ok(ControlFlow::Break(()));
+            }
+            self.job(job)?;
+        }
+        Ok(ControlFlow::Continue(()))
+    }
+}
+
+impl Engine {
+    fn job(&mut self, job: Job) -> Result<(), LedgerError> {
+        match job {
+            Job::Learn(signed, reply) => {
+                let learnt = self.learn(&signed)?;
+                let _ = reply.send(learnt);
+            }
+            Job::Due(reply) => {
+                self.poll()?;
+                self.metrics.set_aggregates(self.aggregate_counts());
+                let _ = reply.send(self.due());
+            }
+            Job::Take(by, release, reply) => {
+                let _ = reply.send(self.aggregator.handle_release(*release, by));
+            }
+            Job::Work(name, reply) => {
+                let _ = reply.send(self.aggregator.examination(&name));
+            }
+            Job::Examined(examined, reply) => {
+                let closed = match self.aggregator.close(*examined) {
+                    Ok(step) => {
+                        let closing = step.commit(&mut self.ledger)?;
+                        self.count(&closing);
+                        Ok(closing)
+                    }
+                    Err(why) => Err(why),
+                };
+                let _ = reply.send(closed);
+            }
+            Job::Outcomes(by, outcomes) => self.hear(by, &outcomes)?,
+            Job::All(reply) => drop(reply.send(self.all())),
+            Job::Questions(reply) => drop(reply.send(self.tallies.questions(self.clock.now()))),
+            Job::Ask(signed, reply) => {
+                let asked = self.tallies.ask(*signed, self.clock.now());
+                self.answer(asked, reply)?;
+            }
+            Job::Count(name, presentation, reply) => {
+                let about = (&self.aggregator, self.clock.now());
+                let counted = self.tallies.take(&name, &presentation, about);
+                self.answer(counted, reply)?;
+            }
+            Job::Closing(name, reply) => drop(reply.send(self.aggregator.closing(&name))),
+            Job::Leaves(name, reply) => drop(reply.send(self.aggregator.leaves(&name))),
+            Job::Stop => {}
+        }
+        Ok(())
+    }
+
+    fn hear(&mut self, by: SmootherId, outcomes: &[Signed<Outcome>]) -> Result<(), LedgerError> {
+        for outcome in outcomes {
+            match self.aggregator.handle_outcome(outcome, by) {
+                Ok(step) => drop(self.results.publish(&self.aggregator, &mut self.ledger, step)?),
+                Err(why) => tracing::warn!(%why, by = by.0, "rejected an outcome"),
+            }
+        }
+        Ok(())
+    }
+
+    /// Does work that is due by time.
+    fn poll(&mut self) -> Result<(), LedgerError> {
+        let now = self.clock.now();
+        let step = self.aggregator.poll(now);
+        self.results.publish(&self.aggregator, &mut self.ledger, step)?;
+        let (step, rows) = self.tallies.poll(now);
+        self.results.append(&mut self.ledger, step, rows)?;
+        self.aggregator.prune(now, self.kept).commit(&mut self.ledger)?;
+        self.tallies.prune(now, self.kept).commit(&mut self.ledger)?;
+        self.results.forget(&self.aggregator);
+        Ok(())
+    }
+
+    /// Answers a request with a step's output once it is durable, or with an error.
+    fn answer<T, E>(
+        &mut self,
+        done: Result<Step<T>, E>,
+        reply: Reply<Result<T, E>>,
+    ) -> Result<(), LedgerError> {
+        let done = match done {
+            Ok(step) => Ok(step.commit(&mut self.ledger)?),
+            Err(why) => Err(why),
+        };
+        // The caller may be gone.
+        let _ = reply.send(done);
+        Ok(())
+    }
+
+    /// Learns a definition, unless it is so old that it would be deleted at once.
+    fn learn(
+        &mut self,
+        signed: &Endorsed<Definition>,
+    ) -> Result<Result<(), DefinitionError>, LedgerError> {
+        let agreed = match AgreedDefinition::open(signed, self.aggregator.pinned()) {
+            Ok(agreed) => agreed,
+            Err(why) => return Ok(Err(why)),
+        };
+        let kept_until = agreed.deadline().0.saturating_add(self.kept);
+        if kept_until <= self.clock.now().0 || self.aggregator.knows(&agreed.name()) {
+            return Ok(Ok(()));
+        }
+        match self.aggregator.handle_definition(signed) {
+            Ok(step) => step.commit(&mut self.ledger).map(|_| Ok(())),
+            Err(why) => Ok(Err(why)),
+        }
+    }
+
+    fn count(&self, closing: &Signed<Closing>) {
+        let Ok(closing) = closing.open(&self.key) else { return };
+        let agreed = self.aggregator.aggregates().find(|a| a.name() == closing.aggregate);
+        let slots = agreed.map_or(0, |agreed| agreed.slots as usize);
+        self.metrics.checked(slots.saturating_sub(closing.empty.len()), closing.rejected.len());
+    }
+
+    fn aggregate_counts(&self) -> AggregateCounts {
+        let mut counts = AggregateCounts::default();
+        for agreed in self.aggregator.aggregates() {
+            let name = agreed.name();
+            match self.aggregator.outcome(&name).map(|outcome| outcome.result.is_ok()) {
+                Some(true) => counts.result += 1,
+                Some(false) => counts.without += 1,
+                None if self.aggregator.closing(&name).is_some() => counts.closed += 1,
+                None => counts.open += 1,
+            }
+        }
+        counts
+    }
+
+    fn due(&self) -> Vec<Due> {
+        let now = self.clock.now();
+        let open = |agreed: &&AgreedDefinition| {
+            now >= agreed.release() && self.aggregator.outcome(&agreed.name()).is_none()
+        };
+        let due = |agreed: &AgreedDefinition| {
+            let name = agreed.name();
+            let closed = self.aggregator.closing(&name).zip(self.aggregator.tuples(&name));
+            let sits_out = closed.is_none() && self.aggregator.sits_out(agreed.release());
+            Due { name, closed, sits_out }
+        };
+        self.aggregator.aggregates().filter(open).map(due).collect()
+    }
+
+    fn all(&self) -> Vec<Row> {
+        let row = |agreed: &AgreedDefinition| {
+            let name = agreed.name();
+            let outcome = self.aggregator.outcome(&name);
+            Row::new(agreed, outcome.as_ref(), self.aggregator.missing(&name))
+        };
+        let mut rows: Vec<Row> = self.aggregator.aggregates().map(row).collect();
+        rows.extend(self.tallies.rows(self.clock.now()));
+        rows.sort_by(|a, b| {
+            (a.interval_start, &a.aggregate).cmp(&(b.interval_start, &b.aggregate))
+        });
+        rows
+    }
+}

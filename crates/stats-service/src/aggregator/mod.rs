@@ -1,0 +1,246 @@
+//! `alpheus stats aggregator`: checks the smoothers' releases, closes aggregates, and publishes
+//! results.
+//!
+//! - [`engine`]: the role on its own thread, the only writer of its ledger,
+//! - [`closing_driver`]: takes aggregates from their release to their result,
+//! - [`metrics`]: metrics for its operator,
+//! - [`results_log`]: results as a log.
+//!
+//! | request | answers |
+//! | --- | --- |
+//! | `GET /v1/results` | all aggregates as JSON |
+//! | `GET /v1/results.csv` | the same as CSV |
+//! | `GET /v1/rows` | the same in binary form |
+//! | `GET /v1/counts` | open counts, signed by the operator |
+//! | `POST /v1/counts` | accepts a count signed by the operator |
+//! | `POST /v1/counts/{count}` | accepts an account's presentation |
+//! | `GET /v1/closings/{aggregate}` | the signed closing |
+//! | `GET /v1/leaves/{aggregate}` | all leaves under the closing, in which clients find their own |
+
+pub mod closing_driver;
+pub mod engine;
+pub mod metrics;
+pub mod results_log;
+
+use crate::card::VerifiedCard;
+use crate::counts::tally_server::{CountRejectedError, TallyServer, split_records};
+use crate::keys;
+use crate::links;
+use crate::names::name_in;
+use crate::parties::{Parties, PartyClient};
+use crate::refusal::Refuse;
+use crate::role::{RoleArgs, RoleContext};
+use crate::row::{Row, csv};
+use alpheus_accountable_statistics::aggregator::{Aggregator, Identity, Node};
+use alpheus_accountable_statistics::configuration::SmootherId;
+use alpheus_accountable_statistics::tally::{CountError, TallyError};
+use alpheus_crypto::ledger::StateOrigin;
+use alpheus_node::clock::Clock;
+use alpheus_node::engine::{Handle, Worker, channel};
+use alpheus_node::failure::{Blame, Category, Failure};
+use alpheus_node::globals::Globals;
+use alpheus_node::ledger::OpenedLedger;
+use alpheus_node::listeners::{Listener, serve};
+use alpheus_node::network::answer::{ApiError, decode, encode};
+use alpheus_node::network::door::in_time;
+use alpheus_node::network::role::Role;
+use alpheus_node::service::health::State as HealthState;
+use alpheus_node::service::metrics::Requests;
+use alpheus_node::settings::TlsFiles;
+use axum::body::Bytes;
+use axum::extract::{Path, Request, State};
+use axum::http::{StatusCode, header};
+use axum::middleware::{self, Next};
+use axum::response::{IntoResponse, Response};
+use axum::routing::{get, post};
+use axum::{Json, Router};
+use engine::{Engine, Job};
+use metrics::AggregatorMetrics;
+use results_log::ResultsLog;
+
+const EXAMPLES: &str = "\
+Examples:
+  alpheus stats aggregator --identity pki/aggregator --card roads/card.json --keys roads/aggregator --state run/aggregator --api 127.0.0.1:7702
+  curl --cacert pki/ca.pem https://localhost:7702/v1/results";
+
+/// The maximum size of a request: a count, or a presentation.
+const MAX_REQUEST: usize = 64 << 10;
+/// The default number of days for which an aggregate is kept after its end.
+const KEPT: u64 = 366;
+/// A day in microseconds.
+const DAY: u64 = 86_400_000_000;
+
+/// Arguments of `alpheus stats aggregator`.
+#[derive(Debug, clap::Args)]
+#[command(after_help = EXAMPLES)]
+pub struct Args {
+    #[command(flatten)]
+    role: RoleArgs,
+    /// Days for which an aggregate is kept after its end; its row stays in the log; by default 366
+    #[arg(long, value_name = "DAYS")]
+    retention_days: Option<u64>,
+}
+
+/// Runs the command until a shutdown signal.
+///
+/// # Errors
+/// A setting is missing or wrong, or the store or the address is unavailable.
+pub fn run(args: &Args, globals: &Globals) -> Result<(), Failure> {
+    let own = vec![("stats.retention-days", args.retention_days.map(|days| days.to_string()))];
+    let seat = args.role.open(Role::Aggregator, own, globals)?;
+    let RoleContext { settings, stats, identity, card, keys, clock, address, found } = seat;
+    let kept = stats.retention_days.unwrap_or(KEPT).saturating_mul(DAY);
+    let metrics = AggregatorMetrics::new(&globals.metrics);
+    let engine = restore(found, (&card, &keys), clock, (metrics.clone(), kept))?;
+    let (handle, jobs) = channel();
+    let part = globals.health.part("aggregator");
+    let (worker, broken) = Worker::start("aggregator", engine, jobs)?;
+    part.set(HealthState::Ready);
+    let parties = (0..).map(SmootherId).zip(&card.smoothers);
+    let parties = parties.map(|(id, (_, peers))| {
+        Ok((id, PartyClient::over(links::smoother_peer(peers.clone(), &identity)?)))
+    });
+    let parties = parties.collect::<Result<Vec<_>, Failure>>()?;
+    let tls = Some(TlsFiles { client_ca: None, ..identity.tls() });
+    let router = router(handle.clone(), metrics.requests);
+    let listeners = || Ok(vec![Listener { address, tls, router, streams: false }]);
+    let (driver_engine, pinned) = (handle.clone(), card.pinned.clone());
+    let public = Parties::new(&card)?.smoothers;
+    serve(listeners, &settings, globals, broken, |at| {
+        eprintln!("serving at {}", at.join(" "));
+        tokio::spawn(closing_driver::run(parties, public, pinned, driver_engine));
+    })?;
+    handle.tell_blocking(Job::Stop);
+    worker.end()
+}
+
+fn restore(
+    found: OpenedLedger,
+    (card, folder): (&VerifiedCard, &std::path::Path),
+    clock: Clock,
+    (metrics, kept): (AggregatorMetrics, u64),
+) -> Result<Engine, Failure> {
+    let identity = Identity {
+        key: keys::signing(&folder.join(keys::SIGNING))?,
+        sealing: keys::sealing(&folder.join(keys::SEALING))?,
+        uploads: keys::issuing(&folder.join(keys::UPLOADS))?,
+    };
+    let key = identity.key.verifying_key();
+    let origin = found.since_it_began();
+    let OpenedLedger { mut ledger, records, .. } = found;
+    let (counts, records) = split_records(records);
+    let tallies =
+        TallyServer::restore(&card.pinned, &counts, clock.now()).blame(Category::Input)?;
+    let restored = Aggregator::restore(&card.pinned, identity, Node::ALONE, records);
+    let mut aggregator = restored.blame(Category::Input)?;
+    if origin == StateOrigin::Restored {
+        eprintln!(
+            "the state is older than its fence: this aggregator closes no aggregate that was released before now, and takes their outcomes from the smoothers"
+        );
+        aggregator.sit_out(clock.now()).commit(&mut ledger).blame(Category::Io)?;
+    }
+    let results = ResultsLog::open(&aggregator, &ledger)?;
+    Ok(Engine { aggregator, tallies, ledger, clock, key, results, kept, metrics })
+}
+
+fn router(engine: Handle<Job>, requests: Requests) -> Router {
+    let router = Router::new()
+        .route("/v1/results", get(results))
+        .route("/v1/results.csv", get(results_csv))
+        .route("/v1/rows", get(rows))
+        .route("/v1/counts", get(questions).post(ask))
+        .route("/v1/counts/{count}", post(count))
+        .route("/v1/closings/{aggregate}", get(closing))
+        .route("/v1/leaves/{aggregate}", get(leaves))
+        .route_layer(middleware::from_fn_with_state(requests, count_request))
+        .with_state(engine);
+    in_time(router, MAX_REQUEST)
+}
+
+async fn count_request(State(requests): State<Requests>, request: Request, next: Next) -> Response {
+    let path = request.uri().path();
+    let name = path.trim_start_matches("/v1/").split('/').next().unwrap_or_default().to_owned();
+    let answer = next.run(request).await;
+    requests.count(name, answer.status().as_u16());
+    answer
+}
+
+impl Refuse for TallyError {
+    fn refusal(self) -> ApiError {
+        let why = self;
+        ApiError::new(StatusCode::CONFLICT, "count", why.to_string())
+    }
+}
+
+impl Refuse for CountRejectedError {
+    fn refusal(self) -> ApiError {
+        let why = self;
+        let (status, rule) = match why {
+            CountRejectedError::Unknown => (StatusCode::NOT_FOUND, "unknown"),
+            CountRejectedError::SitsOut => (StatusCode::CONFLICT, "sits-out"),
+            CountRejectedError::Presentation(CountError::Time) => (StatusCode::CONFLICT, "not-now"),
+            CountRejectedError::Presentation(_) => (StatusCode::FORBIDDEN, "presentation"),
+        };
+        ApiError::new(status, rule, why.to_string())
+    }
+}
+
+async fn all(engine: &Handle<Job>) -> Result<Vec<Row>, ApiError> {
+    Ok(engine.ask(Job::All).await?)
+}
+
+async fn questions(State(engine): State<Handle<Job>>) -> Result<Vec<u8>, ApiError> {
+    encode(&engine.ask(Job::Questions).await?)
+}
+
+async fn ask(State(engine): State<Handle<Job>>, body: Bytes) -> Result<Vec<u8>, ApiError> {
+    let signed = Box::new(decode(&body)?);
+    engine.ask(|reply| Job::Ask(signed, reply)).await?.map_err(Refuse::refusal)?;
+    encode(&())
+}
+
+async fn count(
+    State(engine): State<Handle<Job>>,
+    Path(name): Path<String>,
+    body: Bytes,
+) -> Result<Vec<u8>, ApiError> {
+    let (name, presentation) = (name_in(&name)?, decode(&body)?);
+    engine.ask(|reply| Job::Count(name, presentation, reply)).await?.map_err(Refuse::refusal)?;
+    encode(&())
+}
+
+async fn results(State(engine): State<Handle<Job>>) -> Result<Json<Vec<Row>>, ApiError> {
+    Ok(Json(all(&engine).await?))
+}
+
+async fn results_csv(State(engine): State<Handle<Job>>) -> Result<impl IntoResponse, ApiError> {
+    Ok(([(header::CONTENT_TYPE, "text/csv")], csv(&all(&engine).await?)))
+}
+
+async fn rows(State(engine): State<Handle<Job>>) -> Result<Vec<u8>, ApiError> {
+    encode(&all(&engine).await?)
+}
+
+async fn closing(
+    State(engine): State<Handle<Job>>,
+    Path(name): Path<String>,
+) -> Result<Vec<u8>, ApiError> {
+    let name = name_in(&name)?;
+    let closing = engine.ask(|reply| Job::Closing(name, reply)).await?;
+    encode(
+        &closing
+            .ok_or_else(|| ApiError::missing("this aggregator has no closing of that aggregate"))?,
+    )
+}
+
+async fn leaves(
+    State(engine): State<Handle<Job>>,
+    Path(name): Path<String>,
+) -> Result<Vec<u8>, ApiError> {
+    let name = name_in(&name)?;
+    let leaves = engine.ask(|reply| Job::Leaves(name, reply)).await?;
+    encode(
+        &leaves
+            .ok_or_else(|| ApiError::missing("this aggregator has no closing of that aggregate"))?,
+    )
+}

@@ -1,0 +1,69 @@
+//! The definitions that a client has received, by their signed content. The sender chooses which
+//! signatures to include, and their order, so these identify nothing.
+
+use alpheus_accountable_statistics::configuration::Pinned;
+use alpheus_accountable_statistics::definition::{AgreedDefinition, Definition};
+use alpheus_accountable_statistics::endorsed::Endorsed;
+use alpheus_crypto::hash::Digest;
+use std::collections::BTreeMap;
+
+/// All valid definitions received.
+#[derive(Default)]
+pub struct Definitions(BTreeMap<Digest, AgreedDefinition>);
+
+impl Definitions {
+    /// Adds definitions; returns the valid ones that are new.
+    pub fn new_among(
+        &mut self,
+        definitions: &[Endorsed<Definition>],
+        pinned: &Pinned,
+    ) -> Vec<AgreedDefinition> {
+        let mut new = Vec::new();
+        for signed in definitions {
+            let Ok(agreed) = AgreedDefinition::open(signed, pinned) else { continue };
+            if self.0.insert(agreed.name(), agreed.clone()).is_none() {
+                new.push(agreed);
+            }
+        }
+        new
+    }
+
+    /// All definitions.
+    #[must_use]
+    pub fn all(&self) -> Vec<AgreedDefinition> {
+        self.0.values().cloned().collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::TestDeployment;
+    use alpheus_accountable_statistics::configuration::SmootherId;
+
+    /// Although a smoother leaves signatures out or reorders them, a definition is accepted once, as
+    /// soon as some smoother sends it complete.
+    #[test]
+    fn a_definition_is_identified_by_its_signed_content() {
+        let place = TestDeployment::new();
+        let (good, other) = (place.definition(0), place.definition(1));
+        let signed = |by: &[(usize, &Definition)]| {
+            let mut endorsed = Endorsed::default();
+            for (id, definition) in by {
+                let id = u16::try_from(*id).unwrap();
+                endorsed.add(SmootherId(id), place.signed_by(id.into(), *definition));
+            }
+            endorsed
+        };
+        let mut set = Definitions::default();
+        let mut new = |definitions: &[Endorsed<Definition>]| {
+            set.new_among(definitions, &place.card.pinned).len()
+        };
+        assert_eq!(new(&[signed(&[(0, &good)])]), 0, "no quorum");
+        let junk_first = signed(&[(0, &other), (1, &good), (2, &good), (3, &good)]);
+        assert_eq!(new(&[junk_first.clone(), junk_first]), 1);
+        assert_eq!(new(&[signed(&[(1, &good), (2, &good), (3, &good)])]), 0, "it is known");
+        assert_eq!(new(&[signed(&[(1, &other), (2, &other), (3, &other)])]), 1);
+        assert_eq!(set.all().len(), 2);
+    }
+}

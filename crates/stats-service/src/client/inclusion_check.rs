@@ -1,0 +1,210 @@
+//! A client's check that its contributions count. It believes only what a quorum of smoothers has
+//! signed. The aggregator merely publishes the content of the set that they opened, the same to all.
+
+use super::contributor::Contributor;
+use super::participation::{Kind, over};
+use crate::contributor_state;
+use crate::names::hex;
+use crate::parties::{Parties, StatsError, gather};
+use alpheus_accountable_statistics::closing::{AgreedSet, CountedSet, Leaves};
+use alpheus_accountable_statistics::configuration::{Pinned, SmootherId};
+use alpheus_accountable_statistics::definition::AgreedDefinition;
+use alpheus_accountable_statistics::messages::{End, Entry};
+use alpheus_accountable_statistics::verdict::{Verdict, verdict};
+use alpheus_crypto::hash::Digest;
+use alpheus_crypto::ledger::{Change, Ledger};
+use alpheus_node::failure::Failure;
+use tokio::task::JoinSet;
+
+#[cfg(test)]
+mod tests;
+
+/// Contributions are not known to count. Their receipts stay in the state.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, thiserror::Error)]
+pub enum InclusionError {
+    /// They have a quorum's receipts, but are not in the set.
+    #[error(
+        "they have receipts of a quorum, but are not in the set that the smoothers opened; send the receipts to the smoothers' operators"
+    )]
+    LeftOut,
+    /// The aggregator publishes another set.
+    #[error(
+        "the aggregator publishes another set than the smoothers opened; inform the smoothers' operators, and send them the receipts"
+    )]
+    OtherSet,
+    /// The aggregator publishes no set.
+    #[error(
+        "the aggregator does not publish the set that it counted; start this client again later, or send the receipts to the smoothers' operators"
+    )]
+    NotShown,
+    /// Too few smoothers agree on the outcome.
+    #[error(
+        "too few smoothers say how the aggregate ended; start this client again later, or inform the smoothers' operators"
+    )]
+    NoVerdict,
+}
+
+/// The result of an inclusion check.
+enum CheckResult {
+    /// All contributions are settled.
+    Done,
+    /// This many contributions are not known to count.
+    NotYet(InclusionError, u64),
+}
+
+/// The contributions to check in an aggregate.
+struct Contributions {
+    /// With a quorum's receipts.
+    kept: Vec<(Entry, Change)>,
+    /// Without them, and whether each is a sample.
+    unconfirmed: Vec<(Entry, bool, Change)>,
+}
+
+impl Contributions {
+    fn is_empty(&self) -> bool {
+        self.kept.is_empty() && self.unconfirmed.is_empty()
+    }
+
+    fn many(&self) -> u64 {
+        (self.kept.len() + self.unconfirmed.len()) as u64
+    }
+}
+
+/// Asks all smoothers how an aggregate ended.
+async fn ended(parties: &Parties, agreed: &AgreedDefinition, pinned: &Pinned) -> Option<Verdict> {
+    let path = format!("/v1/ends/{}", hex(&agreed.name()));
+    let mut asked: JoinSet<Option<(SmootherId, End)>> = JoinSet::new();
+    for (id, party) in pinned.ids().zip(parties.smoothers.iter().cloned()) {
+        let path = path.clone();
+        asked.spawn(async move {
+            let end = party.get::<Option<End>>(&path).await;
+            let end = end.inspect_err(|error| tracing::debug!(%error, "cannot fetch the outcome"));
+            end.ok()?.map(|end| (id, end))
+        });
+    }
+    let ends: Vec<_> = gather(asked, pinned.quorum(), Option::is_some).await;
+    verdict(&ends.into_iter().flatten().collect::<Vec<_>>(), agreed, pinned)
+}
+
+/// Fetches the opened set. It fetches all of it, so nobody learns which slots the client checks.
+async fn shown(
+    parties: &Parties,
+    agreed: &AgreedDefinition,
+    set: &AgreedSet,
+) -> Result<CountedSet, InclusionError> {
+    let path = format!("/v1/leaves/{}", hex(&agreed.name()));
+    let leaves = parties.aggregator.get::<Leaves>(&path).await.map_err(|error| {
+        tracing::debug!(%error, "cannot fetch the set");
+        InclusionError::NotShown
+    })?;
+    leaves.check(agreed, set).map_err(|error| {
+        tracing::warn!(aggregate = hex(&agreed.name()), %error);
+        InclusionError::OtherSet
+    })
+}
+
+impl Contributor {
+    /// Checks that the contributions to ended aggregates count.
+    ///
+    /// # Errors
+    /// If its ledger cannot be written.
+    pub(super) async fn check_inclusion(&mut self) -> Result<(), Failure> {
+        for name in self.participations.keys().copied().collect::<Vec<Digest>>() {
+            let (now, is_empty) = (self.clock.now(), self.contributions(&name).is_empty());
+            let Some(participation) = self.participations.get_mut(&name) else { continue };
+            let idle = participation.under_way == 0 && participation.open.is_empty();
+            if participation.over || !idle || now < participation.agreed.release() {
+                continue;
+            }
+            let last = now >= over(&participation.agreed);
+            if !is_empty && !last && !participation.check_is_due(&mut self.rng) {
+                continue;
+            }
+            let agreed = participation.agreed.clone();
+            let done = match self.check_one(&agreed).await? {
+                CheckResult::NotYet(why, many) if last => {
+                    *self.summary.complaints.entry(why).or_default() += many;
+                    true
+                }
+                CheckResult::NotYet(..) => false,
+                CheckResult::Done => true,
+            };
+            if let Some(participation) = self.participations.get_mut(&name) {
+                participation.over = done;
+            }
+        }
+        Ok(())
+    }
+
+    fn contributions(&self, name: &Digest) -> Contributions {
+        let mut state = contributor_state::lock(&self.state);
+        let ledger = state.ledger();
+        Contributions {
+            kept: ledger.kept(name, &self.card.pinned),
+            unconfirmed: ledger.unconfirmed(name),
+        }
+    }
+
+    async fn check_one(&mut self, agreed: &AgreedDefinition) -> Result<CheckResult, StatsError> {
+        let given = self.contributions(&agreed.name());
+        if given.is_empty() {
+            return Ok(CheckResult::Done);
+        }
+        // Over connections that no upload has used.
+        let parties =
+            Parties::new(&self.card).map_err(|error| StatsError::Machine(error.to_string()))?;
+        let about = format!("{} from {}", agreed.location.as_str(), agreed.start.0 / 1000);
+        match ended(&parties, agreed, &self.card.pinned).await {
+            None => Ok(CheckResult::NotYet(InclusionError::NoVerdict, given.many())),
+            Some(Verdict::Without(why)) => {
+                println!("{about}: {why}; {} contributions are in no result", given.kept.len());
+                self.settle(given, |_| false)?;
+                Ok(CheckResult::Done)
+            }
+            Some(Verdict::Result(_, set)) => match shown(&parties, agreed, &set).await {
+                Err(why) => Ok(CheckResult::NotYet(why, given.many())),
+                Ok(counted) => {
+                    self.compare(&about, given, &counted)?;
+                    Ok(CheckResult::Done)
+                }
+            },
+        }
+    }
+
+    /// Compares the contributions with the set. Receipts of contributions that do not count are kept.
+    fn compare(
+        &mut self,
+        about: &str,
+        given: Contributions,
+        counts: &CountedSet,
+    ) -> Result<(), StatsError> {
+        let Contributions { kept, unconfirmed } = given;
+        let (kept, lost): (Vec<_>, Vec<_>) =
+            kept.into_iter().partition(|(entry, _)| counts.has(entry));
+        println!("{about}: result; {} contributions counted, {} left out", kept.len(), lost.len());
+        if !lost.is_empty() {
+            *self.summary.complaints.entry(InclusionError::LeftOut).or_default() +=
+                lost.len() as u64;
+        }
+        self.settle(Contributions { kept, unconfirmed }, |entry| counts.has(entry))
+    }
+
+    /// Deletes contributions whose fate is known now.
+    fn settle(
+        &mut self,
+        given: Contributions,
+        counts: impl Fn(&Entry) -> bool,
+    ) -> Result<(), StatsError> {
+        let mut gone: Vec<Change> =
+            given.kept.into_iter().map(|(_, forgotten)| forgotten).collect();
+        for (entry, sample, forgotten) in given.unconfirmed {
+            match (counts(&entry), sample) {
+                (true, true) => self.counts(Kind::Sample),
+                (true, false) => self.counts(Kind::Dummy),
+                (false, sample) => self.summary.unplaced += u64::from(sample),
+            }
+            gone.push(forgotten);
+        }
+        Ok(contributor_state::lock(&self.state).ledger().commit(&gone)?)
+    }
+}

@@ -1,0 +1,386 @@
+//! A client with its ledger, which registers and uploads. `alpheus stats client` has one; a replay
+//! has many in one process.
+
+use crate::parties::{Parties, PartyClient, RETRY_PAUSE, StatsError, gather, retry_unreachable};
+use alpheus_accountable_statistics::client::{Attempt, Client, Records, Registration};
+use alpheus_accountable_statistics::configuration::{Pinned, SmootherId};
+use alpheus_accountable_statistics::definition::AgreedDefinition;
+use alpheus_accountable_statistics::endorsed::Endorsed;
+use alpheus_accountable_statistics::messages::{Deposit, DepositResponse, Entry, Grant};
+use alpheus_accountable_statistics::role_error::ContributionError;
+use alpheus_accountable_statistics::tally::Tally;
+use alpheus_accountable_statistics::tuple::{Contribution, Prover};
+use alpheus_anonymous_credential::error::HolderError;
+use alpheus_anonymous_credential::holder::Timing;
+use alpheus_anonymous_credential::schedule::Period;
+use alpheus_crypto::ledger::{Change, Ledger, LedgerError, Step};
+use alpheus_crypto::signed::Signed;
+use alpheus_node::clock::Clock;
+use alpheus_node::entropy;
+use alpheus_node::network::error::RequestError;
+use alpheus_node::retry::{RetryPolicy, retry};
+use alpheus_time::Timestamp;
+use axum::http::header;
+use data_encoding::BASE64;
+use rand_chacha::ChaCha20Rng;
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+use tokio::task::JoinSet;
+use zeroize::Zeroizing;
+
+#[cfg(test)]
+pub(crate) mod tests;
+
+/// How long a busy party is retried before it counts as unreachable.
+const BUSY: Duration = Duration::from_secs(5);
+
+/// A client and its ledger.
+pub struct ContributorState<L> {
+    client: Client,
+    ledger: L,
+}
+
+/// A client shared by several uploads.
+pub type SharedState<L> = Arc<Mutex<ContributorState<L>>>;
+
+/// The state of an upload.
+pub enum Upload {
+    /// A quorum has it, as the certificate proves.
+    Done(Box<Endorsed<Entry>>),
+    /// No slot is free; retry at a later turn.
+    Waits(Box<Attempt>),
+    /// A party that is needed does not answer; retry.
+    Away(Box<Attempt>),
+    /// Another upload has the slot; retry with another key.
+    Lost(Box<Attempt>),
+}
+
+/// An account at the registrar.
+pub struct Account<'a> {
+    /// Its name.
+    pub name: &'a str,
+    /// Its secret.
+    pub secret: &'a str,
+}
+
+fn rng() -> Result<ChaCha20Rng, StatsError> {
+    entropy::rng().map_err(|failure| StatsError::Machine(failure.to_string()))
+}
+
+impl From<LedgerError> for StatsError {
+    fn from(error: LedgerError) -> Self {
+        StatsError::Machine(error.to_string())
+    }
+}
+
+/// Obtains an account's credentials of the current period, and stores them in a ledger whose
+/// content `records` returns. Does nothing if the ledger has them. A request from before a crash is
+/// sent again.
+///
+/// # Errors
+/// [`StatsError`].
+pub async fn register<L: Ledger>(
+    pinned: &Pinned,
+    parties: &Parties,
+    account: &Account<'_>,
+    clock: &Clock,
+    mut ledger: L,
+    records: impl Fn(&L) -> Records,
+) -> Result<ContributorState<L>, StatsError> {
+    let damaged = || StatsError::NotContributed(ContributionError::Damaged);
+    let period = running(pinned, clock)?;
+    let known = records(&ledger);
+    if let Some(client) = Client::restore(pinned, period, known.clone()).map_err(|_| damaged())? {
+        return Ok(ContributorState { client, ledger });
+    }
+    let asking = match Registration::restore(pinned, period, &known).map_err(|_| damaged())? {
+        Some(asking) => asking,
+        None => {
+            let (mut rng, name) = (rng()?, account.name.as_bytes());
+            let asking = Registration::begin(pinned, name, Timing::Running, clock.now(), &mut rng)?;
+            asking.commit(&mut ledger)?
+        }
+    };
+    let answers = ask_registrar(parties, account, &asking).await?;
+    asking.handle(&answers)?.commit(&mut ledger)?;
+    let client = Client::restore(pinned, period, records(&ledger)).map_err(|_| damaged())?;
+    Ok(ContributorState { client: client.ok_or_else(damaged)?, ledger })
+}
+
+/// The current period of credentials.
+///
+/// # Errors
+/// [`StatsError`].
+pub fn running(pinned: &Pinned, clock: &Clock) -> Result<Period, StatsError> {
+    let schedule = &pinned.uploads().schedule;
+    let epoch = schedule.epoch_at(clock.now()).ok_or(HolderError::Epoch)?;
+    Ok(schedule.period_of(epoch))
+}
+
+/// Fetches the registrar's answers; retries for a while.
+async fn ask_registrar(
+    parties: &Parties,
+    account: &Account<'_>,
+    asking: &Registration,
+) -> Result<Vec<Vec<u8>>, StatsError> {
+    let shown = Zeroizing::new(format!("{}:{}", account.name, account.secret));
+    let shown = Zeroizing::new(format!("Basic {}", BASE64.encode(shown.as_bytes())));
+    let headers = [(header::AUTHORIZATION, shown.as_str())];
+    let requests = asking.requests();
+    let ask =
+        || async { Ok(parties.registrar.post_as("/v1/credentials", &headers, &requests).await?) };
+    retry_unreachable(parties.patience, ask).await
+}
+
+/// Runs long computations outside the network's threads.
+async fn elsewhere<T: Send + 'static>(
+    work: impl FnOnce() -> Result<T, StatsError> + Send + 'static,
+) -> Result<T, StatsError> {
+    let done = tokio::task::spawn_blocking(work).await;
+    done.map_err(|error| StatsError::Machine(error.to_string()))?
+}
+
+/// Locks a shared client.
+pub fn lock<L>(state: &SharedState<L>) -> MutexGuard<'_, ContributorState<L>> {
+    state.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl<L> ContributorState<L> {
+    /// Its ledger.
+    pub fn ledger(&mut self) -> &mut L {
+        &mut self.ledger
+    }
+}
+
+/// The number of contributions that a client has left.
+///
+/// # Errors
+/// [`StatsError`].
+pub fn left<L>(state: &SharedState<L>, agreed: &AgreedDefinition) -> Result<u32, StatsError> {
+    Ok(lock(state).client.left(agreed)?)
+}
+
+/// Presents the upload credential for a count, to be sent at a random time. The change that `waits`
+/// returns is durable in the same commit.
+///
+/// # Errors
+/// [`StatsError`].
+pub fn count<L: Ledger>(
+    state: &SharedState<L>,
+    tally: &Tally,
+    waits: impl FnOnce(Vec<u8>, Timestamp) -> Change,
+) -> Result<(), StatsError> {
+    let mut rng = rng()?;
+    let from = tally.draw(&mut rng);
+    let mut state = lock(state);
+    let ContributorState { client, ledger } = &mut *state;
+    let step = client.count(tally, &mut rng)?;
+    Ok(step.then(|showing| Step::new(vec![waits(showing, from)], ())).commit(ledger)?)
+}
+
+/// Begins an upload. The changes in `beside` are durable in the same commit.
+///
+/// # Errors
+/// [`StatsError`].
+pub async fn begin<L: Ledger + Send + 'static>(
+    state: SharedState<L>,
+    agreed: AgreedDefinition,
+    contribution: Contribution,
+    clock: Clock,
+    beside: Vec<Change>,
+) -> Result<Attempt, StatsError> {
+    elsewhere(move || {
+        let mut rng = rng()?;
+        let mut state = lock(&state);
+        let ContributorState { client, ledger } = &mut *state;
+        let begun = client.begin(&agreed, contribution, clock.now(), &mut rng)?;
+        Ok(begun.then(|attempt| Step::new(beside, attempt)).commit(ledger)?)
+    })
+    .await
+}
+
+/// Retries an upload with another key, once its slot is lost.
+///
+/// # Errors
+/// [`StatsError`].
+pub async fn again<L: Ledger + Send + 'static>(
+    state: SharedState<L>,
+    attempt: Attempt,
+    clock: Clock,
+) -> Result<Attempt, StatsError> {
+    elsewhere(move || {
+        let mut rng = rng()?;
+        let mut state = lock(&state);
+        let ContributorState { client, ledger } = &mut *state;
+        Ok(attempt.retry(client, clock.now(), &mut rng)?.commit(ledger)?)
+    })
+    .await
+}
+
+/// Advances an upload: requests a slot, proves, deposits. A finished upload is deleted in the commit
+/// that stores the changes `kept` returns for the certificate.
+///
+/// # Errors
+/// [`StatsError`].
+pub async fn go_on<L: Ledger + Send + 'static>(
+    state: SharedState<L>,
+    parties: &Parties,
+    prover: Arc<Prover>,
+    mut attempt: Attempt,
+    (pinned, clock): (&Pinned, &Clock),
+    kept: impl FnOnce(&Entry, &Endorsed<Entry>) -> Vec<Change>,
+) -> Result<Upload, StatsError> {
+    if attempt.entry().is_none() {
+        let (keeper, grant) = match slot(&mut attempt, parties).await? {
+            SlotAnswer::Granted(keeper, grant) => (keeper, grant),
+            SlotAnswer::Full => return Ok(Upload::Waits(Box::new(attempt))),
+            SlotAnswer::Away => return Ok(Upload::Away(Box::new(attempt))),
+        };
+        let (state, now) = (Arc::clone(&state), clock.now());
+        let granted = elsewhere(move || {
+            let mut rng = rng()?;
+            let mut state = lock(&state);
+            let ContributorState { client, ledger } = &mut *state;
+            match attempt.handle_grant((keeper, &grant), client, &prover, now, &mut rng) {
+                Ok(step) => step.commit(ledger)?,
+                // The turn is over, or the keeper is faulty; another is asked.
+                Err(ContributionError::Grant) => return Ok((attempt, false)),
+                Err(why) => return Err(why.into()),
+            }
+            Ok((attempt, true))
+        });
+        let made;
+        (attempt, made) = granted.await?;
+        if !made {
+            attempt.handle_refusal();
+            return Ok(Upload::Away(Box::new(attempt)));
+        }
+    }
+    deposit(&state, &mut attempt, parties, pinned).await?;
+    let Some(certificate) = attempt.certificate(pinned) else {
+        let lost = attempt.is_lost(pinned);
+        let attempt = Box::new(attempt);
+        return Ok(if lost { Upload::Lost(attempt) } else { Upload::Away(attempt) });
+    };
+    certify(&certificate, parties, pinned).await;
+    let beside = attempt.entry().map(|entry| kept(entry, &certificate)).unwrap_or_default();
+    let forgotten = attempt.forget().then(|()| Step::new(beside, ()));
+    forgotten.commit(&mut lock(&state).ledger)?;
+    Ok(Upload::Done(Box::new(certificate)))
+}
+
+/// The keepers' answer to a slot request.
+enum SlotAnswer {
+    Granted(SmootherId, Signed<Grant>),
+    /// All keepers have answered, and none has a free slot.
+    Full,
+    /// No keeper that answered has a free slot.
+    Away,
+}
+
+/// Requests a slot from one keeper after the other.
+async fn slot(attempt: &mut Attempt, parties: &Parties) -> Result<SlotAnswer, StatsError> {
+    let mut away = false;
+    loop {
+        let (keeper, request) = match attempt.request() {
+            Ok(asked) => asked,
+            Err(ContributionError::Full) => {
+                return Ok(if away { SlotAnswer::Away } else { SlotAnswer::Full });
+            }
+            Err(why) => return Err(why.into()),
+        };
+        let Some(party) = parties.smoother(keeper) else {
+            attempt.handle_refusal();
+            continue;
+        };
+        match send(party, "/v1/slots", &request, BUSY).await {
+            Ok(grant) => return Ok(SlotAnswer::Granted(keeper, grant)),
+            Err(error) => {
+                tracing::debug!(%error, "a keeper grants no slot");
+                // A keeper that has just restarted may not know the aggregate yet.
+                away |= error.may_pass() || is_busy(&error) || error.rule() == Some("unknown");
+                attempt.handle_refusal();
+            }
+        }
+    }
+}
+
+/// Sends the certificate to all smoothers; one that is down fetches it later.
+async fn certify(certificate: &Endorsed<Entry>, parties: &Parties, pinned: &Pinned) {
+    let mut sent = JoinSet::new();
+    for party in &parties.smoothers {
+        let (party, certificate) = (party.clone(), certificate.clone());
+        sent.spawn(async move { party.post::<()>("/v1/certificates", &certificate).await });
+    }
+    for answer in gather(sent, pinned.quorum(), Result::is_ok).await {
+        if let Err(error) = answer {
+            tracing::debug!(%error, "a smoother accepts no certificate");
+        }
+    }
+}
+
+/// Deposits with all smoothers in parallel, and commits the receipts together. If they are lost
+/// before that, the same deposit gets the same receipts. It waits for a quorum only; the other
+/// smoothers fetch what they lack.
+async fn deposit<L: Ledger>(
+    state: &SharedState<L>,
+    attempt: &mut Attempt,
+    parties: &Parties,
+    pinned: &Pinned,
+) -> Result<(), StatsError> {
+    let mut sent = JoinSet::new();
+    for (to, deposit) in attempt.deposits() {
+        let Some(party) = parties.smoother(to).cloned() else { continue };
+        sent.spawn(async move { (to, deposit_with(&party, &deposit).await) });
+    }
+    let missing = pinned.quorum().saturating_sub(attempt.receipts().len());
+    let taken = |(_, answer): &(SmootherId, Option<DepositResponse>)| {
+        matches!(answer, Some(DepositResponse::Stored(_)))
+    };
+    let mut steps = Vec::new();
+    for (by, answer) in gather(sent, missing, taken).await {
+        match answer {
+            Some(DepositResponse::Stored(receipt)) => {
+                match attempt.handle_receipt(&receipt, pinned) {
+                    Ok(step) => steps.push(step),
+                    // Treated as no receipt: the others' receipts are enough.
+                    Err(_) => {
+                        tracing::warn!(by = by.0, "a smoother sent a receipt for something else")
+                    }
+                }
+            }
+            // A refusal without proof is ignored: it may be a lie.
+            Some(DepositResponse::Conflict(other)) => {
+                if let Err(why) = attempt.handle_conflict(&other, by, pinned) {
+                    tracing::warn!(by = by.0, %why, "a smoother refused a deposit");
+                }
+            }
+            None => {}
+        }
+    }
+    Step::join(steps).commit(&mut lock(state).ledger)?;
+    Ok(())
+}
+
+/// A smoother's answer to a deposit; none if it does not answer.
+async fn deposit_with(party: &PartyClient, deposit: &Deposit) -> Option<DepositResponse> {
+    let answer = send(party, "/v1/deposits", deposit, BUSY).await;
+    answer.inspect_err(|error| tracing::debug!(%error, "a smoother accepts no deposit")).ok()
+}
+
+/// Sends a request; retries a busy party for a while only, since a smoother may claim it forever.
+async fn send<T: DeserializeOwned>(
+    party: &PartyClient,
+    path: &str,
+    value: &impl Serialize,
+    patience: Duration,
+) -> Result<T, RequestError> {
+    retry(RetryPolicy::every(RETRY_PAUSE).within(patience), is_busy, || party.post(path, value))
+        .await
+}
+
+fn is_busy(error: &RequestError) -> bool {
+    error.rule() == Some("busy")
+}

@@ -1,0 +1,308 @@
+//! Connections to a deployment's parties, and shared requests.
+
+use crate::card::VerifiedCard;
+use crate::links;
+use crate::names::hex;
+use crate::settings::StatsSettings;
+use alpheus_accountable_statistics::configuration::SmootherId;
+use alpheus_accountable_statistics::definition::Definition;
+use alpheus_accountable_statistics::endorsed::Endorsed;
+use alpheus_accountable_statistics::messages::Release;
+use alpheus_accountable_statistics::role_error::{ContributionError, RegistrationError};
+use alpheus_anonymous_credential::error::HolderError;
+use alpheus_crypto::hash::Digest;
+use alpheus_node::failure::{Category, Failure};
+use alpheus_node::network::base::Base;
+use alpheus_node::network::client::{HttpClient, Limits};
+use alpheus_node::network::error::RequestError;
+use alpheus_node::retry::{RetryPolicy, retry};
+use axum::http::{Method, header::HeaderName};
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use std::time::Duration;
+use tokio::task::JoinSet;
+use tokio::time::Instant;
+
+/// The maximum size of a body; larger releases are fetched in pages.
+pub const MAX_BODY: usize = 64 << 20;
+/// Slots that a smoother releases, and certificates that it lists, at a time.
+pub const PAGE_SLOTS: usize = 4096;
+/// The timeout for a large response.
+const LARGE: Duration = Duration::from_secs(120);
+/// The timeout for a small response; a slower party counts as unreachable.
+pub const BRIEF: Duration = Duration::from_secs(5);
+/// The timeout for the aggregator, which also examines uploads while it answers.
+const PUBLIC: Duration = Duration::from_secs(20);
+/// How long to wait for further answers once there are enough.
+pub const GRACE: Duration = Duration::from_millis(500);
+/// The pause before a retry.
+pub const RETRY_PAUSE: Duration = Duration::from_millis(100);
+
+/// A connection to one party.
+#[derive(Clone)]
+pub struct PartyClient {
+    link: HttpClient,
+    /// How long it is waited for an answer.
+    time: Duration,
+}
+
+/// A request to a party failed.
+#[derive(Debug, thiserror::Error)]
+pub enum StatsError {
+    /// The party did not answer, or refused.
+    #[error(transparent)]
+    Link(#[from] RequestError),
+    /// Nothing was contributed.
+    #[error(transparent)]
+    NotContributed(#[from] ContributionError),
+    /// The credentials cannot be used.
+    #[error("cannot use the credentials: {0}")]
+    Holder(#[from] HolderError),
+    /// The registrar refuses.
+    #[error(transparent)]
+    NotRegistered(#[from] RegistrationError),
+    /// The key epoch has no key yet.
+    #[error(
+        "the smoothers have not created the day's key; check their logs for the smoother they wait for, or wait longer with --timeout-seconds"
+    )]
+    NoKey,
+    /// Too few smoothers gave the same answer.
+    #[error("too few smoothers answer ({have} of {needed}); check that they run, and retry")]
+    TooFew {
+        /// The number that did.
+        have: usize,
+        /// The number needed.
+        needed: usize,
+    },
+    /// This machine failed.
+    #[error("this machine: {0}")]
+    Machine(String),
+}
+
+impl From<StatsError> for Failure {
+    fn from(error: StatsError) -> Self {
+        let category = match &error {
+            StatsError::Link(RequestError::Refused(problem)) if problem.status < 500 => {
+                Category::Refused
+            }
+            StatsError::Link(_)
+            | StatsError::NoKey
+            | StatsError::TooFew { .. }
+            | StatsError::Machine(_) => Category::Io,
+            StatsError::NotContributed(_)
+            | StatsError::Holder(_)
+            | StatsError::NotRegistered(_) => Category::Refused,
+        };
+        Self::new(category, error)
+    }
+}
+
+/// Repeats a request until a timeout while the party is unreachable.
+///
+/// # Errors
+/// The last error.
+pub async fn retry_unreachable<T, F>(
+    patience: Duration,
+    ask: impl FnMut() -> F,
+) -> Result<T, StatsError>
+where
+    F: Future<Output = Result<T, StatsError>>,
+{
+    let may_pass =
+        |error: &StatsError| matches!(error, StatsError::Link(error) if error.may_pass());
+    retry(RetryPolicy::every(RETRY_PAUSE).within(patience), may_pass, ask).await
+}
+
+impl PartyClient {
+    /// A connection over an HTTP client.
+    #[must_use]
+    pub fn over(link: HttpClient) -> Self {
+        Self { link, time: LARGE }
+    }
+
+    /// The same connection with another timeout.
+    #[must_use]
+    pub fn within(self, time: Duration) -> Self {
+        Self { time, ..self }
+    }
+
+    /// Sends a `GET` request.
+    ///
+    /// # Errors
+    /// [`RequestError`].
+    pub async fn get<T: DeserializeOwned>(&self, path: &str) -> Result<T, RequestError> {
+        self.exchange(Method::GET, path, &[], Vec::new()).await
+    }
+
+    /// Sends a `POST` request.
+    ///
+    /// # Errors
+    /// [`RequestError`].
+    pub async fn post<T: DeserializeOwned>(
+        &self,
+        path: &str,
+        value: &impl Serialize,
+    ) -> Result<T, RequestError> {
+        self.post_as(path, &[], value).await
+    }
+
+    /// Sends a `POST` request with headers.
+    ///
+    /// # Errors
+    /// [`RequestError`].
+    pub async fn post_as<T: DeserializeOwned>(
+        &self,
+        path: &str,
+        headers: &[(HeaderName, &str)],
+        value: &impl Serialize,
+    ) -> Result<T, RequestError> {
+        let body = postcard::to_allocvec(value).map_err(|_| self.malformed())?;
+        self.exchange(Method::POST, path, headers, body).await
+    }
+
+    async fn exchange<T: DeserializeOwned>(
+        &self,
+        method: Method,
+        path: &str,
+        headers: &[(HeaderName, &str)],
+        body: Vec<u8>,
+    ) -> Result<T, RequestError> {
+        let limits = Limits { bytes: MAX_BODY, time: self.time };
+        let answer = self.link.exchange(method, path, headers, body, limits).await?;
+        postcard::from_bytes(&answer).map_err(|_| self.malformed())
+    }
+
+    fn malformed(&self) -> RequestError {
+        self.link.malformed()
+    }
+}
+
+/// Fetches the definitions of a quorum of smoothers, since a single one may hide some.
+pub async fn fetch_definitions(
+    smoothers: &[PartyClient],
+    quorum: usize,
+) -> Vec<Vec<Endorsed<Definition>>> {
+    let mut asking = JoinSet::new();
+    for party in smoothers {
+        let party = party.clone();
+        asking.spawn(async move {
+            let answer = party.get::<Vec<Endorsed<Definition>>>("/v1/definitions").await;
+            answer.inspect_err(|error| tracing::debug!(%error, "cannot fetch definitions")).ok()
+        });
+    }
+    gather(asking, quorum, Option::is_some).await.into_iter().flatten().collect()
+}
+
+/// Fetches a smoother's complete release of an aggregate.
+///
+/// # Errors
+/// [`RequestError`].
+pub async fn release(party: &PartyClient, aggregate: &Digest) -> Result<Release, RequestError> {
+    let mut whole = Release { aggregate: *aggregate, slots: Vec::new() };
+    loop {
+        let from = whole.slots.last().map_or(0, |last| last.entry.slot.saturating_add(1));
+        let path = format!("/v1/release/{}/{from}", hex(aggregate));
+        let part = party.get::<Release>(&path).await?;
+        let last = part.slots.len() < PAGE_SLOTS;
+        // A smoother that goes back would keep this loop going forever.
+        if part.slots.iter().any(|released| released.entry.slot < from) {
+            return Err(party.malformed());
+        }
+        whole.slots.extend(part.slots);
+        if last {
+            return Ok(whole);
+        }
+    }
+}
+
+/// A client's anonymous connections to all parties. One upload uses one set of connections; another
+/// upload uses another.
+#[derive(Clone)]
+pub struct Parties {
+    /// To the registrar, to which the account authenticates.
+    pub registrar: PartyClient,
+    /// To the aggregator.
+    pub aggregator: PartyClient,
+    /// To the smoothers.
+    pub smoothers: Vec<PartyClient>,
+    /// The timeout for parties that do not answer.
+    pub patience: Duration,
+}
+
+impl Parties {
+    /// Opens new connections.
+    ///
+    /// # Errors
+    /// If the card's authority cannot be used.
+    pub fn new(card: &VerifiedCard) -> Result<Self, Failure> {
+        let authority = card.authority.as_deref();
+        let smoother = |(clients, _): &(Base, Base)| -> Result<PartyClient, Failure> {
+            Ok(PartyClient::over(links::smoother(clients.clone(), authority)?).within(BRIEF))
+        };
+        let aggregator = links::aggregator(card.aggregator.clone(), authority)?;
+        Ok(Self {
+            registrar: PartyClient::over(links::registrar(card.registrar.clone(), authority)?),
+            aggregator: PartyClient::over(aggregator).within(PUBLIC),
+            smoothers: card.smoothers.iter().map(smoother).collect::<Result<_, _>>()?,
+            patience: StatsSettings::default().patience(),
+        })
+    }
+
+    /// To a smoother.
+    #[must_use]
+    pub fn smoother(&self, id: SmootherId) -> Option<&PartyClient> {
+        self.smoothers.get(usize::from(id.0))
+    }
+}
+
+/// Collects the answers to parallel requests. Once enough answers are useful, the others have a
+/// short grace period. Later answers are ignored, but their requests are not cancelled.
+pub async fn gather<T: Send + 'static>(
+    mut asked: JoinSet<T>,
+    needed: usize,
+    helps: impl Fn(&T) -> bool,
+) -> Vec<T> {
+    let (mut answers, mut have) = (Vec::new(), 0);
+    let mut until = (needed == 0).then(|| Instant::now() + GRACE);
+    loop {
+        let next = match until {
+            None => asked.join_next().await,
+            Some(until) => match tokio::time::timeout_at(until, asked.join_next()).await {
+                Ok(next) => next,
+                Err(_) => break,
+            },
+        };
+        let Some(answer) = next else { break };
+        let Ok(answer) = answer else { continue };
+        have += usize::from(helps(&answer));
+        answers.push(answer);
+        if have >= needed && until.is_none() {
+            until = Some(Instant::now() + GRACE);
+        }
+    }
+    asked.detach_all();
+    answers
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn a_silent_party_does_not_delay_a_sufficient_set() {
+        let mut asked = JoinSet::new();
+        asked.spawn(std::future::pending());
+        for helps in [true, false, true] {
+            asked.spawn(std::future::ready(helps));
+        }
+        let mut answers = gather(asked, 2, |helps| *helps).await;
+        answers.sort_unstable();
+        assert_eq!(answers, [false, true, true]);
+    }
+
+    #[tokio::test]
+    async fn all_answers_are_collected_if_too_few_are_useful() {
+        let asked: JoinSet<bool> = (0..3).map(|_| std::future::ready(false)).collect();
+        assert_eq!(gather(asked, 2, |helps| *helps).await.len(), 3);
+    }
+}

@@ -1,0 +1,369 @@
+//! The API of a smoother. Clients use no TLS certificate: an upload is sealed and signed with its own
+//! ephemeral key. Peers and the aggregator authenticate with certificates.
+//!
+//! | request | by | answers |
+//! | --- | --- | --- |
+//! | `POST /v1/slots` | clients | grants a slot for a credential presentation |
+//! | `POST /v1/deposits` | clients | a receipt for a deposit, or the conflicting entry |
+//! | `POST /v1/certificates` | clients | accepts a quorum's receipts, once they are checked and durable |
+//! | `GET /v1/key` | anyone | the certified keys |
+//! | `POST /v1/definitions/propose` | definer | this smoother's signature |
+//! | `POST /v1/definitions` | anyone | accepts a definition that a quorum has signed |
+//! | `GET /v1/definitions` | anyone | the definitions in use |
+//! | `GET /v1/ends/{aggregate}` | anyone | its outcome here, and the agreed set |
+//! | `GET /v1/outbox/{boot}/{from}` | smoothers | this smoother's messages |
+//! | `GET /v1/certificates/{aggregate}/{from}` | smoothers | its certificates, some slots at a time |
+//! | `GET /v1/ready-statements/{aggregate}` | smoothers | the ready statements of others |
+//! | `GET /v1/sealed-uploads/{aggregate}/{slot}` | smoothers | the sealed upload of a certified slot |
+//! | `GET /v1/release/{aggregate}/{from}` | aggregator | the deposits, from the release on, some slots at a time |
+//! | `POST /v1/check/{aggregate}` | aggregator | tuples to check |
+//! | `POST /v1/close` | aggregator | a closing to agree to |
+//! | `GET /v1/outcomes` | aggregator | this smoother's outcomes of aggregates |
+
+use super::engine::Job;
+use super::outbox::{Outbox, OutboxPage};
+use crate::names::{hex, name_in};
+use crate::parties::MAX_BODY;
+use crate::refusal::Refuse;
+use alpheus_accountable_statistics::endorsed::Endorsed;
+use alpheus_accountable_statistics::role_error::{
+    AgreementError, ClosingError, ReleaseError, SlotError, StatementError,
+};
+use alpheus_crypto::signed::Message;
+use alpheus_node::engine::Handle;
+use alpheus_node::network::answer::{ApiError, decode, encode};
+use alpheus_node::network::door::{Door, in_time};
+use alpheus_node::network::role::Role;
+use alpheus_node::service::metrics::Requests;
+use axum::Router;
+use axum::body::Bytes;
+use axum::extract::{Path, Request, State};
+use axum::http::StatusCode;
+use axum::middleware::{self, Next};
+use axum::response::Response;
+use axum::routing::{get, post};
+
+/// The state that requests share.
+#[derive(Clone)]
+pub struct Api {
+    /// The role.
+    pub engine: Handle<Job>,
+    /// Messages for peers.
+    pub outbox: Outbox,
+    /// The number of smoothers, which bounds the signatures on a message.
+    pub smoothers: usize,
+    /// Counts requests.
+    pub requests: Requests,
+}
+
+/// The maximum size of a client's request; 64 smoothers and a quota of thousands need less.
+const MAX_CLIENT_BODY: usize = 64 << 10;
+
+/// The routes for clients and the public.
+pub fn clients(api: Api) -> Router {
+    let router = Router::new()
+        .route("/v1/slots", post(slot))
+        .route("/v1/deposits", post(deposit))
+        .route("/v1/certificates", post(certify))
+        .route("/v1/key", get(key))
+        .route("/v1/definitions/propose", post(propose))
+        .route("/v1/definitions", post(learn).get(definitions))
+        .route("/v1/ends/{aggregate}", get(end))
+        .route_layer(middleware::from_fn_with_state(api.clone(), count_request))
+        .with_state(api);
+    in_time(router, MAX_CLIENT_BODY)
+}
+
+/// The routes for the other smoothers and the aggregator.
+pub fn peers(api: Api) -> Router {
+    let door = Door::default();
+    let smoothers: &[Role] = &[Role::Smoother];
+    let aggregator: &[Role] = &[Role::Aggregator];
+    Router::new()
+        .route("/v1/outbox/{boot}/{from}", door.guard(get(outbox), smoothers, 0))
+        .route("/v1/certificates/{aggregate}/{from}", door.guard(get(certificates), smoothers, 0))
+        .route("/v1/ready-statements/{aggregate}", door.guard(get(readies), smoothers, 0))
+        .route(
+            "/v1/sealed-uploads/{aggregate}/{slot}",
+            door.guard(get(sealed_upload), smoothers, 0),
+        )
+        .route("/v1/release/{aggregate}/{from}", door.guard(get(release), aggregator, 0))
+        .route("/v1/check/{aggregate}", door.guard(post(check), aggregator, MAX_BODY))
+        .route("/v1/close", door.guard(post(close), aggregator, MAX_BODY))
+        .route("/v1/outcomes", door.guard(get(outcomes), aggregator, 0))
+        .route_layer(middleware::from_fn_with_state(api.clone(), count_request))
+        .with_state(api)
+}
+
+/// Counts requests. Clients' requests are counted only if this smoother failed to answer: the number
+/// and time of slot requests would reveal the number of samples before the aggregate closes.
+async fn count_request(State(api): State<Api>, request: Request, next: Next) -> Response {
+    let path = request.uri().path();
+    let name = path.trim_start_matches("/v1/").split('/').next().unwrap_or_default().to_owned();
+    let answer = next.run(request).await;
+    if !hidden(&name) || answer.status().is_server_error() {
+        api.requests.count(name, answer.status().as_u16());
+    }
+    answer
+}
+
+/// Whether the number of these requests reveals the number of samples.
+fn hidden(name: &str) -> bool {
+    matches!(
+        name,
+        "slots" | "deposits" | "certificates" | "ready-statements" | "sealed-uploads" | "outbox"
+    )
+}
+
+impl Refuse for SlotError {
+    fn refusal(self) -> ApiError {
+        let why = self;
+        let (status, rule) = match why {
+            SlotError::Unknown => (StatusCode::NOT_FOUND, "unknown"),
+            SlotError::NotNow => (StatusCode::CONFLICT, "not-now"),
+            SlotError::SitsOut => (StatusCode::CONFLICT, "sits-out"),
+            SlotError::Full | SlotError::Lapsed => (StatusCode::CONFLICT, "full"),
+            SlotError::NotGranted => (StatusCode::CONFLICT, "not-granted"),
+            SlotError::SlotTaken => (StatusCode::CONFLICT, "slot-taken"),
+            SlotError::KeyTaken => (StatusCode::CONFLICT, "key-taken"),
+            SlotError::Spent => (StatusCode::FORBIDDEN, "spent"),
+            _ => (StatusCode::FORBIDDEN, "presentation"),
+        };
+        ApiError::new(status, rule, why.to_string())
+    }
+}
+
+impl Refuse for StatementError {
+    fn refusal(self) -> ApiError {
+        let why = self;
+        let (status, rule) = match why {
+            StatementError::Unknown => (StatusCode::NOT_FOUND, "unknown"),
+            StatementError::NotCertified => (StatusCode::FORBIDDEN, "not-certified"),
+            StatementError::Over => (StatusCode::CONFLICT, "over"),
+            _ => (StatusCode::CONFLICT, "not-taken"),
+        };
+        ApiError::new(status, rule, why.to_string())
+    }
+}
+
+impl Refuse for AgreementError {
+    fn refusal(self) -> ApiError {
+        let why = self;
+        let rule = match why {
+            AgreementError::Bad(_) => "definition",
+            AgreementError::NotProposed => "definer",
+            AgreementError::Time => "time",
+            AgreementError::OtherKey => "key",
+            AgreementError::Overlaps => "overlaps",
+            AgreementError::SitsOut => "sits-out",
+        };
+        ApiError::new(StatusCode::CONFLICT, rule, why.to_string())
+    }
+}
+
+impl Refuse for ReleaseError {
+    fn refusal(self) -> ApiError {
+        let why = self;
+        ApiError::new(StatusCode::CONFLICT, "not-released", why.to_string())
+    }
+}
+
+impl Refuse for ClosingError {
+    fn refusal(self) -> ApiError {
+        let why = self;
+        let rule = match why {
+            ClosingError::Time => "time",
+            ClosingError::SitsOut => "sits-out",
+            ClosingError::Unknown => "unknown",
+            _ => "not-closed",
+        };
+        ApiError::new(StatusCode::CONFLICT, rule, why.to_string())
+    }
+}
+
+async fn slot(State(api): State<Api>, body: Bytes) -> Result<Vec<u8>, ApiError> {
+    let request = Box::new(decode(&body)?);
+    encode(&api.engine.ask(|reply| Job::Request(request, reply)).await?.map_err(Refuse::refusal)?)
+}
+
+async fn deposit(State(api): State<Api>, body: Bytes) -> Result<Vec<u8>, ApiError> {
+    let deposit = Box::new(decode(&body)?);
+    encode(&api.engine.ask(|reply| Job::Deposit(deposit, reply)).await?.map_err(Refuse::refusal)?)
+}
+
+/// Decodes a message with several smoothers' signatures; rejects more signatures than smoothers.
+fn decode_endorsed<T: Message>(api: &Api, body: &[u8]) -> Result<Box<Endorsed<T>>, ApiError> {
+    let endorsed: Endorsed<T> = decode(body)?;
+    if endorsed.signatures().count() > api.smoothers {
+        return Err(ApiError::malformed("the body has more signatures than there are smoothers"));
+    }
+    Ok(Box::new(endorsed))
+}
+
+async fn certify(State(api): State<Api>, body: Bytes) -> Result<Vec<u8>, ApiError> {
+    let certificate = decode_endorsed(&api, &body)?;
+    api.engine.ask(|reply| Job::Certify(certificate, reply)).await?.map_err(Refuse::refusal)?;
+    encode(&())
+}
+
+async fn certificates(
+    State(api): State<Api>,
+    Path((name, from)): Path<(String, u32)>,
+) -> Result<Vec<u8>, ApiError> {
+    let name = name_in(&name)?;
+    encode(&api.engine.ask(|reply| Job::Certificates(name, from, reply)).await?)
+}
+
+async fn readies(State(api): State<Api>, Path(name): Path<String>) -> Result<Vec<u8>, ApiError> {
+    let name = name_in(&name)?;
+    encode(&api.engine.ask(|reply| Job::Readies(name, reply)).await?)
+}
+
+async fn sealed_upload(
+    State(api): State<Api>,
+    Path((name, slot)): Path<(String, u32)>,
+) -> Result<Vec<u8>, ApiError> {
+    let name = name_in(&name)?;
+    encode(&api.engine.ask(|reply| Job::SealedUpload(name, slot, reply)).await?)
+}
+
+async fn key(State(api): State<Api>) -> Result<Vec<u8>, ApiError> {
+    encode(&api.outbox.keys())
+}
+
+async fn propose(State(api): State<Api>, body: Bytes) -> Result<Vec<u8>, ApiError> {
+    let definition = Box::new(decode(&body)?);
+    encode(&api.engine.ask(|reply| Job::Define(definition, reply)).await?.map_err(Refuse::refusal)?)
+}
+
+async fn learn(State(api): State<Api>, body: Bytes) -> Result<Vec<u8>, ApiError> {
+    let signed = decode_endorsed(&api, &body)?;
+    api.engine.ask(|reply| Job::Learn(signed, reply)).await?.map_err(Refuse::refusal)?;
+    encode(&())
+}
+
+async fn definitions(State(api): State<Api>) -> Result<Vec<u8>, ApiError> {
+    encode(&api.outbox.definitions())
+}
+
+async fn end(State(api): State<Api>, Path(name): Path<String>) -> Result<Vec<u8>, ApiError> {
+    let name = name_in(&name)?;
+    encode(&api.engine.ask(|reply| Job::End(name, reply)).await?)
+}
+
+async fn outbox(
+    State(api): State<Api>,
+    Path((boot, from)): Path<(u64, usize)>,
+) -> Result<Vec<u8>, ApiError> {
+    let page: OutboxPage = api.outbox.page(boot, from);
+    encode(&page)
+}
+
+async fn release(
+    State(api): State<Api>,
+    Path((name, from)): Path<(String, u32)>,
+) -> Result<Vec<u8>, ApiError> {
+    let name = name_in(&name)?;
+    encode(
+        &api.engine.ask(|reply| Job::Release(name, from, reply)).await?.map_err(Refuse::refusal)?,
+    )
+}
+
+async fn check(
+    State(api): State<Api>,
+    Path(name): Path<String>,
+    body: Bytes,
+) -> Result<Vec<u8>, ApiError> {
+    let (name, shown) = (name_in(&name)?, decode(&body)?);
+    tracing::debug!(aggregate = hex(&name), "tuples to check");
+    api.engine.ask(|reply| Job::Check(name, shown, reply)).await?.map_err(Refuse::refusal)?;
+    encode(&())
+}
+
+async fn close(State(api): State<Api>, body: Bytes) -> Result<Vec<u8>, ApiError> {
+    let closing = Box::new(decode(&body)?);
+    api.engine.ask(|reply| Job::Close(closing, reply)).await?.map_err(Refuse::refusal)?;
+    encode(&())
+}
+
+async fn outcomes(State(api): State<Api>) -> Result<Vec<u8>, ApiError> {
+    encode(&api.outbox.outcomes())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use alpheus_node::engine::channel;
+    use alpheus_node::service::http::Peer;
+    use alpheus_node::service::metrics::Metrics;
+    use axum::Extension;
+    use axum::body::Body;
+    use hyper::service::Service;
+    use hyper_util::service::TowerToHyperService;
+    use rcgen::{CertificateParams, KeyPair, SanType};
+    use std::sync::Arc;
+
+    /// The API of a smoother whose engine has stopped.
+    fn api(metrics: &Metrics) -> Api {
+        let (engine, _) = channel();
+        let requests = metrics.requests("stats_requests");
+        Api { engine, outbox: Outbox::new(1), smoothers: 4, requests }
+    }
+
+    async fn ask(router: &Router, method: &str, path: &str) -> StatusCode {
+        let request = Request::builder().method(method).uri(path).body(Body::from("no message"));
+        let answer = TowerToHyperService::new(router.clone()).call(request.unwrap()).await;
+        answer.unwrap().status()
+    }
+
+    /// The peer routes as a party with this certificate name reaches them; `None` has no certificate.
+    fn reached_by(name: Option<&str>) -> Router {
+        let certificate = name.map(|name| {
+            let mut params = CertificateParams::new([]).unwrap();
+            params.subject_alt_names.push(SanType::URI(name.try_into().unwrap()));
+            let certificate = params.self_signed(&KeyPair::generate().unwrap()).unwrap();
+            Arc::from(certificate.der().as_ref())
+        });
+        let address = "127.0.0.1:1".parse().unwrap();
+        peers(api(&Metrics::new())).layer(Extension(Peer { address, certificate }))
+    }
+
+    /// Until an aggregate closes, nobody may learn its number of samples, not even from metrics.
+    #[tokio::test]
+    async fn requests_of_clients_are_not_counted_unless_this_smoother_fails() {
+        let metrics = Metrics::new();
+        let router = clients(api(&metrics));
+        for path in ["/v1/slots", "/v1/deposits", "/v1/certificates", "/v1/definitions"] {
+            assert!(ask(&router, "POST", path).await.is_client_error());
+        }
+        let said = metrics.text();
+        assert!(["slots", "deposits", "certificates"].iter().all(|name| !said.contains(name)));
+        assert!(said.contains("definitions"));
+    }
+
+    /// Routes that reveal the time of deposits, or open a sum, are for smoothers. Deposits and
+    /// outcomes are for the aggregator.
+    #[tokio::test]
+    async fn peer_routes_reject_other_roles() {
+        let name = "00".repeat(32);
+        let of = |path: &str| path.replace("NAME", &name);
+        let of_smoothers =
+            ["outbox/1/0", "certificates/NAME/0", "ready-statements/NAME", "sealed-uploads/NAME/0"]
+                .map(of);
+        let of_aggregator = [format!("release/{name}/0"), "outcomes".into()];
+        let posted = [format!("check/{name}"), "close".into()];
+        let gets = |paths: &[String]| paths.iter().map(|path| ("GET", path.clone())).collect();
+        let [smoothers, mut aggregator]: [Vec<_>; 2] = [gets(&of_smoothers), gets(&of_aggregator)];
+        aggregator.extend(posted.into_iter().map(|path| ("POST", path)));
+        let (one, two) = ("alpheus://smoother/eve", "alpheus://aggregator/eve");
+        for (routes, who) in [(&smoothers, one), (&aggregator, two)] {
+            for (method, path) in routes {
+                for other in [Some(one), Some(two), Some("alpheus://registrar/eve"), None] {
+                    let status = ask(&reached_by(other), method, &format!("/v1/{path}")).await;
+                    let shut = [StatusCode::FORBIDDEN, StatusCode::UNAUTHORIZED].contains(&status);
+                    assert_eq!(shut, other != Some(who), "{path} by {other:?}: {status}");
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,237 @@
+//! A smoother's messages to its peers. Peers fetch them in order, so a peer that missed some can
+//! catch up. The outbox is rebuilt at each start.
+
+use alpheus_accountable_statistics::definition::Definition;
+use alpheus_accountable_statistics::endorsed::Endorsed;
+use alpheus_accountable_statistics::keymaking::KeyMessage;
+use alpheus_accountable_statistics::messages::{Card, Opening, Outcome, Ready, Receipt};
+use alpheus_accountable_statistics::smoother::Output;
+use alpheus_crypto::hash::Digest;
+use alpheus_crypto::signed::Signed;
+use alpheus_time::Timestamp;
+use serde::{Deserialize, Serialize};
+use std::collections::{BTreeMap, VecDeque};
+use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
+
+/// A message between smoothers.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub enum PeerMessage {
+    /// A step in the creation of a key.
+    Word(Signed<KeyMessage>),
+    /// A signed card of a key that a quorum has voted for.
+    Card(Signed<Card>),
+    /// The certificate of a key.
+    Key(Box<Endorsed<Card>>),
+    /// A definition that a quorum has signed.
+    Definition(Box<Endorsed<Definition>>),
+    /// A receipt for a deposit.
+    Receipt(Box<Receipt>),
+    /// Ready to decrypt a set.
+    Ready(Signed<Ready>),
+    /// A partial decryption.
+    Opening(Signed<Opening>),
+}
+
+impl PeerMessage {
+    /// The aggregate that the sender claims it belongs to, for routing.
+    #[must_use]
+    pub fn unverified_aggregate(&self) -> Option<Digest> {
+        match self {
+            Self::Receipt(receipt) => receipt.unverified_aggregate(),
+            Self::Ready(ready) => ready.dangerous_first(),
+            Self::Opening(opening) => Some(opening.dangerous_unverified()?.ready.aggregate),
+            Self::Word(_) | Self::Card(_) | Self::Key(_) | Self::Definition(_) => None,
+        }
+    }
+}
+
+/// A page of the outbox.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct OutboxPage {
+    /// Identifies the start of the process; each start counts from zero.
+    pub boot: u64,
+    /// The index to fetch next.
+    pub next: usize,
+    /// The messages.
+    pub messages: Vec<PeerMessage>,
+}
+
+/// The outbox. Clones share one content.
+#[derive(Clone)]
+pub struct Outbox(Arc<RwLock<State>>);
+
+struct State {
+    boot: u64,
+    said: BTreeMap<usize, PeerMessage>,
+    next: usize,
+    /// The next index at past times, for pruning.
+    marks: VecDeque<(Timestamp, usize)>,
+    keys: Vec<Endorsed<Card>>,
+    definitions: BTreeMap<Digest, Endorsed<Definition>>,
+    outcomes: BTreeMap<Digest, Signed<Outcome>>,
+}
+
+/// The number of keys listed; they include those of the current and the next key epoch.
+const KEYS: usize = 8;
+/// Messages per page.
+pub const PAGE: usize = 512;
+
+impl State {
+    fn add(&mut self, said: PeerMessage) {
+        self.said.insert(self.next, said);
+        self.next = self.next.saturating_add(1);
+    }
+}
+
+impl Outbox {
+    /// An empty outbox for this start.
+    #[must_use]
+    pub fn new(boot: u64) -> Self {
+        Self(Arc::new(RwLock::new(State {
+            boot,
+            said: BTreeMap::new(),
+            next: 0,
+            marks: VecDeque::new(),
+            keys: Vec::new(),
+            definitions: BTreeMap::new(),
+            outcomes: BTreeMap::new(),
+        })))
+    }
+
+    fn read(&self) -> RwLockReadGuard<'_, State> {
+        self.0.read().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn write(&self) -> RwLockWriteGuard<'_, State> {
+        self.0.write().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Adds a message.
+    pub fn say(&self, said: PeerMessage) {
+        self.write().add(said);
+    }
+
+    /// Adds a key's certificate.
+    pub fn made(&self, key: Endorsed<Card>) {
+        let mut state = self.write();
+        state.keys.push(key.clone());
+        if state.keys.len() > KEYS {
+            state.keys.remove(0);
+        }
+        state.add(PeerMessage::Key(Box::new(key)));
+    }
+
+    /// Adds a definition, once.
+    pub fn define(&self, name: Digest, signed: &Endorsed<Definition>) {
+        let mut state = self.write();
+        if state.definitions.insert(name, signed.clone()).is_none() {
+            state.add(PeerMessage::Definition(Box::new(signed.clone())));
+        }
+    }
+
+    /// Publishes the role's output. Outcomes are for the aggregator.
+    pub fn put_out(&self, name_of: impl Fn(&Signed<Outcome>) -> Option<Digest>, out: Vec<Output>) {
+        for output in out {
+            match output {
+                Output::Ready(ready) => self.say(PeerMessage::Ready(ready)),
+                Output::Opening(opening) => self.say(PeerMessage::Opening(opening)),
+                Output::Outcome(outcome) => {
+                    if let Some(name) = name_of(&outcome) {
+                        self.write().outcomes.insert(name, outcome);
+                    }
+                }
+            }
+        }
+    }
+
+    /// A page of messages from an index on.
+    #[must_use]
+    pub fn page(&self, boot: u64, from: usize) -> OutboxPage {
+        let state = self.read();
+        let from = if boot == state.boot { from.min(state.next) } else { 0 };
+        let page: Vec<(usize, PeerMessage)> =
+            state.said.range(from..).take(PAGE).map(|(at, said)| (*at, said.clone())).collect();
+        let next = page.last().map_or(from, |(at, _)| at.saturating_add(1));
+        OutboxPage {
+            boot: state.boot,
+            next,
+            messages: page.into_iter().map(|(_, said)| said).collect(),
+        }
+    }
+
+    /// Deletes messages older than `kept` microseconds; nothing depends on them any more.
+    pub fn prune(&self, now: Timestamp, kept: u64) {
+        let mut state = self.write();
+        let next = state.next;
+        let due = state.marks.back().is_none_or(|(at, _)| now.0.saturating_sub(at.0) >= kept / 64);
+        if due {
+            state.marks.push_back((now, next));
+        }
+        while state.marks.front().is_some_and(|(at, _)| now.0.saturating_sub(at.0) >= kept) {
+            if let Some((_, first)) = state.marks.pop_front() {
+                state.said = state.said.split_off(&first);
+            }
+        }
+    }
+
+    /// Deletes aggregates that are over.
+    pub fn forget(&self, names: &[Digest]) {
+        let mut state = self.write();
+        for name in names {
+            state.definitions.remove(name);
+            state.outcomes.remove(name);
+        }
+    }
+
+    /// The definitions in use.
+    #[must_use]
+    pub fn definitions(&self) -> Vec<Endorsed<Definition>> {
+        self.read().definitions.values().cloned().collect()
+    }
+
+    /// The certified keys.
+    #[must_use]
+    pub fn keys(&self) -> Vec<Endorsed<Card>> {
+        self.read().keys.clone()
+    }
+
+    /// This smoother's outcomes of aggregates.
+    #[must_use]
+    pub fn outcomes(&self) -> Vec<Signed<Outcome>> {
+        self.read().outcomes.values().cloned().collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use alpheus_accountable_statistics::configuration::{KeyEpoch, SmootherId};
+    use alpheus_accountable_statistics::keymaking::Content;
+    use alpheus_crypto::secret::Secret;
+    use alpheus_crypto::sign::SigningKey;
+
+    fn word(attempt: u32) -> PeerMessage {
+        let key = SigningKey::from_seed(&Secret::from_bytes([1; 32]));
+        let content = Content::Verdict(vec![]);
+        let word = KeyMessage { epoch: KeyEpoch(1), attempt, by: SmootherId(0), content };
+        PeerMessage::Word(Signed::new(&word, &key))
+    }
+
+    #[test]
+    fn old_messages_are_pruned_and_newer_ones_stay_available() {
+        let outbox = Outbox::new(7);
+        (0..600).for_each(|attempt| outbox.say(word(attempt)));
+        let first = outbox.page(7, 0);
+        assert_eq!((first.messages.len(), first.next), (512, 512));
+        outbox.prune(Timestamp(0), 6400);
+        (0..10).for_each(|attempt| outbox.say(word(attempt)));
+        outbox.prune(Timestamp(6399), 6400);
+        assert_eq!(outbox.page(7, 512).messages.len(), 98);
+        outbox.prune(Timestamp(6400), 6400);
+        // A peer that had reached the middle continues with the first message left.
+        let rest = outbox.page(7, 512);
+        assert_eq!((rest.messages.len(), rest.next), (10, 610));
+        assert_eq!(outbox.page(6, 512).messages.len(), 10, "another start begins at zero");
+        assert!(outbox.page(7, 610).messages.is_empty() && outbox.page(7, 610).next == 610);
+    }
+}

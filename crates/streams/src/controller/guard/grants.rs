@@ -1,0 +1,59 @@
+//! Raw access at a host: owners grant it, and readers fetch keys of days.
+
+use super::{Guard, GuardError};
+use crate::wire::{GrantRequest, KeysRequest, KeysResponse};
+use alpheus_encrypted_stream::certificate::consumer_id;
+use alpheus_encrypted_stream::error::GrantError;
+use alpheus_time::Timestamp;
+use alpheus_transport::Batch;
+
+impl Guard {
+    /// Takes an owner's grant for a consumer.
+    ///
+    /// # Errors
+    /// [`GuardError`].
+    pub fn grant(
+        &mut self,
+        now: Timestamp,
+        owner_name: &str,
+        asked: &GrantRequest,
+    ) -> Result<(), GuardError> {
+        let GrantRequest { signed, owner, certificate } = asked;
+        let stream = signed.open(owner).map_err(|_| GrantError::Unsigned)?.stream;
+        let controller = self.of(owner_name, &stream)?.controller;
+        let acted = self.host.with_batch(&controller, Batch::new(), |controller| {
+            controller.grant(signed, certificate, owner, now)
+        });
+        acted.ok_or(GuardError::OtherController)???;
+        Ok(())
+    }
+
+    /// Hands out keys of days to the reader that an owner named.
+    ///
+    /// # Errors
+    /// [`GuardError`].
+    pub fn hand_out(
+        &mut self,
+        now: Timestamp,
+        reader_name: &str,
+        asked: &KeysRequest,
+    ) -> Result<KeysResponse, GuardError> {
+        let KeysRequest { stream, certificate } = asked;
+        let certified = self.deployment.consumer(certificate);
+        let certified = certified.map_err(|_| GrantError::Certificate)?;
+        if certified.name != reader_name {
+            return Err(GrantError::OtherReader.into());
+        }
+        let reader = consumer_id(&certified);
+        let known = self.streams.get(stream).ok_or(GrantError::NotGranted)?;
+        let controller = known.controller;
+        let rng = &mut self.rng;
+        let acted = self.host.answer_of(&controller, Batch::new(), |controller| {
+            controller.hand_out(stream, &reader, now, rng)
+        });
+        let keys = acted.ok_or(GuardError::OtherController)???;
+        let own = self.host.controller(&controller).and_then(|own| own.grant_for(stream, &reader));
+        let (signed, owner) = own.ok_or(GrantError::NotGranted)?;
+        Ok(KeysResponse { signed: signed.clone(), owner: *owner, keys })
+    }
+}

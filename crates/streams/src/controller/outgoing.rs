@@ -1,0 +1,80 @@
+//! Messages of the controllers that the service has not confirmed. They are kept beside
+//! the ledgers, so that a withdrawal can still take them back.
+
+use crate::runtime::controller_host::FromController;
+use alpheus_encrypted_stream::messages::ControllerMessage;
+use alpheus_policy::ids::ControllerId;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+/// Messages that wait to be sent.
+#[derive(Default)]
+pub struct Outgoing {
+    messages: Vec<FromController>,
+    /// Grows whenever something is taken back.
+    generation: Arc<AtomicU64>,
+}
+
+/// The messages that waited at some time. Before each byte is sent, check that the batch
+/// is [still current](OutgoingBatch::is_current).
+pub struct OutgoingBatch {
+    /// The messages.
+    pub messages: Vec<FromController>,
+    taken: u64,
+    generation: Arc<AtomicU64>,
+}
+
+impl OutgoingBatch {
+    /// Whether nothing was taken back since.
+    #[must_use]
+    pub fn is_current(&self) -> bool {
+        self.current_check()()
+    }
+
+    /// The same check as a function, for the client that sends the messages.
+    pub fn current_check(&self) -> impl Fn() -> bool + Send + Sync + Unpin + use<> {
+        let (generation, taken) = (Arc::clone(&self.generation), self.taken);
+        move || generation.load(Ordering::SeqCst) == taken
+    }
+}
+
+impl Outgoing {
+    /// All waiting messages. They keep waiting until they have [arrived](Outgoing::arrived).
+    #[must_use]
+    pub fn batch(&self) -> OutgoingBatch {
+        let generation = Arc::clone(&self.generation);
+        let taken = generation.load(Ordering::SeqCst);
+        OutgoingBatch { messages: self.messages.clone(), taken, generation }
+    }
+
+    /// The batch has arrived. If something was taken back meanwhile, the rest is sent
+    /// again, which does no harm.
+    pub fn arrived(&mut self, batch: &OutgoingBatch) {
+        if batch.is_current() {
+            self.messages.clear();
+        }
+    }
+
+    /// Adds messages.
+    pub fn add(&mut self, messages: Vec<FromController>) {
+        self.messages.extend(messages);
+    }
+
+    /// Takes back messages that would open a window, because an owner of this controller
+    /// has changed a choice or withdrawn. The service can ask again, and the controller
+    /// then checks again.
+    pub fn take_back(&mut self, controller: &ControllerId) {
+        // Stop the current transfer first.
+        self.generation.fetch_add(1, Ordering::SeqCst);
+        self.messages.retain(|(from, _, message)| {
+            from != controller
+                || !matches!(message, ControllerMessage::Token(_) | ControllerMessage::Opening(_))
+        });
+    }
+
+    /// Drops all messages, which the service will never accept; it asks again for what
+    /// it needs.
+    pub fn drop_all(&mut self) {
+        self.messages.clear();
+    }
+}

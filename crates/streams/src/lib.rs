@@ -1,0 +1,25 @@
+//! Encrypted streams as processes and commands. Here, and in the other service crates, a
+//! protocol meets storage, the network, clocks and randomness.
+//!
+//! - [`runtime`]: every role in one process, over a durable log,
+//! - [`deployment`], [`wire`]: the deployment file and the messages between processes,
+//! - [`server`]: the service; [`controller`]: a host of privacy controllers,
+//! - [`owner`], [`produce`], [`query`], [`read`]: the commands of owners, devices and consumers,
+//! - [`replay`], [`generate`], [`demo`]: recorded or generated data in the whole system,
+//! - [`ca`]: a certificate authority for trials.
+
+pub mod ca;
+pub mod controller;
+pub mod demo;
+pub mod deployment;
+pub mod generate;
+pub mod links;
+pub mod owner;
+pub mod produce;
+pub mod query;
+pub mod read;
+pub mod replay;
+pub mod runtime;
+pub mod server;
+pub mod settings;
+pub mod wire;

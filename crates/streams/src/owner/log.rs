@@ -1,0 +1,97 @@
+//! An owner's log as text.
+
+use alpheus_encrypted_stream::grant::Days;
+use alpheus_encrypted_stream::ledger::{LogEvent, LogLine};
+use alpheus_encrypted_stream::messages::WindowOutcome;
+use alpheus_input::calendar::calendar;
+use alpheus_policy::schema::Schema;
+use alpheus_time::{Timestamp, Window};
+
+/// Sort order: by time, then by window, a release before the window's end.
+pub fn in_order(line: &LogLine) -> (Timestamp, Timestamp, u8) {
+    let (window, rank) = match &line.event {
+        LogEvent::Released { window, .. } => (window.start, 0),
+        LogEvent::Ended { window, .. } => (window.start, 1),
+        LogEvent::PolicyChanged { .. } | LogEvent::Granted { .. } => (Timestamp::LIMIT, 0),
+        LogEvent::KeysHanded { .. } => (Timestamp::LIMIT, 1),
+        LogEvent::PlanAccepted { .. } | LogEvent::Revoked => (Timestamp::LIMIT, 1),
+        LogEvent::Erased => (Timestamp::LIMIT, 2),
+    };
+    (line.at, window, rank)
+}
+
+/// A line as the owner reads it; `when` formats a window.
+pub fn in_words(line: &LogLine, schema: &Schema, when: impl Fn(Window) -> String) -> String {
+    match &line.event {
+        LogEvent::PlanAccepted { name, consumer, sealed, .. } => {
+            format!("`{consumer}`{} asks for `{name}`, and your policy allows it", alone(*sealed))
+        }
+        LogEvent::Released {
+            name,
+            consumer,
+            sealed,
+            window,
+            attributes,
+            population,
+            counted,
+            costs,
+            ..
+        } => {
+            let called = |position: &u16| {
+                let attribute = schema.attributes.get(usize::from(*position));
+                attribute.map_or("?", |attribute| attribute.name.as_str())
+            };
+            let names: Vec<&str> = attributes.iter().map(called).collect();
+            let costs: Vec<String> =
+                costs.iter().map(|(at, cost)| format!("{} {cost}", called(at))).collect();
+            let noise = match costs.is_empty() {
+                true => String::new(),
+                false => format!(", with noise; it uses {} of your budgets", costs.join(", ")),
+            };
+            format!(
+                "`{consumer}`{} got `{name}` for {}: your {} among {population} people (at least {counted} of them real){noise}",
+                alone(*sealed),
+                when(*window),
+                names.join(", ")
+            )
+        }
+        LogEvent::Ended { window, outcome, .. } => {
+            format!("the service reports that {} {}", when(*window), ended(outcome))
+        }
+        LogEvent::PolicyChanged { version } => {
+            format!("you changed your policy; version {version} is in force")
+        }
+        LogEvent::Granted { reader, days } => granted(reader, *days),
+        LogEvent::KeysHanded { reader, days } => format!(
+            "`{reader}` got the keys of {}: it can read every event of these days, forever",
+            between(*days)
+        ),
+        LogEvent::Revoked => "you revoked your consent".to_owned(),
+        LogEvent::Erased => "you had the key of your data destroyed".to_owned(),
+    }
+}
+
+/// The outcome of a window.
+fn ended(outcome: &WindowOutcome) -> String {
+    match outcome {
+        WindowOutcome::Opened { population } => format!("opened over {population} people"),
+        WindowOutcome::Failed(failure) => format!("did not open: {failure}"),
+    }
+}
+
+/// What an owner lets a consumer read.
+fn granted(reader: &str, days: Option<Days>) -> String {
+    match days {
+        Some(days) => format!("you let `{reader}` read every event from {}", between(days)),
+        None => format!("you ended the access of `{reader}`; it keeps the keys that it has"),
+    }
+}
+
+fn between(days: Days) -> String {
+    format!("{} to {}", calendar(days.first), calendar(days.last))
+}
+
+/// Says that the service cannot read the result.
+fn alone(sealed: bool) -> &'static str {
+    if sealed { ", and not the service," } else { "" }
+}

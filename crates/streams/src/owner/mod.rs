@@ -1,0 +1,333 @@
+//! `alpheus owner`: what people do with their streams, at the controller that
+//! guards them.
+
+mod backup;
+pub mod budgets;
+mod device;
+mod erasure;
+pub mod grant;
+pub mod log;
+
+pub use device::DeviceFile;
+
+use crate::deployment;
+use crate::deployment::OWNER_SEED;
+use crate::deployment::from_hex;
+use crate::links;
+use crate::wire::{Choice, Handover, WithdrawalRequest};
+use alpheus_crypto::sign::SigningKey;
+use alpheus_crypto::signed::{Signed, Verified};
+use alpheus_encrypted_stream::annotation::{Annotation, Placement, owner_id};
+use alpheus_encrypted_stream::certificate::{Certificate, fingerprint};
+use alpheus_encrypted_stream::handover::Purpose;
+use alpheus_encrypted_stream::keys::MasterSecret;
+use alpheus_encrypted_stream::ledger::LogLine;
+use alpheus_encrypted_stream::withdrawal::Erasure;
+use alpheus_input::files::read_schema;
+use alpheus_input::tables::print_tables;
+use alpheus_node::clock;
+use alpheus_node::entropy;
+use alpheus_node::failure::{Blame, Category, Failure, printed};
+use alpheus_node::files::read_text;
+use alpheus_node::globals::Globals;
+use alpheus_node::network::answer::EmptyAnswer;
+use alpheus_node::network::blocking::BlockingClient;
+use alpheus_node::network::identity::IdentityFolder;
+use alpheus_node::network::role::{Name, Role, host_named};
+use alpheus_node::pki::read_seed;
+use alpheus_policy::ids::StreamId;
+use alpheus_policy::policy::Policies;
+use alpheus_policy::schema::Schema;
+use alpheus_policy::show::Table;
+use alpheus_time::{Timestamp, Window};
+use backup::{Backup, Restore, back_up, restore};
+use log::{in_order, in_words};
+use rand_core::Rng;
+use std::io;
+use std::path::PathBuf;
+use std::time::Duration;
+
+const EXAMPLES: &str = "\
+Examples:
+  alpheus owner add --identity pki/alice --controller https://localhost:7401 \\
+      --schema examples/fitness/schema.yaml --policies examples/fitness/policies.yaml \\
+      --metadata group=riders --producer watch --device watch.json
+  alpheus owner log --identity pki/alice --controller https://localhost:7401 --stream 9f…
+  alpheus owner budgets --identity pki/alice --controller https://localhost:7401 --stream 9f… --format json
+  alpheus owner grant --identity pki/alice --controller https://localhost:7401 --stream 9f… \\
+      --reader doctor/consumer.txt --from 2026-11-01 --to 2026-11-30
+  alpheus owner grant --identity pki/alice --controller https://localhost:7401 --stream 9f… \\
+      --reader doctor/consumer.txt --stop
+  alpheus owner revoke --identity pki/alice --controller https://localhost:7401 --stream 9f…
+  alpheus owner erase --identity pki/alice --controller https://localhost:7401 --stream 9f… \\
+      --device watch.json --statement erased.txt
+  alpheus owner backup --identity pki/alice --device watch.json --key-file alice.key --to alice.backup
+  alpheus owner restore --from alice.backup --key-file alice.key --identity pki/alice-again";
+
+/// Arguments of `alpheus owner`.
+#[derive(Debug, clap::Args)]
+#[command(after_help = EXAMPLES, arg_required_else_help = true)]
+pub struct Args {
+    #[command(subcommand)]
+    what: Command,
+}
+
+#[derive(Debug, clap::Subcommand)]
+enum Command {
+    /// Create a stream, hand its key to the controller and write the device's file
+    #[command(after_help = EXAMPLES)]
+    Add(Add),
+    /// Change the choice of what may be learned
+    #[command(after_help = EXAMPLES)]
+    Choose(Choose),
+    /// List your streams
+    #[command(after_help = EXAMPLES)]
+    Streams(ControllerArgs),
+    /// List who queried a stream, for what, and with which outcome
+    #[command(after_help = EXAMPLES)]
+    Log(StreamArgs),
+    /// Show how much of a stream's privacy budgets is spent
+    #[command(after_help = EXAMPLES)]
+    Budgets(StreamArgs),
+    /// Let a consumer read a stream's events on given days, or end that access
+    #[command(after_help = EXAMPLES)]
+    Grant(grant::Args),
+    /// Withdraw consent for a stream, permanently
+    #[command(after_help = EXAMPLES)]
+    Revoke(StreamArgs),
+    /// Have a stream's key destroyed, so that its past data can never be read again
+    #[command(after_help = EXAMPLES)]
+    Erase(erasure::Erase),
+    /// Back up the identity folder and devices' files into one encrypted file
+    #[command(after_help = EXAMPLES)]
+    Backup(Backup),
+    /// Restore the folder from such a backup
+    #[command(after_help = EXAMPLES)]
+    Restore(Restore),
+}
+
+/// The owner and the controller.
+#[derive(Debug, clap::Args)]
+struct ControllerArgs {
+    /// The owner's identity folder, with the signing key
+    #[arg(long, value_name = "FOLDER")]
+    identity: PathBuf,
+    /// The controller's URL
+    #[arg(long, value_name = "URL")]
+    controller: String,
+    /// The name on the controller's certificate; by default any
+    #[arg(long, value_name = "NAME")]
+    controller_name: Option<String>,
+}
+
+#[derive(Debug, clap::Args)]
+struct StreamArgs {
+    #[command(flatten)]
+    reach: ControllerArgs,
+    /// The stream
+    #[arg(long, value_name = "ID")]
+    stream: StreamId,
+}
+
+/// What may be learned.
+#[derive(Debug, clap::Args)]
+struct ChoiceArgs {
+    /// The stream's schema: YAML or .avsc
+    #[arg(long, value_name = "FILE")]
+    schema: PathBuf,
+    /// The owner's choices; an entry with the certificate's name applies to this owner
+    #[arg(long, value_name = "FILE")]
+    policies: PathBuf,
+    /// A public fact about the stream
+    #[arg(long, value_name = "NAME=VALUE")]
+    metadata: Vec<String>,
+}
+
+#[derive(Debug, clap::Args)]
+struct Add {
+    #[command(flatten)]
+    reach: ControllerArgs,
+    #[command(flatten)]
+    wish: ChoiceArgs,
+    /// The name on the certificate of the sending device
+    #[arg(long, value_name = "NAME")]
+    producer: String,
+    /// Where to write the device's file, which holds the stream's key
+    #[arg(long, value_name = "FILE")]
+    device: PathBuf,
+}
+
+#[derive(Debug, clap::Args)]
+struct Choose {
+    #[command(flatten)]
+    one: StreamArgs,
+    #[command(flatten)]
+    wish: ChoiceArgs,
+}
+
+/// Runs the command.
+///
+/// # Errors
+/// A file cannot be used, or the controller refuses.
+pub fn run(args: &Args, globals: &Globals) -> Result<(), Failure> {
+    match &args.what {
+        Command::Add(add) => add_stream(add),
+        Command::Choose(choose) => change_choice(choose),
+        Command::Streams(reach) => list(reach, globals),
+        Command::Log(one) => show_log(one, globals),
+        Command::Budgets(one) => budgets::show(one, globals),
+        Command::Grant(args) => grant::grant(args),
+        Command::Revoke(one) => revoke(one),
+        Command::Erase(args) => erasure::erase(args),
+        Command::Backup(args) => back_up(args),
+        Command::Restore(args) => restore(args),
+    }
+}
+
+/// An owner at their controller.
+struct Owner {
+    name: String,
+    key: SigningKey,
+    client: BlockingClient,
+}
+
+impl Owner {
+    fn open(reach: &ControllerArgs) -> Result<(Owner, IdentityFolder), Failure> {
+        let identity = IdentityFolder::open(&reach.identity, Role::Owner)?;
+        let key = SigningKey::from_seed(&read_seed(&identity.path(OWNER_SEED))?);
+        let name = reach.controller_name.as_deref();
+        let client = links::controller(&reach.controller, name, &identity)?;
+        Ok((Owner { name: identity.name().name.clone(), key, client }, identity))
+    }
+
+    /// The controllers of that host, as the authority certified them.
+    fn controllers(
+        &self,
+        identity: &IdentityFolder,
+    ) -> Result<Vec<Verified<Certificate>>, Failure> {
+        let deployment = deployment::of(identity)?;
+        let known: Vec<String> = self.client.get_json("/v1/controllers", Duration::ZERO)?;
+        let certified = known.iter().map(|text| {
+            let certificate =
+                from_hex(text).ok_or("the controller sent something that is not a certificate");
+            let certificate = certificate.blame(Category::Check)?;
+            let certificate = deployment.controller(&certificate).blame(Category::Check)?;
+            if self.client.peer().is_none_or(|peer| peer.name != host_named(&certificate.name)) {
+                let what = "the controller presented a certificate of another host";
+                return Err(what).blame(Category::Check);
+            }
+            Ok(certificate)
+        });
+        certified.collect()
+    }
+
+    /// The signed choice. A later one has a higher version: versions are Unix seconds.
+    fn choice(
+        &self,
+        wish: &ChoiceArgs,
+        schema: &Schema,
+        stream: StreamId,
+    ) -> Result<Signed<Annotation>, Failure> {
+        let policies = Policies::from_yaml(&read_text(&wish.policies)?, schema);
+        let policies = policies.blame_input(&wish.policies)?;
+        let metadata = wish.metadata.iter().map(|given| {
+            let pair = given.split_once('=').ok_or("metadata must be given as NAME=VALUE");
+            pair.map(|(name, value)| (name.to_owned(), value.to_owned()))
+        });
+        let annotation = Annotation {
+            stream,
+            owner: owner_id(&self.key.verifying_key()),
+            schema: schema.id(),
+            version: u32::try_from(clock::now().0 / 1_000_000).unwrap_or(u32::MAX),
+            valid_from: Timestamp(0),
+            valid_to: Timestamp::LIMIT,
+            metadata: metadata.collect::<Result<_, _>>().blame(Category::Usage)?,
+            policy: policies.of_owner(&self.name).clone(),
+        };
+        Ok(Signed::new(&annotation, &self.key))
+    }
+}
+
+fn add_stream(add: &Add) -> Result<(), Failure> {
+    let (owner, identity) = Owner::open(&add.reach)?;
+    Name::new(Role::Producer, add.producer.clone()).blame(Category::Usage)?;
+    let schema = read_schema(&add.wish.schema)?;
+    let mut rng = entropy::rng()?;
+    let (mut id, master) = ([0; 16], MasterSecret::random(&mut rng));
+    rng.fill_bytes(&mut id);
+    let stream = StreamId(id);
+    let annotation = owner.choice(&add.wish, &schema, stream)?;
+    let certificate = owner.controllers(&identity)?.into_iter().next();
+    let certificate =
+        certificate.ok_or("the controller presented no certificate").blame(Category::Check)?;
+    let key = owner.key.verifying_key();
+    let purpose = Purpose { stream, schema: schema.id(), owner: owner_id(&key) };
+    // The device's file comes first: a stream without its key can never be sent.
+    DeviceFile::new(stream, &schema, &master).write(&add.device)?;
+    let placement = Placement {
+        stream,
+        version: 1,
+        controller: fingerprint(&certificate),
+        producer: add.producer.clone(),
+    };
+    let handover = Handover {
+        sealed: purpose.seal(&certificate, &master, &mut rng).blame(Category::Check)?,
+        annotation,
+        owner: key,
+        placement: Signed::new(&placement, &owner.key),
+    };
+    owner.client.call::<EmptyAnswer>("/v1/streams", &handover, Duration::ZERO)?;
+    println!("{stream}");
+    Ok(())
+}
+
+fn change_choice(choose: &Choose) -> Result<(), Failure> {
+    let (owner, _) = Owner::open(&choose.one.reach)?;
+    let schema = read_schema(&choose.wish.schema)?;
+    let annotation = owner.choice(&choose.wish, &schema, choose.one.stream)?;
+    let choice = Choice { annotation, owner: owner.key.verifying_key() };
+    owner.client.call::<EmptyAnswer>("/v1/choices", &choice, Duration::ZERO)?;
+    Ok(())
+}
+
+fn list(reach: &ControllerArgs, globals: &Globals) -> Result<(), Failure> {
+    let (owner, _) = Owner::open(reach)?;
+    let streams: Vec<String> = owner.client.get_json("/v1/streams", Duration::ZERO)?;
+    let table = Table {
+        title: "Your streams here".to_owned(),
+        columns: vec!["stream".to_owned()],
+        rows: streams.into_iter().map(|stream| vec![stream]).collect(),
+    };
+    let out = &mut io::stdout().lock();
+    printed(print_tables(&[table], globals.format.unwrap_or_default(), out)).map(drop)
+}
+
+fn show_log(one: &StreamArgs, globals: &Globals) -> Result<(), Failure> {
+    let (owner, _) = Owner::open(&one.reach)?;
+    let path = format!("/v1/streams/{}/log", one.stream);
+    let mut lines: Vec<LogLine> = owner.client.get_json(&path, Duration::ZERO)?;
+    let schema: Schema = owner.client.get_json("/v1/schema", Duration::ZERO)?;
+    lines.sort_by_key(in_order);
+    let row = |line: &LogLine| {
+        vec![(line.at.0 / 1_000_000).to_string(), in_words(line, &schema, seconds)]
+    };
+    let table = Table {
+        title: "Who learned what, and your decisions; times in Unix seconds".to_owned(),
+        columns: vec!["at".to_owned(), "event".to_owned()],
+        rows: lines.iter().map(row).collect(),
+    };
+    let out = &mut io::stdout().lock();
+    printed(print_tables(&[table], globals.format.unwrap_or_default(), out)).map(drop)
+}
+
+/// A window in Unix seconds.
+fn seconds(window: Window) -> String {
+    format!("{} to {}", window.start.0 / 1_000_000, window.end.0 / 1_000_000)
+}
+
+fn revoke(one: &StreamArgs) -> Result<(), Failure> {
+    let (owner, _) = Owner::open(&one.reach)?;
+    let asked = WithdrawalRequest::new(&owner.key, one.stream, false);
+    owner.client.call::<Option<Signed<Erasure>>>("/v1/withdrawals", &asked, Duration::ZERO)?;
+    Ok(())
+}

@@ -1,0 +1,159 @@
+//! Lines of input as cells of the schema: JSON objects, or CSV with a header.
+
+use alpheus_input::cells::parse_cell;
+use alpheus_input::files::unpacked;
+use alpheus_input::rows::Cell;
+use alpheus_node::failure::{Blame, Category, Failure};
+use alpheus_policy::schema::{Attribute, Schema};
+use alpheus_time::Timestamp;
+use serde_json::value::RawValue;
+use std::collections::HashMap;
+use std::fs::File;
+use std::io::{BufRead, BufReader, Read};
+use std::path::Path;
+
+/// How lines are written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+pub enum LineFormat {
+    /// One JSON object per line
+    Json,
+    /// CSV with a header
+    Csv,
+}
+
+/// One event's values.
+pub struct Line {
+    /// File and line, for error messages.
+    pub place: String,
+    /// The event's time, if the line has one.
+    pub time: Option<Timestamp>,
+    /// In the order of the schema's attributes.
+    pub cells: Vec<Cell>,
+}
+
+/// Reads lines one by one.
+pub struct Lines {
+    source: Source,
+    name: String,
+    number: u64,
+    time: Option<String>,
+    attributes: Vec<Attribute>,
+}
+
+enum Source {
+    Json(Box<dyn BufRead + Send>),
+    Csv { reader: Box<csv::Reader<Box<dyn Read + Send>>>, header: Vec<String> },
+}
+
+impl Lines {
+    /// Opens a file, or standard input for `-`.
+    ///
+    /// # Errors
+    /// If it cannot be read.
+    pub fn open(
+        path: &Path,
+        format: Option<LineFormat>,
+        time: Option<&str>,
+        schema: &Schema,
+    ) -> Result<Lines, Failure> {
+        let is_csv = path.to_string_lossy().trim_end_matches(".gz").ends_with(".csv");
+        let format = format.unwrap_or(if is_csv { LineFormat::Csv } else { LineFormat::Json });
+        let input: Box<dyn Read + Send> = if path == Path::new("-") {
+            Box::new(std::io::stdin())
+        } else {
+            unpacked(path, File::open(path).blame_io(path)?)
+        };
+        let source = match format {
+            LineFormat::Json => Source::Json(Box::new(BufReader::new(input))),
+            LineFormat::Csv => {
+                let mut reader = csv::ReaderBuilder::new().flexible(true).from_reader(input);
+                let header = reader.headers().blame_input(path)?;
+                let header = header.iter().map(|name| name.trim().to_owned()).collect();
+                Source::Csv { reader: Box::new(reader), header }
+            }
+        };
+        Ok(Lines {
+            source,
+            name: path.display().to_string(),
+            number: 0,
+            time: time.map(str::to_owned),
+            attributes: schema.attributes.clone(),
+        })
+    }
+
+    /// The next line; none at the end. An invalid line is a [`Category::Input`] failure;
+    /// later lines can still be read.
+    #[expect(clippy::should_implement_trait, reason = "a reader, not a collection")]
+    pub fn next(&mut self) -> Option<Result<Line, Failure>> {
+        let fields = match self.fields()? {
+            Ok(fields) => fields,
+            Err(failure) => return Some(Err(failure)),
+        };
+        Some(self.line(&fields).map_err(|what| self.refused(what)))
+    }
+
+    fn refused(&self, what: String) -> Failure {
+        Failure::new(Category::Input, what).at(format!("{}:{}", self.name, self.number))
+    }
+
+    /// The next line's fields as text.
+    fn fields(&mut self) -> Option<Result<HashMap<String, String>, Failure>> {
+        self.number += 1;
+        match &mut self.source {
+            Source::Json(input) => {
+                let mut text = String::new();
+                match input.read_line(&mut text) {
+                    Ok(0) => None,
+                    Ok(_) if text.trim().is_empty() => self.fields(),
+                    Ok(_) => Some(json_fields(&text).map_err(|what| self.refused(what))),
+                    Err(error) => Some(Err(Failure::new(Category::Io, error))),
+                }
+            }
+            Source::Csv { reader, header } => {
+                let mut record = csv::StringRecord::new();
+                match reader.read_record(&mut record) {
+                    Ok(false) => None,
+                    Ok(true) => {
+                        let cells = record.iter().map(|cell| cell.trim().to_owned());
+                        Some(Ok(header.iter().cloned().zip(cells).collect()))
+                    }
+                    Err(error) if error.is_io_error() => {
+                        Some(Err(Failure::new(Category::Io, "cannot read the input")))
+                    }
+                    Err(_) => Some(Err(self.refused("not a line of CSV".to_owned()))),
+                }
+            }
+        }
+    }
+
+    fn line(&self, fields: &HashMap<String, String>) -> Result<Line, String> {
+        let cell = |attribute: &Attribute| {
+            let text = fields.get(&attribute.name).map_or("", String::as_str);
+            parse_cell(text, attribute).map_err(|fault| format!("{}: {fault}", attribute.name))
+        };
+        let cells = self.attributes.iter().map(cell).collect::<Result<_, _>>()?;
+        let time = match &self.time {
+            Some(column) => Some(time_of(fields.get(column), column)?),
+            None => None,
+        };
+        Ok(Line { place: format!("{}:{}", self.name, self.number), time, cells })
+    }
+}
+
+fn time_of(text: Option<&String>, column: &str) -> Result<Timestamp, String> {
+    let millis = text.and_then(|text| text.parse::<u64>().ok());
+    let micros = millis.and_then(|millis| millis.checked_mul(1000));
+    let at = micros.map(Timestamp).filter(|at| *at < Timestamp::LIMIT);
+    at.ok_or_else(|| format!("{column}: not a time in Unix milliseconds"))
+}
+
+/// The fields of a JSON object, each as the text that was written.
+fn json_fields(text: &str) -> Result<HashMap<String, String>, String> {
+    let object: HashMap<String, Box<RawValue>> =
+        serde_json::from_str(text).map_err(|_| "not a JSON object on one line".to_owned())?;
+    let plain = |raw: &RawValue| match raw.get() {
+        "null" => String::new(),
+        text => serde_json::from_str::<String>(text).unwrap_or_else(|_| text.to_owned()),
+    };
+    Ok(object.iter().map(|(name, raw)| (name.clone(), plain(raw))).collect())
+}

@@ -1,0 +1,213 @@
+//! `alpheus query`: what a query would reveal, before anything runs.
+//!
+//! It plans over sample owners who choose as the policies file says, so that a
+//! service can find out what it may ask before it has any owner.
+
+mod remote;
+mod sample_owners;
+pub mod sealed;
+
+use crate::replay::ControllerCount;
+use crate::runtime::planning::{QueryContext, failure, plan_query};
+use alpheus_input::files::read_schema;
+use alpheus_input::tables::{print_json, print_tables};
+use alpheus_node::failure::{Blame, Category, Failure, printed};
+use alpheus_node::files::read_text;
+use alpheus_node::globals::Globals;
+use alpheus_node::settings::Format;
+use alpheus_policy::catalog::Catalog;
+use alpheus_policy::explain::{Explanation, explain};
+use alpheus_policy::policy::{Policies, ResolvedPolicy};
+use alpheus_policy::query::{Create, Statement, parse};
+use alpheus_policy::schema::Schema;
+use alpheus_policy::show::{Table, describe, show};
+use alpheus_time::Timestamp;
+use rand_chacha::ChaCha20Rng;
+use rand_core::SeedableRng;
+pub use remote::StatementResult;
+use sample_owners::SampleOwners;
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+
+const EXAMPLES: &str = "\
+Examples:
+  alpheus query --schema schema.yaml --policies policies.yaml --query stats.sql
+  alpheus query --schema schema.yaml --query 'DESCRIBE FitnessTracker'
+  alpheus query --schema schema.yaml --owners 30 --controllers per-owner --query \\
+      'EXPLAIN CREATE STREAM hr AS SELECT AVG(heart_rate)
+       WINDOW TUMBLING (SIZE 10 SECONDS) FROM FitnessTracker BETWEEN 10 AND 1000'
+  alpheus query --server https://localhost:7400 --identity pki/analyst --query stats.sql
+  alpheus query --server https://localhost:7400 --identity pki/analyst --results Stats --follow --format csv
+  alpheus query --schema schema.yaml --metadata region=California,Texas --query 'SHOW STREAMS'
+
+If policies forbid a query, the exit code is 3. The error lists every rule that the query
+breaks and the nearest query that would be allowed.";
+
+/// Assumed share of controllers that fail in a window, for the probability of loss.
+const FAILURE_RATE: f64 = 0.01;
+
+/// Arguments of `alpheus query`.
+#[derive(Debug, clap::Args)]
+#[command(after_help = EXAMPLES)]
+pub struct Args {
+    /// The schema (YAML or .avsc), for planning without a service
+    #[arg(long, value_name = "FILE", required_unless_present = "server")]
+    pub schema: Option<PathBuf>,
+    /// The owners' choices; by default the first option that the schema offers
+    #[arg(long, value_name = "FILE")]
+    pub policies: Option<PathBuf>,
+    /// A CREATE STREAM, EXPLAIN, SHOW or DESCRIBE statement: a file, or the text itself
+    #[arg(long, value_name = "FILE|SQL", required_unless_present = "results")]
+    pub query: Option<String>,
+    /// Query the running service at this URL instead of planning over sample owners
+    #[arg(long, value_name = "URL", conflicts_with = "schema")]
+    pub server: Option<String>,
+    /// The consumer's identity folder
+    #[arg(long, value_name = "FOLDER", requires = "server")]
+    pub identity: Option<PathBuf>,
+    /// Print the result rows of this running query
+    #[arg(long, value_name = "NAME", requires = "server")]
+    pub results: Option<String>,
+    /// Keep printing rows as they arrive
+    #[arg(long, requires = "results")]
+    pub follow: bool,
+    /// Number of sample owners, each with one stream
+    #[arg(long, value_name = "N", default_value = "100", value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
+    pub owners: u32,
+    /// Number of privacy controllers, or `per-owner`
+    #[arg(long, value_name = "per-owner|N", default_value = "1")]
+    pub controllers: ControllerCount,
+    /// Values of a metadata attribute, spread over the owners; by default those that the schema declares
+    #[arg(long, value_name = "NAME=VALUE,…")]
+    pub metadata: Vec<String>,
+}
+
+/// Runs the command.
+///
+/// # Errors
+/// [`Category::Input`] if a file or the query cannot be parsed,
+/// [`Category::Refused`] if a policy forbids the query.
+pub fn run(args: &Args, globals: &Globals) -> Result<(), Failure> {
+    let (path, query) = match (&args.server, &args.schema, &args.query) {
+        (Some(server), _, _) => return remote::run(args, server, globals),
+        (None, Some(schema), Some(query)) => (schema, query),
+        _ => return Err("give --schema and --query, or --server").blame(Category::Usage),
+    };
+    let schema = read_schema(path)?;
+    let policies = match &args.policies {
+        Some(path) => Policies::from_yaml(&read_text(path)?, &schema).blame_input(path)?,
+        None => Policies::for_all(ResolvedPolicy::first_offered(&schema)),
+    };
+    let query = Query::of(query)?;
+    let statement = parse(&query.text)
+        .map_err(|error| query.failure(Category::Input, error.render(&query.text)))?;
+    let catalog = catalog(args, path, schema, &policies)?;
+    let answer = answer(&statement, &catalog, &query, args.policies.is_some())?;
+    let mut out = io::stdout().lock();
+    printed(print(&answer, globals.format.unwrap_or_default(), &mut out)).map(drop)
+}
+
+fn catalog(
+    args: &Args,
+    path: &Path,
+    schema: Schema,
+    policies: &Policies,
+) -> Result<Catalog, Failure> {
+    let sample = SampleOwners::new(args.owners, args.controllers.0, &schema, &args.metadata)?;
+    let mut catalog = Catalog::default();
+    let id = catalog.add_schema(schema).blame_input(path)?;
+    for stream in sample.streams(id, policies) {
+        catalog.put_stream(stream);
+    }
+    Ok(catalog)
+}
+
+/// The query's text and where it came from.
+struct Query {
+    place: String,
+    text: String,
+}
+
+impl Query {
+    /// Reads the file of this name. An argument of several words is the text itself, not
+    /// a missing file.
+    ///
+    /// # Errors
+    /// If the argument is empty, or the file cannot be read.
+    fn of(argument: &str) -> Result<Query, Failure> {
+        if argument.trim().is_empty() {
+            return Err(Failure::new(Category::Usage, "the query is empty")
+                .at("--query")
+                .with_help("give a file, or a statement such as 'SHOW SCHEMAS', in quotes"));
+        }
+        let path = Path::new(argument);
+        if path.is_file() || !argument.trim().contains(char::is_whitespace) {
+            return Ok(Query { place: argument.to_owned(), text: read_text(path)? });
+        }
+        Ok(Query { place: "--query".to_owned(), text: argument.to_owned() })
+    }
+
+    fn failure(&self, category: Category, message: String) -> Failure {
+        Failure::new(category, message).at(self.place.clone())
+    }
+}
+
+/// What is printed.
+enum Answer {
+    Explanation(Box<Explanation>),
+    Tables(Vec<Table>),
+}
+
+fn answer(
+    statement: &Statement,
+    catalog: &Catalog,
+    query: &Query,
+    policies: bool,
+) -> Result<Answer, Failure> {
+    match statement {
+        Statement::Create(create) => explained(create, false, catalog, query, policies),
+        Statement::Explain { privacy, create } => {
+            explained(create, *privacy, catalog, query, policies)
+        }
+        Statement::Show(what) => Ok(Answer::Tables(vec![show(catalog, *what)])),
+        Statement::Describe(name) => match describe(catalog, &name.to_string()) {
+            Ok(tables) => Ok(Answer::Tables(tables)),
+            Err(unknown) => Err(query.failure(Category::Input, unknown.to_string())),
+        },
+        Statement::Drop(_) => {
+            let message = "there is no running query to drop".to_owned();
+            let help = "without --server, `alpheus query` only plans and explains";
+            Err(query.failure(Category::Usage, message).with_help(help))
+        }
+    }
+}
+
+fn explained(
+    create: &Create,
+    privacy_only: bool,
+    catalog: &Catalog,
+    query: &Query,
+    policies: bool,
+) -> Result<Answer, Failure> {
+    // A plan that runs gets a fresh nonce. This one never runs.
+    let mut rng = ChaCha20Rng::seed_from_u64(0);
+    let asking = QueryContext::from(Timestamp(0)).with_readers(&sample_owners::consumer);
+    let planned = plan_query(create, catalog, asking, &mut rng)
+        .map_err(|refusal| failure(&refusal, &query.text, &query.place, policies))?;
+    let known = catalog.schema(&create.from.text).ok_or_else(|| {
+        query.failure(Category::Input, format!("there is no schema `{}`", create.from))
+    })?;
+    Ok(Answer::Explanation(Box::new(explain(&planned, known, FAILURE_RATE, privacy_only))))
+}
+
+fn print(answer: &Answer, format: Format, out: &mut impl Write) -> io::Result<()> {
+    match (format, answer) {
+        (Format::Json, Answer::Explanation(explanation)) => print_json(explanation, out),
+        (format, Answer::Tables(tables)) => print_tables(tables, format, out),
+        (Format::Csv, Answer::Explanation(_)) => Err(io::Error::new(
+            io::ErrorKind::Unsupported,
+            "an explanation has no rows for CSV; use --format json or table",
+        )),
+        (_, Answer::Explanation(explanation)) => write!(out, "{explanation}"),
+    }
+}

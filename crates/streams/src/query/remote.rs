@@ -1,0 +1,114 @@
+//! Statements sent to a running service, and result rows read as they arrive.
+
+use super::sealed::{Opener, Rows, Statement};
+use super::{Answer, Args, Query, print};
+use crate::links;
+use crate::runtime::results::cell;
+use alpheus_node::failure::{Failure, printed};
+use alpheus_node::globals::Globals;
+use alpheus_node::network::blocking::BlockingClient;
+use alpheus_node::network::identity::IdentityFolder;
+use alpheus_node::network::role::Role;
+use alpheus_node::settings::Format;
+use alpheus_node::settings::{Settings, path_flag};
+use alpheus_policy::explain::Explanation;
+use alpheus_policy::show::Table;
+use serde::Deserialize;
+use serde_json::{Map, Value};
+use std::io::{self, Write};
+
+/// How long a request waits at the service for a row, in seconds.
+const WAIT: u64 = 20;
+
+/// The outcome of a statement, as the server reports it.
+#[derive(Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum StatementResult {
+    /// The query is running.
+    Running(Box<Explanation>),
+    /// The query would be allowed to run.
+    Explanation(Box<Explanation>),
+    /// The tables to show.
+    Tables(Vec<Table>),
+    /// A query was stopped.
+    Dropped(String),
+}
+
+/// Sends the statement of `--query`; then prints the rows of `--results`.
+pub(super) fn run(args: &Args, server: &str, globals: &Globals) -> Result<(), Failure> {
+    let settings = globals.settings(vec![("identity", path_flag(args.identity.as_ref()))])?;
+    let folder = Settings::needed(&settings.identity, "identity")?;
+    let identity = IdentityFolder::open(&folder, Role::Consumer)?;
+    let (client, opener) = (links::service(server, &identity)?, Opener::new(&identity)?);
+    if let Some(query) = &args.query {
+        let query = Query::of(query)?;
+        let statement = Statement { sql: &query.text, certificate: opener.certificate() };
+        let answered: StatementResult = client.post_json("/v1/statements", &statement)?;
+        let answer = match answered {
+            StatementResult::Running(explanation) | StatementResult::Explanation(explanation) => {
+                Answer::Explanation(explanation)
+            }
+            StatementResult::Tables(tables) => Answer::Tables(tables),
+            StatementResult::Dropped(name) => {
+                eprintln!("dropped {name}");
+                Answer::Tables(Vec::new())
+            }
+        };
+        let format = globals.format.unwrap_or_default();
+        if printed(print(&answer, format, &mut io::stdout().lock()))?.is_break() {
+            return Ok(());
+        }
+    }
+    match &args.results {
+        Some(name) => {
+            let format = globals.format.unwrap_or_default();
+            results(&client, &opener, name, args.follow, format)
+        }
+        None => Ok(()),
+    }
+}
+
+/// Prints rows; with `follow`, until nobody reads them.
+fn results(
+    client: &BlockingClient,
+    opener: &Opener,
+    name: &str,
+    follow: bool,
+    format: Format,
+) -> Result<(), Failure> {
+    let (mut after, mut out, mut header) = (0, io::stdout().lock(), false);
+    loop {
+        let wait = if follow { WAIT } else { 0 };
+        let Rows { rows, next } = client.block_on(opener.rows(client.http(), name, after, wait))?;
+        for row in &rows {
+            let written = write_row(row, format, &mut header, &mut out).and_then(|()| out.flush());
+            if printed(written)?.is_break() {
+                return Ok(());
+            }
+        }
+        if !follow && rows.is_empty() {
+            return Ok(());
+        }
+        after = next;
+    }
+}
+
+/// Writes a row as a line of JSON, or as cells.
+fn write_row(
+    row: &Map<String, Value>,
+    format: Format,
+    header: &mut bool,
+    out: &mut impl Write,
+) -> io::Result<()> {
+    if format == Format::Json {
+        return writeln!(out, "{}", Value::Object(row.clone()));
+    }
+    let mut csv = csv::WriterBuilder::new();
+    csv.delimiter(if format == Format::Csv { b',' } else { b'\t' });
+    let mut csv = csv.from_writer(out);
+    if !std::mem::replace(header, true) {
+        csv.write_record(row.keys())?;
+    }
+    csv.write_record(row.values().map(|value| cell(value.clone())))?;
+    csv.flush()
+}

@@ -1,0 +1,376 @@
+//! `alpheus read`: reads single events of a stream, as a consumer with the owner's permission.
+
+use crate::links;
+use crate::query::sealed::consumer;
+use crate::runtime::results::cell;
+use crate::wire::{FramesRequest, FramesResponse, KeysRequest, KeysResponse};
+use alpheus_encrypted_stream::annotation::owner_id;
+use alpheus_encrypted_stream::decode::decode;
+use alpheus_encrypted_stream::error::RawReadError;
+use alpheus_encrypted_stream::frame::{Frame, FrameView};
+use alpheus_encrypted_stream::grant::RawReader;
+use alpheus_encrypted_stream::keys::DAY;
+use alpheus_input::calendar::calendar;
+use alpheus_input::files::read_schema;
+use alpheus_node::failure::{Blame, Category, Failure, printed};
+use alpheus_node::globals::Globals;
+use alpheus_node::network::identity::IdentityFolder;
+use alpheus_node::network::role::Role;
+use alpheus_node::settings::Format;
+use alpheus_policy::ids::{ConsumerId, OwnerId, StreamId};
+use alpheus_policy::layout::Layout;
+use alpheus_policy::plan::Release;
+use alpheus_policy::planner::event_columns;
+use alpheus_policy::schema::Schema;
+use alpheus_policy::select::ReleasePlan;
+use alpheus_time::Timestamp;
+use serde_json::{Map, Value};
+use std::cmp::Ordering;
+use std::collections::{BTreeSet, HashMap};
+use std::io::{self, Write};
+use std::path::PathBuf;
+use std::time::Duration;
+
+const EXAMPLES: &str = "\
+Examples:
+  alpheus read --identity pki/doctor --controller https://localhost:7401 \\
+      --server https://localhost:7400 --stream 9f… --schema examples/fitness/schema.yaml
+  alpheus read --identity pki/doctor --controller https://localhost:7401 \\
+      --controller-name first --server https://localhost:7400 --stream 9f… --owner 3c… \\
+      --schema schema.yaml --format csv
+
+The stream's owner permits this with `alpheus owner grant`. A day's key is available once
+the day is over.";
+
+/// Arguments of `alpheus read`.
+#[derive(Debug, clap::Args)]
+#[command(after_help = EXAMPLES)]
+pub struct Args {
+    /// The consumer's identity folder
+    #[arg(long, value_name = "FOLDER")]
+    identity: PathBuf,
+    /// URL of the controller that guards the stream
+    #[arg(long, value_name = "URL")]
+    controller: String,
+    /// The name on the controller's certificate; by default any
+    #[arg(long, value_name = "NAME")]
+    controller_name: Option<String>,
+    /// URL of the service, which stores the stream's ciphertext
+    #[arg(long, value_name = "URL")]
+    server: String,
+    /// The stream
+    #[arg(long, value_name = "ID")]
+    stream: StreamId,
+    /// The owner's id, as `alpheus owner grant` prints it; by default any owner is accepted
+    #[arg(long, value_name = "ID")]
+    owner: Option<OwnerId>,
+    /// The stream's schema: YAML or .avsc
+    #[arg(long, value_name = "FILE")]
+    schema: PathBuf,
+}
+
+/// Runs the command.
+///
+/// # Errors
+/// A file cannot be used, no access is granted, or frames do not decrypt.
+pub fn run(args: &Args, globals: &Globals) -> Result<(), Failure> {
+    let identity = IdentityFolder::open(&args.identity, Role::Consumer)?;
+    let (consumer, certificate, _) = consumer(&identity)?;
+    let schema = read_schema(&args.schema)?;
+    let layout = Layout::of(&schema).blame_input(&args.schema)?;
+    let guard = links::controller(&args.controller, args.controller_name.as_deref(), &identity)?;
+    let asked = KeysRequest { stream: args.stream, certificate: certificate.clone() };
+    let given: KeysResponse = guard.call("/v1/keys", &asked, Duration::ZERO)?;
+    check_grant(&given, (args.stream, consumer.id()), args.owner).blame(Category::Check)?;
+    let keys = RawReader::new(&consumer, (args.stream, schema.id(), layout.words), &given.keys);
+    let keys = keys.blame(Category::Check)?;
+    let service = links::service(&args.server, &identity)?;
+    let (release, select) = event_columns(&schema, &layout);
+    let mut events = Events::new(keys, release, select);
+    let mut asked =
+        FramesRequest { signed: given.signed, owner: given.owner, certificate, after: 0 };
+    let mut sink = Sink::new(globals.format.unwrap_or_default(), &events.select);
+    loop {
+        let given: FramesResponse = service.call("/v1/frames", &asked, Duration::ZERO)?;
+        for frame in &given.frames {
+            let Some(row) = events.row(frame).blame(Category::Check)? else { continue };
+            if printed(sink.write(row))?.is_break() {
+                return Ok(());
+            }
+        }
+        match next_offset(asked.after, given.next).blame(Category::Check)? {
+            Some(next) => asked.after = next,
+            None => break,
+        }
+    }
+    printed(sink.end()).map(drop)?;
+    events.print_summary(&schema);
+    events.check()
+}
+
+/// Maximum number of sessions of the device: one a day, and one for each start.
+const MAX_SESSIONS: usize = 1 << 16;
+
+/// The service would keep its reader reading forever.
+#[derive(Debug, PartialEq, Eq, thiserror::Error)]
+enum EndlessReadError {
+    #[error("the service went back in its log, from {after} to {next}; its answers cannot be used")]
+    Back { after: u64, next: u64 },
+    #[error(
+        "the service sent more than {MAX_SESSIONS} sessions of the device, more than any device has; have fewer days granted, or contact the operator of the service"
+    )]
+    Sessions,
+}
+
+/// Where to continue in the service's log; none at its end.
+fn next_offset(after: u64, next: u64) -> Result<Option<u64>, EndlessReadError> {
+    match next.cmp(&after) {
+        Ordering::Less => Err(EndlessReadError::Back { after, next }),
+        Ordering::Equal => Ok(None),
+        Ordering::Greater => Ok(Some(next)),
+    }
+}
+
+/// Why a controller's answer does not match the owner's grant.
+#[derive(Debug, thiserror::Error)]
+enum GrantMismatchError {
+    #[error(
+        "the grant that the controller sent is not signed by the owner that it names; ask the owner"
+    )]
+    Unsigned,
+    #[error("the grant that the controller sent is for another stream or another reader")]
+    Other,
+    #[error("the grant is signed by {found}, not by {wanted}; ask the owner for the right id")]
+    Owner { found: OwnerId, wanted: OwnerId },
+}
+
+/// Checks the owner's signature, the stream and the reader of a grant, and the owner if
+/// the reader expects one.
+fn check_grant(
+    given: &KeysResponse,
+    (stream, reader): (StreamId, ConsumerId),
+    wanted: Option<OwnerId>,
+) -> Result<(), GrantMismatchError> {
+    let grant = given.signed.open(&given.owner).map_err(|_| GrantMismatchError::Unsigned)?;
+    if (grant.stream, grant.reader) != (stream, reader) {
+        return Err(GrantMismatchError::Other);
+    }
+    let found = owner_id(&given.owner);
+    match wanted.filter(|wanted| *wanted != found) {
+        Some(wanted) => Err(GrantMismatchError::Owner { found, wanted }),
+        None => Ok(()),
+    }
+}
+
+/// Decrypts events and counts what is missing.
+struct Events {
+    keys: RawReader,
+    release: Release,
+    select: ReleasePlan,
+    sessions: Sessions,
+    /// Events of days without a key.
+    without_key: u64,
+    /// Frames that are not of this stream.
+    foreign: u64,
+}
+
+impl Events {
+    fn new(keys: RawReader, release: Release, select: ReleasePlan) -> Events {
+        let sessions = Sessions { days: keys.days().collect(), ..Sessions::default() };
+        Events { keys, release, select, sessions, without_key: 0, foreign: 0 }
+    }
+
+    /// An event's time and columns; none for a border. Events of days without a key and
+    /// frames of other streams give none either and are counted.
+    fn row(&mut self, bytes: &[u8]) -> Result<Option<Vec<Value>>, EndlessReadError> {
+        let Ok(frame) = Frame::parse(bytes) else {
+            self.foreign += 1;
+            return Ok(None);
+        };
+        self.sessions.note(&frame)?;
+        let words = match self.keys.read(&frame) {
+            Ok(Some(words)) => words,
+            Ok(None) => return Ok(None),
+            Err(RawReadError::OtherDay { .. }) => {
+                self.without_key += 1;
+                return Ok(None);
+            }
+            Err(_) => {
+                self.foreign += 1;
+                return Ok(None);
+            }
+        };
+        let mut rows = vec![0; self.release.outputs()];
+        self.release.add(&words, &mut rows);
+        // The service may have changed the words to values that the schema does not have.
+        let Ok(outputs) = decode(&self.select, &rows) else {
+            self.foreign += 1;
+            return Ok(None);
+        };
+        let values = outputs.into_iter().map(|own| serde_json::to_value(own).unwrap_or_default());
+        Ok(Some(std::iter::once(Value::from(frame.t().0 / 1000)).chain(values).collect()))
+    }
+
+    /// Prints a summary, with what is missing, on standard error.
+    fn print_summary(&self, schema: &Schema) {
+        let days = &self.sessions.days;
+        if let (Some(first), Some(last)) = (days.first(), days.last()) {
+            eprintln!("{} from {} to {}", schema.name, calendar(*first), calendar(*last));
+        }
+        self.sessions.missing().print();
+        if self.without_key > 0 {
+            eprintln!(
+                "{} events follow an event of a day without a key and are left out",
+                self.without_key
+            );
+        }
+    }
+
+    /// Fails if any frame was not of the stream.
+    fn check(&self) -> Result<(), Failure> {
+        match self.foreign {
+            0 => Ok(()),
+            some => Err(ForeignFramesError(some)).blame(Category::Check),
+        }
+    }
+}
+
+/// The device's sessions in the frames received so far. Links between frames show gaps;
+/// borders show where a session begins and ends.
+#[derive(Default)]
+struct Sessions {
+    /// Days with a key.
+    days: BTreeSet<u64>,
+    /// Days with at least one frame.
+    reached: BTreeSet<u64>,
+    seen: HashMap<u64, Session>,
+    /// Frames whose predecessor is missing.
+    lost: u64,
+}
+
+struct Session {
+    /// Its first received frame opens it, or follows a frame from before these days.
+    headed: bool,
+    /// It was closed, or continues after these days.
+    tailed: bool,
+    last: Timestamp,
+}
+
+/// What is missing, as far as can be detected.
+#[derive(Debug, PartialEq, Eq)]
+struct Missing {
+    /// Gaps within sessions.
+    inside: u64,
+    /// Sessions without their beginning, and without their end.
+    heads: usize,
+    tails: usize,
+    /// Days without any frame.
+    days: usize,
+}
+
+impl Sessions {
+    fn note(&mut self, frame: &FrameView<'_>) -> Result<(), EndlessReadError> {
+        let (t, link) = (frame.t(), frame.link());
+        let keyed = |at: Timestamp| self.days.contains(&(at.0 / DAY));
+        let tailed = matches!(frame, Frame::Closing { .. }) || !keyed(t);
+        let headed = link.is_none_or(|link| !keyed(link.previous));
+        // A border belongs to the time before it.
+        self.reached.extend(link.map(|_| t.0.saturating_sub(1) / DAY));
+        let many = self.seen.len();
+        match self.seen.get_mut(&frame.session()) {
+            None if many >= MAX_SESSIONS => return Err(EndlessReadError::Sessions),
+            None => {
+                self.seen.insert(frame.session(), Session { headed, tailed, last: t });
+            }
+            Some(session) => {
+                let follows = link.is_some_and(|link| link.previous == session.last);
+                self.lost += u64::from(!follows);
+                (session.last, session.tailed) = (t, session.tailed || tailed);
+            }
+        }
+        Ok(())
+    }
+
+    fn missing(&self) -> Missing {
+        Missing {
+            inside: self.lost,
+            heads: self.seen.values().filter(|session| !session.headed).count(),
+            tails: self.seen.values().filter(|session| !session.tailed).count(),
+            days: self.days.difference(&self.reached).count(),
+        }
+    }
+}
+
+impl Missing {
+    fn print(&self) {
+        let Missing { inside, heads, tails, days } = self;
+        if *inside > 0 {
+            eprintln!("the service withheld frames at {inside} places");
+        }
+        if *heads > 0 {
+            eprintln!("the service withheld the beginning of {heads} sessions of the device");
+        }
+        if *tails > 0 {
+            eprintln!(
+                "{tails} sessions of the device have no end: the device was cut off, or the service withheld it"
+            );
+        }
+        if *days > 0 {
+            eprintln!(
+                "{days} days have no frames: the device was off, or the service withheld them"
+            );
+        }
+    }
+}
+
+/// The service sent frames that the stream's device did not send.
+#[derive(Debug, thiserror::Error)]
+#[error(
+    "{0} frames do not belong to this stream: malformed, with a check word that is not zero, or with values outside the schema; the printed rows do belong to it"
+)]
+struct ForeignFramesError(u64);
+
+/// Rows on standard output.
+struct Sink {
+    format: Format,
+    columns: Vec<String>,
+    begun: bool,
+}
+
+impl Sink {
+    fn new(format: Format, select: &ReleasePlan) -> Sink {
+        let names = select.items.iter().map(|item| item.alias.clone());
+        Sink {
+            format,
+            columns: std::iter::once("at".to_owned()).chain(names).collect(),
+            begun: false,
+        }
+    }
+
+    fn write(&mut self, row: Vec<Value>) -> io::Result<()> {
+        let mut out = io::stdout().lock();
+        let header = !std::mem::replace(&mut self.begun, true);
+        match self.format {
+            Format::Json => {
+                let row: Map<String, Value> = self.columns.iter().cloned().zip(row).collect();
+                writeln!(out, "{}", Value::Object(row))
+            }
+            Format::Csv | Format::Table => {
+                let separator = if self.format == Format::Csv { b',' } else { b'\t' };
+                let mut csv = csv::WriterBuilder::new().delimiter(separator).from_writer(&mut out);
+                if header {
+                    csv.write_record(&self.columns)?;
+                }
+                csv.write_record(row.into_iter().map(cell))?;
+                csv.flush()
+            }
+        }
+    }
+
+    fn end(&mut self) -> io::Result<()> {
+        io::stdout().lock().flush()
+    }
+}
+
+#[cfg(test)]
+mod tests;

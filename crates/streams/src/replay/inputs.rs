@@ -1,0 +1,134 @@
+//! The input files of a replay, read and checked against each other.
+
+use super::Args;
+use crate::runtime::embedded::Member;
+use alpheus_input::files::{read_schema, unpacked};
+use alpheus_input::rows::RecordedStream;
+use alpheus_input::rows::{Recording, read};
+use alpheus_input::source::Source;
+use alpheus_node::failure::{Blame, Category, Failure};
+use alpheus_node::files::read_text;
+use alpheus_policy::document::parse_duration;
+use alpheus_policy::policy::{Policies, ResolvedPolicy};
+use alpheus_policy::query::{Create, Statement, parse};
+use alpheus_policy::schema::Schema;
+use alpheus_time::Span;
+use std::collections::HashSet;
+use std::fs::File;
+use std::path::{Path, PathBuf};
+
+/// The inputs of a replay.
+pub struct Inputs {
+    /// The schema, with the replay's tick.
+    pub schema: Schema,
+    /// The owners' choices.
+    pub policies: Policies,
+    /// The queries, each with its file and text.
+    pub queries: Vec<QueryFile>,
+    /// The recording.
+    pub recording: Recording,
+}
+
+/// A query and its file.
+pub struct QueryFile {
+    /// The file.
+    pub path: PathBuf,
+    /// Its text.
+    pub text: String,
+    /// The query.
+    pub create: Create,
+}
+
+impl Inputs {
+    /// Reads all files.
+    ///
+    /// # Errors
+    /// A [`Failure`] that names the file, the line and a fix.
+    pub fn read(args: &Args) -> Result<Inputs, Failure> {
+        let files = [&args.schema, &args.source, &args.input].into_iter();
+        files.chain(&args.policies).chain(&args.query).try_for_each(|path| is_file(path))?;
+        let mut schema = read_schema(&args.schema)?;
+        let queries =
+            args.query.iter().map(|path| read_query(path)).collect::<Result<Vec<_>, _>>()?;
+        schema.tick = tick(args, &queries)?;
+        let policies = match &args.policies {
+            Some(path) => Policies::from_yaml(&read_text(path)?, &schema).blame_input(path)?,
+            None => Policies::for_all(ResolvedPolicy::first_offered(&schema)),
+        };
+        let source = Source::parse(&read_text(&args.source)?, &schema).blame_input(&args.source)?;
+        let file = File::open(&args.input).blame_io(&args.input)?;
+        let recording = read(unpacked(&args.input, file), &source, &schema, schema.tick)
+            .blame_input(&args.input)?;
+        warn_about_unused_names(&policies, &recording);
+        Ok(Inputs { schema, policies, queries, recording })
+    }
+
+    /// The owners of the recording's streams.
+    #[must_use]
+    pub fn members(&self) -> Vec<Member> {
+        members(&self.recording)
+    }
+}
+
+/// A misspelled name would leave its owner with the default policy.
+fn warn_about_unused_names(policies: &Policies, recording: &Recording) {
+    let owners: HashSet<&str> = recording.streams.iter().map(|s| s.owner.as_str()).collect();
+    let unused = policies.named().filter(|name| !owners.contains(name)).count();
+    if unused > 0 {
+        tracing::warn!(
+            unused,
+            "some owners named in the policies file have no stream in the input"
+        );
+    }
+}
+
+/// Inputs are read more than once, so they must not be pipes.
+fn is_file(path: &Path) -> Result<(), Failure> {
+    if std::fs::metadata(path).blame_io(path)?.is_file() {
+        return Ok(());
+    }
+    let what = "not a regular file, and a replay reads its files more than once";
+    Err(Failure::new(Category::Input, what)
+        .at(path.display().to_string())
+        .with_help("write it to a file first"))
+}
+
+/// The owners of a recording's streams.
+#[must_use]
+pub fn members(recording: &Recording) -> Vec<Member> {
+    let member = |stream: &RecordedStream| Member {
+        key: stream.key.clone(),
+        owner: stream.owner.clone(),
+        metadata: stream.metadata.clone(),
+    };
+    recording.streams.iter().map(member).collect()
+}
+
+fn read_query(path: &Path) -> Result<QueryFile, Failure> {
+    let text = read_text(path)?;
+    let statement = parse(&text).map_err(|error| {
+        Failure::new(Category::Input, error.render(&text)).at(path.display().to_string())
+    })?;
+    match statement {
+        Statement::Create(create) => Ok(QueryFile { path: path.into(), text, create }),
+        _ => Err(Failure::new(Category::Input, "only CREATE STREAM can be replayed")
+            .at(path.display().to_string())
+            .with_help("use `alpheus query` for EXPLAIN, SHOW and DESCRIBE")),
+    }
+}
+
+/// The tick of the flag, or the longest that divides every window.
+fn tick(args: &Args, queries: &[QueryFile]) -> Result<Span, Failure> {
+    let divisor = queries.iter().fold(0, |divisor, query| gcd(divisor, query.create.window.0));
+    let Some(text) = &args.tick else { return Ok(Span(divisor)) };
+    let wrong = |what: String| Err(Failure::new(Category::Usage, what).at("--tick"));
+    match parse_duration(text) {
+        Some(tick) if tick.0 > 0 && divisor % tick.0 == 0 => Ok(tick),
+        Some(_) => wrong(format!("does not divide every window; {} does", Span(divisor))),
+        None => wrong("not a duration such as `10s` or `1hr`".to_owned()),
+    }
+}
+
+fn gcd(a: u64, b: u64) -> u64 {
+    if b == 0 { a } else { gcd(b, a % b) }
+}

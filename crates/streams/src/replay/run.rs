@@ -1,0 +1,261 @@
+//! One replay from start to end.
+
+use super::Args;
+use super::feed::Feed;
+use super::fingerprint::Fingerprint;
+use super::inputs::{Inputs, QueryFile};
+use super::output;
+use crate::runtime::embedded::{Embedded, Pace, RuntimeError};
+use crate::runtime::planning;
+use crate::runtime::storage::{reach, reached};
+use alpheus_input::refusals::Refusals;
+use alpheus_node::entropy;
+use alpheus_node::failure::{Blame, Category, Failure};
+use alpheus_node::globals::Globals;
+use alpheus_node::service::health::State;
+use alpheus_node::service::progress::Progress;
+use alpheus_node::service::shutdown::{self, Shutdown};
+use alpheus_node::settings::path_flag;
+use alpheus_policy::catalog::RunningQuery;
+use alpheus_policy::plan::Plan;
+use alpheus_time::{Span, Timestamp};
+use alpheus_transport::Batch;
+use rand_chacha::ChaCha20Rng;
+use std::io::Write;
+use std::path::Path;
+
+const RUN: &[u8] = b"run";
+/// Ticks are committed together up to about this many bytes.
+const CHUNK_BYTES: usize = 2 << 20;
+/// Maximum number of ticks committed together.
+const CHUNK_TICKS: usize = 64;
+
+/// Replays a recording and writes its results.
+///
+/// # Errors
+/// A [`Failure`] that says what is at fault and how to fix it.
+pub(super) fn replay(args: &Args, globals: &Globals) -> Result<(), Failure> {
+    let outputs = output::paths(&args.output, &args.query, globals.format)?;
+    output::check(&outputs, args.query.len() > 1)?;
+    let state = globals.settings(vec![("state", path_flag(args.state.as_ref()))])?.state;
+    let stop = shutdown::on_signal().blame(Category::Io)?;
+    let inputs = Inputs::read(args)?;
+    all_refused(&inputs, args)?;
+    let temporary = tempfile::tempdir().blame(Category::Io)?;
+    let folder = state.clone().unwrap_or_else(|| temporary.path().to_owned());
+    let mut rng = entropy::rng()?;
+    let members = inputs.members();
+    let mut embedded = Embedded::open(
+        &folder,
+        &inputs.schema,
+        &members,
+        &inputs.policies,
+        args.controllers.0,
+        Pace::Recorded,
+        &mut rng,
+    )
+    .map_err(store_failure)?;
+    embedded.watch(&globals.metrics);
+    let resume = begin(&mut embedded, &inputs, args, &mut rng)?;
+    globals.health.part("replay").set(State::Ready);
+    let Some(refused) = feed(&mut embedded, &inputs, resume, &stop, &mut rng)? else {
+        return Err(interrupted(state.as_deref()));
+    };
+    let rows = embedded.results().map_err(store_failure)?;
+    output::write(&outputs, &inputs, rows)?;
+    // If standard error is closed, nobody can be notified.
+    let counters = &embedded.manager.service.counters;
+    let _ = output::report(&mut std::io::stderr().lock(), &inputs, counters, &refused);
+    Ok(())
+}
+
+/// Fails with the reasons if no row can be used.
+fn all_refused(inputs: &Inputs, args: &Args) -> Result<(), Failure> {
+    let recording = &inputs.recording;
+    if !recording.streams.is_empty() {
+        return Ok(());
+    }
+    // If standard error is closed, nobody can be notified.
+    let _ = output::report_refused(&mut std::io::stderr().lock(), &recording.refused);
+    let (what, help) = match recording.rows {
+        0 => ("the recording has no row after the header", "give a recording with data"),
+        _ => (
+            "no row can be used: each was refused, for the reasons above",
+            "fix the rows, or the source file and schema that describe them",
+        ),
+    };
+    Err(Failure::new(Category::Input, what).at(args.input.display().to_string()).with_help(help))
+}
+
+fn interrupted(state: Option<&Path>) -> Failure {
+    let help = match state {
+        Some(_) => "run the same command again to continue where this run stopped",
+        None => "with --state, an interrupted run can be continued",
+    };
+    Failure::new(
+        Category::Interrupted,
+        "interrupted before the end of the recording; no results were written",
+    )
+    .with_help(help)
+}
+
+/// Plans the queries, unless an earlier run did; returns how far that run came.
+fn begin(
+    embedded: &mut Embedded,
+    inputs: &Inputs,
+    args: &Args,
+    rng: &mut ChaCha20Rng,
+) -> Result<Option<Timestamp>, Failure> {
+    let run = Fingerprint::of(args)?;
+    let stored = get(embedded, RUN)?;
+    match stored.as_deref() {
+        Some(known) if known != run.bytes() => {
+            let other = run.differences(known).join(", ");
+            return Err(Failure::new(
+                Category::Usage,
+                format!("the state belongs to a replay with other files or flags: {other}"),
+            )
+            .at("--state")
+            .with_help("name another folder, or use the original files and flags"));
+        }
+        Some(_) if !embedded.running().is_empty() => {}
+        _ => {
+            let mut plans = Vec::new();
+            for query in &inputs.queries {
+                let begins = inputs.recording.begins();
+                plans.extend(plan(embedded, query, begins, args, rng)?);
+            }
+            // A run that was killed between these two steps has no plan yet.
+            put(embedded, RUN, run.bytes())?;
+            embedded.start(inputs.recording.begins(), &plans).map_err(store_failure)?;
+        }
+    }
+    for running in embedded.running() {
+        if let Some((controller, refused)) = embedded.manager.service.refusals(&running).next() {
+            return Err(Failure::new(
+                Category::Refused,
+                format!("controller {controller} refuses the plan: {refused}"),
+            ));
+        }
+    }
+    reached(embedded.store.as_ref(), &embedded.topics).map_err(|error| store_failure(error.into()))
+}
+
+fn plan(
+    embedded: &mut Embedded,
+    query: &QueryFile,
+    begins: Timestamp,
+    args: &Args,
+    rng: &mut ChaCha20Rng,
+) -> Result<Vec<Plan>, Failure> {
+    let mut create = query.create.clone();
+    if let Some(masks) = args.masks {
+        create.settings.masks = Some(masks.into());
+    }
+    let refused =
+        |error: String| Failure::new(Category::Refused, error).at(query.path.display().to_string());
+    // Running totals have bounded length, so they begin with the recording.
+    let from = create.cumulating.map_or(Timestamp(0), |_| begins.floor(create.window));
+    let planned = planning::plan_query(
+        &create,
+        &embedded.manager.catalog,
+        planning::QueryContext::from(from).with_readers(&|name| embedded.reader_named(name)),
+        rng,
+    )
+    .map_err(|refusal| {
+        let place = query.path.display().to_string();
+        planning::failure(&refusal, &query.text, &place, args.policies.is_some())
+    })?;
+    for left in &planned.excluded {
+        let (name, fitting) = (&planned.name, planned.fitting);
+        // If standard error is closed, nobody can be notified.
+        let _ = writeln!(
+            std::io::stderr(),
+            "{} of {fitting} streams do not take part in {name}: {}",
+            left.streams,
+            left.reason
+        );
+    }
+    let plans = planned.plans.clone();
+    let running = RunningQuery { name: planned.name, sql: planned.sql, plans: planned.plans };
+    embedded.manager.catalog.start(running).map_err(|error| refused(error.to_string()))?;
+    Ok(plans)
+}
+
+/// Feeds the recording in chunks of ticks: a chunk's events are durable as a
+/// whole before any window over them closes. Returns none if it was asked to stop
+/// before the end.
+fn feed(
+    embedded: &mut Embedded,
+    inputs: &Inputs,
+    resume: Option<Timestamp>,
+    stop: &Shutdown,
+    rng: &mut ChaCha20Rng,
+) -> Result<Option<Refusals>, Failure> {
+    let windows: Vec<Span> = inputs.queries.iter().map(|query| query.create.window).collect();
+    let mut feed = Feed::new(&inputs.recording, inputs.schema.tick, &windows, resume);
+    let mut refused = Refusals::default();
+    let total = feed.end().0.saturating_sub(feed.next_tick().unwrap_or(feed.end()).0);
+    let mut progress = Progress::new("ticks", Some(total / inputs.schema.tick.0.max(1)));
+    // Stored by an interrupted run, but not processed.
+    if let Some(clock) = resume {
+        embedded.pump(clock).map_err(store_failure)?;
+    }
+    let mut stopped = false;
+    while feed.next_tick().is_some() && !stopped {
+        let (mut batch, from) = (Batch::new(), feed.next_tick());
+        for _ in 0..CHUNK_TICKS {
+            if batch.bytes() >= CHUNK_BYTES || feed.next_tick().is_none() || stopped {
+                break;
+            }
+            if stop.is_stopping() {
+                feed.stop();
+                stopped = true;
+            }
+            feed.step(&mut embedded.devices, &embedded.encoder, rng, &mut batch, &mut refused)
+                .map_err(|error| Failure::new(Category::Check, error))?;
+        }
+        let reached = feed.next_tick().unwrap_or(feed.end());
+        reach(&mut batch, &embedded.topics, reached)
+            .and_then(|()| embedded.store.commit(batch).map(|_| ()))
+            .map_err(|error| store_failure(error.into()))?;
+        let clock = clock(embedded, inputs, &feed);
+        embedded.pump(clock).map_err(store_failure)?;
+        let passed = reached.0.saturating_sub(from.unwrap_or(reached).0);
+        progress.advance(passed / inputs.schema.tick.0.max(1));
+    }
+    if feed.next_tick().is_some() {
+        return Ok(None);
+    }
+    let end = feed.end().plus(longest_grace(inputs));
+    embedded.manager.service.seal(end);
+    embedded.pump(end).map_err(store_failure)?;
+    Ok(Some(refused))
+}
+
+/// The controllers' clock: the watermark, or the end of the recording.
+fn clock(embedded: &mut Embedded, inputs: &Inputs, feed: &Feed<'_>) -> Timestamp {
+    let reached = feed.next_tick().unwrap_or(feed.end().plus(longest_grace(inputs)));
+    embedded.manager.service.watermark().max(reached)
+}
+
+fn longest_grace(inputs: &Inputs) -> Span {
+    inputs.queries.iter().filter_map(|query| query.create.grace).max().unwrap_or(Span(0))
+}
+
+fn get(embedded: &Embedded, key: &[u8]) -> Result<Option<Vec<u8>>, Failure> {
+    let value = embedded.store.get(&embedded.topics.progress, key);
+    Ok(value.map_err(|error| store_failure(error.into()))?.map(|bytes| bytes.to_vec()))
+}
+
+fn put(embedded: &Embedded, key: &[u8], value: &[u8]) -> Result<(), Failure> {
+    let mut batch = Batch::new();
+    batch
+        .put(&embedded.topics.progress, key.to_vec(), value.to_vec())
+        .and_then(|()| embedded.store.commit(batch).map(|_| ()))
+        .map_err(|error| store_failure(error.into()))
+}
+
+fn store_failure(error: RuntimeError) -> Failure {
+    Failure::new(Category::Io, error)
+}

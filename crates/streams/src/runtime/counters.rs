@@ -1,0 +1,164 @@
+//! The service's counters, also as metrics.
+
+use alpheus_encrypted_stream::coordinator::Outcome;
+use alpheus_encrypted_stream::error::ExclusionError;
+use alpheus_node::service::metrics::Metrics;
+use alpheus_time::Timestamp;
+use prometheus_client::collector::Collector;
+use prometheus_client::encoding::{DescriptorEncoder, EncodeMetric};
+use prometheus_client::metrics::MetricType;
+use prometheus_client::metrics::counter::ConstCounter;
+use prometheus_client::metrics::gauge::ConstGauge;
+use std::collections::BTreeMap;
+use std::fmt;
+use std::sync::{Arc, Mutex, PoisonError};
+
+/// Counters of the service, for metrics and summaries.
+#[derive(Clone, Debug, Default)]
+pub struct Counters {
+    /// Frames read from the log.
+    pub frames: u64,
+    /// Bytes of them.
+    pub bytes: u64,
+    /// Frames refused, by reason.
+    pub refused_frames: BTreeMap<String, u64>,
+    /// Messages of controllers that were refused, by reason.
+    pub refused_messages: BTreeMap<String, u64>,
+    /// Windows that opened.
+    pub opened: u64,
+    /// Windows that did not open, by reason.
+    pub failed: BTreeMap<&'static str, u64>,
+    /// Streams left out of windows, by reason.
+    pub exclusions: BTreeMap<ExclusionError, u64>,
+    /// Windows in progress.
+    pub in_progress: usize,
+    /// Event time that all partitions have reached.
+    pub watermark: Option<Timestamp>,
+}
+
+impl Counters {
+    pub(super) fn window(&mut self, outcome: &Outcome, opened: bool) {
+        let start = outcome.window.start.0 / 1000;
+        for (reason, streams) in &outcome.excluded {
+            *self.exclusions.entry(*reason).or_default() += u64::from(*streams);
+        }
+        let excluded = reasons(&outcome.excluded);
+        match &outcome.result {
+            Ok(released) if opened => {
+                let population = released.population;
+                tracing::info!(window = start, population, excluded, "window opened");
+                self.opened += 1;
+            }
+            Ok(_) => *self.failed.entry("the result cannot be decoded").or_default() += 1,
+            Err(failure) => {
+                tracing::info!(window = start, excluded, reason = %failure, "window did not open");
+                *self.failed.entry(failure.kind()).or_default() += 1;
+            }
+        }
+    }
+}
+
+/// How many streams were left out, and why.
+fn reasons(excluded: &BTreeMap<ExclusionError, u32>) -> String {
+    let reason = |(reason, streams): (&ExclusionError, &u32)| format!("{streams}: {reason}");
+    excluded.iter().map(reason).collect::<Vec<_>>().join(", ")
+}
+
+/// The counters after the last round. Clones share them.
+#[derive(Clone, Debug, Default)]
+pub struct Watch(Arc<Mutex<Counters>>);
+
+impl Watch {
+    /// Exports the counters as `alpheus_stream_…`.
+    pub fn register(&self, metrics: &Metrics) {
+        metrics.with(|registry| registry.register_collector(Box::new(self.clone())));
+    }
+
+    pub(super) fn show(&self, counters: &Counters) {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).clone_from(counters);
+    }
+}
+
+impl Collector for Watch {
+    fn encode(&self, mut encoder: DescriptorEncoder<'_>) -> Result<(), fmt::Error> {
+        let counters = self.0.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        let encoder = &mut encoder;
+        total(encoder, "stream_frames", "Frames read from the log", counters.frames)?;
+        total(encoder, "stream_frame_bytes", "Bytes of frames read from the log", counters.bytes)?;
+        total(encoder, "stream_windows_opened", "Windows with a result", counters.opened)?;
+        by_reason(encoder, "stream_windows_failed", "Windows without a result", &counters.failed)?;
+        gauge(
+            encoder,
+            "stream_windows_in_progress",
+            "Windows in progress",
+            counters.in_progress as f64,
+        )?;
+        let watermark = counters.watermark.map_or(0.0, |reached| reached.0 as f64 / 1e6);
+        let help = "Event time that every partition has reached, in seconds since the Unix epoch";
+        gauge(encoder, "stream_watermark_seconds", help, watermark)?;
+        let help = "Frames that became dead letters";
+        by_reason(encoder, "stream_frames_refused", help, &counters.refused_frames)?;
+        let help = "Messages of controllers that were refused";
+        by_reason(encoder, "stream_messages_refused", help, &counters.refused_messages)?;
+        let help = "Streams left out of windows";
+        by_reason(encoder, "stream_exclusions", help, &counters.exclusions)
+    }
+}
+
+fn total(
+    encoder: &mut DescriptorEncoder<'_>,
+    name: &str,
+    help: &str,
+    value: u64,
+) -> Result<(), fmt::Error> {
+    let counter = ConstCounter::new(value);
+    counter.encode(encoder.encode_descriptor(name, help, None, counter.metric_type())?)
+}
+
+fn gauge(
+    encoder: &mut DescriptorEncoder<'_>,
+    name: &str,
+    help: &str,
+    value: f64,
+) -> Result<(), fmt::Error> {
+    let gauge = ConstGauge::new(value);
+    gauge.encode(encoder.encode_descriptor(name, help, None, gauge.metric_type())?)
+}
+
+fn by_reason(
+    encoder: &mut DescriptorEncoder<'_>,
+    name: &str,
+    help: &str,
+    values: &BTreeMap<impl ToString, u64>,
+) -> Result<(), fmt::Error> {
+    let mut family = encoder.encode_descriptor(name, help, None, MetricType::Counter)?;
+    values.iter().try_for_each(|(reason, value)| {
+        let label = [("reason", reason.to_string())];
+        ConstCounter::new(*value).encode(family.encode_family(&label)?)
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn counters_are_exported_by_reason() {
+        let (metrics, watch) = (Metrics::new(), Watch::default());
+        watch.register(&metrics);
+        let mut counters = Counters { opened: 7, ..Counters::default() };
+        counters.exclusions.insert(ExclusionError::Policy, 2);
+        counters.failed.insert("population below the minimum", 3);
+        counters.watermark = Some(Timestamp(1_500_000));
+        watch.show(&counters);
+        let text = metrics.text();
+        assert!(text.contains("alpheus_stream_windows_opened_total 7"), "{text}");
+        let exclusion =
+            format!("alpheus_stream_exclusions_total{{reason=\"{}\"}} 2", ExclusionError::Policy);
+        assert!(text.contains(&exclusion), "{text}");
+        let failed =
+            "alpheus_stream_windows_failed_total{reason=\"population below the minimum\"} 3";
+        assert!(text.contains(failed), "{text}");
+        assert!(text.contains("alpheus_stream_watermark_seconds 1.5"), "{text}");
+    }
+}

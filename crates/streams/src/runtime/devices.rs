@@ -1,0 +1,198 @@
+//! The owners' devices: one producer for each stream, which writes encrypted frames
+//! into a batch for the events topic. Values are in the clear only here.
+
+use super::storage::{Topics, device_partition};
+use alpheus_encrypted_stream::encode::{EncodeError, Encoder, Value};
+use alpheus_encrypted_stream::producer::{EventError, Producer, Session, Start};
+use alpheus_input::rows::Cell;
+use alpheus_time::Timestamp;
+use alpheus_transport::{Batch, NewRecord, Partition};
+use rand_core::CryptoRng;
+use thiserror::Error;
+
+/// One owner's device.
+pub struct Device {
+    partition: Partition,
+    key: [u8; 16],
+    state: Option<State>,
+}
+
+enum State {
+    Offline(Producer),
+    Online(Session),
+}
+
+/// Why a device did not send.
+#[derive(Debug, Error)]
+pub enum DeviceError {
+    /// A value does not fit the schema.
+    #[error(transparent)]
+    Encode(#[from] EncodeError),
+    /// The event's time cannot follow the last.
+    #[error("the event's time cannot follow the last one: {0}")]
+    Time(String),
+    /// The device is not in the state that the call needs.
+    #[error("the device is {0}")]
+    State(&'static str),
+    /// The frame does not fit the transport.
+    #[error(transparent)]
+    Transport(#[from] alpheus_transport::Error),
+}
+
+impl Device {
+    /// A device that is offline.
+    #[must_use]
+    pub fn new(producer: Producer, topics: &Topics) -> Device {
+        let key = producer.stream().0;
+        Device {
+            partition: device_partition(topics, &key),
+            key,
+            state: Some(State::Offline(producer)),
+        }
+    }
+
+    /// Whether it has a session.
+    #[must_use]
+    pub fn is_online(&self) -> bool {
+        matches!(self.state, Some(State::Online(_)))
+    }
+
+    /// Opens a session at the tick `at`.
+    ///
+    /// # Errors
+    /// If it is online, or no session may open there.
+    pub fn open(
+        &mut self,
+        start: Start,
+        at: Timestamp,
+        rng: &mut impl CryptoRng,
+        batch: &mut Batch,
+    ) -> Result<(), DeviceError> {
+        let Some(State::Offline(producer)) = self.state.take() else {
+            return Err(DeviceError::State("online already"));
+        };
+        let mut outbox = Outbox::new(&self.partition, &self.key, at, batch);
+        let session = producer.open(start, at, rng, &mut |frame| outbox.push(frame));
+        outbox.finish()?;
+        let session = session.map_err(|refused| DeviceError::Time(refused.error.to_string()))?;
+        self.state = Some(State::Online(session));
+        Ok(())
+    }
+
+    /// Encrypts one event.
+    ///
+    /// # Errors
+    /// If the event is not as the schema declares, or not after the last.
+    pub fn event(
+        &mut self,
+        time: Timestamp,
+        cells: &[Cell],
+        encoder: &Encoder,
+        rng: &mut impl CryptoRng,
+        batch: &mut Batch,
+    ) -> Result<(), DeviceError> {
+        let Some(State::Online(session)) = &mut self.state else {
+            return Err(DeviceError::State("offline"));
+        };
+        let values: Vec<Value<'_>> = cells.iter().map(value_of).collect();
+        let mut outbox = Outbox::new(&self.partition, &self.key, time, batch);
+        let sent = session.event(
+            time,
+            |vector| encoder.encode(&values, rng, |word, addend| vector.add(word, addend)),
+            &mut |frame| outbox.push(frame),
+        );
+        outbox.finish()?;
+        sent.map_err(|error| match error {
+            EventError::Encoding(error) => DeviceError::Encode(error),
+            other => DeviceError::Time(other.to_string()),
+        })
+    }
+
+    /// Sends the borders up to `now`.
+    ///
+    /// # Errors
+    /// If it is offline or at the end of time.
+    pub fn advance(&mut self, now: Timestamp, batch: &mut Batch) -> Result<(), DeviceError> {
+        let Some(State::Online(session)) = &mut self.state else {
+            return Err(DeviceError::State("offline"));
+        };
+        let mut outbox = Outbox::new(&self.partition, &self.key, now, batch);
+        let sent = session.advance(now, &mut |frame| outbox.push(frame));
+        outbox.finish()?;
+        sent.map_err(|error| DeviceError::Time(error.to_string()))
+    }
+
+    /// Ends the session in order at the tick `at`.
+    ///
+    /// # Errors
+    /// If it is offline, or the session cannot close there.
+    pub fn close(&mut self, at: Timestamp, batch: &mut Batch) -> Result<(), DeviceError> {
+        let Some(State::Online(session)) = self.state.take() else {
+            return Err(DeviceError::State("offline"));
+        };
+        let mut outbox = Outbox::new(&self.partition, &self.key, at, batch);
+        let closed = session.close(at, &mut |frame| outbox.push(frame));
+        outbox.finish()?;
+        match closed {
+            Ok(producer) => self.state = Some(State::Offline(producer)),
+            Err(refused) => {
+                self.state = Some(State::Online(refused.state));
+                return Err(DeviceError::Time(refused.error.to_string()));
+            }
+        }
+        Ok(())
+    }
+
+    /// Drops the session as a crash would, and returns how many events are lost.
+    pub fn crash(&mut self) -> u64 {
+        match self.state.take() {
+            Some(State::Online(session)) => {
+                let lost = session.unclosed();
+                self.state = Some(State::Offline(session.abandon()));
+                lost
+            }
+            offline => {
+                self.state = offline;
+                0
+            }
+        }
+    }
+}
+
+/// Adds frames to a batch and keeps the first error, since a sink cannot fail.
+struct Outbox<'a> {
+    partition: &'a Partition,
+    key: &'a [u8],
+    time: Timestamp,
+    batch: &'a mut Batch,
+    failed: Option<alpheus_transport::Error>,
+}
+
+impl<'a> Outbox<'a> {
+    fn new(partition: &'a Partition, key: &'a [u8], time: Timestamp, batch: &'a mut Batch) -> Self {
+        Outbox { partition, key, time, batch, failed: None }
+    }
+
+    fn push(&mut self, frame: &[u8]) {
+        let record =
+            NewRecord { key: self.key, value: frame, timestamp: self.time.0, ..Default::default() };
+        if let Err(error) = self.batch.append(self.partition, &record) {
+            self.failed.get_or_insert(error);
+        }
+    }
+
+    fn finish(self) -> Result<(), alpheus_transport::Error> {
+        self.failed.map_or(Ok(()), Err)
+    }
+}
+
+/// A cell as the encoder takes it.
+#[must_use]
+pub fn value_of(cell: &Cell) -> Value<'_> {
+    match cell {
+        Cell::Absent => Value::Absent,
+        Cell::Number(number) => Value::Number(*number),
+        Cell::Boolean(truth) => Value::Boolean(*truth),
+        Cell::Text(text) => Value::Text(text.as_bytes()),
+    }
+}

@@ -1,0 +1,268 @@
+//! The service's side of a deployment: streams, controllers, running queries, and the
+//! plans that a restart must resume.
+
+use super::embedded::RuntimeError;
+use super::plane::UnsupportedPlanError;
+use super::planning::{QueryContext, plan_query};
+use super::service::{Round, Service};
+use super::storage::PLANS;
+use alpheus_crypto::sign::SigningKey;
+use alpheus_crypto::signed::Signed;
+use alpheus_encrypted_stream::announced_plan::AnnouncedPlan;
+use alpheus_encrypted_stream::certificate::{Certificate, Deployment, consumer_id, fingerprint};
+use alpheus_encrypted_stream::error::CertificateError;
+use alpheus_encrypted_stream::messages::Announcement;
+use alpheus_node::ledger::scan_all;
+use alpheus_policy::catalog::{Catalog, RunningQuery, StartError};
+use alpheus_policy::ids::{ConsumerId, ControllerId, PlanId, StreamId};
+use alpheus_policy::plan::Plan;
+use alpheus_policy::planner::{PlannedQuery, PlanningError};
+use alpheus_policy::query::Create;
+use alpheus_policy::schema::Schema;
+use alpheus_time::Timestamp;
+use alpheus_transport::Batch;
+use rand_core::CryptoRng;
+use std::collections::HashMap;
+use std::sync::Arc;
+use thiserror::Error;
+
+const QUERIES: &[u8] = b"query/";
+const ASKERS: &[u8] = b"asker/";
+/// Announcements of plans that have ended and whose rows are sealed.
+const SEALED: &[u8] = b"sealed/";
+
+/// Why a query is not started.
+#[derive(Debug, Error)]
+pub enum QueryError {
+    /// Policies forbid it.
+    #[error("policies forbid it")]
+    Refused(Box<PlanningError>),
+    /// Its name or its data is in use.
+    #[error(transparent)]
+    Conflict(#[from] StartError),
+    /// The engine cannot sum it.
+    #[error(transparent)]
+    UnsupportedPlanError(#[from] UnsupportedPlanError),
+    /// The runtime.
+    #[error(transparent)]
+    Runtime(#[from] RuntimeError),
+}
+
+impl From<PlanningError> for QueryError {
+    fn from(refusal: PlanningError) -> Self {
+        QueryError::Refused(Box::new(refusal))
+    }
+}
+
+/// Policy manager and transformer of one schema's streams. It never holds a key
+/// to data.
+pub struct Manager {
+    /// Sums and windows.
+    pub service: Service,
+    /// Streams, controllers and running queries.
+    pub catalog: Catalog,
+    deployment: Deployment,
+    key: Arc<SigningKey>,
+    certificates: HashMap<ControllerId, Signed<Certificate>>,
+    /// Consumers that results may be sealed to.
+    consumers: HashMap<ConsumerId, Signed<Certificate>>,
+    /// The first consumer to use each name, who owns its results.
+    owners: HashMap<String, String>,
+}
+
+impl Manager {
+    /// A manager without streams. `key` is the service's key in the deployment.
+    ///
+    /// # Errors
+    /// [`RuntimeError`] if the schema has no layout.
+    pub fn new(
+        service: Service,
+        schema: &Schema,
+        deployment: Deployment,
+        key: Arc<SigningKey>,
+    ) -> Result<Manager, RuntimeError> {
+        let mut catalog = Catalog::default();
+        catalog.add_schema(schema.clone())?;
+        let (certificates, consumers, owners) = Default::default();
+        Ok(Manager { service, catalog, deployment, key, certificates, consumers, owners })
+    }
+
+    /// Registers a controller, so that plans can name it.
+    ///
+    /// # Errors
+    /// [`RuntimeError`] if the deployment's authority has not signed its certificate.
+    pub fn register_controller(
+        &mut self,
+        certificate: &Signed<Certificate>,
+    ) -> Result<ControllerId, RuntimeError> {
+        let id = fingerprint(&self.deployment.controller(certificate)?);
+        self.certificates.insert(id, certificate.clone());
+        Ok(id)
+    }
+
+    /// Registers a consumer, so that results can be sealed to it.
+    ///
+    /// # Errors
+    /// [`CertificateError`] if the deployment's authority has not signed its
+    /// certificate, or under another name.
+    pub fn register_consumer(
+        &mut self,
+        name: &str,
+        certificate: &Signed<Certificate>,
+    ) -> Result<ConsumerId, CertificateError> {
+        let opened = self.deployment.consumer(certificate)?;
+        if opened.name != name {
+            return Err(CertificateError::OtherName);
+        }
+        let id = consumer_id(&opened);
+        self.consumers.insert(id, certificate.clone());
+        Ok(id)
+    }
+
+    /// A plan as it was announced, with all certificates. A consumer needs it to read the
+    /// plan's sealed rows, even after the plan has ended.
+    ///
+    /// # Errors
+    /// [`RuntimeError`] if the store fails.
+    pub fn announcement(
+        &self,
+        plan: &PlanId,
+    ) -> Result<Option<Signed<Announcement>>, RuntimeError> {
+        let (store, space) = (self.service.store(), &self.service.topics().service);
+        let mut found = store.get(space, &[PLANS, &plan.0].concat())?;
+        if found.is_none() {
+            found = store.get(space, &[SEALED, &plan.0].concat())?;
+        }
+        let read = |bytes: &[u8]| postcard::from_bytes(bytes);
+        found.map(|bytes| read(&bytes)).transpose().map_err(|_| RuntimeError::DamagedPlans)
+    }
+
+    /// Starts plans and stores them, so that a restart resumes them. The returned messages
+    /// announce them.
+    ///
+    /// # Errors
+    /// [`RuntimeError`]; a controller's refusal is no error, see [`Service::refusals`].
+    pub fn start(&mut self, now: Timestamp, plans: &[Plan]) -> Result<Round, RuntimeError> {
+        self.start_with(now, plans, Batch::new())
+    }
+
+    /// The same, with a batch in the same commit.
+    fn start_with(
+        &mut self,
+        now: Timestamp,
+        plans: &[Plan],
+        mut batch: Batch,
+    ) -> Result<Round, RuntimeError> {
+        let mut announced = Vec::with_capacity(plans.len());
+        for plan in plans {
+            let certificates =
+                plan.roster.iter().filter_map(|id| self.certificates.get(id).cloned());
+            let consumer = plan.sealed_to.and_then(|id| self.consumers.get(&id).cloned());
+            let certificates = certificates.collect();
+            let announcement = Announcement { plan: plan.clone(), certificates, consumer };
+            let signed = Signed::new(&announcement, &self.key);
+            let key = [PLANS, &plan.id().0].concat();
+            let bytes = postcard::to_allocvec(&signed).map_err(|_| RuntimeError::DamagedPlans)?;
+            batch.put(&self.service.topics().service, key, bytes)?;
+            announced.push(Arc::new(AnnouncedPlan::open(&signed, &self.deployment)?));
+        }
+        self.service.store().commit(batch)?;
+        for announced in announced {
+            self.service.start(now, announced)?;
+        }
+        Ok(self.service.close_windows(now, Timestamp(0))?)
+    }
+
+    /// Plans a query and starts it under its name, durably.
+    ///
+    /// # Errors
+    /// [`QueryError`].
+    pub fn ask(
+        &mut self,
+        create: &Create,
+        context: QueryContext<'_>,
+        rng: &mut impl CryptoRng,
+    ) -> Result<(PlannedQuery, Round), QueryError> {
+        let planned = plan_query(create, &self.catalog, context, rng)?;
+        if self.owners.get(&planned.name).is_some_and(|owner| owner != context.consumer) {
+            return Err(StartError::NameTaken(planned.name).into());
+        }
+        planned.plans.iter().try_for_each(|plan| self.service.check(plan))?;
+        let (name, sql, plans) = (planned.name.clone(), planned.sql.clone(), planned.plans.clone());
+        let query = RunningQuery { name: name.clone(), sql, plans };
+        let bytes = postcard::to_allocvec(&query).map_err(|_| RuntimeError::DamagedPlans)?;
+        self.catalog.start(query)?;
+        let mut batch = Batch::new();
+        let key = [QUERIES, name.as_bytes()].concat();
+        let space = &self.service.topics().service;
+        batch.put(space, key, bytes).map_err(RuntimeError::from)?;
+        let asker = [ASKERS, name.as_bytes()].concat();
+        batch
+            .put(space, asker, context.consumer.as_bytes().to_vec())
+            .map_err(RuntimeError::from)?;
+        // The query and its plans are stored together or not at all.
+        let started = self.start_with(context.now, &planned.plans, batch);
+        let round = started.inspect_err(|_| drop(self.catalog.stop(&name)))?;
+        self.owners.insert(name, context.consumer.to_owned());
+        Ok((planned, round))
+    }
+
+    /// The consumer who owns a query's name, now or before.
+    #[must_use]
+    pub fn owner_of(&self, name: &str) -> Option<&str> {
+        self.owners.get(name).map(String::as_str)
+    }
+
+    /// Forgets a stream whose owner has withdrawn: no later plan uses it.
+    pub fn forget(&mut self, stream: &StreamId) {
+        self.catalog.remove_stream(stream);
+    }
+
+    /// Ends a query; none if there is none of this name. The returned messages inform the
+    /// controllers, which then unlock the query's streams.
+    ///
+    /// # Errors
+    /// [`RuntimeError`] if the store fails.
+    pub fn drop_query(&mut self, name: &str) -> Result<Option<Round>, RuntimeError> {
+        let Some(query) = self.catalog.stop(name) else { return Ok(None) };
+        let space = self.service.topics().service.clone();
+        let plans: Vec<PlanId> = query.plans.iter().map(Plan::id).collect();
+        let round = self.service.retire(&plans)?;
+        let mut batch = Batch::new();
+        batch.delete(&space, [QUERIES, name.as_bytes()].concat())?;
+        for plan in &query.plans {
+            let (id, key) = (plan.id(), [PLANS, &plan.id().0].concat());
+            let kept = self.service.store().get(&space, &key)?.filter(|_| plan.sealed_to.is_some());
+            if let Some(kept) = kept {
+                batch.put(&space, [SEALED, &id.0].concat(), kept.to_vec())?;
+            }
+            batch.delete(&space, key)?;
+        }
+        self.service.store().commit(batch)?;
+        Ok(Some(round))
+    }
+
+    /// Resumes what ran when the process ended.
+    ///
+    /// # Errors
+    /// [`RuntimeError`] if the stored plans cannot be read.
+    pub fn resume(&mut self, now: Timestamp) -> Result<(), RuntimeError> {
+        let (store, space) = (self.service.store().clone(), self.service.topics().service.clone());
+        for (key, value) in scan_all(store.as_ref(), &space, ASKERS)? {
+            let name = String::from_utf8_lossy(key.get(ASKERS.len()..).unwrap_or_default());
+            self.owners.insert(name.into_owned(), String::from_utf8_lossy(&value).into_owned());
+        }
+        for (_, value) in scan_all(store.as_ref(), &space, QUERIES)? {
+            let query: RunningQuery =
+                postcard::from_bytes(&value).map_err(|_| RuntimeError::DamagedPlans)?;
+            self.catalog.start(query).map_err(|_| RuntimeError::DamagedPlans)?;
+        }
+        for (_, value) in scan_all(store.as_ref(), &space, PLANS)? {
+            let signed: Signed<Announcement> =
+                postcard::from_bytes(&value).map_err(|_| RuntimeError::DamagedPlans)?;
+            let announced = Arc::new(AnnouncedPlan::open(&signed, &self.deployment)?);
+            self.service.start(now, announced)?;
+        }
+        Ok(())
+    }
+}

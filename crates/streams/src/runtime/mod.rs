@@ -1,0 +1,18 @@
+//! The embedded runtime: every role of an encrypted-stream deployment in one process, over
+//! a durable log.
+
+pub mod controller_host;
+pub mod counters;
+pub mod devices;
+pub mod embedded;
+pub mod fences;
+pub mod keys;
+pub mod manager;
+pub mod membership_setup;
+mod owners;
+pub mod plane;
+pub mod planning;
+mod readers;
+pub mod results;
+pub mod service;
+pub mod storage;

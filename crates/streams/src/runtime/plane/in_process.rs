@@ -1,0 +1,211 @@
+//! Window sums in this process, from frames of the log.
+
+use super::Plane;
+use crate::runtime::counters::Counters;
+use crate::runtime::service::ServiceError;
+use crate::runtime::storage::{Topics, bury, note_positions, read_on, stored_positions};
+use alpheus_encrypted_stream::coordinator::{Sums, WindowReport};
+use alpheus_encrypted_stream::transformer::{IngestError, PlanMismatchError, Shape, Transformer};
+use alpheus_policy::ids::{PlanId, StreamId};
+use alpheus_policy::plan::Plan;
+use alpheus_time::{Timestamp, Window};
+use alpheus_transport::{Batch, FetchedRecords, Offset, Record, Store};
+use std::sync::Arc;
+
+const SNAPSHOT: &[u8] = b"transformer/v1";
+const POSITION: &[u8] = b"position/";
+/// Records that are processed together: few enough to stay in the processor's cache.
+const AT_A_TIME: usize = 64;
+
+/// Approximate maximum bytes of dead letters in one commit.
+const MAX_DEAD_BYTES: usize = 8 << 20;
+
+/// The transformer, in this process.
+pub(super) struct InProcess {
+    store: Arc<dyn Store>,
+    topics: Topics,
+    transformer: Transformer,
+    /// How far the log was read, by partition.
+    positions: Vec<Offset>,
+    /// Bytes read since the last note, which a restart reads again.
+    since: u64,
+    /// Whether dead letters were written since then, which a restart would write again.
+    dead: bool,
+}
+
+impl InProcess {
+    /// Restores positions and sums from the store.
+    pub(super) fn resume(
+        store: &Arc<dyn Store>,
+        topics: &Topics,
+        shape: Shape,
+    ) -> Result<InProcess, ServiceError> {
+        let transformer = match store.get(&topics.service, SNAPSHOT)? {
+            Some(bytes) => Transformer::restore(&bytes)
+                .map_err(|_| ServiceError::Damaged { what: "transformer" })?,
+            None => Transformer::new(shape, topics.partitions),
+        };
+        let positions = noted_positions(store.as_ref(), topics)?;
+        let (store, topics) = (store.clone(), topics.clone());
+        Ok(InProcess { store, topics, transformer, positions, since: 0, dead: false })
+    }
+
+    /// Makes dead letters durable.
+    fn keep_dead(&mut self, dead: Batch) -> Result<(), ServiceError> {
+        if !dead.is_empty() {
+            self.store.commit(dead)?;
+            self.dead = true;
+        }
+        Ok(())
+    }
+
+    fn ingest_partition(
+        &mut self,
+        now: Timestamp,
+        partition: u32,
+        counters: &mut Counters,
+        dead: &mut Batch,
+    ) -> Result<(), ServiceError> {
+        let (store, topic) = (self.store.clone(), self.topics.events.partition(partition));
+        let mut position = self.positions[partition as usize];
+        read_on(store.as_ref(), &topic, &mut position, |fetched| {
+            self.take_frames(now, partition, fetched, counters, dead)
+        })?;
+        self.positions[partition as usize] = position;
+        self.transformer.watermarks().caught_up(partition);
+        Ok(())
+    }
+
+    fn take_frames(
+        &mut self,
+        now: Timestamp,
+        partition: u32,
+        mut fetched: FetchedRecords,
+        counters: &mut Counters,
+        dead: &mut Batch,
+    ) -> Result<(), ServiceError> {
+        let (mut records, mut refused) = (Vec::with_capacity(AT_A_TIME), Vec::new());
+        loop {
+            records.clear();
+            records.extend(fetched.by_ref().take(AT_A_TIME));
+            if records.is_empty() {
+                return Ok(());
+            }
+            let frames = records.iter().map(|record| (stream_of(record), record.value.as_ref()));
+            self.transformer.handle_all(partition, frames, now, |place, taken| {
+                refused.extend(taken.err().map(|refusal| (place, refusal)));
+            });
+            let bytes = records.iter().map(|record| record.value.len() as u64).sum::<u64>();
+            counters.frames += records.len() as u64;
+            counters.bytes += bytes;
+            self.since += bytes;
+            for (place, refusal) in refused.drain(..) {
+                if let Some(record) = records.get(place) {
+                    self.refuse(record, &refusal, counters, dead)?;
+                }
+                if dead.bytes() >= MAX_DEAD_BYTES {
+                    self.keep_dead(std::mem::take(dead))?;
+                }
+            }
+        }
+    }
+
+    /// Counts a refused frame and adds it to the dead letters.
+    fn refuse(
+        &self,
+        record: &Record,
+        refusal: &IngestError,
+        counters: &mut Counters,
+        dead: &mut Batch,
+    ) -> Result<(), ServiceError> {
+        bury(dead, &self.topics.refused, "reason", record, &refusal.to_string())?;
+        *counters.refused_frames.entry(refusal.name().to_owned()).or_default() += 1;
+        Ok(())
+    }
+}
+
+impl Sums for InProcess {
+    fn sum(&self, plan: &PlanId, window: Window, streams: &[u32]) -> Option<Vec<u64>> {
+        self.transformer.sum(plan, window, streams).ok()
+    }
+}
+
+impl Plane for InProcess {
+    fn register(&mut self, plan: &Plan) -> Result<(), ServiceError> {
+        match self.transformer.register(plan) {
+            // A restored transformer runs it already.
+            Ok(_) | Err(PlanMismatchError::Running) => Ok(()),
+            Err(mismatch) => Err(mismatch.into()),
+        }
+    }
+
+    fn unregister(&mut self, plan: &PlanId) {
+        self.transformer.unregister(plan);
+    }
+
+    fn admit(&mut self, stream: StreamId) {
+        self.transformer.admit(stream);
+    }
+
+    fn seal(&mut self, end: Timestamp) {
+        self.transformer.watermarks().seal(end);
+    }
+
+    fn watermark(&self) -> Timestamp {
+        self.transformer.watermark()
+    }
+
+    fn ingest(&mut self, now: Timestamp, counters: &mut Counters) -> Result<(), ServiceError> {
+        let mut dead = Batch::new();
+        for partition in 0..self.topics.partitions {
+            self.ingest_partition(now, partition, counters, &mut dead)?;
+        }
+        self.keep_dead(dead)
+    }
+
+    fn due(&self, plan: &PlanId, idle: Timestamp) -> Option<Window> {
+        self.transformer
+            .closable_window(plan)
+            .or_else(|| self.transformer.closable_window_by(plan, idle))
+    }
+
+    fn close(&mut self, plan: &PlanId, window: Window) -> Option<WindowReport> {
+        // The report comes once: `due` named the next window of a plan that runs.
+        // Controllers know how many missing ticks each owner tolerates.
+        self.transformer.close(plan, window, u64::MAX).ok().map(WindowReport::from)
+    }
+
+    fn finish(&mut self, plan: &PlanId, window: Window) {
+        self.transformer.finish(plan, window);
+    }
+
+    /// Notes together write no more than the log holds.
+    fn is_worth_noting(&self) -> bool {
+        self.dead || (self.since > 0 && self.since >= self.transformer.footprint() as u64)
+    }
+
+    fn note(&self, batch: &mut Batch) -> Result<(), ServiceError> {
+        let snapshot = self.transformer.snapshot();
+        let snapshot = snapshot.map_err(|_| ServiceError::Damaged { what: "transformer" })?;
+        batch.put(&self.topics.service, SNAPSHOT, snapshot)?;
+        note_positions(batch, &self.topics, POSITION, &self.positions)
+    }
+
+    fn noted(&mut self) {
+        (self.since, self.dead) = (0, false);
+    }
+}
+
+/// The stream of a frame. An invalid key maps to a stream that does not exist.
+fn stream_of(record: &Record) -> StreamId {
+    record.key.as_ref().try_into().map(StreamId).unwrap_or(StreamId([0; 16]))
+}
+
+/// How far the log was summed at the last note, by partition: a restart continues there.
+///
+/// # Errors
+/// [`ServiceError`] if it cannot be read.
+pub fn noted_positions(store: &dyn Store, topics: &Topics) -> Result<Vec<Offset>, ServiceError> {
+    let noted = stored_positions(store, topics, POSITION, topics.partitions)?;
+    Ok(noted.into_iter().map(|noted| noted.unwrap_or(Offset(0))).collect())
+}

@@ -1,0 +1,187 @@
+//! The data plane, which sums ciphertexts: in this process, or by a job beside it.
+//!
+//! The service registers plans with it, asks for windows that have passed, and forwards the
+//! coordinators' messages for sums. Both kinds have the same interface.
+
+mod in_process;
+mod job;
+
+pub use in_process::noted_positions;
+
+use super::counters::Counters;
+use super::service::ServiceError;
+use super::storage::{PLANS, Topics};
+use alpheus_encrypted_stream::coordinator::{AdderMessage, Sums, WindowReport};
+use alpheus_encrypted_stream::job::WindowSum;
+use alpheus_encrypted_stream::transformer::Shape;
+use alpheus_node::ledger::scan_all;
+use alpheus_policy::ids::{PlanId, StreamId};
+use alpheus_policy::plan::Plan;
+use alpheus_time::{Timestamp, Window};
+use alpheus_transport::{Batch, Record, Store};
+use clap::ValueEnum;
+use in_process::InProcess;
+use job::Job;
+pub(super) use job::open_sums;
+use serde::Deserialize;
+use std::fmt;
+use std::sync::Arc;
+
+/// The key in the service's store that marks a job as the engine.
+const ENGINE: &[u8] = b"engine";
+const JOB: &[u8] = b"job";
+
+/// The engine that sums ciphertexts.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, ValueEnum)]
+#[serde(rename_all = "kebab-case")]
+pub enum EngineKind {
+    /// The service itself
+    #[default]
+    InProcess,
+    /// A job that reads and writes topics of the same store
+    Job,
+}
+
+impl fmt::Display for EngineKind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.to_possible_value().as_ref().map_or("", |value| value.get_name()))
+    }
+}
+
+/// Why an engine cannot sum a plan.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum UnsupportedPlanError {
+    /// The summary of one stream's window would not fit into a record.
+    #[error(
+        "the engine `job` sums windows of at most {most} ticks of the schema, and this one has {ticks}: choose a shorter window, or the engine `in-process`"
+    )]
+    Ticks {
+        /// Ticks in the window.
+        ticks: u64,
+        /// The maximum.
+        most: u64,
+    },
+    /// The job's time ends in the year 2112.
+    #[error(
+        "the query's window, grace period or start is beyond the time range of the engine `job`"
+    )]
+    Time,
+}
+
+/// Where ciphertexts are added up.
+pub(super) trait Plane: Sums + Send + Sync {
+    /// Whether it can sum a plan that is to start.
+    fn check(&self, _plan: &Plan) -> Result<(), UnsupportedPlanError> {
+        Ok(())
+    }
+
+    /// Starts or resumes summing for a plan.
+    fn register(&mut self, plan: &Plan) -> Result<(), ServiceError>;
+
+    /// Stops summing for a plan.
+    fn unregister(&mut self, plan: &PlanId);
+
+    /// Accepts a stream's events, before any plan needs them.
+    fn admit(&mut self, stream: StreamId);
+
+    /// Marks `end` as the end of all input.
+    fn seal(&mut self, end: Timestamp);
+
+    /// The event time reached.
+    fn watermark(&self) -> Timestamp;
+
+    /// Reads everything new from the log.
+    fn ingest(&mut self, now: Timestamp, counters: &mut Counters) -> Result<(), ServiceError>;
+
+    /// The next window of a plan that has passed: by event time, or because it and its grace
+    /// period ended before `idle`.
+    fn due(&self, plan: &PlanId, idle: Timestamp) -> Option<Window>;
+
+    /// Closes a window that is due; none if it cannot be closed.
+    fn close(&mut self, plan: &PlanId, window: Window) -> Option<WindowReport>;
+
+    /// Forgets a window that has ended.
+    fn finish(&mut self, plan: &PlanId, window: Window);
+
+    /// Whether at least as many bytes were read since the last [note](Plane::note) as a note
+    /// takes.
+    fn is_worth_noting(&self) -> bool;
+
+    /// Adds the read positions and the durable state to a batch.
+    fn note(&self, batch: &mut Batch) -> Result<(), ServiceError>;
+
+    /// The last note is durable.
+    fn noted(&mut self);
+
+    /// Whether coordinators delegate sums to it.
+    fn sums_for_coordinators(&self) -> bool {
+        false
+    }
+
+    /// Takes a coordinator's message for sums.
+    fn give(
+        &mut self,
+        _id: &PlanId,
+        _plan: &Plan,
+        _given: &AdderMessage,
+    ) -> Result<(), ServiceError> {
+        Ok(())
+    }
+
+    /// Outgoing messages, for the same commit as the records that they depend on.
+    fn staged(&mut self) -> Result<Batch, ServiceError> {
+        Ok(Batch::new())
+    }
+
+    /// Whether sums of windows have arrived.
+    fn has_sums(&self) -> bool {
+        false
+    }
+
+    /// Sums of windows that have arrived, with their records.
+    fn take_sums(&mut self) -> Vec<(Record, WindowSum)> {
+        Vec::new()
+    }
+
+    /// Adds a record of the log to the dead letters.
+    fn bury(&mut self, _record: &Record, _reason: &str) {}
+}
+
+impl Sums for Box<dyn Plane> {
+    fn sum(&self, plan: &PlanId, window: Window, streams: &[u32]) -> Option<Vec<u64>> {
+        (**self).sum(plan, window, streams)
+    }
+}
+
+/// Opens the data plane in its stored state.
+pub(super) fn open(
+    kind: EngineKind,
+    store: &Arc<dyn Store>,
+    topics: &Topics,
+    shape: Shape,
+) -> Result<Box<dyn Plane>, ServiceError> {
+    take_over(kind, store.as_ref(), topics)?;
+    Ok(match kind {
+        EngineKind::InProcess => Box::new(InProcess::resume(store, topics, shape)?),
+        EngineKind::Job => Box::new(Job::resume(store, topics, shape)?),
+    })
+}
+
+/// Refuses to change the engine of running plans, since the other one lacks their sums.
+fn take_over(kind: EngineKind, store: &dyn Store, topics: &Topics) -> Result<(), ServiceError> {
+    let known = store.get(&topics.service, ENGINE)?;
+    let before = known.map_or(EngineKind::InProcess, |_| EngineKind::Job);
+    if before == kind {
+        return Ok(());
+    }
+    if !scan_all(store, &topics.service, PLANS)?.is_empty() {
+        return Err(ServiceError::OtherEngine { before, asked: kind });
+    }
+    let mut batch = Batch::new();
+    match kind {
+        EngineKind::Job => batch.put(&topics.service, ENGINE, JOB)?,
+        EngineKind::InProcess => batch.delete(&topics.service, ENGINE)?,
+    }
+    store.commit(batch)?;
+    Ok(())
+}

@@ -1,0 +1,277 @@
+//! Result rows: one for each window and group, opened or not.
+
+use alpheus_encrypted_stream::consumer::{Reader, SealedSum, SealedSumError};
+use alpheus_encrypted_stream::coordinator::{Opened, Outcome};
+use alpheus_encrypted_stream::decode::{decode, decode_noisy};
+use alpheus_policy::budget::{NoiseShares, OutputError, Spread, expected_errors};
+use alpheus_policy::plan::Plan;
+use alpheus_time::Window;
+use data_encoding::HEXLOWER;
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value, json};
+use std::io::Write;
+
+/// One window of one group.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Row {
+    /// The query that asked.
+    pub query: String,
+    /// Start, Unix milliseconds.
+    pub window_start: u64,
+    /// End, exclusive, Unix milliseconds.
+    pub window_end: u64,
+    /// The group's columns.
+    pub group: Vec<(String, String)>,
+    /// The query's columns; null where the window did not open or nobody had data.
+    pub outputs: Vec<(String, Value)>,
+    /// Owners with data and a complete stream.
+    pub population: u32,
+    /// Complete streams without data.
+    pub silent: u32,
+    /// Streams that were online but incomplete, or that their controller excluded.
+    pub excluded: u32,
+    /// `ok`, or the rule that kept the window closed.
+    pub status: String,
+    /// For a query with noise: each column's standard deviation of the noise, and the margin
+    /// that 95 % of results stay within. Null if that depends on the data, or if the window
+    /// did not open.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub noise: Option<Value>,
+    /// For running totals: the number of windows in them, including this one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub windows: Option<u32>,
+    /// With a job: streams that it did not report on in time, offline or not. They are not
+    /// in the result and are counted nowhere else.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub streams_without_report: Option<u32>,
+    /// For a query with `RELEASE TO`: its consumer, and the sealed result.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub sealed: Option<Sealed>,
+}
+
+/// The sealed result of a row, which only one consumer can read. The columns are null.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Sealed {
+    /// The consumer.
+    pub to: String,
+    /// A [`SealedSum`] in hexadecimal digits; null where the window did not open.
+    pub sum: Option<String>,
+}
+
+impl Sealed {
+    /// The sealed sum, if the window opened.
+    ///
+    /// # Errors
+    /// [`SealedSumError`] if it is not valid.
+    pub fn sum(&self) -> Option<Result<SealedSum, SealedSumError>> {
+        let digits = self.sum.as_ref()?.as_bytes();
+        let bytes = HEXLOWER.decode(digits).map_err(|_| SealedSumError::Malformed);
+        Some(bytes.and_then(|bytes| SealedSum::from_bytes(&bytes)))
+    }
+}
+
+/// The columns of an opened window.
+///
+/// # Errors
+/// A text for the row's status.
+pub fn columns(plan: &Plan, words: &[u64]) -> Result<Vec<Value>, String> {
+    let decoded = match plan.privacy {
+        Some(_) => decode_noisy(&plan.select, words),
+        None => decode(&plan.select, words),
+    };
+    let outputs = decoded.map_err(|error| error.to_string())?;
+    let value = |output| serde_json::to_value(output).unwrap_or_default();
+    Ok(outputs.into_iter().map(value).collect())
+}
+
+/// The columns of a sealed window, as its consumer reads them.
+///
+/// # Errors
+/// A text for the row's status.
+pub fn opened(reader: &Reader, sum: &SealedSum) -> Result<Vec<Value>, String> {
+    let words = reader.open(sum).map_err(|error| error.to_string())?;
+    columns(reader.announced().plan(), &words)
+}
+
+/// Status of a window that opened.
+pub const OK: &str = "ok";
+
+impl Row {
+    /// A row without outputs.
+    #[must_use]
+    pub fn closed(plan: &Plan, window: Window, status: String) -> Row {
+        Row {
+            query: plan.name.clone(),
+            window_start: window.start.0 / 1000,
+            window_end: window.end.0 / 1000,
+            group: plan.group.clone(),
+            outputs: plan
+                .select
+                .items
+                .iter()
+                .map(|item| (item.alias.clone(), Value::Null))
+                .collect(),
+            population: 0,
+            silent: 0,
+            excluded: 0,
+            status,
+            noise: plan.privacy.as_ref().map(|_| {
+                let items = plan.select.items.iter();
+                Value::Object(items.map(|item| (item.alias.clone(), Value::Null)).collect())
+            }),
+            windows: plan.horizon().map(|_| 0),
+            streams_without_report: None,
+            sealed: plan.sealed_to.map(|_| Sealed { to: plan.consumer.clone(), sum: None }),
+        }
+    }
+
+    /// The row of a window that ended.
+    #[must_use]
+    pub fn ended(plan: &Plan, outcome: &Outcome) -> Row {
+        let status = match &outcome.result {
+            Ok(_) => OK.to_owned(),
+            Err(failure) => failure.to_string(),
+        };
+        let mut row = Row::closed(plan, outcome.window, status);
+        row.excluded = outcome.excluded.values().sum();
+        row.streams_without_report = outcome.unreported;
+        let Ok(opened) = &outcome.result else { return row };
+        row.population = opened.population;
+        row.silent = opened.silent;
+        row.windows = plan.horizon().map(|_| opened.windows);
+        // Running totals can hold earlier windows even if this one is empty.
+        if opened.population == 0 && opened.windows == 0 {
+            return row;
+        }
+        row.noise = noise(plan, outcome.window, opened);
+        match (&mut row.sealed, &opened.sealed) {
+            (Some(sealed), Some(sum)) => sealed.sum = Some(HEXLOWER.encode(&sum.to_bytes())),
+            _ => row.fill(columns(plan, &opened.outputs)),
+        }
+        row
+    }
+
+    fn fill(&mut self, columns: Result<Vec<Value>, String>) {
+        match columns {
+            Ok(values) => {
+                let cells = self.outputs.iter_mut().map(|(_, cell)| cell);
+                cells.zip(values).for_each(|(cell, value)| *cell = value);
+            }
+            Err(status) => self.status = status,
+        }
+    }
+
+    /// The row's sealed sum, if there is one.
+    ///
+    /// # Errors
+    /// [`SealedSumError`] if it is not valid.
+    #[must_use]
+    pub fn sealed_sum(&self) -> Option<Result<SealedSum, SealedSumError>> {
+        self.sealed.as_ref()?.sum()
+    }
+
+    /// Fills the columns as the consumer, so that the row is no longer sealed.
+    pub fn open(&mut self, reader: &Reader, sum: &SealedSum) {
+        self.fill(opened(reader, sum));
+        self.sealed = None;
+    }
+
+    fn columns(&self) -> impl Iterator<Item = (&str, Value)> {
+        let times =
+            [("window_start", self.window_start.into()), ("window_end", self.window_end.into())];
+        let group =
+            self.group.iter().map(|(name, value)| (name.as_str(), Value::from(value.as_str())));
+        let outputs = self.outputs.iter().map(|(name, value)| (name.as_str(), value.clone()));
+        let noise = self.noise.iter().map(|noise| ("noise", noise.clone()));
+        let sealed = |sealed| ("sealed", serde_json::to_value(sealed).unwrap_or_default());
+        let sealed = self.sealed.iter().map(sealed);
+        let counts: [(&str, Value); 4] = [
+            ("population", self.population.into()),
+            ("silent", self.silent.into()),
+            ("excluded", self.excluded.into()),
+            ("status", self.status.as_str().into()),
+        ];
+        let windows = self.windows.iter().map(|windows| ("windows", Value::from(*windows)));
+        let unreported = self.streams_without_report.iter();
+        let unreported = unreported.map(|n| ("streams_without_report", Value::from(*n)));
+        let optional = windows.chain(unreported).chain(noise).chain(sealed);
+        times.into_iter().chain(group).chain(outputs).chain(counts).chain(optional)
+    }
+
+    /// The row as one flat JSON object, in the order of its columns.
+    #[must_use]
+    pub fn to_json(&self) -> Map<String, Value> {
+        self.columns().map(|(name, value)| (name.to_owned(), value)).collect()
+    }
+}
+
+/// The expected error from noise in each column of a window, given how many controllers
+/// opened it. The population is known, but numbers of values are not: for a mean over an
+/// exact count it assumes one value per owner. For running totals it counts all
+/// controllers, present or not, and the noise left over from failed windows.
+fn noise(plan: &Plan, window: Window, opened: &Opened) -> Option<Value> {
+    let privacy = plan.privacy.as_ref()?;
+    let narrow = |number: usize| u32::try_from(number).unwrap_or(u32::MAX);
+    let place = plan.index_in_totals(window);
+    let members = if place.is_some() { narrow(plan.roster.len()) } else { opened.members };
+    let honest = members.saturating_sub(narrow(plan.discounted()));
+    let values = u64::from(opened.population).saturating_mul(opened.windows.max(1).into());
+    let windows = place.map_or(1, |place| place.saturating_add(1));
+    let shared = NoiseShares { honest, members, windows, lost: opened.lost };
+    let errors = expected_errors(&plan.select, &privacy.noise, shared, values);
+    let column = |OutputError { alias, spread }| {
+        let error = spread.map_or(
+            Value::Null,
+            |Spread { deviation, within }| json!({ "deviation": deviation, "margin_95": within }),
+        );
+        (alias, error)
+    };
+    Some(Value::Object(errors.into_iter().map(column).collect()))
+}
+
+/// Sorts rows as results are read: by window, then group.
+pub fn sort(rows: &mut [Row]) {
+    rows.sort_by(|a, b| {
+        (a.window_start, a.window_end, &a.group).cmp(&(b.window_start, b.window_end, &b.group))
+    });
+}
+
+/// Writes rows as a JSON array, one row per line.
+///
+/// # Errors
+/// The writer's error.
+pub fn write_json(rows: &[Row], mut output: impl Write) -> std::io::Result<()> {
+    output.write_all(b"[")?;
+    for (index, row) in rows.iter().enumerate() {
+        output.write_all(if index == 0 { b"\n" } else { b",\n" })?;
+        serde_json::to_writer(&mut output, &row.to_json())?;
+    }
+    output.write_all(b"\n]\n")?;
+    output.flush()
+}
+
+/// Writes rows as CSV with a header. Null is an empty cell, arrays and objects
+/// are JSON text.
+///
+/// # Errors
+/// The writer's error.
+pub fn write_csv(rows: &[Row], output: impl Write) -> std::io::Result<()> {
+    let mut csv = csv::Writer::from_writer(output);
+    if let Some(first) = rows.first() {
+        csv.write_record(first.columns().map(|(name, _)| name))?;
+    }
+    for row in rows {
+        csv.write_record(row.columns().map(|(_, value)| cell(value)))?;
+    }
+    csv.flush()
+}
+
+/// A value as text in a cell.
+#[must_use]
+pub fn cell(value: Value) -> String {
+    match value {
+        Value::Null => String::new(),
+        Value::String(text) => text,
+        other => other.to_string(),
+    }
+}

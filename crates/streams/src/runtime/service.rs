@@ -1,0 +1,486 @@
+//! The service: the windows of running plans, over a data plane. It never holds a key to data.
+
+mod addressing;
+
+use super::counters::{Counters, Watch};
+use super::plane::{self, EngineKind, Plane, UnsupportedPlanError, open_sums};
+use super::results::{OK, Row};
+use super::storage::{Topics, read_on};
+use alpheus_crypto::ledger::{Ledger, LedgerError, Step};
+use alpheus_crypto::sign::SigningKey;
+use alpheus_encrypted_stream::announced_plan::AnnouncedPlan;
+use alpheus_encrypted_stream::coordinator::{
+    AdderMessage, Coordinator, Outcome, Output, SumSet, Timing, VerifiedMessage,
+};
+use alpheus_encrypted_stream::error::{MessageError, PlanRefusalError};
+use alpheus_encrypted_stream::ledger::Scope;
+use alpheus_encrypted_stream::transformer::{PlanMismatchError, Shape};
+use alpheus_node::ledger::store::{LedgerWithBatch, StoreLedger};
+use alpheus_policy::ids::{ControllerId, PlanId, StreamId};
+use alpheus_policy::plan::Plan;
+use alpheus_time::Timestamp;
+use alpheus_transport::{Batch, Error, NewRecord, Offset, Store};
+use rayon::prelude::*;
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::sync::Arc;
+use thiserror::Error;
+
+/// Maximum number of summons in one round, when many windows have passed at once, as
+/// after a restart or in a replay.
+const MAX_SUMMONS: usize = 4096;
+/// Messages whose signatures are checked together.
+const AT_A_TIME: usize = 64;
+
+/// The service of an embedded deployment.
+pub struct Service {
+    store: Arc<dyn Store>,
+    topics: Topics,
+    ledger: StoreLedger,
+    key: Arc<SigningKey>,
+    plane: Box<dyn Plane>,
+    queries: BTreeMap<PlanId, Query>,
+    /// Requests that restored coordinators repeat, once their windows' sums are back.
+    pending: Vec<(PlanId, Step<Vec<Output>>)>,
+    timing: Timing,
+    /// A commit failed.
+    failed: bool,
+    /// Counters since the start.
+    pub counters: Counters,
+    /// The same, for other threads.
+    pub watch: Watch,
+}
+
+/// A running plan.
+struct Query {
+    coordinator: Coordinator,
+    place: HashMap<ControllerId, u32>,
+    refusals: BTreeMap<ControllerId, PlanRefusalError>,
+    /// Ended plans that each controller was informed of again, after it missed the end.
+    ended: BTreeMap<ControllerId, BTreeSet<PlanId>>,
+}
+
+/// Why the service stops.
+#[derive(Debug, Error)]
+pub enum ServiceError {
+    /// The log or the state store.
+    #[error(transparent)]
+    Store(#[from] Error),
+    /// Records could not be written.
+    #[error(transparent)]
+    Ledger(#[from] LedgerError),
+    /// A plan of another schema, or with windows that are no multiples of the tick.
+    #[error(transparent)]
+    Mismatch(#[from] PlanMismatchError),
+    /// The stored state cannot be read.
+    #[error(
+        "the service's stored {what} cannot be read; restore the state folder from a backup, or start with a new --state folder"
+    )]
+    Damaged {
+        /// What.
+        what: &'static str,
+    },
+    /// Running plans belong to another engine, which alone has their sums.
+    #[error(
+        "plans are running under the engine {before}, not {asked}: drop their queries with that engine, or start with a new --state folder"
+    )]
+    OtherEngine {
+        /// The engine that runs them.
+        before: EngineKind,
+        /// The requested engine.
+        asked: EngineKind,
+    },
+    /// A row cannot be written as JSON.
+    #[error(transparent)]
+    Row(#[from] serde_json::Error),
+}
+
+/// The output of one round of the service.
+#[derive(Default)]
+pub struct Round {
+    /// Messages to controllers.
+    pub messages: Vec<super::controller_host::ToController>,
+    /// Windows that ended, durably.
+    pub rows: Vec<Row>,
+}
+
+impl Service {
+    /// Opens the service on its store, as it was left.
+    ///
+    /// # Errors
+    /// [`ServiceError`] if the store fails or its content cannot be read.
+    pub fn open(
+        engine: EngineKind,
+        store: Arc<dyn Store>,
+        topics: &Topics,
+        key: Arc<SigningKey>,
+        shape: Shape,
+        timing: Timing,
+    ) -> Result<Service, ServiceError> {
+        store.ensure_topic(&topics.events, topics.partitions)?;
+        store.ensure_topic(&topics.results, 1)?;
+        store.ensure_topic(&topics.refused, 1)?;
+        store.ensure_space(&topics.service)?;
+        let plane = plane::open(engine, &store, topics, shape)?;
+        Ok(Service {
+            ledger: StoreLedger::new(store.clone(), topics.service.clone()),
+            store,
+            topics: topics.clone(),
+            key,
+            plane,
+            queries: BTreeMap::new(),
+            pending: Vec::new(),
+            timing,
+            failed: false,
+            counters: Counters::default(),
+            watch: Watch::default(),
+        })
+    }
+
+    /// Its store.
+    #[must_use]
+    pub fn store(&self) -> &Arc<dyn Store> {
+        &self.store
+    }
+
+    /// Names in its store.
+    #[must_use]
+    pub fn topics(&self) -> &Topics {
+        &self.topics
+    }
+
+    /// Whether its engine can sum a plan that is to start.
+    ///
+    /// # Errors
+    /// [`UnsupportedPlanError`].
+    pub fn check(&self, plan: &Plan) -> Result<(), UnsupportedPlanError> {
+        self.plane.check(plan)
+    }
+
+    /// Starts or resumes a plan whose participants were checked. The next
+    /// [`Service::close_windows`] announces it.
+    ///
+    /// # Errors
+    /// [`ServiceError`] if its records cannot be read.
+    pub fn start(
+        &mut self,
+        now: Timestamp,
+        announced: Arc<AnnouncedPlan>,
+    ) -> Result<(), ServiceError> {
+        let (id, plan) = (announced.id(), announced.plan());
+        self.plane.register(plan)?;
+        let place = (0..).zip(&plan.roster).map(|(place, id)| (*id, place)).collect();
+        let prefix = Scope::Service(id).prefix();
+        let records =
+            alpheus_node::ledger::scan_all(self.store.as_ref(), &self.topics.service, &prefix)?;
+        let values = records.iter().map(|(_, value)| value.as_ref());
+        let (coordinator, asked) =
+            Coordinator::restore(announced, self.key.clone(), self.timing, values, now)
+                .map_err(|_| ServiceError::Damaged { what: "window records" })?;
+        let coordinator = match self.plane.sums_for_coordinators() {
+            true => coordinator.with_delegated_sums(),
+            false => coordinator,
+        };
+        self.pending.extend([(id, coordinator.announce()), (id, asked)]);
+        let (refusals, ended) = (BTreeMap::new(), BTreeMap::new());
+        self.queries.insert(id, Query { coordinator, place, refusals, ended });
+        Ok(())
+    }
+
+    /// Ends plans: their windows in progress fail with that reason, and the returned
+    /// messages inform the controllers.
+    ///
+    /// # Errors
+    /// [`ServiceError`] if what must be durable cannot be written.
+    pub fn retire(&mut self, plans: &[PlanId]) -> Result<Round, ServiceError> {
+        let retired = plans.iter().filter_map(|id| {
+            self.queries.get_mut(id).map(|query| (*id, query.coordinator.retire()))
+        });
+        let steps = retired.collect();
+        let round = self.finish_with(steps, plans)?;
+        plans.iter().for_each(|id| drop(self.queries.remove(id)));
+        Ok(round)
+    }
+
+    /// Accepts a stream's events, before any plan needs them.
+    pub fn admit(&mut self, stream: StreamId) {
+        self.plane.admit(stream);
+    }
+
+    /// Plans that run.
+    #[must_use]
+    pub fn running(&self) -> Vec<PlanId> {
+        self.queries.keys().copied().collect()
+    }
+
+    /// Controllers that refused a plan, and why.
+    pub fn refusals(
+        &self,
+        plan: &PlanId,
+    ) -> impl Iterator<Item = (&ControllerId, &PlanRefusalError)> + use<'_> {
+        self.queries.get(plan).into_iter().flat_map(|query| &query.refusals)
+    }
+
+    /// Marks the end of all input: every window until `end` has passed, which includes the
+    /// longest grace.
+    pub fn seal(&mut self, end: Timestamp) {
+        self.plane.seal(end);
+    }
+
+    /// Event time as far as all partitions have come.
+    #[must_use]
+    pub fn watermark(&self) -> Timestamp {
+        self.plane.watermark()
+    }
+
+    /// Whether [`Service::close_windows`] has anything to do.
+    #[must_use]
+    pub fn has_due(&self, idle: Timestamp) -> bool {
+        let due = |id| self.plane.due(id, idle).is_some();
+        !self.pending.is_empty() || self.plane.has_sums() || self.queries.keys().any(due)
+    }
+
+    /// Reads everything new from the log.
+    ///
+    /// # Errors
+    /// [`ServiceError`] if the log cannot be read.
+    pub fn ingest(&mut self, now: Timestamp) -> Result<(), ServiceError> {
+        self.check_not_failed()?;
+        self.plane.ingest(now, &mut self.counters)
+    }
+
+    /// Opens windows whose sums have arrived.
+    fn open_windows(&mut self) -> Vec<(PlanId, Step<Vec<Output>>)> {
+        let mut steps = Vec::new();
+        for (record, sum) in self.plane.take_sums() {
+            // The plan may have ended.
+            let Some(query) = self.queries.get_mut(&sum.plan) else { continue };
+            let (step, refused) = open_sums(&mut query.coordinator, &sum);
+            if let Some(reason) = refused {
+                tracing::warn!(reason, plan = %sum.plan, "refused the sums of a window");
+                *self.counters.refused_messages.entry(reason.to_owned()).or_default() += 1;
+                self.plane.bury(&record, reason);
+            }
+            steps.push((sum.plan, step));
+        }
+        steps
+    }
+
+    /// Closes windows that have passed, up to [`MAX_SUMMONS`] at a time;
+    /// [`Service::has_due`] says whether there are more.
+    ///
+    /// # Errors
+    /// [`ServiceError`] if what must be durable cannot be written.
+    pub fn close_windows(
+        &mut self,
+        now: Timestamp,
+        idle: Timestamp,
+    ) -> Result<Round, ServiceError> {
+        let mut steps = std::mem::take(&mut self.pending);
+        steps.extend(self.open_windows());
+        let mut summons = 0;
+        for id in self.running() {
+            while summons < MAX_SUMMONS
+                && let Some(window) = self.plane.due(&id, idle)
+                && let Some(query) = self.queries.get_mut(&id)
+            {
+                let Some(report) = self.plane.close(&id, window) else {
+                    summons += 1;
+                    continue;
+                };
+                if query.coordinator.has_ended(window.start) {
+                    if query.coordinator.is_beyond(window.start) {
+                        let none = AdderMessage::Set(SumSet::none(window));
+                        self.plane.give(&id, query.coordinator.plan(), &none)?;
+                    }
+                    self.plane.finish(&id, window);
+                    continue;
+                }
+                if !query.coordinator.knows(window) {
+                    summons += query.place.len();
+                }
+                steps.push((id, query.coordinator.handle_window_report(&report, now)));
+            }
+        }
+        self.finish_round(steps)
+    }
+
+    /// Takes messages of controllers.
+    ///
+    /// # Errors
+    /// [`ServiceError`] if what must be durable cannot be written.
+    pub fn receive(
+        &mut self,
+        now: Timestamp,
+        messages: Vec<super::controller_host::FromController>,
+    ) -> Result<Round, ServiceError> {
+        let verified = self.verify(&messages);
+        let mut steps = Vec::with_capacity(verified.len());
+        for (plan, message) in verified {
+            let Some(query) = self.queries.get_mut(&plan) else { continue };
+            match message.and_then(|own| query.coordinator.handle(&own, now, &self.plane)) {
+                Ok(step) => steps.push((plan, step)),
+                Err(reason) => {
+                    *self.counters.refused_messages.entry(reason.to_string()).or_default() += 1;
+                }
+            }
+        }
+        self.finish_round(steps)
+    }
+
+    /// Verifies messages in groups, on all processors: signatures are most of the work.
+    fn verify(
+        &self,
+        messages: &[super::controller_host::FromController],
+    ) -> Vec<(PlanId, Result<VerifiedMessage, MessageError>)> {
+        let of_plan = |messages: &[super::controller_host::FromController]| {
+            let plan = messages.first().map(|(_, plan, _)| *plan)?;
+            let query = self.queries.get(&plan)?;
+            let placed = messages.iter().filter_map(|(from, _, message)| {
+                query.place.get(from).map(|place| (*place, message))
+            });
+            let verified = query.coordinator.verify_all(&placed.collect::<Vec<_>>());
+            Some(verified.into_iter().map(move |message| (plan, message)))
+        };
+        let plans = |some: &[super::controller_host::FromController]| {
+            some.chunk_by(|a, b| a.1 == b.1).filter_map(of_plan).flatten().collect::<Vec<_>>()
+        };
+        messages.par_chunks(AT_A_TIME).flat_map_iter(plans).collect()
+    }
+
+    /// Continues windows whose deadlines have passed.
+    ///
+    /// # Errors
+    /// [`ServiceError`] if what must be durable cannot be written.
+    pub fn timeout(&mut self, now: Timestamp) -> Result<Round, ServiceError> {
+        let sums = &self.plane;
+        let step = |(id, query): (&PlanId, &mut Query)| (*id, query.coordinator.poll(now, sums));
+        let steps = self.queries.iter_mut().map(step).collect();
+        self.finish_round(steps)
+    }
+
+    /// When [`Service::timeout`] is next due.
+    #[must_use]
+    pub fn deadline(&self) -> Option<Timestamp> {
+        self.queries.values().filter_map(|query| query.coordinator.deadline()).min()
+    }
+
+    /// Windows in progress.
+    #[must_use]
+    pub fn in_progress(&self) -> usize {
+        self.queries.values().map(|query| query.coordinator.under_way()).sum()
+    }
+
+    fn finish_round(
+        &mut self,
+        steps: Vec<(PlanId, Step<Vec<Output>>)>,
+    ) -> Result<Round, ServiceError> {
+        self.finish_with(steps, &[])
+    }
+
+    /// Commits records, result rows and messages to the engine together, then returns
+    /// messages to controllers. The ended plans are no longer summed.
+    fn finish_with(
+        &mut self,
+        steps: Vec<(PlanId, Step<Vec<Output>>)>,
+        ended: &[PlanId],
+    ) -> Result<Round, ServiceError> {
+        self.check_not_failed()?;
+        let committed = self.commit(steps, ended);
+        self.failed |= committed.is_err();
+        committed
+    }
+
+    /// Fails once a commit has failed: memory and store then differ, and no further message
+    /// may depend on either.
+    fn check_not_failed(&self) -> Result<(), ServiceError> {
+        if self.failed { Err(LedgerError.into()) } else { Ok(()) }
+    }
+
+    fn commit(
+        &mut self,
+        steps: Vec<(PlanId, Step<Vec<Output>>)>,
+        ended: &[PlanId],
+    ) -> Result<Round, ServiceError> {
+        let (mut rows, mut merged) = (Vec::new(), Step::default());
+        for (id, step) in steps {
+            let Some(query) = self.queries.get(&id) else { continue };
+            let plan = query.coordinator.plan();
+            AdderMessage::in_step(&step).try_for_each(|given| self.plane.give(&id, plan, given))?;
+            for outcome in Outcome::in_step(&step) {
+                let row = Row::ended(plan, outcome);
+                self.counters.window(outcome, row.status == OK);
+                rows.push(row);
+                self.plane.finish(&id, outcome.window);
+            }
+            merged.merge(
+                step.map(|outputs| {
+                    outputs.into_iter().map(|output| (id, output)).collect::<Vec<_>>()
+                }),
+            );
+        }
+        ended.iter().for_each(|id| self.plane.unregister(id));
+        let mut batch = self.plane.staged()?;
+        for row in &rows {
+            let value = serde_json::to_vec(row)?;
+            let record =
+                NewRecord { value: &value, timestamp: row.window_end, ..Default::default() };
+            batch.append(&self.topics.results.partition(0), &record)?;
+        }
+        // With no window in progress, the end of a window is a good time to record how far
+        // the log was read: it shares the row's flush.
+        let noted = !rows.is_empty() && self.in_progress() == 0 && self.plane.is_worth_noting();
+        if noted {
+            self.plane.note(&mut batch)?;
+        }
+        self.counters.in_progress = self.in_progress();
+        self.counters.watermark = Some(self.watermark());
+        self.watch.show(&self.counters);
+        let mut beside = LedgerWithBatch { ledger: &mut self.ledger, batch };
+        let outputs = merged.commit(&mut beside)?;
+        if !beside.batch.is_empty() {
+            // The steps changed no record.
+            beside.commit(&[])?;
+        }
+        if noted {
+            self.plane.noted();
+        }
+        Ok(Round { messages: self.address(outputs), rows })
+    }
+
+    /// All result rows of the store, in the order in which windows ended.
+    ///
+    /// # Errors
+    /// [`ServiceError`] if the log cannot be read.
+    pub fn results(&self) -> Result<Vec<Row>, ServiceError> {
+        let (topic, mut position) = (self.topics.results.partition(0), Offset(0));
+        let mut rows = Vec::new();
+        read_on(self.store.as_ref(), &topic, &mut position, |fetched| {
+            for record in fetched {
+                rows.push(serde_json::from_slice(&record.value)?);
+            }
+            Ok::<(), ServiceError>(())
+        })?;
+        Ok(rows)
+    }
+
+    /// Makes durable how far the log was read and what was summed of it.
+    ///
+    /// # Errors
+    /// [`ServiceError`] if it cannot be written.
+    pub fn checkpoint(&mut self) -> Result<(), ServiceError> {
+        let mut batch = Batch::new();
+        self.plane.note(&mut batch)?;
+        self.store.commit(batch)?;
+        self.plane.noted();
+        Ok(())
+    }
+
+    /// Runs [`Service::checkpoint`] if a restart would otherwise read more than it saves, or
+    /// store dead letters twice. Commits of result rows include their own checkpoint.
+    ///
+    /// # Errors
+    /// [`ServiceError`] if it cannot be written.
+    pub fn checkpoint_if_worth(&mut self) -> Result<(), ServiceError> {
+        if self.plane.is_worth_noting() { self.checkpoint() } else { Ok(()) }
+    }
+}

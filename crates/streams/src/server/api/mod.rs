@@ -1,0 +1,87 @@
+//! The requests that a server answers. Callers are identified by certificate, and
+//! each request names the roles that may make it.
+//!
+//! | request | by | does |
+//! | --- | --- | --- |
+//! | `POST /v1/events` | producer | takes frames into the log |
+//! | `POST /v1/controllers` | controller | introduces a host's controllers |
+//! | `POST /v1/mail` | controller | exchanges messages with a host's controllers |
+//! | `POST /v1/streams` | controller | registers streams, later choices and withdrawals |
+//! | `GET /v1/schema` | anybody | the schema, as JSON |
+//! | `POST /v1/statements` | consumer | CREATE, EXPLAIN, SHOW, DESCRIBE, DROP |
+//! | `GET /v1/queries/{name}/results` | consumer | rows from an offset on, waiting for new ones |
+//! | `GET /v1/queries/{name}/plans/{plan}` | consumer | a plan as it was announced, to read sealed rows with |
+//! | `POST /v1/frames` | consumer | ciphertext of days that an owner lets it read |
+//! | `GET /v1/status` | consumer | lag, failures, active hosts |
+//! | `GET /openapi.json` | anybody | this list, for programs |
+
+mod controllers;
+mod devices;
+mod frames;
+mod problem;
+mod public;
+mod queries;
+pub mod status;
+
+use super::engine::Handle;
+use super::intake::Intake;
+use super::outboxes::Outboxes;
+use crate::runtime::storage::Topics;
+use alpheus_node::network::door::Door;
+use alpheus_node::network::role::Role;
+use alpheus_transport::Store;
+use axum::Router;
+use axum::extract::DefaultBodyLimit;
+use axum::routing::{get, post};
+use std::sync::Arc;
+use tokio::sync::watch;
+
+/// Maximum body of a request: the messages of a host with thousands of controllers.
+const MAX_BODY: usize = 64 << 20;
+/// Maximum body of a device's request: some of its uploads.
+const MAX_UPLOAD: usize = 16 << 20;
+/// Maximum body of a consumer's request.
+const MAX_STATEMENT: usize = 1 << 20;
+
+/// The state that requests use.
+#[derive(Clone)]
+pub struct Api {
+    /// The engine.
+    pub engine: Handle,
+    /// The way into the log.
+    pub intake: Intake,
+    /// Messages that wait for controllers.
+    pub outboxes: Outboxes,
+    /// The service's store, for results.
+    pub store: Arc<dyn Store>,
+    /// Names in it.
+    pub topics: Topics,
+    /// Signals new rows.
+    pub rows: watch::Receiver<u64>,
+    /// The schema's file, as JSON.
+    pub schema: Arc<str>,
+}
+
+/// The routes.
+pub fn router(api: Api) -> Router {
+    let door = Door::default();
+    let device = |route| door.guard(route, &[Role::Producer], MAX_UPLOAD);
+    let host = |route| door.guard(route, &[Role::Controller], MAX_BODY);
+    let consumer = |route| door.guard(route, &[Role::Consumer], MAX_STATEMENT);
+    let anybody = |route| door.guard(route, &Role::ALL, 0);
+    Router::new()
+        .route("/v1/events", device(post(devices::events)))
+        .route("/v1/controllers", host(post(controllers::introduce)))
+        .route("/v1/mail", host(post(controllers::mail)))
+        .route("/v1/streams", host(post(controllers::register)))
+        .route("/v1/schema", anybody(get(public::schema)))
+        .route("/v1/statements", consumer(post(queries::statement)))
+        .route("/v1/queries/{name}/results", consumer(get(queries::results)))
+        .route("/v1/queries/{name}/plans/{plan}", consumer(get(queries::plan)))
+        .route("/v1/frames", consumer(post(frames::frames)))
+        .route("/v1/status", consumer(get(status::status)))
+        .route("/openapi.json", anybody(get(public::openapi)))
+        .fallback(public::unknown)
+        .layer(DefaultBodyLimit::max(MAX_BODY))
+        .with_state(api)
+}

@@ -1,0 +1,49 @@
+//! How the server's errors appear on the wire.
+
+use crate::runtime::embedded::RuntimeError;
+use crate::runtime::manager::QueryError;
+use crate::server::engine::StoppedError;
+use crate::server::registry::IntroductionError;
+use alpheus_node::network::answer::ApiError;
+use axum::http::StatusCode;
+
+impl From<StoppedError> for ApiError {
+    fn from(error: StoppedError) -> ApiError {
+        ApiError::new(StatusCode::SERVICE_UNAVAILABLE, "stopping", error.to_string())
+    }
+}
+
+impl From<RuntimeError> for ApiError {
+    fn from(error: RuntimeError) -> ApiError {
+        tracing::error!(%error, "a request failed");
+        ApiError::failed("the service failed to process the request; see its log")
+    }
+}
+
+/// The refusal of a request for which the store failed.
+pub(super) fn store_failed(error: alpheus_transport::Error) -> ApiError {
+    RuntimeError::from(error).into()
+}
+
+impl From<IntroductionError> for ApiError {
+    fn from(error: IntroductionError) -> ApiError {
+        match error {
+            IntroductionError::Runtime(error) => error.into(),
+            refused => ApiError::new(StatusCode::FORBIDDEN, "introduction", refused.to_string()),
+        }
+    }
+}
+
+impl From<QueryError> for ApiError {
+    fn from(error: QueryError) -> ApiError {
+        match error {
+            QueryError::Runtime(error) => error.into(),
+            QueryError::Conflict(taken) => {
+                ApiError::new(StatusCode::CONFLICT, "taken", taken.to_string())
+            }
+            refused @ (QueryError::Refused(_) | QueryError::UnsupportedPlanError(_)) => {
+                ApiError::policy(refused.to_string())
+            }
+        }
+    }
+}

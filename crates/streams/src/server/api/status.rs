@@ -1,0 +1,60 @@
+//! The state of the service, for people and for monitoring.
+
+use super::Api;
+use alpheus_node::clock;
+use alpheus_node::network::answer::ApiError;
+use alpheus_time::Timestamp;
+use axum::Json;
+use axum::extract::State;
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+/// A host that was not heard from for this long is not active.
+const ACTIVE: Duration = Duration::from_secs(60);
+
+/// Counts and reasons since the start; nothing about any single stream.
+#[derive(Debug, Serialize, Deserialize)]
+pub struct Status {
+    /// The service's clock, in milliseconds since the Unix epoch.
+    pub now: u64,
+    /// How far event time is behind the clock, in milliseconds: the event time that all
+    /// partitions have reached. None before the first event.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub lag_ms: Option<u64>,
+    /// Windows being opened.
+    pub windows_in_progress: usize,
+    /// Windows with a result.
+    pub windows_opened: u64,
+    /// Windows without one, by reason.
+    pub windows_failed: BTreeMap<String, u64>,
+    /// Streams left out of windows, by reason.
+    pub streams_excluded: BTreeMap<String, u64>,
+    /// Frames read from the log.
+    pub frames_read: u64,
+    /// Frames that became dead letters, by reason.
+    pub frames_refused: BTreeMap<String, u64>,
+    /// Hosts of controllers.
+    pub hosts: usize,
+    /// Hosts that were heard from in the last minute.
+    pub hosts_active: usize,
+}
+
+pub(super) async fn status(State(api): State<Api>) -> Result<Json<Status>, ApiError> {
+    let counters = api.engine.ask(|engine| engine.manager.service.counters.clone()).await?;
+    let Timestamp(now) = clock::now();
+    let (hosts, hosts_active) = api.outboxes.hosts(ACTIVE);
+    let entry = |(reason, count): (&dyn ToString, &u64)| (reason.to_string(), *count);
+    Ok(Json(Status {
+        now: now / 1000,
+        lag_ms: counters.watermark.map(|reached| now.saturating_sub(reached.0) / 1000),
+        windows_in_progress: counters.in_progress,
+        windows_opened: counters.opened,
+        windows_failed: counters.failed.iter().map(|(reason, n)| entry((reason, n))).collect(),
+        streams_excluded: counters.exclusions.iter().map(|(r, n)| entry((r, n))).collect(),
+        frames_read: counters.frames,
+        frames_refused: counters.refused_frames,
+        hosts,
+        hosts_active,
+    }))
+}

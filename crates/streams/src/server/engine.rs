@@ -1,0 +1,187 @@
+//! Policy manager and transformer on their own thread. Requests hand it work and wait
+//! for the answer. Between requests it sums new events, closes windows and checks
+//! deadlines.
+
+use super::outboxes::Outboxes;
+use super::registry::{IntroductionError, Registry};
+use super::retention::Retention;
+use crate::runtime::controller_host::{FromController, ToController};
+use crate::runtime::embedded::RuntimeError;
+use crate::runtime::manager::Manager;
+use crate::runtime::service::Round;
+use crate::wire::{Introduction, Notice};
+use alpheus_encrypted_stream::certificate::Deployment;
+use alpheus_node::clock;
+use alpheus_time::{Span, Timestamp};
+use rand_chacha::ChaCha20Rng;
+use std::collections::HashMap;
+use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
+use std::time::Duration;
+use tokio::sync::{oneshot, watch};
+
+/// Maximum number of waiting jobs; further requests block.
+const MAX_JOBS: usize = 1024;
+/// Maximum time between two turns.
+const REST: Duration = Duration::from_millis(100);
+/// Maximum number of jobs between two turns.
+const AT_ONCE: usize = 256;
+
+/// The state of the thread.
+pub struct Engine {
+    /// Streams, controllers and running queries.
+    pub manager: Manager,
+    /// Registered controllers and streams.
+    pub registry: Registry,
+    /// The authority and the service's keys.
+    pub deployment: Deployment,
+    /// For nonces of plans.
+    pub rng: ChaCha20Rng,
+    /// How long after its end a window waits for late streams.
+    pub idle: Span,
+    /// Deletes old events from the log.
+    pub retention: Retention,
+    /// Messages that wait for controllers.
+    pub outboxes: Outboxes,
+    /// Counts result rows since the start, for requests that wait for one.
+    pub rows: watch::Sender<u64>,
+}
+
+type Work = Box<dyn FnOnce(&mut Engine) + Send>;
+
+/// Sends jobs to the thread. Clones share it.
+#[derive(Clone)]
+pub struct Handle(SyncSender<Work>);
+
+/// The thread has ended: its store failed, or the process is stopping.
+#[derive(Clone, Copy, Debug, thiserror::Error)]
+#[error("the service is stopping")]
+pub struct StoppedError;
+
+impl Handle {
+    /// Runs a job on the thread and waits for its result.
+    ///
+    /// # Errors
+    /// [`StoppedError`].
+    pub async fn ask<T: Send + 'static>(
+        &self,
+        work: impl FnOnce(&mut Engine) -> T + Send + 'static,
+    ) -> Result<T, StoppedError> {
+        let (say, hear) = oneshot::channel();
+        let work: Work = Box::new(move |engine| {
+            // The caller may be gone.
+            let _ = say.send(work(engine));
+        });
+        let sender = self.0.clone();
+        let sent = tokio::task::spawn_blocking(move || sender.send(work)).await;
+        if !matches!(sent, Ok(Ok(()))) {
+            return Err(StoppedError);
+        }
+        hear.await.map_err(|_| StoppedError)
+    }
+}
+
+/// The jobs that arrive.
+pub struct Inlet(Receiver<Work>);
+
+/// A handle to an engine, and the engine's end of the channel.
+#[must_use]
+pub fn channel() -> (Handle, Inlet) {
+    let (sender, receiver) = sync_channel(MAX_JOBS);
+    (Handle(sender), Inlet(receiver))
+}
+
+impl Engine {
+    /// Works until every [`Handle`] is gone.
+    ///
+    /// # Errors
+    /// [`RuntimeError`] if the store fails; everything sent before is durable.
+    pub fn run(mut self, inlet: &Inlet) -> Result<(), RuntimeError> {
+        loop {
+            match inlet.0.recv_timeout(REST) {
+                Ok(work) => work(&mut self),
+                Err(RecvTimeoutError::Timeout) => {}
+                Err(RecvTimeoutError::Disconnected) => break,
+            }
+            inlet.0.try_iter().take(AT_ONCE).for_each(|work| work(&mut self));
+            self.turn(clock::now())?;
+        }
+        Ok(self.manager.service.checkpoint()?)
+    }
+
+    /// Sums events, closes windows, checks deadlines.
+    fn turn(&mut self, now: Timestamp) -> Result<(), RuntimeError> {
+        let service = &mut self.manager.service;
+        service.ingest(now)?;
+        let idle = Timestamp(now.0.saturating_sub(self.idle.0));
+        let mut rounds = Vec::new();
+        while service.has_due(idle) {
+            rounds.push(service.close_windows(now, idle)?);
+        }
+        if service.deadline().is_some_and(|deadline| deadline <= now) {
+            rounds.push(service.timeout(now)?);
+        }
+        service.checkpoint_if_worth()?;
+        self.retention.turn(now)?;
+        rounds.into_iter().for_each(|round| self.deliver(round));
+        Ok(())
+    }
+
+    /// Takes messages of controllers.
+    ///
+    /// # Errors
+    /// [`RuntimeError`] if the store fails.
+    pub fn receive(
+        &mut self,
+        host: &str,
+        messages: Vec<FromController>,
+    ) -> Result<(), RuntimeError> {
+        // A host speaks only for its own controllers; signatures are checked as well.
+        let own = |from: &FromController| self.registry.host_of(&from.0) == Some(host);
+        let own = messages.into_iter().filter(own).collect();
+        let round = self.manager.service.receive(clock::now(), own)?;
+        self.deliver(round);
+        Ok(())
+    }
+
+    /// Puts messages into the outboxes of their controllers' hosts.
+    pub fn deliver(&mut self, round: Round) {
+        let mut sorted: HashMap<&str, Vec<ToController>> = HashMap::new();
+        for message in round.messages {
+            if let Some(host) = self.registry.host_of(&message.0) {
+                sorted.entry(host).or_default().push(message);
+            }
+        }
+        for (host, messages) in sorted {
+            self.outboxes.leave(host, messages);
+        }
+        if !round.rows.is_empty() {
+            let new = round.rows.len() as u64;
+            self.rows.send_modify(|rows| *rows += new);
+        }
+    }
+
+    /// Processes a notice; see [`Registry::register`] and [`Registry::withdraw`].
+    ///
+    /// # Errors
+    /// [`IntroductionError`].
+    pub fn note(&mut self, host: &str, notice: Notice) -> Result<(), IntroductionError> {
+        let Engine { manager, registry, .. } = self;
+        match notice {
+            Notice::Registered(registration) => registry.register(manager, host, *registration),
+            Notice::Withdrawn(stream) => registry.withdraw(manager, host, &stream),
+        }
+    }
+
+    /// Registers controllers; see [`Registry::introduce`].
+    ///
+    /// # Errors
+    /// [`IntroductionError`].
+    pub fn introduce(
+        &mut self,
+        host: &str,
+        introduction: &Introduction,
+    ) -> Result<(), IntroductionError> {
+        let Engine { manager, registry, deployment, .. } = self;
+        registry.introduce(manager, deployment, host, &introduction.certificates)
+    }
+}

@@ -1,0 +1,155 @@
+//! Takes frames of devices into the log, each upload once.
+//!
+//! A device repeats an upload until the service confirms it. The last number taken from
+//! each stream's outbox is stored in the same commit as the frames. So an upload whose
+//! answer was lost in a crash is not taken twice.
+
+use crate::runtime::storage::{Topics, device_partition};
+use crate::wire::{Upload, UploadStatus};
+use alpheus_encrypted_stream::frame::FrameView;
+use alpheus_policy::ids::StreamId;
+use alpheus_transport::{Batch, Error, NewRecord, Store};
+use std::collections::{BTreeSet, HashMap};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use tokio::sync::Mutex as AsyncMutex;
+use tokio::task::JoinError;
+
+const TAKEN: &[u8] = b"taken/";
+/// An outbox and a number.
+const LENGTH: usize = 24;
+
+/// Takes frames into the log.
+#[derive(Clone)]
+pub struct Intake {
+    store: Arc<dyn Store>,
+    topics: Topics,
+    busy: Arc<Mutex<HashMap<StreamId, Arc<AsyncMutex<()>>>>>,
+}
+
+impl Intake {
+    /// Into this store's log.
+    #[must_use]
+    pub fn new(store: Arc<dyn Store>, topics: Topics) -> Intake {
+        Intake { store, topics, busy: Arc::default() }
+    }
+
+    /// Takes uploads of streams that the device may send, in one commit. It first waits
+    /// for other uploads of these streams, without blocking a thread.
+    ///
+    /// # Errors
+    /// The store's error; nothing was taken then. The outer error is a panic.
+    pub async fn take(
+        &self,
+        uploads: Vec<Upload>,
+    ) -> Result<Result<Vec<UploadStatus>, Error>, JoinError> {
+        // Always in the same order, so that there is no deadlock.
+        let streams: BTreeSet<StreamId> = uploads.iter().map(|upload| upload.stream).collect();
+        let mut alone = Vec::with_capacity(streams.len());
+        for stream in &streams {
+            alone.push(self.lock_of(stream).lock_owned().await);
+        }
+        let intake = self.clone();
+        // The locks move with the work, which continues even if the caller goes away.
+        let taken = tokio::task::spawn_blocking(move || {
+            let taken = intake.take_alone(&uploads);
+            drop(alone);
+            intake.forget(&streams);
+            taken
+        });
+        taken.await
+    }
+
+    fn busy(&self) -> MutexGuard<'_, HashMap<StreamId, Arc<AsyncMutex<()>>>> {
+        self.busy.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn lock_of(&self, stream: &StreamId) -> Arc<AsyncMutex<()>> {
+        Arc::clone(self.busy().entry(*stream).or_default())
+    }
+
+    /// Drops the locks that nobody holds or waits for.
+    fn forget(&self, streams: &BTreeSet<StreamId>) {
+        let mut busy = self.busy();
+        for stream in streams {
+            if busy.get(stream).is_some_and(|lock| Arc::strong_count(lock) == 1) {
+                busy.remove(stream);
+            }
+        }
+    }
+
+    fn take_alone(&self, uploads: &[Upload]) -> Result<Vec<UploadStatus>, Error> {
+        let (mut batch, mut received) = (Batch::new(), Vec::with_capacity(uploads.len()));
+        let mut last = HashMap::new();
+        let mut repeats = BTreeSet::new();
+        for upload in uploads {
+            let before = match last.get(&upload.stream) {
+                Some(known) => *known,
+                None => self.taken(&upload.stream)?,
+            };
+            // A device that repeats uploads may be an older copy, which then renames its
+            // outbox: nothing more of this request is taken under the old name.
+            let repeated = repeats.contains(&upload.stream);
+            if let Some(not_wanted) = not_wanted(before, repeated, upload) {
+                if matches!(not_wanted, UploadStatus::Before { .. }) {
+                    repeats.insert(upload.stream);
+                }
+                received.push(not_wanted);
+                continue;
+            }
+            received.push(self.stage(upload, &mut batch)?);
+            if received.last() == Some(&UploadStatus::Taken) {
+                last.insert(upload.stream, Some((upload.outbox, upload.number)));
+            }
+        }
+        self.store.commit(batch)?;
+        Ok(received)
+    }
+
+    fn stage(&self, upload: &Upload, batch: &mut Batch) -> Result<UploadStatus, Error> {
+        let times: Option<Vec<u64>> =
+            upload.frames.iter().map(|frame| Some(FrameView::parse(frame).ok()?.t().0)).collect();
+        let Some(times) = times else { return Ok(UploadStatus::Malformed) };
+        let partition = device_partition(&self.topics, &upload.stream.0);
+        for (frame, timestamp) in upload.frames.iter().zip(times) {
+            let record =
+                NewRecord { key: &upload.stream.0, value: frame, timestamp, ..Default::default() };
+            batch.append(&partition, &record)?;
+        }
+        let value = [&upload.outbox[..], &upload.number.to_be_bytes()].concat();
+        batch.put(&self.topics.service, key_of(&upload.stream), value)?;
+        Ok(UploadStatus::Taken)
+    }
+
+    /// The last upload taken of a stream.
+    fn taken(&self, stream: &StreamId) -> Result<Option<([u8; 16], u64)>, Error> {
+        let stored = self.store.get(&self.topics.service, &key_of(stream))?;
+        Ok(stored.and_then(|bytes| {
+            let bytes: &[u8; LENGTH] = bytes.as_ref().try_into().ok()?;
+            let (outbox, number) = bytes.split_at(16);
+            Some((outbox.try_into().ok()?, u64::from_be_bytes(number.try_into().ok()?)))
+        }))
+    }
+}
+
+/// The outcome of an upload by its number alone; none if its frames are needed.
+pub(crate) fn not_wanted(
+    before: Option<([u8; 16], u64)>,
+    repeated: bool,
+    upload: &Upload,
+) -> Option<UploadStatus> {
+    let last = match before {
+        Some((outbox, number)) if outbox == upload.outbox => number,
+        // A new outbox starts at 1: its device was set up again.
+        _ => 0,
+    };
+    let next = last.saturating_add(1);
+    match upload.number.cmp(&next) {
+        std::cmp::Ordering::Less => Some(UploadStatus::Before { last }),
+        std::cmp::Ordering::Equal if !repeated => None,
+        _ => Some(UploadStatus::Missing { next }),
+    }
+}
+
+fn key_of(stream: &StreamId) -> Vec<u8> {
+    [TAKEN, &stream.0].concat()
+}

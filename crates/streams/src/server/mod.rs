@@ -1,0 +1,227 @@
+//! `alpheus server`: the service as a process. It holds ciphertext, public metadata
+//! and results, but no key to any data.
+//!
+//! - [`engine`]: policy manager and transformer, on their own thread,
+//! - [`intake`]: frames of devices, into the log,
+//! - [`outboxes`]: messages that wait for controllers,
+//! - [`registry`]: registered controllers and streams,
+//! - [`retention`]: deletion of old events,
+//! - [`api`]: the requests.
+
+pub mod api;
+pub mod engine;
+pub mod intake;
+pub mod outboxes;
+pub mod registry;
+pub mod retention;
+
+use crate::deployment;
+use crate::deployment::SERVICE_SEED;
+use crate::runtime::embedded::RuntimeError;
+use crate::runtime::keys::ServiceKeys;
+use crate::runtime::manager::Manager;
+use crate::runtime::plane::EngineKind;
+use crate::runtime::service::Service;
+use crate::runtime::storage::Topics;
+use crate::settings::{self, WindowSettings};
+use alpheus_encrypted_stream::transformer::Shape;
+use alpheus_node::clock;
+use alpheus_node::entropy;
+use alpheus_node::failure::{Blame, Category, Failure};
+use alpheus_node::globals::Globals;
+use alpheus_node::network::identity::IdentityFolder;
+use alpheus_node::network::role::Role;
+use alpheus_node::pki::read_seed;
+use alpheus_node::service::health::{Part, State};
+use alpheus_node::service::http::Drained;
+use alpheus_node::service::shutdown::Trigger;
+use alpheus_node::service::{self, ServiceError};
+use alpheus_node::settings::kafka::KafkaArgs;
+use alpheus_node::settings::{Settings, path_flag};
+use alpheus_policy::layout::Layout;
+use alpheus_policy::schema::Schema;
+use alpheus_time::Span;
+use alpheus_transport::Store;
+use api::Api;
+use engine::{Engine, Inlet};
+use intake::Intake;
+use outboxes::Outboxes;
+use rand_core::Rng;
+use registry::{IntroductionError, Registry};
+use retention::Retention;
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::sync::Arc;
+use tokio::sync::watch;
+
+const EXAMPLES: &str = "\
+Examples:
+  alpheus server --identity pki/service --schema examples/fitness/schema.yaml --state run/service --api 127.0.0.1:7400
+  alpheus server --config server.toml --listen 127.0.0.1:9400
+  alpheus server --config server.toml --engine job --kafka-brokers 127.0.0.1:9092 --kafka-prefix fitness.
+
+A configuration file has the same settings as `identity`, `schema`, `state`, `api`; the
+environment as ALPHEUS_IDENTITY and so on. Flags override variables, and variables
+override the file.";
+
+/// Partitions of the events topic.
+const PARTITIONS: u32 = 4;
+/// Events of a clock that is further ahead than this are refused.
+const SKEW: Span = Span::seconds(60);
+
+/// Arguments of `alpheus server`.
+#[derive(Debug, clap::Args)]
+#[command(after_help = EXAMPLES)]
+pub struct Args {
+    /// The service's identity folder
+    #[arg(long, value_name = "FOLDER")]
+    identity: Option<PathBuf>,
+    /// The schema of the streams: YAML or .avsc
+    #[arg(long, value_name = "FILE")]
+    schema: Option<PathBuf>,
+    /// Folder for ciphertext, results and ledgers
+    #[arg(long, value_name = "FOLDER")]
+    state: Option<PathBuf>,
+    #[command(flatten)]
+    kafka: KafkaArgs,
+    /// Address to serve devices, controllers and consumers at
+    #[arg(long, value_name = "ADDRESS")]
+    api: Option<SocketAddr>,
+    /// Which engine sums ciphertexts: this process, or the Flink job on the same Kafka topics
+    #[arg(long, value_enum)]
+    engine: Option<EngineKind>,
+    /// How long after its end a window waits for late streams [default: 10; 600 with the engine
+    /// `job`, until the job reports that it has passed the window]
+    #[arg(long, value_name = "SECONDS")]
+    idle_timeout: Option<u32>,
+    /// How long a window waits for controllers to answer, and again for their tokens, before it
+    /// proceeds without them [default: 2; 30 with the engine `job`]
+    #[arg(long, value_name = "SECONDS")]
+    controller_timeout: Option<u32>,
+    /// With the engine `job`: how long a window waits for its sums before it fails
+    /// [default: 86400]
+    #[arg(long, value_name = "SECONDS")]
+    sums_timeout: Option<u32>,
+    /// How long ciphertext is kept after it was summed [default: 168]
+    #[arg(long, value_name = "HOURS")]
+    retention: Option<u32>,
+}
+
+/// Runs the command until it is asked to stop.
+///
+/// # Errors
+/// A setting is missing or wrong, or the store or the address cannot be used.
+pub fn run(args: &Args, globals: &Globals) -> Result<(), Failure> {
+    let mut flags = args.kafka.flags();
+    let number = |value: Option<u32>| value.map(|value| value.to_string());
+    flags.extend([
+        ("identity", path_flag(args.identity.as_ref())),
+        ("schema", path_flag(args.schema.as_ref())),
+        ("state", path_flag(args.state.as_ref())),
+        ("api", args.api.map(|api| api.to_string())),
+        ("engine", args.engine.map(|engine| engine.to_string())),
+        ("windows.idle-timeout-seconds", number(args.idle_timeout)),
+        ("windows.controller-timeout-seconds", number(args.controller_timeout)),
+        ("windows.sums-timeout-seconds", number(args.sums_timeout)),
+        ("windows.retention-hours", number(args.retention)),
+    ]);
+    let settings = globals.settings(flags)?;
+    let identity =
+        IdentityFolder::open(&Settings::needed(&settings.identity, "identity")?, Role::Server)?;
+    let schema = settings::schema(&settings)?;
+    let api = Settings::needed(&settings.api, "api")?;
+    let kind = settings::engine(&settings)?;
+    let windows = settings.part::<WindowSettings>()?;
+    let store = globals.open_store(&settings)?;
+    let (engine, handle, inlet) = open(&identity, &schema, (kind, store.clone()), &windows)?;
+    engine.manager.service.watch.register(&globals.metrics);
+    let topics = engine.manager.service.topics().clone();
+    let router = api::router(Api {
+        engine: handle,
+        intake: Intake::new(store.clone(), topics.clone()),
+        outboxes: engine.outboxes.clone(),
+        store,
+        topics,
+        rows: engine.rows.subscribe(),
+        schema: serde_json::to_string(&schema).blame(Category::Input)?.into(),
+    });
+    let settings = Settings { listen: Some(api), tls: Some(identity.tls()), ..settings };
+    serve(engine, inlet, &settings, router, globals)
+}
+
+/// Restores the state of the last run.
+fn open(
+    identity: &IdentityFolder,
+    schema: &Schema,
+    (kind, store): (EngineKind, Arc<dyn Store>),
+    windows: &WindowSettings,
+) -> Result<(Engine, engine::Handle, Inlet), Failure> {
+    let keys = ServiceKeys::from_seed(&read_seed(&identity.path(SERVICE_SEED))?);
+    let deployment = deployment::of(identity)?;
+    let key = Arc::new(keys.into_signing());
+    let layout = Layout::of(schema).blame(Category::Input)?;
+    let mut topics = Topics::new(PARTITIONS).blame(Category::Io)?;
+    // An existing topic keeps its number of partitions.
+    let partitions = store.partitions(&topics.events).blame(Category::Io)?;
+    topics.partitions = partitions.unwrap_or(PARTITIONS);
+    let shape = Shape::of(schema, &layout, SKEW);
+    let (mut rng, mut life) = (entropy::rng()?, [0; 16]);
+    rng.fill_bytes(&mut life);
+    let opened = || -> Result<Engine, IntroductionError> {
+        let runtime = RuntimeError::from;
+        let timing = windows.timing(kind);
+        let service = Service::open(kind, store.clone(), &topics, key.clone(), shape, timing)
+            .map_err(runtime)?;
+        let mut manager = Manager::new(service, schema, deployment.clone(), key)?;
+        let registry = Registry::load(&mut manager, &deployment)?;
+        manager.resume(clock::now())?;
+        let (outboxes, rows) = (Outboxes::new(life), watch::Sender::new(0));
+        let mut retention = Retention::open(store, topics, windows.retention()).map_err(runtime)?;
+        if kind == EngineKind::Job {
+            retention = retention.with_job();
+        }
+        let idle = windows.idle(kind);
+        Ok(Engine { manager, registry, deployment, rng, idle, retention, outboxes, rows })
+    };
+    let engine = opened().blame(Category::Io)?;
+    let (handle, inlet) = engine::channel();
+    Ok((engine, handle, inlet))
+}
+
+/// Serves while the engine works; when either ends, so does the other.
+fn serve(
+    engine: Engine,
+    inlet: Inlet,
+    settings: &Settings,
+    router: axum::Router,
+    globals: &Globals,
+) -> Result<(), Failure> {
+    let (trigger, part) = (Trigger::new(), globals.health.part("engine"));
+    let broken = trigger.shutdown();
+    let engine = std::thread::Builder::new().name("engine".into()).spawn(move || {
+        let worked = work(engine, &inlet, &part);
+        drop(trigger);
+        worked
+    });
+    let engine = engine.map_err(ServiceError::from)?;
+    let started = |address| eprintln!("serving at https://{address}");
+    let drained =
+        service::run(settings, router, &globals.health, &globals.metrics, broken, started)?;
+    if let Drained::Cut(connections) = drained {
+        tracing::warn!(connections, "connections were cut off");
+    }
+    match engine.join() {
+        Ok(worked) => worked.blame(Category::Io),
+        Err(_) => Err("the engine panicked; this is a bug in Alpheus").blame(Category::Io),
+    }
+}
+
+fn work(engine: Engine, inlet: &Inlet, part: &Part) -> Result<(), RuntimeError> {
+    part.set(State::Ready);
+    let worked = engine.run(inlet);
+    if let Err(error) = &worked {
+        tracing::error!(%error, "the engine stops");
+        part.set(State::Failed);
+    }
+    worked
+}

@@ -1,0 +1,264 @@
+//! Registered controllers and streams, durable in the service's store. All of it is
+//! public.
+
+use crate::runtime::embedded::RuntimeError;
+use crate::runtime::manager::Manager;
+use crate::wire::Registration;
+use alpheus_crypto::sign::VerifyingKey;
+use alpheus_crypto::signed::Signed;
+use alpheus_encrypted_stream::annotation::{self, Annotation, Placement};
+use alpheus_encrypted_stream::certificate::{Certificate, Deployment};
+use alpheus_encrypted_stream::error::{AnnotationError, CertificateError};
+use alpheus_node::ledger::scan_all;
+use alpheus_node::network::role::{Name, Role, host_named};
+use alpheus_policy::ids::{ControllerId, StreamId};
+use alpheus_transport::Batch;
+use std::cmp::Ordering;
+use std::collections::{HashMap, HashSet};
+use thiserror::Error;
+
+const CONTROLLERS: &[u8] = b"controller/";
+const STREAMS: &[u8] = b"registration/";
+const WITHDRAWN: &[u8] = b"withdrawn/";
+
+/// Why a registration was refused.
+#[derive(Debug, Error)]
+pub enum IntroductionError {
+    /// The authority has not signed the certificate.
+    #[error(transparent)]
+    Certificate(#[from] CertificateError),
+    /// A host introduced a controller of another host.
+    #[error("the certificate is for the host `{named}`, but `{host}` introduced it")]
+    OtherHost {
+        /// The host in the certificate.
+        named: String,
+        /// The host that introduced it.
+        host: String,
+    },
+    /// The stream's controller was not introduced, or by another host.
+    #[error("the stream's controller was not introduced by this host")]
+    UnknownController,
+    /// The owner's choice is not valid.
+    #[error(transparent)]
+    Annotation(#[from] AnnotationError),
+    /// The stream is of a schema that this service does not serve, or of another version.
+    #[error("the annotation is for another schema than this service's, or another version of it")]
+    WrongSchema,
+    /// The device's name is not valid.
+    #[error(transparent)]
+    Producer(#[from] alpheus_node::network::role::PeerNameError),
+    /// The store, or the manager.
+    #[error(transparent)]
+    Runtime(#[from] RuntimeError),
+}
+
+impl From<alpheus_transport::Error> for IntroductionError {
+    fn from(error: alpheus_transport::Error) -> Self {
+        IntroductionError::Runtime(error.into())
+    }
+}
+
+/// A stream, as its owner has signed it.
+struct RegisteredStream {
+    annotation: Annotation,
+    placement: Placement,
+    owner: VerifyingKey,
+}
+
+/// Registered controllers and streams.
+#[derive(Default)]
+pub struct Registry {
+    hosts: HashMap<ControllerId, String>,
+    streams: HashMap<StreamId, RegisteredStream>,
+    /// Streams whose owners have withdrawn them permanently.
+    withdrawn: HashSet<StreamId>,
+}
+
+impl Registry {
+    /// Loads the registrations from before a restart into the manager.
+    ///
+    /// # Errors
+    /// [`IntroductionError`] if the store cannot be read.
+    pub fn load(
+        manager: &mut Manager,
+        deployment: &Deployment,
+    ) -> Result<Registry, IntroductionError> {
+        let mut registry = Registry::default();
+        let (store, topics) = (manager.service.store().clone(), manager.service.topics().clone());
+        let damaged = || IntroductionError::Runtime(RuntimeError::DamagedPlans);
+        for (_, value) in scan_all(store.as_ref(), &topics.service, CONTROLLERS)? {
+            let certificate = postcard::from_bytes(&value).map_err(|_| damaged())?;
+            registry.note_controller(manager, deployment, &certificate)?;
+        }
+        for (_, value) in scan_all(store.as_ref(), &topics.service, STREAMS)? {
+            let registration = postcard::from_bytes(&value).map_err(|_| damaged())?;
+            match open(manager, &registration) {
+                Ok(known) => registry.note_stream(manager, known),
+                // Stored by a version that checked less: it no longer takes part.
+                Err(refused) => {
+                    tracing::warn!(%refused, "a stored stream is not valid and is left out")
+                }
+            }
+        }
+        for (key, _) in scan_all(store.as_ref(), &topics.service, WITHDRAWN)? {
+            let id = key.get(WITHDRAWN.len()..).and_then(|id| id.try_into().ok());
+            registry.withdrawn.insert(StreamId(id.ok_or_else(damaged)?));
+        }
+        Ok(registry)
+    }
+
+    /// The host that speaks for a controller.
+    #[must_use]
+    pub fn host_of(&self, controller: &ControllerId) -> Option<&str> {
+        self.hosts.get(controller).map(String::as_str)
+    }
+
+    /// Whether a device may send a stream.
+    #[must_use]
+    pub fn sends(&self, producer: &str, stream: &StreamId) -> bool {
+        self.streams.get(stream).is_some_and(|known| known.placement.producer == producer)
+    }
+
+    /// Registers controllers that `host` introduces.
+    ///
+    /// # Errors
+    /// [`IntroductionError`]; none of them is registered then.
+    pub fn introduce(
+        &mut self,
+        manager: &mut Manager,
+        deployment: &Deployment,
+        host: &str,
+        certificates: &[Signed<Certificate>],
+    ) -> Result<(), IntroductionError> {
+        let mut batch = Batch::new();
+        for certificate in certificates {
+            let opened = deployment.controller(certificate)?;
+            let named = host_named(&opened.name);
+            if named != host {
+                let (named, host) = (named.to_owned(), host.to_owned());
+                return Err(IntroductionError::OtherHost { named, host });
+            }
+            let key = [CONTROLLERS, &opened.digest().0].concat();
+            let value =
+                postcard::to_allocvec(certificate).map_err(|_| RuntimeError::DamagedPlans)?;
+            batch.put(&manager.service.topics().service, key, value)?;
+        }
+        manager.service.store().commit(batch)?;
+        for certificate in certificates {
+            self.note_controller(manager, deployment, certificate)?;
+        }
+        Ok(())
+    }
+
+    fn note_controller(
+        &mut self,
+        manager: &mut Manager,
+        deployment: &Deployment,
+        certificate: &Signed<Certificate>,
+    ) -> Result<(), IntroductionError> {
+        let opened = deployment.controller(certificate)?;
+        let id = manager.register_controller(certificate)?;
+        self.hosts.insert(id, host_named(&opened.name).to_owned());
+        Ok(())
+    }
+
+    /// Registers a stream that `host` guards, or a later choice of its owner.
+    ///
+    /// # Errors
+    /// [`IntroductionError`].
+    pub fn register(
+        &mut self,
+        manager: &mut Manager,
+        host: &str,
+        registration: Registration,
+    ) -> Result<(), IntroductionError> {
+        let known = open(manager, &registration)?;
+        if self.host_of(&known.placement.controller) != Some(host) {
+            return Err(IntroductionError::UnknownController);
+        }
+        Name::new(Role::Producer, known.placement.producer.clone())?;
+        let stream = known.annotation.stream;
+        if self.withdrawn.contains(&stream) {
+            return Err(AnnotationError::Revoked.into());
+        }
+        if let Some(before) = self.streams.get(&stream) {
+            if before.owner != known.owner {
+                return Err(AnnotationError::WrongOwner.into());
+            }
+            let (choice, place) = (&before.annotation, &before.placement);
+            let choice =
+                is_later((choice, choice.version), (&known.annotation, known.annotation.version))?;
+            let place =
+                is_later((place, place.version), (&known.placement, known.placement.version))?;
+            if !choice && !place {
+                return Ok(());
+            }
+        }
+        let value = postcard::to_allocvec(&registration).map_err(|_| RuntimeError::DamagedPlans)?;
+        let mut batch = Batch::new();
+        let key = [STREAMS, &stream.0].concat();
+        batch.put(&manager.service.topics().service, key, value)?;
+        manager.service.store().commit(batch)?;
+        self.note_stream(manager, known);
+        Ok(())
+    }
+
+    /// Withdraws a stream: no later plan uses it, and uploads of its device are refused.
+    ///
+    /// # Errors
+    /// [`IntroductionError`].
+    pub fn withdraw(
+        &mut self,
+        manager: &mut Manager,
+        host: &str,
+        stream: &StreamId,
+    ) -> Result<(), IntroductionError> {
+        let Some(known) = self.streams.get(stream) else { return Ok(()) };
+        if self.host_of(&known.placement.controller) != Some(host) {
+            return Err(IntroductionError::UnknownController);
+        }
+        let (mut batch, space) = (Batch::new(), &manager.service.topics().service);
+        batch.delete(space, [STREAMS, &stream.0].concat())?;
+        batch.put(space, [WITHDRAWN, &stream.0].concat(), Vec::new())?;
+        manager.service.store().commit(batch)?;
+        self.streams.remove(stream);
+        self.withdrawn.insert(*stream);
+        manager.forget(stream);
+        Ok(())
+    }
+
+    fn note_stream(&mut self, manager: &mut Manager, known: RegisteredStream) {
+        let controller = known.placement.controller;
+        let stream = known.annotation.stream;
+        manager.service.admit(stream);
+        manager.catalog.put_stream(known.annotation.clone().into_catalog(controller));
+        self.streams.insert(stream, known);
+    }
+}
+
+/// Whether a signed statement is later than the known one. The same statement is not
+/// later, and no error; another one of the same version is an error.
+fn is_later<T: PartialEq>(
+    (before, known): (&T, u32),
+    (after, given): (&T, u32),
+) -> Result<bool, AnnotationError> {
+    match given.cmp(&known) {
+        Ordering::Less => Err(AnnotationError::NotLater { version: given, current: known }),
+        Ordering::Equal if before != after => Err(AnnotationError::Conflicting(given)),
+        order => Ok(order == Ordering::Greater),
+    }
+}
+
+/// Opens what the owner has signed, if a schema of this service offers it.
+fn open(
+    manager: &Manager,
+    registration: &Registration,
+) -> Result<RegisteredStream, IntroductionError> {
+    let Registration { annotation, owner, placement } = registration;
+    let schema = annotation::open(annotation, owner)?.schema;
+    let known = manager.catalog.schemas().find(|known| known.id == schema);
+    let known = known.ok_or(IntroductionError::WrongSchema)?;
+    let annotation = annotation::open_choice(annotation, owner, &known.schema)?.into_inner();
+    let placement = annotation::open_placement(placement, owner, &annotation.stream)?.into_inner();
+    Ok(RegisteredStream { annotation, placement, owner: *owner })
+}

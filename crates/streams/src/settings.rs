@@ -1,0 +1,138 @@
+//! Settings of the streams' processes: `schema`, `engine` and the table `windows`.
+
+use crate::runtime::plane::EngineKind;
+use alpheus_encrypted_stream::coordinator::Timing;
+use alpheus_input::files::read_schema;
+use alpheus_node::failure::{Category, Failure};
+use alpheus_node::settings::{Part, Settings};
+use alpheus_policy::schema::Schema;
+use alpheus_time::Span;
+use serde::Deserialize;
+use std::path::PathBuf;
+
+/// The keys of the settings file that this crate reads.
+pub const KEYS: [&str; 3] = [SCHEMA, ENGINE, WINDOWS];
+
+const SCHEMA: &str = "schema";
+const ENGINE: &str = "engine";
+const WINDOWS: &str = "windows";
+
+/// Reads the schema that the settings name.
+///
+/// # Errors
+/// None is named, or the file cannot be read or understood.
+pub fn schema(settings: &Settings) -> Result<Schema, Failure> {
+    let path: Option<PathBuf> = settings.value(SCHEMA)?;
+    read_schema(&Settings::needed(&path, SCHEMA)?)
+}
+
+/// The job is another process and cannot read a log in a folder.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("the engine `job` needs topics that the job can read; set kafka.brokers and kafka.prefix")]
+pub struct EngineNeedsKafkaError;
+
+/// The engine that sums ciphertexts.
+///
+/// # Errors
+/// The setting is wrong, or the job is chosen without Kafka.
+pub fn engine(settings: &Settings) -> Result<EngineKind, Failure> {
+    let engine: EngineKind = settings.value(ENGINE)?.unwrap_or_default();
+    if engine == EngineKind::Job && settings.kafka.is_none() {
+        return Err(Failure::new(Category::Usage, EngineNeedsKafkaError));
+    }
+    Ok(engine)
+}
+
+/// How long after its end a window waits for late streams.
+const IDLE_SECONDS: u32 = 10;
+/// The same with a job, which reports its progress: it gets time to come back.
+const JOB_IDLE_SECONDS: u32 = 600;
+/// How long a window waits for controllers with a job. After an outage the job delivers windows
+/// by the dozen, and controllers whose state is in the same brokers were away as well.
+const JOB_CONTROLLER_SECONDS: u32 = 30;
+const RETENTION_HOURS: u32 = 168;
+
+/// How long windows wait, and how long ciphertext is kept.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(default, rename_all = "kebab-case", deny_unknown_fields)]
+pub struct WindowSettings {
+    /// How long after its end a window waits for late streams.
+    pub idle_timeout_seconds: Option<u32>,
+    /// How long a window waits for controllers to answer, and again for their tokens.
+    pub controller_timeout_seconds: Option<u32>,
+    /// How long a window waits for the job's sums.
+    pub sums_timeout_seconds: Option<u32>,
+    /// How long ciphertext is kept after it was summed.
+    pub retention_hours: Option<u32>,
+}
+
+impl Part for WindowSettings {
+    const KEY: &'static str = WINDOWS;
+}
+
+impl WindowSettings {
+    /// How long after its end a window waits for late streams.
+    #[must_use]
+    pub fn idle(&self, engine: EngineKind) -> Span {
+        let usual = match engine {
+            EngineKind::InProcess => IDLE_SECONDS,
+            EngineKind::Job => JOB_IDLE_SECONDS,
+        };
+        seconds(self.idle_timeout_seconds.unwrap_or(usual))
+    }
+
+    /// How long a window waits in each of its steps.
+    #[must_use]
+    pub fn timing(&self, engine: EngineKind) -> Timing {
+        let usual = Timing::default();
+        let job = (engine == EngineKind::Job).then_some(JOB_CONTROLLER_SECONDS);
+        let wait = self.controller_timeout_seconds.or(job).map(seconds);
+        Timing {
+            presence: wait.unwrap_or(usual.presence),
+            tokens: wait.unwrap_or(usual.tokens),
+            sums: self.sums_timeout_seconds.map_or(usual.sums, seconds),
+            ..usual
+        }
+    }
+
+    /// How long ciphertext is kept after it was summed.
+    #[must_use]
+    pub fn retention(&self) -> Span {
+        Span::seconds(u64::from(self.retention_hours.unwrap_or(RETENTION_HOURS)) * 3600)
+    }
+}
+
+/// Any `u32` of seconds, or of hours, fits into a span.
+fn seconds(n: u32) -> Span {
+    Span::seconds(n.into())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn settings_override_the_defaults() {
+        let usual = WindowSettings::default();
+        assert_eq!(usual.timing(EngineKind::InProcess), Timing::default());
+        assert_eq!(usual.timing(EngineKind::Job).tokens, Span::seconds(30));
+        assert_eq!(usual.idle(EngineKind::InProcess), Span::seconds(10));
+        assert_eq!(usual.idle(EngineKind::Job), Span::seconds(600));
+        let set = WindowSettings {
+            idle_timeout_seconds: Some(1),
+            controller_timeout_seconds: Some(2),
+            sums_timeout_seconds: Some(3),
+            retention_hours: Some(4),
+        };
+        let timing = set.timing(EngineKind::Job);
+        let waits = [timing.presence, timing.tokens, timing.sums, set.idle(EngineKind::Job)];
+        assert_eq!(waits, [2, 2, 3, 1].map(Span::seconds));
+        assert_eq!(set.retention(), Span::seconds(4 * 3600));
+    }
+
+    #[test]
+    fn a_missing_schema_is_reported_by_its_setting() {
+        let failure = schema(&Settings::default()).unwrap_err().to_string();
+        assert!(failure.contains("the setting schema is missing"), "{failure}");
+    }
+}

@@ -1,0 +1,222 @@
+//! The bodies of requests and responses between processes. Devices and controllers
+//! use postcard (`application/octet-stream`), people's tools JSON. The server's
+//! `/openapi.json` describes both.
+//!
+//! # Privacy
+//! Frames are ciphertext. Messages are signed and carry what
+//! [`alpheus_encrypted_stream::messages`] describes. Annotations are public.
+
+use crate::runtime::controller_host::{FromController, ToController};
+use alpheus_crypto::seal::Sealed;
+use alpheus_crypto::sign::{SigningKey, VerifyingKey};
+use alpheus_crypto::signed::Signed;
+use alpheus_encrypted_stream::annotation::{Annotation, Placement};
+use alpheus_encrypted_stream::certificate::Certificate;
+use alpheus_encrypted_stream::grant::{Grant, HandedDay};
+use alpheus_encrypted_stream::withdrawal::Withdrawal;
+use alpheus_policy::ids::StreamId;
+use serde::{Deserialize, Serialize};
+
+/// Frames of one stream, in the order in which they were made.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Upload {
+    /// The stream.
+    pub stream: StreamId,
+    /// The device's outbox: random, drawn when it was made.
+    pub outbox: [u8; 16],
+    /// Counts the uploads of an outbox, from 1. A repeated upload has the same number
+    /// and content.
+    pub number: u64,
+    /// The frames.
+    pub frames: Vec<Vec<u8>>,
+}
+
+/// The outcome of an upload.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum UploadStatus {
+    /// It is durable.
+    Taken,
+    /// An upload of this number was taken from this outbox before.
+    Before {
+        /// The last number that was taken before.
+        last: u64,
+    },
+    /// Earlier uploads are missing; continue from this one.
+    Missing {
+        /// The next expected number.
+        next: u64,
+    },
+    /// The stream is not registered, or is registered for another device.
+    NotYours,
+    /// A frame is malformed. Nothing of the upload was taken.
+    Malformed,
+}
+
+/// A host introduces its controllers, with the certificates by which plans name them.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Introduction {
+    /// The controllers' certificates.
+    pub certificates: Vec<Signed<Certificate>>,
+}
+
+/// Messages of a host's controllers, and how long the request waits for messages to them.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Mail {
+    /// From its controllers.
+    pub messages: Vec<FromController>,
+    /// How long to wait, in milliseconds.
+    pub wait: u32,
+    /// What the host has received.
+    pub received: MailCursor,
+}
+
+/// How many messages a host has received. The default claims nothing.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct MailCursor {
+    /// The service's run: random, drawn at each start.
+    pub life: [u8; 16],
+    /// Messages received in that run.
+    pub number: u64,
+}
+
+/// Messages for a host.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Post {
+    /// For the next [`Mail`]; until then the same messages are sent again.
+    pub cursor: MailCursor,
+    /// To its controllers.
+    pub messages: Vec<ToController>,
+}
+
+/// A stream, as its owner signed it.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Registration {
+    /// The owner's choice.
+    pub annotation: Signed<Annotation>,
+    /// The owner's key.
+    pub owner: VerifyingKey,
+    /// Its controller and its device, signed by the owner.
+    pub placement: Signed<Placement>,
+}
+
+/// A host's notice to the service about a stream.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub enum Notice {
+    /// It is new, or its owner has changed the choice.
+    Registered(Box<Registration>),
+    /// Its owner has withdrawn.
+    Withdrawn(StreamId),
+}
+
+/// An owner hands a stream over to a controller.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Handover {
+    /// The master secret, sealed for the stream's controller.
+    pub sealed: Sealed,
+    /// The owner's first choice.
+    pub annotation: Signed<Annotation>,
+    /// The owner's key.
+    pub owner: VerifyingKey,
+    /// Its controller and its device.
+    pub placement: Signed<Placement>,
+}
+
+/// An owner changes the choice.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Choice {
+    /// The choice.
+    pub annotation: Signed<Annotation>,
+    /// The owner's key.
+    pub owner: VerifyingKey,
+}
+
+/// An owner withdraws consent.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct WithdrawalRequest {
+    /// The owner's signed statement.
+    pub signed: Signed<Withdrawal>,
+    /// The owner's key.
+    pub owner: VerifyingKey,
+}
+
+impl WithdrawalRequest {
+    /// Withdraws consent for a stream, and has its key destroyed if `erase`.
+    #[must_use]
+    pub fn new(key: &SigningKey, stream: StreamId, erase: bool) -> WithdrawalRequest {
+        let signed = Signed::new(&Withdrawal { stream, erase }, key);
+        WithdrawalRequest { signed, owner: key.verifying_key() }
+    }
+}
+
+/// An owner grants a consumer access, or ends it.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct GrantRequest {
+    /// The owner's signed statement.
+    pub signed: Signed<Grant>,
+    /// The owner's key.
+    pub owner: VerifyingKey,
+    /// The consumer's certificate.
+    pub certificate: Signed<Certificate>,
+}
+
+/// A consumer asks a controller for the keys of days that it may read.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct KeysRequest {
+    /// The stream.
+    pub stream: StreamId,
+    /// The consumer's certificate.
+    pub certificate: Signed<Certificate>,
+}
+
+/// The answer to a [`KeysRequest`].
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct KeysResponse {
+    /// The signed grant, which the service requires.
+    pub signed: Signed<Grant>,
+    /// The owner's key.
+    pub owner: VerifyingKey,
+    /// Keys of the days that are over, sealed.
+    pub keys: Vec<HandedDay>,
+}
+
+/// A consumer asks the service for the frames that it may read.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct FramesRequest {
+    /// The signed grant.
+    pub signed: Signed<Grant>,
+    /// The owner's key.
+    pub owner: VerifyingKey,
+    /// The consumer's certificate.
+    pub certificate: Signed<Certificate>,
+    /// Offset in the log to start from; 0 at first.
+    pub after: u64,
+}
+
+/// The answer to a [`FramesRequest`].
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct FramesResponse {
+    /// In order of arrival.
+    pub frames: Vec<Vec<u8>>,
+    /// Pass this as `after` to continue; unchanged at the log's end.
+    pub next: u64,
+}
+
+/// The service's reply to a notice.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum NoticeReply {
+    /// The notice is durable.
+    Yes,
+    /// The notice is refused.
+    Refused {
+        /// The reason, for people.
+        why: String,
+    },
+}
+
+/// The service knows a host's controllers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Welcome {
+    /// The service's run: random, drawn at each start. In another run it may have been
+    /// restored from an older copy, so the host sends everything again.
+    pub life: [u8; 16],
+}

@@ -1,0 +1,261 @@
+//! A server's objects in its storage: one per table, with its owner and manifest, and one per
+//! block.
+
+use super::storage::{self, Storage, StorageError};
+use alpheus_verifiable_table::label::{Address, DataSet, Kind, Segment};
+use alpheus_verifiable_table::messages::{Block, Manifest};
+use bytes::Bytes;
+use data_encoding::HEXLOWER;
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeSet;
+use std::path::Path;
+use std::sync::Arc;
+
+/// A table's owner and manifest.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct TableRecord {
+    /// The owner's name in its certificate.
+    pub owner: String,
+    /// The manifest.
+    pub manifest: Manifest,
+}
+
+/// Why a block or table cannot be stored or read.
+#[derive(Debug, thiserror::Error)]
+pub enum BlockError {
+    /// The disk, or the object store.
+    #[error(transparent)]
+    Storage(#[from] StorageError),
+    /// There is no such table.
+    #[error("there is no such table here; `alpheus table append` registers it")]
+    NoTable,
+    /// The table has another owner or manifest.
+    #[error("another table of this name exists here")]
+    OtherTable,
+    /// There is no such block.
+    #[error("there is no block {} of this segment and epoch here; it was never sent, or has been deleted", .0.index)]
+    NoBlock(Address),
+    /// The address has other bytes.
+    #[error("block {} of this segment and epoch is stored with other bytes", .0.index)]
+    OtherBlock(Address),
+    /// An object is damaged.
+    #[error(
+        "{0} is damaged; restore it from a backup of this storage, since its owner has no copy"
+    )]
+    Damaged(String),
+}
+
+/// All tables of a server.
+#[derive(Clone, Debug)]
+pub struct Tables {
+    storage: Arc<dyn Storage>,
+}
+
+/// The parts of a block that a sum needs, in order.
+pub type Parts = Vec<Bytes>;
+
+fn about_name(table: &DataSet) -> String {
+    format!("{}/table", HEXLOWER.encode(&table.0))
+}
+
+fn block_name(table: &DataSet, address: &Address) -> String {
+    let Address { segment, epoch, index } = address;
+    let (table, segment) = (HEXLOWER.encode(&table.0), HEXLOWER.encode(&segment.0));
+    format!("{table}/{segment}-{epoch:08x}-{index:016x}")
+}
+
+/// The segment in a block's name, which is given without its table.
+fn segment_of(name: &str) -> Option<Segment> {
+    let (segment, _) = name.split_once('-')?;
+    HEXLOWER.decode(segment.as_bytes()).ok()?.try_into().ok().map(Segment)
+}
+
+impl Tables {
+    /// Opens the storage of a setting: a folder, which is created if needed, or an object store.
+    ///
+    /// # Errors
+    /// [`BlockError::Storage`].
+    pub fn open(location: &Path) -> Result<Self, BlockError> {
+        Ok(Self::over(storage::open(location)?))
+    }
+
+    /// Uses any storage.
+    #[must_use]
+    pub fn over(storage: Arc<dyn Storage>) -> Self {
+        Self { storage }
+    }
+
+    /// Registers a table durably. A repetition changes nothing.
+    ///
+    /// # Errors
+    /// [`BlockError`].
+    pub fn create(&self, stored: &TableRecord) -> Result<(), BlockError> {
+        let bytes = postcard::to_allocvec(stored).unwrap_or_default();
+        let same = self.storage.put(&about_name(&stored.manifest.data_set), &bytes)?;
+        same.then_some(()).ok_or(BlockError::OtherTable)
+    }
+
+    /// A table's owner and manifest.
+    ///
+    /// # Errors
+    /// [`BlockError`].
+    pub fn about(&self, table: &DataSet) -> Result<TableRecord, BlockError> {
+        let name = about_name(table);
+        let bytes = self.storage.get(&name)?.ok_or(BlockError::NoTable)?;
+        postcard::from_bytes(&bytes).map_err(|_| BlockError::Damaged(name))
+    }
+
+    /// Stores a block durably. A repetition changes nothing.
+    ///
+    /// # Errors
+    /// [`BlockError`].
+    pub fn put<B: AsRef<[u8]>>(&self, table: &DataSet, block: &Block<B>) -> Result<(), BlockError> {
+        let address = block.address();
+        let same = self.storage.put(&block_name(table, &address), block.as_bytes())?;
+        same.then_some(()).ok_or(BlockError::OtherBlock(address))
+    }
+
+    /// A block as it was stored.
+    ///
+    /// # Errors
+    /// [`BlockError`].
+    pub fn get(&self, manifest: &Manifest, address: &Address) -> Result<Block<Bytes>, BlockError> {
+        let name = block_name(&manifest.data_set, address);
+        let bytes = self.storage.get(&name)?.ok_or(BlockError::NoBlock(*address))?;
+        let block = Block::from_bytes(manifest, bytes).ok();
+        block.filter(|block| block.address() == *address).ok_or(BlockError::Damaged(name))
+    }
+
+    /// The parts of some blocks that a sum of a kind needs, and no more. The addresses inside
+    /// the blocks are not checked: the owner's verification finds wrong ones.
+    ///
+    /// # Errors
+    /// [`BlockError`].
+    pub fn parts(
+        &self,
+        manifest: &Manifest,
+        kind: Kind,
+        addresses: &[Address],
+    ) -> Result<Vec<Parts>, BlockError> {
+        let ranges = manifest.parts(kind).unwrap_or_default();
+        let name = |address| block_name(&manifest.data_set, address);
+        let names: Vec<String> = addresses.iter().map(name).collect();
+        let found = self.storage.read(&names, &ranges)?;
+        let each = found.into_iter().zip(addresses);
+        each.map(|(parts, address)| parts.ok_or(BlockError::NoBlock(*address))).collect()
+    }
+
+    /// The segments of a table that have blocks.
+    ///
+    /// # Errors
+    /// [`BlockError::Storage`].
+    pub fn segments(&self, table: &DataSet) -> Result<BTreeSet<Segment>, BlockError> {
+        let names = self.storage.list(&HEXLOWER.encode(&table.0))?;
+        Ok(names.iter().filter_map(|name| segment_of(name)).collect())
+    }
+
+    /// Deletes a block, if it exists.
+    ///
+    /// # Errors
+    /// [`BlockError::Storage`].
+    pub fn remove(&self, table: &DataSet, address: &Address) -> Result<(), BlockError> {
+        Ok(self.storage.remove(&block_name(table, address))?)
+    }
+}
+
+#[cfg(test)]
+pub(crate) mod tests {
+    use super::*;
+    use alpheus_verifiable_table::label::{Column, Segment};
+    use alpheus_verifiable_table::parameters::Set;
+
+    fn manifest(set: u8) -> Manifest {
+        let data_set = DataSet([set; 16]);
+        Manifest { data_set, set: Set::L128, columns: 2, products: vec![(Column(0), Column(1))] }
+    }
+
+    /// A block of the right length, with an address of a table.
+    fn block(manifest: &Manifest, index: u64, fill: u8) -> Block {
+        let mut bytes = vec![fill; manifest.block_length()];
+        bytes[0] = 1;
+        bytes[1..17].copy_from_slice(&manifest.data_set.0);
+        bytes[17..37].fill(3);
+        bytes[37..45].copy_from_slice(&index.to_be_bytes());
+        Block::from_bytes(manifest, bytes).unwrap()
+    }
+
+    /// What every storage must do for tables.
+    pub(crate) fn check_tables(tables: &Tables) {
+        let (one, other) = (manifest(1), manifest(2));
+        let stored = |manifest: &Manifest, owner: &str| TableRecord {
+            owner: owner.to_owned(),
+            manifest: manifest.clone(),
+        };
+        assert!(matches!(tables.about(&one.data_set), Err(BlockError::NoTable)));
+        for _ in 0..2 {
+            tables.create(&stored(&one, "ada")).unwrap();
+        }
+        let taken = tables.create(&stored(&one, "eve"));
+        assert!(matches!(taken, Err(BlockError::OtherTable)));
+        assert_eq!(tables.about(&one.data_set).unwrap(), stored(&one, "ada"));
+
+        let first = block(&one, 0, 7);
+        let at = first.address();
+        assert_eq!(at.segment, Segment([3; 16]));
+        assert!(matches!(tables.get(&one, &at), Err(BlockError::NoBlock(_))));
+        for _ in 0..2 {
+            tables.put(&one.data_set, &first).unwrap();
+        }
+        let changed = tables.put(&one.data_set, &block(&one, 0, 8));
+        assert!(matches!(changed, Err(BlockError::OtherBlock(_))));
+        assert_eq!(tables.get(&one, &at).unwrap().as_bytes(), first.as_bytes());
+        assert!(matches!(tables.get(&other, &at), Err(BlockError::NoBlock(_))));
+
+        let second = block(&one, 1, 9);
+        tables.put(&one.data_set, &second).unwrap();
+        let kind = Kind::Product(Column(0), Column(1));
+        let addresses = [first.address(), second.address()];
+        let found = tables.parts(&one, kind, &addresses).unwrap();
+        for (parts, block) in found.iter().zip([&first, &second]) {
+            let ranges = one.parts(kind).unwrap();
+            let expected: Vec<&[u8]> = ranges.into_iter().map(|at| &block.as_bytes()[at]).collect();
+            assert_eq!(*parts, expected);
+        }
+        assert_eq!(tables.segments(&one.data_set).unwrap(), [at.segment].into());
+        assert!(tables.segments(&other.data_set).unwrap().is_empty());
+        for _ in 0..2 {
+            tables.remove(&one.data_set, &at).unwrap();
+        }
+        assert!(matches!(tables.get(&one, &at), Err(BlockError::NoBlock(_))));
+        assert!(matches!(tables.parts(&one, kind, &addresses), Err(BlockError::NoBlock(_))));
+        assert_eq!(tables.get(&one, &second.address()).unwrap().as_bytes(), second.as_bytes());
+    }
+
+    #[test]
+    fn a_folder_stores_tables() {
+        let folder = tempfile::tempdir().unwrap();
+        check_tables(&Tables::open(folder.path()).unwrap());
+        // A restart finds them.
+        let again = Tables::open(folder.path()).unwrap();
+        assert_eq!(again.about(&manifest(1).data_set).unwrap().owner, "ada");
+    }
+
+    /// A block in another's file, or a truncated one.
+    #[test]
+    fn a_damaged_file_is_not_returned_as_a_block() {
+        let folder = tempfile::tempdir().unwrap();
+        let tables = Tables::open(folder.path()).unwrap();
+        let one = manifest(1);
+        tables.create(&TableRecord { owner: "ada".to_owned(), manifest: one.clone() }).unwrap();
+        let (first, second) = (block(&one, 0, 7), block(&one, 1, 7));
+        tables.put(&one.data_set, &first).unwrap();
+        let path = |block: &Block| folder.path().join(block_name(&one.data_set, &block.address()));
+        std::fs::copy(path(&first), path(&second)).unwrap();
+        assert!(matches!(tables.get(&one, &second.address()), Err(BlockError::Damaged(_))));
+        std::fs::write(path(&second), &second.as_bytes()[1..]).unwrap();
+        assert!(matches!(tables.get(&one, &second.address()), Err(BlockError::Damaged(_))));
+        let kind = Kind::Product(Column(0), Column(1));
+        let cut = tables.parts(&one, kind, &[second.address()]);
+        assert!(matches!(cut, Err(BlockError::Storage(StorageError::Short(_)))));
+    }
+}

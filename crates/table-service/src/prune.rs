@@ -1,0 +1,66 @@
+//! `alpheus table prune`: deletes rewritten blocks at the server. Until then other copies of
+//! the owner's folder remain usable.
+
+use super::append::{AppendSummary, send_waiting};
+use super::remote::{Reach, Remote};
+use super::state::TableState;
+use alpheus_node::failure::{Category, Failure};
+use alpheus_node::globals::Globals;
+
+const EXAMPLES: &str = "\
+Examples:
+  cp -r ada ada.backup && alpheus table prune --identity pki/ada --state ada --server https://localhost:7601
+
+Copy the folder first, and delete every other copy, older or newer. Of a block that was rewritten
+here, other copies refer to the old version. Pruning deletes it, and its rows are lost to them.";
+
+/// Arguments of `alpheus table prune`.
+#[derive(Debug, clap::Args)]
+#[command(after_help = EXAMPLES)]
+pub struct Args {
+    /// Prune even if another copy of the folder has uploaded blocks that this one does not know
+    #[arg(long)]
+    force: bool,
+    #[command(flatten)]
+    reach: Reach,
+}
+
+/// Another copy of the folder has uploaded blocks.
+#[derive(Debug, thiserror::Error)]
+#[error(
+    "the server has blocks of {0} starts that this folder does not know: another copy of the folder uploaded them, and would lose the blocks that are deleted now"
+)]
+struct UnknownSegmentsError(usize);
+
+/// Runs the command.
+///
+/// # Errors
+/// If another copy of the folder has uploaded blocks, the server does not answer, or the disk
+/// fails.
+pub fn run(args: &Args, globals: &Globals) -> Result<(), Failure> {
+    let (mut state, remote) = args.reach.open(globals)?;
+    // A block's replacement must be stored before the block is deleted.
+    send_waiting(&mut state, &remote, &mut AppendSummary::default())?;
+    let old = state.replaced();
+    if !args.force && !old.is_empty() {
+        check_segments(&state, &remote)?;
+    }
+    for address in &old {
+        remote.delete(*address)?;
+        state.record_pruned(address)?;
+    }
+    eprintln!("{} old blocks deleted", old.len());
+    Ok(())
+}
+
+/// Checks that all blocks at an honest server belong to this folder. This is a safety net
+/// only: it does not notice a copy that has uploaded nothing, nor a server that lies.
+fn check_segments(state: &TableState, remote: &Remote) -> Result<(), Failure> {
+    let segments = remote.segments()?;
+    let unknown = segments.iter().filter(|segment| !state.knows(segment)).count();
+    if unknown == 0 {
+        return Ok(());
+    }
+    let help = "prune in the newest copy and delete the others, this one too; if that copy is lost, use --force";
+    Err(Failure::new(Category::Refused, UnknownSegmentsError(unknown)).with_help(help))
+}

@@ -1,0 +1,282 @@
+//! `alpheus table serve`: stores owners' blocks and adds them up. It holds no key, and owners
+//! verify all of its answers.
+
+use super::blocks::{BlockError, TableRecord, Tables};
+use super::storage::StorageError;
+use super::wire::{
+    BLOCKS, BlockRequest, DROP, FETCH, MAX_BODY, NewBlock, NewTable, SEGMENTS, SUM, SumRequest,
+    SumResponse, TABLES, TableRequest,
+};
+use alpheus_node::failure::{Blame, Category, Failure};
+use alpheus_node::globals::Globals;
+use alpheus_node::network::answer::{ApiError, caller, decode, encode};
+use alpheus_node::network::door::Door;
+use alpheus_node::network::identity::IdentityFolder;
+use alpheus_node::network::role::Role;
+use alpheus_node::service;
+use alpheus_node::service::health::State as Condition;
+use alpheus_node::service::http::{Drained, Peer};
+use alpheus_node::service::shutdown::Trigger;
+use alpheus_node::settings::{Settings, path_flag};
+use alpheus_verifiable_table::error::RequestError;
+use alpheus_verifiable_table::label::{Address, DataSet};
+use alpheus_verifiable_table::messages::{Block, Manifest, Request};
+use alpheus_verifiable_table::server::Sum;
+use axum::body::Bytes;
+use axum::extract::{DefaultBodyLimit, State};
+use axum::http::StatusCode;
+use axum::routing::post;
+use axum::{Extension, Router};
+use prometheus_client::metrics::counter::Counter;
+use rayon::prelude::*;
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::time::Instant;
+
+const EXAMPLES: &str = "\
+Examples:
+  alpheus table serve --identity pki/service --state run/tables --api 127.0.0.1:7601
+
+`alpheus ca issue pki --role server --name service` creates the identity, and
+`--role owner --name ada` that of an owner. A build with `--features object-store` also supports
+--state s3://BUCKET/PREFIX, configured by AWS_ACCESS_KEY_ID, AWS_REGION and similar variables.";
+
+/// Arguments of `alpheus table serve`.
+#[derive(Debug, clap::Args)]
+#[command(after_help = EXAMPLES)]
+pub struct Args {
+    /// The server's identity
+    #[arg(long, value_name = "FOLDER")]
+    identity: Option<PathBuf>,
+    /// The storage of tables: a folder, or an object store's address
+    #[arg(long, value_name = "FOLDER")]
+    state: Option<PathBuf>,
+    /// The address for owners
+    #[arg(long, value_name = "ADDRESS")]
+    api: Option<SocketAddr>,
+}
+
+/// The state that requests share.
+#[derive(Clone)]
+pub struct Api {
+    tables: Tables,
+    stored: Counter,
+    summed: Counter,
+}
+
+impl Api {
+    /// For a server's tables.
+    #[must_use]
+    pub fn new(tables: Tables) -> Self {
+        Self { tables, stored: Counter::default(), summed: Counter::default() }
+    }
+}
+
+/// Runs the command until it is stopped.
+///
+/// # Errors
+/// A setting is missing or invalid, or the storage or the address is not available.
+pub fn run(args: &Args, globals: &Globals) -> Result<(), Failure> {
+    let settings = globals.settings(vec![
+        ("identity", path_flag(args.identity.as_ref())),
+        ("state", path_flag(args.state.as_ref())),
+        ("api", args.api.map(|api| api.to_string())),
+    ])?;
+    let identity = Settings::needed(&settings.identity, "identity")?;
+    let identity = IdentityFolder::open(&identity, Role::Server)?;
+    let state = Settings::needed(&settings.state, "state")?;
+    let api = Api::new(Tables::open(&state).blame(Category::Io)?);
+    globals.health.part("store").set(Condition::Ready);
+    globals.metrics.with(|registry| {
+        registry.register("table_blocks", "Blocks stored, repeats included", api.stored.clone());
+        registry.register("table_sums", "Sums answered", api.summed.clone());
+    });
+    let address = Settings::needed(&settings.api, "api")?;
+    let settings = Settings { listen: Some(address), tls: Some(identity.tls()), ..settings };
+    let trigger = Trigger::new();
+    let started = |address| eprintln!("serving at https://{address}");
+    let (health, metrics) = (&globals.health, &globals.metrics);
+    let drained =
+        service::run(&settings, router(api), health, metrics, trigger.shutdown(), started)?;
+    if let Drained::Cut(connections) = drained {
+        tracing::warn!(connections, "connections were closed before they ended");
+    }
+    Ok(())
+}
+
+/// The routes. Each owner has access to its own tables only.
+pub fn router(api: Api) -> Router {
+    let door = Door::default();
+    let owner = |route| door.guard(route, &[Role::Owner], MAX_BODY);
+    Router::new()
+        .route(TABLES, owner(post(create)))
+        .route(BLOCKS, owner(post(put)))
+        .route(FETCH, owner(post(fetch)))
+        .route(SUM, owner(post(sum)))
+        .route(DROP, owner(post(delete)))
+        .route(SEGMENTS, owner(post(segments)))
+        .layer(DefaultBodyLimit::max(MAX_BODY))
+        .with_state(api)
+}
+
+impl From<BlockError> for ApiError {
+    fn from(error: BlockError) -> Self {
+        let message = error.to_string();
+        match error {
+            BlockError::Damaged(_) | BlockError::Storage(StorageError::Short(_)) => {
+                tracing::error!(error = message, "an object of a table is damaged");
+                lost("damaged", "a stored object is damaged".to_owned())
+            }
+            BlockError::Storage(_) => {
+                tracing::error!(error = message, "the storage of tables failed");
+                ApiError::failed("the storage cannot be read or written; see the server's log")
+            }
+            BlockError::NoTable => ApiError::missing(message),
+            BlockError::NoBlock(_) => lost("lost", message),
+            BlockError::OtherTable | BlockError::OtherBlock(_) => {
+                ApiError::new(StatusCode::CONFLICT, "conflict", message)
+            }
+        }
+    }
+}
+
+/// Refuses an invalid request.
+fn bad_request(error: RequestError) -> ApiError {
+    match error {
+        RequestError::Damaged(_) => lost("damaged", error.to_string()),
+        error => ApiError::malformed(error.to_string()),
+    }
+}
+
+/// A stored object is lost or damaged, so a retry is useless.
+fn lost(rule: &str, message: String) -> ApiError {
+    ApiError::new(StatusCode::GONE, rule, message)
+}
+
+/// The caller's name.
+fn name(peer: &Peer) -> Result<String, ApiError> {
+    Ok(caller(peer, &[Role::Owner])?.name)
+}
+
+/// Runs slow work on a thread that does not serve requests.
+async fn blocking<T: Send + 'static>(
+    work: impl FnOnce() -> Result<T, ApiError> + Send + 'static,
+) -> Result<T, ApiError> {
+    let done = tokio::task::spawn_blocking(work).await;
+    done.map_err(|_| ApiError::failed("the request failed because of a bug; see the server's log"))?
+}
+
+/// A table of the caller. For others it does not exist.
+fn own(tables: &Tables, table: &DataSet, owner: &str) -> Result<Manifest, ApiError> {
+    let stored = tables.about(table)?;
+    if stored.owner == owner { Ok(stored.manifest) } else { Err(BlockError::NoTable.into()) }
+}
+
+async fn create(
+    State(api): State<Api>,
+    Extension(peer): Extension<Peer>,
+    body: Bytes,
+) -> Result<Vec<u8>, ApiError> {
+    let (owner, NewTable { manifest }) = (name(&peer)?, decode(&body)?);
+    manifest.check().map_err(bad_request)?;
+    blocking(move || Ok(api.tables.create(&TableRecord { owner, manifest })?)).await?;
+    encode(&())
+}
+
+async fn put(
+    State(api): State<Api>,
+    Extension(peer): Extension<Peer>,
+    body: Bytes,
+) -> Result<Vec<u8>, ApiError> {
+    let (owner, NewBlock { table, bytes }) = (name(&peer)?, decode(&body)?);
+    blocking(move || {
+        let manifest = own(&api.tables, &table, &owner)?;
+        let block = Block::from_bytes(&manifest, bytes);
+        let block = block.map_err(|error| ApiError::malformed(error.to_string()))?;
+        api.tables.put(&table, &block)?;
+        api.stored.inc();
+        encode(&())
+    })
+    .await
+}
+
+async fn fetch(
+    State(api): State<Api>,
+    Extension(peer): Extension<Peer>,
+    body: Bytes,
+) -> Result<Vec<u8>, ApiError> {
+    let (owner, BlockRequest { table, address }) = (name(&peer)?, decode(&body)?);
+    blocking(move || {
+        let manifest = own(&api.tables, &table, &owner)?;
+        encode(&api.tables.get(&manifest, &address)?.as_bytes())
+    })
+    .await
+}
+
+async fn delete(
+    State(api): State<Api>,
+    Extension(peer): Extension<Peer>,
+    body: Bytes,
+) -> Result<Vec<u8>, ApiError> {
+    let (owner, BlockRequest { table, address }) = (name(&peer)?, decode(&body)?);
+    blocking(move || {
+        own(&api.tables, &table, &owner)?;
+        api.tables.remove(&table, &address)?;
+        encode(&())
+    })
+    .await
+}
+
+async fn segments(
+    State(api): State<Api>,
+    Extension(peer): Extension<Peer>,
+    body: Bytes,
+) -> Result<Vec<u8>, ApiError> {
+    let (owner, TableRequest { table }) = (name(&peer)?, decode(&body)?);
+    blocking(move || {
+        own(&api.tables, &table, &owner)?;
+        encode(&api.tables.segments(&table)?)
+    })
+    .await
+}
+
+async fn sum(
+    State(api): State<Api>,
+    Extension(peer): Extension<Peer>,
+    body: Bytes,
+) -> Result<Vec<u8>, ApiError> {
+    let (owner, SumRequest { table, request }) = (name(&peer)?, decode(&body)?);
+    blocking(move || {
+        let (manifest, began) = (own(&api.tables, &table, &owner)?, Instant::now());
+        let answer = answer(&api.tables, &manifest, &request)?;
+        let microseconds = u64::try_from(began.elapsed().as_micros()).unwrap_or(u64::MAX);
+        api.summed.inc();
+        encode(&SumResponse { microseconds, answer })
+    })
+    .await
+}
+
+/// Blocks that one thread fetches together and adds up before sums are merged.
+const CHUNK: usize = 16;
+
+/// A sum over blocks, on all processors.
+fn answer(tables: &Tables, manifest: &Manifest, request: &Request) -> Result<Vec<u8>, ApiError> {
+    let nothing = || Sum::new(manifest, request).map_err(bad_request);
+    // The request is checked before its blocks are listed.
+    let all = nothing()?;
+    let addresses: Vec<Address> = request.runs.iter().flat_map(|run| run.addresses()).collect();
+    let parts = addresses.par_chunks(CHUNK).map(|part| {
+        let mut sum = nothing()?;
+        let found = tables.parts(manifest, request.kind, part)?;
+        for (address, parts) in part.iter().zip(found) {
+            sum.add_parts(address.index, &parts).map_err(bad_request)?;
+        }
+        Ok(sum)
+    });
+    let merged = parts.try_reduce_with(|mut a, b| {
+        a.merge(&b);
+        Ok::<_, ApiError>(a)
+    });
+    let sum = merged.transpose()?.unwrap_or(all);
+    Ok(sum.answer().to_bytes(manifest.ring()))
+}

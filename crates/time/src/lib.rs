@@ -1,0 +1,76 @@
+//! Points in time and time spans in microseconds, as used by all protocols. Nothing here reads a
+//! clock.
+
+use serde::{Deserialize, Serialize};
+
+/// A point in time: microseconds since 1970-01-01T00:00:00Z. Event times are below 2^52.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub struct Timestamp(pub u64);
+
+/// A length of time in microseconds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub struct Span(pub u64);
+
+impl Timestamp {
+    /// The first time that does not fit into the cipher's 52 bits (in the year 2112).
+    pub const LIMIT: Timestamp = Timestamp(1 << 52);
+
+    /// The last multiple of `span` at or before this time.
+    #[must_use]
+    pub fn floor(self, span: Span) -> Timestamp {
+        Timestamp(self.0 - self.0 % span.0)
+    }
+
+    /// This time plus `span`.
+    #[must_use]
+    pub fn plus(self, span: Span) -> Timestamp {
+        Timestamp(self.0.saturating_add(span.0))
+    }
+}
+
+impl Span {
+    /// A day of 24 hours.
+    pub const DAY: Span = Span(86_400_000_000);
+
+    /// `n` seconds.
+    #[must_use]
+    pub const fn seconds(n: u64) -> Span {
+        Span(n * 1_000_000)
+    }
+}
+
+/// A window of event time. Its boundaries are at `start` and `end`. It contains all events
+/// strictly between them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub struct Window {
+    /// The opening boundary.
+    pub start: Timestamp,
+    /// The closing boundary.
+    pub end: Timestamp,
+}
+
+impl Window {
+    /// Whether the two windows overlap.
+    #[must_use]
+    pub fn overlaps(self, other: Window) -> bool {
+        self.start < other.end && other.start < self.end
+    }
+}
+
+impl std::fmt::Display for Span {
+    /// Writes the span in the largest unit that divides it, as schemas do: `10s`, `1h`.
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        const UNITS: [(u64, &str); 5] = [
+            (86_400_000_000, "d"),
+            (3_600_000_000, "h"),
+            (60_000_000, "min"),
+            (1_000_000, "s"),
+            (1_000, "ms"),
+        ];
+        let unit = UNITS.iter().find(|(micros, _)| self.0 != 0 && self.0.is_multiple_of(*micros));
+        match unit {
+            Some((micros, name)) => write!(f, "{}{name}", self.0 / micros),
+            None => write!(f, "{}us", self.0),
+        }
+    }
+}

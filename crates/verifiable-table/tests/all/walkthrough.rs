@@ -1,0 +1,9 @@
+//! Runs the walkthrough, which asserts its own results.
+
+#[path = "../../examples/walkthrough.rs"]
+mod example;
+
+#[test]
+fn the_walkthrough_runs() -> Result<(), Box<dyn std::error::Error>> {
+    example::main()
+}

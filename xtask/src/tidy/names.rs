@@ -1,0 +1,139 @@
+//! What things may be called: limits are `MAX_…` and `MIN_…`, errors end in `Error`, and a type is
+//! named for the thing that it is.
+
+use super::{Finding, not_yet, rust};
+use crate::tree::Tree;
+
+/// A first word of a constant's name, and what is written in its place.
+const LIMITS: &[(&str, &str)] = &[
+    ("MOST", "MAX"),
+    ("LARGEST", "MAX"),
+    ("LEAST", "MIN"),
+    ("FEWEST", "MIN"),
+    ("SMALLEST", "MIN"),
+];
+
+/// Participles and question words, which name no thing.
+const NOT_THINGS: &[&str] = &[
+    "What", "Which", "Who", "Whose", "How", "Why", "Where", "When", "Way", "Ways", "Place", "Said",
+    "Told", "Untold", "Heard", "Known", "Asked", "Answered", "Found", "Meant", "Seen", "Given",
+    "Shown", "Done", "Taken", "Held", "Kept", "Made", "Sent", "Wanted", "Called", "Begun",
+];
+
+/// Constants, public types and errors are named as the rest of the field names them.
+pub(super) fn names_say_the_thing(tree: &Tree) -> Vec<Finding> {
+    let files = tree.ending(".rs");
+    let findings = files.flat_map(|(path, content)| in_file(path, content)).collect();
+    not_yet::without(tree, not_yet::NAMES, findings)
+}
+
+fn in_file(path: &str, content: &str) -> Vec<Finding> {
+    let code = rust::code(content);
+    let mut findings = Vec::new();
+    for (at, line) in code.lines().enumerate() {
+        let said = constant(line).or_else(|| public_type(line));
+        findings.extend(said.map(|what| Finding::new(path, at + 1, what)));
+    }
+    findings.extend(errors(&code).into_iter().map(|(line, name)| {
+        Finding::new(path, line, format!("`{name}` is an error: end its name in `Error`"))
+    }));
+    findings
+}
+
+/// A limit that is called MOST and the like.
+fn constant(line: &str) -> Option<String> {
+    let item = without_visibility(line.trim_start());
+    let rest = ["const ", "static "].iter().find_map(|keyword| item.strip_prefix(keyword))?;
+    let name = rust::identifier(rest)?;
+    let first = name.split('_').next()?;
+    let (_, instead) = LIMITS.iter().find(|(word, _)| *word == first)?;
+    Some(format!("constant `{name}`: say `{instead}…`"))
+}
+
+/// A public type that is called by a participle or a question word.
+fn public_type(line: &str) -> Option<String> {
+    let line = line.trim_start();
+    let item = without_visibility(line);
+    let rest = ["struct ", "enum ", "type ", "trait ", "union "]
+        .iter()
+        .find_map(|keyword| item.strip_prefix(keyword))
+        .filter(|_| item.len() < line.len())?;
+    let name = rust::identifier(rest)?;
+    NOT_THINGS
+        .contains(&name)
+        .then(|| format!("type `{name}`: name the thing, not what happened to it"))
+}
+
+fn without_visibility(item: &str) -> &str {
+    let Some(rest) = item.strip_prefix("pub") else { return item };
+    let rest =
+        if rest.starts_with('(') { rest.split_once(')').map_or("", |(_, r)| r) } else { rest };
+    rest.strip_prefix(' ').unwrap_or(item)
+}
+
+/// Errors by another name: types that derive or implement `Error`.
+fn errors(code: &str) -> Vec<(usize, String)> {
+    let mut found = Vec::new();
+    let mut derives = false;
+    for (at, line) in code.lines().enumerate() {
+        let line = line.trim();
+        // `Error` itself, or thiserror's: the last name of a path.
+        let named = |text: &str| {
+            text.split([',', '(', ')', ' ']).any(|word| word.rsplit("::").next() == Some("Error"))
+        };
+        derives |= line.starts_with("#[derive(") && named(line);
+        let item = without_visibility(line);
+        let declared = ["struct ", "enum "].iter().find_map(|keyword| item.strip_prefix(keyword));
+        let name = match declared {
+            Some(rest) => rust::identifier(rest).filter(|_| std::mem::take(&mut derives)),
+            None => implementor(line),
+        };
+        found.extend(name.filter(|n| !n.ends_with("Error")).map(|n| (at + 1, n.to_owned())));
+    }
+    found
+}
+
+/// `X` of `impl Error for X`.
+fn implementor(line: &str) -> Option<&str> {
+    let (trait_, target) = line.strip_prefix("impl")?.split_once(" for ")?;
+    let trait_ = trait_.rsplit([' ', '>']).next()?;
+    let of_error = matches!(trait_, "Error" | "std::error::Error" | "core::error::Error");
+    of_error.then(|| rust::identifier(target.rsplit("::").next()?)).flatten()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::messages;
+    use super::*;
+
+    fn lines(content: &str) -> Vec<String> {
+        messages(&in_file("a.rs", content))
+    }
+
+    #[test]
+    fn refuses_limits_by_other_names() {
+        let content = "pub(crate) const MOST_ROWS: u8 = 1;\nconst LEAST: u8 = 1;\nconst ALMOST: u8 = 1;\nconst MAX: u8 = 1; // const MOST\n";
+        let expected =
+            ["a.rs:1: constant `MOST_ROWS`: say `MAX…`", "a.rs:2: constant `LEAST`: say `MIN…`"];
+        assert_eq!(lines(content), expected);
+    }
+
+    #[test]
+    fn refuses_types_that_name_no_thing() {
+        let content =
+            "pub struct Seen(u8);\npub(super) enum What {}\nstruct Known;\npub struct Sighting;\n";
+        let expected = [
+            "a.rs:1: type `Seen`: name the thing, not what happened to it",
+            "a.rs:2: type `What`: name the thing, not what happened to it",
+        ];
+        assert_eq!(lines(content), expected);
+    }
+
+    #[test]
+    fn refuses_errors_by_other_names() {
+        let content = "#[derive(Debug, thiserror::Error)]\n#[error(\"x\")]\npub struct BadShape;\n#[derive(Error)]\nenum Fault {}\nimpl std::error::Error for crate::Damaged {}\nimpl<T> Error for Lost<T> {}\n#[derive(Debug)]\nstruct Fine;\n#[derive(Error)]\nenum FineError {}\n";
+        let names = ["BadShape", "Fault", "Damaged", "Lost"];
+        let found = errors(&rust::code(content));
+        assert_eq!(found.iter().map(|(_, name)| name.as_str()).collect::<Vec<_>>(), names);
+    }
+}
