@@ -100,11 +100,11 @@ fn cut_at_once() -> Option<()> {
     let gateway = TcpStream::connect(town.gateway_at).unwrap();
     gateway.set_read_timeout(Some(PATIENCE)).unwrap();
     (&gateway).write_all(&said).unwrap();
-    let (status, answer) = read_answer(gateway);
-    assert_eq!(status, 200, "{answer}");
     let ended = || open("/flood?logout") == 0 && open("/ws?logout") == 0;
     until("the end of flood and socket", || ended().then_some(()));
     let woken = checks(opened) == sent;
+    let (status, answer) = read_answer(gateway);
+    assert_eq!(status, 200, "{answer}");
     ada.process.thaw();
     woken.then_some(())
 }
