@@ -16,6 +16,13 @@ use std::time::{Duration, Instant};
 /// Seconds until the first reading, in which all meters of a machine that does much else start.
 const START: u64 = 45;
 
+/// Readings of each house in one feed, a second apart.
+const READINGS: u64 = 40;
+
+/// A meter sends all readings of its file at once. The last one must not lie so far ahead of
+/// the clock that the job sets it aside.
+const SKEW_MILLIS: u64 = 1000 * (START + READINGS + 35);
+
 /// What runs the job, if this machine has it.
 fn classpath() -> Option<String> {
     let made = concat!(env!("CARGO_MANIFEST_DIR"), "/../../jvm/flink-job/target/classpath");
@@ -38,7 +45,7 @@ fn job(place: &Site, cluster: &Cluster, classpath: &str) -> Process {
     let topics = format!("{}run-service.", cluster.prefix);
     let mut settings = format!(
         "bootstrap.servers={}\nalpheus.schema={}\nalpheus.job={topics}job\n\
-         alpheus.checkpoint.ms=500\nalpheus.idle.ms=10000\nalpheus.skew.ms=60000\n\
+         alpheus.checkpoint.ms=500\nalpheus.idle.ms=10000\nalpheus.skew.ms={SKEW_MILLIS}\n\
          flink.execution.checkpointing.dir=file://{}\n",
         cluster.brokers,
         place.path("schema.yaml").display(),
@@ -107,7 +114,7 @@ fn rows_are_the_plaintexts_whatever_is_killed() {
     let mut flink = job(&running.place, &made(), &classpath);
     let asked = running.place.ask(&running.server, QUERY);
     assert!(asked.status.success(), "{}", String::from_utf8_lossy(&asked.stderr));
-    let mut devices = running.feed_in(START, 40);
+    let mut devices = running.feed_in(START, READINGS);
     let seen = at_least(&running, 1, "the start").len();
 
     running.service.kill();
@@ -122,7 +129,7 @@ fn rows_are_the_plaintexts_whatever_is_killed() {
     devices.iter_mut().for_each(|device| assert!(device.wait().success()));
     broker.order("kill");
     broker.order("start");
-    let _devices = running.feed_in(START, 40);
+    let _devices = running.feed_in(START, READINGS);
     at_least(&running, seen + 1, "the broker");
     assert!(!flink.has_ended(), "{}", flink.log());
     // Forty readings of each house, a second apart, and forty more, make so many whole windows;
