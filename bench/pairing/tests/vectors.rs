@@ -1,7 +1,7 @@
 //! Checks the paper's own scheme against vectors from an independent script and library, to the
 //! byte.
 
-#![expect(clippy::unwrap_used, clippy::panic, reason = "a test's way to fail")]
+#![expect(clippy::unwrap_used, reason = "a test's way to fail")]
 
 use alpheus_crypto::secret::Secret;
 use alpheus_pairing_table::messages::{Block, Function, Shape, Statistic};
@@ -9,44 +9,18 @@ use alpheus_pairing_table::owner::Owner;
 use alpheus_pairing_table::parameters::PairingSet;
 use alpheus_pairing_table::server::Evaluation;
 use alpheus_pairing_table::verifier::{PreparedFunction, Verifier};
+use alpheus_test_support::vectors::{CountingRng, cases, from_hex, hex, text};
 use alpheus_verifiable_table::TableKey;
 use alpheus_verifiable_table::error::VerifyError;
 use alpheus_verifiable_table::label::{Column, DataSet};
 use alpheus_verifiable_table::messages::Weights;
-use rand_core::{TryCryptoRng, TryRng};
 use serde_json::Value;
 use sha2::{Digest, Sha256};
-use std::convert::Infallible;
-use std::path::Path;
 
 const SHAPE: Shape = Shape { set: PairingSet::P80, columns: 2, bound: 1000 };
 
-/// Every case of a file.
-fn cases(name: &str) -> Vec<Value> {
-    let vectors = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../vectors/verifiable-table/v1");
-    let path = vectors.join(format!("{name}.json"));
-    let text = std::fs::read_to_string(&path).unwrap_or_else(|e| panic!("{}: {e}", path.display()));
-    let cases: Vec<Value> = serde_json::from_str(&text).unwrap();
-    assert!(!cases.is_empty(), "{name}");
-    cases
-}
-
-fn text<'a>(case: &'a Value, field: &str) -> &'a str {
-    case[field].as_str().unwrap_or_else(|| panic!("no text `{field}` in {case}"))
-}
-
 fn length(case: &Value) -> usize {
     usize::try_from(case["length"].as_u64().unwrap()).unwrap()
-}
-
-fn from_hex(text: &str) -> Vec<u8> {
-    assert!(text.len().is_multiple_of(2) && text.is_ascii());
-    let digits = (0..text.len()).step_by(2);
-    digits.map(|i| u8::from_str_radix(&text[i..i + 2], 16).unwrap()).collect()
-}
-
-fn hex(bytes: &[u8]) -> String {
-    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
 fn digest(bytes: &[u8]) -> String {
@@ -57,33 +31,8 @@ fn key() -> TableKey {
     TableKey::new(Secret::from_bytes(std::array::from_fn(|i| u8::try_from(i).unwrap())))
 }
 
-/// The script's randomness: bytes 32, 33, ….
-struct Counting(u8);
-
-impl TryRng for Counting {
-    type Error = Infallible;
-
-    fn try_next_u32(&mut self) -> Result<u32, Infallible> {
-        panic!("randomness is drawn as bytes")
-    }
-
-    fn try_next_u64(&mut self) -> Result<u64, Infallible> {
-        panic!("randomness is drawn as bytes")
-    }
-
-    fn try_fill_bytes(&mut self, out: &mut [u8]) -> Result<(), Infallible> {
-        for byte in out {
-            *byte = self.0;
-            self.0 = self.0.wrapping_add(1);
-        }
-        Ok(())
-    }
-}
-
-impl TryCryptoRng for Counting {}
-
 fn blocks() -> (DataSet, Vec<Block>) {
-    let mut rng = Counting(32);
+    let mut rng = CountingRng(32);
     let mut owner = Owner::begin(&key(), SHAPE, &mut rng).unwrap();
     let item =
         |column: i64, block: i64, slot: i64| (slot * 37 + column * 11 + block * 501) % 2001 - 1000;

@@ -8,19 +8,25 @@ use crate::tree::Tree;
 const ALLOWED: &[(&str, &[&str])] = &[
     ("alpheus-test-support", &[]),
     ("alpheus-time", &[]),
-    ("alpheus-crypto", &[]),
+    ("alpheus-crypto", &["alpheus-test-support"]),
     ("alpheus-policy", &["alpheus-time"]),
     ("alpheus-transport", &["alpheus-test-support"]),
-    ("alpheus-encrypted-stream", &["alpheus-time", "alpheus-crypto", "alpheus-policy"]),
+    (
+        "alpheus-encrypted-stream",
+        &["alpheus-test-support", "alpheus-time", "alpheus-crypto", "alpheus-policy"],
+    ),
     ("alpheus-anonymous-credential", &["alpheus-time", "alpheus-crypto", "alpheus-test-support"]),
     ("alpheus-access-pass", &["alpheus-time", "alpheus-crypto", "alpheus-anonymous-credential"]),
     (
         "alpheus-accountable-statistics",
-        &["alpheus-time", "alpheus-crypto", "alpheus-anonymous-credential"],
+        &["alpheus-test-support", "alpheus-time", "alpheus-crypto", "alpheus-anonymous-credential"],
     ),
-    ("alpheus-anonymous-board", &["alpheus-time", "alpheus-crypto"]),
-    ("alpheus-verifiable-table", &["alpheus-crypto"]),
-    ("alpheus-pairing-table", &["alpheus-crypto", "alpheus-verifiable-table"]),
+    ("alpheus-anonymous-board", &["alpheus-test-support", "alpheus-time", "alpheus-crypto"]),
+    ("alpheus-verifiable-table", &["alpheus-test-support", "alpheus-crypto"]),
+    (
+        "alpheus-pairing-table",
+        &["alpheus-test-support", "alpheus-crypto", "alpheus-verifiable-table"],
+    ),
     ("alpheus-node", &["alpheus-time", "alpheus-crypto", "alpheus-transport"]),
     ("alpheus-input", &["alpheus-time", "alpheus-policy", "alpheus-node"]),
     (

@@ -1,6 +1,6 @@
 //! Known answers made by an independent script: `vectors/crypto`.
 
-#![expect(clippy::unwrap_used, clippy::panic, reason = "a test's way to fail")]
+#![expect(clippy::unwrap_used, reason = "a test's way to fail")]
 
 use alpheus_crypto::agree::{AgreementKey, AgreementPublic};
 use alpheus_crypto::hash::{Digest, labelled_hash, link};
@@ -10,43 +10,16 @@ use alpheus_crypto::merkle::{Proof, leaf, root};
 use alpheus_crypto::prf::{PadDigest, Prf};
 use alpheus_crypto::secret::Secret;
 use alpheus_crypto::sign::{Signature, SigningKey, VerifyingKey};
+use alpheus_test_support::vectors::{array, bytes, hex_list, text};
 use serde_json::Value;
-use std::path::Path;
 
 /// All cases of a file.
 fn cases(name: &str) -> Vec<Value> {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../vectors/crypto/v1").join(name);
-    let text = std::fs::read_to_string(&path).unwrap_or_else(|e| panic!("{}: {e}", path.display()));
-    let cases: Vec<Value> = serde_json::from_str(&text).unwrap();
-    assert!(!cases.is_empty(), "{name}");
-    cases
-}
-
-fn text<'a>(case: &'a Value, field: &str) -> &'a str {
-    case[field].as_str().unwrap_or_else(|| panic!("no text `{field}` in {case}"))
-}
-
-fn from_hex(text: &str) -> Vec<u8> {
-    assert!(text.len().is_multiple_of(2) && text.is_ascii());
-    let digits = (0..text.len()).step_by(2);
-    digits.map(|i| u8::from_str_radix(&text[i..i + 2], 16).unwrap()).collect()
-}
-
-fn bytes(case: &Value, field: &str) -> Vec<u8> {
-    from_hex(text(case, field))
-}
-
-fn array<const N: usize>(case: &Value, field: &str) -> [u8; N] {
-    bytes(case, field).try_into().unwrap()
-}
-
-fn list(case: &Value, field: &str) -> Vec<Vec<u8>> {
-    let items = case[field].as_array().unwrap();
-    items.iter().map(|item| from_hex(item.as_str().unwrap())).collect()
+    alpheus_test_support::vectors::cases(&format!("crypto/v1/{name}"))
 }
 
 fn parts(case: &Value) -> Vec<Vec<u8>> {
-    list(case, "parts")
+    hex_list(case, "parts")
 }
 
 fn slices(parts: &[Vec<u8>]) -> Vec<&[u8]> {
@@ -161,7 +134,7 @@ fn signatures_match_the_known_answers() {
 #[test]
 fn agreed_keys_match_the_known_answers() {
     for case in cases("agreement.json") {
-        let (seeds, publics) = (list(&case, "seeds"), list(&case, "publics"));
+        let (seeds, publics) = (hex_list(&case, "seeds"), hex_list(&case, "publics"));
         for (ours, theirs) in [(0, 1), (1, 0)] {
             let seed = Secret::from_bytes(seeds[ours].clone().try_into().unwrap());
             let key = AgreementKey::from_seed(&seed);
@@ -178,7 +151,7 @@ fn agreed_keys_match_the_known_answers() {
 }
 
 fn proof(case: &Value) -> Result<(), String> {
-    let path = list(case, "path").into_iter().map(|h| Digest(h.try_into().unwrap())).collect();
+    let path = hex_list(case, "path").into_iter().map(|h| Digest(h.try_into().unwrap())).collect();
     let number = |field: &str| case[field].as_u64().unwrap();
     let proof = Proof { index: number("index"), size: number("size"), path };
     proof.verify(&leaf(&bytes(case, "leaf")), &Digest(array(case, "root"))).map_err(name)
@@ -187,7 +160,7 @@ fn proof(case: &Value) -> Result<(), String> {
 #[test]
 fn roots_and_proofs_match_the_known_answers() {
     for case in cases("merkle_root.json") {
-        let leaves = list(&case, "leaves").iter().map(|data| leaf(data)).collect();
+        let leaves = hex_list(&case, "leaves").iter().map(|data| leaf(data)).collect();
         assert_eq!(root(leaves).0, array(&case, "root"));
     }
     for case in cases("merkle_proof.json") {

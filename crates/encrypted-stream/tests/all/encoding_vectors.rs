@@ -9,14 +9,9 @@ use alpheus_policy::schema::Schema;
 use rand_chacha::ChaCha20Rng;
 use rand_core::SeedableRng;
 use serde_json::Value as Json;
-use std::path::Path;
 
 fn cases(name: &str) -> Vec<Json> {
-    let directory = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../vectors/schema/v1");
-    let cases: Vec<Json> =
-        serde_json::from_str(&std::fs::read_to_string(directory.join(name)).unwrap()).unwrap();
-    assert!(!cases.is_empty(), "{name}");
-    cases
+    alpheus_test_support::vectors::cases(&format!("schema/v1/{name}"))
 }
 
 fn encoder(case: &Json) -> Encoder {

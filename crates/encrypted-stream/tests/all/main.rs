@@ -4,7 +4,7 @@ mod encoding_vectors;
 mod encodings;
 mod frames;
 mod job_vectors;
-#[expect(clippy::unwrap_used, clippy::panic, reason = "a test's way to fail")]
+#[expect(clippy::unwrap_used, reason = "a test's way to fail")]
 mod known_answers;
 mod mask_vectors;
 mod masks;

@@ -1,11 +1,11 @@
 //! Reads the script's cases and its randomness.
 
 use alpheus_crypto::group::Element;
+use alpheus_test_support::vectors;
 use rand_chacha::{ChaCha20Rng, rand_core::SeedableRng};
 use rand_core::{Rng as _, TryCryptoRng, TryRng};
 use serde_json::Value;
 use std::convert::Infallible;
-use std::path::Path;
 
 /// The randomness that the script used, followed by other randomness.
 pub(crate) struct ScriptRng(pub(crate) Vec<u8>, ChaCha20Rng);
@@ -36,20 +36,13 @@ pub(crate) fn script_rng(randomness: &Value) -> ScriptRng {
     ScriptRng(from_hex(randomness), ChaCha20Rng::from_seed([0; 32]))
 }
 
+/// Every case of a file of this protocol.
 pub(crate) fn cases(name: &str) -> Vec<Value> {
-    let vectors = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../vectors");
-    let path = vectors.join("accountable-statistics/v1").join(format!("{name}.json"));
-    let text = std::fs::read_to_string(&path).unwrap_or_else(|e| panic!("{}: {e}", path.display()));
-    let cases: Vec<Value> = serde_json::from_str(&text).unwrap();
-    assert!(!cases.is_empty(), "{name}");
-    cases
+    vectors::cases(&format!("accountable-statistics/v1/{name}.json"))
 }
 
 pub(crate) fn from_hex(value: &Value) -> Vec<u8> {
-    let text = value.as_str().unwrap_or_else(|| panic!("no text: {value}"));
-    assert!(text.len().is_multiple_of(2) && text.is_ascii());
-    let digits = (0..text.len()).step_by(2);
-    digits.map(|i| u8::from_str_radix(&text[i..i + 2], 16).unwrap()).collect()
+    vectors::from_hex(value.as_str().unwrap_or_else(|| panic!("no text: {value}")))
 }
 
 pub(crate) fn array<const N: usize>(value: &Value) -> [u8; N] {

@@ -2,6 +2,10 @@
 //! epoch succeeds must not depend on the written row.
 
 use crate::coalition::ring::{NOW, Ring, party, server};
+use crate::malice::{
+    self, IN, Lie, NO_SET, NamedLie, OUT, Observation, assert_no_lie_reveals_the_row,
+    assert_no_lie_to_one_reveals_the_row, differs, observations,
+};
 use alpheus_anonymous_board::admission::Members;
 use alpheus_anonymous_board::coalition::audit::{Answer, evaluation_points, points};
 use alpheus_anonymous_board::coalition::field::{Binary, Field};
@@ -9,8 +13,6 @@ use alpheus_anonymous_board::coalition::gate::{Proof, Sums};
 use alpheus_anonymous_board::messages::{Body, BurnReason, Fault, Submission, WriteName};
 use alpheus_anonymous_board::transcript::Transcript;
 use alpheus_anonymous_board::writer::{Content, Fate};
-use alpheus_crypto::hash::Digest;
-use std::collections::{BTreeMap, BTreeSet};
 
 const LIAR: usize = 1;
 const ROWS: u32 = 8;
@@ -23,13 +25,11 @@ struct Shadow {
     row: u32,
 }
 
-/// What everybody can see: whether the victim is in the set, and how the epoch ended.
-type Observation = (Option<bool>, String);
-type Lie = fn(&Shadow, &Transcript, &mut Body);
-
-const IN: Option<bool> = Some(true);
-const OUT: Option<bool> = Some(false);
-const NO_SET: Option<bool> = None;
+impl malice::Shadow for Shadow {
+    fn victim(&self) -> WriteName {
+        self.victim
+    }
+}
 
 /// Commits to and opens the answers with the victim's changed.
 fn recommit(shadow: &Shadow, said: &Transcript, body: &mut Body, change: impl Fn(&mut Answer)) {
@@ -66,64 +66,8 @@ fn other_row(shadow: &Shadow, said: &Transcript, body: &mut Body, copy: usize) {
     });
 }
 
-/// A change to each statement of a server, and the result for the victim's write if everybody
-/// receives the changed statement.
-const LIES: &[(&str, Lie, Option<bool>)] = &[
-    ("nothing", |_, _, _| (), IN),
-    (
-        "the victim is not listed at close",
-        |shadow, _, body| {
-            if let Body::Close { writes } = body {
-                writes.retain(|write| *write != shadow.victim);
-            }
-        },
-        IN,
-    ),
-    (
-        "a write that nobody made is listed",
-        |_, _, body| {
-            if let Body::Close { writes } = body {
-                writes.push(WriteName(Digest([255; 32])));
-            }
-        },
-        IN,
-    ),
-    (
-        "the victim is no candidate",
-        |shadow, _, body| {
-            if let Body::Candidates { writes, .. } = body {
-                writes.retain(|write| *write != shadow.victim);
-            }
-        },
-        NO_SET,
-    ),
-    (
-        "another coin",
-        |_, _, body| {
-            if let Body::Candidates { coin, .. } = body {
-                coin[0] ^= 1;
-            }
-        },
-        NO_SET,
-    ),
-    (
-        "another commitment",
-        |_, _, body| {
-            if let Body::Commit { digests, .. } = body {
-                digests.0[0] ^= 1;
-            }
-        },
-        NO_SET,
-    ),
-    (
-        "other candidates committed to",
-        |_, _, body| {
-            if let Body::Commit { candidates, .. } = body {
-                candidates.0[0] ^= 1;
-            }
-        },
-        NO_SET,
-    ),
+/// A change to each statement that servers of this mode alone make.
+const LIES: &[NamedLie<Shadow>] = &[
     (
         "another nonce",
         |_, _, body| {
@@ -156,55 +100,10 @@ const LIES: &[(&str, Lie, Option<bool>)] = &[
     ("another row, first copy", |s, said, body| other_row(s, said, body, 0), OUT),
     ("another row, second copy", |s, said, body| other_row(s, said, body, 1), OUT),
     (
-        "another set",
-        |_, _, body| {
-            if let Body::Agree { set, .. } = body {
-                set.0[0] ^= 1;
-            }
-        },
-        IN,
-    ),
-    (
         "other openings agreed on",
         |_, _, body| {
             if let Body::Agree { opens, .. } = body {
                 opens.0[0] ^= 1;
-            }
-        },
-        IN,
-    ),
-    (
-        "another size",
-        |_, _, body| {
-            if let Body::Agree { size, .. } = body {
-                *size += 1;
-            }
-        },
-        IN,
-    ),
-    (
-        "a latch of another set",
-        |_, _, body| {
-            if let Body::Latch { set, .. } = body {
-                set.0[0] ^= 1;
-            }
-        },
-        IN,
-    ),
-    (
-        "a latch of another share",
-        |_, _, body| {
-            if let Body::Latch { share, .. } = body {
-                share.0[0] ^= 1;
-            }
-        },
-        IN,
-    ),
-    (
-        "another table",
-        |_, _, body| {
-            if let Body::Publish { table, .. } = body {
-                table.0[0] ^= 1;
             }
         },
         IN,
@@ -228,6 +127,11 @@ const LIES: &[(&str, Lie, Option<bool>)] = &[
         NO_SET,
     ),
 ];
+
+/// A change to each statement of a server.
+fn lies() -> Vec<NamedLie<Shadow>> {
+    <Shadow as malice::Shadow>::COMMON_LIES.iter().chain(LIES).copied().collect()
+}
 
 /// Writes repeatedly until a write goes to the wanted row.
 fn post_to(ring: &mut Ring, row: u32) -> Submission {
@@ -254,7 +158,7 @@ fn stage(row: u32) -> (Ring, Submission) {
 
 /// Runs an epoch in which a server lies, to everybody or to one receiver, and returns what can be
 /// seen.
-fn run(lie: Lie, row: u32, toward: Option<usize>) -> Observation {
+fn run(lie: Lie<Shadow>, row: u32, toward: Option<usize>) -> Observation {
     let (mut honest, _) = stage(row);
     honest.later(61);
     honest.turn();
@@ -286,51 +190,30 @@ fn run(lie: Lie, row: u32, toward: Option<usize>) -> Observation {
     (accepted, format!("{:?} {:?}", heard.abort_reason(own), heard.published_table(own).is_some()))
 }
 
-/// Whether the observations differ between rows.
-fn differs(seen: &BTreeMap<u32, BTreeSet<Observation>>) -> bool {
-    seen.values().collect::<BTreeSet<_>>().len() > 1
-}
-
 #[test]
 fn what_a_lying_server_sees_does_not_depend_on_the_row() {
-    for (name, lie, expected) in LIES {
-        let mut seen: BTreeMap<u32, BTreeSet<Observation>> = BTreeMap::new();
-        for row in [0, 3, 7] {
-            let one = run(*lie, row, None);
-            assert_eq!(one.0, *expected, "{name}: the lie has its expected effect");
-            seen.entry(row).or_default().insert(one);
-        }
-        assert!(!differs(&seen), "{name}: {seen:?}");
-    }
+    assert_no_lie_reveals_the_row(&lies(), |lie, row| run(lie, row, None));
 }
 
 /// The same lies, to one honest server only, so that the honest servers have different views.
 #[test]
 fn what_it_sees_after_lying_to_one_receiver_does_not_depend_on_the_row() {
-    for (name, lie, _) in LIES {
-        for hearer in [0, 2] {
-            let mut seen: BTreeMap<u32, BTreeSet<Observation>> = BTreeMap::new();
-            for row in [0, 3] {
-                seen.entry(row).or_default().insert(run(*lie, row, Some(hearer)));
-            }
-            assert!(!differs(&seen), "{name}, to {hearer}: {seen:?}");
-        }
-    }
+    let receivers = [0, 2];
+    assert_no_lie_to_one_reveals_the_row(&lies(), &receivers, |lie, row, receiver| {
+        run(lie, row, Some(receiver))
+    });
 }
 
 /// The same harness with a lie that does depend on the row, which only the harness can tell. The
 /// detector notices it.
 #[test]
 fn a_lie_that_depends_on_the_row_is_detected() {
-    let leak: Lie = |shadow, said, body| {
+    let leak: Lie<Shadow> = |shadow, said, body| {
         if shadow.row == 3 {
             recommit(shadow, said, body, |answer| answer.0[0][0][0] ^= 1);
         }
     };
-    let mut seen: BTreeMap<u32, BTreeSet<Observation>> = BTreeMap::new();
-    for row in [0, 3, 7] {
-        seen.entry(row).or_default().insert(run(leak, row, None));
-    }
+    let seen = observations(&[0, 3, 7], |row| run(leak, row, None));
     assert!(differs(&seen), "{seen:?}");
     assert_eq!(seen[&3].first().map(|s| s.0), Some(OUT));
 }

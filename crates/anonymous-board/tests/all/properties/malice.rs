@@ -1,6 +1,10 @@
 //! One server lies in each of its messages. Whether a write is accepted and the epoch succeeds must
 //! not depend on the written row.
 
+use crate::malice::{
+    self, IN, Lie, NO_SET, NamedLie, OUT, Observation, assert_no_lie_reveals_the_row,
+    assert_no_lie_to_one_reveals_the_row, differs, observations,
+};
 use crate::properties::town::{Town, server};
 use aes::Aes128Enc;
 use aes::cipher::{BlockCipherEncrypt, KeyInit};
@@ -33,6 +37,12 @@ pub(crate) struct Shadow {
     pub(crate) victim: WriteName,
     pub(crate) honest: Vec<WriteDigest>,
     pub(crate) row: u32,
+}
+
+impl malice::Shadow for Shadow {
+    fn victim(&self) -> WriteName {
+        self.victim
+    }
 }
 
 /// Commits to and opens the digests with the victim's changed.
@@ -77,74 +87,8 @@ fn other_leaf(shadow: &Shadow, transcript: &Transcript, body: &mut Body, block: 
     });
 }
 
-/// What everybody can see of an epoch: whether the victim is in the set, the honest database's
-/// final reason, and whether it published.
-type Observation = (Option<bool>, String);
-
-type Lie = fn(&Shadow, &Transcript, &mut Body);
-
-const IN: Option<bool> = Some(true);
-const OUT: Option<bool> = Some(false);
-const NO_SET: Option<bool> = None;
-
-/// A change to each statement of a database, and the result for the victim's write if everybody
-/// receives the changed statement.
-const LIES: &[(&str, Lie, Option<bool>)] = &[
-    ("nothing", |_, _, _| (), IN),
-    (
-        "the victim is not listed at close",
-        |shadow, _, body| {
-            if let Body::Close { writes } = body {
-                writes.retain(|write| *write != shadow.victim);
-            }
-        },
-        IN,
-    ),
-    (
-        "a write that nobody made is listed",
-        |_, _, body| {
-            if let Body::Close { writes } = body {
-                writes.push(WriteName(Digest([255; 32])));
-            }
-        },
-        IN,
-    ),
-    (
-        "the victim is no candidate",
-        |shadow, _, body| {
-            if let Body::Candidates { writes, .. } = body {
-                writes.retain(|write| *write != shadow.victim);
-            }
-        },
-        NO_SET,
-    ),
-    (
-        "another coin",
-        |_, _, body| {
-            if let Body::Candidates { coin, .. } = body {
-                coin[0] ^= 1;
-            }
-        },
-        NO_SET,
-    ),
-    (
-        "another commitment",
-        |_, _, body| {
-            if let Body::Commit { digests, .. } = body {
-                digests.0[0] ^= 1;
-            }
-        },
-        NO_SET,
-    ),
-    (
-        "other candidates committed to",
-        |_, _, body| {
-            if let Body::Commit { candidates, .. } = body {
-                candidates.0[0] ^= 1;
-            }
-        },
-        NO_SET,
-    ),
+/// A change to each statement that servers of this mode alone make.
+const LIES: &[NamedLie<Shadow>] = &[
     (
         "another nonce",
         |_, _, body| {
@@ -187,51 +131,6 @@ const LIES: &[(&str, Lie, Option<bool>)] = &[
         OUT,
     ),
     (
-        "another set",
-        |_, _, body| {
-            if let Body::Agree { set, .. } = body {
-                set.0[0] ^= 1;
-            }
-        },
-        IN,
-    ),
-    (
-        "another size",
-        |_, _, body| {
-            if let Body::Agree { size, .. } = body {
-                *size += 1;
-            }
-        },
-        IN,
-    ),
-    (
-        "a latch of another set",
-        |_, _, body| {
-            if let Body::Latch { set, .. } = body {
-                set.0[0] ^= 1;
-            }
-        },
-        IN,
-    ),
-    (
-        "a latch of another share",
-        |_, _, body| {
-            if let Body::Latch { share, .. } = body {
-                share.0[0] ^= 1;
-            }
-        },
-        IN,
-    ),
-    (
-        "another table",
-        |_, _, body| {
-            if let Body::Publish { table, .. } = body {
-                table.0[0] ^= 1;
-            }
-        },
-        IN,
-    ),
-    (
         "something out of turn",
         |_, _, body| {
             if let Body::Commit { .. } = body {
@@ -241,6 +140,11 @@ const LIES: &[(&str, Lie, Option<bool>)] = &[
         NO_SET,
     ),
 ];
+
+/// A change to each statement of a server.
+fn lies() -> Vec<NamedLie<Shadow>> {
+    <Shadow as malice::Shadow>::COMMON_LIES.iter().chain(LIES).copied().collect()
+}
 
 /// Writes repeatedly until a write goes to the wanted row.
 fn post_to(town: &mut Town, member: u8, row: u32) -> WriteName {
@@ -267,7 +171,7 @@ const ROWS: u32 = 8;
 
 /// Runs an epoch in which the second database lies, to everybody or to one receiver, and returns
 /// what can be seen.
-fn run(lie: Lie, row: u32, toward: Option<Party>) -> Observation {
+fn run(lie: Lie<Shadow>, row: u32, toward: Option<Party>) -> Observation {
     let stage = || {
         let mut town = Town::new(9, ROWS, 40);
         let victim = post_to(&mut town, 0, row);
@@ -306,52 +210,30 @@ fn run(lie: Lie, row: u32, toward: Option<Party>) -> Observation {
     )
 }
 
-/// Whether the observations differ between rows.
-fn differs<T: Ord + Clone>(seen: &BTreeMap<u32, BTreeSet<T>>) -> bool {
-    let all: BTreeSet<&BTreeSet<T>> = seen.values().collect();
-    all.len() > 1
-}
-
 #[test]
 fn what_a_lying_server_sees_does_not_depend_on_the_row() {
-    for (name, lie, expected) in LIES {
-        let mut seen: BTreeMap<u32, BTreeSet<Observation>> = BTreeMap::new();
-        for row in [0, 3, 7] {
-            let one = run(*lie, row, None);
-            assert_eq!(one.0, *expected, "{name}: the lie has its expected effect");
-            seen.entry(row).or_default().insert(one);
-        }
-        assert!(!differs(&seen), "{name}: {seen:?}");
-    }
+    assert_no_lie_reveals_the_row(&lies(), |lie, row| run(lie, row, None));
 }
 
 /// The same lies, but only to the honest database or only to the auditor.
 #[test]
 fn what_it_sees_after_lying_to_one_receiver_does_not_depend_on_the_row() {
-    for (name, lie, _) in LIES {
-        for hearer in [Party::Database(Side::First), Party::Auditor] {
-            let mut seen: BTreeMap<u32, BTreeSet<Observation>> = BTreeMap::new();
-            for row in [0, 3] {
-                seen.entry(row).or_default().insert(run(*lie, row, Some(hearer)));
-            }
-            assert!(!differs(&seen), "{name}, to {hearer}: {seen:?}");
-        }
-    }
+    let receivers = [Party::Database(Side::First), Party::Auditor];
+    assert_no_lie_to_one_reveals_the_row(&lies(), &receivers, |lie, row, receiver| {
+        run(lie, row, Some(receiver))
+    });
 }
 
 /// The same harness with a lie that does depend on the row, which only the harness can tell. The
 /// detector notices it.
 #[test]
 fn a_lie_that_depends_on_the_row_is_detected() {
-    let leak: Lie = |shadow, transcript, body| {
+    let leak: Lie<Shadow> = |shadow, transcript, body| {
         if shadow.row == 3 {
             recommit(shadow, transcript, body, |audited| audited.digest.0[0] ^= 1);
         }
     };
-    let mut seen: BTreeMap<u32, BTreeSet<Observation>> = BTreeMap::new();
-    for row in [0, 3, 7] {
-        seen.entry(row).or_default().insert(run(leak, row, None));
-    }
+    let seen = observations(&[0, 3, 7], |row| run(leak, row, None));
     assert!(differs(&seen), "{seen:?}");
     assert_eq!(seen[&3].first().map(|s| s.0), Some(OUT));
     assert_eq!(seen[&7].first().map(|s| s.0), Some(IN));

@@ -12,6 +12,7 @@ use alpheus_anonymous_board::dpf::prg::Prgs;
 use alpheus_anonymous_board::dpf::{Key, KeyError, Shape, Side, Word, Words, scalar};
 use alpheus_anonymous_board::row::{Format, Row};
 use alpheus_crypto::secret::Secret;
+use alpheus_test_support::vectors;
 use rand_core::{TryCryptoRng, TryRng};
 use serde_json::Value;
 use std::convert::Infallible;
@@ -22,15 +23,11 @@ fn folder() -> std::path::PathBuf {
 }
 
 fn cases(name: &str) -> Vec<Value> {
-    let path = folder().join(format!("{name}.json"));
-    let text = std::fs::read_to_string(&path).unwrap_or_else(|e| panic!("{}: {e}", path.display()));
-    serde_json::from_str(&text).unwrap()
+    vectors::cases(&format!("anonymous-board/v1/{name}.json"))
 }
 
 fn bytes(value: &Value) -> Vec<u8> {
-    let text = value.as_str().unwrap();
-    let digits = (0..text.len()).step_by(2);
-    digits.map(|i| u8::from_str_radix(&text[i..i + 2], 16).unwrap()).collect()
+    vectors::from_hex(value.as_str().unwrap())
 }
 
 fn array<const N: usize>(value: &Value) -> [u8; N] {

@@ -1,12 +1,13 @@
 //! Checks parameters, blocks and answers against vectors from an independent script, to the
 //! byte.
 
-#![expect(clippy::unwrap_used, clippy::panic, reason = "a test's way to fail")]
+#![expect(clippy::unwrap_used, reason = "a test's way to fail")]
 
 mod json;
 
 use crate::support::{Server, Store, ask};
 use alpheus_crypto::secret::Secret;
+use alpheus_test_support::vectors::{CountingRng, hex};
 use alpheus_verifiable_table::TableKey;
 use alpheus_verifiable_table::error::VerifyError;
 use alpheus_verifiable_table::label::Order;
@@ -16,41 +17,10 @@ use alpheus_verifiable_table::messages::Block;
 use alpheus_verifiable_table::owner::Owner;
 use alpheus_verifiable_table::parameters::Set;
 use num_bigint::BigUint;
-use rand_core::{TryCryptoRng, TryRng};
 use sha2::{Digest, Sha256};
-use std::convert::Infallible;
 
 fn commit<T>(step: PendingStep<T>, store: &mut Store) -> T {
     step.commit(store).unwrap()
-}
-
-/// The script's randomness: bytes 32, 33, ….
-struct Counting(u8);
-
-impl TryRng for Counting {
-    type Error = Infallible;
-
-    fn try_next_u32(&mut self) -> Result<u32, Infallible> {
-        panic!("randomness is drawn as bytes")
-    }
-
-    fn try_next_u64(&mut self) -> Result<u64, Infallible> {
-        panic!("randomness is drawn as bytes")
-    }
-
-    fn try_fill_bytes(&mut self, out: &mut [u8]) -> Result<(), Infallible> {
-        for byte in out {
-            *byte = self.0;
-            self.0 = self.0.wrapping_add(1);
-        }
-        Ok(())
-    }
-}
-
-impl TryCryptoRng for Counting {}
-
-fn hex(bytes: &[u8]) -> String {
-    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
 fn digest(bytes: &[u8]) -> String {
@@ -90,7 +60,7 @@ fn blocks_match_the_vectors() {
         let column = |min, max, optional| ColumnDeclaration { min, max, optional, squares: true };
         let layout = Layout::new(vec![column(-1000, 1000, false), column(0, 777, true)], &[(0, 1)]);
         let order = Order::new(u8::try_from(json::number(&case, "order")).unwrap()).unwrap();
-        let (mut rng, mut store) = (Counting(32), Store::new());
+        let (mut rng, mut store) = (CountingRng(32), Store::new());
         let owner = Owner::create(&key(), set, order, layout.unwrap(), &mut rng);
         let mut owner = commit(owner, &mut store);
         let row = |i: i64| -> Row {
@@ -113,7 +83,7 @@ fn blocks_match_the_vectors() {
 fn answers_match_the_vectors_and_forgeries_are_rejected() {
     let column = ColumnDeclaration { min: 0, max: 500, optional: false, squares: false };
     let layout = Layout::new(vec![column], &[]).unwrap();
-    let (mut rng, mut store) = (Counting(32), Store::new());
+    let (mut rng, mut store) = (CountingRng(32), Store::new());
     let step = Owner::create(&key(), Set::L128, Order::ONE, layout, &mut rng);
     let mut owner = commit(step, &mut store);
     let rows: Vec<Row> = (0..4096).map(|i| vec![Some(i * 31 % 500)]).collect();
@@ -144,7 +114,7 @@ fn answers_match_the_vectors_and_forgeries_are_rejected() {
 fn bytes_that_are_not_a_block_are_rejected_with_a_specific_error() {
     let column = ColumnDeclaration { min: 0, max: 500, optional: false, squares: false };
     let layout = Layout::new(vec![column], &[]).unwrap();
-    let (mut rng, mut store) = (Counting(32), Store::new());
+    let (mut rng, mut store) = (CountingRng(32), Store::new());
     let owner = Owner::create(&key(), Set::L128, Order::ONE, layout, &mut rng);
     let manifest = commit(owner, &mut store).manifest().clone();
     let mut bytes = vec![0; manifest.block_length()];
