@@ -9,7 +9,7 @@ use alpheus_pairing_table::owner::Owner;
 use alpheus_pairing_table::parameters::PairingSet;
 use alpheus_pairing_table::server::Evaluation;
 use alpheus_pairing_table::verifier::{PreparedFunction, Verifier};
-use alpheus_test_support::vectors::{CountingRng, cases, from_hex, hex, text};
+use alpheus_test_support::vectors::{self, CountingRng, from_hex, hex, text};
 use alpheus_verifiable_table::TableKey;
 use alpheus_verifiable_table::error::VerifyError;
 use alpheus_verifiable_table::label::{Column, DataSet};
@@ -18,6 +18,11 @@ use serde_json::Value;
 use sha2::{Digest, Sha256};
 
 const SHAPE: Shape = Shape { set: PairingSet::P80, columns: 2, bound: 1000 };
+
+/// Every case of a file.
+fn cases(name: &str) -> Vec<Value> {
+    vectors::cases(&format!("verifiable-table/v1/{name}.json"))
+}
 
 fn length(case: &Value) -> usize {
     usize::try_from(case["length"].as_u64().unwrap()).unwrap()
