@@ -99,9 +99,8 @@ rules: tools ## formatting and house rules, which need no build
 # The feature sets apart are for CI: the whole workspace covers nearly all that they show.
 lint: tools ## compiler lints and links in documentation
 	$(CARGO) clippy --workspace --all-targets --features $(FEATURES) --locked -- -D warnings
-	RUSTDOCFLAGS="-D warnings -A rustdoc::private-intra-doc-links" $(CARGO) doc --workspace --no-deps --locked --quiet --document-private-items
+	RUSTDOCFLAGS="-D warnings -A rustdoc::private-intra-doc-links" $(CARGO) doc --workspace --features $(FEATURES) --no-deps --locked --quiet --document-private-items
 	if [ "$${CI:-}" = true ]; then \
-	  $(CARGO) clippy --package alpheus --locked -- -D warnings; \
 	  $(CARGO) clippy --package alpheus --no-default-features --locked -- -D warnings; \
 	fi
 
