@@ -8,6 +8,7 @@ pub use privacy::PrivacyExplanation;
 use window_loss::max_absent;
 pub use window_loss::{WindowRisk, chance_of_loss};
 
+use crate::budget::Epsilon;
 use crate::catalog::CatalogSchema;
 use crate::ids::PlanId;
 use crate::layout::{FieldStatistic, Packing};
@@ -102,6 +103,11 @@ pub fn explain(
     privacy_only: bool,
 ) -> Explanation {
     let first = planned.plans.first();
+    let group = |(at, plan): (usize, &Plan)| {
+        let life = planned.budgets.get(at).copied().flatten();
+        GroupExplanation { privacy: privacy::of(plan, schema, life), ..group(plan, failure_rate) }
+    };
+    let groups: Vec<_> = planned.plans.iter().enumerate().map(group).collect();
     Explanation {
         name: planned.name.clone(),
         schema: schema.schema.name.clone(),
@@ -111,27 +117,41 @@ pub fn explain(
         grace: first.map_or(Span(0), |plan| plan.grace),
         fitting: planned.fitting,
         excluded: planned.excluded.clone(),
-        groups: planned
-            .plans
-            .iter()
-            .enumerate()
-            .map(|(at, plan)| {
-                let lasts = planned.lasts.get(at).copied().flatten();
-                let privacy = privacy::of(plan, schema, lasts);
-                GroupExplanation { privacy, ..group(plan, failure_rate) }
-            })
-            .collect(),
-        warnings: planned.plans.iter().flat_map(|plan| warnings(plan, schema)).fold(
-            Vec::new(),
-            |mut all, warning| {
-                if !all.contains(&warning) {
-                    all.push(warning);
-                }
-                all
-            },
-        ),
+        warnings: all_warnings(planned, schema, &groups),
+        groups,
         privacy_only,
     }
+}
+
+/// Above this loss over a query's life a guarantee says little.
+const MAX_LIFETIME_MICRO_EPSILON: u64 = 10_000_000;
+
+/// The warnings of all groups, each once.
+fn all_warnings(
+    planned: &PlannedQuery,
+    schema: &CatalogSchema,
+    groups: &[GroupExplanation],
+) -> Vec<String> {
+    let mut all = Vec::new();
+    let of_plans = planned.plans.iter().flat_map(|plan| warnings(plan, schema));
+    for warning in of_plans.chain(groups.iter().filter_map(lifetime_warning)) {
+        if !all.contains(&warning) {
+            all.push(warning);
+        }
+    }
+    all
+}
+
+fn lifetime_warning(group: &GroupExplanation) -> Option<String> {
+    let (micro, period) = group.privacy.as_ref()?.lifetime()?;
+    (micro > MAX_LIFETIME_MICRO_EPSILON).then(|| {
+        let each = period.map_or_else(String::new, |period| format!(" in each {period}"));
+        format!(
+            "One person may lose ε = {}{each} while this query runs. Above {}, a guarantee says little: choose longer windows, a smaller epsilon, or policies with smaller budgets.",
+            Epsilon::from_micro(micro),
+            Epsilon::from_micro(MAX_LIFETIME_MICRO_EPSILON)
+        )
+    })
 }
 
 /// A description of what a plan's rows reveal, by field. It is derived from the release, not

@@ -12,10 +12,13 @@ use alpheus_crypto::sign::{SigningKey, VerifyingKey};
 use alpheus_crypto::signed::Signed;
 use alpheus_encrypted_stream::annotation::{Annotation, Placement};
 use alpheus_encrypted_stream::certificate::Certificate;
+use alpheus_encrypted_stream::frame::DATA_HEAD;
 use alpheus_encrypted_stream::grant::{Grant, HandedDay};
 use alpheus_encrypted_stream::withdrawal::Withdrawal;
 use alpheus_policy::ids::StreamId;
-use serde::{Deserialize, Serialize};
+use serde::de::{Error as _, SeqAccess, Visitor};
+use serde::{Deserialize, Deserializer, Serialize};
+use std::fmt;
 
 /// Frames of one stream, in the order in which they were made.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -27,8 +30,36 @@ pub struct Upload {
     /// Counts the uploads of an outbox, from 1. A repeated upload has the same number
     /// and content.
     pub number: u64,
-    /// The frames.
+    /// The frames, none shorter than a frame can be.
+    #[serde(deserialize_with = "frames")]
     pub frames: Vec<Vec<u8>>,
+}
+
+/// Reads frames and refuses those that are too short to be any. Otherwise a body of empty
+/// frames, one byte each, would take 24 times its size in memory.
+fn frames<'de, D: Deserializer<'de>>(body: D) -> Result<Vec<Vec<u8>>, D::Error> {
+    struct Frames;
+
+    impl<'de> Visitor<'de> for Frames {
+        type Value = Vec<Vec<u8>>;
+
+        fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+            write!(f, "frames of at least {DATA_HEAD} bytes each")
+        }
+
+        fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<Self::Value, A::Error> {
+            let mut frames = Vec::new();
+            while let Some(frame) = seq.next_element::<Vec<u8>>()? {
+                if frame.len() < DATA_HEAD {
+                    return Err(A::Error::invalid_length(frame.len(), &self));
+                }
+                frames.push(frame);
+            }
+            Ok(frames)
+        }
+    }
+
+    body.deserialize_seq(Frames)
 }
 
 /// The outcome of an upload.
@@ -219,4 +250,28 @@ pub struct Welcome {
     /// The service's run: random, drawn at each start. In another run it may have been
     /// restored from an older copy, so the host sends everything again.
     pub life: [u8; 16],
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What fills memory is what is decoded, not the body that a limit counts.
+    #[test]
+    fn an_upload_of_frames_that_are_too_short_to_be_any_is_rejected() {
+        let upload = |length: usize, count: usize| Upload {
+            stream: StreamId([1; 16]),
+            outbox: [2; 16],
+            number: 1,
+            frames: vec![vec![0x11; length]; count],
+        };
+        let read = |upload: &Upload| {
+            let body = postcard::to_allocvec(&vec![upload]).unwrap();
+            postcard::from_bytes::<Vec<Upload>>(&body).map(|read| read == [upload.clone()])
+        };
+        assert_eq!(read(&upload(DATA_HEAD, 3)), Ok(true));
+        for short in [0, 1, DATA_HEAD - 1] {
+            assert!(read(&upload(short, 1000)).is_err(), "{short}");
+        }
+    }
 }

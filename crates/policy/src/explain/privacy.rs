@@ -3,6 +3,8 @@
 use crate::budget::{Epsilon, Guarantee, Horizon, Mechanism};
 use crate::catalog::CatalogSchema;
 use crate::plan::Plan;
+use crate::planner::BudgetLife;
+use alpheus_time::Span;
 use serde::{Deserialize, Serialize};
 use std::fmt;
 
@@ -28,9 +30,9 @@ pub struct PrivacyExplanation {
     pub honest: u32,
     /// The charge to each attribute, by name, for a window or for all running totals.
     pub charges: Vec<(String, String)>,
-    /// The number of windows, or of such queries for running totals, until the first member's
-    /// budget is used up, if nothing was spent before. `None` if nothing is charged.
-    pub lasts: Option<u64>,
+    /// How long the members' budgets last if nothing was spent before. `None` if nothing is
+    /// charged.
+    pub life: Option<BudgetLife>,
     /// The expected error of each column.
     pub guarantee: Guarantee,
 }
@@ -39,7 +41,7 @@ pub struct PrivacyExplanation {
 pub(super) fn of(
     plan: &Plan,
     schema: &CatalogSchema,
-    lasts: Option<u64>,
+    life: Option<BudgetLife>,
 ) -> Option<PrivacyExplanation> {
     let own = plan.privacy.as_ref()?;
     let noise = plan.calibration(&schema.schema, &schema.layout).ok().flatten()?;
@@ -63,7 +65,7 @@ pub(super) fn of(
             Some(_) => plan.min_honest(),
         },
         charges: noise.charges.iter().map(|(at, cost)| (name(*at), cost.to_string())).collect(),
-        lasts,
+        life,
         guarantee,
     })
 }
@@ -102,18 +104,65 @@ impl fmt::Display for PrivacyExplanation {
             true => writeln!(f, "nothing, since the number of events is public")?,
             false => writeln!(f, "{}", charges.join(", "))?,
         }
-        if let Some(lasts) = self.lasts {
-            let what = match (self.horizon, lasts) {
-                (None, 1) => "window",
-                (None, _) => "windows",
-                (Some(_), 1) => "query like this",
-                (Some(_), _) => "queries like this",
-            };
-            writeln!(
-                f,
-                "    the first budget is used up after {lasts} {what}; each controller keeps its own accounts"
-            )?;
-        }
+        self.life.iter().try_for_each(|life| self.write_life(*life, f))?;
         write!(f, "{}", self.guarantee)
     }
+}
+
+impl PrivacyExplanation {
+    /// The most that one person can lose over the whole life of the query, in millionths of
+    /// ε, and in which period. `None` if nothing is charged.
+    #[must_use]
+    pub fn lifetime(&self) -> Option<(u64, Option<Span>)> {
+        let life = self.life?;
+        match self.horizon {
+            // All totals together cost this once.
+            Some(_) => Some((self.micro_epsilon, None)),
+            None => Some((life.total_micro_epsilon, life.period)),
+        }
+    }
+
+    fn write_life(&self, life: BudgetLife, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let lasts = life.windows;
+        let what = match (self.horizon, lasts) {
+            (None, 1) => "window",
+            (None, _) => "windows",
+            (Some(_), 1) => "query like this",
+            (Some(_), _) => "queries like this",
+        };
+        write!(f, "    the first budget is used up after {lasts} {what}")?;
+        if self.horizon.is_none() {
+            let time = Span(self.guarantee.window.0.saturating_mul(lasts));
+            write!(f, " ({})", approximately(time))?;
+        }
+        writeln!(f, "; each controller keeps its own accounts")?;
+        let Some((micro, period)) = self.lifetime() else { return Ok(()) };
+        write!(
+            f,
+            "    over the life of the query, one person may lose ε = {}",
+            Epsilon::from_micro(micro)
+        )?;
+        match period {
+            Some(period) => writeln!(f, " in each {period}"),
+            None => writeln!(f, " in total"),
+        }
+    }
+}
+
+/// A time in the largest unit that it fills, rounded down to a tenth.
+fn approximately(time: Span) -> String {
+    const UNITS: [(u64, &str); 4] = [
+        (365 * 86_400_000_000, "years"),
+        (86_400_000_000, "days"),
+        (3_600_000_000, "hours"),
+        (60_000_000, "minutes"),
+    ];
+    let filled = UNITS.iter().find(|(micros, _)| time.0 >= *micros);
+    filled.map_or_else(
+        || time.to_string(),
+        |(micros, name)| {
+            let tenths = u128::from(time.0) * 10 / u128::from(*micros);
+            format!("about {}.{} {name}", tenths / 10, tenths % 10)
+        },
+    )
 }

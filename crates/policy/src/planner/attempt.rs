@@ -8,7 +8,7 @@ use super::finding::{Finding, Fix};
 use super::noise::{self, NoiseOffers};
 use super::population::{Candidate, PopulationRequest, settle};
 use super::resolve::{Resolved, resolve};
-use super::{ExclusionCount, PlanOptions, PlannedQuery};
+use super::{BudgetLife, ExclusionCount, PlanOptions, PlannedQuery};
 use crate::catalog::{Catalog, CatalogSchema, CatalogStream};
 use crate::comply::Demand;
 use crate::ids::{ControllerId, OwnerId};
@@ -140,11 +140,11 @@ impl<'a> Attempt<'a> {
         noise::fill(&mut template, self.schema)
             .map_err(|fault| vec![noise::finding(self.create, fault)])?;
         let groups = self.candidates(&template)?;
-        let (mut plans, mut lasts) = (Vec::new(), Vec::new());
+        let (mut plans, mut budgets) = (Vec::new(), Vec::new());
         for (index, (group, candidates)) in groups.into_iter().enumerate() {
-            if let Some((plan, last)) = self.group(&template, index as u64, group, candidates)? {
+            if let Some((plan, life)) = self.group(&template, index as u64, group, candidates)? {
                 plans.push(plan);
-                lasts.push(last);
+                budgets.push(life);
             }
         }
         if plans.is_empty() {
@@ -156,7 +156,7 @@ impl<'a> Attempt<'a> {
             plans,
             fitting: self.fitting,
             excluded: self.excluded(),
-            lasts,
+            budgets,
         })
     }
 
@@ -318,7 +318,7 @@ impl<'a> Attempt<'a> {
         index: u64,
         group: Group,
         candidates: Vec<Candidate<'a>>,
-    ) -> Result<Option<(Plan, Option<u64>)>, Vec<Finding>> {
+    ) -> Result<Option<(Plan, Option<BudgetLife>)>, Vec<Finding>> {
         let settled = settle(candidates, self.asked());
         for (candidate, exclusion) in settled.excluded {
             let fix = self.population_fix(&exclusion, &candidate);
@@ -333,11 +333,11 @@ impl<'a> Attempt<'a> {
         let demand = Demand::of(&plan, &self.schema.schema, &self.schema.layout);
         let allowed = demand.and_then(|demand| {
             members.iter().try_for_each(|member| demand.allowed_by(&member.stream.policy))?;
-            Ok(noise::windows_until_spent(&demand, &members))
+            Ok(noise::budget_life(&demand, &members))
         });
         // Never plan what controllers would refuse. This should not happen.
         match allowed {
-            Ok(lasts) => Ok(Some((plan, lasts))),
+            Ok(life) => Ok(Some((plan, life))),
             Err(refusal) => Err(vec![self.refused(refusal.rule())]),
         }
     }

@@ -91,10 +91,22 @@ pub struct PlannedQuery {
     pub fitting: u32,
     /// How many of them do not take part, by reason.
     pub excluded: Vec<ExclusionCount>,
-    /// For each plan, how many windows its members' budgets allow until the first is used up
-    /// (in each period, for budgets per period). `None` if nothing is charged. Only
-    /// controllers know what was spent before.
-    pub lasts: Vec<Option<u64>>,
+    /// For each plan, how long its members' budgets last. `None` if nothing is charged.
+    pub budgets: Vec<Option<BudgetLife>>,
+}
+
+/// How long the members' budgets last, and what that costs one of them. Only controllers
+/// know what was spent before.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct BudgetLife {
+    /// The number of windows, or of such queries for running totals, until the first budget
+    /// is used up (in each period, for budgets per period).
+    pub windows: u64,
+    /// The most that the budgets of one member allow all windows together to cost, in
+    /// millionths of ε, added up over the query's attributes.
+    pub total_micro_epsilon: u64,
+    /// The period in which they allow it, or `None` if that is all time.
+    pub period: Option<Span>,
 }
 
 /// The number of streams that do not take part for one reason.

@@ -1,13 +1,14 @@
 //! The noise of a query: as requested, or as policies allow if it does not say.
 
+use super::BudgetLife;
 use super::attempt::item_at;
 use super::error::RuleError;
 use super::finding::{Finding, Fix};
 use super::population::Candidate;
 use super::resolve::Resolved;
 use crate::budget::{
-    CalibrationError, Horizon, Mechanism, NoiseRequest, NoiseShares, RowGroup, Slack, calibrate,
-    groups, row_spread,
+    CalibrationError, Cost, Horizon, Mechanism, NoiseRequest, NoiseShares, RowGroup, Slack,
+    calibrate, groups, row_spread,
 };
 use crate::catalog::{CatalogSchema, CatalogStream};
 use crate::comply::Demand;
@@ -208,22 +209,55 @@ pub(super) fn finding(create: &Create, fault: NoiseError) -> Finding {
     Finding { at: item_at(create), rule: RuleError::Noise { fault: fault.to_string() }, fix }
 }
 
-/// How many windows, or running totals of this length, the members' budgets allow until the
-/// first is used up. `None` if nothing is charged.
-pub(super) fn windows_until_spent(demand: &Demand<'_>, members: &[Candidate<'_>]) -> Option<u64> {
+/// How long the members' budgets last, and the most that one member's allow. `None` if
+/// nothing is charged.
+pub(super) fn budget_life(demand: &Demand<'_>, members: &[Candidate<'_>]) -> Option<BudgetLife> {
     let mut seen = BTreeSet::new();
-    let mut least: Option<u64> = None;
+    let mut life: Option<BudgetLife> = None;
     for member in members {
         // Many streams have the same policy.
         let key = postcard::to_allocvec(&member.stream.policy).unwrap_or_default();
         if !seen.insert(key) {
             continue;
         }
-        for (_, budget, cost) in demand.charges(&member.stream.policy).unwrap_or_default() {
-            let slack = Slack::of(demand.slack_bits(), budget.window_micro_epsilon);
-            let windows = windows_within(cost, slack, &budget);
-            least = Some(least.map_or(windows, |least| least.min(windows)));
+        let charges = demand.charges(&member.stream.policy).unwrap_or_default();
+        let own = life_of(&charges, demand.slack_bits());
+        life = [life, own].into_iter().flatten().reduce(BudgetLife::worse);
+    }
+    life
+}
+
+/// How long one member's budgets last: until the first attribute's is used up.
+fn life_of(charges: &[(u16, Budget, Cost)], slack_bits: u32) -> Option<BudgetLife> {
+    let lasts = |(_, budget, cost): &(u16, Budget, Cost)| {
+        windows_within(*cost, Slack::of(slack_bits, budget.window_micro_epsilon), budget)
+    };
+    let windows = charges.iter().map(lasts).min()?;
+    let spent = |(_, budget, cost): &(u16, Budget, Cost)| match cost {
+        Cost::Pure(epsilon) => {
+            let all = u128::from(epsilon.floor_micro() + 1).saturating_mul(windows.into());
+            u64::try_from(all).unwrap_or(u64::MAX).min(budget.total_micro_epsilon)
+        }
+        Cost::Concentrated(_) => budget.total_micro_epsilon,
+    };
+    let period = |(_, budget, _): &(u16, Budget, Cost)| match budget.unit {
+        PrivacyUnit::PersonPerPeriod(period) => Some(period),
+        PrivacyUnit::Event | PrivacyUnit::PersonPerWindow => None,
+    };
+    Some(BudgetLife {
+        windows,
+        total_micro_epsilon: charges.iter().map(spent).fold(0, u64::saturating_add),
+        period: charges.iter().map(period).min().flatten(),
+    })
+}
+
+impl BudgetLife {
+    /// The fewer windows, the larger total, and the period without end if there is one.
+    fn worse(self, other: Self) -> Self {
+        Self {
+            windows: self.windows.min(other.windows),
+            total_micro_epsilon: self.total_micro_epsilon.max(other.total_micro_epsilon),
+            period: self.period.zip(other.period).map(|(a, b)| a.min(b)),
         }
     }
-    least
 }

@@ -9,7 +9,7 @@ use alpheus_encrypted_stream::messages::{
 };
 use alpheus_policy::budget::PrivacyLoss;
 use alpheus_policy::ids::PlanId;
-use alpheus_policy::plan::Plan;
+use alpheus_policy::plan::{Fraction, MaskStrategy, Plan};
 use alpheus_policy::policy::ResolvedPolicy;
 use alpheus_time::Timestamp;
 
@@ -89,6 +89,19 @@ fn only_windows_that_never_opened_are_refunded() {
     evil.token(0, &draft).unwrap();
     let all = evil.set(&draft, &[0, 1, 2, 3]);
     evil.opening(0, &all).unwrap();
+    close(&mut evil, 0);
+    assert_eq!(spent(&evil, 0), pure(1));
+}
+
+/// The token of a lone controller is its opening: what it sent is released, whatever the
+/// service says of the window.
+#[test]
+fn a_lone_controller_is_never_refunded() {
+    let alone =
+        Setup { controllers: 1, masks: MaskStrategy::Single, alpha: Fraction::ZERO, ..four(3, 9) };
+    let mut evil = Evil::new(alone);
+    let draft = evil.gather();
+    evil.token(0, &draft).unwrap();
     close(&mut evil, 0);
     assert_eq!(spent(&evil, 0), pure(1));
 }

@@ -8,7 +8,7 @@ use alpheus_encrypted_stream::keys::{BorderClaim, BorderKind, MasterSecret, Stre
 use alpheus_encrypted_stream::messages::{Segment, SegmentBorder, SummonedStream};
 use alpheus_time::{Span, Timestamp};
 
-use crate::protocol::evil::Evil;
+use crate::protocol::evil::{Draft, Evil};
 use crate::protocol::net::Net;
 use crate::protocol::world::{Setup, WINDOW, after, master, policy, schema, stream_id, window};
 
@@ -184,6 +184,54 @@ fn a_session_does_not_reach_back_into_a_dead_one() {
     assert_eq!(tiled(3, &back), Err(ExclusionError::SessionOverlap));
     let resumed = [(1, (0, 1), true, true), (1, (2, 3), true, false)];
     assert_eq!(tiled(3, &resumed), Ok(()), "one session, as far as its borders say");
+}
+
+/// The layout sizes digits for the schema's events. The service must not pass off a stream
+/// that has more of them, whatever its transformer counted.
+#[test]
+fn a_stream_with_more_events_than_the_schema_allows_is_excluded() {
+    let counted = |events: u64| {
+        let mut evil = Evil::new(Setup::new(1));
+        let mut made = Made::new();
+        let mut segment = made.segment(1, (0, 1), true, false);
+        let at = segment.borders[0].at;
+        segment.borders[0].events = events;
+        segment.borders[0].tag = made.tag(BorderKind::Interior, 1, at, events);
+        let stream = made.stream(vec![segment]);
+        let streams = vec![stream];
+        evil.presence(0, streams).1.excluded
+    };
+    let most = schema().capacity.events;
+    assert_eq!(counted(most), []);
+    assert_eq!(counted(most + 1), [(0, ExclusionError::TooManyEvents)]);
+}
+
+/// The ledger notes a session when it is first seen. How far it reached since then follows
+/// from the tokens that were spent on it.
+#[test]
+fn a_restored_controller_knows_how_far_a_session_had_reached() {
+    let spliced = |restored: bool| {
+        let mut evil = Evil::new(Setup { windows: 4, ..Setup::new(1) });
+        let mut made = Made::new();
+        for number in 0..2 {
+            evil.close(number);
+            let stream =
+                made.stream(vec![made.segment(1, (number, number + 1), number == 0, false)]);
+            let (digest, presence) = evil.presence_at(0, vec![stream], after(number));
+            let members = vec![(0, digest, presence.owners)];
+            evil.token_at(0, &Draft { window: window(number), members });
+        }
+        if restored {
+            evil.start_again(after(1));
+        }
+        // Another session opens on the last border of one that was not closed.
+        evil.close(2);
+        let stream = made.stream(vec![made.segment(2, (2, 3), true, false)]);
+        evil.presence_at(0, vec![stream], after(2)).1.excluded
+    };
+    let overlaps = [(0, ExclusionError::SessionOverlap)];
+    assert_eq!(spliced(false), overlaps);
+    assert_eq!(spliced(true), overlaps);
 }
 
 #[test]

@@ -14,10 +14,10 @@ fn noisy(count: u32) -> World {
 
 fn planned(world: &World, text: &str) -> (Plan, Privacy, Option<u64>) {
     let mut planned = world.plan(text).unwrap();
-    assert_eq!((planned.plans.len(), planned.lasts.len()), (1, 1));
+    assert_eq!((planned.plans.len(), planned.budgets.len()), (1, 1));
     let plan = planned.plans.remove(0);
     let privacy = plan.privacy.clone().expect("noise");
-    (plan, privacy, planned.lasts[0])
+    (plan, privacy, planned.budgets[0].map(|life| life.windows))
 }
 
 /// Two groups of rows, sum and count of optional values, share ε. A person has at most a
@@ -69,6 +69,30 @@ fn a_query_without_epsilon_gets_the_largest_that_policies_allow() {
     ] {
         assert!(text.contains(part), "{part}\n{text}");
     }
+}
+
+/// An owner's budget is a total. At short windows it ends soon, and is then all lost.
+#[test]
+fn an_explanation_states_the_loss_over_the_life_of_a_query_and_warns_of_a_large_one() {
+    let world = noisy(40);
+    let explained = |world: &World, text: &str| {
+        let planned = world.plan(text).unwrap();
+        explain(&planned, world.catalog.schema("MedicalSensor").unwrap(), 0.01, true).to_string()
+    };
+    let modest = explained(&world, &select("SUM(hrv)", "WITH (epsilon = 0.1)"));
+    assert!(
+        modest.contains("over the life of the query, one person may lose ε = 10 in total"),
+        "{modest}"
+    );
+    assert!(modest.contains(" windows (about "), "{modest}");
+    assert!(!modest.contains("while this query runs"), "{modest}");
+    let generous = SCHEMA.replace("total: 10,", "total: 100,");
+    let generous = World::of(&generous).with(40, &policy("noisy"), &[]);
+    let text = explained(&generous, &select("SUM(hrv)", "WITH (epsilon = 0.1)"));
+    assert!(
+        text.contains("warning: One person may lose ε = 100 while this query runs. Above 10,"),
+        "{text}"
+    );
 }
 
 /// If some policies allow exact results, the query stays exact and the others are listed.

@@ -154,7 +154,7 @@ fn totals_without_epsilon_get_the_largest_that_policies_allow() {
     assert!((100_000..100_100).contains(&micro), "{micro}");
     assert!(planned.sql.contains("CUMULATING") && planned.sql.contains("epsilon = 0.100"));
     // 10 in total and 0.1 each: more than a hundred as zCDP.
-    assert!(planned.lasts[0].unwrap() > 100, "{:?}", planned.lasts);
+    assert!(planned.budgets[0].unwrap().windows > 100, "{:?}", planned.budgets);
 }
 
 /// Totals that run for a thousand years would stay in their owners' accounts for as long.
