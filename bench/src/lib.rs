@@ -8,6 +8,7 @@
 mod board;
 mod encrypt;
 mod end_to_end;
+mod epochs;
 mod floors;
 mod hosts;
 mod log;
@@ -41,6 +42,7 @@ Examples:
   alpheus-bench streams --format json > bench/results/streams.json
   alpheus-bench streams --only masks --only transformer
   alpheus-bench streams --quick --strict
+  alpheus-bench epochs --presence 3,10
   alpheus-bench hosts --controllers 100
   alpheus-bench pass --clients 12000 --epochs 40
   alpheus-bench board --writes 500
@@ -68,6 +70,8 @@ enum Command {
     Streams(Streams),
     /// The anonymous board: a write at a database, its writer, the rate of delivery
     Board(board::Args),
+    /// Membership epochs, simulated: windows that open and what they cost, over presence
+    Epochs(epochs::Args),
     /// Many controllers, each a process: cost and delay of a window
     Hosts(hosts::Args),
     /// Access passes: logins, re-ups, a crowd of clients, the gateway
@@ -185,6 +189,7 @@ pub fn run(args: &Args) -> Result<(), Failure> {
             (measure(streams, wider.as_ref()).blame(Category::Io)?, streams.strict)
         }
         Command::Board(board) => (board::measure(board)?, board.strict),
+        Command::Epochs(epochs) => (epochs::measure(epochs), false),
         Command::Hosts(hosts) => (hosts::measure(hosts)?, false),
         Command::Pass(pass) => (pass::measure(pass)?, pass.strict),
         Command::Stats(stats) => (stats::measure(stats)?, stats.strict),

@@ -14,6 +14,7 @@ pub mod explain;
 pub mod ids;
 pub mod layout;
 pub mod locks;
+pub mod membership;
 pub mod plan;
 #[cfg(feature = "query")]
 pub mod planner;
