@@ -203,7 +203,7 @@ impl Cohort {
     }
 }
 
-/// Never a strategy that fails where another opens: `neighbours` only where the lists of late
+/// Never a strategy that fails where another opens: `neighbours` only where recent lists
 /// were long enough for the members that it does not count.
 fn choose(listed: u32, tolerated: u32, minimum: u32, least: u32) -> Strategy {
     if listed > NEIGHBOURS_ABOVE

@@ -54,6 +54,7 @@ const RULES: &[Rule] = &[
     names::names_say_the_thing,
     purity::no_ambient_input,
     reach::no_dead_file,
+    reach::examples_are_tested,
     reach::fuzz_targets_are_tested,
     sentences::sentences_are_short,
     source::first_line_says_what_for,

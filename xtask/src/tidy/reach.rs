@@ -120,10 +120,54 @@ pub(super) fn fuzz_targets_are_tested(tree: &Tree) -> Vec<Finding> {
     findings
 }
 
+/// An example in the documentation of a crate is run, or marked as text.
+pub(super) fn examples_are_tested(tree: &Tree) -> Vec<Finding> {
+    let mut findings = Vec::new();
+    for (directory, manifest) in tree.packages() {
+        let lib = manifest.get("lib").and_then(|lib| lib.get("doctest"));
+        if lib.and_then(toml::Value::as_bool) != Some(false) {
+            continue;
+        }
+        let source = format!("{directory}/src/");
+        for (path, content) in tree.ending(".rs").filter(|(path, _)| path.starts_with(&source)) {
+            let mut inside = false;
+            for (number, line) in (1..).zip(content.lines()) {
+                let comment = line.trim_start().strip_prefix("//").unwrap_or_default();
+                let Some(fence) = comment.trim_start_matches(['/', '!', ' ']).strip_prefix("```")
+                else {
+                    continue;
+                };
+                if !inside && (fence.is_empty() || fence.starts_with("rust")) {
+                    let what = "this example is not run: its crate has `doctest = false`";
+                    findings.push(Finding::new(path, number, what));
+                }
+                inside = !inside;
+            }
+        }
+    }
+    findings
+}
+
 #[cfg(test)]
 mod tests {
     use super::super::messages;
     use super::*;
+
+    #[test]
+    fn refuses_an_example_that_is_not_run() {
+        let manifest = |doctest| format!("[package]\nname = \"a\"\n[lib]\ndoctest = {doctest}\n");
+        let source = "//! ```text\n//! a → b\n//! ```\n\n/// ```\n/// f();\n/// ```\nfn f() {}\n";
+        let (off, on) = (manifest(false), manifest(true));
+        let tree = Tree::from([
+            ("crates/a/Cargo.toml", off.as_str()),
+            ("crates/a/src/lib.rs", source),
+            ("crates/b/Cargo.toml", on.as_str()),
+            ("crates/b/src/lib.rs", source),
+        ]);
+        let found = messages(&examples_are_tested(&tree));
+        let what = "this example is not run: its crate has `doctest = false`";
+        assert_eq!(found, [format!("crates/a/src/lib.rs:5: {what}")]);
+    }
 
     #[test]
     fn refuses_a_file_that_nothing_declares() {
