@@ -38,6 +38,7 @@ use alpheus_encrypted_stream::frame::{Frame, FrameView};
 use alpheus_encrypted_stream::grant::{Grant, HandedDay, RawReader};
 use alpheus_encrypted_stream::job::{self, JobMessage};
 use alpheus_encrypted_stream::messages;
+use alpheus_encrypted_stream::tick::frame::{MAC_LEN, TickFrame, body};
 use alpheus_pairing_table as pairing;
 use alpheus_pairing_table::parameters::PairingSet;
 use alpheus_policy::document::Node;
@@ -59,6 +60,25 @@ pub fn frame(data: &[u8]) {
     let Ok(view) = FrameView::parse(data) else { return };
     let owned = own(view);
     assert_eq!(owned.to_bytes(), data, "a frame has one encoding");
+}
+
+/// Tick frames.
+pub fn tick_frame(data: &[u8]) {
+    let Ok(frame) = TickFrame::parse(data, Span(1_000_000)) else { return };
+    let before_mac = &data[..data.len() - MAC_LEN];
+    match frame {
+        TickFrame::Opening(opening) => {
+            let head = opening.head.to_bytes();
+            assert!(data.starts_with(&head), "an opening's head has one encoding");
+        }
+        TickFrame::Tick(claim, words) => {
+            let words: Vec<u64> = words.iter().collect();
+            assert_eq!(body(&claim, &words), before_mac, "a tick has one encoding");
+        }
+        TickFrame::Gap(claim) => {
+            assert_eq!(body(&claim, &[]), before_mac, "a gap has one encoding");
+        }
+    }
 }
 
 /// The same frame with its own copy of the words.

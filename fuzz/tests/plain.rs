@@ -54,6 +54,7 @@ macro_rules! plain {
 }
 
 plain!(frame, mutate::frames());
+plain!(tick_frame, mutate::tick_frames());
 plain!(document_yaml, files("examples", ".yaml"));
 plain!(document_json, files("vectors", ".json"));
 plain!(query, files("examples", ".sql"));

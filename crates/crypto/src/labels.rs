@@ -13,6 +13,16 @@ pub const STREAM_DAY: &str = "alpheus/stream/day/v1";
 pub const STREAM_BORDER: &str = "alpheus/stream/border/v1";
 /// The MAC of a boundary event under its stream's boundary key (HMAC).
 pub const BORDER: &str = "alpheus/border/v1";
+/// The MAC of what a tick frame states, under its stream's boundary key (HMAC).
+pub const TICK: &str = "alpheus/tick/v2";
+/// The pad over a tick frame's number of events, under the same key (HMAC).
+pub const TICK_COUNT: &str = "alpheus/tick/count/v2";
+/// The MAC of a whole tick frame under its session's key (HMAC).
+pub const TICK_FRAME: &str = "alpheus/frame/v2";
+/// A device signs the opening of a session (signature).
+pub const TICK_OPENING: &str = "alpheus/opening/v2";
+/// A device seals a session's key for the service (HPKE).
+pub const SESSION_KEY: &str = "alpheus/session-key/v2";
 /// Derives a key agreed by two parties, bound to both public keys (HKDF).
 pub const AGREEMENT: &str = "alpheus/agreement/v1";
 /// Derives the pads between two controllers from their agreed key (HKDF).

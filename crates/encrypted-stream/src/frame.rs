@@ -332,7 +332,7 @@ impl<'a> FrameView<'a> {
 pub struct Words<'a>(&'a [[u8; 8]]);
 
 impl<'a> Words<'a> {
-    fn parse(bytes: &'a [u8]) -> Result<Self, FrameError> {
+    pub(crate) fn parse(bytes: &'a [u8]) -> Result<Self, FrameError> {
         match bytes.as_chunks() {
             (_, [_, ..]) => Err(FrameError::PartialWord(bytes.len())),
             ([], []) => Err(FrameError::NoWords),

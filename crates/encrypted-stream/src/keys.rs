@@ -242,6 +242,18 @@ impl StreamKeys {
         self.border.verify(labels::BORDER, &[&parts[0], &parts[1], &parts[2], &parts[3]], tag)
     }
 
+    /// The MAC of what a tick frame states, by its parts.
+    pub(crate) fn tick_tag(&self, parts: &[&[u8]]) -> Tag {
+        self.border.tag(labels::TICK, parts)
+    }
+
+    /// The pad over the number of events that a tick frame states. Each frame has its own.
+    pub(crate) fn count_pad(&self, session: u64, to: Timestamp) -> u64 {
+        let parts = [session, to.0].map(u64::to_be_bytes);
+        let tag = self.border.tag(labels::TICK_COUNT, &[&parts[0], &parts[1]]);
+        tag.0.first_chunk().map_or(0, |half| u64::from_le_bytes(*half))
+    }
+
     /// The subkey of the day that contains `t`.
     #[inline]
     fn day_of(&mut self, t: Timestamp) -> &DayKey {

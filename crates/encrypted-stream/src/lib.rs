@@ -24,6 +24,7 @@ pub mod messages;
 pub mod noise;
 pub mod producer;
 pub mod sums;
+pub mod tick;
 pub mod transformer;
 pub mod withdrawal;
 

@@ -14,11 +14,20 @@ use std::path::Path;
 /// If the file cannot be read or has no cases.
 #[must_use]
 pub fn cases<T: DeserializeOwned>(file: &str) -> Vec<T> {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../vectors").join(file);
-    let text = std::fs::read_to_string(&path).unwrap_or_else(|e| panic!("{}: {e}", path.display()));
-    let cases: Vec<T> = serde_json::from_str(&text).unwrap_or_else(|e| panic!("{file}: {e}"));
+    let cases: Vec<T> = one(file);
     assert!(!cases.is_empty(), "{file}");
     cases
+}
+
+/// The one case of a file, given by its path below `vectors`.
+///
+/// # Panics
+/// If the file cannot be read.
+#[must_use]
+pub fn one<T: DeserializeOwned>(file: &str) -> T {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../vectors").join(file);
+    let text = std::fs::read_to_string(&path).unwrap_or_else(|e| panic!("{}: {e}", path.display()));
+    serde_json::from_str(&text).unwrap_or_else(|e| panic!("{file}: {e}"))
 }
 
 /// The bytes that hexadecimal digits stand for.

@@ -1,9 +1,13 @@
 //! Inputs near valid ones, the same at every run.
 
+use alpheus_crypto::hash::Digest;
 use alpheus_crypto::mac::Tag;
 use alpheus_encrypted_stream::annotation::Annotation;
 use alpheus_encrypted_stream::frame::{Frame, Link};
 use alpheus_encrypted_stream::grant::{Days, Grant};
+use alpheus_encrypted_stream::tick::claim::{Claim, ClaimKind, RootPrefix};
+use alpheus_encrypted_stream::tick::frame::{MAC_LEN, body};
+use alpheus_encrypted_stream::tick::opening::{OPENING_LEN, OpeningHead};
 use alpheus_policy::ids::{ConsumerId, OwnerId, StreamId};
 use alpheus_policy::policy::ResolvedPolicy;
 use alpheus_policy::schema::Schema;
@@ -86,6 +90,40 @@ pub(crate) fn frames() -> Vec<Vec<u8>> {
         Frame::Closing { link, count: 0, tag, words },
     ];
     frames.iter().map(Frame::to_bytes).collect()
+}
+
+/// One tick frame of each kind.
+pub(crate) fn tick_frames() -> Vec<Vec<u8>> {
+    let claim = |kind| Claim {
+        kind,
+        session: 7,
+        from: Timestamp(1_000_000),
+        to: Timestamp(2_000_000),
+        masked_count: 9,
+        root: RootPrefix([5; 16]),
+        tag: Tag([3; 16]),
+    };
+    let with_mac = |mut frame: Vec<u8>| {
+        frame.extend([4; MAC_LEN]);
+        frame
+    };
+    let tick = |kind| with_mac(body(&claim(kind), &[1, u64::MAX, 0]));
+    let gap = |kind| with_mac(body(&claim(kind), &[]));
+    let opening = |previous| {
+        let (at, ingest) = (Timestamp(10), Digest([1; 32]));
+        let head = OpeningHead { session: 7, at, tag: Tag([3; 16]), ingest, previous };
+        let mut frame = head.to_bytes();
+        frame.resize(OPENING_LEN, 8);
+        frame
+    };
+    vec![
+        tick(ClaimKind::Tick),
+        tick(ClaimKind::ClosingTick),
+        gap(ClaimKind::Gap),
+        gap(ClaimKind::ClosingGap),
+        opening(None),
+        opening(Some((6, Timestamp(9)))),
+    ]
 }
 
 /// One annotation.

@@ -15,6 +15,7 @@ mod producer;
 mod protocol;
 mod sealed_sums;
 mod statistics;
+mod ticks;
 mod transformer;
 mod vectors;
 mod walkthrough;

@@ -3,7 +3,7 @@
 
 #![expect(clippy::unwrap_used, clippy::panic, reason = "a test's way to fail")]
 
-mod json;
+pub(crate) mod json;
 
 use alpheus_crypto::mac::{Tag, TagError};
 use alpheus_crypto::secret::Secret;
