@@ -54,14 +54,17 @@ pub fn cohort_colluders(colluders: u32, bits: u8, delta_exponent: u8) -> u32 {
     0
 }
 
-/// The number of first bits of a lot that name a cohort, such that the expected cohort of
-/// `listed` members is at most three quarters of `cohort`, which leaves room for chance.
+/// The number of first bits of a lot that name a cohort, such that a cohort of `listed`
+/// members has more than `cohort` only if its size is eight standard deviations off.
 #[must_use]
 pub fn cohort_bits(listed: u32, cohort: u32) -> u8 {
     if listed <= cohort {
         return 0;
     }
-    let fits = |bits: &u8| (u64::from(listed) >> bits) * 4 <= u64::from(cohort) * 3;
+    let fits = |bits: &u8| {
+        let expected = f64::from(listed) * 2f64.powi(-i32::from(*bits));
+        expected + 8.0 * expected.sqrt() <= f64::from(cohort)
+    };
     (1..MAX_COHORT_BITS).find(fits).unwrap_or(MAX_COHORT_BITS)
 }
 
@@ -138,7 +141,8 @@ mod tests {
     fn a_list_is_cut_until_cohorts_are_small_enough() {
         let bits = |listed| cohort_bits(listed, DEFAULT_COHORT);
         assert_eq!([bits(0), bits(4096), bits(4097), bits(6000)], [0, 0, 1, 1]);
-        assert_eq!([bits(7000), bits(100_000), bits(10_000_000)], [2, 5, 12]);
+        assert_eq!([bits(7000), bits(7500), bits(100_000), bits(10_000_000)], [1, 2, 5, 12]);
         assert_eq!(cohort_bits(u32::MAX, 1), MAX_COHORT_BITS);
+        assert_eq!(cohort_bits(2, 0), MAX_COHORT_BITS);
     }
 }

@@ -109,6 +109,15 @@ impl Made {
         Segment { session, from, opening, borders: (span.0..span.1).map(border).collect() }
     }
 
+    /// A segment of one window with this many events in it.
+    fn busy(&self, session: u64, number: u64, opened: bool, events: u64) -> Segment {
+        let mut segment = self.segment(session, (number, number + 1), opened, false);
+        let border = &mut segment.borders[0];
+        border.events = events;
+        border.tag = self.tag(BorderKind::Interior, session, border.at, events);
+        segment
+    }
+
     /// The stream with the check sum of zeros in all these segments.
     fn stream(&mut self, segments: Vec<Segment>) -> SummonedStream {
         let mut check_sum = 0_u64;
@@ -193,11 +202,7 @@ fn a_stream_with_more_events_than_the_schema_allows_is_excluded() {
     let counted = |events: u64| {
         let mut evil = Evil::new(Setup::new(1));
         let mut made = Made::new();
-        let mut segment = made.segment(1, (0, 1), true, false);
-        let at = segment.borders[0].at;
-        segment.borders[0].events = events;
-        segment.borders[0].tag = made.tag(BorderKind::Interior, 1, at, events);
-        let stream = made.stream(vec![segment]);
+        let stream = made.stream(vec![made.busy(1, 0, true, events)]);
         let streams = vec![stream];
         evil.presence(0, streams).1.excluded
     };
@@ -215,8 +220,7 @@ fn a_restored_controller_knows_how_far_a_session_had_reached() {
         let mut made = Made::new();
         for number in 0..2 {
             evil.close(number);
-            let stream =
-                made.stream(vec![made.segment(1, (number, number + 1), number == 0, false)]);
+            let stream = made.stream(vec![made.busy(1, number, number == 0, 1)]);
             let (digest, presence) = evil.presence_at(0, vec![stream], after(number));
             let members = vec![(0, digest, presence.owners)];
             evil.token_at(0, &Draft { window: window(number), members });
@@ -226,7 +230,7 @@ fn a_restored_controller_knows_how_far_a_session_had_reached() {
         }
         // Another session opens on the last border of one that was not closed.
         evil.close(2);
-        let stream = made.stream(vec![made.segment(2, (2, 3), true, false)]);
+        let stream = made.stream(vec![made.busy(2, 2, true, 1)]);
         evil.presence_at(0, vec![stream], after(2)).1.excluded
     };
     let overlaps = [(0, ExclusionError::SessionOverlap)];
