@@ -2,7 +2,7 @@
 
 use alpheus_anonymous_credential::configuration::Pinned;
 use alpheus_anonymous_credential::holder::{Holder, PendingRequest, Timing};
-use alpheus_anonymous_credential::issuer::Issuer;
+use alpheus_anonymous_credential::issuer::{Applicant, Issuer};
 use alpheus_anonymous_credential::keys::IssuerKey;
 use alpheus_anonymous_credential::ledger::StateOrigin;
 use alpheus_anonymous_credential::schedule::Epoch;
@@ -123,7 +123,8 @@ pub(super) fn holder(
     let mut issuer = issuer.commit(&mut Forgets::new()).blame(Category::Io)?;
     let asking = PendingRequest::begin(pinned.clone(), &account, Timing::Running, now, rng);
     let asking = asking.blame(Category::Io)?.commit(&mut Forgets::new()).blame(Category::Io)?;
-    let answer = issuer.issue(&account, &asking.bytes(), now, rng).blame(Category::Io)?;
+    let answer =
+        issuer.issue(Applicant::named(&account), &asking.bytes(), now, rng).blame(Category::Io)?;
     let answer = answer.commit(&mut Forgets::new()).blame(Category::Io)?;
     let holder = asking.finish(&answer).blame(Category::Io)?;
     holder.commit(&mut Forgets::new()).blame(Category::Io)

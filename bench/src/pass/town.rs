@@ -62,7 +62,9 @@ impl Town {
         let at = self.issuer_at.to_string();
         let issuer = ["pass", "issuer", "--identity", "pki/issuer", "--deployment", "deployment"];
         let rest = ["--accounts", "accounts", "--state", "issuer", "--api", &at, "--new-state"];
-        self.program.start(&[&issuer[..], &rest].concat())
+        // All subscribers come from this machine.
+        let limit = ["--requests-per-minute", "1000000"];
+        self.program.start(&[&issuer[..], &rest, &limit].concat())
     }
 
     pub(super) fn verifier(&self) -> Result<Server, Failure> {

@@ -15,7 +15,7 @@ use std::collections::BTreeMap;
 use zeroize::{Zeroize, Zeroizing};
 
 const MAGIC: &[u8; 8] = b"ALPHPASS";
-const VERSION: u8 = 1;
+const VERSION: u8 = 2;
 const HEAD: usize = 8 + 1 + 16 + 4 + 4;
 /// A file that asks for more, in KiB and passes, is probably an attack on this machine's memory.
 const MAX_HARDNESS: Hardness = Hardness { memory: 1 << 20, passes: 64 };
@@ -27,10 +27,25 @@ pub struct Contents {
     pub card: Vec<u8>,
     /// The account at the issuer.
     pub account: String,
-    /// The account's secret for the issuer.
-    pub secret: String,
+    /// What the account shows to the issuer.
+    pub evidence: Evidence,
     /// The holder's ledger.
     pub records: BTreeMap<Vec<u8>, Vec<u8>>,
+}
+
+/// What an account shows to the issuer. Not `Clone`, not `Debug`; wiped with its file.
+#[derive(Serialize, Deserialize)]
+pub enum Evidence {
+    /// Its secret.
+    Secret(String),
+    /// An ID token, which this command of the subscriber's prints.
+    IdTokenCommand(String),
+}
+
+impl Default for Evidence {
+    fn default() -> Self {
+        Self::Secret(String::new())
+    }
 }
 
 /// The file's key, derived once. It locks every later version of the file.
@@ -41,7 +56,9 @@ pub struct FileKey {
 
 impl Drop for Contents {
     fn drop(&mut self) {
-        self.secret.zeroize();
+        match &mut self.evidence {
+            Evidence::Secret(text) | Evidence::IdTokenCommand(text) => text.zeroize(),
+        }
         self.records.values_mut().for_each(Zeroize::zeroize);
     }
 }

@@ -4,7 +4,7 @@
 use crate::configuration::Pinned;
 use crate::role_error::{RegistrationError, RestoreError};
 use alpheus_anonymous_credential::error::IssuerError;
-use alpheus_anonymous_credential::issuer::Issuer;
+use alpheus_anonymous_credential::issuer::{Applicant, Issuer};
 use alpheus_anonymous_credential::keys::IssuerKey;
 use alpheus_anonymous_credential::schedule::{Period, Schedule};
 use alpheus_crypto::ledger::{StateOrigin, Step};
@@ -75,10 +75,11 @@ impl Registrar {
         // All are checked first: an issuer that recorded an answer alone would have it in memory
         // only.
         for (issuer, request) in self.issuers.iter().zip(requests) {
-            issuer.check(account, request, now)?;
+            issuer.check(Applicant::named(account), request, now)?;
         }
         let answers = self.issuers.iter_mut().zip(requests);
-        let answers = answers.map(|(issuer, request)| issuer.issue(account, request, now, rng));
+        let answers = answers
+            .map(|(issuer, request)| issuer.issue(Applicant::named(account), request, now, rng));
         Ok(Step::join(answers.collect::<Result<Vec<_>, _>>()?))
     }
 

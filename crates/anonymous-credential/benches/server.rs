@@ -7,6 +7,7 @@
 mod support;
 
 use alpheus_anonymous_credential::holder::{OutboundMessage, PendingRequest, Timing};
+use alpheus_anonymous_credential::issuer::Applicant;
 use alpheus_anonymous_credential::limit::Limit;
 use alpheus_anonymous_credential::messages::{Login, ReUp};
 use alpheus_anonymous_credential::sessions::{LoginLookUp, ReUpLookUp, UnspentLogin};
@@ -115,7 +116,8 @@ fn register(c: &mut Criterion, rng: &mut ChaCha20Rng) {
         b.iter_batched(
             &mut setup,
             |(account, request)| {
-                let step = service.issuer.issue(&account, &request, at(0), rng).unwrap();
+                let step =
+                    service.issuer.issue(Applicant::named(&account), &request, at(0), rng).unwrap();
                 step.commit(&mut service.books).unwrap()
             },
             BatchSize::SmallInput,

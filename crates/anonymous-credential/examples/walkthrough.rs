@@ -5,6 +5,7 @@
 mod support;
 
 use alpheus_anonymous_credential::holder::{Holder, PendingRequest, Timing};
+use alpheus_anonymous_credential::issuer::Applicant;
 use alpheus_anonymous_credential::limit::Limit;
 use rand_chacha::{ChaCha20Rng, rand_core::SeedableRng};
 use support::{Failed, Ledger, NOTHING, Service, at};
@@ -19,7 +20,7 @@ pub(crate) fn main() -> Result<(), Failed> {
     let store = &mut Ledger::new();
     let pending = PendingRequest::begin(pinned.clone(), b"ada", Timing::Running, at(0), rng)?;
     let pending = pending.commit(store)?;
-    let answer = service.issuer.issue(b"ada", &pending.bytes(), at(0), rng)?;
+    let answer = service.issuer.issue(Applicant::named(b"ada"), &pending.bytes(), at(0), rng)?;
     let answer = answer.commit(&mut service.books)?;
     let mut ada = pending.finish(&answer)?.commit(store)?;
     let copied = store.clone(); // a friend copies all that she stored

@@ -27,6 +27,24 @@ pub struct Issuer {
     issues_from: Period,
 }
 
+/// Who asks for a credential, as its caller has found out.
+#[derive(Clone, Copy)]
+pub struct Applicant<'a> {
+    /// The account's identifier: one for each account, however its holder spells the name. The
+    /// issuer's records are kept under it.
+    pub account: &'a [u8],
+    /// The name as the holder spells it. The proof of the request is bound to it.
+    pub name: &'a [u8],
+}
+
+impl<'a> Applicant<'a> {
+    /// An account whose name has only one spelling, so that it is the identifier, too.
+    #[must_use]
+    pub const fn named(name: &'a [u8]) -> Self {
+        Self { account: name, name }
+    }
+}
+
 impl Issuer {
     /// Restores an issuer from its ledger; commit the step to use it. No other issuer may use
     /// the ledger, not even one of another tier: an account has one credential of a kind in a
@@ -73,8 +91,8 @@ impl Issuer {
         Period(running.saturating_add(2))
     }
 
-    /// Answers the request of an account that the caller has identified. The same request gets
-    /// the same answer again; another request of the account gets none.
+    /// Answers the request of an applicant that the caller has identified. The same request gets
+    /// the same answer again; another request of the account gets none, under whatever name.
     ///
     /// # Errors
     /// [`IssuerError`].
@@ -84,14 +102,14 @@ impl Issuer {
     /// m1 perfectly. No value here can be recognised in a presentation.
     pub fn issue(
         &mut self,
-        account: &[u8],
+        applicant: Applicant<'_>,
         request: &[u8],
         now: Timestamp,
         rng: &mut impl CryptoRng,
     ) -> Result<Step<Vec<u8>>, IssuerError> {
         let request = Request::from_bytes(request)?;
         self.check_period(request.period, now)?;
-        let place = (account.to_vec(), request.period);
+        let place = (applicant.account.to_vec(), request.period);
         let digest = request.digest();
         if let Some((known, response)) = self.issued.get(&place) {
             let same = *known == digest;
@@ -107,7 +125,7 @@ impl Issuer {
         if place.1 < self.issues_from {
             return Err(IssuerError::MayHaveForgotten);
         }
-        let checked = CheckedRequest::check(&self.pinned, account, request)?;
+        let checked = CheckedRequest::check(&self.pinned, applicant.name, request)?;
         let response = checked.respond(&self.key, &self.pinned, rng)?.to_bytes();
         let change = change(self.pinned.kind, &place, &digest, &response);
         self.issued.insert(place, (digest, response.clone()));
@@ -119,10 +137,15 @@ impl Issuer {
     ///
     /// # Errors
     /// Those of [`Issuer::issue`].
-    pub fn check(&self, account: &[u8], request: &[u8], now: Timestamp) -> Result<(), IssuerError> {
+    pub fn check(
+        &self,
+        applicant: Applicant<'_>,
+        request: &[u8],
+        now: Timestamp,
+    ) -> Result<(), IssuerError> {
         let request = Request::from_bytes(request)?;
         self.check_period(request.period, now)?;
-        let place = (account.to_vec(), request.period);
+        let place = (applicant.account.to_vec(), request.period);
         if let Some((known, _)) = self.issued.get(&place) {
             let same = *known == request.digest();
             return if same { Ok(()) } else { Err(IssuerError::AlreadyIssued) };
@@ -130,7 +153,7 @@ impl Issuer {
         if place.1 < self.issues_from {
             return Err(IssuerError::MayHaveForgotten);
         }
-        CheckedRequest::check(&self.pinned, account, request).map(drop)
+        CheckedRequest::check(&self.pinned, applicant.name, request).map(drop)
     }
 
     /// Whether records are those of an issuer that has issued nothing, which are as good as
@@ -173,8 +196,8 @@ impl Issuer {
 struct CheckedRequest(Request);
 
 impl CheckedRequest {
-    fn check(pinned: &Pinned, account: &[u8], request: Request) -> Result<Self, IssuerError> {
-        let statement = statements::request(pinned, account, request.period, &request.e1);
+    fn check(pinned: &Pinned, name: &[u8], request: Request) -> Result<Self, IssuerError> {
+        let statement = statements::request(pinned, name, request.period, &request.e1);
         let proof = Proof::from_bytes(&request.proof, &statement).map_err(MessageError::from)?;
         if Claim::new(statement, proof).holds() {
             Ok(Self(request))

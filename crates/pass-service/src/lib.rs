@@ -7,10 +7,11 @@
 //! - [`gateway`]: sessions, reverse proxy, forward authentication; holds no key,
 //! - [`client`]: pass, logins, re-ups, local proxy,
 //! - [`scan`]: login codes at gates,
-//! - [`forward`], [`refusal`], [`settings`]: shared by several of them.
+//! - [`command`], [`forward`], [`refusal`], [`settings`]: shared by several of them.
 
 pub mod card;
 pub mod client;
+pub mod command;
 pub mod forward;
 pub mod gateway;
 pub mod init;

@@ -16,8 +16,16 @@ pub struct PassSettings {
     pub card: Option<PathBuf>,
     /// The issuer's file of accounts.
     pub accounts: Option<PathBuf>,
-    /// A command that checks accounts, instead of a file.
+    /// A command that checks accounts and prints their identifiers, instead of a file.
     pub accounts_command: Option<String>,
+    /// An OpenID Connect provider that knows the accounts, instead of a file.
+    pub oidc_provider: Option<String>,
+    /// The issuer's client at the provider.
+    pub oidc_client: Option<String>,
+    /// Authorities that the provider's certificate may come from.
+    pub oidc_authority: Option<PathBuf>,
+    /// How many requests one address may make to the issuer in a minute.
+    pub requests_per_minute: Option<u32>,
     /// Addresses of the verifiers in the order of shards, separated by commas.
     pub verifiers: Option<String>,
     /// The shard of this verifier.

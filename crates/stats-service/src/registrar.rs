@@ -134,13 +134,13 @@ async fn register(
 impl Api {
     fn register(&self, headers: &HeaderMap, body: &[u8]) -> Result<Vec<u8>, ApiError> {
         let (name, secret) = credentials(headers).ok_or(AccountError::Unknown)?;
-        self.accounts.check(&name, &secret)?;
+        let account = self.accounts.check(&name, &secret)?;
         let requests: Vec<Vec<u8>> = decode(body)?;
         let mut desk = self.desk.lock().unwrap_or_else(PoisonError::into_inner);
         let Desk { registrar, ledger, rng } = &mut *desk;
         let now = self.clock.now();
         let step =
-            registrar.handle(name.as_bytes(), &requests, now, rng).map_err(Refuse::refusal)?;
+            registrar.handle(account.as_bytes(), &requests, now, rng).map_err(Refuse::refusal)?;
         let past = registrar.poll(now);
         let step = step.then(|answers| past.then(|()| Step::new(Vec::new(), answers)));
         let answers = step.commit(ledger).map_err(|error| {

@@ -5,7 +5,7 @@ use alpheus_access_pass::gateway::{Gateway, Limits};
 use alpheus_access_pass::request::Target;
 use alpheus_anonymous_credential::configuration::{Configuration, Pinned};
 use alpheus_anonymous_credential::holder::{Holder, OutboundMessage, PendingRequest, Timing};
-use alpheus_anonymous_credential::issuer::Issuer;
+use alpheus_anonymous_credential::issuer::{Applicant, Issuer};
 use alpheus_anonymous_credential::keys::IssuerKey;
 use alpheus_anonymous_credential::ledger::StateOrigin;
 use alpheus_anonymous_credential::limit::Limit;
@@ -96,7 +96,7 @@ impl Service {
         let pinned = self.pinned.clone();
         let request = PendingRequest::begin(pinned, account, Timing::Running, at(0), rng)?;
         let request = request.commit(store)?;
-        let answer = self.issuer.issue(account, &request.bytes(), at(0), rng)?;
+        let answer = self.issuer.issue(Applicant::named(account), &request.bytes(), at(0), rng)?;
         let answer = answer.commit(&mut Ledger::new())?;
         Ok(request.finish(&answer)?.commit(store)?)
     }

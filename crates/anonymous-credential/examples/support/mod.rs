@@ -3,7 +3,7 @@
 
 use alpheus_anonymous_credential::configuration::{Configuration, Pinned};
 use alpheus_anonymous_credential::holder::{Holder, OutboundMessage, PendingRequest, Timing};
-use alpheus_anonymous_credential::issuer::Issuer;
+use alpheus_anonymous_credential::issuer::{Applicant, Issuer};
 use alpheus_anonymous_credential::keys::IssuerKey;
 use alpheus_anonymous_credential::ledger::StateOrigin;
 use alpheus_anonymous_credential::limit::Limit;
@@ -93,7 +93,7 @@ impl Service {
         let pending =
             PendingRequest::begin(self.pinned.clone(), account, Timing::Running, at(0), rng)?;
         let pending = pending.commit(store)?;
-        let answer = self.issuer.issue(account, &pending.bytes(), at(0), rng)?;
+        let answer = self.issuer.issue(Applicant::named(account), &pending.bytes(), at(0), rng)?;
         let answer = answer.commit(&mut self.books)?;
         Ok(pending.finish(&answer)?.commit(store)?)
     }

@@ -1,7 +1,9 @@
 //! Gets passes from the issuer, under the account's name and separately from any use.
 
+use crate::client::id_token::{IdToken, IdTokenError};
 use crate::client::passfile::PassFile;
 use crate::links;
+use alpheus_access_pass::file::Evidence;
 use alpheus_anonymous_credential::configuration::Pinned;
 use alpheus_anonymous_credential::holder::{PendingRequest, Timing};
 use alpheus_anonymous_credential::schedule::{Epoch, Period};
@@ -20,7 +22,45 @@ pub struct IssueRequest {
     pending: PendingRequest,
     period: Period,
     link: HttpClient,
-    basic: Zeroizing<String>,
+    authorization: Authorization,
+}
+
+/// How the request shows whose account it is for.
+enum Authorization {
+    /// The value of a header.
+    Basic(Zeroizing<String>),
+    /// The account, and a command that prints its ID tokens.
+    IdToken { account: String, command: Zeroizing<String> },
+}
+
+impl Authorization {
+    fn new(account: &str, evidence: &Evidence) -> Self {
+        match evidence {
+            Evidence::Secret(secret) => {
+                let credentials = Zeroizing::new(format!("{account}:{secret}"));
+                let encoded = Zeroizing::new(BASE64.encode(credentials.as_bytes()));
+                Self::Basic(Zeroizing::new(format!("Basic {}", *encoded)))
+            }
+            Evidence::IdTokenCommand(command) => Self::IdToken {
+                account: account.to_owned(),
+                command: Zeroizing::new(command.clone()),
+            },
+        }
+    }
+
+    /// The value of the header `Authorization`. May take as long as the command.
+    async fn header(&self) -> Result<Zeroizing<String>, Failure> {
+        let (account, command) = match self {
+            Self::Basic(value) => return Ok(value.clone()),
+            Self::IdToken { account, command } => (account, command.clone()),
+        };
+        let printed = tokio::task::spawn_blocking(move || IdToken::print(&command));
+        let token = printed.await.blame(Category::Io)?.blame(Category::Refused)?;
+        if token.subject != *account {
+            return Err(IdTokenError::OtherAccount).blame(Category::Refused);
+        }
+        Ok(Zeroizing::new(format!("Bearer {}", *token.text)))
+    }
 }
 
 /// A pass in the file.
@@ -56,20 +96,21 @@ impl IssueRequest {
         };
         let base = Base::parse(&card.issuer).blame(Category::Input)?;
         let link = links::issuer(base, card.authority.as_deref())?;
-        let (account, secret) = file.account();
-        let credentials = Zeroizing::new(format!("{account}:{secret}"));
-        let basic = Zeroizing::new(format!("Basic {}", BASE64.encode(credentials.as_bytes())));
-        Ok(Some(Self { pending, period, link, basic }))
+        let (account, evidence) = file.account();
+        let authorization = Authorization::new(account, evidence);
+        Ok(Some(Self { pending, period, link, authorization }))
     }
 
     /// Sends the request to the issuer.
     ///
     /// # Errors
-    /// The issuer refuses or is unreachable.
-    pub async fn send(&self) -> Result<Vec<u8>, RequestError> {
-        let headers = [(header::AUTHORIZATION, self.basic.as_str())];
+    /// The issuer refuses or is unreachable, or there is no ID token.
+    pub async fn send(&self) -> Result<Vec<u8>, Failure> {
+        let value = self.authorization.header().await?;
+        let headers = [(header::AUTHORIZATION, value.as_str())];
         let body = self.pending.bytes();
-        self.link.exchange(Method::POST, "/v1/pass", &headers, body, Limits::SHORT).await
+        let answer = self.link.exchange(Method::POST, "/v1/pass", &headers, body, Limits::SHORT);
+        answer.await.map_err(RequestError::into_refusal)
     }
 
     /// Stores the pass in the file.
@@ -90,7 +131,7 @@ impl IssueRequest {
 pub async fn fetch(file: &mut PassFile, timing: Timing) -> Result<StoredPass, Failure> {
     match IssueRequest::begin(file, timing)? {
         Some(request) => {
-            let answer = request.send().await.map_err(RequestError::into_refusal)?;
+            let answer = request.send().await?;
             request.finish(file, &answer)
         }
         None => Ok(StoredPass { period: period(&file.card()?.pinned, timing), new: false }),

@@ -1,7 +1,7 @@
 //! `alpheus pass client`: holds a pass, and lets any browser, curl or player use it.
 //!
 //! - [`passfile`]: the encrypted pass file, locked by one process,
-//! - [`fetch`], [`stock`]: get passes from the issuer, on demand and ahead of time,
+//! - [`fetch`], [`id_token`], [`stock`]: get passes from the issuer, on demand and ahead of time,
 //! - [`passes`]: presentations of passes,
 //! - [`session`], [`retry`]: logins, re-ups, retries,
 //! - [`proxy`], [`browser`]: the local proxy, and access to it,
@@ -10,6 +10,7 @@
 pub mod browser;
 pub(crate) mod code;
 pub mod fetch;
+pub mod id_token;
 pub mod passes;
 pub mod passfile;
 pub mod proxy;
@@ -18,6 +19,7 @@ pub mod session;
 pub mod stock;
 
 use crate::card::Card;
+use alpheus_access_pass::file::Evidence;
 use alpheus_anonymous_credential::holder::Timing;
 use alpheus_crypto::secret::Secret;
 use alpheus_node::entropy;
@@ -31,6 +33,7 @@ use alpheus_node::service::http::{Bounds, Server};
 use alpheus_node::service::shutdown::{Signals, Trigger};
 use browser::Door;
 use data_encoding::BASE64URL_NOPAD;
+use id_token::IdToken;
 use passfile::PassFile;
 use proxy::Local;
 use session::{Driver, SessionOptions};
@@ -44,6 +47,7 @@ const EXAMPLES: &str = "\
 Examples:
   (umask 077; head -c 32 /dev/urandom | base64 > ada.key)
   alpheus pass client join --card card.json --account ada --secret-file ada.secret --pass ada.pass --key-file ada.key
+  alpheus pass client join --card card.json --id-token-command 'oidc-token --id-token example' --pass ada.pass --key-file ada.key
   alpheus pass client fetch --pass ada.pass --key-file ada.key
   alpheus pass client run --pass ada.pass --key-file ada.key
   alpheus pass client code --pass ada.pass --key-file ada.key --qr";
@@ -91,11 +95,15 @@ struct Join {
     #[arg(long, value_name = "FILE")]
     card: PathBuf,
     /// The account at the issuer
-    #[arg(long)]
-    account: String,
+    #[arg(long, requires = "secret_file", required_unless_present = "id_token_command")]
+    account: Option<String>,
     /// The file of the account's secret
-    #[arg(long, value_name = "FILE")]
-    secret_file: PathBuf,
+    #[arg(long, value_name = "FILE", requires = "account")]
+    secret_file: Option<PathBuf>,
+    /// For an issuer with a provider of accounts: a command that prints an ID token. It is stored in
+    /// the pass file and run for each pass
+    #[arg(long, value_name = "COMMAND", conflicts_with = "account")]
+    id_token_command: Option<String>,
 }
 
 #[derive(Debug, clap::Args)]
@@ -142,12 +150,23 @@ pub fn run(args: &Args, globals: &Globals) -> Result<(), Failure> {
 
 fn join_account(join: &Join) -> Result<(), Failure> {
     let (card, checked) = Card::load(&join.card)?;
-    let secret = read_key_file(&join.secret_file)?;
-    let secret = std::str::from_utf8(&secret).blame_input(&join.secret_file)?;
+    let (account, evidence) = evidence(join)?;
     let PassFileArgs { pass, key_file } = &join.file;
-    PassFile::create(pass, key_file, &card, &join.account, secret)?;
+    PassFile::create(pass, key_file, &card, &account, evidence)?;
     println!("{}", checked.fingerprint);
     Ok(())
+}
+
+/// The account, and what it shows to the issuer.
+fn evidence(join: &Join) -> Result<(String, Evidence), Failure> {
+    if let Some(command) = &join.id_token_command {
+        let token = IdToken::print(command).blame(Category::Refused)?;
+        return Ok((token.subject, Evidence::IdTokenCommand(command.clone())));
+    }
+    let path = join.secret_file.clone().unwrap_or_default();
+    let secret = read_key_file(&path)?;
+    let secret = std::str::from_utf8(&secret).blame_input(&path)?;
+    Ok((join.account.clone().unwrap_or_default(), Evidence::Secret(secret.to_owned())))
 }
 
 fn fetch_passes(args: &PassFileArgs) -> Result<(), Failure> {

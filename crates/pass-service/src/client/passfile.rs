@@ -3,7 +3,7 @@
 
 use crate::card::{Card, VerifiedCard};
 use alpheus_access_pass::error::FileError;
-use alpheus_access_pass::file::{Contents, FileKey};
+use alpheus_access_pass::file::{Contents, Evidence, FileKey};
 use alpheus_anonymous_credential::configuration::Pinned;
 use alpheus_anonymous_credential::holder::{Holder, PendingRequest, forget_before};
 use alpheus_anonymous_credential::ledger::{Change, Ledger, LedgerError};
@@ -63,7 +63,7 @@ impl PassFile {
         key_file: &Path,
         card: &Card,
         account: &str,
-        secret: &str,
+        evidence: Evidence,
     ) -> Result<Self, Failure> {
         let lock = lock(path)?;
         if path.exists() {
@@ -76,7 +76,7 @@ impl PassFile {
         let mut contents = Contents::default();
         contents.card = serde_json::to_vec(card).blame(Category::Io)?;
         account.clone_into(&mut contents.account);
-        secret.clone_into(&mut contents.secret);
+        contents.evidence = evidence;
         let path = path.to_owned();
         let mut file = Self { path, key, contents, rng, failed: false, _lock: lock };
         file.write().blame_io(&file.path.clone())?;
@@ -110,10 +110,10 @@ impl PassFile {
         card.open().blame_input(&self.path)
     }
 
-    /// The account's name and secret.
+    /// The account's name, and what it shows to the issuer.
     #[must_use]
-    pub fn account(&self) -> (&str, &str) {
-        (&self.contents.account, &self.contents.secret)
+    pub fn account(&self) -> (&str, &Evidence) {
+        (&self.contents.account, &self.contents.evidence)
     }
 
     /// The pass of a period, if there is one.
@@ -253,14 +253,16 @@ mod tests {
     fn a_pass_file_is_created_once_and_used_by_one_process() {
         let folder = tempfile::tempdir().unwrap();
         let (path, key) = (folder.path().join("pass"), key_file(folder.path()));
-        let create = || PassFile::create(&path, &key, &card(), "ada", "secret");
+        let secret = || Evidence::Secret("secret".to_owned());
+        let create = || PassFile::create(&path, &key, &card(), "ada", secret());
         let message = |failure: Option<Failure>| failure.unwrap().to_string();
         let file = create().unwrap();
         assert!(message(create().err()).contains("another process uses this pass"));
         assert!(message(PassFile::open(&path, &key).err()).contains("another process"));
         drop(file);
         assert!(message(create().err()).contains("the pass file exists"));
-        assert_eq!(PassFile::open(&path, &key).unwrap().account(), ("ada", "secret"));
+        let file = PassFile::open(&path, &key).unwrap();
+        assert!(matches!(file.account(), ("ada", Evidence::Secret(secret)) if secret == "secret"));
     }
 
     /// Content that is read before the lock is held may be outdated.
@@ -268,7 +270,7 @@ mod tests {
     fn a_pass_file_is_locked_before_it_is_read() {
         let folder = tempfile::tempdir().unwrap();
         let (path, key) = (folder.path().join("pass"), key_file(folder.path()));
-        drop(PassFile::create(&path, &key, &card(), "ada", "secret").unwrap());
+        drop(PassFile::create(&path, &key, &card(), "ada", Evidence::default()).unwrap());
         let bytes = std::fs::read(&path).unwrap();
         std::fs::remove_file(&path).unwrap();
         std::fs::remove_file(beside(&path, "lock")).unwrap();

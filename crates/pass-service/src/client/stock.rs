@@ -7,7 +7,6 @@ use alpheus_anonymous_credential::holder::Timing;
 use alpheus_anonymous_credential::schedule::{Period, Schedule};
 use alpheus_node::clock;
 use alpheus_node::failure::Failure;
-use alpheus_node::network::error::RequestError;
 use alpheus_node::retry::{Backoff, RetryPolicy};
 use alpheus_time::Timestamp;
 use rand_core::Rng;
@@ -18,7 +17,7 @@ use tokio::sync::oneshot;
 const RETRY: RetryPolicy = RetryPolicy::doubling(Duration::from_secs(2), Duration::from_secs(600));
 
 /// A request, and the issuer's answer.
-type Exchange = (IssueRequest, Result<Vec<u8>, RequestError>);
+type Exchange = (IssueRequest, Result<Vec<u8>, Failure>);
 
 /// Fetches the next period's pass at a random time in this one.
 ///

@@ -1,5 +1,8 @@
-//! Accounts that may get a pass: in a file, or checked by a command.
+//! Accounts that may get a pass: in a file, checked by a command, or at an OpenID Connect
+//! provider. Each answers with an identifier that is the same however a name is spelled.
 
+use super::oidc::{Provider, TokenError};
+use crate::command::{self, CommandError, MAX_INPUT};
 use alpheus_crypto::hash::labelled_hash;
 use alpheus_crypto::labels;
 use alpheus_crypto::secret::Secret;
@@ -9,11 +12,9 @@ use data_encoding::{BASE64URL_NOPAD, HEXLOWER, HEXLOWER_PERMISSIVE};
 use std::collections::BTreeMap;
 use std::io::Write;
 use std::os::unix::fs::OpenOptionsExt;
-use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
 use std::sync::{Mutex, PoisonError};
-use std::time::{Duration, Instant, SystemTime};
+use std::time::{Duration, SystemTime};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -35,15 +36,34 @@ pub struct Args {
     accounts: PathBuf,
 }
 
-/// No account has a longer secret.
-const MAX_SECRET: usize = 1024;
+/// No account has a longer identifier; `sub` of a token has at most 255 characters as well.
+const MAX_IDENTIFIER: usize = 255;
 
 /// Accounts that may get a pass.
 pub enum Accounts {
     /// Lines of `name digest`, read again when the file has changed.
     File(AccountsFile),
-    /// A command that reads name and secret as two lines, and exits with 0 if they match.
+    /// A command that reads name and secret as two lines. If they match, it prints the account's
+    /// identifier and exits with 0.
     Command(String),
+    /// A provider whose ID tokens name the account.
+    Provider(Provider),
+}
+
+/// What a subscriber shows.
+pub enum Evidence {
+    /// An account's name and secret.
+    Secret(String, zeroize::Zeroizing<String>),
+    /// A token of a provider.
+    IdToken(zeroize::Zeroizing<String>),
+}
+
+/// An account whose holder has shown that it is theirs.
+pub struct Identified {
+    /// The identifier: the same however the name is spelled.
+    pub account: String,
+    /// The name as the subscriber spells it.
+    pub name: String,
 }
 
 /// A file of accounts, and its content when it was last read.
@@ -83,7 +103,9 @@ pub enum AccountError {
     )]
     Name,
     /// The account exists.
-    #[error("an account of this name exists; remove its line to create it with a new secret")]
+    #[error(
+        "an account of this name exists, perhaps in upper or lower case; remove its line to create it with a new secret"
+    )]
     Exists,
     /// A malformed line.
     #[error("line {0} is not `name digest`; use `alpheus pass account` to add accounts")]
@@ -91,12 +113,23 @@ pub enum AccountError {
     /// No such account, or a wrong secret.
     #[error("no such account, or a wrong secret")]
     Unknown,
-    /// The file cannot be read, or the command cannot be run.
+    /// The file cannot be read.
     #[error("the accounts cannot be looked up: {0}")]
     Io(#[from] std::io::Error),
-    /// The command took too long.
-    #[error("the command that checks accounts took longer than ten seconds")]
-    Slow,
+    /// The command gives no result.
+    #[error("accounts are checked by a command: {0}")]
+    Command(#[from] CommandError),
+    /// The command does not name the account.
+    #[error(
+        "the command that checks accounts must print the account's identifier, the same for every spelling of the name: one line of 1 to 255 visible ASCII characters"
+    )]
+    Identifier,
+    /// The token.
+    #[error(transparent)]
+    Token(#[from] TokenError),
+    /// Accounts of this issuer are shown in another way.
+    #[error("{0}")]
+    Way(&'static str),
 }
 
 /// Adds an account, and prints its secret. The secret is not stored.
@@ -106,7 +139,8 @@ pub enum AccountError {
 pub fn run(args: &Args) -> Result<(), Failure> {
     check_name(&args.name).blame(Category::Usage)?;
     let accounts = if args.accounts.exists() { read(&args.accounts) } else { Ok(BTreeMap::new()) };
-    if accounts.blame_input(&args.accounts)?.contains_key(&args.name) {
+    let same = |other: &String| other.eq_ignore_ascii_case(&args.name);
+    if accounts.blame_input(&args.accounts)?.keys().any(same) {
         return Err(AccountError::Exists).blame(Category::Usage);
     }
     let secret = Secret::<32>::random(&mut entropy::rng()?);
@@ -153,64 +187,70 @@ fn read(path: &Path) -> Result<BTreeMap<String, Secret<32>>, AccountError> {
 }
 
 impl Accounts {
-    /// Whether the secret is the account's. May block.
+    /// The account that the evidence is good for. May block.
     ///
     /// # Errors
     /// [`AccountError`]. It does not reveal whether the name or the secret is wrong.
-    pub fn check(&self, name: &str, secret: &str) -> Result<(), AccountError> {
-        self.check_within(name, secret, COMMAND_TIMEOUT)
+    pub fn identify(&self, evidence: &Evidence) -> Result<Identified, AccountError> {
+        match (self, evidence) {
+            (Self::Provider(provider), Evidence::IdToken(token)) => {
+                let account = provider.subject(token)?;
+                Ok(Identified { name: account.clone(), account })
+            }
+            (Self::Provider(_), Evidence::Secret(..)) => Err(AccountError::Way(NEEDS_TOKEN)),
+            (_, Evidence::IdToken(_)) => Err(AccountError::Way(NEEDS_SECRET)),
+            (_, Evidence::Secret(name, secret)) => {
+                let account = self.check(name, secret)?;
+                Ok(Identified { account, name: name.clone() })
+            }
+        }
     }
 
-    fn check_within(&self, name: &str, secret: &str, limit: Duration) -> Result<(), AccountError> {
+    /// The identifier of the account whose secret this is. May block.
+    ///
+    /// # Errors
+    /// [`AccountError`]. It does not reveal whether the name or the secret is wrong.
+    pub fn check(&self, name: &str, secret: &str) -> Result<String, AccountError> {
         check_name(name).map_err(|_| AccountError::Unknown)?;
-        let matches = match self {
-            Self::File(file) => file.has(name, &Secret::from_bytes(digest(name, secret)))?,
-            Self::Command(command) => run_command(command, name, secret, limit)?,
+        let account = match self {
+            Self::File(file) => {
+                let has = file.has(name, &Secret::from_bytes(digest(name, secret)))?;
+                has.then(|| name.to_owned())
+            }
+            Self::Command(command) => run_command(command, name, secret, COMMAND_TIMEOUT)?,
+            Self::Provider(_) => return Err(AccountError::Way(NEEDS_TOKEN)),
         };
-        if matches { Ok(()) } else { Err(AccountError::Unknown) }
+        account.ok_or(AccountError::Unknown)
     }
 }
 
-/// Name and secret go to standard input. Arguments would be visible to other users of the
-/// machine, and would need quoting.
+const NEEDS_TOKEN: &str =
+    "this issuer takes ID tokens; create the pass file with `join --id-token-command`";
+const NEEDS_SECRET: &str =
+    "this issuer takes an account and its secret; create the pass file with `join --account`";
+
+/// What a command prints for name and secret, as two lines of its input.
 fn run_command(
     command: &str,
     name: &str,
     secret: &str,
     limit: Duration,
-) -> Result<bool, AccountError> {
-    // A pipe holds this much, so writing to it does not block.
-    if secret.contains('\n') || secret.len() > MAX_SECRET {
-        return Ok(false);
+) -> Result<Option<String>, AccountError> {
+    let input = zeroize::Zeroizing::new(format!("{name}\n{secret}\n"));
+    if secret.contains('\n') || input.len() > MAX_INPUT {
+        return Ok(None);
     }
-    let mut shell = Command::new("sh");
-    let shell = shell.arg("-c").arg(command).stdin(Stdio::piped()).stdout(Stdio::null());
-    let mut child = shell.process_group(0).spawn()?;
-    if let Some(mut input) = child.stdin.take() {
-        // The command may exit without reading its input.
-        let _ = input.write_all(format!("{name}\n{secret}\n").as_bytes());
-    }
-    let deadline = Instant::now() + limit;
-    loop {
-        if let Some(status) = child.try_wait()? {
-            return Ok(status.success());
-        }
-        if Instant::now() > deadline {
-            // Without a process group, at least the command itself.
-            kill_all(child.id()).or_else(|_| child.kill())?;
-            child.wait()?;
-            return Err(AccountError::Slow);
-        }
-        std::thread::sleep(Duration::from_millis(10));
-    }
+    let printed = command::run(command, &input, limit)?;
+    printed.map(|printed| identifier(&printed)).transpose()
 }
 
-/// Kills a process group: a command and all processes that it started.
-fn kill_all(group: u32) -> std::io::Result<()> {
-    let mut kill = Command::new("sh");
-    let kill = kill.args(["-c", "kill -s KILL -- \"-$1\"", "sh", &group.to_string()]);
-    let killed = kill.status()?.success();
-    if killed { Ok(()) } else { Err(std::io::Error::other("no such process group")) }
+/// The account's identifier: all that a command prints.
+fn identifier(printed: &[u8]) -> Result<String, AccountError> {
+    let printed = printed.strip_suffix(b"\n").unwrap_or(printed);
+    let good = printed.iter().all(u8::is_ascii_graphic);
+    let good = good && (1..=MAX_IDENTIFIER).contains(&printed.len());
+    let text = String::from_utf8(printed.to_vec()).ok().filter(|_| good);
+    text.ok_or(AccountError::Identifier)
 }
 
 #[cfg(test)]
@@ -227,7 +267,7 @@ mod tests {
         let line = format!("bob {}\n# a comment\n\n", HEXLOWER.encode(&digest("bob", "s3")));
         std::fs::write(&accounts, line).unwrap();
         let file = Accounts::File(AccountsFile::new(accounts.clone()));
-        assert!(file.check("bob", "s3").is_ok());
+        assert_eq!(file.check("bob", "s3").unwrap(), "bob");
         for (name, secret) in [("bob", "s4"), ("eve", "s3"), ("", ""), ("bob\n", "s3")] {
             assert!(matches!(file.check(name, secret), Err(AccountError::Unknown)), "{name}");
         }
@@ -235,32 +275,39 @@ mod tests {
         assert!(matches!(file.check("bob", "s3"), Err(AccountError::Line(1))));
     }
 
-    #[test]
-    fn a_command_reads_name_and_secret_from_its_input() {
-        let hook = Accounts::Command("read n; read s; test \"$n-$s\" = 'bob-$(x) ;y'".into());
-        assert!(hook.check("bob", "$(x) ;y").is_ok());
-        assert!(matches!(hook.check("bob", "y"), Err(AccountError::Unknown)));
-        assert!(matches!(hook.check("bob", "$(x) ;y\nz"), Err(AccountError::Unknown)));
-        assert!(Accounts::Command("exit 0".into()).check("bob", "any").is_ok());
+    fn hook(command: &str) -> Accounts {
+        Accounts::Command(command.to_owned())
     }
 
-    /// The processes that it started are killed too.
     #[test]
-    fn a_command_that_hangs_is_killed() {
-        let folder = tempfile::tempdir().unwrap();
-        let ticks = folder.path().join("ticks");
-        let every = format!("while sleep 0.05; do echo >> {}; done", ticks.display());
-        let hook = Accounts::Command(format!("({every}) & wait"));
-        assert!(matches!(
-            hook.check_within("bob", "s", Duration::from_millis(300)),
-            Err(AccountError::Slow)
-        ));
-        let length = || std::fs::metadata(&ticks).unwrap().len();
-        let then = length();
-        std::thread::sleep(Duration::from_millis(300));
-        assert!(then > 0 && length() == then, "it still runs");
+    fn a_command_reads_name_and_secret_from_its_input() {
+        let bobs = hook("read n; read s; test \"$n-$s\" = 'bob-$(x) ;y' && echo 17");
+        assert_eq!(bobs.check("bob", "$(x) ;y").unwrap(), "17");
+        assert!(matches!(bobs.check("bob", "y"), Err(AccountError::Unknown)));
+        assert!(matches!(bobs.check("bob", "$(x) ;y\nz"), Err(AccountError::Unknown)));
         // A secret that does not fit into a pipe is refused at once.
         let long = "s".repeat(1 << 20);
-        assert!(matches!(hook.check("bob", &long), Err(AccountError::Unknown)));
+        assert!(matches!(bobs.check("bob", &long), Err(AccountError::Unknown)));
+    }
+
+    /// A command that only says yes would leave the spelling of the name to the subscriber.
+    #[test]
+    fn a_command_must_print_one_identifier() {
+        assert_eq!(hook("printf u-1").check("bob", "s").unwrap(), "u-1");
+        let long = format!("echo {}", "7".repeat(256));
+        for bad in ["exit 0", "echo", "echo a b", "printf 'a\nb\n'", "printf '\\303\\251'", &long] {
+            let refused = hook(bad).check("bob", "s");
+            assert!(matches!(refused, Err(AccountError::Identifier)), "{bad}");
+        }
+    }
+
+    #[test]
+    fn names_that_differ_in_case_only_are_one_account() {
+        let folder = tempfile::tempdir().unwrap();
+        let accounts = folder.path().join("accounts");
+        let add = |name: &str| run(&Args { name: name.into(), accounts: accounts.clone() });
+        add("Ada").unwrap();
+        assert!(add("ada").is_err() && add("ADA").is_err());
+        add("adam").unwrap();
     }
 }

@@ -2,14 +2,16 @@
 //! It does not learn how a pass is used.
 
 pub mod accounts;
+pub mod limits;
+pub mod oidc;
 
 use crate::refusal::Refusal;
 use crate::settings::PassSettings;
 use crate::{card, init};
-use accounts::{AccountError, Accounts, AccountsFile};
+use accounts::{AccountError, Accounts, AccountsFile, Evidence};
 use alpheus_anonymous_credential::configuration::Pinned;
 use alpheus_anonymous_credential::error::IssuerError;
-use alpheus_anonymous_credential::issuer::Issuer;
+use alpheus_anonymous_credential::issuer::{Applicant, Issuer};
 use alpheus_anonymous_credential::ledger::{LedgerError, StateOrigin, Step};
 use alpheus_anonymous_credential::schedule::Period;
 use alpheus_node::clock;
@@ -17,26 +19,29 @@ use alpheus_node::entropy;
 use alpheus_node::failure::{Blame, Category, Failure};
 use alpheus_node::globals::Globals;
 use alpheus_node::ledger::{FencedLedger, OpenedLedger};
-use alpheus_node::listeners::{Listener, serve};
+use alpheus_node::listeners::{Listener, block_on, serve};
 use alpheus_node::network::answer::ApiError;
 use alpheus_node::network::door::in_time;
 use alpheus_node::network::identity::IdentityFolder;
 use alpheus_node::network::role::Role;
+use alpheus_node::service::http::Peer;
 use alpheus_node::service::shutdown::Trigger;
 use alpheus_node::settings::TlsFiles;
 use alpheus_node::settings::{Flags, Settings, path_flag};
 use axum::Router;
 use axum::body::Bytes;
-use axum::extract::State;
+use axum::extract::{Extension, State};
 use axum::http::{HeaderMap, StatusCode, header};
 use axum::routing::post;
 use data_encoding::BASE64;
+use limits::{Limits, RateError};
+use oidc::{Provider, ProviderSettings};
 use prometheus_client::metrics::counter::Counter;
 use rand_chacha::ChaCha20Rng;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 use tokio::sync::Semaphore;
 use tokio::time::timeout;
 
@@ -45,8 +50,12 @@ Examples:
   alpheus pass issuer --identity pki/issuer --deployment deployment --accounts accounts.txt --state run/issuer --api 127.0.0.1:7501 --new-state
   alpheus pass issuer --identity pki/issuer --deployment deployment --accounts-command 'exec check-account' --state run/issuer --api 127.0.0.1:7501
 
-The command reads the account's name and secret as two lines from its standard input, and exits
-with 0 if they match. Use --new-state for the very first start only, never in a unit file: an issuer
+  alpheus pass issuer --identity pki/issuer --deployment deployment --oidc-provider https://login.example --oidc-client alpheus --oidc-authority /etc/ssl/certs/ca-certificates.crt --state run/issuer --api 127.0.0.1:7501
+
+The command reads the account's name and secret as two lines from its standard input. If they match,
+it prints the account's identifier, one line that is the same for every spelling of the name (a
+number or a UUID of the directory), and exits with 0. Passes are counted by this identifier. With a
+provider they are counted by `sub` of its ID tokens. Use --new-state for the very first start only, never in a unit file: an issuer
 that has lost its records would issue second passes. A copy of the state from before the first
 pass also looks like a first start: start it with --restored-state.";
 
@@ -63,9 +72,21 @@ pub struct Args {
     /// The file of accounts
     #[arg(long, value_name = "FILE", conflicts_with = "accounts_command")]
     accounts: Option<PathBuf>,
-    /// A command that checks accounts
-    #[arg(long, value_name = "COMMAND")]
+    /// A command that checks accounts, and prints an account's identifier
+    #[arg(long, value_name = "COMMAND", conflicts_with = "oidc_provider")]
     accounts_command: Option<String>,
+    /// The OpenID Connect provider that knows the accounts, as its tokens write it (`iss`)
+    #[arg(long, value_name = "URL", conflicts_with = "accounts", requires = "oidc_client")]
+    oidc_provider: Option<String>,
+    /// This issuer's client at the provider (`aud` of the tokens)
+    #[arg(long, value_name = "ID", requires = "oidc_provider")]
+    oidc_client: Option<String>,
+    /// The authorities that the provider's certificate may come from
+    #[arg(long, value_name = "FILE", requires = "oidc_provider")]
+    oidc_authority: Option<PathBuf>,
+    /// How many requests one address may make in a minute; the default is 60
+    #[arg(long, value_name = "NUMBER")]
+    requests_per_minute: Option<u32>,
     /// The folder of its records of issued passes
     #[arg(long, value_name = "FOLDER")]
     state: Option<PathBuf>,
@@ -102,12 +123,8 @@ pub fn run(args: &Args, globals: &Globals) -> Result<(), Failure> {
     let identity = IdentityFolder::open(&identity, Role::Issuer)?;
     let deployment = Settings::needed(&pass.deployment, "pass.deployment")?;
     let pinned = card::Card::load(&deployment.join(card::CARD))?.1.pinned;
-    let accounts = match (pass.accounts, pass.accounts_command) {
-        (_, Some(command)) => Accounts::Command(command),
-        (accounts, None) => {
-            Accounts::File(AccountsFile::new(Settings::needed(&accounts, "pass.accounts")?))
-        }
-    };
+    let limits = Limits::new(pass.requests_per_minute.unwrap_or(OF_ADDRESS), Instant::now());
+    let accounts = accounts(pass)?;
     let store = globals.open_store(&settings)?;
     let fence = Settings::needed(&settings.state, "state")?.join("fence");
     let found = FencedLedger::open(store, &fence, None)?;
@@ -129,6 +146,7 @@ pub fn run(args: &Args, globals: &Globals) -> Result<(), Failure> {
     let api = Api {
         desk: Arc::new(Mutex::new(desk)),
         accounts: Arc::new(accounts),
+        limits: Arc::new(limits),
         slots: Arc::new(Semaphore::new(MAX_CONCURRENT)),
         trigger: Arc::new(trigger),
         issued,
@@ -150,7 +168,27 @@ fn flags(args: &Args) -> Flags {
         ("pass.deployment", path_flag(args.deployment.as_ref())),
         ("pass.accounts", path_flag(args.accounts.as_ref())),
         ("pass.accounts-command", args.accounts_command.clone()),
+        ("pass.oidc-provider", args.oidc_provider.clone()),
+        ("pass.oidc-client", args.oidc_client.clone()),
+        ("pass.oidc-authority", path_flag(args.oidc_authority.as_ref())),
+        ("pass.requests-per-minute", args.requests_per_minute.map(|most| most.to_string())),
     ]
+}
+
+/// Where accounts come from.
+fn accounts(pass: PassSettings) -> Result<Accounts, Failure> {
+    if let Some(command) = pass.accounts_command {
+        return Ok(Accounts::Command(command));
+    }
+    let Some(url) = pass.oidc_provider else {
+        let file = Settings::needed(&pass.accounts, "pass.accounts")?;
+        return Ok(Accounts::File(AccountsFile::new(file)));
+    };
+    let client = Settings::needed(&pass.oidc_client, "pass.oidc-client")?;
+    let read = |path: PathBuf| std::fs::read_to_string(&path).blame_io(&path);
+    let authority = pass.oidc_authority.map(read).transpose()?;
+    let provider = Provider::discover(ProviderSettings { url, client, authority });
+    block_on(provider).map(Accounts::Provider)
 }
 
 /// The issuer does not guess the origin: it exists to prevent second passes.
@@ -178,6 +216,8 @@ fn declared_origin(
 
 /// The largest body is a request for a pass.
 const MAX_BODY: usize = 1024;
+/// Requests from one address in a minute. A subscriber needs two in a period.
+const OF_ADDRESS: u32 = 60;
 /// Concurrent requests. Each may start a command.
 const MAX_CONCURRENT: usize = 16;
 /// How long a request waits for its turn.
@@ -193,8 +233,12 @@ struct Desk {
 }
 
 impl Desk {
-    fn issue(&mut self, account: &[u8], body: &[u8]) -> Result<Step<Vec<u8>>, IssuerError> {
-        self.issuer.issue(account, body, clock::now(), &mut self.rng)
+    fn issue(
+        &mut self,
+        applicant: Applicant<'_>,
+        body: &[u8],
+    ) -> Result<Step<Vec<u8>>, IssuerError> {
+        self.issuer.issue(applicant, body, clock::now(), &mut self.rng)
     }
 
     /// Removes old records, once per period.
@@ -213,18 +257,25 @@ impl Desk {
 struct Api {
     desk: Arc<Mutex<Desk>>,
     accounts: Arc<Accounts>,
+    limits: Arc<Limits>,
     slots: Arc<Semaphore>,
     trigger: Arc<Trigger>,
     issued: Counter,
     refused: Counter,
 }
 
-/// `POST /v1/pass`: account and secret by basic authentication, and a request as body.
+/// `POST /v1/pass`: account and secret by basic authentication or an ID token as bearer, and a
+/// request as body.
 async fn issue(
     State(api): State<Api>,
+    Extension(peer): Extension<Peer>,
     headers: HeaderMap,
     body: Bytes,
 ) -> Result<Vec<u8>, Refusal> {
+    if let Err(often) = api.limits.from(peer.address.ip(), Instant::now()) {
+        api.refused.inc();
+        return Err(often.into());
+    }
     let busy = || {
         let detail = "too many requests at the same time; try again";
         ApiError::new(StatusCode::SERVICE_UNAVAILABLE, "busy", detail)
@@ -246,10 +297,18 @@ async fn issue(
 
 impl Api {
     fn issue(&self, headers: &HeaderMap, body: &[u8]) -> Result<Vec<u8>, Refusal> {
-        let (name, secret) = credentials(headers).ok_or(AccountError::Unknown)?;
-        self.accounts.check(&name, &secret)?;
+        let evidence = evidence(headers).ok_or(AccountError::Unknown)?;
+        // Before a command is run: secrets that people choose can be guessed.
+        if let Evidence::Secret(name, _) = &evidence {
+            self.limits.of(name, Instant::now())?;
+        }
+        let identified = self.accounts.identify(&evidence)?;
+        if let Evidence::IdToken(_) = &evidence {
+            self.limits.of(&identified.account, Instant::now())?;
+        }
+        let (account, name) = (identified.account.as_bytes(), identified.name.as_bytes());
         let mut desk = self.desk.lock().unwrap_or_else(PoisonError::into_inner);
-        let step = desk.issue(name.as_bytes(), body)?;
+        let step = desk.issue(Applicant { account, name }, body)?;
         let answer = step.commit(&mut desk.ledger);
         answer.and_then(|answer| desk.prune().map(|()| answer)).map_err(|error| {
             // The issuer's memory may now differ from its ledger.
@@ -258,6 +317,15 @@ impl Api {
             ApiError::failed(error.to_string()).into()
         })
     }
+}
+
+fn evidence(headers: &HeaderMap) -> Option<Evidence> {
+    if let Some((name, secret)) = credentials(headers) {
+        return Some(Evidence::Secret(name, secret));
+    }
+    let value = headers.get(header::AUTHORIZATION)?.to_str().ok()?;
+    let token = value.strip_prefix("Bearer ")?;
+    Some(Evidence::IdToken(zeroize::Zeroizing::new(token.to_owned())))
 }
 
 /// Account and secret of basic authentication.
@@ -273,7 +341,7 @@ pub fn credentials(headers: &HeaderMap) -> Option<(String, zeroize::Zeroizing<St
 impl From<AccountError> for ApiError {
     fn from(error: AccountError) -> Self {
         match error {
-            AccountError::Unknown => {
+            AccountError::Unknown | AccountError::Token(_) | AccountError::Way(_) => {
                 ApiError::new(StatusCode::UNAUTHORIZED, "account", error.to_string())
             }
             error => {
@@ -281,6 +349,12 @@ impl From<AccountError> for ApiError {
                 ApiError::failed("accounts cannot be looked up now; see the issuer's log")
             }
         }
+    }
+}
+
+impl From<RateError> for Refusal {
+    fn from(error: RateError) -> Self {
+        ApiError::new(StatusCode::TOO_MANY_REQUESTS, "rate", error.to_string()).into()
     }
 }
 

@@ -3,7 +3,7 @@
 use crate::pass::town::{Town, key, pass, write_secret};
 
 /// Exit code, and what it said.
-fn fetch(town: &Town, name: &str) -> (Option<i32>, String) {
+pub(super) fn fetch(town: &Town, name: &str) -> (Option<i32>, String) {
     let file = ["--pass", &pass(name), "--key-file", &key(name)];
     let output = town.run(&[&["pass", "client", "fetch"], &file[..]].concat());
     let said = [output.stdout, output.stderr].concat();
@@ -71,7 +71,7 @@ fn an_account_gets_one_pass_and_an_issuer_does_not_forget() {
 fn a_command_may_know_the_accounts() {
     let town = Town::new("60", 1, &[]);
     let at = town.issuer_at.to_string();
-    let hook = "read name; read secret; test \"$name $secret\" = 'ada open sesame'";
+    let hook = "read name; read secret; test \"$name $secret\" = 'ada open sesame' && echo 17";
     let args = ["pass", "issuer", "--identity", "pki/issuer", "--deployment", "deployment"];
     let rest = ["--accounts-command", hook, "--state", "run/issuer", "--api", &at, "--new-state"];
     let mut process =

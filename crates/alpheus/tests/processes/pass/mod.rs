@@ -7,6 +7,7 @@ mod applications;
 mod clocks;
 mod crashes;
 mod gates;
+mod identities;
 mod issuing;
 mod lasting;
 mod nginx;

@@ -5,7 +5,7 @@ use alpheus_anonymous_credential::codes::Code;
 use alpheus_anonymous_credential::configuration::Pinned;
 use alpheus_anonymous_credential::error::{HolderError, VerifierError};
 use alpheus_anonymous_credential::holder::{Holder, PendingRequest, Timing};
-use alpheus_anonymous_credential::issuer::Issuer;
+use alpheus_anonymous_credential::issuer::{Applicant, Issuer};
 use alpheus_anonymous_credential::keys::IssuerKey;
 use alpheus_anonymous_credential::ledger::StateOrigin;
 use alpheus_anonymous_credential::limit::Limit;
@@ -54,7 +54,9 @@ impl Gate {
         let pending =
             PendingRequest::begin(pinned.clone(), b"ada", Timing::Running, at(0), &mut rng)?;
         let pending = pending.commit(&mut store)?;
-        let answer = issuer.issue(b"ada", &pending.bytes(), at(0), &mut rng)?.commit(&mut books)?;
+        let answer = issuer
+            .issue(Applicant::named(b"ada"), &pending.bytes(), at(0), &mut rng)?
+            .commit(&mut books)?;
         let holder = pending.finish(&answer)?.commit(&mut store)?;
         Ok(Gate { pinned, verifier, shards, holder, store, rng })
     }

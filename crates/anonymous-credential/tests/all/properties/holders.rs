@@ -6,6 +6,7 @@ use crate::support::{Ledger, NOTHING, START, at, configuration, pin};
 use alpheus_anonymous_credential::configuration::{Configuration, OtherConfigurationError, Pinned};
 use alpheus_anonymous_credential::error::{ConfigurationError, HolderError};
 use alpheus_anonymous_credential::holder::{Holder, PendingRequest, Timing, forget_before};
+use alpheus_anonymous_credential::issuer::Applicant;
 use alpheus_anonymous_credential::keys::IssuerKey;
 use alpheus_anonymous_credential::limit::Limit;
 use alpheus_anonymous_credential::schedule::Schedule;
@@ -52,7 +53,11 @@ fn a_request_outlives_a_crash() {
     let begin =
         PendingRequest::begin(pinned.clone(), b"ada", Timing::Running, at(0), &mut town.rng);
     let pending = begin.unwrap().commit(&mut store).unwrap();
-    let answer = town.service.issuer.issue(b"ada", &pending.bytes(), at(0), &mut town.rng).unwrap();
+    let answer = town
+        .service
+        .issuer
+        .issue(Applicant::named(b"ada"), &pending.bytes(), at(0), &mut town.rng)
+        .unwrap();
     let answer = answer.commit(&mut town.service.books).unwrap();
     let period = pending.period();
     drop(pending);

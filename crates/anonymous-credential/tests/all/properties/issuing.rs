@@ -5,7 +5,7 @@ use crate::support::{Ledger, at, configuration, pin};
 use alpheus_anonymous_credential::configuration::{Configuration, Pinned};
 use alpheus_anonymous_credential::error::{IssuerError, VerifierError};
 use alpheus_anonymous_credential::holder::{PendingRequest, Timing};
-use alpheus_anonymous_credential::issuer::Issuer;
+use alpheus_anonymous_credential::issuer::{Applicant, Issuer};
 use alpheus_anonymous_credential::keys::IssuerKey;
 use alpheus_anonymous_credential::ledger::{DamagedLedgerError, StateOrigin};
 use alpheus_anonymous_credential::limit::Limit;
@@ -23,7 +23,8 @@ fn issue(
     pending: &PendingRequest,
 ) -> Result<Vec<u8>, IssuerError> {
     let service = &mut town.service;
-    let step = service.issuer.issue(account, &pending.bytes(), at(0), &mut town.rng)?;
+    let step =
+        service.issuer.issue(Applicant::named(account), &pending.bytes(), at(0), &mut town.rng)?;
     Ok(step.commit(&mut service.books).unwrap())
 }
 
@@ -54,6 +55,32 @@ fn the_same_request_gets_the_same_answer_and_another_gets_none() {
     first.finish(&answer).unwrap().commit(&mut Ledger::new()).unwrap();
 }
 
+/// The records are the account's, whatever its holder calls it.
+#[test]
+fn one_account_under_four_names_gets_one_credential() {
+    let mut town = Town::new(1, 9);
+    let names: [&[u8]; 4] = [b"ada", b"Ada", b"ADA", b"ada@example.org"];
+    let mut answers = Vec::new();
+    for name in names {
+        let (pinned, timing) = (town.pinned(), Timing::Running);
+        let step = PendingRequest::begin(pinned, name, timing, at(0), &mut town.rng).unwrap();
+        let asks = step.commit(&mut Ledger::new()).unwrap().bytes();
+        let applicant = Applicant { account: b"u-1815", name };
+        let checked = town.service.issuer.check(applicant, &asks, at(0));
+        let answer = town.service.issuer.issue(applicant, &asks, at(0), &mut town.rng);
+        let answer = answer.map(|step| step.commit(&mut town.service.books).unwrap());
+        assert_eq!(checked.err(), answer.as_ref().err().copied());
+        answers.push(answer.map(drop));
+    }
+    assert_eq!(answers[0], Ok(()));
+    assert!(answers[1..].iter().all(|answer| *answer == Err(IssuerError::AlreadyIssued)));
+    // Another account that spells its name the same has its own.
+    let step = PendingRequest::begin(town.pinned(), b"ada", Timing::Running, at(0), &mut town.rng);
+    let asks = step.unwrap().commit(&mut Ledger::new()).unwrap().bytes();
+    let other = Applicant { account: b"u-1816", name: b"ada" };
+    assert!(town.service.issuer.issue(other, &asks, at(0), &mut town.rng).is_ok());
+}
+
 #[test]
 fn an_answer_that_was_stored_survives_a_crash_and_no_other_leaves() {
     let mut rng = rng(2);
@@ -72,18 +99,18 @@ fn an_answer_that_was_stored_survives_a_crash_and_no_other_leaves() {
     // The store is broken: no answer leaves, not even on a retry.
     let mut rng = crate::properties::town::rng(3);
     for _ in 0..2 {
-        let step = issuer.issue(b"ada", &first, at(0), &mut rng).unwrap();
+        let step = issuer.issue(Applicant::named(b"ada"), &first, at(0), &mut rng).unwrap();
         assert!(step.commit(&mut Broken).is_err());
     }
     // Nothing was stored, so a request after the restart is answered.
     let mut issuer = restore(again(), &pinned, &mut books, StateOrigin::Intact).unwrap();
-    let step = issuer.issue(b"ada", &second, at(0), &mut rng).unwrap();
+    let step = issuer.issue(Applicant::named(b"ada"), &second, at(0), &mut rng).unwrap();
     let answer = step.commit(&mut books).unwrap();
     // This one was stored: after the next restart the answer is the same, bit for bit.
     let mut issuer = restore(again(), &pinned, &mut books, StateOrigin::Intact).unwrap();
-    let step = issuer.issue(b"ada", &second, at(0), &mut rng).unwrap();
+    let step = issuer.issue(Applicant::named(b"ada"), &second, at(0), &mut rng).unwrap();
     assert_eq!(step.commit(&mut books).unwrap(), answer);
-    let refused = issuer.issue(b"ada", &first, at(0), &mut rng).err();
+    let refused = issuer.issue(Applicant::named(b"ada"), &first, at(0), &mut rng).err();
     assert_eq!(refused, Some(IssuerError::AlreadyIssued));
     // The issuer of another tier does not give the account a second credential either.
     let other = pin(&Configuration { tier: 2, ..one }).unwrap();
@@ -91,7 +118,7 @@ fn an_answer_that_was_stored_survives_a_crash_and_no_other_leaves() {
         PendingRequest::begin(other.clone(), b"ada", Timing::Running, at(0), &mut rng).unwrap();
     let asks = step.commit(&mut Ledger::new()).unwrap().bytes();
     let mut issuer = restore(again(), &other, &mut books, StateOrigin::Intact).unwrap();
-    let refused = issuer.issue(b"ada", &asks, at(0), &mut rng).err();
+    let refused = issuer.issue(Applicant::named(b"ada"), &asks, at(0), &mut rng).err();
     assert_eq!(refused, Some(IssuerError::AlreadyIssued));
 }
 
@@ -126,7 +153,8 @@ fn only_the_running_and_the_next_period_are_issued() {
         [(0, None), (1, Some(IssuerError::Period)), (2, Some(IssuerError::Period))]
     {
         let now = at(days * 86_400);
-        let answer = town.service.issuer.issue(b"ada", &asks.bytes(), now, &mut town.rng);
+        let answer =
+            town.service.issuer.issue(Applicant::named(b"ada"), &asks.bytes(), now, &mut town.rng);
         assert_eq!(answer.err(), refused, "{days}");
     }
 }
@@ -149,15 +177,19 @@ fn an_issuer_that_may_have_forgotten_issues_nothing_twice() {
     };
     let (adas, bobs) = (ask(b"ada"), ask(b"bob"));
     let rng = &mut crate::properties::town::rng(7);
-    let answer = issuer.issue(b"ada", &adas, at(0), rng).unwrap().commit(&mut books).unwrap();
+    let answer = issuer
+        .issue(Applicant::named(b"ada"), &adas, at(0), rng)
+        .unwrap()
+        .commit(&mut books)
+        .unwrap();
     assert_eq!(restore(again(), &pinned, &mut books, StateOrigin::New).err(), damaged);
     // Recorded answers are repeated. Possibly lost ones are not issued again, not even after
     // another restart.
     restore(again(), &pinned, &mut books, StateOrigin::Restored).unwrap();
     let mut issuer = restore(again(), &pinned, &mut books, StateOrigin::Intact).unwrap();
-    let repeated = issuer.issue(b"ada", &adas, at(0), rng).unwrap();
+    let repeated = issuer.issue(Applicant::named(b"ada"), &adas, at(0), rng).unwrap();
     assert_eq!(repeated.commit(&mut books).unwrap(), answer);
-    let refused = issuer.issue(b"bob", &bobs, at(0), rng).err();
+    let refused = issuer.issue(Applicant::named(b"bob"), &bobs, at(0), rng).err();
     assert_eq!(refused, Some(IssuerError::MayHaveForgotten));
     for value in books.values_mut() {
         value.pop();
@@ -178,7 +210,8 @@ fn past_periods_are_deleted_and_never_issued_again() {
         let pending =
             PendingRequest::begin(pinned.clone(), b"ada", Timing::Running, at(seconds), &mut rng);
         let pending = pending.unwrap().commit(&mut Ledger::new()).unwrap();
-        let answer = issuer.issue(b"ada", &pending.bytes(), at(seconds), &mut rng);
+        let answer =
+            issuer.issue(Applicant::named(b"ada"), &pending.bytes(), at(seconds), &mut rng);
         answer.map(|answer| drop(answer.commit(books).unwrap()))
     };
     for n in 0..3 {

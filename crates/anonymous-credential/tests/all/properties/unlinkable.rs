@@ -5,6 +5,7 @@
 use crate::properties::town::{Town, rng};
 use crate::support::{Ledger, NOTHING, at};
 use alpheus_anonymous_credential::holder::{PendingRequest, Timing};
+use alpheus_anonymous_credential::issuer::Applicant;
 use alpheus_anonymous_credential::limit::Limit;
 use std::collections::HashSet;
 
@@ -129,8 +130,11 @@ fn a_generator_that_repeats_itself_links_nothing() {
         let pinned = town.pinned();
         let pending = PendingRequest::begin(pinned, account, Timing::Next, at(0), &mut rng(64));
         let pending = pending.unwrap().commit(&mut Ledger::new()).unwrap();
-        let answer =
-            town.service.issuer.issue(account, &pending.bytes(), at(0), &mut rng(65)).unwrap();
+        let answer = town
+            .service
+            .issuer
+            .issue(Applicant::named(account), &pending.bytes(), at(0), &mut rng(65))
+            .unwrap();
         let answer = answer.commit(&mut town.service.books).unwrap();
         assert_eq!((pending.bytes().len(), answer.len()), (136, 768));
         [&pending.bytes()[8..], &answer].concat()

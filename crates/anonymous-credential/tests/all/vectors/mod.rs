@@ -9,7 +9,7 @@ mod json;
 use alpheus_anonymous_credential::configuration::{Configuration, Pinned};
 use alpheus_anonymous_credential::error::{HolderError, IssuerError, VerifierError};
 use alpheus_anonymous_credential::holder::{Holder, OutboundMessage, PendingRequest, Timing};
-use alpheus_anonymous_credential::issuer::Issuer;
+use alpheus_anonymous_credential::issuer::{Applicant, Issuer};
 use alpheus_anonymous_credential::keys::IssuerKey;
 use alpheus_anonymous_credential::ledger::StateOrigin;
 use alpheus_anonymous_credential::messages::{Login, ReUp, Request, Response};
@@ -145,7 +145,7 @@ fn issuance_matches_byte_for_byte() {
         assert_eq!(pending.bytes(), bytes(&case, "request"));
         let mut issuer = issuer(&case, now);
         let answer = scripted(&case, "response_randomness", |rng| {
-            issuer.issue(&bytes(&case, "account"), &pending.bytes(), now, rng)
+            issuer.issue(Applicant::named(&bytes(&case, "account")), &pending.bytes(), now, rng)
         });
         let answer = answer.unwrap().commit(&mut Ledger::new()).unwrap();
         assert_eq!(answer, bytes(&case, "response"));
@@ -167,7 +167,12 @@ fn bad_requests_are_rejected_with_the_expected_error() {
         let mut issuer = issuer(&case, now);
         let request = bytes(&case, "request");
         let refusal: Option<IssuerError> = issuer
-            .issue(&bytes(&case, "account"), &request, now, &mut ScriptedRng(Vec::new()))
+            .issue(
+                Applicant::named(&bytes(&case, "account")),
+                &request,
+                now,
+                &mut ScriptedRng(Vec::new()),
+            )
             .err();
         assert_eq!(format!("{:?}", refusal.unwrap()), text(&case, "error"), "{name}");
     }

@@ -4,11 +4,12 @@
 use super::*;
 use crate::card::{Card, Content};
 use crate::refusal::Refusal;
+use alpheus_access_pass::file::Evidence;
 use alpheus_access_pass::gateway::{Gateway, Limits, session_of};
 use alpheus_access_pass::messages::Connect;
 use alpheus_anonymous_credential::configuration::Configuration;
 use alpheus_anonymous_credential::holder::PendingRequest;
-use alpheus_anonymous_credential::issuer::Issuer;
+use alpheus_anonymous_credential::issuer::{Applicant, Issuer};
 use alpheus_anonymous_credential::keys::IssuerKey;
 use alpheus_anonymous_credential::ledger::StateOrigin;
 use alpheus_anonymous_credential::limit::Limit;
@@ -199,7 +200,7 @@ fn pass_file(folder: &tempfile::TempDir, card: &Card, key: IssuerKey) -> PassFil
     let (path, key_file) = (folder.path().join("pass"), folder.path().join("key"));
     std::fs::write(&key_file, "a key file of some length").unwrap();
     std::fs::set_permissions(&key_file, std::fs::Permissions::from_mode(0o600)).unwrap();
-    let mut file = PassFile::create(&path, &key_file, card, "ada", "secret").unwrap();
+    let mut file = PassFile::create(&path, &key_file, card, "ada", Evidence::default()).unwrap();
     let (pinned, now) = (card.open().unwrap().pinned, clock::now());
     let mut rng = alpheus_node::entropy::rng().unwrap();
     let mut ledger = BTreeMap::new();
@@ -207,7 +208,7 @@ fn pass_file(folder: &tempfile::TempDir, card: &Card, key: IssuerKey) -> PassFil
     let mut issuer = issuer.commit(&mut ledger).unwrap();
     let pending = PendingRequest::begin(pinned, b"ada", Timing::Running, now, &mut rng).unwrap();
     let pending = pending.commit(&mut file).unwrap();
-    let answer = issuer.issue(b"ada", &pending.bytes(), now, &mut rng).unwrap();
+    let answer = issuer.issue(Applicant::named(b"ada"), &pending.bytes(), now, &mut rng).unwrap();
     let answer = answer.commit(&mut ledger).unwrap();
     pending.finish(&answer).unwrap().commit(&mut file).unwrap();
     file

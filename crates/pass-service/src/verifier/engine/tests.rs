@@ -3,7 +3,7 @@
 use super::*;
 use alpheus_anonymous_credential::configuration::Configuration;
 use alpheus_anonymous_credential::holder::{Holder, PendingRequest, Timing};
-use alpheus_anonymous_credential::issuer::Issuer;
+use alpheus_anonymous_credential::issuer::{Applicant, Issuer};
 use alpheus_anonymous_credential::keys::IssuerKey;
 use alpheus_anonymous_credential::ledger::{Change, StateOrigin};
 use alpheus_anonymous_credential::limit::Limit;
@@ -86,7 +86,7 @@ fn logging_in(engine: &Engine<Disk>, issuer: &mut Issuer, account: u8) -> (Holde
     let pinned = engine.pinned.clone();
     let asking = PendingRequest::begin(pinned.clone(), &account, Timing::Running, clock(), rng);
     let asking = asking.unwrap().commit(&mut Disk::default()).unwrap();
-    let answer = issuer.issue(&account, &asking.bytes(), clock(), rng).unwrap();
+    let answer = issuer.issue(Applicant::named(&account), &asking.bytes(), clock(), rng).unwrap();
     let answer = answer.commit(&mut Disk::default()).unwrap();
     let mut holder = asking.finish(&answer).unwrap().commit(&mut Disk::default()).unwrap();
     let compared = pinned.compare(&pinned.fingerprint()).unwrap();
