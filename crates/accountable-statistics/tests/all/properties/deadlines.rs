@@ -1,11 +1,16 @@
 //! `deadline` says when `poll` next has something to do, and until then it has nothing to do.
 
 use crate::properties::helpers::people;
-use crate::support::{DAY, TODAY, Town, at, signing};
+use crate::support::{DAY, Ledger, TODAY, Town, at, generate, signing};
 use alpheus_accountable_statistics::aggregator::Node;
+use alpheus_accountable_statistics::configuration::{KeyEpoch, SmootherId};
 use alpheus_accountable_statistics::definition::Location;
+use alpheus_accountable_statistics::endorsed::Endorsed;
+use alpheus_accountable_statistics::messages::Card;
+use alpheus_accountable_statistics::role_error::AgreementError;
 use alpheus_accountable_statistics::tally::{Counter, Tally, TallyDefinition};
 use alpheus_accountable_statistics::tuple::Contribution;
+use alpheus_crypto::ledger::StateOrigin;
 use alpheus_crypto::signed::Signed;
 use alpheus_time::Timestamp;
 
@@ -35,6 +40,38 @@ fn a_smoother_polls_only_at_its_deadlines() {
     }
     let day = 24 * 60;
     assert_eq!(deadlines, [agreed.deadline(), at(360), at(day), at(day + 360)]);
+}
+
+/// A quorum's certificate of a key may arrive at any time, and again; somebody who still has the
+/// share may hand it over with it.
+#[test]
+fn a_destroyed_share_never_comes_back() {
+    let mut town = Town::new(4, 2, 205).unwrap();
+    let epoch = KeyEpoch(TODAY);
+    let card = Card { key_epoch: epoch, attempt: 0, key: town.shared.clone() };
+    let mut cards = Endorsed::default();
+    (0..4).for_each(|id: u8| cards.add(SmootherId(id.into()), Signed::new(&card, &signing(id))));
+    let share = || generate(&town.pinned).unwrap().1.remove(0);
+    let secret = *share().expose().expose();
+    let holds =
+        |ledger: &Ledger| ledger.values().any(|value| value.windows(32).any(|part| part == secret));
+    let (smoother, ledger) = (&mut town.smoothers[0], &mut town.ledgers[0]);
+    assert!(holds(ledger));
+    let _ = smoother.poll(at(24 * 60)).commit(ledger).unwrap();
+    assert!(!holds(ledger), "the day is over");
+    let again = smoother.handle_card(&cards, Some(share())).unwrap();
+    again.commit(ledger).unwrap();
+    assert!(!holds(ledger));
+    let signed = smoother.sign_card(epoch, 1, town.shared.clone(), Some(share()));
+    assert_eq!(signed.err(), Some(AgreementError::OtherKey));
+    // Nor after a restart.
+    let (smoother, step) =
+        town.smoother_of(0, &town.ledgers[0], StateOrigin::Intact, at(24 * 60)).unwrap();
+    step.commit(&mut town.ledgers[0]).unwrap();
+    town.smoothers[0] = smoother;
+    let again = town.smoothers[0].handle_card(&cards, Some(share())).unwrap();
+    again.commit(&mut town.ledgers[0]).unwrap();
+    assert!(!holds(&town.ledgers[0]));
 }
 
 #[test]

@@ -137,6 +137,40 @@ fn releases_at_two_counts_have_one_distribution() {
     assert!(chi < 21.1, "{places:?}");
 }
 
+/// A slot is drawn among all that its keeper can give. The first free one would show, by how far the
+/// slots are filled, how many samples there are; pooled over keepers and turns it looks uniform, so
+/// each keeper is looked at alone.
+#[test]
+fn each_keeper_draws_a_slot_among_all_its_free_ones() {
+    const MANY: u32 = 400;
+    let mut town = Town::new(4, 2, 90).unwrap();
+    let definition = town.definition("speed/a", MANY).unwrap();
+    let agreed = town.define(&definition).unwrap();
+    let turn = agreed.granting(at(70)).unwrap();
+    let mut free: Vec<Vec<u32>> = (0..4).map(|_| Vec::new()).collect();
+    for slot in 0..MANY {
+        free[usize::from(agreed.keeper(&town.pinned, slot, turn).0)].push(slot);
+    }
+    let mut ranks = Vec::new();
+    for person in &mut people(&mut town, 60) {
+        let mut attempt = begun(&mut town, person, &agreed, 1);
+        town.ask(person, &mut attempt, at(70)).unwrap();
+        let slot = attempt.entry().unwrap().slot;
+        let left = &mut free[usize::from(agreed.keeper(&town.pinned, slot, turn).0)];
+        let rank = left.iter().position(|free| *free == slot).unwrap();
+        ranks.push(rank as f64 / (left.len() - 1) as f64);
+        left.remove(rank);
+    }
+    // Uniform between 0 and 1: by mean, at 4.5 standard errors, and in every quarter.
+    let n = ranks.len() as f64;
+    let mean = ranks.iter().sum::<f64>() / n;
+    assert!((mean - 0.5).abs() < 4.5 / (12.0 * n).sqrt(), "{mean}");
+    for quarter in [0.0, 0.25, 0.5, 0.75] {
+        let inside = ranks.iter().filter(|rank| (quarter..quarter + 0.25).contains(*rank)).count();
+        assert!(inside > 3, "{inside} of {n} in the quarter from {quarter}");
+    }
+}
+
 /// Nothing in a release contains a turn or a receipt.
 #[test]
 fn a_release_holds_entries_and_sealed_uploads_only() {

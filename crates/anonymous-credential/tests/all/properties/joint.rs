@@ -109,6 +109,34 @@ fn a_presentation_for_one_verifier_is_worthless_to_another() {
     assert!(late(&shown[0]).intersection(&late(&again[1])).next().is_none());
 }
 
+/// As for one presentation: credentials of the next period would double the quota.
+#[test]
+fn credentials_of_another_period_give_no_more_presentations() {
+    let mut several = Several::new(150);
+    several.devices = several.towns.iter_mut().map(|town| town.early_device(b"ada")).collect();
+    let about = |several: &Several, at: usize, period| {
+        let limit = Limit::try_from(QUOTA).unwrap();
+        Subject::new(&several.towns[at].pinned(), &Digest([1; 32]), limit, Period(period))
+    };
+    let mut presenters: Vec<SubjectPresenter> = (0..MANY)
+        .map(|at| {
+            let Device { holder, store } = &several.devices[at];
+            holder.for_subject(about(&several, at, 8), store).unwrap()
+        })
+        .collect();
+    let steps = present_together(&mut presenters, &NOTHING, &mut several.towns[0].rng).unwrap();
+    for (at, step) in steps.into_iter().enumerate() {
+        let bytes = step.commit(&mut several.devices[at].store).unwrap();
+        let verify = |period| {
+            let subject = about(&several, at, period);
+            let joint = JointPresentation::from_bytes(&bytes, subject.limit(), (at, MANY)).unwrap();
+            let verifier = &several.towns[at].service.verifier;
+            verifier.verify_joint(&subject, vec![joint]).pop().unwrap().map(drop)
+        };
+        assert_eq!((verify(8), verify(7)), (Ok(()), Err(VerifierError::Epoch)));
+    }
+}
+
 #[test]
 fn credentials_with_different_limits_are_not_presented_together() {
     let mut several = Several::new(140);

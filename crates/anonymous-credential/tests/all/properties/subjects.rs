@@ -19,6 +19,12 @@ fn subject(town: &Town, name: u8, quota: u32) -> Subject {
     Subject::new(&town.pinned(), &Digest([name; 32]), limit, Period(7))
 }
 
+/// The first subject, in the next period.
+fn next_subject(town: &Town) -> Subject {
+    let limit = Limit::try_from(QUOTA).unwrap();
+    Subject::new(&town.pinned(), &Digest([1; 32]), limit, Period(8))
+}
+
 /// Presents once, from the device's records.
 fn present(town: &mut Town, device: &mut Device, about: &Subject) -> Result<Vec<u8>, HolderError> {
     let mut open = device.holder.for_subject(about.clone(), &device.store)?;
@@ -77,6 +83,18 @@ fn a_presentation_is_valid_for_one_subject_and_one_limit() {
     let late = Subject::new(&town.pinned(), &Digest([1; 32]), one.limit(), Period(8));
     let other = ada.holder.for_subject(late, &ada.store).err();
     assert_eq!(other, Some(HolderError::OtherPeriod));
+}
+
+/// The names of a subject's tags do not depend on its period, and the key verifies credentials of
+/// every period: only the epoch says that a presentation counts in this one.
+#[test]
+fn a_credential_of_another_period_gives_no_more_presentations() {
+    let mut town = Town::new(1, 93);
+    let mut next = town.early_device(b"ada");
+    let (now, later) = (subject(&town, 1, QUOTA), next_subject(&town));
+    let shown = present(&mut town, &mut next, &later).unwrap();
+    assert!(verify(&town, &later, &shown).is_ok());
+    assert_eq!(verify(&town, &now, &shown), Err(VerifierError::Epoch));
 }
 
 #[test]

@@ -4,7 +4,8 @@
 use crate::support::{Failed, Ledger, NOTHING, Service, at};
 use alpheus_anonymous_credential::configuration::{ConfigurationMatch, Pinned};
 use alpheus_anonymous_credential::error::{HolderError, VerifierError};
-use alpheus_anonymous_credential::holder::{Holder, OutboundMessage, Timing};
+use alpheus_anonymous_credential::holder::{Holder, OutboundMessage, PendingRequest, Timing};
+use alpheus_anonymous_credential::issuer::Applicant;
 use alpheus_anonymous_credential::ledger::{Change, LedgerError, StateOrigin};
 use alpheus_anonymous_credential::limit::Limit;
 use alpheus_anonymous_credential::messages::{Login, ReUp, SessionId, TagId};
@@ -67,6 +68,19 @@ impl Town {
     pub(crate) fn device(&mut self, account: &[u8]) -> Device {
         let mut store = Ledger::new();
         let holder = self.service.register(account, &mut store, &mut self.rng).unwrap();
+        Device { holder, store }
+    }
+
+    /// A device with the account's credential of the next period.
+    pub(crate) fn early_device(&mut self, account: &[u8]) -> Device {
+        let (mut store, pinned) = (Ledger::new(), self.pinned());
+        let next = PendingRequest::begin(pinned, account, Timing::Next, at(0), &mut self.rng);
+        let next = next.unwrap().commit(&mut store).unwrap();
+        let Service { issuer, books, .. } = &mut self.service;
+        let who = Applicant::named(account);
+        let answer = issuer.issue(who, &next.bytes(), at(0), &mut self.rng).unwrap();
+        let answer = answer.commit(books).unwrap();
+        let holder = next.finish(&answer).unwrap().commit(&mut store).unwrap();
         Device { holder, store }
     }
 
