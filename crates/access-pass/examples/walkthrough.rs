@@ -4,7 +4,7 @@
 
 mod support;
 
-use alpheus_access_pass::client::{AcknowledgedSession, Next, connect, next};
+use alpheus_access_pass::client::{AcknowledgedSession, Next, Pace, connect, next};
 use alpheus_access_pass::request::{Stamp, Stamper};
 use alpheus_anonymous_credential::holder::{Holder, Timing};
 use rand_chacha::{ChaCha20Rng, rand_core::SeedableRng};
@@ -76,13 +76,13 @@ fn re_up(
     store: &mut Ledger,
     rng: &mut ChaCha20Rng,
 ) -> Result<(), Failed> {
-    // Ada's client draws a number for each epoch and waits for its moment, since a habit would
+    // Ada's client draws a pace for each session, and a moment for each epoch, since a habit would
     // distinguish it. The re-up costs the verifier less than half of a login, and needs no key.
-    let (schedule, drawn) = (service.pinned.schedule, 1 << 31);
-    let Next::Wait(moment) = next(&schedule, at(3), Some(session.epoch()), drawn, 0) else {
+    let (schedule, pace) = (service.pinned.schedule, Pace::draw(rng));
+    let Next::Wait(moment) = next(&schedule, at(3), Some(session.epoch()), pace, 0) else {
         return Err("the next epoch is open already".into());
     };
-    assert_eq!(next(&schedule, moment, Some(session.epoch()), drawn, 0), Next::ReUp);
+    assert_eq!(next(&schedule, moment, Some(session.epoch()), pace, 0), Next::ReUp);
     let sent = ada.re_up(moment, rng)?.commit(store)?;
     let acknowledged = service.re_up(&sent, moment)?;
     let carried = AcknowledgedSession::check(ada, &sent, &acknowledged.into())?;

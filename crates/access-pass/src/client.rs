@@ -13,7 +13,7 @@ use alpheus_crypto::labels;
 use alpheus_crypto::mac::MacKey;
 use alpheus_crypto::secret::Secret;
 use alpheus_time::Timestamp;
-use rand_core::CryptoRng;
+use rand_core::{CryptoRng, Rng};
 
 /// A holder's own session, acknowledged exactly as it was sent. Only such a session is ever
 /// connected.
@@ -132,21 +132,67 @@ pub enum Next {
     LogIn,
 }
 
-/// The next step for a session that has reached `epoch`. `jitter`, drawn once for each epoch,
-/// spreads a service's clients over the time in which re-ups are accepted. The last quarter of
-/// that time is left for retries. At epochs whose number is a multiple of `rotation` (0: none),
-/// new sessions begin.
+/// When a session's re-ups are sent, as fractions of the time in which they are accepted. Three
+/// quarters of it are used; the last is left for retries. A session has a sub-window, half as long,
+/// which begins after its own shift. Each moment lies in it, at a jitter of its own.
 ///
 /// # Privacy
-/// Re-ups at a constant moment would distinguish clients by their clocks. A session that ends
-/// after its own number of epochs could be linked to one that begins just then. So all sessions
-/// end at the same epochs.
+/// Anyone who sees the re-ups of a session learns where its sub-window begins and ends, by a clock of
+/// their own: the shift plus what the client's clock is off. The shift is drawn again for each
+/// session, over a time much longer than clocks are off, so the sum says next to nothing about the
+/// clock, and two sessions of one client look as unlike as those of two clients. With jitter alone
+/// the edges would be the same in every session, and show the clock.
+#[derive(Clone, Copy)]
+pub struct Pace {
+    /// Of this session.
+    shift: u32,
+    /// Of the session after it, whose login is the first moment in its sub-window.
+    shift_after: u32,
+    /// Of the next re-up or login.
+    jitter: u32,
+}
+
+impl Pace {
+    /// The pace of a client that begins.
+    #[must_use]
+    pub fn draw(rng: &mut impl Rng) -> Self {
+        let [shift, shift_after, jitter] = [(); 3].map(|()| rng.next_u32());
+        Self { shift, shift_after, jitter }
+    }
+
+    /// For the next epoch of the same session.
+    #[must_use]
+    pub fn next_epoch(self, rng: &mut impl Rng) -> Self {
+        Self { jitter: rng.next_u32(), ..self }
+    }
+
+    /// For the session that follows.
+    #[must_use]
+    pub fn next_session(self, rng: &mut impl Rng) -> Self {
+        let [shift_after, jitter] = [(); 2].map(|()| rng.next_u32());
+        Self { shift: self.shift_after, shift_after, jitter }
+    }
+
+    /// The moment in a time of this length.
+    fn moment(self, shift: u32, length: u64) -> u64 {
+        let half = u128::from(length) * 3 / 8;
+        let moment = (half * (u128::from(shift) + u128::from(self.jitter))) >> 32;
+        u64::try_from(moment).unwrap_or(0)
+    }
+}
+
+/// The next step for a session that has reached `epoch`, at its pace. At epochs whose number is a
+/// multiple of `rotation` (0: none), new sessions begin.
+///
+/// # Privacy
+/// A session that ends after its own number of epochs could be linked to one that begins just then.
+/// So all sessions end at the same epochs. When in an epoch: see [`Pace`].
 #[must_use]
 pub fn next(
     schedule: &Schedule,
     now: Timestamp,
     epoch: Option<Epoch>,
-    jitter: u32,
+    pace: Pace,
     rotation: u64,
 ) -> Next {
     let Some(epoch) = epoch else { return Next::LogIn };
@@ -155,20 +201,22 @@ pub fn next(
         return Next::LogIn;
     }
     let (opens, starts) = (schedule.opens(following).0, schedule.starts(following).0);
-    let spread = (u128::from(starts - opens) * 3 / 4 * u128::from(jitter)) >> 32;
-    let due = opens.saturating_add(u64::try_from(spread).unwrap_or(0));
+    let same = schedule.period_of(epoch) == schedule.period_of(following);
+    let rotates = rotation > 0 && following.0.is_multiple_of(rotation);
+    let re_up = same && !rotates;
+    let shift = if re_up { pace.shift } else { pace.shift_after };
+    let due = opens.saturating_add(pace.moment(shift, starts - opens));
     if now.0 < due {
         return Next::Wait(Timestamp(due));
     }
-    let same = schedule.period_of(epoch) == schedule.period_of(following);
-    let rotates = rotation > 0 && following.0.is_multiple_of(rotation);
-    if same && !rotates { Next::ReUp } else { Next::LogInNext }
+    if re_up { Next::ReUp } else { Next::LogInNext }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use alpheus_time::Span;
+    use rand_chacha::{ChaCha20Rng, rand_core::SeedableRng};
 
     const SCHEDULE: Schedule = Schedule {
         start: Timestamp(0),
@@ -181,31 +229,49 @@ mod tests {
 
     #[test]
     fn re_ups_are_spread_over_the_pre_login_and_leave_time_for_retries() {
-        let next =
-            |now, epoch, jitter| next(&SCHEDULE, Timestamp(now), Some(Epoch(epoch)), jitter, 0);
-        assert_eq!(next(500, 0, 0), Next::Wait(Timestamp(900)));
-        assert_eq!(next(500, 0, u32::MAX), Next::Wait(Timestamp(974)));
-        assert_eq!(next(899, 0, 1 << 31), Next::Wait(Timestamp(937)));
-        assert_eq!(next(937, 0, 1 << 31), Next::ReUp);
-        assert_eq!(next(1_000, 0, 0), Next::LogIn);
+        let next = |now, epoch, (shift, jitter)| {
+            let pace = Pace { shift, shift_after: 0, jitter };
+            next(&SCHEDULE, Timestamp(now), Some(Epoch(epoch)), pace, 0)
+        };
+        assert_eq!(next(500, 0, (0, 0)), Next::Wait(Timestamp(900)));
+        assert_eq!(next(500, 0, (u32::MAX, u32::MAX)), Next::Wait(Timestamp(973)));
+        assert_eq!(next(500, 0, (0, u32::MAX)), Next::Wait(Timestamp(936)));
+        assert_eq!(next(899, 0, (1 << 30, 1 << 30)), Next::Wait(Timestamp(918)));
+        assert_eq!(next(918, 0, (1 << 30, 1 << 30)), Next::ReUp);
+        assert_eq!(next(1_000, 0, (0, 0)), Next::LogIn);
         // The third epoch is the last of its period.
-        assert_eq!(next(2_599, 2, 0), Next::Wait(Timestamp(2_600)));
-        assert_eq!(next(2_600, 2, 0), Next::LogInNext);
-        assert_eq!(super::next(&SCHEDULE, Timestamp(5), None, 0, 0), Next::LogIn);
+        assert_eq!(next(2_599, 2, (u32::MAX, 0)), Next::Wait(Timestamp(2_600)), "a new session");
+        assert_eq!(next(2_600, 2, (0, 0)), Next::LogInNext);
+        let pace = Pace { shift: 0, shift_after: 0, jitter: 0 };
+        assert_eq!(super::next(&SCHEDULE, Timestamp(5), None, pace, 0), Next::LogIn);
+    }
+
+    #[test]
+    fn a_session_keeps_its_shift_and_the_one_after_it_has_the_next() {
+        let mut rng = ChaCha20Rng::from_seed([1; 32]);
+        let first = Pace::draw(&mut rng);
+        let again = first.next_epoch(&mut rng);
+        assert_eq!((again.shift, again.shift_after), (first.shift, first.shift_after));
+        assert_ne!(again.jitter, first.jitter);
+        let after = again.next_session(&mut rng);
+        assert_eq!(after.shift, first.shift_after);
+        assert_ne!(after.shift_after, first.shift_after);
     }
 
     #[test]
     fn everybodys_sessions_rotate_at_the_same_epochs() {
         let long = Schedule { epochs_per_period: 1_000, ..SCHEDULE };
         let at_the_end = |epoch, rotation| {
-            next(&long, Timestamp(epoch * 1_000 + 999), Some(Epoch(epoch)), 0, rotation)
+            let pace = Pace { shift: 0, shift_after: 0, jitter: 0 };
+            next(&long, Timestamp(epoch * 1_000 + 999), Some(Epoch(epoch)), pace, rotation)
         };
         // Whenever they began: the function does not take a session's first epoch.
         let rotated: Vec<u64> = (0..12).filter(|e| at_the_end(*e, 4) == Next::LogInNext).collect();
         assert_eq!(rotated, [3, 7, 11]);
         assert!((0..12).all(|epoch| at_the_end(epoch, 0) == Next::ReUp));
         // And not all at the same moment.
-        let early = next(&long, Timestamp(3_901), Some(Epoch(3)), u32::MAX, 4);
-        assert_eq!(early, Next::Wait(Timestamp(3_974)));
+        let late = Pace { shift: 0, shift_after: u32::MAX, jitter: u32::MAX };
+        let early = next(&long, Timestamp(3_901), Some(Epoch(3)), late, 4);
+        assert_eq!(early, Next::Wait(Timestamp(3_973)));
     }
 }

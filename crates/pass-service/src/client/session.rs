@@ -7,7 +7,7 @@ use crate::client::stock::Stock;
 use crate::gateway::api::PATH;
 use crate::links;
 use crate::refusal;
-use alpheus_access_pass::client::{AcknowledgedSession, Next, connect, next};
+use alpheus_access_pass::client::{AcknowledgedSession, Next, Pace, connect, next};
 use alpheus_access_pass::error::{ClientError, GatewayError};
 use alpheus_access_pass::messages::{Acknowledgement, ConnectResponse, Hello};
 use alpheus_access_pass::request::Stamper;
@@ -26,7 +26,6 @@ use alpheus_time::Timestamp;
 use axum::http::Method;
 use data_encoding::HEXLOWER;
 use rand_chacha::ChaCha20Rng;
-use rand_core::Rng;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 use tokio::sync::{mpsc, watch};
@@ -191,12 +190,13 @@ impl Driver {
     /// # Errors
     /// A failure that a retry would not fix, or a logout that was refused.
     pub async fn run(mut self, mut orders: mpsc::Receiver<Order>) -> Result<(), SessionError> {
-        let mut jitter = self.rng.next_u32();
+        let mut pace = Pace::draw(&mut self.rng);
         loop {
             self.take_over();
             self.stock.tend(self.passes.file(), &self.pinned, &mut self.rng);
-            let epoch = self.session.map(|acknowledged| acknowledged.epoch());
-            match self.next(epoch, jitter) {
+            let before = self.session;
+            let epoch = before.map(|acknowledged| acknowledged.epoch());
+            match self.next(epoch, pace) {
                 Next::Wait(until) => {
                     if let Flow::End(ended) = self.idle(until, &mut orders).await {
                         return ended;
@@ -204,8 +204,11 @@ impl Driver {
                 }
                 next => self.step(next).await?,
             }
-            if self.session.map(|acknowledged| acknowledged.epoch()) != epoch {
-                jitter = self.rng.next_u32();
+            let of = |session: Option<AcknowledgedSession>| session.map(|ours| ours.session());
+            if of(self.session) != of(before) {
+                pace = pace.next_session(&mut self.rng);
+            } else if self.session != before {
+                pace = pace.next_epoch(&mut self.rng);
             }
         }
     }
@@ -217,7 +220,7 @@ impl Driver {
         error.is_final() && !lives
     }
 
-    fn next(&mut self, epoch: Option<Epoch>, jitter: u32) -> Next {
+    fn next(&mut self, epoch: Option<Epoch>, pace: Pace) -> Next {
         let (schedule, now) = (self.pinned.schedule, clock::now());
         if let Some((acknowledged, _)) = &self.upcoming {
             return Next::Wait(schedule.starts(acknowledged.epoch()));
@@ -225,7 +228,7 @@ impl Driver {
         if let Some(then) = self.retry.waits(now) {
             return Next::Wait(then);
         }
-        let next = next(&schedule, now, epoch, jitter, self.rotation);
+        let next = next(&schedule, now, epoch, pace, self.rotation);
         let new = next == Next::LogIn && self.needs_presentation(now);
         let apart = new.then(|| self.retry.apart(now, &mut self.rng));
         apart.flatten().map_or(next, Next::Wait)
