@@ -102,6 +102,29 @@ def bindings():
     ])
 
 
+def challenges():
+    """TokenChallenge of RFC 9577, section 2.1, with the header that carries it."""
+    cases = []
+    for k, (issuer, origin) in enumerate([
+        ("issuer.example", "music.example"), ("localhost:7501", "localhost:7443"), ("a", ""),
+    ]):
+        fingerprint, epoch = bytes([k + 9] * 32), 40_320 + k
+        key = b"".join(bytes([k + 20 + part] * 32) for part in range(3))
+        context = r.labelled_hash(PREFIX + "redemption/v1", [fingerprint, number(epoch)])
+        challenge = (0xA1FE).to_bytes(2, "big")
+        challenge += len(issuer).to_bytes(2, "big") + issuer.encode()
+        challenge += bytes([len(context)]) + context
+        challenge += len(origin).to_bytes(2, "big") + origin.encode()
+        padded = [base64.urlsafe_b64encode(part).decode() for part in (challenge, key)]
+        cases.append({
+            "issuer": issuer, "origin": origin, "fingerprint": fingerprint.hex(), "epoch": epoch,
+            "key": key.hex(), "challenge": challenge.hex(),
+            "header": f'PrivateToken challenge="{padded[0]}", token-key="{padded[1]}"',
+        })
+    r.write(TARGET, "challenge.json", cases)
+
+
 connections()
 requests()
 bindings()
+challenges()

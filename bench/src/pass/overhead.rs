@@ -87,8 +87,9 @@ pub(super) fn figures() -> Result<Vec<Figure>, Failure> {
     let shards =
         Shards::new(&format!("https://{}", town.verifier_at), &town.identity()?, FOR_CLIENTS)?;
     let (pinned, upstream) = (town.pinned.clone(), Some(link()?));
-    let api =
-        Api { pinned, sessions, shards, upstream, fronted: false, outcomes: Family::default() };
+    let hosts = ["issuer", "gateway"].map(str::to_owned);
+    let outcomes = Family::default();
+    let api = Api { pinned, sessions, shards, upstream, fronted: false, hosts, outcomes };
     let checked = serve(router(Arc::new(api)))?;
     let name = "hello and connect, at the gateway".to_owned();
     let mut figures = vec![Figure::alone("pass, the checks alone", name, "ms", connection)];

@@ -13,6 +13,7 @@
 //! | requests: their authentication, and the window against replay | [`request`], [`window`] |
 //! | the pass file | [`mod@file`] |
 //! | login codes for gates | [`code`] |
+//! | the pass in the terms of Privacy Pass | [`private_token`] |
 //! | shared | [`messages`], [`error`] |
 
 pub mod client;
@@ -21,6 +22,7 @@ pub mod error;
 pub mod file;
 pub mod gateway;
 pub mod messages;
+pub mod private_token;
 pub mod request;
 #[cfg(test)]
 mod vectors;

@@ -4,14 +4,16 @@ use crate::client::{connection_nonce, request_key};
 use crate::code::Binding;
 use crate::error::GatewayError;
 use crate::messages::Challenge;
+use crate::private_token::TokenChallenge;
 use crate::request::{Stamp, Stamper, Target, tag};
 use alpheus_anonymous_credential::messages::{SessionId, TagId};
+use alpheus_anonymous_credential::schedule::Epoch;
 use alpheus_crypto::agree::AgreementKey;
 use alpheus_crypto::hash::Digest;
 use alpheus_crypto::labels;
 use alpheus_crypto::mac::MacKey;
 use alpheus_crypto::secret::Secret;
-use data_encoding::HEXLOWER;
+use data_encoding::{BASE64URL, HEXLOWER};
 use serde_json::Value;
 
 fn cases(text: &str) -> Vec<Value> {
@@ -75,6 +77,20 @@ fn malformed_stamps_are_rejected() {
         let refused = case["stamp"].as_str().unwrap().parse::<Stamp>();
         assert_eq!(refused, Err(GatewayError::Malformed), "{}", case["why"]);
         assert_eq!(case["error"], "Malformed");
+    }
+}
+
+#[test]
+fn challenges_of_privacy_pass_match_the_vectors() {
+    for case in cases(include_str!("../../../vectors/access-pass/v1/challenge.json")) {
+        let text = |field: &str| case[field].as_str().unwrap().to_owned();
+        let (fingerprint, epoch) = (Digest(bytes(&case, "fingerprint")), case["epoch"].as_u64());
+        let key = BASE64URL.encode(&bytes::<96>(&case, "key"));
+        let (issuer, origin) = (text("issuer"), text("origin"));
+        let epoch = Epoch(epoch.unwrap());
+        let challenge = TokenChallenge::of(&fingerprint, epoch, &issuer, &origin, key);
+        assert_eq!(HEXLOWER.encode(&challenge.to_bytes()), text("challenge"));
+        assert_eq!(challenge.header(), text("header"));
     }
 }
 

@@ -184,6 +184,8 @@ pub const PASS_FILE: &str = "alpheus/pass/file/v1";
 pub const PASS_ACCOUNT: &str = "alpheus/pass/account/v1";
 /// A deployment's public card (signature).
 pub const PASS_CARD: &str = "alpheus/pass/card/v1";
+/// What a token of RFC 9577 would be redeemed for: one epoch of a deployment (hash).
+pub const PASS_REDEMPTION: &str = "alpheus/pass/redemption/v1";
 /// Identifies a scan at a gate that arrives again (hash).
 pub const PASS_SCAN: &str = "alpheus/pass/scan/v1";
 /// The configuration that a board's parties and writers share (signature).

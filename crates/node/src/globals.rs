@@ -2,6 +2,7 @@
 
 use crate::clock;
 use crate::failure::Failure;
+use crate::proxy::Proxy;
 use crate::service;
 use crate::service::health::Health;
 use crate::service::metrics::Metrics;
@@ -53,6 +54,15 @@ pub struct Globals {
         help_heading = "Common options"
     )]
     pub listen: Option<SocketAddr>,
+    /// Connect to all servers through this SOCKS proxy, such as Tor's at socks5h://127.0.0.1:9050
+    #[arg(
+        long,
+        global = true,
+        env = "ALPHEUS_PROXY",
+        value_name = "URL",
+        help_heading = "Common options"
+    )]
+    pub proxy: Option<Proxy>,
     /// The file with a replay's clock, which replaces the machine's
     #[arg(long, global = true, hide = true, value_name = "FILE")]
     pub replay_clock: Option<PathBuf>,
@@ -105,6 +115,7 @@ impl Globals {
             ("format", format.map(|format| format.get_name().to_owned())),
             ("log", self.log.clone()),
             ("listen", self.listen.map(|listen| listen.to_string())),
+            ("proxy", self.proxy.as_ref().map(Proxy::to_string)),
         ];
         let given = common.into_iter().chain(flags);
         let given = given.filter_map(|(key, value)| Some((key, value?)));

@@ -4,6 +4,7 @@
 //!
 //! - [`failure`]: how a command fails, and with which exit code,
 //! - [`entropy`], [`clock`], [`files`]: the operating system's randomness, time and files,
+//! - [`proxy`]: a SOCKS proxy for all connections of the process,
 //! - [`card`]: the public, signed file that pins a deployment,
 //! - [`fence`], [`ledger`]: a durable ledger, and the file that exposes an older copy of it,
 //! - [`settings`]: configuration from a file, the environment and flags,
@@ -27,6 +28,7 @@ pub mod ledger;
 pub mod listeners;
 pub mod network;
 pub mod pki;
+pub mod proxy;
 pub mod retry;
 pub mod service;
 pub mod settings;

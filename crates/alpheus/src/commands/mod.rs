@@ -7,6 +7,7 @@ pub mod completions;
 
 use alpheus_node::failure::{Category, Failure};
 use alpheus_node::globals::Globals;
+use alpheus_node::proxy;
 use alpheus_node::service;
 #[cfg(any(feature = "board", feature = "pass", feature = "stats"))]
 use alpheus_node::settings::Part;
@@ -120,6 +121,9 @@ fn run(cli: Cli) -> Result<(), Failure> {
     globals.follow_clock()?;
     let settings = globals.settings(Vec::new())?;
     globals.format = settings.format;
+    if let Some(proxy) = &settings.proxy {
+        proxy::connect_through(proxy.clone());
+    }
     let monitor = service::watch(&settings, &globals.health, &globals.metrics)?;
     if let Some(monitor) = &monitor {
         // If standard error is closed, nobody can be notified.

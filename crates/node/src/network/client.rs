@@ -1,6 +1,6 @@
 //! Requests to one server over HTTP/1.1: a pool of connections, and the
 //! [peer](ExpectedPeer) that must be at the other end of each. A new client shares
-//! nothing with another: no connection, no ticket, no cookie.
+//! nothing with another: no connection, no ticket, no cookie, and no circuit of a [proxy](crate::proxy).
 
 use super::base::{Base, BaseUrlError};
 use super::connector::Connector;
@@ -9,6 +9,7 @@ use super::identity::IdentityFolder;
 use super::peer::{self, ExpectedPeer, LastPeer};
 use super::role::Name;
 use crate::failure::{Blame, Category, Failure};
+use crate::proxy::Route;
 use axum::body::{Body, Bytes, HttpBody};
 use axum::http::{HeaderName, HeaderValue, Method, Request, Response, StatusCode, header};
 use http_body_util::{BodyExt, LengthLimitError, Limited};
@@ -93,7 +94,7 @@ impl HttpClient {
         } else {
             None
         };
-        Ok(Self::with(base, tls, last))
+        Self::with(base, tls, last)
     }
 
     /// A client that shows the certificate of its identity, over TLS alone.
@@ -111,16 +112,16 @@ impl HttpClient {
         }
         let last = LastPeer::default();
         let tls = peer::identified(peer.into(), identity, last.clone())?;
-        Ok(Self::with(base, Some(tls), last))
+        Self::with(base, Some(tls), last)
     }
 
-    fn with(base: Base, tls: Option<ClientConfig>, last: LastPeer) -> Self {
+    fn with(base: Base, tls: Option<ClientConfig>, last: LastPeer) -> Result<Self, Failure> {
         let http = legacy::Client::builder(TokioExecutor::new())
             .pool_idle_timeout(IDLE)
             .pool_timer(TokioTimer::new())
             .http1_max_buf_size(MAX_BUFFER)
-            .build(Connector::new(base.clone(), tls));
-        Self { base, http, last }
+            .build(Connector::new(base.clone(), tls, Route::draw()?));
+        Ok(Self { base, http, last })
     }
 
     /// The server's address.

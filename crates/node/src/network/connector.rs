@@ -1,6 +1,8 @@
-//! Opens connections to one server, over TLS or, on this machine, without.
+//! Opens connections to one server: over TLS, through the process's proxy if there is one, or, on
+//! this machine, without either.
 
 use super::base::Base;
+use crate::proxy::Route;
 use hyper_util::client::legacy::connect::{Connected, Connection};
 use hyper_util::rt::TokioIo;
 use rustls::ClientConfig;
@@ -15,24 +17,32 @@ use tokio::net::TcpStream;
 use tokio_rustls::TlsConnector;
 use tokio_rustls::client::TlsStream;
 
-/// How long a connection may take to open.
+/// How long a connection may take to open, and through a proxy, which may first build a circuit.
 const CONNECT: Duration = Duration::from_secs(10);
+const CONNECT_BY_PROXY: Duration = Duration::from_secs(20);
 
 /// Opens connections.
 #[derive(Clone)]
 pub(super) struct Connector {
     base: Base,
     tls: Option<TlsConnector>,
+    route: Option<Route>,
 }
 
 impl Connector {
-    /// One with TLS, or without.
-    pub(super) fn new(base: Base, tls: Option<ClientConfig>) -> Self {
-        Self { base, tls: tls.map(|config| TlsConnector::from(Arc::new(config))) }
+    /// One with TLS, perhaps through a proxy, or without.
+    pub(super) fn new(base: Base, tls: Option<ClientConfig>, route: Option<Route>) -> Self {
+        // Without TLS it stays on this machine, which for a proxy would be the proxy's.
+        let route = route.filter(|_| tls.is_some());
+        Self { base, tls: tls.map(|config| TlsConnector::from(Arc::new(config))), route }
     }
 
     async fn connect(self) -> io::Result<TokioIo<Stream>> {
-        let stream = TcpStream::connect((self.base.host(), self.base.port())).await?;
+        let (host, port) = (self.base.host(), self.base.port());
+        let stream = match &self.route {
+            Some(route) => route.connect(host, port).await?,
+            None => TcpStream::connect((host, port)).await?,
+        };
         stream.set_nodelay(true)?;
         let Some(tls) = self.tls else {
             return Ok(TokioIo::new(Stream::Plain(stream)));
@@ -53,9 +63,10 @@ impl tower_service::Service<axum::http::Uri> for Connector {
     }
 
     fn call(&mut self, _: axum::http::Uri) -> Self::Future {
+        let limit = if self.route.is_some() { CONNECT_BY_PROXY } else { CONNECT };
         let connect = self.clone().connect();
-        Box::pin(async {
-            match tokio::time::timeout(CONNECT, connect).await {
+        Box::pin(async move {
+            match tokio::time::timeout(limit, connect).await {
                 Ok(connected) => connected,
                 Err(_) => Err(io::ErrorKind::TimedOut.into()),
             }

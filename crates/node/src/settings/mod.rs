@@ -9,6 +9,7 @@ mod key_filter;
 pub mod layers;
 
 use crate::failure::{Category, Failure};
+use crate::proxy::Proxy;
 use clap::ValueEnum;
 use kafka::KafkaSettings;
 use layers::{ConfigError, Layers};
@@ -26,6 +27,8 @@ pub const DEFAULT_DRAIN: Duration = Duration::from_secs(10);
 pub struct Settings {
     /// Where to serve health, metrics and, for servers, everything else.
     pub listen: Option<SocketAddr>,
+    /// The SOCKS proxy for all connections over TLS that the process opens.
+    pub proxy: Option<Proxy>,
     /// How results are printed.
     pub format: Option<Format>,
     /// What to log; see [`crate::service::log::start`].

@@ -15,7 +15,9 @@ use crate::settings::PassSettings;
 use crate::verifier::shards::{FOR_CLIENTS, Shards};
 use alpheus_access_pass::error::GatewayError;
 use alpheus_access_pass::gateway::{Gateway, Limits};
+use alpheus_access_pass::private_token::TokenChallenge;
 use alpheus_anonymous_credential::configuration::Pinned;
+use alpheus_node::clock;
 use alpheus_node::entropy;
 use alpheus_node::failure::{Blame, Category, Failure};
 use alpheus_node::globals::Globals;
@@ -110,11 +112,20 @@ pub struct Api {
     /// Whether a proxy in front sets headers about a request's origin. Otherwise they are
     /// removed.
     pub fronted: bool,
+    /// Hosts of issuer and gateway, as the card names them.
+    pub hosts: [String; 2],
     /// Counts requests.
     pub outcomes: Family<Outcome, Counter>,
 }
 
 impl Api {
+    /// What a request without a pass lacks, in the terms of Privacy Pass.
+    fn token_challenge(&self) -> Option<TokenChallenge> {
+        let epoch = self.pinned.schedule.epoch_at(clock::now())?;
+        let [issuer, gateway] = &self.hosts;
+        Some(TokenChallenge::new(&self.pinned, epoch, issuer, gateway))
+    }
+
     fn count(&self, denied: Option<&GatewayError>) {
         let outcome = denied.map_or("admitted", |denied| denied.rule());
         self.outcomes.get_or_create(&Outcome { outcome }).inc();
@@ -130,7 +141,9 @@ pub fn run(args: &Args, globals: &Globals) -> Result<(), Failure> {
     let pass = settings.part::<PassSettings>()?;
     let folder = Settings::needed(&settings.identity, "identity")?;
     let identity = IdentityFolder::open(&folder, Role::Gateway)?;
-    let pinned = card::Card::load(&Settings::needed(&pass.card, "pass.card")?)?.1.pinned;
+    let card = card::Card::load(&Settings::needed(&pass.card, "pass.card")?)?.1;
+    let hosts = [card.issuer, card.gateway].map(|address| host(&address));
+    let pinned = card.pinned;
     let address = Settings::needed(&settings.api, "api")?;
     let plain = pass.plain.unwrap_or(false);
     if plain && !address.ip().is_loopback() {
@@ -152,7 +165,7 @@ pub fn run(args: &Args, globals: &Globals) -> Result<(), Failure> {
     let shards = Shards::new(&verifiers, &identity, FOR_CLIENTS)?;
     let upstream = upstream.transpose()?;
     let shared = sessions.clone();
-    let api = Api { pinned, sessions: shared, shards, upstream, fronted: plain, outcomes };
+    let api = Api { pinned, sessions: shared, shards, upstream, fronted: plain, hosts, outcomes };
     let api = Arc::new(api);
     let tls = settings.tls.clone();
     let tls = tls.unwrap_or_else(|| TlsFiles { client_ca: None, ..identity.tls() });
@@ -169,6 +182,11 @@ pub fn run(args: &Args, globals: &Globals) -> Result<(), Failure> {
         });
         eprintln!("serving at {}", at.join(" "));
     })
+}
+
+/// The host of an address, with its port unless it is the usual one.
+fn host(address: &str) -> String {
+    Base::anywhere(address).map_or_else(|_| address.to_owned(), |base| base.authority())
 }
 
 fn listeners(

@@ -30,7 +30,7 @@ pub(super) async fn serve(
     api.count(admitted.as_ref().err());
     let permit = match admitted {
         Ok(permit) => permit,
-        Err(denied) => return refuse(denied),
+        Err(denied) => return refuse(&api, denied),
     };
     let Some(upstream) = &api.upstream else {
         return ApiError::missing("this gateway answers forward authentication only")
@@ -44,7 +44,7 @@ pub(super) async fn serve(
     let cutting = Cutting { cut: permit.cut(), closer };
     match forward(upstream, request, Some(cutting), permit).await {
         Ok(response) => response,
-        Err(ForwardError::Cut) => refuse(GatewayError::Lapsed),
+        Err(ForwardError::Cut) => refuse(&api, GatewayError::Lapsed),
         Err(error @ ForwardError::Tunnel) => {
             ApiError::new(StatusCode::METHOD_NOT_ALLOWED, "method", error.to_string())
                 .into_response()
@@ -76,12 +76,16 @@ async fn admit(
     }
 }
 
-/// A refusal, with the scheme that a client needs.
-fn refuse(denied: GatewayError) -> Response {
+/// A refusal, with the schemes that would help: ours, by which our client recognises a gateway, and
+/// that of Privacy Pass.
+fn refuse(api: &Api, denied: GatewayError) -> Response {
     let mut response = Refusal::from(denied).into_response();
     if response.status() == StatusCode::UNAUTHORIZED {
         let scheme = HeaderValue::from_static("Alpheus-Pass");
         response.headers_mut().insert(header::WWW_AUTHENTICATE, scheme);
+        let challenge = api.token_challenge().and_then(|it| it.header().parse().ok());
+        challenge
+            .map(|it: HeaderValue| response.headers_mut().append(header::WWW_AUTHENTICATE, it));
     }
     response
 }
@@ -116,7 +120,7 @@ pub(super) async fn check(State(api): State<Arc<Api>>, request: Request) -> Resp
     };
     match target() {
         Ok(target) => answer(&api, headers, &target).await,
-        Err(denied) => refuse(denied),
+        Err(denied) => refuse(&api, denied),
     }
 }
 
@@ -130,7 +134,7 @@ pub(super) async fn check_path(State(api): State<Arc<Api>>, request: Request) ->
             let target = Target { method: request.method().as_str(), authority, path };
             answer(&api, headers, &target).await
         }
-        _ => refuse(GatewayError::Malformed),
+        _ => refuse(&api, GatewayError::Malformed),
     }
 }
 
@@ -170,6 +174,6 @@ async fn answer(api: &Api, headers: &HeaderMap, target: &Target<'_>) -> Response
             let headers = [("alpheus-session", session), ("alpheus-until", until)];
             (StatusCode::NO_CONTENT, headers, Body::empty()).into_response()
         }
-        Err(denied) => refuse(denied),
+        Err(denied) => refuse(api, denied),
     }
 }

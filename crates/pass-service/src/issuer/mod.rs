@@ -9,6 +9,7 @@ use crate::refusal::Refusal;
 use crate::settings::PassSettings;
 use crate::{card, init};
 use accounts::{AccountError, Accounts, AccountsFile, Evidence};
+use alpheus_access_pass::private_token::{DIRECTORY, DIRECTORY_TYPE, TOKEN_TYPE, token_key};
 use alpheus_anonymous_credential::configuration::Pinned;
 use alpheus_anonymous_credential::error::IssuerError;
 use alpheus_anonymous_credential::issuer::{Applicant, Issuer};
@@ -32,12 +33,13 @@ use axum::Router;
 use axum::body::Bytes;
 use axum::extract::{Extension, State};
 use axum::http::{HeaderMap, StatusCode, header};
-use axum::routing::post;
+use axum::routing::{get, post};
 use data_encoding::BASE64;
 use limits::{Limits, RateError};
 use oidc::{Provider, ProviderSettings};
 use prometheus_client::metrics::counter::Counter;
 use rand_chacha::ChaCha20Rng;
+use serde_json::json;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -140,6 +142,7 @@ pub fn run(args: &Args, globals: &Globals) -> Result<(), Failure> {
         registry.register("pass_issued", "Passes issued, repeats included", issued.clone());
         registry.register("pass_issue_refused", "Requests for a pass refused", refused.clone());
     });
+    let directory = ([(header::CONTENT_TYPE, DIRECTORY_TYPE)], directory(&pinned));
     let desk = Desk { issuer, ledger, rng: entropy::rng()?, pinned, pruned: None };
     let trigger = Trigger::new();
     let broken = trigger.shutdown();
@@ -153,6 +156,7 @@ pub fn run(args: &Args, globals: &Globals) -> Result<(), Failure> {
         refused,
     };
     let router = Router::new().route("/v1/pass", post(issue)).with_state(api);
+    let router = router.route(DIRECTORY, get(directory));
     let router = in_time(router, MAX_BODY);
     let address = Settings::needed(&settings.api, "api")?;
     let tls = Some(TlsFiles { client_ca: None, ..identity.tls() });
@@ -326,6 +330,12 @@ fn evidence(headers: &HeaderMap) -> Option<Evidence> {
     let value = headers.get(header::AUTHORIZATION)?.to_str().ok()?;
     let token = value.strip_prefix("Bearer ")?;
     Some(Evidence::IdToken(zeroize::Zeroizing::new(token.to_owned())))
+}
+
+/// The directory of an issuer of Privacy Pass (RFC 9578, section 4): where to ask, and the key.
+fn directory(pinned: &Pinned) -> String {
+    let keys = json!([{ "token-type": TOKEN_TYPE, "token-key": token_key(pinned) }]);
+    json!({ "issuer-request-uri": "/v1/pass", "token-keys": keys }).to_string()
 }
 
 /// Account and secret of basic authentication.

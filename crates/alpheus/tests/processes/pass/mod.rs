@@ -11,6 +11,7 @@ mod identities;
 mod issuing;
 mod lasting;
 mod nginx;
+mod proxies;
 mod service;
 mod sessions;
 mod strangers;
