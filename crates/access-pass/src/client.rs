@@ -173,6 +173,22 @@ impl Pace {
         Self { shift: self.shift_after, shift_after, jitter }
     }
 
+    /// The pace after a client's session was `before` and is `now`.
+    #[must_use]
+    pub fn follow(
+        self,
+        before: Option<AcknowledgedSession>,
+        now: Option<AcknowledgedSession>,
+        rng: &mut impl Rng,
+    ) -> Self {
+        let id = |session: Option<AcknowledgedSession>| session.map(|ours| ours.session);
+        match (id(before) == id(now), before == now) {
+            (_, true) => self,
+            (true, _) => self.next_epoch(rng),
+            _ => self.next_session(rng),
+        }
+    }
+
     /// The moment in a time of this length.
     fn moment(self, shift: u32, length: u64) -> u64 {
         let half = u128::from(length) * 3 / 8;
@@ -215,6 +231,8 @@ pub fn next(
 #[cfg(test)]
 mod tests {
     use super::*;
+    use alpheus_anonymous_credential::messages::TagId;
+    use alpheus_crypto::hash::Digest;
     use alpheus_time::Span;
     use rand_chacha::{ChaCha20Rng, rand_core::SeedableRng};
 
@@ -256,6 +274,24 @@ mod tests {
         let after = again.next_session(&mut rng);
         assert_eq!(after.shift, first.shift_after);
         assert_ne!(after.shift_after, first.shift_after);
+    }
+
+    #[test]
+    fn a_pace_follows_the_session() {
+        let mut rng = ChaCha20Rng::from_seed([2; 32]);
+        let first = Pace::draw(&mut rng);
+        let session = |id: u8, epoch| {
+            let session = SessionId(TagId(Digest([id; 32])));
+            Some(AcknowledgedSession { session, epoch: Epoch(epoch) })
+        };
+        let mut shift = |before, now| first.follow(before, now, &mut rng).shift;
+        assert_eq!(shift(session(1, 7), session(1, 7)), first.shift);
+        assert_eq!(shift(session(1, 7), session(1, 8)), first.shift);
+        // Logged in ahead, or after it had lapsed.
+        assert_eq!(shift(session(1, 7), session(2, 8)), first.shift_after);
+        assert_eq!(shift(None, session(1, 7)), first.shift_after);
+        let again = first.follow(session(1, 7), session(1, 8), &mut rng);
+        assert_ne!(again.jitter, first.jitter);
     }
 
     #[test]

@@ -190,12 +190,13 @@ impl Driver {
     /// # Errors
     /// A failure that a retry would not fix, or a logout that was refused.
     pub async fn run(mut self, mut orders: mpsc::Receiver<Order>) -> Result<(), SessionError> {
-        let mut pace = Pace::draw(&mut self.rng);
+        let (mut pace, mut paced) = (Pace::draw(&mut self.rng), self.session);
         loop {
             self.take_over();
+            pace = pace.follow(paced, self.session, &mut self.rng);
+            paced = self.session;
             self.stock.tend(self.passes.file(), &self.pinned, &mut self.rng);
-            let before = self.session;
-            let epoch = before.map(|acknowledged| acknowledged.epoch());
+            let epoch = self.session.map(|acknowledged| acknowledged.epoch());
             match self.next(epoch, pace) {
                 Next::Wait(until) => {
                     if let Flow::End(ended) = self.idle(until, &mut orders).await {
@@ -203,12 +204,6 @@ impl Driver {
                     }
                 }
                 next => self.step(next).await?,
-            }
-            let of = |session: Option<AcknowledgedSession>| session.map(|ours| ours.session());
-            if of(self.session) != of(before) {
-                pace = pace.next_session(&mut self.rng);
-            } else if self.session != before {
-                pace = pace.next_epoch(&mut self.rng);
             }
         }
     }
