@@ -1,6 +1,6 @@
 //! Who may connect a session, and that nobody gets in between.
 
-use crate::properties::town::{SONG, Town, at};
+use crate::properties::town::{Device, SONG, Town, at};
 use alpheus_access_pass::client::{AcknowledgedSession, connect};
 use alpheus_access_pass::error::{ClientError, GatewayError};
 use alpheus_access_pass::gateway::{CHALLENGE_LIFE, Gateway};
@@ -58,6 +58,51 @@ fn a_challenge_must_be_this_gateways_and_fresh() {
         Gateway::new(town.service.pinned.clone(), crate::properties::town::LIMITS, &mut town.rng);
     let theirs = others.hello(at(50), &mut town.rng);
     assert_eq!(attempt(&mut town, &theirs, at(50)), Some(GatewayError::Challenge));
+}
+
+/// What a verifier said earlier arrives late, after what it said of the next epoch.
+#[test]
+fn the_epoch_that_a_session_has_reached_never_goes_back() {
+    let mut town = Town::new(26);
+    let (mut device, session, _) = town.connected(b"ada");
+    let earlier = town.service.shard.status(session).unwrap();
+    town.re_up(&mut device, at(13));
+    let later = town.service.shard.status(session).unwrap();
+    assert!(later.epoch > earlier.epoch);
+    let gateway = &mut town.service.gateway;
+    gateway.update(later);
+    let until = gateway.until(session);
+    gateway.update(earlier);
+    assert_eq!(gateway.until(session), until);
+    assert!(gateway.knows(session, at(16)));
+}
+
+/// A login whose answer was lost is sent again, when its holder has already begun another session.
+#[test]
+fn an_acknowledgement_is_for_what_was_sent() {
+    let mut town = Town::new(27);
+    let mut device = town.device(b"ada");
+    let compared = town.service.pinned.compare(&town.service.pinned.fingerprint()).unwrap();
+    let nothing = alpheus_crypto::hash::Digest([0; 32]);
+    let mut present = |device: &mut Device, now| {
+        let sent =
+            device.holder.log_in(Timing::Running, &compared, &nothing, now, &mut town.rng).unwrap();
+        sent.commit(&mut device.store).unwrap()
+    };
+    let (first, second) = (present(&mut device, at(1)), present(&mut device, at(16)));
+    let carried = device.holder.re_up(at(28), &mut town.rng).unwrap();
+    let carried = carried.commit(&mut device.store).unwrap();
+    let check = |sent, session, epoch| {
+        AcknowledgedSession::check(&device.holder, sent, &Acknowledgement { session, epoch })
+            .map(drop)
+    };
+    assert_eq!(check(&first, first.session, first.epoch), Ok(()));
+    let other = check(&first, second.session, second.epoch);
+    assert_eq!(other, Err(ClientError::OtherSession));
+    // Nor is it for an epoch before the one that was asked for.
+    assert_eq!(check(&carried, carried.session, carried.epoch), Ok(()));
+    let before = check(&carried, carried.session, second.epoch);
+    assert_eq!(before, Err(ClientError::OtherSession));
 }
 
 /// A party in between substitutes its own agreement key.

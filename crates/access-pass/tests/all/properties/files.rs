@@ -51,6 +51,10 @@ fn any_other_file_is_rejected_with_a_specific_error() {
     };
     assert_eq!(with(8, 3), Some(FileError::Version(1)));
     assert_eq!(with(25, 0x80), Some(FileError::Hardness), "it would take all memory");
+    // One KiB more than the most, and one pass, which this machine could still do.
+    let mut heavy = file.clone();
+    heavy[25..29].copy_from_slice(&((1_u32 << 20) + 1).to_be_bytes());
+    assert_eq!(refused(b"correct horse", &heavy), Some(FileError::Hardness));
     for at in [9, 24, 40, file.len() - 1] {
         assert_eq!(with(at, 1), Some(FileError::Locked), "byte {at}");
     }

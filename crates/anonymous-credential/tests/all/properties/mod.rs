@@ -5,6 +5,7 @@
 
 mod batches;
 mod codes;
+mod guards;
 mod holders;
 mod issuing;
 mod joint;
