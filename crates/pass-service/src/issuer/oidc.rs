@@ -52,8 +52,11 @@ pub enum TokenError {
     /// Another provider's.
     #[error("the ID token is of another provider than this issuer's")]
     Provider,
-    /// No key of the provider fits.
-    #[error("the ID token is not signed with a current key of the provider; fetch a new one")]
+    /// The provider has no such key.
+    #[error("the ID token is signed with a key that the provider does not have; fetch a new one")]
+    UnknownKey,
+    /// The signature is not by the key that the token names.
+    #[error("the ID token's signature is wrong; fetch a new one")]
     Signature,
     /// Another rule of OpenID Connect.
     #[error("the ID token breaks a rule of OpenID Connect Core, section 3.1.3.7")]
@@ -122,7 +125,7 @@ impl Provider {
     pub fn subject(&self, token: &str) -> Result<String, TokenError> {
         let token: CoreIdToken = token.trim_end().parse().map_err(|_| TokenError::Malformed)?;
         match self.verified(&token) {
-            Err(TokenError::Signature) if self.refreshed() => self.verified(&token),
+            Err(TokenError::UnknownKey) if self.refreshed() => self.verified(&token),
             verified => verified,
         }
     }
@@ -178,8 +181,10 @@ fn refusal(why: &ClaimsVerificationError) -> TokenError {
         ClaimsVerificationError::InvalidIssuer(_) => TokenError::Provider,
         ClaimsVerificationError::SignatureVerification(
             SignatureVerificationError::NoMatchingKey
-            | SignatureVerificationError::AmbiguousKeyId(_)
-            | SignatureVerificationError::CryptoError(_),
+            | SignatureVerificationError::AmbiguousKeyId(_),
+        ) => TokenError::UnknownKey,
+        ClaimsVerificationError::SignatureVerification(
+            SignatureVerificationError::CryptoError(_),
         ) => TokenError::Signature,
         _ => TokenError::Invalid,
     }
