@@ -73,6 +73,23 @@ const OTHERS: u32 = 0o077;
 )]
 pub struct OpenKeyFileError(u32);
 
+/// Other users can look into a folder.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error(
+    "other users can look into this folder (mode {0:o}), and sizes and times of its files are secret: run `chmod 700` on it"
+)]
+pub struct OpenFolderError(u32);
+
+/// Checks that only its owner can look into a folder.
+///
+/// # Errors
+/// If it cannot be read, or others can look into it.
+pub fn check_private_folder(folder: &Path) -> Result<(), Failure> {
+    let mode = std::fs::metadata(folder).blame_io(folder)?.permissions().mode();
+    let open = mode & OTHERS != 0;
+    if open { Err(OpenFolderError(mode & 0o777)).blame_input(folder) } else { Ok(()) }
+}
+
 /// Reads a key file, which only its owner may read; white space at its end does not count.
 ///
 /// # Errors
@@ -92,6 +109,17 @@ pub fn read_key_file(path: &Path) -> Result<Zeroizing<Vec<u8>>, Failure> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_folder_that_others_can_look_into_is_refused() {
+        let folder = tempfile::tempdir().unwrap();
+        for (mode, good) in [(0o700, true), (0o500, true), (0o750, false), (0o701, false)] {
+            let permissions = std::fs::Permissions::from_mode(mode);
+            std::fs::set_permissions(folder.path(), permissions).unwrap();
+            assert_eq!(check_private_folder(folder.path()).is_ok(), good, "{mode:o}");
+        }
+        std::fs::set_permissions(folder.path(), std::fs::Permissions::from_mode(0o700)).unwrap();
+    }
 
     #[test]
     fn a_key_file_that_others_can_read_is_refused() {

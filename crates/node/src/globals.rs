@@ -2,6 +2,7 @@
 
 use crate::clock;
 use crate::failure::Failure;
+use crate::files::check_private_folder;
 use crate::proxy::Proxy;
 use crate::service;
 use crate::service::health::Health;
@@ -101,6 +102,17 @@ impl Globals {
     /// No store is set, or it cannot be opened.
     pub fn open_store(&self, settings: &Settings) -> Result<Arc<dyn Store>, Failure> {
         Ok(service::open_store(settings, &self.health, &self.metrics)?)
+    }
+
+    /// Opens the durable store of a process that keeps secret how much it writes: in a folder
+    /// that only its owner can look into. Health watches it, and no metric does.
+    ///
+    /// # Errors
+    /// No folder is set, others can look into it, or the store cannot be opened.
+    pub fn open_hidden_store(&self, settings: &Settings) -> Result<Arc<dyn Store>, Failure> {
+        let store = service::open_hidden_store(settings, &self.health)?;
+        settings.state.as_deref().map_or(Ok(()), check_private_folder)?;
+        Ok(store)
     }
 
     fn layers(&self, flags: Flags) -> Result<Layers, ConfigError> {

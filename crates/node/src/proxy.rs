@@ -10,7 +10,8 @@ use rand_core::Rng;
 use std::fmt;
 use std::io;
 use std::str::FromStr;
-use std::sync::OnceLock;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, OnceLock};
 use tokio::net::TcpStream;
 use tokio_socks::tcp::Socks5Stream;
 
@@ -78,9 +79,11 @@ pub fn connect_through(proxy: Proxy) {
 #[derive(Clone)]
 pub(crate) struct Route {
     proxy: &'static Proxy,
-    /// Drawn for each client. Tor sends connections with different names over different circuits,
-    /// so that its exits see no more of one person than servers do. Others ignore it.
+    /// Different for each client. Tor sends connections with different names over different
+    /// circuits, so that its exits see no more of one person than servers do. Others ignore it.
     name: String,
+    /// How many routes were made of the one that was drawn.
+    made: Arc<AtomicU64>,
 }
 
 impl Route {
@@ -89,7 +92,13 @@ impl Route {
         let Some(proxy) = PROXY.get() else { return Ok(None) };
         let mut name = [0; 16];
         entropy::rng()?.fill_bytes(&mut name);
-        Ok(Some(Self { proxy, name: HEXLOWER.encode(&name) }))
+        Ok(Some(Self { proxy, name: HEXLOWER.encode(&name), made: Arc::default() }))
+    }
+
+    /// A way with a name of its own.
+    pub(crate) fn another(&self) -> Self {
+        let number = self.made.fetch_add(1, Ordering::Relaxed);
+        Self { name: format!("{}-{number}", self.name), made: Arc::default(), ..self.clone() }
     }
 
     /// Connects to a server. The proxy looks its name up.
@@ -107,6 +116,18 @@ impl Route {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn every_route_has_a_name_of_its_own() {
+        let proxy: &'static Proxy = Box::leak(Box::new("socks5h://a:1".parse().unwrap()));
+        let first = Route { proxy, name: "drawn".into(), made: Arc::default() };
+        let (second, third) = (first.another(), first.clone().another());
+        let fourth = second.another();
+        let names = [first, second, third, fourth].map(|route| route.name);
+        let different: std::collections::BTreeSet<_> = names.iter().collect();
+        assert_eq!(different.len(), 4, "{names:?}");
+        assert!(names.iter().all(|name| name.len() < 256), "SOCKS takes 255 bytes");
+    }
 
     #[test]
     fn a_proxy_is_an_address_and_looks_names_up_itself() {

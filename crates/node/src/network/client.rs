@@ -62,6 +62,7 @@ impl Limits {
 #[derive(Clone)]
 pub struct HttpClient {
     base: Base,
+    connector: Connector,
     http: legacy::Client<Connector, Body>,
     last: LastPeer,
 }
@@ -116,12 +117,19 @@ impl HttpClient {
     }
 
     fn with(base: Base, tls: Option<ClientConfig>, last: LastPeer) -> Result<Self, Failure> {
-        let http = legacy::Client::builder(TokioExecutor::new())
-            .pool_idle_timeout(IDLE)
-            .pool_timer(TokioTimer::new())
-            .http1_max_buf_size(MAX_BUFFER)
-            .build(Connector::new(base.clone(), tls, Route::draw()?));
-        Ok(Self { base, http, last })
+        let connector = Connector::new(base.clone(), tls, Route::draw()?);
+        let http = pool(connector.clone());
+        Ok(Self { base, connector, http, last })
+    }
+
+    /// A client of the same server over connections of its own: nothing links its requests
+    /// with this one's, neither at the server nor behind a proxy. It costs no reading of
+    /// certificates again.
+    #[must_use]
+    pub fn unlinked(&self) -> Self {
+        let connector = self.connector.unlinked();
+        let http = pool(connector.clone());
+        Self { http, connector, ..self.clone() }
     }
 
     /// The server's address.
@@ -275,6 +283,14 @@ impl HttpClient {
     pub fn unreachable(&self, reason: impl Into<String>) -> RequestError {
         RequestError::Unreachable { base: self.base.origin(), reason: reason.into() }
     }
+}
+
+fn pool(connector: Connector) -> legacy::Client<Connector, Body> {
+    legacy::Client::builder(TokioExecutor::new())
+        .pool_idle_timeout(IDLE)
+        .pool_timer(TokioTimer::new())
+        .http1_max_buf_size(MAX_BUFFER)
+        .build(connector)
 }
 
 fn content(kind: &'static str) -> [(HeaderName, &'static str); 1] {

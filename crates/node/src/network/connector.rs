@@ -37,6 +37,12 @@ impl Connector {
         Self { base, tls: tls.map(|config| TlsConnector::from(Arc::new(config))), route }
     }
 
+    /// One of its own way through the proxy.
+    pub(super) fn unlinked(&self) -> Self {
+        let route = self.route.as_ref().map(Route::another);
+        Self { route, ..self.clone() }
+    }
+
     async fn connect(self) -> io::Result<TokioIo<Stream>> {
         let (host, port) = (self.base.host(), self.base.port());
         let stream = match &self.route {

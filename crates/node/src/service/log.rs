@@ -13,6 +13,9 @@ use tracing_subscriber::util::{SubscriberInitExt, TryInitError};
 /// The default filter.
 pub const DEFAULT_FILTER: &str = "warn";
 
+/// Libraries that log warnings and errors only, unless the filter names them.
+const QUIET: [&str; 5] = ["fjall", "lsm_tree", "rustls", "hyper", "hyper_util"];
+
 /// Why logs cannot be started.
 #[derive(Debug, thiserror::Error)]
 pub enum LogError {
@@ -47,10 +50,11 @@ fn parse(filter: &str) -> Option<Targets> {
     let is_level = |part: &str| !part.is_empty() && LevelFilter::from_str(part).is_ok();
     let is_said = |part: &str| part.contains('=') || is_level(part);
     let targets = filter.split(',').all(is_said).then(|| Targets::from_str(filter).ok())??;
-    // A bare level is for our own code, not for the internals of the database.
+    // A bare level is for our own code, not for the internals of database, TLS and HTTP, whose
+    // lines count requests.
     let quieter = targets.default_level().map(|level| level.min(LevelFilter::WARN));
     let named = |module: &str| filter.contains(&format!("{module}="));
-    let quiet = ["fjall", "lsm_tree"].into_iter().filter(|module| !named(module));
+    let quiet = QUIET.into_iter().filter(|module| !named(module));
     Some(match quieter {
         Some(level) => targets.with_targets(quiet.map(|module| (module, level))),
         None => targets,
@@ -62,10 +66,11 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_bare_level_does_not_apply_to_the_database() {
+    fn a_bare_level_does_not_apply_to_libraries() {
         let enabled =
             |filter, target| parse(filter).unwrap().would_enable(target, &tracing::Level::INFO);
         assert!(enabled("info", "alpheus::replay") && !enabled("info", "fjall::db"));
+        assert!(!enabled("info", "rustls::client") && !enabled("info", "hyper_util::client"));
         assert!(enabled("info,fjall=info", "fjall::db") && !enabled("off", "alpheus"));
     }
 

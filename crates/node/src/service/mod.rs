@@ -58,6 +58,9 @@ pub enum ServiceError {
     /// The settings need Kafka, but this program was built without it.
     #[error("this program was built without Kafka")]
     NoKafka,
+    /// The store's growth is secret, and a cluster shows it.
+    #[error("this process keeps how much it writes secret, and a Kafka cluster shows it")]
+    SharedStore,
     /// The state folder cannot be created.
     #[error("{path}: cannot create the folder")]
     Folder {
@@ -78,7 +81,9 @@ impl From<ServiceError> for Failure {
     fn from(error: ServiceError) -> Self {
         let category = match error {
             ServiceError::Settings(error) => return error.into(),
-            ServiceError::Log(_) | ServiceError::NoKafka => Category::Usage,
+            ServiceError::Log(_) | ServiceError::NoKafka | ServiceError::SharedStore => {
+                Category::Usage
+            }
             ServiceError::Tls(_) => Category::Input,
             _ => Category::Io,
         };
@@ -86,6 +91,9 @@ impl From<ServiceError> for Failure {
             ServiceError::Store(store) => store.help(),
             ServiceError::NoKafka => {
                 Some("build it with `cargo build --release --package alpheus --features kafka`")
+            }
+            ServiceError::SharedStore => {
+                Some("remove `kafka` from its settings, and set `state` to a folder")
             }
             ServiceError::Listen(_) => Some("choose another address, or port 0 for any free one"),
             _ => None,
@@ -118,6 +126,25 @@ pub fn open_store(
         (None, None) => return Err(SettingsError::Missing("state").into()),
     };
     metrics.watch_store(&store);
+    part.set(State::Ready);
+    Ok(store)
+}
+
+/// Opens the durable store of a process that keeps secret how much it writes: in a folder,
+/// without metrics.
+///
+/// # Errors
+/// The settings name a Kafka cluster or no folder, or the store cannot be opened.
+pub fn open_hidden_store(
+    settings: &Settings,
+    health: &Health,
+) -> Result<Arc<dyn Store>, ServiceError> {
+    if settings.kafka.is_some() {
+        return Err(ServiceError::SharedStore);
+    }
+    let path = settings.state.as_ref().ok_or(SettingsError::Missing("state"))?;
+    let part = health.part("store");
+    let store = local::open(path, &local::Options::default())?;
     part.set(State::Ready);
     Ok(store)
 }
