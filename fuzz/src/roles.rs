@@ -23,6 +23,8 @@ pub fn statistics(data: &[u8]) {
     use of::messages as m;
     one_spelling::<m::SlotRequest>(data);
     one_spelling::<m::Deposit>(data);
+    one_spelling::<m::ForwardedDeposit>(data);
+    one_spelling::<of::publication::Publication>(data);
     one_spelling::<m::Receipt>(data);
     one_spelling::<m::DepositResponse>(data);
     one_spelling::<m::Evidence>(data);

@@ -1,10 +1,10 @@
-//! Uploads that are made before they are sent: servers are asked as fast as they answer, and what
-//! clients spend on making them is apart.
+//! Uploads of many clients in one process, each over its own connections as the client's command
+//! makes them, and as fast as servers answer.
 
 use alpheus_accountable_statistics::client::{Attempt, Client, Records};
 use alpheus_accountable_statistics::configuration::SmootherId;
 use alpheus_accountable_statistics::definition::AgreedDefinition;
-use alpheus_accountable_statistics::messages::{Deposit, DepositResponse, Grant};
+use alpheus_accountable_statistics::messages::{DepositResponse, Grant};
 use alpheus_accountable_statistics::tuple::{Contribution, Prover};
 use alpheus_crypto::signed::Signed;
 use alpheus_node::entropy;
@@ -13,14 +13,14 @@ use alpheus_stats_service::contributor_state::{self, Account};
 use alpheus_stats_service::define::define;
 use alpheus_stats_service::parties::{Parties, RETRY_PAUSE, StatsError};
 use alpheus_stats_service::plan::Plan;
+use alpheus_stats_service::published::ResultsReader;
 use alpheus_stats_service::replay::stage::Stage;
-use alpheus_stats_service::results::fetch;
 use alpheus_time::Timestamp;
 use futures_util::stream::{self, StreamExt, TryStreamExt};
 use rand_chacha::ChaCha20Rng;
 use std::time::Instant;
 
-/// Requests under party at a time.
+/// Uploads under way at a time.
 const UNDER_WAY: usize = 64;
 
 /// A deployment, its clients, and what they give to.
@@ -38,6 +38,8 @@ pub(super) struct Upload {
     who: usize,
     at: usize,
     attempt: Attempt,
+    /// Connections of its own.
+    parties: Parties,
 }
 
 /// An upload with its slot.
@@ -103,24 +105,33 @@ impl Load {
                 let begun = client.begin(agreed, gives, now, &mut self.rng);
                 let attempt =
                     begun.map_err(StatsError::from)?.commit(ledger).blame(Category::Io)?;
-                uploads.push(Upload { who, at, attempt });
+                let parties = self.parties.unlinked();
+                uploads.push(Upload { who, at, attempt, parties });
             }
         }
         Ok(uploads)
     }
 
-    /// Asks keepers for slots.
-    pub(super) async fn slots(&self, uploads: Vec<Upload>) -> Result<Vec<Granted>, Failure> {
-        let asked = stream::iter(uploads).map(|upload| self.slot(upload));
-        asked.buffer_unordered(UNDER_WAY).try_collect().await
+    /// Gives all of them.
+    pub(super) async fn give(&mut self, uploads: Vec<Upload>) -> Result<(), Failure> {
+        let mut uploads = uploads.into_iter();
+        loop {
+            let some: Vec<Upload> = uploads.by_ref().take(UNDER_WAY).collect();
+            if some.is_empty() {
+                return Ok(());
+            }
+            let asked = stream::iter(some).map(|upload| self.slot(upload));
+            let granted = asked.buffer_unordered(UNDER_WAY).try_collect().await?;
+            let proven = self.prove(granted)?;
+            self.deposit(proven).await?;
+        }
     }
 
     async fn slot(&self, mut upload: Upload) -> Result<Granted, Failure> {
         loop {
             let (keeper, request) = upload.attempt.request().map_err(StatsError::from)?;
-            let party =
-                self.parties.smoother(keeper).ok_or("no smoother").blame(Category::Check)?;
-            match party.post("/v1/slots", &request).await {
+            let party = upload.parties.smoother(keeper).ok_or("no smoother");
+            match party.blame(Category::Check)?.post("/v1/slots", &request).await {
                 Ok(grant) => return Ok((upload, keeper, grant)),
                 Err(error) if error.rule() == Some("full") => upload.attempt.handle_refusal(),
                 Err(error) => return Err(StatsError::from(error).into()),
@@ -129,7 +140,7 @@ impl Load {
     }
 
     /// Proves tuples for the slots, and seals them.
-    pub(super) fn prove(&mut self, granted: Vec<Granted>) -> Result<Vec<Upload>, Failure> {
+    fn prove(&mut self, granted: Vec<Granted>) -> Result<Vec<Upload>, Failure> {
         let (now, mut uploads) = (self.stage.clock.now(), Vec::new());
         for (mut upload, keeper, grant) in granted {
             let (client, ledger) = &mut self.people[upload.who];
@@ -142,57 +153,43 @@ impl Load {
         Ok(uploads)
     }
 
-    /// Deposits with one smoother, and takes its receipts; gives the seconds by the clock.
-    pub(super) async fn deposit(
-        &mut self,
-        uploads: &mut [Upload],
-        to: u16,
-    ) -> Result<f64, Failure> {
-        let to = SmootherId(to);
-        let party = self.parties.smoother(to).ok_or("no smoother").blame(Category::Check)?;
-        let deposits = uploads.iter().enumerate().filter_map(|(at, upload)| {
-            let deposit = upload.attempt.deposits().into_iter().find(|(of, _)| *of == to);
-            deposit.map(|(_, deposit)| (at, deposit))
+    /// Deposits with the keepers, which forward, and takes all receipts.
+    async fn deposit(&mut self, uploads: Vec<Upload>) -> Result<(), Failure> {
+        let pinned = self.stage.card.pinned.clone();
+        let sent = stream::iter(uploads).map(|upload| async move {
+            let forwarded = upload.attempt.forwarded().ok_or("no deposit");
+            let (keeper, deposit) = forwarded.blame(Category::Check)?;
+            let party = upload.parties.smoother(keeper).ok_or("no smoother");
+            let answers: Vec<(SmootherId, DepositResponse)> = party
+                .blame(Category::Check)?
+                .post("/v1/deposits/forwarded", &deposit)
+                .await
+                .map_err(StatsError::from)?;
+            Ok::<_, Failure>((upload, answers))
         });
-        let deposits: Vec<(usize, Deposit)> = deposits.collect();
-        let start = Instant::now();
-        let sent = stream::iter(deposits).map(|(at, deposit)| async move {
-            let answer = party.post::<DepositResponse>("/v1/deposits", &deposit).await;
-            answer.map(|answer| (at, answer)).map_err(StatsError::from)
-        });
-        let answers: Vec<(usize, DepositResponse)> =
+        let answered: Vec<(Upload, Vec<(SmootherId, DepositResponse)>)> =
             sent.buffer_unordered(UNDER_WAY).try_collect().await?;
-        let elapsed = start.elapsed().as_secs_f64();
-        for (at, answer) in answers {
-            let DepositResponse::Stored(receipt) = answer else {
-                return Err("a deposit of the bench is refused").blame(Category::Check);
-            };
-            let Upload { who, attempt, .. } = &mut uploads[at];
-            let step = attempt.handle_receipt(&receipt, &self.stage.card.pinned);
-            let ledger = &mut self.people[*who].1;
-            step.map_err(StatsError::from)?.commit(ledger).blame(Category::Io)?;
+        for (Upload { who, mut attempt, .. }, answers) in answered {
+            for (_, answer) in answers {
+                let DepositResponse::Stored(receipt) = answer else {
+                    return Err("a deposit of the bench is refused").blame(Category::Check);
+                };
+                let step = attempt.handle_receipt(&receipt, &pinned).map_err(StatsError::from)?;
+                step.commit(&mut self.people[who].1).blame(Category::Io)?;
+            }
+            if !attempt.is_certified_everywhere(&pinned) {
+                return Err("a smoother gave the bench no receipt").blame(Category::Check);
+            }
         }
-        Ok(elapsed)
-    }
-
-    /// Gives all smoothers the certificates.
-    pub(super) async fn certify(&self, uploads: &[Upload]) -> Result<(), Failure> {
-        let pinned = &self.stage.card.pinned;
-        let made = uploads.iter().filter_map(|upload| upload.attempt.certificate(pinned));
-        let sent = made.flat_map(|certificate| {
-            self.parties.smoothers.iter().map(move |party| (party, certificate.clone()))
-        });
-        let sent = stream::iter(sent).map(|(party, certificate)| async move {
-            party.post::<()>("/v1/certificates", &certificate).await.map_err(StatsError::from)
-        });
-        Ok(sent.buffer_unordered(UNDER_WAY).try_collect().await?)
+        Ok(())
     }
 
     /// Waits until all aggregates have ended, and gives their counts.
     pub(super) async fn counts(&self) -> Result<Vec<Option<u64>>, Failure> {
         let until = Instant::now() + self.parties.patience;
+        let mut reader = ResultsReader::new(&self.stage.card.pinned);
         loop {
-            let rows = fetch(&self.parties).await?;
+            let rows = reader.fetch(&self.parties).await?.rows;
             let over = rows.iter().filter(|row| row.state != "open").count();
             if over >= self.aggregates.len() || Instant::now() > until {
                 return Ok(rows.iter().map(|row| row.count).collect());

@@ -5,6 +5,7 @@
 //! processor time; the clients are in this process and share the machine.
 
 mod aggregate;
+mod command;
 mod kernel;
 mod load;
 mod servers;
@@ -46,6 +47,8 @@ enum Part {
     Aggregate,
     /// All roles as processes, behind HTTP
     Servers,
+    /// The client's command, as people run it
+    Command,
 }
 
 /// Measures everything.
@@ -71,6 +74,9 @@ pub(super) fn measure(args: &Args) -> Result<Report, Failure> {
     }
     if wanted(Part::Servers, "servers") {
         figures.extend(servers::figures(args.uploads)?);
+    }
+    if wanted(Part::Command, "the client's command") {
+        figures.extend(command::figures()?);
     }
     Ok(Report { environment, figures, series: Vec::new() })
 }

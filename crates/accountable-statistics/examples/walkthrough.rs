@@ -76,7 +76,7 @@ fn close(town: &mut Town, road: &AgreedDefinition, own: &Attempt) -> Result<(u64
     let leaves = town.aggregator.0.leaves(&road.name()).ok_or("not closed")?;
     assert!(leaves.check(road, &set)?.has(&entry_of(own)?));
 
-    let Ok(PublishedResult::Full { count, sum, squares }) = outcome.result else {
+    let Ok(PublishedResult::Full { count, sum, squares, .. }) = outcome.result else {
         return Err("no result".into());
     };
     let (mean, deviation) = mean_and_deviation(count, sum, squares).ok_or("empty")?;

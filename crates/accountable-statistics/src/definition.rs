@@ -35,8 +35,10 @@ pub struct LocationError;
 pub enum ReleaseRule {
     /// The mean, rounded to a multiple of so many steps. A mean to nine digits reveals the count.
     Mean {
-        /// Steps.
+        /// Steps: at least the resolution divided by the smallest crowd.
         grain: u32,
+        /// Samples differ by multiples of so many steps.
+        resolution: u32,
     },
     /// Count, sum and, with squares, sum of squares.
     Full,
@@ -130,8 +132,10 @@ pub enum DefinitionError {
     /// Its sums could not be read.
     #[error("its sums could not be read; use larger steps, a narrower interval or fewer slots")]
     Unreadable,
-    /// A mean rounded to zero steps.
-    #[error("a mean must be rounded to at least one step")]
+    /// A mean so fine that it could reveal the count.
+    #[error(
+        "a mean must be rounded to at least one step, and to at least the resolution of the samples divided by the smallest crowd, or it could reveal the count; use a larger grain or more accounts"
+    )]
     Grain,
 }
 
@@ -283,7 +287,9 @@ impl Definition {
     /// Checks that sums can be read and that what is read is published.
     fn check_result(&self, pinned: &Pinned) -> Result<(), DefinitionError> {
         match self.rule {
-            ReleaseRule::Mean { grain: 0 } => return Err(DefinitionError::Grain),
+            ReleaseRule::Mean { grain, resolution } if self.is_fine(grain, resolution, pinned) => {
+                return Err(DefinitionError::Grain);
+            }
             ReleaseRule::Mean { .. } if self.interval.square() => {
                 return Err(DefinitionError::Squares);
             }
@@ -291,6 +297,14 @@ impl Definition {
         }
         let readable = readable(&self.interval, self.slots, pinned.limits.table_bits);
         if readable { Ok(()) } else { Err(DefinitionError::Unreadable) }
+    }
+
+    /// Whether a mean of so many steps could exclude a count. The means of N samples lie at most
+    /// resolution / N apart. If that is at most the grain, every multiple of the grain is the mean of
+    /// any N; it is so from the smallest N that is opened on.
+    fn is_fine(&self, grain: u32, resolution: u32, pinned: &Pinned) -> bool {
+        let apart = u64::from(grain).saturating_mul(self.crowd(pinned));
+        grain == 0 || resolution == 0 || apart < u64::from(resolution)
     }
 
     fn check_times(&self, pinned: &Pinned) -> Result<(), DefinitionError> {

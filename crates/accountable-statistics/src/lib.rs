@@ -25,6 +25,7 @@
 //! | pure counts, without smoothers | [`tally`] |
 //! | messages between parties | [`messages`], [`closing`], [`results`] |
 //! | how a client decides how an aggregate ended | [`verdict`](mod@verdict) |
+//! | results that carry what smoothers have signed | [`publication`] |
 //! | errors of the kernel and of the roles | [`error`], [`role_error`] |
 
 pub mod aggregator;
@@ -38,6 +39,7 @@ pub mod interval;
 pub mod keymaking;
 pub mod logarithm;
 pub mod messages;
+pub mod publication;
 pub mod registrar;
 pub mod results;
 pub mod role_error;

@@ -15,6 +15,7 @@ use alpheus_crypto::seal::Sealed;
 use alpheus_crypto::sign::{Signature, VerifyingKey};
 use alpheus_crypto::signed::{Message, Signed};
 use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
 
 /// Client to keeper: requests a slot.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -138,6 +139,25 @@ impl Deposit {
     #[must_use]
     pub fn unverified_aggregate(&self) -> Option<Digest> {
         self.grant.dangerous_first()
+    }
+}
+
+/// Client to the keeper of its slot: an upload for the slot, which the keeper stores and forwards.
+/// So the client needs one connection. What only one smoother may use is for that one's key.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ForwardedDeposit {
+    /// The deposit for the keeper itself.
+    pub own: Deposit,
+    /// Presentations of the other smoothers' slot credentials.
+    pub others: BTreeMap<SmootherId, Vec<u8>>,
+}
+
+impl ForwardedDeposit {
+    /// The deposits for the others.
+    pub fn for_others(&self) -> impl Iterator<Item = (SmootherId, Deposit)> {
+        self.others.iter().map(|(to, presentation)| {
+            (*to, Deposit { presentation: presentation.clone(), ..self.own.clone() })
+        })
     }
 }
 
@@ -378,6 +398,8 @@ pub enum PublishedResult {
         sum: i128,
         /// Σ v².
         squares: Option<i128>,
+        /// Uploads that count, dummies included.
+        uploads: u32,
     },
 }
 

@@ -4,17 +4,17 @@ use crate::definition::ReleaseRule;
 use crate::interval::Moments;
 use crate::messages::PublishedResult;
 
-/// What a rule leaves of exact sums.
+/// What a rule leaves of exact sums over so many uploads, dummies included.
 ///
 /// # Privacy
 /// A mean is rounded to the rule's grain, half away from zero. A mean to nine digits reveals the
 /// count.
 #[must_use]
-pub fn publish(rule: ReleaseRule, moments: &Moments) -> PublishedResult {
+pub fn publish(rule: ReleaseRule, moments: &Moments, uploads: u32) -> PublishedResult {
     let Moments { count, sum, squares } = *moments;
     match rule {
-        ReleaseRule::Full => PublishedResult::Full { count, sum, squares },
-        ReleaseRule::Mean { grain } => {
+        ReleaseRule::Full => PublishedResult::Full { count, sum, squares, uploads },
+        ReleaseRule::Mean { grain, .. } => {
             let grain = i128::from(grain);
             let mean = rounded(sum, i128::from(count).saturating_mul(grain)).saturating_mul(grain);
             let end = if mean < 0 { i64::MIN } else { i64::MAX };
@@ -52,11 +52,13 @@ pub fn mean_and_deviation(
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::collections::BTreeSet;
 
     #[test]
     fn means_are_rounded_half_away_from_zero_to_the_grain() {
         let mean = |sum, count, grain| {
-            publish(ReleaseRule::Mean { grain }, &Moments { count, sum, squares: None })
+            let rule = ReleaseRule::Mean { grain, resolution: 1 };
+            publish(rule, &Moments { count, sum, squares: None }, 9)
         };
         assert_eq!(mean(7, 2, 1), PublishedResult::Mean(4));
         assert_eq!(mean(-7, 2, 1), PublishedResult::Mean(-4));
@@ -64,6 +66,34 @@ mod tests {
         assert_eq!(mean(61_234 * 9, 9, 500), PublishedResult::Mean(61_000));
         assert_eq!(mean(61_250 * 9, 9, 500), PublishedResult::Mean(61_500));
         assert_eq!(mean(5, 0, 1), PublishedResult::Mean(0));
+    }
+
+    /// All means that so many samples in 0, r, 2r … 60 can have, as published.
+    fn published(count: u64, resolution: u32, grain: u32) -> BTreeSet<i64> {
+        let rule = ReleaseRule::Mean { grain, resolution };
+        let sums = (0..=i128::from(count) * 60).step_by(resolution as usize);
+        let means = sums.map(|sum| publish(rule, &Moments { count, sum, squares: None }, 9));
+        means
+            .filter_map(
+                |mean| if let PublishedResult::Mean(mean) = mean { Some(mean) } else { None },
+            )
+            .collect()
+    }
+
+    /// A mean reveals nothing of the count: each that is published could be that of any count, from
+    /// the smallest that is opened on. With a finer grain, some could not.
+    #[test]
+    fn a_coarse_mean_could_be_that_of_any_count() {
+        for (resolution, smallest) in [(12_u32, 3_u64), (12, 4), (20, 5), (30, 7), (4, 9)] {
+            let grain = resolution.div_ceil(u32::try_from(smallest).unwrap());
+            let same = |grain| {
+                let mut counts = (smallest..=40).map(|count| published(count, resolution, grain));
+                let first = counts.next().unwrap();
+                counts.all(|other| other == first)
+            };
+            assert!(same(grain), "{resolution} over {smallest}");
+            assert!(grain == 1 || !same(grain - 1), "{resolution} over {smallest}");
+        }
     }
 
     #[test]

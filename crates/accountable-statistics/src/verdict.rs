@@ -53,7 +53,7 @@ pub fn verdict(
 }
 
 /// The most frequent reason.
-fn most<'a>(reasons: impl Iterator<Item = &'a NoResultError>) -> Option<NoResultError> {
+pub(crate) fn most<'a>(reasons: impl Iterator<Item = &'a NoResultError>) -> Option<NoResultError> {
     let mut times: BTreeMap<NoResultError, usize> = BTreeMap::new();
     reasons.for_each(|reason| *times.entry(*reason).or_default() += 1);
     times.into_iter().max_by_key(|(_, times)| *times).map(|(reason, _)| reason)

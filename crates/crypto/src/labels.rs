@@ -311,7 +311,7 @@ pub const STATISTICS_PARTIAL: &str = "alpheus/statistics/partial/v1";
 /// The configuration that operator, smoothers, aggregator and clients share (signature).
 pub const STATISTICS_CONFIGURATION: &str = "alpheus/statistics/configuration/v1";
 /// A smoother signs an aggregate's definition (signature).
-pub const STATISTICS_DEFINITION: &str = "alpheus/statistics/definition/v1";
+pub const STATISTICS_DEFINITION: &str = "alpheus/statistics/definition/v2";
 /// The purpose of a generated key: a key epoch of a deployment (hash).
 pub const STATISTICS_DAY: &str = "alpheus/statistics/day/v1";
 /// A smoother signs a key epoch's public keys (signature).
@@ -351,7 +351,7 @@ pub const STATISTICS_READY: &str = "alpheus/statistics/ready/v1";
 /// A smoother signs a part of a decryption (signature).
 pub const STATISTICS_OPENING: &str = "alpheus/statistics/opening/v1";
 /// A smoother states how an aggregate ended (signature).
-pub const STATISTICS_OUTCOME: &str = "alpheus/statistics/outcome/v1";
+pub const STATISTICS_OUTCOME: &str = "alpheus/statistics/outcome/v2";
 /// Derives a client's key for one slot from a seed (HKDF).
 pub const STATISTICS_EPHEMERAL: &str = "alpheus/statistics/ephemeral/v1";
 /// The operator signs a pure count (signature).

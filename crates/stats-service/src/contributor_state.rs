@@ -33,6 +33,8 @@ use zeroize::Zeroizing;
 #[cfg(test)]
 pub(crate) mod tests;
 
+/// Where a keeper takes deposits that it forwards.
+const FORWARDED: &str = "/v1/deposits/forwarded";
 /// How long a busy party is retried before it counts as unreachable.
 const BUSY: Duration = Duration::from_secs(5);
 
@@ -258,16 +260,20 @@ pub async fn go_on<L: Ledger + Send + 'static>(
             return Ok(Upload::Away(Box::new(attempt)));
         }
     }
-    deposit(&state, &mut attempt, parties, pinned).await?;
+    let mut receipts = deposit(&mut attempt, parties, pinned).await;
     let Some(certificate) = attempt.certificate(pinned) else {
-        let lost = attempt.is_lost(pinned);
-        let attempt = Box::new(attempt);
+        receipts.commit(&mut lock(&state).ledger)?;
+        let (lost, attempt) = (attempt.is_lost(pinned), Box::new(attempt));
         return Ok(if lost { Upload::Lost(attempt) } else { Upload::Away(attempt) });
     };
-    certify(&certificate, parties, pinned).await;
+    if !attempt.is_certified_everywhere(pinned) {
+        receipts.commit(&mut lock(&state).ledger)?;
+        receipts = Step::default();
+        certify(&certificate, parties, pinned).await;
+    }
     let beside = attempt.entry().map(|entry| kept(entry, &certificate)).unwrap_or_default();
-    let forgotten = attempt.forget().then(|()| Step::new(beside, ()));
-    forgotten.commit(&mut lock(&state).ledger)?;
+    let done = receipts.then(|()| attempt.forget()).then(|()| Step::new(beside, ()));
+    done.commit(&mut lock(&state).ledger)?;
     Ok(Upload::Done(Box::new(certificate)))
 }
 
@@ -321,47 +327,72 @@ async fn certify(certificate: &Endorsed<Entry>, parties: &Parties, pinned: &Pinn
     }
 }
 
-/// Deposits with all smoothers in parallel, and commits the receipts together. If they are lost
-/// before that, the same deposit gets the same receipts. It waits for a quorum only; the other
-/// smoothers fetch what they lack.
-async fn deposit<L: Ledger>(
-    state: &SharedState<L>,
-    attempt: &mut Attempt,
+/// Deposits with the keeper, which forwards; and with all others in parallel if that brings too few
+/// receipts. The receipts are not durable yet: the same deposit gets the same receipts. It waits for
+/// a quorum only; the other smoothers fetch what they lack.
+async fn deposit(attempt: &mut Attempt, parties: &Parties, pinned: &Pinned) -> Step<()> {
+    let mut steps = Vec::new();
+    if let Some((keeper, deposit)) = attempt.forwarded()
+        && let Some(party) = parties.smoother(keeper)
+    {
+        let sent = send::<Vec<(SmootherId, DepositResponse)>>(party, FORWARDED, &deposit, BUSY);
+        match sent.await {
+            Ok(answers) => {
+                let of_smoothers = answers.into_iter().take(pinned.smoothers.len());
+                steps.extend(
+                    of_smoothers.flat_map(|(by, answer)| take(attempt, by, answer, pinned)),
+                );
+            }
+            Err(error) => tracing::debug!(%error, "a keeper forwards no deposit"),
+        }
+    }
+    let missing = pinned.quorum().saturating_sub(attempt.receipts().len());
+    if missing > 0 {
+        for (by, answer) in deposit_with_each(attempt, parties, missing).await {
+            steps.extend(take(attempt, by, answer, pinned));
+        }
+    }
+    Step::join(steps).map(drop)
+}
+
+/// Deposits with all smoothers whose receipts are missing, until so many have given theirs.
+async fn deposit_with_each(
+    attempt: &Attempt,
     parties: &Parties,
-    pinned: &Pinned,
-) -> Result<(), StatsError> {
+    missing: usize,
+) -> Vec<(SmootherId, DepositResponse)> {
     let mut sent = JoinSet::new();
     for (to, deposit) in attempt.deposits() {
         let Some(party) = parties.smoother(to).cloned() else { continue };
-        sent.spawn(async move { (to, deposit_with(&party, &deposit).await) });
+        sent.spawn(async move { Some((to, deposit_with(&party, &deposit).await?)) });
     }
-    let missing = pinned.quorum().saturating_sub(attempt.receipts().len());
-    let taken = |(_, answer): &(SmootherId, Option<DepositResponse>)| {
-        matches!(answer, Some(DepositResponse::Stored(_)))
+    let taken = |answer: &Option<(SmootherId, DepositResponse)>| {
+        matches!(answer, Some((_, DepositResponse::Stored(_))))
     };
-    let mut steps = Vec::new();
-    for (by, answer) in gather(sent, missing, taken).await {
-        match answer {
-            Some(DepositResponse::Stored(receipt)) => {
-                match attempt.handle_receipt(&receipt, pinned) {
-                    Ok(step) => steps.push(step),
-                    // Treated as no receipt: the others' receipts are enough.
-                    Err(_) => {
-                        tracing::warn!(by = by.0, "a smoother sent a receipt for something else")
-                    }
-                }
+    gather(sent, missing, taken).await.into_iter().flatten().collect()
+}
+
+/// Handles a smoother's answer to a deposit.
+fn take(
+    attempt: &mut Attempt,
+    by: SmootherId,
+    answer: DepositResponse,
+    pinned: &Pinned,
+) -> Option<Step<bool>> {
+    match answer {
+        // Treated as no receipt if it is for something else: the others' receipts are enough.
+        DepositResponse::Stored(receipt) => attempt
+            .handle_receipt(&receipt, pinned)
+            .inspect_err(|_| tracing::warn!(by = by.0, "a receipt is for something else"))
+            .ok(),
+        // A refusal without proof is ignored: it may be a lie.
+        DepositResponse::Conflict(other) => {
+            if let Err(why) = attempt.handle_conflict(&other, by, pinned) {
+                tracing::warn!(by = by.0, %why, "a smoother refused a deposit");
             }
-            // A refusal without proof is ignored: it may be a lie.
-            Some(DepositResponse::Conflict(other)) => {
-                if let Err(why) = attempt.handle_conflict(&other, by, pinned) {
-                    tracing::warn!(by = by.0, %why, "a smoother refused a deposit");
-                }
-            }
-            None => {}
+            None
         }
     }
-    Step::join(steps).commit(&mut lock(state).ledger)?;
-    Ok(())
 }
 
 /// A smoother's answer to a deposit; none if it does not answer.

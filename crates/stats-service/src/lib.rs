@@ -25,6 +25,7 @@ pub mod links;
 pub mod names;
 pub mod parties;
 pub mod plan;
+pub mod published;
 mod refusal;
 pub mod registrar;
 pub mod replay;

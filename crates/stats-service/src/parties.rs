@@ -17,8 +17,9 @@ use alpheus_node::network::client::{HttpClient, Limits};
 use alpheus_node::network::error::RequestError;
 use alpheus_node::retry::{RetryPolicy, retry};
 use axum::http::{Method, header::HeaderName};
-use serde::Serialize;
 use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
 use std::time::Duration;
 use tokio::task::JoinSet;
 use tokio::time::Instant;
@@ -32,7 +33,7 @@ const LARGE: Duration = Duration::from_secs(120);
 /// The timeout for a small response; a slower party counts as unreachable.
 pub const BRIEF: Duration = Duration::from_secs(5);
 /// The timeout for the aggregator, which also examines uploads while it answers.
-const PUBLIC: Duration = Duration::from_secs(20);
+pub const PUBLIC: Duration = Duration::from_secs(20);
 /// How long to wait for further answers once there are enough.
 pub const GRACE: Duration = Duration::from_millis(500);
 /// The pause before a retry.
@@ -126,6 +127,12 @@ impl PartyClient {
         Self { time, ..self }
     }
 
+    /// The same party over connections of their own.
+    #[must_use]
+    pub fn unlinked(&self) -> Self {
+        Self { link: self.link.unlinked(), time: self.time }
+    }
+
     /// Sends a `GET` request.
     ///
     /// # Errors
@@ -177,20 +184,46 @@ impl PartyClient {
     }
 }
 
-/// Fetches the definitions of a quorum of smoothers, since a single one may hide some.
+/// Definitions that a smoother has learnt since a number that it gave.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct DefinitionsPage {
+    /// Identifies the start of the process; each start counts from zero.
+    pub boot: u64,
+    /// The number to ask with next.
+    pub next: u64,
+    /// The definitions.
+    pub definitions: Vec<Endorsed<Definition>>,
+}
+
+/// How far each smoother's definitions were fetched. It starts at the beginning.
+#[derive(Clone, Debug, Default)]
+pub struct Fetched(BTreeMap<usize, (u64, u64)>);
+
+/// Fetches the definitions of a quorum of smoothers, since a single one may hide some: of each those
+/// that it has learnt since the last time.
 pub async fn fetch_definitions(
     smoothers: &[PartyClient],
     quorum: usize,
+    fetched: &mut Fetched,
 ) -> Vec<Vec<Endorsed<Definition>>> {
     let mut asking = JoinSet::new();
-    for party in smoothers {
-        let party = party.clone();
+    for (number, party) in smoothers.iter().cloned().enumerate() {
+        let (boot, from) = fetched.0.get(&number).copied().unwrap_or_default();
+        let path = format!("/v1/definitions/{boot}/{from}");
         asking.spawn(async move {
-            let answer = party.get::<Vec<Endorsed<Definition>>>("/v1/definitions").await;
-            answer.inspect_err(|error| tracing::debug!(%error, "cannot fetch definitions")).ok()
+            let answer = party.get::<DefinitionsPage>(&path).await;
+            let answer = answer
+                .inspect_err(|error| tracing::debug!(%error, "cannot fetch definitions"))
+                .ok()?;
+            Some((number, answer))
         });
     }
-    gather(asking, quorum, Option::is_some).await.into_iter().flatten().collect()
+    let answers = gather(asking, quorum, Option::is_some).await.into_iter().flatten();
+    let taken = answers.map(|(number, DefinitionsPage { boot, next, definitions })| {
+        fetched.0.insert(number, (boot, next));
+        definitions
+    });
+    taken.collect()
 }
 
 /// Fetches a smoother's complete release of an aggregate.
@@ -246,6 +279,18 @@ impl Parties {
             smoothers: card.smoothers.iter().map(smoother).collect::<Result<_, _>>()?,
             patience: StatsSettings::default().patience(),
         })
+    }
+
+    /// The same parties over connections of their own, which nothing links with these: for another
+    /// upload. There is no ticket to resume a connection with.
+    #[must_use]
+    pub fn unlinked(&self) -> Self {
+        Self {
+            registrar: self.registrar.unlinked(),
+            aggregator: self.aggregator.unlinked(),
+            smoothers: self.smoothers.iter().map(PartyClient::unlinked).collect(),
+            patience: self.patience,
+        }
     }
 
     /// To a smoother.

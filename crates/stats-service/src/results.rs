@@ -1,9 +1,10 @@
 //! `alpheus stats results`: fetches and prints results.
 
 use crate::card;
-use crate::parties::{Parties, StatsError};
+use crate::parties::Parties;
 use crate::plan::Plan;
 use crate::plan::count::AnyPlan;
+use crate::published::{HeldResults, ResultsReader, UnsignedResultsError};
 use crate::row::{COLUMNS, Row, csv};
 use crate::units::ResultInUnits;
 use alpheus_node::failure::{Blame, Category, Failure, printed};
@@ -19,7 +20,9 @@ Examples:
   alpheus stats results speed.yaml --card roads/card.json
   alpheus stats results speed.yaml --card roads/card.json --format csv > results.csv
 
-Without a plan, values are in steps, because a definition does not contain the unit.";
+Without a plan, values are in steps, because a definition does not contain the unit. A result is shown
+as smoothers have signed it. The command fails if the aggregator shows another one. A count, and the
+words `as the aggregator says`, are the aggregator's own statement.";
 
 /// Arguments of `alpheus stats results`.
 #[derive(Debug, clap::Args)]
@@ -35,12 +38,14 @@ pub struct Args {
 /// Runs the command.
 ///
 /// # Errors
-/// If the aggregator does not answer.
+/// If the aggregator does not answer, or shows results that its smoothers have not signed.
 pub fn run(args: &Args, globals: &Globals) -> Result<(), Failure> {
     let card = card::open(&args.card)?;
     let parties = Parties::new(&card)?;
     let plan = args.plan.as_deref().map(AnyPlan::open).transpose()?;
-    let mut rows = block_on(async { Ok(fetch(&parties).await?) })?;
+    let mut reader = ResultsReader::new(&card.pinned);
+    let held = block_on(async { Ok(reader.fetch(&parties).await?) })?;
+    let HeldResults { mut rows, unsigned } = held;
     let plan = match plan {
         Some(AnyPlan::Count(count)) => {
             rows.retain(|row| row.aggregate == count.place.as_str());
@@ -57,15 +62,11 @@ pub fn run(args: &Args, globals: &Globals) -> Result<(), Failure> {
         (None, Format::Table) => table(&rows),
     };
     let written = std::io::stdout().lock().write_all(said.as_bytes());
-    printed(written).map(|_| ())
-}
-
-/// Fetches all rows from the aggregator.
-///
-/// # Errors
-/// If it does not answer.
-pub async fn fetch(parties: &Parties) -> Result<Vec<Row>, StatsError> {
-    Ok(parties.aggregator.get("/v1/rows").await?)
+    let _ = printed(written)?;
+    if unsigned > 0 {
+        return Err(UnsignedResultsError(unsigned)).blame(Category::Check);
+    }
+    Ok(())
 }
 
 /// The rows of a plan's location, in its unit.

@@ -5,6 +5,7 @@ use crate::card::{self, VerifiedCard};
 use crate::settings::StatsSettings;
 use alpheus_node::clock::Clock;
 use alpheus_node::failure::{Blame, Category, Failure};
+use alpheus_node::files::check_private_folder;
 use alpheus_node::globals::Globals;
 use alpheus_node::ledger::{FencedLedger, OpenedLedger};
 use alpheus_node::network::identity::IdentityFolder;
@@ -16,7 +17,7 @@ use std::path::PathBuf;
 /// The spaces of a role's store.
 const SPACES: [&str; 2] = ["stats", "stats-fence"];
 /// The format version of a role's records. An incompatible change gets the next number.
-const FORMAT: u32 = 1;
+const FORMAT: u32 = 2;
 
 /// Arguments that all roles take.
 #[derive(Debug, clap::Args)]
@@ -66,8 +67,8 @@ impl RoleArgs {
     /// Opens the role's setup, with its own flags beside these.
     ///
     /// # Errors
-    /// A setting is missing or wrong, the identity is another role's, or card, clock or store
-    /// cannot be opened.
+    /// A setting is missing or wrong, the identity is another role's, card, clock or store
+    /// cannot be opened, or others can look into a smoother's state.
     pub fn open(&self, role: Role, own: Flags, globals: &Globals) -> Result<RoleContext, Failure> {
         let settings = globals.settings([self.flags(), own].concat())?;
         let stats = settings.part::<StatsSettings>()?;
@@ -77,8 +78,15 @@ impl RoleArgs {
         let keys = Settings::needed(&stats.keys, "stats.keys")?;
         let clock = Clock::Process;
         let address = Settings::needed(&settings.api, "api")?;
-        let store = globals.open_store(&settings)?;
         let fence = stats.fence(&settings.state)?;
+        let store = if role == Role::Smoother {
+            // What it writes grows with the number of samples, and each commit touches the fence.
+            let store = globals.open_hidden_store(&settings)?;
+            check_private_folder(fence.parent().filter(|at| *at != "").unwrap_or(".".as_ref()))?;
+            store
+        } else {
+            globals.open_store(&settings)?
+        };
         let found = FencedLedger::open_spaces(store, &fence, None, SPACES)?;
         let found = found.in_format(FORMAT).blame(Category::Input)?;
         Ok(RoleContext { settings, stats, identity, card, keys, clock, address, found })

@@ -1,10 +1,13 @@
 //! Results of aggregates as rows: what the aggregator answers, and what the CSV files hold.
 
 use crate::names::hex;
-use alpheus_accountable_statistics::definition::{AgreedDefinition, ReleaseRule};
+use alpheus_accountable_statistics::configuration::Pinned;
+use alpheus_accountable_statistics::definition::{AgreedDefinition, Location, ReleaseRule};
 use alpheus_accountable_statistics::messages::{Outcome, PublishedResult};
+use alpheus_accountable_statistics::publication::{Publication, PublicationError, PublishedEnd};
 use alpheus_accountable_statistics::results::mean_and_deviation;
-use alpheus_accountable_statistics::tally::{Counter, Tally};
+use alpheus_accountable_statistics::tally::Tally;
+use alpheus_crypto::hash::Digest;
 use alpheus_time::Timestamp;
 use serde::{Deserialize, Serialize};
 
@@ -49,71 +52,77 @@ pub struct Row {
 impl Row {
     /// The row of an aggregate.
     #[must_use]
-    pub fn new(
-        agreed: &AgreedDefinition,
-        outcome: Option<&Outcome>,
-        rejected: Option<usize>,
-    ) -> Self {
-        let milliseconds = |time: u64| time / 1000;
-        let mut row = Self {
-            name: hex(&agreed.name()),
-            aggregate: agreed.location.as_str().to_owned(),
-            interval_start: milliseconds(agreed.start.0),
-            interval_end: milliseconds(agreed.end.0),
+    pub fn new(agreed: &AgreedDefinition, outcome: Option<&Outcome>) -> Self {
+        let mut row = Self::open(agreed.name(), &agreed.location, [agreed.start, agreed.end]);
+        row.slots = agreed.slots;
+        match outcome.map(|outcome| outcome.result) {
+            None => {}
+            Some(Err(reason)) => row.state = reason.to_string(),
+            Some(Ok(published)) => row.publish(agreed, published),
+        }
+        row
+    }
+
+    /// The row of an aggregate, of what its smoothers have signed and no more.
+    ///
+    /// # Errors
+    /// [`PublicationError`].
+    pub fn published(shown: &Publication, pinned: &Pinned) -> Result<Self, PublicationError> {
+        let (agreed, end) = shown.check(pinned)?;
+        Ok(match end {
+            PublishedEnd::Open => Self::new(&agreed, None),
+            PublishedEnd::Signed(outcome) => Self::new(&agreed, Some(&outcome)),
+            PublishedEnd::Claimed(reason) => {
+                let state = format!("{reason}, as the aggregator says");
+                Self { state, ..Self::new(&agreed, None) }
+            }
+        })
+    }
+
+    /// The row of a count, of which the aggregator says how many there were.
+    #[must_use]
+    pub fn of_count(tally: &Tally, count: Option<u64>, open: bool) -> Self {
+        let state = match count {
+            _ if open => OPEN,
+            Some(_) => RESULT,
+            None => "fewer than may be published",
+        };
+        let mut row = Self::open(tally.name(), &tally.location, [tally.start, tally.end]);
+        (row.count, row.state) = (count, state.to_owned());
+        row.slots = count.and_then(|count| u32::try_from(count).ok()).unwrap_or(0);
+        row
+    }
+
+    /// The row of something that has not ended.
+    fn open(name: Digest, location: &Location, [start, end]: [Timestamp; 2]) -> Self {
+        let milliseconds = |time: Timestamp| time.0 / 1000;
+        Self {
+            name: hex(&name),
+            aggregate: location.as_str().to_owned(),
+            interval_start: milliseconds(start),
+            interval_end: milliseconds(end),
             count: None,
             sum: None,
             squares: None,
             mean: None,
             deviation: None,
-            slots: agreed.slots,
+            slots: 0,
             dummies: None,
             state: OPEN.to_owned(),
-        };
-        match outcome.map(|outcome| outcome.result) {
-            None => {}
-            Some(Err(reason)) => row.state = reason.to_string(),
-            Some(Ok(published)) => row.publish(agreed, published, rejected.unwrap_or(0) as u64),
-        }
-        row
-    }
-
-    /// The row of a count.
-    #[must_use]
-    pub fn of_count(tally: &Tally, counter: &Counter, now: Timestamp) -> Self {
-        let count = counter.result(now);
-        let state = match count {
-            _ if now < tally.closes => OPEN,
-            Some(_) => RESULT,
-            None => "fewer than may be published",
-        };
-        Self {
-            name: hex(&tally.name()),
-            aggregate: tally.location.as_str().to_owned(),
-            interval_start: tally.start.0 / 1000,
-            interval_end: tally.end.0 / 1000,
-            count,
-            sum: None,
-            squares: None,
-            mean: None,
-            deviation: None,
-            slots: count.and_then(|count| u32::try_from(count).ok()).unwrap_or(0),
-            dummies: None,
-            state: state.to_owned(),
         }
     }
 
-    fn publish(&mut self, agreed: &AgreedDefinition, published: PublishedResult, rejected: u64) {
+    fn publish(&mut self, agreed: &AgreedDefinition, published: PublishedResult) {
         self.state = RESULT.to_owned();
         match published {
             #[expect(clippy::cast_precision_loss, reason = "a mean of 41 bits at most")]
             PublishedResult::Mean(mean) => self.mean = Some(mean as f64),
-            PublishedResult::Full { count, sum, squares } => {
+            PublishedResult::Full { count, sum, squares, uploads } => {
                 (self.count, self.sum, self.squares) = (Some(count), Some(sum), squares);
                 let moments = mean_and_deviation(count, sum, squares);
                 self.mean = moments.map(|(mean, _)| mean);
                 self.deviation = moments.and_then(|(_, deviation)| deviation);
-                let others = u64::from(agreed.slots).saturating_sub(rejected);
-                self.dummies = Some(others.saturating_sub(count));
+                self.dummies = Some(u64::from(uploads).saturating_sub(count));
             }
         }
         debug_assert!(matches!(agreed.rule, ReleaseRule::Full) || self.count.is_none());

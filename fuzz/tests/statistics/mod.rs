@@ -5,9 +5,10 @@ use alpheus_accountable_statistics::definition::Turn;
 use alpheus_accountable_statistics::endorsed::Endorsed;
 use alpheus_accountable_statistics::keymaking::{Content, KeyMessage, Vote};
 use alpheus_accountable_statistics::messages::{
-    Closing, ClosingTuple, Deposit, Entry, Evidence, Grant, NoResultError, Opening, Outcome,
-    PublishedResult, Ready, Receipt, Release, ReleasedSlot, SlotRequest, Upload,
+    Closing, ClosingTuple, Deposit, Entry, Evidence, ForwardedDeposit, Grant, NoResultError,
+    Opening, Outcome, PublishedResult, Ready, Receipt, Release, ReleasedSlot, SlotRequest, Upload,
 };
+use alpheus_accountable_statistics::publication::Publication;
 use alpheus_crypto::group::Element;
 use alpheus_crypto::hash::Digest;
 use alpheus_crypto::seal::{Sealed, SealingPublic};
@@ -47,12 +48,14 @@ pub(crate) fn one_of_each() -> Vec<Vec<u8>> {
     let shown =
         ClosingTuple { slot: 7, tag: Element::base(), tuple: vec![5; 32], presentation: DIGEST };
     let released = ReleasedSlot { entry, sealed };
-    let published = PublishedResult::Full { count: 3, sum: -4, squares: Some(9) };
+    let published = PublishedResult::Full { count: 3, sum: -4, squares: Some(9), uploads: 4 };
     let (aggregate, ledger, tuples) = (DIGEST, DIGEST, DIGEST);
     let closing = Closing { aggregate, ledger, tuples, empty: vec![4, 7], rejected: vec![1] };
     let mut all = vec![
         bytes(&SlotRequest { aggregate: DIGEST, ephemeral, presentation: vec![1; 40] }),
+        bytes(&ForwardedDeposit { own: deposit.clone(), others: [(by, vec![4; 64])].into() }),
         bytes(&deposit),
+        bytes(&publication(published, &key)),
         bytes(&receipt),
         bytes(&Evidence::Grants(by, granted.clone(), granted)),
         bytes(&Upload { tuple: vec![1; 32], presentation: vec![2; 32] }),
@@ -67,6 +70,14 @@ pub(crate) fn one_of_each() -> Vec<Vec<u8>> {
     ];
     all.extend(key_messages(&key));
     all
+}
+
+fn publication(published: PublishedResult, key: &SigningKey) -> Publication {
+    let mut outcomes = Endorsed::default();
+    let outcome = Outcome { aggregate: DIGEST, result: Ok(published) };
+    outcomes.add(SmootherId(1), Signed::new(&outcome, key));
+    let claimed = Some(NoResultError::Late);
+    Publication { definition: Endorsed::default(), outcomes, claimed }
 }
 
 /// Messages of making a key.

@@ -100,6 +100,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
             "alpheus-policy",
             "alpheus-transport",
             "alpheus-encrypted-stream",
+            "alpheus-accountable-statistics",
             "alpheus-anonymous-board",
             "alpheus-verifiable-table",
             "alpheus-node",

@@ -3,6 +3,7 @@
 //!
 //! Nodes share aggregates by their names, so no two nodes store tags of one.
 
+mod ends;
 mod examination;
 
 pub use examination::{Examination, ExaminationReport};
@@ -15,7 +16,7 @@ use crate::messages::{
     Closing, ClosingTuple, Entry, NoResultError, Outcome, Release, ReleasedSlot, decode, encode,
     sealed_digest,
 };
-use crate::role_error::{AggregatorError, RestoreError, StatementError};
+use crate::role_error::{AggregatorError, RestoreError};
 use alpheus_anonymous_credential::keys::IssuerKey;
 use alpheus_anonymous_credential::verifier::Verifier;
 use alpheus_crypto::hash::Digest;
@@ -24,6 +25,7 @@ use alpheus_crypto::seal::{Sealed, SealingKey};
 use alpheus_crypto::sign::SigningKey;
 use alpheus_crypto::signed::Signed;
 use alpheus_time::Timestamp;
+use ends::{EndRecord, SignedOutcome};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
@@ -78,6 +80,7 @@ pub struct Aggregator {
 /// The state of one aggregate.
 struct AggregateState {
     definition: AgreedDefinition,
+    signed: Endorsed<Definition>,
     /// The ledger that each smoother has released last.
     ledgers: BTreeMap<SmootherId, BTreeSet<Entry>>,
     /// Sealed uploads by the entry that names them.
@@ -86,7 +89,7 @@ struct AggregateState {
     leaves: Option<Leaves>,
     /// Of this run: the tuples sent to smoothers.
     tuples: Option<Arc<Vec<ClosingTuple>>>,
-    outcomes: BTreeMap<SmootherId, Outcome>,
+    outcomes: BTreeMap<SmootherId, SignedOutcome>,
     outcome: Option<Outcome>,
 }
 
@@ -151,7 +154,10 @@ impl Aggregator {
             let state = aggregator.aggregates.get_mut(&name).ok_or(DamagedLedgerError)?;
             match kind {
                 CLOSING => state.closing = Some(decode(&value).ok_or(DamagedLedgerError)?),
-                PUBLISHED => state.outcome = Some(decode(&value).ok_or(DamagedLedgerError)?),
+                PUBLISHED => {
+                    let end: EndRecord = decode(&value).ok_or(DamagedLedgerError)?;
+                    state.restore_end(end, &aggregator.pinned);
+                }
                 _ => return Err(DamagedLedgerError.into()),
             }
         }
@@ -170,6 +176,7 @@ impl Aggregator {
         let name = agreed.name();
         self.aggregates.entry(name).or_insert_with(|| AggregateState {
             definition: agreed.clone(),
+            signed: signed.clone(),
             ledgers: BTreeMap::new(),
             sealed: BTreeMap::new(),
             closing: None,
@@ -317,42 +324,6 @@ impl Aggregator {
         Some(leaves.clone())
     }
 
-    /// Handles a smoother's report of how an aggregate ended. t equal ones are published.
-    ///
-    /// # Errors
-    /// [`StatementError`].
-    pub fn handle_outcome(
-        &mut self,
-        outcome: &Signed<Outcome>,
-        by: SmootherId,
-    ) -> Result<Step<Option<Outcome>>, StatementError> {
-        let key = self.pinned.key(by).ok_or(StatementError::Signature(by))?;
-        let outcome = outcome.open(key).map_err(|_| StatementError::Signature(by))?.into_inner();
-        let threshold = usize::from(self.pinned.threshold);
-        let name = outcome.aggregate;
-        let state = self.state_of(&name).map_err(|_| StatementError::Unknown)?;
-        if *state.outcomes.entry(by).or_insert(outcome) != outcome {
-            return Err(StatementError::Equivocation(by));
-        }
-        let alike = state.outcomes.values().filter(|other| **other == outcome).count();
-        // Some smoothers may have run out of time while others have a result: the result wins.
-        let better =
-            state.outcome.is_none_or(|known| known.result.is_err() && outcome.result.is_ok());
-        if alike < threshold || !better {
-            return Ok(Step::new(Vec::new(), state.outcome));
-        }
-        state.outcome = Some(outcome);
-        state.tuples = None;
-        state.sealed.clear();
-        Ok(Step::new(vec![record(&name, PUBLISHED, encode(&outcome))], Some(outcome)))
-    }
-
-    /// How an aggregate ended.
-    #[must_use]
-    pub fn outcome(&self, name: &Digest) -> Option<Outcome> {
-        self.aggregates.get(name)?.outcome
-    }
-
     /// Sits out what was released until now: its ledger is an old copy, so it may have closed some
     /// of that and forgotten it. Closing it again could be over another set. Smoothers report how
     /// it ended.
@@ -379,15 +350,6 @@ impl Aggregator {
         self.aggregates.contains_key(name)
     }
 
-    /// How many slots of a closed aggregate do not count.
-    #[must_use]
-    pub fn missing(&self, name: &Digest) -> Option<usize> {
-        let state = self.aggregates.get(name)?;
-        let ClosingRecord { entries, rejected, .. } = state.closing.as_ref()?;
-        let empty = (state.definition.slots as usize).saturating_sub(entries.len());
-        Some(empty + rejected.len())
-    }
-
     /// All aggregates of this node.
     pub fn aggregates(&self) -> impl Iterator<Item = &AgreedDefinition> {
         self.aggregates.values().map(|state| &state.definition).filter(|a| self.node.has(&a.name()))
@@ -411,9 +373,8 @@ impl Aggregator {
                 } else {
                     NoResultError::NotFilled
                 };
-                let outcome = Outcome { aggregate: *name, result: Err(reason) };
-                state.outcome = Some(outcome);
-                changes.push(record(name, PUBLISHED, encode(&outcome)));
+                state.outcome = Some(Outcome { aggregate: *name, result: Err(reason) });
+                changes.extend(state.end_record(name));
             }
         }
         Step::new(changes, ())

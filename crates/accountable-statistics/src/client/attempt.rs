@@ -5,8 +5,8 @@ use crate::configuration::{Pinned, SmootherId};
 use crate::definition::AgreedDefinition;
 use crate::endorsed::Endorsed;
 use crate::messages::{
-    ConflictingEntry, Deposit, Entry, Grant, Receipt, SlotRequest, Upload, content_digest, decode,
-    encode, presentation_digest, request_digest, upload_digest,
+    ConflictingEntry, Deposit, Entry, ForwardedDeposit, Grant, Receipt, SlotRequest, Upload,
+    content_digest, decode, encode, presentation_digest, request_digest, upload_digest,
 };
 use crate::role_error::ContributionError;
 use crate::tuple::{Binding, Contribution, Prover};
@@ -319,6 +319,29 @@ impl Attempt {
         open.map(deposit).collect()
     }
 
+    /// The same for the keeper, to be forwarded to all others; none before a grant, and none once
+    /// receipts have arrived.
+    ///
+    /// # Privacy
+    /// The keeper sees the other presentations, which it cannot use: it knows that they belong
+    /// together, since all of them name E. The others do not see the client's address.
+    #[must_use]
+    pub fn forwarded(&self) -> Option<(SmootherId, ForwardedDeposit)> {
+        let keeper = self.deposit.as_ref()?.keeper;
+        if !self.receipts.is_empty() {
+            return None;
+        }
+        let (mut own, mut others) = (None, BTreeMap::new());
+        for (to, deposit) in self.deposits() {
+            if to == keeper {
+                own = Some(deposit);
+            } else {
+                others.insert(to, deposit.presentation);
+            }
+        }
+        Some((keeper, ForwardedDeposit { own: own?, others }))
+    }
+
     /// Handles a receipt. Returns whether there are enough, so that the upload counts whatever
     /// fails from now on.
     ///
@@ -347,6 +370,13 @@ impl Attempt {
         let mut certificate = Endorsed::default();
         self.receipts.iter().for_each(|(by, entry)| certificate.add(*by, entry.clone()));
         (self.receipts.len() >= pinned.quorum()).then_some(certificate)
+    }
+
+    /// Whether the certificate need not be sent: q + f smoothers have signed, so q honest ones, who
+    /// show each other their receipts.
+    #[must_use]
+    pub fn is_certified_everywhere(&self, pinned: &Pinned) -> bool {
+        self.receipts.len() >= pinned.quorum() + pinned.faulty()
     }
 
     /// The entry of the deposit.

@@ -241,7 +241,7 @@ impl AggregateState {
             None
         };
         let moments = interval.moments(count, offsets, squares);
-        Ok(Some(publish(self.definition().rule, &moments)))
+        Ok(Some(publish(self.definition().rule, &moments, self.sums.tuples())))
     }
 
     /// This smoother's own partial decryption of a part, made once.

@@ -1,11 +1,12 @@
 //! The page's requests about a statistics deployment: its aggregates and counts, and why some
-//! have no result. They are public, so no identity is needed.
+//! have no result. They are public, so no identity is needed. What smoothers have not signed is not
+//! shown.
 
 use alpheus_node::network::answer::ApiError;
 use alpheus_stats_service::card::VerifiedCard;
 use alpheus_stats_service::parties::Parties;
 use alpheus_stats_service::plan::Plan;
-use alpheus_stats_service::results::fetch;
+use alpheus_stats_service::published::{HeldResults, ResultsReader, UnsignedResultsError};
 use alpheus_stats_service::row::Row;
 use alpheus_stats_service::units::ResultInUnits;
 use axum::extract::State;
@@ -14,20 +15,24 @@ use axum::routing::get;
 use axum::{Json, Router};
 use serde::Serialize;
 use std::sync::Arc;
+use tokio::sync::Mutex;
 
 #[derive(Clone)]
 struct Viewer {
     card: Arc<VerifiedCard>,
     plan: Option<Arc<Plan>>,
+    /// Checks each result once.
+    reader: Arc<Mutex<ResultsReader>>,
 }
 
 /// The routes.
 pub(super) fn router(card: VerifiedCard, plan: Option<Plan>) -> Router {
+    let reader = Arc::new(Mutex::new(ResultsReader::new(&card.pinned)));
     let (card, plan) = (Arc::new(card), plan.map(Arc::new));
     Router::new()
         .route("/api/identity", get(who))
         .route("/api/aggregates", get(aggregates))
-        .with_state(Viewer { card, plan })
+        .with_state(Viewer { card, plan, reader })
 }
 
 #[derive(Serialize)]
@@ -37,7 +42,7 @@ struct Identity {
     place: Option<String>,
 }
 
-async fn who(State(Viewer { card, plan }): State<Viewer>) -> Json<Identity> {
+async fn who(State(Viewer { card, plan, .. }): State<Viewer>) -> Json<Identity> {
     let place = plan.map(|plan| plan.place.as_str().to_owned());
     Json(Identity { base: card.aggregator.origin(), place })
 }
@@ -80,11 +85,16 @@ impl AggregateRow {
 }
 
 async fn aggregates(
-    State(Viewer { card, plan }): State<Viewer>,
+    State(Viewer { card, plan, reader }): State<Viewer>,
 ) -> Result<Json<Vec<AggregateRow>>, ApiError> {
     let failed = |said: String| ApiError::new(StatusCode::BAD_GATEWAY, "unreachable", said);
     let parties = Parties::new(&card).map_err(|error| failed(error.to_string()))?;
-    let rows = fetch(&parties).await.map_err(|error| failed(error.to_string()))?;
+    let held = reader.lock().await.fetch(&parties).await;
+    let HeldResults { rows, unsigned } = held.map_err(|error| failed(error.to_string()))?;
+    if unsigned > 0 {
+        let why = UnsignedResultsError(unsigned).to_string();
+        return Err(ApiError::new(StatusCode::BAD_GATEWAY, "unsigned", why));
+    }
     let plan = plan.as_deref();
     let ours = |row: &Row| plan.is_none_or(|plan| row.aggregate == plan.place.as_str());
     Ok(Json(rows.into_iter().filter(ours).map(|row| AggregateRow::new(row, plan)).collect()))

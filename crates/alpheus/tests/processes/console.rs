@@ -8,14 +8,32 @@ use crate::common;
 use crate::common::deployment::{QUERY, Running, free, until};
 use crate::common::{Process, get};
 #[cfg(feature = "stats")]
+use alpheus_accountable_statistics::{
+    configuration::SmootherId,
+    endorsed::Endorsed,
+    messages::{NoResultError, Outcome, PublishedResult},
+    publication::Publication,
+    tuple::ThresholdKey,
+};
+#[cfg(feature = "stats")]
+use alpheus_crypto::{group::Element, signed::Signed};
+#[cfg(feature = "stats")]
+use alpheus_node::clock::Clock;
+#[cfg(feature = "stats")]
 use alpheus_node::network::identity::IdentityFolder;
 use alpheus_node::network::role::Role;
 use alpheus_node::settings::TlsFiles;
-use alpheus_stats_service::row::Row;
+#[cfg(feature = "stats")]
+use alpheus_stats_service::{card, keys, plan::Plan, published::ShownResult};
 use alpheus_test_support::skip;
+#[cfg(feature = "stats")]
+use alpheus_time::Timestamp;
 use fantoccini::key::Key;
 use fantoccini::{Client, ClientBuilder, Locator};
+use std::path::Path;
 use std::process::Command;
+#[cfg(feature = "stats")]
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 /// A browser and what drives it.
@@ -175,6 +193,35 @@ async fn owner(browser: &Browser, running: &Running, address: &str) {
     assert!(running.owner(0, "log").contains("you revoked your consent"));
 }
 
+/// Three aggregates as the only smoother of a deployment has signed them: one with a result, one
+/// without, and one that is open.
+#[cfg(feature = "stats")]
+fn published(folder: &Path) -> Vec<u8> {
+    let card = card::open(&folder.join("roads/card.json")).unwrap();
+    let plan = Plan::open(&folder.join("road.yaml")).unwrap();
+    let key = keys::signing(&folder.join("roads/smoother-1").join(keys::SIGNING)).unwrap();
+    let day = 86_400_000_000;
+    let noon = Clock::Process.now().0 / day * day + day / 2;
+    let full = PublishedResult::Full { count: 8, sum: 4817, squares: None, uploads: 9 };
+    let ends = [Some(Ok(full)), Some(Err(NoResultError::NotFilled)), None];
+    let shown = ends.into_iter().zip(0..).map(|(end, number)| {
+        let start = Timestamp(noon + number * 30_000_000);
+        let any = ThresholdKey(Element::second_base());
+        let definition = Signed::new(&plan.definition(&card.pinned, start, any).unwrap(), &key);
+        let mut outcomes = Endorsed::default();
+        if let Some(result) = end {
+            let outcome = Outcome { aggregate: definition.digest(), result };
+            outcomes.add(SmootherId(0), Signed::new(&outcome, &key));
+        }
+        let mut endorsed = Endorsed::default();
+        endorsed.add(SmootherId(0), definition);
+        let claimed = end.and_then(Result::err);
+        let shown = Publication { definition: endorsed, outcomes, claimed };
+        ShownResult::Aggregate(Box::new(shown))
+    });
+    postcard::to_allocvec(&shown.collect::<Vec<_>>()).unwrap()
+}
+
 /// Aggregates of a deployment, as an aggregator by hand says them.
 #[cfg(feature = "stats")]
 #[tokio::test(flavor = "multi_thread")]
@@ -186,30 +233,17 @@ async fn anybody_sees_aggregates_and_why_some_have_no_result() {
     let identity = folder.path().join("pki/aggregator");
     let identity = IdentityFolder::open(&identity, Role::Aggregator).unwrap();
     let tls = TlsFiles { client_ca: None, ..identity.tls() };
-    let row = |start: u64, state: &str| Row {
-        name: format!("{start:064}"),
-        aggregate: "speed/road".to_owned(),
-        interval_start: start,
-        interval_end: start + 30_000,
-        count: (state == "result").then_some(8),
-        sum: (state == "result").then_some(4817),
-        squares: None,
-        mean: (state == "result").then_some(602.125),
-        deviation: None,
-        slots: 9,
-        dummies: (state == "result").then_some(1),
-        state: state.to_owned(),
-    };
-    let rows = [row(0, "result"), row(30_000, "not all slots were filled"), row(60_000, "open")];
-    let rows = postcard::to_allocvec(&rows[..]).unwrap();
-    let rows = axum::routing::get(move || std::future::ready(rows.clone()));
+    let shown = Arc::new(Mutex::new(Vec::new()));
+    let rows = Arc::clone(&shown);
+    let rows = axum::routing::get(move || std::future::ready(rows.lock().unwrap().clone()));
     let routes = axum::Router::new().route("/v1/rows", rows);
     let (_serving, aggregator) = common::serving::serve(&tls, routes);
     let nobody = "https://localhost:9";
     run(&format!(
-        "alpheus stats init roads --threshold 1 --authority pki/ca.pem --registrar {nobody} --smoother {nobody},{nobody} --aggregator {aggregator}"
+        "alpheus stats init roads --threshold 1 --min-accounts 2 --wasteful-accounts 0 --authority pki/ca.pem --registrar {nobody} --smoother {nobody},{nobody} --aggregator {aggregator}"
     ));
     std::fs::write(folder.path().join("road.yaml"), common::road(&[])).unwrap();
+    *shown.lock().unwrap() = published(folder.path());
     let mut page =
         common::alpheus(["console", "--statistics", "roads/card.json", "--plan", "road.yaml"]);
     let mut page = Process::start(page.current_dir(folder.path()));

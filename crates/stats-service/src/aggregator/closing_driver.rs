@@ -4,7 +4,7 @@
 
 use super::engine::{Due, Job};
 use crate::names::hex;
-use crate::parties::{BRIEF, GRACE, PartyClient, fetch_definitions, gather, release};
+use crate::parties::{BRIEF, Fetched, GRACE, PartyClient, fetch_definitions, gather, release};
 use alpheus_accountable_statistics::aggregator::ExaminationReport;
 use alpheus_accountable_statistics::configuration::{Pinned, SmootherId};
 use alpheus_accountable_statistics::definition::AgreedDefinition;
@@ -98,9 +98,11 @@ impl ClosingDriver {
             return;
         }
         self.asked = Some(Instant::now());
-        for signed in
-            fetch_definitions(&self.public, self.pinned.quorum()).await.into_iter().flatten()
-        {
+        // All of them each time: the engine may not have taken some.
+        let mut fetched = Fetched::default();
+        let quorum = self.pinned.quorum();
+        let definitions = fetch_definitions(&self.public, quorum, &mut fetched).await;
+        for signed in definitions.into_iter().flatten() {
             // The sender chooses which signatures to include, so the signed content is the name.
             let name = AgreedDefinition::open(&signed, &self.pinned).map(|agreed| agreed.name());
             let Some(name) = name.ok().filter(|name| !self.known.contains(name)) else { continue };

@@ -3,6 +3,7 @@
 use super::metrics::{AggregateCounts, AggregatorMetrics};
 use super::results_log::ResultsLog;
 use crate::counts::tally_server::{CountRejectedError, TallyServer};
+use crate::published::ShownResult;
 use crate::row::Row;
 use alpheus_accountable_statistics::aggregator::{Aggregator, Examination, ExaminationReport};
 use alpheus_accountable_statistics::closing::Leaves;
@@ -37,6 +38,8 @@ pub enum Job {
     Outcomes(SmootherId, Vec<Signed<Outcome>>),
     /// Asks for the rows of all aggregates and counts.
     All(Reply<Vec<Row>>),
+    /// Asks for the same with what smoothers have signed.
+    Shown(Reply<Vec<ShownResult>>),
     /// The operator defines a count.
     Ask(Box<Signed<TallyDefinition>>, Reply<Result<(), TallyError>>),
     /// Asks for the open counts.
@@ -126,6 +129,7 @@ impl Engine {
             }
             Job::Outcomes(by, outcomes) => self.hear(by, &outcomes)?,
             Job::All(reply) => drop(reply.send(self.all())),
+            Job::Shown(reply) => drop(reply.send(self.shown())),
             Job::Questions(reply) => drop(reply.send(self.tallies.questions(self.clock.now()))),
             Job::Ask(signed, reply) => {
                 let asked = self.tallies.ask(*signed, self.clock.now());
@@ -235,11 +239,18 @@ impl Engine {
         self.aggregator.aggregates().filter(open).map(due).collect()
     }
 
+    fn shown(&self) -> Vec<ShownResult> {
+        let names = self.aggregator.aggregates().map(AgreedDefinition::name);
+        let shown = names.filter_map(|name| self.aggregator.publication(&name));
+        let shown = shown.map(|shown| ShownResult::Aggregate(Box::new(shown)));
+        shown.chain(self.tallies.shown(self.clock.now())).collect()
+    }
+
     fn all(&self) -> Vec<Row> {
         let row = |agreed: &AgreedDefinition| {
             let name = agreed.name();
             let outcome = self.aggregator.outcome(&name);
-            Row::new(agreed, outcome.as_ref(), self.aggregator.missing(&name))
+            Row::new(agreed, outcome.as_ref())
         };
         let mut rows: Vec<Row> = self.aggregator.aggregates().map(row).collect();
         rows.extend(self.tallies.rows(self.clock.now()));

@@ -10,7 +10,7 @@
 //! | --- | --- |
 //! | `GET /v1/results` | all aggregates as JSON |
 //! | `GET /v1/results.csv` | the same as CSV |
-//! | `GET /v1/rows` | the same in binary form |
+//! | `GET /v1/rows` | the same in binary form, with what smoothers have signed |
 //! | `GET /v1/counts` | open counts, signed by the operator |
 //! | `POST /v1/counts` | accepts a count signed by the operator |
 //! | `POST /v1/counts/{count}` | accepts an account's presentation |
@@ -218,7 +218,7 @@ async fn results_csv(State(engine): State<Handle<Job>>) -> Result<impl IntoRespo
 }
 
 async fn rows(State(engine): State<Handle<Job>>) -> Result<Vec<u8>, ApiError> {
-    encode(&all(&engine).await?)
+    encode(&engine.ask(Job::Shown).await?)
 }
 
 async fn closing(

@@ -68,7 +68,7 @@ impl ResultsLog {
             if self.logged.insert(name, outcome) == Some(outcome) {
                 continue;
             }
-            let row = Row::new(agreed, Some(&outcome), aggregator.missing(&name));
+            let row = Row::new(agreed, Some(&outcome));
             let (key, timestamp) = (name.as_bytes().to_vec(), agreed.end.0);
             // A row is plain data.
             let value = serde_json::to_vec(&row).unwrap_or_default();
@@ -155,6 +155,7 @@ mod tests {
             count: 8,
             sum: 61,
             squares: None,
+            uploads: 9,
         };
         drop((results, ledger, aggregator));
         let (mut aggregator, mut ledger, mut results) = open(&place, &store);

@@ -5,11 +5,12 @@ use super::definitions::Definitions;
 use super::inclusion_check::InclusionError;
 use super::input::{Input, Sample};
 use super::participation::{Kind, NextStep, Participation, PendingUpload, over};
+use super::resolution::Resolution;
 use crate::card::VerifiedCard;
 use crate::client_ledger::ClientLedger;
 use crate::contributor_state::{self, SharedState, Upload};
 use crate::names::hex;
-use crate::parties::{Parties, RETRY_PAUSE, StatsError, fetch_definitions};
+use crate::parties::{Fetched, Parties, RETRY_PAUSE, StatsError, fetch_definitions};
 use crate::plan::Plan;
 use alpheus_accountable_statistics::client::{Attempt, forget_before};
 use alpheus_accountable_statistics::definition::{AgreedDefinition, Definition};
@@ -28,9 +29,11 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 use tokio::task::JoinSet;
 
-/// The pause between requests for definitions while an aggregate is coming, and while none is.
+/// The pause between requests for definitions while an aggregate is coming, and the least and the
+/// most while none is: a part of an aggregate's length.
 const SELDOM: Duration = Duration::from_secs(20);
 const OFTEN: Duration = Duration::from_secs(1);
+const PART: u64 = 60;
 /// Dummies come at random times, this many in half a turn on average.
 const DUMMIES: u64 = 32;
 /// Parallel uploads. If a client is killed, each one under way may lose its slot at the end of a turn,
@@ -58,12 +61,17 @@ type Done = (Digest, Kind, Timestamp, Result<Upload, StatsError>);
 /// A client at work.
 pub struct Contributor {
     pub(super) card: VerifiedCard,
+    /// For questions that are the same for every client. Uploads and checks use connections of
+    /// their own.
+    pub(super) parties: Parties,
     pub(super) clock: Clock,
     plan: Plan,
     pub(super) state: SharedState<ClientLedger>,
     volunteers: bool,
     pub(super) participations: BTreeMap<Digest, Participation>,
     definitions: Definitions,
+    fetched: Fetched,
+    resolution: Resolution,
     uploads: JoinSet<Done>,
     asked: Option<Instant>,
     /// Whether a quorum has sent its definitions since this start.
@@ -76,7 +84,7 @@ impl Contributor {
     /// A client with credentials.
     ///
     /// # Errors
-    /// If the operating system provides no randomness.
+    /// If the card's authority cannot be used, or the operating system provides no randomness.
     pub fn new(
         card: VerifiedCard,
         clock: Clock,
@@ -85,6 +93,8 @@ impl Contributor {
         volunteers: bool,
     ) -> Result<Self, Failure> {
         Ok(Self {
+            parties: Parties::new(&card)?,
+            resolution: Resolution::new(plan.rule),
             card,
             clock,
             plan,
@@ -92,6 +102,7 @@ impl Contributor {
             volunteers,
             participations: BTreeMap::new(),
             definitions: Definitions::default(),
+            fetched: Fetched::default(),
             uploads: JoinSet::new(),
             asked: None,
             learnt: false,
@@ -114,6 +125,7 @@ impl Contributor {
                 self.note(done.blame(Category::Io)?).await?;
             }
             self.check_inclusion().await?;
+            self.participations.retain(|_, participation| !participation.over);
             let done = self.learnt && self.uploads.is_empty() && !self.participates();
             if input.ended() && done {
                 self.summary.dropped = input.dropped;
@@ -126,9 +138,7 @@ impl Contributor {
     /// Whether an aggregate has begun and is not over.
     fn participates(&self) -> bool {
         let now = self.clock.now();
-        self.participations
-            .values()
-            .any(|participation| participation.agreed.start <= now && !participation.over)
+        self.participations.values().any(|participation| participation.agreed.start <= now)
     }
 
     /// Fetches definitions from all smoothers, since a single one may hide some.
@@ -136,13 +146,23 @@ impl Contributor {
         let now = self.clock.now();
         let coming =
             self.participations.values().any(|participation| now < participation.agreed.start);
-        let pause = if coming { SELDOM } else { OFTEN };
+        let part = Duration::from_micros(self.plan.every.0 / PART).clamp(OFTEN, SELDOM);
+        let pause = match (coming, self.learnt) {
+            (_, false) => OFTEN,
+            (true, _) => SELDOM,
+            (false, _) => part,
+        };
         if self.asked.is_some_and(|asked| asked.elapsed() < pause) {
             return Ok(());
         }
         self.asked = Some(Instant::now());
         let quorum = self.card.pinned.quorum();
-        let answers = fetch_definitions(&Parties::new(&self.card)?.smoothers, quorum).await;
+        let parties = &self.parties.smoothers;
+        let answers = fetch_definitions(parties, quorum, &mut self.fetched).await;
+        if coming {
+            // A smoother need not keep a connection open for each client that waits.
+            self.parties = self.parties.unlinked();
+        }
         for definitions in &answers {
             self.take_up(definitions)?;
         }
@@ -219,6 +239,7 @@ impl Contributor {
                 return Ok(());
             };
             let Some((name, agreed)) = name.zip(taken) else { continue };
+            self.note_resolution(value);
             let (state, clock) = (Arc::clone(&self.state), self.clock.clone());
             let sample = Contribution::Sample(value);
             match contributor_state::begin(state, agreed, sample, clock, beside).await {
@@ -229,6 +250,15 @@ impl Contributor {
                 }
                 Err(error) => return Err(error.into()),
             }
+        }
+    }
+
+    /// Warns if samples are coarser than the plan says.
+    fn note_resolution(&mut self, value: i64) {
+        if let Some(steps) = self.resolution.note(value) {
+            eprintln!(
+                "samples are multiples of {steps} steps, and the plan says less: a published mean may reveal how many there were; ask the definer to give `resolution: {steps}`"
+            );
         }
     }
 
@@ -301,7 +331,7 @@ impl Contributor {
     async fn upload(&mut self, name: Digest, attempt: Attempt, kind: Kind) -> Result<(), Failure> {
         let Some(participation) = self.participations.get_mut(&name) else { return Ok(()) };
         participation.under_way += 1;
-        let (parties, prover) = (Parties::new(&self.card)?, Arc::clone(&participation.prover));
+        let (parties, prover) = (self.parties.unlinked(), Arc::clone(&participation.prover));
         let (state, pinned) = (Arc::clone(&self.state), self.card.pinned.clone());
         let (clock, now) = (self.clock.clone(), self.clock.now());
         self.uploads.spawn(async move {

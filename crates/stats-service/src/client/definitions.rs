@@ -12,6 +12,12 @@ use std::collections::BTreeMap;
 pub struct Definitions(BTreeMap<Digest, AgreedDefinition>);
 
 impl Definitions {
+    /// Whether all that was signed here is known: then no signature needs a check. Smoothers send
+    /// the same definitions again and again.
+    fn knows(&self, signed: &Endorsed<Definition>) -> bool {
+        signed.signatures().all(|(_, signed)| self.0.contains_key(&signed.digest()))
+    }
+
     /// Adds definitions; returns the valid ones that are new.
     pub fn new_among(
         &mut self,
@@ -20,6 +26,9 @@ impl Definitions {
     ) -> Vec<AgreedDefinition> {
         let mut new = Vec::new();
         for signed in definitions {
+            if self.knows(signed) {
+                continue;
+            }
             let Ok(agreed) = AgreedDefinition::open(signed, pinned) else { continue };
             if self.0.insert(agreed.name(), agreed.clone()).is_none() {
                 new.push(agreed);

@@ -5,7 +5,7 @@ use super::contributor::Contributor;
 use super::participation::{Kind, over};
 use crate::contributor_state;
 use crate::names::hex;
-use crate::parties::{Parties, StatsError, gather};
+use crate::parties::{PUBLIC, Parties, StatsError, gather};
 use alpheus_accountable_statistics::closing::{AgreedSet, CountedSet, Leaves};
 use alpheus_accountable_statistics::configuration::{Pinned, SmootherId};
 use alpheus_accountable_statistics::definition::AgreedDefinition;
@@ -14,6 +14,7 @@ use alpheus_accountable_statistics::verdict::{Verdict, verdict};
 use alpheus_crypto::hash::Digest;
 use alpheus_crypto::ledger::{Change, Ledger};
 use alpheus_node::failure::Failure;
+use rand_core::Rng;
 use tokio::task::JoinSet;
 
 #[cfg(test)]
@@ -60,16 +61,6 @@ struct Contributions {
     unconfirmed: Vec<(Entry, bool, Change)>,
 }
 
-impl Contributions {
-    fn is_empty(&self) -> bool {
-        self.kept.is_empty() && self.unconfirmed.is_empty()
-    }
-
-    fn many(&self) -> u64 {
-        (self.kept.len() + self.unconfirmed.len()) as u64
-    }
-}
-
 /// Asks all smoothers how an aggregate ended.
 async fn ended(parties: &Parties, agreed: &AgreedDefinition, pinned: &Pinned) -> Option<Verdict> {
     let path = format!("/v1/ends/{}", hex(&agreed.name()));
@@ -86,21 +77,30 @@ async fn ended(parties: &Parties, agreed: &AgreedDefinition, pinned: &Pinned) ->
     verdict(&ends.into_iter().flatten().collect::<Vec<_>>(), agreed, pinned)
 }
 
-/// Fetches the opened set. It fetches all of it, so nobody learns which slots the client checks.
+/// Fetches the opened set. It fetches all of it, so nobody learns which slots the client checks; and
+/// through smoothers, one after the other from a random one on, so the aggregator does not learn the
+/// address of anyone who has contributed. One that relays something else changes nothing.
 async fn shown(
     parties: &Parties,
     agreed: &AgreedDefinition,
     set: &AgreedSet,
+    first: usize,
 ) -> Result<CountedSet, InclusionError> {
     let path = format!("/v1/leaves/{}", hex(&agreed.name()));
-    let leaves = parties.aggregator.get::<Leaves>(&path).await.map_err(|error| {
-        tracing::debug!(%error, "cannot fetch the set");
-        InclusionError::NotShown
-    })?;
-    leaves.check(agreed, set).map_err(|error| {
-        tracing::warn!(aggregate = hex(&agreed.name()), %error);
-        InclusionError::OtherSet
-    })
+    let mut failed = InclusionError::NotShown;
+    let smoothers = parties.smoothers.iter();
+    for party in smoothers.cycle().skip(first).take(parties.smoothers.len()) {
+        let party = party.clone().within(PUBLIC);
+        match party.get::<Leaves>(&path).await.map(|leaves| leaves.check(agreed, set)) {
+            Ok(Ok(counted)) => return Ok(counted),
+            Ok(Err(error)) => {
+                tracing::warn!(aggregate = hex(&agreed.name()), %error);
+                failed = InclusionError::OtherSet;
+            }
+            Err(error) => tracing::debug!(%error, "cannot fetch the set"),
+        }
+    }
+    Err(failed)
 }
 
 impl Contributor {
@@ -110,7 +110,8 @@ impl Contributor {
     /// If its ledger cannot be written.
     pub(super) async fn check_inclusion(&mut self) -> Result<(), Failure> {
         for name in self.participations.keys().copied().collect::<Vec<Digest>>() {
-            let (now, is_empty) = (self.clock.now(), self.contributions(&name).is_empty());
+            let now = self.clock.now();
+            let is_empty = !contributor_state::lock(&self.state).ledger().awaits(&name);
             let Some(participation) = self.participations.get_mut(&name) else { continue };
             let idle = participation.under_way == 0 && participation.open.is_empty();
             if participation.over || !idle || now < participation.agreed.release() {
@@ -139,32 +140,32 @@ impl Contributor {
     fn contributions(&self, name: &Digest) -> Contributions {
         let mut state = contributor_state::lock(&self.state);
         let ledger = state.ledger();
-        Contributions {
-            kept: ledger.kept(name, &self.card.pinned),
-            unconfirmed: ledger.unconfirmed(name),
-        }
+        Contributions { kept: ledger.kept(name), unconfirmed: ledger.unconfirmed(name) }
     }
 
     async fn check_one(&mut self, agreed: &AgreedDefinition) -> Result<CheckResult, StatsError> {
-        let given = self.contributions(&agreed.name());
-        if given.is_empty() {
+        let name = agreed.name();
+        let many = contributor_state::lock(&self.state).ledger().count(&name);
+        if many == 0 {
             return Ok(CheckResult::Done);
         }
         // Over connections that no upload has used.
-        let parties =
-            Parties::new(&self.card).map_err(|error| StatsError::Machine(error.to_string()))?;
+        let parties = self.parties.unlinked();
+        let drawn = self.rng.next_u64().checked_rem(parties.smoothers.len() as u64).unwrap_or(0);
+        let first = usize::try_from(drawn).unwrap_or(0);
         let about = format!("{} from {}", agreed.location.as_str(), agreed.start.0 / 1000);
         match ended(&parties, agreed, &self.card.pinned).await {
-            None => Ok(CheckResult::NotYet(InclusionError::NoVerdict, given.many())),
+            None => Ok(CheckResult::NotYet(InclusionError::NoVerdict, many)),
             Some(Verdict::Without(why)) => {
+                let given = self.contributions(&name);
                 println!("{about}: {why}; {} contributions are in no result", given.kept.len());
                 self.settle(given, |_| false)?;
                 Ok(CheckResult::Done)
             }
-            Some(Verdict::Result(_, set)) => match shown(&parties, agreed, &set).await {
-                Err(why) => Ok(CheckResult::NotYet(why, given.many())),
+            Some(Verdict::Result(_, set)) => match shown(&parties, agreed, &set, first).await {
+                Err(why) => Ok(CheckResult::NotYet(why, many)),
                 Ok(counted) => {
-                    self.compare(&about, given, &counted)?;
+                    self.compare(&about, self.contributions(&name), &counted)?;
                     Ok(CheckResult::Done)
                 }
             },

@@ -5,6 +5,7 @@
 //! - [`contributor`]: the client's main loop,
 //! - [`participation`]: an aggregate that the client takes part in,
 //! - [`inclusion_check`]: the check that contributions are in the agreed set,
+//! - [`resolution`]: whether its samples are coarser than the plan says,
 //! - [`definitions`]: the definitions that the client has received.
 
 pub mod contributor;
@@ -12,6 +13,7 @@ pub mod definitions;
 pub mod inclusion_check;
 pub mod input;
 pub mod participation;
+pub mod resolution;
 
 use crate::card::{self, VerifiedCard};
 use crate::client_ledger::ClientLedger;

@@ -13,6 +13,9 @@ use std::net::{TcpListener, TcpStream};
 /// How a smoother answers a deposit.
 #[derive(Clone, Copy)]
 enum Manner {
+    /// It stores its own. Asked to forward one, it answers with all smoothers' receipts.
+    Forwarding,
+    /// It stores its own, and answers nonsense when it is asked to forward one.
     Honest,
     /// Its receipt is for another upload.
     OfAnother,
@@ -72,8 +75,11 @@ pub(crate) fn granted<L: Ledger>(
     attempt
 }
 
-/// A server that gives every request the same answer, or none.
-fn server(answer: Option<(u16, Vec<u8>)>) -> Base {
+type Answer = (u16, Vec<u8>);
+
+/// A server that gives every request the same answer, or none; another one to deposits that it is
+/// asked to forward.
+fn server(answer: Option<Answer>, forwarded: Option<Answer>) -> Base {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let base = Base::parse(&format!("http://{}", listener.local_addr().unwrap())).unwrap();
     std::thread::spawn(move || {
@@ -81,7 +87,7 @@ fn server(answer: Option<(u16, Vec<u8>)>) -> Base {
         for stream in listener.incoming().map_while(Result::ok) {
             match &answer {
                 // The client may have gone.
-                Some(answer) => drop(answer_one(stream, answer)),
+                Some(answer) => drop(answer_one(stream, answer, forwarded.as_ref())),
                 None => open.push(stream),
             }
         }
@@ -89,19 +95,25 @@ fn server(answer: Option<(u16, Vec<u8>)>) -> Base {
     base
 }
 
-fn answer_one(stream: TcpStream, (status, body): &(u16, Vec<u8>)) -> std::io::Result<()> {
+fn answer_one(
+    stream: TcpStream,
+    answer: &Answer,
+    forwarded: Option<&Answer>,
+) -> std::io::Result<()> {
     let mut request = BufReader::new(stream);
-    let (mut line, mut length) = (String::new(), 0);
+    let (mut line, mut length, mut forwards) = (String::new(), 0, false);
     while line != "\r\n" {
         line.clear();
         if request.read_line(&mut line)? == 0 {
             return Ok(());
         }
         let lower = line.to_lowercase();
+        forwards |= lower.contains(FORWARDED);
         let found = lower.strip_prefix("content-length:");
         length = found.map_or(length, |found| found.trim().parse().unwrap());
     }
     request.read_exact(&mut vec![0; length])?;
+    let (status, body) = forwarded.filter(|_| forwards).unwrap_or(answer);
     let length = body.len();
     let head =
         format!("HTTP/1.1 {status} x\r\ncontent-length: {length}\r\nconnection: close\r\n\r\n");
@@ -121,13 +133,21 @@ fn front(place: &TestDeployment, id: usize, entry: Entry, manner: Manner) -> Bas
         Receipt { by, entry }
     };
     let said = |answer: DepositResponse| Some((200, postcard::to_allocvec(&answer).unwrap()));
-    server(match manner {
-        Manner::Honest => said(DepositResponse::Stored(receipt(&entry))),
+    let forwarded = matches!(manner, Manner::Forwarding).then(|| {
+        let all = (0..4_u16).map(|id| {
+            let (by, entry) = (SmootherId(id), place.signed_by(id.into(), &entry));
+            (by, DepositResponse::Stored(Receipt { by, entry }))
+        });
+        (200, postcard::to_allocvec(&all.collect::<Vec<_>>()).unwrap())
+    });
+    let answer = match manner {
+        Manner::Forwarding | Manner::Honest => said(DepositResponse::Stored(receipt(&entry))),
         Manner::OfAnother => said(DepositResponse::Stored(receipt(&other))),
         Manner::Lying => said(DepositResponse::Conflict(ConflictingEntry::Signed(receipt(&entry)))),
         Manner::Busy => busy(),
         Manner::Silent => None,
-    })
+    };
+    server(answer, forwarded)
 }
 
 /// Deposits with smoothers of these manners.
@@ -140,9 +160,8 @@ async fn deposited(manners: [Manner; 4]) -> (TestDeployment, ContributorState<Re
         place.card.smoothers[id].0 = front(&place, id, entry, manner);
     }
     let parties = Parties::new(&place.card).unwrap();
-    let state = Arc::new(Mutex::new(state));
-    deposit(&state, &mut attempt, &parties, &place.card.pinned).await.unwrap();
-    let state = Arc::into_inner(state).unwrap().into_inner().unwrap();
+    let receipts = deposit(&mut attempt, &parties, &place.card.pinned).await;
+    receipts.commit(&mut state.ledger).unwrap();
     (place, state, attempt)
 }
 
@@ -189,8 +208,21 @@ async fn an_upload_is_certified_despite_a_silent_smoother() {
 #[tokio::test]
 async fn a_party_that_stays_busy_is_given_up() {
     let mut place = TestDeployment::new();
-    place.card.smoothers[0].0 = server(busy());
+    place.card.smoothers[0].0 = server(busy(), None);
     let parties = Parties::new(&place.card).unwrap();
     let answer = send::<()>(&parties.smoothers[0], "/v1/slots", &(), Duration::ZERO).await;
     assert!(answer.is_err_and(|error| is_busy(&error)));
+}
+
+/// Over one connection: nobody but the keeper is asked, or could answer.
+#[tokio::test]
+async fn a_keeper_that_forwards_brings_all_receipts() {
+    let place = TestDeployment::new();
+    let (mut state, clock) = contributor(&place);
+    let keeper = granted(&place, &mut state, &clock).forwarded().unwrap().0;
+    let mut manners = [Manner::Silent; 4];
+    manners[usize::from(keeper.0)] = Manner::Forwarding;
+    let (place, _, attempt) = deposited(manners).await;
+    assert!(attempt.is_certified_everywhere(&place.card.pinned));
+    assert!(attempt.forwarded().is_none(), "there is nothing left to forward");
 }

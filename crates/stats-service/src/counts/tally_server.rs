@@ -1,6 +1,7 @@
 //! The aggregator's side of counts: definitions signed by the operator, a tag for each counted
 //! account, and the result once a count is over.
 
+use crate::published::ShownResult;
 use crate::row::Row;
 use alpheus_accountable_statistics::aggregator::{Aggregator, Node};
 use alpheus_accountable_statistics::configuration::Pinned;
@@ -155,7 +156,7 @@ impl TallyServer {
             }
             count.logged = true;
             steps.push(count.counter.poll(now));
-            let row = Row::of_count(&count.tally, &count.counter, now);
+            let row = Row::of_count(&count.tally, count.counter.result(now), false);
             // A row is plain data.
             let value = serde_json::to_vec(&row).unwrap_or_default();
             let (key, timestamp) = (name.as_bytes().to_vec(), count.tally.end.0);
@@ -178,10 +179,18 @@ impl TallyServer {
         Step::join(steps).then(|_| Step::new(Vec::new(), ()))
     }
 
+    /// All counts.
+    pub fn shown(&self, now: Timestamp) -> impl Iterator<Item = ShownResult> {
+        self.counts.values().map(move |OpenCount { signed, tally, counter, .. }| {
+            let (count, open) = (counter.result(now), now < tally.closes);
+            ShownResult::Count { question: signed.clone(), count, open }
+        })
+    }
+
     /// The rows of all counts.
-    #[must_use]
-    pub fn rows(&self, now: Timestamp) -> Vec<Row> {
-        let row = |count: &OpenCount| Row::of_count(&count.tally, &count.counter, now);
-        self.counts.values().map(row).collect()
+    pub fn rows(&self, now: Timestamp) -> impl Iterator<Item = Row> {
+        self.counts.values().map(move |OpenCount { tally, counter, .. }| {
+            Row::of_count(tally, counter.result(now), now < tally.closes)
+        })
     }
 }

@@ -46,6 +46,12 @@ struct Values {
     highest: i64,
     #[serde(default)]
     decimals: u8,
+    #[serde(default = "one")]
+    resolution: u32,
+}
+
+fn one() -> u32 {
+    1
 }
 
 #[derive(Clone, Copy, Debug, Deserialize)]
@@ -78,7 +84,8 @@ pub struct Plan {
     /// The length of an aggregate.
     pub every: Span,
     quota: Limit,
-    rule: ReleaseRule,
+    /// What is published.
+    pub rule: ReleaseRule,
     /// The schedule after an aggregate's end.
     pub after: ClosingSchedule,
     /// The number of turns during an aggregate.
@@ -134,14 +141,14 @@ impl Plan {
     pub fn parse(text: &str) -> Result<Self, PlanError> {
         let file: PlanFile = serde_saphyr::from_str(text)
             .map_err(|error| PlanError::Syntax(parser_message(&error)))?;
-        let Values { lowest, highest, decimals } = file.interval;
+        let Values { lowest, highest, decimals, resolution } = file.interval;
         let unit =
             (decimals <= 9).then(|| 10_i64.pow(decimals.into())).ok_or(PlanError::Decimals)?;
         let steps = |value: i64| value.checked_mul(unit).ok_or(PlanError::Decimals);
         let interval = Interval::new(steps(lowest)?, steps(highest)?, file.deviation)?;
         let rule = match file.release {
             Release::Full => ReleaseRule::Full,
-            Release::Mean(grain) => ReleaseRule::Mean { grain },
+            Release::Mean(grain) => ReleaseRule::Mean { grain, resolution },
         };
         let after = ClosingSchedule {
             turn: parse_span(&file.after.turn, "after.turn")?,

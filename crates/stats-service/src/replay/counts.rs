@@ -9,7 +9,7 @@ use crate::contributor_state::{self, Account, SharedState};
 use crate::names::hex;
 use crate::parties::{Parties, RETRY_PAUSE, StatsError, retry_unreachable};
 use crate::plan::count::CountPlan;
-use crate::results::fetch;
+use crate::published::ResultsReader;
 use crate::row::{OPEN, Row};
 use alpheus_accountable_statistics::client::Records;
 use alpheus_accountable_statistics::tally::Tally;
@@ -155,6 +155,10 @@ impl CountDriver<'_> {
     }
 
     async fn rows(&self) -> Result<Vec<Row>, StatsError> {
-        retry_unreachable(self.parties.patience, || fetch(&self.parties)).await
+        let fetch = || async {
+            let mut reader = ResultsReader::new(&self.stage.card.pinned);
+            Ok(reader.fetch(&self.parties).await?.rows)
+        };
+        retry_unreachable(self.parties.patience, fetch).await
     }
 }

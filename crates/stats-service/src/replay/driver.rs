@@ -9,7 +9,7 @@ use crate::define::define;
 use crate::names::hex;
 use crate::parties::{Parties, RETRY_PAUSE, StatsError, retry_unreachable};
 use crate::plan::Plan;
-use crate::results::fetch;
+use crate::published::ResultsReader;
 use crate::row::{OPEN, Row};
 use alpheus_accountable_statistics::client::{Attempt, Records};
 use alpheus_accountable_statistics::configuration::Pinned;
@@ -83,6 +83,7 @@ pub struct ReplayResult {
 pub struct Driver {
     stage: Stage,
     parties: Parties,
+    reader: tokio::sync::Mutex<ResultsReader>,
     contributors: Vec<SharedState<Records>>,
     aggregates: Vec<Aggregate>,
     under_way: JoinSet<Done>,
@@ -136,7 +137,8 @@ impl Driver {
     pub fn new(stage: Stage) -> Result<Self, Failure> {
         let (parties, under_way) = (Parties::new(&stage.card)?, JoinSet::new());
         let (contributors, aggregates) = (Vec::new(), Vec::new());
-        Ok(Self { stage, parties, contributors, aggregates, under_way, unplaced: 0 })
+        let reader = tokio::sync::Mutex::new(ResultsReader::new(&stage.card.pinned));
+        Ok(Self { stage, parties, reader, contributors, aggregates, under_way, unplaced: 0 })
     }
 
     /// The process ids: registrar, aggregator, smoothers.
@@ -381,7 +383,11 @@ impl Driver {
     /// # Errors
     /// If it does not.
     pub async fn rows(&self) -> Result<Vec<Row>, Failure> {
-        Ok(retry_unreachable(self.parties.patience, || fetch(&self.parties)).await?)
+        let fetch = || async {
+            let mut reader = self.reader.lock().await;
+            Ok(reader.fetch(&self.parties).await?.rows)
+        };
+        Ok(retry_unreachable(self.parties.patience, fetch).await?)
     }
 }
 

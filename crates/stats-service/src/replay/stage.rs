@@ -37,7 +37,7 @@ pub struct Stage {
     pub accounts: Vec<(String, Zeroizing<String>)>,
     children: Children,
     // Last, so that it is deleted after the processes have ended.
-    _folder: Folder,
+    folder: Folder,
 }
 
 /// The size of a deployment.
@@ -98,22 +98,19 @@ impl Stage {
             start(&mut children, path, name, &at.clients, &["--peers", &at.peers.to_string()])?;
         }
         let clock = Clock::replayed(&clock)?;
-        Ok(Self {
-            card,
-            definer,
-            operator,
-            clock,
-            clock_writer,
-            accounts,
-            children,
-            _folder: folder,
-        })
+        Ok(Self { card, definer, operator, clock, clock_writer, accounts, children, folder })
     }
 
     /// The process ids: registrar, aggregator, smoothers.
     #[must_use]
     pub fn processes(&self) -> Vec<u32> {
         (0..self.card.smoothers.len() + 2).map(|index| self.children.id(index)).collect()
+    }
+
+    /// The folder that the processes run in.
+    #[must_use]
+    pub fn folder(&self) -> &Path {
+        self.folder.path()
     }
 
     /// Takes the processes, which must end before the folder is deleted.

@@ -5,13 +5,16 @@
 //! | --- | --- | --- |
 //! | `POST /v1/slots` | clients | grants a slot for a credential presentation |
 //! | `POST /v1/deposits` | clients | a receipt for a deposit, or the conflicting entry |
+//! | `POST /v1/deposits/forwarded` | clients | the same of all smoothers, to which it forwards the deposit |
 //! | `POST /v1/certificates` | clients | accepts a quorum's receipts, once they are checked and durable |
 //! | `GET /v1/key` | anyone | the certified keys |
 //! | `POST /v1/definitions/propose` | definer | this smoother's signature |
 //! | `POST /v1/definitions` | anyone | accepts a definition that a quorum has signed |
-//! | `GET /v1/definitions` | anyone | the definitions in use |
+//! | `GET /v1/definitions/{boot}/{from}` | anyone | the definitions in use that it has learnt since |
 //! | `GET /v1/ends/{aggregate}` | anyone | its outcome here, and the agreed set |
+//! | `GET /v1/leaves/{aggregate}` | anyone | what the aggregator publishes of an aggregate that ended here |
 //! | `GET /v1/outbox/{boot}/{from}` | smoothers | this smoother's messages |
+//! | `POST /v1/deposits` | smoothers | receipts for deposits that clients have sent them |
 //! | `GET /v1/certificates/{aggregate}/{from}` | smoothers | its certificates, some slots at a time |
 //! | `GET /v1/ready-statements/{aggregate}` | smoothers | the ready statements of others |
 //! | `GET /v1/sealed-uploads/{aggregate}/{slot}` | smoothers | the sealed upload of a certified slot |
@@ -21,11 +24,15 @@
 //! | `GET /v1/outcomes` | aggregator | this smoother's outcomes of aggregates |
 
 use super::engine::Job;
+use super::forward::Forwarder;
 use super::outbox::{Outbox, OutboxPage};
 use crate::names::{hex, name_in};
-use crate::parties::MAX_BODY;
+use crate::parties::{MAX_BODY, PartyClient};
 use crate::refusal::Refuse;
+use alpheus_accountable_statistics::closing::Leaves;
+use alpheus_accountable_statistics::configuration::SmootherId;
 use alpheus_accountable_statistics::endorsed::Endorsed;
+use alpheus_accountable_statistics::messages::{Deposit, DepositResponse, ForwardedDeposit};
 use alpheus_accountable_statistics::role_error::{
     AgreementError, ClosingError, ReleaseError, SlotError, StatementError,
 };
@@ -50,26 +57,40 @@ pub struct Api {
     pub engine: Handle<Job>,
     /// Messages for peers.
     pub outbox: Outbox,
+    /// The aggregator, for what it shows to everybody.
+    pub aggregator: PartyClient,
+    /// Forwards deposits to peers.
+    pub forwarder: Forwarder,
+    /// This smoother.
+    pub id: SmootherId,
+    /// How many smoothers a deposit needs.
+    pub quorum: usize,
     /// The number of smoothers, which bounds the signatures on a message.
     pub smoothers: usize,
     /// Counts requests.
     pub requests: Requests,
 }
 
-/// The maximum size of a client's request; 64 smoothers and a quota of thousands need less.
-const MAX_CLIENT_BODY: usize = 64 << 10;
+/// Smoothers' answers to a forwarded deposit.
+pub type ForwardedAnswers = Vec<(SmootherId, DepositResponse)>;
+
+/// The maximum size of a client's request; presentations for 64 smoothers and a quota of thousands
+/// need less.
+const MAX_CLIENT_BODY: usize = 256 << 10;
 
 /// The routes for clients and the public.
 pub fn clients(api: Api) -> Router {
     let router = Router::new()
         .route("/v1/slots", post(slot))
         .route("/v1/deposits", post(deposit))
+        .route("/v1/deposits/forwarded", post(forward))
         .route("/v1/certificates", post(certify))
         .route("/v1/key", get(key))
         .route("/v1/definitions/propose", post(propose))
-        .route("/v1/definitions", post(learn).get(definitions))
+        .route("/v1/definitions", post(learn))
+        .route("/v1/definitions/{boot}/{from}", get(definitions))
         .route("/v1/ends/{aggregate}", get(end))
-        .route_layer(middleware::from_fn_with_state(api.clone(), count_request))
+        .route("/v1/leaves/{aggregate}", get(leaves))
         .with_state(api);
     in_time(router, MAX_CLIENT_BODY)
 }
@@ -81,6 +102,7 @@ pub fn peers(api: Api) -> Router {
     let aggregator: &[Role] = &[Role::Aggregator];
     Router::new()
         .route("/v1/outbox/{boot}/{from}", door.guard(get(outbox), smoothers, 0))
+        .route("/v1/deposits", door.guard(post(deposits), smoothers, MAX_BODY))
         .route("/v1/certificates/{aggregate}/{from}", door.guard(get(certificates), smoothers, 0))
         .route("/v1/ready-statements/{aggregate}", door.guard(get(readies), smoothers, 0))
         .route(
@@ -95,24 +117,19 @@ pub fn peers(api: Api) -> Router {
         .with_state(api)
 }
 
-/// Counts requests. Clients' requests are counted only if this smoother failed to answer: the number
-/// and time of slot requests would reveal the number of samples before the aggregate closes.
+/// Requests that are counted: those of the aggregator. The number of any other moves with the number
+/// of samples, or of clients that take part, before the aggregate ends. So do failures: a smoother
+/// that answers nobody shows in its health.
+const COUNTED: [&str; 4] = ["release", "check", "close", "outcomes"];
+
 async fn count_request(State(api): State<Api>, request: Request, next: Next) -> Response {
     let path = request.uri().path();
     let name = path.trim_start_matches("/v1/").split('/').next().unwrap_or_default().to_owned();
     let answer = next.run(request).await;
-    if !hidden(&name) || answer.status().is_server_error() {
+    if COUNTED.contains(&name.as_str()) {
         api.requests.count(name, answer.status().as_u16());
     }
     answer
-}
-
-/// Whether the number of these requests reveals the number of samples.
-fn hidden(name: &str) -> bool {
-    matches!(
-        name,
-        "slots" | "deposits" | "certificates" | "ready-statements" | "sealed-uploads" | "outbox"
-    )
 }
 
 impl Refuse for SlotError {
@@ -191,6 +208,34 @@ async fn deposit(State(api): State<Api>, body: Bytes) -> Result<Vec<u8>, ApiErro
     encode(&api.engine.ask(|reply| Job::Deposit(deposit, reply)).await?.map_err(Refuse::refusal)?)
 }
 
+/// Stores a deposit here first: only one that a client has paid for is forwarded.
+async fn forward(State(api): State<Api>, body: Bytes) -> Result<Vec<u8>, ApiError> {
+    let deposit: ForwardedDeposit = decode(&body)?;
+    let own = Box::new(deposit.own.clone());
+    let own = api.engine.ask(|reply| Job::Deposit(own, reply)).await?.map_err(Refuse::refusal)?;
+    let mut answers = vec![(api.id, own)];
+    if matches!(answers.first(), Some((_, DepositResponse::Stored(_)))) {
+        answers.extend(api.forwarder.forward(&deposit, api.quorum.saturating_sub(1)).await);
+    }
+    encode(&answers)
+}
+
+/// Deposits that a peer forwards, in one batch. A refusal has no answer: the client asks itself.
+async fn deposits(State(api): State<Api>, body: Bytes) -> Result<Vec<u8>, ApiError> {
+    let deposits: Vec<Box<Deposit>> = decode(&body)?;
+    let asked = deposits.into_iter().map(|deposit| {
+        let engine = api.engine.clone();
+        tokio::spawn(async move { engine.ask(|reply| Job::Deposit(deposit, reply)).await })
+    });
+    let asked: Vec<_> = asked.collect();
+    let mut answers: Vec<Option<DepositResponse>> = Vec::with_capacity(asked.len());
+    for asked in asked {
+        let answer = asked.await.ok().and_then(Result::ok);
+        answers.push(answer.and_then(Result::ok));
+    }
+    encode(&answers)
+}
+
 /// Decodes a message with several smoothers' signatures; rejects more signatures than smoothers.
 fn decode_endorsed<T: Message>(api: &Api, body: &[u8]) -> Result<Box<Endorsed<T>>, ApiError> {
     let endorsed: Endorsed<T> = decode(body)?;
@@ -242,8 +287,11 @@ async fn learn(State(api): State<Api>, body: Bytes) -> Result<Vec<u8>, ApiError>
     encode(&())
 }
 
-async fn definitions(State(api): State<Api>) -> Result<Vec<u8>, ApiError> {
-    encode(&api.outbox.definitions())
+async fn definitions(
+    State(api): State<Api>,
+    Path((boot, from)): Path<(u64, u64)>,
+) -> Result<Vec<u8>, ApiError> {
+    encode(&api.outbox.definitions_from(boot, from))
 }
 
 async fn end(State(api): State<Api>, Path(name): Path<String>) -> Result<Vec<u8>, ApiError> {
@@ -251,10 +299,24 @@ async fn end(State(api): State<Api>, Path(name): Path<String>) -> Result<Vec<u8>
     encode(&api.engine.ask(|reply| Job::End(name, reply)).await?)
 }
 
+/// Relays what the aggregator shows, so that it does not learn who asks: only those check who have
+/// contributed. The client checks all of it.
+async fn leaves(State(api): State<Api>, Path(name): Path<String>) -> Result<Vec<u8>, ApiError> {
+    let name = name_in(&name)?;
+    if api.engine.ask(|reply| Job::End(name, reply)).await?.is_none() {
+        return Err(ApiError::missing("no aggregate of this name has ended here"));
+    }
+    let leaves = api.aggregator.get::<Leaves>(&format!("/v1/leaves/{}", hex(&name))).await;
+    encode(&leaves.map_err(|error| {
+        ApiError::new(StatusCode::BAD_GATEWAY, "unreachable", error.to_string())
+    })?)
+}
+
 async fn outbox(
     State(api): State<Api>,
     Path((boot, from)): Path<(u64, usize)>,
 ) -> Result<Vec<u8>, ApiError> {
+    api.outbox.wait(boot, from).await;
     let page: OutboxPage = api.outbox.page(boot, from);
     encode(&page)
 }
@@ -293,7 +355,9 @@ async fn outcomes(State(api): State<Api>) -> Result<Vec<u8>, ApiError> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::links;
     use alpheus_node::engine::channel;
+    use alpheus_node::network::base::Base;
     use alpheus_node::service::http::Peer;
     use alpheus_node::service::metrics::Metrics;
     use axum::Extension;
@@ -306,8 +370,11 @@ mod tests {
     /// The API of a smoother whose engine has stopped.
     fn api(metrics: &Metrics) -> Api {
         let (engine, _) = channel();
-        let requests = metrics.requests("stats_requests");
-        Api { engine, outbox: Outbox::new(1), smoothers: 4, requests }
+        let (requests, forwarder) = (metrics.requests("stats_requests"), Forwarder::default());
+        let (outbox, id) = (Outbox::new(1), SmootherId(0));
+        let nobody = Base::parse("http://127.0.0.1:9").unwrap();
+        let aggregator = PartyClient::over(links::aggregator(nobody, None).unwrap());
+        Api { engine, outbox, aggregator, forwarder, id, quorum: 3, smoothers: 4, requests }
     }
 
     async fn ask(router: &Router, method: &str, path: &str) -> StatusCode {
@@ -317,7 +384,7 @@ mod tests {
     }
 
     /// The peer routes as a party with this certificate name reaches them; `None` has no certificate.
-    fn reached_by(name: Option<&str>) -> Router {
+    fn reached_by(metrics: &Metrics, name: Option<&str>) -> Router {
         let certificate = name.map(|name| {
             let mut params = CertificateParams::new([]).unwrap();
             params.subject_alt_names.push(SanType::URI(name.try_into().unwrap()));
@@ -325,20 +392,38 @@ mod tests {
             Arc::from(certificate.der().as_ref())
         });
         let address = "127.0.0.1:1".parse().unwrap();
-        peers(api(&Metrics::new())).layer(Extension(Peer { address, certificate }))
+        peers(api(metrics)).layer(Extension(Peer { address, certificate }))
     }
 
-    /// Until an aggregate closes, nobody may learn its number of samples, not even from metrics.
+    /// Until an aggregate ends, nobody may learn its number of samples, not even from metrics:
+    /// neither by answers, nor by failures, nor by how many clients ask for definitions.
     #[tokio::test]
-    async fn requests_of_clients_are_not_counted_unless_this_smoother_fails() {
+    async fn requests_are_counted_only_of_the_aggregator() {
         let metrics = Metrics::new();
         let router = clients(api(&metrics));
-        for path in ["/v1/slots", "/v1/deposits", "/v1/certificates", "/v1/definitions"] {
-            assert!(ask(&router, "POST", path).await.is_client_error());
+        let peer = reached_by(&metrics, Some("alpheus://smoother/eve"));
+        let aggregator = reached_by(&metrics, Some("alpheus://aggregator/eve"));
+        let before = values(&metrics);
+        for path in ["slots", "deposits", "certificates", "definitions", "definitions/propose"] {
+            assert!(ask(&router, "POST", &format!("/v1/{path}")).await.is_client_error());
         }
-        let said = metrics.text();
-        assert!(["slots", "deposits", "certificates"].iter().all(|name| !said.contains(name)));
-        assert!(said.contains("definitions"));
+        assert!(ask(&router, "GET", "/v1/definitions/0/0").await.is_success());
+        let name = "00".repeat(32);
+        // The engine has stopped, so this fails.
+        assert!(ask(&router, "GET", &format!("/v1/ends/{name}")).await.is_server_error());
+        for path in ["outbox/1/0".into(), format!("sealed-uploads/{name}/0")] {
+            ask(&peer, "GET", &format!("/v1/{path}")).await;
+        }
+        assert_eq!(values(&metrics), before);
+        ask(&aggregator, "GET", "/v1/outcomes").await;
+        assert!(values(&metrics).contains("request=\"outcomes\""));
+    }
+
+    /// Everything that is exported, but for the time since the start.
+    fn values(metrics: &Metrics) -> String {
+        let text = metrics.text();
+        let lines = text.lines().filter(|line| !line.starts_with("alpheus_uptime_seconds"));
+        lines.collect::<Vec<_>>().join("\n")
     }
 
     /// Routes that reveal the time of deposits, or open a sum, are for smoothers. Deposits and
@@ -353,13 +438,16 @@ mod tests {
         let of_aggregator = [format!("release/{name}/0"), "outcomes".into()];
         let posted = [format!("check/{name}"), "close".into()];
         let gets = |paths: &[String]| paths.iter().map(|path| ("GET", path.clone())).collect();
-        let [smoothers, mut aggregator]: [Vec<_>; 2] = [gets(&of_smoothers), gets(&of_aggregator)];
+        let [mut smoothers, mut aggregator]: [Vec<_>; 2] =
+            [gets(&of_smoothers), gets(&of_aggregator)];
         aggregator.extend(posted.into_iter().map(|path| ("POST", path)));
+        smoothers.push(("POST", "deposits".into()));
         let (one, two) = ("alpheus://smoother/eve", "alpheus://aggregator/eve");
         for (routes, who) in [(&smoothers, one), (&aggregator, two)] {
             for (method, path) in routes {
                 for other in [Some(one), Some(two), Some("alpheus://registrar/eve"), None] {
-                    let status = ask(&reached_by(other), method, &format!("/v1/{path}")).await;
+                    let reached = reached_by(&Metrics::new(), other);
+                    let status = ask(&reached, method, &format!("/v1/{path}")).await;
                     let shut = [StatusCode::FORBIDDEN, StatusCode::UNAUTHORIZED].contains(&status);
                     assert_eq!(shut, other != Some(who), "{path} by {other:?}: {status}");
                 }

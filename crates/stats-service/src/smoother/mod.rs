@@ -5,12 +5,14 @@
 //! - [`batch`]: steps that are committed together and answered afterwards,
 //! - [`key_store`]: the creation of keys, their certificates, and definitions,
 //! - [`api`]: the API,
+//! - [`forward`]: deposits that go to the other smoothers,
 //! - [`outbox`]: messages for peers to fetch,
 //! - [`peer_sync`]: fetches the messages of peers.
 
 pub mod api;
 pub mod batch;
 pub mod engine;
+pub mod forward;
 pub mod key_store;
 pub mod outbox;
 pub mod peer_sync;
@@ -19,7 +21,7 @@ pub mod shards;
 use crate::card::VerifiedCard;
 use crate::keys;
 use crate::links;
-use crate::parties::PartyClient;
+use crate::parties::{Parties, PartyClient};
 use crate::role::{RoleArgs, RoleContext};
 use alpheus_accountable_statistics::configuration::{Pinned, SmootherId};
 use alpheus_accountable_statistics::definition::AgreedDefinition;
@@ -43,6 +45,7 @@ use alpheus_node::settings::Settings;
 use alpheus_node::settings::TlsFiles;
 use api::Api;
 use engine::{Engine, Job, name_of};
+use forward::{Forwarder, Waiting};
 use key_store::KeyStore;
 use outbox::{Outbox, PeerMessage};
 use rand_core::Rng;
@@ -50,6 +53,7 @@ use std::collections::BTreeMap;
 use std::net::SocketAddr;
 use std::path::Path;
 use std::sync::Arc;
+use tokio::sync::mpsc::Receiver;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -102,17 +106,28 @@ pub fn run(args: &Args, globals: &Globals) -> Result<(), Failure> {
     let (id, outbox) = (engine.smoother.id(), engine.outbox.clone());
     let (handle, jobs) = channel();
     let requests = globals.metrics.requests("stats_requests");
-    let smoothers = card.smoothers.len();
-    let api = Api { engine: handle.clone(), outbox, smoothers, requests };
+    let parties = parties(&card, &identity, id)?;
+    let (forwarder, queues) = Forwarder::new(parties.keys().copied());
+    let (smoothers, quorum) = (card.smoothers.len(), card.pinned.quorum());
+    let aggregator = Parties::new(&card)?.aggregator;
+    let api = Api {
+        engine: handle.clone(),
+        outbox,
+        aggregator,
+        forwarder,
+        id,
+        quorum,
+        smoothers,
+        requests,
+    };
     let part = globals.health.part("smoother");
     let (worker, broken) = Worker::start("smoother", engine, jobs)?;
     part.set(State::Ready);
-    let parties = parties(&card, &identity, id)?;
     let listeners = || Ok(listeners(&identity, addresses, api));
     let sync_engine = handle.clone();
     serve(listeners, &settings, globals, broken, |at| {
         eprintln!("serving at {}", at.join(" "));
-        start(parties, &sync_engine);
+        start(parties, queues, &sync_engine);
     })?;
     handle.tell_blocking(Job::Stop);
     worker.end()
@@ -133,7 +148,7 @@ fn parties(
     card: &VerifiedCard,
     identity: &IdentityFolder,
     own: SmootherId,
-) -> Result<Vec<(SmootherId, PartyClient)>, Failure> {
+) -> Result<BTreeMap<SmootherId, PartyClient>, Failure> {
     let others = (0..).map(SmootherId).zip(&card.smoothers).filter(|(id, _)| *id != own);
     others
         .map(|(id, (_, peers))| {
@@ -142,10 +157,17 @@ fn parties(
         .collect()
 }
 
-fn start(parties: Vec<(SmootherId, PartyClient)>, engine: &Handle<Job>) {
+fn start(
+    parties: BTreeMap<SmootherId, PartyClient>,
+    mut queues: BTreeMap<SmootherId, Receiver<Waiting>>,
+    engine: &Handle<Job>,
+) {
     for (by, party) in parties {
         tokio::spawn(peer_sync::run(by, party.clone(), engine.clone()));
-        tokio::spawn(peer_sync::complete(party, engine.clone()));
+        tokio::spawn(peer_sync::complete(party.clone(), engine.clone()));
+        if let Some(queue) = queues.remove(&by) {
+            tokio::spawn(forward::run(party, queue));
+        }
     }
     tokio::spawn(peer_sync::tick(engine.clone()));
 }

@@ -1,6 +1,7 @@
 //! A smoother's messages to its peers. Peers fetch them in order, so a peer that missed some can
 //! catch up. The outbox is rebuilt at each start.
 
+use crate::parties::DefinitionsPage;
 use alpheus_accountable_statistics::definition::Definition;
 use alpheus_accountable_statistics::endorsed::Endorsed;
 use alpheus_accountable_statistics::keymaking::KeyMessage;
@@ -12,6 +13,9 @@ use alpheus_time::Timestamp;
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
+use std::time::Duration;
+use tokio::sync::watch;
+use tokio::time::timeout;
 
 /// A message between smoothers.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -58,7 +62,11 @@ pub struct OutboxPage {
 
 /// The outbox. Clones share one content.
 #[derive(Clone)]
-pub struct Outbox(Arc<RwLock<State>>);
+pub struct Outbox {
+    state: Arc<RwLock<State>>,
+    /// The next index, for peers that wait.
+    news: watch::Sender<usize>,
+}
 
 struct State {
     boot: u64,
@@ -67,7 +75,9 @@ struct State {
     /// The next index at past times, for pruning.
     marks: VecDeque<(Timestamp, usize)>,
     keys: Vec<Endorsed<Card>>,
-    definitions: BTreeMap<Digest, Endorsed<Definition>>,
+    /// With the order in which they were learnt.
+    definitions: BTreeMap<Digest, (u64, Endorsed<Definition>)>,
+    learnt: u64,
     outcomes: BTreeMap<Digest, Signed<Outcome>>,
 }
 
@@ -75,6 +85,8 @@ struct State {
 const KEYS: usize = 8;
 /// Messages per page.
 pub const PAGE: usize = 512;
+/// How long a peer waits for the next message: a process that stops waits for it.
+const NEWS: Duration = Duration::from_secs(1);
 
 impl State {
     fn add(&mut self, said: PeerMessage) {
@@ -87,28 +99,43 @@ impl Outbox {
     /// An empty outbox for this start.
     #[must_use]
     pub fn new(boot: u64) -> Self {
-        Self(Arc::new(RwLock::new(State {
+        let state = State {
             boot,
             said: BTreeMap::new(),
             next: 0,
             marks: VecDeque::new(),
             keys: Vec::new(),
             definitions: BTreeMap::new(),
+            learnt: 0,
             outcomes: BTreeMap::new(),
-        })))
+        };
+        Self { state: Arc::new(RwLock::new(state)), news: watch::Sender::new(0) }
     }
 
     fn read(&self) -> RwLockReadGuard<'_, State> {
-        self.0.read().unwrap_or_else(PoisonError::into_inner)
+        self.state.read().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn write(&self) -> RwLockWriteGuard<'_, State> {
-        self.0.write().unwrap_or_else(PoisonError::into_inner)
+        self.state.write().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Adds a message.
     pub fn say(&self, said: PeerMessage) {
-        self.write().add(said);
+        let mut state = self.write();
+        state.add(said);
+        self.news.send_replace(state.next);
+    }
+
+    /// Waits for a while until there is a message from an index on: a peer that has everything need
+    /// not ask many times a second.
+    pub async fn wait(&self, boot: u64, from: usize) {
+        let same = self.read().boot == boot;
+        if same {
+            let mut news = self.news.subscribe();
+            // Without news the page is empty.
+            let _ = timeout(NEWS, news.wait_for(|next| *next > from)).await;
+        }
     }
 
     /// Adds a key's certificate.
@@ -119,13 +146,18 @@ impl Outbox {
             state.keys.remove(0);
         }
         state.add(PeerMessage::Key(Box::new(key)));
+        self.news.send_replace(state.next);
     }
 
     /// Adds a definition, once.
     pub fn define(&self, name: Digest, signed: &Endorsed<Definition>) {
         let mut state = self.write();
-        if state.definitions.insert(name, signed.clone()).is_none() {
+        if !state.definitions.contains_key(&name) {
+            let number = state.learnt;
+            state.learnt += 1;
+            state.definitions.insert(name, (number, signed.clone()));
             state.add(PeerMessage::Definition(Box::new(signed.clone())));
+            self.news.send_replace(state.next);
         }
     }
 
@@ -186,7 +218,17 @@ impl Outbox {
     /// The definitions in use.
     #[must_use]
     pub fn definitions(&self) -> Vec<Endorsed<Definition>> {
-        self.read().definitions.values().cloned().collect()
+        self.read().definitions.values().map(|(_, signed)| signed.clone()).collect()
+    }
+
+    /// The definitions in use that were learnt from a number on, and the next number.
+    #[must_use]
+    pub fn definitions_from(&self, boot: u64, from: u64) -> DefinitionsPage {
+        let state = self.read();
+        let from = if boot == state.boot { from } else { 0 };
+        let new = state.definitions.values().filter(|(number, _)| *number >= from);
+        let definitions = new.map(|(_, signed)| signed.clone()).collect();
+        DefinitionsPage { boot: state.boot, next: state.learnt, definitions }
     }
 
     /// The certified keys.
@@ -209,6 +251,7 @@ mod tests {
     use alpheus_accountable_statistics::keymaking::Content;
     use alpheus_crypto::secret::Secret;
     use alpheus_crypto::sign::SigningKey;
+    use std::time::Instant;
 
     fn word(attempt: u32) -> PeerMessage {
         let key = SigningKey::from_seed(&Secret::from_bytes([1; 32]));
@@ -233,5 +276,26 @@ mod tests {
         assert_eq!((rest.messages.len(), rest.next), (10, 610));
         assert_eq!(outbox.page(6, 512).messages.len(), 10, "another start begins at zero");
         assert!(outbox.page(7, 610).messages.is_empty() && outbox.page(7, 610).next == 610);
+    }
+
+    #[tokio::test]
+    async fn a_peer_waits_for_the_next_message_only() {
+        let outbox = Outbox::new(7);
+        outbox.say(word(1));
+        let wait = async |boot, from| {
+            let began = Instant::now();
+            outbox.wait(boot, from).await;
+            began.elapsed()
+        };
+        // What is there already, and what an earlier start of the process had.
+        assert!(wait(7, 0).await < NEWS / 2 && wait(6, 1).await < NEWS / 2);
+        let (other, pause) = (outbox.clone(), Duration::from_millis(50));
+        tokio::spawn(async move {
+            tokio::time::sleep(pause).await;
+            other.say(word(2));
+        });
+        let waited = wait(7, 1).await;
+        assert!(waited >= pause && waited < NEWS, "{waited:?}");
+        assert!(wait(7, 2).await >= NEWS, "there is none");
     }
 }

@@ -133,7 +133,7 @@ fn only_the_definer_defines_and_within_its_limits() {
     assert_eq!(check(&table, &wide(all, false, 1000)), None);
     assert_eq!(check(&table, &wide(all, false, 4000)), Some(DefinitionError::Unreadable));
     assert_eq!(check(&table, &wide(all, true, 24)), Some(DefinitionError::Unreadable));
-    let mean = Definition { rule: ReleaseRule::Mean { grain: 1 }, ..one.clone() };
+    let mean = Definition { rule: ReleaseRule::Mean { grain: 1, resolution: 1 }, ..one.clone() };
     assert_eq!(check(&|_| {}, &mean), Some(DefinitionError::Squares));
 }
 
@@ -230,8 +230,15 @@ fn definitions_that_hide_nothing_are_rejected() {
     assert_eq!(check(&|d| d.during = 1), time);
     assert_eq!(check(&|d| d.closing.settling = Span(0)), time);
     assert_eq!(check(&|d| d.closing.patience = Span(u64::MAX)), time);
-    let none = ReleaseRule::Mean { grain: 0 };
-    assert_eq!(check(&|d| d.rule = none), Some(DefinitionError::Grain));
+    let mean = |grain, resolution| {
+        check(&|d| {
+            (d.accounts, d.rule) = (6, ReleaseRule::Mean { grain, resolution });
+            d.interval = Interval::new(0, 100, false).unwrap();
+        })
+    };
+    let fine = Some(DefinitionError::Grain);
+    assert_eq!([mean(0, 1), mean(1, 0), mean(1, 24), mean(2, 47)], [fine; 4]);
+    assert_eq!([mean(1, 1), mean(1, 23), mean(2, 46)], [None; 3], "at least 23 samples");
     let other = alpheus_crypto::hash::Digest([0; 32]);
     assert_eq!(check(&|d| d.deployment = other), Some(DefinitionError::Deployment));
 }

@@ -28,7 +28,7 @@ fn a_client_moves_a_mean_by_at_most_interval_times_quota_over_count() {
         honest.extend([60; 3]);
         town.fill(&mut people, &agreed, at(121)).unwrap();
         let outcome = town.finish(&agreed).unwrap().unwrap();
-        let Ok(PublishedResult::Full { count, sum, squares }) = outcome.result else {
+        let Ok(PublishedResult::Full { count, sum, squares, .. }) = outcome.result else {
             panic!("none")
         };
         assert_eq!(count, honest.len() as u64);
@@ -47,7 +47,7 @@ fn the_bound_matches_the_papers_example() {
     let interval = Interval::new(0, 100_000, false).unwrap();
     let mean = |sum: u64| {
         let moments = interval.moments(2000, sum, None);
-        match publish(ReleaseRule::Full, &moments) {
+        match publish(ReleaseRule::Full, &moments, 9) {
             PublishedResult::Full { count, sum, .. } => {
                 mean_and_deviation(count, sum, None).unwrap().0 / 1000.0
             }

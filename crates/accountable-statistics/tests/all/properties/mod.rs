@@ -8,6 +8,7 @@ mod copies;
 mod deadlines;
 mod definitions;
 mod errors;
+mod forwarded;
 mod helpers;
 mod hidden;
 mod memory;

@@ -138,7 +138,7 @@ fn a_sum_out_of_bounds_is_unreadable() {
 fn a_mean_is_rounded_and_published_without_its_count() {
     let (mut town, agreed, _) = filled(52, |d| {
         (d.rule, d.interval) =
-            (ReleaseRule::Mean { grain: 5 }, Interval::new(0, 100, false).unwrap());
+            (ReleaseRule::Mean { grain: 5, resolution: 1 }, Interval::new(0, 100, false).unwrap());
     });
     let outcome = town.finish(&agreed).unwrap().unwrap();
     // 63.5, rounded to fives.
@@ -249,7 +249,7 @@ fn an_outcome_needs_as_many_smoothers_as_a_decryption() {
     let (mut town, agreed, _) = filled(57, |_| {});
     let lie = |sum| Outcome {
         aggregate: agreed.name(),
-        result: Ok(PublishedResult::Full { count: 8, sum, squares: None }),
+        result: Ok(PublishedResult::Full { count: 8, sum, squares: None, uploads: 9 }),
     };
     let (aggregator, ledger) = &mut town.aggregator;
     let mut hear = |by: u8, outcome: &Outcome| {

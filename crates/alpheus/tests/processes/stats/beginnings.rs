@@ -3,8 +3,9 @@
 
 use crate::common::{Process, alpheus, free_address, road, run_script};
 use crate::stats::backups::copy;
-use std::fs;
+use std::fs::{self, Permissions};
 use std::net::SocketAddr;
+use std::os::unix::fs::{DirBuilderExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -81,6 +82,12 @@ fn who_was_killed_at_its_first_commit_is_new() {
 
 /// A smoother alone, with its fence here.
 fn smoother(folder: &Path, fence: &Path) -> Process {
+    let mut running = Process::start(&mut smoother_command(folder, fence));
+    running.wait_for_prefix("serving at");
+    running
+}
+
+fn smoother_command(folder: &Path, fence: &Path) -> Command {
     let mut command = alpheus(["stats", "smoother", "--identity", "pki/smoother-1"]);
     command.args([
         "--card",
@@ -91,9 +98,34 @@ fn smoother(folder: &Path, fence: &Path) -> Process {
         "smoother",
     ]);
     command.args(["--api", &free_address().to_string(), "--peers", &free_address().to_string()]);
-    let mut running = Process::start(command.arg("--fence").arg(fence).current_dir(folder));
-    running.wait_for_prefix("serving at");
-    running
+    command.arg("--fence").arg(fence).current_dir(folder);
+    command
+}
+
+/// Sizes and times of what a smoother writes move with the number of samples, so it does not start
+/// where others can see them.
+#[test]
+fn a_smoother_writes_only_where_nobody_else_looks() {
+    let folder = tempfile::tempdir().unwrap();
+    keys(folder.path());
+    let at = |name: &str| -> PathBuf { folder.path().join(name) };
+    let mode = |name: &str, mode| fs::set_permissions(at(name), Permissions::from_mode(mode));
+    fs::DirBuilder::new().mode(0o700).create(at("elsewhere")).unwrap();
+    let fence = Path::new("elsewhere/fence");
+    ended(smoother(folder.path(), fence));
+    for open in ["smoother", "elsewhere"] {
+        mode(open, 0o750).unwrap();
+        let mut refused = Process::start(&mut smoother_command(folder.path(), fence));
+        assert!(!refused.wait().success(), "{}", refused.log());
+        assert!(refused.log().contains("look into this folder"), "{}", refused.log());
+        mode(open, 0o700).unwrap();
+    }
+    ended(smoother(folder.path(), fence));
+    // A cluster shows how many records it holds.
+    let mut shared = smoother_command(folder.path(), fence);
+    let mut refused = Process::start(shared.env("ALPHEUS_KAFKA__BROKERS", "localhost:1"));
+    assert!(!refused.wait().success(), "{}", refused.log());
+    assert!(refused.log().contains("a Kafka cluster shows it"), "{}", refused.log());
 }
 
 fn ended(mut process: Process) -> String {
@@ -111,7 +143,7 @@ fn a_smoother_with_an_older_copy_of_its_state_sits_out() {
         let folder = tempfile::tempdir().unwrap();
         keys(folder.path());
         let at = |name: &str| -> PathBuf { folder.path().join(name) };
-        fs::create_dir(at("elsewhere")).unwrap();
+        fs::DirBuilder::new().mode(0o700).create(at("elsewhere")).unwrap();
         let start = || ended(smoother(folder.path(), Path::new(fence)));
         assert!(!start().contains(OLDER));
         copy(&at("smoother"), &at("backup"));

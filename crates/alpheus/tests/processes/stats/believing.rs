@@ -1,8 +1,9 @@
 //! A client whose aggregator is gone when it looks: it fails, keeps its receipts, and is content
-//! once somebody shows that it counts.
+//! once somebody shows that it counts. Meanwhile somebody watches a smoother, and learns nothing.
 
 use crate::common::{road, run_script};
 use crate::stats::guide::deployment;
+use crate::stats::hidden::{self, watched};
 use std::fs;
 
 /// Ada's client stands still from when all are given until the result is there and the aggregator
@@ -16,9 +17,12 @@ printf '64\\n63.2\\n' > cleo.txt
 give() {
   exec alpheus stats client road.yaml --card roads/card.json --account $1 --secret-file $1.secret --state run/$1 --input $1.txt
 }
+look before
 (give ada) 2> ada.log & ada=$!
 (give bert) & others=$!
 (give cleo) & others=\"$others $!\"
+while [ $(date +%s) -lt $((start + 29)) ]; do sleep 0.2; done
+look after
 while [ $(date +%s) -lt $((start + 41)) ]; do sleep 0.2; done
 kill -STOP $ada
 for other in $others; do wait $other; done
@@ -38,7 +42,7 @@ fn a_client_that_is_shown_nothing_fails_and_keeps_its_receipts() {
     let folder = tempfile::tempdir().unwrap();
     let plan = road(&[("patience: 1min", "patience: 30s")]);
     fs::write(folder.path().join("road.yaml"), plan).unwrap();
-    let script = deployment();
+    let script = watched(&deployment());
     let aggregator = script.lines().find(|line| line.starts_with("alpheus stats aggregator"));
     let aggregator = aggregator.unwrap();
     let script = script.replace(aggregator, &format!("{aggregator}\naggregator=$!"));
@@ -50,6 +54,7 @@ fn a_client_that_is_shown_nothing_fails_and_keeps_its_receipts() {
         "{said}\n{log}"
     );
     assert!(said.contains(",8,481.7,"), "{said}\n{log}");
+    hidden::check(folder.path());
     // The receipts are there: it looks again, and finds what it gave.
     let last = said.lines().rev().find(|line| line.contains("contributions counted")).unwrap();
     assert!(said.ends_with(&format!("{last}\n")) && last.contains(" 0 left out"), "{said}\n{log}");

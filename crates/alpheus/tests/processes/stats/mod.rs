@@ -11,5 +11,6 @@ mod clients;
 mod counts;
 mod crashes;
 mod guide;
+mod hidden;
 mod real;
 mod replay;

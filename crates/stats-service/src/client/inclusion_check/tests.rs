@@ -7,6 +7,7 @@ use crate::client::input::Input;
 use crate::client_ledger::ClientLedger;
 use crate::contributor_state::tests::{contributor_in, granted};
 use crate::contributor_state::{ContributorState, SharedState};
+use crate::parties::DefinitionsPage;
 use crate::testing::TestDeployment;
 use alpheus_accountable_statistics::closing::Trees;
 use alpheus_accountable_statistics::definition::Definition;
@@ -31,7 +32,7 @@ use std::time::Duration;
 
 const SLOTS: u32 = 9;
 const RESULT: Result<PublishedResult, NoResultError> =
-    Ok(PublishedResult::Full { count: 8, sum: 61, squares: None });
+    Ok(PublishedResult::Full { count: 8, sum: 61, squares: None, uploads: 9 });
 
 /// A server's answers by path, and the requests it received.
 #[derive(Clone, Default)]
@@ -79,6 +80,28 @@ struct World {
     aggregator: Script,
 }
 
+/// Who was asked for what.
+struct Asked {
+    aggregator: Script,
+    smoothers: Vec<Script>,
+}
+
+impl Asked {
+    fn of_smoothers(&self, about: &str) -> Vec<String> {
+        self.smoothers.iter().flat_map(|script| script.asked(about)).collect()
+    }
+}
+
+/// A client, and what it needs to run.
+struct Started {
+    contributor: Contributor,
+    input: Input,
+    state: SharedState<ClientLedger>,
+    name: Digest,
+    asked: Asked,
+    _kept: (Vec<Trigger>, ClockWriter, TestDeployment),
+}
+
 fn key(number: u32) -> VerifyingKey {
     let seed = [u8::try_from(number).unwrap() + 1; 32];
     SigningKey::from_seed(&Secret::from_bytes(seed)).verifying_key()
@@ -106,7 +129,12 @@ impl World {
         let ours = BTreeSet::new();
         let mut world = Self { place, agreed, state, entries, ours, smoothers, aggregator };
         let definition = world.endorsed::<Definition>(&world.agreed, 4);
-        world.smoothers.iter_mut().for_each(|by| by.says("/v1/definitions", &vec![&definition]));
+        let page = DefinitionsPage { boot: 1, next: 1, definitions: vec![definition] };
+        let nothing = DefinitionsPage { definitions: Vec::new(), ..page.clone() };
+        for by in &mut world.smoothers {
+            by.says("/v1/definitions/0/0", &page);
+            by.says("/v1/definitions/1/1", &nothing);
+        }
         world
     }
 
@@ -155,16 +183,19 @@ impl World {
         self
     }
 
-    /// The aggregator publishes this set.
+    /// The aggregator publishes this set, which smoothers relay.
     fn shown(mut self, counts: impl Fn(u32) -> bool) -> Self {
         let leaves = self.trees(counts).leaves().clone();
-        self.aggregator.says(&format!("/v1/leaves/{}", hex(&self.agreed.name())), &leaves);
+        (0..4).for_each(|by| self.relays(by, &leaves));
         self
     }
 
-    /// Runs the client from a time until it ends. Returns its summary, and the number of receipts
-    /// left.
-    async fn run_from(mut self, now: Timestamp) -> (Summary, usize, Script) {
+    fn relays(&mut self, by: usize, leaves: &Leaves) {
+        self.smoothers[by].says(&format!("/v1/leaves/{}", hex(&self.agreed.name())), leaves);
+    }
+
+    /// Starts everybody, and a client at a time.
+    async fn start(mut self, now: Timestamp) -> Started {
         let mut serving = Vec::new();
         for (script, at) in self.smoothers.iter().zip(&mut self.place.card.smoothers) {
             let (trigger, base) = script.serve().await;
@@ -176,7 +207,7 @@ impl World {
         serving.push(trigger);
         let (file, path) =
             (self.place.folder.path().join("clock"), self.place.folder.path().join("speeds"));
-        let _hand = ClockWriter::create(&file, now).unwrap();
+        let hand = ClockWriter::create(&file, now).unwrap();
         let clock = Clock::replayed(&file).unwrap();
         std::fs::write(&path, "").unwrap();
         let plan = self.place.plan.clone();
@@ -184,18 +215,53 @@ impl World {
         let state: SharedState<ClientLedger> = Arc::new(Mutex::new(self.state));
         let card = self.place.card.clone();
         let contributor = Contributor::new(card, clock, plan, Arc::clone(&state), true).unwrap();
+        let asked = Asked { aggregator: self.aggregator, smoothers: self.smoothers };
+        let (name, _kept) = (self.agreed.name(), (serving, hand, self.place));
+        Started { contributor, input, state, name, asked, _kept }
+    }
+
+    /// Runs the client from a time until it ends. Returns its summary, and the number of receipts
+    /// left.
+    async fn run_from(self, now: Timestamp) -> (Summary, usize, Asked) {
+        let Started { contributor, input, state, name, asked, _kept } = self.start(now).await;
         let ran = tokio::time::timeout(Duration::from_secs(60), contributor.run(input)).await;
         let summary = ran.expect("it ends").unwrap();
-        let (name, pinned) = (self.agreed.name(), &self.place.card.pinned);
-        let left = contributor_state::lock(&state).ledger().kept(&name, pinned).len();
-        (summary, left, self.aggregator)
+        let left = contributor_state::lock(&state).ledger().kept(&name).len();
+        (summary, left, asked)
     }
 
     /// Runs it after the time at which parties stop answering, so open checks fail.
-    async fn run(self) -> (Summary, usize, Script) {
+    async fn run(self) -> (Summary, usize, Asked) {
         let now = over(&self.agreed);
         self.run_from(now).await
     }
+}
+
+/// The processor time of this thread so far.
+fn spent() -> Duration {
+    let said = std::fs::read_to_string("/proc/thread-self/schedstat").unwrap();
+    Duration::from_nanos(said.split(' ').next().unwrap().parse().unwrap())
+}
+
+/// A client that waits for the end does nothing with what it keeps: a thousand contributions with
+/// a quorum's receipts cost it no more than none.
+#[tokio::test]
+async fn waiting_costs_nothing_for_what_is_kept() {
+    let mut world = World::new();
+    let certificate = world.endorsed(&world.entries[&3], 3);
+    for slot in 0..1000 {
+        let entry = Entry { slot, ..world.entries[&3] };
+        world.state.ledger().commit(&ClientLedger::keep(&entry, &certificate)).unwrap();
+    }
+    let before_the_end = Timestamp(world.agreed.release().0 - 1);
+    let Started { contributor, input, state, _kept, .. } = world.start(before_the_end).await;
+    let before = spent();
+    let waited = tokio::time::timeout(Duration::from_secs(1), contributor.run(input)).await;
+    assert!(waited.is_err(), "it waits for the end");
+    let (spent, name) = (spent() - before, _kept.2.agreed(0).name());
+    // Checking all signatures at each turn of its loop would take many times as long.
+    assert!(spent < Duration::from_millis(300), "{spent:?}");
+    assert_eq!(contributor_state::lock(&state).ledger().kept(&name).len(), 1000);
 }
 
 fn complaints(of: &[(InclusionError, u64)]) -> BTreeMap<InclusionError, u64> {
@@ -214,8 +280,10 @@ async fn contributions_in_the_opened_set_count() {
 async fn a_check_does_not_reveal_the_clients_slots() {
     let world = World::new().give(3).give(5).give(6).opened(|_| true).shown(|_| true);
     let (release, name) = (world.agreed.release(), hex(&world.agreed.name()));
-    let (_, left, aggregator) = world.run_from(release).await;
-    assert_eq!((left, aggregator.asked("")), (0, vec![format!("/v1/leaves/{name}")]));
+    let (_, left, asked) = world.run_from(release).await;
+    assert_eq!((left, asked.of_smoothers("leaves")), (0, vec![format!("/v1/leaves/{name}")]));
+    // The aggregator does not learn who has contributed.
+    assert!(asked.aggregator.asked("").is_empty());
 }
 
 /// The smoothers tolerate missing contributions; the client that made one does not.
@@ -232,6 +300,18 @@ async fn another_set_for_one_client_is_detected() {
     let world = World::new().give(3).give(5).opened(|slot| slot != 5).shown(|_| true);
     let (summary, left, _) = world.run().await;
     assert_eq!((summary.complaints, left), (complaints(&[(InclusionError::OtherSet, 2)]), 2));
+}
+
+/// One smoother that relays another set does not make a client accuse the aggregator.
+#[tokio::test]
+async fn a_smoother_that_relays_another_set_changes_nothing() {
+    for by in 0..4 {
+        let mut world = World::new().give(3).opened(|_| true).shown(|_| true);
+        let other = world.trees(|slot| slot != 3).leaves().clone();
+        world.relays(by, &other);
+        let (summary, left, _) = world.run().await;
+        assert_eq!((summary.complaints, left), (complaints(&[]), 0));
+    }
 }
 
 #[tokio::test]
