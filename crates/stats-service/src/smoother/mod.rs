@@ -61,7 +61,8 @@ Examples:
 
 Smoothers create the key of each day together, and wait some time for absent ones. Nothing is
 defined until the key exists. A smoother that starts with an older copy of its state, as its fence
-shows, sits out two days.";
+shows, sits out two days. Its state folder and the folder of its fence must be for its user alone:
+sizes and times of what is in them move with the number of samples.";
 
 /// Arguments of `alpheus stats smoother`.
 #[derive(Debug, clap::Args)]

@@ -116,16 +116,16 @@ fn a_smoother_writes_only_where_nobody_else_looks() {
     for open in ["smoother", "elsewhere"] {
         mode(open, 0o750).unwrap();
         let mut refused = Process::start(&mut smoother_command(folder.path(), fence));
+        refused.wait_for("refusal", |line| line.contains("look into this folder").then_some(()));
         assert!(!refused.wait().success(), "{}", refused.log());
-        assert!(refused.log().contains("look into this folder"), "{}", refused.log());
         mode(open, 0o700).unwrap();
     }
     ended(smoother(folder.path(), fence));
     // A cluster shows how many records it holds.
     let mut shared = smoother_command(folder.path(), fence);
     let mut refused = Process::start(shared.env("ALPHEUS_KAFKA__BROKERS", "localhost:1"));
+    refused.wait_for("refusal", |line| line.contains("a Kafka cluster shows it").then_some(()));
     assert!(!refused.wait().success(), "{}", refused.log());
-    assert!(refused.log().contains("a Kafka cluster shows it"), "{}", refused.log());
 }
 
 fn ended(mut process: Process) -> String {
