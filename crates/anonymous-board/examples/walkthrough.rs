@@ -8,7 +8,7 @@ use alpheus_anonymous_board::configuration::{
 };
 use alpheus_anonymous_board::database::{Database, Output};
 use alpheus_anonymous_board::dpf::Side;
-use alpheus_anonymous_board::messages::Statement;
+use alpheus_anonymous_board::messages::{Reveal, Statement};
 use alpheus_anonymous_board::reader::read;
 use alpheus_anonymous_board::row::Format;
 use alpheus_anonymous_board::transcript::Transcript;
@@ -42,6 +42,7 @@ struct Servers {
     statements: [Vec<Signed<Statement>>; 3],
     shares: [Option<Arc<Vec<u8>>>; 2],
     table: Option<Arc<Vec<u8>>>,
+    reveal: Option<Arc<Signed<Reveal>>>,
 }
 
 impl Servers {
@@ -77,6 +78,7 @@ impl Servers {
             statements: Default::default(),
             shares: Default::default(),
             table: None,
+            reveal: None,
         })
     }
 
@@ -89,6 +91,7 @@ impl Servers {
                 Output::Share(_, share) => self.shares[side.index()] = Some(share),
                 Output::ShareRemoved(_) => {}
                 Output::Table(_, table) => self.table = Some(table),
+                Output::Reveal(_, reveal) => self.reveal = Some(reveal),
             }
         }
     }
@@ -152,8 +155,31 @@ impl Servers {
                 }
             }
         }
-        while let Some(step) = self.auditor.poll(self.now) {
+        self.check_share()?;
+        while let Some(step) = self.auditor.poll(self.now, &mut self.rng) {
             self.statements[2].push(step.commit(&mut self.ledgers[2])?.signed);
+        }
+        Ok(())
+    }
+}
+
+impl Servers {
+    /// The auditor recomputes the share of the database that its coin names.
+    fn check_share(&mut self) -> Result<(), Failed> {
+        let missing: Vec<_> = self.auditor.missing_writes().collect();
+        for (epoch, name) in missing {
+            if let Some(write) = self.databases[0].submission(epoch, &name) {
+                self.auditor.handle_write(write.clone());
+            }
+        }
+        let awaited: Vec<_> = self.auditor.awaited_reveals().collect();
+        for (epoch, by) in awaited {
+            if let Some(reveal) = &self.reveal {
+                self.auditor.handle_reveal(reveal, by, epoch)?.commit(&mut self.ledgers[2])?;
+            }
+        }
+        while let Some(check) = self.auditor.next_check() {
+            self.auditor.handle_check(&check.run());
         }
         Ok(())
     }
@@ -170,7 +196,7 @@ pub(crate) fn main() -> Result<(), Failed> {
 
     // The epoch ends, and all three servers finish it.
     servers.now = servers.now.plus(MINUTE).plus(SECOND);
-    for _ in 0..8 {
+    for _ in 0..12 {
         servers.now = servers.now.plus(SECOND);
         Side::BOTH.into_iter().try_for_each(|side| servers.turn(side))?;
         servers.audit()?;

@@ -34,6 +34,7 @@ pub mod error;
 pub mod messages;
 pub mod reader;
 pub mod row;
+mod secrets;
 pub mod transcript;
 pub mod writer;
 

@@ -46,6 +46,12 @@ pub(crate) fn write_name(
     WriteName(labelled_hash(labels::BOARD_SUBMISSION, &parts))
 }
 
+/// The name that a knock's ticket is for: one in each epoch of a board, and no write's.
+#[must_use]
+pub fn knock_name(board: &Digest, epoch: Epoch) -> WriteName {
+    WriteName(labelled_hash(labels::BOARD_KNOCK, &[board.as_ref(), &epoch.0.to_be_bytes()]))
+}
+
 /// Identifies one write of one epoch of one board. Public.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct WriteName(pub Digest);
@@ -132,8 +138,8 @@ impl Message for Statement {
 }
 
 /// A statement's content. A server that holds shares makes these statements in this order, all but
-/// [`Body::Settle`], which is the auditor's only one. In mode 2 [`Body::Answer`] replaces
-/// [`Body::Open`]. Each server may make [`Body::Abort`] in place of its next statement, and none
+/// [`Body::Settle`], [`Body::Draw`] and [`Body::Clear`], which are the auditor's. In mode 2
+/// [`Body::Answer`] replaces [`Body::Open`]. Each server may make [`Body::Abort`] in place of its next statement, and none
 /// after it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Body {
@@ -149,6 +155,9 @@ pub enum Body {
     Close {
         /// All accepted writes, sorted.
         writes: Vec<WriteName>,
+        /// The quotas that came here before: those of the accepted writes, of rejected ones, and
+        /// of knocks.
+        came: u32,
     },
     /// The writes that this database can audit.
     Candidates {
@@ -184,12 +193,19 @@ pub enum Body {
     Settle {
         /// The set.
         set: Digest,
+        /// A commitment to the coin that chooses whose share is checked.
+        draw: Digest,
+        /// That database seals the seed of its keys for it.
+        sealing: SealingPublic,
     },
     /// The latch: binds this database to its share of the table. It is durable before the first
     /// byte of the share is sent, and there is one per epoch.
     Latch {
         /// The set.
         set: Digest,
+        /// The auditor's statement of the set as this database received it, in mode 1. A database
+        /// lets its share be checked only if both have received the same.
+        settle: Option<Digest>,
         /// A digest of party, set and masked share.
         share: Digest,
     },
@@ -212,9 +228,37 @@ pub enum Body {
         /// The commitment's nonce.
         nonce: [u8; 32],
     },
+    /// Opens the coin, once both databases are bound to their shares.
+    Draw {
+        /// The coin. Its lowest bit is the index of the database whose share is checked.
+        coin: [u8; 32],
+    },
+    /// The auditor has recomputed that share. The databases may send theirs.
+    Clear {
+        /// The set.
+        set: Digest,
+    },
 }
 
-/// The sequence numbers of a database's statements.
+/// Lets the auditor check a database's share: the seed of its keys of the epoch, sealed for the
+/// auditor. Signed, so that a wrong seed is proof.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Reveal {
+    /// The board.
+    pub board: Digest,
+    /// The epoch.
+    pub epoch: Epoch,
+    /// The database.
+    pub by: Party,
+    /// The seed.
+    pub seed: Sealed,
+}
+
+impl Message for Reveal {
+    const LABEL: &'static str = labels::BOARD_REVEAL;
+}
+
+/// The sequence numbers of statements.
 impl Body {
     pub(crate) const BEGIN: usize = 0;
     pub(crate) const CLOSE: usize = 1;
@@ -224,6 +268,10 @@ impl Body {
     pub(crate) const AGREE: usize = 5;
     pub(crate) const LATCH: usize = 6;
     pub(crate) const PUBLISH: usize = 7;
+
+    pub(crate) const SETTLE: usize = 0;
+    pub(crate) const DRAW: usize = 1;
+    pub(crate) const CLEAR: usize = 2;
 }
 
 /// The digest of one write at one database.
@@ -257,13 +305,16 @@ pub enum BurnReason {
     Restored,
     /// Another server reports that the epoch is burnt.
     Reported(Party),
-    /// Mode 2: more than half of the writes that this server closed with were lost, because some
-    /// server did not list them or the audit rejected them. Somebody may have chosen the crowd;
-    /// nobody can tell who.
+    /// More than half of the writes that had come to a server were lost, because some server did not
+    /// list them or the audit rejected them. Somebody may have chosen the crowd. In mode 1 a
+    /// writer's complaint shows who; in mode 2 nobody can tell.
     Dwindled,
     /// All servers were bound to their shares, and then not all shares arrived or something else
     /// ended the epoch. Some server may have read the table alone.
     Unshared,
+    /// The auditor chose that database's share to check, and the database did not let it. This is
+    /// no proof: it may claim that it was not asked.
+    Unchecked(Party),
 }
 
 impl std::fmt::Display for BurnReason {
@@ -280,6 +331,9 @@ impl std::fmt::Display for BurnReason {
                     f,
                     "the {by} left out more than half of the writes that had arrived"
                 );
+            }
+            Self::Unchecked(by) => {
+                return write!(f, "the {by} did not let the auditor check its share in time");
             }
             Self::Late => "not published in time",
             Self::Withheld(by) => {
@@ -313,7 +367,7 @@ impl BurnReason {
 
 /// What a server is blamed for. A receipt and a statement, both held by the writer, prove
 /// [`LeftOut`](Self::LeftOut). Only the auditor can check [`WrongDigest`](Self::WrongDigest),
-/// because the writer opens a key to it alone. Everybody can check all others from signed
+/// [`Seed`](Self::Seed) and [`Share`](Self::Share), because keys are opened to it alone. Everybody can check all others from signed
 /// statements, which every server forwards.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Fault {
@@ -329,6 +383,13 @@ pub enum Fault {
     WrongDigest,
     /// Its key of the epoch has small order, so everybody would know the secrets agreed with it.
     Keys,
+    /// The auditor's coin does not match its commitment.
+    Draw,
+    /// The seed that it revealed to the auditor is not that of its keys.
+    Seed,
+    /// Its share of the table is not the sum of its keys. The auditor holds the proof: the signed
+    /// latch, and the signed reveal, which it can open for an arbiter.
+    Share,
 }
 
 impl std::fmt::Display for Fault {
@@ -342,6 +403,9 @@ impl std::fmt::Display for Fault {
             Self::LeftOut => "it left out a write for which it issued a receipt",
             Self::WrongDigest => "its digest of a write is wrong",
             Self::Keys => "its key of the epoch has small order",
+            Self::Draw => "its coin does not match its commitment",
+            Self::Seed => "the seed that it revealed to the auditor is not that of its keys",
+            Self::Share => "its share of the table is not the sum of its keys",
         })
     }
 }

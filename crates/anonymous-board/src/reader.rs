@@ -1,10 +1,10 @@
 //! A reader: checks that a table is the one that all databases published for the settled set, and
 //! decodes it.
 
-use crate::configuration::{Board, Epoch};
+use crate::configuration::{Board, Epoch, Party};
 use crate::messages::BurnReason;
 use crate::row::Row;
-use crate::transcript::Transcript;
+use crate::transcript::{Crowd, Transcript};
 
 /// Why a table is rejected.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
@@ -30,8 +30,10 @@ pub enum ReadError {
 pub struct Reading {
     /// The epoch.
     pub epoch: Epoch,
-    /// The number of writes in it, covers included: the crowd that hides each writer.
+    /// The number of writes in it, covers included. The crowd that hides a writer is at most that.
     pub size: u32,
+    /// The same beside what came to the databases.
+    pub crowd: Crowd,
     /// The messages, in row order.
     pub messages: Vec<Vec<u8>>,
     /// Messages that were alone in their row.
@@ -44,6 +46,9 @@ pub struct Reading {
     /// More rows are written than there are writes, or far more are illegible than chance explains:
     /// a server may have corrupted the table.
     pub flagged: bool,
+    /// Less than half of what had come to this database is in the table, so the crowd may be of
+    /// somebody else's choice. An honest database publishes no such table of its own.
+    pub thinned: Option<Party>,
 }
 
 /// Checks and decodes a table.
@@ -58,6 +63,7 @@ pub fn read(board: &Board, transcript: &Transcript, table: &[u8]) -> Result<Read
     let set = transcript.set().and_then(Result::ok).ok_or(ReadError::Contradiction)?;
     let (published, named) = transcript.agreed_table().ok_or(ReadError::Contradiction)?;
     let settled = board.grid().is_some() || transcript.settled_set() == Some(set.digest);
+    let settled = settled && transcript.is_cleared();
     if !settled || published != set.digest || transcript.agreed_latch() != Some(set.digest) {
         return Err(ReadError::Contradiction);
     }
@@ -66,7 +72,9 @@ pub fn read(board: &Board, transcript: &Transcript, table: &[u8]) -> Result<Read
         return Err(ReadError::OtherTable);
     }
     let size = u32::try_from(set.accepted.len()).unwrap_or(u32::MAX);
-    Ok(rows(board, transcript.epoch(), size, table))
+    let crowd = transcript.crowd().unwrap_or_default();
+    let reading = rows(board, transcript.epoch(), size, table);
+    Ok(Reading { crowd, thinned: transcript.thinned(), ..reading })
 }
 
 fn rows(board: &Board, epoch: Epoch, size: u32, table: &[u8]) -> Reading {
@@ -91,7 +99,8 @@ fn rows(board: &Board, epoch: Epoch, size: u32, table: &[u8]) -> Reading {
     let expected = expected_illegible(board, size);
     let bound = expected + 6.0 * expected.sqrt() + 3.0;
     let flagged = written > size as usize || illegible as f64 > bound;
-    Reading { epoch, size, messages, alone, recovered, illegible, flagged }
+    let (crowd, thinned) = (Crowd::default(), None);
+    Reading { epoch, size, crowd, messages, alone, recovered, illegible, flagged, thinned }
 }
 
 /// The expected number of rows shared by three writers or more (without recovery: two or more), if

@@ -1,6 +1,8 @@
 //! A writer: makes one write, keeps what it needs to check that the write counts, and complains if
 //! it does not.
 
+mod saved;
+
 use crate::coalition::audit::{self, CommonPart, Part};
 use crate::coalition::engine::Parity;
 use crate::configuration::{Board, Epoch, Party};
@@ -102,8 +104,8 @@ pub enum Fate {
 #[error("the receipt is not from that database for this write; keep it and ask the database again")]
 pub struct ReceiptError;
 
-/// Receipts that bind all databases to a write.
-pub struct Receipts(Vec<Signed<Receipt>>);
+/// Receipts that bind databases to a write.
+pub struct Receipts(Vec<Option<Signed<Receipt>>>);
 
 impl View {
     /// The epoch of a transcript.
@@ -298,12 +300,25 @@ impl PendingWrite {
         &self,
         receipts: impl IntoIterator<Item = Signed<Receipt>>,
     ) -> Result<Receipts, ReceiptError> {
-        let receipts: Vec<Signed<Receipt>> = receipts.into_iter().collect();
+        self.handle_some_receipts(receipts.into_iter().map(Some))
+    }
+
+    /// The same, where some databases may not have answered. Without a receipt there is no complaint
+    /// that its database left the write out.
+    ///
+    /// # Errors
+    /// [`ReceiptError`].
+    pub fn handle_some_receipts(
+        &self,
+        receipts: impl IntoIterator<Item = Option<Signed<Receipt>>>,
+    ) -> Result<Receipts, ReceiptError> {
+        let receipts: Vec<Option<Signed<Receipt>>> = receipts.into_iter().collect();
         let databases = self.board.databases();
         if receipts.len() != databases.len() {
             return Err(ReceiptError);
         }
         for (by, receipt) in databases.iter().copied().zip(&receipts) {
+            let Some(receipt) = receipt else { continue };
             let key = self.board.key(by).ok_or(ReceiptError)?;
             let receipt = receipt.open(key).map_err(|_| ReceiptError)?;
             let (board, epoch, write) = (self.board.fingerprint(), self.epoch, self.name);
@@ -327,9 +342,11 @@ impl PendingWrite {
         });
         if let Some((_, receipt)) = left_out {
             // Mode 2 has no complaints.
-            return match self.board.grid() {
-                None => WriteStatus::Complain(Box::new(Grounds::LeftOut(receipt.clone()))),
-                Some(_) => WriteStatus::Out,
+            return match (self.board.grid(), receipt) {
+                (None, Some(receipt)) => {
+                    WriteStatus::Complain(Box::new(Grounds::LeftOut(receipt.clone())))
+                }
+                _ => WriteStatus::Out,
             };
         }
         match transcript.set() {

@@ -2,18 +2,18 @@
 //! that send uploads through a board.
 
 mod complaints;
+mod posting;
 
 use crate::card::VerifiedCard;
-use crate::entry::Entry;
 use crate::links;
 use alpheus_anonymous_board::auditor::Verdict;
 use alpheus_anonymous_board::coalition::parity::Grid;
 use alpheus_anonymous_board::configuration::{Board, Epoch, Party};
 use alpheus_anonymous_board::error::WriteError;
-use alpheus_anonymous_board::messages::{BurnReason, Receipt, Statement, Submission, WriteName};
+use alpheus_anonymous_board::messages::{BurnReason, Reveal, Statement, Submission, WriteName};
 use alpheus_anonymous_board::reader::{ReadError, Reading, read};
 use alpheus_anonymous_board::transcript::{Effect, Transcript};
-use alpheus_anonymous_board::writer::{Content, Fate, PendingWrite, ReceiptError, Receipts, View};
+use alpheus_anonymous_board::writer::{Fate, PendingWrite, ReceiptError, Receipts, View};
 use alpheus_crypto::hash::Digest;
 use alpheus_crypto::signed::Signed;
 use alpheus_node::clock;
@@ -21,18 +21,16 @@ use alpheus_node::failure::{Category, Failure};
 use alpheus_node::network::base::Base;
 use alpheus_node::network::client::{HttpClient, Limits};
 use alpheus_node::network::error::RequestError;
-use alpheus_node::retry::{RetryPolicy, retry};
 use alpheus_time::Timestamp;
 use axum::http::Method;
 use complaints::Complaints;
-use rand_core::CryptoRng;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use std::sync::Arc;
 use std::time::Duration;
 
 /// The rule of a refusal that is retried with the same write.
-pub(super) const BEGINNING: &str = "beginning";
+pub(crate) const BEGINNING: &str = "beginning";
 /// The number of attempts to send a write, and to find an epoch that all databases have begun.
 const TRIES: u32 = 40;
 /// The pause before a retry.
@@ -79,6 +77,16 @@ pub enum BoardError {
         "the {0} began the epoch with other keys toward the {1}, or the {1} claims so falsely; nothing was written; inform the operators of both"
     )]
     TwoBegins(Party, Party),
+    /// The crowd may be smaller than the writer wants.
+    #[error(
+        "the last table held {found} writes, and --crowd asks for {wanted}; nothing was sent; wait until more members write, or ask for less"
+    )]
+    SmallCrowd {
+        /// What the writer asks for.
+        wanted: u32,
+        /// What the last published table had.
+        found: usize,
+    },
     /// The first epoch has not begun.
     #[error(
         "the board's first epoch has not begun by this machine's clock; set the clock, or wait"
@@ -96,6 +104,7 @@ impl From<BoardError> for Failure {
             BoardError::NotWritten(_) | BoardError::NoEpoch | BoardError::NoServer(_) => {
                 Category::Usage
             }
+            BoardError::SmallCrowd { .. } => Category::Refused,
             BoardError::Receipt(_) | BoardError::NotRead(_) | BoardError::TwoBegins(..) => {
                 Category::Check
             }
@@ -113,13 +122,13 @@ pub fn max_body(board: &Board) -> usize {
     row + board.grid().map_or(0, parts)
 }
 
-/// A write that all databases have.
+/// A write that databases have.
 pub struct Posted {
     /// The writer's record.
     pub written: PendingWrite,
     /// The submission.
     pub submission: Submission,
-    /// The receipts.
+    /// The receipts of those that gave one.
     pub received: Receipts,
 }
 
@@ -212,7 +221,7 @@ impl Client {
     /// [`BoardError`].
     pub async fn view(&self) -> Result<View, BoardError> {
         for _ in 0..TRIES {
-            if let Some(view) = self.open_view(self.now()?).await? {
+            if let Some(view) = self.view_of(self.now()?).await? {
                 return Ok(view);
             }
             tokio::time::sleep(RETRY_PAUSE).await;
@@ -220,7 +229,11 @@ impl Client {
         Err(WriteError::NotBegun.into())
     }
 
-    async fn open_view(&self, epoch: Epoch) -> Result<Option<View>, BoardError> {
+    /// The same for one epoch, without waiting. None if not all have begun and know that.
+    ///
+    /// # Errors
+    /// [`BoardError`].
+    pub async fn view_of(&self, epoch: Epoch) -> Result<Option<View>, BoardError> {
         let (mut transcript, databases) =
             (Transcript::new(&self.board, epoch), self.board.databases());
         for of in databases.iter().copied() {
@@ -255,61 +268,6 @@ impl Client {
         }
     }
 
-    /// Creates a write and submits it to all databases.
-    ///
-    /// # Errors
-    /// [`BoardError`].
-    ///
-    /// # Privacy
-    /// As [`View::write`]. The network sees that a member writes now; for a writer with a pass it
-    /// sees its network address.
-    pub async fn post(
-        &self,
-        view: &View,
-        content: Content<'_>,
-        entry: &mut Entry<'_>,
-        rng: &mut (impl CryptoRng + Send),
-    ) -> Result<Posted, BoardError> {
-        let tag = entry.tag();
-        let (written, submission) = view.write(content, tag, |name| entry.ticket(name), rng)?;
-        let received = self.submit(&written, &submission).await?;
-        Ok(Posted { written, submission, received })
-    }
-
-    /// Submits an existing write to all databases.
-    ///
-    /// # Errors
-    /// [`BoardError`].
-    pub async fn submit(
-        &self,
-        written: &PendingWrite,
-        submission: &Submission,
-    ) -> Result<Receipts, BoardError> {
-        let all = |to: &Party| {
-            let (client, to, submission) = (self.clone(), *to, submission.clone());
-            let sent = async move { client.submit_to(to, &submission).await };
-            (to, tokio::spawn(sent))
-        };
-        let sent: Vec<_> = self.board.databases().iter().map(all).collect();
-        let mut receipts: Vec<Signed<Receipt>> = Vec::with_capacity(sent.len());
-        for (to, receipt) in sent {
-            receipts.push(receipt.await.map_err(|_| BoardError::Malformed(to))??);
-        }
-        Ok(written.handle_receipts(receipts)?)
-    }
-
-    /// Submits a write to one database. If it does not know yet that all have begun, the same write
-    /// is sent again: a new write would spend the quota a second time.
-    async fn submit_to(
-        &self,
-        to: Party,
-        submission: &Submission,
-    ) -> Result<Signed<Receipt>, BoardError> {
-        let begins = |error: &BoardError| matches!(error, BoardError::Server(_, error) if error.rule() == Some(BEGINNING));
-        let policy = RetryPolicy::every(RETRY_PAUSE).within(RETRY_PAUSE * TRIES);
-        retry(policy, begins, || self.send(to, "/v1/submissions", submission)).await
-    }
-
     /// A write that a database has stored, for another database.
     ///
     /// # Errors
@@ -322,6 +280,14 @@ impl Client {
     ) -> Result<Submission, BoardError> {
         let max_bytes = max_body(&self.board);
         self.get(of, &format!("/v1/submissions/{}/{}", epoch.0, name.0), max_bytes).await
+    }
+
+    /// The seed of a database's keys, sealed for the auditor.
+    ///
+    /// # Errors
+    /// [`BoardError`].
+    pub async fn reveal(&self, of: Party, epoch: Epoch) -> Result<Signed<Reveal>, BoardError> {
+        self.get(of, &format!("/v1/reveals/{}", epoch.0), 0).await
     }
 
     /// The masked share of one database.
@@ -357,11 +323,22 @@ impl Client {
         epoch: Epoch,
         posted: &[Posted],
     ) -> Result<(Reading, Vec<Fate>), BoardError> {
+        self.settle_keeping(epoch, posted, &|_| Ok(())).await
+    }
+
+    /// The same, for writers that keep their writes. `keep` keeps a write again before a complaint
+    /// about it is sent: from then on it may reveal the key of one side only.
+    pub(crate) async fn settle_keeping(
+        &self,
+        epoch: Epoch,
+        posted: &[Posted],
+        keep: &(dyn Fn(&Posted) -> Result<(), Failure> + Sync),
+    ) -> Result<(Reading, Vec<Fate>), BoardError> {
         let mut transcript = Transcript::new(&self.board, epoch);
         let mut complaints = Complaints::default();
         loop {
             let filled = self.fill(&mut transcript).await;
-            complaints.look(&self.board, &transcript, posted);
+            complaints.look(&self.board, &transcript, posted, keep);
             complaints.send(self).await;
             let published =
                 self.board.databases().iter().all(|by| transcript.published_table(*by).is_some());
@@ -382,7 +359,9 @@ impl Client {
                 }
                 return Err(filled.err().unwrap_or(ReadError::NotPublished.into()));
             }
-            tokio::time::sleep(RETRY_PAUSE).await;
+            let left = clock::until(self.board.schedule.end(epoch));
+            // Nothing happens before the epoch ends, unless it closes early.
+            tokio::time::sleep((left / 50).clamp(RETRY_PAUSE, RETRY_PAUSE * 4)).await;
         }
     }
 

@@ -48,7 +48,7 @@ use std::sync::Arc;
 
 const EXAMPLES: &str = "\
 Examples:
-  alpheus board door --identity pki/door --card board.json --key door.key --deployment deployment --state run/door --api 127.0.0.1:7604
+  alpheus board door --identity pki/door --card board.json --key door.key --deployment deployment --state run/door --fence fences/door --api 127.0.0.1:7604
 
 Create the deployment with `alpheus pass init`, for this board alone. Keep its folder away from
 the board's servers: with it they could issue passes, and fake a crowd.";
@@ -75,6 +75,10 @@ pub struct Args {
     /// The folder for its state: the passes presented so far
     #[arg(long, value_name = "FOLDER")]
     state: Option<PathBuf>,
+    /// The fence: the file that reveals an older copy of the state. Keep it on another disk, and out
+    /// of backups; it must be outside of the state folder
+    #[arg(long, value_name = "FILE")]
+    fence: Option<PathBuf>,
     /// The address it listens on for writers
     #[arg(long, value_name = "ADDRESS")]
     api: Option<SocketAddr>,
@@ -110,7 +114,7 @@ pub fn run(args: &Args, globals: &Globals) -> Result<(), Failure> {
     }
     let address = Settings::needed(&settings.api, "api")?;
     let store = globals.open_store(&settings)?;
-    let fence = Settings::needed(&settings.state, "state")?.join("fence");
+    let fence = board.fence(&settings.state)?;
     let place = ShardIndex { index: 0, count: 1 };
     let found = FencedLedger::open(store, &fence, Some(place))?;
     let issuer = init::issuer_key(&deployment)?;
@@ -156,6 +160,7 @@ fn flags(args: &Args) -> Flags {
         ("api", args.api.map(|api| api.to_string())),
         ("board.card", path_flag(args.card.as_ref())),
         ("board.key", path_flag(args.key.as_ref())),
+        ("board.fence", path_flag(args.fence.as_ref())),
         ("pass.deployment", path_flag(args.deployment.as_ref())),
     ]
 }

@@ -2,7 +2,7 @@
 //! doorkeeper once per epoch.
 
 use crate::card::{VerifiedCard, same_epochs};
-use crate::links;
+use crate::{keys, links};
 use alpheus_anonymous_board::admission::{Doorkeeper, Members, Permit};
 use alpheus_anonymous_board::configuration::Epoch;
 use alpheus_anonymous_board::messages::{Tag, WriteName};
@@ -23,11 +23,12 @@ use alpheus_pass_service::client::passes::Passes;
 use alpheus_pass_service::client::passfile::PassFile;
 use axum::http::Method;
 use serde::de::DeserializeOwned;
+use std::path::PathBuf;
 
 /// The right to one write in an epoch.
-pub enum Entry<'a> {
+pub enum Entry {
     /// A member's key.
-    Member(&'a SigningKey),
+    Member(Box<SigningKey>),
     /// The doorkeeper's permit, and the pass that signs for the key in it.
     Admitted(Box<ByPass>),
 }
@@ -39,6 +40,37 @@ pub struct ByPass {
     passes: Passes,
     epoch: PassEpoch,
     session: SessionId,
+}
+
+/// A member's key, or a pass.
+#[derive(Clone, Debug, clap::Args)]
+pub struct EntryArgs {
+    /// The member's key
+    #[arg(long, value_name = "FILE", required_unless_present = "pass", conflicts_with = "pass")]
+    key: Option<PathBuf>,
+    /// The pass to present, for a board that admits by pass
+    #[arg(long, value_name = "FILE", requires = "key_file")]
+    pass: Option<PathBuf>,
+    /// The key that opens the pass file
+    #[arg(long, value_name = "FILE", requires = "pass")]
+    key_file: Option<PathBuf>,
+}
+
+impl EntryArgs {
+    /// The right to one write in this epoch.
+    ///
+    /// # Errors
+    /// If a file cannot be read, or the doorkeeper refuses.
+    pub async fn open(&self, card: &VerifiedCard, epoch: Epoch) -> Result<Entry, Failure> {
+        match (&self.key, &self.pass, &self.key_file) {
+            (Some(key), _, _) => Ok(Entry::Member(Box::new(keys::load(key)?))),
+            (None, Some(pass), Some(key_file)) => {
+                by_pass(card, epoch, PassFile::open(pass, key_file)?).await
+            }
+            // Clap rejects this combination.
+            _ => Err(EntryError::NoDoor).blame(Category::Usage),
+        }
+    }
 }
 
 /// A pass does not admit.
@@ -67,7 +99,7 @@ pub enum EntryError {
     NoEpoch,
 }
 
-impl Entry<'_> {
+impl Entry {
     /// The tag of the quota that it spends.
     #[must_use]
     pub fn tag(&self) -> Tag {
@@ -109,11 +141,7 @@ impl ByPass {
 ///
 /// # Privacy
 /// Uses a separate connection. The doorkeeper learns that some holder takes part.
-pub async fn by_pass(
-    card: &VerifiedCard,
-    epoch: Epoch,
-    file: PassFile,
-) -> Result<Entry<'static>, Failure> {
+async fn by_pass(card: &VerifiedCard, epoch: Epoch, file: PassFile) -> Result<Entry, Failure> {
     let door = card.door.as_ref().ok_or(EntryError::NoDoor).blame(Category::Usage)?;
     let pinned = file.card()?.pinned;
     let fits = pinned.fingerprint() == door.passes;

@@ -6,18 +6,22 @@
 //! - [`serve`]: a database, the auditor or an equal server as a process,
 //! - [`door`], [`entry`]: the doorkeeper that checks passes, and how writers are admitted,
 //! - [`client`], [`links`], `complaints`: connections to the servers, for writers, readers and other parts,
-//! - [`post`], [`read`]: the writer and the reader,
+//! - [`post`], [`content`], [`read`]: the writer and the reader,
+//! - [`member`], [`queue`]: a member that writes in every epoch, and the messages that wait for it,
 //! - [`replay`], [`stage`]: a local board that runs one epoch over a file's lines,
 //! - [`settings`]: the settings of the processes.
 
 pub mod card;
 pub mod client;
+pub mod content;
 pub mod door;
 pub mod entry;
 pub mod init;
 pub mod keys;
 pub mod links;
+pub mod member;
 pub mod post;
+pub mod queue;
 pub mod read;
 mod refusal;
 pub mod replay;
@@ -32,8 +36,9 @@ const EXAMPLES: &str = "\
 Examples:
   alpheus board key first.key
   alpheus board init board.json --first https://localhost:7601 --first-key HEX --second https://localhost:7602 --second-key HEX --auditor https://localhost:7603 --auditor-key HEX --members members.txt
-  alpheus board serve --role database --identity pki/first --card board.json --key first.key --members members.txt --state run/first --api 127.0.0.1:7601
-  alpheus board post 'Hello' --card board.json --key ada.key
+  alpheus board serve --role database --identity pki/first --card board.json --key first.key --members members.txt --state run/first --fence fences/first --api 127.0.0.1:7601
+  alpheus board member --card board.json --key ada.key --state run/ada
+  echo 'Hello' | alpheus board queue --card board.json --state run/ada
   alpheus board read --card board.json
   alpheus board replay --input posts.txt --output board.txt
 
@@ -59,6 +64,10 @@ enum Command {
     Door(door::Args),
     /// Write a message, or a cover, in the current epoch
     Post(post::Args),
+    /// Write once in every epoch: a queued message, or a cover
+    Member(member::Args),
+    /// Queue a message for `alpheus board member`, or show what became of earlier ones
+    Queue(queue::Args),
     /// Read an epoch's messages, and check them against the servers' signatures
     Read(read::Args),
     /// Start local servers and post each line of a file as a separate writer
@@ -76,6 +85,8 @@ pub fn run(args: &Args, globals: &Globals) -> Result<(), Failure> {
         Command::Serve(args) => serve::run(args, globals),
         Command::Door(args) => door::run(args, globals),
         Command::Post(args) => post::run(args, globals),
+        Command::Member(args) => member::run(args, globals),
+        Command::Queue(args) => queue::run(args, globals),
         Command::Read(args) => read::run(args, globals),
         Command::Replay(args) => replay::run(args, globals),
     }

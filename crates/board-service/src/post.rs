@@ -1,57 +1,62 @@
 //! `alpheus board post`: writes a message, or a cover.
 
+mod background;
+
 use crate::card::{self, VerifiedCard};
-use crate::client::Client;
-use crate::entry::{Entry, EntryError, by_pass};
-use crate::keys;
-use alpheus_anonymous_board::configuration::Epoch;
+use crate::client::{Client, Posted};
+use crate::content::MessageArgs;
+use crate::entry::{Entry, EntryArgs};
 use alpheus_anonymous_board::writer::{Content, Fate};
-use alpheus_crypto::sign::SigningKey;
 use alpheus_node::entropy;
 use alpheus_node::failure::{Blame, Category, Failure};
 use alpheus_node::globals::Globals;
 use alpheus_node::listeners::block_on;
 use alpheus_node::settings::Format;
-use alpheus_pass_service::client::passfile::PassFile;
 use serde::Serialize;
+use std::io::Write;
 use std::path::PathBuf;
+use zeroize::Zeroizing;
 
 const EXAMPLES: &str = "\
 Examples:
-  alpheus board post 'Hello' --card board.json --key ada.key
+  echo 'Hello' | alpheus board post --card board.json --key ada.key
+  alpheus board post --file hello.txt --card board.json --key ada.key --background
+  alpheus board post --file hello.txt --card board.json --pass ada.pass --key-file ada.key
   alpheus board post --cover --card board.json --key ada.key
-  alpheus board post 'Hello' --card board.json --key ada.key --wait
-  alpheus board post 'Hello' --card board.json --pass ada.pass --key-file ada.key
 
-With --wait the command waits until the epoch ends, complains if a server left the write out, and
-reports its fate. Without --wait nothing is kept and no complaint is sent. A cover looks like any
-other write and adds no message: it makes the crowd larger.";
+The command waits until the epoch ends, complains if a server left the write out, and reports its
+fate. A cover looks like any other write and adds no message: it makes the crowd larger.
+
+Who writes only when they have something to say, or comes back when a message is lost, stands out.
+`alpheus board member` writes in every epoch, and repeats a lost message by itself.";
 
 /// Arguments of `alpheus board post`.
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub struct Args {
-    /// The message
-    #[arg(required_unless_present = "cover", conflicts_with = "cover")]
-    message: Option<String>,
+    #[command(flatten)]
+    message: MessageArgs,
     /// Write a cover instead of a message
-    #[arg(long)]
+    #[arg(long, conflicts_with = "file")]
     cover: bool,
     /// The board's card
     #[arg(long, value_name = "FILE")]
     card: PathBuf,
-    /// The member's key
-    #[arg(long, value_name = "FILE", required_unless_present = "pass", conflicts_with = "pass")]
-    key: Option<PathBuf>,
-    /// The pass to present, for a board that admits by pass
-    #[arg(long, value_name = "FILE", requires = "key_file")]
-    pass: Option<PathBuf>,
-    /// The key that opens the pass file
-    #[arg(long, value_name = "FILE", requires = "pass")]
-    key_file: Option<PathBuf>,
-    /// Wait until the epoch is published
+    #[command(flatten)]
+    entry: EntryArgs,
+    /// The smallest crowd to write in. Nothing is sent if the board may reveal less and the last
+    /// published table held less
+    #[arg(long, value_name = "NUMBER")]
+    crowd: Option<u32>,
+    /// Return once the write is made, and go on waiting and complaining in the background
+    #[arg(long, conflicts_with = "no_wait")]
+    background: bool,
+    /// Do not wait: nothing is kept, and no complaint is sent if a server leaves the write out
     #[arg(long)]
-    wait: bool,
+    no_wait: bool,
+    /// Report the write before waiting
+    #[arg(long, hide = true)]
+    report_first: bool,
 }
 
 /// The printed report.
@@ -69,55 +74,75 @@ struct PostReport {
 /// If a server refuses or does not answer, or the message is lost.
 pub fn run(args: &Args, globals: &Globals) -> Result<(), Failure> {
     let card = card::open(&args.card)?;
-    let key = args.key.as_ref().map(|path| keys::load(path)).transpose()?;
-    let content = match &args.message {
-        Some(message) => Content::Message(message.as_bytes()),
-        None => Content::Cover,
+    let message = match args.cover {
+        true => Zeroizing::new(Vec::new()),
+        false => args.message.read(&card.board)?,
     };
-    let said = block_on(async {
+    if args.background {
+        return background::run(&message);
+    }
+    let content = if args.cover { Content::Cover } else { Content::Message(&message) };
+    let format = globals.format.unwrap_or_default();
+    let (said, fate) = block_on(async {
         let client = Client::new(&card)?;
-        let view = client.view().await?;
-        let mut entry = args.entry(&card, key.as_ref(), view.epoch()).await?;
-        let posted = client.post(&view, content, &mut entry, &mut entropy::rng()?).await?;
+        let posted = args.post(&client, &card, content).await?;
         let (epoch, write) = (posted.written.epoch(), posted.written.name().0.to_string());
         let mut said = PostReport { epoch: epoch.0, write, fate: None };
-        if args.wait {
-            let (_, fates) = client.settle(epoch, &[posted]).await?;
-            said.fate = fates.first().map(|fate| word(*fate));
+        if args.report_first {
+            print(&said, format)?;
         }
-        Ok(said)
+        if args.no_wait {
+            return Ok((said, None));
+        }
+        let (_, fates) = client.settle(epoch, &[posted]).await?;
+        let fate = fates.first().copied();
+        said.fate = fate.map(word);
+        Ok((said, fate))
     })?;
-    print(&said, globals.format.unwrap_or_default())?;
-    let (lost, left_out) = (word(Fate::Lost), word(Fate::LeftOut));
-    let (failed, help) = match said.fate {
-        Some(fate) if fate == lost => (
+    if !args.report_first {
+        print(&said, format)?;
+    }
+    match fate {
+        Some(Fate::Lost) => Err(Failure::new(
+            Category::Check,
             "the message collided with others in its row and is lost",
-            "post it again in the next epoch",
-        ),
-        Some(fate) if fate == left_out => (
+        )
+        .with_help(
+            "if you come back to repeat it, servers may see that it was yours; `alpheus board member` repeats messages unseen",
+        )),
+        Some(Fate::LeftOut) => Err(Failure::new(
+            Category::Check,
             "a server left the write out, or made its audit fail; the table was published without it",
+        )
+        .with_help(
             "do not write the same message again: the server that left it out may be waiting for it",
-        ),
-        _ => return Ok(()),
-    };
-    Err(Failure::new(Category::Check, failed).with_help(help))
+        )),
+        _ => Ok(()),
+    }
 }
 
 impl Args {
-    async fn entry<'a>(
+    /// Writes, or leaves a knock where a write cannot be made.
+    async fn post(
         &self,
+        client: &Client,
         card: &VerifiedCard,
-        key: Option<&'a SigningKey>,
-        epoch: Epoch,
-    ) -> Result<Entry<'a>, Failure> {
-        match (key, &self.pass, &self.key_file) {
-            (Some(key), _, _) => Ok(Entry::Member(key)),
-            (None, Some(pass), Some(key_file)) => {
-                by_pass(card, epoch, PassFile::open(pass, key_file)?).await
-            }
-            // Clap rejects this combination.
-            _ => Err(EntryError::NoDoor).blame(Category::Usage),
+        content: Content<'_>,
+    ) -> Result<Posted, Failure> {
+        if let Some(wanted) = self.crowd {
+            client.expect_crowd(wanted).await?;
         }
+        let view = match client.view().await {
+            Ok(view) => view,
+            Err(error) => {
+                let epoch = client.now()?;
+                let mut entry: Entry = self.entry.open(card, epoch).await?;
+                client.knock(epoch, &mut entry).await;
+                return Err(error.into());
+            }
+        };
+        let mut entry = self.entry.open(card, view.epoch()).await?;
+        Ok(client.post(&view, content, &mut entry, &mut entropy::rng()?).await?)
     }
 }
 
@@ -135,10 +160,10 @@ pub const fn word(fate: Fate) -> &'static str {
 
 fn print(said: &PostReport, format: Format) -> Result<(), Failure> {
     let fate = said.fate.unwrap_or("posted");
-    match format {
-        Format::Table => println!("epoch {}: {fate}", said.epoch),
-        Format::Csv => println!("epoch,write,fate\n{},{},{fate}", said.epoch, said.write),
-        Format::Json => println!("{}", serde_json::to_string_pretty(said).blame(Category::Io)?),
-    }
-    Ok(())
+    let text = match format {
+        Format::Table => format!("epoch {}: {fate}", said.epoch),
+        Format::Csv => format!("epoch,write,fate\n{},{},{fate}", said.epoch, said.write),
+        Format::Json => serde_json::to_string(said).blame(Category::Io)?,
+    };
+    writeln!(std::io::stdout(), "{text}").blame(Category::Io)
 }

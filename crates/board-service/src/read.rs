@@ -1,12 +1,9 @@
 //! `alpheus board read`: an epoch's messages, checked against the servers' signatures.
 
+use crate::card;
 use crate::client::{BoardError, Client};
-use crate::entry::Entry;
-use crate::{card, keys};
 use alpheus_anonymous_board::configuration::Epoch;
 use alpheus_anonymous_board::reader::{ReadError, Reading};
-use alpheus_anonymous_board::writer::Content;
-use alpheus_node::entropy;
 use alpheus_node::failure::{Blame, Category, Failure};
 use alpheus_node::globals::Globals;
 use alpheus_node::listeners::block_on;
@@ -19,10 +16,9 @@ const EXAMPLES: &str = "\
 Examples:
   alpheus board read --card board.json
   alpheus board read --card board.json --epoch 12 --format json
-  alpheus board read --card board.json --cover --key ada.key
 
-Without --epoch the command reads the latest published epoch. With --cover it writes a cover in the
-current epoch: covers from readers enlarge the crowd that writers hide in.";
+Without --epoch the command reads the latest published epoch. The crowd is an upper bound: nobody
+can tell how many of its writes one party has made under many names.";
 
 /// How many epochs back to look for a published one.
 const MAX_EPOCHS_BACK: u64 = 64;
@@ -37,18 +33,16 @@ pub struct Args {
     /// The epoch's number
     #[arg(long, value_name = "NUMBER")]
     epoch: Option<u64>,
-    /// Write a cover first
-    #[arg(long, requires = "key")]
-    cover: bool,
-    /// The member's key, for the cover
-    #[arg(long, value_name = "FILE")]
-    key: Option<PathBuf>,
 }
 
 #[derive(Debug, Serialize)]
 struct EpochReport {
     epoch: u64,
     writes: u32,
+    /// How many writes the databases listed when they closed.
+    listed: usize,
+    /// The most quotas that came to one database: writes, rejected ones and knocks.
+    came: usize,
     delivered: usize,
     recovered: usize,
     illegible: usize,
@@ -62,15 +56,8 @@ struct EpochReport {
 /// If nothing is published, a server does not answer, or a check fails.
 pub fn run(args: &Args, globals: &Globals) -> Result<(), Failure> {
     let card = card::open(&args.card)?;
-    let key = args.key.as_deref().filter(|_| args.cover).map(keys::load).transpose()?;
     let reading = block_on(async {
         let client = Client::new(&card)?;
-        if let Some(key) = &key {
-            let view = client.view().await?;
-            client
-                .post(&view, Content::Cover, &mut Entry::Member(key), &mut entropy::rng()?)
-                .await?;
-        }
         Ok(match args.epoch {
             Some(epoch) => one(&client, Epoch(epoch)).await?,
             None => last(&client).await?,
@@ -108,22 +95,33 @@ async fn last(client: &Client) -> Result<Reading, BoardError> {
     Err(ReadError::NotPublished.into())
 }
 
+fn warn(reading: &Reading) {
+    if reading.flagged {
+        eprintln!(
+            "warning: far more rows are occupied or illegible than chance explains; a server may have corrupted the table"
+        );
+    }
+    if let Some(by) = reading.thinned {
+        eprintln!(
+            "warning: less than half of what came to the {by}, by its own count, is in this table; somebody may have chosen the crowd"
+        );
+    }
+}
+
 fn print(reading: &Reading, format: Format) -> Result<(), Failure> {
     let text = |message: &Vec<u8>| String::from_utf8_lossy(message).into_owned();
     let shown = EpochReport {
         epoch: reading.epoch.0,
         writes: reading.size,
+        listed: reading.crowd.listed,
+        came: reading.crowd.came,
         delivered: reading.alone,
         recovered: reading.recovered,
         illegible: reading.illegible,
         flagged: reading.flagged,
         messages: reading.messages.iter().map(text).collect(),
     };
-    if shown.flagged {
-        eprintln!(
-            "warning: far more rows are occupied or illegible than chance explains; a server may have corrupted the table"
-        );
-    }
+    warn(reading);
     let mut out = std::io::stdout().lock();
     match format {
         Format::Json => {
@@ -140,9 +138,11 @@ fn print(reading: &Reading, format: Format) -> Result<(), Failure> {
         }
         Format::Table => {
             eprintln!(
-                "epoch {}: {} writes, covers included; {} messages",
+                "epoch {}: a crowd of at most {} writes, covers included ({} were listed, {} came); {} messages",
                 shown.epoch,
                 shown.writes,
+                shown.listed,
+                shown.came,
                 shown.messages.len()
             );
             for message in &shown.messages {

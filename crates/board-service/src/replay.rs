@@ -126,7 +126,9 @@ async fn post_all(
             collect(waiting.join_next().await, &mut posted, &mut counts)?;
         }
         let (client, view, line) = (client.clone(), Arc::clone(&view), (*line).to_owned());
-        waiting.spawn(async move { one(&client, &view, &line, &key).await });
+        waiting.spawn(async move {
+            one(&client, &view, &line, &mut Entry::Member(Box::new(key))).await
+        });
     }
     while !waiting.is_empty() {
         collect(waiting.join_next().await, &mut posted, &mut counts)?;
@@ -151,17 +153,14 @@ async fn one(
     client: &Client,
     view: &View,
     line: &str,
-    key: &SigningKey,
+    entry: &mut Entry,
 ) -> Result<(Posted, bool), Failure> {
     let mut rng = entropy::rng()?;
-    match client
-        .post(view, Content::Message(line.as_bytes()), &mut Entry::Member(key), &mut rng)
-        .await
-    {
+    match client.post(view, Content::Message(line.as_bytes()), entry, &mut rng).await {
         Ok(posted) => Ok((posted, true)),
         Err(BoardError::NotWritten(refused)) => {
             eprintln!("a line is rejected: {refused}");
-            Ok((client.post(view, Content::Cover, &mut Entry::Member(key), &mut rng).await?, false))
+            Ok((client.post(view, Content::Cover, entry, &mut rng).await?, false))
         }
         Err(error) => Err(error.into()),
     }

@@ -141,8 +141,10 @@ fn serve(
         (format!("pki/{name}"), format!("{name}.key"), format!("run/{name}"));
     let at = at.to_string();
     let who = ["board", "serve", "--role", role, "--identity", &identity, "--key", &key];
+    let fence = format!("fences/{name}");
     let rest = ["--card", "board.json", "--members", "members.txt", "--state", &state];
-    started.start(folder, &[who.as_slice(), &rest, &["--api", &at]].concat())
+    let more = ["--fence", &fence, "--api", &at];
+    started.start(folder, &[who.as_slice(), &rest, &more].concat())
 }
 
 fn command(folder: &Path, args: &[&str]) -> Result<(), Failure> {

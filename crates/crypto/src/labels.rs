@@ -191,7 +191,7 @@ pub const PASS_SCAN: &str = "alpheus/pass/scan/v1";
 /// The configuration that a board's parties and writers share (signature).
 pub const BOARD_CONFIGURATION: &str = "alpheus/board/configuration/v2";
 /// The public statement of a board's server about an epoch (signature).
-pub const BOARD_STATEMENT: &str = "alpheus/board/statement/v2";
+pub const BOARD_STATEMENT: &str = "alpheus/board/statement/v3";
 /// A database states that it has an accepted write (signature).
 pub const BOARD_RECEIPT: &str = "alpheus/board/receipt/v2";
 /// A member states that it sends this write in this epoch (signature).
@@ -256,6 +256,16 @@ pub const BOARD_BASE: &str = "alpheus/board/base/v1";
 pub const BOARD_COLUMN: &str = "alpheus/board/column/v1";
 /// The proof that all columns but one are zero (hash to scalar).
 pub const BOARD_LINE: &str = "alpheus/board/line/v1";
+/// The coin that chooses the database whose share the auditor checks.
+pub const BOARD_DRAW: &str = "alpheus/board/draw/v1";
+/// A database's message that reveals the seed of its keys to the auditor.
+pub const BOARD_REVEAL: &str = "alpheus/board/reveal/v1";
+/// That seed, sealed for the auditor.
+pub const BOARD_REVEALED_SEED: &str = "alpheus/board/revealed-seed/v1";
+/// What the auditor derives from its seed of an epoch.
+pub const BOARD_AUDITOR: &str = "alpheus/board/auditor/v1";
+/// A writer's sign that it came, left where a write cannot be.
+pub const BOARD_KNOCK: &str = "alpheus/board/knock/v1";
 /// A board's public card (signature).
 pub const BOARD_CARD: &str = "alpheus/board/card/v2";
 /// Derives a table's secrets from the owner's key, one per purpose (HKDF).

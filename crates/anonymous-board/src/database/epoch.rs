@@ -1,14 +1,14 @@
 //! One epoch at one database: its state and its next statement.
 
-use super::crowd::RefusedQuotas;
+use super::crowd::{CrowdStage, OtherQuotas};
 use super::records;
-use super::secrets::{Secrets, mask};
 use super::work::{Keys, Openings, Outcome, TableShare, Task, Work, WorkResult};
 use crate::coalition::audit;
 use crate::configuration::{Board, Epoch, Party};
 use crate::envelope::{self, EnvelopeError, UnsealedKey};
 use crate::error::SubmissionError;
 use crate::messages::{Body, BurnReason, Fault, Submission, Tag, WriteName};
+use crate::secrets::{Secrets, mask};
 use crate::transcript::{Dispute, Set, Transcript, sorted};
 use alpheus_crypto::hash::{Digest, labelled_hash};
 use alpheus_crypto::labels;
@@ -42,7 +42,7 @@ pub(super) struct EpochState {
     pub(super) tags: HashMap<Tag, WriteName>,
     /// Digests of the keys that were accepted.
     pub(super) roots: HashSet<Digest>,
-    pub(super) refused_quotas: RefusedQuotas,
+    pub(super) other_quotas: OtherQuotas,
     /// Writes that other databases listed when they closed and this one waits for, each with the
     /// databases that list it and have not forwarded it invalidly. `None` until all others have
     /// closed.
@@ -70,7 +70,7 @@ impl EpochState {
             writes: BTreeMap::new(),
             tags: HashMap::new(),
             roots: HashSet::new(),
-            refused_quotas: RefusedQuotas::default(),
+            other_quotas: OtherQuotas::default(),
             missing: None,
             audited: None,
             share: None,
@@ -123,7 +123,7 @@ impl EpochState {
         let one_each = envelopes.len() == board.databases().len();
         match (own, common) {
             (Party::Database(side), None) if one_each => {
-                let opened = envelope::open(sealing, board, *epoch, side, tag, sealed)?;
+                let opened = envelope::open(sealing, board, *epoch, side, Some(tag), sealed)?;
                 let root = labelled_hash(labels::BOARD_ROOT, &[opened.key.root.expose()]);
                 Ok((OwnPart::Tree(Arc::new(opened)), root))
             }
@@ -208,8 +208,8 @@ impl EpochState {
         }
     }
 
-    /// Why the epoch must end without a table, if it must. Once all are bound to their shares, this
-    /// server's share may have been sent without the others' arriving. Writers must learn that
+    /// Why the epoch must end without a table, if it must. Once shares are released, this server's
+    /// may have been sent without the others' arriving. Writers must learn that
     /// first, because a server that withholds its share could also abort or provoke blame for
     /// something else.
     fn abort_reason(&self, board: &Board, own: Party, now: Timestamp) -> Option<BurnReason> {
@@ -221,9 +221,8 @@ impl EpochState {
             (None, None) if now < board.schedule.burn_time(self.transcript.epoch()) => return None,
             (None, None) => BurnReason::Late,
         };
-        let latched = board.databases().iter().all(|by| self.transcript.latch(*by).is_some());
         Some(match (own, reason) {
-            _ if !latched => reason,
+            _ if !self.transcript.is_released() => reason,
             (Party::Database(side), BurnReason::Late) => BurnReason::Withheld(side.other().into()),
             _ => BurnReason::Unshared,
         })
@@ -235,7 +234,8 @@ impl EpochState {
         let full = self.writes.len() >= board.writers as usize;
         let over = now >= board.schedule.end(self.transcript.epoch());
         let writes = || sorted(self.writes.keys().copied());
-        (full || over).then(|| Body::Close { writes: writes() })
+        let came = u32::try_from(self.came()).unwrap_or(u32::MAX);
+        (full || over).then(|| Body::Close { writes: writes(), came })
     }
 
     /// Waits until the others have closed and forwarded the missing writes, or until half of
@@ -278,7 +278,7 @@ impl EpochState {
 
     fn commit(&self, board: &Board, own: Party) -> Option<Body> {
         let candidates = self.transcript.candidates()?;
-        if let Some(reason) = self.too_few(board, own, &candidates.writes) {
+        if let Some(reason) = self.too_few(board, own, &candidates.writes, CrowdStage::Candidates) {
             return Some(Body::Abort { reason });
         }
         let (audited, _) = self.audited.as_ref()?;
@@ -318,14 +318,9 @@ impl EpochState {
             Ok(set) => set,
             Err(dispute) => return Some(Body::Abort { reason: dispute.into() }),
         };
-        let fewer = match own {
-            // A writer's complaint proves whose digest was wrong.
-            Party::Database(_) => {
-                (set.accepted.len() < board.min_writes as usize).then_some(BurnReason::TooFew)
-            }
-            _ => self.too_few(board, own, &set.accepted),
-        };
-        if let Some(reason) = fewer {
+        // The others may have had any write rejected. In mode 1 the writers' complaints then show
+        // who is to blame.
+        if let Some(reason) = self.too_few(board, own, &set.accepted, CrowdStage::Accepted) {
             return Some(Body::Abort { reason });
         }
         let size = u32::try_from(set.accepted.len()).ok()?;
@@ -361,7 +356,7 @@ impl EpochState {
         let masked = std::mem::take(&mut *masked);
         let digest = Transcript::share_digest(own, &set, &masked);
         self.masked = Some(Arc::new(masked));
-        Some(Body::Latch { set, share: digest })
+        Some(Body::Latch { set, settle: self.transcript.settle_digest(), share: digest })
     }
 
     fn publish(&mut self, board: &Board, own: Party) -> Option<Body> {
@@ -382,7 +377,7 @@ impl EpochState {
             return None;
         }
         let candidates = self.transcript.candidates()?;
-        if self.too_few(board, own, &candidates.writes).is_some() {
+        if self.too_few(board, own, &candidates.writes, CrowdStage::Candidates).is_some() {
             return None;
         }
         let (keys, task) = if self.audited.is_none() {
@@ -440,7 +435,7 @@ impl EpochState {
         let epoch = self.transcript.epoch();
         let mut changes = vec![records::remove_seed(epoch)];
         changes.extend(self.writes.keys().map(|name| records::remove_write(epoch, name)));
-        changes.extend(self.forget_refused_quotas());
+        changes.extend(self.forget_other_quotas());
         self.secrets = None;
         self.writes.clear();
         self.tags.clear();

@@ -8,7 +8,7 @@ mod crowd;
 mod epoch;
 mod records;
 mod restore;
-mod secrets;
+mod reveal;
 mod work;
 
 pub use work::{Work, WorkResult};
@@ -16,7 +16,10 @@ pub use work::{Work, WorkResult};
 use crate::admission::Admission;
 use crate::configuration::{Board, Epoch, Party};
 use crate::error::SubmissionError;
-use crate::messages::{Body, PublishedStatement, Receipt, Statement, Submission, Tag, WriteName};
+use crate::messages::{
+    Body, PublishedStatement, Receipt, Reveal, Statement, Submission, Tag, WriteName, knock_name,
+};
+use crate::secrets::Secrets;
 use crate::transcript::{Effect, StatementError, Transcript};
 use alpheus_crypto::ledger::{Change, Step};
 use alpheus_crypto::secret::Secret;
@@ -25,7 +28,6 @@ use alpheus_crypto::signed::Signed;
 use alpheus_time::Timestamp;
 use epoch::EpochState;
 use rand_core::CryptoRng;
-use secrets::Secrets;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -43,6 +45,8 @@ pub enum Output {
     ShareRemoved(Epoch),
     /// An epoch's table.
     Table(Epoch, Arc<Vec<u8>>),
+    /// The seed of this database's keys, for the auditor alone, which checks its share.
+    Reveal(Epoch, Arc<Signed<Reveal>>),
 }
 
 /// A database.
@@ -96,8 +100,8 @@ impl Database {
     /// unspent; the envelope opens to a key that fits. No key is expanded.
     ///
     /// # Errors
-    /// [`SubmissionError`]: no quota is spent. In mode 2, a write that does not open here still
-    /// counts towards the crowd that arrived, because other servers may have accepted it.
+    /// [`SubmissionError`]: no quota is spent. A write that does not open here still counts towards
+    /// the crowd that came, because other servers may have accepted it.
     ///
     /// # Privacy
     /// The database learns whose quota is spent and when, and one key, which reveals nothing about
@@ -109,14 +113,7 @@ impl Database {
         admission: &impl Admission,
     ) -> Result<Step<Signed<Receipt>>, SubmissionError> {
         let epoch = submission.epoch;
-        if self.board.schedule.epoch_at(now) != Some(epoch) {
-            let over = self.board.schedule.end(epoch) <= now;
-            return Err(if over { SubmissionError::Late } else { SubmissionError::Epoch });
-        }
-        let state = self.epochs.get(&epoch).ok_or(SubmissionError::Epoch)?;
-        if state.transcript.abort_reason(self.party).is_some() {
-            return Err(SubmissionError::Burnt);
-        }
+        let state = self.begun(epoch, now)?;
         let full = state.writes.len() >= self.board.writers as usize;
         let name = submission.name(&self.board.fingerprint());
         if !state.writes.contains_key(&name) {
@@ -129,13 +126,53 @@ impl Database {
         }
         let tag = admission.tag(epoch, &name, &submission.ticket)?;
         let taken = self.accept(submission, name, tag);
-        if let (Err(_), Party::Server(_)) = (&taken, self.party)
+        if taken.is_err()
             && let Some(state) = self.epochs.get_mut(&epoch)
             && !state.tags.contains_key(&tag)
         {
-            state.refused_quotas.note(tag);
+            state.other_quotas.note(tag);
         }
         taken
+    }
+
+    /// Handles a knock: its writer came, and could not reach all servers. It counts towards the
+    /// crowd that came, and spends nothing. [`poll`](Self::poll) makes it durable.
+    ///
+    /// # Errors
+    /// [`SubmissionError`].
+    ///
+    /// # Privacy
+    /// The database learns who came, as from a write.
+    pub fn handle_knock(
+        &mut self,
+        epoch: Epoch,
+        ticket: &[u8],
+        now: Timestamp,
+        admission: &impl Admission,
+    ) -> Result<(), SubmissionError> {
+        let (board, party) = (self.board.fingerprint(), self.party);
+        let state = self.begun(epoch, now)?;
+        if state.transcript.closing_list(party).is_some() {
+            return Err(SubmissionError::Late);
+        }
+        let tag = admission.tag(epoch, &knock_name(&board, epoch), ticket)?;
+        if let Some(state) = self.epochs.get_mut(&epoch) {
+            state.other_quotas.note(tag);
+        }
+        Ok(())
+    }
+
+    /// The state of the open epoch.
+    fn begun(&self, epoch: Epoch, now: Timestamp) -> Result<&EpochState, SubmissionError> {
+        if self.board.schedule.epoch_at(now) != Some(epoch) {
+            let over = self.board.schedule.end(epoch) <= now;
+            return Err(if over { SubmissionError::Late } else { SubmissionError::Epoch });
+        }
+        let state = self.epochs.get(&epoch).ok_or(SubmissionError::Epoch)?;
+        if state.transcript.abort_reason(self.party).is_some() {
+            return Err(SubmissionError::Burnt);
+        }
+        Ok(state)
     }
 
     /// Handles a write that another database forwards because this one lacks it.
@@ -211,7 +248,7 @@ impl Database {
         self.epochs.get(&epoch)?.writes.get(name).map(|held| &held.submission)
     }
 
-    /// Handles a statement of another server.
+    /// Handles a statement of another server, or one of this server that another one has received.
     ///
     /// # Errors
     /// [`StatementError`]: nothing has changed.
@@ -221,6 +258,9 @@ impl Database {
         by: Party,
         epoch: Epoch,
     ) -> Result<Step<Vec<Output>>, StatementError> {
+        if by == self.party {
+            return self.handle_own_statement(signed, epoch);
+        }
         let none = || Step::new(Vec::new(), Vec::new());
         let Some(state) = self.epochs.get_mut(&epoch) else {
             return Err(StatementError::Mismatch);
@@ -247,6 +287,7 @@ impl Database {
                 let mut outputs = vec![publish(false)];
                 changes.extend(remove_unneeded_share(state, &mut outputs));
                 outputs.extend(released_share(state));
+                outputs.extend(reveal::due(&self.board, self.party, &self.key, state));
                 Ok(Step::new(changes, outputs))
             }
         }
@@ -277,8 +318,7 @@ impl Database {
     #[must_use]
     pub fn missing_shares(&self, epoch: Epoch) -> Vec<Party> {
         let Some(state) = self.epochs.get(&epoch) else { return Vec::new() };
-        let bound = |by: &Party| state.transcript.latch(*by).is_some();
-        if state.has_ended(self.party) || !self.board.databases().iter().all(bound) {
+        if state.has_ended(self.party) || !state.transcript.is_released() {
             return Vec::new();
         }
         let lacks = |by: &Party| !state.other_shares.contains_key(by);
@@ -416,9 +456,10 @@ fn remove_unneeded_share(state: &mut EpochState, outputs: &mut Vec<Output>) -> O
     Some(records::masked(epoch, None))
 }
 
-/// The masked share, once all databases are bound to theirs for one set.
+/// The masked share, once all databases are bound to theirs for one set, and in mode 1 the auditor
+/// has checked one of them.
 fn released_share(state: &EpochState) -> Option<Output> {
-    state.transcript.agreed_latch()?;
+    state.transcript.agreed_latch().filter(|_| state.transcript.is_cleared())?;
     let share = state.masked.as_ref()?;
     Some(Output::Share(state.transcript.epoch(), Arc::clone(share)))
 }

@@ -15,7 +15,12 @@ const STATEMENT: u8 = b's';
 const MASKED: u8 = b'm';
 const TABLE: u8 = b't';
 const CONFLICT: u8 = b'c';
-const REFUSED_QUOTA: u8 = b'r';
+const OTHER_QUOTA: u8 = b'q';
+
+/// The key of how the process ended. It has no epoch, so it is shorter than all others.
+pub(super) const END: &[u8] = b"end";
+/// The process ended in an orderly way.
+pub(super) const ORDERLY: &[u8] = b"orderly";
 
 /// A decoded record.
 pub(super) enum Record {
@@ -25,7 +30,7 @@ pub(super) enum Record {
     Masked(Vec<u8>),
     Table(Vec<u8>),
     Conflict(Party, Signed<Statement>),
-    RefusedQuota(Tag),
+    OtherQuota(Tag),
 }
 
 fn key(epoch: Epoch, kind: u8, rest: &[u8]) -> Vec<u8> {
@@ -35,6 +40,10 @@ fn key(epoch: Epoch, kind: u8, rest: &[u8]) -> Vec<u8> {
 fn encoded(value: &impl Serialize) -> Vec<u8> {
     #[expect(clippy::expect_used, reason = "plain data serialises")]
     postcard::to_allocvec(value).expect("plain data serialises")
+}
+
+pub(super) fn end(orderly: bool) -> Change {
+    put(END.to_vec(), if orderly { ORDERLY.to_vec() } else { b"unknown".to_vec() })
 }
 
 pub(super) fn seed(epoch: Epoch, seed: &Secret<32>) -> Change {
@@ -86,12 +95,12 @@ pub(super) fn conflict(epoch: Epoch, by: Party, signed: Option<&Signed<Statement
     Change { key, value: signed.map(|signed| encoded(signed).into()) }
 }
 
-pub(super) fn refused_quota(epoch: Epoch, tag: &Tag) -> Change {
-    put(key(epoch, REFUSED_QUOTA, &tag.0), Vec::new())
+pub(super) fn other_quota(epoch: Epoch, tag: &Tag) -> Change {
+    put(key(epoch, OTHER_QUOTA, &tag.0), Vec::new())
 }
 
-pub(super) fn remove_refused_quota(epoch: Epoch, tag: &Tag) -> Change {
-    Change { key: key(epoch, REFUSED_QUOTA, &tag.0), value: None }
+pub(super) fn remove_other_quota(epoch: Epoch, tag: &Tag) -> Change {
+    Change { key: key(epoch, OTHER_QUOTA, &tag.0), value: None }
 }
 
 /// A server's index, for keys.
@@ -125,8 +134,8 @@ pub(super) fn read(
             let signed = postcard::from_bytes(value).map_err(|_| DamagedLedgerError)?;
             Record::Conflict(*by.ok_or(DamagedLedgerError)?, signed)
         }
-        REFUSED_QUOTA if value.is_empty() => {
-            Record::RefusedQuota(Tag(rest.try_into().map_err(|_| DamagedLedgerError)?))
+        OTHER_QUOTA if value.is_empty() => {
+            Record::OtherQuota(Tag(rest.try_into().map_err(|_| DamagedLedgerError)?))
         }
         _ => return Err(DamagedLedgerError),
     };

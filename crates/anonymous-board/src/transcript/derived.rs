@@ -9,7 +9,7 @@ use crate::configuration::Party;
 use crate::dpf::Side;
 use crate::dpf::digest::Kappa;
 use crate::dpf::prg::Prgs;
-use crate::messages::{Body, BurnReason, Fault, Tag, WriteDigest, WriteName};
+use crate::messages::{Body, Fault, Tag, WriteDigest, WriteName};
 use alpheus_crypto::agree::AgreementPublic;
 use alpheus_crypto::hash::{Digest, labelled_hash};
 use alpheus_crypto::labels;
@@ -73,7 +73,7 @@ impl Transcript {
     #[must_use]
     pub fn closing_list(&self, by: impl Into<Party>) -> Option<&[WriteName]> {
         match self.by(by, Body::CLOSE)? {
-            Body::Close { writes } => Some(writes),
+            Body::Close { writes, .. } => Some(writes),
             _ => None,
         }
     }
@@ -282,82 +282,6 @@ impl Transcript {
         }
         let same = *theirs == set.digest && usize::try_from(*size) == Ok(set.accepted.len());
         Some(if same { Ok(()) } else { Err(Dispute::Blamed(by, Fault::Set)) })
-    }
-
-    /// The set that the auditor settled.
-    #[must_use]
-    pub fn settled_set(&self) -> Option<Digest> {
-        match self.by(Party::Auditor, 0).filter(|_| self.board.grid().is_none())? {
-            Body::Settle { set } => Some(*set),
-            _ => None,
-        }
-    }
-
-    /// The set and the share that a database is bound to by its latch.
-    #[must_use]
-    pub fn latch(&self, by: impl Into<Party>) -> Option<(Digest, Digest)> {
-        match self.by(by, Body::LATCH)? {
-            Body::Latch { set, share } => Some((*set, *share)),
-            _ => None,
-        }
-    }
-
-    /// The set for which all databases are bound to their shares.
-    #[must_use]
-    pub fn agreed_latch(&self) -> Option<Digest> {
-        self.agreed(|by| self.latch(by).map(|(set, _)| set))
-    }
-
-    /// The set and the table that a database published.
-    #[must_use]
-    pub fn published_table(&self, by: impl Into<Party>) -> Option<(Digest, Digest)> {
-        match self.by(by, Body::PUBLISH)? {
-            Body::Publish { set, table } => Some((*set, *table)),
-            _ => None,
-        }
-    }
-
-    /// The set and the table that all databases published.
-    #[must_use]
-    pub fn agreed_table(&self) -> Option<(Digest, Digest)> {
-        self.agreed(|by| self.published_table(by))
-    }
-
-    /// Whether all databases are bound to their shares, but not all have published. Then some may
-    /// have read the table, whatever they state.
-    #[must_use]
-    pub fn may_have_been_read(&self) -> bool {
-        let all =
-            |holds: &dyn Fn(Party) -> bool| self.board.databases().iter().all(|by| holds(*by));
-        all(&|by| self.latch(by).is_some()) && !all(&|by| self.published_table(by).is_some())
-    }
-
-    /// Why the epoch is burnt, if some server reports it. A warning that some server may have read
-    /// the table takes precedence: such a server can report any reason.
-    #[must_use]
-    pub fn burn_reason(&self) -> Option<BurnReason> {
-        let reasons = || self.board.parties().iter().filter_map(|by| self.abort_reason(*by));
-        let first = reasons().next()?;
-        let warning = reasons()
-            .find(BurnReason::warns)
-            .or(self.may_have_been_read().then_some(BurnReason::Unshared));
-        Some(warning.unwrap_or(first))
-    }
-
-    /// Whether all databases have ended the epoch, with a table or without. Until then a server
-    /// that is silent here may still release its share.
-    #[must_use]
-    pub fn has_ended(&self) -> bool {
-        let ended =
-            |by: &Party| self.abort_reason(*by).is_some() || self.published_table(*by).is_some();
-        self.board.databases().iter().all(ended)
-    }
-
-    /// A value that all databases state alike.
-    fn agreed<T: PartialEq>(&self, value: impl Fn(Party) -> Option<T>) -> Option<T> {
-        let (first, others) = self.board.databases().split_first()?;
-        let first = value(*first)?;
-        others.iter().all(|by| value(*by).as_ref() == Some(&first)).then_some(first)
     }
 
     /// The digest of a share in a database's latch.

@@ -1,7 +1,11 @@
 //! The servers' statements of an epoch, checked on arrival, and what follows from them for
 //! everybody alike: candidates, κ, the agreed set.
 
+mod crowd;
 mod derived;
+mod release;
+
+pub use crowd::Crowd;
 
 use crate::configuration::{Board, Epoch, Party};
 use crate::dpf::digest::Kappa;
@@ -237,7 +241,9 @@ fn sequence(by: Party, body: &Body) -> Option<usize> {
     let equal = matches!(by, Party::Server(_));
     match body {
         Body::Abort { .. } => Some(0),
-        Body::Settle { .. } => (!database).then_some(0),
+        Body::Settle { .. } => (!database).then_some(Body::SETTLE),
+        Body::Draw { .. } => (!database).then_some(Body::DRAW),
+        Body::Clear { .. } => (!database).then_some(Body::CLEAR),
         _ if !database => None,
         Body::Begin { .. } => Some(Body::BEGIN),
         Body::Close { .. } => Some(Body::CLOSE),

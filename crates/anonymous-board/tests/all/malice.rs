@@ -30,7 +30,7 @@ pub(crate) trait Shadow: Sized + 'static {
         (
             "the victim is not listed at close",
             |shadow, _, body| {
-                if let Body::Close { writes } = body {
+                if let Body::Close { writes, .. } = body {
                     writes.retain(|write| *write != shadow.victim());
                 }
             },
@@ -39,7 +39,7 @@ pub(crate) trait Shadow: Sized + 'static {
         (
             "a write that nobody made is listed",
             |_, _, body| {
-                if let Body::Close { writes } = body {
+                if let Body::Close { writes, .. } = body {
                     writes.push(WriteName(Digest([255; 32])));
                 }
             },

@@ -6,6 +6,7 @@ use alpheus_anonymous_board::configuration::{Board, Party};
 use alpheus_anonymous_board::messages::Complaint;
 use alpheus_anonymous_board::transcript::Transcript;
 use alpheus_anonymous_board::writer::WriteStatus;
+use alpheus_node::failure::Failure;
 use alpheus_node::network::error::RequestError;
 
 /// Rules of refusals after which the complaint may be accepted later.
@@ -21,7 +22,13 @@ pub(super) struct Complaints {
 
 impl Complaints {
     /// Finds writes to complain about, once for the candidates and once for the set.
-    pub(super) fn look(&mut self, board: &Board, transcript: &Transcript, posted: &[Posted]) {
+    pub(super) fn look(
+        &mut self,
+        board: &Board,
+        transcript: &Transcript,
+        posted: &[Posted],
+        keep: &dyn Fn(&Posted) -> Result<(), Failure>,
+    ) {
         let databases = board.databases();
         let listed = databases.iter().all(|by| transcript.candidates_of(*by).is_some());
         let now = [listed, transcript.set().is_some()];
@@ -29,8 +36,13 @@ impl Complaints {
             return;
         }
         self.looked = now;
-        for Posted { written, submission, received } in posted {
+        for one in posted {
+            let Posted { written, submission, received } = one;
             if let WriteStatus::Complain(grounds) = written.status(transcript, received) {
+                if let Err(failure) = keep(one) {
+                    tracing::error!(%failure, "cannot keep the write, so no complaint is sent");
+                    continue;
+                }
                 let complaint = written.complaint(submission, *grounds);
                 if !self.open.contains(&complaint) {
                     tracing::warn!("a write was left out; sending a complaint to the auditor");

@@ -11,7 +11,9 @@
 //! | `GET /v1/digests/{epoch}` | the digests of all statements, for comparison |
 //! | `GET /v1/conflicts/{epoch}` | conflicting statements: proof against their signers |
 //! | `POST /v1/submissions` | accepts a write and returns a receipt (databases) |
-//! | `GET /v1/submissions/{epoch}/{name}` | a write, for another database |
+//! | `POST /v1/knocks/{epoch}` | accepts the ticket of a writer that cannot reach all databases (databases) |
+//! | `GET /v1/submissions/{epoch}/{name}` | a write, for another database or the auditor |
+//! | `GET /v1/reveals/{epoch}` | the seed of this database's keys, sealed for the auditor |
 //! | `GET /v1/shares/{epoch}`, `/v1/tables/{epoch}` | masked share, table |
 //! | `POST /v1/complaints` | judges a complaint (auditor) |
 
@@ -102,7 +104,9 @@ pub fn router(api: Api) -> Router {
         .route("/v1/digests/{epoch}", get(digests))
         .route("/v1/conflicts/{epoch}", get(conflicts))
         .route("/v1/submissions", post(submit))
+        .route("/v1/knocks/{epoch}", post(knock))
         .route("/v1/submissions/{epoch}/{name}", get(held))
+        .route("/v1/reveals/{epoch}", get(reveal))
         .route("/v1/shares/{epoch}", get(share))
         .route("/v1/tables/{epoch}", get(table))
         .route("/v1/complaints", post(complain))
@@ -259,10 +263,7 @@ async fn receive(
 ) -> Result<Vec<u8>, ApiError> {
     let of = api.card.board.parties().get(of).ok_or_else(|| ApiError::missing("no such server"))?;
     let said: Signed<Statement> = decode(&body)?;
-    // This server knows its own statements.
-    if *of != api.party {
-        api.engine.tell(Job::Hear(*of, Epoch(epoch), vec![said])).await;
-    }
+    api.engine.tell(Job::Hear(*of, Epoch(epoch), vec![said])).await;
     encode(&())
 }
 
@@ -287,6 +288,25 @@ async fn submit(State(api): State<Api>, body: Bytes) -> Result<Vec<u8>, ApiError
     let submission: Submission = decode(&body)?;
     let submission = Box::new(submission);
     encode(&api.engine.ask(|reply| Job::Submit(submission, reply)).await?.map_err(Refuse::refusal)?)
+}
+
+async fn knock(
+    State(api): State<Api>,
+    Path(epoch): Path<u64>,
+    body: Bytes,
+) -> Result<Vec<u8>, ApiError> {
+    if api.party == Party::Auditor {
+        return Err(ApiError::missing("this is the auditor; knock at the databases"));
+    }
+    let ticket: Vec<u8> = decode(&body)?;
+    let taken = api.engine.ask(|reply| Job::Knock(Epoch(epoch), ticket, reply)).await?;
+    encode(&taken.map_err(Refuse::refusal)?)
+}
+
+async fn reveal(State(api): State<Api>, Path(epoch): Path<u64>) -> Result<Vec<u8>, ApiError> {
+    let reveal = api.outbox.page(Epoch(epoch)).and_then(|page| page.reveal);
+    let missing = || ApiError::missing("there is a reveal once the auditor has chosen this share");
+    encode(reveal.ok_or_else(missing)?.as_ref())
 }
 
 async fn held(

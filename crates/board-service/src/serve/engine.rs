@@ -3,11 +3,13 @@
 
 use super::outbox::Outbox;
 use alpheus_anonymous_board::admission::Admission;
-use alpheus_anonymous_board::auditor::{Auditor, ComplaintError, Verdict};
+use alpheus_anonymous_board::auditor::{Auditor, CheckedShare, ComplaintError, Verdict};
 use alpheus_anonymous_board::configuration::{Board, Epoch, Party};
 use alpheus_anonymous_board::database::{Database, WorkResult};
 use alpheus_anonymous_board::error::SubmissionError;
-use alpheus_anonymous_board::messages::{Complaint, Receipt, Statement, Submission, WriteName};
+use alpheus_anonymous_board::messages::{
+    Complaint, Receipt, Reveal, Statement, Submission, WriteName,
+};
 use alpheus_anonymous_board::transcript::Transcript;
 use alpheus_crypto::hash::Digest;
 use alpheus_crypto::ledger::{LedgerError, Step};
@@ -26,12 +28,16 @@ const PAST_EPOCHS: u64 = 3;
 pub enum Job {
     /// A writer submits a write.
     Submit(Box<Submission>, Reply<Result<Signed<Receipt>, SubmissionError>>),
+    /// A writer leaves a knock: its ticket.
+    Knock(Epoch, Vec<u8>, Reply<Result<(), SubmissionError>>),
     /// Another database forwards a write.
     Forwarded(Party, Box<Submission>),
     /// Statements of another server arrive.
     Hear(Party, Epoch, Vec<Signed<Statement>>),
     /// Another database's share arrives.
     Share(Party, Epoch, Vec<u8>),
+    /// A database reveals its seed to the auditor.
+    Reveal(Party, Epoch, Box<Signed<Reveal>>),
     /// A writer complains.
     Judge(Box<Complaint>, Reply<Result<Verdict, ComplaintError>>),
     /// Asks for a stored write.
@@ -46,6 +52,8 @@ pub enum Job {
     Tick,
     /// A computation has finished.
     Done(Box<WorkResult>),
+    /// The auditor has checked a share.
+    Checked(CheckedShare),
     /// The process stops.
     Stop,
 }
@@ -59,6 +67,8 @@ pub struct FetchList {
     pub writes: Vec<(Vec<Party>, Epoch, WriteName)>,
     /// Missing shares.
     pub shares: Vec<(Party, Epoch)>,
+    /// The seeds that databases reveal to the auditor.
+    pub reveals: Vec<(Party, Epoch)>,
     /// Epochs for which servers compare the statements they have received.
     pub compared: Vec<Epoch>,
 }
@@ -88,7 +98,12 @@ pub struct Engine {
     pub rng: ChaCha20Rng,
     /// Takes the results of computations.
     pub own: Handle<Job>,
+    /// Knocks that are not durable yet, and who waits for an answer.
+    pub knocks: Vec<Knocked>,
 }
+
+/// The answer to a knock.
+pub type Knocked = (Result<(), SubmissionError>, Reply<Result<(), SubmissionError>>);
 
 /// A write and its source.
 type Waiting = (Box<Submission>, Source);
@@ -115,6 +130,7 @@ impl engine::Engine for Engine {
                 }
                 Job::Stop => {
                     self.take(writes)?;
+                    self.stop()?;
                     return Ok(ControlFlow::Break(()));
                 }
                 job => {
@@ -135,7 +151,10 @@ impl Engine {
     fn take(&mut self, writes: Vec<Waiting>) -> Result<(), LedgerError> {
         let (mut steps, mut replies) = (Vec::new(), Vec::new());
         for (submission, source) in writes {
-            let Server::Database(database, members) = &mut self.server else { continue };
+            let Server::Database(database, members) = &mut self.server else {
+                self.check_with(*submission);
+                continue;
+            };
             let taken = match &source {
                 Source::Writer(_) => database.handle_submission(*submission, now(), members),
                 Source::Database(from) => database.handle_forwarded(*submission, *from, members),
@@ -164,12 +183,23 @@ impl Engine {
         match job {
             Job::Hear(by, epoch, said) => return self.hear(by, epoch, &said),
             Job::Judge(complaint, reply) => return self.judge(&complaint, reply),
+            Job::Reveal(by, epoch, reveal) => return self.reveal(by, epoch, &reveal),
+            Job::Checked(done) => {
+                if let Server::Auditor(auditor) = &mut self.server {
+                    auditor.handle_check(&done);
+                }
+            }
             Job::FetchList(reply) => drop(reply.send(self.wants())),
             Job::Differs(epoch, theirs, reply) => drop(reply.send(self.differs(epoch, &theirs))),
             Job::Transcript(epoch, reply) => drop(reply.send(self.transcript(epoch).cloned())),
             job => {
-                let Server::Database(database, _) = &mut self.server else { return Ok(()) };
+                let Server::Database(database, members) = &mut self.server else { return Ok(()) };
                 match job {
+                    Job::Knock(epoch, ticket, reply) => {
+                        let taken = database.handle_knock(epoch, &ticket, now(), members);
+                        // Nothing is answered before the poll below has made it durable.
+                        self.knocks.push((taken, reply));
+                    }
                     Job::Share(by, epoch, share) => {
                         if let Err(error) = database.handle_share(share, by, epoch) {
                             tracing::warn!(%error, %by, "rejected a share");
@@ -184,6 +214,37 @@ impl Engine {
             }
         }
         Ok(())
+    }
+
+    /// Marks the end as orderly.
+    fn stop(&mut self) -> Result<(), LedgerError> {
+        match &self.server {
+            Server::Database(database, _) => database.stop().commit(&mut self.ledger),
+            Server::Auditor(_) => Ok(()),
+        }
+    }
+
+    /// The auditor needs a write for the check of a share.
+    fn check_with(&mut self, submission: Submission) {
+        if let Server::Auditor(auditor) = &mut self.server {
+            auditor.handle_write(submission);
+        }
+    }
+
+    fn reveal(
+        &mut self,
+        by: Party,
+        epoch: Epoch,
+        reveal: &Signed<Reveal>,
+    ) -> Result<(), LedgerError> {
+        let Server::Auditor(auditor) = &mut self.server else { return Ok(()) };
+        match auditor.handle_reveal(reveal, by, epoch) {
+            Ok(step) => step.commit(&mut self.ledger),
+            Err(error) => {
+                tracing::warn!(%error, %by, "rejected a reveal");
+                Ok(())
+            }
+        }
     }
 
     fn transcript(&self, epoch: Epoch) -> Option<&Transcript> {
@@ -262,9 +323,12 @@ impl Engine {
                 while let Some(step) = database.poll(now(), &mut self.rng) {
                     self.outbox.put_out(step.commit(&mut self.ledger)?);
                 }
+                for (taken, reply) in self.knocks.drain(..) {
+                    let _ = reply.send(taken);
+                }
             }
             Server::Auditor(auditor) => {
-                while let Some(step) = auditor.poll(now()) {
+                while let Some(step) = auditor.poll(now(), &mut self.rng) {
                     self.outbox.say(step.commit(&mut self.ledger)?);
                 }
             }
@@ -274,13 +338,24 @@ impl Engine {
 
     /// Starts pending computations, each on its own thread.
     fn compute(&mut self) {
-        let Server::Database(database, _) = &mut self.server else { return };
-        while let Some(work) = database.next_work() {
-            let own = self.own.clone();
-            std::thread::spawn(move || match work.run() {
-                Ok(done) => own.tell_blocking(Job::Done(Box::new(done))),
-                Err(error) => tracing::error!(%error, "the audit failed; the epoch will be burnt"),
-            });
+        match &mut self.server {
+            Server::Database(database, _) => {
+                while let Some(work) = database.next_work() {
+                    let own = self.own.clone();
+                    std::thread::spawn(move || match work.run() {
+                        Ok(done) => own.tell_blocking(Job::Done(Box::new(done))),
+                        Err(error) => {
+                            tracing::error!(%error, "the audit failed; the epoch will be burnt");
+                        }
+                    });
+                }
+            }
+            Server::Auditor(auditor) => {
+                while let Some(check) = auditor.next_check() {
+                    let own = self.own.clone();
+                    std::thread::spawn(move || own.tell_blocking(Job::Checked(check.run())));
+                }
+            }
         }
     }
 
@@ -300,7 +375,13 @@ impl Engine {
                 let first = database.transcript(current).is_some();
                 first.then_some(current)
             }
-            Server::Auditor(_) => Some(current),
+            Server::Auditor(auditor) => {
+                let databases: Vec<Party> = self.board.databases().to_vec();
+                let listed = auditor.missing_writes().take(BATCH);
+                wants.writes.extend(listed.map(|(epoch, name)| (databases.clone(), epoch, name)));
+                wants.reveals.extend(auditor.awaited_reveals().map(|(epoch, by)| (by, epoch)));
+                Some(current)
+            }
         };
         for number in current.0.saturating_sub(PAST_EPOCHS)..=own.map_or(0, |epoch| epoch.0) {
             let epoch = Epoch(number);

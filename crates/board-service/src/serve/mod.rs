@@ -42,12 +42,13 @@ use tokio::sync::Semaphore;
 
 const EXAMPLES: &str = "\
 Examples:
-  alpheus board serve --role database --identity pki/first --card board.json --key first.key --members members.txt --state run/first --api 127.0.0.1:7601
-  alpheus board serve --role server --identity pki/a --card board.json --key a.key --members members.txt --state run/a --api 127.0.0.1:7601
-  alpheus board serve --role auditor --identity pki/auditor --card board.json --key auditor.key --state run/auditor --api 127.0.0.1:7603
+  alpheus board serve --role database --identity pki/first --card board.json --key first.key --members members.txt --state run/first --fence fences/first --api 127.0.0.1:7601
+  alpheus board serve --role server --identity pki/a --card board.json --key a.key --members members.txt --state run/a --fence fences/a --api 127.0.0.1:7601
+  alpheus board serve --role auditor --identity pki/auditor --card board.json --key auditor.key --state run/auditor --fence fences/auditor --api 127.0.0.1:7603
 
-If a server starts with an older copy of its state, as its fence shows, it burns the epochs that
-had begun. Nothing in them is revealed.";
+If a server starts with an older copy of its state, as its fence or another server shows, it burns
+the epochs that had begun. Nothing in them is revealed. An equal server does so after every end that
+was not an orderly stop, unless it was bound to its share already: so stop it with SIGTERM.";
 
 /// The spaces of the store.
 const SPACES: [&str; 2] = ["board", "board-fence"];
@@ -85,6 +86,10 @@ pub struct Args {
     /// The folder for its state
     #[arg(long, value_name = "FOLDER")]
     state: Option<PathBuf>,
+    /// The fence: the file that reveals an older copy of the state. Keep it on another disk, and out
+    /// of backups; it must be outside of the state folder
+    #[arg(long, value_name = "FILE")]
+    fence: Option<PathBuf>,
     /// The address it listens on
     #[arg(long, value_name = "ADDRESS")]
     api: Option<SocketAddr>,
@@ -108,7 +113,7 @@ pub fn run(args: &Args, globals: &Globals) -> Result<(), Failure> {
     };
     let address = Settings::needed(&settings.api, "api")?;
     let store = globals.open_store(&settings)?;
-    let fence = Settings::needed(&settings.state, "state")?.join("fence");
+    let fence = board.fence(&settings.state)?;
     let found = FencedLedger::open_spaces(store, &fence, None, SPACES)?;
     let outbox = Outbox::default();
     let (handle, jobs) = channel();
@@ -189,7 +194,8 @@ fn restore(
         }
     };
     let rng = alpheus_node::entropy::rng()?;
-    Ok(Engine { server, ledger, outbox: outbox.clone(), board, rng, own })
+    let (outbox, knocks) = (outbox.clone(), Vec::new());
+    Ok(Engine { server, ledger, outbox, board, rng, own, knocks })
 }
 
 fn flags(args: &Args) -> Flags {
@@ -200,5 +206,6 @@ fn flags(args: &Args) -> Flags {
         ("board.card", path_flag(args.card.as_ref())),
         ("board.key", path_flag(args.key.as_ref())),
         ("board.members", path_flag(args.members.as_ref())),
+        ("board.fence", path_flag(args.fence.as_ref())),
     ]
 }

@@ -44,23 +44,8 @@ async fn fetch(
     wants: FetchList,
     widely: bool,
 ) {
-    for (of, epoch, from) in wants.statements {
-        if of == party {
-            continue;
-        }
-        let others = client.board().parties().iter().copied();
-        let others = others.filter(|via| *via != of && *via != party);
-        for via in std::iter::once(of).chain(others) {
-            match client.statements(via, of, epoch, from).await {
-                Ok(said) if said.is_empty() && widely => {}
-                Ok(said) if said.is_empty() => break,
-                Ok(said) => {
-                    engine.tell(Job::Hear(of, epoch, said)).await;
-                    break;
-                }
-                Err(error) => tracing::debug!(%error, "cannot fetch statements"),
-            }
-        }
+    for wanted in wants.statements {
+        fetch_statements(client, party, engine, wanted, widely).await;
     }
     for (listed, epoch, name) in wants.writes {
         for of in listed {
@@ -74,10 +59,45 @@ async fn fetch(
             }
         }
     }
+    for (of, epoch) in wants.reveals {
+        match client.reveal(of, epoch).await {
+            Ok(reveal) => engine.tell(Job::Reveal(of, epoch, Box::new(reveal))).await,
+            Err(error) => tracing::debug!(%error, "cannot fetch a reveal"),
+        }
+    }
     for (of, epoch) in wants.shares {
         match client.share(of, epoch).await {
             Ok(share) => engine.tell(Job::Share(of, epoch, share)).await,
             Err(error) => tracing::debug!(%error, "cannot fetch a share"),
+        }
+    }
+}
+
+/// Fetches new statements of a server, from itself or from others.
+async fn fetch_statements(
+    client: &Client,
+    party: Party,
+    engine: &Handle<Job>,
+    (of, epoch, from): (Party, Epoch, usize),
+    widely: bool,
+) {
+    let others = client.board().parties().iter().copied();
+    let others = others.filter(|via| *via != of && *via != party);
+    let is_own = of == party;
+    // A statement of this server that only another one has shows that the state here is an old
+    // copy. It is never asked of itself, and all others are asked.
+    let itself = (!is_own).then_some(of);
+    for via in itself.into_iter().chain(others.filter(|_| !is_own || widely)) {
+        match client.statements(via, of, epoch, from).await {
+            Ok(said) if said.is_empty() && (widely || is_own) => {}
+            Ok(said) if said.is_empty() => return,
+            Ok(said) => {
+                engine.tell(Job::Hear(of, epoch, said)).await;
+                if !is_own {
+                    return;
+                }
+            }
+            Err(error) => tracing::debug!(%error, "cannot fetch statements"),
         }
     }
 }
@@ -91,10 +111,6 @@ async fn compare(client: &Client, party: Party, engine: &Handle<Job>, epochs: &[
             let Ok(heard) = client.digests(via, epoch).await else { break };
             let differs = engine.ask(|reply| Job::Differs(epoch, heard, reply)).await;
             for (of, place) in differs.unwrap_or_default() {
-                // This server knows its own statements.
-                if of == party {
-                    continue;
-                }
                 if let Ok(said) = client.statements(via, of, epoch, place).await {
                     engine.tell(Job::Hear(of, epoch, said.into_iter().take(1).collect())).await;
                 }

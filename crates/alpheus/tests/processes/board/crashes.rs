@@ -1,9 +1,8 @@
 //! Servers killed over and over while an epoch goes through, and one that comes
 //! back from an old copy.
 
-use crate::board::town::{Town, member};
-use crate::common::{PATIENCE, alpheus};
-use std::process::Stdio;
+use crate::board::town::Town;
+use crate::common::PATIENCE;
 use std::time::{Duration, Instant};
 
 /// Each server is killed many times, at points that a seed chooses: the epoch goes
@@ -22,8 +21,7 @@ fn an_old_copy_burns_the_epoch() {
     let mut town = Town::new(3, &["--complaints", "1", "--rows", "4000"]);
     town.put_an_old_copy_back();
     assert!(town.servers[0].log().contains("burnt"), "{}", town.servers[0].log());
-    let refused =
-        town.run(&["board", "post", "late", "--card", "board.json", "--key", "member-2.key"]);
+    let refused = town.try_post(2, "late", &["--no-wait"]);
     assert!(!refused.status.success());
     let until = Instant::now() + PATIENCE;
     while !town
@@ -41,10 +39,7 @@ fn an_old_copy_burns_the_epoch() {
 fn a_writer_who_waits_outlives_a_silent_server() {
     let mut town = Town::new(3, &["--complaints", "1", "--rows", "4000"]);
     town.servers[2].kill();
-    let key = member(0);
-    let post = ["board", "post", "mine", "--wait", "--card", "board.json", "--key", &key];
-    let mut command = alpheus(post);
-    let mut waiting = command.current_dir(town.path("")).stdout(Stdio::piped()).spawn().unwrap();
+    let mut waiting = town.posting(0, "mine", &[]);
     town.post(1, "another");
     town.post(2, "a third");
     // Long enough for several rounds of asking in vain.

@@ -48,9 +48,9 @@ fn the_guide_works_as_it_is_written() {
 fn writers_come_in_by_passes_as_it_is_written() {
     let folder = tempfile::tempdir().unwrap();
     let more = "
-until alpheus board post first --card board.json --pass ada.pass --key-file ada.key; do sleep 0.5; done
-alpheus board post second --card board.json --pass ada.pass --key-file ada.key 2>&1 || true
-alpheus board post third --card board.json --key door.key 2>&1 || true
+until echo first | alpheus board post --card board.json --pass ada.pass --key-file ada.key --no-wait; do sleep 0.5; done
+echo second | alpheus board post --card board.json --pass ada.pass --key-file ada.key --no-wait 2>&1 || true
+echo third | alpheus board post --card board.json --key door.key --no-wait 2>&1 || true
 ";
     let (said, log) = run_script(folder.path(), &(script(PASSES) + more));
     for expected in ["Nobody knows that I was here", "quota", "the ticket does not allow a write"] {

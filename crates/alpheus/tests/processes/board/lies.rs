@@ -27,7 +27,7 @@ fn wait<T>(work: impl Future<Output = T>) -> T {
 async fn post(client: &Client) -> Result<Posted, BoardError> {
     let (view, member) = (client.view().await?, key(1));
     let rng = &mut ChaCha20Rng::from_seed([8; 32]);
-    client.post(&view, Content::Cover, &mut Entry::Member(&member), rng).await
+    client.post(&view, Content::Cover, &mut Entry::Member(Box::new(member)), rng).await
 }
 
 /// A server that keeps its Begin back from another one has that one refuse all writes that it

@@ -1,9 +1,10 @@
 //! A board of some servers: keys, card, processes.
 
 use crate::common::{PATIENCE, Process, alpheus, free_address};
+use std::io::Write;
 use std::net::SocketAddr;
 use std::path::PathBuf;
-use std::process::{Command, Output};
+use std::process::{Child, Command, Output, Stdio};
 use std::time::{Duration, Instant};
 
 /// Who keeps a board.
@@ -30,6 +31,7 @@ pub(crate) struct Town {
     names: Vec<String>,
     at: Vec<SocketAddr>,
     pub(crate) servers: Vec<Process>,
+    keepers: Keepers,
 }
 
 impl Town {
@@ -42,7 +44,7 @@ impl Town {
     pub(crate) fn of(keepers: Keepers, members: usize, more: &[&str]) -> Self {
         let (folder, names) = (tempfile::tempdir().unwrap(), keepers.names());
         let at = names.iter().map(|_| free_address()).collect();
-        let mut town = Self { folder, names: names.clone(), at, servers: Vec::new() };
+        let mut town = Self { folder, names: names.clone(), at, servers: Vec::new(), keepers };
         town.done(&["ca", "init", "pki"]);
         let mut init: Vec<String> = ["board", "init", "board.json"].map(str::to_owned).into();
         if let Keepers::Equal(many) = keepers {
@@ -97,7 +99,8 @@ impl Town {
         let (state, at) = (format!("run/{name}"), self.at[place].to_string());
         let serve = ["board", "serve", "--role", role, "--identity", &identity];
         let files = ["--card", "board.json", "--key", &key, "--members", "members.txt"];
-        let rest = ["--state", &state, "--api", &at];
+        let fence = format!("fences/{name}");
+        let rest = ["--state", &state, "--fence", &fence, "--api", &at];
         let mut command = alpheus([serve.as_slice(), &files, &rest].concat());
         let mut process = Process::start(command.current_dir(self.folder.path()));
         process.wait_for_prefix("serving at ");
@@ -110,25 +113,54 @@ impl Town {
         self.servers[place] = self.server(place);
     }
 
-    pub(crate) fn post(&self, i: usize, message: &str) {
-        let post = ["board", "post", message, "--card", "board.json", "--key", &member(i)];
-        self.done(&post);
+    /// SIGTERM, and the same command again.
+    pub(crate) fn stop_and_start(&mut self, place: usize) {
+        self.servers[place].terminate();
+        self.servers[place].wait();
+        self.servers[place] = self.server(place);
     }
 
-    /// Posts five messages and kills servers at points that a seed chooses, in the middle of
-    /// the epoch too: it goes through, and what was posted is read.
+    pub(crate) fn post(&self, i: usize, message: &str) {
+        let output = self.try_post(i, message, &["--no-wait"]);
+        let said = String::from_utf8_lossy(&output.stderr);
+        assert!(output.status.success(), "{said}");
+    }
+
+    /// Runs `alpheus board post` with a message on standard input.
+    pub(crate) fn try_post(&self, i: usize, message: &str, more: &[&str]) -> Output {
+        self.posting(i, message, more).wait_with_output().unwrap()
+    }
+
+    /// The same, while it runs.
+    pub(crate) fn posting(&self, i: usize, message: &str, more: &[&str]) -> Child {
+        let post = ["board", "post", "--card", "board.json", "--key", &member(i)];
+        let mut command = alpheus([post.as_slice(), more].concat());
+        command.current_dir(self.folder.path()).stdin(Stdio::piped());
+        let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+        // It may end before it reads, if it is refused.
+        let _ = child.stdin.take().unwrap().write_all(message.as_bytes());
+        child
+    }
+
+    fn again(&mut self, place: usize, kill: bool) {
+        if kill { self.restart(place) } else { self.stop_and_start(place) }
+    }
+
+    /// Posts five messages and kills servers (stops equal ones) at points that a seed chooses, in the
+    /// middle of the epoch too: it goes through, and what was posted is read.
     pub(crate) fn is_read_though_killed(&mut self, mut seed: u64) {
+        let kill = matches!(self.keepers, Keepers::Audited);
         for i in 0..5 {
             self.post(i, &format!("message {i}"));
             if i % 2 == 0 {
-                self.restart(i % 3);
+                self.again(i % 3, kill);
             }
         }
         let until = Instant::now() + PATIENCE;
         let mut messages = loop {
             seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
             std::thread::sleep(Duration::from_millis(seed >> 40 & 0x1ff));
-            self.restart(usize::try_from(seed >> 33).unwrap() % 3);
+            self.again(usize::try_from(seed >> 33).unwrap() % 3, kill);
             match self.messages() {
                 Ok(messages) => break messages,
                 Err(said) => assert!(!said.contains("burnt"), "{said}"),
@@ -149,11 +181,9 @@ impl Town {
         self.restart(0);
         self.post(1, "after the copy");
         self.servers[0].kill();
-        // The fence stays: it is what shows the rest to be old.
-        std::fs::rename(state.join("fence"), self.path("fence")).unwrap();
+        // The fence lies elsewhere: it is what shows the rest to be old.
         std::fs::remove_dir_all(&state).unwrap();
         std::fs::rename(&copy, &state).unwrap();
-        std::fs::rename(self.path("fence"), state.join("fence")).unwrap();
         self.restart(0);
     }
 

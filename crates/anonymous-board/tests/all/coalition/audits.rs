@@ -163,6 +163,38 @@ fn invalid_writes_are_rejected_whatever_their_proof_claims() {
     }
 }
 
+/// One copy of the audit can be fooled by trying hashes. A write whose proof is right in one copy
+/// and wrong in the other is rejected, whichever it is.
+#[test]
+fn both_copies_of_the_audit_count() {
+    for wrong in [None, Some(0), Some(1)] {
+        let mut ring = Ring::new(3, 40, 61);
+        (1..3).for_each(|i| drop(ring.post(i, Content::Message(b"honest"))));
+        let view = View::open(&ring.board, &ring.transcript()).unwrap();
+        let liar = key(0);
+        let tag = Members::tag_of(&liar.verifying_key());
+        let copy = std::cell::Cell::new(0);
+        let make = |engine: &Parity, bound: &_, rng: &mut ChaCha20Rng| {
+            let message = vec![MESSAGE; width(engine)];
+            let (word, keys, known) = engine.generate(0, &message, rng).unwrap();
+            let prove = |points: &Points<Binary>, rng: &mut ChaCha20Rng| {
+                let mut sums = engine.sums(&known, points);
+                if wrong == Some(copy.replace(copy.get() + 1)) {
+                    sums.r = sums.r.plus(&Binary::node(1));
+                }
+                Proof::new(&sums, rng)
+            };
+            let keys: Vec<&[u8]> = keys.iter().map(|key| key.expose()).collect();
+            dangerous_write(bound, word, &keys, prove, rng)
+        };
+        let ticket = |name: &_| Members::ticket(&liar, name);
+        let submission = view.dangerous_submission(&tag, make, ticket, &mut ring.rng).unwrap();
+        (0..3).for_each(|i| drop(ring.submit(i, &submission).unwrap()));
+        let size = 2 + u32::from(wrong.is_none());
+        assert_eq!(ring.finish().unwrap().size, size, "wrong in copy {wrong:?}");
+    }
+}
+
 /// The same harness accepts an unchanged write, even of garbage in one row, which is its writer's
 /// own affair.
 #[test]

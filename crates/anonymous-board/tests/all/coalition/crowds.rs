@@ -71,7 +71,7 @@ fn a_late_begin_burns_nothing() {
         }
         ring.later(61);
         assert_eq!(ended(&mut ring), (None, Some(4)));
-        let refused = |key: &&Vec<u8>| key.get(8) == Some(&b'r');
+        let refused = |key: &&Vec<u8>| key.get(8) == Some(&b'q');
         assert_eq!(ring.ledgers[HONEST].keys().find(refused), None, "and none is kept");
     }
 }

@@ -112,7 +112,7 @@ const LIES: &[NamedLie<Shadow>] = &[
         "something out of turn",
         |_, _, body| {
             if let Body::Commit { .. } = body {
-                *body = Body::Close { writes: Vec::new() };
+                *body = Body::Close { writes: Vec::new(), came: 0 };
             }
         },
         NO_SET,

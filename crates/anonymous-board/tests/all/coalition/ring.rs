@@ -43,6 +43,8 @@ pub(crate) struct Ring {
     /// Number of commits between restarts of a server. `None` means no restarts.
     pub(crate) restarts: Option<usize>,
     commits: usize,
+    /// A server that is killed after so many commits.
+    pub(crate) killed: Option<(usize, usize)>,
     /// The transcript that everybody can read, as of the last call.
     cached: RefCell<Transcript>,
     /// The server whose share nobody receives.
@@ -123,6 +125,7 @@ impl Ring {
             members: members(),
             restarts: None,
             commits: 0,
+            killed: None,
             cached: RefCell::new(Transcript::new(&board, NOW)),
             withheld: None,
             muted: None,
@@ -179,11 +182,39 @@ impl Ring {
         if self.restarts.is_some_and(|every| self.commits.is_multiple_of(every)) {
             self.restart(i, StateOrigin::Intact);
         }
+        match &mut self.killed {
+            Some((victim, 0)) if *victim == i => {
+                self.killed = None;
+                self.kill(i);
+            }
+            Some((victim, left)) if *victim == i => *left -= 1,
+            _ => {}
+        }
         released
     }
 
-    /// Kills a server and restores it from its ledger.
+    /// Ends a server in an orderly way and restores it from its ledger.
     pub(crate) fn restart(&mut self, i: usize, origin: StateOrigin) {
+        self.servers[i].stop().commit(&mut self.ledgers[i]).unwrap();
+        self.start_again(i, origin);
+    }
+
+    /// Kills a server and restores it from its ledger.
+    pub(crate) fn kill(&mut self, i: usize) {
+        self.start_again(i, StateOrigin::Intact);
+    }
+
+    /// The same, and nobody receives what it repeats.
+    pub(crate) fn kill_quietly(&mut self, i: usize) {
+        let records = self.ledgers[i].clone();
+        let origin = StateOrigin::Intact;
+        let restored =
+            Database::restore(&self.board, party(i), server(i), origin, records, self.now).unwrap();
+        self.servers[i] = restored.0;
+        restored.1.commit(&mut self.ledgers[i]).unwrap();
+    }
+
+    fn start_again(&mut self, i: usize, origin: StateOrigin) {
         let records = self.ledgers[i].clone();
         let restored =
             Database::restore(&self.board, party(i), server(i), origin, records, self.now).unwrap();
@@ -205,7 +236,7 @@ impl Ring {
             {
                 self.statements[i].push(said.signed);
             }
-            Output::Statement(_) | Output::ShareRemoved(_) => {}
+            Output::Statement(_) | Output::ShareRemoved(_) | Output::Reveal(..) => {}
             Output::Share(_, share) => {
                 let before = self.shares[i].replace(Arc::clone(&share));
                 assert!(before.is_none_or(|before| before == share), "another share left");

@@ -1,14 +1,16 @@
 //! Writers that were left out, and writers that only claim so.
 
 use crate::properties::malice::{LIAR, Shadow, honest_digests, recommit};
-use crate::properties::town::{Town, key};
+use crate::properties::town::{Town, key, server};
 use alpheus_anonymous_board::admission::Members;
 use alpheus_anonymous_board::auditor::{ComplaintError, Verdict};
-use alpheus_anonymous_board::configuration::Party;
+use alpheus_anonymous_board::configuration::{Epoch, Party};
 use alpheus_anonymous_board::dpf::Side;
-use alpheus_anonymous_board::messages::{Body, BurnReason, Fault, Grounds};
+use alpheus_anonymous_board::messages::{Body, BurnReason, Fault, Grounds, Opening, WriteName};
 use alpheus_anonymous_board::reader::ReadError;
-use alpheus_anonymous_board::writer::{Content, WriteStatus};
+use alpheus_anonymous_board::transcript::Transcript;
+use alpheus_anonymous_board::writer::{Content, PendingWrite, WriteStatus};
+use alpheus_crypto::signed::Signed;
 
 /// A lie about its digest rejects one write of five. The writer complains in time, and the epoch is
 /// burnt with the liar blamed.
@@ -91,6 +93,106 @@ fn a_complaint_about_a_write_left_out_against_its_receipt_is_upheld() {
     };
     let complaint = written.complaint(&submission, *grounds);
     assert_eq!(town.complain(&complaint), Verdict::Upheld(LIAR, Fault::LeftOut));
+}
+
+/// A writer that shows the auditor another key than it sealed blames nobody: the auditor seals what
+/// it is shown again, and compares it with the envelope.
+#[test]
+fn another_key_than_the_sealed_one_blames_nobody() {
+    let stage = || {
+        let mut town = Town::new(9, 40, 35);
+        let posted = town.post(0, Content::Message(b"mine"));
+        (1..5).for_each(|member| drop(town.post(member, Content::Cover)));
+        (town, posted)
+    };
+    // What the writer would show about a database that lies.
+    let (mut town, (written, submission, received)) = stage();
+    let shadow = Shadow { victim: written.name(), honest: honest_digests(stage().0), row: 0 };
+    town.later(61);
+    town.turn_with(&mut |by, transcript, body| {
+        if by == LIAR {
+            recommit(&shadow, transcript, body, |audited| audited.digest.0[3] ^= 1);
+        }
+    });
+    let WriteStatus::Complain(grounds) = written.status(&town.transcript(), &received) else {
+        panic!("the writer sees who is to blame");
+    };
+    let Grounds::Digest { side, opening } = *grounds else { panic!("a digest is wrong") };
+    // Here nobody lies.
+    let (mut town, _) = stage();
+    town.later(61);
+    town.turn();
+    let changes: [fn(&mut Opening); 5] = [
+        |_| (),
+        |opening| opening.root[1] ^= 2,
+        |opening| opening.seal[0] ^= 1,
+        |opening| opening.shared.nonce[0] ^= 1,
+        |opening| opening.shared.words.payload[0] ^= 1,
+    ];
+    for (at, change) in changes.iter().enumerate() {
+        let mut opening = opening.clone();
+        change(&mut opening);
+        let complaint = written.complaint(&submission, Grounds::Digest { side, opening });
+        assert_eq!(town.complain(&complaint), Verdict::Void, "change {at}");
+    }
+    town.later(11);
+    town.turn();
+    assert_eq!(town.read().unwrap().size, 5);
+}
+
+/// Two made-up views, in which one database and then the other is wrong about a write. The writer
+/// shows the auditor one key, and never the other: with both, the auditor would read row and message.
+#[test]
+fn a_writer_shows_one_key_whatever_it_receives() {
+    let mut town = Town::new(9, 40, 36);
+    let (written, _, received) = town.post(0, Content::Message(b"mine"));
+    (1..5).for_each(|member| drop(town.post(member, Content::Cover)));
+    town.later(61);
+    town.turn();
+    let views = Side::BOTH.map(|liar| lied_about(&town, written.name(), liar));
+    let sides = |written: &PendingWrite, view: &Transcript| match written.status(view, &received) {
+        WriteStatus::Complain(grounds) => match *grounds {
+            Grounds::Digest { side, .. } => Some(side),
+            Grounds::LeftOut(_) => None,
+        },
+        _ => None,
+    };
+    let saved = |written: &PendingWrite| {
+        PendingWrite::from_bytes(&town.board, &written.dangerous_to_bytes()).unwrap()
+    };
+    let other = saved(&written);
+    assert_eq!(sides(&written, &views[1]), Some(Side::Second));
+    assert_eq!(sides(&written, &views[0]), None);
+    assert_eq!(sides(&written, &views[1]), Some(Side::Second), "the same again");
+    // The choice outlives a restart.
+    assert_eq!(sides(&saved(&written), &views[0]), None);
+    assert_eq!(sides(&other, &views[0]), Some(Side::First), "in the other order");
+    assert_eq!(sides(&other, &views[1]), None);
+}
+
+/// A view in which this database has committed to and opened a wrong digest of the write.
+fn lied_about(town: &Town, victim: WriteName, liar: Side) -> Transcript {
+    let mut view = Transcript::new(&town.board, Epoch(0));
+    let honest = town.transcript();
+    let at = honest.candidates().unwrap().writes.binary_search(&victim).unwrap();
+    let mut wrong = honest.opened_digests(liar).unwrap().unwrap().to_vec();
+    wrong[at].digest.0[0] ^= 1;
+    for by in Side::BOTH.map(Party::Database) {
+        for said in &town.statements[by.index()] {
+            let mut statement = said.open(town.board.key(by).unwrap()).unwrap().into_inner();
+            match &mut statement.body {
+                Body::Commit { candidates, digests } if by == Party::Database(liar) => {
+                    *digests = honest.digest_commitment(liar, candidates, &wrong, &[9; 32]);
+                }
+                Body::Open { digests, nonce } if by == Party::Database(liar) => {
+                    (*digests, *nonce) = (wrong.clone(), [9; 32]);
+                }
+                _ => {}
+            }
+            let _ = view.record(by, &Signed::new(&statement, &server(by)));
+        }
+    }
+    view
 }
 
 /// A writer with a bad key blames a server, but its keys recompute to what both servers stated.

@@ -134,7 +134,7 @@ const LIES: &[NamedLie<Shadow>] = &[
         "something out of turn",
         |_, _, body| {
             if let Body::Commit { .. } = body {
-                *body = Body::Settle { set: Digest([0; 32]) };
+                *body = Body::Clear { set: Digest([0; 32]) };
             }
         },
         NO_SET,

@@ -8,6 +8,7 @@
 
 mod complaints;
 mod crashes;
+mod crowds;
 mod doorkeeper;
 mod epochs;
 mod equivocation;
@@ -16,4 +17,5 @@ mod malice;
 mod restores;
 mod rows;
 mod schedules;
+mod shares;
 mod town;

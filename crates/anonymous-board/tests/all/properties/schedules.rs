@@ -109,7 +109,8 @@ fn auditor_turn(town: &mut Town, weather: &Weather, rng: &mut ChaCha20Rng) {
             }
         }
     }
-    while let Some(step) = town.auditor.poll(town.now) {
+    town.check_share();
+    while let Some(step) = town.auditor.poll(town.now, &mut town.rng) {
         let said = step.commit(&mut town.ledgers[2]).unwrap();
         town.statements[2].push(said.signed);
     }

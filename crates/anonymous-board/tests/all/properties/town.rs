@@ -9,7 +9,7 @@ use alpheus_anonymous_board::database::{Database, Output};
 use alpheus_anonymous_board::dpf::Side;
 use alpheus_anonymous_board::error::SubmissionError;
 use alpheus_anonymous_board::messages::{
-    Body, Complaint, PublishedStatement, Statement, Submission,
+    Body, Complaint, PublishedStatement, Reveal, Statement, Submission,
 };
 use alpheus_anonymous_board::reader::{ReadError, Reading, read};
 use alpheus_anonymous_board::row::Format;
@@ -41,6 +41,8 @@ pub(crate) struct Town {
     pub(crate) statements: [Vec<Signed<Statement>>; 3],
     pub(crate) shares: [Option<Arc<Vec<u8>>>; 2],
     pub(crate) tables: [Option<Arc<Vec<u8>>>; 2],
+    /// The seeds that databases have revealed to the auditor.
+    pub(crate) reveals: [Option<Arc<Signed<Reveal>>>; 2],
     pub(crate) members: Members,
     /// Number of commits between restarts of a database. `None` means no restarts.
     pub(crate) restarts: Option<usize>,
@@ -55,6 +57,12 @@ pub(crate) struct Town {
     pub(crate) relaying: bool,
     /// Whether a liar believes its lie and continues from there.
     pub(crate) believes_lies: bool,
+    /// The auditor gets no reveal.
+    pub(crate) unrevealed: bool,
+    /// The auditor is killed after each commit.
+    pub(crate) auditor_restarts: bool,
+    /// This database adds noise to its share before it latches.
+    pub(crate) garbles: Option<Side>,
 }
 
 pub(crate) fn key(number: u8) -> SigningKey {
@@ -116,6 +124,7 @@ impl Town {
             statements: Default::default(),
             shares: Default::default(),
             tables: Default::default(),
+            reveals: Default::default(),
             members: members(100),
             restarts: None,
             commits: 0,
@@ -124,6 +133,9 @@ impl Town {
             versions: Vec::new(),
             relaying: false,
             believes_lies: false,
+            garbles: None,
+            unrevealed: false,
+            auditor_restarts: false,
         };
         town.turn();
         town
@@ -224,6 +236,13 @@ impl Town {
             // A share that was sent stays known.
             Output::ShareRemoved(_) => {}
             Output::Table(_, table) => self.tables[i] = Some(table),
+            Output::Reveal(_, reveal) => {
+                if let Some(before) = &self.reveals[i] {
+                    assert!(*before == reveal, "another reveal left");
+                }
+                assert!(self.reveals[1 - i].is_none(), "both databases' seeds were revealed");
+                self.reveals[i] = Some(reveal);
+            }
         }
     }
 
@@ -280,6 +299,9 @@ impl Town {
                     self.publish(side, output);
                     continue;
                 };
+                if self.garbles == Some(side) && self.garble(side, &spoken) {
+                    continue;
+                }
                 let honest = spoken.signed.clone();
                 let said = self.with_lie(Party::Database(side), honest.clone(), lie);
                 if said != honest && self.believes_lies {
@@ -301,6 +323,21 @@ impl Town {
         let ledger = &mut self.ledgers[side.index()];
         ledger.values_mut().filter(|value| **value == honest).for_each(|v| v.clone_from(&lie));
         self.restart(side, StateOrigin::Intact);
+    }
+
+    /// Adds noise to the share that the latch binds the database to. False for other statements.
+    fn garble(&mut self, side: Side, spoken: &PublishedStatement) -> bool {
+        let key = self.board.key(Party::Database(side)).unwrap();
+        let mut statement = spoken.signed.open(key).unwrap().into_inner();
+        let Body::Latch { set, share: digest, .. } = &mut statement.body else { return false };
+        let ledger = &mut self.ledgers[side.index()];
+        let (_, share) = ledger.iter_mut().find(|(key, _)| key.get(8) == Some(&b'm')).unwrap();
+        let width = self.board.shape().width();
+        share.chunks_exact_mut(width).step_by(2).for_each(|row| row[5] ^= 0x55);
+        *digest = Transcript::share_digest(side, set, share);
+        let lie = Signed::new(&statement, &server(Party::Database(side)));
+        self.adopt_lie(side, &spoken.signed, &lie);
+        true
     }
 
     fn with_lie(
@@ -386,10 +423,41 @@ impl Town {
                 }
             }
         }
-        while let Some(step) = self.auditor.poll(self.now) {
+        self.check_share();
+        while let Some(step) = self.auditor.poll(self.now, &mut self.rng) {
             let said = step.commit(&mut self.ledgers[2]).unwrap();
             let said = self.with_lie(Party::Auditor, said.signed, lie);
             self.statements[2].push(said);
+            if self.auditor_restarts {
+                let (key, records) = (server(Party::Auditor), self.ledgers[2].clone());
+                let origin = StateOrigin::Intact;
+                let restored = Auditor::restore(&self.board, key, origin, records, self.now);
+                self.auditor = restored.unwrap().0;
+            }
+        }
+    }
+
+    /// Polls the auditor alone.
+    pub(crate) fn auditor_alone(&mut self) {
+        self.run_auditor(&mut |_, _, _| ());
+    }
+
+    /// Gives the auditor what it needs for its check of a share, and lets it check.
+    pub(crate) fn check_share(&mut self) {
+        let missing: Vec<_> = self.auditor.missing_writes().collect();
+        for (epoch, name) in missing {
+            let held = self.databases.iter().find_map(|d| d.submission(epoch, &name));
+            held.into_iter().for_each(|held| self.auditor.handle_write(held.clone()));
+        }
+        let awaited: Vec<_> = self.auditor.awaited_reveals().collect();
+        for (epoch, by) in awaited {
+            if let Some(reveal) = self.reveals[by.index()].as_ref().filter(|_| !self.unrevealed) {
+                let step = self.auditor.handle_reveal(reveal, by, epoch).unwrap();
+                step.commit(&mut self.ledgers[2]).unwrap();
+            }
+        }
+        while let Some(check) = self.auditor.next_check() {
+            self.auditor.handle_check(&check.run());
         }
     }
 

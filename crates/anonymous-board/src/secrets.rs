@@ -1,4 +1,5 @@
-//! A database's secrets for an epoch, and the masks that it derives from them.
+//! A database's secrets for an epoch, and the masks that it derives from them. The auditor derives
+//! them too, from the seed of the database whose share it checks.
 
 use alpheus_crypto::agree::AgreementKey;
 use alpheus_crypto::hash::Digest;
@@ -11,17 +12,20 @@ use zeroize::Zeroizing;
 
 /// A database's secrets for an epoch, all derived from one seed. When the epoch ends they are wiped
 /// from memory and deleted from the ledger, which does not erase them from the disk.
-pub(super) struct Secrets {
-    pub(super) sealing: SealingKey,
-    pub(super) agreement: AgreementKey,
-    pub(super) coin: Secret<32>,
-    pub(super) nonce: Secret<32>,
+pub(crate) struct Secrets {
+    /// The seed of all others. The auditor gets it if it checks this database's share.
+    pub(crate) seed: Secret<32>,
+    pub(crate) sealing: SealingKey,
+    pub(crate) agreement: AgreementKey,
+    pub(crate) coin: Secret<32>,
+    pub(crate) nonce: Secret<32>,
 }
 
 impl Secrets {
-    pub(super) fn new(seed: &Secret<32>) -> Self {
+    pub(crate) fn new(seed: &Secret<32>) -> Self {
         let part = |what: &[u8]| derive(seed.expose(), labels::BOARD_EPOCH, &[what]);
         Self {
+            seed: seed.duplicate(),
             sealing: SealingKey::from_seed(&part(b"sealing")),
             agreement: AgreementKey::from_seed(&part(b"agreement")),
             coin: part(b"coin"),
@@ -32,7 +36,7 @@ impl Secrets {
 
 /// Adds the mask that two databases share for one set. In the sum of all shares for the same set
 /// the masks of all pairs cancel; for different sets they do not.
-pub(super) fn mask(agreed: &Secret<32>, set: &Digest, share: &mut [u8]) {
+pub(crate) fn mask(agreed: &Secret<32>, set: &Digest, share: &mut [u8]) {
     let key: Secret<16> = derive(agreed.expose(), labels::BOARD_MASK, &[set.as_ref()]);
     let mut pad = Zeroizing::new(vec![0_u64; share.len().div_ceil(8)]);
     Prf::new(&key).keystream(0, &mut pad);

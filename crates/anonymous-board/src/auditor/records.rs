@@ -1,0 +1,88 @@
+//! The records that an auditor keeps durably, keyed by epoch, server and number.
+
+use crate::configuration::{Epoch, Party};
+use crate::messages::{Reveal, Statement};
+use alpheus_crypto::ledger::{Change, DamagedLedgerError, put};
+use alpheus_crypto::secret::Secret;
+use alpheus_crypto::signed::Signed;
+use serde::Serialize;
+
+/// In place of a statement's number: the statement that conflicts with a server's others.
+const CONFLICT: u8 = 255;
+/// The auditor's seed of an epoch.
+const SEED: u8 = 254;
+/// A database's reveal.
+const REVEAL: u8 = 253;
+
+/// A decoded record.
+pub(super) enum Record {
+    Statement(Signed<Statement>),
+    Conflict(Signed<Statement>),
+    Seed(Secret<32>),
+    Reveal(Signed<Reveal>),
+}
+
+fn key(epoch: Epoch, by: Party, number: u8) -> Vec<u8> {
+    let by = u8::try_from(by.index()).unwrap_or(u8::MAX);
+    [epoch.0.to_be_bytes().as_slice(), &[by, number]].concat()
+}
+
+fn encoded(value: &impl Serialize) -> Vec<u8> {
+    #[expect(clippy::expect_used, reason = "plain data serialises")]
+    postcard::to_allocvec(value).expect("plain data serialises")
+}
+
+pub(super) fn statement(
+    epoch: Epoch,
+    by: Party,
+    number: usize,
+    signed: &Signed<Statement>,
+) -> Change {
+    let number = u8::try_from(number).unwrap_or(u8::MAX);
+    put(key(epoch, by, number), encoded(signed))
+}
+
+pub(super) fn conflict(epoch: Epoch, by: Party, signed: &Signed<Statement>) -> Change {
+    put(key(epoch, by, CONFLICT), encoded(signed))
+}
+
+pub(super) fn seed(epoch: Epoch, seed: &Secret<32>) -> Change {
+    put(key(epoch, Party::Auditor, SEED), seed.expose().to_vec())
+}
+
+pub(super) fn reveal(epoch: Epoch, by: Party, signed: &Signed<Reveal>) -> Change {
+    put(key(epoch, by, REVEAL), encoded(signed))
+}
+
+/// Removes the auditor's seed and the reveals: after this, nobody can open the keys any more.
+pub(super) fn remove_check(epoch: Epoch) -> Vec<Change> {
+    let databases = Party::ALL.into_iter().map(|by| (by, REVEAL));
+    let all = databases.chain([(Party::Auditor, SEED)]);
+    all.map(|(by, number)| Change { key: key(epoch, by, number), value: None }).collect()
+}
+
+/// Removes the statements of a server, of which there are so many.
+pub(super) fn remove_statements(
+    epoch: Epoch,
+    by: Party,
+    many: usize,
+) -> impl Iterator<Item = Change> {
+    let many = u8::try_from(many).unwrap_or(u8::MAX);
+    let numbers = (0..many).chain([CONFLICT]);
+    numbers.map(move |number| Change { key: key(epoch, by, number), value: None })
+}
+
+/// Decodes a record.
+pub(super) fn read(key: &[u8], value: &[u8]) -> Result<(Epoch, Party, Record), DamagedLedgerError> {
+    let (epoch, rest) = key.split_first_chunk::<8>().ok_or(DamagedLedgerError)?;
+    let [by, number] = rest else { return Err(DamagedLedgerError) };
+    let by = *Party::ALL.get(usize::from(*by)).ok_or(DamagedLedgerError)?;
+    let signed = || postcard::from_bytes(value).map_err(|_| DamagedLedgerError);
+    let record = match *number {
+        CONFLICT => Record::Conflict(signed()?),
+        SEED => Record::Seed(Secret::from_slice(value).ok_or(DamagedLedgerError)?),
+        REVEAL => Record::Reveal(postcard::from_bytes(value).map_err(|_| DamagedLedgerError)?),
+        _ => Record::Statement(signed()?),
+    };
+    Ok((Epoch(u64::from_be_bytes(*epoch)), by, record))
+}

@@ -1,0 +1,45 @@
+//! Lets the auditor check this database's share, if its coin says so.
+
+use super::Output;
+use super::epoch::EpochState;
+use crate::configuration::{Board, Party};
+use crate::messages::Reveal;
+use alpheus_crypto::kdf::derive;
+use alpheus_crypto::labels;
+use alpheus_crypto::seal::seal;
+use alpheus_crypto::secret::Secret;
+use alpheus_crypto::sign::SigningKey;
+use alpheus_crypto::signed::Signed;
+use chacha20::ChaCha20Rng;
+use rand_core::SeedableRng;
+use std::sync::Arc;
+
+/// The reveal of this database's seed, if the auditor checks its share. It follows from what is
+/// durable, so it is the same bytes after a restart.
+///
+/// # Privacy
+/// The auditor learns what this database knows, which is one key of each write. It must never learn
+/// the other database's seed too. So nothing is revealed unless the other's latch names the
+/// statement of the auditor that this database has received: it holds a commitment to one coin,
+/// which names one side.
+pub(super) fn due(
+    board: &Board,
+    own: Party,
+    key: &SigningKey,
+    state: &EpochState,
+) -> Option<Output> {
+    let transcript = &state.transcript;
+    let side = transcript.checked_side()?.ok()?;
+    if own != Party::Database(side) || !transcript.agreed_settle() || state.has_ended(own) {
+        return None;
+    }
+    let (epoch, seed) = (transcript.epoch(), &state.secrets.as_ref()?.seed);
+    let randomness: Secret<32> = derive(seed.expose(), labels::BOARD_EPOCH, &[b"reveal"]);
+    let mut rng = ChaCha20Rng::from_seed(*randomness.expose());
+    let (board, number) = (board.fingerprint(), epoch.0.to_be_bytes());
+    let context = [board.as_ref(), &number];
+    let sealed =
+        seal(&transcript.reveal_key()?, labels::BOARD_REVEALED_SEED, &context, seed, &mut rng);
+    let reveal = Reveal { board, epoch, by: own, seed: sealed.ok()? };
+    Some(Output::Reveal(epoch, Arc::new(Signed::new(&reveal, key))))
+}
