@@ -318,6 +318,7 @@ pub fn board(data: &[u8]) {
     same_again::<board::Submission>(data);
     same_again::<board::Complaint>(data);
     same_again::<board::Statement>(data);
+    same_again::<board::Reveal>(data);
     same_again::<alpheus_anonymous_board::coalition::audit::CommonPart>(data);
     coalition(data);
     for format in [Format::RECOVERED, Format { max_message: 144, recovery: false }] {

@@ -60,7 +60,10 @@ fn statements() -> Result<f64, Failure> {
         let writes = vec![WriteName(Digest([7; 32])); many];
         let digest = WriteDigest { digest: KeyDigest([7; 32]), shared: Digest([7; 32]) };
         let whats = [
-            Body::Close { writes: writes.clone(), came: u32::try_from(many).blame(Category::Check)? },
+            Body::Close {
+                writes: writes.clone(),
+                came: u32::try_from(many).blame(Category::Check)?,
+            },
             Body::Candidates { writes, coin: [7; 32] },
             Body::Open { digests: vec![digest; many], nonce: [7; 32] },
         ];

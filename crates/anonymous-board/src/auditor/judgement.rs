@@ -5,20 +5,33 @@ use crate::configuration::{Board, Party};
 use crate::dpf::pass::{Pass, Share};
 use crate::dpf::{Key, Side};
 use crate::envelope;
-use crate::messages::{Complaint, Fault, Grounds, Opening, Receipt, Submission, WriteDigest};
+use crate::messages::{
+    Complaint, Fault, Grounds, Opening, Receipt, Submission, WriteDigest, WriteName,
+};
 use crate::transcript::{Dispute, Transcript};
 use alpheus_crypto::secret::Secret;
 use alpheus_crypto::signed::Signed;
+use std::collections::BTreeSet;
 
+/// Judges a complaint. `judged` holds the writes of which a key was expanded: only their writers can
+/// cause that, and each can once. So complaints cost the auditor no more than one pass for a write,
+/// and it never expands both keys of one.
 pub(super) fn judge(
     board: &Board,
     transcript: &Transcript,
+    judged: &mut BTreeSet<WriteName>,
     complaint: &Complaint,
 ) -> Result<Verdict, ComplaintError> {
+    let submission = &complaint.submission;
     match &complaint.grounds {
-        Grounds::LeftOut(receipt) => left_out(board, transcript, &complaint.submission, receipt),
+        Grounds::LeftOut(receipt) => left_out(board, transcript, submission, receipt),
         Grounds::Digest { side, opening } => {
-            wrong_digest(board, transcript, &complaint.submission, *side, opening)
+            let name = submission.name(&board.fingerprint());
+            if judged.contains(&name) {
+                return Ok(Verdict::Void);
+            }
+            let mut expands = || drop(judged.insert(name));
+            wrong_digest(board, transcript, submission, (*side, opening), &mut expands)
         }
     }
 }
@@ -45,13 +58,13 @@ fn left_out(
 }
 
 /// Reseals the claimed content of the envelope, so that the writer cannot show another key than it
-/// sent, and computes that key's digest.
+/// sent, and computes that key's digest. It calls `expands` before the latter.
 fn wrong_digest(
     board: &Board,
     transcript: &Transcript,
     submission: &Submission,
-    side: Side,
-    opening: &Opening,
+    (side, opening): (Side, &Opening),
+    expands: &mut dyn FnMut(),
 ) -> Result<Verdict, ComplaintError> {
     let audited = match transcript.opened_digests(side).ok_or(ComplaintError::TooEarly)? {
         Ok(audited) => audited,
@@ -76,6 +89,7 @@ fn wrong_digest(
     if key.check(&board.shape()).is_err() || opening.shared.board != board.fingerprint() {
         return Ok(Verdict::Void);
     }
+    expands();
     let pass = Pass::new(&prgs, board.shape(), side);
     let share = Share { root: &key.root, words: &key.words };
     let digest = pass.digests(&[share], &candidates.kappa).ok();

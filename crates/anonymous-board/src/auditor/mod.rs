@@ -23,7 +23,7 @@ use alpheus_time::Timestamp;
 use judgement::judge;
 use rand_core::CryptoRng;
 use share_check::{Evidence, Progress};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// How many epochs' transcripts are kept.
 const RETAINED_EPOCHS: u64 = 64;
@@ -43,6 +43,8 @@ struct Case {
     /// The seed of the coin and of the key for the reveal, drawn when the set is settled.
     seed: Option<Secret<32>>,
     evidence: Evidence,
+    /// The writes of which a complaint has made this auditor expand a key.
+    judged: BTreeSet<WriteName>,
 }
 
 /// A verdict, and the statement that burns the epoch if it is upheld and is not burnt yet.
@@ -80,6 +82,7 @@ impl Auditor {
             fault: None,
             seed: None,
             evidence: Evidence::default(),
+            judged: BTreeSet::new(),
         })
     }
 
@@ -228,6 +231,12 @@ impl Auditor {
         self.epochs.values().filter_map(|case| case.deadline(&self.board)).min()
     }
 
+    /// The number of keys that complaints of an epoch have made this auditor expand.
+    #[must_use]
+    pub fn expanded_keys(&self, epoch: Epoch) -> usize {
+        self.epochs.get(&epoch).map_or(0, |case| case.judged.len())
+    }
+
     /// Judges a complaint. If it is upheld, the epoch is burnt, and the statement that burns it
     /// accompanies the verdict.
     ///
@@ -241,7 +250,7 @@ impl Auditor {
         complaint: &Complaint,
     ) -> Result<Step<Judgement>, ComplaintError> {
         let epoch = complaint.submission.epoch;
-        let case = self.epochs.get(&epoch).ok_or(ComplaintError::Epoch)?;
+        let case = self.epochs.get_mut(&epoch).ok_or(ComplaintError::Epoch)?;
         let over = case.transcript.statement_count(Party::Auditor) > 0;
         // In an epoch that was burnt without blame, a server that had left writes out, or had them
         // rejected, may have burnt it for that reason. The set was never settled, so no database has
@@ -253,7 +262,7 @@ impl Auditor {
         if over && !unblamed {
             return Err(ComplaintError::TooLate);
         }
-        let verdict = judge(&self.board, &case.transcript, complaint)?;
+        let verdict = judge(&self.board, &case.transcript, &mut case.judged, complaint)?;
         let Verdict::Upheld(by, fault) = verdict else {
             return Ok(Step::new(Vec::new(), (verdict, None)));
         };

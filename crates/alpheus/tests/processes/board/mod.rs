@@ -2,9 +2,12 @@
 
 #![expect(clippy::unwrap_used, reason = "a test's way to fail")]
 
+mod attacks;
 mod crashes;
+mod day;
 mod equal;
 mod guide;
+mod liar;
 mod lies;
 mod replay;
 mod stub;

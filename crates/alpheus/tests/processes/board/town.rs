@@ -1,10 +1,16 @@
 //! A board of some servers: keys, card, processes.
 
+use crate::board::liar::{Liar, Plan};
 use crate::common::{PATIENCE, Process, alpheus, free_address};
+use alpheus_board_service::card;
+use alpheus_node::clock::ClockWriter;
+use alpheus_time::Timestamp;
 use std::io::Write;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::process::{Child, Command, Output, Stdio};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 /// Who keeps a board.
@@ -30,8 +36,24 @@ pub(crate) struct Town {
     folder: tempfile::TempDir,
     names: Vec<String>,
     at: Vec<SocketAddr>,
+    /// Those that are processes.
     pub(crate) servers: Vec<Process>,
     keepers: Keepers,
+    /// The time of all processes, if it is not the machine's.
+    pub(crate) clock: Option<TownClock>,
+}
+
+/// A clock that a test moves.
+pub(crate) struct TownClock {
+    hand: ClockWriter,
+    pub(crate) now: Arc<AtomicU64>,
+}
+
+impl TownClock {
+    pub(crate) fn set(&mut self, now: Timestamp) {
+        self.hand.set(now).unwrap();
+        self.now.store(now.0, Ordering::SeqCst);
+    }
 }
 
 impl Town {
@@ -42,42 +64,96 @@ impl Town {
 
     /// The same, kept by others.
     pub(crate) fn of(keepers: Keepers, members: usize, more: &[&str]) -> Self {
-        let (folder, names) = (tempfile::tempdir().unwrap(), keepers.names());
-        let at = names.iter().map(|_| free_address()).collect();
-        let mut town = Self { folder, names: names.clone(), at, servers: Vec::new(), keepers };
-        town.done(&["ca", "init", "pki"]);
-        let mut init: Vec<String> = ["board", "init", "board.json"].map(str::to_owned).into();
-        if let Keepers::Equal(many) = keepers {
-            init.extend(["--servers".to_owned(), many.to_string()]);
-        }
-        for (name, at) in names.iter().zip(town.at.clone()) {
-            town.done(&["ca", "issue", "pki", "--role", "board", "--name", name]);
-            let public = town.done(&["board", "key", &format!("{name}.key")]);
-            let url = format!("https://{at}");
-            let flag = if matches!(keepers, Keepers::Audited) { name } else { "server" };
-            init.extend([format!("--{flag}"), url, format!("--{flag}-key"), public]);
-        }
-        let public: Vec<String> =
-            (0..members).map(|i| town.done(&["board", "key", &member(i)])).collect();
-        std::fs::write(town.path("members.txt"), public.join("\n") + "\n").unwrap();
-        let rest = ["--members", "members.txt", "--authority", "pki/ca.pem", "--epoch", "900"];
-        init.extend(rest.into_iter().chain(more.iter().copied()).map(str::to_owned));
-        init.extend(["--writers".to_owned(), members.to_string()]);
-        let init: Vec<&str> = init.iter().map(String::as_str).collect();
-        town.done(&init);
-        for place in 0..names.len() {
+        let mut town = Self::unstarted(keepers, members);
+        town.init(members, &[&["--epoch", "900"], more].concat());
+        for place in 0..town.names.len() {
             let server = town.server(place);
             town.servers.push(server);
         }
         town
     }
 
+    /// Two databases and an auditor, of which the second database lies, on a clock that the test
+    /// moves.
+    pub(crate) fn with_liar(members: usize, more: &[&str], plan: Plan) -> (Self, Liar) {
+        let mut town = Self::unstarted(Keepers::Audited, members);
+        let start = alpheus_node::clock::now();
+        let mut clock = TownClock {
+            hand: ClockWriter::create(&town.path("clock"), start).unwrap(),
+            now: Arc::default(),
+        };
+        clock.set(start);
+        let now = Arc::clone(&clock.now);
+        town.clock = Some(clock);
+        let liar = Liar::listen(&town.path("pki/second"), &now);
+        town.at[1] = liar
+            .at
+            .trim_start_matches("https://localhost:")
+            .parse::<u16>()
+            .map_or_else(|_| panic!("an address"), |port| SocketAddr::from(([127, 0, 0, 1], port)));
+        town.init(members, more);
+        for place in [0, 2] {
+            let server = town.server(place);
+            town.servers.push(server);
+        }
+        let card = card::open(&town.path("board.json")).unwrap();
+        liar.start(town.folder.path(), &card, plan, &now);
+        (town, liar)
+    }
+
+    /// Keys and certificates.
+    fn unstarted(keepers: Keepers, members: usize) -> Self {
+        let (folder, names) = (tempfile::tempdir().unwrap(), keepers.names());
+        let at = names.iter().map(|_| free_address()).collect();
+        let town = Self { folder, names, at, servers: Vec::new(), keepers, clock: None };
+        town.done(&["ca", "init", "pki"]);
+        for name in &town.names {
+            town.done(&["ca", "issue", "pki", "--role", "board", "--name", name]);
+            let public = town.done(&["board", "key", &format!("{name}.key")]);
+            std::fs::write(town.path(&format!("{name}.pub")), public).unwrap();
+        }
+        let public: Vec<String> =
+            (0..members).map(|i| town.done(&["board", "key", &member(i)])).collect();
+        std::fs::write(town.path("members.txt"), public.join("\n") + "\n").unwrap();
+        town
+    }
+
+    /// The card.
+    fn init(&self, members: usize, more: &[&str]) {
+        let keepers = self.keepers;
+        let mut init: Vec<String> = ["board", "init", "board.json"].map(str::to_owned).into();
+        if let Keepers::Equal(many) = keepers {
+            init.extend(["--servers".to_owned(), many.to_string()]);
+        }
+        for (name, at) in self.names.iter().zip(&self.at) {
+            let public = std::fs::read_to_string(self.path(&format!("{name}.pub"))).unwrap();
+            let url = format!("https://{at}");
+            let flag = if matches!(keepers, Keepers::Audited) { name } else { "server" };
+            init.extend([format!("--{flag}"), url, format!("--{flag}-key"), public]);
+        }
+        let rest = ["--members", "members.txt", "--authority", "pki/ca.pem"];
+        init.extend(rest.into_iter().chain(more.iter().copied()).map(str::to_owned));
+        init.extend(["--writers".to_owned(), members.to_string()]);
+        let init: Vec<&str> = init.iter().map(String::as_str).collect();
+        self.done(&init);
+    }
+
     pub(crate) fn path(&self, name: &str) -> PathBuf {
         self.folder.path().join(name)
     }
 
+    /// A command in the town's folder and time.
+    pub(crate) fn command(&self, args: &[&str]) -> Command {
+        let mut command = alpheus(args.iter().copied());
+        command.current_dir(self.folder.path());
+        if self.clock.is_some() {
+            command.args(["--replay-clock", "clock"]);
+        }
+        command
+    }
+
     pub(crate) fn run(&self, args: &[&str]) -> Output {
-        alpheus(args.iter().copied()).current_dir(self.folder.path()).output().unwrap()
+        self.command(args).output().unwrap()
     }
 
     /// Runs a command that must succeed; what it prints.
@@ -101,8 +177,8 @@ impl Town {
         let files = ["--card", "board.json", "--key", &key, "--members", "members.txt"];
         let fence = format!("fences/{name}");
         let rest = ["--state", &state, "--fence", &fence, "--api", &at];
-        let mut command = alpheus([serve.as_slice(), &files, &rest].concat());
-        let mut process = Process::start(command.current_dir(self.folder.path()));
+        let mut command = self.command(&[serve.as_slice(), &files, &rest].concat());
+        let mut process = Process::start(&mut command);
         process.wait_for_prefix("serving at ");
         process
     }
@@ -134,8 +210,8 @@ impl Town {
     /// The same, while it runs.
     pub(crate) fn posting(&self, i: usize, message: &str, more: &[&str]) -> Child {
         let post = ["board", "post", "--card", "board.json", "--key", &member(i)];
-        let mut command = alpheus([post.as_slice(), more].concat());
-        command.current_dir(self.folder.path()).stdin(Stdio::piped());
+        let mut command = self.command(&[post.as_slice(), more].concat());
+        command.stdin(Stdio::piped());
         let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
         // It may end before it reads, if it is refused.
         let _ = child.stdin.take().unwrap().write_all(message.as_bytes());
