@@ -107,6 +107,14 @@ pub struct ReceiptError;
 /// Receipts that bind databases to a write.
 pub struct Receipts(Vec<Option<Signed<Receipt>>>);
 
+impl Receipts {
+    /// Whether every database has given one.
+    #[must_use]
+    pub fn are_complete(&self) -> bool {
+        self.0.iter().all(Option::is_some)
+    }
+}
+
 impl View {
     /// The epoch of a transcript.
     ///

@@ -68,6 +68,13 @@ struct PostReport {
     fate: Option<&'static str>,
 }
 
+/// Some database has not confirmed the write, and nobody waits to see whether it counts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error(
+    "not every database has confirmed the write, so it may or may not be in the table; without --no-wait the command finds out"
+)]
+struct UnconfirmedError;
+
 /// Runs the command.
 ///
 /// # Errors
@@ -91,6 +98,9 @@ pub fn run(args: &Args, globals: &Globals) -> Result<(), Failure> {
         if args.report_first {
             print(&said, format)?;
         }
+        if args.no_wait && !posted.received.are_complete() {
+            return Err(UnconfirmedError).blame(Category::Check);
+        }
         if args.no_wait {
             return Ok((said, None));
         }
@@ -102,6 +112,11 @@ pub fn run(args: &Args, globals: &Globals) -> Result<(), Failure> {
     if !args.report_first {
         print(&said, format)?;
     }
+    check(fate)
+}
+
+/// Fails if the message is not in the table.
+fn check(fate: Option<Fate>) -> Result<(), Failure> {
     match fate {
         Some(Fate::Lost) => Err(Failure::new(
             Category::Check,

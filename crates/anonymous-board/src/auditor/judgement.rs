@@ -30,7 +30,9 @@ pub(super) fn judge(
             if judged.contains(&name) {
                 return Ok(Verdict::Void);
             }
-            let mut expands = || drop(judged.insert(name));
+            let mut expands = || {
+                judged.insert(name);
+            };
             wrong_digest(board, transcript, submission, (*side, opening), &mut expands)
         }
     }

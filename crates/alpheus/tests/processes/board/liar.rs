@@ -219,17 +219,8 @@ impl State {
             self.database.handle_result(done);
         }
         self.scout(now);
-        let waits: Vec<Epoch> = self.database.unfinished_epochs().collect();
-        let commits = |epoch: &Epoch| {
-            !self.plan.fails.is_empty()
-                && self.count(*epoch, LIAR) == 3
-                && !self.honest.contains_key(epoch)
-        };
-        // It wants to see the other's commitment first.
-        if waits.iter().any(commits) && waits.iter().any(|epoch| self.count(*epoch, HONEST) >= 3) {
-            return;
-        }
-        while let Some(step) = self.database.poll(now, &mut self.rng) {
+        while !self.holds_back() {
+            let Some(step) = self.database.poll(now, &mut self.rng) else { return };
             let outputs = step.commit(&mut self.ledger).unwrap();
             let lied = outputs.iter().any(|output| self.lie(output, now));
             if lied {
@@ -237,6 +228,22 @@ impl State {
             }
             self.publish(outputs);
         }
+    }
+
+    /// Whether it waits: it wants to see the other's commitment before it commits to a lie, and would
+    /// itself end the epoch that it has made too small.
+    fn holds_back(&self) -> bool {
+        let mut epochs = self.database.unfinished_epochs();
+        let lies = !self.plan.fails.is_empty();
+        lies && epochs.any(|epoch| {
+            let ended =
+                self.database.transcript(epoch).and_then(|heard| heard.abort_reason(HONEST));
+            match self.count(epoch, LIAR) {
+                3 => !self.honest.contains_key(&epoch) && self.count(epoch, HONEST) >= 3,
+                5 => ended.is_none(),
+                _ => false,
+            }
+        })
     }
 
     /// Runs a copy of itself ahead, to see what it would open.

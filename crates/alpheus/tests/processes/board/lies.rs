@@ -95,13 +95,22 @@ fn a_write_that_came_too_early_is_sent_again_as_it_was() {
     assert!(script.writes.iter().all(|(_, write)| *write == posted.submission));
 }
 
-/// Another refusal ends it.
+/// Another refusal ends it, at that server. The others have the write, so its writer waits for it.
 #[test]
 fn a_write_that_is_refused_for_good_is_not_sent_again() {
     let stub = Stub::new();
     let ring = Ring::of(&stub.configuration, 4);
     stub.script().said = Script::alike(&ring.statements);
     stub.script().refuses[HONEST] = (1, "epoch");
+    wait(post(&Client::new(&stub.card).unwrap())).unwrap();
+    let script = stub.script();
+    let came = |to| script.writes.iter().filter(|(via, _)| *via == to).count();
+    assert_eq!([came(0), came(1), came(2)], [1, 1, 1]);
+    drop(script);
+    // If nobody takes it, there is nothing to wait for.
+    for refuses in &mut stub.script().refuses {
+        *refuses = (1, "epoch");
+    }
     let refused = wait(post(&Client::new(&stub.card).unwrap()));
     assert!(matches!(refused.err(), Some(BoardError::Server(by, _)) if by == party(HONEST)));
 }

@@ -86,11 +86,8 @@ impl Town {
         let now = Arc::clone(&clock.now);
         town.clock = Some(clock);
         let liar = Liar::listen(&town.path("pki/second"), &now);
-        town.at[1] = liar
-            .at
-            .trim_start_matches("https://localhost:")
-            .parse::<u16>()
-            .map_or_else(|_| panic!("an address"), |port| SocketAddr::from(([127, 0, 0, 1], port)));
+        let port = liar.at.trim_start_matches("https://localhost:").parse().unwrap();
+        town.at[1] = SocketAddr::from(([127, 0, 0, 1], port));
         town.init(members, more);
         for place in [0, 2] {
             let server = town.server(place);
@@ -250,11 +247,17 @@ impl Town {
     /// Brings the first server back from a copy of its state that is older than a post.
     pub(crate) fn put_an_old_copy_back(&mut self) {
         self.post(0, "before the copy");
-        self.servers[0].kill();
+        // A copy of an equal server that was killed would burn the epoch by itself.
+        if matches!(self.keepers, Keepers::Audited) {
+            self.servers[0].kill();
+        } else {
+            self.servers[0].terminate();
+            self.servers[0].wait();
+        }
         let (state, copy) = (self.path(&format!("run/{}", self.names[0])), self.path("copy"));
         let copied = Command::new("cp").arg("-r").args([&state, &copy]).status().unwrap();
         assert!(copied.success());
-        self.restart(0);
+        self.servers[0] = self.server(0);
         self.post(1, "after the copy");
         self.servers[0].kill();
         // The fence lies elsewhere: it is what shows the rest to be old.
