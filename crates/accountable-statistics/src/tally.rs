@@ -105,10 +105,12 @@ impl Tally {
         Subject::new(uploads, &self.name(), Limit::ONE, self.0.1)
     }
 
-    /// When to send a presentation: uniform between end and close, so that the time does not reveal
-    /// when the client was there.
+    /// When to send a presentation: uniform over the first three quarters of the time between
+    /// end and close, so that the time does not reveal when the client was there. The last
+    /// quarter is for those that do not get through at once.
     pub fn draw(&self, rng: &mut impl CryptoRng) -> Timestamp {
-        let span = self.closes.0.saturating_sub(self.end.0).max(1);
+        let open = self.closes.0.saturating_sub(self.end.0);
+        let span = (open - open / 4).max(1);
         Timestamp(self.end.0.saturating_add(rng.next_u64().checked_rem(span).unwrap_or(0)))
     }
 }
