@@ -21,6 +21,7 @@ use alpheus_policy::layout::{Field, FieldStatistic as Of, Layout, Packing, PairM
 use alpheus_policy::plan::{
     Fraction, MaskStrategy, Plan, PlannedStream, PopulationBounds, Release,
 };
+use crate::summoned::segments;
 use alpheus_policy::schema::{Aggregation, Attribute, AttributeKind, Capacity, Edges, Frames, Schema};
 use alpheus_policy::select::{ReleasePlan, SumLocation};
 use alpheus_policy::sketch::SketchHash;
@@ -253,7 +254,7 @@ fn open(schema: &Schema, layout: &Layout, plan: &Plan, streams: &[Vec<Row>]) -> 
     for summoned in report.complete() {
         let stream = StreamId([summoned.position as u8; 16]);
         let mut keys = StreamKeys::new(&master(summoned.position), stream, schema.id());
-        for segment in &summoned.segments {
+        for segment in segments(summoned) {
             let release = &plan.release;
             add(
                 &mut rows,
