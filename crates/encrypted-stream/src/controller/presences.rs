@@ -9,8 +9,8 @@ use alpheus_time::Timestamp;
 
 use super::budgets::Charges;
 use super::plan_state::{AnsweredSummons, PlanState};
-use super::sessions::Session;
 use super::segments::{Examined, KeySpan};
+use super::sessions::Session;
 use super::{Controller, policies};
 use crate::announced_plan::narrow;
 use crate::error::{ExclusionError, WindowRefusalError};

@@ -194,9 +194,8 @@ impl StreamState {
         let position = self.layout.check_word();
         let mut opened = sum;
         for span in spans {
-            let mut word = |t| {
-                keys.key_word(span.session, t, position).map_err(|_| ExclusionError::CheckWord)
-            };
+            let mut word =
+                |t| keys.key_word(span.session, t, position).map_err(|_| ExclusionError::CheckWord);
             let (from, to) = (word(span.from)?, word(span.to)?);
             opened = opened.wrapping_add(from).wrapping_sub(to);
         }

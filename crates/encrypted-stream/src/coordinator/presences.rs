@@ -16,9 +16,7 @@ use crate::error::{MessageError, ReleaseError};
 use crate::ledger::Step;
 use crate::mask::set::RosterSet;
 use crate::membership::FixedMembership;
-use crate::messages::{
-    Membership, Presence, Segments, ServiceMessage, SummonedStream, Summons,
-};
+use crate::messages::{Membership, Presence, Segments, ServiceMessage, SummonedStream, Summons};
 
 impl Coordinator {
     /// A window has closed on the transformer's watermark, grace included. Every controller

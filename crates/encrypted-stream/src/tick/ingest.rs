@@ -78,7 +78,9 @@ pub enum AuthenticityError {
     #[error("the opening is not signed by the stream's device for this deployment and schema")]
     BadSignature,
     /// The session's key is sealed to a key that this service does not have.
-    #[error("the session's key is sealed to another ingest key; the device must open a new session with the current one")]
+    #[error(
+        "the session's key is sealed to another ingest key; the device must open a new session with the current one"
+    )]
     UnknownIngestKey,
     /// The sealed key does not open.
     #[error("the session's key does not open with the ingest key that the opening names")]

@@ -120,12 +120,7 @@ impl Plans {
     }
 
     /// Adds a tick's words to the window of each plan that it belongs to.
-    pub(super) fn project(
-        &mut self,
-        memberships: &[Membership],
-        claim: &Claim,
-        words: &Words<'_>,
-    ) {
+    pub(super) fn project(&mut self, memberships: &[Membership], claim: &Claim, words: &Words<'_>) {
         for member in memberships {
             if let Some(plan) = self.running.get_mut(&member.slot) {
                 plan.project(member.position, claim, words);

@@ -14,10 +14,12 @@ use serde::{Deserialize, Serialize};
 /// Number of sessions for which a stream may have open windows, besides one for each day
 /// that they span.
 const MAX_SESSIONS: usize = 64;
-/// Number of claims kept of a session, most of them gaps.
-const MAX_CLAIMS: usize = 1024;
+/// Number of gaps kept of a session.
+const MAX_GAPS: usize = 1024;
 /// Number of separate times that have come of a session.
 const MAX_SPANS: usize = 256;
+/// Number of sessions kept of which nothing but the opening has come.
+const MAX_IDLE: usize = 4;
 /// Number of latest frames that are kept to tell a repeated one from another.
 const RECENT: usize = 4;
 
@@ -87,11 +89,15 @@ impl TickSessions {
         if self.0.iter().any(|session| session.started && at < session.latest) {
             return Err(IngestError::Backdated);
         }
-        // A session of which nothing came is given up.
-        self.0.retain(|session| session.started);
         if !needed {
-            let running = |session: &TickSession| session.end == End::Running;
-            self.0.retain(running);
+            self.0.retain(|session| session.end == End::Running);
+        }
+        // At midnight the next session opens before the last frame of the one that ends.
+        let idle = self.0.iter().filter(|session| !session.started).count();
+        if idle >= MAX_IDLE
+            && let Some(oldest) = self.0.iter().position(|session| !session.started)
+        {
+            self.0.remove(oldest);
         }
         let days = self.0.first().map_or(0, |first| at.0.saturating_sub(first.opening.to.0) / DAY);
         let most = MAX_SESSIONS.saturating_add(usize::try_from(days).unwrap_or(usize::MAX));
@@ -126,12 +132,22 @@ impl TickSessions {
             let is_late = needs.interest == Interest::Late;
             return Err(if is_late { IngestError::Late } else { IngestError::UnknownSession });
         };
-        let (before, rest) = self.0.split_at_mut(own);
-        let Some(session) = rest.first_mut() else { return Err(IngestError::UnknownSession) };
+        let Some(session) = self.0.get_mut(own) else { return Err(IngestError::UnknownSession) };
+        let is_first = !session.started;
         let taken = session.take(claim, mac, needs)?;
-        // The stream's earlier sessions have died where this one opened.
-        for earlier in before.iter_mut().filter(|earlier| earlier.end == End::Running) {
-            earlier.end = End::Replaced(session.opening.to);
+        if is_first {
+            // The stream's earlier sessions have died where this one opened. Those of which
+            // nothing came are given up.
+            let opened = session.opening.to;
+            let mut place = 0;
+            self.0.retain_mut(|session| {
+                place += 1;
+                let is_earlier = place <= own;
+                if is_earlier && session.end == End::Running {
+                    session.end = End::Replaced(opened);
+                }
+                session.started || !is_earlier
+            });
         }
         Ok(taken)
     }
@@ -252,8 +268,12 @@ impl TickSession {
             _ => TickUse::Counts,
         };
         let kept = needs.cuts || claim.kind.is_gap() || claim.kind.is_closing();
-        if kept && self.claims.len() >= MAX_CLAIMS && !claim.kind.is_closing() {
-            return Err(IngestError::TooManyGaps);
+        if claim.kind == ClaimKind::Gap {
+            // Other claims are as many as open windows, or anchors in them.
+            let gaps = self.claims.iter().filter(|known| known.kind.is_gap()).count();
+            if gaps >= MAX_GAPS {
+                return Err(IngestError::TooManyGaps);
+            }
         }
         if !needs.planned {
             // A plan that starts now needs what its first window starts with.

@@ -1,9 +1,9 @@
 //! What a window's rows hold of a stream with one frame a tick, and the segments that follow.
 
+use super::Shape;
 use super::session::End;
 use super::ticks::{TickSession, TickSessions, between};
 use super::window::{IncompleteError, Status, StreamSum};
-use super::Shape;
 use crate::messages::{Segments, SummonedStream};
 use crate::tick::claim::{Claim, ClaimKind};
 use alpheus_time::{Span, Timestamp, Window};
@@ -19,9 +19,9 @@ pub(super) struct Tile {
 /// Adds a tick, which continues a tile if possible.
 pub(super) fn add(tiles: &mut Vec<Tile>, tick: Tile) {
     let before = tiles.iter().position(|tile| tile.continues(tick.session, tick.span.start));
-    let after = tiles.iter().position(|tile| {
-        tile.session == tick.session && tile.span.start == tick.span.end
-    });
+    let after = tiles
+        .iter()
+        .position(|tile| tile.session == tick.session && tile.span.start == tick.span.end);
     match (before, after) {
         (Some(before), Some(after)) => {
             tiles[before].span.end = tiles[after].span.end;

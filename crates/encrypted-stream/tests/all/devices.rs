@@ -47,9 +47,8 @@ pub(crate) fn take(
     frame: &[u8],
     now: Timestamp,
 ) -> Result<FrameEffect, IngestError> {
-    let device = |certificate: &Digest| {
-        (*certificate == CERTIFICATE).then(|| device_key().verifying_key())
-    };
+    let device =
+        |certificate: &Digest| (*certificate == CERTIFICATE).then(|| device_key().verifying_key());
     let opening = |session| transformer.opening(&stream, session);
     let frame = ingest.check(stream, frame, device, opening)?;
     let taken = transformer.handle_tick(0, &frame, now)?;
@@ -59,6 +58,8 @@ pub(crate) fn take(
 
 /// A key of any authority.
 pub(crate) fn authority() -> VerifyingKey {
-    VerifyingKey::from_bytes(*SigningKey::from_seed(&Secret::from_bytes([45; 32])).verifying_key().as_bytes())
-        .unwrap()
+    VerifyingKey::from_bytes(
+        *SigningKey::from_seed(&Secret::from_bytes([45; 32])).verifying_key().as_bytes(),
+    )
+    .unwrap()
 }

@@ -9,6 +9,7 @@
     reason = "a test's way to fail, and numbers it made itself"
 )]
 
+use crate::summoned::segments;
 use alpheus_crypto::secret::Secret;
 use alpheus_encrypted_stream::decode::{DecodeError, cells};
 use alpheus_encrypted_stream::encode::{Encoder, Value};
@@ -21,8 +22,9 @@ use alpheus_policy::layout::{Field, FieldStatistic as Of, Layout, Packing, PairM
 use alpheus_policy::plan::{
     Fraction, MaskStrategy, Plan, PlannedStream, PopulationBounds, Release,
 };
-use crate::summoned::segments;
-use alpheus_policy::schema::{Aggregation, Attribute, AttributeKind, Capacity, Edges, Frames, Schema};
+use alpheus_policy::schema::{
+    Aggregation, Attribute, AttributeKind, Capacity, Edges, Frames, Schema,
+};
 use alpheus_policy::select::{ReleasePlan, SumLocation};
 use alpheus_policy::sketch::SketchHash;
 use alpheus_time::{Span, Timestamp, Window};

@@ -41,9 +41,8 @@ impl Frames {
 
 /// Reads `frames` and `anchor` of a schema with this tick.
 pub(super) fn read(fields: &Fields<'_>, tick: Span) -> Result<Frames, DocumentError> {
-    let ticks = fields.read_or("frames", false, |node| {
-        node.word(&["events", "ticks"], &[false, true])
-    })?;
+    let ticks =
+        fields.read_or("frames", false, |node| node.word(&["events", "ticks"], &[false, true]))?;
     if !ticks {
         fields.refuse("anchor", "`frames: events`; remove it or use `frames: ticks`")?;
         return Ok(Frames::Events);

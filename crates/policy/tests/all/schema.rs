@@ -235,9 +235,8 @@ fn ticks_are_at_most_a_day() {
 
 #[test]
 fn frames_are_events_unless_the_schema_says_ticks() {
-    let schema = |head: &str| {
-        Schema::from_yaml(&format!("{head}{}", small(INTEGER, "option: public")))
-    };
+    let schema =
+        |head: &str| Schema::from_yaml(&format!("{head}{}", small(INTEGER, "option: public")));
     let of = |head: &str| schema(head).unwrap().frames;
     let ticks = |anchor| Frames::Ticks { anchor };
     assert_eq!((of(""), of("frames: events\n")), (Frames::Events, Frames::Events));
@@ -249,7 +248,10 @@ fn frames_are_events_unless_the_schema_says_ticks() {
     for (head, words) in [
         ("frames: windows\n", "not one of events, ticks"),
         ("anchor: 1h\n", "use `frames: ticks`"),
-        ("frames: ticks\nanchor: 15s\n", "15s is not a multiple of the schema's tick of 10s; use 20s"),
+        (
+            "frames: ticks\nanchor: 15s\n",
+            "15s is not a multiple of the schema's tick of 10s; use 20s",
+        ),
         ("frames: ticks\nanchor: 9s\n", "between the tick, 10s, and 1d"),
         ("frames: ticks\nanchor: 25h\n", "between the tick, 10s, and 1d"),
     ] {

@@ -12,8 +12,8 @@ use alpheus_time::{Span, Timestamp};
 
 use crate::protocol::evil::{Draft, Evil};
 use crate::protocol::grants::{DAY, FIRST, days, fetch, frames_at, opened_beside, reader, say};
-use crate::summoned::segments;
 use crate::protocol::world::{Setup, WINDOW, after, master, stream_id, window};
+use crate::summoned::segments;
 
 /// The window that begins with the first session and extends over midnight.
 const TICKS: u64 = 19;

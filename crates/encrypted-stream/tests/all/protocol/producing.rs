@@ -18,7 +18,12 @@ enum Device {
 
 impl World {
     /// Sends the events of one stream, and all borders.
-    pub fn produce(&mut self, number: usize, secret: &MasterSecret, with_data: &dyn Fn(u64) -> bool) {
+    pub fn produce(
+        &mut self,
+        number: usize,
+        secret: &MasterSecret,
+        with_data: &dyn Fn(u64) -> bool,
+    ) {
         let stream = self.plan.streams[number].stream;
         let mut frames: Vec<Vec<u8>> = Vec::new();
         let mut sink = |frame: &[u8]| frames.push(frame.to_vec());

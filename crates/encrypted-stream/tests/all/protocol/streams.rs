@@ -8,10 +8,10 @@ use alpheus_encrypted_stream::keys::{BorderClaim, BorderKind, MasterSecret, Stre
 use alpheus_encrypted_stream::messages::{Segment, SegmentBorder, Segments, SummonedStream};
 use alpheus_time::{Span, Timestamp};
 
-use crate::summoned::segments_mut;
 use crate::protocol::evil::{Draft, Evil};
 use crate::protocol::net::Net;
 use crate::protocol::world::{Setup, WINDOW, after, master, policy, schema, stream_id, window};
+use crate::summoned::segments_mut;
 
 fn two_streams() -> Evil {
     Evil::new(Setup { streams_each: 2, ..Setup::new(2) })
@@ -44,7 +44,10 @@ fn segments_that_do_not_tile_the_window_exclude_the_stream() {
     assert_eq!(tampered(|s| segments_mut(s).clear()), ExclusionError::NotTiled);
     assert_eq!(tampered(|s| segments_mut(s)[0].borders.clear()), ExclusionError::NotTiled);
     assert_eq!(tampered(|s| shift(&mut segments_mut(s)[0].from)), ExclusionError::NotTiled);
-    assert_eq!(tampered(|s| shift(&mut segments_mut(s)[0].borders[0].at)), ExclusionError::NotTiled);
+    assert_eq!(
+        tampered(|s| shift(&mut segments_mut(s)[0].borders[0].at)),
+        ExclusionError::NotTiled
+    );
     assert_eq!(
         tampered(|s| {
             let twice = segments_mut(s)[0].clone();

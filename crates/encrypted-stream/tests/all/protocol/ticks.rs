@@ -13,11 +13,11 @@ use alpheus_policy::plan::Plan;
 use alpheus_time::{Span, Timestamp};
 use rand_chacha::ChaCha20Rng;
 
+use crate::protocol::coordinator::{receive, signing_key};
 use crate::protocol::evil::Evil;
 use crate::protocol::net::Net;
 use crate::protocol::simulation::{self, CALM, STORM, TREASON, WINDOWS, simulate_in};
 use crate::protocol::world::{Setup, WINDOW, World, after, master, stream_id, window};
-use crate::protocol::coordinator::{receive, signing_key};
 
 fn claims(stream: &mut SummonedStream) -> &mut Vec<Vec<Claim>> {
     match &mut stream.segments {
@@ -33,18 +33,19 @@ fn long_windows() -> Evil {
     let plan = Plan { window: Span(3 * WINDOW.0), ..evil.world.plan.clone() };
     evil.world.take_over(plan);
     evil.accept();
-    let whole = evil.world.plan.window_at(window(3).start);
-    assert_eq!((whole.start, whole.end), (first(), Timestamp(first().0 + 3 * WINDOW.0)));
-    let report = evil.world.transformer.close(&evil.world.id(), whole, 0).unwrap();
+    let id = evil.world.id();
+    let (before, whole) = (window(2).start, evil.world.plan.window_at(first()));
+    evil.world.transformer.close(&id, evil.world.plan.window_at(before), 0).unwrap();
+    let report = evil.world.transformer.close(&id, whole, 0).unwrap();
     evil.report.window = whole;
     evil.report.complete = report.complete().cloned().collect();
     assert_eq!(evil.report.complete.len(), 4);
     evil
 }
 
-/// The start of a window of three ticks that does not begin with a session.
+/// The start of a window of three ticks. The day's session opened a window before.
 fn first() -> Timestamp {
-    window(3).start.floor(Span(3 * WINDOW.0))
+    window(5).start
 }
 
 /// The first stream of controller 0 after tampering; the second one stays in.
@@ -98,9 +99,27 @@ fn claims_that_do_not_tile_the_window_exclude_the_stream() {
     let wrong = ExclusionError::NotTiled;
     assert_eq!(tampered(|s| claims(s).clear()), wrong);
     assert_eq!(tampered(|s| claims(s)[0].clear()), wrong);
-    assert_eq!(tampered(|s| drop(claims(s)[0].remove(0))), wrong, "no start");
-    assert_eq!(tampered(|s| drop(claims(s)[0].pop())), wrong, "no end");
-    assert_eq!(tampered(|s| drop(claims(s)[0].remove(1))), wrong, "no anchor");
+    assert_eq!(
+        tampered(|s| {
+            claims(s)[0].remove(0);
+        }),
+        wrong,
+        "no start"
+    );
+    assert_eq!(
+        tampered(|s| {
+            claims(s)[0].pop();
+        }),
+        wrong,
+        "no end"
+    );
+    assert_eq!(
+        tampered(|s| {
+            claims(s)[0].remove(1);
+        }),
+        wrong,
+        "no anchor"
+    );
     assert_eq!(tampered(|s| claims(s)[0].reverse()), wrong);
     let twice = |s: &mut SummonedStream| {
         let own = claims(s)[0].clone();

@@ -28,7 +28,9 @@ use alpheus_policy::plan::{
     Fraction, MaskStrategy, Plan, PlannedStream, PopulationBounds, Release,
 };
 use alpheus_policy::policy::{AttributePolicy, ResolvedOption, ResolvedPolicy};
-use alpheus_policy::schema::{Aggregation, Attribute, AttributeKind, Capacity, Frames, OptionKind, Schema};
+use alpheus_policy::schema::{
+    Aggregation, Attribute, AttributeKind, Capacity, Frames, OptionKind, Schema,
+};
 use alpheus_policy::select::ReleasePlan;
 use alpheus_time::{Span, Timestamp, Window};
 use rand_chacha::ChaCha20Rng;

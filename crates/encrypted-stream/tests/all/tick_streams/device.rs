@@ -147,9 +147,8 @@ impl Service {
         let (id, plan) = &self.plans[plan];
         let mut rows = self.transformer.sum(id, window, &[0]).unwrap();
         for (session, span) in self.spans(&stream, window) {
-            let part = keys(&self.schema)
-                .key_sum(&plan.release, session, span.start, span.end)
-                .unwrap();
+            let part =
+                keys(&self.schema).key_sum(&plan.release, session, span.start, span.end).unwrap();
             rows.iter_mut().zip(part).for_each(|(row, part)| *row = row.wrapping_add(part));
         }
         assert_eq!(rows.pop(), Some(0), "the check word of {window:?}");
@@ -169,9 +168,8 @@ impl Service {
                 let checked = claims.iter().map(|claims| {
                     segment::check(&keys(&self.schema), claims, window, anchor).unwrap()
                 });
-                let spans = checked.flat_map(|own| {
-                    own.spans.into_iter().map(move |span| (own.session, span))
-                });
+                let spans = checked
+                    .flat_map(|own| own.spans.into_iter().map(move |span| (own.session, span)));
                 spans.collect()
             }
         }

@@ -1,6 +1,6 @@
 //! Both kinds of frames give the plaintext's sums, whatever happens to device and frames.
 
-use super::device::{Sender, Service, START, TICK, at, schema, window};
+use super::device::{START, Sender, Service, TICK, at, schema, window};
 use alpheus_encrypted_stream::producer::Start;
 use alpheus_encrypted_stream::tick::frame::TickFrame;
 use alpheus_policy::schema::Frames;

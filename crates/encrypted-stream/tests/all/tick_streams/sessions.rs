@@ -34,10 +34,10 @@ fn an_opening_alone_ends_nothing() {
     let frames = last.sent();
     assert_eq!(service.take(&frames[0]), Ok(FrameEffect::Opened));
     assert_eq!(service.take(&frames[1]), Ok(FrameEffect::Froze(at(3))));
-    assert_eq!(service.open(0, window(2, 3)), Some(vec![4, 1]));
     // Now the first one has died.
     sender.advance(at(3));
     assert_eq!(service.take(&sender.sent()[0]), Err(IngestError::SessionEnded));
+    assert_eq!(service.open(0, window(2, 3)), Some(vec![4, 1]));
     other.advance(at(2));
     let gone = service.take(&other.sent()[0]);
     assert_eq!(gone.map_err(|error| error.name()), Err("unknown-session"));

@@ -12,6 +12,7 @@ mod feed;
 mod memory;
 mod order;
 
+use crate::summoned::segments;
 use alpheus_crypto::mac::Tag;
 use alpheus_encrypted_stream::frame::{Frame, FrameError, Link};
 use alpheus_encrypted_stream::transformer::{
@@ -21,7 +22,6 @@ use alpheus_encrypted_stream::transformer::{
 use alpheus_policy::ids::PlanId;
 use alpheus_policy::plan::Release;
 use alpheus_time::{Span, Timestamp};
-use crate::summoned::segments;
 use feed::{NOW, Session, TICK, everything, frames, plan, shape, stream, take, window};
 
 /// A transformer of events of two words with a plan over all of `streams`.
