@@ -6,6 +6,7 @@
 
 use alpheus_crypto::agree::AgreementKey;
 use alpheus_crypto::kdf::derive;
+use alpheus_crypto::seal::SealingKey;
 use alpheus_crypto::secret::Secret;
 use alpheus_crypto::sign::SigningKey;
 use alpheus_encrypted_stream::certificate::{Certificate, Role};
@@ -118,6 +119,18 @@ impl RootSecret {
     #[must_use]
     pub fn consumer(&self, name: &str) -> ConsumerSecrets {
         ConsumerSecrets::from_seed(&self.derive("consumer", name.as_bytes()))
+    }
+
+    /// The key of a stream's device, which signs the openings of its sessions.
+    #[must_use]
+    pub fn device(&self, key: &str) -> SigningKey {
+        SigningKey::from_seed(&self.derive("device", key.as_bytes()))
+    }
+
+    /// The service's ingest key, to which devices seal the keys of their sessions.
+    #[must_use]
+    pub fn ingest(&self) -> SealingKey {
+        SealingKey::from_seed(&self.derive("ingest", b""))
     }
 
     /// An owner's signing key.

@@ -5,7 +5,10 @@ use super::devices::Device;
 use super::embedded::{Controllers, Embedded, Member, Pace, RuntimeError};
 use super::keys::RootSecret;
 use super::manager::Manager;
+use super::producing::StreamProducer;
 use super::storage::reached;
+use alpheus_crypto::hash::Digest;
+use alpheus_crypto::seal::SealingKey;
 use alpheus_crypto::sign::SigningKey;
 use alpheus_crypto::signed::Signed;
 use alpheus_encrypted_stream::annotation::{Annotation, owner_id};
@@ -14,9 +17,11 @@ use alpheus_encrypted_stream::controller::{Controller, HeldStream, HostRecords, 
 use alpheus_encrypted_stream::error::{AnnotationError, RestoreError};
 use alpheus_encrypted_stream::ledger::{Fence, Scope, Step};
 use alpheus_encrypted_stream::messages::ControllerMessage;
-use alpheus_encrypted_stream::producer::Producer;
+use alpheus_encrypted_stream::producer::OpeningSecrets;
+use alpheus_encrypted_stream::tick::ingest::Ingest;
 use alpheus_node::clock;
 use alpheus_node::ledger::scan_all;
+use alpheus_policy::ids::StreamId;
 use alpheus_policy::layout::Layout;
 use alpheus_policy::policy::Policies;
 use alpheus_time::Timestamp;
@@ -84,8 +89,10 @@ impl Embedded {
         let owner = owner_id(&owner_key.verifying_key());
         let policy = policies.of_owner(&member.owner).clone();
         let metadata: Vec<(String, String)> = member.metadata.clone().into_iter().collect();
-        let producer =
-            Producer::for_schema(&self.root.master(&member.key), stream, &self.schema, layout)?;
+        let (master, schema) = (self.root.master(&member.key), self.schema.clone());
+        let producer = StreamProducer::for_schema(&master, stream, &schema, layout, || {
+            Ok::<_, RuntimeError>(self.device(&member.key, stream))
+        })?;
         self.devices.push(Device::new(producer, &self.topics));
         let annotation = Annotation {
             stream,
@@ -107,6 +114,28 @@ impl Embedded {
             owner_key,
         ));
         Ok(())
+    }
+
+    /// Gives the service its ingest key.
+    pub(super) fn admit_frames(&mut self) {
+        let (authority, schema) = (*self.deployment.authority(), &self.schema);
+        let key = self.root.ingest();
+        let ingest = Ingest::new(authority, schema.id(), schema.tick, [(ingest_digest(&key), key)]);
+        self.manager.service.check_with(ingest);
+    }
+
+    /// The keys of a stream's device, which the service then knows.
+    fn device(&mut self, member: &str, stream: StreamId) -> OpeningSecrets {
+        let (device, ingest) = (self.root.device(member), self.root.ingest());
+        let certificate = Digest(*device.verifying_key().as_bytes());
+        self.manager.service.admit_device(stream, certificate, device.verifying_key());
+        OpeningSecrets {
+            device,
+            certificate,
+            authority: *self.deployment.authority(),
+            ingest: ingest_digest(&ingest),
+            ingest_key: ingest.public(),
+        }
     }
 
     /// A controller with its owners' choices.
@@ -149,6 +178,11 @@ impl Embedded {
             }
         }
     }
+}
+
+/// The digest of the ingest key's certificate.
+fn ingest_digest(key: &SealingKey) -> Digest {
+    Digest(key.public().0)
 }
 
 /// A controller's keys, and whether this run has drawn them.

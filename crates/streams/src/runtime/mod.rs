@@ -12,6 +12,8 @@ pub mod membership_setup;
 mod owners;
 pub mod plane;
 pub mod planning;
+pub mod producing;
+pub mod refused;
 mod readers;
 pub mod results;
 pub mod service;
