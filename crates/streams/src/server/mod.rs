@@ -138,12 +138,13 @@ pub fn run(args: &Args, globals: &Globals) -> Result<(), Failure> {
     let topics = engine.manager.service.topics().clone();
     let router = api::router(Api {
         engine: handle,
-        intake: Intake::new(store.clone(), topics.clone()),
+        intake: Intake::new(store.clone(), topics.clone()).for_schema(&schema),
         outboxes: engine.outboxes.clone(),
         store,
         topics,
         rows: engine.rows.subscribe(),
         schema: serde_json::to_string(&schema).blame(Category::Input)?.into(),
+        answers_frames: !schema.frames.is_events(),
     });
     let settings = Settings { listen: Some(api), tls: Some(identity.tls()), ..settings };
     serve(engine, inlet, &settings, router, globals)

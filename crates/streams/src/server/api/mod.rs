@@ -60,6 +60,8 @@ pub struct Api {
     pub rows: watch::Receiver<u64>,
     /// The schema's file, as JSON.
     pub schema: Arc<str>,
+    /// Whether devices learn which of their frames count for nothing.
+    pub answers_frames: bool,
 }
 
 /// The routes.
