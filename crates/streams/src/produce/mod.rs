@@ -12,13 +12,14 @@ pub mod lines;
 pub mod outbox;
 pub mod sender;
 
+use crate::ingest::DeviceIdentity;
 use crate::links;
 use crate::owner::DeviceFile;
 use crate::runtime::devices::value_of;
 use crate::runtime::producing::{StreamProducer, StreamSession};
 use crate::settings;
 use alpheus_encrypted_stream::encode::{Encoder, Value};
-use alpheus_encrypted_stream::producer::{EventError, MAX_SILENCE, Start};
+use alpheus_encrypted_stream::producer::{EventError, MAX_SILENCE, Producer, Start, TickProducer};
 use alpheus_node::clock;
 use alpheus_node::entropy;
 use alpheus_node::failure::{Blame, Category, Failure};
@@ -29,12 +30,12 @@ use alpheus_node::retry::{Backoff, RetryPolicy};
 use alpheus_node::service::shutdown::{self, Shutdown};
 use alpheus_node::settings::{Settings, path_flag};
 use alpheus_policy::layout::Layout;
-use alpheus_policy::schema::Schema;
+use alpheus_policy::schema::{Frames, Schema};
 use alpheus_time::{Span, Timestamp};
 use lines::{Line, LineFormat, Lines};
 use outbox::Outbox;
 use rand_chacha::ChaCha20Rng;
-use sender::{RefusedSessions, Sender};
+use sender::{RefusedSessions, Sender, ServiceClient};
 use std::path::PathBuf;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, sync_channel};
 use std::time::Duration;
@@ -110,16 +111,24 @@ pub fn run(args: &Args, globals: &Globals) -> Result<(), Failure> {
     let layout = Layout::of(&schema).blame(Category::Input)?;
     let (stream, master) = DeviceFile::read(&args.device, &schema)?;
     let client = links::service(&Settings::needed(&settings.server, "server")?, &identity)?;
+    let (producer, client) = match schema.frames {
+        Frames::Events => {
+            let own = Producer::for_schema(&master, stream, &schema, &layout);
+            (StreamProducer::Events(own.blame(Category::Input)?), ServiceClient::new(client))
+        }
+        Frames::Ticks { .. } => {
+            let DeviceIdentity { secrets, certificate } = DeviceIdentity::open(&identity)?;
+            let own = TickProducer::for_schema(&master, stream, &schema, &layout, secrets);
+            let client = ServiceClient::new(client).introducing(certificate);
+            (StreamProducer::Ticks(own.blame(Category::Input)?), client)
+        }
+    };
     let store = globals.open_store(&settings)?;
     let mut rng = entropy::rng()?;
     let (outbox, is_new) = Outbox::open(store, stream, &mut rng).blame(Category::Io)?;
     let reached = outbox.reached().blame(Category::Io)?;
     let sender = Sender::start(client, outbox.clone(), globals.health.part("service"))
         .blame(Category::Io)?;
-    let producer = StreamProducer::for_schema(&master, stream, &schema, &layout, || {
-        opening_secrets(&identity).map_err(ProducerError::Secrets)
-    });
-    let producer = producer.map_err(ProducerError::into_failure)?;
     let encoder = Encoder::new(&schema, &layout).blame(Category::Input)?;
     let lines = Lines::open(&args.input, args.input_format, args.time_column.as_deref(), &schema)?;
     let (timed, stop) = (args.time_column.is_some(), shutdown::on_signal().blame(Category::Io)?);

@@ -2,8 +2,10 @@
 //! are durable.
 
 use super::outbox::{Outbox, OutgoingUploads};
-use crate::runtime::refused::RefusedFrame;
+use crate::runtime::refused::{RefusalReason, RefusedFrame};
 use crate::wire::{Receipt, Upload, UploadStatus};
+use alpheus_crypto::signed::Signed;
+use alpheus_encrypted_stream::certificate::Certificate;
 use alpheus_node::entropy;
 use alpheus_node::failure::{Blame, Category, Failure};
 use alpheus_node::network::blocking::BlockingClient;
@@ -43,9 +45,43 @@ pub trait UploadClient: Send + 'static {
     fn send(&self, uploads: &[Upload]) -> Result<Receipt, RequestError>;
 }
 
-impl UploadClient for BlockingClient {
+/// The service, to which a device introduces itself where the schema needs it.
+pub struct ServiceClient {
+    client: BlockingClient,
+    certificate: Option<Signed<Certificate>>,
+    /// Whether the service does not know the certificate.
+    unknown: AtomicBool,
+}
+
+impl ServiceClient {
+    /// A device that only sends.
+    #[must_use]
+    pub fn new(client: BlockingClient) -> ServiceClient {
+        ServiceClient { client, certificate: None, unknown: AtomicBool::new(true) }
+    }
+
+    /// A device whose sessions the service knows by its certificate.
+    #[must_use]
+    pub fn introducing(self, certificate: Signed<Certificate>) -> ServiceClient {
+        ServiceClient { certificate: Some(certificate), ..self }
+    }
+}
+
+impl UploadClient for ServiceClient {
     fn send(&self, uploads: &[Upload]) -> Result<Receipt, RequestError> {
-        self.call("/v1/events", &uploads, Duration::ZERO)
+        if let Some(certificate) = &self.certificate
+            && self.unknown.load(Ordering::Relaxed)
+        {
+            let () = self.client.call("/v1/device", certificate, Duration::ZERO)?;
+            self.unknown.store(false, Ordering::Relaxed);
+        }
+        let receipt: Receipt = self.client.call("/v1/events", &uploads, Duration::ZERO)?;
+        // The service was restored from an older copy, or emptied.
+        let unknown = |frame: &RefusedFrame| frame.reason == RefusalReason::UnknownDevice;
+        if receipt.refused.iter().any(unknown) {
+            self.unknown.store(true, Ordering::Relaxed);
+        }
+        Ok(receipt)
     }
 }
 

@@ -55,6 +55,13 @@ impl ServiceKeys {
         Party::signing(Role::Service, "service", self.signing.verifying_key())
     }
 
+    /// What the authority is asked to certify for the service's ingest key.
+    #[must_use]
+    pub fn ingest_request(&self, ingest: &SealingKey) -> Party {
+        let sealing = Some(ingest.public());
+        Party { sealing, ..Party::signing(Role::Ingest, "ingest", self.signing.verifying_key()) }
+    }
+
     /// The key that signs.
     #[must_use]
     pub fn into_signing(self) -> SigningKey {

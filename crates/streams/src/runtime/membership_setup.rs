@@ -8,13 +8,13 @@ use super::manager::Manager;
 use super::producing::StreamProducer;
 use super::storage::reached;
 use alpheus_crypto::hash::Digest;
-use alpheus_crypto::seal::SealingKey;
+use alpheus_crypto::seal::SealingPublic;
 use alpheus_crypto::sign::SigningKey;
 use alpheus_crypto::signed::Signed;
 use alpheus_encrypted_stream::annotation::Annotation;
-use alpheus_encrypted_stream::certificate::{CertifiedOwner, Deployment};
+use alpheus_encrypted_stream::certificate::{CertifiedOwner, Deployment, Party, Role};
 use alpheus_encrypted_stream::controller::{Controller, HeldStream, HostRecords, Identity};
-use alpheus_encrypted_stream::error::{AnnotationError, RestoreError};
+use alpheus_encrypted_stream::error::{AnnotationError, CertificateError, RestoreError};
 use alpheus_encrypted_stream::ledger::{Fence, Scope, Step};
 use alpheus_encrypted_stream::messages::ControllerMessage;
 use alpheus_encrypted_stream::producer::OpeningSecrets;
@@ -92,7 +92,7 @@ impl Embedded {
         let metadata: Vec<(String, String)> = member.metadata.clone().into_iter().collect();
         let (master, schema) = (self.root.master(&member.key), self.schema.clone());
         let producer = StreamProducer::for_schema(&master, stream, &schema, layout, || {
-            Ok::<_, RuntimeError>(self.device(&member.key, stream))
+            self.device(&member.key, stream)
         })?;
         self.devices.push(Device::new(producer, &self.topics));
         let annotation = Annotation {
@@ -118,25 +118,29 @@ impl Embedded {
     }
 
     /// Gives the service its ingest key.
-    pub(super) fn admit_frames(&mut self) {
-        let (authority, schema) = (*self.deployment.authority(), &self.schema);
-        let key = self.root.ingest();
-        let ingest = Ingest::new(authority, schema.id(), schema.tick, [(ingest_digest(&key), key)]);
+    pub(super) fn admit_frames(&mut self) -> Result<(), RuntimeError> {
+        let (authority, schema) = (*self.deployment.authority(), self.schema.clone());
+        let (digest, _) = self.ingest_certificate()?;
+        let ingest =
+            Ingest::new(authority, schema.id(), schema.tick, [(digest, self.root.ingest())]);
         self.manager.service.check_with(ingest);
+        Ok(())
+    }
+
+    fn ingest_certificate(&self) -> Result<(Digest, SealingPublic), CertificateError> {
+        let request = self.root.service().ingest_request(&self.root.ingest());
+        self.deployment.ingest(&self.root.certify(request))
     }
 
     /// The keys of a stream's device, which the service then knows.
-    fn device(&mut self, member: &str, stream: StreamId) -> OpeningSecrets {
-        let (device, ingest) = (self.root.device(member), self.root.ingest());
-        let certificate = Digest(*device.verifying_key().as_bytes());
+    fn device(&mut self, member: &str, stream: StreamId) -> Result<OpeningSecrets, RuntimeError> {
+        let device = self.root.device(member);
+        let request = Party::signing(Role::Device, member, device.verifying_key());
+        let certificate = self.deployment.device(&self.root.certify(request))?.digest();
         self.manager.service.admit_device(stream, certificate, device.verifying_key());
-        OpeningSecrets {
-            device,
-            certificate,
-            authority: *self.deployment.authority(),
-            ingest: ingest_digest(&ingest),
-            ingest_key: ingest.public(),
-        }
+        let (ingest, ingest_key) = self.ingest_certificate()?;
+        let authority = *self.deployment.authority();
+        Ok(OpeningSecrets { device, certificate, authority, ingest, ingest_key })
     }
 
     /// A controller with its owners' choices.
@@ -179,11 +183,6 @@ impl Embedded {
             }
         }
     }
-}
-
-/// The digest of the ingest key's certificate.
-fn ingest_digest(key: &SealingKey) -> Digest {
-    Digest(key.public().0)
 }
 
 /// A controller's keys, and whether this run has drawn them.

@@ -17,6 +17,8 @@ pub enum RefusalReason {
     UnknownSession,
     /// The service does not have the ingest key that the opening names.
     UnknownIngestKey,
+    /// The service does not have the device's certificate.
+    UnknownDevice,
     /// The session has ended here.
     SessionEnded,
     /// Its windows are closed.
@@ -37,6 +39,7 @@ impl RefusalReason {
             self,
             RefusalReason::UnknownSession
                 | RefusalReason::UnknownIngestKey
+                | RefusalReason::UnknownDevice
                 | RefusalReason::SessionEnded
         )
     }
@@ -47,6 +50,7 @@ impl RefusalReason {
         match self {
             RefusalReason::UnknownSession => "unknown-session",
             RefusalReason::UnknownIngestKey => "unknown-ingest-key",
+            RefusalReason::UnknownDevice => "unknown-device",
             RefusalReason::SessionEnded => "session-ended",
             RefusalReason::Late => "late",
             RefusalReason::BadMac => "bad-mac",
@@ -65,6 +69,9 @@ impl From<&IngestError> for RefusalReason {
             }
             IngestError::NotAuthentic(AuthenticityError::UnknownIngestKey) => {
                 RefusalReason::UnknownIngestKey
+            }
+            IngestError::NotAuthentic(AuthenticityError::UnknownDevice) => {
+                RefusalReason::UnknownDevice
             }
             IngestError::NotAuthentic(AuthenticityError::BadMac) => RefusalReason::BadMac,
             IngestError::SessionEnded => RefusalReason::SessionEnded,

@@ -17,10 +17,11 @@ pub mod retention;
 
 use crate::deployment;
 use crate::deployment::SERVICE_SEED;
+use crate::ingest;
 use crate::runtime::embedded::RuntimeError;
 use crate::runtime::keys::ServiceKeys;
 use crate::runtime::manager::Manager;
-use crate::runtime::plane::EngineKind;
+use crate::runtime::plane::{EngineKind, UnsupportedPlanError};
 use crate::runtime::service::Service;
 use crate::runtime::storage::Topics;
 use crate::settings::{self, WindowSettings};
@@ -131,9 +132,15 @@ pub fn run(args: &Args, globals: &Globals) -> Result<(), Failure> {
     let schema = settings::schema(&settings)?;
     let api = Settings::needed(&settings.api, "api")?;
     let kind = settings::engine(&settings)?;
+    if kind == EngineKind::Job && !schema.frames.is_events() {
+        return Err(Failure::new(Category::Usage, UnsupportedPlanError::Frames));
+    }
     let windows = settings.part::<WindowSettings>()?;
     let store = globals.open_store(&settings)?;
-    let (engine, handle, inlet) = open(&identity, &schema, (kind, store.clone()), &windows)?;
+    let (mut engine, handle, inlet) = open(&identity, &schema, (kind, store.clone()), &windows)?;
+    if !schema.frames.is_events() {
+        engine.manager.service.check_with(ingest::server_check(&identity, &schema)?);
+    }
     engine.manager.service.watch.register(&globals.metrics);
     let topics = engine.manager.service.topics().clone();
     let router = api::router(Api {

@@ -6,6 +6,8 @@ use crate::runtime::refused::RefusedFrame;
 use crate::runtime::service::ServiceError;
 use crate::server::engine::Engine;
 use crate::wire::{Receipt, Upload, UploadStatus};
+use alpheus_crypto::signed::Signed;
+use alpheus_encrypted_stream::certificate::Certificate;
 use alpheus_node::clock;
 use alpheus_node::network::answer::{ApiError, caller, decode, encode};
 use alpheus_node::network::role::Role;
@@ -42,6 +44,22 @@ pub(super) async fn events(
     let streams = streams.into_iter().zip(own).filter(|(_, own)| *own).map(|(stream, _)| stream);
     let refused = refused(&api, streams.collect()).await?;
     encode(&Receipt { uploads, refused })
+}
+
+/// Notes the certificate of a device.
+pub(super) async fn introduce(
+    State(api): State<Api>,
+    Extension(peer): Extension<Peer>,
+    body: Bytes,
+) -> Result<Vec<u8>, ApiError> {
+    let producer = caller(&peer, &[Role::Producer])?.name;
+    let certificate: Signed<Certificate> = decode(&body)?;
+    let introduce = move |engine: &mut Engine| {
+        let Engine { registry, manager, deployment, .. } = engine;
+        registry.introduce_device(manager, deployment, &producer, &certificate)
+    };
+    api.engine.ask(introduce).await??;
+    encode(&())
 }
 
 /// Frames that count for nothing. With one frame a tick, the engine sums what has come first;
