@@ -2,8 +2,8 @@
 //! identities that [`alpheus_node::pki`] issues: the deployment, seeds, protocol certificates.
 
 use crate::deployment::{
-    self, AUTHORITY_SEED, CONSUMER_CERTIFICATE, CONSUMER_SEED, DEPLOYMENT, DEVICE_CERTIFICATE, DEVICE_SEED, DeploymentFile, INGEST_SEED,
-    OWNER_CERTIFICATE, OWNER_SEED, SERVICE_SEED,
+    self, AUTHORITY_SEED, CONSUMER_CERTIFICATE, CONSUMER_SEED, DEPLOYMENT, DEVICE_CERTIFICATE,
+    DEVICE_SEED, DeploymentFile, INGEST_SEED, OWNER_CERTIFICATE, OWNER_SEED, SERVICE_SEED,
 };
 use crate::runtime::keys::ServiceKeys;
 use alpheus_crypto::seal::SealingKey;

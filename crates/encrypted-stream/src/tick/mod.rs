@@ -1,5 +1,5 @@
 //! One frame a tick: a device adds up its tick itself, and sends one authentic frame at its
-//! end. `docs/next.md` has the protocol.
+//! end. `docs/protocol.md` has the protocol.
 //!
 //! A schema says whether its devices do that, or send the frames of [`frame`](crate::frame).
 //!

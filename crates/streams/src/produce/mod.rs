@@ -47,6 +47,9 @@ Examples:
   alpheus produce --identity pki/meter --device meter.json --state run/meter \\
       --schema meter.yaml --server https://localhost:7400 --input readings.csv --time-column unix_ms
 
+For a schema with `frames: ticks` the identity folder has the device's key and certificate:
+device.seed and device.txt, from `alpheus ca issue`.
+
 Lines are JSON objects, or CSV with a header, named like the attributes. Without
 --time-column, an event gets the time at which its line is read.";
 
@@ -133,8 +136,7 @@ pub fn run(args: &Args, globals: &Globals) -> Result<(), Failure> {
     let lines = Lines::open(&args.input, args.input_format, args.time_column.as_deref(), &schema)?;
     let (timed, stop) = (args.time_column.is_some(), shutdown::on_signal().blame(Category::Io)?);
     let (seen, refused) = (stop.clone(), sender.refused());
-    let device =
-        LiveDevice { encoder, schema, outbox, rng, is_new, reached, timed, refused, stop };
+    let device = LiveDevice { encoder, schema, outbox, rng, is_new, reached, timed, refused, stop };
     let ran = device.run(producer, read_ahead(lines));
     // A failed sender explains more than the closed outbox.
     let summary = match ran {
@@ -337,11 +339,7 @@ impl LiveDevice {
         .map_err(|error| Failure::new(Category::Input, error).at(line.place))
     }
 
-    fn keep(
-        &mut self,
-        session: &StreamSession,
-        frames: &mut Vec<Vec<u8>>,
-    ) -> Result<(), Failure> {
+    fn keep(&mut self, session: &StreamSession, frames: &mut Vec<Vec<u8>>) -> Result<(), Failure> {
         if frames.is_empty() {
             return Ok(());
         }
@@ -350,11 +348,7 @@ impl LiveDevice {
     }
 
     /// Ends the session at the end of its tick, for which it waits.
-    fn close(
-        &mut self,
-        session: StreamSession,
-        frames: &mut Vec<Vec<u8>>,
-    ) -> Result<(), Failure> {
+    fn close(&mut self, session: StreamSession, frames: &mut Vec<Vec<u8>>) -> Result<(), Failure> {
         let at = session.next_border();
         wait_for(at);
         let reached = session.reached().map(|(number, _)| (number, at));

@@ -2,7 +2,7 @@
 //! are durable.
 
 use super::outbox::{Outbox, OutgoingUploads};
-use crate::runtime::refused::{RefusalReason, RefusedFrame};
+use crate::runtime::refused::RefusedFrame;
 use crate::wire::{Receipt, Upload, UploadStatus};
 use alpheus_crypto::signed::Signed;
 use alpheus_encrypted_stream::certificate::Certificate;
@@ -76,9 +76,8 @@ impl UploadClient for ServiceClient {
             self.unknown.store(false, Ordering::Relaxed);
         }
         let receipt: Receipt = self.client.call("/v1/events", &uploads, Duration::ZERO)?;
-        // The service was restored from an older copy, or emptied.
-        let unknown = |frame: &RefusedFrame| frame.reason == RefusalReason::UnknownDevice;
-        if receipt.refused.iter().any(unknown) {
+        // The service may have been restored from an older copy, or emptied.
+        if receipt.refused.iter().any(|frame| frame.reason.heals()) {
             self.unknown.store(true, Ordering::Relaxed);
         }
         Ok(receipt)

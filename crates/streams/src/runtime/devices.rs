@@ -76,8 +76,7 @@ impl Device {
             return Err(DeviceError::State("online already"));
         };
         let mut outbox = Outbox::new(&self.partition, &self.key, at, batch);
-        let session =
-            producer.open(start, at, self.reached, rng, &mut |frame| outbox.push(frame));
+        let session = producer.open(start, at, self.reached, rng, &mut |frame| outbox.push(frame));
         outbox.finish()?;
         let session = session.map_err(|(_, error)| DeviceError::Time(error.to_string()))?;
         self.state = Some(State::Online(session));

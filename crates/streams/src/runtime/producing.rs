@@ -145,9 +145,7 @@ impl StreamSession {
         sink: &mut impl FnMut(&[u8]),
     ) -> Result<(), EventError<E>> {
         match self {
-            StreamSession::Events(session) => {
-                session.event(t, |vector| encode(rng, vector), sink)
-            }
+            StreamSession::Events(session) => session.event(t, |vector| encode(rng, vector), sink),
             StreamSession::Ticks(session, tick) => {
                 let passed = t.0.saturating_sub(session.next_border().0) / tick.0;
                 if passed >= MAX_SILENCE {
@@ -207,11 +205,10 @@ impl StreamSession {
         sink: &mut impl FnMut(&[u8]),
     ) -> Result<StreamProducer, (Box<StreamSession>, CloseError)> {
         match self {
-            StreamSession::Events(session) => {
-                session.close(at, sink).map(StreamProducer::Events).map_err(|refused| {
-                    (Box::new(StreamSession::Events(refused.state)), refused.error)
-                })
-            }
+            StreamSession::Events(session) => session
+                .close(at, sink)
+                .map(StreamProducer::Events)
+                .map_err(|refused| (Box::new(StreamSession::Events(refused.state)), refused.error)),
             StreamSession::Ticks(session, tick) => {
                 session.close(at, rng, sink).map(StreamProducer::Ticks).map_err(|refused| {
                     let state = Box::new(refused.state);

@@ -292,7 +292,7 @@ impl World {
         with_data: impl Fn(usize, u64) -> bool,
         secret: impl Fn(usize, MasterSecret) -> MasterSecret,
     ) -> Self {
-let (authority, service, deployment) = (authority(), key(102), deployment());
+        let (authority, service, deployment) = (authority(), key(102), deployment());
         let schema = if setup.noise.is_some() { noisy_schema() } else { schema() };
         let schema = Arc::new(Schema { frames: setup.frames, ..schema });
         let layout = Arc::new(Layout::of(&schema).unwrap());
