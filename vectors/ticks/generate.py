@@ -1,5 +1,5 @@
 """Known answers of tick frames: sums of a session, their roots, claims, frames, openings
-and segments: python3 generate.py TARGET. After crates/encrypted-stream/docs/next.md."""
+and segments: python3 generate.py TARGET. After crates/encrypted-stream/docs/protocol.md."""
 
 import hashlib
 import sys
@@ -259,6 +259,7 @@ def segments():
         ("within a period", at(6), at(7), claims_[2:4], [(at(6), at(7))], 0),
         ("into a gap", at(6), at(8), [claims_[2], claims_[4]], [(at(6), at(7))], 0),
         ("out of a gap", at(8), at(10), [claims_[4], claims_[5]], [(at(9), at(10))], 1),
+        ("from the end of a gap", at(9), at(10), [claims_[4], claims_[5]], [(at(9), at(10))], 1),
         ("over a gap", at(6), at(10), [claims_[2], claims_[4], claims_[5]], [(at(6), at(7)), (at(9), at(10))], 1),
         ("within a gap", at(12), at(13), [claims_[6]], [], 0),
         ("to the close", at(10), at(20), [claims_[5], claims_[6], claims_[8]], [(at(10), at(10)), (at(18), at(20))], 3),

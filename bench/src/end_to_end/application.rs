@@ -6,7 +6,7 @@ use alpheus_input::rows::Cell;
 use alpheus_policy::layout::Layout;
 use alpheus_policy::policy::Policies;
 use alpheus_policy::query::{Create, Statement, parse};
-use alpheus_policy::schema::{AttributeKind, Schema};
+use alpheus_policy::schema::{AttributeKind, Frames, Schema};
 use alpheus_time::{Span, Timestamp};
 use rand_chacha::ChaCha12Rng;
 use rand_core::{Rng, SeedableRng};
@@ -44,6 +44,8 @@ pub(in super::super) const APPLICATIONS: [&str; 3] =
 /// One application.
 pub(super) struct Application {
     pub(super) name: String,
+    /// One of [`APPLICATIONS`].
+    key: String,
     pub(super) schema: Schema,
     pub(super) layout: Layout,
     pub(super) encoder: Encoder,
@@ -94,6 +96,7 @@ impl Application {
         let mut rng = ChaCha12Rng::from_seed([5; 32]);
         Ok(Application {
             name: format!("{name} ({} words)", layout.words - 1),
+            key: name.to_owned(),
             encoder: Encoder::new(&schema, &layout).map_err(|_| BenchError::Schema)?,
             events: (0..POOL).map(|_| event(&schema, &mut rng)).collect(),
             stands_for_all: name == "fitness",
@@ -102,6 +105,12 @@ impl Application {
             query,
             policies,
         })
+    }
+
+    /// The same with one frame a tick.
+    pub(super) fn with_ticks(&self) -> Result<Application, BenchError> {
+        let frames = Frames::Ticks { anchor: Span::seconds(3600) };
+        Application::of(&self.key, Some(&Schema { frames, ..self.schema.clone() }))
     }
 
     /// The values of a device's event: the same in every job.

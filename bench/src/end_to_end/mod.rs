@@ -98,6 +98,7 @@ pub(super) fn figures(
     Ok(figures)
 }
 
+#[derive(Clone, Copy)]
 struct Bench<'a> {
     directory: &'a Path,
     application: &'a Application,
@@ -117,7 +118,11 @@ impl Bench<'_> {
         // averaged out.
         let after = self.plain(|release| vectors::Vectors::new(self.application, release))?;
         let plain = plain.into_iter().chain(after).collect::<Vec<_>>();
+        let ticks = Bench { application: &self.application.with_ticks()?, ..*self };
+        let ticks = ticks.ours(Party::One)?;
+        same_results(&ticks, &one)?;
         let mut figures = processor_time(name, &one, &plain, &raw);
+        figures.extend(one_frame_a_tick(name, &ticks, &raw));
         figures.extend(delay(name, "one controller", &one, &plain, 20.0));
         // A controller for each owner agrees on keys with every other before
         // the first window: seconds that are not measured, so not all of these.
@@ -189,6 +194,23 @@ fn processor_time(name: &str, ours: &[Cost], plain: &[Cost], raw: &[Cost]) -> Ve
         raw("ingest and merge, CPU a window", Cost::merge),
         raw("everything, CPU a window", Cost::all),
         alone(name, "controller, CPU a window", "ms", ours, |c| c.controllers),
+    ]
+}
+
+/// One frame a tick, beside a job that reads the raw attributes of every event.
+fn one_frame_a_tick(name: &str, ticks: &[Cost], raw: &[Cost]) -> Vec<Figure> {
+    let beside = |what: &str, of: fn(&Cost) -> f64| {
+        let what = format!("one frame a tick, beside raw attributes: {what}");
+        compared(name, &what, ticks, raw, of)
+    };
+    vec![
+        beside("ingest and merge, CPU a window", Cost::merge).with_goal(Goal::RatioAtMost(0.5)),
+        beside("of that, checking and summing", |c| c.ingest),
+        beside("of that, from sums to a durable row", |c| c.close + c.checkpoint),
+        beside("encoding and encrypting, CPU a window", |c| c.devices),
+        beside("appending to the log, CPU a window", |c| c.append),
+        beside("everything, CPU a window", Cost::all),
+        alone(name, "one frame a tick: controller, CPU a window", "ms", ticks, |c| c.controllers),
     ]
 }
 

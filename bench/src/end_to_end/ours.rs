@@ -182,7 +182,7 @@ fn one_window(
     }
     let mut batch = Batch::new();
     measured_here(&mut cost.devices, || {
-        embedded.devices.iter_mut().try_for_each(|device| device.advance(end, &mut batch))
+        embedded.devices.iter_mut().try_for_each(|device| device.advance(end, rng, &mut batch))
     })?;
     measured(&mut cost.append, || embedded.store.commit(batch))?;
     let row = close(embedded, end, &mut cost)?;

@@ -14,7 +14,7 @@ use alpheus_policy::ids::StreamId;
 use alpheus_policy::layout::Layout;
 use alpheus_streams::links;
 use alpheus_streams::owner::DeviceFile;
-use alpheus_streams::wire::{Upload, UploadStatus};
+use alpheus_streams::wire::{Receipt, Upload, UploadStatus};
 use alpheus_time::Timestamp;
 use rand_chacha::ChaCha20Rng;
 use rand_core::Rng;
@@ -114,9 +114,8 @@ impl Devices {
                 Upload { stream: *stream, outbox: *outbox, number: *number, frames }
             });
             let uploads: Vec<_> = uploads.collect();
-            let received: Vec<UploadStatus> =
-                self.client.call("/v1/events", &uploads, Duration::ZERO)?;
-            if received.iter().any(|became| *became != UploadStatus::Taken) {
+            let received: Receipt = self.client.call("/v1/events", &uploads, Duration::ZERO)?;
+            if received.uploads.iter().any(|became| *became != UploadStatus::Taken) {
                 return Err("the service rejected a frame of a device").blame(Category::Check);
             }
         }

@@ -5,7 +5,7 @@
 //! certificates with it and needs only the authority's key.
 
 use alpheus_crypto::agree::AgreementPublic;
-use alpheus_crypto::hash::labelled_hash;
+use alpheus_crypto::hash::{Digest, labelled_hash};
 use alpheus_crypto::labels;
 use alpheus_crypto::seal::SealingPublic;
 use alpheus_crypto::sign::{SigningKey, VerifyingKey};
@@ -201,6 +201,30 @@ impl Deployment {
         certificate: &Signed<Certificate>,
     ) -> Result<Verified<Certificate>, CertificateError> {
         open_as(certificate, &self.authority, Role::Consumer)
+    }
+
+    /// Checks a device's certificate.
+    ///
+    /// # Errors
+    /// [`CertificateError`] if the authority did not sign it for a device.
+    pub fn device(
+        &self,
+        certificate: &Signed<Certificate>,
+    ) -> Result<Verified<Certificate>, CertificateError> {
+        open_as(certificate, &self.authority, Role::Device)
+    }
+
+    /// Checks the certificate of a service's ingest key. Returns its digest and the key.
+    ///
+    /// # Errors
+    /// [`CertificateError`] if the authority did not sign it for that.
+    pub fn ingest(
+        &self,
+        certificate: &Signed<Certificate>,
+    ) -> Result<(Digest, SealingPublic), CertificateError> {
+        let opened = open_as(certificate, &self.authority, Role::Ingest)?;
+        let key = opened.party.sealing.filter(SealingPublic::is_good);
+        Ok((opened.digest(), key.ok_or(CertificateError::SmallOrder)?))
     }
 
     /// Checks an owner's certificate.

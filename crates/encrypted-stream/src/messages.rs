@@ -40,6 +40,7 @@ use serde::{Deserialize, Serialize};
 use crate::certificate::Certificate;
 use crate::error::{ExclusionError, PlanRefusalError, ReleaseError, WindowRefusalError};
 use crate::mask::set::RosterSet;
+use crate::tick::claim::Claim;
 
 macro_rules! message {
     ($($name:ident = $label:expr),* $(,)?) => {
@@ -137,9 +138,25 @@ pub struct SummonedStream {
     /// Position in the plan's streams.
     pub position: u32,
     /// Segments of sessions that tile the window, in order of time.
-    pub segments: Vec<Segment>,
+    pub segments: Segments,
     /// Sum over all segments of the ciphertexts' check words, modulo 2^64.
     pub check_sum: u64,
+}
+
+/// What the service has of a stream's sessions in a window.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Segments {
+    /// Of a schema with a frame for each event.
+    OfEvents(Vec<Segment>),
+    /// Of a schema with one frame a tick: the claims of each session, as
+    /// [`tick::segment`](crate::tick::segment) checks them.
+    OfTicks {
+        /// By session, in order of time.
+        claims: Vec<Vec<Claim>>,
+        /// Two different claims for one border of a session. If both are the device's, it has
+        /// a copy.
+        conflict: Option<Box<[Claim; 2]>>,
+    },
 }
 
 /// A segment of one session, from tick to tick.
@@ -200,6 +217,9 @@ pub struct Presence {
     pub excluded: Vec<(u32, ExclusionError)>,
     /// Owners who have data in an accepted stream.
     pub owners: u32,
+    /// Accepted streams without events. Under a schema with one frame a tick the service does
+    /// not know them otherwise.
+    pub silent: u32,
 }
 
 /// M: who takes part in a window. Each window has at most one, ever.

@@ -131,9 +131,14 @@ impl Release {
 
     /// Adds the map of `words` to `outputs`, modulo 2^64.
     pub fn add(&self, words: &[u64], outputs: &mut [u64]) {
+        self.add_from(|word| words[usize::from(word)], outputs);
+    }
+
+    /// The same where words are read one by one: only those that it releases are.
+    pub fn add_from(&self, word: impl Fn(u16) -> u64, outputs: &mut [u64]) {
         for (row, output) in self.rows.iter().zip(outputs) {
-            for word in row {
-                *output = output.wrapping_add(words[usize::from(*word)]);
+            for position in row {
+                *output = output.wrapping_add(word(*position));
             }
         }
     }

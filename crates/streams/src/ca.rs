@@ -2,10 +2,11 @@
 //! identities that [`alpheus_node::pki`] issues: the deployment, seeds, protocol certificates.
 
 use crate::deployment::{
-    self, AUTHORITY_SEED, CONSUMER_CERTIFICATE, CONSUMER_SEED, DEPLOYMENT, DeploymentFile,
-    OWNER_CERTIFICATE, OWNER_SEED, SERVICE_SEED,
+    self, AUTHORITY_SEED, CONSUMER_CERTIFICATE, CONSUMER_SEED, DEPLOYMENT, DEVICE_CERTIFICATE,
+    DEVICE_SEED, DeploymentFile, INGEST_SEED, OWNER_CERTIFICATE, OWNER_SEED, SERVICE_SEED,
 };
 use crate::runtime::keys::ServiceKeys;
+use alpheus_crypto::seal::SealingKey;
 use alpheus_crypto::secret::Secret;
 use alpheus_crypto::sign::SigningKey;
 use alpheus_crypto::signed::Signed;
@@ -117,7 +118,11 @@ fn init(folder: &Path) -> Result<(), Failure> {
     let key = SigningKey::from_seed(&authority);
     let request = ServiceKeys::from_seed(&service).request();
     let certificate = request.certify(Subject::random(&mut rng), &key);
-    let deployment = DeploymentFile::new(&key.verifying_key(), &certificate);
+    let ingest = Secret::random(&mut rng);
+    folder.write_secret(INGEST_SEED, &ingest)?;
+    let ingest = ServiceKeys::from_seed(&service).ingest_request(&SealingKey::from_seed(&ingest));
+    let ingest = ingest.certify(Subject::random(&mut rng), &key);
+    let deployment = DeploymentFile::new(&key.verifying_key(), &certificate).with_ingest(&ingest);
     let text = serde_json::to_string_pretty(&deployment).blame(Category::Io)?;
     folder.write(DEPLOYMENT, &text)?;
     pki::make_authority(&folder)
@@ -131,11 +136,14 @@ fn issue_one(issue: &Issue) -> Result<(), Failure> {
     pki::issue(&authority, &folder, &name, &issue.host, issue.days)?;
     folder.copy(&authority, DEPLOYMENT)?;
     match issue.role {
-        Role::Server => folder.copy_secret(&authority, SERVICE_SEED),
+        Role::Server => {
+            folder.copy_secret(&authority, INGEST_SEED)?;
+            folder.copy_secret(&authority, SERVICE_SEED)
+        }
+        Role::Producer => certify_device(&authority, &folder, &name),
         Role::Owner => certify_owner(&authority, &folder, &name),
         Role::Consumer => certify_consumer(&authority, &folder, &name),
         Role::Controller
-        | Role::Producer
         | Role::Issuer
         | Role::Verifier
         | Role::Gateway
@@ -161,6 +169,15 @@ fn certify_owner(authority: &Folder, folder: &Folder, name: &Name) -> Result<(),
     let request = Party::signing(protocol::Role::Owner, name.name.clone(), key);
     folder.write(OWNER_CERTIFICATE, &deployment::to_hex(&sign_new(authority, request)?))?;
     folder.write_secret(OWNER_SEED, &seed)
+}
+
+/// Creates the key that opens a device's sessions, and has the authority certify it.
+fn certify_device(authority: &Folder, folder: &Folder, name: &Name) -> Result<(), Failure> {
+    let seed = Secret::random(&mut entropy::rng()?);
+    let key = SigningKey::from_seed(&seed).verifying_key();
+    let request = Party::signing(protocol::Role::Device, name.name.clone(), key);
+    folder.write(DEVICE_CERTIFICATE, &deployment::to_hex(&sign_new(authority, request)?))?;
+    folder.write_secret(DEVICE_SEED, &seed)
 }
 
 /// Certifies a party that the authority has not certified before.

@@ -5,16 +5,21 @@
 //! | --- | --- |
 //! | `deployment.json` | the authority of controllers' protocol certificates, and the service's |
 //! | `owner.txt`, `owner.seed` | of an owner: the protocol certificate and the key in it, which signs choices |
+//! | `device.txt`, `device.seed` | of a producer: the certificate of its device, and the key that opens sessions |
+//! | `ingest.seed` | of the server: the key that devices seal the keys of sessions to |
 //! | `consumer.txt`, `consumer.seed` | of a consumer: its protocol certificate and the keys in it, to which results are sealed |
 
+use alpheus_crypto::hash::Digest;
+use alpheus_crypto::seal::SealingPublic;
 use alpheus_crypto::sign::VerifyingKey;
 use alpheus_crypto::signed::Signed;
 use alpheus_encrypted_stream::certificate::{Certificate, Deployment};
 use alpheus_encrypted_stream::error::CertificateError;
-use alpheus_node::failure::{Blame, Category, Failure};
+use alpheus_node::failure::{Blame, Failure};
 use alpheus_node::network::identity::IdentityFolder;
 use data_encoding::{HEXLOWER, HEXLOWER_PERMISSIVE};
 use serde::{Deserialize, Serialize};
+use std::path::PathBuf;
 
 /// The deployment.
 pub const DEPLOYMENT: &str = "deployment.json";
@@ -31,6 +36,12 @@ pub(crate) const AUTHORITY_SEED: &str = "authority.seed";
 pub const SERVICE_SEED: &str = "service.seed";
 /// An owner's signing key, which signs their choices.
 pub const OWNER_SEED: &str = "owner.seed";
+/// The certificate of a producer's device.
+pub const DEVICE_CERTIFICATE: &str = "device.txt";
+/// The key of a producer's device, which opens its sessions.
+pub const DEVICE_SEED: &str = "device.seed";
+/// The service's ingest key.
+pub const INGEST_SEED: &str = "ingest.seed";
 /// A consumer's keys, which open results that are sealed to it.
 pub const CONSUMER_SEED: &str = "consumer.seed";
 
@@ -48,6 +59,9 @@ pub enum DeploymentError {
     /// The service's certificate is not signed by the authority.
     #[error("the service's certificate in the deployment file is not valid: {0}")]
     Service(#[from] CertificateError),
+    /// An ingest key's certificate is not signed by the authority.
+    #[error("the certificate of an ingest key in the deployment file is not valid: {0}")]
+    Ingest(CertificateError),
 }
 
 /// `deployment.json`: public, the same for all processes of a deployment.
@@ -59,6 +73,9 @@ pub struct DeploymentFile {
     authority: String,
     /// The service's protocol certificate, signed: in hex.
     service: String,
+    /// Certificates of the service's ingest keys: the one that devices use, then retired ones.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    ingest: Vec<String>,
 }
 
 impl DeploymentFile {
@@ -66,7 +83,30 @@ impl DeploymentFile {
     #[must_use]
     pub fn new(authority: &VerifyingKey, service: &Signed<Certificate>) -> DeploymentFile {
         let authority = HEXLOWER.encode(authority.as_bytes());
-        DeploymentFile { version: VERSION, authority, service: to_hex(service) }
+        let (version, service, ingest) = (VERSION, to_hex(service), Vec::new());
+        DeploymentFile { version, authority, service, ingest }
+    }
+
+    /// The same with the certificate of the ingest key.
+    #[must_use]
+    pub fn with_ingest(mut self, ingest: &Signed<Certificate>) -> DeploymentFile {
+        self.ingest.insert(0, to_hex(ingest));
+        self
+    }
+
+    /// The ingest keys with the digests of their certificates, the current one first.
+    ///
+    /// # Errors
+    /// [`DeploymentError`].
+    pub fn ingest(
+        &self,
+        deployment: &Deployment,
+    ) -> Result<Vec<(Digest, SealingPublic)>, DeploymentError> {
+        let open = |text: &String| {
+            let signed = from_hex(text).ok_or(DeploymentError::Hex("ingest"))?;
+            deployment.ingest(&signed).map_err(DeploymentError::Ingest)
+        };
+        self.ingest.iter().map(open).collect()
     }
 
     /// Checks it.
@@ -104,9 +144,30 @@ pub fn from_hex(text: &str) -> Option<Signed<Certificate>> {
 /// # Errors
 /// If the file cannot be read or parsed, or is not signed by the authority.
 pub fn of(identity: &IdentityFolder) -> Result<Deployment, Failure> {
+    let (path, file) = file_of(identity)?;
+    file.check().blame_input(&path)
+}
+
+/// The ingest keys of an identity folder's deployment, with the digests of their certificates:
+/// the one that devices use, then retired ones.
+///
+/// # Errors
+/// As [`of`].
+pub fn ingest_of(identity: &IdentityFolder) -> Result<Vec<(Digest, SealingPublic)>, Failure> {
+    let (path, file) = file_of(identity)?;
+    let deployment = file.check().blame_input(&path)?;
+    file.ingest(&deployment).blame_input(&path)
+}
+
+fn file_of(identity: &IdentityFolder) -> Result<(PathBuf, DeploymentFile), Failure> {
     let path = identity.path(DEPLOYMENT);
     let text = std::fs::read_to_string(&path).blame_io(&path)?;
-    let file: DeploymentFile = serde_json::from_str(&text).blame_input(&path)?;
-    file.check()
-        .map_err(|error| Failure::new(Category::Input, error).at(path.display().to_string()))
+    let file = serde_json::from_str(&text).blame_input(&path)?;
+    Ok((path, file))
+}
+
+/// The file of an ingest key: the current one's, or a retired one's.
+#[must_use]
+pub fn ingest_seed(place: u32) -> String {
+    if place == 0 { INGEST_SEED.to_owned() } else { format!("ingest.{place}.seed") }
 }

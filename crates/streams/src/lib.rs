@@ -3,6 +3,7 @@
 //!
 //! - [`runtime`]: every role in one process, over a durable log,
 //! - [`deployment`], [`wire`]: the deployment file and the messages between processes,
+//! - [`ingest`]: the keys that make frames of one a tick count,
 //! - [`server`]: the service; [`controller`]: a host of privacy controllers,
 //! - [`owner`], [`produce`], [`query`], [`read`]: the commands of owners, devices and consumers,
 //! - [`replay`], [`generate`], [`demo`]: recorded or generated data in the whole system,
@@ -13,6 +14,7 @@ pub mod controller;
 pub mod demo;
 pub mod deployment;
 pub mod generate;
+pub mod ingest;
 pub mod links;
 pub mod owner;
 pub mod produce;

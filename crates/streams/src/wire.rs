@@ -7,6 +7,7 @@
 //! [`alpheus_encrypted_stream::messages`] describes. Annotations are public.
 
 use crate::runtime::controller_host::{FromController, ToController};
+use crate::runtime::refused::RefusedFrame;
 use alpheus_crypto::seal::Sealed;
 use alpheus_crypto::signed::Signed;
 use alpheus_encrypted_stream::annotation::{Annotation, Placement};
@@ -80,6 +81,16 @@ pub enum UploadStatus {
     NotYours,
     /// A frame is malformed. Nothing of the upload was taken.
     Malformed,
+}
+
+/// The answer to uploads, once they are durable.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Receipt {
+    /// The outcome of each upload, in order.
+    pub uploads: Vec<UploadStatus>,
+    /// Frames of these streams that count for nothing although they were taken, now or
+    /// earlier, as far as the service has kept them.
+    pub refused: Vec<RefusedFrame>,
 }
 
 /// A host introduces its controllers, with the certificates by which plans name them.

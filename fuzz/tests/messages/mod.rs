@@ -9,7 +9,7 @@ use alpheus_crypto::signed::Signed;
 use alpheus_encrypted_stream::mask::set::RosterSet;
 use alpheus_encrypted_stream::messages::{
     Closing, ControllerMessage, Membership, Opening, OpeningSet, Picks, Presence, Segment,
-    SegmentBorder, ServiceMessage, SummonedStream, Summons, Token, WindowOutcome,
+    SegmentBorder, Segments, ServiceMessage, SummonedStream, Summons, Token, WindowOutcome,
 };
 use alpheus_policy::ids::PlanId;
 use alpheus_time::{Timestamp, Window};
@@ -70,7 +70,8 @@ fn summons() -> Summons {
         opening: Some(border.tag),
         borders: vec![border],
     };
-    let stream = SummonedStream { position: 2, segments: vec![segment], check_sum: 0 };
+    let stream =
+        SummonedStream { position: 2, segments: Segments::OfEvents(vec![segment]), check_sum: 0 };
     Summons { plan: PLAN, window: WINDOW, controller: 1, streams: vec![stream] }
 }
 
@@ -87,6 +88,7 @@ fn presence() -> Presence {
         accepted: vec![2, 4],
         excluded: Vec::new(),
         owners: 2,
+        silent: 0,
     }
 }
 

@@ -45,4 +45,5 @@ mod sessions;
 mod stats;
 #[cfg(feature = "table")]
 mod table;
+mod ticks;
 mod tour;

@@ -68,7 +68,7 @@ fn feed(embedded: &mut Embedded, rng: &mut ChaCha20Rng) {
             }
             let one = [Cell::Number(1)];
             device.event(from.plus(Span(1)), &one, &embedded.encoder, rng, &mut batch).unwrap();
-            device.advance(from.plus(Span(MINUTE)), &mut batch).unwrap();
+            device.advance(from.plus(Span(MINUTE)), rng, &mut batch).unwrap();
         }
         embedded.store.commit(batch).unwrap();
     }

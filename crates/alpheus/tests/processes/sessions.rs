@@ -85,7 +85,7 @@ impl Deployment {
             }
             let (time, cells) = (Timestamp(from.0 + 1), [Cell::Number(1)]);
             device.event(time, &cells, &self.embedded.encoder, &mut self.rng, &mut batch).unwrap();
-            device.advance(to, &mut batch).unwrap();
+            device.advance(to, &mut self.rng, &mut batch).unwrap();
         }
         self.embedded.store.commit(batch).unwrap();
         self.embedded.pump(to).unwrap()

@@ -31,6 +31,7 @@ mod plans;
 mod policies;
 mod presences;
 mod restore;
+mod segments;
 mod sessions;
 mod stream_state;
 mod tokens;

@@ -11,7 +11,7 @@ use alpheus_policy::policy::ResolvedPolicy;
 use alpheus_time::{Timestamp, Window};
 
 use super::budgets::Charges;
-use super::stream_state::Stretch;
+use super::segments::KeySpan;
 use super::totals::Totals;
 use crate::announced_plan::AnnouncedPlan;
 use crate::consumer::{ConsumerPad, pad_digest};
@@ -97,7 +97,7 @@ pub(super) struct AnsweredSummons {
     pub(super) digest: Digest,
     pub(super) signed: Signed<Presence>,
     /// What the token will cover, by position in the plan.
-    pub(super) stretches: Vec<(u32, Vec<Stretch>)>,
+    pub(super) spans: Vec<(u32, Vec<KeySpan>)>,
     /// In a plan with noise: what was promised for each stream with events.
     pub(super) charges: Vec<(u32, Charges)>,
 }

@@ -9,8 +9,8 @@ use alpheus_time::Timestamp;
 
 use super::budgets::Charges;
 use super::plan_state::{AnsweredSummons, PlanState};
+use super::segments::{Examined, KeySpan};
 use super::sessions::Session;
-use super::stream_state::Stretch;
 use super::{Controller, policies};
 use crate::announced_plan::narrow;
 use crate::error::{ExclusionError, WindowRefusalError};
@@ -20,10 +20,11 @@ use crate::messages::{ControllerMessage, Presence, SummonedStream, Summons};
 /// The result of checking the streams of a summons.
 #[derive(Default)]
 struct Examination {
-    stretches: Vec<(u32, Vec<Stretch>)>,
+    spans: Vec<(u32, Vec<KeySpan>)>,
     charges: Vec<(u32, Charges)>,
     excluded: Vec<(u32, ExclusionError)>,
     owners: BTreeSet<OwnerId>,
+    silent: u32,
     fresh: Vec<Record>,
     gone: Vec<(StreamId, u64)>,
 }
@@ -70,20 +71,21 @@ impl Controller {
         self.settle_budget(now, &summons.plan, summons.window);
         for stream in &summons.streams {
             match self.examine(now, summons, stream, &mut examined) {
-                Ok(stretches) => examined.stretches.push((stream.position, stretches)),
+                Ok(spans) => examined.spans.push((stream.position, spans)),
                 Err(reason) => examined.excluded.push((stream.position, reason)),
             }
         }
-        let Examination { stretches, charges, excluded, owners, fresh, gone } = examined;
+        let Examination { spans, charges, excluded, owners, silent, fresh, gone } = examined;
         let joined = self.plans.get_mut(&summons.plan).ok_or(WindowRefusalError::UnknownPlan)?;
         let presence = Presence {
             plan: summons.plan,
             window: summons.window,
             controller: joined.position,
             summons: summons.digest(),
-            accepted: stretches.iter().map(|(position, _)| *position).collect(),
+            accepted: spans.iter().map(|(position, _)| *position).collect(),
             excluded,
             owners: narrow(owners.len()),
+            silent,
         };
         let signed = Signed::new(&presence, self.identity.signing());
         let (digest, copy) = (signed.digest(), signed.clone());
@@ -93,7 +95,7 @@ impl Controller {
             presence,
             digest,
             signed: copy,
-            stretches,
+            spans,
             charges,
         };
         joined.rounds.entry(summons.window.start).or_default().summoned = Some(summoned);
@@ -114,7 +116,7 @@ impl Controller {
         summons: &Summons,
         stream: &SummonedStream,
         examined: &mut Examination,
-    ) -> Result<Vec<Stretch>, ExclusionError> {
+    ) -> Result<Vec<KeySpan>, ExclusionError> {
         let joined = self.plans.get_mut(&summons.plan).ok_or(ExclusionError::Policy)?;
         let planned = *joined.own(stream.position).ok_or(ExclusionError::Policy)?;
         let state = self.streams.get_mut(&planned.stream).ok_or(ExclusionError::Policy)?;
@@ -126,7 +128,8 @@ impl Controller {
             return Err(ExclusionError::Released);
         }
         let attributes = &joined.plan().attributes;
-        let (stretches, events, seen) = state.examine(stream, summons.window, attributes, now)?;
+        let Examined { spans, events, seen } =
+            state.examine(stream, summons.window, attributes, now)?;
         let record = |known: Session| {
             let Session { session, from, to, closed } = known;
             Record::Session { stream: planned.stream, session, from, to, closed }
@@ -148,8 +151,10 @@ impl Controller {
                 examined.charges.push((stream.position, charges));
             }
             examined.owners.insert(planned.owner);
+        } else {
+            examined.silent = examined.silent.saturating_add(1);
         }
-        Ok(stretches)
+        Ok(spans)
     }
 }
 

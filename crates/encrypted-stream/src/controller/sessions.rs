@@ -8,7 +8,7 @@
 
 use alpheus_time::{Span, Timestamp};
 
-use super::stream_state::Stretch;
+use super::segments::Stretch;
 use crate::error::ExclusionError;
 use crate::keys::DAY;
 

@@ -1,5 +1,4 @@
-//! A stream that a controller guards: its keys, its owner's annotations, and the checks
-//! that what the service has of it is what the producer made.
+//! A stream that a controller guards: its keys and its owner's annotations.
 
 use std::sync::Arc;
 
@@ -7,18 +6,15 @@ use alpheus_crypto::secret::Secret;
 use alpheus_crypto::signed::Verified;
 use alpheus_policy::ids::{ControllerId, OwnerId, StreamId};
 use alpheus_policy::layout::Layout;
-use alpheus_policy::plan::Release;
 use alpheus_policy::policy::{ResolvedOption, ResolvedPolicy};
 use alpheus_policy::schema::Schema;
 use alpheus_time::{Timestamp, Window};
-use zeroize::Zeroizing;
 
-use super::sessions::{Session, SessionChanges, Sessions};
+use super::sessions::{Session, Sessions};
 use crate::annotation::Annotation;
-use crate::error::{AnnotationError, ExclusionError, GrantError};
+use crate::error::{AnnotationError, GrantError};
 use crate::grant::Days;
-use crate::keys::{BorderClaim, BorderKind, DAY, MasterSecret, StreamKeys};
-use crate::messages::{Segment, SummonedStream};
+use crate::keys::{DAY, MasterSecret, StreamKeys};
 
 /// A stream that is handed to a controller: what the controller shares with the producer.
 pub struct HeldStream {
@@ -42,25 +38,13 @@ pub(super) struct DatedAnnotation {
     pub(super) since: Timestamp,
 }
 
-/// A segment of a session that a token covers.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Stretch {
-    pub(super) session: u64,
-    pub(super) from: Timestamp,
-    pub(super) to: Timestamp,
-    /// Whether the session opened at `from`.
-    pub(super) opened: bool,
-    /// Whether it closed at `to`.
-    pub(super) closed: bool,
-}
-
 /// A stream with its keys.
 pub(super) struct StreamState {
     pub(super) owner: OwnerId,
     pub(super) schema: Arc<Schema>,
     pub(super) layout: Arc<Layout>,
     /// `None` once they are erased, which implies a revocation.
-    keys: Option<StreamKeys>,
+    pub(super) keys: Option<StreamKeys>,
     annotations: Vec<DatedAnnotation>,
     /// The owner is known to have chosen what the ledger states, for windows from this time
     /// on. `None` after an untrusted restore, which may have lost a later choice.
@@ -248,7 +232,7 @@ impl StreamState {
 
     /// Ticks that may be missing from a window, by the strictest option that the owner
     /// chose for these attributes.
-    fn missing_ticks(&self, attributes: &[u16], window: Window, now: Timestamp) -> u64 {
+    pub(super) fn missing_ticks(&self, attributes: &[u16], window: Window, now: Timestamp) -> u64 {
         let options = self.options(attributes, window, now);
         options.iter().map(|option| u64::from(option.missing_ticks)).min().unwrap_or(0)
     }
@@ -276,131 +260,4 @@ impl StreamState {
         });
         chosen.flat_map(|chosen| &chosen.alternatives).collect()
     }
-
-    /// Checks that what the service has of a window is what the producer made: borders,
-    /// tiling, sessions and check word, in this order. Returns the segments, the number of
-    /// data events, and the sessions that the ledger must note.
-    pub(super) fn examine(
-        &mut self,
-        summoned: &SummonedStream,
-        window: Window,
-        attributes: &[u16],
-        now: Timestamp,
-    ) -> Result<(Vec<Stretch>, u64, SessionChanges), ExclusionError> {
-        let stretches = self.check_tiling(&summoned.segments, window, attributes, now)?;
-        self.check_borders(&summoned.segments)?;
-        let events = summoned.segments.iter().fold(0_u64, |n, s| n.saturating_add(s.events()));
-        if events > self.schema.capacity.events {
-            return Err(ExclusionError::TooManyEvents);
-        }
-        self.check_word(&stretches, summoned.check_sum)?;
-        let seen = self.sessions.admit(&stretches)?;
-        Ok((stretches, events, seen))
-    }
-
-    /// The segments are in order, with a border on every tick of each. No more ticks than
-    /// allowed are missing between them, and the last segment ends the window.
-    fn check_tiling(
-        &self,
-        segments: &[Segment],
-        window: Window,
-        attributes: &[u16],
-        now: Timestamp,
-    ) -> Result<Vec<Stretch>, ExclusionError> {
-        let tick = self.schema.tick.0;
-        let (mut reached, mut missing) = (window.start, 0_u64);
-        let mut stretches = Vec::with_capacity(segments.len());
-        for segment in segments {
-            let gap = segment.from.0.checked_sub(reached.0).ok_or(ExclusionError::NotTiled)?;
-            let runs_on = segment.opening.is_none() && segment.from != window.start;
-            if gap % tick != 0 || runs_on || segment.borders.is_empty() {
-                return Err(ExclusionError::NotTiled);
-            }
-            missing = missing.saturating_add(gap / tick);
-            reached = segment.from;
-            for border in &segment.borders {
-                if reached.0.checked_add(tick) != Some(border.at.0) {
-                    return Err(ExclusionError::NotTiled);
-                }
-                reached = border.at;
-            }
-            stretches.push(stretch_of(segment)?);
-        }
-        if reached != window.end || segments.is_empty() {
-            return Err(ExclusionError::NotTiled);
-        }
-        if missing > 0 && missing > self.missing_ticks(attributes, window, now) {
-            return Err(ExclusionError::MissingTicks);
-        }
-        Ok(stretches)
-    }
-
-    fn check_borders(&self, segments: &[Segment]) -> Result<(), ExclusionError> {
-        let keys = self.keys.as_ref().ok_or(ExclusionError::Revoked)?;
-        for segment in segments {
-            let session = segment.session;
-            if let Some(tag) = &segment.opening {
-                let kind = BorderKind::Opening;
-                let claim = BorderClaim { kind, session, t: segment.from, count: 0 };
-                keys.verify_border(&claim, tag).map_err(|_| ExclusionError::ForgedBorder)?;
-            }
-            for border in &segment.borders {
-                let kind = if border.closing { BorderKind::Closing } else { BorderKind::Interior };
-                let claim = BorderClaim { kind, session, t: border.at, count: border.events };
-                keys.verify_border(&claim, &border.tag)
-                    .map_err(|_| ExclusionError::ForgedBorder)?;
-            }
-        }
-        Ok(())
-    }
-
-    fn check_word(&mut self, stretches: &[Stretch], sum: u64) -> Result<(), ExclusionError> {
-        let keys = self.keys.as_mut().ok_or(ExclusionError::Revoked)?;
-        let position = self.layout.check_word();
-        let mut opened = sum;
-        for stretch in stretches {
-            let mut word = |t| {
-                keys.key_word(stretch.session, t, position).map_err(|_| ExclusionError::CheckWord)
-            };
-            let (from, to) = (word(stretch.from)?, word(stretch.to)?);
-            opened = opened.wrapping_add(from).wrapping_sub(to);
-        }
-        if opened == 0 { Ok(()) } else { Err(ExclusionError::CheckWord) }
-    }
-
-    /// Adds `R·(K(from) − K(to))` of each segment to `token`. Returns false if there is no
-    /// such key, which [`StreamState::examine`] has ruled out, or if the keys are erased.
-    pub(super) fn add_keys(
-        &mut self,
-        release: &Release,
-        stretches: &[Stretch],
-        token: &mut [u64],
-    ) -> bool {
-        let Some(keys) = self.keys.as_mut() else { return false };
-        stretches.iter().all(|stretch| {
-            let Stretch { session, from, to, .. } = *stretch;
-            let Ok(sum) = keys.key_sum(release, session, from, to) else { return false };
-            let sum = Zeroizing::new(sum);
-            token
-                .iter_mut()
-                .zip(sum.iter())
-                .for_each(|(word, key)| *word = word.wrapping_add(*key));
-            true
-        })
-    }
-}
-
-/// The ends of a segment. Only its last border may close the session.
-fn stretch_of(segment: &Segment) -> Result<Stretch, ExclusionError> {
-    let (last, before) = segment.borders.split_last().ok_or(ExclusionError::NotTiled)?;
-    if before.iter().any(|border| border.closing) {
-        return Err(ExclusionError::NotTiled);
-    }
-    Ok(Stretch {
-        session: segment.session,
-        from: segment.from,
-        to: last.at,
-        opened: segment.opening.is_some(),
-        closed: last.closing,
-    })
 }

@@ -192,10 +192,10 @@ impl Controller {
             round.and_then(|r| r.summoned.as_ref()).ok_or(WindowRefusalError::NotPresent)?;
         let release = &joined.plan().release;
         let mut tau = Zeroizing::new(vec![0; release.outputs()]);
-        for (position, stretches) in &summoned.stretches {
+        for (position, spans) in &summoned.spans {
             let stream = joined.own(*position).ok_or(WindowRefusalError::MalformedSummons)?.stream;
             let state = self.streams.get_mut(&stream).ok_or(WindowRefusalError::PolicyChanged)?;
-            if !state.add_keys(release, stretches, &mut tau) {
+            if !state.add_keys(release, spans, &mut tau) {
                 return Err(WindowRefusalError::WrongWindow);
             }
         }

@@ -16,7 +16,7 @@ use crate::error::{MessageError, ReleaseError};
 use crate::ledger::Step;
 use crate::mask::set::RosterSet;
 use crate::membership::FixedMembership;
-use crate::messages::{Membership, Presence, ServiceMessage, SummonedStream, Summons};
+use crate::messages::{Membership, Presence, Segments, ServiceMessage, SummonedStream, Summons};
 
 impl Coordinator {
     /// A window has closed on the transformer's watermark, grace included. Every controller
@@ -313,7 +313,8 @@ pub(super) fn send_membership(fixing: &FixedRound, to: impl Iterator<Item = u32>
 }
 
 /// Checks that every stream of the summons is accepted or excluded, and that the count of
-/// owners is what the borders state.
+/// owners is what the borders state. Claims of ticks do not show who has data. There the
+/// controller's word counts, as far as it is possible.
 fn check_presence<O: Ord>(
     presence: &Presence,
     streams: &[SummonedStream],
@@ -324,12 +325,41 @@ fn check_presence<O: Ord>(
     let mut named: Vec<u32> = presence.accepted.iter().copied().chain(excluded).collect();
     named.sort_unstable();
     let all = named.iter().eq(streams.iter().map(|stream| &stream.position));
-    let with_data = |stream: &&SummonedStream| {
-        presence.accepted.binary_search(&stream.position).is_ok()
-            && stream.segments.iter().any(|segment| segment.events() > 0)
+    let (mut certain, mut possible) = (BTreeSet::new(), BTreeSet::new());
+    let (mut silent, mut unknown) = (0, 0);
+    for stream in streams {
+        if presence.accepted.binary_search(&stream.position).is_err() {
+            continue;
+        }
+        match has_data(stream) {
+            Some(false) => silent += 1,
+            Some(true) => drop(certain.insert(owner(stream.position))),
+            None => {
+                unknown += 1;
+                possible.insert(owner(stream.position));
+            }
+        }
+    }
+    let least = narrow(certain.len());
+    possible.extend(certain);
+    let most = narrow(possible.len());
+    let said = presence.silent.checked_sub(silent).filter(|said| *said <= unknown);
+    let counted = match said {
+        None => false,
+        // All of them have data.
+        Some(0) => presence.owners == most,
+        Some(said) => {
+            let most = most.min(least.saturating_add(unknown - said));
+            (least..=most).contains(&presence.owners)
+        }
     };
-    let owners: std::collections::BTreeSet<Option<O>> =
-        streams.iter().filter(with_data).map(|stream| owner(stream.position)).collect();
-    let fits = ascends && all && narrow(owners.len()) == presence.owners;
-    if fits { Ok(()) } else { Err(MessageError::Malformed) }
+    if ascends && all && counted { Ok(()) } else { Err(MessageError::Malformed) }
+}
+
+/// Whether a stream has data, as far as the service knows.
+fn has_data(stream: &SummonedStream) -> Option<bool> {
+    match &stream.segments {
+        Segments::OfEvents(segments) => Some(segments.iter().any(|segment| segment.events() > 0)),
+        Segments::OfTicks { .. } => None,
+    }
 }

@@ -60,4 +60,7 @@ pub enum ExclusionError {
     /// The remaining privacy budget of its owner does not cover this window.
     #[error("its owner's privacy budget is spent")]
     BudgetSpent,
+    /// Its device made two different frames for one tick, so the device has a copy.
+    #[error("its device has a copy: there are two different frames for one tick")]
+    Cloned,
 }

@@ -97,7 +97,7 @@ impl Walk {
         let starts = match kind {
             ClaimKind::Opening => to >= window.start && to < window.end,
             ClaimKind::Tick => to == window.start,
-            ClaimKind::Gap => from <= window.start && window.start < to,
+            ClaimKind::Gap => from <= window.start && window.start <= to,
             ClaimKind::ClosingGap => from <= window.start && window.start < to,
             ClaimKind::ClosingTick => false,
         };

@@ -1,6 +1,7 @@
 //! Why the transformer refuses a frame, a plan or a window.
 
 use crate::frame::FrameError;
+use crate::tick::ingest::AuthenticityError;
 
 /// Why a frame was refused. It goes to the dead letters under this name and changes no sum
 /// and no watermark.
@@ -52,6 +53,18 @@ pub enum IngestError {
     /// The stream opens sessions faster than windows close.
     #[error("the stream opens too many sessions")]
     TooManySessions,
+    /// The session's device did not send it.
+    #[error(transparent)]
+    NotAuthentic(#[from] AuthenticityError),
+    /// It is of the other kind than the schema's.
+    #[error("the schema says another kind of `frames`; give the device the schema again")]
+    OtherFrames,
+    /// Another frame for the same time was taken before.
+    #[error("another frame for this time was taken before; does the device have a copy?")]
+    Conflicting,
+    /// There are more gaps in the open windows than are kept.
+    #[error("the device slept more often in the open windows than is kept of a stream")]
+    TooManyGaps,
 }
 
 impl IngestError {
@@ -74,6 +87,10 @@ impl IngestError {
             IngestError::Late => "late",
             IngestError::OverCapacity => "over-capacity",
             IngestError::TooManySessions => "too-many-sessions",
+            IngestError::NotAuthentic(error) => error.name(),
+            IngestError::OtherFrames => "other-frames",
+            IngestError::Conflicting => "conflicting-frame",
+            IngestError::TooManyGaps => "too-many-gaps",
         }
     }
 }

@@ -19,6 +19,8 @@ mod plan;
 mod session;
 mod snapshot;
 mod stream;
+mod ticks;
+mod tiles;
 mod watermark;
 mod window;
 
@@ -27,17 +29,20 @@ pub use snapshot::SnapshotError;
 pub use watermark::Watermarks;
 pub use window::{IncompleteError, Status, WindowReport};
 
-use crate::frame::{Frame, FrameView, Words};
+use crate::frame::{Frame, FrameError, FrameView, Words};
+use crate::tick::claim::ClaimKind;
+use crate::tick::ingest::AuthenticFrame;
 use alpheus_policy::ids::{PlanId, SchemaId, StreamId};
 use alpheus_policy::layout::Layout;
 use alpheus_policy::plan::Plan;
-use alpheus_policy::schema::Schema;
+use alpheus_policy::schema::{Frames, Schema};
 use alpheus_time::{Span, Timestamp, Window};
 use plan::Plans;
 use serde::{Deserialize, Serialize};
 use session::Event;
 use std::collections::HashMap;
 use stream::Stream;
+use ticks::TickUse;
 
 /// Number of frames whose streams' memory is prefetched together.
 const AHEAD: usize = 16;
@@ -56,6 +61,8 @@ pub struct Shape {
     pub events: u64,
     /// How far event time may run ahead of the clock.
     pub skew: Span,
+    /// What devices send.
+    pub frames: Frames,
 }
 
 impl Shape {
@@ -68,6 +75,7 @@ impl Shape {
             tick: schema.tick,
             events: schema.capacity.events,
             skew,
+            frames: schema.frames,
         }
     }
 }
@@ -141,6 +149,68 @@ impl Transformer {
         self.handle_at(partition, position, frame, now)
     }
 
+    /// Takes a tick's frame, or an opening, from a partition. Its words are added to the
+    /// windows of all running plans, and dropped.
+    ///
+    /// # Errors
+    ///
+    /// As [`Transformer::handle`]. A [conflicting](IngestError::Conflicting) frame is kept as
+    /// evidence for the stream's controller.
+    pub fn handle_tick(
+        &mut self,
+        partition: u32,
+        frame: &AuthenticFrame<'_>,
+        now: Timestamp,
+    ) -> Result<FrameEffect, IngestError> {
+        let claim = frame.claim();
+        let position = *self.index.get(&frame.stream()).ok_or(IngestError::UnknownStream)?;
+        if self.shape.frames.is_events() {
+            return Err(IngestError::OtherFrames);
+        }
+        if claim.to > now.plus(self.shape.skew) {
+            return Err(IngestError::Future);
+        }
+        let tick = self.shape.tick.0;
+        if !claim.to.0.is_multiple_of(tick) || !claim.from.0.is_multiple_of(tick) {
+            return Err(IngestError::BorderOffTick);
+        }
+        if let Some(words) = frame.words()
+            && words.len() != usize::from(self.shape.words)
+        {
+            let (expected, found) = (usize::from(self.shape.words), words.len());
+            return Err(FrameError::WrongLength { expected, found }.into());
+        }
+        let place = usize::try_from(position).unwrap_or(usize::MAX);
+        let stream = self.streams.get_mut(place).ok_or(IngestError::UnknownStream)?;
+        let before = stream.open_partition();
+        let taken = if claim.kind == ClaimKind::Opening {
+            stream.open_ticks(claim, frame.bytes(), partition).map(|()| FrameEffect::Opened)
+        } else {
+            let taken = stream.take_tick(&self.shape, &self.plans, &claim, frame.mac());
+            if taken == Ok(TickUse::Counts)
+                && let Some(words) = frame.words()
+            {
+                self.plans.project(stream.memberships(), &claim, words);
+            }
+            taken.map(|_| FrameEffect::Froze(claim.to))
+        };
+        let after = stream.open_partition();
+        if before != after {
+            before.into_iter().for_each(|before| self.watermarks.session_ended(before));
+            after.into_iter().for_each(|after| self.watermarks.session_opened(after));
+        }
+        let effect = taken?;
+        self.watermarks.observe(partition, claim.to.min(now));
+        Ok(effect)
+    }
+
+    /// The opening of a stream's session, as it came; none if nothing of the session is kept.
+    #[must_use]
+    pub fn opening(&self, stream: &StreamId, session: u64) -> Option<&[u8]> {
+        let position = *self.index.get(stream)?;
+        self.stream(position).ok()?.opening(session)
+    }
+
     /// Takes many frames, in order. `on_result` gets the effect of each, with its index.
     ///
     /// Streams alternate in a log. By the time a stream's next frame comes, its state has
@@ -186,6 +256,9 @@ impl Transformer {
         frame: &[u8],
         now: Timestamp,
     ) -> Result<FrameEffect, IngestError> {
+        if !self.shape.frames.is_events() {
+            return Err(IngestError::OtherFrames);
+        }
         let frame = FrameView::parse(frame)?;
         let t = frame.t();
         if t > now.plus(self.shape.skew) {
@@ -389,8 +462,7 @@ impl Transformer {
         for stream in streams {
             let stream = usize::try_from(*stream).ok().and_then(|i| self.streams.get_mut(i));
             if let Some(stream) = stream {
-                let horizon = self.plans.horizon(stream.memberships());
-                stream.settle(horizon);
+                stream.settle(&self.shape, &self.plans);
             }
         }
     }

@@ -4,6 +4,8 @@ use super::session::{FrozenTick, Interest};
 use super::stream::{Membership, Stream};
 use super::window::{OpenWindow, Status};
 use super::{PlanMismatchError, Shape, WindowError};
+use crate::frame::Words;
+use crate::tick::claim::Claim;
 use alpheus_policy::ids::PlanId;
 use alpheus_policy::plan::{Plan, Release};
 use alpheus_time::{Span, Timestamp, Window};
@@ -98,6 +100,34 @@ impl Plans {
         }
     }
 
+    /// Whether an open window of some plan starts at `t`, where all before it are closed.
+    pub(super) fn window_starts_at(&self, memberships: &[Membership], t: Timestamp) -> bool {
+        self.of(memberships).any(|plan| plan.closed == t)
+    }
+
+    /// Whether a window of some plan starts or ends at `t`.
+    pub(super) fn cuts_at(&self, memberships: &[Membership], t: Timestamp) -> bool {
+        self.of(memberships).any(|plan| t.0.is_multiple_of(plan.window.0))
+    }
+
+    /// Whether a window of some plan starts or ends at `t` that is not closed.
+    pub(super) fn open_window_cuts_at(&self, memberships: &[Membership], t: Timestamp) -> bool {
+        self.of(memberships).any(|plan| plan.closed <= t && t.0.is_multiple_of(plan.window.0))
+    }
+
+    fn of(&self, memberships: &[Membership]) -> impl Iterator<Item = &Running> {
+        memberships.iter().filter_map(|member| self.running.get(&member.slot))
+    }
+
+    /// Adds a tick's words to the window of each plan that it belongs to.
+    pub(super) fn project(&mut self, memberships: &[Membership], claim: &Claim, words: &Words<'_>) {
+        for member in memberships {
+            if let Some(plan) = self.running.get_mut(&member.slot) {
+                plan.project(member.position, claim, words);
+            }
+        }
+    }
+
     /// Bytes on the heap.
     pub(super) fn heap(&self) -> usize {
         self.running.values().map(Running::heap).sum()
@@ -168,6 +198,15 @@ impl Running {
         open.add(position, &self.release, tick);
     }
 
+    fn project(&mut self, position: u32, claim: &Claim, words: &Words<'_>) {
+        if claim.to <= self.closed {
+            return;
+        }
+        let (window, streams) = (self.window_of(claim.from), self.streams.len());
+        let open = self.windows.entry(window.start).or_insert_with(|| OpenWindow::new(streams));
+        open.add_words(position, &self.release, claim, words);
+    }
+
     /// Whether `window` may be closed now.
     pub(super) fn begin_closing(&self, window: Window) -> Result<(), WindowError> {
         if self.window_of(window.start) != window {
@@ -198,8 +237,13 @@ impl Running {
     /// Closes the window and keeps only the sums of the complete streams.
     pub(super) fn finish_closing(&mut self, window: Window, complete: &[u32]) -> Vec<u32> {
         self.closed = window.end;
-        if let Some(open) = self.windows.get_mut(&window.start) {
-            open.keep(complete);
+        if !complete.is_empty() {
+            let streams = self.streams.len();
+            let open = self.windows.entry(window.start);
+            let open = open.or_insert_with(|| OpenWindow::new(streams));
+            open.keep(complete, self.release.outputs());
+        } else if let Some(open) = self.windows.get_mut(&window.start) {
+            open.keep(&[], 0);
         }
         self.streams.clone()
     }

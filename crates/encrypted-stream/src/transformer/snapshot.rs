@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 pub struct SnapshotError;
 
 /// Version of the format. Others are refused.
-const VERSION: u8 = 1;
+const VERSION: u8 = 2;
 
 #[derive(Deserialize)]
 struct Content {

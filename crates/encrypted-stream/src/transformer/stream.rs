@@ -2,9 +2,11 @@
 
 use super::plan::Plans;
 use super::session::{End, Event, FrozenTick, Interest, Session, tick_of};
+use super::ticks::{Needs, TickSessions, TickUse, between};
 use super::{IncompleteError, IngestError, Shape};
 use crate::frame::Words;
 use crate::keys::DAY;
+use crate::tick::claim::Claim;
 use alpheus_crypto::mac::Tag;
 use alpheus_policy::ids::StreamId;
 use alpheus_time::{Timestamp, Window};
@@ -32,12 +34,14 @@ pub(super) struct Stream {
     /// Stored inline if there is one, which is nearly always the case. So for a stream that
     /// has left the caches, the sum is only a fetch or two away.
     sessions: SmallVec<[Session; 1]>,
+    /// The sessions of a schema with one frame a tick; then there are no others.
+    ticks: Option<Box<TickSessions>>,
     memberships: Box<[Membership]>,
 }
 
 impl Stream {
     pub(super) fn new(id: StreamId) -> Stream {
-        Stream { id, sessions: SmallVec::new(), memberships: Box::default() }
+        Stream { id, sessions: SmallVec::new(), ticks: None, memberships: Box::default() }
     }
 
     pub(super) fn memberships(&self) -> &[Membership] {
@@ -56,6 +60,9 @@ impl Stream {
 
     /// The partition of its running session.
     pub(super) fn open_partition(&self) -> Option<u32> {
+        if let Some(ticks) = &self.ticks {
+            return ticks.open_partition();
+        }
         let running = self.sessions.last().filter(|session| session.end == End::Running);
         running.map(|session| session.partition)
     }
@@ -101,6 +108,50 @@ impl Stream {
         Ok(())
     }
 
+    /// Opens a session of ticks.
+    pub(super) fn open_ticks(
+        &mut self,
+        opening: Claim,
+        frame: &[u8],
+        partition: u32,
+    ) -> Result<(), IngestError> {
+        let needed = !self.memberships.is_empty();
+        self.ticks.get_or_insert_default().open(opening, frame, partition, needed)
+    }
+
+    /// Takes a tick or a gap.
+    pub(super) fn take_tick(
+        &mut self,
+        shape: &Shape,
+        plans: &Plans,
+        claim: &Claim,
+        mac: Tag,
+    ) -> Result<TickUse, IngestError> {
+        let (memberships, ticks) = (&self.memberships, self.ticks.as_mut());
+        let needs = Needs {
+            interest: plans.interest_in(memberships, claim.to),
+            starts: plans.window_starts_at(memberships, claim.to),
+            cuts: plans.cuts_at(memberships, claim.to)
+                || shape.frames.anchor().is_some_and(|anchor| claim.ends_period(anchor)),
+            planned: !memberships.is_empty(),
+        };
+        match ticks {
+            Some(ticks) => ticks.take(claim, mac, needs),
+            None if needs.interest == Interest::Late => Err(IngestError::Late),
+            None => Err(IngestError::UnknownSession),
+        }
+    }
+
+    /// The sessions of a schema with one frame a tick.
+    pub(super) fn ticks(&self) -> Option<&TickSessions> {
+        self.ticks.as_deref()
+    }
+
+    /// The opening of a session of ticks, as it came.
+    pub(super) fn opening(&self, session: u64) -> Option<&[u8]> {
+        self.ticks.as_ref()?.opening(session)
+    }
+
     /// Maximum number of sessions when one opens at `t`. A session ends with its day.
     fn max_sessions(&self, t: Timestamp) -> usize {
         let days = self.sessions.first().map_or(0, |first| (t.0 - first.opened.0) / DAY);
@@ -127,8 +178,16 @@ impl Stream {
         }
     }
 
-    /// Drops everything at or before `horizon`.
-    pub(super) fn settle(&mut self, horizon: Timestamp) {
+    /// Drops everything that no open window needs.
+    pub(super) fn settle(&mut self, shape: &Shape, plans: &Plans) {
+        let horizon = plans.horizon(&self.memberships);
+        if let Some(ticks) = &mut self.ticks {
+            let (memberships, anchor) = (&self.memberships, shape.frames.anchor());
+            ticks.settle(horizon, |claim| {
+                anchor.is_some_and(|anchor| between(claim, anchor))
+                    || plans.open_window_cuts_at(memberships, claim.to)
+            });
+        }
         for session in &mut self.sessions {
             session.settle(horizon);
         }
@@ -154,6 +213,9 @@ impl Stream {
     /// died keeps its stream online until the next one opens: the stream was not offline,
     /// its data was lost.
     pub(super) fn online_from(&self, start: Timestamp) -> Option<Timestamp> {
+        if let Some(ticks) = &self.ticks {
+            return ticks.online_from(start);
+        }
         let reaches = |session: &&Session| match session.end {
             End::Running => true,
             End::Closed(last) | End::Replaced(last) => last > start,
@@ -181,5 +243,6 @@ impl Stream {
                 0
             }
             + self.memberships.len() * size_of::<Membership>()
+            + self.ticks.as_ref().map_or(0, |ticks| ticks.heap())
     }
 }

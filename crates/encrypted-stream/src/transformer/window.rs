@@ -2,9 +2,12 @@
 
 use super::session::FrozenTick;
 use super::stream::Stream;
+use super::tiles::{self, Tile};
 use super::{Shape, WindowError};
-use crate::messages::{Segment, SegmentBorder, SummonedStream};
+use crate::frame::Words;
+use crate::messages::{Segment, SegmentBorder, Segments, SummonedStream};
 use crate::sums::add;
+use crate::tick::claim::Claim;
 use alpheus_policy::plan::Release;
 use alpheus_time::{Timestamp, Window};
 use serde::{Deserialize, Serialize};
@@ -40,7 +43,8 @@ impl WindowReport {
 /// The state of a stream that was online in a closed window.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Status {
-    /// Every event is there exactly once, and there is at least one.
+    /// Every event is there exactly once. There is at least one, unless the schema has one
+    /// frame a tick, which does not show it.
     Complete(SummonedStream),
     /// Every border is there, and no data was sent.
     Silent(SummonedStream),
@@ -122,6 +126,25 @@ pub(super) struct OpenWindow {
 pub(super) struct StreamSum {
     rows: Box<[u64]>,
     ticks: Vec<(u64, SegmentBorder)>,
+    /// Of a schema with one frame a tick: what the rows hold.
+    tiles: Vec<Tile>,
+}
+
+impl StreamSum {
+    fn new(outputs: usize) -> Box<StreamSum> {
+        let rows = vec![0; outputs].into();
+        Box::new(StreamSum { rows, ticks: Vec::new(), tiles: Vec::new() })
+    }
+
+    /// What the rows hold, in no particular order.
+    pub(super) fn tiles(&self) -> &[Tile] {
+        &self.tiles
+    }
+
+    /// The sum of the check words.
+    pub(super) fn check_sum(&self) -> u64 {
+        self.rows.last().copied().unwrap_or(0)
+    }
 }
 
 impl OpenWindow {
@@ -137,23 +160,38 @@ impl OpenWindow {
     pub(super) fn add(&mut self, position: u32, release: &Release, tick: &FrozenTick) {
         let place = usize::try_from(position).ok().and_then(|i| self.streams.get_mut(i));
         let Some(place) = place else { return };
-        let sum = place.get_or_insert_with(|| {
-            let rows = vec![0; release.outputs()].into();
-            Box::new(StreamSum { rows, ticks: Vec::new() })
-        });
+        let sum = place.get_or_insert_with(|| StreamSum::new(release.outputs()));
         release.add(tick.sum.words(), &mut sum.rows);
         sum.ticks.reserve_exact(1);
         sum.ticks.push((tick.session, tick.border));
     }
 
+    /// Adds the released words of a tick's frame.
+    pub(super) fn add_words(
+        &mut self,
+        position: u32,
+        release: &Release,
+        claim: &Claim,
+        words: &Words<'_>,
+    ) {
+        let place = usize::try_from(position).ok().and_then(|i| self.streams.get_mut(i));
+        let Some(place) = place else { return };
+        let sum = place.get_or_insert_with(|| StreamSum::new(release.outputs()));
+        release.add_from(|word| words.get(usize::from(word)).unwrap_or(0), &mut sum.rows);
+        let span = Window { start: claim.from, end: claim.to };
+        tiles::add(&mut sum.tiles, Tile { session: claim.session, span });
+    }
+
     /// Drops all streams but these, and of these everything but the rows. `streams` is
-    /// ascending.
-    pub(super) fn keep(&mut self, streams: &[u32]) {
+    /// ascending. The rows of a stream that slept are zero.
+    pub(super) fn keep(&mut self, streams: &[u32], outputs: usize) {
         for (position, place) in (0u32..).zip(&mut self.streams) {
-            match place {
-                Some(sum) if streams.binary_search(&position).is_ok() => sum.ticks = Vec::new(),
-                place => *place = None,
+            if streams.binary_search(&position).is_err() {
+                *place = None;
+                continue;
             }
+            let sum = place.get_or_insert_with(|| StreamSum::new(outputs));
+            (sum.ticks, sum.tiles) = (Vec::new(), Vec::new());
         }
     }
 
@@ -176,6 +214,7 @@ impl OpenWindow {
             size_of::<StreamSum>()
                 + 8 * sum.rows.len()
                 + sum.ticks.capacity() * size_of::<(u64, SegmentBorder)>()
+                + sum.tiles.capacity() * size_of::<Tile>()
         });
         sums.sum::<usize>() + self.streams.capacity() * size_of::<Option<Box<StreamSum>>>()
     }
@@ -190,6 +229,9 @@ pub(super) fn judge(
     shape: &Shape,
     gaps: u64,
 ) -> Status {
+    if !shape.frames.is_events() {
+        return tiles::judge(window, position, stream.ticks(), sum, shape, gaps);
+    }
     let mut ticks = sum.map(|sum| sum.ticks.clone()).unwrap_or_default();
     ticks.sort_by_key(|(_, border)| border.at);
     let expected = (window.end.0 - window.start.0) / shape.tick.0;
@@ -202,7 +244,8 @@ pub(super) fn judge(
     if events > shape.events {
         return Status::Incomplete(IncompleteError::OverCapacity);
     }
-    let check_sum = sum.rows.last().copied().unwrap_or(0);
+    let check_sum = sum.check_sum();
+    let segments = Segments::OfEvents(segments);
     let summoned = SummonedStream { position, segments, check_sum };
     if events == 0 { Status::Silent(summoned) } else { Status::Complete(summoned) }
 }

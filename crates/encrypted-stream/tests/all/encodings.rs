@@ -9,6 +9,7 @@
     reason = "a test's way to fail, and numbers it made itself"
 )]
 
+use crate::summoned::segments;
 use alpheus_crypto::secret::Secret;
 use alpheus_encrypted_stream::decode::{DecodeError, cells};
 use alpheus_encrypted_stream::encode::{Encoder, Value};
@@ -21,7 +22,9 @@ use alpheus_policy::layout::{Field, FieldStatistic as Of, Layout, Packing, PairM
 use alpheus_policy::plan::{
     Fraction, MaskStrategy, Plan, PlannedStream, PopulationBounds, Release,
 };
-use alpheus_policy::schema::{Aggregation, Attribute, AttributeKind, Capacity, Edges, Schema};
+use alpheus_policy::schema::{
+    Aggregation, Attribute, AttributeKind, Capacity, Edges, Frames, Schema,
+};
 use alpheus_policy::select::{ReleasePlan, SumLocation};
 use alpheus_policy::sketch::SketchHash;
 use alpheus_time::{Span, Timestamp, Window};
@@ -62,6 +65,7 @@ fn schema() -> Schema {
         tick: Span(TICK),
         capacity: Capacity { population: STREAMS.into(), events: EVENTS },
         shared_count: true,
+        frames: Frames::Events,
         metadata: vec![],
         attributes: vec![
             attribute("x", number(-25, 40), x),
@@ -252,7 +256,7 @@ fn open(schema: &Schema, layout: &Layout, plan: &Plan, streams: &[Vec<Row>]) -> 
     for summoned in report.complete() {
         let stream = StreamId([summoned.position as u8; 16]);
         let mut keys = StreamKeys::new(&master(summoned.position), stream, schema.id());
-        for segment in &summoned.segments {
+        for segment in segments(summoned) {
             let release = &plan.release;
             add(
                 &mut rows,

@@ -1,5 +1,6 @@
 //! The integration tests of this crate. They are one binary, because each binary costs a link.
 
+mod devices;
 mod encoding_vectors;
 mod encodings;
 mod frames;
@@ -15,6 +16,9 @@ mod producer;
 mod protocol;
 mod sealed_sums;
 mod statistics;
+mod summoned;
+mod tick_producer;
+mod tick_streams;
 mod ticks;
 mod transformer;
 mod vectors;

@@ -12,27 +12,30 @@ pub mod lines;
 pub mod outbox;
 pub mod sender;
 
+use crate::ingest::DeviceIdentity;
 use crate::links;
 use crate::owner::DeviceFile;
 use crate::runtime::devices::value_of;
+use crate::runtime::producing::{StreamProducer, StreamSession};
 use crate::settings;
 use alpheus_encrypted_stream::encode::{Encoder, Value};
-use alpheus_encrypted_stream::producer::{EventError, MAX_SILENCE, Producer, Session, Start};
+use alpheus_encrypted_stream::producer::{EventError, MAX_SILENCE, Producer, Start, TickProducer};
 use alpheus_node::clock;
 use alpheus_node::entropy;
 use alpheus_node::failure::{Blame, Category, Failure};
 use alpheus_node::globals::Globals;
 use alpheus_node::network::identity::IdentityFolder;
 use alpheus_node::network::role::Role;
+use alpheus_node::retry::{Backoff, RetryPolicy};
 use alpheus_node::service::shutdown::{self, Shutdown};
 use alpheus_node::settings::{Settings, path_flag};
 use alpheus_policy::layout::Layout;
-use alpheus_policy::schema::Schema;
+use alpheus_policy::schema::{Frames, Schema};
 use alpheus_time::{Span, Timestamp};
 use lines::{Line, LineFormat, Lines};
 use outbox::Outbox;
 use rand_chacha::ChaCha20Rng;
-use sender::Sender;
+use sender::{RefusedSessions, Sender, ServiceClient};
 use std::path::PathBuf;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, sync_channel};
 use std::time::Duration;
@@ -44,6 +47,9 @@ Examples:
   alpheus produce --identity pki/meter --device meter.json --state run/meter \\
       --schema meter.yaml --server https://localhost:7400 --input readings.csv --time-column unix_ms
 
+For a schema with `frames: ticks` the identity folder has the device's key and certificate:
+device.seed and device.txt, from `alpheus ca issue`.
+
 Lines are JSON objects, or CSV with a header, named like the attributes. Without
 --time-column, an event gets the time at which its line is read.";
 
@@ -53,6 +59,10 @@ const GATHER: Duration = Duration::from_millis(100);
 const MAX_GATHERED: usize = 256;
 /// Borders that are made before they are written to the outbox.
 const BORDERS: u64 = 256;
+/// Whole ticks that passed unseen: then the device slept.
+const ASLEEP: u64 = 2;
+/// Pause before a session is opened that takes the place of a refused one.
+const ANEW: RetryPolicy = RetryPolicy::doubling(Duration::from_secs(1), Duration::from_secs(60));
 /// Maximum number of lines read ahead.
 const AHEAD: usize = 1024;
 
@@ -104,20 +114,30 @@ pub fn run(args: &Args, globals: &Globals) -> Result<(), Failure> {
     let layout = Layout::of(&schema).blame(Category::Input)?;
     let (stream, master) = DeviceFile::read(&args.device, &schema)?;
     let client = links::service(&Settings::needed(&settings.server, "server")?, &identity)?;
+    let (producer, client) = match schema.frames {
+        Frames::Events => {
+            let own = Producer::for_schema(&master, stream, &schema, &layout);
+            (StreamProducer::Events(own.blame(Category::Input)?), ServiceClient::new(client))
+        }
+        Frames::Ticks { .. } => {
+            let DeviceIdentity { secrets, certificate } = DeviceIdentity::open(&identity)?;
+            let own = TickProducer::for_schema(&master, stream, &schema, &layout, secrets);
+            let client = ServiceClient::new(client).introducing(certificate);
+            (StreamProducer::Ticks(own.blame(Category::Input)?), client)
+        }
+    };
     let store = globals.open_store(&settings)?;
     let mut rng = entropy::rng()?;
     let (outbox, is_new) = Outbox::open(store, stream, &mut rng).blame(Category::Io)?;
+    let reached = outbox.reached().blame(Category::Io)?;
     let sender = Sender::start(client, outbox.clone(), globals.health.part("service"))
         .blame(Category::Io)?;
-    let producer =
-        Producer::for_schema(&master, stream, &schema, &layout).blame(Category::Input)?;
     let encoder = Encoder::new(&schema, &layout).blame(Category::Input)?;
     let lines = Lines::open(&args.input, args.input_format, args.time_column.as_deref(), &schema)?;
     let (timed, stop) = (args.time_column.is_some(), shutdown::on_signal().blame(Category::Io)?);
-    let producer = Some(producer);
-    let seen = stop.clone();
-    let device = LiveDevice { producer, encoder, schema, outbox, rng, is_new, timed, stop };
-    let ran = device.run(read_ahead(lines));
+    let (seen, refused) = (stop.clone(), sender.refused());
+    let device = LiveDevice { encoder, schema, outbox, rng, is_new, reached, timed, refused, stop };
+    let ran = device.run(producer, read_ahead(lines));
     // A failed sender explains more than the closed outbox.
     let summary = match ran {
         Err(failure) if !sender.has_ended() => return Err(failure),
@@ -148,26 +168,36 @@ struct Summary {
 
 /// A running device.
 struct LiveDevice {
-    producer: Option<Producer>,
     encoder: Encoder,
     schema: Schema,
     outbox: Outbox,
     rng: ChaCha20Rng,
     is_new: bool,
+    /// The last session and its last border, if the next one names them.
+    reached: Option<(u64, Timestamp)>,
     /// Whether lines have times.
     timed: bool,
+    /// Sessions that the service does not take.
+    refused: RefusedSessions,
     /// The request to stop.
     stop: Shutdown,
 }
 
 impl LiveDevice {
     /// Sends all lines, and borders between them; closes the session at the end.
-    fn run(mut self, lines: Receiver<Result<Line, Failure>>) -> Result<Summary, Failure> {
+    fn run(
+        mut self,
+        producer: StreamProducer,
+        lines: Receiver<Result<Line, Failure>>,
+    ) -> Result<Summary, Failure> {
         let mut summary = Summary::default();
         let Some(first) = self.first(&lines) else { return Ok(summary) };
         let (mut frames, mut next) = (Vec::new(), Some(first));
-        let mut session = self.open(next.as_ref(), &mut frames)?;
+        let mut session = self.open(producer, next.as_ref(), &mut frames)?;
         loop {
+            if self.refused.take(session.number()) {
+                session = self.open_anew(session, &mut frames)?;
+            }
             if let Some(line) = next.take() {
                 match line.and_then(|line| self.event(&mut session, line, &mut frames)) {
                     Ok(()) => summary.events += 1,
@@ -185,7 +215,7 @@ impl LiveDevice {
                     }
                 }
             }
-            self.keep(&mut frames)?;
+            self.keep(&session, &mut frames)?;
             match lines.recv_timeout(GATHER) {
                 Ok(line) => next = Some(line),
                 // With times in the lines, the clock does not count: the next line may be
@@ -208,23 +238,38 @@ impl LiveDevice {
     /// next tick, for which it waits.
     fn open(
         &mut self,
+        producer: StreamProducer,
         first: Option<&Result<Line, Failure>>,
         frames: &mut Vec<Vec<u8>>,
-    ) -> Result<Session, Failure> {
+    ) -> Result<StreamSession, Failure> {
         let now = clock::now();
-        let producer = self.producer.take().ok_or("it is online").blame(Category::Check)?;
         let (start, at) = if self.is_new {
             let said = first.and_then(|line| line.as_ref().ok()).and_then(|line| line.time);
             (Start::First, said.unwrap_or(now).floor(self.schema.tick))
         } else {
             (Start::Again { now }, producer.next_tick(now))
         };
-        let opened =
-            producer.open(start, at, &mut self.rng, &mut |frame| frames.push(frame.to_vec()));
-        let session = opened.map_err(|refused| refused.error.to_string()).blame(Category::Input)?;
-        self.keep(frames)?;
+        let (rng, mut sink) = (&mut self.rng, |frame: &[u8]| frames.push(frame.to_vec()));
+        let opened = producer.open(start, at, self.reached, rng, &mut sink);
+        let session = opened.map_err(|(_, error)| error).blame(Category::Input)?;
+        self.is_new = false;
+        self.keep(&session, frames)?;
         wait_for(at);
         Ok(session)
+    }
+
+    /// The service does not take the session any more. After a part of a pause, another opens,
+    /// since many devices may be in this at once. Until then events are lost.
+    fn open_anew(
+        &mut self,
+        session: StreamSession,
+        frames: &mut Vec<Vec<u8>>,
+    ) -> Result<StreamSession, Failure> {
+        self.reached = session.reached();
+        let (producer, lost) = session.abandon();
+        tracing::warn!(lost, "the service does not take this session; opening a new one");
+        std::thread::sleep(Backoff::new(ANEW).jittered(&mut self.rng));
+        self.open(producer, None, frames)
     }
 
     /// The first line; none if the input ends or the process is to stop.
@@ -241,18 +286,23 @@ impl LiveDevice {
     /// All borders up to `to`, written in portions: after a long pause there are many.
     fn borders(
         &mut self,
-        session: &mut Session,
+        session: &mut StreamSession,
         to: Timestamp,
         frames: &mut Vec<Vec<u8>>,
     ) -> Result<(), Failure> {
+        let asleep = to.0.saturating_sub(session.next_border().0) / self.schema.tick.0 >= ASLEEP;
+        if asleep && !self.timed {
+            // The process did not run, so nothing happened here.
+            let (rng, mut sink) = (&mut self.rng, |frame: &[u8]| frames.push(frame.to_vec()));
+            return session.sleep_until(to, rng, &mut sink).blame(Category::Input);
+        }
         while session.next_border() <= to {
             let some = Span(self.schema.tick.0.saturating_mul(BORDERS));
             let piece = to.min(session.next_border().plus(some));
-            session
-                .advance(piece, &mut |frame| frames.push(frame.to_vec()))
-                .blame(Category::Input)?;
+            let (rng, mut sink) = (&mut self.rng, |frame: &[u8]| frames.push(frame.to_vec()));
+            session.advance(piece, rng, &mut sink).blame(Category::Input)?;
             if frames.len() >= MAX_GATHERED {
-                self.keep(frames)?;
+                self.keep(session, frames)?;
             }
         }
         Ok(())
@@ -260,7 +310,7 @@ impl LiveDevice {
 
     fn event(
         &mut self,
-        session: &mut Session,
+        session: &mut StreamSession,
         line: Line,
         frames: &mut Vec<Vec<u8>>,
     ) -> Result<(), Failure> {
@@ -278,7 +328,8 @@ impl LiveDevice {
         let (encoder, rng) = (&self.encoder, &mut self.rng);
         let sent = session.event(
             at,
-            |vector| encoder.encode(&values, rng, |word, addend| vector.add(word, addend)),
+            rng,
+            |rng, vector| encoder.encode(&values, rng, |word, addend| vector.add(word, addend)),
             &mut |frame| frames.push(frame.to_vec()),
         );
         sent.map_err(|error| match error {
@@ -288,20 +339,23 @@ impl LiveDevice {
         .map_err(|error| Failure::new(Category::Input, error).at(line.place))
     }
 
-    fn keep(&mut self, frames: &mut Vec<Vec<u8>>) -> Result<(), Failure> {
+    fn keep(&mut self, session: &StreamSession, frames: &mut Vec<Vec<u8>>) -> Result<(), Failure> {
         if frames.is_empty() {
             return Ok(());
         }
-        self.outbox.put(std::mem::take(frames)).blame(Category::Io)
+        self.reached = session.reached();
+        self.outbox.put_at(std::mem::take(frames), self.reached).blame(Category::Io)
     }
 
     /// Ends the session at the end of its tick, for which it waits.
-    fn close(&mut self, session: Session, frames: &mut Vec<Vec<u8>>) -> Result<(), Failure> {
+    fn close(&mut self, session: StreamSession, frames: &mut Vec<Vec<u8>>) -> Result<(), Failure> {
         let at = session.next_border();
         wait_for(at);
-        let closed = session.close(at, &mut |frame| frames.push(frame.to_vec()));
-        closed.map_err(|refused| refused.error.to_string()).blame(Category::Input)?;
-        self.keep(frames)
+        let reached = session.reached().map(|(number, _)| (number, at));
+        let (rng, mut sink) = (&mut self.rng, |frame: &[u8]| frames.push(frame.to_vec()));
+        let closed = session.close(at, rng, &mut sink);
+        closed.map_err(|(_, error)| error).blame(Category::Input)?;
+        self.outbox.put_at(std::mem::take(frames), reached).blame(Category::Io)
     }
 }
 

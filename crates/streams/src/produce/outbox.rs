@@ -7,9 +7,11 @@
 //! | `outbox` | the outbox's name at the service, and the number before its first |
 //! | `next` | the number of the next upload |
 //! | `sent` | the highest number that may have been sent |
+//! | `reached` | the session of the last frames and its last border, if the next session names them |
 
 use crate::wire::Upload;
 use alpheus_policy::ids::StreamId;
+use alpheus_time::Timestamp;
 use alpheus_transport::{Batch, Error, Space, Store};
 use rand_core::{CryptoRng, Rng};
 use std::ops::Bound;
@@ -20,6 +22,7 @@ const UPLOADS: &[u8] = b"upload/";
 const NAME: &[u8] = b"outbox";
 const NEXT: &[u8] = b"next";
 const SENT: &[u8] = b"sent";
+const REACHED: &[u8] = b"reached";
 /// Maximum number of waiting uploads; then adding more blocks.
 const MAX_UPLOADS: u64 = 10_000;
 /// Maximum bytes of frames in one upload, unless a single frame is larger.
@@ -102,20 +105,49 @@ impl Outbox {
     /// # Errors
     /// [`OutboxError`].
     pub fn put(&self, frames: Vec<Vec<u8>>) -> Result<(), OutboxError> {
+        self.put_at(frames, None)
+    }
+
+    /// The same, with the session and the border that the frames have reached.
+    ///
+    /// # Errors
+    /// [`OutboxError`].
+    pub fn put_at(
+        &self,
+        frames: Vec<Vec<u8>>,
+        reached: Option<(u64, Timestamp)>,
+    ) -> Result<(), OutboxError> {
         let mut upload = Vec::new();
         let mut bytes = 0;
         for frame in frames {
             if bytes + frame.len() > UPLOAD && !upload.is_empty() {
-                self.put_one(&std::mem::take(&mut upload))?;
+                self.put_one(&std::mem::take(&mut upload), reached)?;
                 bytes = 0;
             }
             bytes += frame.len();
             upload.push(frame);
         }
-        if upload.is_empty() { Ok(()) } else { self.put_one(&upload) }
+        if upload.is_empty() { Ok(()) } else { self.put_one(&upload, reached) }
     }
 
-    fn put_one(&self, frames: &[Vec<u8>]) -> Result<(), OutboxError> {
+    /// The session and border that the stored frames have reached.
+    ///
+    /// # Errors
+    /// The store's error.
+    pub fn reached(&self) -> Result<Option<(u64, Timestamp)>, Error> {
+        let stored = self.0.store.get(&self.0.space, REACHED)?;
+        Ok(stored.and_then(|bytes| {
+            let (session, border) = bytes.split_first_chunk()?;
+            let border = u64::from_be_bytes(border.try_into().ok()?);
+            Some((u64::from_be_bytes(*session), Timestamp(border)))
+        }))
+    }
+
+    fn put_one(
+        &self,
+        frames: &[Vec<u8>],
+        reached: Option<(u64, Timestamp)>,
+    ) -> Result<(), OutboxError> {
         let mut state = self.state();
         if state.next - state.oldest >= MAX_UPLOADS && !state.closed {
             tracing::warn!(
@@ -133,6 +165,10 @@ impl Outbox {
         let bytes = postcard::to_allocvec(frames).unwrap_or_default();
         batch.put(&self.0.space, key_of(state.next), bytes)?;
         batch.put(&self.0.space, NEXT, (state.next + 1).to_be_bytes().to_vec())?;
+        if let Some((session, border)) = reached {
+            let value = [session.to_be_bytes(), border.0.to_be_bytes()].concat();
+            batch.put(&self.0.space, REACHED, value)?;
+        }
         self.0.store.commit(batch)?;
         state.next += 1;
         drop(state);

@@ -2,7 +2,10 @@
 //! are durable.
 
 use super::outbox::{Outbox, OutgoingUploads};
-use crate::wire::{Upload, UploadStatus};
+use crate::runtime::refused::RefusedFrame;
+use crate::wire::{Receipt, Upload, UploadStatus};
+use alpheus_crypto::signed::Signed;
+use alpheus_encrypted_stream::certificate::Certificate;
 use alpheus_node::entropy;
 use alpheus_node::failure::{Blame, Category, Failure};
 use alpheus_node::network::blocking::BlockingClient;
@@ -10,9 +13,10 @@ use alpheus_node::network::error::RequestError;
 use alpheus_node::retry::{Backoff, RetryPolicy};
 use alpheus_node::service::health::{Part, State};
 use alpheus_node::service::shutdown::Shutdown;
+use std::collections::BTreeSet;
 use std::io;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
@@ -29,6 +33,8 @@ const LOOK: Duration = Duration::from_millis(10);
 /// At the end of its input: how long a device waits for a service that does not yet
 /// know the stream.
 const UNKNOWN: Duration = Duration::from_secs(30);
+/// Maximum number of refused sessions that wait for the device to see.
+const MAX_REFUSED: usize = 64;
 
 /// The receiver of uploads.
 pub trait UploadClient: Send + 'static {
@@ -36,12 +42,78 @@ pub trait UploadClient: Send + 'static {
     ///
     /// # Errors
     /// [`RequestError`].
-    fn send(&self, uploads: &[Upload]) -> Result<Vec<UploadStatus>, RequestError>;
+    fn send(&self, uploads: &[Upload]) -> Result<Receipt, RequestError>;
 }
 
-impl UploadClient for BlockingClient {
-    fn send(&self, uploads: &[Upload]) -> Result<Vec<UploadStatus>, RequestError> {
-        self.call("/v1/events", &uploads, Duration::ZERO)
+/// The service, to which a device introduces itself where the schema needs it.
+pub struct ServiceClient {
+    client: BlockingClient,
+    certificate: Option<Signed<Certificate>>,
+    /// Whether the service does not know the certificate.
+    unknown: AtomicBool,
+}
+
+impl ServiceClient {
+    /// A device that only sends.
+    #[must_use]
+    pub fn new(client: BlockingClient) -> ServiceClient {
+        ServiceClient { client, certificate: None, unknown: AtomicBool::new(true) }
+    }
+
+    /// A device whose sessions the service knows by its certificate.
+    #[must_use]
+    pub fn introducing(self, certificate: Signed<Certificate>) -> ServiceClient {
+        ServiceClient { certificate: Some(certificate), ..self }
+    }
+}
+
+impl UploadClient for ServiceClient {
+    fn send(&self, uploads: &[Upload]) -> Result<Receipt, RequestError> {
+        if let Some(certificate) = &self.certificate
+            && self.unknown.load(Ordering::Relaxed)
+        {
+            let () = self.client.call("/v1/device", certificate, Duration::ZERO)?;
+            self.unknown.store(false, Ordering::Relaxed);
+        }
+        let receipt: Receipt = self.client.call("/v1/events", &uploads, Duration::ZERO)?;
+        // The service may have been restored from an older copy, or emptied.
+        if receipt.refused.iter().any(|frame| frame.reason.heals()) {
+            self.unknown.store(true, Ordering::Relaxed);
+        }
+        Ok(receipt)
+    }
+}
+
+/// Sessions that the service does not take any more, for the device to open another.
+#[derive(Clone, Default)]
+pub struct RefusedSessions(Arc<Mutex<BTreeSet<u64>>>);
+
+impl RefusedSessions {
+    /// Whether a session is among them. All are forgotten then.
+    #[must_use]
+    pub fn take(&self, session: u64) -> bool {
+        let mut refused = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let is_refused = refused.contains(&session);
+        if is_refused {
+            refused.clear();
+        }
+        is_refused
+    }
+
+    fn note(&self, frames: &[RefusedFrame]) {
+        for frame in frames {
+            tracing::warn!(
+                reason = frame.reason.name(),
+                "the service took a frame that counts for nothing"
+            );
+            if frame.reason.heals() {
+                let mut refused = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+                // A device has one session at a time.
+                if refused.len() < MAX_REFUSED {
+                    refused.insert(frame.session);
+                }
+            }
+        }
     }
 }
 
@@ -49,6 +121,7 @@ impl UploadClient for BlockingClient {
 pub struct Sender {
     thread: JoinHandle<Result<(), Failure>>,
     finishing: Arc<AtomicBool>,
+    refused: RefusedSessions,
 }
 
 impl Sender {
@@ -58,10 +131,11 @@ impl Sender {
     /// If the system cannot start a thread.
     pub fn start(client: impl UploadClient, outbox: Outbox, part: Part) -> io::Result<Sender> {
         let finishing = Arc::new(AtomicBool::new(false));
-        let seen = finishing.clone();
+        let (seen, refused) = (finishing.clone(), RefusedSessions::default());
+        let noted = refused.clone();
         let thread = std::thread::Builder::new().name("sender".into());
         let thread = thread.spawn(move || {
-            let mut carrier = Carrier::new(client, outbox, part, seen);
+            let mut carrier = Carrier::new(client, outbox, part, (seen, noted));
             let carried = carrier.run();
             if let Err(failure) = &carried {
                 tracing::error!(%failure, "sending has stopped for good");
@@ -70,7 +144,13 @@ impl Sender {
             carrier.outbox.close();
             carried
         })?;
-        Ok(Sender { thread, finishing })
+        Ok(Sender { thread, finishing, refused })
+    }
+
+    /// Sessions that the service does not take any more.
+    #[must_use]
+    pub fn refused(&self) -> RefusedSessions {
+        self.refused.clone()
     }
 
     /// Whether it has given up.
@@ -108,6 +188,7 @@ struct Carrier<C> {
     outbox: Outbox,
     part: Part,
     finishing: Arc<AtomicBool>,
+    refused: RefusedSessions,
     bytes: usize,
     backoff: Backoff,
     /// Since when the service has not known the stream, and the input has ended.
@@ -115,9 +196,14 @@ struct Carrier<C> {
 }
 
 impl<C: UploadClient> Carrier<C> {
-    fn new(client: C, outbox: Outbox, part: Part, finishing: Arc<AtomicBool>) -> Carrier<C> {
+    fn new(
+        client: C,
+        outbox: Outbox,
+        part: Part,
+        (finishing, refused): (Arc<AtomicBool>, RefusedSessions),
+    ) -> Carrier<C> {
         let (bytes, backoff) = (BYTES.0, Backoff::new(RETRY));
-        Carrier { client, outbox, part, finishing, bytes, backoff, unknown: None }
+        Carrier { client, outbox, part, finishing, refused, bytes, backoff, unknown: None }
     }
 
     fn is_finishing(&self) -> bool {
@@ -134,7 +220,10 @@ impl<C: UploadClient> Carrier<C> {
                 continue;
             }
             match self.client.send(&sending.uploads) {
-                Ok(received) => self.settle(&sending, &received)?,
+                Ok(receipt) => {
+                    self.refused.note(&receipt.refused);
+                    self.settle(&sending, &receipt.uploads)?;
+                }
                 Err(error) => self.not_carried(error, sending.uploads.len())?,
             }
         }

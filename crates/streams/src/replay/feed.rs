@@ -123,9 +123,9 @@ impl<'a> Feed<'a> {
             }
             stretch.send(to, device, encoder, rng, batch, refused)?;
             if stretch.to == to || self.stopping {
-                device.close(to, batch)?;
+                device.close(to, rng, batch)?;
             } else {
-                device.advance(to, batch)?;
+                device.advance(to, rng, batch)?;
             }
         }
         self.next = self.stretches.iter().filter_map(|stretch| stretch.after(to)).min();

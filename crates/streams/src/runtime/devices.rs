@@ -1,9 +1,10 @@
 //! The owners' devices: one producer for each stream, which writes encrypted frames
 //! into a batch for the events topic. Values are in the clear only here.
 
+use super::producing::{StreamProducer, StreamSession};
 use super::storage::{Topics, device_partition};
 use alpheus_encrypted_stream::encode::{EncodeError, Encoder, Value};
-use alpheus_encrypted_stream::producer::{EventError, Producer, Session, Start};
+use alpheus_encrypted_stream::producer::{EventError, Start};
 use alpheus_input::rows::Cell;
 use alpheus_time::Timestamp;
 use alpheus_transport::{Batch, NewRecord, Partition};
@@ -15,11 +16,13 @@ pub struct Device {
     partition: Partition,
     key: [u8; 16],
     state: Option<State>,
+    /// The last session and its last border, if the next one names them.
+    reached: Option<(u64, Timestamp)>,
 }
 
 enum State {
-    Offline(Producer),
-    Online(Session),
+    Offline(StreamProducer),
+    Online(StreamSession),
 }
 
 /// Why a device did not send.
@@ -42,12 +45,13 @@ pub enum DeviceError {
 impl Device {
     /// A device that is offline.
     #[must_use]
-    pub fn new(producer: Producer, topics: &Topics) -> Device {
+    pub fn new(producer: StreamProducer, topics: &Topics) -> Device {
         let key = producer.stream().0;
         Device {
             partition: device_partition(topics, &key),
             key,
             state: Some(State::Offline(producer)),
+            reached: None,
         }
     }
 
@@ -72,9 +76,9 @@ impl Device {
             return Err(DeviceError::State("online already"));
         };
         let mut outbox = Outbox::new(&self.partition, &self.key, at, batch);
-        let session = producer.open(start, at, rng, &mut |frame| outbox.push(frame));
+        let session = producer.open(start, at, self.reached, rng, &mut |frame| outbox.push(frame));
         outbox.finish()?;
-        let session = session.map_err(|refused| DeviceError::Time(refused.error.to_string()))?;
+        let session = session.map_err(|(_, error)| DeviceError::Time(error.to_string()))?;
         self.state = Some(State::Online(session));
         Ok(())
     }
@@ -98,7 +102,8 @@ impl Device {
         let mut outbox = Outbox::new(&self.partition, &self.key, time, batch);
         let sent = session.event(
             time,
-            |vector| encoder.encode(&values, rng, |word, addend| vector.add(word, addend)),
+            rng,
+            |rng, vector| encoder.encode(&values, rng, |word, addend| vector.add(word, addend)),
             &mut |frame| outbox.push(frame),
         );
         outbox.finish()?;
@@ -112,12 +117,17 @@ impl Device {
     ///
     /// # Errors
     /// If it is offline or at the end of time.
-    pub fn advance(&mut self, now: Timestamp, batch: &mut Batch) -> Result<(), DeviceError> {
+    pub fn advance(
+        &mut self,
+        now: Timestamp,
+        rng: &mut impl CryptoRng,
+        batch: &mut Batch,
+    ) -> Result<(), DeviceError> {
         let Some(State::Online(session)) = &mut self.state else {
             return Err(DeviceError::State("offline"));
         };
         let mut outbox = Outbox::new(&self.partition, &self.key, now, batch);
-        let sent = session.advance(now, &mut |frame| outbox.push(frame));
+        let sent = session.advance(now, rng, &mut |frame| outbox.push(frame));
         outbox.finish()?;
         sent.map_err(|error| DeviceError::Time(error.to_string()))
     }
@@ -126,18 +136,27 @@ impl Device {
     ///
     /// # Errors
     /// If it is offline, or the session cannot close there.
-    pub fn close(&mut self, at: Timestamp, batch: &mut Batch) -> Result<(), DeviceError> {
+    pub fn close(
+        &mut self,
+        at: Timestamp,
+        rng: &mut impl CryptoRng,
+        batch: &mut Batch,
+    ) -> Result<(), DeviceError> {
         let Some(State::Online(session)) = self.state.take() else {
             return Err(DeviceError::State("offline"));
         };
         let mut outbox = Outbox::new(&self.partition, &self.key, at, batch);
-        let closed = session.close(at, &mut |frame| outbox.push(frame));
+        let number = session.reached().map(|(number, _)| (number, at));
+        let closed = session.close(at, rng, &mut |frame| outbox.push(frame));
         outbox.finish()?;
         match closed {
-            Ok(producer) => self.state = Some(State::Offline(producer)),
-            Err(refused) => {
-                self.state = Some(State::Online(refused.state));
-                return Err(DeviceError::Time(refused.error.to_string()));
+            Ok(producer) => {
+                self.reached = number;
+                self.state = Some(State::Offline(producer));
+            }
+            Err((session, error)) => {
+                self.state = Some(State::Online(*session));
+                return Err(DeviceError::Time(error.to_string()));
             }
         }
         Ok(())
@@ -147,8 +166,9 @@ impl Device {
     pub fn crash(&mut self) -> u64 {
         match self.state.take() {
             Some(State::Online(session)) => {
-                let lost = session.unclosed();
-                self.state = Some(State::Offline(session.abandon()));
+                self.reached = session.reached();
+                let (producer, lost) = session.abandon();
+                self.state = Some(State::Offline(producer));
                 lost
             }
             offline => {

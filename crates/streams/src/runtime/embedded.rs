@@ -260,6 +260,7 @@ impl Embedded {
             schema,
             deployment,
         };
+        embedded.admit_frames()?;
         embedded.seat(members, policies, controllers, &layout, private.as_ref())?;
         let now = embedded.now();
         embedded.manager.resume(now)?;

@@ -5,6 +5,7 @@
 //! they share one process, and one secret to back up.
 
 use alpheus_crypto::kdf::derive;
+use alpheus_crypto::seal::SealingKey;
 use alpheus_crypto::secret::Secret;
 use alpheus_crypto::sign::SigningKey;
 use alpheus_crypto::signed::Signed;
@@ -52,6 +53,13 @@ impl ServiceKeys {
     #[must_use]
     pub fn request(&self) -> Party {
         Party::signing(Role::Service, "service", self.signing.verifying_key())
+    }
+
+    /// What the authority is asked to certify for the service's ingest key.
+    #[must_use]
+    pub fn ingest_request(&self, ingest: &SealingKey) -> Party {
+        let sealing = Some(ingest.public());
+        Party { sealing, ..Party::signing(Role::Ingest, "ingest", self.signing.verifying_key()) }
     }
 
     /// The key that signs.
@@ -118,6 +126,18 @@ impl RootSecret {
     #[must_use]
     pub fn consumer(&self, name: &str) -> ConsumerSecrets {
         ConsumerSecrets::from_seed(&self.derive("consumer", name.as_bytes()))
+    }
+
+    /// The key of a stream's device, which signs the openings of its sessions.
+    #[must_use]
+    pub fn device(&self, key: &str) -> SigningKey {
+        SigningKey::from_seed(&self.derive("device", key.as_bytes()))
+    }
+
+    /// The service's ingest key, to which devices seal the keys of their sessions.
+    #[must_use]
+    pub fn ingest(&self) -> SealingKey {
+        SealingKey::from_seed(&self.derive("ingest", b""))
     }
 
     /// An owner's signing key.

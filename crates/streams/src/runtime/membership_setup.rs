@@ -5,18 +5,23 @@ use super::devices::Device;
 use super::embedded::{Controllers, Embedded, Member, Pace, RuntimeError};
 use super::keys::RootSecret;
 use super::manager::Manager;
+use super::producing::StreamProducer;
 use super::storage::reached;
+use alpheus_crypto::hash::Digest;
+use alpheus_crypto::seal::SealingPublic;
 use alpheus_crypto::sign::SigningKey;
 use alpheus_crypto::signed::Signed;
 use alpheus_encrypted_stream::annotation::Annotation;
-use alpheus_encrypted_stream::certificate::{CertifiedOwner, Deployment};
+use alpheus_encrypted_stream::certificate::{CertifiedOwner, Deployment, Party, Role};
 use alpheus_encrypted_stream::controller::{Controller, HeldStream, HostRecords, Identity};
-use alpheus_encrypted_stream::error::{AnnotationError, RestoreError};
+use alpheus_encrypted_stream::error::{AnnotationError, CertificateError, RestoreError};
 use alpheus_encrypted_stream::ledger::{Fence, Scope, Step};
 use alpheus_encrypted_stream::messages::ControllerMessage;
-use alpheus_encrypted_stream::producer::Producer;
+use alpheus_encrypted_stream::producer::OpeningSecrets;
+use alpheus_encrypted_stream::tick::ingest::Ingest;
 use alpheus_node::clock;
 use alpheus_node::ledger::scan_all;
+use alpheus_policy::ids::StreamId;
 use alpheus_policy::layout::Layout;
 use alpheus_policy::policy::Policies;
 use alpheus_time::Timestamp;
@@ -85,8 +90,10 @@ impl Embedded {
         let owner = certified.id();
         let policy = policies.of_owner(&member.owner).clone();
         let metadata: Vec<(String, String)> = member.metadata.clone().into_iter().collect();
-        let producer =
-            Producer::for_schema(&self.root.master(&member.key), stream, &self.schema, layout)?;
+        let (master, schema) = (self.root.master(&member.key), self.schema.clone());
+        let producer = StreamProducer::for_schema(&master, stream, &schema, layout, || {
+            self.device(&member.key, stream)
+        })?;
         self.devices.push(Device::new(producer, &self.topics));
         let annotation = Annotation {
             stream,
@@ -108,6 +115,32 @@ impl Embedded {
             certified,
         ));
         Ok(())
+    }
+
+    /// Gives the service its ingest key.
+    pub(super) fn admit_frames(&mut self) -> Result<(), RuntimeError> {
+        let (authority, schema) = (*self.deployment.authority(), self.schema.clone());
+        let (digest, _) = self.ingest_certificate()?;
+        let ingest =
+            Ingest::new(authority, schema.id(), schema.tick, [(digest, self.root.ingest())]);
+        self.manager.service.check_with(ingest);
+        Ok(())
+    }
+
+    fn ingest_certificate(&self) -> Result<(Digest, SealingPublic), CertificateError> {
+        let request = self.root.service().ingest_request(&self.root.ingest());
+        self.deployment.ingest(&self.root.certify(request))
+    }
+
+    /// The keys of a stream's device, which the service then knows.
+    fn device(&mut self, member: &str, stream: StreamId) -> Result<OpeningSecrets, RuntimeError> {
+        let device = self.root.device(member);
+        let request = Party::signing(Role::Device, member, device.verifying_key());
+        let certificate = self.deployment.device(&self.root.certify(request))?.digest();
+        self.manager.service.admit_device(stream, certificate, device.verifying_key());
+        let (ingest, ingest_key) = self.ingest_certificate()?;
+        let authority = *self.deployment.authority();
+        Ok(OpeningSecrets { device, certificate, authority, ingest, ingest_key })
     }
 
     /// A controller with its owners' choices.

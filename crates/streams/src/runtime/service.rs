@@ -1,6 +1,7 @@
 //! The service: the windows of running plans, over a data plane. It never holds a key to data.
 
 mod addressing;
+mod frames;
 
 use super::counters::{Counters, Watch};
 use super::plane::{self, EngineKind, Plane, UnsupportedPlanError, open_sums};
@@ -16,7 +17,7 @@ use alpheus_encrypted_stream::error::{MessageError, PlanRefusalError};
 use alpheus_encrypted_stream::ledger::Scope;
 use alpheus_encrypted_stream::transformer::{PlanMismatchError, Shape};
 use alpheus_node::ledger::store::{LedgerWithBatch, StoreLedger};
-use alpheus_policy::ids::{ControllerId, PlanId, StreamId};
+use alpheus_policy::ids::{ControllerId, PlanId};
 use alpheus_policy::plan::Plan;
 use alpheus_time::Timestamp;
 use alpheus_transport::{Batch, Error, NewRecord, Offset, Store};
@@ -199,11 +200,6 @@ impl Service {
         let round = self.finish_with(steps, plans)?;
         plans.iter().for_each(|id| drop(self.queries.remove(id)));
         Ok(round)
-    }
-
-    /// Accepts a stream's events, before any plan needs them.
-    pub fn admit(&mut self, stream: StreamId) {
-        self.plane.admit(stream);
     }
 
     /// Plans that run.

@@ -7,7 +7,10 @@
 use crate::runtime::storage::{Topics, device_partition};
 use crate::wire::{Upload, UploadStatus};
 use alpheus_encrypted_stream::frame::FrameView;
+use alpheus_encrypted_stream::tick::frame::TickFrame;
 use alpheus_policy::ids::StreamId;
+use alpheus_policy::schema::Schema;
+use alpheus_time::{Span, Timestamp};
 use alpheus_transport::{Batch, Error, NewRecord, Store};
 use std::collections::{BTreeSet, HashMap};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -23,6 +26,8 @@ const LENGTH: usize = 24;
 pub struct Intake {
     store: Arc<dyn Store>,
     topics: Topics,
+    /// The tick of a schema with one frame a tick.
+    tick: Option<Span>,
     busy: Arc<Mutex<HashMap<StreamId, Arc<AsyncMutex<()>>>>>,
 }
 
@@ -30,7 +35,14 @@ impl Intake {
     /// Into this store's log.
     #[must_use]
     pub fn new(store: Arc<dyn Store>, topics: Topics) -> Intake {
-        Intake { store, topics, busy: Arc::default() }
+        Intake { store, topics, tick: None, busy: Arc::default() }
+    }
+
+    /// The same for streams of this schema.
+    #[must_use]
+    pub fn for_schema(self, schema: &Schema) -> Intake {
+        let tick = (!schema.frames.is_events()).then_some(schema.tick);
+        Intake { tick, ..self }
     }
 
     /// Takes uploads of streams that the device may send, in one commit. It first waits
@@ -107,7 +119,7 @@ impl Intake {
 
     fn stage(&self, upload: &Upload, batch: &mut Batch) -> Result<UploadStatus, Error> {
         let times: Option<Vec<u64>> =
-            upload.frames.iter().map(|frame| Some(FrameView::parse(frame).ok()?.t().0)).collect();
+            upload.frames.iter().map(|frame| Some(self.time_of(frame)?.0)).collect();
         let Some(times) = times else { return Ok(UploadStatus::Malformed) };
         let partition = device_partition(&self.topics, &upload.stream.0);
         for (frame, timestamp) in upload.frames.iter().zip(times) {
@@ -118,6 +130,18 @@ impl Intake {
         let value = [&upload.outbox[..], &upload.number.to_be_bytes()].concat();
         batch.put(&self.topics.service, key_of(&upload.stream), value)?;
         Ok(UploadStatus::Taken)
+    }
+
+    /// The time of a frame; none if it is malformed. Whether it is its device's is checked where
+    /// it is summed.
+    fn time_of(&self, frame: &[u8]) -> Option<Timestamp> {
+        match self.tick {
+            None => FrameView::parse(frame).ok().map(|frame| frame.t()),
+            Some(tick) => match TickFrame::parse(frame, tick).ok()? {
+                TickFrame::Opening(opening) => Some(opening.head.at),
+                TickFrame::Tick(claim, _) | TickFrame::Gap(claim) => Some(claim.to),
+            },
+        }
     }
 
     /// The last upload taken of a stream.

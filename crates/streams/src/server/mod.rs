@@ -17,10 +17,11 @@ pub mod retention;
 
 use crate::deployment;
 use crate::deployment::SERVICE_SEED;
+use crate::ingest;
 use crate::runtime::embedded::RuntimeError;
 use crate::runtime::keys::ServiceKeys;
 use crate::runtime::manager::Manager;
-use crate::runtime::plane::EngineKind;
+use crate::runtime::plane::{EngineKind, UnsupportedPlanError};
 use crate::runtime::service::Service;
 use crate::runtime::storage::Topics;
 use crate::settings::{self, WindowSettings};
@@ -59,6 +60,9 @@ Examples:
   alpheus server --identity pki/service --schema examples/fitness/schema.yaml --state run/service --api 127.0.0.1:7400
   alpheus server --config server.toml --listen 127.0.0.1:9400
   alpheus server --config server.toml --engine job --kafka-brokers 127.0.0.1:9092 --kafka-prefix fitness.
+
+For a schema with `frames: ticks` the identity folder has the ingest key: ingest.seed, and retired
+ones as ingest.1.seed, ingest.2.seed and so on.
 
 A configuration file has the same settings as `identity`, `schema`, `state`, `api`; the
 environment as ALPHEUS_IDENTITY and so on. Flags override variables, and variables
@@ -131,19 +135,26 @@ pub fn run(args: &Args, globals: &Globals) -> Result<(), Failure> {
     let schema = settings::schema(&settings)?;
     let api = Settings::needed(&settings.api, "api")?;
     let kind = settings::engine(&settings)?;
+    if kind == EngineKind::Job && !schema.frames.is_events() {
+        return Err(Failure::new(Category::Usage, UnsupportedPlanError::Frames));
+    }
     let windows = settings.part::<WindowSettings>()?;
     let store = globals.open_store(&settings)?;
-    let (engine, handle, inlet) = open(&identity, &schema, (kind, store.clone()), &windows)?;
+    let (mut engine, handle, inlet) = open(&identity, &schema, (kind, store.clone()), &windows)?;
+    if !schema.frames.is_events() {
+        engine.manager.service.check_with(ingest::server_check(&identity, &schema)?);
+    }
     engine.manager.service.watch.register(&globals.metrics);
     let topics = engine.manager.service.topics().clone();
     let router = api::router(Api {
         engine: handle,
-        intake: Intake::new(store.clone(), topics.clone()),
+        intake: Intake::new(store.clone(), topics.clone()).for_schema(&schema),
         outboxes: engine.outboxes.clone(),
         store,
         topics,
         rows: engine.rows.subscribe(),
         schema: serde_json::to_string(&schema).blame(Category::Input)?.into(),
+        answers_frames: !schema.frames.is_events(),
     });
     let settings = Settings { listen: Some(api), tls: Some(identity.tls()), ..settings };
     serve(engine, inlet, &settings, router, globals)

@@ -4,7 +4,9 @@
 use crate::runtime::embedded::RuntimeError;
 use crate::runtime::manager::Manager;
 use crate::wire::Registration;
-use alpheus_crypto::signed::Signed;
+use alpheus_crypto::hash::Digest;
+use alpheus_crypto::sign::VerifyingKey;
+use alpheus_crypto::signed::{Signed, Verified};
 use alpheus_encrypted_stream::annotation::{self, Annotation, Placement};
 use alpheus_encrypted_stream::certificate::{Certificate, Deployment};
 use alpheus_encrypted_stream::error::{AnnotationError, CertificateError};
@@ -19,6 +21,7 @@ use thiserror::Error;
 const CONTROLLERS: &[u8] = b"controller/";
 const STREAMS: &[u8] = b"registration/";
 const WITHDRAWN: &[u8] = b"withdrawn/";
+const DEVICES: &[u8] = b"device/";
 
 /// Why a registration was refused.
 #[derive(Debug, Error)]
@@ -33,6 +36,14 @@ pub enum IntroductionError {
         named: String,
         /// The host that introduced it.
         host: String,
+    },
+    /// A device introduced itself with another's certificate.
+    #[error("the certificate is for the device `{named}`, but `{device}` sent it")]
+    OtherDevice {
+        /// The device in the certificate.
+        named: String,
+        /// The device that sent it.
+        device: String,
     },
     /// The stream's controller was not introduced, or by another host.
     #[error("the stream's controller was not introduced by this host")]
@@ -69,6 +80,8 @@ struct RegisteredStream {
 pub struct Registry {
     hosts: HashMap<ControllerId, String>,
     streams: HashMap<StreamId, RegisteredStream>,
+    /// The certificate's digest and the key of each device, by its name.
+    devices: HashMap<String, (Digest, VerifyingKey)>,
     /// Streams whose owners have withdrawn them permanently.
     withdrawn: HashSet<StreamId>,
 }
@@ -88,6 +101,13 @@ impl Registry {
         for (_, value) in scan_all(store.as_ref(), &topics.service, CONTROLLERS)? {
             let certificate = postcard::from_bytes(&value).map_err(|_| damaged())?;
             registry.note_controller(manager, deployment, &certificate)?;
+        }
+        for (_, value) in scan_all(store.as_ref(), &topics.service, DEVICES)? {
+            let certificate = postcard::from_bytes(&value).map_err(|_| damaged())?;
+            match deployment.device(&certificate) {
+                Ok(opened) => registry.note_device(manager, &opened),
+                Err(refused) => tracing::warn!(%refused, "a stored device is left out"),
+            }
         }
         for (_, value) in scan_all(store.as_ref(), &topics.service, STREAMS)? {
             let registration = postcard::from_bytes(&value).map_err(|_| damaged())?;
@@ -161,6 +181,42 @@ impl Registry {
         Ok(())
     }
 
+    /// Registers the certificate of a device, which opens the sessions of the streams that are
+    /// placed at it.
+    ///
+    /// # Errors
+    /// [`IntroductionError`].
+    pub fn introduce_device(
+        &mut self,
+        manager: &mut Manager,
+        deployment: &Deployment,
+        device: &str,
+        certificate: &Signed<Certificate>,
+    ) -> Result<(), IntroductionError> {
+        let opened = deployment.device(certificate)?;
+        if opened.party.name != device {
+            let (named, device) = (opened.party.name.clone(), device.to_owned());
+            return Err(IntroductionError::OtherDevice { named, device });
+        }
+        let value = postcard::to_allocvec(certificate).map_err(|_| RuntimeError::DamagedPlans)?;
+        let mut batch = Batch::new();
+        let key = [DEVICES, device.as_bytes()].concat();
+        batch.put(&manager.service.topics().service, key, value)?;
+        manager.service.store().commit(batch)?;
+        self.note_device(manager, &opened);
+        Ok(())
+    }
+
+    fn note_device(&mut self, manager: &mut Manager, opened: &Verified<Certificate>) {
+        let (name, digest, key) = (&opened.party.name, opened.digest(), opened.party.verifying);
+        for (stream, known) in &self.streams {
+            if known.placement.producer == *name {
+                manager.service.admit_device(*stream, digest, key);
+            }
+        }
+        self.devices.insert(name.clone(), (digest, key));
+    }
+
     /// Registers a stream that `host` guards, or a later choice of its owner.
     ///
     /// # Errors
@@ -231,6 +287,9 @@ impl Registry {
         let controller = known.placement.controller;
         let stream = known.annotation.stream;
         manager.service.admit(stream);
+        if let Some((digest, key)) = self.devices.get(&known.placement.producer) {
+            manager.service.admit_device(stream, *digest, *key);
+        }
         manager.catalog.put_stream(known.annotation.clone().into_catalog(controller));
         self.streams.insert(stream, known);
     }

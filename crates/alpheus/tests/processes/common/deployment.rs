@@ -68,8 +68,17 @@ impl Site {
 
     /// With the state in folders, or in a Kafka cluster.
     pub(crate) fn with_state_in(kafka: Option<Cluster>) -> Site {
+        Site::of(kafka, SCHEMA)
+    }
+
+    /// Whose devices send one frame a tick.
+    pub(crate) fn with_ticks() -> Site {
+        Site::of(None, &format!("frames: ticks\nanchor: 4s\n{SCHEMA}"))
+    }
+
+    fn of(kafka: Option<Cluster>, schema: &str) -> Site {
         let place = Site { folder: tempfile::tempdir().unwrap(), kafka };
-        fs::write(place.path("schema.yaml"), SCHEMA).unwrap();
+        fs::write(place.path("schema.yaml"), schema).unwrap();
         fs::write(place.path("policies.yaml"), POLICIES).unwrap();
         fs::write(place.path("key"), "a key file of some length").unwrap();
         fs::set_permissions(place.path("key"), Permissions::from_mode(0o600)).unwrap();

@@ -6,6 +6,7 @@ use alpheus_encrypted_stream::job::{
     JobMessage, Join, JoinAck, Opening, PlanEnd, PlanView, Progress, SetDigest, Summary, Tally,
     Token, WindowSum,
 };
+use alpheus_encrypted_stream::messages::Segments;
 use alpheus_encrypted_stream::transformer::{Shape, Status, Transformer};
 use alpheus_policy::ids::{OwnerId, PlanId, StreamId};
 use alpheus_policy::plan::{
@@ -229,7 +230,8 @@ impl PlayedJob {
                 for (position, status) in report.streams {
                     let (check_sum, judgement) = match status {
                         Status::Complete(it) | Status::Silent(it) => {
-                            (it.check_sum, Ok(it.segments))
+                            let Segments::OfEvents(segments) = it.segments else { unreachable!() };
+                            (it.check_sum, Ok(segments))
                         }
                         Status::Incomplete(why) => (0, Err(why)),
                     };

@@ -98,7 +98,7 @@ fn collecting() -> (Net, Token) {
     (net, token)
 }
 
-fn receive(net: &mut Net, from: u32, message: &ControllerMessage) -> Result<(), MessageError> {
+pub fn receive(net: &mut Net, from: u32, message: &ControllerMessage) -> Result<(), MessageError> {
     let message = net.coordinator.verify(message, from)?;
     let step = net.coordinator.handle(&message, after(0), &net.world)?;
     net.run(after(0), step);
@@ -184,6 +184,7 @@ fn a_presence_that_contradicts_its_summons_is_dropped() {
         accepted: vec![0, 1],
         excluded: vec![],
         owners: 2,
+        silent: 0,
     };
     let key = signing_key(&net, 0);
     let mut say = |change: &dyn Fn(&mut Presence)| {
@@ -193,6 +194,8 @@ fn a_presence_that_contradicts_its_summons_is_dropped() {
     };
     assert_eq!(say(&|p| p.owners = 3), Err(MessageError::Malformed));
     assert_eq!(say(&|p| p.owners = 1), Err(MessageError::Malformed));
+    // The borders show that nobody is silent.
+    assert_eq!(say(&|p| p.silent = 1), Err(MessageError::Malformed));
     assert_eq!(say(&|p| p.accepted = vec![1, 0]), Err(MessageError::Malformed));
     assert_eq!(say(&|p| p.accepted = vec![0, 1, 2]), Err(MessageError::Malformed));
     assert_eq!(say(&|p| p.accepted = vec![0]), Err(MessageError::Malformed));

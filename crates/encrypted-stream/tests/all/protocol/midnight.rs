@@ -5,7 +5,7 @@
 use alpheus_encrypted_stream::error::{ExclusionError, GrantError};
 use alpheus_encrypted_stream::keys::{BorderClaim, BorderKind, StreamKeys};
 use alpheus_encrypted_stream::messages::{
-    ControllerMessage, Segment, SegmentBorder, SummonedStream,
+    ControllerMessage, Segment, SegmentBorder, Segments, SummonedStream,
 };
 use alpheus_policy::plan::Plan;
 use alpheus_time::{Span, Timestamp};
@@ -13,6 +13,7 @@ use alpheus_time::{Span, Timestamp};
 use crate::protocol::evil::{Draft, Evil};
 use crate::protocol::grants::{DAY, FIRST, days, fetch, frames_at, opened_beside, reader, say};
 use crate::protocol::world::{Setup, WINDOW, after, master, stream_id, window};
+use crate::summoned::segments;
 
 /// The window that begins with the first session and extends over midnight.
 const TICKS: u64 = 19;
@@ -50,7 +51,7 @@ fn a_window_over_midnight_combines_both_days_sessions() {
     evil.report.complete = report.complete().cloned().collect();
     assert_eq!(evil.report.complete.len(), 3);
     for stream in &evil.report.complete {
-        let [before, since] = &stream.segments[..] else { panic!("{:?}", stream.segments) };
+        let [before, since] = &segments(stream)[..] else { panic!("{stream:?}") };
         assert_eq!((before.to(), since.from), (MIDNIGHT, MIDNIGHT));
         assert!(before.borders.last().unwrap().closing && since.opening.is_some());
     }
@@ -100,6 +101,7 @@ fn runs_on(evil: &Evil, number: u64) -> SummonedStream {
     let opening = (number == 1).then(|| tag(BorderKind::Opening, over.start));
     let segments = vec![Segment { session: 7, from: over.start, opening, borders: vec![border] }];
     let check_sum = word(over.end).wrapping_sub(word(over.start));
+    let segments = Segments::OfEvents(segments);
     SummonedStream { position: 0, segments, check_sum }
 }
 

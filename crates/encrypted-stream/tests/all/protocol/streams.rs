@@ -5,12 +5,13 @@ use alpheus_crypto::mac::Tag;
 use alpheus_crypto::secret::Secret;
 use alpheus_encrypted_stream::error::{ExclusionError, WindowRefusalError};
 use alpheus_encrypted_stream::keys::{BorderClaim, BorderKind, MasterSecret, StreamKeys};
-use alpheus_encrypted_stream::messages::{Segment, SegmentBorder, SummonedStream};
+use alpheus_encrypted_stream::messages::{Segment, SegmentBorder, Segments, SummonedStream};
 use alpheus_time::{Span, Timestamp};
 
 use crate::protocol::evil::{Draft, Evil};
 use crate::protocol::net::Net;
 use crate::protocol::world::{Setup, WINDOW, after, master, policy, schema, stream_id, window};
+use crate::summoned::segments_mut;
 
 fn two_streams() -> Evil {
     Evil::new(Setup { streams_each: 2, ..Setup::new(2) })
@@ -30,31 +31,34 @@ fn tampered(tamper: impl Fn(&mut SummonedStream)) -> ExclusionError {
 #[test]
 fn a_forged_border_excludes_the_stream() {
     let forged = ExclusionError::ForgedBorder;
-    assert_eq!(tampered(|s| s.segments[0].borders[0].tag = Tag([0; 16])), forged);
-    assert_eq!(tampered(|s| s.segments[0].borders[0].events = 0), forged);
-    assert_eq!(tampered(|s| s.segments[0].borders[0].closing = true), forged);
-    assert_eq!(tampered(|s| s.segments[0].session ^= 1), forged);
-    assert_eq!(tampered(|s| s.segments[0].opening = Some(Tag([0; 16]))), forged);
+    assert_eq!(tampered(|s| segments_mut(s)[0].borders[0].tag = Tag([0; 16])), forged);
+    assert_eq!(tampered(|s| segments_mut(s)[0].borders[0].events = 0), forged);
+    assert_eq!(tampered(|s| segments_mut(s)[0].borders[0].closing = true), forged);
+    assert_eq!(tampered(|s| segments_mut(s)[0].session ^= 1), forged);
+    assert_eq!(tampered(|s| segments_mut(s)[0].opening = Some(Tag([0; 16]))), forged);
 }
 
 #[test]
 fn segments_that_do_not_tile_the_window_exclude_the_stream() {
     let shift = |t: &mut Timestamp| *t = t.plus(WINDOW);
-    assert_eq!(tampered(|s| s.segments.clear()), ExclusionError::NotTiled);
-    assert_eq!(tampered(|s| s.segments[0].borders.clear()), ExclusionError::NotTiled);
-    assert_eq!(tampered(|s| shift(&mut s.segments[0].from)), ExclusionError::NotTiled);
-    assert_eq!(tampered(|s| shift(&mut s.segments[0].borders[0].at)), ExclusionError::NotTiled);
+    assert_eq!(tampered(|s| segments_mut(s).clear()), ExclusionError::NotTiled);
+    assert_eq!(tampered(|s| segments_mut(s)[0].borders.clear()), ExclusionError::NotTiled);
+    assert_eq!(tampered(|s| shift(&mut segments_mut(s)[0].from)), ExclusionError::NotTiled);
+    assert_eq!(
+        tampered(|s| shift(&mut segments_mut(s)[0].borders[0].at)),
+        ExclusionError::NotTiled
+    );
     assert_eq!(
         tampered(|s| {
-            let twice = s.segments[0].clone();
-            s.segments.push(twice);
+            let twice = segments_mut(s)[0].clone();
+            segments_mut(s).push(twice);
         }),
         ExclusionError::NotTiled
     );
     assert_eq!(
         tampered(|s| {
-            let border = s.segments[0].borders[0];
-            s.segments[0].borders.push(border);
+            let border = segments_mut(s)[0].borders[0];
+            segments_mut(s)[0].borders.push(border);
         }),
         ExclusionError::NotTiled
     );
@@ -125,6 +129,7 @@ impl Made {
             let mut word = |t| self.keys.key_word(segment.session, t, self.check).unwrap();
             check_sum = check_sum.wrapping_add(word(segment.to())).wrapping_sub(word(segment.from));
         }
+        let segments = Segments::OfEvents(segments);
         SummonedStream { position: 0, segments, check_sum }
     }
 }

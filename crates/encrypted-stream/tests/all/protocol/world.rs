@@ -19,7 +19,7 @@ use alpheus_encrypted_stream::error::ExclusionError;
 use alpheus_encrypted_stream::keys::MasterSecret;
 use alpheus_encrypted_stream::ledger::{Change, Ledger, LedgerError, Scope};
 use alpheus_encrypted_stream::messages::{Announcement, ServiceMessage};
-use alpheus_encrypted_stream::producer::{EventVector, Producer, Start};
+use alpheus_encrypted_stream::tick::ingest::Ingest;
 use alpheus_encrypted_stream::transformer::{Shape, Transformer};
 use alpheus_policy::ids::{ControllerId, PlanId, StreamId};
 use alpheus_policy::layout::Layout;
@@ -27,12 +27,15 @@ use alpheus_policy::plan::{
     Fraction, MaskStrategy, Plan, PlannedStream, PopulationBounds, Release,
 };
 use alpheus_policy::policy::{AttributePolicy, ResolvedOption, ResolvedPolicy};
-use alpheus_policy::schema::{Aggregation, Attribute, AttributeKind, Capacity, OptionKind, Schema};
+use alpheus_policy::schema::{
+    Aggregation, Attribute, AttributeKind, Capacity, Frames, OptionKind, Schema,
+};
 use alpheus_policy::select::ReleasePlan;
 use alpheus_time::{Span, Timestamp, Window};
 use rand_chacha::ChaCha20Rng;
 use rand_chacha::rand_core::SeedableRng;
 
+use crate::devices;
 use crate::protocol::identities::{SUBJECT, authority, certified, deployment, owner_key};
 use crate::protocol::noise::{Noise, noisy_schema};
 use crate::protocol::sealed;
@@ -75,6 +78,8 @@ pub struct Setup {
     pub one_owner: bool,
     /// Whether results are sealed to a consumer, with policies to match.
     pub sealed: bool,
+    /// What devices send.
+    pub frames: Frames,
 }
 
 impl Setup {
@@ -93,13 +98,19 @@ impl Setup {
             busy: None,
             one_owner: false,
             sealed: false,
+            frames: Frames::Events,
         }
+    }
+
+    /// The same, with one frame a tick. The second window ends at an anchor.
+    pub fn with_ticks(self) -> Self {
+        Self { frames: Frames::Ticks { anchor: Span(2 * WINDOW.0) }, ..self }
     }
 }
 
 impl Setup {
     /// What stream `number` of a plan sends in an event of a window.
-    fn value(&self, number: usize, window: u64) -> u64 {
+    pub fn value(&self, number: usize, window: u64) -> u64 {
         match (self.noise, self.width()) {
             (Some(_), _) => 1 + number as u64 % 10,
             (None, 1) => 1 << (number % 48),
@@ -119,7 +130,7 @@ impl Setup {
         owner_key(if self.one_owner { stream_id(first) } else { stream })
     }
 
-    fn events(&self, number: usize) -> u64 {
+    pub fn events(&self, number: usize) -> u64 {
         self.busy.filter(|(busy, _)| *busy == number).map_or(1, |(_, events)| events)
     }
 }
@@ -157,13 +168,14 @@ pub struct World {
     pub plan: Plan,
     pub announced: Arc<AnnouncedPlan>,
     pub transformer: Transformer,
+    pub ingest: Ingest,
     /// Controllers by roster position: their seeds and certificates.
     pub seats: Vec<(u8, Signed<Certificate>)>,
     /// Streams whose master secrets are destroyed.
     pub erased: Vec<StreamId>,
     /// What producers have sent.
-    frames: Vec<(StreamId, Vec<u8>)>,
-    rng: ChaCha20Rng,
+    pub frames: Vec<(StreamId, Vec<u8>)>,
+    pub rng: ChaCha20Rng,
 }
 
 pub fn key(seed: u8) -> SigningKey {
@@ -184,6 +196,7 @@ pub fn schema() -> Schema {
         tick: WINDOW,
         capacity: Capacity { population: 1000, events: 100 },
         shared_count: true,
+        frames: Frames::Events,
         metadata: vec![],
         attributes: vec![attribute],
         options: vec![],
@@ -244,7 +257,8 @@ impl World {
         secret: impl Fn(usize, MasterSecret) -> MasterSecret,
     ) -> Self {
         let (authority, service, deployment) = (authority(), key(102), deployment());
-        let schema = Arc::new(if setup.noise.is_some() { noisy_schema() } else { schema() });
+        let schema = if setup.noise.is_some() { noisy_schema() } else { schema() };
+        let schema = Arc::new(Schema { frames: setup.frames, ..schema });
         let layout = Arc::new(Layout::of(&schema).unwrap());
         let seats = certify(&setup, &authority, &deployment);
         let roster = seats.iter().map(|(id, ..)| *id).collect();
@@ -253,6 +267,7 @@ impl World {
         let announced = announce(&plan, &seats, &service, &deployment);
         let mut transformer = Transformer::new(Shape::of(&schema, &layout, Span::seconds(3600)), 1);
         transformer.register(&plan).unwrap();
+        let ingest = devices::ingest(authority.verifying_key(), schema.id(), schema.tick);
         let rng = ChaCha20Rng::from_seed([setup.seed; 32]);
         let service = Arc::new(service);
         let mut world = Self {
@@ -265,6 +280,7 @@ impl World {
             plan,
             announced,
             transformer,
+            ingest,
             seats,
             erased: Vec::new(),
             frames: Vec::new(),
@@ -284,41 +300,16 @@ impl World {
         self.transformer = Transformer::new(shape, 1);
         self.transformer.register(&plan).unwrap();
         self.plan = plan;
-        let own = |id: &StreamId| self.plan.streams.iter().any(|planned| planned.stream == *id);
-        for (stream, frame) in self.frames.iter().filter(|(stream, _)| own(stream)) {
-            self.transformer.handle(0, *stream, frame, Timestamp(1 << 51)).unwrap();
+        let planned = self.plan.streams.clone();
+        let own = |id: &StreamId| planned.iter().any(|planned| planned.stream == *id);
+        let frames = self.frames.clone();
+        for (stream, frame) in frames.iter().filter(|(stream, _)| own(stream)) {
+            self.take(*stream, frame);
         }
     }
 
     pub fn id(&self) -> PlanId {
         self.announced.id()
-    }
-
-    /// Sends the events of one stream, and all borders.
-    fn produce(&mut self, number: usize, secret: &MasterSecret, with_data: &dyn Fn(u64) -> bool) {
-        let stream = self.plan.streams[number].stream;
-        let mut frames: Vec<Vec<u8>> = Vec::new();
-        let mut sink = |frame: &[u8]| frames.push(frame.to_vec());
-        let producer = Producer::for_schema(secret, stream, &self.schema, &self.layout).unwrap();
-        let mut session = producer
-            .open(Start::First, window(0).start, &mut self.rng, &mut sink)
-            .unwrap_or_else(|refused| panic!("{:?}", refused.error));
-        for w in (0..self.setup.windows).filter(|w| with_data(*w)) {
-            let (value, words) = (self.setup.value(number, w), self.layout.check_word());
-            let encode = |vector: &mut EventVector<'_>| {
-                (0..words).for_each(|word| vector.add(word, value * u64::from(word + 1)));
-                Ok::<(), std::convert::Infallible>(())
-            };
-            for event in 0..self.setup.events(number) {
-                let at = Timestamp(window(w).start.0 + 1000 + event);
-                session.event(at, encode, &mut sink).unwrap();
-            }
-        }
-        session.advance(window(self.setup.windows).start, &mut sink).unwrap();
-        for frame in frames {
-            self.transformer.handle(0, stream, &frame, Timestamp(1 << 51)).unwrap();
-            self.frames.push((stream, frame));
-        }
     }
 
     /// Closes a window at the transformer.

@@ -7,6 +7,7 @@ use alpheus_policy::ids::{ControllerId, OwnerId, SchemaId, StreamId};
 use alpheus_policy::plan::{
     Fraction, MaskStrategy, Plan, PlannedStream, PopulationBounds, Release,
 };
+use alpheus_policy::schema::Frames;
 use alpheus_policy::select::ReleasePlan;
 use alpheus_time::{Span, Timestamp, Window};
 
@@ -17,7 +18,8 @@ pub(crate) const NOW: Timestamp = Timestamp(1 << 50);
 
 pub(crate) fn shape(words: u16) -> Shape {
     let schema = SchemaId([9; 32]);
-    Shape { schema, words, tick: Span(TICK), events: 50, skew: Span(5) }
+    let frames = Frames::Events;
+    Shape { schema, words, tick: Span(TICK), events: 50, skew: Span(5), frames }
 }
 
 pub(crate) fn stream(number: u32) -> StreamId {

@@ -12,6 +12,7 @@ mod feed;
 mod memory;
 mod order;
 
+use crate::summoned::segments;
 use alpheus_crypto::mac::Tag;
 use alpheus_encrypted_stream::frame::{Frame, FrameError, Link};
 use alpheus_encrypted_stream::transformer::{
@@ -71,7 +72,7 @@ fn a_complete_window_is_summed_as_the_plan_releases_it() {
     };
     assert_eq!(data.check_sum, 6 * 5);
     assert_eq!(silent.check_sum, 0);
-    let [segment] = &data.segments[..] else { panic!("{data:?}") };
+    let [segment] = &segments(data)[..] else { panic!("{data:?}") };
     assert_eq!((segment.session, segment.from, segment.to()), (1, Timestamp(0), Timestamp(20)));
     assert_eq!(segment.opening, Some(Tag([1; 16])));
     assert_eq!(segment.events(), 6);
@@ -90,8 +91,8 @@ fn a_running_session_needs_no_opening_in_later_windows() {
     close(&mut transformer, &id, 0, TICK);
     let report = close(&mut transformer, &id, TICK, 2 * TICK);
     let stream = report.complete().next().unwrap();
-    assert_eq!(stream.segments[0].opening, None);
-    assert_eq!(stream.segments[0].from, Timestamp(TICK));
+    assert_eq!(segments(stream)[0].opening, None);
+    assert_eq!(segments(stream)[0].from, Timestamp(TICK));
 }
 
 #[test]
@@ -237,7 +238,7 @@ fn a_dead_session_loses_its_tail_and_the_next_continues() {
     let report = close(&mut transformer, &id, 10, 20);
     assert_eq!(report.excluded().collect::<Vec<_>>(), [(0, IncompleteError::SessionDied)]);
     let report = close(&mut transformer, &id, 20, 30);
-    assert_eq!(report.complete().next().unwrap().segments[0].opening, Some(Tag([2; 16])));
+    assert_eq!(segments(report.complete().next().unwrap())[0].opening, Some(Tag([2; 16])));
     assert_eq!(transformer.sum(&id, report.window, &[0]).unwrap(), [7, 7]);
 }
 
@@ -251,7 +252,7 @@ fn sessions_tile_a_window() {
     take(&mut transformer, 0, &[second.border(40)]);
     let report = close(&mut transformer, &id, 0, 40);
     let stream = report.complete().next().unwrap();
-    let parts: Vec<_> = stream.segments.iter().map(|s| (s.session, s.from.0, s.to().0)).collect();
+    let parts: Vec<_> = segments(stream).iter().map(|s| (s.session, s.from.0, s.to().0)).collect();
     assert_eq!(parts, [(1, 0, 20), (2, 20, 40)]);
     assert_eq!(transformer.sum(&id, report.window, &[0]).unwrap(), [5, 5]);
 }

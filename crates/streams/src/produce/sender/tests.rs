@@ -47,7 +47,7 @@ fn refused(status: u16) -> RequestError {
 }
 
 impl UploadClient for Service {
-    fn send(&self, uploads: &[Upload]) -> Result<Vec<UploadStatus>, RequestError> {
+    fn send(&self, uploads: &[Upload]) -> Result<Receipt, RequestError> {
         if self.refuses {
             return Err(refused(403));
         }
@@ -57,7 +57,7 @@ impl UploadClient for Service {
         let mut ignorant = self.ignorant.lock().unwrap();
         if *ignorant > 0 {
             *ignorant -= 1;
-            return Ok(vec![UploadStatus::NotYours; uploads.len()]);
+            return Ok(receipt(vec![UploadStatus::NotYours; uploads.len()]));
         }
         let mut last = self.last.lock().unwrap();
         let mut repeated = false;
@@ -70,8 +70,12 @@ impl UploadClient for Service {
             }
             became.unwrap_or(UploadStatus::Taken)
         };
-        Ok(uploads.iter().map(&mut take).collect())
+        Ok(receipt(uploads.iter().map(&mut take).collect()))
     }
+}
+
+fn receipt(uploads: Vec<UploadStatus>) -> Receipt {
+    Receipt { uploads, refused: Vec::new() }
 }
 
 fn outbox(store: &Arc<dyn Store>, seed: u64) -> Outbox {

@@ -2,14 +2,19 @@
 
 use super::Plane;
 use crate::runtime::counters::Counters;
+use crate::runtime::refused::{RefusedFrame, RefusedFrames};
 use crate::runtime::service::ServiceError;
 use crate::runtime::storage::{Topics, bury, note_positions, read_on, stored_positions};
+use alpheus_crypto::hash::Digest;
+use alpheus_crypto::sign::VerifyingKey;
 use alpheus_encrypted_stream::coordinator::{Sums, WindowReport};
+use alpheus_encrypted_stream::tick::ingest::{AuthenticityError, Ingest};
 use alpheus_encrypted_stream::transformer::{IngestError, PlanMismatchError, Shape, Transformer};
 use alpheus_policy::ids::{PlanId, StreamId};
 use alpheus_policy::plan::Plan;
 use alpheus_time::{Timestamp, Window};
 use alpheus_transport::{Batch, FetchedRecords, Offset, Record, Store};
+use std::collections::HashMap;
 use std::sync::Arc;
 
 const SNAPSHOT: &[u8] = b"transformer/v1";
@@ -27,6 +32,11 @@ pub(super) struct InProcess {
     transformer: Transformer,
     /// How far the log was read, by partition.
     positions: Vec<Offset>,
+    /// What checks frames, if each tick has one.
+    ingest: Option<Ingest>,
+    /// The device of each stream: its certificate's digest, and its key.
+    devices: HashMap<StreamId, (Digest, VerifyingKey)>,
+    refused: RefusedFrames,
     /// Bytes read since the last note, which a restart reads again.
     since: u64,
     /// Whether dead letters were written since then, which a restart would write again.
@@ -47,7 +57,17 @@ impl InProcess {
         };
         let positions = noted_positions(store.as_ref(), topics)?;
         let (store, topics) = (store.clone(), topics.clone());
-        Ok(InProcess { store, topics, transformer, positions, since: 0, dead: false })
+        Ok(InProcess {
+            store,
+            topics,
+            transformer,
+            positions,
+            ingest: None,
+            devices: HashMap::new(),
+            refused: RefusedFrames::default(),
+            since: 0,
+            dead: false,
+        })
     }
 
     /// Makes dead letters durable.
@@ -91,10 +111,21 @@ impl InProcess {
             if records.is_empty() {
                 return Ok(());
             }
-            let frames = records.iter().map(|record| (stream_of(record), record.value.as_ref()));
-            self.transformer.handle_all(partition, frames, now, |place, taken| {
-                refused.extend(taken.err().map(|refusal| (place, refusal)));
-            });
+            if self.transformer.shape().frames.is_events() {
+                let frames =
+                    records.iter().map(|record| (stream_of(record), record.value.as_ref()));
+                self.transformer.handle_all(partition, frames, now, |place, taken| {
+                    refused.extend(taken.err().map(|refusal| (place, refusal)));
+                });
+            } else {
+                for (place, record) in records.iter().enumerate() {
+                    let (stream, frame) = (stream_of(record), record.value.as_ref());
+                    if let Err(refusal) = self.take_tick(now, partition, stream, frame) {
+                        self.refused.note(stream, frame, &refusal);
+                        refused.push((place, refusal));
+                    }
+                }
+            }
             let bytes = records.iter().map(|record| record.value.len() as u64).sum::<u64>();
             counters.frames += records.len() as u64;
             counters.bytes += bytes;
@@ -108,6 +139,26 @@ impl InProcess {
                 }
             }
         }
+    }
+
+    /// Checks a frame, and sums it.
+    fn take_tick(
+        &mut self,
+        now: Timestamp,
+        partition: u32,
+        stream: StreamId,
+        frame: &[u8],
+    ) -> Result<(), IngestError> {
+        let ingest = self.ingest.as_mut().ok_or(AuthenticityError::UnknownIngestKey)?;
+        let known = self.devices.get(&stream);
+        let device = |digest: &Digest| {
+            known.filter(|(certificate, _)| certificate == digest).map(|(_, key)| *key)
+        };
+        let opening = |session| self.transformer.opening(&stream, session);
+        let frame = ingest.check(stream, frame, device, opening)?;
+        self.transformer.handle_tick(partition, &frame, now)?;
+        ingest.keep(frame);
+        Ok(())
     }
 
     /// Counts a refused frame and adds it to the dead letters.
@@ -145,6 +196,18 @@ impl Plane for InProcess {
 
     fn admit(&mut self, stream: StreamId) {
         self.transformer.admit(stream);
+    }
+
+    fn check_with(&mut self, ingest: Ingest) {
+        self.ingest = Some(ingest);
+    }
+
+    fn admit_device(&mut self, stream: StreamId, certificate: Digest, key: VerifyingKey) {
+        self.devices.insert(stream, (certificate, key));
+    }
+
+    fn take_refused(&mut self, stream: &StreamId) -> Vec<RefusedFrame> {
+        self.refused.take(stream)
     }
 
     fn seal(&mut self, end: Timestamp) {

@@ -9,10 +9,14 @@ mod job;
 pub use in_process::noted_positions;
 
 use super::counters::Counters;
+use super::refused::RefusedFrame;
 use super::service::ServiceError;
 use super::storage::{PLANS, Topics};
+use alpheus_crypto::hash::Digest;
+use alpheus_crypto::sign::VerifyingKey;
 use alpheus_encrypted_stream::coordinator::{AdderMessage, Sums, WindowReport};
 use alpheus_encrypted_stream::job::WindowSum;
+use alpheus_encrypted_stream::tick::ingest::Ingest;
 use alpheus_encrypted_stream::transformer::Shape;
 use alpheus_node::ledger::scan_all;
 use alpheus_policy::ids::{PlanId, StreamId};
@@ -66,6 +70,11 @@ pub enum UnsupportedPlanError {
         "the query's window, grace period or start is beyond the time range of the engine `job`"
     )]
     Time,
+    /// The job reads frames of events alone.
+    #[error(
+        "the engine `job` does not sum schemas with `frames: ticks` yet: choose the engine `in-process`"
+    )]
+    Frames,
 }
 
 /// Where ciphertexts are added up.
@@ -83,6 +92,19 @@ pub(super) trait Plane: Sums + Send + Sync {
 
     /// Accepts a stream's events, before any plan needs them.
     fn admit(&mut self, stream: StreamId);
+
+    /// Checks frames with these keys. Without them, no frame of a schema with one frame a tick
+    /// counts.
+    fn check_with(&mut self, _ingest: Ingest) {}
+
+    /// The device of a stream: the digest of its certificate, and its key. A stream has one at
+    /// a time.
+    fn admit_device(&mut self, _stream: StreamId, _certificate: Digest, _key: VerifyingKey) {}
+
+    /// Frames of a stream that were refused since the last call, as far as that is kept.
+    fn take_refused(&mut self, _stream: &StreamId) -> Vec<RefusedFrame> {
+        Vec::new()
+    }
 
     /// Marks `end` as the end of all input.
     fn seal(&mut self, end: Timestamp);

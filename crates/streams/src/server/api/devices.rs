@@ -2,13 +2,21 @@
 
 use super::Api;
 use super::problem::store_failed;
-use crate::wire::{Upload, UploadStatus};
+use crate::runtime::refused::RefusedFrame;
+use crate::runtime::service::ServiceError;
+use crate::server::engine::Engine;
+use crate::wire::{Receipt, Upload, UploadStatus};
+use alpheus_crypto::signed::Signed;
+use alpheus_encrypted_stream::certificate::Certificate;
+use alpheus_node::clock;
 use alpheus_node::network::answer::{ApiError, caller, decode, encode};
 use alpheus_node::network::role::Role;
 use alpheus_node::service::http::Peer;
+use alpheus_policy::ids::StreamId;
 use axum::Extension;
 use axum::body::Bytes;
 use axum::extract::State;
+use std::collections::BTreeSet;
 
 /// Takes frames into the log; once they are durable, answers with each upload's outcome.
 pub(super) async fn events(
@@ -19,19 +27,53 @@ pub(super) async fn events(
     let producer = caller(&peer, &[Role::Producer])?.name;
     let uploads: Vec<Upload> = decode(&body)?;
     let streams: Vec<_> = uploads.iter().map(|upload| upload.stream).collect();
-    let own = move |engine: &mut crate::server::engine::Engine| {
+    let named = streams.clone();
+    let own = move |engine: &mut Engine| {
         let own = |stream| engine.registry.sends(&producer, stream);
-        streams.iter().map(own).collect::<Vec<bool>>()
+        named.iter().map(own).collect::<Vec<bool>>()
     };
     let own = api.engine.ask(own).await?;
     let taken = uploads.into_iter().zip(&own).filter(|(_, own)| **own).map(|(upload, _)| upload);
     let became = api.intake.take(taken.collect()).await;
     let became = became.map_err(|_| ApiError::failed("the upload was cut short"))?;
     let mut became = became.map_err(store_failed)?.into_iter();
-    // The engine sums the new frames in its next turn.
-    let answer: Vec<UploadStatus> = own
-        .into_iter()
-        .map(|own| if own { became.next() } else { None }.unwrap_or(UploadStatus::NotYours))
+    let uploads: Vec<UploadStatus> = own
+        .iter()
+        .map(|own| if *own { became.next() } else { None }.unwrap_or(UploadStatus::NotYours))
         .collect();
-    encode(&answer)
+    let streams = streams.into_iter().zip(own).filter(|(_, own)| *own).map(|(stream, _)| stream);
+    let refused = refused(&api, streams.collect()).await?;
+    encode(&Receipt { uploads, refused })
+}
+
+/// Notes the certificate of a device.
+pub(super) async fn introduce(
+    State(api): State<Api>,
+    Extension(peer): Extension<Peer>,
+    body: Bytes,
+) -> Result<Vec<u8>, ApiError> {
+    let producer = caller(&peer, &[Role::Producer])?.name;
+    let certificate: Signed<Certificate> = decode(&body)?;
+    let introduce = move |engine: &mut Engine| {
+        let Engine { registry, manager, deployment, .. } = engine;
+        registry.introduce_device(manager, deployment, &producer, &certificate)
+    };
+    api.engine.ask(introduce).await??;
+    encode(&())
+}
+
+/// Frames that count for nothing. With one frame a tick, the engine sums what has come first;
+/// otherwise it does so in its next turn.
+async fn refused(api: &Api, streams: BTreeSet<StreamId>) -> Result<Vec<RefusedFrame>, ApiError> {
+    if !api.answers_frames {
+        return Ok(Vec::new());
+    }
+    let sum = move |engine: &mut Engine| {
+        let service = &mut engine.manager.service;
+        service.ingest(clock::now())?;
+        let refused = streams.iter().flat_map(|stream| service.take_refused(stream));
+        Ok::<_, ServiceError>(refused.collect())
+    };
+    let summed = api.engine.ask(sum).await?;
+    summed.map_err(|_| ApiError::failed("the uploads are durable, but could not be summed"))
 }

@@ -4,6 +4,7 @@
 //! | request | by | does |
 //! | --- | --- | --- |
 //! | `POST /v1/events` | producer | takes frames into the log |
+//! | `POST /v1/device` | producer | introduces a device by its certificate |
 //! | `POST /v1/controllers` | controller | introduces a host's controllers |
 //! | `POST /v1/mail` | controller | exchanges messages with a host's controllers |
 //! | `POST /v1/streams` | controller | registers streams, later choices and withdrawals |
@@ -60,6 +61,8 @@ pub struct Api {
     pub rows: watch::Receiver<u64>,
     /// The schema's file, as JSON.
     pub schema: Arc<str>,
+    /// Whether devices learn which of their frames count for nothing.
+    pub answers_frames: bool,
 }
 
 /// The routes.
@@ -71,6 +74,7 @@ pub fn router(api: Api) -> Router {
     let anybody = |route| door.guard(route, &Role::ALL, 0);
     Router::new()
         .route("/v1/events", device(post(devices::events)))
+        .route("/v1/device", device(post(devices::introduce)))
         .route("/v1/controllers", host(post(controllers::introduce)))
         .route("/v1/mail", host(post(controllers::mail)))
         .route("/v1/streams", host(post(controllers::register)))

@@ -259,6 +259,9 @@ impl Sums for Job {
 
 impl Plane for Job {
     fn check(&self, plan: &Plan) -> Result<(), UnsupportedPlanError> {
+        if !self.shape.frames.is_events() {
+            return Err(UnsupportedPlanError::Frames);
+        }
         let far = |time: u64| time >= Timestamp::LIMIT.0;
         if far(plan.window.0) || far(plan.grace.0) || far(plan.from.0) {
             return Err(UnsupportedPlanError::Time);

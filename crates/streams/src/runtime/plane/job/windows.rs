@@ -3,7 +3,7 @@
 use alpheus_encrypted_stream::coordinator::WindowReport;
 use alpheus_encrypted_stream::error::ExclusionError;
 use alpheus_encrypted_stream::job::{PlanView, Summary};
-use alpheus_encrypted_stream::messages::{Segment, SummonedStream};
+use alpheus_encrypted_stream::messages::{Segment, Segments, SummonedStream};
 use alpheus_encrypted_stream::transformer::IncompleteError;
 use alpheus_policy::ids::StreamId;
 use alpheus_time::{Timestamp, Window};
@@ -170,7 +170,10 @@ impl Windows {
         let (mut complete, mut excluded) = (Vec::new(), Vec::new());
         for (position, (check_sum, judgement)) in std::mem::take(&mut gathered.streams) {
             match judgement {
-                Ok(segments) => complete.push(SummonedStream { position, segments, check_sum }),
+                Ok(segments) => {
+                    let segments = Segments::OfEvents(segments);
+                    complete.push(SummonedStream { position, segments, check_sum });
+                }
                 Err(why) => excluded.push((position, ExclusionError::from(why))),
             }
         }

@@ -1,0 +1,193 @@
+//! Streams with one frame a tick: a recording gives what it gives with a frame for each event,
+//! processes agree with the truth, strangers end nothing, and an emptied service heals.
+
+#![expect(clippy::unwrap_used, reason = "a test's way to fail")]
+
+use crate::common::deployment::{HOUSES, QUERY, Running, Site, until};
+use crate::common::{Process, alpheus, ended_well};
+use alpheus_crypto::hash::Digest;
+use alpheus_crypto::seal::SealingKey;
+use alpheus_crypto::secret::Secret;
+use alpheus_crypto::sign::SigningKey;
+use alpheus_encrypted_stream::keys::MasterSecret;
+use alpheus_encrypted_stream::producer::{OpeningSecrets, Start, TickProducer, TickSession};
+use alpheus_node::network::blocking::BlockingClient;
+use alpheus_node::network::identity::IdentityFolder;
+use alpheus_node::network::role::Role;
+use alpheus_policy::ids::StreamId;
+use alpheus_policy::layout::Layout;
+use alpheus_policy::schema::Schema;
+use alpheus_streams::ingest::DeviceIdentity;
+use alpheus_streams::runtime::refused::RefusalReason;
+use alpheus_streams::wire::{Receipt, Upload};
+use alpheus_time::Timestamp;
+use rand_chacha::ChaCha20Rng;
+use rand_core::SeedableRng;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+fn fitness() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples/fitness")
+}
+
+/// Rows of a replay in files of both schemas.
+fn replayed(folder: &Path, schema: &str) -> String {
+    let file = |name: &str| fitness().join(name).to_str().unwrap().to_owned();
+    let (source, policies) = (file("source.yaml"), file("policies.yaml"));
+    let (query, output) = (file("queries/heart-rate.sql"), format!("{schema}.csv"));
+    let files = ["--source", &source, "--policies", &policies, "--query", &query];
+    let more = ["--input", "riders.csv", "--controllers", "3", "--output", &output];
+    let schema = ["replay", "--schema", schema];
+    ended_well(alpheus([&schema[..], &files, &more].concat()).current_dir(folder));
+    fs::read_to_string(folder.join(output)).unwrap()
+}
+
+#[test]
+fn a_replay_of_ticks_has_the_rows_of_a_replay_of_events() {
+    let folder = tempfile::tempdir().unwrap();
+    let events = fs::read_to_string(fitness().join("schema.yaml")).unwrap();
+    fs::write(folder.path().join("events.yaml"), &events).unwrap();
+    let ticks = format!("frames: ticks\nanchor: 30s\n{events}");
+    fs::write(folder.path().join("ticks.yaml"), ticks).unwrap();
+    let profile = fitness().join("profile.yaml").to_str().unwrap().to_owned();
+    let generate = ["generate", "--schema", "events.yaml", "--profile", &profile];
+    let more = ["--streams", "12", "--minutes", "2", "--output", "riders.csv"];
+    ended_well(alpheus([&generate[..], &more].concat()).current_dir(folder.path()));
+    let rows = replayed(folder.path(), "events.yaml");
+    assert_eq!(replayed(folder.path(), "ticks.yaml"), rows);
+    assert!(rows.lines().count() > 10 && rows.contains(",ok,"), "{rows}");
+}
+
+fn runtime_rng() -> ChaCha20Rng {
+    ChaCha20Rng::seed_from_u64(5)
+}
+
+/// The tick that begins in some seconds.
+fn soon(seconds: u64) -> Timestamp {
+    let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap();
+    Timestamp((now.as_secs() + seconds) * 1_000_000)
+}
+
+/// What opens sessions for a meter's stream, or pretends to.
+struct Stranger {
+    schema: Schema,
+    stream: StreamId,
+    client: BlockingClient,
+    uploads: u64,
+}
+
+impl Stranger {
+    /// Somebody who has the meter's TLS key, and nothing else of it.
+    fn of(running: &Running, house: usize) -> (Stranger, OpeningSecrets) {
+        let folder = running.place.path(&format!("pki/meter-{}", HOUSES[house]));
+        let identity = IdentityFolder::open(&folder, Role::Producer).unwrap();
+        let client = BlockingClient::new(&running.server, Role::Server, &identity).unwrap();
+        let text = fs::read_to_string(running.place.path("schema.yaml")).unwrap();
+        let schema = Schema::from_yaml(&text).unwrap();
+        let stream = running.streams[house].parse().unwrap();
+        let secrets = DeviceIdentity::open(&identity).unwrap().secrets;
+        (Stranger { schema, stream, client, uploads: 0 }, secrets)
+    }
+
+    /// A session that opens soon, under a key of the stranger's, with its first frames.
+    fn session(&self, secrets: OpeningSecrets) -> (TickSession, Vec<Vec<u8>>) {
+        let layout = Layout::of(&self.schema).unwrap();
+        let master = MasterSecret::new(Secret::from_bytes([66; 32]));
+        let producer =
+            TickProducer::for_schema(&master, self.stream, &self.schema, &layout, secrets);
+        let (mut frames, rng) = (Vec::new(), &mut runtime_rng());
+        let sink = &mut |frame: &[u8]| frames.push(frame.to_vec());
+        let (now, at) = (soon(0), soon(1));
+        let session = producer.unwrap().open(Start::Again { now }, at, None, rng, sink).unwrap();
+        (session, frames)
+    }
+
+    fn send(&mut self, frames: Vec<Vec<u8>>) -> Vec<RefusalReason> {
+        self.uploads += 1;
+        let (stream, number) = (self.stream, self.uploads);
+        let upload = Upload { stream, outbox: [9; 16], number, frames };
+        let receipt: Receipt =
+            self.client.call("/v1/events", &vec![upload], Duration::ZERO).unwrap();
+        let own = receipt.refused.into_iter().filter(|frame| frame.stream == stream);
+        own.map(|frame| frame.reason).collect()
+    }
+}
+
+#[test]
+fn processes_agree_with_the_truth_and_strangers_end_nothing() {
+    let running = Running::start_in(Site::with_ticks(), |_, api| api.to_owned());
+    let asked = running.place.ask(&running.server, QUERY);
+    assert!(asked.status.success(), "{}", String::from_utf8_lossy(&asked.stderr));
+    let _devices = running.feed();
+    let row = running.row(3);
+    assert_eq!((row["sum_reading"].as_str(), row["count_reading"].as_u64()), (Some("12"), Some(6)));
+    let (mut stranger, genuine) = Stranger::of(&running, 0);
+    // An opening and a closing frame that the device did not sign.
+    let device = SigningKey::from_seed(&Secret::from_bytes([77; 32]));
+    let (session, mut frames) = stranger.session(OpeningSecrets { device, ..genuine });
+    let at = session.next_border();
+    let sink = &mut |frame: &[u8]| frames.push(frame.to_vec());
+    session.close(at, &mut runtime_rng(), sink).unwrap();
+    let reasons = stranger.send(frames);
+    let signature = RefusalReason::Other("bad-signature".to_owned());
+    assert!(reasons.contains(&signature), "{reasons:?}");
+    assert!(reasons.contains(&RefusalReason::UnknownSession), "{reasons:?}");
+    // Somebody else's certificate.
+    let (_, genuine) = Stranger::of(&running, 0);
+    let (_, frames) = stranger.session(OpeningSecrets { certificate: Digest([1; 32]), ..genuine });
+    assert!(stranger.send(frames).contains(&RefusalReason::UnknownDevice));
+    // A key that is sealed to nobody here.
+    let (_, genuine) = Stranger::of(&running, 0);
+    let key = SealingKey::from_seed(&Secret::from_bytes([8; 32]));
+    let other = OpeningSecrets { ingest: Digest([2; 32]), ingest_key: key.public(), ..genuine };
+    let (_, frames) = stranger.session(other);
+    assert!(stranger.send(frames).contains(&RefusalReason::UnknownIngestKey));
+    // With the device's own key, but without the stream's: the session opens, and ends nothing.
+    let (_, genuine) = Stranger::of(&running, 0);
+    let (_, frames) = stranger.session(genuine);
+    assert!(stranger.send(frames).is_empty());
+    let seen = running.place.rows(&running.server).len();
+    until("later windows of all three", || {
+        let rows = running.place.rows(&running.server);
+        let later = rows.iter().skip(seen + 1).filter(|row| row["population"] == 3);
+        (later.count() > 1).then_some(())
+    });
+}
+
+/// A meter that says its number as it comes, on the clock.
+fn live_meter(running: &Running, house: usize) -> Process {
+    let name = HOUSES[house];
+    let script = format!(
+        "while true; do echo '{{\"reading\": {}}}'; sleep 0.4; done | alpheus produce \
+         --identity pki/meter-{name} --device {name}.device --state run/meter-{name} \
+         --schema schema.yaml --server {} --input -",
+        house + 1,
+        running.server
+    );
+    let folder = running.place.path("");
+    Process::start(crate::common::bash(&folder).args(["-c", &script]))
+}
+
+/// The service lost everything. Controllers and devices go on, without a restart.
+#[test]
+fn devices_open_new_sessions_at_a_service_that_lost_its_state() {
+    let mut running = Running::start_in(Site::with_ticks(), |_, api| api.to_owned());
+    let ask = |running: &Running| {
+        until("a query that is accepted", || {
+            running.place.ask(&running.server, QUERY).status.success().then_some(())
+        });
+    };
+    ask(&running);
+    let _meters: Vec<Process> = (0..3).map(|house| live_meter(&running, house)).collect();
+    running.row(3);
+    running.service.kill();
+    fs::remove_dir_all(running.place.path("run/service")).unwrap();
+    let api = running.server.strip_prefix("https://").unwrap().to_owned();
+    running.service = running.place.server(&api);
+    ask(&running);
+    let row = running.row(3);
+    // One, two and three, equally often but for the ends.
+    let (sum, count) = (row["sum_reading"].as_str().unwrap(), row["count_reading"].as_u64());
+    assert!(sum.parse::<f64>().unwrap() >= 6.0 && count.unwrap() >= 3, "{row}");
+}

@@ -1,0 +1,235 @@
+//! A stream's producer, with a frame for each event or one a tick, as its schema says.
+
+use alpheus_encrypted_stream::keys::MasterSecret;
+use alpheus_encrypted_stream::producer::{
+    CloseError, EventError, EventVector, MAX_SILENCE, OpenError, OpeningSecrets, Producer, Session,
+    SetupError, Start, TickProducer, TickSession, TimeError,
+};
+use alpheus_policy::ids::StreamId;
+use alpheus_policy::layout::Layout;
+use alpheus_policy::schema::Schema;
+use alpheus_time::{Span, Timestamp};
+use rand_core::CryptoRng;
+
+/// A stream's producer, offline.
+pub enum StreamProducer {
+    /// Each event has a frame.
+    Events(Producer),
+    /// Each tick has a frame.
+    Ticks(TickProducer),
+}
+
+/// A stream's producer, online.
+pub enum StreamSession {
+    /// Each event has a frame.
+    Events(Session),
+    /// Each tick has a frame.
+    Ticks(Box<TickSession>, Span),
+}
+
+impl StreamProducer {
+    /// The producer of a stream. `secrets` open its sessions if each tick has a frame.
+    ///
+    /// # Errors
+    /// [`SetupError`], or the error of `secrets`.
+    pub fn for_schema<E: From<SetupError>>(
+        master: &MasterSecret,
+        stream: StreamId,
+        schema: &Schema,
+        layout: &Layout,
+        secrets: impl FnOnce() -> Result<OpeningSecrets, E>,
+    ) -> Result<StreamProducer, E> {
+        if schema.frames.is_events() {
+            let producer = Producer::for_schema(master, stream, schema, layout)?;
+            return Ok(StreamProducer::Events(producer));
+        }
+        let producer = TickProducer::for_schema(master, stream, schema, layout, secrets()?)?;
+        Ok(StreamProducer::Ticks(producer))
+    }
+
+    /// The stream.
+    #[must_use]
+    pub fn stream(&self) -> StreamId {
+        match self {
+            StreamProducer::Events(producer) => producer.stream(),
+            StreamProducer::Ticks(producer) => producer.stream(),
+        }
+    }
+
+    /// The first tick at or after `now`, where a session can open.
+    #[must_use]
+    pub fn next_tick(&self, now: Timestamp) -> Timestamp {
+        match self {
+            StreamProducer::Events(producer) => producer.next_tick(now),
+            StreamProducer::Ticks(producer) => producer.next_tick(now),
+        }
+    }
+
+    /// Opens a session at a tick. `previous` is what [`StreamSession::reached`] said of the
+    /// session before. The producer comes back with an error.
+    ///
+    /// # Errors
+    /// [`OpenError`].
+    pub fn open(
+        self,
+        start: Start,
+        at: Timestamp,
+        previous: Option<(u64, Timestamp)>,
+        rng: &mut impl CryptoRng,
+        sink: &mut impl FnMut(&[u8]),
+    ) -> Result<StreamSession, (Box<StreamProducer>, OpenError)> {
+        match self {
+            StreamProducer::Events(producer) => {
+                let opened = producer.open(start, at, rng, sink);
+                opened.map(StreamSession::Events).map_err(|refused| {
+                    (Box::new(StreamProducer::Events(refused.state)), refused.error)
+                })
+            }
+            StreamProducer::Ticks(producer) => {
+                let tick = Span(producer.next_tick(Timestamp(1)).0);
+                let opened = producer.open(start, at, previous, rng, sink);
+                opened.map(|session| StreamSession::Ticks(Box::new(session), tick)).map_err(
+                    |refused| (Box::new(StreamProducer::Ticks(refused.state)), refused.error),
+                )
+            }
+        }
+    }
+}
+
+impl StreamSession {
+    /// Time of the last event or border.
+    #[must_use]
+    pub fn last(&self) -> Timestamp {
+        match self {
+            StreamSession::Events(session) => session.last(),
+            StreamSession::Ticks(session, _) => session.last(),
+        }
+    }
+
+    /// The time of the next border.
+    #[must_use]
+    pub fn next_border(&self) -> Timestamp {
+        match self {
+            StreamSession::Events(session) => session.next_border(),
+            StreamSession::Ticks(session, _) => session.next_border(),
+        }
+    }
+
+    /// The current session's number, which changes at midnight. Public.
+    #[must_use]
+    pub fn number(&self) -> u64 {
+        match self {
+            StreamSession::Events(session) => session.number(),
+            StreamSession::Ticks(session, _) => session.number(),
+        }
+    }
+
+    /// The session and its last border, to be named by the next one, if it says so.
+    #[must_use]
+    pub fn reached(&self) -> Option<(u64, Timestamp)> {
+        match self {
+            StreamSession::Events(_) => None,
+            StreamSession::Ticks(session, _) => Some(session.reached()),
+        }
+    }
+
+    /// Encodes an event, after the borders of all ticks up to its time.
+    ///
+    /// # Errors
+    /// [`EventError`]. The event then leaves no trace.
+    pub fn event<E, R: CryptoRng>(
+        &mut self,
+        t: Timestamp,
+        rng: &mut R,
+        encode: impl FnOnce(&mut R, &mut EventVector<'_>) -> Result<(), E>,
+        sink: &mut impl FnMut(&[u8]),
+    ) -> Result<(), EventError<E>> {
+        match self {
+            StreamSession::Events(session) => session.event(t, |vector| encode(rng, vector), sink),
+            StreamSession::Ticks(session, tick) => {
+                let passed = t.0.saturating_sub(session.next_border().0) / tick.0;
+                if passed >= MAX_SILENCE {
+                    let (ticks, limit) = (passed + 1, MAX_SILENCE);
+                    return Err(TimeError::JumpedAhead { ticks, limit }.into());
+                }
+                if t.0.is_multiple_of(tick.0) && t > session.last() {
+                    return Err(TimeError::OnATick { t }.into());
+                }
+                session.advance(t, rng, sink)?;
+                session.event(t, |vector| encode(rng, vector))
+            }
+        }
+    }
+
+    /// Sends the borders of all ticks up to `now`.
+    ///
+    /// # Errors
+    /// [`TimeError`].
+    pub fn advance(
+        &mut self,
+        now: Timestamp,
+        rng: &mut impl CryptoRng,
+        sink: &mut impl FnMut(&[u8]),
+    ) -> Result<(), TimeError> {
+        match self {
+            StreamSession::Events(session) => session.advance(now, sink),
+            StreamSession::Ticks(session, _) => session.advance(now, rng, sink),
+        }
+    }
+
+    /// The device was asleep up to now. With a frame for each event the borders of that time
+    /// are sent.
+    ///
+    /// # Errors
+    /// [`TimeError`].
+    pub fn sleep_until(
+        &mut self,
+        now: Timestamp,
+        rng: &mut impl CryptoRng,
+        sink: &mut impl FnMut(&[u8]),
+    ) -> Result<(), TimeError> {
+        match self {
+            StreamSession::Events(session) => session.advance(now, sink),
+            StreamSession::Ticks(session, _) => session.sleep_until(now, rng, sink),
+        }
+    }
+
+    /// Ends the session in order at a tick. It comes back with an error.
+    ///
+    /// # Errors
+    /// [`CloseError`].
+    pub fn close(
+        self,
+        at: Timestamp,
+        rng: &mut impl CryptoRng,
+        sink: &mut impl FnMut(&[u8]),
+    ) -> Result<StreamProducer, (Box<StreamSession>, CloseError)> {
+        match self {
+            StreamSession::Events(session) => session
+                .close(at, sink)
+                .map(StreamProducer::Events)
+                .map_err(|refused| (Box::new(StreamSession::Events(refused.state)), refused.error)),
+            StreamSession::Ticks(session, tick) => {
+                session.close(at, rng, sink).map(StreamProducer::Ticks).map_err(|refused| {
+                    let state = Box::new(refused.state);
+                    (Box::new(StreamSession::Ticks(state, tick)), refused.error)
+                })
+            }
+        }
+    }
+
+    /// Drops the session as it is, and says how many events are lost.
+    #[must_use]
+    pub fn abandon(self) -> (StreamProducer, u64) {
+        match self {
+            StreamSession::Events(session) => {
+                let lost = session.unclosed();
+                (StreamProducer::Events(session.abandon()), lost)
+            }
+            StreamSession::Ticks(session, _) => {
+                let lost = session.unclosed();
+                (StreamProducer::Ticks(session.abandon()), lost)
+            }
+        }
+    }
+}
