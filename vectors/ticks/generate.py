@@ -117,11 +117,14 @@ class Device:
         claim = self.stream.claim(OPENING, self.session, self.border, self.border, 0, NO_ROOT)
         self.claims.append(claim)
         body = bytes([FRAME[OPENING]]) + little(self.session) + little(self.border) + bytes.fromhex(claim["tag"])
-        body += fixed("ingest key")
+        body += fixed("ingest key")  # the id: the digest of its certificate
         body += bytes([0]) + bytes(16) if previous is None else bytes([1]) + b"".join(map(little, previous))
-        # The ciphertext is a stand-in: openings of HPKE differ each time.
-        body += fixed("sealed session key", 80) + fixed("device certificate")
-        claimed = authority() + self.stream.stream + self.stream.schema + body
+        names = authority() + self.stream.stream + self.stream.schema
+        ingest = r.hpke_key(fixed("ingest seed")).public_key().public_bytes_raw()
+        info = r.labelled_hash("alpheus/session-key/v2", [names + body])
+        self.sealed = r.hpke_seal(ingest, info, self.key, fixed(f"ephemeral {self.session}"))
+        body += self.sealed + fixed("device certificate")
+        claimed = names + body
         body += self.device.sign(r.labelled_hash("alpheus/opening/v2", [claimed]))
         self.send(body)
 
@@ -214,7 +217,8 @@ def frames():
     known = device.stream.names() | {
         "words": WORDS, "blocks": BLOCKS, "tick": TICK, "anchor": ANCHOR, "opened": NOON + 4 * TICK,
         "session": r.hexadecimal(device.session), "session_key": device.key.hex(), "ingest_key": fixed("ingest key").hex(),
-        "sealed": fixed("sealed session key", 80).hex(), "certificate": fixed("device certificate").hex(),
+        "ingest_seed": fixed("ingest seed").hex(), "ephemeral": fixed(f"ephemeral {device.session}").hex(),
+        "sealed": device.sealed.hex(), "certificate": fixed("device certificate").hex(),
         "authority": authority().hex(), "device_seed": fixed("device").hex(), "device": public_key(device.device).hex(),
     }
     r.write(TARGET, "session.json", known | {"frames": device.frames, "claims": device.claims})
