@@ -101,6 +101,15 @@ streamAttributes:
       edges: [-4000000000, 0], statistics: var}}]}
 """
 
+TICKS = "frames: ticks\n" + SMALLEST
+ANCHORED = "anchor: 2min\nframes: ticks\ntick: 500ms\n" + SMALLEST
+# No multiple of seven hours is nearer to an hour than the first.
+LONG_TICKS = "frames: ticks\ntick: 7h\n" + SMALLEST
+EVENTS_NAMED = "frames: events\n" + SMALLEST
+
+# What a device sends of its events.
+FRAMES = [EVENTS_NAMED, TICKS, ANCHORED, LONG_TICKS]
+
 WRITTEN = {"smallest": SMALLEST, "everything": EVERYTHING, "unshared": UNSHARED, "grids": GRIDS, "limbs": LIMBS}
 
 AVSC = """\
@@ -191,6 +200,15 @@ BAD = [
     ("OffGrid", _option("option: aggregate, generalise: [{attribute: x, edges: [1, 5]}]")),
     ("BadFraction", _option("option: aggregate, alpha: 4/3")),
     ("BadFingerprint", _option("option: aggregate, trusted: [abc]")),
+]
+
+BAD_FRAMES = [
+    ("UnknownWord", SMALLEST + "frames: windows\n"),
+    ("Conflict", SMALLEST + "anchor: 1h\n"),
+    ("Conflict", SMALLEST + "frames: events\nanchor: 1h\n"),
+    ("NotMultipleOfTick", SMALLEST + "frames: ticks\nanchor: 61s\n"),
+    ("OutOfRange", SMALLEST + "frames: ticks\nanchor: 5s\n"),
+    ("OutOfRange", SMALLEST + "frames: ticks\nanchor: 2d\n"),
 ]
 
 BAD_AVSC = [

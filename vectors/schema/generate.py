@@ -55,6 +55,9 @@ class Schema:
         for own, item in zip(self.attributes, raw["streamAttributes"]):
             own["aggregations"] = [self.aggregation(own, it) for it in item.get("aggregations", [])]
         self.tick = duration(raw.get("tick", "10s"))
+        # The first multiple of the tick from an hour on.
+        hour = -(-UNITS["h"] // self.tick) * self.tick
+        self.anchor = duration(raw.get("anchor", f"{hour}us")) if raw.get("frames") == "ticks" else None
         self.shared = raw.get("sharedCount", "true") == "true"
         capacity = raw.get("capacity", {"population": "10000", "events": "3600"})
         self.population = int(capacity["population"])
@@ -181,6 +184,8 @@ def schema_id(schema):
     p.list(schema.raw.get("metadataAttributes", []), lambda item: write_metadata(p, item))
     p.list(schema.attributes, lambda own: write_attribute(p, own))
     p.list(schema.options, lambda option: write_option(p, option))
+    if schema.anchor is not None:
+        p.unsigned(1, schema.anchor)
     return r.labelled_hash("alpheus/schema/v1", [p.out])
 
 
@@ -455,9 +460,11 @@ def main():
     written = [{"yaml": text} | described(Schema(text)) for text in cases.WRITTEN.values()]
     files = [{"file": f} | described(Schema((root / f).read_text(encoding="utf-8"))) for f in cases.EXAMPLES]
     r.write(TARGET, "schema.json", written + files)
+    r.write(TARGET, "frames.json", [{"yaml": text} | described(Schema(text)) for text in cases.FRAMES])
     r.write(TARGET, "avro.json", [{"avsc": cases.AVSC} | described(Schema(cases.AVSC_YAML))])
     r.write(TARGET, "encoding.json", [encoded("everything", cases.EVENTS), encoded("limbs", cases.LIMB_EVENTS)])
     r.write(TARGET, "schema_bad_yaml.json", [{"yaml": text, "error": error} for error, text in cases.BAD])
+    r.write(TARGET, "schema_bad_frames.json", [{"yaml": text, "error": error} for error, text in cases.BAD_FRAMES])
     r.write(TARGET, "schema_bad_avro.json", [{"avsc": text, "error": error} for error, text in cases.BAD_AVSC])
     r.write(TARGET, "encoding_bad_values.json", [
         {"yaml": cases.EVERYTHING, "values": values, "error": error} for error, values in cases.BAD_EVENTS

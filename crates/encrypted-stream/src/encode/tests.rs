@@ -2,7 +2,7 @@
 
 use super::*;
 use alpheus_policy::layout::{Field, FieldStatistic as Of, Packing, PairMoment};
-use alpheus_policy::schema::{Aggregation, Attribute, Capacity, Edges};
+use alpheus_policy::schema::{Aggregation, Attribute, Capacity, Edges, Frames};
 use alpheus_policy::sketch::SketchHash;
 use alpheus_time::Span;
 use rand_chacha::ChaCha20Rng;
@@ -28,6 +28,7 @@ fn schema() -> Schema {
         tick: Span::seconds(10),
         capacity: Capacity { population: 100, events: 100 },
         shared_count: true,
+        frames: Frames::Events,
         metadata: vec![],
         attributes: vec![
             attribute(

@@ -40,6 +40,15 @@ pub enum SetupError {
     /// between two others.
     #[error("a tick of {} µs is not allowed; it must be 2 µs to one day, {} µs", .0.0, Span::DAY.0)]
     Tick(Span),
+    /// The schema says otherwise what a device sends of its events.
+    #[error("the schema has `frames: {schema}`; this producer sends the other kind")]
+    Frames {
+        /// What it says.
+        schema: &'static str,
+    },
+    /// The service's ingest key cannot be sealed to.
+    #[error("no key can be agreed on with the service's ingest key; get its certificate again")]
+    Ingest,
 }
 
 /// Why a session does not open.
@@ -70,6 +79,9 @@ pub enum OpenError {
         /// The earliest allowed time.
         earliest: Timestamp,
     },
+    /// The service's ingest key cannot be sealed to.
+    #[error("no key can be agreed on with the service's ingest key; get its certificate again")]
+    Ingest,
 }
 
 /// Why a session cannot continue at a time. Nothing was encrypted for that time.
@@ -113,6 +125,17 @@ pub enum TimeError {
     /// There is no key for the time.
     #[error(transparent)]
     Key(#[from] KeyError),
+    /// The event is of a later tick than the one that is open.
+    #[error("{} µs is after the end of the open tick, {} µs; call `advance` first", .t.0, .border.0)]
+    TickOver {
+        /// The event's time.
+        t: Timestamp,
+        /// The end of the open tick.
+        border: Timestamp,
+    },
+    /// The next day's session cannot be opened.
+    #[error("no key can be agreed on with the service's ingest key; get its certificate again")]
+    Ingest,
 }
 
 /// An encoding wrote outside the statistics. The event is rejected.

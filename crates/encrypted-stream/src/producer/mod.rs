@@ -1,19 +1,25 @@
 //! The producer: encrypts a stream's events and sends its borders (Zeph §3.3).
 //! It knows nothing about queries.
 //!
-//! A [`Producer`] holds a stream's keys and is offline. [`Producer::open`] turns it into
+//! Under a schema with a frame for each event, a [`Producer`] holds a stream's keys and is offline. [`Producer::open`] turns it into
 //! a [`Session`], the only type that encrypts. A session ends properly with
 //! [`close`](Session::close), or without notice with [`abandon`](Session::abandon).
 //! Neither type can be copied or stored, so no session is ever resumed. No session
 //! number outlasts its UTC day: at midnight a [`Session`] continues under the next number.
+//!
+//! [`TickProducer`] and [`TickSession`] are the same under a schema with one frame a tick.
 
 mod error;
 mod session;
+mod ticks;
+mod vector;
 
 pub use error::{
     CloseError, EventError, OpenError, SetupError, TimeError, TransitionError, VectorError,
 };
-pub use session::{EventVector, Session};
+pub use session::Session;
+pub use ticks::{OpeningSecrets, TickProducer, TickSession, TickShape};
+pub use vector::EventVector;
 
 use crate::keys::{MAX_WORDS, MasterSecret, StreamKeys};
 use alpheus_policy::ids::{SchemaId, StreamId};
@@ -65,13 +71,7 @@ impl Producer {
         tick: Span,
         words: u16,
     ) -> Result<Self, SetupError> {
-        let words = usize::from(words);
-        if words == 0 || words > MAX_WORDS {
-            return Err(SetupError::Words(words));
-        }
-        if tick.0 < 2 || tick > Span::DAY {
-            return Err(SetupError::Tick(tick));
-        }
+        let words = check_shape(tick, words)?;
         let keys = StreamKeys::new(master, stream, schema);
         Ok(Self { keys, tick, words, max_silence: MAX_SILENCE, opened: false })
     }
@@ -79,13 +79,16 @@ impl Producer {
     /// Makes a producer of events of `schema` in this `layout`.
     ///
     /// # Errors
-    /// As [`Producer::new`].
+    /// As [`Producer::new`], and [`SetupError::Frames`] if the schema has one frame a tick.
     pub fn for_schema(
         master: &MasterSecret,
         stream: StreamId,
         schema: &Schema,
         layout: &Layout,
     ) -> Result<Self, SetupError> {
+        if !schema.frames.is_events() {
+            return Err(SetupError::Frames { schema: "ticks" });
+        }
         Self::new(master, stream, schema.id(), schema.tick, layout.words)
     }
 
@@ -106,7 +109,7 @@ impl Producer {
     /// The first tick at or after `now`, where a session can open.
     #[must_use]
     pub fn next_tick(&self, now: Timestamp) -> Timestamp {
-        Timestamp(now.0.div_ceil(self.tick.0).saturating_mul(self.tick.0))
+        next_tick(self.tick, now)
     }
 
     /// Opens a session at the tick `at` and passes its opening border to `sink`.
@@ -133,21 +136,45 @@ impl Producer {
     }
 
     fn admit(&self, start: Start, at: Timestamp) -> Result<(), OpenError> {
-        if !at.0.is_multiple_of(self.tick.0) {
-            return Err(OpenError::NotATick { at, tick: self.tick });
+        start.admits(self.tick, self.opened, at)
+    }
+}
+
+impl Start {
+    /// Checks that a session may open at `at`. `opened` is whether there was one already.
+    fn admits(self, tick: Span, opened: bool, at: Timestamp) -> Result<(), OpenError> {
+        if !at.0.is_multiple_of(tick.0) {
+            return Err(OpenError::NotATick { at, tick });
         }
         // Leave room for the closing border.
-        if at.plus(self.tick) >= Timestamp::LIMIT {
+        if at.plus(tick) >= Timestamp::LIMIT {
             return Err(OpenError::BeyondLimit { at });
         }
-        match start {
-            Start::First if self.opened => Err(OpenError::NotTheFirst),
-            Start::Again { now } if at < self.next_tick(now) => {
-                Err(OpenError::BackDated { at, earliest: self.next_tick(now) })
+        match self {
+            Start::First if opened => Err(OpenError::NotTheFirst),
+            Start::Again { now } if at < next_tick(tick, now) => {
+                Err(OpenError::BackDated { at, earliest: next_tick(tick, now) })
             }
             _ => Ok(()),
         }
     }
+}
+
+/// The first tick at or after `now`.
+fn next_tick(tick: Span, now: Timestamp) -> Timestamp {
+    Timestamp(now.0.div_ceil(tick.0).saturating_mul(tick.0))
+}
+
+/// Checks that the cipher can encrypt vectors of `words` words, with borders at this distance.
+fn check_shape(tick: Span, words: u16) -> Result<usize, SetupError> {
+    let words = usize::from(words);
+    if words == 0 || words > MAX_WORDS {
+        return Err(SetupError::Words(words));
+    }
+    if tick.0 < 2 || tick > Span::DAY {
+        return Err(SetupError::Tick(tick));
+    }
+    Ok(words)
 }
 
 /// Shows the stream, but no key.

@@ -1,7 +1,7 @@
 //! A session: the only type that encrypts.
 
 use super::{
-    CloseError, EventError, OpenError, Producer, Start, TimeError, TransitionError, VectorError,
+    CloseError, EventError, EventVector, OpenError, Producer, Start, TimeError, TransitionError,
 };
 use crate::frame::{Frame, Link};
 use crate::keys::{BorderClaim, BorderKind, DAY, KeyError};
@@ -115,11 +115,10 @@ impl Session {
             self.borders_until(t, sink)?;
         }
         let head = self.encipher(t, None).map_err(TimeError::Key)?;
-        let mut vector = EventVector::over(&mut self.frame, head);
+        let (words, _) = self.frame.get_mut(head..).unwrap_or_default().as_chunks_mut();
+        let mut vector = EventVector::over(words);
         encode(&mut vector).map_err(EventError::Encoding)?;
-        if let Some(error) = vector.error {
-            return Err(EventError::Vector(error));
-        }
+        vector.check().map_err(EventError::Vector)?;
         self.count += 1;
         self.deliver(t, sink);
         Ok(())
@@ -315,42 +314,6 @@ impl Session {
     fn deliver(&mut self, t: Timestamp, sink: &mut impl FnMut(&[u8])) {
         self.last = t;
         sink(&self.frame);
-    }
-}
-
-/// The vector of an event during its encoding. It starts as the encryption of zero.
-/// An addend to a word is added to the word's plaintext.
-pub struct EventVector<'a> {
-    /// All words except the check word.
-    words: &'a mut [[u8; 8]],
-    error: Option<VectorError>,
-}
-
-impl<'a> EventVector<'a> {
-    fn over(frame: &'a mut [u8], head: usize) -> Self {
-        let (words, _) = frame.get_mut(head..).unwrap_or_default().as_chunks_mut();
-        let data = words.len().saturating_sub(1);
-        Self { words: words.get_mut(..data).unwrap_or_default(), error: None }
-    }
-
-    /// Adds to a word, modulo 2^64. The whole event is rejected if the position is not a
-    /// statistic's, in particular if it is the check word's.
-    #[inline]
-    pub fn add(&mut self, word: u16, addend: u64) {
-        match self.words.get_mut(usize::from(word)) {
-            Some(bytes) => *bytes = u64::from_le_bytes(*bytes).wrapping_add(addend).to_le_bytes(),
-            None => self.reject(word),
-        }
-    }
-
-    #[cold]
-    fn reject(&mut self, word: u16) {
-        let words = self.words.len() + 1;
-        self.error = Some(if usize::from(word) + 1 == words {
-            VectorError::CheckWord { word }
-        } else {
-            VectorError::OutOfRange { word, words }
-        });
     }
 }
 

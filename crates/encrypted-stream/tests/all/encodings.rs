@@ -21,7 +21,7 @@ use alpheus_policy::layout::{Field, FieldStatistic as Of, Layout, Packing, PairM
 use alpheus_policy::plan::{
     Fraction, MaskStrategy, Plan, PlannedStream, PopulationBounds, Release,
 };
-use alpheus_policy::schema::{Aggregation, Attribute, AttributeKind, Capacity, Edges, Schema};
+use alpheus_policy::schema::{Aggregation, Attribute, AttributeKind, Capacity, Edges, Frames, Schema};
 use alpheus_policy::select::{ReleasePlan, SumLocation};
 use alpheus_policy::sketch::SketchHash;
 use alpheus_time::{Span, Timestamp, Window};
@@ -62,6 +62,7 @@ fn schema() -> Schema {
         tick: Span(TICK),
         capacity: Capacity { population: STREAMS.into(), events: EVENTS },
         shared_count: true,
+        frames: Frames::Events,
         metadata: vec![],
         attributes: vec![
             attribute("x", number(-25, 40), x),

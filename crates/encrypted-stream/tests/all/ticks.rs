@@ -18,7 +18,7 @@ use alpheus_encrypted_stream::tick::sums::{Blocks, SessionSum, prefix};
 use alpheus_policy::ids::{SchemaId, StreamId};
 use alpheus_policy::layout::Layout;
 use alpheus_policy::plan::Release;
-use alpheus_policy::schema::{Aggregation, Attribute, AttributeKind, Capacity, Edges, Schema};
+use alpheus_policy::schema::{Aggregation, Attribute, AttributeKind, Capacity, Edges, Frames, Schema};
 use alpheus_test_support::vectors::CountingRng;
 use alpheus_time::{Span, Timestamp, Window};
 use serde_json::Value;
@@ -274,6 +274,7 @@ fn blocks_hold_words_of_one_attribute_and_cover_every_word() {
         version: 1,
         tick: Span::seconds(1),
         shared_count: true,
+        frames: Frames::Events,
         metadata: vec![],
         options: vec![],
     };

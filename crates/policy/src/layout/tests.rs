@@ -3,7 +3,7 @@
 use super::super::{FieldStatistic as S, *};
 use super::LayoutError;
 use crate::schema::{Aggregation, Edges, Schema};
-use crate::schema::{Attribute, AttributeKind, Capacity};
+use crate::schema::{Attribute, AttributeKind, Capacity, Frames};
 use alpheus_time::Span;
 use proptest::prelude::*;
 
@@ -24,6 +24,7 @@ fn of(attributes: Vec<Attribute>, population: u64, events: u64) -> Schema {
         tick: Span::seconds(10),
         capacity: Capacity { population, events },
         shared_count: true,
+        frames: Frames::Events,
         metadata: Vec::new(),
         attributes,
         options: Vec::new(),

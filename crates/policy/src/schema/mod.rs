@@ -10,6 +10,7 @@ mod attributes;
 mod avro;
 mod avsc;
 mod edges;
+mod frames;
 mod option;
 mod options;
 mod read;
@@ -17,6 +18,7 @@ mod registry;
 
 pub use crate::document::DocumentError as SchemaError;
 pub use edges::Edges;
+pub use frames::Frames;
 pub use option::{Budget, CoarseBuckets, Generalisation, OptionKind, PolicyOption, PrivacyUnit};
 
 /// A schema whose names, numbers and bounds have been checked.
@@ -38,6 +40,10 @@ pub struct Schema {
     pub attributes: Vec<Attribute>,
     /// Policies to choose from.
     pub options: Vec<PolicyOption>,
+    /// What a device sends of its events. Left out of the [id](Schema::id) where each event
+    /// has a frame of its own, as in every schema before there was a choice.
+    #[serde(default, skip_serializing_if = "Frames::is_events")]
+    pub frames: Frames,
 }
 
 impl Schema {

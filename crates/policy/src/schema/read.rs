@@ -1,6 +1,6 @@
 //! Reads a schema from a document (Zeph §4.1, figure 3).
 
-use super::{Capacity, MetadataAttribute, Schema, attributes, fold_name, options};
+use super::{Capacity, MetadataAttribute, Schema, attributes, fold_name, frames, options};
 use crate::document::{ContentError, DocumentError, Fields, Node};
 use crate::layout::{Layout, LayoutError, MAX_WORDS};
 use alpheus_time::Span;
@@ -11,6 +11,8 @@ pub(super) const KEYS: &[&str] = &[
     "name",
     "version",
     "tick",
+    "frames",
+    "anchor",
     "capacity",
     "sizes",
     "sharedCount",
@@ -40,6 +42,7 @@ pub(super) fn schema(root: &Node) -> Result<Schema, DocumentError> {
         metadata: fields.read_or("metadataAttributes", Vec::new(), metadata)?,
         attributes: attributes::read(stream)?,
         options: Vec::new(),
+        frames: frames::read(&fields, tick)?,
     };
     names_are_distinct(&fields, stream)?;
     let sizes = fields.read_or("sizes", default_sizes(), sizes)?;

@@ -4,7 +4,7 @@
 use alpheus_policy::plan::Fraction;
 use alpheus_policy::policy::Policies;
 use alpheus_policy::schema::{
-    Aggregation, AttributeKind, Edges, OptionKind, PrivacyUnit, Schema, SchemaError,
+    Aggregation, AttributeKind, Edges, Frames, OptionKind, PrivacyUnit, Schema, SchemaError,
 };
 use alpheus_time::Span;
 use proptest::prelude::*;
@@ -231,6 +231,47 @@ fn ticks_are_at_most_a_day() {
     for tick in ["1d", "24h", "23h", "1ms"] {
         assert!(schema(tick).is_ok(), "{tick}");
     }
+}
+
+#[test]
+fn frames_are_events_unless_the_schema_says_ticks() {
+    let schema = |head: &str| {
+        Schema::from_yaml(&format!("{head}{}", small(INTEGER, "option: public")))
+    };
+    let of = |head: &str| schema(head).unwrap().frames;
+    let ticks = |anchor| Frames::Ticks { anchor };
+    assert_eq!((of(""), of("frames: events\n")), (Frames::Events, Frames::Events));
+    assert_eq!(of("frames: ticks\n"), ticks(Span::seconds(3600)));
+    // The first multiple of the tick that is no shorter than an hour.
+    assert_eq!(of("frames: ticks\ntick: 7s\n"), ticks(Span::seconds(3605)));
+    assert_eq!(of("frames: ticks\ntick: 1d\n"), ticks(Span::DAY));
+    assert_eq!(of("frames: ticks\nanchor: 20s\n"), ticks(Span::seconds(20)));
+    for (head, words) in [
+        ("frames: windows\n", "not one of events, ticks"),
+        ("anchor: 1h\n", "use `frames: ticks`"),
+        ("frames: ticks\nanchor: 15s\n", "15s is not a multiple of the schema's tick of 10s; use 20s"),
+        ("frames: ticks\nanchor: 9s\n", "between the tick, 10s, and 1d"),
+        ("frames: ticks\nanchor: 25h\n", "between the tick, 10s, and 1d"),
+    ] {
+        let message = schema(head).unwrap_err().to_string();
+        assert!(message.contains(words), "{head}: {message}");
+    }
+}
+
+/// The schemas of everybody who chose nothing keep their ids. All else changes the id.
+#[test]
+fn frames_and_anchor_are_in_the_id_unless_frames_are_events() {
+    let id = |head: &str| {
+        Schema::from_yaml(&format!("{head}{}", small(INTEGER, "option: public"))).unwrap().id()
+    };
+    assert_eq!(id(""), id("frames: events\n"));
+    assert_eq!(id("frames: ticks\n"), id("frames: ticks\nanchor: 60min\n"));
+    assert_ne!(id(""), id("frames: ticks\n"));
+    assert_ne!(id("frames: ticks\n"), id("frames: ticks\nanchor: 2h\n"));
+    let schema = Schema::from_yaml(&format!("frames: ticks\n{}", small(INTEGER, "option: public")));
+    let schema = schema.unwrap();
+    let json = serde_json::to_string(&schema).unwrap();
+    assert_eq!(serde_json::from_str::<Schema>(&json).unwrap(), schema);
 }
 
 #[test]

@@ -61,7 +61,7 @@ fn packing(packing: Packing) -> Value {
 
 #[test]
 fn valid_files_match_the_script() {
-    for case in cases("schema.json").into_iter().chain(cases("avro.json")) {
+    for case in ["schema.json", "frames.json", "avro.json"].map(cases).into_iter().flatten() {
         let schema = read(&case).unwrap();
         let name = &schema.name;
         assert_eq!(schema.tick.0, case["tick"].as_u64().unwrap(), "{name}");
@@ -80,7 +80,8 @@ fn valid_files_match_the_script() {
 
 #[test]
 fn invalid_files_have_the_error_of_the_script() {
-    for case in cases("schema_bad_yaml.json").into_iter().chain(cases("schema_bad_avro.json")) {
+    let files = ["schema_bad_yaml.json", "schema_bad_frames.json", "schema_bad_avro.json"];
+    for case in files.map(cases).into_iter().flatten() {
         let error = format!("{:?}", read(&case).unwrap_err().problem);
         let name = error.split(|c: char| !c.is_alphanumeric()).next().unwrap();
         // Vectors name errors by their variant.

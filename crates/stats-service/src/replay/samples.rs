@@ -6,7 +6,7 @@ use alpheus_input::rows::{self, Cell, Recording};
 use alpheus_input::source::{Source, SourceError, parser_message};
 use alpheus_node::failure::{Blame, Category, Failure};
 use alpheus_node::files::read_text;
-use alpheus_policy::schema::{Attribute, AttributeKind, Capacity, Schema};
+use alpheus_policy::schema::{Attribute, AttributeKind, Capacity, Frames, Schema};
 use alpheus_time::{Span, Timestamp};
 use std::fs::File;
 use std::path::Path;
@@ -51,6 +51,7 @@ fn schema(schema: String, name: String, kind: AttributeKind, every: Span) -> Sch
         tick: every,
         capacity: Capacity { population: 0, events: 0 },
         shared_count: false,
+        frames: Frames::Events,
         metadata: Vec::new(),
         attributes: vec![attribute],
         options: Vec::new(),

@@ -12,7 +12,7 @@ use alpheus_policy::budget::{Cost, Epsilon, Horizon, Mechanism, PrivacyLoss, Rho
 use alpheus_policy::plan::{Fraction, Plan};
 use alpheus_policy::privacy::Privacy;
 use alpheus_policy::schema::{
-    Aggregation, Attribute, AttributeKind, Budget, Capacity, PrivacyUnit, Schema,
+    Aggregation, Attribute, AttributeKind, Budget, Capacity, Frames, PrivacyUnit, Schema,
 };
 
 use crate::protocol::evil::{Draft, Evil};
@@ -93,6 +93,7 @@ pub fn noisy_schema() -> Schema {
         tick: WINDOW,
         capacity: Capacity { population: 1000, events: 100 },
         shared_count: true,
+        frames: Frames::Events,
         metadata: vec![],
         attributes: vec![attribute],
         options: vec![],

@@ -28,7 +28,7 @@ use alpheus_policy::plan::{
     Fraction, MaskStrategy, Plan, PlannedStream, PopulationBounds, Release,
 };
 use alpheus_policy::policy::{AttributePolicy, ResolvedOption, ResolvedPolicy};
-use alpheus_policy::schema::{Aggregation, Attribute, AttributeKind, Capacity, OptionKind, Schema};
+use alpheus_policy::schema::{Aggregation, Attribute, AttributeKind, Capacity, Frames, OptionKind, Schema};
 use alpheus_policy::select::ReleasePlan;
 use alpheus_time::{Span, Timestamp, Window};
 use rand_chacha::ChaCha20Rng;
@@ -184,6 +184,7 @@ pub fn schema() -> Schema {
         tick: WINDOW,
         capacity: Capacity { population: 1000, events: 100 },
         shared_count: true,
+        frames: Frames::Events,
         metadata: vec![],
         attributes: vec![attribute],
         options: vec![],
