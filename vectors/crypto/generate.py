@@ -99,6 +99,15 @@ def signatures():
     forged = small + bytes(32)
     weak = vector | {"error": "InvalidKey", "public": small.hex(), "signature": forged.hex()}
     write("signature_bad_small_order_key.json", [weak])
+    # With the neutral point for R, its own signer makes s = k·a, which the plain equation accepts.
+    scalar = bytearray(hashlib.sha512(seed).digest()[:32])
+    scalar[0] &= 248
+    scalar[31] = scalar[31] & 63 | 64
+    digest = r.labelled_hash(LABEL, [message])
+    k = int.from_bytes(hashlib.sha512(small + public + digest).digest(), "little")
+    s = k * int.from_bytes(scalar, "little") % ORDER
+    crafted = small + s.to_bytes(32, "little")
+    write("signature_bad_small_order_point.json", [mismatch | {"signature": crafted.hex()}])
     no_point = bytes([2]) + bytes(31)
     write("signature_bad_no_point.json", [vector | {"error": "InvalidKey", "public": no_point.hex()}])
 

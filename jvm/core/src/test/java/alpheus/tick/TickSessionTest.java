@@ -204,6 +204,7 @@ class TickSessionTest {
         refusing.event(NOON + 5, vector -> vector[0] = 9);
         assertFault(Fault.NOT_ASCENDING, () -> refusing.event(NOON + 5, vector -> vector[0] = 1));
         refusing.advance(NOON + TICK);
+        assertFault(Fault.NOT_ASCENDING, () -> refusing.event(NOON + 6, vector -> vector[0] = 1));
         List<byte[]> after = List.copyOf(sent);
         sent.clear();
         random.setSeed(2);
