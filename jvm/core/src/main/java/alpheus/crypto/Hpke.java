@@ -42,12 +42,13 @@ final class Hpke {
         }
     }
 
-    /** Seals with the ephemeral key that a seed determines. The seed must be random and used once. */
-    static byte[] seal(byte[] recipient, byte[] info, byte[] data, SecretBytes secret, SecretBytes seed)
-            throws CryptoException {
+    /**
+     * Seals for a key of large order, with the ephemeral key that a seed determines. The seed must be
+     * random and used once.
+     */
+    static byte[] seal(byte[] recipient, byte[] info, byte[] data, SecretBytes secret, SecretBytes seed) {
         try (SecretBytes ephemeral = deriveKey(seed);
-                SecretBytes agreed = X25519.agree(ephemeral, recipient)
-                        .orElseThrow(() -> new CryptoException(Fault.SEALING_KEY))) {
+                SecretBytes agreed = X25519.agree(ephemeral, recipient).orElseThrow()) {
             byte[] encapsulated = X25519.publicHalf(ephemeral);
             byte[] sealed = crypt(Cipher.ENCRYPT_MODE, agreed, concat(encapsulated, recipient), info, data, secret.expose());
             return concat(encapsulated, sealed);

@@ -12,13 +12,14 @@ public final class SealingPublic {
     private final byte[] bytes;
 
     /**
-     * Of bytes. Whether the key is usable shows when something is sealed for it.
+     * Checks that bytes are a key.
      *
      * @param bytes {@link #LENGTH} of them
-     * @throws CryptoException if it is not as long
+     * @throws CryptoException if they are not as many, or of small order, for which everybody could open
+     *     what is sealed
      */
     public SealingPublic(byte[] bytes) throws CryptoException {
-        if (bytes.length != LENGTH) {
+        if (bytes.length != LENGTH || !X25519.isOfLargeOrder(bytes)) {
             throw new CryptoException(Fault.SEALING_KEY);
         }
         this.bytes = bytes.clone();
@@ -42,9 +43,8 @@ public final class SealingPublic {
      * @param secret the secret
      * @param random gives 32 secret bytes
      * @return the encapsulated key, then the ciphertext: 48 bytes more than the secret
-     * @throws CryptoException if the key is of small order, for which everybody could open it
      */
-    public byte[] seal(String label, byte[] context, SecretBytes secret, RandomGenerator random) throws CryptoException {
+    public byte[] seal(String label, byte[] context, SecretBytes secret, RandomGenerator random) {
         byte[] seed = new byte[X25519.LENGTH];
         random.nextBytes(seed);
         try (SecretBytes ephemeral = SecretBytes.takeOver(seed)) {

@@ -35,6 +35,13 @@ final class X25519 {
         }
     }
 
+    /** Whether a public key is not of small order. Any private key shows it. */
+    static boolean isOfLargeOrder(byte[] theirs) {
+        try (SecretBytes any = SecretBytes.takeOver(BASE.clone())) {
+            return agree(any, theirs).isPresent();
+        }
+    }
+
     /** The agreed secret; empty if their key is of small order, for which everybody gets the same. */
     static Optional<SecretBytes> agree(SecretBytes key, byte[] theirs) {
         try {

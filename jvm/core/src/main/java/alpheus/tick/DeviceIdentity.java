@@ -1,7 +1,6 @@
 // Who a device is to the service, and how it reaches it.
 package alpheus.tick;
 
-import alpheus.crypto.CryptoException;
 import alpheus.crypto.SealingPublic;
 import alpheus.crypto.SecretBytes;
 import alpheus.crypto.SigningKey;
@@ -56,7 +55,7 @@ public final class DeviceIdentity implements AutoCloseable {
         return key.sign(label, message);
     }
 
-    byte[] seal(String label, byte[] context, SecretBytes secret, RandomGenerator random) throws CryptoException {
+    byte[] seal(String label, byte[] context, SecretBytes secret, RandomGenerator random) {
         return ingest.seal(label, context, secret, random);
     }
 

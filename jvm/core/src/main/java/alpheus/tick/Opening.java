@@ -68,8 +68,7 @@ public final class Opening {
     /** Makes the frame, without the MAC of the session's key, for which there is room at its end. */
     static byte[] make(
             Claim claim, Optional<Previous> previous, SecretBytes key, DeviceIdentity device, OpeningContext context,
-            RandomGenerator random)
-            throws CryptoException {
+            RandomGenerator random) {
         ByteBuffer out = ByteBuffer.allocate(LENGTH).order(ByteOrder.LITTLE_ENDIAN);
         out.put(TickFrame.code(ClaimKind.OPENING)).putLong(claim.session()).putLong(claim.to()).put(claim.tag());
         out.put(device.ingestId());

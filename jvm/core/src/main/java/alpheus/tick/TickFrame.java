@@ -37,6 +37,16 @@ public final class TickFrame {
     }
 
     /**
+     * Whether bytes claim to be a tick frame, rather than one of an event.
+     *
+     * @param bytes the bytes
+     * @return whether the first of them has this version
+     */
+    public static boolean isOne(byte[] bytes) {
+        return bytes.length > 0 && (bytes[0] & 0xf0) == VERSION;
+    }
+
+    /**
      * Parses a frame of a stream whose schema has this tick. Any bytes are either a frame or rejected.
      *
      * @param bytes the bytes, which the frame then is a view of

@@ -1,7 +1,6 @@
 // One stream's producer of tick frames, offline.
 package alpheus.tick;
 
-import alpheus.crypto.CryptoException;
 import alpheus.crypto.SecretBytes;
 import alpheus.stream.EventTime;
 import alpheus.stream.MasterSecret;
@@ -83,11 +82,10 @@ public final class TickProducer implements AutoCloseable {
      * @param sink takes the frames, in order
      * @return the session
      * @throws ProducerException if it cannot be opened; the producer does not change
-     * @throws CryptoException if the ingest key cannot be sealed for; the producer does not change
      */
     public TickSession open(
             Start start, long at, Optional<Previous> previous, RandomGenerator random, Consumer<byte[]> sink)
-            throws ProducerException, CryptoException {
+            throws ProducerException {
         Producer.admit(start, at, shape.tick(), opened, online);
         TickSession session = new TickSession(this, begin(at, previous, random), random, sink);
         opened = true;
@@ -106,7 +104,7 @@ public final class TickProducer implements AutoCloseable {
     record Begun(long number, long at, SessionKey key, byte[] opening) {}
 
     /** Draws a session and makes its opening. */
-    Begun begin(long at, Optional<Previous> previous, RandomGenerator random) throws CryptoException {
+    Begun begin(long at, Optional<Previous> previous, RandomGenerator random) {
         long number = random.nextLong();
         byte[] drawn = new byte[SessionKey.LENGTH];
         random.nextBytes(drawn);

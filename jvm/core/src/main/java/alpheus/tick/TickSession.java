@@ -1,7 +1,6 @@
 // A session of tick frames. It adds up its tick, and sends one frame at its end.
 package alpheus.tick;
 
-import alpheus.crypto.CryptoException;
 import alpheus.encode.EncodeException;
 import alpheus.stream.EventTime;
 import alpheus.stream.ProducerException;
@@ -170,9 +169,8 @@ public final class TickSession {
      *
      * @param now the producer's clock
      * @throws ProducerException if no further border would fit; the session can then still close
-     * @throws CryptoException if the next day's session cannot be opened; nothing was sent for that border
      */
-    public void advance(long now) throws ProducerException, CryptoException {
+    public void advance(long now) throws ProducerException {
         needsRunning();
         roomAfter(now);
         ticksUntil(now);
@@ -185,9 +183,8 @@ public final class TickSession {
      *
      * @param now the producer's clock
      * @throws ProducerException as {@link #advance}
-     * @throws CryptoException as {@link #advance}
      */
-    public void sleepUntil(long now) throws ProducerException, CryptoException {
+    public void sleepUntil(long now) throws ProducerException {
         needsRunning();
         roomAfter(now);
         if (count > 0 && nextBorder() <= now) {
@@ -209,9 +206,8 @@ public final class TickSession {
      *
      * @param at the tick
      * @throws ProducerException if it cannot end there; the session does not change
-     * @throws CryptoException as {@link #advance}
      */
-    public void close(long at) throws ProducerException, CryptoException {
+    public void close(long at) throws ProducerException {
         needsRunning();
         if (at % tick != 0) {
             throw new ProducerException(Fault.NOT_A_TICK, at, tick);
@@ -260,7 +256,7 @@ public final class TickSession {
         return EventTime.ceiling(EventTime.floor(opened, EventTime.DAY) + EventTime.DAY, tick);
     }
 
-    private void ticksUntil(long t) throws CryptoException {
+    private void ticksUntil(long t) {
         while (nextBorder() <= t) {
             if (nextBorder() < lastBorder()) {
                 tick(ClaimKind.TICK);
@@ -274,7 +270,7 @@ public final class TickSession {
      * Closes the session on a border and opens another there. The opening goes first. Otherwise the stream
      * would look offline between the two, and windows would close without it.
      */
-    private void beginDay(long at, ClaimKind closing) throws CryptoException {
+    private void beginDay(long at, ClaimKind closing) {
         TickProducer.Begun begun = producer.begin(at, Optional.of(new Previous(session, at)), random);
         sink.accept(begun.opening());
         if (closing.isGap()) {

@@ -50,7 +50,8 @@ class TickSessionTest {
         return new MasterSecret(SecretBytes.takeOver(secret));
     }
 
-    private static TickProducer producer(byte[] ingest) throws ProducerException, CryptoException {
+    private static TickProducer producer() throws ProducerException, CryptoException {
+        byte[] ingest = SealingKey.fromSeed(SecretBytes.takeOver(new byte[32])).publicHalf();
         // The base point: its sign is even and its order large.
         VerifyingKey authority = new VerifyingKey(HexFormat.of().parseHex("58" + "66".repeat(31)));
         DeviceIdentity device = new DeviceIdentity(
@@ -59,11 +60,7 @@ class TickSessionTest {
         return new TickProducer(master(), STREAM, SCHEMA, new TickShape(TICK, ANCHOR, new Blocks(1, 1, 1)), device);
     }
 
-    private static TickProducer producer() throws ProducerException, CryptoException {
-        return producer(SealingKey.fromSeed(SecretBytes.takeOver(new byte[32])).publicHalf());
-    }
-
-    private TickSession open(TickProducer producer, long now) throws ProducerException, CryptoException {
+    private TickSession open(TickProducer producer, long now) throws ProducerException {
         return producer.open(new Start.Again(now), producer.nextTick(now), Optional.empty(), random, sent::add);
     }
 
@@ -232,15 +229,6 @@ class TickSessionTest {
                 new Start.Again(NOON + 1), NOON, Optional.empty(), random, sent::add));
         first.abandon();
         open(producer, NOON + 1).abandon();
-    }
-
-    /** A device whose service has no usable key opens nothing, and can open later. */
-    @Test
-    void nothingIsSentForAKeyThatEverybodyHas() throws Exception {
-        TickProducer producer = producer(new byte[32]);
-        assertThrows(CryptoException.class, () -> open(producer, NOON));
-        assertThrows(CryptoException.class, () -> open(producer, NOON), "it is not online");
-        assertTrue(sent.isEmpty());
     }
 
     /** The service sees neither times within a tick nor numbers of events. */
