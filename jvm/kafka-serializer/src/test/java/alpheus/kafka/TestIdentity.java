@@ -9,16 +9,21 @@ import java.io.ByteArrayOutputStream;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.security.GeneralSecurityException;
 import java.security.KeyPair;
 import java.security.KeyPairGenerator;
 import java.security.interfaces.EdECPrivateKey;
 import java.security.interfaces.EdECPublicKey;
 import java.util.HexFormat;
+import java.util.List;
 import java.util.Map;
 
 /** The authority, a device and an ingest key of a deployment, with their files. */
 final class TestIdentity {
     private static final HexFormat HEX = HexFormat.of();
+    private static final List<String> FILES = List.of(
+            "alpheus.deployment.file", "alpheus.device.seed.file", "alpheus.device.certificate.file",
+            "alpheus.ingest.certificate.file");
     private static final int DEVICE = 4;
     private static final int INGEST = 5;
     private static final long FOREVER = 1L << 52;
@@ -30,7 +35,7 @@ final class TestIdentity {
     private static KeyPair pair() {
         try {
             return KeyPairGenerator.getInstance("Ed25519").generateKeyPair();
-        } catch (java.security.GeneralSecurityException missing) {
+        } catch (GeneralSecurityException missing) {
             throw new IllegalStateException(missing);
         }
     }
@@ -64,12 +69,17 @@ final class TestIdentity {
 
     /** Writes the files, and names them in settings. */
     void write(Path folder, Map<String, Object> settings) throws Exception {
-        file(folder, settings, "alpheus.deployment.file",
+        file(folder, settings, FILES.get(0),
                 "{\"version\": 1, \"authority\": \"" + HEX.formatHex(publicBytes(authority)) + "\", \"service\": \"00\"}");
-        file(folder, settings, "alpheus.device.seed.file", HEX.formatHex(seed(device)) + "\n");
-        file(folder, settings, "alpheus.device.certificate.file", certificate(DEVICE, publicBytes(device), null, FOREVER));
-        file(folder, settings, "alpheus.ingest.certificate.file",
+        file(folder, settings, FILES.get(1), HEX.formatHex(seed(device)) + "\n");
+        file(folder, settings, FILES.get(2), certificate(DEVICE, publicBytes(device), null, FOREVER));
+        file(folder, settings, FILES.get(3),
                 certificate(INGEST, publicBytes(device), ingest().publicHalf(), FOREVER));
+    }
+
+    /** Names the files of another process in settings. */
+    static void named(Path folder, Map<String, Object> settings) {
+        settings.replaceAll((name, old) -> FILES.contains(name) ? folder.resolve(name).toString() : old);
     }
 
     private static void file(Path folder, Map<String, Object> settings, String setting, String text) throws Exception {
