@@ -3,6 +3,7 @@ package alpheus.identity;
 
 import alpheus.crypto.CryptoException;
 import alpheus.crypto.LabelledHash;
+import alpheus.crypto.SealingKey;
 import alpheus.crypto.SealingPublic;
 import alpheus.crypto.SecretBytes;
 import alpheus.crypto.SigningKey;
@@ -11,6 +12,7 @@ import alpheus.identity.CertificateException.Fault;
 import java.nio.BufferUnderflowException;
 import java.time.Instant;
 import java.time.temporal.ChronoUnit;
+import java.util.Arrays;
 import java.util.HexFormat;
 import java.util.Locale;
 import java.util.Optional;
@@ -59,6 +61,19 @@ public record Certificate(
      * @throws CertificateException which says what is wrong
      */
     public static Certificate read(String text, VerifyingKey authority, Role role, long now) throws CertificateException {
+        return readWhenever(text, authority, role).valid(now);
+    }
+
+    /**
+     * The same, whenever it is valid: what was made under a certificate must be readable later.
+     *
+     * @param text its hexadecimal digits, as `alpheus ca` writes them
+     * @param authority the key of the deployment's authority
+     * @param role the role that is needed
+     * @return the certificate
+     * @throws CertificateException which says what is wrong
+     */
+    public static Certificate readWhenever(String text, VerifyingKey authority, Role role) throws CertificateException {
         byte[] content;
         byte[] signature;
         try {
@@ -74,7 +89,7 @@ public record Certificate(
         } catch (CryptoException forged) {
             throw new CertificateException(Fault.UNSIGNED);
         }
-        return parse(content).checked(role, now);
+        return parse(content).of(role);
     }
 
     private static Certificate parse(byte[] content) throws CertificateException {
@@ -110,13 +125,17 @@ public record Certificate(
         }
     }
 
-    private Certificate checked(Role wanted, long now) throws CertificateException {
+    private Certificate of(Role wanted) throws CertificateException {
         if (role != wanted) {
             throw new CertificateException(Fault.ROLE, word(role), word(wanted));
         }
         if (role == Role.INGEST && sealing.isEmpty()) {
             throw new CertificateException(Fault.KEYS);
         }
+        return this;
+    }
+
+    private Certificate valid(long now) throws CertificateException {
         if (now < from || now >= until) {
             throw new CertificateException(Fault.NOT_NOW, instant(from), instant(until));
         }
@@ -140,6 +159,22 @@ public record Certificate(
             key.close();
             throw new CertificateException(Fault.OTHER_SEED);
         }
+    }
+
+    /**
+     * The key that opens what is sealed for this certificate.
+     *
+     * @param seed its seed, which may be wiped afterwards
+     * @return the key
+     * @throws CertificateException if it is another key's
+     */
+    public SealingKey sealingKey(SecretBytes seed) throws CertificateException {
+        SealingKey key = SealingKey.fromSeed(seed);
+        if (sealing.isEmpty() || !Arrays.equals(sealing.get().bytes(), key.publicHalf())) {
+            key.close();
+            throw new CertificateException(Fault.OTHER_SEED);
+        }
+        return key;
     }
 
     private static String word(Role role) {

@@ -20,6 +20,8 @@ public final class TickFrame {
     public static final int GAP_HEAD = 65;
 
     private static final int VERSION = 0x20;
+    private static final int TIME_AT = 9;
+    private static final int GAP_TIME_AT = 17;
 
     private final byte[] bytes;
     private final Claim claim;
@@ -43,7 +45,30 @@ public final class TickFrame {
      * @return whether the first of them has this version
      */
     public static boolean isOne(byte[] bytes) {
-        return bytes.length > 0 && (bytes[0] & 0xf0) == VERSION;
+        return isOne(bytes, 0);
+    }
+
+    /**
+     * The same of bytes within others.
+     *
+     * @param bytes the bytes
+     * @param start where the frame starts
+     * @return whether the first of them has this version
+     */
+    public static boolean isOne(byte[] bytes, int start) {
+        return bytes.length > start && (bytes[start] & 0xf0) == VERSION;
+    }
+
+    /**
+     * The end of the time that a frame covers, without parsing it.
+     *
+     * @param bytes bytes that hold a frame which was parsed before
+     * @param start where it starts
+     * @return microseconds
+     */
+    public static long timeOf(byte[] bytes, int start) {
+        boolean isGap = bytes[start] == code(ClaimKind.GAP) || bytes[start] == code(ClaimKind.CLOSING_GAP);
+        return (long) Bytes.WORD.get(bytes, start + (isGap ? GAP_TIME_AT : TIME_AT));
     }
 
     /**

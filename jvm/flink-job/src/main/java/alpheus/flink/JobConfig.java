@@ -7,9 +7,11 @@ import alpheus.registry.EventEnvelope;
 import alpheus.registry.RegistryClient;
 import alpheus.registry.Schemas;
 import alpheus.registry.SubjectNaming;
+import alpheus.schema.Frames;
 import alpheus.schema.Schema;
 import java.io.IOException;
 import java.nio.file.Path;
+import java.util.List;
 import java.util.Map;
 import java.util.Properties;
 import org.apache.flink.configuration.Configuration;
@@ -25,7 +27,7 @@ import org.apache.kafka.common.config.types.Password;
 /**
  * The job's settings that start with {@code alpheus.}. Those that start with {@code flink.} are Flink's
  * own. All others go to its Kafka clients unchanged, among them {@code bootstrap.servers}, {@code sasl.*}
- * and {@code ssl.*}. No setting holds a key.
+ * and {@code ssl.*}. No setting holds a key; some name files that do.
  */
 public final class JobConfig extends AbstractConfig {
     /** The schema: a file, YAML or .avsc, or {@code registry:SUBJECT}, or {@code registry:SUBJECT@VERSION}. */
@@ -63,6 +65,13 @@ public final class JobConfig extends AbstractConfig {
     /** How far event time may run ahead of the clock. */
     public static final String SKEW = "alpheus.skew.ms";
 
+    /** The deployment's file, which names its authority. Needed with {@code frames: ticks}, as the next two. */
+    public static final String DEPLOYMENT_FILE = "alpheus.deployment.file";
+    /** The certificates of the service's ingest keys: the current one, and retired ones that devices may have. */
+    public static final String INGEST_CERTIFICATES = "alpheus.ingest.certificate.files";
+    /** The seeds of these keys, in the same order. Task managers read them. */
+    public static final String INGEST_SEEDS = "alpheus.ingest.seed.files";
+
     private static final String PREFIX = "alpheus.";
     private static final String FLINK = "flink.";
     private static final String FRAME = "frame";
@@ -99,7 +108,13 @@ public final class JobConfig extends AbstractConfig {
             .define(DISORDER, Type.LONG, 0L, Range.between(0, MAX_MILLIS), Importance.LOW,
                     "How far frames of a partition's streams may be out of order before windows end.")
             .define(SKEW, Type.LONG, 5_000L, Range.between(0, MAX_MILLIS), Importance.LOW,
-                    "How far event time may run ahead of this clock.");
+                    "How far event time may run ahead of this clock.")
+            .define(DEPLOYMENT_FILE, Type.STRING, null, Importance.HIGH,
+                    "The deployment's file. Needed if the schema has `frames: ticks`.")
+            .define(INGEST_CERTIFICATES, Type.LIST, List.of(), Importance.HIGH,
+                    "Certificates of the service's ingest keys, also retired ones. Needed if the schema has `frames: ticks`.")
+            .define(INGEST_SEEDS, Type.LIST, List.of(), Importance.HIGH,
+                    "Files of the seeds of these keys, in the same order, readable by task managers.");
 
     private final Map<String, ?> settings;
 
@@ -120,12 +135,32 @@ public final class JobConfig extends AbstractConfig {
             String fallback = getString(SCHEMA_FALLBACK);
             Schema schema = new Schemas(registry(), fallback == null ? null : Path.of(fallback)).read(path);
             return new Shape(Layout.of(schema).words(), schema.tick(), schema.capacity().events(),
-                    1_000L * getLong(SKEW), schema.id().toString());
+                    1_000L * getLong(SKEW), schema.id().toString(), ticks(schema));
         } catch (AlpheusException refused) {
             throw new ConfigException(SCHEMA, path, refused.getMessage());
         } catch (IOException unreadable) {
             throw new ConfigException(SCHEMA, path, "cannot be read; check that the file exists and is readable");
         }
+    }
+
+    private TickMode ticks(Schema schema) {
+        if (!(schema.frames() instanceof Frames.Ticks ticks)) {
+            return null;
+        }
+        TickMode mode = new TickMode(ticks.anchor(), getString(DEPLOYMENT_FILE),
+                List.copyOf(getList(INGEST_CERTIFICATES)), List.copyOf(getList(INGEST_SEEDS)));
+        if (mode.deployment() == null) {
+            throw new ConfigException(DEPLOYMENT_FILE, null, "with `frames: ticks` the job checks each frame; set this file");
+        }
+        if (mode.certificates().isEmpty() || mode.certificates().size() != mode.seeds().size()) {
+            throw new ConfigException(INGEST_SEEDS, mode.seeds(),
+                    "with `frames: ticks` give a seed for each of the certificates of " + INGEST_CERTIFICATES
+                            + ", in the same order");
+        }
+        if (REGISTRY.equals(getString(FORMAT))) {
+            throw new ConfigException(FORMAT, REGISTRY, "there is no Avro form of tick frames; use `frame`");
+        }
+        return mode;
     }
 
     private RegistryClient registry() {

@@ -14,7 +14,6 @@ import alpheus.flink.Messages.Opening;
 import alpheus.flink.Messages.PlanEnd;
 import alpheus.flink.Messages.PlanStart;
 import alpheus.flink.Messages.Progress;
-import alpheus.flink.Messages.Summary;
 import alpheus.flink.Messages.Token;
 import alpheus.flink.Messages.WindowSum;
 import java.io.IOException;
