@@ -17,7 +17,6 @@ import java.util.Random;
 import org.apache.flink.api.common.typeinfo.Types;
 import org.apache.flink.runtime.checkpoint.OperatorSubtaskState;
 import org.apache.flink.streaming.api.operators.co.CoBroadcastWithKeyedOperator;
-import org.apache.flink.streaming.api.watermark.Watermark;
 import org.apache.flink.streaming.runtime.streamrecord.StreamRecord;
 import org.apache.flink.streaming.util.KeyedBroadcastOperatorTestHarness;
 import org.apache.flink.util.OutputTag;
@@ -110,8 +109,7 @@ class TickSumsTest {
     }
 
     private void timeTo(int window) throws Exception {
-        flink.processBothWatermarks(new Watermark(
-                (Feed.start(window) + Feed.PLAN.window() + Feed.PLAN.grace()) / 1000));
+        flink.watermark((Feed.start(window) + Feed.PLAN.window() + Feed.PLAN.grace()) / 1000);
     }
 
     private void open(int window, int... streams) throws Exception {
@@ -202,7 +200,7 @@ class TickSumsTest {
         assertEquals(1, sums().size());
         send(1, feed.frames);
         assertEquals(1, sums().size());
-        assertEquals(List.of("session-known", "late", "late", "late", "duplicate"), reasons());
+        assertEquals(List.of("session-known", "late", "late", "duplicate", "duplicate"), reasons());
     }
 
     /** A gap that comes after its windows have ended completes all of them. */
