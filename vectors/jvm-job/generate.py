@@ -223,9 +223,8 @@ def tick_summaries():
         ]])
     write("device.json", [
         {"stream": STREAMS[at], "certificate": fixed(f"certificate {at}").hex(), "key": fixed(f"key {at}").hex(),
-         "until": until, "encoded": message(
-             15, text(STREAMS[at]), fixed(f"certificate {at}"), fixed(f"key {at}"), u(until, 64)).hex()}
-        for at, until in ((0, START), (69, 1 << 52))
+         "encoded": message(15, text(STREAMS[at]), fixed(f"certificate {at}"), fixed(f"key {at}")).hex()}
+        for at in (0, 69)
     ])
 
 

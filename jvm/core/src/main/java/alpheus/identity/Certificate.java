@@ -10,10 +10,9 @@ import alpheus.crypto.SigningKey;
 import alpheus.crypto.VerifyingKey;
 import alpheus.identity.CertificateException.Fault;
 import java.nio.BufferUnderflowException;
-import java.time.Instant;
-import java.time.temporal.ChronoUnit;
 import java.util.Arrays;
 import java.util.HexFormat;
+import java.util.List;
 import java.util.Locale;
 import java.util.Optional;
 
@@ -24,12 +23,9 @@ import java.util.Optional;
  * @param verifying verifies its messages
  * @param sealing secrets are sealed for this key, if it receives any
  * @param digest identifies the certificate, 32 bytes
- * @param from from when it is valid, in microseconds
- * @param until until when
  */
-public record Certificate(
-        Role role, VerifyingKey verifying, Optional<SealingPublic> sealing, byte[] digest, long from, long until) {
-    private static final String LABEL = "alpheus/certificate/v2";
+public record Certificate(Role role, VerifyingKey verifying, Optional<SealingPublic> sealing, byte[] digest) {
+    private static final String LABEL = "alpheus/certificate/v1";
     private static final String PROBE = "alpheus/certificate/probe/v1";
     private static final int KEY = 32;
     private static final int ID = 16;
@@ -47,33 +43,29 @@ public record Certificate(
         /** Sends a stream's events. */
         DEVICE,
         /** Takes devices' frames for the service. */
-        INGEST
+        INGEST;
+
+        /** Whether it has a key agreement key. */
+        boolean agrees() {
+            return this == CONTROLLER || this == CONSUMER;
+        }
+
+        /** Whether secrets are sealed for it. */
+        boolean unseals() {
+            return agrees() || this == INGEST;
+        }
     }
 
     /**
-     * Reads a certificate of a role, and checks that the authority signed it and that it is valid now.
+     * Reads a certificate of a role, and checks that the authority signed it.
      *
-     * @param text its hexadecimal digits, as `alpheus ca` writes them
-     * @param authority the key of the deployment's authority
-     * @param role the role that is needed
-     * @param now the time in microseconds
-     * @return the certificate
-     * @throws CertificateException which says what is wrong
-     */
-    public static Certificate read(String text, VerifyingKey authority, Role role, long now) throws CertificateException {
-        return readWhenever(text, authority, role).valid(now);
-    }
-
-    /**
-     * The same, whenever it is valid: what was made under a certificate must be readable later.
-     *
-     * @param text its hexadecimal digits, as `alpheus ca` writes them
+     * @param text its hexadecimal digits, as {@code alpheus ca} writes them
      * @param authority the key of the deployment's authority
      * @param role the role that is needed
      * @return the certificate
      * @throws CertificateException which says what is wrong
      */
-    public static Certificate readWhenever(String text, VerifyingKey authority, Role role) throws CertificateException {
+    public static Certificate read(String text, VerifyingKey authority, Role role) throws CertificateException {
         byte[] content;
         byte[] signature;
         try {
@@ -95,21 +87,24 @@ public record Certificate(
     private static Certificate parse(byte[] content) throws CertificateException {
         try {
             PostcardReader in = new PostcardReader(content);
+            // The subject, which stays when a certificate is renewed.
+            in.raw(ID);
             long role = in.number();
             expect(role >= 0 && role < Role.values().length);
-            in.text();
+            // The name, for people.
+            in.bytes();
             VerifyingKey verifying = new VerifyingKey(in.raw(KEY));
-            // The key agreement key, which devices do not use.
-            in.raw(KEY);
+            boolean agrees = in.some();
+            if (agrees) {
+                in.raw(KEY);
+            }
             Optional<SealingPublic> sealing =
                     in.some() ? Optional.of(new SealingPublic(in.raw(KEY))) : Optional.empty();
-            in.raw(ID);
-            if (in.some()) {
-                in.raw(ID);
+            Certificate read = new Certificate(
+                    Role.values()[(int) role], verifying, sealing, LabelledHash.of(LABEL, content));
+            if (read.role.agrees() != agrees || read.role.unseals() != sealing.isPresent()) {
+                throw new CertificateException(Fault.KEYS);
             }
-            byte[] digest = LabelledHash.of(LABEL, content);
-            Certificate read =
-                    new Certificate(Role.values()[(int) role], verifying, sealing, digest, in.number(), in.number());
             expect(in.isAtEnd());
             return read;
         } catch (BufferUnderflowException malformed) {
@@ -128,16 +123,6 @@ public record Certificate(
     private Certificate of(Role wanted) throws CertificateException {
         if (role != wanted) {
             throw new CertificateException(Fault.ROLE, word(role), word(wanted));
-        }
-        if (role == Role.INGEST && sealing.isEmpty()) {
-            throw new CertificateException(Fault.KEYS);
-        }
-        return this;
-    }
-
-    private Certificate valid(long now) throws CertificateException {
-        if (now < from || now >= until) {
-            throw new CertificateException(Fault.NOT_NOW, instant(from), instant(until));
         }
         return this;
     }
@@ -162,26 +147,25 @@ public record Certificate(
     }
 
     /**
-     * The key that opens what is sealed for this certificate.
+     * The one of several certificates that a sealing key is for.
      *
-     * @param seed its seed, which may be wiped afterwards
-     * @return the key
-     * @throws CertificateException if it is another key's
+     * @param certificates the certificates
+     * @param seed the key's seed, which is not closed
+     * @return the certificate
+     * @throws CertificateException if it is none's
      */
-    public SealingKey sealingKey(SecretBytes seed) throws CertificateException {
-        SealingKey key = SealingKey.fromSeed(seed);
-        if (sealing.isEmpty() || !Arrays.equals(sealing.get().bytes(), key.publicHalf())) {
-            key.close();
-            throw new CertificateException(Fault.OTHER_SEED);
+    public static Certificate ofKey(List<Certificate> certificates, SecretBytes seed) throws CertificateException {
+        try (SealingKey key = SealingKey.fromSeed(seed)) {
+            for (Certificate each : certificates) {
+                if (each.sealing.isPresent() && Arrays.equals(each.sealing.get().bytes(), key.publicHalf())) {
+                    return each;
+                }
+            }
         }
-        return key;
+        throw new CertificateException(Fault.OTHER_SEED);
     }
 
     private static String word(Role role) {
         return role.name().toLowerCase(Locale.ROOT);
-    }
-
-    private static Instant instant(long micros) {
-        return Instant.EPOCH.plus(micros, ChronoUnit.MICROS);
     }
 }

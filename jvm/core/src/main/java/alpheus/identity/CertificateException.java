@@ -18,9 +18,10 @@ public final class CertificateException extends AlpheusException {
         /** It is of another role. */
         ROLE("it certifies a party of role `%s`, and one of role `%s` is needed"),
         /** Its keys are not usable. */
-        KEYS("its keys are not usable; ask the authority for another certificate"),
-        /** It is not valid now. */
-        NOT_NOW("it is valid from %s until %s; renew it, or check this machine's clock"),
+        KEYS("its keys are not usable, or not those of its role; ask the authority for another certificate"),
+        /** The deployment names no ingest key. */
+        NO_INGEST("it names no ingest key, which a schema with `frames: ticks` needs; create the deployment with "
+                + "`alpheus ca init` of this version"),
         /** The seed is of another certificate. */
         OTHER_SEED("the key is not that of the certificate; use the two files that were made together"),
         /** The text is not a seed. */

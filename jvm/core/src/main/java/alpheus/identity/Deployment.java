@@ -5,34 +5,57 @@ import alpheus.crypto.CryptoException;
 import alpheus.crypto.VerifyingKey;
 import alpheus.document.DocumentException;
 import alpheus.document.Node;
+import alpheus.document.Value.Scalar;
+import alpheus.identity.Certificate.Role;
 import alpheus.identity.CertificateException.Fault;
+import java.util.ArrayList;
 import java.util.HexFormat;
+import java.util.List;
 
-/** The deployment that a party belongs to: `deployment.json`, the same file for all. */
-public final class Deployment {
+/**
+ * The deployment that a party belongs to: {@code deployment.json}, the same file for all.
+ *
+ * @param authority the key of its authority
+ * @param ingest certificates of the service's ingest keys: the one that devices use, then retired ones
+ */
+public record Deployment(VerifyingKey authority, List<Certificate> ingest) {
     private static final long VERSION = 1;
 
-    private Deployment() {}
-
     /**
-     * Reads the key of its authority.
+     * Reads the file, and checks that the authority signed the ingest keys' certificates.
      *
      * @param text the file
-     * @return the key
-     * @throws CertificateException if it is not such a file
+     * @return the deployment
+     * @throws CertificateException if it is not such a file, or names no ingest key
      */
-    public static VerifyingKey authority(String text) throws CertificateException {
+    public static Deployment read(String text) throws CertificateException {
         try {
             Node file = Node.fromJson(text);
-            Node version = file.map().get("version");
-            Node authority = file.map().get("authority");
-            if (version == null || authority == null) {
-                throw new CertificateException(Fault.NOT_A_DEPLOYMENT);
+            needed(file, "version").integer(VERSION, VERSION);
+            VerifyingKey authority = new VerifyingKey(HexFormat.of().parseHex(needed(file, "authority").text()));
+            List<Certificate> ingest = new ArrayList<>();
+            if (file.map().containsKey("ingest")) {
+                for (Node each : file.map().get("ingest").list()) {
+                    if (!(each.value() instanceof Scalar scalar)) {
+                        throw new CertificateException(Fault.NOT_A_DEPLOYMENT);
+                    }
+                    ingest.add(Certificate.read(scalar.text(), authority, Role.INGEST));
+                }
             }
-            version.integer(VERSION, VERSION);
-            return new VerifyingKey(HexFormat.of().parseHex(authority.text()));
+            if (ingest.isEmpty()) {
+                throw new CertificateException(Fault.NO_INGEST);
+            }
+            return new Deployment(authority, List.copyOf(ingest));
         } catch (DocumentException | CryptoException | IllegalArgumentException refused) {
             throw new CertificateException(Fault.NOT_A_DEPLOYMENT);
         }
+    }
+
+    private static Node needed(Node file, String key) throws DocumentException, CertificateException {
+        Node found = file.map().get(key);
+        if (found == null) {
+            throw new CertificateException(Fault.NOT_A_DEPLOYMENT);
+        }
+        return found;
     }
 }

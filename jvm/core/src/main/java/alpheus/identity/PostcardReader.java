@@ -3,7 +3,6 @@ package alpheus.identity;
 
 import java.nio.BufferUnderflowException;
 import java.nio.ByteBuffer;
-import java.nio.charset.StandardCharsets;
 
 /** Reads postcard: numbers in seven bits a byte, and lengths before what they count. */
 final class PostcardReader {
@@ -40,10 +39,6 @@ final class PostcardReader {
             throw new BufferUnderflowException();
         }
         return raw((int) length);
-    }
-
-    String text() {
-        return new String(bytes(), StandardCharsets.UTF_8);
     }
 
     /** Whether an option is there. */

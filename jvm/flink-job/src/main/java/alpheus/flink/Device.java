@@ -14,12 +14,11 @@ import java.util.Arrays;
  *
  * @param certificate digest of the certificate
  * @param key its key, 32 bytes
- * @param until until when the certificate is valid
  */
-record Device(byte[] certificate, byte[] key, long until) {
+record Device(byte[] certificate, byte[] key) {
     /** The key that verifies an opening; null if the device may not have signed it. */
     VerifyingKey keyFor(Opening opening) {
-        boolean named = Arrays.equals(certificate, opening.certificate()) && opening.claim().to() < until;
+        boolean named = Arrays.equals(certificate, opening.certificate());
         return named ? verifying() : null;
     }
 
@@ -39,7 +38,6 @@ record Device(byte[] certificate, byte[] key, long until) {
     void write(DataOutput out) throws IOException {
         out.write(certificate);
         out.write(key);
-        out.writeLong(until);
     }
 
     static Device read(DataInput in) throws IOException {
@@ -47,6 +45,6 @@ record Device(byte[] certificate, byte[] key, long until) {
         byte[] key = new byte[VerifyingKey.LENGTH];
         in.readFully(certificate);
         in.readFully(key);
-        return new Device(certificate, key, in.readLong());
+        return new Device(certificate, key);
     }
 }

@@ -4,9 +4,7 @@ package alpheus.flink;
 import alpheus.AlpheusException;
 import alpheus.crypto.SealingKey;
 import alpheus.crypto.SecretBytes;
-import alpheus.crypto.VerifyingKey;
 import alpheus.identity.Certificate;
-import alpheus.identity.Certificate.Role;
 import alpheus.identity.Deployment;
 import alpheus.identity.Seeds;
 import alpheus.stream.SchemaId;
@@ -21,25 +19,25 @@ import java.util.HashMap;
 import java.util.HexFormat;
 import java.util.Map;
 
-/** Reads the files of the ingest keys. Task managers need them, under the same paths as the submitting machine. */
+/** Reads the files of the ingest keys. Every task manager needs them, under the same path. */
 final class IngestFiles {
     private IngestFiles() {}
 
     static Ingest read(Shape shape) {
-        TickMode mode = shape.ticks();
-        String at = mode.deployment();
+        Path folder = Path.of(shape.ticks().identity());
+        Path at = folder.resolve("deployment.json");
         try {
-            VerifyingKey authority = Deployment.authority(new String(text(at)));
+            Deployment deployment = Deployment.read(new String(text(at)));
             Map<String, SealingKey> keys = new HashMap<>();
-            for (int i = 0; i < mode.certificates().size(); i++) {
-                at = mode.certificates().get(i);
-                Certificate certificate = Certificate.readWhenever(new String(text(at)), authority, Role.INGEST);
-                at = mode.seeds().get(i);
+            at = folder.resolve("ingest.seed");
+            for (int retired = 1; retired == 1 || Files.exists(at); retired++) {
                 try (SecretBytes seed = Seeds.read(text(at))) {
-                    keys.put(HexFormat.of().formatHex(certificate.digest()), certificate.sealingKey(seed));
+                    Certificate own = Certificate.ofKey(deployment.ingest(), seed);
+                    keys.put(HexFormat.of().formatHex(own.digest()), SealingKey.fromSeed(seed));
                 }
+                at = folder.resolve("ingest." + retired + ".seed");
             }
-            return new Ingest(authority, SchemaId.parse(shape.schema()), shape.tick(), keys);
+            return new Ingest(deployment.authority(), SchemaId.parse(shape.schema()), shape.tick(), keys);
         } catch (AlpheusException refused) {
             throw new IllegalArgumentException(at + ": " + refused.getMessage());
         } catch (IOException unreadable) {
@@ -48,8 +46,8 @@ final class IngestFiles {
     }
 
     /** A file's text, for a reader that overwrites it if it is a secret. */
-    private static char[] text(String path) throws IOException {
-        byte[] bytes = Files.readAllBytes(Path.of(path));
+    private static char[] text(Path path) throws IOException {
+        byte[] bytes = Files.readAllBytes(path);
         CharBuffer decoded = StandardCharsets.UTF_8.decode(ByteBuffer.wrap(bytes));
         char[] text = new char[decoded.remaining()];
         decoded.get(text);

@@ -11,7 +11,6 @@ import alpheus.schema.Frames;
 import alpheus.schema.Schema;
 import java.io.IOException;
 import java.nio.file.Path;
-import java.util.List;
 import java.util.Map;
 import java.util.Properties;
 import org.apache.flink.configuration.Configuration;
@@ -65,12 +64,8 @@ public final class JobConfig extends AbstractConfig {
     /** How far event time may run ahead of the clock. */
     public static final String SKEW = "alpheus.skew.ms";
 
-    /** The deployment's file, which names its authority. Needed with {@code frames: ticks}, as the next two. */
-    public static final String DEPLOYMENT_FILE = "alpheus.deployment.file";
-    /** The certificates of the service's ingest keys: the current one, and retired ones that devices may have. */
-    public static final String INGEST_CERTIFICATES = "alpheus.ingest.certificate.files";
-    /** The seeds of these keys, in the same order. Task managers read them. */
-    public static final String INGEST_SEEDS = "alpheus.ingest.seed.files";
+    /** The folder of the service's ingest keys. Needed with {@code frames: ticks}. */
+    public static final String IDENTITY = "alpheus.identity.folder";
 
     private static final String PREFIX = "alpheus.";
     private static final String FLINK = "flink.";
@@ -109,12 +104,9 @@ public final class JobConfig extends AbstractConfig {
                     "How far frames of a partition's streams may be out of order before windows end.")
             .define(SKEW, Type.LONG, 5_000L, Range.between(0, MAX_MILLIS), Importance.LOW,
                     "How far event time may run ahead of this clock.")
-            .define(DEPLOYMENT_FILE, Type.STRING, null, Importance.HIGH,
-                    "The deployment's file. Needed if the schema has `frames: ticks`.")
-            .define(INGEST_CERTIFICATES, Type.LIST, List.of(), Importance.HIGH,
-                    "Certificates of the service's ingest keys, also retired ones. Needed if the schema has `frames: ticks`.")
-            .define(INGEST_SEEDS, Type.LIST, List.of(), Importance.HIGH,
-                    "Files of the seeds of these keys, in the same order, readable by task managers.");
+            .define(IDENTITY, Type.STRING, null, Importance.HIGH,
+                    "The folder with deployment.json and the service's ingest keys: ingest.seed, and ingest.1.seed and "
+                            + "so on of retired ones. Task managers read it. Needed if the schema has `frames: ticks`.");
 
     private final Map<String, ?> settings;
 
@@ -147,20 +139,13 @@ public final class JobConfig extends AbstractConfig {
         if (!(schema.frames() instanceof Frames.Ticks ticks)) {
             return null;
         }
-        TickMode mode = new TickMode(ticks.anchor(), getString(DEPLOYMENT_FILE),
-                List.copyOf(getList(INGEST_CERTIFICATES)), List.copyOf(getList(INGEST_SEEDS)));
-        if (mode.deployment() == null) {
-            throw new ConfigException(DEPLOYMENT_FILE, null, "with `frames: ticks` the job checks each frame; set this file");
-        }
-        if (mode.certificates().isEmpty() || mode.certificates().size() != mode.seeds().size()) {
-            throw new ConfigException(INGEST_SEEDS, mode.seeds(),
-                    "with `frames: ticks` give a seed for each of the certificates of " + INGEST_CERTIFICATES
-                            + ", in the same order");
+        if (getString(IDENTITY) == null) {
+            throw new ConfigException(IDENTITY, null, "with `frames: ticks` the job checks each frame; set this folder");
         }
         if (REGISTRY.equals(getString(FORMAT))) {
             throw new ConfigException(FORMAT, REGISTRY, "there is no Avro form of tick frames; use `frame`");
         }
-        return mode;
+        return new TickMode(ticks.anchor(), getString(IDENTITY));
     }
 
     private RegistryClient registry() {

@@ -2,16 +2,12 @@
 package alpheus.flink;
 
 import java.io.Serializable;
-import java.util.List;
 
 /**
- * What the job needs besides, if each tick has a frame. It names files: secrets are not in the job's graph,
- * which Flink stores.
+ * What the job needs besides, if each tick has a frame. It names a folder: secrets are not in the job's
+ * graph, which Flink stores.
  *
  * @param anchor sum and number of events start again at its multiples, in microseconds
- * @param deployment the deployment's file
- * @param certificates of the service's ingest keys, the current one and retired ones that devices may have
- * @param seeds the seeds of these keys, in the same order
+ * @param identity the folder with the deployment's file and the service's ingest keys
  */
-public record TickMode(long anchor, String deployment, List<String> certificates, List<String> seeds)
-        implements Serializable {}
+public record TickMode(long anchor, String identity) implements Serializable {}

@@ -205,7 +205,6 @@ class JobVectorsTest {
             assertEquals(text(node, "stream"), device.stream());
             assertEquals(text(node, "certificate"), HexFormat.of().formatHex(device.device().certificate()));
             assertEquals(text(node, "key"), HexFormat.of().formatHex(device.device().key()));
-            assertEquals(number(node, "until"), device.device().until());
             assertArrayEquals(encoded(node), device.bytes());
         }
     }

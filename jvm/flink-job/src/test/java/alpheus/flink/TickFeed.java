@@ -41,12 +41,11 @@ final class TickFeed {
     static final long ANCHOR = 6 * TICK;
     static final SchemaId SCHEMA = SchemaId.parse("5c".repeat(32));
     static final Shape SHAPE = new Shape(Feed.WORDS, TICK, 1000, TICK, SCHEMA.toString(),
-            new TickMode(ANCHOR, "", List.of(), List.of()));
+            new TickMode(ANCHOR, ""));
     static final byte[] CERTIFICATE = new byte[32];
     static final byte[] INGEST = HexFormat.of().parseHex("16".repeat(32));
 
     private static final Map<String, Node> VECTOR = vector();
-    private static final long FOREVER = 1L << 52;
 
     final List<byte[]> frames = new ArrayList<>();
     final TickSession session;
@@ -109,7 +108,7 @@ final class TickFeed {
     }
 
     static Device device() {
-        return new Device(CERTIFICATE, bytes("device"), FOREVER);
+        return new Device(CERTIFICATE, bytes("device"));
     }
 
     static byte[] deviceOf(int stream) {

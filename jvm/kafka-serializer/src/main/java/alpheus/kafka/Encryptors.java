@@ -3,7 +3,6 @@ package alpheus.kafka;
 
 import alpheus.AlpheusException;
 import alpheus.crypto.SigningKey;
-import alpheus.crypto.VerifyingKey;
 import alpheus.identity.Certificate;
 import alpheus.identity.Certificate.Role;
 import alpheus.identity.CertificateException;
@@ -42,7 +41,7 @@ final class Encryptors {
         String path = config.getString(AlpheusConfig.DEVICE_FILE);
         try (DeviceFile device = DeviceFile.read(text(AlpheusConfig.DEVICE_FILE, path), schema.id());
                 MasterSecret master = device.master()) {
-            Sessions sessions = sessions(config, clock, schema, device.stream(), master, random);
+            Sessions sessions = sessions(config, schema, device.stream(), master, random);
             return new StreamEncryptor(schema, sessions, config, random, clock, counters);
         } catch (AlpheusException refused) {
             throw new ConfigException(AlpheusConfig.DEVICE_FILE, path, refused.getMessage());
@@ -50,28 +49,32 @@ final class Encryptors {
     }
 
     private static Sessions sessions(
-            AlpheusConfig config, MicroClock clock, Schema schema, StreamId stream, MasterSecret master, SecureRandom random)
+            AlpheusConfig config, Schema schema, StreamId stream, MasterSecret master, SecureRandom random)
             throws LayoutException, ProducerException {
         Optional<TickShape> shape = TickShape.of(schema);
         if (shape.isEmpty()) {
             Producer producer = new Producer(master, stream, schema.id(), schema.tick(), Layout.of(schema).words());
             return new EventSessions(producer, schema.tick(), random);
         }
-        DeviceIdentity device = identity(config, clock.now());
+        DeviceIdentity device = identity(config);
         return new TickSessions(
                 new TickProducer(master, stream, schema.id(), shape.get(), device), schema.tick(), random);
     }
 
-    /** Who the device is to the service. */
-    private static DeviceIdentity identity(AlpheusConfig config, long now) {
-        VerifyingKey authority = read(
-                config, AlpheusConfig.DEPLOYMENT_FILE, text -> Deployment.authority(new String(text)));
-        Certificate device = read(config, AlpheusConfig.DEVICE_CERTIFICATE_FILE,
-                text -> Certificate.read(new String(text), authority, Role.DEVICE, now));
-        Certificate ingest = read(config, AlpheusConfig.INGEST_CERTIFICATE_FILE,
-                text -> Certificate.read(new String(text), authority, Role.INGEST, now));
-        SigningKey key = read(config, AlpheusConfig.DEVICE_SEED_FILE, text -> device.signingKey(Seeds.read(text)));
-        return new DeviceIdentity(authority, key, device.digest(), ingest.sealing().orElseThrow(), ingest.digest());
+    /** Who the device is to the service, by the files of an identity folder. */
+    private static DeviceIdentity identity(AlpheusConfig config) {
+        String folder = config.getString(AlpheusConfig.IDENTITY);
+        if (folder == null) {
+            throw new ConfigException(AlpheusConfig.IDENTITY, null,
+                    "with `frames: ticks` a device signs its sessions; set the folder that `alpheus ca issue` wrote for it");
+        }
+        Deployment deployment = read(folder, "deployment.json", text -> Deployment.read(new String(text)));
+        Certificate device = read(folder, "device.txt",
+                text -> Certificate.read(new String(text), deployment.authority(), Role.DEVICE));
+        SigningKey key = read(folder, "device.seed", text -> device.signingKey(Seeds.read(text)));
+        Certificate ingest = deployment.ingest().get(0);
+        return new DeviceIdentity(
+                deployment.authority(), key, device.digest(), ingest.sealing().orElseThrow(), ingest.digest());
     }
 
     /** Reads a file's text. */
@@ -80,15 +83,12 @@ final class Encryptors {
         T read(char[] text) throws CertificateException;
     }
 
-    private static <T> T read(AlpheusConfig config, String setting, Reader<T> reader) {
-        String path = config.getString(setting);
-        if (path == null) {
-            throw new ConfigException(setting, null, "with `frames: ticks` a device signs its sessions; set this file");
-        }
+    private static <T> T read(String folder, String name, Reader<T> reader) {
+        String path = Path.of(folder, name).toString();
         try {
-            return reader.read(text(setting, path));
+            return reader.read(text(AlpheusConfig.IDENTITY, path));
         } catch (CertificateException refused) {
-            throw new ConfigException(setting, path, refused.getMessage());
+            throw new ConfigException(AlpheusConfig.IDENTITY, path, refused.getMessage());
         }
     }
 

@@ -327,12 +327,11 @@ final class SessionKeeper {
         }
     }
 
-    /** Tells a tick's events what became of its frame. */
+    /** Tells a tick's events what became of its frame, after they were counted. */
     private void settle(TickOutcome tick, RecordMetadata metadata, Exception failure) {
-        boolean[] isFirst = new boolean[1];
-        callBack((data, why) -> isFirst[0] = tick.complete(data, why), metadata, failure);
-        if (isFirst[0] && failure != null) {
-            counters.add(Count.LOST, tick.events());
+        if (tick.isFirst()) {
+            counters.add(Count.LOST, failure == null ? 0 : tick.events());
+            callBack(tick::complete, metadata, failure);
         }
     }
 

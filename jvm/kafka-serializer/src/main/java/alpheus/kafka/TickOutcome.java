@@ -5,6 +5,7 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.Future;
+import java.util.concurrent.atomic.AtomicBoolean;
 import org.apache.kafka.clients.producer.Callback;
 import org.apache.kafka.clients.producer.RecordMetadata;
 
@@ -15,6 +16,7 @@ import org.apache.kafka.clients.producer.RecordMetadata;
 final class TickOutcome {
     private final CompletableFuture<RecordMetadata> done = new CompletableFuture<>();
     private final List<Callback> callbacks = new ArrayList<>();
+    private final AtomicBoolean settled = new AtomicBoolean();
     private long events;
 
     /** Adds an event. */
@@ -31,12 +33,18 @@ final class TickOutcome {
         return events;
     }
 
-    /** Completes all its events. Returns whether this is the first time. */
-    boolean complete(RecordMetadata metadata, Exception failure) {
-        boolean isFirst = failure == null ? done.complete(metadata) : done.completeExceptionally(failure);
-        if (isFirst) {
-            callbacks.forEach(callback -> callback.onCompletion(metadata, failure));
+    /** Whether this is the first to settle what becomes of it. */
+    boolean isFirst() {
+        return settled.compareAndSet(false, true);
+    }
+
+    /** Completes all its events. */
+    void complete(RecordMetadata metadata, Exception failure) {
+        if (failure == null) {
+            done.complete(metadata);
+        } else {
+            done.completeExceptionally(failure);
         }
-        return isFirst;
+        callbacks.forEach(callback -> callback.onCompletion(metadata, failure));
     }
 }

@@ -15,18 +15,13 @@ import java.security.KeyPairGenerator;
 import java.security.interfaces.EdECPrivateKey;
 import java.security.interfaces.EdECPublicKey;
 import java.util.HexFormat;
-import java.util.List;
 import java.util.Map;
 
 /** The authority, a device and an ingest key of a deployment, with their files. */
 final class TestIdentity {
     private static final HexFormat HEX = HexFormat.of();
-    private static final List<String> FILES = List.of(
-            "alpheus.deployment.file", "alpheus.device.seed.file", "alpheus.device.certificate.file",
-            "alpheus.ingest.certificate.file");
     private static final int DEVICE = 4;
     private static final int INGEST = 5;
-    private static final long FOREVER = 1L << 52;
 
     private final KeyPair authority = pair();
     private final KeyPair device = pair();
@@ -67,49 +62,33 @@ final class TestIdentity {
         return ((EdECPrivateKey) pair.getPrivate()).getBytes().orElseThrow();
     }
 
-    /** Writes the files, and names them in settings. */
+    /** Writes the files of an identity folder, as `alpheus ca issue` does, and names it in settings. */
     void write(Path folder, Map<String, Object> settings) throws Exception {
-        file(folder, settings, FILES.get(0),
-                "{\"version\": 1, \"authority\": \"" + HEX.formatHex(publicBytes(authority)) + "\", \"service\": \"00\"}");
-        file(folder, settings, FILES.get(1), HEX.formatHex(seed(device)) + "\n");
-        file(folder, settings, FILES.get(2), certificate(DEVICE, publicBytes(device), null, FOREVER));
-        file(folder, settings, FILES.get(3),
-                certificate(INGEST, publicBytes(device), ingest().publicHalf(), FOREVER));
+        String ingest = certificate(INGEST, publicBytes(device), ingest().publicHalf());
+        Files.writeString(folder.resolve("deployment.json"), "{\"version\": 1, \"authority\": \""
+                + HEX.formatHex(publicBytes(authority)) + "\", \"service\": \"00\", \"ingest\": [\"" + ingest + "\"]}");
+        Files.writeString(folder.resolve("device.seed"), HEX.formatHex(seed(device)) + "\n");
+        Files.writeString(folder.resolve("device.txt"), certificate(DEVICE, publicBytes(device), null) + "\n");
+        Files.writeString(folder.resolve("ingest.txt"), ingest);
+        settings.put("alpheus.identity.folder", folder.toString());
     }
 
-    /** Names the files of another process in settings. */
-    static void named(Path folder, Map<String, Object> settings) {
-        settings.replaceAll((name, old) -> FILES.contains(name) ? folder.resolve(name).toString() : old);
-    }
-
-    private static void file(Path folder, Map<String, Object> settings, String setting, String text) throws Exception {
-        settings.put(setting, Files.writeString(folder.resolve(setting), text).toString());
-    }
-
-    /** A device's certificate that was valid until a time. */
-    String deviceUntil(long until) {
-        return certificate(DEVICE, publicBytes(device), null, until);
-    }
-
-    private String certificate(int role, byte[] verifying, byte[] sealing, long until) {
+    private String certificate(int role, byte[] verifying, byte[] sealing) {
         ByteArrayOutputStream content = new ByteArrayOutputStream();
+        content.writeBytes(new byte[16]);
         content.write(role);
         content.write(4);
         content.writeBytes("name".getBytes(StandardCharsets.UTF_8));
         content.writeBytes(verifying);
-        content.writeBytes(new byte[32]);
+        content.write(0);
         content.write(sealing == null ? 0 : 1);
         content.writeBytes(sealing == null ? new byte[0] : sealing);
-        content.writeBytes(new byte[16]);
-        content.write(0);
-        number(content, 0);
-        number(content, until);
         ByteArrayOutputStream signed = new ByteArrayOutputStream();
         number(signed, content.size());
         signed.writeBytes(content.toByteArray());
         SigningKey key = new SigningKey(SecretBytes.takeOver(seed(authority)));
-        signed.writeBytes(key.sign("alpheus/certificate/v2", content.toByteArray()));
-        return HEX.formatHex(signed.toByteArray()) + "\n";
+        signed.writeBytes(key.sign("alpheus/certificate/v1", content.toByteArray()));
+        return HEX.formatHex(signed.toByteArray());
     }
 
     private static void number(ByteArrayOutputStream out, long value) {

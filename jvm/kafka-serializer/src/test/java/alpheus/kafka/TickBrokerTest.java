@@ -93,7 +93,7 @@ class TickBrokerTest {
         /** Runs until killed, and prints when it has sent enough. */
         public static void main(String[] arguments) throws Exception {
             TestDevice device = new TestDevice(Path.of(arguments[0]), TICK_MILLIS, "ticks");
-            TestIdentity.named(Path.of(arguments[3]), device.settings);
+            device.settings.put("alpheus.identity.folder", arguments[3]);
             device.settings.put("bootstrap.servers", arguments[1]);
             EncryptingProducer<String, Object> producer = new EncryptingProducer<>(device.settings);
             for (int i = 0; true; i++) {

@@ -353,31 +353,34 @@ class TickProducerTest {
 
     @Test
     void anIdentityThatTheServiceWouldRefuseIsRejectedAtTheStart() throws Exception {
-        Map<String, Object> good = Map.copyOf(device.settings);
-        Path other = Files.createDirectories(folder.resolve("other"));
-        Map<String, Object> others = new TestDevice(other, 1000, "ticks").settings;
-        String expired = Files.writeString(folder.resolve("expired"), device.identity.deviceUntil(NOON)).toString();
-        String deviceFile = "alpheus.device.certificate.file";
+        TestDevice other = new TestDevice(Files.createDirectories(folder.resolve("other")), 1000, "ticks");
         String[][] cases = {
-            {"alpheus.deployment.file", null, "set this file"},
-            {"alpheus.deployment.file", (String) good.get(deviceFile), "deployment.json"},
-            {"alpheus.deployment.file", (String) others.get("alpheus.deployment.file"), "did not sign"},
-            {"alpheus.device.seed.file", null, "set this file"},
-            {"alpheus.device.seed.file", (String) others.get("alpheus.device.seed.file"), "not that of the certificate"},
-            {"alpheus.device.seed.file", (String) good.get("alpheus.schema"), "not a seed"},
-            {deviceFile, (String) good.get("alpheus.ingest.certificate.file"), "role `ingest`"},
-            {deviceFile, (String) good.get("alpheus.schema"), "not a certificate"},
-            {deviceFile, folder.resolve("none").toString(), "cannot be read"},
-            {deviceFile, expired, "renew it"},
-            {"alpheus.ingest.certificate.file", (String) others.get("alpheus.ingest.certificate.file"), "did not sign"},
+            {"deployment.json", "device.txt", "deployment.json"},
+            {"deployment.json", "none", "cannot be read"},
+            {"device.seed", "other/device.seed", "not that of the certificate"},
+            {"device.seed", "schema.yaml", "not a seed"},
+            {"device.txt", "ingest.txt", "role `ingest`"},
+            {"device.txt", "schema.yaml", "not a certificate"},
+            {"device.txt", "other/device.txt", "did not sign"},
         };
         for (String[] each : cases) {
-            device.settings.clear();
-            device.settings.putAll(good);
-            device.settings.put(each[0], each[1]);
-            ConfigException refused = assertThrows(ConfigException.class, this::producer, String.join(" ", each[0], each[2]));
+            Path broken = Files.createDirectories(folder.resolve("broken"));
+            for (String name : List.of("deployment.json", "device.seed", "device.txt")) {
+                Files.deleteIfExists(broken.resolve(name));
+                Path source = folder.resolve(each[0].equals(name) ? each[1] : name);
+                if (Files.exists(source)) {
+                    Files.copy(source, broken.resolve(name));
+                }
+            }
+            device.settings.put("alpheus.identity.folder", broken.toString());
+            ConfigException refused = assertThrows(ConfigException.class, this::producer, String.join(" ", each));
             assertTrue(refused.getMessage().contains(each[2]), refused.getMessage());
+            assertTrue(refused.getMessage().contains(each[0]), refused.getMessage());
             assertNull(refused.getCause());
         }
+        device.settings.remove("alpheus.identity.folder");
+        ConfigException refused = assertThrows(ConfigException.class, this::producer);
+        assertTrue(refused.getMessage().contains("alpheus.identity.folder"), refused.getMessage());
+        assertNotEquals(other.identity.device(), device.identity.device());
     }
 }
