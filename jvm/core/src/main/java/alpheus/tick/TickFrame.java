@@ -9,7 +9,7 @@ import java.nio.ByteOrder;
 import java.util.Optional;
 
 /**
- * A tick frame, as a view of received bytes. docs/wire-formats.md has the table. Numbers and words are
+ * A tick frame, as a view of received bytes. crates/encrypted-stream/src/tick/frame.rs has the table. Numbers and words are
  * little-endian, and times are in microseconds. Its form alone is checked: {@link SessionKey#verifies} and
  * {@link Opening#verify} check who sent it, and the controller the claim's tag.
  */
