@@ -6,7 +6,9 @@ import hmac
 import json
 from pathlib import Path
 
+from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey, X25519PublicKey
 from cryptography.hazmat.primitives.ciphers import Cipher, algorithms, modes
+from cryptography.hazmat.primitives.ciphers.aead import ChaCha20Poly1305
 
 MASK = (1 << 64) - 1
 
@@ -38,6 +40,39 @@ def derive(secret, label, parts, length):
 def tag(key, label, parts):
     """HMAC-SHA256, cut to 16 bytes."""
     return hmac.new(key, delimited(label, parts), hashlib.sha256).digest()[:16]
+
+
+def _extract(suite, salt, label, secret):
+    return hmac.new(salt, b"HPKE-v1" + suite + label + secret, hashlib.sha256).digest()
+
+
+def _expand(suite, key, label, info, length):
+    """One block of HMAC is enough here."""
+    message = length.to_bytes(2, "big") + b"HPKE-v1" + suite + label + info
+    return hmac.new(key, message + b"\1", hashlib.sha256).digest()[:length]
+
+
+KEM = b"KEM" + b"\x00\x20"
+SUITE = b"HPKE" + b"\x00\x20" + b"\x00\x01" + b"\x00\x03"
+
+
+def hpke_key(seed):
+    """RFC 9180, DeriveKeyPair of DHKEM(X25519, HKDF-SHA256)."""
+    key = _extract(KEM, b"", b"dkp_prk", seed)
+    return X25519PrivateKey.from_private_bytes(_expand(KEM, key, b"sk", b"", 32))
+
+
+def hpke_seal(public, info, secret, ephemeral_seed, data=b""):
+    """RFC 9180, single-shot base mode, ChaCha20-Poly1305: the encapsulated key, then the ciphertext."""
+    ephemeral = hpke_key(ephemeral_seed)
+    encapsulated = ephemeral.public_key().public_bytes_raw()
+    agreed = ephemeral.exchange(X25519PublicKey.from_public_bytes(public))
+    key = _extract(KEM, b"", b"eae_prk", agreed)
+    shared = _expand(KEM, key, b"shared_secret", encapsulated + public, 32)
+    context = b"\0" + _extract(SUITE, b"", b"psk_id_hash", b"") + _extract(SUITE, b"", b"info_hash", info)
+    key = _extract(SUITE, shared, b"secret", b"")
+    nonce = _expand(SUITE, key, b"base_nonce", context, 12)
+    return encapsulated + ChaCha20Poly1305(_expand(SUITE, key, b"key", context, 32)).encrypt(nonce, secret, data)
 
 
 def aes(key, block):

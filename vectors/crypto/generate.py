@@ -99,6 +99,15 @@ def signatures():
     forged = small + bytes(32)
     weak = vector | {"error": "InvalidKey", "public": small.hex(), "signature": forged.hex()}
     write("signature_bad_small_order_key.json", [weak])
+    # With the neutral point for R, its own signer makes s = k·a, which the plain equation accepts.
+    scalar = bytearray(hashlib.sha512(seed).digest()[:32])
+    scalar[0] &= 248
+    scalar[31] = scalar[31] & 63 | 64
+    digest = r.labelled_hash(LABEL, [message])
+    k = int.from_bytes(hashlib.sha512(small + public + digest).digest(), "little")
+    s = k * int.from_bytes(scalar, "little") % ORDER
+    crafted = small + s.to_bytes(32, "little")
+    write("signature_bad_small_order_point.json", [mismatch | {"signature": crafted.hex()}])
     no_point = bytes([2]) + bytes(31)
     write("signature_bad_no_point.json", [vector | {"error": "InvalidKey", "public": no_point.hex()}])
 
@@ -172,5 +181,37 @@ def merkle():
     ])
 
 
-for make in (hashes, derivation, pads, macs, signatures, agreement, merkle):
+def sealing():
+    """Secrets that were sealed for a party. The first is of RFC 9180, A.2.1.1."""
+    of = bytes.fromhex
+    info, secret = b"Ode on a Grecian Urn", b"Beauty is truth, truth beauty"
+    ephemeral = of("909a9b35d3dc4713a5e72a4da274b55d3d3821a37e5d099e74a647db583a904b")
+    seed = of("1ac01f181fdf9f352797655161c58b75c656a6cc2716dcb66372da835542e1df")
+    public = of("4310ee97d88cc1f088a5576c77ab0cf5c3ac797f3d95139c6c84b5429c59662a")
+    sealed = of("1afa08d3dec047a643885163f1180476fa7ddb54c6a8029ea33f95796bf2ac4a"
+                "1c5250d8034ec2b784ba2cfd69dbdb8af406cfe3ff938e131f0def8c8b60b4db"
+                "21993c62ce81883d2dd1b51a28")
+    assert r.hpke_key(seed).public_key().public_bytes_raw() == public
+    assert r.hpke_seal(public, info, secret, ephemeral, b"Count-0") == sealed
+    write("hpke.json", [{
+        "seed": seed.hex(), "public": public.hex(), "ephemeral": ephemeral.hex(), "info": info.hex(),
+        "data": b"Count-0".hex(), "secret": secret.hex(), "sealed": sealed.hex()}])
+    seed, ephemeral, secret, context = fixed("seal"), fixed("ephemeral"), fixed("sealed"), fixed("seal context", 90)
+    public = r.hpke_key(seed).public_key().public_bytes_raw()
+    sealed = r.hpke_seal(public, r.labelled_hash(LABEL, [context]), secret, ephemeral)
+    good = {"seed": seed.hex(), "public": public.hex(), "ephemeral": ephemeral.hex(), "label": LABEL,
+            "context": context.hex(), "secret": secret.hex(), "sealed": sealed.hex()}
+    write("sealed.json", [good])
+    error = {"error": "DoesNotOpen"}
+    write("sealed_bad_key.json", [good | error | {"seed": fixed("another seal").hex()}])
+    write("sealed_bad_label.json", [good | error | {"label": "alpheus/other/v1"}])
+    write("sealed_bad_context.json", [good | error | {"context": fixed("another context", 90).hex()}])
+    changed = [sealed[:at] + bytes([sealed[at] ^ 1]) + sealed[at + 1 :] for at in (0, 32, len(sealed) - 1)]
+    shorter = [sealed[:-1], sealed[:47], b""]
+    write("sealed_bad_bytes.json", [good | error | {"sealed": bad.hex()} for bad in changed + shorter])
+    low = bytes(32) + sealed[32:]
+    write("sealed_bad_low_order.json", [good | error | {"sealed": low.hex()}])
+
+
+for make in (hashes, derivation, pads, macs, signatures, agreement, merkle, sealing):
     make()

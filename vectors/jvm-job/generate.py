@@ -176,6 +176,58 @@ def summaries():
     ])
 
 
+CLAIMS = ["opening", "tick", "gap", "closing_tick", "closing_gap"]
+
+
+def claim(kind, session, start, end, name):
+    """What a tick frame states, as the service sees it."""
+    count, root, tag = int.from_bytes(fixed(f"count {name}", 8), "big"), fixed(f"root {name}", 16), fixed(f"tag {name}", 16)
+    body = u(CLAIMS.index(kind), 8) + u(session, 64) + u(start, 64) + u(end, 64) + u(count, 64) + root + tag
+    return {
+        "kind": kind, "session": r.hexadecimal(session), "from": start, "to": end,
+        "masked_count": r.hexadecimal(count), "root": root.hex(), "tag": tag.hex(),
+    }, body
+
+
+def tick_summary(at, check_sum, why, segments, conflict=()):
+    number = COMPLETE if why is None else REASONS.index(why)
+    listed = [u(len(segment), 32) + b"".join(body for _, body in segment) for segment in segments]
+    return {
+        "stream": STREAMS[at], "plan": PLAN, "start": START, "position": at,
+        "check_sum": r.hexadecimal(check_sum), "why": why,
+        "claims": [[found for found, _ in segment] for segment in segments],
+        "conflict": [found for found, _ in conflict],
+        "encoded": message(
+            14, text(STREAMS[at]), text(PLAN), u(START, 64), u(at, 32), u(check_sum, 64), u(number, 8),
+            u(len(segments), 32), *listed, u(int(bool(conflict)), 8), *[body for _, body in conflict],
+        ).hex(),
+    }
+
+
+def tick_summaries():
+    """Streams of a schema with one frame a tick: claims in place of borders."""
+    first = [claim("gap", r.MASK, START - 5_000_000, START + 1_000_000, "a"),
+             claim("closing_tick", r.MASK, START + 5_000_000, START + 6_000_000, "b")]
+    second = [claim("opening", 9, START + 6_000_000, START + 6_000_000, "c"),
+              claim("closing_gap", 9, START + 6_000_000, START + WINDOW, "d")]
+    twice = [claim("tick", 9, START, START + 1_000_000, name) for name in "ef"]
+    good = [tick_summary(0, r.MASK - 4, None, [first]), tick_summary(69, 5, None, [first, second], twice),
+            *[tick_summary(at, 0, why, []) for at, why in enumerate(REASONS)]]
+    write("tick_summary.json", good)
+    whole = bytes.fromhex(good[1]["encoded"])
+    at = 2 + 2 + 32 + 2 + 64 + 8 + 4 + 8 + 1 + 4 + 4
+    bad_kind = whole[:at] + b"\x05" + whole[at + 1 :]
+    write("tick_summary_bad_bytes.json", [
+        {"encoded": each.hex(), "error": error} for error, each in [
+            ("Truncated", whole[:-1]), ("Truncated", whole[:-130]), ("Malformed", bad_kind), ("Kind", b"\x01\x06" + whole[2:]),
+        ]])
+    write("device.json", [
+        {"stream": STREAMS[at], "certificate": fixed(f"certificate {at}").hex(), "key": fixed(f"key {at}").hex(),
+         "encoded": message(15, text(STREAMS[at]), fixed(f"certificate {at}"), fixed(f"key {at}")).hex()}
+        for at in (0, 69)
+    ])
+
+
 def progress():
     cases = [(0, 1, 0), (2, 3, START), (127, 128, 1 << 52)]
     write("progress.json", [
@@ -243,5 +295,5 @@ def bad_messages():
     bad("trailing", "Trailing", plan_end=[end + b"\x00"], token=[token + token], summary=[whole + b"\x01"], window_sum=[sums + b"\x00"])
 
 
-for make in (plans, openings, tokens, summaries, progress, window_sums, bad_messages):
+for make in (plans, openings, tokens, summaries, tick_summaries, progress, window_sums, bad_messages):
     make()

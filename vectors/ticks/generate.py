@@ -117,11 +117,14 @@ class Device:
         claim = self.stream.claim(OPENING, self.session, self.border, self.border, 0, NO_ROOT)
         self.claims.append(claim)
         body = bytes([FRAME[OPENING]]) + little(self.session) + little(self.border) + bytes.fromhex(claim["tag"])
-        body += fixed("ingest key")
+        body += fixed("ingest key")  # the id: the digest of its certificate
         body += bytes([0]) + bytes(16) if previous is None else bytes([1]) + b"".join(map(little, previous))
-        # The ciphertext is a stand-in: openings of HPKE differ each time.
-        body += fixed("sealed session key", 80) + fixed("device certificate")
-        claimed = authority() + self.stream.stream + self.stream.schema + body
+        names = authority() + self.stream.stream + self.stream.schema
+        ingest = r.hpke_key(fixed("ingest seed")).public_key().public_bytes_raw()
+        info = r.labelled_hash("alpheus/session-key/v2", [names + body])
+        self.sealed = r.hpke_seal(ingest, info, self.key, fixed(f"ephemeral {self.session}"))
+        body += self.sealed + fixed("device certificate")
+        claimed = names + body
         body += self.device.sign(r.labelled_hash("alpheus/opening/v2", [claimed]))
         self.send(body)
 
@@ -214,7 +217,8 @@ def frames():
     known = device.stream.names() | {
         "words": WORDS, "blocks": BLOCKS, "tick": TICK, "anchor": ANCHOR, "opened": NOON + 4 * TICK,
         "session": r.hexadecimal(device.session), "session_key": device.key.hex(), "ingest_key": fixed("ingest key").hex(),
-        "sealed": fixed("sealed session key", 80).hex(), "certificate": fixed("device certificate").hex(),
+        "ingest_seed": fixed("ingest seed").hex(), "ephemeral": fixed(f"ephemeral {device.session}").hex(),
+        "sealed": device.sealed.hex(), "certificate": fixed("device certificate").hex(),
         "authority": authority().hex(), "device_seed": fixed("device").hex(), "device": public_key(device.device).hex(),
     }
     r.write(TARGET, "session.json", known | {"frames": device.frames, "claims": device.claims})
@@ -270,7 +274,47 @@ def segments():
         for what, start, end, own, spans, events in cases])
 
 
+def certificates():
+    """What the authority signs of a device and of an ingest key, as postcard; and what is none."""
+    authority_key = Ed25519PrivateKey.from_private_bytes(fixed("authority"))
+    device = public_key(Ed25519PrivateKey.from_private_bytes(fixed("device")))
+    ingest = r.hpke_key(fixed("ingest seed")).public_key().public_bytes_raw()
+
+    def option(key):
+        return bytes([0]) if key is None else bytes([1]) + key
+
+    def signed(role, sealing=None, agreement=None, verifying=device, signer=authority_key, label="alpheus/certificate/v1"):
+        content = fixed("subject", 16) + bytes([role, 4]) + b"a\xc3\xa9b" + verifying + option(agreement) + option(sealing)
+        assert len(content) < 256
+        length = bytes([len(content)]) if len(content) < 128 else bytes([len(content) & 127 | 128, len(content) >> 7])
+        digest = r.labelled_hash(label, [content])
+        return length + content + signer.sign(digest), digest
+
+    def case(role, made, error=None):
+        text, digest = made
+        found = {"authority": authority().hex(), "role": role, "certificate": text.hex(), "digest": digest.hex(),
+                 "verifying": device.hex()}
+        return found | ({} if error is None else {"error": error})
+
+    good = signed(4)
+    r.write(TARGET, "certificate.json", [
+        case("device", good) | {"seed": fixed("device").hex()},
+        case("ingest", signed(5, ingest)) | {"sealing": ingest.hex(), "seed": fixed("ingest seed").hex()}])
+    other = Ed25519PrivateKey.from_private_bytes(fixed("another authority"))
+    r.write(TARGET, "certificate_bad_content.json", [
+        case("device", signed(4, signer=other), "Unsigned"),
+        case("device", signed(4, label="alpheus/certificate/v0"), "Unsigned"),
+        case("ingest", good, "Role"), case("device", signed(5, ingest), "Role"),
+        case("device", signed(4, ingest), "Keys"), case("ingest", signed(5), "Keys"),
+        case("device", signed(4, agreement=ingest), "Keys"), case("ingest", signed(5, bytes(32)), "Keys"),
+        case("device", signed(4, verifying=bytes([1]) + bytes(31)), "Keys"),
+        case("device", (good[0][:-1], good[1]), "NotACertificate"),
+        case("device", (good[0] + b"\0", good[1]), "NotACertificate"),
+        case("device", signed(6), "NotACertificate"), case("device", (b"", good[1]), "NotACertificate")])
+
+
 sums()
 claims()
 frames()
 segments()
+certificates()

@@ -8,6 +8,7 @@ use alpheus_crypto::kdf::derive;
 use alpheus_crypto::mac::{MacKey, Tag};
 use alpheus_crypto::merkle::{Proof, leaf, root};
 use alpheus_crypto::prf::{PadDigest, Prf};
+use alpheus_crypto::seal::{Sealed, SealingKey, UnsealError};
 use alpheus_crypto::secret::Secret;
 use alpheus_crypto::sign::{Signature, SigningKey, VerifyingKey};
 use alpheus_test_support::vectors::{array, bytes, hex_list, text};
@@ -124,9 +125,31 @@ fn signatures_match_the_known_answers() {
         let made = key.sign(text(&case, "label"), &bytes(&case, "message"));
         assert_eq!(made.to_bytes(), array(&case, "signature"));
     }
-    for kind in ["message", "label", "malleated", "small_order_key", "no_point"] {
+    let kinds =
+        ["message", "label", "malleated", "small_order_key", "small_order_point", "no_point"];
+    for kind in kinds {
         for case in cases(&format!("signature_bad_{kind}.json")) {
             assert_eq!(signature(&case), Err(text(&case, "error").into()), "{kind}");
+        }
+    }
+}
+
+fn unsealed(case: &Value) -> Result<Secret<32>, UnsealError> {
+    let key = SealingKey::from_seed(&Secret::from_bytes(array(case, "seed")));
+    let sealed = Sealed::from_bytes(&bytes(case, "sealed")).ok_or(UnsealError)?;
+    key.open(text(case, "label"), &[&bytes(case, "context")], &sealed)
+}
+
+#[test]
+fn sealed_secrets_match_the_known_answers() {
+    for case in cases("sealed.json") {
+        let key = SealingKey::from_seed(&Secret::from_bytes(array(&case, "seed")));
+        assert_eq!(key.public().0, array(&case, "public"));
+        assert_eq!(unsealed(&case).map(|it| *it.expose()), Ok(array(&case, "secret")));
+    }
+    for kind in ["key", "label", "context", "bytes", "low_order"] {
+        for case in cases(&format!("sealed_bad_{kind}.json")) {
+            assert!(unsealed(&case).is_err(), "{kind}");
         }
     }
 }

@@ -243,6 +243,9 @@ fn only_the_ingest_key_opens_a_sessions_key_and_only_in_its_own_opening() {
         let Ok(TickFrame::Opening(opening)) = TickFrame::parse(frame, Span(1)) else { panic!() };
         opening.open_key(by, &here).is_ok_and(|key| key.verify(&keys.stream(), frame).is_ok())
     };
+    // As the script sealed it.
+    let scripts = SealingKey::from_seed(&Secret::from_bytes(array(case, "ingest_seed")));
+    assert!(opens(&frames[0], &scripts));
     let good = sealed_for(&opening.head, &here);
     assert!(opens(&good, &ingest));
     assert!(!opens(&good, &other), "another ingest key");

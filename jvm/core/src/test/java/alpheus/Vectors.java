@@ -44,6 +44,15 @@ public final class Vectors {
         }
     }
 
+    /** The case of a file with one. */
+    public static Node one(String path) {
+        try {
+            return Node.fromJson(file("vectors/" + path));
+        } catch (DocumentException broken) {
+            throw new AssertionError(path, broken);
+        }
+    }
+
     /** The value of a key. */
     public static Node at(Node node, String key) {
         try {

@@ -31,7 +31,7 @@ public final class Hkdf {
         }
     }
 
-    private static SecretBytes expand(Mac mac, byte[] info, int length) {
+    static SecretBytes expand(Mac mac, byte[] info, int length) {
         byte[] out = new byte[length];
         byte[] block = new byte[0];
         for (int number = 1, at = 0; at < length; number++, at += BLOCK) {

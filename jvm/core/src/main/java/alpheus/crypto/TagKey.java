@@ -1,6 +1,7 @@
 // Message authentication: HMAC-SHA256, cut to 16 bytes.
 package alpheus.crypto;
 
+import java.nio.ByteBuffer;
 import java.security.MessageDigest;
 import java.util.Arrays;
 import javax.crypto.Mac;
@@ -33,6 +34,22 @@ public final class TagKey {
      */
     public byte[] tag(String label, byte[]... parts) {
         return Arrays.copyOf(mac.doFinal(LabelledHash.delimited(label, parts)), TAG);
+    }
+
+    /**
+     * The tag of a label, a part, and the start of an array, which is not copied.
+     *
+     * @param label the label
+     * @param part the part
+     * @param bytes the array
+     * @param length how much of it is the last part
+     * @return 16 bytes
+     */
+    public byte[] tagOfStart(String label, byte[] part, byte[] bytes, int length) {
+        mac.update(LabelledHash.delimited(label, part));
+        mac.update(ByteBuffer.allocate(Long.BYTES).putLong(0, length));
+        mac.update(bytes, 0, length);
+        return Arrays.copyOf(mac.doFinal(), TAG);
     }
 
     /**

@@ -18,6 +18,7 @@ import java.util.Locale;
  * @param metadata public, static facts about a stream
  * @param attributes private content of an event
  * @param options policies that an owner may choose from
+ * @param frames what a device sends of its events
  */
 public record Schema(
         String name,
@@ -27,7 +28,8 @@ public record Schema(
         boolean sharedCount,
         List<MetadataAttribute> metadata,
         List<Attribute> attributes,
-        List<PolicyOption> options) {
+        List<PolicyOption> options,
+        Frames frames) {
     /**
      * Parses and checks a schema in the form of the paper's figure 3.
      *
@@ -89,6 +91,6 @@ public record Schema(
 
     Schema with(List<PolicyOption> read) {
         return new Schema(
-                name, version, tick, capacity, sharedCount, metadata, attributes, List.copyOf(read));
+                name, version, tick, capacity, sharedCount, metadata, attributes, List.copyOf(read), frames);
     }
 }

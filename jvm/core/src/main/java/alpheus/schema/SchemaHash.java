@@ -27,6 +27,10 @@ final class SchemaHash {
         out.list(schema.metadata(), this::metadata);
         out.list(schema.attributes(), this::attribute);
         out.list(schema.options(), this::option);
+        // Left out for events, as in every schema before there was a choice.
+        if (schema.frames() instanceof Frames.Ticks ticks) {
+            out.unsigned(1).unsigned(ticks.anchor());
+        }
     }
 
     private void metadata(MetadataAttribute metadata) {

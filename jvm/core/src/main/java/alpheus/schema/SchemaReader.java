@@ -19,7 +19,7 @@ import java.util.Set;
 final class SchemaReader {
     static final long U32 = 0xffff_ffffL;
     private static final List<String> KEYS = List.of(
-            "name", "version", "tick", "capacity", "sizes", "sharedCount", "metadataAttributes",
+            "name", "version", "tick", "frames", "anchor", "capacity", "sizes", "sharedCount", "metadataAttributes",
             "streamAttributes", "streamPolicyOptions");
     private static final int MAX_ITEMS = 1000;
     private static final long TEN_SECONDS = 10_000_000L;
@@ -41,7 +41,8 @@ final class SchemaReader {
                 fields.readOr("sharedCount", true, Node::bool),
                 fields.readOr("metadataAttributes", List.of(), SchemaReader::metadata),
                 AttributesReader.read(stream),
-                List.of());
+                List.of(),
+                Frames.read(fields, tick));
         namesAreDistinct(fields, stream);
         Map<String, Long> sizes = fields.readOr("sizes", defaultSizes(), SchemaReader::sizes);
         Schema schema = bare.with(

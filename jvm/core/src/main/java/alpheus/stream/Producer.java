@@ -53,16 +53,27 @@ public final class Producer implements AutoCloseable {
     public Producer(
             MasterSecret master, StreamId stream, SchemaId schema, long tick, int words, long longestSilence)
             throws ProducerException {
+        checkShape(tick, words);
+        this.keys = new StreamKeys(master, stream, schema, words);
+        this.tick = tick;
+        this.words = words;
+        this.longestSilence = longestSilence;
+    }
+
+    /**
+     * Whether the cipher can encrypt such vectors, with borders at this distance.
+     *
+     * @param tick the tick in microseconds
+     * @param words words of an event, the check word included
+     * @throws ProducerException if it cannot
+     */
+    public static void checkShape(long tick, int words) throws ProducerException {
         if (words < 1 || words > StreamKeys.MAX_WORDS) {
             throw new ProducerException(Fault.WORDS, words);
         }
         if (tick < SHORTEST_TICK || tick > EventTime.DAY) {
             throw new ProducerException(Fault.TICK, tick);
         }
-        this.keys = new StreamKeys(master, stream, schema, words);
-        this.tick = tick;
-        this.words = words;
-        this.longestSilence = longestSilence;
     }
 
     /**
@@ -85,25 +96,16 @@ public final class Producer implements AutoCloseable {
     }
 
     /**
-     * Opens a session and passes its opening border to a sink.
+     * Whether a session may open.
      *
      * @param start what is known about the stream's past
-     * @param at a tick
-     * @param random source of the session's number: 64 random bits, so no pad of another session repeats,
-     *     whichever clock, backup or snapshot the producer started from
-     * @param sink takes the frames, in order
-     * @return the session
-     * @throws ProducerException if it cannot be opened; the producer does not change
+     * @param at where it would open
+     * @param tick the tick in microseconds
+     * @param opened whether there was a session before
+     * @param online whether one runs
+     * @throws ProducerException if it may not
      */
-    public Session open(Start start, long at, RandomGenerator random, Consumer<byte[]> sink)
-            throws ProducerException {
-        admit(start, at);
-        opened = true;
-        online = true;
-        return new Session(this, random.nextLong(), at, sink);
-    }
-
-    private void admit(Start start, long at) throws ProducerException {
+    public static void admit(Start start, long at, long tick, boolean opened, boolean online) throws ProducerException {
         if (online) {
             throw new ProducerException(Fault.ENDED);
         }
@@ -117,9 +119,28 @@ public final class Producer implements AutoCloseable {
         if (start instanceof Start.First && opened) {
             throw new ProducerException(Fault.NOT_THE_FIRST);
         }
-        if (start instanceof Start.Again again && at < nextTick(again.now())) {
-            throw new ProducerException(Fault.BACK_DATED, at, nextTick(again.now()));
+        if (start instanceof Start.Again again && at < EventTime.ceiling(again.now(), tick)) {
+            throw new ProducerException(Fault.BACK_DATED, at, EventTime.ceiling(again.now(), tick));
         }
+    }
+
+    /**
+     * Opens a session and passes its opening border to a sink.
+     *
+     * @param start what is known about the stream's past
+     * @param at a tick
+     * @param random source of the session's number: 64 random bits, so no pad of another session repeats,
+     *     whichever clock, backup or snapshot the producer started from
+     * @param sink takes the frames, in order
+     * @return the session
+     * @throws ProducerException if it cannot be opened; the producer does not change
+     */
+    public Session open(Start start, long at, RandomGenerator random, Consumer<byte[]> sink)
+            throws ProducerException {
+        admit(start, at, tick, opened, online);
+        opened = true;
+        online = true;
+        return new Session(this, random.nextLong(), at, sink);
     }
 
     StreamKeys keys() {

@@ -22,6 +22,8 @@ public final class ProducerException extends AlpheusException {
                 + "microsecond, and after a clock that stepped back open a new session"),
         /** A data event at a tick, which is for borders only. */
         ON_A_TICK("%d µs is a tick, which only a border may have; use the next microsecond"),
+        /** The event is of a later tick than the open one. */
+        TICK_OVER("%d µs is after the end of the open tick, %d µs; call `advance` first"),
         /** So far ahead that the clock has probably jumped. */
         JUMPED_AHEAD("%d ticks passed without an event, over the limit of %d: open a new session if the clock "
                 + "jumped, `advance` if the stream was silent"),
@@ -41,7 +43,13 @@ public final class ProducerException extends AlpheusException {
 
     private final Fault fault;
 
-    ProducerException(Fault fault, Object... numbers) {
+    /**
+     * A refusal.
+     *
+     * @param fault the rule
+     * @param numbers the times and limits that its words name
+     */
+    public ProducerException(Fault fault, Object... numbers) {
         super(String.format(fault.words, numbers));
         this.fault = fault;
     }

@@ -24,6 +24,8 @@ public final class StreamKeys implements AutoCloseable {
     private static final String DAY_LABEL = "alpheus/stream/day/v1";
     private static final String BORDER_KEY_LABEL = "alpheus/stream/border/v1";
     private static final String BORDER_LABEL = "alpheus/border/v1";
+    private static final String TICK_LABEL = "alpheus/tick/v2";
+    private static final String TICK_COUNT_LABEL = "alpheus/tick/count/v2";
 
     private final SecretBytes master;
     private final StreamId stream;
@@ -119,6 +121,34 @@ public final class StreamKeys implements AutoCloseable {
      */
     public boolean verifiesBorder(byte[] tag, BorderKind kind, long session, long t, long count) {
         return border.verifies(tag, BORDER_LABEL, eight(kind.ordinal()), eight(session), eight(t), eight(count));
+    }
+
+    /**
+     * The MAC of what a tick frame states.
+     *
+     * @param kind the number of its kind
+     * @param session the session
+     * @param from where its time starts
+     * @param to where it ends
+     * @param count number of events since the last anchor
+     * @param root 16 bytes of the root of the sum since then
+     * @return 16 bytes
+     */
+    public byte[] tickTag(long kind, long session, long from, long to, long count, byte[] root) {
+        return border.tag(TICK_LABEL, eight(kind), eight(session), eight(from), eight(to), eight(count), root);
+    }
+
+    /**
+     * The pad over a tick frame's number of events. It hides one number: each border of a session has one
+     * frame.
+     *
+     * @param session the session
+     * @param to where the frame's time ends
+     * @return 64 bits
+     */
+    public long countPad(long session, long to) {
+        byte[] pad = border.tag(TICK_COUNT_LABEL, eight(session), eight(to));
+        return ByteBuffer.wrap(pad).order(ByteOrder.LITTLE_ENDIAN).getLong();
     }
 
     private KeyStream keyOf(long day) {

@@ -35,8 +35,9 @@ class SchemaVectorsTest {
 
     @Test
     void filesHaveTheMeaningOfTheVectors() throws DocumentException, LayoutException {
-        List<Node> all =
-                Stream.concat(cases("schema/v1/schema.json").stream(), cases("schema/v1/avro.json").stream()).toList();
+        List<Node> all = Stream.of("schema", "avro", "frames")
+                .flatMap(kind -> cases("schema/v1/" + kind + ".json").stream())
+                .toList();
         for (Node each : all) {
             Schema schema = read(each);
             assertEquals(number(each, "tick"), schema.tick(), schema.name());
@@ -89,9 +90,8 @@ class SchemaVectorsTest {
 
     @Test
     void invalidFilesAreRejectedWithTheErrorOfTheVectors() {
-        List<Node> all = Stream.concat(
-                        cases("schema/v1/schema_bad_yaml.json").stream(),
-                        cases("schema/v1/schema_bad_avro.json").stream())
+        List<Node> all = Stream.of("yaml", "avro", "frames")
+                .flatMap(kind -> cases("schema/v1/schema_bad_" + kind + ".json").stream())
                 .toList();
         for (Node each : all) {
             String expected = text(each, "error");

@@ -9,6 +9,8 @@ import alpheus.registry.WireFormat;
 import alpheus.stream.Frame;
 import alpheus.stream.FrameException;
 import alpheus.stream.StreamId;
+import alpheus.tick.TickFrame;
+import alpheus.tick.TickFrameException;
 import java.util.Arrays;
 import java.util.HexFormat;
 import org.apache.flink.api.common.typeinfo.PrimitiveArrayTypeInfo;
@@ -33,9 +35,12 @@ final class FrameReader implements KafkaRecordDeserializationSchema<byte[]> {
 
     /** The number of the events' schema in a registry, or null if none is configured. */
     private final Integer envelope;
+    /** The schema's tick if each tick has a frame; 0 if each event has one. */
+    private final long tick;
 
-    FrameReader(Integer envelope) {
+    FrameReader(Integer envelope, Shape shape) {
         this.envelope = envelope;
+        this.tick = shape.hasFramePerTick() ? shape.tick() : 0;
     }
 
     @Override
@@ -54,11 +59,14 @@ final class FrameReader implements KafkaRecordDeserializationSchema<byte[]> {
 
     private byte[] frame(byte[] value) {
         try {
+            if (tick > 0) {
+                return TickFrame.parse(value, tick) == null ? null : value;
+            }
             if (envelope != null && WireFormat.isWireFormat(value)) {
                 return EventEnvelope.read(envelope, value);
             }
             return Frame.parse(value) == null ? null : value;
-        } catch (FrameException | RegistryException refused) {
+        } catch (FrameException | TickFrameException | RegistryException refused) {
             return null;
         }
     }
@@ -70,9 +78,13 @@ final class FrameReader implements KafkaRecordDeserializationSchema<byte[]> {
 
     /** The time of a message's frame in milliseconds. */
     static long millisOf(byte[] message) {
+        if (Messages.kind(message) != FrameIn.KIND) {
+            return PartitionTimes.NONE;
+        }
+        int at = FrameIn.frameAt(message);
         try {
-            return Messages.kind(message) == FrameIn.KIND
-                    ? FrameIn.frameOf(message).time() / 1_000L : PartitionTimes.NONE;
+            long micros = TickFrame.isOne(message, at) ? TickFrame.timeOf(message, at) : FrameIn.frameOf(message).time();
+            return micros / 1_000L;
         } catch (FrameException impossible) {
             return PartitionTimes.NONE;
         }

@@ -1,6 +1,7 @@
 // Checks records of the topics of instructions and tokens. All others are dead letters.
 package alpheus.flink;
 
+import alpheus.flink.Messages.DeviceIs;
 import alpheus.flink.Messages.Join;
 import alpheus.flink.Messages.Opening;
 import alpheus.flink.Messages.PlanEnd;
@@ -33,6 +34,7 @@ final class Instructions {
         try {
             return switch (Messages.kind(bytes)) {
                 case Join.KIND -> isPossible(Join.read(bytes));
+                case DeviceIs.KIND -> shape.hasFramePerTick() && isPossible(DeviceIs.read(bytes));
                 case PlanStart.KIND -> isPossible(PlanStart.read(bytes).plan());
                 case PlanEnd.KIND -> PLAN.matcher(PlanEnd.read(bytes).plan()).matches();
                 case Opening.KIND -> isPossible(Opening.read(bytes));
@@ -60,6 +62,10 @@ final class Instructions {
         return STREAM.matcher(join.stream()).matches() && join.position() >= 0 && isPossible(join.plan());
     }
 
+    private static boolean isPossible(DeviceIs device) {
+        return STREAM.matcher(device.stream()).matches() && device.device().hasKey();
+    }
+
     private boolean isPossible(PlanView plan) {
         return isWithin(plan.window()) && plan.window() > 0 && isWithin(plan.grace()) && isWithin(plan.from())
                 && plan.window() % shape.tick() == 0 && plan.from() % plan.window() == 0 && plan.gaps() >= 0
@@ -76,6 +82,9 @@ final class Instructions {
      * all plans.
      */
     private boolean fitsASummary(long window) {
+        if (shape.hasFramePerTick()) {
+            return window / shape.ticks().anchor() * ClaimBytes.LENGTH <= MAX_SUMMARY;
+        }
         long borders = window / shape.tick();
         long sessions = StreamState.MAX_SESSIONS + 2 + window / EventTime.DAY;
         return borders * TickMark.LENGTH + sessions * Judgement.Segment.HEAD <= MAX_SUMMARY;

@@ -7,6 +7,7 @@ import alpheus.registry.EventEnvelope;
 import alpheus.registry.RegistryClient;
 import alpheus.registry.Schemas;
 import alpheus.registry.SubjectNaming;
+import alpheus.schema.Frames;
 import alpheus.schema.Schema;
 import java.io.IOException;
 import java.nio.file.Path;
@@ -25,7 +26,7 @@ import org.apache.kafka.common.config.types.Password;
 /**
  * The job's settings that start with {@code alpheus.}. Those that start with {@code flink.} are Flink's
  * own. All others go to its Kafka clients unchanged, among them {@code bootstrap.servers}, {@code sasl.*}
- * and {@code ssl.*}. No setting holds a key.
+ * and {@code ssl.*}. No setting holds a key; some name files that do.
  */
 public final class JobConfig extends AbstractConfig {
     /** The schema: a file, YAML or .avsc, or {@code registry:SUBJECT}, or {@code registry:SUBJECT@VERSION}. */
@@ -63,6 +64,9 @@ public final class JobConfig extends AbstractConfig {
     /** How far event time may run ahead of the clock. */
     public static final String SKEW = "alpheus.skew.ms";
 
+    /** The folder of the service's ingest keys. Needed with {@code frames: ticks}. */
+    public static final String IDENTITY = "alpheus.identity.folder";
+
     private static final String PREFIX = "alpheus.";
     private static final String FLINK = "flink.";
     private static final String FRAME = "frame";
@@ -99,7 +103,10 @@ public final class JobConfig extends AbstractConfig {
             .define(DISORDER, Type.LONG, 0L, Range.between(0, MAX_MILLIS), Importance.LOW,
                     "How far frames of a partition's streams may be out of order before windows end.")
             .define(SKEW, Type.LONG, 5_000L, Range.between(0, MAX_MILLIS), Importance.LOW,
-                    "How far event time may run ahead of this clock.");
+                    "How far event time may run ahead of this clock.")
+            .define(IDENTITY, Type.STRING, null, Importance.HIGH,
+                    "The folder with deployment.json and the service's ingest keys: ingest.seed, and ingest.1.seed and "
+                            + "so on of retired ones. Task managers read it. Needed if the schema has `frames: ticks`.");
 
     private final Map<String, ?> settings;
 
@@ -120,12 +127,25 @@ public final class JobConfig extends AbstractConfig {
             String fallback = getString(SCHEMA_FALLBACK);
             Schema schema = new Schemas(registry(), fallback == null ? null : Path.of(fallback)).read(path);
             return new Shape(Layout.of(schema).words(), schema.tick(), schema.capacity().events(),
-                    1_000L * getLong(SKEW), schema.id().toString());
+                    1_000L * getLong(SKEW), schema.id().toString(), ticks(schema));
         } catch (AlpheusException refused) {
             throw new ConfigException(SCHEMA, path, refused.getMessage());
         } catch (IOException unreadable) {
             throw new ConfigException(SCHEMA, path, "cannot be read; check that the file exists and is readable");
         }
+    }
+
+    private TickMode ticks(Schema schema) {
+        if (!(schema.frames() instanceof Frames.Ticks ticks)) {
+            return null;
+        }
+        if (getString(IDENTITY) == null) {
+            throw new ConfigException(IDENTITY, null, "with `frames: ticks` the job checks each frame; set this folder");
+        }
+        if (REGISTRY.equals(getString(FORMAT))) {
+            throw new ConfigException(FORMAT, REGISTRY, "there is no Avro form of tick frames; use `frame`");
+        }
+        return new TickMode(ticks.anchor(), getString(IDENTITY));
     }
 
     private RegistryClient registry() {

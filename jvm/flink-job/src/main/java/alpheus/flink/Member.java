@@ -62,6 +62,11 @@ final class Member {
         announced = false;
     }
 
+    /** Whether a window is not settled. */
+    boolean isOpen(long start) {
+        return start >= settled && !done.contains(start);
+    }
+
     boolean wants(long start, long tickEnd) {
         return tickEnd > settled && !done.contains(start);
     }

@@ -11,9 +11,7 @@ import java.io.IOException;
 import java.io.UncheckedIOException;
 import java.nio.ByteBuffer;
 import java.nio.charset.StandardCharsets;
-import java.util.ArrayList;
 import java.util.BitSet;
-import java.util.List;
 
 /** Messages of the job, version 1. Numbers are big-endian; lists and texts follow their length. */
 final class Messages {
@@ -82,9 +80,14 @@ final class Messages {
             return new String(bytes, STREAM_AT, streamLength(bytes), StandardCharsets.US_ASCII);
         }
 
+        /** Where the frame of a message starts. */
+        static int frameAt(byte[] bytes) {
+            return STREAM_AT + streamLength(bytes) + Integer.BYTES;
+        }
+
         /** The frame of a message, as a view of it. */
         static Frame frameOf(byte[] bytes) throws FrameException {
-            return Frame.parse(bytes, STREAM_AT + streamLength(bytes) + Integer.BYTES);
+            return Frame.parse(bytes, frameAt(bytes));
         }
 
         private static int streamLength(byte[] bytes) {
@@ -113,6 +116,28 @@ final class Messages {
         static Join read(byte[] bytes) throws IOException {
             DataInputStream in = open(bytes, KIND);
             return new Join(in.readUTF(), PlanStart.read(in), in.readInt());
+        }
+    }
+
+    /**
+     * Into the job, keyed by stream: the stream's device. The last one counts.
+     *
+     * @param stream the stream in hexadecimal
+     * @param device its device
+     */
+    record DeviceIs(String stream, Device device) {
+        static final int KIND = 15;
+
+        byte[] bytes() {
+            return Messages.bytes(KIND, out -> {
+                out.writeUTF(stream);
+                device.write(out);
+            });
+        }
+
+        static DeviceIs read(byte[] bytes) throws IOException {
+            DataInputStream in = open(bytes, KIND);
+            return new DeviceIs(in.readUTF(), Device.read(in));
         }
     }
 
@@ -237,79 +262,6 @@ final class Messages {
      * @param rows words of a token: the rows of the plan's release
      */
     record TokenSet(BitSet controllers, long[] digest, boolean masked, int rows) {}
-
-    /**
-     * Out of the job: the status of one stream in one window.
-     *
-     * @param stream the stream in hexadecimal
-     * @param plan the plan
-     * @param start when the window starts
-     * @param position the stream's position in the plan
-     * @param checkSum the sum of its check words
-     * @param judgement whether it is complete, and by which borders
-     */
-    record Summary(String stream, String plan, long start, int position, long checkSum, Judgement judgement) {
-        static final int KIND = 6;
-
-        byte[] bytes() {
-            return Messages.bytes(KIND, out -> {
-                out.writeUTF(stream);
-                out.writeUTF(plan);
-                out.writeLong(start);
-                out.writeInt(position);
-                out.writeLong(checkSum);
-                out.writeByte(judgement.isComplete() ? -1 : judgement.why().ordinal());
-                out.writeInt(judgement.segments().size());
-                for (Judgement.Segment segment : judgement.segments()) {
-                    write(out, segment);
-                }
-            });
-        }
-
-        private static void write(DataOutputStream out, Judgement.Segment segment) throws IOException {
-            out.writeLong(segment.session());
-            out.writeLong(segment.from());
-            out.writeBoolean(segment.opens());
-            out.writeLong(segment.tagHigh());
-            out.writeLong(segment.tagLow());
-            out.writeInt(segment.marks().size());
-            for (TickMark mark : segment.marks()) {
-                mark.write(out);
-            }
-        }
-
-        static Summary read(byte[] bytes) throws IOException {
-            DataInputStream in = open(bytes, KIND);
-            String stream = in.readUTF();
-            String plan = in.readUTF();
-            long start = in.readLong();
-            int position = in.readInt();
-            long checkSum = in.readLong();
-            int why = in.readByte();
-            List<Judgement.Segment> segments = new ArrayList<>();
-            long events = 0;
-            for (int left = Wire.length(in); left > 0; left--) {
-                Judgement.Segment segment = segment(in);
-                events += segment.marks().stream().mapToLong(TickMark::events).sum();
-                segments.add(segment);
-            }
-            Incomplete reason = why < 0 ? null : Incomplete.values()[why];
-            return new Summary(stream, plan, start, position, checkSum, new Judgement(reason, events, segments));
-        }
-
-        private static Judgement.Segment segment(DataInputStream in) throws IOException {
-            long session = in.readLong();
-            long from = in.readLong();
-            boolean opens = in.readBoolean();
-            long tagHigh = in.readLong();
-            long tagLow = in.readLong();
-            List<TickMark> marks = new ArrayList<>();
-            for (int left = Wire.length(in); left > 0; left--) {
-                marks.add(TickMark.read(in));
-            }
-            return new Judgement.Segment(session, from, opens, tagHigh, tagLow, marks);
-        }
-    }
 
     /**
      * Out of the job: the task of the stream has added it to a plan, and has reported the windows before.

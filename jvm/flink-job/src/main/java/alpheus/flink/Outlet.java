@@ -4,7 +4,6 @@ package alpheus.flink;
 import alpheus.flink.Messages.DeadLetter;
 import alpheus.flink.Messages.Joined;
 import alpheus.flink.Messages.Progress;
-import alpheus.flink.Messages.Summary;
 import alpheus.flink.Messages.WindowSum;
 import java.io.IOException;
 import java.io.UncheckedIOException;
@@ -50,7 +49,7 @@ final class Outlet implements KafkaRecordSerializationSchema<byte[]>, KafkaDatas
                     WindowSum sum = WindowSum.read(message);
                     yield new ProducerRecord<>(sums, utf8(sum.plan() + "/" + sum.start()), message);
                 }
-                case Summary.KIND -> {
+                case Summary.KIND, Summary.OF_TICKS -> {
                     Summary summary = Summary.read(message);
                     String key = summary.plan() + "/" + summary.start() + "/" + summary.stream();
                     yield new ProducerRecord<>(summaries, utf8(key), message);

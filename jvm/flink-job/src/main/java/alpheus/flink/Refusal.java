@@ -32,7 +32,21 @@ public enum Refusal {
     /** The stream has sent more events in this tick than a window may hold. */
     OVER_CAPACITY,
     /** The stream opens sessions faster than windows are settled. */
-    TOO_MANY_SESSIONS;
+    TOO_MANY_SESSIONS,
+    /** The opening names no certificate of the stream's device. */
+    UNKNOWN_DEVICE,
+    /** The device did not sign the opening. */
+    BAD_SIGNATURE,
+    /** The session's key is sealed to an ingest key that the job does not have. */
+    UNKNOWN_INGEST_KEY,
+    /** The session's key does not open. */
+    BAD_SESSION_KEY,
+    /** The frame's MAC is not its session's. */
+    BAD_MAC,
+    /** Another frame for this border came first. */
+    CONFLICTING_FRAME,
+    /** The session has too many gaps in open windows. */
+    TOO_MANY_GAPS;
 
     /**
      * Its name in dead letters and counters, the same as in the embedded deployment.

@@ -1,13 +1,19 @@
 // One stream: its sessions in order of time, and its windows of each plan.
 package alpheus.flink;
 
+import alpheus.crypto.TagKey;
 import alpheus.flink.Judgement.Segment;
 import alpheus.stream.EventTime;
 import alpheus.stream.Frame;
+import alpheus.tick.Claim;
+import alpheus.tick.ClaimKind;
+import alpheus.tick.TickFrame;
+import alpheus.tick.TickFrameException;
 import java.io.DataInput;
 import java.io.DataOutput;
 import java.io.IOException;
 import java.util.ArrayList;
+import java.util.Arrays;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
@@ -38,6 +44,8 @@ public final class StreamState {
     private final Map<String, List<OpenTick>> waiting = new LinkedHashMap<>();
     /** Complete ticks that arrived before their time. A later plan may start with them. */
     private final List<OpenTick> early = new ArrayList<>();
+    /** What there is instead of sessions if each tick has a frame. */
+    private TickPart ticks = new TickPart();
 
     /**
      * One window of one plan.
@@ -59,12 +67,23 @@ public final class StreamState {
 
     /** Whether the state is empty. Frames of unknown streams leave no state. */
     boolean isUnused() {
-        return sessions.isEmpty() && members.isEmpty();
+        return sessions.isEmpty() && members.isEmpty() && ticks.isUnused();
     }
 
     /** Whether it is in no plan, and has opened no session since a time. */
     boolean isForgotten(long since) {
-        return members.isEmpty() && (sessions.isEmpty() || last().opened() < since);
+        return members.isEmpty() && (sessions.isEmpty() || last().opened() < since) && ticks.runs().isOlderThan(since);
+    }
+
+    /** Forgets what it sent. Its device stays, which is told only once. Returns whether nothing is left. */
+    boolean forget() {
+        sessions.clear();
+        ticks.forget();
+        return isUnused();
+    }
+
+    TickPart ticks() {
+        return ticks;
     }
 
     /**
@@ -88,6 +107,7 @@ public final class StreamState {
         members.remove(plan);
         windows.keySet().removeIf(key -> key.plan().equals(plan));
         waiting.remove(plan);
+        ticks.waited(plan);
         if (members.isEmpty() && !sessions.isEmpty()) {
             sessions.subList(0, sessions.size() - 1).clear();
             last().keep(MAX_IDLE_TICKS);
@@ -97,17 +117,29 @@ public final class StreamState {
     /** This task has received a plan. Ticks that waited for it count. */
     void start(PlanView plan) {
         Member member = members.get(plan.plan());
-        List<OpenTick> ticks = waiting.remove(plan.plan());
-        if (member != null && ticks != null) {
-            ticks.forEach(tick -> count(plan, member, tick));
+        List<OpenTick> waited = waiting.remove(plan.plan());
+        if (member != null && waited != null) {
+            waited.forEach(tick -> count(plan, member, tick));
         }
+        List<TickWords> framed = ticks.waited(plan.plan());
+        if (member != null) {
+            framed.forEach(tick -> count(plan, member, tick));
+        }
+    }
+
+    private void count(PlanView plan, Member member, TickWords tick) {
+        long start = plan.startOf(tick.tile().end());
+        if (member.wants(start, tick.tile().end())) {
+            windowOrNew(plan, start).add(plan, tick);
+        }
+        member.giveUp(tick.tile().end(), plan.window());
+        forgetWindows(plan.plan(), member);
     }
 
     private void count(PlanView plan, Member member, OpenTick tick) {
         long start = plan.startOf(tick.end());
         if (member.wants(start, tick.end())) {
-            WindowKey key = new WindowKey(plan.plan(), start);
-            windows.computeIfAbsent(key, made -> new WindowState(plan.rows().length)).add(plan, tick);
+            windowOrNew(plan, start).add(plan, tick);
         }
         member.giveUp(tick.end(), plan.window());
         forgetWindows(plan.plan(), member);
@@ -189,9 +221,57 @@ public final class StreamState {
      */
     boolean resume(PlanView plan, Member member) {
         long start = member.nextReport();
-        Optional<SessionState> next = sessions.stream().filter(session -> session.reachesBeyond(start)).findFirst();
-        next.ifPresent(session -> member.resume(plan.startOf(session.opened() + 1)));
-        return next.isPresent();
+        Optional<Long> opened = sessions.stream()
+                .filter(session -> session.reachesBeyond(start))
+                .findFirst()
+                .map(SessionState::opened)
+                .or(() -> ticks.runs().reachingBeyond(start).map(run -> run.opening().to()));
+        opened.ifPresent(at -> member.resume(plan.startOf(at + 1)));
+        return opened.isPresent();
+    }
+
+    /** Adds an authentic tick frame. Returns whether it changed what is known of its time. */
+    boolean add(Shape shape, Function<String, Optional<PlanView>> plans, TickFrame frame, byte[] bytes)
+            throws RefusedException {
+        Claim claim = frame.claim();
+        if (claim.from() % shape.tick() != 0 || claim.to() % shape.tick() != 0) {
+            throw new RefusedException(Refusal.BORDER_OFF_TICK);
+        }
+        if (claim.kind() == ClaimKind.OPENING) {
+            ticks.runs().open(claim, bytes, !members.isEmpty());
+            members.forEach((plan, member) -> plans.apply(plan).ifPresent(view -> resume(view, member)));
+            return false;
+        }
+        long[] words = words(shape, frame);
+        byte[] mac = Arrays.copyOfRange(bytes, bytes.length - TagKey.TAG, bytes.length);
+        boolean counts = ticks.runs().take(claim, mac, needs(shape, plans, claim));
+        if (counts && words.length > 0) {
+            TickWords tick = new TickWords(new Tile(claim.session(), claim.from(), claim.to()), words);
+            members.forEach((id, member) -> plans.apply(id).ifPresentOrElse(
+                    view -> count(view, member, tick), () -> ticks.await(id, tick)));
+        }
+        return true;
+    }
+
+    private static long[] words(Shape shape, TickFrame frame) throws RefusedException {
+        try {
+            return frame.claim().kind().isGap() ? new long[0] : frame.ciphertext(shape.words());
+        } catch (TickFrameException otherSchema) {
+            throw new RefusedException(Refusal.MALFORMED);
+        }
+    }
+
+    private TickRun.Needs needs(Shape shape, Function<String, Optional<PlanView>> plans, Claim claim) {
+        boolean starts = members.values().stream().anyMatch(member -> member.settled() == claim.to());
+        boolean cuts = claim.endsPeriod(shape.ticks().anchor()) || members.keySet().stream()
+                .anyMatch(id -> plans.apply(id).map(plan -> claim.to() % plan.window() == 0).orElse(true));
+        return new TickRun.Needs(isLate(claim.to()), starts, cuts, !members.isEmpty());
+    }
+
+    /** A window's rows, which are zero if the stream was asleep all the time. */
+    WindowState windowOrNew(PlanView plan, long start) {
+        WindowKey key = new WindowKey(plan.plan(), start);
+        return windows.computeIfAbsent(key, made -> new WindowState(plan.rows().length));
     }
 
     private void freeze(Function<String, Optional<PlanView>> plans, OpenTick tick, long now) {
@@ -238,6 +318,11 @@ public final class StreamState {
     /** The status of the stream in a window in which it was online. */
     Judgement judge(Shape shape, PlanView plan, long start) {
         WindowState window = window(plan.plan(), start);
+        if (shape.hasFramePerTick()) {
+            Tiling tiling = new Tiling(
+                    start, start + plan.window(), ticks.runs(), shape.ticks().anchor(), shape.tick(), plan.gaps());
+            return tiling.judge(window == null ? List.of() : window.tiles());
+        }
         List<TickMark> marks = window == null ? List.of() : window.marks();
         long missing = plan.window() / shape.tick() - marks.size();
         Optional<List<Segment>> segments =
@@ -293,7 +378,7 @@ public final class StreamState {
     }
 
     /** Settles a window. Later events for it are late. */
-    void settle(String plan, long start, long window) {
+    void settle(Shape shape, Function<String, Optional<PlanView>> plans, String plan, long start, long window) {
         Member member = members.get(plan);
         if (member == null) {
             return;
@@ -304,6 +389,17 @@ public final class StreamState {
         long horizon = horizon();
         sessions.forEach(session -> session.settle(horizon));
         forgetSessions();
+        if (shape.hasFramePerTick()) {
+            ticks.runs().settle(horizon, claim -> Tiling.between(claim, shape.ticks().anchor())
+                    || members.entrySet().stream().anyMatch(each -> cutsOpenWindow(each, plans, claim.to())));
+        }
+    }
+
+    /** Whether a window of a plan starts or ends at a time that is not settled. */
+    private static boolean cutsOpenWindow(
+            Map.Entry<String, Member> member, Function<String, Optional<PlanView>> plans, long t) {
+        return member.getValue().settled() <= t
+                && plans.apply(member.getKey()).map(plan -> t % plan.window() == 0).orElse(true);
     }
 
     private void forgetSessions() {
@@ -335,6 +431,7 @@ public final class StreamState {
             write(out, ticks.getValue());
         }
         write(out, early);
+        ticks.write(out);
     }
 
     private static void write(DataOutput out, List<OpenTick> ticks) throws IOException {
@@ -361,6 +458,7 @@ public final class StreamState {
             read(in, ticks);
         }
         read(in, state.early);
+        state.ticks = TickPart.read(in);
         return state;
     }
 

@@ -22,7 +22,7 @@ import org.apache.flink.core.memory.DataOutputView;
 public final class StreamStateSerializer extends TypeSerializer<StreamState> {
     private static final long serialVersionUID = 1L;
     /** The version of the format. Flink's own serializer snapshots, used before, have lower numbers. */
-    private static final int FORM = 17;
+    private static final int FORM = 18;
 
     private final String schema;
 

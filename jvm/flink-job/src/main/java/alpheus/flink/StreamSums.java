@@ -2,20 +2,24 @@
 package alpheus.flink;
 
 import alpheus.flink.Messages.DeadLetter;
+import alpheus.flink.Messages.DeviceIs;
 import alpheus.flink.Messages.FrameIn;
 import alpheus.flink.Messages.Join;
 import alpheus.flink.Messages.Joined;
 import alpheus.flink.Messages.Opening;
 import alpheus.flink.Messages.PlanEnd;
 import alpheus.flink.Messages.PlanStart;
-import alpheus.flink.Messages.Summary;
 import alpheus.flink.Parts.Side;
 import alpheus.flink.Parts.Sum;
 import alpheus.stream.EventTime;
 import alpheus.stream.Frame;
 import alpheus.stream.FrameException;
 import alpheus.stream.TickSum;
+import alpheus.tick.Claim;
+import alpheus.tick.TickFrame;
+import alpheus.tick.TickFrameException;
 import java.io.IOException;
+import java.io.Serializable;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
@@ -65,10 +69,13 @@ public final class StreamSums extends KeyedBroadcastProcessFunction<String, byte
     private static final long MAX_SETS = 1024;
 
     private final Shape shape;
+    private final Keys keys;
     private final ValueStateDescriptor<StreamState> descriptor;
     private transient ValueState<StreamState> streams;
     private transient Map<String, ReadPlan> readPlans;
     private transient OpeningSets sets;
+    /** Checks frames, if each tick has one. */
+    private transient Ingest ingest;
 
     /**
      * Sums of one schema's streams.
@@ -76,7 +83,18 @@ public final class StreamSums extends KeyedBroadcastProcessFunction<String, byte
      * @param shape the part of the schema that the job needs
      */
     public StreamSums(Shape shape) {
+        this(shape, IngestFiles::read);
+    }
+
+    /** Where a task gets the ingest keys from. They are not in the job's graph. */
+    @FunctionalInterface
+    interface Keys extends Serializable {
+        Ingest open(Shape shape);
+    }
+
+    StreamSums(Shape shape, Keys keys) {
         this.shape = shape;
+        this.keys = keys;
         this.descriptor = new ValueStateDescriptor<>("stream", new StreamStateSerializer(shape.schema()));
     }
 
@@ -84,6 +102,7 @@ public final class StreamSums extends KeyedBroadcastProcessFunction<String, byte
     public void open(OpenContext context) {
         streams = getRuntimeContext().getState(descriptor);
         readPlans = new HashMap<>();
+        ingest = shape.hasFramePerTick() ? keys.open(shape) : null;
     }
 
     @Override
@@ -96,16 +115,75 @@ public final class StreamSums extends KeyedBroadcastProcessFunction<String, byte
             join(state, Join.read(element), context);
             return;
         }
-        try {
-            take(state, FrameIn.frameOf(element), context, out);
-        } catch (FrameException refused) {
-            refuse(element, Refusal.MALFORMED, context);
-        } catch (RefusedException refused) {
-            refuse(element, refused.refusal(), context);
+        if (Messages.kind(element) == DeviceIs.KIND) {
+            for (byte[] waited : state.ticks().setDevice(DeviceIs.read(element).device())) {
+                frame(state, new FrameIn(context.getCurrentKey(), waited).bytes(), context, out);
+            }
+        } else {
+            frame(state, element, context, out);
         }
         // A rejected frame may have changed why its tick is incomplete.
         if (!state.isUnused()) {
             streams.update(state);
+        }
+    }
+
+    private void frame(StreamState state, byte[] element, ReadOnlyContext context, Collector<byte[]> out) throws Exception {
+        try {
+            if (shape.hasFramePerTick()) {
+                take(state, FrameIn.read(element).frame(), context, out);
+            } else {
+                take(state, FrameIn.frameOf(element), context, out);
+            }
+        } catch (FrameException | TickFrameException refused) {
+            refuse(element, Refusal.MALFORMED, context);
+        } catch (RefusedException refused) {
+            refuse(element, refused.refusal(), context);
+        }
+    }
+
+    /** A frame that each tick has. It is checked before it counts for anything. */
+    private void take(StreamState state, byte[] bytes, ReadOnlyContext context, Collector<byte[]> out)
+            throws Exception {
+        long now = micros(context.timerService().currentProcessingTime());
+        if (TickFrame.parse(bytes, shape.tick()).claim().to() > now + shape.skew()) {
+            throw new RefusedException(Refusal.FUTURE);
+        }
+        if (state.ticks().device() == null && state.ticks().keep(bytes)) {
+            lookAgain(context);
+            return;
+        }
+        TickFrame frame = ingest.check(context.getCurrentKey(), bytes, state.ticks().device(),
+                session -> state.ticks().runs().run(session).map(TickRun::frame));
+        ReadOnlyBroadcastState<String, byte[]> known = context.getBroadcastState(INSTRUCTIONS);
+        boolean came = state.add(shape, id -> plan(id, known), frame, bytes);
+        if (!came) {
+            lookAgain(context);
+        }
+        for (PlanView plan : plans(state, known)) {
+            if (came) {
+                completed(state, plan, frame.claim(), context, out);
+            } else {
+                schedule(state, plan, context);
+            }
+        }
+    }
+
+    /** The time of a frame has come. It may complete windows whose time is over, or that have opened. */
+    private void completed(
+            StreamState state, PlanView plan, Claim claim, ReadOnlyContext context, Collector<byte[]> out)
+            throws Exception {
+        Member member = state.members().get(plan.plan());
+        long first = Math.max(plan.startOf(claim.from() + 1), member.settled());
+        // With what ends at its start, a window may be complete, too.
+        long latest = plan.startOf(claim.to() + 1);
+        Map<Long, byte[]> opened = sets(context.getBroadcastState(INSTRUCTIONS)).of(plan.plan());
+        long last = opened.keySet().stream().mapToLong(Long::longValue).max().orElse(Long.MIN_VALUE);
+        last = Math.min(latest, Math.max(last, member.nextReport() - plan.window()));
+        for (long start = first; start <= last; start += plan.window()) {
+            if (member.isOpen(start)) {
+                completed(state, plan, start, context, out);
+            }
         }
     }
 
@@ -119,7 +197,7 @@ public final class StreamSums extends KeyedBroadcastProcessFunction<String, byte
         // Sets may come first: a window that opened without the stream is settled for it.
         for (Map.Entry<Long, byte[]> set : sets(known).of(plan.plan()).entrySet()) {
             if (plan.hasWindow(set.getKey()) && !Opening.hasStream(set.getValue(), join.position())) {
-                state.settle(plan.plan(), set.getKey(), plan.window());
+                state.settle(shape, id -> plan(id, known), plan.plan(), set.getKey(), plan.window());
             }
         }
         streams.update(state);
@@ -198,7 +276,7 @@ public final class StreamSums extends KeyedBroadcastProcessFunction<String, byte
             throws Exception {
         byte[] set = sets(context.getBroadcastState(INSTRUCTIONS)).get(plan.plan(), start);
         if (set != null) {
-            Optional<long[]> rows = contribution(state, plan, start, set);
+            Optional<long[]> rows = contribution(state, plan, start, set, context.getBroadcastState(INSTRUCTIONS));
             if (rows.isPresent()) {
                 long[] digest = new long[SetDigest.WORDS];
                 SetDigest.addStream(digest, plan.plan(), start, context.getCurrentKey());
@@ -209,7 +287,8 @@ public final class StreamSums extends KeyedBroadcastProcessFunction<String, byte
         // Its time was over, whether the watermark was restored or not.
         boolean over = state.members().get(plan.plan()).nextReport() > start;
         WindowState window = state.window(plan.plan(), start);
-        if (over && window != null && !window.isReported() && state.judge(shape, plan, start).isComplete()) {
+        boolean isNew = window == null ? shape.hasFramePerTick() : !window.isReported();
+        if (over && isNew && state.judge(shape, plan, start).isComplete()) {
             report(state, plan, start, context);
         }
     }
@@ -263,9 +342,13 @@ public final class StreamSums extends KeyedBroadcastProcessFunction<String, byte
         streams.update(state);
     }
 
-    private void forget(StreamState state, OnTimerContext context) {
+    private void forget(StreamState state, OnTimerContext context) throws IOException {
         if (state.isForgotten(micros(context.timerService().currentProcessingTime() - 2 * DAY_MILLIS))) {
-            streams.clear();
+            if (state.forget()) {
+                streams.clear();
+            } else {
+                streams.update(state);
+            }
         } else {
             lookAgain(context);
         }
@@ -283,10 +366,10 @@ public final class StreamSums extends KeyedBroadcastProcessFunction<String, byte
     }
 
     private void report(StreamState state, PlanView plan, long start, ReadOnlyContext context) {
-        WindowState window = state.window(plan.plan(), start);
         Judgement judgement = state.judge(shape, plan, start);
         long check = 0;
         if (judgement.isComplete()) {
+            WindowState window = state.windowOrNew(plan, start);
             check = window.rows()[window.rows().length - 1];
             window.report();
         }
@@ -361,7 +444,7 @@ public final class StreamSums extends KeyedBroadcastProcessFunction<String, byte
         long[] digest = new long[SetDigest.WORDS];
         long[] count = new long[1];
         eachStream(context, (stream, state) -> {
-            Optional<long[]> part = contribution(state, plan, set.start(), bytes);
+            Optional<long[]> part = contribution(state, plan, set.start(), bytes, context.getBroadcastState(INSTRUCTIONS));
             part.ifPresent(own -> {
                 TickSum.add(rows, own);
                 SetDigest.addStream(digest, plan.plan(), set.start(), stream);
@@ -374,22 +457,23 @@ public final class StreamSums extends KeyedBroadcastProcessFunction<String, byte
     }
 
     /** Contributes a stream to a window that opens, once. The window is then settled for the stream. */
-    private Optional<long[]> contribution(StreamState state, PlanView plan, long start, byte[] set) {
+    private Optional<long[]> contribution(
+            StreamState state, PlanView plan, long start, byte[] set, ReadOnlyBroadcastState<String, byte[]> known) {
         Member member = state.members().get(plan.plan());
-        if (member == null) {
+        if (member == null || !member.isOpen(start)) {
             return Optional.empty();
         }
         if (!Opening.hasStream(set, member.position())) {
-            state.settle(plan.plan(), start, plan.window());
+            state.settle(shape, id -> plan(id, known), plan.plan(), start, plan.window());
             return Optional.empty();
         }
-        WindowState window = state.window(plan.plan(), start);
-        if (window == null || !state.judge(shape, plan, start).isComplete()) {
+        boolean hasRows = shape.hasFramePerTick() || state.window(plan.plan(), start) != null;
+        if (!hasRows || !state.judge(shape, plan, start).isComplete()) {
             // After a restore the set may come before the events.
             return Optional.empty();
         }
-        long[] rows = window.rows().clone();
-        state.settle(plan.plan(), start, plan.window());
+        long[] rows = state.windowOrNew(plan, start).rows().clone();
+        state.settle(shape, id -> plan(id, known), plan.plan(), start, plan.window());
         return Optional.of(rows);
     }
 

@@ -12,6 +12,8 @@ import java.util.List;
 final class WindowState {
     private final long[] rows;
     private final List<TickMark> marks = new ArrayList<>();
+    /** What the rows hold, if each tick has a frame; then there are no marks. */
+    private final List<Tile> tiles = new ArrayList<>();
     /** Whether it was reported that the stream is complete. */
     private boolean reported;
 
@@ -40,6 +42,16 @@ final class WindowState {
         marks.add(tick.border());
     }
 
+    /** Adds the words of a tick that has a frame. */
+    void add(PlanView plan, TickWords tick) {
+        plan.release(tick.words(), rows);
+        Tile.add(tiles, tick.tile());
+    }
+
+    List<Tile> tiles() {
+        return tiles;
+    }
+
     /** Its ticks in order of time. */
     List<TickMark> marks() {
         List<TickMark> sorted = new ArrayList<>(marks);
@@ -54,6 +66,10 @@ final class WindowState {
         for (TickMark mark : marks) {
             mark.write(out);
         }
+        out.writeInt(tiles.size());
+        for (Tile tile : tiles) {
+            tile.write(out);
+        }
     }
 
     static WindowState read(DataInput in) throws IOException {
@@ -61,6 +77,9 @@ final class WindowState {
         window.reported = in.readBoolean();
         for (int left = Wire.length(in); left > 0; left--) {
             window.marks.add(TickMark.read(in));
+        }
+        for (int left = Wire.length(in); left > 0; left--) {
+            window.tiles.add(Tile.read(in));
         }
         return window;
     }

@@ -1,6 +1,7 @@
 // Connects the job's parts, independent of how topics are read and written.
 package alpheus.flink;
 
+import alpheus.flink.Messages.DeviceIs;
 import alpheus.flink.Messages.FrameIn;
 import alpheus.flink.Messages.Join;
 import alpheus.flink.Parts.Sum;
@@ -61,9 +62,13 @@ public record WindowSums(DataStream<byte[]> sums, DataStream<byte[]> summaries, 
                 WatermarkStrategy.forGenerator(context -> new AlwaysIdle()));
     }
 
-    /** The key of a frame or join. */
+    /** The key of a frame, a join or a device. */
     static String streamOf(byte[] input) throws IOException {
-        return Messages.kind(input) == Join.KIND ? Join.read(input).stream() : FrameIn.streamOf(input);
+        return switch (Messages.kind(input)) {
+            case Join.KIND -> Join.read(input).stream();
+            case DeviceIs.KIND -> DeviceIs.read(input).stream();
+            default -> FrameIn.streamOf(input);
+        };
     }
 
     /** The key of a part of a window's sum. */

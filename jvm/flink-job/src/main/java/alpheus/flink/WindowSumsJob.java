@@ -2,6 +2,7 @@
 package alpheus.flink;
 
 import alpheus.flink.Messages.DeadLetter;
+import alpheus.flink.Messages.DeviceIs;
 import alpheus.flink.Messages.Join;
 import java.io.IOException;
 import java.io.InputStream;
@@ -23,8 +24,9 @@ import org.apache.flink.streaming.api.environment.StreamExecutionEnvironment;
 
 /**
  * Window sums over Kafka, exactly once. Output is committed with each checkpoint, for consumers with
- * isolation level {@code read_committed}. The job holds no key. It sees ciphertexts, times, sessions and
- * counts.
+ * isolation level {@code read_committed}. The job holds no key to data. It sees ciphertexts, times, sessions
+ * and counts. If each tick has a frame, it has the service's ingest keys, which authenticate frames and open
+ * nothing else.
  */
 public final class WindowSumsJob {
     private static final String NAME = "Alpheus window sums";
@@ -65,14 +67,14 @@ public final class WindowSumsJob {
         // Messages are immutable, so they are not copied between steps.
         flink.getConfig().enableObjectReuse();
         Shape shape = config.shape();
-        DataStream<byte[]> frames = read(flink, config, JobConfig.EVENTS, new FrameReader(config.envelope()),
+        DataStream<byte[]> frames = read(flink, config, JobConfig.EVENTS, new FrameReader(config.envelope(), shape),
                 times(config));
         DataStream<byte[]> instructions =
                 read(flink, config, JobConfig.INSTRUCTIONS, MessageReader.ofInstructions(shape), untimed());
         DataStream<byte[]> tokens = read(flink, config, JobConfig.TOKENS, MessageReader.ofTokens(), untimed());
         WindowSums sums = WindowSums.of(
-                good(frames).union(good(instructions).filter(WindowSumsJob::isJoin)),
-                good(tokens), good(instructions).filter(message -> !isJoin(message)), shape);
+                good(frames).union(good(instructions).filter(WindowSumsJob::isOfAStream)),
+                good(tokens), good(instructions).filter(message -> !isOfAStream(message)), shape);
         sums.sums().union(sums.summaries(), sums.deadLetters(), bad(frames), bad(instructions), bad(tokens))
                 .sinkTo(sink(config)).name("results").uid("results");
     }
@@ -107,8 +109,8 @@ public final class WindowSumsJob {
         return WatermarkStrategy.forGenerator(context -> new AlwaysIdle());
     }
 
-    private static boolean isJoin(byte[] message) {
-        return Messages.kind(message) == Join.KIND;
+    private static boolean isOfAStream(byte[] message) {
+        return Messages.kind(message) == Join.KIND || Messages.kind(message) == DeviceIs.KIND;
     }
 
     private static DataStream<byte[]> good(DataStream<byte[]> read) {

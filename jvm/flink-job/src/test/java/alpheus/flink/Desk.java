@@ -8,7 +8,6 @@ import alpheus.broker.Broker;
 import alpheus.broker.Topics;
 import alpheus.flink.Messages.PlanStart;
 import alpheus.flink.Messages.Progress;
-import alpheus.flink.Messages.Summary;
 import alpheus.flink.Messages.TokenSet;
 import alpheus.flink.Messages.WindowSum;
 import alpheus.stream.Frame;

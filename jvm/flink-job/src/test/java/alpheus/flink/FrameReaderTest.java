@@ -10,7 +10,6 @@ import alpheus.flink.Messages.DeadLetter;
 import alpheus.flink.Messages.FrameIn;
 import alpheus.flink.Messages.PlanEnd;
 import alpheus.flink.Messages.PlanStart;
-import alpheus.flink.Messages.Summary;
 import alpheus.registry.EventEnvelope;
 import alpheus.stream.Frame;
 import java.util.ArrayList;
@@ -43,13 +42,13 @@ class FrameReaderTest {
     void framesAreReadUnchangedAndInTheWireFormat() throws Exception {
         byte[] wire = EventEnvelope.write(ENVELOPE, Frame.parse(frame(1)));
         for (byte[] value : List.of(frame(1), wire)) {
-            byte[] message = read(new FrameReader(ENVELOPE), STREAM, value);
+            byte[] message = read(new FrameReader(ENVELOPE, Feed.SHAPE), STREAM, value);
             assertArrayEquals(frame(1), FrameIn.read(message).frame());
             assertEquals(Feed.stream(1).toString(), FrameIn.streamOf(message));
             assertEquals(Frame.parse(frame(1)).time() / 1000, FrameReader.millisOf(message));
         }
-        assertMalformed(new FrameReader(null), STREAM, wire);
-        assertMalformed(new FrameReader(ENVELOPE + 1), STREAM, wire);
+        assertMalformed(new FrameReader(null, Feed.SHAPE), STREAM, wire);
+        assertMalformed(new FrameReader(ENVELOPE + 1, Feed.SHAPE), STREAM, wire);
     }
 
     private static void assertMalformed(FrameReader reader, byte[] key, byte[] value) throws Exception {
@@ -61,7 +60,7 @@ class FrameReaderTest {
 
     @Test
     void poisonIsADeadLetter() throws Exception {
-        FrameReader reader = new FrameReader(ENVELOPE);
+        FrameReader reader = new FrameReader(ENVELOPE, Feed.SHAPE);
         for (byte[] key : new byte[][] {null, {}, new byte[15], new byte[17], new byte[100_000]}) {
             assertMalformed(reader, key, frame(1));
         }

@@ -8,18 +8,23 @@ import static org.junit.jupiter.api.Assertions.assertThrows;
 
 import alpheus.document.Node;
 import alpheus.document.Value.Scalar;
+import alpheus.flink.Messages.DeviceIs;
 import alpheus.flink.Messages.Join;
 import alpheus.flink.Messages.Joined;
 import alpheus.flink.Messages.Opening;
 import alpheus.flink.Messages.PlanEnd;
 import alpheus.flink.Messages.PlanStart;
 import alpheus.flink.Messages.Progress;
-import alpheus.flink.Messages.Summary;
 import alpheus.flink.Messages.Token;
 import alpheus.flink.Messages.WindowSum;
+import alpheus.tick.Claim;
+import alpheus.tick.ClaimKind;
+import alpheus.tick.Root;
 import java.io.IOException;
+import java.nio.ByteBuffer;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.util.ArrayList;
 import java.util.BitSet;
 import java.util.HexFormat;
 import java.util.List;
@@ -156,6 +161,51 @@ class JobVectorsTest {
             }
             assertEquals(node.map().get("segments").list().size(), judgement.segments().size());
             assertArrayEquals(encoded(node), summary.bytes());
+        }
+    }
+
+    @Test
+    void summariesOfTicks() throws Exception {
+        for (Node node : cases("tick_summary.json")) {
+            Summary summary = Summary.read(encoded(node));
+            assertEquals(text(node, "stream"), summary.stream());
+            assertEquals(Long.parseUnsignedLong(text(node, "check_sum"), 16), summary.checkSum());
+            Judgement judgement = summary.judgement();
+            assertEquals(node.map().get("why").isNothing(), judgement.isComplete());
+            List<Node> segments = node.map().get("claims").list();
+            for (int at = 0; at < segments.size(); at++) {
+                assertEquals(claims(segments.get(at)), judgement.claims().get(at));
+            }
+            assertEquals(claims(node.map().get("conflict")), judgement.conflict());
+            assertArrayEquals(encoded(node), summary.bytes());
+        }
+        for (Node node : cases("tick_summary_bad_bytes.json")) {
+            byte[] bytes = encoded(node);
+            assertThrows(IOException.class, () -> Summary.read(bytes), text(node, "error"));
+        }
+    }
+
+    private static List<Claim> claims(Node list) throws Exception {
+        List<Claim> claims = new ArrayList<>();
+        for (Node node : list.list()) {
+            ByteBuffer root = ByteBuffer.wrap(HexFormat.of().parseHex(text(node, "root")));
+            claims.add(new Claim(
+                    ClaimKind.valueOf(text(node, "kind").toUpperCase(Locale.ROOT)),
+                    Long.parseUnsignedLong(text(node, "session"), 16), number(node, "from"), number(node, "to"),
+                    Long.parseUnsignedLong(text(node, "masked_count"), 16), new Root(root.getLong(), root.getLong()),
+                    HexFormat.of().parseHex(text(node, "tag"))));
+        }
+        return claims;
+    }
+
+    @Test
+    void devices() throws Exception {
+        for (Node node : cases("device.json")) {
+            DeviceIs device = DeviceIs.read(encoded(node));
+            assertEquals(text(node, "stream"), device.stream());
+            assertEquals(text(node, "certificate"), HexFormat.of().formatHex(device.device().certificate()));
+            assertEquals(text(node, "key"), HexFormat.of().formatHex(device.device().key()));
+            assertArrayEquals(encoded(node), device.bytes());
         }
     }
 

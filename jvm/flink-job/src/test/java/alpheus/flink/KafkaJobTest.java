@@ -7,7 +7,6 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import alpheus.broker.Broker;
 import alpheus.flink.Messages.FrameIn;
-import alpheus.flink.Messages.Summary;
 import alpheus.flink.Messages.WindowSum;
 import alpheus.stream.Session;
 import alpheus.stream.TickSum;

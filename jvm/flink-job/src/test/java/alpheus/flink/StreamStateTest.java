@@ -188,7 +188,7 @@ class StreamStateTest {
     void framesOfSettledWindowsAreLate() throws Exception {
         List<byte[]> frames = Feed.frames(1, 6, 2, 5);
         StreamState state = after(frames.subList(0, 2));
-        state.settle(Feed.PLAN.plan(), NOON, Feed.PLAN.window());
+        state.settle(Feed.SHAPE, id -> Optional.ofNullable(PLANS.get(id)), Feed.PLAN.plan(), NOON, Feed.PLAN.window());
         assertRefused(Refusal.LATE, state, frames.get(2));
         for (byte[] frame : frames.subList(10, frames.size())) {
             add(state, frame);
@@ -318,7 +318,7 @@ class StreamStateTest {
     @Test
     void aSessionClosesInASettledWindow() throws Exception {
         StreamState state = member();
-        state.settle(Feed.PLAN.plan(), NOON, Feed.PLAN.window());
+        state.settle(Feed.SHAPE, id -> Optional.ofNullable(PLANS.get(id)), Feed.PLAN.plan(), NOON, Feed.PLAN.window());
         List<byte[]> frames = new ArrayList<>();
         Feed.open(1, NOON, frames).close(NOON + 2 * TICK);
         add(state, frames.get(0));

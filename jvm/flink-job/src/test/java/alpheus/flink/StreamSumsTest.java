@@ -9,7 +9,6 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 import alpheus.flink.Messages.DeadLetter;
 import alpheus.flink.Messages.Joined;
 import alpheus.flink.Messages.PlanEnd;
-import alpheus.flink.Messages.Summary;
 import alpheus.flink.Parts.Sum;
 import alpheus.stream.Frame;
 import java.util.ArrayList;

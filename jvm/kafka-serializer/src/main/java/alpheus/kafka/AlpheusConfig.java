@@ -38,6 +38,8 @@ public final class AlpheusConfig extends AbstractConfig {
     public static final String REGISTRY_NAMING = "value.subject.name.strategy";
     /** The device's file, the one that {@code alpheus produce} uses: it holds the stream's key. */
     public static final String DEVICE_FILE = "alpheus.device.file";
+    /** The device's identity folder. Needed with {@code frames: ticks}. */
+    public static final String IDENTITY = "alpheus.identity.folder";
     /** When an event happened: {@code clock} or {@code record}. */
     public static final String TIME = "alpheus.time";
     /** How long after a tick its border is created. */
@@ -73,6 +75,9 @@ public final class AlpheusConfig extends AbstractConfig {
                             + "TopicRecordNameStrategy.")
             .define(DEVICE_FILE, Type.STRING, Importance.HIGH,
                     "The device's file that `alpheus owner add` wrote. It holds the stream's key.")
+            .define(IDENTITY, Type.STRING, null, Importance.HIGH,
+                    "The device's identity folder, as `alpheus ca issue` wrote it: deployment.json, device.txt and "
+                            + "device.seed. Needed if the schema has `frames: ticks`.")
             .define(TIME, Type.STRING, CLOCK, ValidString.in(CLOCK, RECORD), Importance.MEDIUM,
                     "Time of an event: the time of sending (`clock`), or its record's timestamp "
                 + "(`record`; events must then be in order of time).")

@@ -38,6 +38,10 @@ import org.apache.kafka.common.serialization.ByteArraySerializer;
  * <p>The broker and the readers of the topic see the stream's id, times, and the number of events. They
  * never see a value, nor the record's own key, which is not sent.
  *
+ * <p>If the schema has {@code frames: ticks}, the producer adds up its events and sends one frame a tick. A
+ * future or callback of {@link #send} tells what became of the event's tick, after its end. There are no
+ * transactions then, and no headers.
+ *
  * <p>A frame that the broker rejects breaks its tick and ends the session. Events of that tick are lost and
  * counted ({@code lost-total}). The next event waits for a session that opens at the next tick, for {@code
  * max.block.ms} at most. {@link #abortTransaction} has the same effect.
@@ -55,6 +59,8 @@ public final class EncryptingProducer<K, V> implements Producer<K, V> {
     private final byte[] key;
     private final FrameFormat format;
     private final boolean transactional;
+    /** Whether each event has a frame; otherwise each tick has. */
+    private final boolean framePerEvent;
     private final long closeMillis;
 
     private final AtomicReference<String> topic = new AtomicReference<>();
@@ -95,6 +101,10 @@ public final class EncryptingProducer<K, V> implements Producer<K, V> {
             this.format = new FrameFormat(config);
             this.transactional = settings.get(ProducerConfig.TRANSACTIONAL_ID_CONFIG) != null;
             this.closeMillis = config.getLong(AlpheusConfig.CLOSE_TIMEOUT);
+            this.framePerEvent = encryptor.hasFramePerEvent();
+            if (!framePerEvent) {
+                ProducerRules.checkTicks(config, settings, encryptor);
+            }
             this.keeper = new SessionKeeper(
                     encryptor, clock, counters, AlpheusConfig.maxBlockMillis(settings), this::deliver);
         } catch (ConfigException refused) {
@@ -126,8 +136,11 @@ public final class EncryptingProducer<K, V> implements Producer<K, V> {
     @Override
     public Future<RecordMetadata> send(ProducerRecord<K, V> record, Callback callback) {
         admit(record);
+        if (!framePerEvent) {
+            return keeper.tickEvent(reader, record.value(), record.timestamp(), callback);
+        }
         return keeper.event(reader, record.value(), record.timestamp(), frame ->
-                kafka.send(recordOf(frame, passed(record.headers())), keeper.watched(callback)));
+                kafka.send(recordOf(frame, passed(record.headers())), keeper.watched(frame, callback)));
     }
 
     private void admit(ProducerRecord<K, V> record) {
@@ -154,7 +167,7 @@ public final class EncryptingProducer<K, V> implements Producer<K, V> {
     }
 
     private void sendAll(List<byte[]> frames) {
-        frames.forEach(frame -> kafka.send(recordOf(frame, new RecordHeaders()), keeper.watched(null)));
+        frames.forEach(frame -> kafka.send(recordOf(frame, new RecordHeaders()), keeper.watched(frame, null)));
     }
 
     private ProducerRecord<byte[], byte[]> recordOf(byte[] frame, Headers passed) {
@@ -207,8 +220,12 @@ public final class EncryptingProducer<K, V> implements Producer<K, V> {
         });
     }
 
+    /**
+     * Waits until all events are in the topic. With one frame a tick this waits for the end of the tick.
+     */
     @Override
     public void flush() {
+        keeper.awaitTick();
         kafka.flush();
     }
 

@@ -1,7 +1,6 @@
 // Encryption by configuration alone: the value.serializer of an existing producer.
 package alpheus.kafka;
 
-import alpheus.stream.Frame;
 import java.time.Duration;
 import java.util.List;
 import java.util.Map;
@@ -74,6 +73,13 @@ public final class EncryptingSerializer<V> implements Serializer<V> {
         String client = settings.get(ProducerConfig.CLIENT_ID_CONFIG) + "-borders";
         counters = new StreamCounters(client);
         StreamEncryptor encryptor = Encryptors.open(config, clock, counters);
+        if (!encryptor.hasFramePerEvent()) {
+            encryptor.close();
+            counters.close();
+            throw new ConfigException(AlpheusConfig.SCHEMA, config.getString(AlpheusConfig.SCHEMA),
+                    "with `frames: ticks` events have no records of their own, which a serializer must return: use "
+                            + EncryptingProducer.class.getName());
+        }
         reader = Encryptors.reader(config);
         key = encryptor.stream().bytes();
         format = new FrameFormat(config);
@@ -111,9 +117,9 @@ public final class EncryptingSerializer<V> implements Serializer<V> {
     private void deliver(List<byte[]> frames) {
         boolean opens = false;
         for (byte[] frame : frames) {
-            opens |= FrameTimes.kind(frame) == Frame.Kind.OPENING;
+            opens |= FrameTimes.opens(frame);
             byte[] value = format.write(topic, frame);
-            borders.send(new ProducerRecord<>(topic, null, FrameTimes.millis(frame), key, value), keeper.watched(null));
+            borders.send(new ProducerRecord<>(topic, null, FrameTimes.millis(frame), key, value), keeper.watched(frame, null));
         }
         // No event may come before its session's opening border.
         if (opens) {

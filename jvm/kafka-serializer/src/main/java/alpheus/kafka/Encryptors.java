@@ -2,11 +2,24 @@
 package alpheus.kafka;
 
 import alpheus.AlpheusException;
+import alpheus.crypto.SigningKey;
+import alpheus.identity.Certificate;
+import alpheus.identity.Certificate.Role;
+import alpheus.identity.CertificateException;
+import alpheus.identity.Deployment;
+import alpheus.identity.Seeds;
+import alpheus.layout.Layout;
+import alpheus.layout.LayoutException;
 import alpheus.registry.Schemas;
 import alpheus.schema.Schema;
 import alpheus.stream.DeviceFile;
 import alpheus.stream.MasterSecret;
+import alpheus.stream.Producer;
+import alpheus.stream.ProducerException;
 import alpheus.stream.StreamId;
+import alpheus.tick.DeviceIdentity;
+import alpheus.tick.TickProducer;
+import alpheus.tick.TickShape;
 import java.io.IOException;
 import java.nio.ByteBuffer;
 import java.nio.CharBuffer;
@@ -15,6 +28,7 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 import java.security.SecureRandom;
 import java.util.Arrays;
+import java.util.Optional;
 import org.apache.kafka.common.config.ConfigException;
 
 /** Creates an encryptor from settings. */
@@ -23,13 +37,58 @@ final class Encryptors {
 
     static StreamEncryptor open(AlpheusConfig config, MicroClock clock, StreamCounters counters) {
         Schema schema = schema(config);
+        SecureRandom random = new SecureRandom();
         String path = config.getString(AlpheusConfig.DEVICE_FILE);
-        try (DeviceFile device = DeviceFile.read(text(path), schema.id());
+        try (DeviceFile device = DeviceFile.read(text(AlpheusConfig.DEVICE_FILE, path), schema.id());
                 MasterSecret master = device.master()) {
-            return new StreamEncryptor(
-                    schema, device.stream(), master, config, new SecureRandom(), clock, counters);
+            Sessions sessions = sessions(config, schema, device.stream(), master, random);
+            return new StreamEncryptor(schema, sessions, config, random, clock, counters);
         } catch (AlpheusException refused) {
             throw new ConfigException(AlpheusConfig.DEVICE_FILE, path, refused.getMessage());
+        }
+    }
+
+    private static Sessions sessions(
+            AlpheusConfig config, Schema schema, StreamId stream, MasterSecret master, SecureRandom random)
+            throws LayoutException, ProducerException {
+        Optional<TickShape> shape = TickShape.of(schema);
+        if (shape.isEmpty()) {
+            Producer producer = new Producer(master, stream, schema.id(), schema.tick(), Layout.of(schema).words());
+            return new EventSessions(producer, schema.tick(), random);
+        }
+        DeviceIdentity device = identity(config);
+        return new TickSessions(
+                new TickProducer(master, stream, schema.id(), shape.get(), device), schema.tick(), random);
+    }
+
+    /** Who the device is to the service, by the files of an identity folder. */
+    private static DeviceIdentity identity(AlpheusConfig config) {
+        String folder = config.getString(AlpheusConfig.IDENTITY);
+        if (folder == null) {
+            throw new ConfigException(AlpheusConfig.IDENTITY, null,
+                    "with `frames: ticks` a device signs its sessions; set the folder that `alpheus ca issue` wrote for it");
+        }
+        Deployment deployment = read(folder, "deployment.json", text -> Deployment.read(new String(text)));
+        Certificate device = read(folder, "device.txt",
+                text -> Certificate.read(new String(text), deployment.authority(), Role.DEVICE));
+        SigningKey key = read(folder, "device.seed", text -> device.signingKey(Seeds.read(text)));
+        Certificate ingest = deployment.ingest().get(0);
+        return new DeviceIdentity(
+                deployment.authority(), key, device.digest(), ingest.sealing().orElseThrow(), ingest.digest());
+    }
+
+    /** Reads a file's text. */
+    @FunctionalInterface
+    private interface Reader<T> {
+        T read(char[] text) throws CertificateException;
+    }
+
+    private static <T> T read(String folder, String name, Reader<T> reader) {
+        String path = Path.of(folder, name).toString();
+        try {
+            return reader.read(text(AlpheusConfig.IDENTITY, path));
+        } catch (CertificateException refused) {
+            throw new ConfigException(AlpheusConfig.IDENTITY, path, refused.getMessage());
         }
     }
 
@@ -37,7 +96,7 @@ final class Encryptors {
     static StreamId stream(AlpheusConfig config) {
         String path = config.getString(AlpheusConfig.DEVICE_FILE);
         try (DeviceFile device =
-                DeviceFile.read(text(path), schema(config).id())) {
+                DeviceFile.read(text(AlpheusConfig.DEVICE_FILE, path), schema(config).id())) {
             return device.stream();
         } catch (AlpheusException refused) {
             throw new ConfigException(AlpheusConfig.DEVICE_FILE, path, refused.getMessage());
@@ -63,7 +122,7 @@ final class Encryptors {
     }
 
     /** A file's text, which the caller overwrites. */
-    private static char[] text(String path) {
+    private static char[] text(String setting, String path) {
         try {
             byte[] bytes = Files.readAllBytes(Path.of(path));
             CharBuffer decoded = StandardCharsets.UTF_8.decode(ByteBuffer.wrap(bytes));
@@ -74,7 +133,7 @@ final class Encryptors {
             return text;
         } catch (IOException unreadable) {
             throw new ConfigException(
-                    AlpheusConfig.DEVICE_FILE, path, "cannot be read; check that the file exists and that you may read it");
+                    setting, path, "cannot be read; check that the file exists and that you may read it");
         }
     }
 }

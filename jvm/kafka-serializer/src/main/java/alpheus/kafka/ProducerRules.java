@@ -40,6 +40,26 @@ final class ProducerRules {
         RULES.forEach(rule -> rule.check(settings));
     }
 
+    /** Rejects settings that need a record for each event, if events are summed. */
+    static void checkTicks(AlpheusConfig config, Map<String, ?> settings, StreamEncryptor encryptor) {
+        String summed = "with `frames: ticks` a tick's events are sent as one sum at its end; ";
+        String wrong = null;
+        if (settings.get(ProducerConfig.TRANSACTIONAL_ID_CONFIG) != null) {
+            wrong = ProducerConfig.TRANSACTIONAL_ID_CONFIG;
+            summed += "that may be after the commit, so there are no transactions: remove this setting, or use `frames: events`";
+        } else if (!config.getList(AlpheusConfig.HEADERS).isEmpty()) {
+            wrong = AlpheusConfig.HEADERS;
+            summed += "an event has no record that could have headers: remove this setting";
+        } else if (config.isInRegistryFormat()) {
+            wrong = AlpheusConfig.FORMAT;
+            summed += "there is no Avro form of that frame: use `frame`";
+        }
+        if (wrong != null) {
+            encryptor.close();
+            throw new ConfigException(wrong, "", summed);
+        }
+    }
+
     /** Rejects a serializer that sends the application's keys in the clear. */
     static void checkKeySerializer(Map<String, ?> settings) {
         Object value = settings.get(ProducerConfig.KEY_SERIALIZER_CLASS_CONFIG);

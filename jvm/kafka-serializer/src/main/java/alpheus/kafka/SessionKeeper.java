@@ -3,7 +3,9 @@ package alpheus.kafka;
 
 import alpheus.AlpheusException;
 import alpheus.kafka.StreamCounters.Count;
+import java.util.ArrayList;
 import java.util.List;
+import java.util.concurrent.Future;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.locks.ReentrantLock;
 import java.util.function.Function;
@@ -49,6 +51,12 @@ final class SessionKeeper {
     private long beganIn;
 
     private long closedBefore;
+    /** The events of the open tick, if each tick has a frame. */
+    private TickOutcome openTick;
+    /** Those of the last frame that was handed over. */
+    private TickOutcome handedOver;
+    /** What waits until the lock is released: an application's callbacks may send. */
+    private final List<Runnable> afterwards = new ArrayList<>();
     /** The latest session with an undelivered frame. */
     private volatile long broken;
 
@@ -65,6 +73,7 @@ final class SessionKeeper {
         this.counters = counters;
         this.lane = lane;
         this.maxBlockMicros = AlpheusConfig.micros(maxBlockMillis);
+        encryptor.onLoss(this::lost);
         this.timer = new BorderTimer(this::borders);
     }
 
@@ -83,11 +92,35 @@ final class SessionKeeper {
                 return send.apply(event);
             });
         } catch (AlpheusException refused) {
-            handOver(encryptor.left());
-            throw new SerializationException(refused.getMessage(), refused);
+            throw refused(refused);
         } finally {
             unlock();
         }
+    }
+
+    /** Adds an event to the open tick. The result is that of the tick's frame, which is sent at its end. */
+    <V> Future<RecordMetadata> tickEvent(RowReader<V> reader, V value, Long millis, Callback callback) {
+        long deadline = deadline();
+        lockUntil(deadline);
+        try {
+            begun = true;
+            awaitSession(deadline);
+            long at = encryptor.place(millis);
+            // First the frames of earlier ticks, for the results of their events.
+            handOver(encryptor.ticksBefore(at));
+            encryptor.add(reader, value, at);
+            openTick = openTick == null ? new TickOutcome() : openTick;
+            return openTick.add(callback);
+        } catch (AlpheusException refused) {
+            throw refused(refused);
+        } finally {
+            unlock();
+        }
+    }
+
+    private SerializationException refused(AlpheusException refused) {
+        handOver(encryptor.left());
+        return new SerializationException(refused.getMessage(), refused);
     }
 
     /** Sending from a callback never waits: it would deadlock. */
@@ -118,10 +151,18 @@ final class SessionKeeper {
 
     /** A receiver that throws may have lost its frames. */
     private <R> R handOver(Supplier<R> send) {
+        handedOver = null;
         try {
             return send.get();
         } catch (RuntimeException failure) {
             failed(encryptor.generation(), failure);
+            if (handedOver != null) {
+                TickOutcome lost = handedOver;
+                afterwards.add(() -> settle(lost, null, failure));
+            } else if (!encryptor.hasOpenEvents()) {
+                // A frame before the tick's failed, so that it was not sent.
+                loseOpenTick();
+            }
             throw failure;
         }
     }
@@ -159,7 +200,7 @@ final class SessionKeeper {
     }
 
     private void unlockedWait(long until, long deadline) {
-        lock.unlock();
+        release();
         try {
             clock.waitUntil(until);
         } catch (InterruptedException interrupted) {
@@ -185,11 +226,37 @@ final class SessionKeeper {
 
     /** A thread whose wait timed out does not have the lock. */
     private void unlock() {
-        if (lock.isHeldByCurrentThread()) {
-            if (abandoned) {
-                encryptor.close();
-            }
-            lock.unlock();
+        if (!lock.isHeldByCurrentThread()) {
+            return;
+        }
+        if (abandoned) {
+            encryptor.close();
+        }
+        release();
+    }
+
+    /** Releases the lock, and then notifies the application of what happened under it. */
+    private void release() {
+        List<Runnable> run = List.copyOf(afterwards);
+        afterwards.clear();
+        lock.unlock();
+        run.forEach(Runnable::run);
+    }
+
+    /** A session was abandoned. Under the lock. */
+    private void lost(long number) {
+        if (encryptor.hasFramePerEvent()) {
+            counters.add(Count.LOST, number);
+        } else {
+            loseOpenTick();
+        }
+    }
+
+    private void loseOpenTick() {
+        TickOutcome lost = openTick;
+        openTick = null;
+        if (lost != null) {
+            afterwards.add(() -> settle(lost, null, new TickLostException(counters.lastFailure())));
         }
     }
 
@@ -229,9 +296,15 @@ final class SessionKeeper {
         encryptor.giveUpAllAfter(beganIn == encryptor.generation() ? closedBefore : 0);
     }
 
-    /** Records the failure of the current frame, before the application is notified. */
-    Callback watched(Callback callback) {
+    /**
+     * Records the failure of a frame, before the application is notified. If the frame is a tick's, its
+     * events get its result. Under the lock.
+     */
+    Callback watched(byte[] frame, Callback callback) {
         long generation = encryptor.generation();
+        TickOutcome own = FrameTimes.sumsTick(frame) ? openTick : null;
+        openTick = own == null ? openTick : null;
+        handedOver = own;
         return (metadata, failure) -> {
             if (failure != null) {
                 failed(generation, failure);
@@ -239,7 +312,47 @@ final class SessionKeeper {
             if (callback != null) {
                 callBack(callback, metadata, failure);
             }
+            if (own != null) {
+                unlocked(() -> settle(own, metadata, failure));
+            }
         };
+    }
+
+    /** Kafka calls back at once where it refuses at once. Then frames of the same batch are still to be sent. */
+    private void unlocked(Runnable run) {
+        if (lock.isHeldByCurrentThread()) {
+            afterwards.add(run);
+        } else {
+            run.run();
+        }
+    }
+
+    /** Tells a tick's events what became of its frame, after they were counted. */
+    private void settle(TickOutcome tick, RecordMetadata metadata, Exception failure) {
+        if (tick.isFirst()) {
+            counters.add(Count.LOST, failure == null ? 0 : tick.events());
+            callBack(tick::complete, metadata, failure);
+        }
+    }
+
+    /** Waits until the frame of the open tick, if it has events, was sent. */
+    void awaitTick() {
+        if (callsBack.get()) {
+            return;
+        }
+        long deadline = deadline();
+        lockUntil(deadline);
+        try {
+            while (openTick != null && !closed) {
+                long end = encryptor.tickEndsAt();
+                unlockedWait(end, end + maxBlockMicros);
+                handOver(encryptor.borders());
+            }
+        } catch (AlpheusException refused) {
+            encryptor.giveUp();
+        } finally {
+            unlock();
+        }
     }
 
     private void callBack(Callback callback, RecordMetadata metadata, Exception failure) {

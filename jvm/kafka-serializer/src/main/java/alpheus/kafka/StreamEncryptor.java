@@ -9,11 +9,8 @@ import alpheus.kafka.StreamCounters.Count;
 import alpheus.layout.LayoutException;
 import alpheus.schema.Schema;
 import alpheus.stream.EventTime;
-import alpheus.stream.MasterSecret;
 import alpheus.stream.Producer;
 import alpheus.stream.ProducerException;
-import alpheus.stream.Session;
-import alpheus.stream.Start;
 import alpheus.stream.StreamId;
 import java.util.ArrayList;
 import java.util.List;
@@ -26,13 +23,10 @@ import java.util.random.RandomGenerator;
  * process must not be copied and run twice. The caller must hold a lock. The class sends nothing itself.
  */
 final class StreamEncryptor implements AutoCloseable {
-    /** The maximum number of borders made at once. After a long sleep there may be more than fit in memory. */
-    private static final int PIECE = 256;
-
     private final Schema schema;
     private final Encoder encoder;
     private final Row row;
-    private final Producer producer;
+    private final Sessions sessions;
     private final RandomGenerator random;
     private final MicroClock clock;
     private final StreamCounters counters;
@@ -43,7 +37,9 @@ final class StreamEncryptor implements AutoCloseable {
     /** Frames that were made but not fetched yet. */
     private List<byte[]> made = new ArrayList<>();
 
-    private Session session;
+    private Sessions.Running session;
+    /** Is told how many events are lost when a session is abandoned. */
+    private Losses lost = number -> { };
     /** Whether its opening border was fetched. */
     private boolean begun;
     /** The number of opened sessions, except those at midnight. Frames of earlier ones do not matter. */
@@ -52,13 +48,13 @@ final class StreamEncryptor implements AutoCloseable {
     private long events;
 
     StreamEncryptor(
-            Schema schema, StreamId stream, MasterSecret master, AlpheusConfig config, RandomGenerator random,
-            MicroClock clock, StreamCounters counters)
-            throws LayoutException, ProducerException {
+            Schema schema, Sessions sessions, AlpheusConfig config, RandomGenerator random, MicroClock clock,
+            StreamCounters counters)
+            throws LayoutException {
         this.schema = schema;
         this.encoder = new Encoder(schema);
         this.row = encoder.row();
-        this.producer = new Producer(master, stream, schema.id(), schema.tick(), encoder.words());
+        this.sessions = sessions;
         this.random = random;
         this.clock = clock;
         this.counters = counters;
@@ -67,9 +63,25 @@ final class StreamEncryptor implements AutoCloseable {
         this.skew = config.skewMicros();
     }
 
+    /** Takes how many events are lost. */
+    @FunctionalInterface
+    interface Losses {
+        void lose(long number);
+    }
+
+    /** Sets who is told of events that are lost. */
+    void onLoss(Losses losses) {
+        lost = losses;
+    }
+
     /** The stream, which is the key of its records. */
     StreamId stream() {
-        return producer.stream();
+        return sessions.stream();
+    }
+
+    /** Whether each event has a frame; otherwise each tick has. */
+    boolean hasFramePerEvent() {
+        return sessions.hasFramePerEvent();
     }
 
     /** The schema. */
@@ -91,7 +103,7 @@ final class StreamEncryptor implements AutoCloseable {
         long now = clock.now();
         if (session == null) {
             begun = false;
-            session = producer.open(new Start.Again(now), producer.nextTick(now), random, frame -> made.add(frame));
+            session = sessions.open(now, frame -> made.add(frame));
             generation++;
             events = 0;
             counters.add(Count.SESSIONS, 1);
@@ -115,18 +127,63 @@ final class StreamEncryptor implements AutoCloseable {
 
     /** The frames of one event. Its own frame is the last, after the borders before it. */
     <V> List<byte[]> event(RowReader<V> reader, V value, Long millis) throws AlpheusException {
-        try {
-            if (value == null) {
-                throw new EventRefusedException(Fault.NO_VALUE);
-            }
-            row.clear();
-            reader.read(value, schema, row);
+        return counted(() -> {
+            read(reader, value);
             long at = timeOf(millis);
-            session.event(at, vector -> encoder.encode(row, random, vector));
-            events++;
-            counters.add(Count.EVENTS, 1);
+            encode(at);
             counters.add(Count.BORDERS, made.size() - 1L);
             return take();
+        });
+    }
+
+    /** When an event happened, if each tick has a frame. Then come {@link #ticksBefore} and {@link #add}. */
+    long place(Long millis) throws AlpheusException {
+        return counted(() -> timeOf(millis));
+    }
+
+    /** The frames of all ticks before an event's. */
+    List<byte[]> ticksBefore(long at) throws AlpheusException {
+        return counted(() -> {
+            long ticks = (at - session.nextBorder()) / schema.tick();
+            if (ticks > Producer.LONGEST_SILENCE) {
+                throw new ProducerException(ProducerException.Fault.JUMPED_AHEAD, ticks, Producer.LONGEST_SILENCE);
+            }
+            return at < session.nextBorder() ? List.<byte[]>of() : piece(at);
+        });
+    }
+
+    /** Adds an event to the open tick. */
+    <V> void add(RowReader<V> reader, V value, long at) throws AlpheusException {
+        counted(() -> {
+            read(reader, value);
+            encode(at);
+            return null;
+        });
+    }
+
+    private <V> void read(RowReader<V> reader, V value) throws AlpheusException {
+        if (value == null) {
+            throw new EventRefusedException(Fault.NO_VALUE);
+        }
+        row.clear();
+        reader.read(value, schema, row);
+    }
+
+    private void encode(long at) throws AlpheusException {
+        session.event(at, vector -> encoder.encode(row, random, vector));
+        events++;
+        counters.add(Count.EVENTS, 1);
+    }
+
+    /** A step of sending an event, which may reject it. */
+    @FunctionalInterface
+    private interface Step<T> {
+        T run() throws AlpheusException;
+    }
+
+    private <T> T counted(Step<T> step) throws AlpheusException {
+        try {
+            return step.run();
         } catch (AlpheusException refused) {
             counters.add(Count.REFUSED, 1);
             throw refused;
@@ -154,7 +211,7 @@ final class StreamEncryptor implements AutoCloseable {
      */
     List<byte[]> bordersBefore(Long millis) throws ProducerException {
         long at = Math.min(said(millis), clock.now() + skew);
-        boolean more = at >= session.nextBorder() + PIECE * schema.tick();
+        boolean more = at >= session.nextBorder() + EventSessions.PIECE * schema.tick();
         return more && !hasJumped(at) ? piece(at) : List.of();
     }
 
@@ -163,7 +220,7 @@ final class StreamEncryptor implements AutoCloseable {
     }
 
     private List<byte[]> piece(long until) throws ProducerException {
-        session.advance(Math.min(until, session.nextBorder() + (PIECE - 1) * schema.tick()));
+        session.advance(until);
         counters.add(Count.BORDERS, made.size());
         return take();
     }
@@ -172,6 +229,16 @@ final class StreamEncryptor implements AutoCloseable {
     List<byte[]> left() {
         counters.add(Count.BORDERS, made.size());
         return take();
+    }
+
+    /** Whether the open tick has events, of which nothing was made yet. */
+    boolean hasOpenEvents() {
+        return session != null && session.unclosed() > 0;
+    }
+
+    /** When the open tick's frame can be made. */
+    long tickEndsAt() {
+        return session.nextBorder() + lateness;
     }
 
     /** The time at which the session can close; 0 if none has started. */
@@ -203,7 +270,7 @@ final class StreamEncryptor implements AutoCloseable {
     void giveUpAllAfter(long kept) {
         made.clear();
         if (session != null) {
-            counters.add(Count.LOST, events - kept);
+            lost.lose(events - kept);
             session.abandon();
             session = null;
         }
@@ -245,6 +312,6 @@ final class StreamEncryptor implements AutoCloseable {
     @Override
     public void close() {
         giveUp();
-        producer.close();
+        sessions.close();
     }
 }

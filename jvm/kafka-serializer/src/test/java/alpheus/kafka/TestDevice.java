@@ -24,6 +24,7 @@ final class TestDevice {
     private static final String SECRET = "0123456789abcdef".repeat(4);
     private static final String YAML = """
             name: Household
+            frames: %s
             tick: %dms
             capacity: { population: 10, events: 1000 }
             streamAttributes:
@@ -36,8 +37,15 @@ final class TestDevice {
     final StreamId stream = StreamId.parse("aa".repeat(16));
     final Map<String, Object> settings = new HashMap<>();
 
+    final TestIdentity identity = new TestIdentity();
+
+    /** A device with a frame for each event. */
     TestDevice(Path folder, long tickMillis) throws Exception {
-        String yaml = String.format(YAML, tickMillis);
+        this(folder, tickMillis, "events");
+    }
+
+    TestDevice(Path folder, long tickMillis, String frames) throws Exception {
+        String yaml = String.format(YAML, frames, tickMillis);
         schema = Schema.fromYaml(yaml);
         Path schemaFile = Files.writeString(folder.resolve("schema.yaml"), yaml);
         Path device = Files.writeString(folder.resolve("device.json"), "{\"version\": 1, \"stream\": \"" + stream
@@ -45,6 +53,12 @@ final class TestDevice {
         settings.put("alpheus.schema", schemaFile.toString());
         settings.put("alpheus.device.file", device.toString());
         settings.put("client.id", "test");
+        identity.write(folder, settings);
+    }
+
+    StreamKeys keys(int words) {
+        MasterSecret master = new MasterSecret(SecretBytes.takeOver(HexFormat.of().parseHex(SECRET)));
+        return new StreamKeys(master, stream, schema.id(), words);
     }
 
     /** The sum of a session's complete ticks, opened: word by word, with the number of events. */
@@ -82,8 +96,7 @@ final class TestDevice {
     private long[] difference(long session, long from, long to, int words) {
         long[] first = new long[words];
         long[] last = new long[words];
-        MasterSecret master = new MasterSecret(SecretBytes.takeOver(HexFormat.of().parseHex(SECRET)));
-        try (StreamKeys keys = new StreamKeys(master, stream, schema.id(), words)) {
+        try (StreamKeys keys = keys(words)) {
             keys.keyVector(session, from, first);
             keys.keyVector(session, to, last);
         }
