@@ -164,6 +164,12 @@ pub const CREDENTIAL_LOGOUT: &str = "alpheus/credential/logout/v1";
 pub const CREDENTIAL_CODE_HOLD: &str = "alpheus/credential/code-hold/v2";
 /// F', to which presentations about a subject are bound (hash).
 pub const CREDENTIAL_SUBJECT: &str = "alpheus/credential/subject/v1";
+/// The proof that an open presentation's V is wrong (transcript).
+pub const CREDENTIAL_REFUTATION: &str = "alpheus/credential/refutation/v1";
+/// The base that shows that a secret of that proof is not zero (hash to element).
+pub const CREDENTIAL_REFUTATION_BASE: &str = "alpheus/credential/refutation-base/v1";
+/// The blinding of that proof, from randomness, key and presentation (hash to scalar).
+pub const CREDENTIAL_REFUTATION_SECRET: &str = "alpheus/credential/refutation-secret/v1";
 /// A gateway's challenge, which only the gateway checks (HMAC).
 pub const PASS_CHALLENGE: &str = "alpheus/pass/challenge/v1";
 /// What a holder signs to speak for a session: challenge and both agreement keys (hash).
