@@ -24,7 +24,7 @@ use serde::{Deserialize, Serialize};
 /// with the same tag.
 ///
 /// # Privacy
-/// Opens this upload to whoever sees it: its tag, its tuple and its presentation, which nothing
+/// Opens this upload to anyone who sees it: its tag, its tuple and its presentation, which nothing
 /// links to an account. What opens it opens no other, since nobody else can sign with its key.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct DisclosedUpload {
@@ -39,12 +39,12 @@ pub struct DisclosedUpload {
     pub refutation: Option<Vec<u8>>,
 }
 
-/// What whoever checked a disclosed upload has found. Made by [`DisclosedUpload::check`].
+/// What a check of a disclosed upload has found. Made by [`DisclosedUpload::check`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Finding {
     /// It can never count.
     Bad,
-    /// It looks valid, and whoever made it knows the secret of its tag, which is this one. It
+    /// It looks valid, and the one who made it knows the secret of its tag, which is this one. It
     /// counts, unless there is another one with this tag in a lower slot.
     Tag(Element),
 }

@@ -326,6 +326,7 @@ mod tests {
 
     const SEALING: (&str, &[&[u8]]) = ("alpheus/test-sealing/v1", &[b"what", b"for"]);
     const PROOF: &str = "alpheus/test-disclosure/v1";
+    const OTHER: &str = "alpheus/test-other/v1";
 
     fn recipient(seed: u8) -> RecipientKey {
         RecipientKey::from_seed("alpheus/test-recipient/v1", &Secret::from_bytes([seed; 32]))
@@ -342,11 +343,8 @@ mod tests {
         let sealed = from.seal(to.public(), SEALING, b"content").unwrap();
         assert_eq!(sealed.len(), 7 + SEAL);
         assert_eq!(*to.open(&from.public(), SEALING, &sealed).unwrap(), b"content");
-        let others: [(&str, &[&[u8]]); 3] = [
-            ("alpheus/test-other/v1", SEALING.1),
-            (SEALING.0, &[b"what", b"else"]),
-            (SEALING.0, &[b"whatfor"]),
-        ];
+        let others: [(&str, &[&[u8]]); 3] =
+            [(OTHER, SEALING.1), (SEALING.0, &[b"what", b"else"]), (SEALING.0, &[b"whatfor"])];
         for other in others {
             assert_eq!(to.open(&from.public(), other, &sealed), Err(UnsealError));
         }
@@ -376,7 +374,7 @@ mod tests {
         refused(&shown, recipient(3).public(), &from.public(), about);
         refused(&shown, to.public(), &sender(3).public(), about);
         refused(&shown, to.public(), &from.public(), (PROOF, b"slot 8"));
-        refused(&shown, to.public(), &from.public(), ("alpheus/test-other/v1", b"slot 7"));
+        refused(&shown, to.public(), &from.public(), (OTHER, b"slot 7"));
         refused(&shown, to.public(), &OneTimePublic::from_bytes([0; 32]), about);
         let lie = Disclosure { shared: *to.public(), ..shown.clone() };
         refused(&lie, to.public(), &from.public(), about);
@@ -394,7 +392,7 @@ mod tests {
         assert_eq!(key.public().verify(PROOF, b"entry", &signature), Ok(()));
         let refused = Err(OneTimeProofError);
         assert_eq!(key.public().verify(PROOF, b"entrY", &signature), refused);
-        assert_eq!(key.public().verify("alpheus/test-other/v1", b"entry", &signature), refused);
+        assert_eq!(key.public().verify(OTHER, b"entry", &signature), refused);
         assert_eq!(sender(3).public().verify(PROOF, b"entry", &signature), refused);
         for at in [0, 1] {
             let mut other = signature.to_bytes();

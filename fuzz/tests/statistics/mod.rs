@@ -50,10 +50,7 @@ pub(crate) fn one_of_each() -> Vec<Vec<u8>> {
     };
     let shown =
         ClosingTuple { slot: 7, tag: Element::base(), tuple: vec![5; 32], presentation: DIGEST };
-    let disclosure = Disclosure::from_parts(Element::base(), vec![6; 96]);
-    let refutation = Some(vec![9; 384]);
-    let disclosed = DisclosedUpload { slot: 7, sealed: sealed.clone(), disclosure, refutation };
-    let released = ReleasedSlot { entry, sealed };
+    let released = ReleasedSlot { entry, sealed: sealed.clone() };
     let published = PublishedResult::Full { count: 3, sum: -4, squares: Some(9), uploads: 4 };
     let (aggregate, ledger, tuples) = (DIGEST, DIGEST, DIGEST);
     let closing = Closing { aggregate, ledger, tuples, empty: vec![4, 7], rejected: vec![1] };
@@ -67,7 +64,7 @@ pub(crate) fn one_of_each() -> Vec<Vec<u8>> {
         bytes(&Upload { tuple: vec![1; 32], presentation: vec![2; 32] }),
         bytes(&Release { aggregate: DIGEST, slots: vec![released] }),
         bytes(&vec![shown]),
-        bytes(&vec![disclosed]),
+        bytes(&vec![disclosed(sealed.clone())]),
         bytes(&closing),
         bytes(&ready),
         bytes(&Opening { ready, part: 2, partial: vec![6; 130] }),
@@ -77,6 +74,11 @@ pub(crate) fn one_of_each() -> Vec<Vec<u8>> {
     ];
     all.extend(key_messages(&key));
     all
+}
+
+fn disclosed(sealed: SealedUpload) -> DisclosedUpload {
+    let disclosure = Disclosure::from_parts(Element::base(), vec![6; 96]);
+    DisclosedUpload { slot: 7, sealed, disclosure, refutation: Some(vec![9; 384]) }
 }
 
 fn publication(published: PublishedResult, key: &SigningKey) -> Publication {

@@ -10,7 +10,7 @@ use crate::messages::{
 };
 use crate::role_error::ContributionError;
 use crate::tuple::{Binding, Contribution, Prover};
-use alpheus_anonymous_credential::holder::present_together;
+use alpheus_anonymous_credential::holder::{SubjectPresenter, present_together};
 use alpheus_crypto::group::Element;
 use alpheus_crypto::hash::Digest;
 use alpheus_crypto::labels;
@@ -120,15 +120,10 @@ impl Client {
         let (tag, aggregate, ephemeral) = (uploads.next_tag()?, agreed.name(), key.public());
         let binding = Binding { tag, aggregate, ephemeral };
         let tuple = prover.prove(contribution, &binding, rng)?.to_bytes();
-        let shown = uploads.present_openly(&upload_digest(&binding, &tuple), rng)?.under(UPLOADS);
-        let mut sealed = None;
-        let upload = shown.map(|presentation| {
-            sealed = Some(seal(&key, &sealing, &binding, &Upload { tuple, presentation }));
-        });
-        let upload_made = sealed.ok_or(ContributionError::Damaged)??;
+        let (burnt, upload) = prepared(uploads, (&key, &sealing), &binding, tuple, rng)?;
         let definition = agreed.clone();
         Ok(Step::join(steps).then(|presentations| {
-            upload.then(|()| {
+            burnt.then(|()| {
                 let attempt = Attempt {
                     definition,
                     seed,
@@ -137,7 +132,7 @@ impl Client {
                     presentations,
                     order,
                     next_keeper: 0,
-                    upload: upload_made,
+                    upload,
                     deposit: None,
                     receipts: BTreeMap::new(),
                     refusals: BTreeSet::new(),
@@ -154,11 +149,26 @@ fn one_time(seed: &Secret<32>) -> Result<OneTimeKey, ContributionError> {
         .map_err(|_| ContributionError::Generator)
 }
 
+/// Presents the upload credential for a tuple and seals both.
+fn prepared(
+    uploads: &mut SubjectPresenter,
+    keys: (&OneTimeKey, &Element),
+    binding: &Binding,
+    tuple: Vec<u8>,
+    rng: &mut impl CryptoRng,
+) -> Result<(Step<()>, PreparedUpload), ContributionError> {
+    let shown = uploads.present_openly(&upload_digest(binding, &tuple), rng)?.under(UPLOADS);
+    let mut sealed = None;
+    let burnt = shown.map(|presentation| {
+        sealed = Some(seal(keys, binding, &Upload { tuple, presentation }));
+    });
+    Ok((burnt, sealed.ok_or(ContributionError::Damaged)??))
+}
+
 /// Seals an upload for the aggregator, in a context that names its content: if the same key ever
 /// sealed another upload, it would be in another context.
 fn seal(
-    key: &OneTimeKey,
-    to: &Element,
+    (key, to): (&OneTimeKey, &Element),
     binding: &Binding,
     upload: &Upload,
 ) -> Result<PreparedUpload, ContributionError> {
