@@ -5,6 +5,7 @@ import hashlib
 
 from making import MEMBERS, octets, varint
 from tuples import PREFIX, r
+from uploads import Key, signature
 
 # 64 is the most that a deployment has.
 MOST = 64
@@ -54,18 +55,21 @@ def certificate(signatures):
     return varint(len(signatures)) + b"".join(varint(by) + signed for by, signed in signatures)
 
 
-def some(aggregate, ephemeral):
-    return [Entry(aggregate, 20_000, slot, revision, ephemeral, bytes([slot]))
+KEY = Key(bytes(range(32)))
+
+
+def some(aggregate):
+    return [Entry(aggregate, 20_000, slot, revision, KEY.bytes, bytes([slot]))
             for slot, revision in ((0, 0), (2, 2**64 - 1), (3, 2**63 + 5))]
 
 
-def good(aggregate, ephemeral):
-    entries = some(aggregate, ephemeral)
+def good(aggregate):
+    entries = some(aggregate)
     ledger, tuples = roots(6, entries, [2])
     return [{
         "entries": [{**entry.json(), "bytes": entry.bytes.hex(), "digest": entry.hash("entry/v2").hex(),
                      "receipt": (varint(1) + entry.signed(1)).hex(),
-                     "deposited": MEMBERS[0].key.sign(r.labelled_hash(PREFIX + "deposit/v2", [entry.bytes])).hex(),
+                     "deposited": signature(KEY, entry.bytes, f"entry {entry.slot}")[0].hex(),
                      "certificate": certificate([(by, entry.signed(by)) for by in (0, 1, 2)]).hex()}
                     for entry in entries],
         "keys": [member.public.hex() for member in MEMBERS],
@@ -73,9 +77,9 @@ def good(aggregate, ephemeral):
     }]
 
 
-def bad(aggregate, ephemeral):
+def bad(aggregate):
     """Signed bytes that are no entry, and what is no certificate."""
-    entry = some(aggregate, ephemeral)[1]
+    entry = some(aggregate)[1]
     epoch = varint(20_000)
     long = entry.bytes.replace(epoch, bytes([epoch[0], epoch[1], epoch[2] | 128, 0]), 1)
     without = entry.bytes.replace(epoch, b"", 1)

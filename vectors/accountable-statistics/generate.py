@@ -8,15 +8,16 @@ import entries  # noqa: E402
 import keys as k  # noqa: E402
 import making  # noqa: E402
 import tuples as t  # noqa: E402
+import uploads as u  # noqa: E402
 from ristretto import decode  # noqa: E402
 from tuples import B, M, ORDER, Binding, Interval, Terms, Tuple, r, scalar  # noqa: E402
 
 TARGET = sys.argv[1]
 KEY = 1234567890123456789012345678901234567890 * B
 AGGREGATE = r.labelled_hash("alpheus/vector/v1", [b"aggregate"])
-# RFC 8032, test 1: a key for the slot.
-EPHEMERAL = bytes.fromhex("d75a980182b10ab7d54bfed3c964073a0ee172f3daa62325af021a68f707511a")
-BINDING = Binding(t.hash_to_element("alpheus/vector/v1", [b"tag"]), AGGREGATE, 7, 2**63 + 5, EPHEMERAL)
+# A key of one upload.
+EPHEMERAL = u.Key(bytes(range(32))).bytes
+BINDING = Binding(t.hash_to_element("alpheus/vector/v1", [b"tag"]), AGGREGATE, EPHEMERAL)
 BYTE = Interval(-100, 155, True)
 PLAIN = Interval(0, 15, False)
 BETWEEN = Interval(10, 20, True)
@@ -157,12 +158,8 @@ def misplaced():
     this = t.hash_to_element("alpheus/vector/v1", [b"tag"])
     assert this.encode() == tag
     elsewhere = [
-        Binding(element, aggregate, 7, 2**63 + 5, EPHEMERAL),
-        Binding(this, bytes(32), 7, 2**63 + 5, EPHEMERAL),
-        Binding(this, aggregate, 8, 2**63 + 5, EPHEMERAL),
-        Binding(this, aggregate, 7, 2**63 + 4, EPHEMERAL),
-        Binding(this, aggregate, 7, 2**63 + 5, bytes.fromhex(
-            "3d4017c3e843895a92b70aa74d1b7ebc9c982ccf2ec4968cc0cd55f12af4660c")),
+        Binding(element, aggregate, EPHEMERAL), Binding(this, bytes(32), EPHEMERAL),
+        Binding(this, aggregate, u.Key(bytes(32)).bytes),
     ]
     whole = good.bytes.hex()
     write("tuple_bad_binding.json", [
@@ -309,6 +306,9 @@ malformed()
 generated_keys()
 write("making.json", making.good())
 write("making_bad.json", making.bad())
-write("entry.json", entries.good(AGGREGATE, EPHEMERAL))
-write("entry_bad.json", entries.bad(AGGREGATE, EPHEMERAL))
+write("entry.json", entries.good(AGGREGATE))
+write("entry_bad.json", entries.bad(AGGREGATE))
+write("upload_key.json", u.good(AGGREGATE))
+write("upload_key_bad_disclosure.json", u.bad())
+write("upload_key_bad_signature.json", u.bad_signatures())
 partial_decryptions()

@@ -54,13 +54,12 @@ class Terms:
 
 
 class Binding:
-    def __init__(self, tag, aggregate, slot, revision, ephemeral):
-        self.fields = [tag.encode(), aggregate, number(slot, 4), number(revision), ephemeral]
-        self.digest = r.labelled_hash(PREFIX + "binding/v1", self.fields)
+    def __init__(self, tag, aggregate, ephemeral):
+        self.fields = [tag.encode(), aggregate, ephemeral]
+        self.digest = r.labelled_hash(PREFIX + "binding/v2", self.fields)
 
     def json(self):
-        names = ("tag", "aggregate", "slot", "revision", "ephemeral")
-        return {name: field.hex() for name, field in zip(names, self.fields)}
+        return {name: field.hex() for name, field in zip(("tag", "aggregate", "ephemeral"), self.fields)}
 
 
 class Tuple:

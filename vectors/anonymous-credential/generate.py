@@ -6,7 +6,7 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 import protocol as p  # noqa: E402
 from protocol import (  # noqa: E402
-    G, H, Configuration, Credential, Issuer, Login, ReUp, Request, Response, Together, r,
+    G, H, Configuration, Credential, Issuer, Login, ReUp, Refutation, Request, Response, Together, r,
 )
 from ristretto import ORDER, P, decode  # noqa: E402
 
@@ -386,6 +386,72 @@ def together():
     write("together.json", cases)
 
 
+def wrong_mac(login):
+    """Everything but the MAC is right."""
+    login.c = login.c + G
+
+
+def opened(config, holder, name, alter=None):
+    shown = Login(holder, PERIOD * 5760, 1, MESSAGE, f"open {name}", alter, openly=True)
+    assert shown.false == [] and (shown.claimed == shown.v()) == (alter is None)
+    return shown
+
+
+def open_case(config, shown, **more):
+    return {"configuration": config.json(), "subject": SUBJECT.hex(), "limit": 3, "period": PERIOD,
+            "about": ABOUT.hex(), "showing": (shown.claimed.encode() + shown.bytes()).hex(), **more}
+
+
+ABOUT = bytes(range(32))
+
+
+def open_presentations():
+    config, holder = abouts(3)[0]
+    good = opened(config, holder, "good")
+    write("open.json", [open_case(
+        config, good, index=1, message=MESSAGE.hex(), randomness=good.randomness,
+        m1=p.scalar(holder.m1).hex(), u=holder.u.encode().hex(), mac=holder.mac.encode().hex())])
+    shown = [opened(config, holder, "mac", wrong_mac), opened(config, holder, "stranger", no_credential)]
+    made = [Refutation(one, ABOUT, f"good {j}") for j, one in enumerate(shown)]
+    assert [one.false for one in made] == [[], []]
+    write("refutation.json", [open_case(config, one, refutation=by.bytes.hex(), randomness=by.randomness)
+                              for one, by in zip(shown, made)])
+    bad_refutations(config, holder, good, shown, made)
+
+
+def bad_refutations(config, holder, good, shown, made):
+    def case(one, data, error="Proof", **more):
+        return open_case(config, one, refutation=data.hex(), error=error, **more)
+
+    lies = []
+    for lie in range(5):
+        # A valid presentation, and a verifier that calls it invalid.
+        for out in (None, lie):
+            made_up = Refutation(good, ABOUT, f"lie {lie}", lie, out)
+            assert made_up.false == [lie], (lie, made_up.false)
+            lies.append(case(good, made_up.bytes))
+    write("refutation_bad_equation.json", lies)
+    first, second = made
+    elsewhere = Refutation(shown[0], bytes(32), "elsewhere").bytes
+    write("refutation_bad_place.json", [
+        # Of another presentation, and in another context.
+        case(shown[0], second.bytes), case(good, first.bytes), case(shown[0], elsewhere),
+        # About another subject, for which the presentation is none either.
+        {**case(shown[0], first.bytes), "subject": bytes(32).hex()},
+    ])
+    whole = first.bytes
+    write("refutation_bad_encoding.json", [
+        case(shown[0], data, error) for data, error in (
+            (whole[:-1], "Malformed(Length)"), (whole + bytes(1), "Malformed(Length)"),
+            (whole[:40], "Malformed(Length)"),
+            (replaced(whole, 0, bytes(32)), "Malformed(Element(Identity))"),
+            (replaced(whole, 32, bytes(32)), "Malformed(Element(Identity))"),
+            (replaced(whole, 64, bytes(32)), "Malformed(Proof(Commitment(Identity)))"),
+            (replaced(whole, 352, b"\xff" * 32), "Malformed(Proof(Response(NotCanonical)))"),
+        )
+    ])
+
+
 def together_case(place, data, error="Proof", limit=3):
     config = abouts(limit)[place][0]
     return {"configuration": config.json(), "subject": SUBJECT.hex(), "limit": limit,
@@ -462,3 +528,4 @@ malformed_logins()
 forged_logins()
 misused_logins()
 re_ups()
+open_presentations()

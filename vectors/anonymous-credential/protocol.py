@@ -274,11 +274,11 @@ class Credential:
 
 
 class Login:
-    """`alter` may change elements before the proof; V is the verifier's. One that is made
-    `together` with others is proven by them."""
+    """`alter` may change elements before the proof; V is the verifier's, or the holder's of one that
+    is `openly` made. One that is made `together` with others is proven by them."""
 
     def __init__(self, credential, epoch, index, message, name, alter=None, leave_out=None,
-                 together=None):
+                 together=None, openly=False):
         config, stream = credential.config, Stream(f"login {name}")
         self.config, self.epoch, self.message = config, epoch, message
         hedge = self.hedge(stream.take(32), credential, epoch, index)
@@ -302,8 +302,10 @@ class Login:
             self.witness += [bit, s, (1 - bit) * s]
         if alter:
             alter(self)
+        self.claimed = z * config.issuer.public[1] - blind * G
         if not together:
-            self.proof = self.statement(self.v()).prove(self.witness, stream, leave_out)
+            v = self.claimed if openly else self.v()
+            self.proof = self.statement(v).prove(self.witness, stream, leave_out)
             self.randomness = stream.so_far()
 
     @staticmethod
@@ -348,6 +350,41 @@ class Login:
     def tag_id(self):
         parts = [self.config.fingerprint, number(self.epoch), self.tag.encode()]
         return r.labelled_hash(PREFIX + "tag/v1", parts)
+
+
+class Refutation:
+    """That the claimed V of a presentation is wrong. `lie` is the equation that alone does not hold;
+    the other secrets and elements are made to fit."""
+
+    def __init__(self, login, about, name, lie=None, leave_out=None, claimed=None):
+        config, stream = login.config, Stream(f"refutation {name}")
+        key, m2 = config.issuer, config.m2(config.period(login.epoch))
+        v = login.claimed if claimed is None else claimed
+        whole = v.encode() + login.bytes()
+        base = [config.fingerprint, whole, about]
+        y = hash_to_element(PREFIX + "refutation-base/v1", base)
+        hedge = [stream.take(32), key.bytes(), *base]
+        rho = hash_to_scalar(PREFIX + "refutation-secret/v1", hedge)
+        sigma = inverse(rho)
+        secrets = [key.x0, key.x1, key.x2, key.xb]
+        if lie in (0, 1, 2):
+            secrets[lie] += 1
+        shifted, m2u = v + login.c, m2 * login.u
+        wrong = shifted - secrets[0] * login.u - secrets[1] * login.cm - secrets[2] * m2u
+        masked, nonzero = rho * wrong, sigma * y
+        if lie == 3:
+            masked = G
+        if lie == 4:  # V is right, and nothing is subtracted.
+            masked, nonzero, sigma = G, 7 * y, 0
+        elements = [G, H, *key.public, login.u, login.cm, m2u, shifted, masked, y, nonzero]
+        equations = [(2, [(1, 0, 0), (1, 3, 1)]), (3, [(1, 1, 1)]), (4, [(1, 2, 1)]),
+                     (8, [(1, 0, 5), (1, 1, 6), (1, 2, 7), (1, 4, 9)]), (11, [(1, 4, 10)])]
+        statement = Statement("refutation/v1", [config.fingerprint, about], 5, elements, equations)
+        witness = [*secrets, sigma]
+        self.false = [j for j, (image, _) in enumerate(equations)
+                      if not statement.evaluate(witness, j) == elements[image]]
+        self.bytes = masked.encode() + nonzero.encode() + statement.prove(witness, stream, leave_out)
+        self.randomness = stream.so_far()
 
 
 class Together:

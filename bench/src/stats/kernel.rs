@@ -8,8 +8,7 @@ use alpheus_accountable_statistics::tuple::{
 };
 use alpheus_crypto::group::{Element, SecretScalar};
 use alpheus_crypto::hash::Digest;
-use alpheus_crypto::secret::Secret;
-use alpheus_crypto::sign::SigningKey;
+use alpheus_crypto::onetime::OneTimePublic;
 use alpheus_node::entropy;
 use alpheus_node::failure::{Blame, Category, Failure};
 use rand_chacha::ChaCha20Rng;
@@ -30,14 +29,14 @@ const SHAPES: [(&str, i64, bool); 5] = [
 /// The shape that the goals are for.
 const USUAL: &str = "16 bit, square";
 
-/// What a tuple of a slot is bound to.
-pub(super) fn binding(slot: u32) -> Binding {
+/// What the tuple of an upload is bound to.
+pub(super) fn binding(upload: u32) -> Binding {
+    let mut key = [3; 32];
+    key[..4].copy_from_slice(&upload.to_be_bytes());
     Binding {
         tag: Element::second_base(),
         aggregate: Digest([5; 32]),
-        slot,
-        revision: 0,
-        ephemeral: SigningKey::from_seed(&Secret::from_bytes([3; 32])).verifying_key(),
+        ephemeral: OneTimePublic::from_bytes(key),
     }
 }
 

@@ -36,7 +36,6 @@ pub(super) struct Load {
 /// An upload, and whose it is.
 pub(super) struct Upload {
     who: usize,
-    at: usize,
     attempt: Attempt,
     /// Connections of its own.
     parties: Parties,
@@ -95,18 +94,18 @@ impl Load {
     pub(super) fn begin(&mut self, each: u32, dummies: bool) -> Result<Vec<Upload>, Failure> {
         let (now, mut uploads) = (self.stage.clock.now(), Vec::new());
         for number in 0..each {
-            for (at, (agreed, _)) in self.aggregates.iter().enumerate() {
+            for (agreed, prover) in &self.aggregates {
                 let value = i64::from(number) * 7919 % 65_536;
                 let gives = if dummies { Contribution::Dummy } else { Contribution::Sample(value) };
                 let left = |(client, _): &mut (Client, Records)| client.left(agreed).unwrap_or(0);
                 let most = (0..self.people.len()).max_by_key(|who| left(&mut self.people[*who]));
                 let who = most.ok_or("no clients").blame(Category::Check)?;
                 let (client, ledger) = &mut self.people[who];
-                let begun = client.begin(agreed, gives, now, &mut self.rng);
+                let begun = client.begin((agreed, prover), gives, now, &mut self.rng);
                 let attempt =
                     begun.map_err(StatsError::from)?.commit(ledger).blame(Category::Io)?;
                 let parties = self.parties.unlinked();
-                uploads.push(Upload { who, at, attempt, parties });
+                uploads.push(Upload { who, attempt, parties });
             }
         }
         Ok(uploads)
@@ -122,8 +121,8 @@ impl Load {
             }
             let asked = stream::iter(some).map(|upload| self.slot(upload));
             let granted = asked.buffer_unordered(UNDER_WAY).try_collect().await?;
-            let proven = self.prove(granted)?;
-            self.deposit(proven).await?;
+            let signed = self.sign(granted)?;
+            self.deposit(signed).await?;
         }
     }
 
@@ -139,14 +138,13 @@ impl Load {
         }
     }
 
-    /// Proves tuples for the slots, and seals them.
-    fn prove(&mut self, granted: Vec<Granted>) -> Result<Vec<Upload>, Failure> {
+    /// Signs entries in the slots.
+    fn sign(&mut self, granted: Vec<Granted>) -> Result<Vec<Upload>, Failure> {
         let (now, mut uploads) = (self.stage.clock.now(), Vec::new());
         for (mut upload, keeper, grant) in granted {
-            let (client, ledger) = &mut self.people[upload.who];
-            let prover = &self.aggregates[upload.at].1;
-            let rng = &mut self.rng;
-            let step = upload.attempt.handle_grant((keeper, &grant), client, prover, now, rng);
+            let (_, ledger) = &mut self.people[upload.who];
+            let (pinned, rng) = (&self.stage.card.pinned, &mut self.rng);
+            let step = upload.attempt.handle_grant((keeper, &grant), pinned, now, rng);
             step.map_err(StatsError::from)?.commit(ledger).blame(Category::Io)?;
             uploads.push(upload);
         }

@@ -15,8 +15,8 @@ use alpheus_accountable_statistics::tuple::{
 };
 use alpheus_crypto::group::{Element, SecretScalar, Total};
 use alpheus_crypto::hash::labelled_hash;
+use alpheus_crypto::onetime::OneTimePublic;
 use alpheus_crypto::secret::Secret;
-use alpheus_crypto::sign::SigningKey;
 use criterion::{Bencher, Criterion, Throughput, criterion_group, criterion_main};
 use rand_chacha::{ChaCha20Rng, rand_core::SeedableRng};
 use rustix::time::{ClockId, clock_gettime};
@@ -40,9 +40,7 @@ fn binding(slot: u32) -> Binding {
     Binding {
         tag: Element::from_hash("alpheus/test-tag/v1", &[&slot.to_be_bytes()]),
         aggregate: labelled_hash("alpheus/test-aggregate/v1", &[]),
-        slot,
-        revision: 0,
-        ephemeral: SigningKey::from_seed(&Secret::from_bytes([3; 32])).verifying_key(),
+        ephemeral: OneTimePublic::from_bytes([3; 32]),
     }
 }
 

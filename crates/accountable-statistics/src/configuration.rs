@@ -6,9 +6,9 @@ use crate::logarithm::Table;
 use crate::threshold::Committee;
 use alpheus_anonymous_credential::configuration::{Configuration as Credential, Pinned as Pass};
 use alpheus_anonymous_credential::error::ConfigurationError as CredentialError;
+use alpheus_crypto::group::Element;
 use alpheus_crypto::hash::{Digest, labelled_hash};
 use alpheus_crypto::labels;
-use alpheus_crypto::seal::SealingPublic;
 use alpheus_crypto::sign::VerifyingKey;
 use alpheus_crypto::signed::{Message, Signed, SignedMessageError, Verified};
 use alpheus_time::{Span, Timestamp};
@@ -74,8 +74,8 @@ pub struct Configuration {
     pub limits: Limits,
     /// Key that signs closings.
     pub aggregator: VerifyingKey,
-    /// Key that deposits are sealed for.
-    pub sealing: SealingPublic,
+    /// A: key that uploads are sealed for.
+    pub sealing: Element,
     /// The credential for uploads.
     pub uploads: Signed<Credential>,
     /// δ, in thousandths of the slots: with more of them empty or rejected nothing is decrypted.

@@ -25,6 +25,7 @@
 //! | pure counts, without smoothers | [`tally`] |
 //! | messages between parties | [`messages`], [`closing`], [`results`] |
 //! | how a client decides how an aggregate ended | [`verdict`](mod@verdict) |
+//! | uploads that do not count, with proof | [`disclosed`] |
 //! | results that carry what smoothers have signed | [`publication`] |
 //! | errors of the kernel and of the roles | [`error`], [`role_error`] |
 
@@ -33,6 +34,7 @@ pub mod client;
 pub mod closing;
 pub mod configuration;
 pub mod definition;
+pub mod disclosed;
 pub mod endorsed;
 pub mod error;
 pub mod interval;

@@ -7,12 +7,11 @@ use crate::endorsed::Endorsed;
 use crate::sums::Part;
 use crate::threshold::SharedKey;
 use crate::tuple::{Binding, Tuple};
-use alpheus_anonymous_credential::messages::Login;
+use alpheus_anonymous_credential::refutation::OpenPresentation;
 use alpheus_crypto::group::Element;
 use alpheus_crypto::hash::{Digest, labelled_hash};
 use alpheus_crypto::labels;
-use alpheus_crypto::seal::Sealed;
-use alpheus_crypto::sign::{Signature, VerifyingKey};
+use alpheus_crypto::onetime::{OneTimePublic, OneTimeSignature, SEAL};
 use alpheus_crypto::signed::{Message, Signed};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -23,14 +22,14 @@ pub struct SlotRequest {
     /// The aggregate.
     pub aggregate: Digest,
     /// E: the client's key for this upload alone.
-    pub ephemeral: VerifyingKey,
+    pub ephemeral: OneTimePublic,
     /// Presentation of the keeper's slot credential, for [`request_digest`].
     pub presentation: Vec<u8>,
 }
 
 /// The message that slot credentials are presented for: an upload of this key.
 #[must_use]
-pub fn request_digest(aggregate: &Digest, ephemeral: &VerifyingKey) -> Digest {
+pub fn request_digest(aggregate: &Digest, ephemeral: &OneTimePublic) -> Digest {
     labelled_hash(labels::STATISTICS_REQUEST, &[aggregate.as_bytes(), ephemeral.as_bytes()])
 }
 
@@ -49,7 +48,7 @@ pub struct Grant {
     #[serde(with = "postcard::fixint::be")]
     pub revision: u64,
     /// The client's key.
-    pub ephemeral: VerifyingKey,
+    pub ephemeral: OneTimePublic,
 }
 
 impl Message for Grant {
@@ -72,7 +71,7 @@ pub struct Entry {
     #[serde(with = "postcard::fixint::be")]
     pub revision: u64,
     /// The client's key.
-    pub ephemeral: VerifyingKey,
+    pub ephemeral: OneTimePublic,
     /// The upload: [`content_digest`].
     pub content: Digest,
     /// The sealed upload: [`sealed_digest`].
@@ -87,31 +86,27 @@ impl Entry {
     /// What the entry's tuple is bound to.
     #[must_use]
     pub fn binding(&self, tag: Element) -> Binding {
-        let Self { aggregate, slot, revision, ephemeral, .. } = *self;
-        Binding { tag, aggregate, slot, revision, ephemeral }
+        let Self { aggregate, ephemeral, .. } = *self;
+        Binding { tag, aggregate, ephemeral }
+    }
+
+    /// What else its upload is sealed under. Another content has another context, so one key never
+    /// seals two uploads alike.
+    pub(crate) fn context<'a>(aggregate: &'a Digest, content: &'a Digest) -> [&'a [u8]; 2] {
+        [aggregate.as_bytes(), content.as_bytes()]
+    }
+
+    /// The bytes that the upload's key signs, and that proofs about the entry name.
+    pub(crate) fn bytes(&self) -> Vec<u8> {
+        encode(self)
     }
 
     /// The entry for a grant of a key epoch, from the upload's content and its sealed form.
     #[must_use]
-    pub fn of(grant: &Grant, key_epoch: KeyEpoch, content: Digest, sealed: &Sealed) -> Self {
+    pub fn of(grant: &Grant, key_epoch: KeyEpoch, content: Digest, sealed: &SealedUpload) -> Self {
         let Grant { aggregate, slot, revision, ephemeral, .. } = *grant;
         let sealed = sealed_digest(sealed);
         Self { aggregate, key_epoch, slot, revision, ephemeral, content, sealed }
-    }
-
-    /// The context that the upload is sealed under, beside the label.
-    pub(crate) fn context(
-        aggregate: &Digest,
-        slot: u32,
-        revision: u64,
-        ephemeral: &VerifyingKey,
-    ) -> [Vec<u8>; 4] {
-        [
-            aggregate.as_bytes().to_vec(),
-            slot.to_be_bytes().to_vec(),
-            revision.to_be_bytes().to_vec(),
-            ephemeral.as_bytes().to_vec(),
-        ]
     }
 }
 
@@ -124,10 +119,10 @@ pub struct Deposit {
     pub grant: Signed<Grant>,
     /// The upload's [`content_digest`].
     pub content: Digest,
-    /// The [`Upload`], for the aggregator.
-    pub sealed: Sealed,
+    /// The upload, for the aggregator.
+    pub sealed: SealedUpload,
     /// By the grant's key, over the entry.
-    pub signature: Signature,
+    pub signature: OneTimeSignature,
     /// Presentation of this smoother's slot credential, for [`request_digest`].
     pub presentation: Vec<u8>,
     /// Receipts of others, for a deposit that crosses the end of its turn.
@@ -163,8 +158,32 @@ impl ForwardedDeposit {
 
 /// The digest by which entries name a sealed upload.
 #[must_use]
-pub fn sealed_digest(sealed: &Sealed) -> Digest {
-    labelled_hash(labels::STATISTICS_DEPOSIT_CONTENT, &[&encode(sealed)])
+pub fn sealed_digest(sealed: &SealedUpload) -> Digest {
+    labelled_hash(labels::STATISTICS_DEPOSIT_CONTENT, &[sealed.as_bytes()])
+}
+
+/// An [`Upload`], sealed for the aggregator by the upload's own key.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SealedUpload(Vec<u8>);
+
+impl SealedUpload {
+    /// From its bytes.
+    #[must_use]
+    pub fn from_bytes(bytes: Vec<u8>) -> Self {
+        Self(bytes)
+    }
+
+    /// The bytes.
+    #[must_use]
+    pub fn as_bytes(&self) -> &[u8] {
+        &self.0
+    }
+
+    /// The length of every sealed upload of a definition.
+    #[must_use]
+    pub fn length(definition: &Definition) -> usize {
+        Upload::length(definition) + SEAL
+    }
 }
 
 /// Two statements that one party signed in one place: proof against it for everybody.
@@ -227,7 +246,7 @@ pub enum ConflictingEntry {
 pub struct Upload {
     /// The tuple.
     pub tuple: Vec<u8>,
-    /// Presentation of the upload credential, for [`upload_digest`].
+    /// [Open](OpenPresentation) presentation of the upload credential, for [`upload_digest`].
     pub presentation: Vec<u8>,
 }
 
@@ -235,12 +254,13 @@ impl Upload {
     /// Bytes of every upload of a definition as it is sealed: the same for a dummy and a sample.
     #[must_use]
     pub fn length(definition: &Definition) -> usize {
-        let parts = [Tuple::length(&definition.interval), Login::length(definition.quota)];
+        let presentation = OpenPresentation::length(definition.quota);
+        let parts = [Tuple::length(&definition.interval), presentation];
         parts.iter().map(|part| part + encode(part).len()).sum()
     }
 }
 
-/// The message that an upload credential is presented for: this tuple in this slot.
+/// The message that an upload credential is presented for: this tuple of this upload.
 #[must_use]
 pub fn upload_digest(binding: &Binding, tuple: &[u8]) -> Digest {
     labelled_hash(labels::STATISTICS_UPLOAD, &[binding.digest().as_bytes(), tuple])
@@ -273,7 +293,7 @@ pub struct ReleasedSlot {
     /// The certified entry.
     pub entry: Entry,
     /// The sealed upload.
-    pub sealed: Sealed,
+    pub sealed: SealedUpload,
 }
 
 /// Aggregator to smoothers: a tuple that the closing counts, to be checked.

@@ -8,7 +8,6 @@ use alpheus_anonymous_credential::error::{
     HolderError, IssuerError, VerifierError as PresentationError,
 };
 use alpheus_crypto::ledger::DamagedLedgerError;
-use alpheus_crypto::seal::SealingKeyError;
 
 /// Why a role cannot be restored from its ledger.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
@@ -155,6 +154,23 @@ pub enum ClosingError {
     /// The tuple's proof is invalid.
     #[error("the tuple is rejected: {0}")]
     Refused(#[from] TupleError),
+    /// What is disclosed of an upload proves nothing.
+    #[error("what is disclosed of an upload proves nothing: {0}")]
+    Disclosed(#[from] DisclosureError),
+}
+
+/// Why a disclosed upload proves nothing. If it does not count, it counts as missing.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum DisclosureError {
+    /// It is about another slot, or the sealed upload is not the one that the entry names.
+    #[error("the sealed upload is not the one in the slot's entry; send that one")]
+    Sealed,
+    /// What should open the upload is not proven to, or is of another upload.
+    #[error("what opens the upload is not proven to be right")]
+    Disclosure,
+    /// The presentation is not refuted.
+    #[error("the proof that the presentation is of no credential does not hold")]
+    Refutation,
 }
 
 /// Why a party rejects another party's statement.
@@ -206,9 +222,9 @@ pub enum ContributionError {
     /// The grant is not by that keeper, or not for this upload.
     #[error("the grant is not by the keeper that was asked, or not for this upload")]
     Grant,
-    /// The aggregator's key is unusable.
-    #[error("the aggregator's key is unusable: {0}")]
-    Key(#[from] SealingKeyError),
+    /// The generator is broken: an element is the identity, which has a probability of 2^-252.
+    #[error("no key or signature could be made; check the random number generator")]
+    Generator,
     /// The receipt is not by that smoother, or not for this deposit.
     #[error("the receipt is not by that smoother, or not for this deposit")]
     Receipt,

@@ -7,9 +7,8 @@
 use crate::configuration::{Pinned, SmootherId};
 use crate::definition::{AgreedDefinition, Turn};
 use crate::endorsed::Endorsed;
-use crate::messages::{ConflictingEntry, Entry, Evidence, Grant, Receipt};
-use alpheus_crypto::seal::Sealed;
-use alpheus_crypto::sign::VerifyingKey;
+use crate::messages::{ConflictingEntry, Entry, Evidence, Grant, Receipt, SealedUpload};
+use alpheus_crypto::onetime::OneTimePublic;
 use alpheus_crypto::signed::Signed;
 use rand_core::CryptoRng;
 use std::collections::BTreeMap;
@@ -20,18 +19,18 @@ pub(crate) struct Slots {
     /// Its own last grant of each slot.
     grants_by_slot: BTreeMap<u32, Grant>,
     /// Its own last grant to each key, as it was sent.
-    grants_by_key: BTreeMap<VerifyingKey, (Turn, Signed<Grant>)>,
+    grants_by_key: BTreeMap<OneTimePublic, (Turn, Signed<Grant>)>,
     /// The deposits that it has signed.
     deposits: BTreeMap<u32, StoredDeposit>,
-    slot_by_key: BTreeMap<VerifyingKey, u32>,
+    slot_by_key: BTreeMap<OneTimePublic, u32>,
     /// One receipt of each smoother for a slot.
     receipts: BTreeMap<u32, BTreeMap<SmootherId, (Entry, Signed<Entry>)>>,
     certificates: BTreeMap<u32, (Entry, Endorsed<Entry>)>,
     /// Unchecked receipts of certified entries, which add nothing. Read once their smoother has
     /// signed another entry of the slot.
     unread: BTreeMap<(u32, SmootherId), Signed<Entry>>,
-    /// Sealed uploads fetched from others, for entries that this smoother has not signed.
-    fetched_uploads: BTreeMap<u32, Sealed>,
+    /// SealedUpload uploads fetched from others, for entries that this smoother has not signed.
+    fetched_uploads: BTreeMap<u32, SealedUpload>,
 }
 
 /// How many random slots are tried before all free ones are listed.
@@ -54,7 +53,7 @@ pub(crate) struct StoredDeposit {
     pub(crate) entry: Entry,
     pub(crate) keeper: SmootherId,
     pub(crate) grant: Signed<Grant>,
-    pub(crate) sealed: Sealed,
+    pub(crate) sealed: SealedUpload,
     pub(crate) receipt: Signed<Entry>,
 }
 
@@ -79,17 +78,17 @@ pub(crate) enum ReceiptEffect {
 
 impl Slots {
     /// The grant that a key has here, if it is of this turn.
-    pub(crate) fn grant_at(&self, ephemeral: &VerifyingKey, turn: Turn) -> Option<&Signed<Grant>> {
+    pub(crate) fn grant_at(&self, ephemeral: &OneTimePublic, turn: Turn) -> Option<&Signed<Grant>> {
         self.grants_by_key.get(ephemeral).filter(|(at, _)| *at == turn).map(|(_, signed)| signed)
     }
 
     /// Whether a key was granted a slot at an earlier turn and let it lapse.
-    pub(crate) fn has_lapsed(&self, ephemeral: &VerifyingKey, turn: Turn) -> bool {
+    pub(crate) fn has_lapsed(&self, ephemeral: &OneTimePublic, turn: Turn) -> bool {
         self.grants_by_key.get(ephemeral).is_some_and(|(at, _)| *at < turn)
     }
 
     /// Whether a key has a receipt here.
-    pub(crate) fn has_deposited(&self, ephemeral: &VerifyingKey) -> bool {
+    pub(crate) fn has_deposited(&self, ephemeral: &OneTimePublic) -> bool {
         self.slot_by_key.contains_key(ephemeral)
     }
 
@@ -160,7 +159,7 @@ impl Slots {
         &self,
         by: SmootherId,
         slot: u32,
-        ephemeral: &VerifyingKey,
+        ephemeral: &OneTimePublic,
     ) -> Option<ConflictingEntry> {
         if let Some((_, certificate)) = self.certificates.get(&slot) {
             return Some(ConflictingEntry::Certified(certificate.clone()));
@@ -252,13 +251,13 @@ impl Slots {
     }
 
     /// The sealed upload of a certified entry.
-    pub(crate) fn sealed(&self, entry: &Entry) -> Option<&Sealed> {
+    pub(crate) fn sealed(&self, entry: &Entry) -> Option<&SealedUpload> {
         let own = self.deposits.get(&entry.slot).filter(|held| held.entry == *entry);
         own.map(|held| &held.sealed).or_else(|| self.fetched_uploads.get(&entry.slot))
     }
 
     /// Stores the sealed upload of a certified entry.
-    pub(crate) fn record_upload(&mut self, slot: u32, sealed: Sealed) {
+    pub(crate) fn record_upload(&mut self, slot: u32, sealed: SealedUpload) {
         self.fetched_uploads.insert(slot, sealed);
     }
 
@@ -273,7 +272,7 @@ impl Slots {
     }
 
     /// Slots with an entry and keys with a grant: the names of their stored records.
-    pub(crate) fn names(&self) -> (Vec<u32>, Vec<VerifyingKey>) {
+    pub(crate) fn names(&self) -> (Vec<u32>, Vec<OneTimePublic>) {
         let signed =
             self.deposits.keys().chain(self.certificates.keys()).chain(self.fetched_uploads.keys());
         (signed.copied().collect(), self.grants_by_key.keys().copied().collect())

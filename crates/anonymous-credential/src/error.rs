@@ -134,6 +134,17 @@ pub enum VerifierError {
     Used,
 }
 
+/// Why a presentation is not refuted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum RefutationError {
+    /// Its V is right, so there is nothing to refute.
+    #[error("the presentation is of a valid credential; check its proof")]
+    Right,
+    /// No proof could be made. Retry.
+    #[error("no proof could be made; check the random number generator")]
+    NotProven,
+}
+
 /// Why a holder does not carry out a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum HolderError {

@@ -14,6 +14,7 @@
 //! | verifier | [`verifier`]: logins with the key, re-ups without |
 //! | login codes: a login and its re-ups in one message | [`codes`] |
 //! | store of spent tags and sessions | [`sessions`] |
+//! | presentations that anybody can check, and the proof that one is invalid | [`refutation`] |
 //! | presentations counted by subject, not by epoch | [`subjects`] |
 //! | shared | [`configuration`], [`schedule`], [`limit`], [`keys`], [`messages`], [`ledger`], [`error`] |
 
@@ -27,6 +28,7 @@ pub mod ledger;
 pub mod limit;
 mod lookups;
 pub mod messages;
+pub mod refutation;
 pub mod schedule;
 pub mod sessions;
 mod statements;

@@ -3,14 +3,17 @@
 
 use crate::codes::Code;
 use crate::configuration::Pinned;
-use crate::error::{IssuerError, MessageError, VerifierError};
+use crate::error::{IssuerError, MessageError, RefutationError, VerifierError};
 use crate::keys::IssuerKey;
 use crate::lookups::{DueReUp, UnspentCode, UnspentLogin};
 use crate::messages::{JointPresentation, Login, ReUp};
+use crate::refutation::{OpenPresentation, Refutation};
 use crate::statements;
 use crate::subjects::{ProvenPresentation, Subject};
 use alpheus_crypto::group::{Element, SecretScalar};
+use alpheus_crypto::hash::Digest;
 use alpheus_crypto::sigma::{Claim, Proof, Statement, check_all};
+use rand_core::CryptoRng;
 
 /// Checks logins with the issuer's key. Anyone who has this key can issue credentials, so the
 /// verifier runs in a process of its own.
@@ -69,6 +72,49 @@ impl Verifier {
         verdicts(presentations, claims, ProvenPresentation)
     }
 
+    /// Checks the proofs of open presentations about a subject in one batch and returns a verdict
+    /// for each. One whose V is not the one that the key gives is invalid.
+    ///
+    /// # Privacy
+    /// As for [`Verifier::verify`]. This verifier computes V anyway.
+    pub fn verify_open(
+        &self,
+        subject: &Subject,
+        presentations: Vec<OpenPresentation>,
+    ) -> Vec<Result<ProvenPresentation, VerifierError>> {
+        let claim = |open: &OpenPresentation| {
+            if open.login.epoch != subject.epoch() {
+                return Err(VerifierError::Epoch);
+            }
+            if self.keyed(subject.pinned(), &open.login)? != open.v {
+                return Err(VerifierError::Proof);
+            }
+            let (statement, proof) = of_presentation(subject.pinned(), &open.login, &open.v)?;
+            Ok(Claim::new(statement, proof))
+        };
+        let claims = presentations.iter().map(claim).collect();
+        verdicts(presentations, claims, |open| ProvenPresentation(open.login))
+    }
+
+    /// Proves to everybody that the V of an open presentation is wrong, in a context that the caller
+    /// has in mind.
+    ///
+    /// # Errors
+    /// [`RefutationError`].
+    ///
+    /// # Privacy
+    /// Reveals that V is wrong and nothing of the right one (decisional Diffie–Hellman,
+    /// random-oracle model).
+    pub fn refute(
+        &self,
+        subject: &Subject,
+        open: &OpenPresentation,
+        about: &Digest,
+        rng: &mut impl CryptoRng,
+    ) -> Result<Refutation, RefutationError> {
+        Refutation::new(&self.key, subject, open, about, rng)
+    }
+
     /// Checks the proofs of joint presentations about a subject in one batch and returns a
     /// verdict for each. Presentations for other verifiers are rejected.
     ///
@@ -118,22 +164,34 @@ impl Verifier {
         Ok(Claim::new(statement, proof))
     }
 
-    /// V = (x0 + x2·m2)·Ũ + x1·Cm − C', in constant time. The key is used for nothing else: the
-    /// check receives an element and public scalars.
     fn statement(
         &self,
         pinned: &Pinned,
         login: &Login,
     ) -> Result<(Statement, Proof), VerifierError> {
+        of_presentation(pinned, login, &self.keyed(pinned, login)?)
+    }
+
+    /// V = (x0 + x2·m2)·Ũ + x1·Cm − C', in constant time. For a check the key is used for nothing
+    /// else: it receives an element and public scalars.
+    fn keyed(&self, pinned: &Pinned, login: &Login) -> Result<Element, VerifierError> {
         let period = pinned.schedule.period_of(login.epoch);
         let m2 = SecretScalar::from_public(&pinned.attributes(period));
         let factor = self.key.x0.plus(&self.key.x2.times(&m2));
         let terms = [(&factor, &login.u), (&self.key.x1, &login.cm)];
-        let v = Element::combine(&terms, &[], &[&login.c]).map_err(|_| VerifierError::Proof)?;
-        let statement = statements::presentation(pinned, login, &v).statement;
-        let proof = Proof::from_bytes(&login.proof, &statement).map_err(MessageError::from)?;
-        Ok((statement, proof))
+        Element::combine(&terms, &[], &[&login.c]).map_err(|_| VerifierError::Proof)
     }
+}
+
+/// The statement of a presentation with a V, and its proof.
+fn of_presentation(
+    pinned: &Pinned,
+    login: &Login,
+    v: &Element,
+) -> Result<(Statement, Proof), VerifierError> {
+    let statement = statements::presentation(pinned, login, v).statement;
+    let proof = Proof::from_bytes(&login.proof, &statement).map_err(MessageError::from)?;
+    Ok((statement, proof))
 }
 
 /// Checks the proofs of re-ups in one batch and returns a verdict for each. Needs no key.

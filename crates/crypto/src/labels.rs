@@ -164,6 +164,12 @@ pub const CREDENTIAL_LOGOUT: &str = "alpheus/credential/logout/v1";
 pub const CREDENTIAL_CODE_HOLD: &str = "alpheus/credential/code-hold/v2";
 /// F', to which presentations about a subject are bound (hash).
 pub const CREDENTIAL_SUBJECT: &str = "alpheus/credential/subject/v1";
+/// The proof that an open presentation's V is wrong (transcript).
+pub const CREDENTIAL_REFUTATION: &str = "alpheus/credential/refutation/v1";
+/// The base that shows that a secret of that proof is not zero (hash to element).
+pub const CREDENTIAL_REFUTATION_BASE: &str = "alpheus/credential/refutation-base/v1";
+/// The blinding of that proof, from randomness, key and presentation (hash to scalar).
+pub const CREDENTIAL_REFUTATION_SECRET: &str = "alpheus/credential/refutation-secret/v1";
 /// A gateway's challenge, which only the gateway checks (HMAC).
 pub const PASS_CHALLENGE: &str = "alpheus/pass/challenge/v1";
 /// What a holder signs to speak for a session: challenge and both agreement keys (hash).
@@ -288,8 +294,8 @@ pub const TABLE_PAIRING_MASK: &str = "alpheus/table/pairing-mask/v1";
 pub const STATISTICS_MESSAGE_BASE: &str = "alpheus/statistics/message-base/v1";
 /// The key and the interval for which tuples are proven and checked (hash).
 pub const STATISTICS_TERMS: &str = "alpheus/statistics/terms/v1";
-/// Binds a tuple to tag, aggregate, slot, revision and ephemeral key (hash).
-pub const STATISTICS_BINDING: &str = "alpheus/statistics/binding/v1";
+/// Binds a tuple to tag, aggregate and ephemeral key (hash).
+pub const STATISTICS_BINDING: &str = "alpheus/statistics/binding/v2";
 /// The blinding of a contribution, from randomness, contribution and binding (hash to scalar).
 pub const STATISTICS_BLINDING: &str = "alpheus/statistics/blinding/v1";
 /// The proof that a tuple is well-formed (transcript).
@@ -319,7 +325,7 @@ pub const STATISTICS_KEY_TRANSCRIPT: &str = "alpheus/statistics/key/transcript/v
 /// The proof of a partial decryption (transcript).
 pub const STATISTICS_PARTIAL: &str = "alpheus/statistics/partial/v1";
 /// The configuration that operator, smoothers, aggregator and clients share (signature).
-pub const STATISTICS_CONFIGURATION: &str = "alpheus/statistics/configuration/v1";
+pub const STATISTICS_CONFIGURATION: &str = "alpheus/statistics/configuration/v2";
 /// A smoother signs an aggregate's definition (signature).
 pub const STATISTICS_DEFINITION: &str = "alpheus/statistics/definition/v2";
 /// The purpose of a generated key: a key epoch of a deployment (hash).
@@ -344,12 +350,18 @@ pub const STATISTICS_UPLOAD: &str = "alpheus/statistics/upload/v1";
 pub const STATISTICS_CONTENT: &str = "alpheus/statistics/content/v1";
 /// The presentation in an upload, so that smoothers need not see it (hash).
 pub const STATISTICS_PRESENTATION: &str = "alpheus/statistics/showing/v1";
-/// Seals an upload for the aggregator (HPKE).
-pub const STATISTICS_UPLOAD_SEALING: &str = "alpheus/statistics/sealed/v1";
-/// A slot's ephemeral key deposits an upload (signature).
-pub const STATISTICS_DEPOSIT: &str = "alpheus/statistics/deposit/v2";
+/// Seals an upload for the aggregator (HKDF).
+pub const STATISTICS_UPLOAD_SEALING: &str = "alpheus/statistics/sealed/v2";
+/// The aggregator's key that uploads are sealed for, from a seed (hash to scalar).
+pub const STATISTICS_RECIPIENT: &str = "alpheus/statistics/recipient/v1";
+/// The aggregator discloses what opens one upload (transcript).
+pub const STATISTICS_DISCLOSURE: &str = "alpheus/statistics/disclosed/v1";
+/// The rejection for which a presentation is refuted (hash).
+pub const STATISTICS_REJECTION: &str = "alpheus/statistics/rejected/v1";
+/// A slot's ephemeral key deposits an upload (transcript).
+pub const STATISTICS_DEPOSIT: &str = "alpheus/statistics/deposit/v3";
 /// The sealed part of an entry (hash).
-pub const STATISTICS_DEPOSIT_CONTENT: &str = "alpheus/statistics/deposited/v1";
+pub const STATISTICS_DEPOSIT_CONTENT: &str = "alpheus/statistics/deposited/v2";
 /// A smoother signs an entry of the ledger of slots (signature); also the entry's leaf (hash).
 pub const STATISTICS_ENTRY: &str = "alpheus/statistics/entry/v2";
 /// A leaf under the root of all tuples (hash).
@@ -362,7 +374,7 @@ pub const STATISTICS_READY: &str = "alpheus/statistics/ready/v1";
 pub const STATISTICS_OPENING: &str = "alpheus/statistics/opening/v1";
 /// A smoother states how an aggregate ended (signature).
 pub const STATISTICS_OUTCOME: &str = "alpheus/statistics/outcome/v2";
-/// Derives a client's key for one slot from a seed (HKDF).
-pub const STATISTICS_EPHEMERAL: &str = "alpheus/statistics/ephemeral/v1";
+/// A client's key for one upload, from a seed (hash to scalar).
+pub const STATISTICS_EPHEMERAL: &str = "alpheus/statistics/ephemeral/v2";
 /// The operator signs a pure count (signature).
 pub const STATISTICS_TALLY: &str = "alpheus/statistics/tally/v1";

@@ -19,6 +19,7 @@
 //! | [`sign`], [`signed`] | signatures, signed messages | Ed25519 |
 //! | [`agree`] | a key shared by two parties | X25519 |
 //! | [`seal`] | a secret that only one party can open | HPKE |
+//! | [`onetime`] | one message of a sender without an account, whose recipient can prove what it opens to | ristretto255, ChaCha20-Poly1305 |
 //! | [`vault`] | secrets at rest | Argon2id, XChaCha20-Poly1305 |
 //! | [`merkle`] | one digest for many leaves, short proofs | SHA-256 |
 //! | [`group`] | elements of a group, and its scalars, with separate types for secret and public ones | ristretto255 |
@@ -37,6 +38,7 @@ pub mod labels;
 pub mod ledger;
 pub mod mac;
 pub mod merkle;
+pub mod onetime;
 pub mod prf;
 pub mod seal;
 pub mod secret;

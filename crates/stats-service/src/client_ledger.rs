@@ -19,7 +19,7 @@ use std::time::UNIX_EPOCH;
 /// The spaces of the store.
 const SPACES: [&str; 2] = ["stats-client", "stats-client-fence"];
 /// The format version of its records. An incompatible change gets the next number.
-const FORMAT: u32 = 1;
+const FORMAT: u32 = 2;
 /// A quorum's receipts for an upload; the protocol client's records begin with other letters.
 const RECEIPTS: u8 = b'r';
 /// A deposit without a quorum's receipts, which may have been certified anyway.

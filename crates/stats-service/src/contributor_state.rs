@@ -182,13 +182,13 @@ pub fn count<L: Ledger>(
     Ok(step.then(|showing| Step::new(vec![waits(showing, from)], ())).commit(ledger)?)
 }
 
-/// Begins an upload. The changes in `beside` are durable in the same commit.
+/// Begins an upload: proves and seals it. The changes in `beside` are durable in the same commit.
 ///
 /// # Errors
 /// [`StatsError`].
 pub async fn begin<L: Ledger + Send + 'static>(
     state: SharedState<L>,
-    agreed: AgreedDefinition,
+    (agreed, prover): (AgreedDefinition, Arc<Prover>),
     contribution: Contribution,
     clock: Clock,
     beside: Vec<Change>,
@@ -197,7 +197,7 @@ pub async fn begin<L: Ledger + Send + 'static>(
         let mut rng = rng()?;
         let mut state = lock(&state);
         let ContributorState { client, ledger } = &mut *state;
-        let begun = client.begin(&agreed, contribution, clock.now(), &mut rng)?;
+        let begun = client.begin((&agreed, &prover), contribution, clock.now(), &mut rng)?;
         Ok(begun.then(|attempt| Step::new(beside, attempt)).commit(ledger)?)
     })
     .await
@@ -210,18 +210,19 @@ pub async fn begin<L: Ledger + Send + 'static>(
 pub async fn again<L: Ledger + Send + 'static>(
     state: SharedState<L>,
     attempt: Attempt,
+    prover: Arc<Prover>,
     clock: Clock,
 ) -> Result<Attempt, StatsError> {
     elsewhere(move || {
         let mut rng = rng()?;
         let mut state = lock(&state);
         let ContributorState { client, ledger } = &mut *state;
-        Ok(attempt.retry(client, clock.now(), &mut rng)?.commit(ledger)?)
+        Ok(attempt.retry(client, &prover, clock.now(), &mut rng)?.commit(ledger)?)
     })
     .await
 }
 
-/// Advances an upload: requests a slot, proves, deposits. A finished upload is deleted in the commit
+/// Advances an upload: requests a slot and deposits. A finished upload is deleted in the commit
 /// that stores the changes `kept` returns for the certificate.
 ///
 /// # Errors
@@ -229,7 +230,6 @@ pub async fn again<L: Ledger + Send + 'static>(
 pub async fn go_on<L: Ledger + Send + 'static>(
     state: SharedState<L>,
     parties: &Parties,
-    prover: Arc<Prover>,
     mut attempt: Attempt,
     (pinned, clock): (&Pinned, &Clock),
     kept: impl FnOnce(&Entry, &Endorsed<Entry>) -> Vec<Change>,
@@ -240,24 +240,14 @@ pub async fn go_on<L: Ledger + Send + 'static>(
             SlotAnswer::Full => return Ok(Upload::Waits(Box::new(attempt))),
             SlotAnswer::Away => return Ok(Upload::Away(Box::new(attempt))),
         };
-        let (state, now) = (Arc::clone(&state), clock.now());
-        let granted = elsewhere(move || {
-            let mut rng = rng()?;
-            let mut state = lock(&state);
-            let ContributorState { client, ledger } = &mut *state;
-            match attempt.handle_grant((keeper, &grant), client, &prover, now, &mut rng) {
-                Ok(step) => step.commit(ledger)?,
-                // The turn is over, or the keeper is faulty; another is asked.
-                Err(ContributionError::Grant) => return Ok((attempt, false)),
-                Err(why) => return Err(why.into()),
+        match attempt.handle_grant((keeper, &grant), pinned, clock.now(), &mut rng()?) {
+            Ok(step) => step.commit(&mut lock(&state).ledger)?,
+            // The turn is over, or the keeper is faulty; another is asked.
+            Err(ContributionError::Grant) => {
+                attempt.handle_refusal();
+                return Ok(Upload::Away(Box::new(attempt)));
             }
-            Ok((attempt, true))
-        });
-        let made;
-        (attempt, made) = granted.await?;
-        if !made {
-            attempt.handle_refusal();
-            return Ok(Upload::Away(Box::new(attempt)));
+            Err(why) => return Err(why.into()),
         }
     }
     let mut receipts = deposit(&mut attempt, parties, pinned).await;

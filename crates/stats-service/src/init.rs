@@ -7,7 +7,7 @@ use alpheus_anonymous_credential::configuration::Configuration as Credential;
 use alpheus_anonymous_credential::keys::IssuerKey;
 use alpheus_anonymous_credential::limit::Limit;
 use alpheus_anonymous_credential::schedule::Schedule;
-use alpheus_crypto::seal::SealingKey;
+use alpheus_crypto::group::Element;
 use alpheus_crypto::secret::Secret;
 use alpheus_crypto::sign::{SigningKey, VerifyingKey};
 use alpheus_crypto::signed::Signed;
@@ -160,7 +160,8 @@ pub fn make(folder: &Path, plan: Plan) -> Result<VerifiedCard, Failure> {
     let smoothers = smoothers.collect::<Result<Vec<_>, _>>()?;
     let deployment = *Secret::<32>::random(&mut rng).expose();
     let keys = (&operator, SigningKey::from_seed(&definer).verifying_key());
-    let configuration = configuration(&plan, deployment, keys, (&aggregator, &sealing), &smoothers);
+    let to = *keys::recipient(&sealing)?.public();
+    let configuration = configuration(&plan, deployment, keys, (&aggregator, to), &smoothers);
     let card =
         Card::new(&Content::new(&configuration, plan.at, plan.authority, &operator), &operator);
     let opened = card.open().blame(Category::Usage)?;
@@ -186,7 +187,7 @@ fn configuration(
     plan: &Plan,
     deployment: [u8; 32],
     (operator, definer): (&SigningKey, VerifyingKey),
-    (aggregator, sealing): (&Secrets, &Secret<32>),
+    (aggregator, sealing): (&Secrets, Element),
     smoothers: &[Secrets],
 ) -> Configuration {
     let schedule = Schedule {
@@ -219,7 +220,7 @@ fn configuration(
             table_bits: BITS,
         },
         aggregator: SigningKey::from_seed(&aggregator.signing).verifying_key(),
-        sealing: SealingKey::from_seed(sealing).public(),
+        sealing,
         uploads: credential(0, &aggregator.issuing),
         tolerance: plan.tolerance,
         days: Days { start: plan.start, length: Span(DAY) },

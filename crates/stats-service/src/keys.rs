@@ -2,10 +2,11 @@
 //! party.
 
 use alpheus_anonymous_credential::keys::IssuerKey;
-use alpheus_crypto::seal::SealingKey;
+use alpheus_crypto::labels;
+use alpheus_crypto::onetime::RecipientKey;
 use alpheus_crypto::secret::Secret;
 use alpheus_crypto::sign::SigningKey;
-use alpheus_node::failure::{Blame, Failure};
+use alpheus_node::failure::{Blame, Category, Failure};
 use alpheus_node::files::{Readers, write_new};
 use data_encoding::{HEXLOWER, HEXLOWER_PERMISSIVE};
 use std::path::Path;
@@ -55,12 +56,20 @@ pub fn signing(path: &Path) -> Result<SigningKey, Failure> {
     Ok(SigningKey::from_seed(&read(path)?))
 }
 
-/// Reads a sealing key.
+/// The key that uploads are sealed for, from its seed.
+///
+/// # Errors
+/// With a probability of 2^-252.
+pub fn recipient(seed: &Secret<32>) -> Result<RecipientKey, Failure> {
+    RecipientKey::from_seed(labels::STATISTICS_RECIPIENT, seed).blame(Category::Io)
+}
+
+/// Reads the key that uploads are sealed for.
 ///
 /// # Errors
 /// As [`read`].
-pub fn sealing(path: &Path) -> Result<SealingKey, Failure> {
-    Ok(SealingKey::from_seed(&read(path)?))
+pub fn sealing(path: &Path) -> Result<RecipientKey, Failure> {
+    recipient(&read(path)?)
 }
 
 /// Reads an issuer's key.

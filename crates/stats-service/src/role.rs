@@ -17,7 +17,7 @@ use std::path::PathBuf;
 /// The spaces of a role's store.
 const SPACES: [&str; 2] = ["stats", "stats-fence"];
 /// The format version of a role's records. An incompatible change gets the next number.
-const FORMAT: u32 = 2;
+const FORMAT: u32 = 3;
 
 /// Arguments that all roles take.
 #[derive(Debug, clap::Args)]

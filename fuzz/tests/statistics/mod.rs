@@ -2,16 +2,19 @@
 
 use alpheus_accountable_statistics::configuration::{KeyEpoch, SmootherId};
 use alpheus_accountable_statistics::definition::Turn;
+use alpheus_accountable_statistics::disclosed::DisclosedUpload;
 use alpheus_accountable_statistics::endorsed::Endorsed;
 use alpheus_accountable_statistics::keymaking::{Content, KeyMessage, Vote};
 use alpheus_accountable_statistics::messages::{
     Closing, ClosingTuple, Deposit, Entry, Evidence, ForwardedDeposit, Grant, NoResultError,
-    Opening, Outcome, PublishedResult, Ready, Receipt, Release, ReleasedSlot, SlotRequest, Upload,
+    Opening, Outcome, PublishedResult, Ready, Receipt, Release, ReleasedSlot, SealedUpload,
+    SlotRequest, Upload,
 };
 use alpheus_accountable_statistics::publication::Publication;
 use alpheus_crypto::group::Element;
 use alpheus_crypto::hash::Digest;
-use alpheus_crypto::seal::{Sealed, SealingPublic};
+use alpheus_crypto::onetime::{Disclosure, OneTimePublic, OneTimeSignature};
+use alpheus_crypto::seal::SealingPublic;
 use alpheus_crypto::secret::Secret;
 use alpheus_crypto::sign::SigningKey;
 use alpheus_crypto::signed::Signed;
@@ -26,16 +29,16 @@ fn bytes(value: &impl Serialize) -> Vec<u8> {
 /// Bare messages.
 pub(crate) fn one_of_each() -> Vec<Vec<u8>> {
     let key = SigningKey::from_seed(&Secret::from_bytes([1; 32]));
-    let (ephemeral, by) = (key.verifying_key(), SmootherId(1));
+    let (ephemeral, by) = (OneTimePublic::from_bytes([7; 32]), SmootherId(1));
     let grant = Grant { aggregate: DIGEST, slot: 7, turn: Turn(1), revision: 9, ephemeral };
-    let sealed = Sealed::dummy(96);
+    let sealed = SealedUpload::from_bytes(vec![8; 96]);
     let entry = Entry::of(&grant, KeyEpoch(3), DIGEST, &sealed);
     let receipt = Receipt { by, entry: Signed::new(&entry, &key) };
     let mut certificate = Endorsed::default();
     certificate.add(by, Signed::new(&entry, &key));
     let ready = Ready { aggregate: DIGEST, key_epoch: KeyEpoch(3), ledger: DIGEST, tuples: DIGEST };
     let granted = Signed::new(&grant, &key);
-    let signature = key.sign("alpheus/fuzz/v1", b"deposit");
+    let signature = OneTimeSignature::from_bytes([[4; 32], [5; 32]]);
     let deposit = Deposit {
         keeper: by,
         grant: granted.clone(),
@@ -47,7 +50,7 @@ pub(crate) fn one_of_each() -> Vec<Vec<u8>> {
     };
     let shown =
         ClosingTuple { slot: 7, tag: Element::base(), tuple: vec![5; 32], presentation: DIGEST };
-    let released = ReleasedSlot { entry, sealed };
+    let released = ReleasedSlot { entry, sealed: sealed.clone() };
     let published = PublishedResult::Full { count: 3, sum: -4, squares: Some(9), uploads: 4 };
     let (aggregate, ledger, tuples) = (DIGEST, DIGEST, DIGEST);
     let closing = Closing { aggregate, ledger, tuples, empty: vec![4, 7], rejected: vec![1] };
@@ -61,6 +64,7 @@ pub(crate) fn one_of_each() -> Vec<Vec<u8>> {
         bytes(&Upload { tuple: vec![1; 32], presentation: vec![2; 32] }),
         bytes(&Release { aggregate: DIGEST, slots: vec![released] }),
         bytes(&vec![shown]),
+        bytes(&vec![disclosed(sealed.clone())]),
         bytes(&closing),
         bytes(&ready),
         bytes(&Opening { ready, part: 2, partial: vec![6; 130] }),
@@ -70,6 +74,11 @@ pub(crate) fn one_of_each() -> Vec<Vec<u8>> {
     ];
     all.extend(key_messages(&key));
     all
+}
+
+fn disclosed(sealed: SealedUpload) -> DisclosedUpload {
+    let disclosure = Disclosure::from_parts(Element::base(), vec![6; 96]);
+    DisclosedUpload { slot: 7, sealed, disclosure, refutation: Some(vec![9; 384]) }
 }
 
 fn publication(published: PublishedResult, key: &SigningKey) -> Publication {

@@ -25,8 +25,9 @@ use alpheus_accountable_statistics::tuple::{Contribution, Prover};
 use alpheus_anonymous_credential::holder::Timing;
 use alpheus_anonymous_credential::keys::IssuerKey;
 use alpheus_anonymous_credential::limit::Limit;
+use alpheus_crypto::labels;
 use alpheus_crypto::ledger::{StateOrigin, Step};
-use alpheus_crypto::seal::SealingKey;
+use alpheus_crypto::onetime::RecipientKey;
 use alpheus_crypto::secret::Secret;
 use alpheus_crypto::sign::SigningKey;
 use alpheus_crypto::signed::Signed;
@@ -76,8 +77,9 @@ pub(crate) fn signing(who: u8) -> SigningKey {
     SigningKey::from_seed(&Secret::from_bytes([who; 32]))
 }
 
-pub(crate) fn sealing() -> SealingKey {
-    SealingKey::from_seed(&Secret::from_bytes([201; 32]))
+pub(crate) fn sealing() -> Result<RecipientKey, Failed> {
+    let seed = Secret::from_bytes([201; 32]);
+    Ok(RecipientKey::from_seed(labels::STATISTICS_RECIPIENT, &seed)?)
 }
 
 const OPERATOR: u8 = 200;
@@ -99,7 +101,7 @@ impl Town {
         let keys = (0..=n).map(|_| IssuerKey::random(&mut rng));
         let keys: Vec<IssuerKey> = keys.collect::<Result<_, _>>()?;
         let operator = signing(OPERATOR);
-        let signed = Signed::new(&configuration(n, t, &keys), &operator);
+        let signed = Signed::new(&configuration(n, t, &keys)?, &operator);
         let pinned = Pinned::open(&signed, &operator.verifying_key())?;
         let copies = keys.iter().map(copy).collect::<Result<Vec<_>, _>>()?;
         let (registrar, step) = Registrar::restore(&pinned, copies, StateOrigin::New, &[], at(0))?;
@@ -161,7 +163,7 @@ impl Town {
     ) -> Result<Aggregator, Failed> {
         let uploads = copy(uploads)?;
         let identity =
-            aggregator::Identity { key: signing(AGGREGATOR), sealing: sealing(), uploads };
+            aggregator::Identity { key: signing(AGGREGATOR), sealing: sealing()?, uploads };
         Ok(Aggregator::restore(pinned, identity, Node::ALONE, ledger.clone())?)
     }
 
@@ -236,21 +238,21 @@ impl Town {
         now: Timestamp,
         contribution: Contribution,
     ) -> Result<Attempt, Failed> {
-        let begun = person.client.begin(agreed, contribution, now, &mut self.rng)?;
+        let prover = Prover::new(*agreed.terms());
+        let begun = person.client.begin((agreed, &prover), contribution, now, &mut self.rng)?;
         let mut attempt = begun.commit(&mut person.store)?;
         self.ask(person, &mut attempt, now)?;
         self.deposit(person, &mut attempt, now)?;
         Ok(attempt)
     }
 
-    /// Asks keepers until one grants a slot, and proves the tuple for it.
+    /// Asks keepers until one grants a slot, and signs the entry in it.
     pub(crate) fn ask(
         &mut self,
         person: &mut Person,
         attempt: &mut Attempt,
         now: Timestamp,
     ) -> Result<(), Failed> {
-        let prover = Prover::new(*attempt.definition().terms());
         loop {
             let (keeper, request) = attempt.request()?;
             let at = usize::from(keeper.0);
@@ -258,9 +260,8 @@ impl Town {
             match self.smoothers[at].handle_request(&request, now, &mut self.rng) {
                 Ok(step) if !cut_off => {
                     let grant = step.commit(&mut self.ledgers[at])?;
-                    let rng = &mut self.rng;
-                    let client = &mut person.client;
-                    let step = attempt.handle_grant((keeper, &grant), client, &prover, now, rng)?;
+                    let (pinned, rng) = (&self.pinned, &mut self.rng);
+                    let step = attempt.handle_grant((keeper, &grant), pinned, now, rng)?;
                     return Ok(step.commit(&mut person.store)?);
                 }
                 Ok(_) | Err(SlotError::Full | SlotError::Lapsed | SlotError::SitsOut) => {
@@ -358,8 +359,9 @@ impl Town {
             let _ = aggregator.handle_release(smoother.release(&name, now)?, smoother.id())?;
         }
         let parts = aggregator.examination(&name)?.split(2);
-        let parts = parts.into_iter().map(|part| part.run()).collect();
-        Ok(ExaminationReport::join(parts).ok_or("nothing")?)
+        let rng = &mut self.rng;
+        let parts = parts.into_iter().map(|part| part.run(rng)).collect();
+        Ok(ExaminationReport::join(parts, rng).ok_or("nothing")?)
     }
 
     /// The aggregator closes and sends all smoothers the tuples that count. Returns the ready
@@ -372,11 +374,15 @@ impl Town {
         let (aggregator, ledger) = &mut self.aggregator;
         let closing = aggregator.close(examined)?.commit(ledger)?;
         let name = closing.open(&self.pinned.aggregator)?.aggregate;
-        let shown = aggregator.tuples(&name).ok_or("nothing is shown")?;
+        let shown = aggregator.shown(&name).ok_or("nothing is shown")?;
         let mut ready = Vec::new();
         for (smoother, ledger) in self.smoothers.iter_mut().zip(&mut self.ledgers) {
-            match smoother.handle_tuples(&name, shown.to_vec(), now) {
-                Ok(verdicts) => verdicts.into_iter().collect::<Result<(), _>>()?,
+            match smoother.handle_tuples(&name, shown.tuples.clone(), now) {
+                Ok(verdicts) => {
+                    verdicts.into_iter().collect::<Result<(), _>>()?;
+                    let verdicts = smoother.handle_disclosures(&name, &shown.disclosed, now)?;
+                    verdicts.into_iter().collect::<Result<(), _>>()?;
+                }
                 Err(ClosingError::SitsOut) => continue,
                 Err(ClosingError::Latched) => {}
                 Err(why) => return Err(why.into()),

@@ -31,14 +31,14 @@ fn credential(kind: u32, key: &IssuerKey) -> Credential {
     Credential { deployment: [1; 32], kind, tier: 1, limit, incarnation: 1, schedule, issuer }
 }
 
-pub(crate) fn configuration(n: u8, t: u16, keys: &[IssuerKey]) -> Configuration {
+pub(crate) fn configuration(n: u8, t: u16, keys: &[IssuerKey]) -> Result<Configuration, Failed> {
     let operator = signing(OPERATOR);
     let signed = |kind: u32, key: &IssuerKey| Signed::new(&credential(kind, key), &operator);
     let smoother = |(id, key): (u8, &IssuerKey)| SmootherEntry {
         key: signing(id).verifying_key(),
         slots: signed(u32::from(id) + 1, key),
     };
-    Configuration {
+    Ok(Configuration {
         deployment: [1; 32],
         threshold: t,
         smoothers: (0..n).zip(&keys[1..]).map(smoother).collect(),
@@ -50,11 +50,11 @@ pub(crate) fn configuration(n: u8, t: u16, keys: &[IssuerKey]) -> Configuration 
             table_bits: 12,
         },
         aggregator: signing(AGGREGATOR).verifying_key(),
-        sealing: sealing().public(),
+        sealing: *sealing()?.public(),
         uploads: signed(0, &keys[0]),
         tolerance: 50,
         days: Days { start: Timestamp(0), length: Span(DAY) },
-    }
+    })
 }
 
 /// Makes a key for a day, as all smoothers do together.

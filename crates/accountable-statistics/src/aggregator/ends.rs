@@ -50,7 +50,7 @@ impl Aggregator {
             state.outcome.is_none_or(|known| known.result.is_err() && outcome.result.is_ok());
         if alike >= threshold && better {
             state.outcome = Some(outcome);
-            state.tuples = None;
+            state.shown = None;
             state.sealed.clear();
         } else if known.is_some() || state.outcome.is_none() {
             return Ok(Step::new(Vec::new(), state.outcome));

@@ -11,17 +11,18 @@ pub use examination::{Examination, ExaminationReport};
 use crate::closing::{Leaves, Trees};
 use crate::configuration::{Pinned, SmootherId};
 use crate::definition::{AgreedDefinition, Definition, DefinitionError};
+use crate::disclosed::DisclosedUpload;
 use crate::endorsed::Endorsed;
 use crate::messages::{
-    Closing, ClosingTuple, Entry, NoResultError, Outcome, Release, ReleasedSlot, decode, encode,
-    sealed_digest,
+    Closing, ClosingTuple, Entry, NoResultError, Outcome, Release, ReleasedSlot, SealedUpload,
+    decode, encode, sealed_digest,
 };
 use crate::role_error::{AggregatorError, RestoreError};
 use alpheus_anonymous_credential::keys::IssuerKey;
 use alpheus_anonymous_credential::verifier::Verifier;
 use alpheus_crypto::hash::Digest;
 use alpheus_crypto::ledger::{Change, DamagedLedgerError, Step, put};
-use alpheus_crypto::seal::{Sealed, SealingKey};
+use alpheus_crypto::onetime::RecipientKey;
 use alpheus_crypto::sign::SigningKey;
 use alpheus_crypto::signed::Signed;
 use alpheus_time::Timestamp;
@@ -55,14 +56,14 @@ pub struct Identity {
     /// Its signing key.
     pub key: SigningKey,
     /// Opens deposits.
-    pub sealing: SealingKey,
+    pub sealing: RecipientKey,
     /// The issuer key of the upload credential.
     pub uploads: IssuerKey,
 }
 
 /// Opens and checks uploads; shared by threads.
 pub(crate) struct Keys {
-    sealing: SealingKey,
+    sealing: RecipientKey,
     verifier: Verifier,
 }
 
@@ -84,13 +85,22 @@ struct AggregateState {
     /// The ledger that each smoother has released last.
     ledgers: BTreeMap<SmootherId, BTreeSet<Entry>>,
     /// Sealed uploads by the entry that names them.
-    sealed: BTreeMap<Entry, Sealed>,
+    sealed: BTreeMap<Entry, SealedUpload>,
     closing: Option<ClosingRecord>,
     leaves: Option<Leaves>,
-    /// Of this run: the tuples sent to smoothers.
-    tuples: Option<Arc<Vec<ClosingTuple>>>,
+    /// Of this run: what smoothers are shown.
+    shown: Option<Arc<ShownUploads>>,
     outcomes: BTreeMap<SmootherId, SignedOutcome>,
     outcome: Option<Outcome>,
+}
+
+/// What smoothers are shown of a closing.
+#[derive(Default)]
+pub struct ShownUploads {
+    /// The tuples that count.
+    pub tuples: Vec<ClosingTuple>,
+    /// What proves that the others do not.
+    pub disclosed: Vec<DisclosedUpload>,
 }
 
 /// A closing and what it covers.
@@ -123,7 +133,7 @@ impl Aggregator {
         records: impl IntoIterator<Item = (Vec<u8>, Vec<u8>)>,
     ) -> Result<Self, RestoreError> {
         let Identity { key, sealing, uploads } = identity;
-        if key.verifying_key() != pinned.aggregator || sealing.public() != pinned.sealing {
+        if key.verifying_key() != pinned.aggregator || *sealing.public() != pinned.sealing {
             return Err(RestoreError::OtherKey);
         }
         let verifier = Verifier::new(uploads, pinned.uploads().clone());
@@ -181,7 +191,7 @@ impl Aggregator {
             sealed: BTreeMap::new(),
             closing: None,
             leaves: None,
-            tuples: None,
+            shown: None,
             outcomes: BTreeMap::new(),
             outcome: None,
         });
@@ -260,7 +270,7 @@ impl Aggregator {
     }
 
     /// Closes an aggregate over an examination's report. The closing is durable before it is sent,
-    /// and there is only one: later reports only supply tuples to send.
+    /// and there is only one: later reports only supply what is shown of it.
     ///
     /// # Errors
     /// [`AggregatorError`].
@@ -268,19 +278,24 @@ impl Aggregator {
         &mut self,
         report: ExaminationReport,
     ) -> Result<Step<Signed<Closing>>, AggregatorError> {
-        let ExaminationReport { aggregate, entries, mut counted, rejected } = report;
+        let rejected = report.rejected_slots();
+        let ExaminationReport { aggregate, uploads, counted, disclosed, .. } = report;
+        let entries: BTreeMap<u32, Entry> =
+            uploads.into_iter().map(|(slot, (entry, _))| (slot, entry)).collect();
+        let disclosed = disclosed.into_values().collect();
+        let mut shown = ShownUploads { tuples: counted, disclosed };
         let state = self.state_of(&aggregate)?;
         let slots = state.definition.slots;
         if let Some(closed) = &state.closing {
             if entries != closed.entries {
                 return Err(AggregatorError::Closed);
             }
-            counted.retain(|tuple| !closed.rejected.contains(&tuple.slot));
-            state.tuples = Some(Arc::new(counted));
+            shown.tuples.retain(|tuple| !closed.rejected.contains(&tuple.slot));
+            state.shown = Some(Arc::new(shown));
             let change = record(&aggregate, CLOSING, encode(closed));
             return Ok(Step::new(vec![change], closed.closing.clone()));
         }
-        let counts: BTreeSet<u32> = counted.iter().map(|tuple| tuple.slot).collect();
+        let counts: BTreeSet<u32> = shown.tuples.iter().map(|tuple| tuple.slot).collect();
         let trees = Trees::new(slots, &entries, |slot| counts.contains(&slot));
         let (ledger, tuples) = (trees.ledger(), trees.tuples());
         let empty = (0..slots).filter(|slot| !entries.contains_key(slot)).collect();
@@ -291,18 +306,18 @@ impl Aggregator {
         if let Some(state) = self.aggregates.get_mut(&aggregate) {
             state.closing = Some(closed);
             state.leaves = Some(trees.leaves().clone());
-            state.tuples = Some(Arc::new(counted));
+            state.shown = Some(Arc::new(shown));
         }
         Ok(Step::new(vec![change], closing))
     }
 
-    /// The tuples that count, for each smoother to check. None before the closing, and none after a
-    /// restart until they are examined again.
+    /// The tuples that count, for each smoother to check, and what proves that the others do not.
+    /// None before the closing, and none after a restart until they are examined again.
     #[must_use]
-    pub fn tuples(&self, name: &Digest) -> Option<Arc<Vec<ClosingTuple>>> {
+    pub fn shown(&self, name: &Digest) -> Option<Arc<ShownUploads>> {
         let state = self.aggregates.get(name)?;
         state.closing.as_ref()?;
-        state.tuples.clone()
+        state.shown.clone()
     }
 
     /// The closing, for everybody.

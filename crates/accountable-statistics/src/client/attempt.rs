@@ -1,23 +1,22 @@
-//! One upload: a slot is requested, a tuple is deposited, receipts arrive.
+//! One upload: it is made, a slot is requested, it is deposited, receipts arrive.
 
 use super::{Client, Records, SubjectPresentations, UPLOADS, slots_prefix};
 use crate::configuration::{Pinned, SmootherId};
 use crate::definition::AgreedDefinition;
 use crate::endorsed::Endorsed;
 use crate::messages::{
-    ConflictingEntry, Deposit, Entry, ForwardedDeposit, Grant, Receipt, SlotRequest, Upload,
-    content_digest, decode, encode, presentation_digest, request_digest, upload_digest,
+    ConflictingEntry, Deposit, Entry, ForwardedDeposit, Grant, Receipt, SealedUpload, SlotRequest,
+    Upload, content_digest, decode, encode, presentation_digest, request_digest, upload_digest,
 };
 use crate::role_error::ContributionError;
 use crate::tuple::{Binding, Contribution, Prover};
-use alpheus_anonymous_credential::holder::present_together;
+use alpheus_anonymous_credential::holder::{SubjectPresenter, present_together};
+use alpheus_crypto::group::Element;
 use alpheus_crypto::hash::Digest;
-use alpheus_crypto::kdf::derive;
 use alpheus_crypto::labels;
 use alpheus_crypto::ledger::{Change, Step};
-use alpheus_crypto::seal::{Sealed, seal_bytes};
+use alpheus_crypto::onetime::{OneTimeKey, OneTimePublic, OneTimeSignature};
 use alpheus_crypto::secret::Secret;
-use alpheus_crypto::sign::{Signature, SigningKey, VerifyingKey};
 use alpheus_crypto::signed::Signed;
 use alpheus_time::Timestamp;
 use rand_core::CryptoRng;
@@ -29,6 +28,8 @@ use zeroize::{Zeroize, Zeroizing};
 pub struct Attempt {
     definition: AgreedDefinition,
     seed: Secret<32>,
+    /// E, from the seed.
+    key: OneTimeKey,
     /// Stored until it counts, so that it can be contributed again.
     contribution: Contribution,
     /// Of the slot credentials, in the order of smoothers.
@@ -36,20 +37,27 @@ pub struct Attempt {
     /// The order in which keepers are asked.
     order: Vec<SmootherId>,
     next_keeper: usize,
+    upload: PreparedUpload,
     deposit: Option<PreparedDeposit>,
     receipts: BTreeMap<SmootherId, Signed<Entry>>,
     /// Smoothers that will never sign the deposit.
     refusals: BTreeSet<SmootherId>,
 }
 
-/// A deposit without the presentation, which differs for each smoother.
+/// An upload as it is sealed. It is for any slot, so it is made before there is one.
+#[derive(Clone, Serialize, Deserialize)]
+struct PreparedUpload {
+    content: Digest,
+    sealed: SealedUpload,
+}
+
+/// A deposit without the upload, and without the presentation, which differs for each smoother.
 #[derive(Clone, Serialize, Deserialize)]
 struct PreparedDeposit {
     keeper: SmootherId,
     grant: Signed<Grant>,
     entry: Entry,
-    sealed: Sealed,
-    signature: Signature,
+    signature: OneTimeSignature,
 }
 
 /// The stored form of an attempt. A contribution is (true, value) or (false, 0).
@@ -60,6 +68,7 @@ struct AttemptRecord {
     contribution: (bool, i64),
     presentations: Vec<Vec<u8>>,
     order: Vec<SmootherId>,
+    upload: PreparedUpload,
     deposit: Option<PreparedDeposit>,
     receipts: Vec<Receipt>,
 }
@@ -75,8 +84,9 @@ impl Drop for AttemptRecord {
 const ATTEMPT: u8 = b'w';
 
 impl Client {
-    /// Begins an upload: burns a presentation of each slot credential. Dummies are for the turns
-    /// after the interval, when this client has contributed its samples.
+    /// Begins an upload: burns a presentation of each credential, proves the tuple and seals it. So
+    /// nothing expensive is left to do once a slot is granted. Dummies are for the turns after the
+    /// interval, when this client has contributed its samples.
     ///
     /// # Errors
     /// [`ContributionError`].
@@ -86,7 +96,7 @@ impl Client {
     /// connection for each upload and each party.
     pub fn begin(
         &mut self,
-        agreed: &AgreedDefinition,
+        (agreed, prover): (&AgreedDefinition, &Prover),
         contribution: Contribution,
         now: Timestamp,
         rng: &mut impl CryptoRng,
@@ -100,32 +110,75 @@ impl Client {
         }
         let order = shuffled(self.pinned.ids().collect(), rng);
         let seed = Secret::random(rng);
-        let message = request_digest(&agreed.name(), &ephemeral(&seed).verifying_key());
-        let SubjectPresentations { slots, .. } = self.about(agreed)?;
+        let key = one_time(&seed)?;
+        let message = request_digest(&agreed.name(), &key.public());
+        let sealing = self.pinned.sealing;
+        let SubjectPresentations { uploads, slots } = self.about(agreed)?;
         let shown = (0..).map(SmootherId).zip(present_together(slots, &message, rng)?);
         let steps: Vec<Step<Vec<u8>>> =
             shown.map(|(id, step)| step.under(&slots_prefix(id))).collect();
+        let (tag, aggregate, ephemeral) = (uploads.next_tag()?, agreed.name(), key.public());
+        let binding = Binding { tag, aggregate, ephemeral };
+        let tuple = prover.prove(contribution, &binding, rng)?.to_bytes();
+        let (burnt, upload) = prepared(uploads, (&key, &sealing), &binding, tuple, rng)?;
         let definition = agreed.clone();
         Ok(Step::join(steps).then(|presentations| {
-            let attempt = Attempt {
-                definition,
-                seed,
-                contribution,
-                presentations,
-                order,
-                next_keeper: 0,
-                deposit: None,
-                receipts: BTreeMap::new(),
-                refusals: BTreeSet::new(),
-            };
-            Step::new(vec![attempt.change()], attempt)
+            burnt.then(|()| {
+                let attempt = Attempt {
+                    definition,
+                    seed,
+                    key,
+                    contribution,
+                    presentations,
+                    order,
+                    next_keeper: 0,
+                    upload,
+                    deposit: None,
+                    receipts: BTreeMap::new(),
+                    refusals: BTreeSet::new(),
+                };
+                Step::new(vec![attempt.change()], attempt)
+            })
         }))
     }
 }
 
 /// The key of one upload.
-fn ephemeral(seed: &Secret<32>) -> SigningKey {
-    SigningKey::from_seed(&derive(seed.expose(), labels::STATISTICS_EPHEMERAL, &[]))
+fn one_time(seed: &Secret<32>) -> Result<OneTimeKey, ContributionError> {
+    OneTimeKey::from_seed(labels::STATISTICS_EPHEMERAL, seed)
+        .map_err(|_| ContributionError::Generator)
+}
+
+/// Presents the upload credential for a tuple and seals both.
+fn prepared(
+    uploads: &mut SubjectPresenter,
+    keys: (&OneTimeKey, &Element),
+    binding: &Binding,
+    tuple: Vec<u8>,
+    rng: &mut impl CryptoRng,
+) -> Result<(Step<()>, PreparedUpload), ContributionError> {
+    let shown = uploads.present_openly(&upload_digest(binding, &tuple), rng)?.under(UPLOADS);
+    let mut sealed = None;
+    let burnt = shown.map(|presentation| {
+        sealed = Some(seal(keys, binding, &Upload { tuple, presentation }));
+    });
+    Ok((burnt, sealed.ok_or(ContributionError::Damaged)??))
+}
+
+/// Seals an upload for the aggregator, in a context that names its content: if the same key ever
+/// sealed another upload, it would be in another context.
+fn seal(
+    (key, to): (&OneTimeKey, &Element),
+    binding: &Binding,
+    upload: &Upload,
+) -> Result<PreparedUpload, ContributionError> {
+    let shown = presentation_digest(&upload.presentation);
+    let content = content_digest(&binding.tag, &upload.tuple, &shown);
+    let context = Entry::context(&binding.aggregate, &content);
+    let context = (labels::STATISTICS_UPLOAD_SEALING, context.as_slice());
+    let sealed = key.seal(to, context, &encode(upload));
+    let sealed = sealed.map_err(|_| ContributionError::Generator)?;
+    Ok(PreparedUpload { content, sealed: SealedUpload::from_bytes(sealed) })
 }
 
 /// Fisher and Yates: every order has the same chance, up to 2^-32.
@@ -140,8 +193,8 @@ fn shuffled(mut ids: Vec<SmootherId>, rng: &mut impl CryptoRng) -> Vec<SmootherI
 impl Attempt {
     /// E, the key of this upload.
     #[must_use]
-    pub fn ephemeral(&self) -> VerifyingKey {
-        ephemeral(&self.seed).verifying_key()
+    pub fn ephemeral(&self) -> OneTimePublic {
+        self.key.public()
     }
 
     /// The aggregate's definition.
@@ -171,22 +224,21 @@ impl Attempt {
         self.next_keeper = self.next_keeper.saturating_add(1);
     }
 
-    /// Handles a grant: proves the tuple for it, presents the upload credential and seals both.
-    /// Then there are [`Attempt::deposits`]. A second grant changes nothing.
+    /// Handles a grant: signs the entry of the upload in its slot. Then there are
+    /// [`Attempt::deposits`]. A second grant changes nothing.
     ///
     /// # Errors
     /// [`ContributionError`].
     pub fn handle_grant(
         &mut self,
         (keeper, grant): (SmootherId, &Signed<Grant>),
-        client: &mut Client,
-        prover: &Prover,
+        pinned: &Pinned,
         now: Timestamp,
         rng: &mut impl CryptoRng,
     ) -> Result<Step<()>, ContributionError> {
-        let key = client.pinned.key(keeper).ok_or(ContributionError::Grant)?;
+        let key = pinned.key(keeper).ok_or(ContributionError::Grant)?;
         let opened = grant.open(key).map_err(|_| ContributionError::Grant)?.into_inner();
-        let kept = self.definition.keeper(&client.pinned, opened.slot, opened.turn) == keeper;
+        let kept = self.definition.keeper(pinned, opened.slot, opened.turn) == keeper;
         let mine =
             opened.aggregate == self.definition.name() && opened.ephemeral == self.ephemeral();
         let runs = self.definition.turn(now) == Some(opened.turn);
@@ -196,50 +248,12 @@ impl Attempt {
         if !kept || !mine || !runs || opened.slot >= self.definition.slots {
             return Err(ContributionError::Grant);
         }
-        let pinned = client.pinned.clone();
-        let about = &mut client.about(&self.definition)?.uploads;
-        let binding = Binding {
-            tag: about.next_tag()?,
-            aggregate: opened.aggregate,
-            slot: opened.slot,
-            revision: opened.revision,
-            ephemeral: opened.ephemeral,
-        };
-        let tuple = prover.prove(self.contribution, &binding, rng)?.to_bytes();
-        let shown = about.present(&upload_digest(&binding, &tuple), rng)?.under(UPLOADS);
-        let mut sealing = None;
-        let step = shown.map(|presentation| {
-            sealing = Some(self.seal(
-                &pinned,
-                (keeper, grant),
-                (&opened, &binding),
-                Upload { tuple, presentation },
-                rng,
-            ));
-        });
-        let made = sealing.ok_or(ContributionError::Damaged)??;
-        self.deposit = Some(made);
-        Ok(step.then(|()| Step::new(vec![self.change()], ())))
-    }
-
-    fn seal(
-        &self,
-        pinned: &Pinned,
-        (keeper, grant): (SmootherId, &Signed<Grant>),
-        (opened, binding): (&Grant, &Binding),
-        upload: Upload,
-        rng: &mut impl CryptoRng,
-    ) -> Result<PreparedDeposit, ContributionError> {
-        let Binding { tag, aggregate, slot, revision, ephemeral: key } = *binding;
-        let content =
-            content_digest(&tag, &upload.tuple, &presentation_digest(&upload.presentation));
-        let context = Entry::context(&aggregate, slot, revision, &key);
-        let context = context.each_ref().map(Vec::as_slice);
-        let (to, bytes) = (&pinned.sealing, encode(&upload));
-        let sealed = seal_bytes(to, labels::STATISTICS_UPLOAD_SEALING, &context, &bytes, rng)?;
-        let entry = Entry::of(opened, self.definition.key_epoch, content, &sealed);
-        let signature = ephemeral(&self.seed).sign(labels::STATISTICS_DEPOSIT, &encode(&entry));
-        Ok(PreparedDeposit { keeper, grant: grant.clone(), entry, sealed, signature })
+        let PreparedUpload { content, sealed } = &self.upload;
+        let entry = Entry::of(&opened, self.definition.key_epoch, *content, sealed);
+        let signature = self.key.sign(labels::STATISTICS_DEPOSIT, &entry.bytes(), rng);
+        let signature = signature.map_err(|_| ContributionError::Generator)?;
+        self.deposit = Some(PreparedDeposit { keeper, grant: grant.clone(), entry, signature });
+        Ok(Step::new(vec![self.change()], ()))
     }
 
     /// Handles a smoother's refusal of the deposit: it shows a conflicting entry, so it never signs
@@ -294,13 +308,14 @@ impl Attempt {
     pub fn retry(
         self,
         client: &mut Client,
+        prover: &Prover,
         now: Timestamp,
         rng: &mut impl CryptoRng,
     ) -> Result<Step<Self>, ContributionError> {
         if self.deposit.is_some() && !self.is_lost(&client.pinned) {
             return Err(ContributionError::MayCount);
         }
-        let next = client.begin(&self.definition, self.contribution, now, rng)?;
+        let next = client.begin((&self.definition, prover), self.contribution, now, rng)?;
         Ok(self.forget().then(|()| next))
     }
 
@@ -311,9 +326,9 @@ impl Attempt {
         let all = (0..).map(SmootherId).zip(&self.presentations);
         let open = all.filter(|(id, _)| !self.receipts.contains_key(id));
         let deposit = |(id, presentation): (SmootherId, &Vec<u8>)| {
-            let PreparedDeposit { keeper, grant, entry, sealed, signature } = made.clone();
-            let (content, presentation, receipts) =
-                (entry.content, presentation.clone(), self.receipts());
+            let PreparedDeposit { keeper, grant, signature, .. } = made.clone();
+            let PreparedUpload { content, sealed } = self.upload.clone();
+            let (presentation, receipts) = (presentation.clone(), self.receipts());
             (id, Deposit { keeper, grant, content, sealed, signature, presentation, receipts })
         };
         open.map(deposit).collect()
@@ -413,6 +428,7 @@ impl Attempt {
             contribution,
             presentations: self.presentations.clone(),
             order: self.order.clone(),
+            upload: self.upload.clone(),
             deposit: self.deposit.clone(),
             receipts: self.receipts(),
         };
@@ -432,7 +448,7 @@ impl Attempt {
         for (_, value) in ours {
             let stored: AttemptRecord = decode(value).ok_or(ContributionError::Damaged)?;
             if stored.aggregate == agreed.name() {
-                attempts.push(Self::read(agreed, stored));
+                attempts.push(Self::read(agreed, stored)?);
             }
         }
         Ok(attempts)
@@ -449,19 +465,25 @@ impl Attempt {
         Step::new(over.map(|(key, _)| Change::remove(key.clone())).collect(), ())
     }
 
-    fn read(agreed: &AgreedDefinition, mut stored: AttemptRecord) -> Self {
+    fn read(
+        agreed: &AgreedDefinition,
+        mut stored: AttemptRecord,
+    ) -> Result<Self, ContributionError> {
         let (real, value) = stored.contribution;
         let receipts = std::mem::take(&mut stored.receipts).into_iter();
-        Self {
+        let seed = Secret::from_bytes(stored.seed);
+        Ok(Self {
             definition: agreed.clone(),
-            seed: Secret::from_bytes(stored.seed),
+            key: one_time(&seed)?,
+            seed,
             contribution: if real { Contribution::Sample(value) } else { Contribution::Dummy },
             presentations: std::mem::take(&mut stored.presentations),
             order: std::mem::take(&mut stored.order),
             next_keeper: 0,
+            upload: stored.upload.clone(),
             deposit: stored.deposit.take(),
             receipts: receipts.map(|Receipt { by, entry }| (by, entry)).collect(),
             refusals: BTreeSet::new(),
-        }
+        })
     }
 }

@@ -6,10 +6,11 @@ use super::shard::PresentationVerdicts;
 use super::{Output, Smoother};
 use crate::configuration::{Pinned, SmootherId};
 use crate::definition::AgreedDefinition;
+use crate::disclosed::Finding;
 use crate::endorsed::Endorsed;
 use crate::messages::{
     Entry, Evidence, NoResultError, Opening, Outcome, PublishedResult, Ready, Receipt, Release,
-    ReleasedSlot, sealed_digest,
+    ReleasedSlot, SealedUpload, sealed_digest,
 };
 use crate::role_error::ReleaseError;
 use crate::slots::{ReceiptEffect, Slots, StoredDeposit};
@@ -20,7 +21,7 @@ use alpheus_anonymous_credential::messages::TagId;
 use alpheus_anonymous_credential::subjects::Subject;
 use alpheus_crypto::hash::Digest;
 use alpheus_crypto::ledger::Change;
-use alpheus_crypto::seal::Sealed;
+use alpheus_crypto::onetime::OneTimePublic;
 use alpheus_crypto::sign::{SigningKey, VerifyingKey};
 use alpheus_crypto::signed::Signed;
 use alpheus_time::Timestamp;
@@ -34,13 +35,15 @@ pub(super) struct AggregateState {
     /// This smoother's position among all: the order of a client's joint presentations.
     pub(super) position: (usize, usize),
     /// The upload that each spent tag is for.
-    pub(super) spent: BTreeMap<TagId, VerifyingKey>,
+    pub(super) spent: BTreeMap<TagId, OneTimePublic>,
     /// Presentations checked but not used yet.
     pub(super) verdicts: PresentationVerdicts,
     pub(super) slots: Slots,
     pub(super) checker: Option<Checker>,
     /// Tuples checked before one set of them is agreed to.
     pub(super) checked_tuples: BTreeMap<u32, CheckedTuple>,
+    /// What was found in uploads that the aggregator has disclosed.
+    pub(super) disclosed: BTreeMap<u32, Finding>,
     /// The sums of that set.
     pub(super) sums: Sums,
     /// The one set that it has agreed to.
@@ -71,6 +74,7 @@ impl AggregateState {
             slots: Slots::default(),
             checker: None,
             checked_tuples: BTreeMap::new(),
+            disclosed: BTreeMap::new(),
             sums,
             ready: None,
             ready_by: BTreeMap::new(),
@@ -213,12 +217,16 @@ impl AggregateState {
     }
 
     /// The sealed upload of a certified slot.
-    pub(super) fn sealed_upload(&self, slot: u32) -> Option<&Sealed> {
+    pub(super) fn sealed_upload(&self, slot: u32) -> Option<&SealedUpload> {
         self.slots.certified(slot).and_then(|entry| self.slots.sealed(entry))
     }
 
     /// Stores the sealed upload of a certified slot, if it matches the entry.
-    pub(super) fn store_sealed_upload(&mut self, slot: u32, sealed: Sealed) -> Option<Change> {
+    pub(super) fn store_sealed_upload(
+        &mut self,
+        slot: u32,
+        sealed: SealedUpload,
+    ) -> Option<Change> {
         let entry = self.slots.certified(slot)?;
         if sealed_digest(&sealed) != entry.sealed || self.slots.sealed(entry).is_some() {
             return None;
@@ -282,6 +290,7 @@ impl AggregateState {
         self.complete = false;
         self.checker = None;
         self.checked_tuples.clear();
+        self.disclosed.clear();
         self.verdicts.clear();
         self.signed_ready_by.clear();
         tags.chain(entries).chain(grants).collect()

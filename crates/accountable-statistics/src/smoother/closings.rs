@@ -4,6 +4,8 @@ use super::aggregate::AggregateState;
 use super::shard::Shard;
 use super::{Smoother, records};
 use crate::closing::Trees;
+use crate::configuration::Pinned;
+use crate::disclosed::{DisclosedUpload, DisclosureCheck, Finding};
 use crate::messages::{Closing, ClosingTuple, Ready, content_digest};
 use crate::role_error::ClosingError;
 use crate::sums::Sums;
@@ -26,6 +28,19 @@ impl Smoother {
         now: Timestamp,
     ) -> Result<Vec<Result<(), ClosingError>>, ClosingError> {
         self.shard(aggregate).ok_or(ClosingError::Unknown)?.handle_tuples(shown, now)
+    }
+
+    /// As [`Shard::handle_disclosures`].
+    ///
+    /// # Errors
+    /// [`ClosingError`] for all of them, or for each.
+    pub fn handle_disclosures(
+        &mut self,
+        aggregate: &Digest,
+        shown: &[DisclosedUpload],
+        now: Timestamp,
+    ) -> Result<Vec<Result<(), ClosingError>>, ClosingError> {
+        self.shard(aggregate).ok_or(ClosingError::Unknown)?.handle_disclosures(shown, now)
     }
 
     /// As [`Shard::handle_closing`].
@@ -79,6 +94,28 @@ impl Shard<'_> {
         Ok(self.state.check(shown))
     }
 
+    /// Checks what the aggregator discloses of uploads that it rejects. Those that are proven to be
+    /// bad are no reason to open nothing, however many they are.
+    ///
+    /// # Errors
+    /// [`ClosingError`] for all of them, or for each: then it is missing, like one without a proof.
+    ///
+    /// # Privacy
+    /// Opens these uploads: unlinkable tags and presentations, and tuples as in
+    /// [`Shard::handle_tuples`].
+    pub fn handle_disclosures(
+        &mut self,
+        shown: &[DisclosedUpload],
+        now: Timestamp,
+    ) -> Result<Vec<Result<(), ClosingError>>, ClosingError> {
+        self.at_closing(now)?;
+        if self.state.ready.is_some() {
+            return Err(ClosingError::Latched);
+        }
+        let pinned = self.smoother.pinned;
+        Ok(shown.iter().map(|shown| self.state.check_disclosed(shown, pinned)).collect())
+    }
+
     /// Agrees to a closing that matches what this smoother knows and has checked: to one per
     /// aggregate, ever. The same closing gets the same response, which is for all smoothers, this
     /// one included.
@@ -107,6 +144,7 @@ impl Shard<'_> {
                 let missing = pinned.max_missing(state.definition().slots);
                 state.sums = state.summed(&closing, missing)?;
                 state.checked_tuples.clear();
+                state.disclosed.clear();
                 state.ready = Some(ready);
                 state.ready_by.insert(id, ready);
             }
@@ -124,7 +162,7 @@ impl AggregateState {
             match self.admit_tuple(&shown) {
                 Ok(None) => verdicts.push(Ok(())),
                 Ok(Some(item)) => {
-                    places.push(verdicts.len());
+                    places.push((verdicts.len(), shown.slot));
                     verdicts.push(Ok(()));
                     batch.push(item);
                 }
@@ -134,9 +172,9 @@ impl AggregateState {
         let terms = *self.definition().terms();
         let checker = self.checker.get_or_insert_with(|| Checker::new(terms));
         let checked = checker.check_batch(batch);
-        for (position, verdict) in places.into_iter().zip(checked) {
+        for ((position, slot), verdict) in places.into_iter().zip(checked) {
             match verdict {
-                Ok(tuple) => drop(self.checked_tuples.insert(tuple.binding().slot, tuple)),
+                Ok(tuple) => drop(self.checked_tuples.insert(slot, tuple)),
                 Err(why) => {
                     if let Some(at) = verdicts.get_mut(position) {
                         *at = Err(ClosingError::Refused(why));
@@ -145,6 +183,27 @@ impl AggregateState {
             }
         }
         verdicts
+    }
+
+    fn check_disclosed(
+        &mut self,
+        shown: &DisclosedUpload,
+        pinned: &Pinned,
+    ) -> Result<(), ClosingError> {
+        if self.disclosed.contains_key(&shown.slot) {
+            return Ok(());
+        }
+        let entry = *self.certified(shown.slot).ok_or(ClosingError::NotCertified)?;
+        let subject = self.definition().subject(pinned.uploads());
+        let terms = *self.definition().terms();
+        let checker = self.checker.take().unwrap_or_else(|| Checker::new(terms));
+        let (sealing, subject) = (&pinned.sealing, &subject);
+        let agreed = self.definition();
+        let check = DisclosureCheck { agreed, sealing, subject, checker: &checker };
+        let found = shown.check(&entry, &check);
+        self.checker = Some(checker);
+        self.disclosed.insert(shown.slot, found?);
+        Ok(())
     }
 
     /// The tuple, if it matches its slot's entry; none if it was checked already.
@@ -162,13 +221,11 @@ impl AggregateState {
 
     /// The sum of what a closing counts. Checks that the missing slots are within the limit, every
     /// entry in the closing is certified, every counted tuple was checked here and has its own tag,
-    /// and both roots match. A slot that is certified here but empty in the closing is missing.
+    /// and both roots match. A slot that is certified here but empty in the closing is missing, and
+    /// so is a rejected one, unless that is proven.
     fn summed(&self, closing: &Closing, max_missing: u32) -> Result<Sums, ClosingError> {
         let (empty, rejected) = sets(closing, self.definition().slots)?;
-        if empty.len() + rejected.len() > max_missing as usize {
-            return Err(ClosingError::TooManyMissing);
-        }
-        let (mut entries, mut tags) = (BTreeMap::new(), BTreeSet::new());
+        let (mut entries, mut tags) = (BTreeMap::new(), BTreeMap::new());
         let mut sums = Sums::new(self.definition().terms(), self.definition().name());
         for slot in (0..self.definition().slots).filter(|slot| !empty.contains(slot)) {
             entries.insert(slot, *self.certified(slot).ok_or(ClosingError::Lacking)?);
@@ -176,14 +233,30 @@ impl AggregateState {
                 continue;
             }
             let tuple = self.checked_tuples.get(&slot).ok_or(ClosingError::NotShown)?;
-            if !tags.insert(*tuple.binding().tag.as_bytes()) {
+            if tags.insert(*tuple.binding().tag.as_bytes(), slot).is_some() {
                 return Err(ClosingError::Duplicate);
             }
             sums.add(tuple).map_err(|_| ClosingError::NotCertified)?;
         }
+        let unproven = rejected.iter().filter(|slot| !self.is_proven(**slot, &tags)).count();
+        if empty.len() + unproven > max_missing as usize {
+            return Err(ClosingError::TooManyMissing);
+        }
         let trees = Trees::new(self.definition().slots, &entries, |slot| !rejected.contains(&slot));
         let roots = (trees.ledger(), trees.tuples()) == (closing.ledger, closing.tuples);
         if roots { Ok(sums) } else { Err(ClosingError::OtherRoots) }
+    }
+
+    /// Whether a rejection is proven, beside the tags that count. Two uploads with one tag are by the
+    /// only one who knows its secret, if both presentations show that.
+    fn is_proven(&self, slot: u32, tags: &BTreeMap<[u8; 32], u32>) -> bool {
+        match self.disclosed.get(&slot) {
+            None => false,
+            Some(Finding::Bad) => true,
+            Some(same @ Finding::Tag(tag)) => tags.get(tag.as_bytes()).is_some_and(|counted| {
+                *counted < slot && self.disclosed.get(counted) == Some(same)
+            }),
+        }
     }
 }
 

@@ -18,7 +18,7 @@ use crate::configuration::{KeyEpoch, Pinned, SmootherId};
 use crate::definition::AgreedDefinition;
 use crate::endorsed::Endorsed;
 use crate::logarithm::Table;
-use crate::messages::{End, Entry, Evidence, Opening, Outcome, Ready, Receipt};
+use crate::messages::{End, Entry, Evidence, Opening, Outcome, Ready, Receipt, SealedUpload};
 use crate::role_error::{RestoreError, StatementError};
 use crate::threshold::KeyShare;
 use aggregate::AggregateState;
@@ -26,7 +26,6 @@ use alpheus_anonymous_credential::keys::IssuerKey;
 use alpheus_anonymous_credential::verifier::Verifier;
 use alpheus_crypto::hash::Digest;
 use alpheus_crypto::ledger::{Change, DamagedLedgerError, StateOrigin, Step};
-use alpheus_crypto::seal::Sealed;
 use alpheus_crypto::secret::Secret;
 use alpheus_crypto::sign::SigningKey;
 use alpheus_crypto::signed::Signed;
@@ -291,7 +290,7 @@ impl Smoother {
 
     /// The sealed upload of a certified slot, for another smoother that asks.
     #[must_use]
-    pub fn sealed_upload(&self, aggregate: &Digest, slot: u32) -> Option<&Sealed> {
+    pub fn sealed_upload(&self, aggregate: &Digest, slot: u32) -> Option<&SealedUpload> {
         self.aggregates.get(aggregate)?.sealed_upload(slot)
     }
 
@@ -300,7 +299,7 @@ impl Smoother {
         &mut self,
         aggregate: &Digest,
         slot: u32,
-        sealed: Sealed,
+        sealed: SealedUpload,
     ) -> Step<()> {
         let state = self.aggregates.get_mut(aggregate);
         let change = state.and_then(|state| state.store_sealed_upload(slot, sealed));

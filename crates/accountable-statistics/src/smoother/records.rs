@@ -4,15 +4,14 @@ use crate::configuration::KeyEpoch;
 use crate::configuration::SmootherId;
 use crate::definition::{Definition, Location};
 use crate::endorsed::Endorsed;
-use crate::messages::{Entry, Evidence, Grant, Outcome, Ready, decode, encode};
+use crate::messages::{Entry, Evidence, Grant, Outcome, Ready, SealedUpload, decode, encode};
 use crate::slots::StoredDeposit;
 use crate::threshold::SharedKey;
 use alpheus_anonymous_credential::messages::TagId;
 use alpheus_crypto::hash::Digest;
 use alpheus_crypto::ledger::{Change, DamagedLedgerError, put};
-use alpheus_crypto::seal::Sealed;
+use alpheus_crypto::onetime::OneTimePublic;
 use alpheus_crypto::secret::Secret;
-use alpheus_crypto::sign::VerifyingKey;
 use alpheus_crypto::signed::Signed;
 use alpheus_time::Timestamp;
 use serde::{Deserialize, Serialize};
@@ -65,11 +64,11 @@ pub(super) struct CardRecord {
 /// One record of an aggregate.
 pub(super) enum AggregateRecord {
     Definition(Endorsed<Definition>),
-    Tag(TagId, VerifyingKey),
+    Tag(TagId, OneTimePublic),
     Grant(Signed<Grant>),
-    Entry(SmootherId, Signed<Grant>, Sealed, Signed<Entry>),
+    Entry(SmootherId, Signed<Grant>, SealedUpload, Signed<Entry>),
     Certificate(Endorsed<Entry>),
-    Fetched(u32, Sealed),
+    Fetched(u32, SealedUpload),
     Evidence(Evidence),
     Ready(Ready, Vec<u8>),
     Outcome(Outcome),
@@ -114,11 +113,11 @@ pub(super) fn definition(name: &Digest, signed: &Endorsed<Definition>) -> Change
     put(of(name, DEFINITION, &[]), encode(signed))
 }
 
-pub(super) fn tag(name: &Digest, tag: &TagId, ephemeral: &VerifyingKey) -> Change {
+pub(super) fn tag(name: &Digest, tag: &TagId, ephemeral: &OneTimePublic) -> Change {
     put(of(name, TAG, tag.0.as_bytes()), ephemeral.as_bytes().to_vec())
 }
 
-pub(super) fn grant(name: &Digest, ephemeral: &VerifyingKey, signed: &Signed<Grant>) -> Change {
+pub(super) fn grant(name: &Digest, ephemeral: &OneTimePublic, signed: &Signed<Grant>) -> Change {
     put(of(name, GRANT, ephemeral.as_bytes()), encode(signed))
 }
 
@@ -132,7 +131,7 @@ pub(super) fn certificate(entry: &Entry, certificate: &Endorsed<Entry>) -> Chang
     put(of(&entry.aggregate, CERTIFICATE, &entry.slot.to_be_bytes()), encode(certificate))
 }
 
-pub(super) fn fetched(name: &Digest, slot: u32, sealed: &Sealed) -> Change {
+pub(super) fn fetched(name: &Digest, slot: u32, sealed: &SealedUpload) -> Change {
     put(of(name, FETCHED, &slot.to_be_bytes()), encode(sealed))
 }
 
@@ -153,7 +152,7 @@ pub(super) fn no_tag(name: &Digest, tag: &TagId) -> Change {
     Change::remove(of(name, TAG, tag.0.as_bytes()))
 }
 
-pub(super) fn no_grant(name: &Digest, ephemeral: &VerifyingKey) -> Change {
+pub(super) fn no_grant(name: &Digest, ephemeral: &OneTimePublic) -> Change {
     Change::remove(of(name, GRANT, ephemeral.as_bytes()))
 }
 
@@ -202,7 +201,7 @@ fn read_line(key: &[u8], value: &[u8]) -> Option<AggregateRecord> {
     Some(match *kind {
         DEFINITION => AggregateRecord::Definition(decode(value)?),
         TAG => {
-            let key = VerifyingKey::from_bytes(value.try_into().ok()?).ok()?;
+            let key = OneTimePublic::from_bytes(value.try_into().ok()?);
             AggregateRecord::Tag(TagId(Digest(rest.try_into().ok()?)), key)
         }
         GRANT => AggregateRecord::Grant(decode(value)?),

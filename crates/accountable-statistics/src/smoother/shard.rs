@@ -10,7 +10,7 @@ use crate::definition::Turn;
 use crate::endorsed::Endorsed;
 use crate::logarithm::Table;
 use crate::messages::{
-    ConflictingEntry, Deposit, Entry, Evidence, Grant, Receipt, SlotRequest, Upload, encode,
+    ConflictingEntry, Deposit, Entry, Evidence, Grant, Receipt, SealedUpload, SlotRequest,
     presentation_digest, request_digest,
 };
 use crate::role_error::SlotError;
@@ -22,14 +22,13 @@ use alpheus_anonymous_credential::verifier::Verifier;
 use alpheus_crypto::hash::Digest;
 use alpheus_crypto::labels;
 use alpheus_crypto::ledger::Step;
-use alpheus_crypto::sign::{SigningKey, VerifyingKey};
+use alpheus_crypto::onetime::OneTimePublic;
+use alpheus_crypto::sign::SigningKey;
 use alpheus_crypto::signed::{Signed, Verified};
 use alpheus_time::Timestamp;
 use rand_core::CryptoRng;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// How much longer a sealed message is than its content.
-const SEAL: usize = 48;
 /// How many valid presentations of an aggregate are remembered from a request to its deposit.
 const REMEMBERED: usize = 4096;
 
@@ -54,7 +53,7 @@ pub struct Shard<'a> {
 
 /// Verdicts on presentations by [`presentation_digest`], each with the upload that it is for.
 pub(super) type PresentationVerdicts =
-    BTreeMap<Digest, (VerifyingKey, Result<TagId, PresentationError>)>;
+    BTreeMap<Digest, (OneTimePublic, Result<TagId, PresentationError>)>;
 
 impl Smoother {
     /// All aggregates, each separate from the others.
@@ -315,11 +314,11 @@ impl Shard<'_> {
         if late && !self.vouched(entry, &deposit.receipts) {
             return Err(SlotError::NotGranted);
         }
-        if deposit.sealed.length() != Upload::length(agreed) + SEAL {
+        if deposit.sealed.as_bytes().len() != SealedUpload::length(agreed) {
             return Err(SlotError::Size);
         }
-        let bytes = encode(entry);
-        let signed = grant.ephemeral.verify(labels::STATISTICS_DEPOSIT, &bytes, &deposit.signature);
+        let (label, bytes) = (labels::STATISTICS_DEPOSIT, entry.bytes());
+        let signed = grant.ephemeral.verify(label, &bytes, &deposit.signature);
         signed.map_err(|_| SlotError::Signature)?;
         self.state.slots.may_sign(entry).map_err(|taken| match taken {
             DepositConflict::Slot => SlotError::SlotTaken,
@@ -344,7 +343,7 @@ impl Shard<'_> {
     }
 
     /// The tag of a valid presentation for this upload, unless it was used for another.
-    fn admit(&self, ephemeral: &VerifyingKey, presentation: &[u8]) -> Result<TagId, SlotError> {
+    fn admit(&self, ephemeral: &OneTimePublic, presentation: &[u8]) -> Result<TagId, SlotError> {
         let known = self.state.verdicts.get(&presentation_digest(presentation));
         let tag = match known {
             Some((of, verdict)) if of == ephemeral => (*verdict)?,
@@ -364,7 +363,7 @@ impl AggregateState {
     /// A presentation for an upload, not checked yet.
     fn login(
         &self,
-        ephemeral: &VerifyingKey,
+        ephemeral: &OneTimePublic,
         presentation: &[u8],
     ) -> Result<JointPresentation, SlotError> {
         let joint =

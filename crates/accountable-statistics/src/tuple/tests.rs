@@ -3,7 +3,7 @@
 use super::*;
 use crate::error::{OutOfIntervalError, ProvingError, TupleError};
 use alpheus_crypto::group::SecretScalar;
-use alpheus_crypto::sign::SigningKey;
+use alpheus_crypto::onetime::OneTimePublic;
 use curve25519_dalek::scalar::Scalar;
 use rand_chacha::{ChaCha20Rng, rand_core::SeedableRng};
 use tari_bulletproofs_plus::commitment_opening::CommitmentOpening;
@@ -35,14 +35,13 @@ fn honest(value: SecretScalar, count: u32) -> Forgery {
     Forgery { value, count: small(count), shift: [None; 3], squared: None }
 }
 
-fn binding(slot: u32) -> Binding {
-    let key = SigningKey::from_seed(&alpheus_crypto::secret::Secret::from_bytes([3; 32]));
+fn binding(upload: u32) -> Binding {
+    let mut key = [3; 32];
+    key[..4].copy_from_slice(&upload.to_be_bytes());
     Binding {
         tag: Element::second_base(),
         aggregate: labelled_hash("alpheus/test-aggregate/v1", &[]),
-        slot,
-        revision: 0,
-        ephemeral: key.verifying_key(),
+        ephemeral: OneTimePublic::from_bytes(key),
     }
 }
 

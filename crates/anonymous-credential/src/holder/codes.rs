@@ -47,7 +47,7 @@ impl Holder {
             return self.code_again(epoch, last);
         }
         let hedge = self.hedge(epoch, 0, rng);
-        let login = self.present((epoch, 0), &hedge, &Digest([0; 32]), rng)?;
+        let login = self.present((epoch, 0), &hedge, &Digest([0; 32]), rng)?.login;
         let tag = TagId::of(&self.pinned.fingerprint(), epoch, &login.tag);
         let session = SessionId(tag);
         let mut burnt = vec![(epoch, login.to_bytes())];

@@ -21,6 +21,7 @@ use crate::error::HolderError;
 use crate::ledger::{Change, Step};
 use crate::limit::Limit;
 use crate::messages::{Login, Logout, ReUp, SessionId, TagId, connection};
+use crate::refutation::OpenPresentation;
 use crate::schedule::{Epoch, Period};
 use crate::statements;
 use alpheus_crypto::group::{Element, IdentityError, SecretScalar};
@@ -117,7 +118,7 @@ impl Holder {
         }
         let hedge = self.hedge(epoch, index, rng);
         let seed = hedge.seed();
-        let login = self.present((epoch, index), &hedge, message, rng)?;
+        let login = self.present((epoch, index), &hedge, message, rng)?.login;
         let tag = TagId::of(&self.pinned.fingerprint(), epoch, &login.tag);
         let stored = StoredPresentation { session: SessionId(tag), seed, bytes: login.to_bytes() };
         Ok(self.burn(epoch, index, stored))
@@ -305,14 +306,15 @@ impl Holder {
         hedge: &Hedge,
         message: &Digest,
         rng: &mut impl CryptoRng,
-    ) -> Result<Login, HolderError> {
+    ) -> Result<OpenPresentation, HolderError> {
         let bits = Bits::new(self.pinned.limit, index, hedge)?;
         let unproven = self.unproven((epoch, index), hedge, message, &bits)?;
         let witness = unproven.witness(&self.m1, &bits);
         let openings = bits.openings(&unproven.presentation);
         let proof =
             unproven.presentation.statement.prove_with_openings(&witness, &openings, rng)?;
-        Ok(Login { proof: proof.to_bytes(), ..unproven.login })
+        let login = Login { proof: proof.to_bytes(), ..unproven.login };
+        Ok(OpenPresentation { v: unproven.v, login })
     }
 
     /// Hedged randomness of one presentation.

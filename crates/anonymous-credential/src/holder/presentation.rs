@@ -19,6 +19,7 @@ pub(super) struct Bits {
 pub(super) struct UnprovenPresentation {
     pub(super) login: Login,
     pub(super) presentation: Presentation,
+    pub(super) v: Element,
     z: SecretScalar,
     r: SecretScalar,
 }
@@ -98,6 +99,6 @@ impl Holder {
             proof: Vec::new(),
         };
         let presentation = statements::presentation(&self.pinned, &login, v);
-        Ok(UnprovenPresentation { login, presentation, z, r })
+        Ok(UnprovenPresentation { login, presentation, v: *v, z, r })
     }
 }

@@ -133,8 +133,26 @@ impl SubjectPresenter {
     ) -> Result<Step<Vec<u8>>, HolderError> {
         let (epoch, index) = (self.subject.epoch(), self.unburnt()?);
         let hedge: Hedge = self.holder.hedge(epoch, index, rng);
-        let login = self.holder.present((epoch, index), &hedge, message, rng)?;
+        let login = self.holder.present((epoch, index), &hedge, message, rng)?.login;
         Ok(self.burn(index, &hedge, &login.tag, login.to_bytes()))
+    }
+
+    /// The same as an open presentation, whose proof anybody can check.
+    ///
+    /// # Errors
+    /// [`HolderError`].
+    ///
+    /// # Privacy
+    /// As for [`SubjectPresenter::present`], to everybody who sees it.
+    pub fn present_openly(
+        &mut self,
+        message: &Digest,
+        rng: &mut impl CryptoRng,
+    ) -> Result<Step<Vec<u8>>, HolderError> {
+        let (epoch, index) = (self.subject.epoch(), self.unburnt()?);
+        let hedge: Hedge = self.holder.hedge(epoch, index, rng);
+        let open = self.holder.present((epoch, index), &hedge, message, rng)?;
+        Ok(self.burn(index, &hedge, &open.login.tag, open.to_bytes()))
     }
 
     fn burn(&mut self, index: u32, hedge: &Hedge, tag: &Element, bytes: Vec<u8>) -> Step<Vec<u8>> {

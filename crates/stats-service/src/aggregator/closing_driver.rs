@@ -5,14 +5,17 @@
 use super::engine::{Due, Job};
 use crate::names::hex;
 use crate::parties::{BRIEF, Fetched, GRACE, PartyClient, fetch_definitions, gather, release};
-use alpheus_accountable_statistics::aggregator::ExaminationReport;
+use alpheus_accountable_statistics::aggregator::{ExaminationReport, ShownUploads};
 use alpheus_accountable_statistics::configuration::{Pinned, SmootherId};
 use alpheus_accountable_statistics::definition::AgreedDefinition;
-use alpheus_accountable_statistics::messages::{Closing, ClosingTuple, Outcome, Release};
+use alpheus_accountable_statistics::messages::{Closing, Outcome, Release};
 use alpheus_crypto::hash::Digest;
 use alpheus_crypto::signed::Signed;
 use alpheus_node::engine::Handle;
+use alpheus_node::entropy;
 use alpheus_node::network::error::RequestError;
+use rand_chacha::ChaCha20Rng;
+use rand_core::SeedableRng;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -22,7 +25,7 @@ use tokio::task::JoinSet;
 const ROUND: Duration = Duration::from_millis(100);
 /// The pause between requests for definitions.
 const DEFINITIONS_PAUSE: Duration = Duration::from_secs(2);
-/// Tuples per request.
+/// Tuples, or disclosed uploads, per request.
 const SHOWN: usize = 256;
 
 /// The driver's own state.
@@ -175,14 +178,20 @@ impl ClosingDriver {
         };
         let threads = std::thread::available_parallelism().map_or(1, usize::from);
         let parts = work.split(threads).into_iter();
-        let parts: Vec<_> =
-            parts.map(|part| tokio::task::spawn_blocking(move || part.run())).collect();
+        let Ok(mut rng) = entropy::rng() else { return };
+        let parts = parts.map(|part| {
+            let mut rng = ChaCha20Rng::from_rng(&mut rng);
+            tokio::task::spawn_blocking(move || part.run(&mut rng))
+        });
+        let parts: Vec<_> = parts.collect();
         let mut examined = Vec::new();
         for part in parts {
             let Ok(part) = part.await else { return };
             examined.push(part);
         }
-        let Some(examined) = ExaminationReport::join(examined).map(Box::new) else { return };
+        let Some(examined) = ExaminationReport::join(examined, &mut rng).map(Box::new) else {
+            return;
+        };
         tracing::info!(rejected = examined.rejected(), "examined an aggregate");
         if let Ok(Err(why)) = self.engine.ask(|reply| Job::Examined(examined, reply)).await {
             tracing::warn!(%why, "cannot close an aggregate");
@@ -201,8 +210,8 @@ impl ClosingDriver {
         }
     }
 
-    /// Sends the closing and its tuples to every smoother that has not agreed yet.
-    fn show(&mut self, name: Digest, closing: &Signed<Closing>, shown: &Arc<Vec<ClosingTuple>>) {
+    /// Sends the closing and what it shows of uploads to every smoother that has not agreed yet.
+    fn show(&mut self, name: Digest, closing: &Signed<Closing>, shown: &Arc<ShownUploads>) {
         for (by, party) in self.parties.clone() {
             let what = (RequestKind::Show, name, by);
             if !self.agreed.contains(&(name, by)) && self.under_way.insert(what) {
@@ -236,10 +245,14 @@ async fn show_one(
     party: &PartyClient,
     name: Digest,
     closing: &Signed<Closing>,
-    shown: &[ClosingTuple],
+    shown: &ShownUploads,
 ) -> Result<(), RequestError> {
     let path = format!("/v1/check/{}", hex(&name));
-    for chunk in shown.chunks(SHOWN) {
+    for chunk in shown.tuples.chunks(SHOWN) {
+        party.post::<()>(&path, &chunk).await?;
+    }
+    let path = format!("/v1/disclosed/{}", hex(&name));
+    for chunk in shown.disclosed.chunks(SHOWN) {
         party.post::<()>(&path, &chunk).await?;
     }
     party.post("/v1/close", closing).await

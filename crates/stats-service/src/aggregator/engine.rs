@@ -5,12 +5,14 @@ use super::results_log::ResultsLog;
 use crate::counts::tally_server::{CountRejectedError, TallyServer};
 use crate::published::ShownResult;
 use crate::row::Row;
-use alpheus_accountable_statistics::aggregator::{Aggregator, Examination, ExaminationReport};
+use alpheus_accountable_statistics::aggregator::{
+    Aggregator, Examination, ExaminationReport, ShownUploads,
+};
 use alpheus_accountable_statistics::closing::Leaves;
 use alpheus_accountable_statistics::configuration::SmootherId;
 use alpheus_accountable_statistics::definition::{AgreedDefinition, Definition, DefinitionError};
 use alpheus_accountable_statistics::endorsed::Endorsed;
-use alpheus_accountable_statistics::messages::{Closing, ClosingTuple, Outcome, Release};
+use alpheus_accountable_statistics::messages::{Closing, Outcome, Release};
 use alpheus_accountable_statistics::role_error::AggregatorError;
 use alpheus_accountable_statistics::tally::{TallyDefinition, TallyError};
 use alpheus_crypto::hash::Digest;
@@ -58,8 +60,8 @@ pub enum Job {
 pub struct Due {
     /// Its name.
     pub name: Digest,
-    /// Once it is closed: the closing, and the tuples for smoothers.
-    pub closed: Option<(Signed<Closing>, Arc<Vec<ClosingTuple>>)>,
+    /// Once it is closed: the closing, and what smoothers are shown of it.
+    pub closed: Option<(Signed<Closing>, Arc<ShownUploads>)>,
     /// Whether it may have been closed before this state. Then only smoothers know its outcome.
     pub sits_out: bool,
 }
@@ -232,7 +234,7 @@ impl Engine {
         };
         let due = |agreed: &AgreedDefinition| {
             let name = agreed.name();
-            let closed = self.aggregator.closing(&name).zip(self.aggregator.tuples(&name));
+            let closed = self.aggregator.closing(&name).zip(self.aggregator.shown(&name));
             let sits_out = closed.is_none() && self.aggregator.sits_out(agreed.release());
             Due { name, closed, sits_out }
         };

@@ -233,16 +233,20 @@ impl Contributor {
                 let left = contributor_state::left(&self.state, &participation.agreed)?;
                 let due =
                     left > 0 && (input.is_live() || participation.takes(now, left, &mut self.rng));
-                (taken, name) = (due.then(|| participation.agreed.clone()), Some(*of));
+                let prover = Arc::clone(&participation.prover);
+                taken = due.then(|| (participation.agreed.clone(), prover));
+                name = Some(*of);
             }
-            let Some(Sample { value, beside }) = input.next(taken.as_deref())? else {
+            let Some(Sample { value, beside }) =
+                input.next(taken.as_ref().map(|(agreed, _)| &**agreed))?
+            else {
                 return Ok(());
             };
-            let Some((name, agreed)) = name.zip(taken) else { continue };
+            let Some((name, of)) = name.zip(taken) else { continue };
             self.note_resolution(value);
             let (state, clock) = (Arc::clone(&self.state), self.clock.clone());
             let sample = Contribution::Sample(value);
-            match contributor_state::begin(state, agreed, sample, clock, beside).await {
+            match contributor_state::begin(state, of, sample, clock, beside).await {
                 Ok(attempt) => self.upload(name, attempt, Kind::Sample).await?,
                 Err(StatsError::NotContributed(why)) => {
                     tracing::info!(%why, "cannot contribute a sample");
@@ -306,6 +310,7 @@ impl Contributor {
             return Ok(());
         };
         let (name, agreed) = (*name, participation.agreed.clone());
+        let of = (agreed.clone(), Arc::clone(&participation.prover));
         let most = (agreed.closing.turn.0 / DUMMIES).max(1);
         let pause = self.rng.next_u64().checked_rem(most).unwrap_or(0);
         if let Some(participation) = self.participations.get_mut(&name) {
@@ -318,8 +323,7 @@ impl Contributor {
             return Ok(());
         }
         let (state, clock) = (Arc::clone(&self.state), self.clock.clone());
-        match contributor_state::begin(state, agreed, Contribution::Dummy, clock, Vec::new()).await
-        {
+        match contributor_state::begin(state, of, Contribution::Dummy, clock, Vec::new()).await {
             Ok(attempt) => self.upload(name, attempt, Kind::Dummy).await,
             // The last turn has ended meanwhile.
             Err(StatsError::NotContributed(_)) => Ok(()),
@@ -331,20 +335,13 @@ impl Contributor {
     async fn upload(&mut self, name: Digest, attempt: Attempt, kind: Kind) -> Result<(), Failure> {
         let Some(participation) = self.participations.get_mut(&name) else { return Ok(()) };
         participation.under_way += 1;
-        let (parties, prover) = (self.parties.unlinked(), Arc::clone(&participation.prover));
+        let parties = self.parties.unlinked();
         let (state, pinned) = (Arc::clone(&self.state), self.card.pinned.clone());
         let (clock, now) = (self.clock.clone(), self.clock.now());
         self.uploads.spawn(async move {
             let about = (&pinned, &clock);
-            let done = contributor_state::go_on(
-                state,
-                &parties,
-                prover,
-                attempt,
-                about,
-                ClientLedger::keep,
-            )
-            .await;
+            let kept = ClientLedger::keep;
+            let done = contributor_state::go_on(state, &parties, attempt, about, kept).await;
             (name, kind, now, done)
         });
         while self.uploads.len() >= TOGETHER {
@@ -375,7 +372,8 @@ impl Contributor {
             }
             Upload::Lost(attempt) => {
                 let (state, clock) = (Arc::clone(&self.state), self.clock.clone());
-                match contributor_state::again(state, *attempt, clock).await {
+                let prover = Arc::clone(&participation.prover);
+                match contributor_state::again(state, *attempt, prover, clock).await {
                     Ok(attempt) => PendingUpload::moment((attempt, kind), self.clock.now()),
                     Err(StatsError::NotContributed(_)) => {
                         self.summary.unplaced += u64::from(kind == Kind::Sample);

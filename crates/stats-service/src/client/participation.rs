@@ -13,6 +13,8 @@ use std::time::{Duration, Instant};
 
 /// The pause after a party did not answer, in microseconds.
 const LATER: u64 = 500_000;
+/// The part of a turn after the end in which nobody gives dummies.
+const LATE_SAMPLES: u64 = 4;
 /// The average pause from an aggregate's release to the first inclusion check, and the maximum pause
 /// between checks.
 const SOON: Duration = Duration::from_secs(2);
@@ -116,7 +118,10 @@ impl Participation {
         let (kind, when) = (Kind::Sample, || RetryTime::From(Timestamp(0)));
         let open = attempts.map(|attempt| PendingUpload { attempt, kind, when: when() });
         let (prover, open) = (Arc::new(Prover::new(*agreed.terms())), open.collect());
-        let (full, next_dummy, next_sample, next_check) = (None, Timestamp(0), None, None);
+        // Samples that came late need slots, which dummies of others would take.
+        let late = agreed.closing.turn.0 / LATE_SAMPLES;
+        let next_dummy = Timestamp(agreed.end.0.saturating_add(late));
+        let (full, next_sample, next_check) = (None, None, None);
         Ok(Self {
             agreed,
             prover,

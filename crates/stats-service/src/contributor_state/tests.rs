@@ -62,15 +62,16 @@ pub(crate) fn granted<L: Ledger>(
     let (agreed, mut rng) = (place.agreed(0), entropy::rng().unwrap());
     let ContributorState { client, ledger } = state;
     let sample = Contribution::Sample(61);
-    let begun = client.begin(&agreed, sample, clock.now(), &mut rng).unwrap();
+    let prover = Prover::new(*agreed.terms());
+    let begun = client.begin((&agreed, &prover), sample, clock.now(), &mut rng).unwrap();
     let mut attempt = begun.commit(ledger).unwrap();
     let turn = agreed.turn(clock.now()).unwrap();
     let (aggregate, ephemeral) = (agreed.name(), attempt.ephemeral());
     let grant = Grant { aggregate, slot: 3, revision: 7, turn, ephemeral };
     let keeper = agreed.keeper(&place.card.pinned, 3, turn);
     let signed = place.signed_by(keeper.0.into(), &grant);
-    let prover = Prover::new(*agreed.terms());
-    let made = attempt.handle_grant((keeper, &signed), client, &prover, clock.now(), &mut rng);
+    let pinned = &place.card.pinned;
+    let made = attempt.handle_grant((keeper, &signed), pinned, clock.now(), &mut rng);
     made.unwrap().commit(ledger).unwrap();
     attempt
 }

@@ -94,10 +94,8 @@ async fn begin(
         }
     };
     let now = clock.now();
-    let runs = |tally: &Tally| {
-        let ours = **tally == plan.question(&card.pinned, tally.start);
-        ours && tally.start <= now && now < tally.end
-    };
+    let runs =
+        |tally: &Tally| plan.asks(tally, &card.pinned) && tally.start <= now && now < tally.end;
     let mut opened = questions.iter().filter_map(|signed| Tally::open(signed, &card.pinned).ok());
     let Some(tally) = opened.find(runs) else { return Ok(()) };
     contributor_state::count(state, &tally, |presentation, from| {

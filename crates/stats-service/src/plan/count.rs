@@ -107,9 +107,42 @@ impl CountPlan {
     }
 }
 
+impl CountPlan {
+    /// Whether a definition is this plan's, at one of the times at which everybody expects one. If
+    /// its start could be anything, each client could be shown a count of its own, and be recognised
+    /// by it.
+    #[must_use]
+    pub fn asks(&self, tally: &TallyDefinition, pinned: &Pinned) -> bool {
+        let on_time = tally.start.0.checked_rem(self.every.0) == Some(0);
+        on_time && *tally == self.question(pinned, tally.start)
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::testing::TestDeployment;
+
+    /// Two clients of one plan are never shown different counts of one hour.
+    #[test]
+    fn a_count_of_a_plan_is_determined_by_its_hour() {
+        const HOUR: u64 = 3_600_000_000;
+        let (plan, place) = (CountPlan::parse(GATE).unwrap(), TestDeployment::new());
+        let pinned = &place.card.pinned;
+        let asks = |tally: &TallyDefinition| plan.asks(tally, pinned);
+        let on_time = plan.question(pinned, Timestamp(7 * HOUR));
+        assert!(asks(&on_time));
+        for off in [1, HOUR / 2, HOUR - 1] {
+            assert!(!asks(&plan.question(pinned, Timestamp(7 * HOUR + off))));
+        }
+        let later = |at: Timestamp| Timestamp(at.0 + 1);
+        let end = TallyDefinition { end: later(on_time.end), ..on_time.clone() };
+        let closes = TallyDefinition { closes: later(on_time.closes), ..on_time.clone() };
+        let fewer = TallyDefinition { min_count: 4, ..on_time.clone() };
+        let deployment = alpheus_crypto::hash::Digest([1; 32]);
+        let elsewhere = TallyDefinition { deployment, ..on_time };
+        assert!([end, closes, fewer, elsewhere].iter().all(|other| !asks(other)));
+    }
 
     const GATE: &str = "\
 place: park/gate

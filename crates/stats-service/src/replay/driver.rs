@@ -249,18 +249,12 @@ impl Driver {
         let Some((upload, agreed)) = self.upload_context(at, uploader.who) else { return };
         self.under_way.spawn(async move {
             let (state, clock) = (Arc::clone(&upload.state), upload.clock.clone());
-            let done = match contributor_state::begin(
-                state,
-                agreed,
-                contribution,
-                clock,
-                Vec::new(),
-            )
-            .await
-            {
-                Ok(begun) => upload.run(begun).await,
-                Err(why) => Err(why),
-            };
+            let of = (agreed, Arc::clone(&upload.prover));
+            let done =
+                match contributor_state::begin(state, of, contribution, clock, Vec::new()).await {
+                    Ok(begun) => upload.run(begun).await,
+                    Err(why) => Err(why),
+                };
             Ok((at, uploader, unless_spent(done)?))
         });
     }
@@ -415,17 +409,18 @@ impl UploadContext {
     async fn run(self, mut attempt: Attempt) -> Result<Upload, StatsError> {
         let until = Instant::now() + self.parties.patience;
         loop {
-            let (state, prover) = (Arc::clone(&self.state), Arc::clone(&self.prover));
+            let state = Arc::clone(&self.state);
             let (parties, about) = (&self.parties, (&self.pinned, &self.clock));
             let nothing = |_: &Entry, _: &Endorsed<Entry>| Vec::new();
-            match contributor_state::go_on(state, parties, prover, attempt, about, nothing).await? {
+            match contributor_state::go_on(state, parties, attempt, about, nothing).await? {
                 Upload::Away(later) if Instant::now() < until => {
                     tokio::time::sleep(RETRY_PAUSE).await;
                     attempt = *later;
                 }
                 Upload::Lost(lost) => {
                     let (state, clock) = (Arc::clone(&self.state), self.clock.clone());
-                    attempt = contributor_state::again(state, *lost, clock).await?;
+                    let prover = Arc::clone(&self.prover);
+                    attempt = contributor_state::again(state, *lost, prover, clock).await?;
                 }
                 other => return Ok(other),
             }

@@ -20,6 +20,7 @@
 //! | `GET /v1/sealed-uploads/{aggregate}/{slot}` | smoothers | the sealed upload of a certified slot |
 //! | `GET /v1/release/{aggregate}/{from}` | aggregator | the deposits, from the release on, some slots at a time |
 //! | `POST /v1/check/{aggregate}` | aggregator | tuples to check |
+//! | `POST /v1/disclosed/{aggregate}` | aggregator | uploads that it rejects, disclosed |
 //! | `POST /v1/close` | aggregator | a closing to agree to |
 //! | `GET /v1/outcomes` | aggregator | this smoother's outcomes of aggregates |
 
@@ -111,6 +112,7 @@ pub fn peers(api: Api) -> Router {
         )
         .route("/v1/release/{aggregate}/{from}", door.guard(get(release), aggregator, 0))
         .route("/v1/check/{aggregate}", door.guard(post(check), aggregator, MAX_BODY))
+        .route("/v1/disclosed/{aggregate}", door.guard(post(disclosed), aggregator, MAX_BODY))
         .route("/v1/close", door.guard(post(close), aggregator, MAX_BODY))
         .route("/v1/outcomes", door.guard(get(outcomes), aggregator, 0))
         .route_layer(middleware::from_fn_with_state(api.clone(), count_request))
@@ -120,7 +122,7 @@ pub fn peers(api: Api) -> Router {
 /// Requests that are counted: those of the aggregator. The number of any other moves with the number
 /// of samples, or of clients that take part, before the aggregate ends. So do failures: a smoother
 /// that answers nobody shows in its health.
-const COUNTED: [&str; 4] = ["release", "check", "close", "outcomes"];
+const COUNTED: [&str; 5] = ["release", "check", "disclosed", "close", "outcomes"];
 
 async fn count_request(State(api): State<Api>, request: Request, next: Next) -> Response {
     let path = request.uri().path();
@@ -342,6 +344,16 @@ async fn check(
     encode(&())
 }
 
+async fn disclosed(
+    State(api): State<Api>,
+    Path(name): Path<String>,
+    body: Bytes,
+) -> Result<Vec<u8>, ApiError> {
+    let (name, shown) = (name_in(&name)?, decode(&body)?);
+    api.engine.ask(|reply| Job::Disclosed(name, shown, reply)).await?.map_err(Refuse::refusal)?;
+    encode(&())
+}
+
 async fn close(State(api): State<Api>, body: Bytes) -> Result<Vec<u8>, ApiError> {
     let closing = Box::new(decode(&body)?);
     api.engine.ask(|reply| Job::Close(closing, reply)).await?.map_err(Refuse::refusal)?;
@@ -436,7 +448,7 @@ mod tests {
             ["outbox/1/0", "certificates/NAME/0", "ready-statements/NAME", "sealed-uploads/NAME/0"]
                 .map(of);
         let of_aggregator = [format!("release/{name}/0"), "outcomes".into()];
-        let posted = [format!("check/{name}"), "close".into()];
+        let posted = [format!("check/{name}"), format!("disclosed/{name}"), "close".into()];
         let gets = |paths: &[String]| paths.iter().map(|path| ("GET", path.clone())).collect();
         let [mut smoothers, mut aggregator]: [Vec<_>; 2] =
             [gets(&of_smoothers), gets(&of_aggregator)];

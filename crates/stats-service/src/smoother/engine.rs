@@ -8,11 +8,12 @@ use super::shards::{Deferred, Task, Tasks, certified};
 use crate::parties::PAGE_SLOTS;
 use alpheus_accountable_statistics::configuration::{KeyEpoch, SmootherId};
 use alpheus_accountable_statistics::definition::{AgreedDefinition, Definition};
+use alpheus_accountable_statistics::disclosed::DisclosedUpload;
 use alpheus_accountable_statistics::endorsed::Endorsed;
 use alpheus_accountable_statistics::keymaking::KeymakingOutput;
 use alpheus_accountable_statistics::messages::{
     Card, Closing, ClosingTuple, Deposit, DepositResponse, End, Entry, Grant, Outcome, Ready,
-    Release, SlotRequest,
+    Release, SealedUpload, SlotRequest,
 };
 use alpheus_accountable_statistics::role_error::{
     AgreementError, ClosingError, ReleaseError, SlotError, StatementError,
@@ -20,7 +21,6 @@ use alpheus_accountable_statistics::role_error::{
 use alpheus_accountable_statistics::smoother::Smoother;
 use alpheus_crypto::hash::Digest;
 use alpheus_crypto::ledger::{LedgerError, Step};
-use alpheus_crypto::seal::Sealed;
 use alpheus_crypto::sign::VerifyingKey;
 use alpheus_crypto::signed::Signed;
 use alpheus_node::clock::Clock;
@@ -61,13 +61,15 @@ pub enum Job {
     /// A peer asks for the ready statements of others.
     Readies(Digest, Reply<Vec<(SmootherId, Signed<Ready>)>>),
     /// A peer asks for the sealed upload of a slot.
-    SealedUpload(Digest, u32, Reply<Option<Sealed>>),
+    SealedUpload(Digest, u32, Reply<Option<SealedUpload>>),
     /// A peer has sent a sealed upload.
-    StoreSealedUpload(Digest, u32, Box<Sealed>),
+    StoreSealedUpload(Digest, u32, Box<SealedUpload>),
     /// The aggregator asks for the deposits, from a slot on.
     Release(Digest, u32, Reply<Result<Release, ReleaseError>>),
     /// The aggregator sends tuples to check.
     Check(Digest, Vec<ClosingTuple>, Reply<Result<(), ClosingError>>),
+    /// The aggregator discloses uploads that it rejects.
+    Disclosed(Digest, Vec<DisclosedUpload>, Reply<Result<(), ClosingError>>),
     /// The aggregator closes.
     Close(Box<Signed<Closing>>, Reply<Result<(), ClosingError>>),
     /// A peer has sent messages.
@@ -203,6 +205,7 @@ impl Engine {
                 batch.answer(done.map(|list| Step::new(Vec::new(), list)), reply, |_, _| ());
             }
             Job::Check(name, shown, reply) => tasks.add(name, Task::Check(shown, reply)),
+            Job::Disclosed(name, shown, reply) => tasks.add(name, Task::Disclosed(shown, reply)),
             Job::Close(closing, reply) => match closing.dangerous_unverified() {
                 Some(said) => tasks.add(said.aggregate, Task::Close(closing, reply)),
                 None => drop(reply.send(Err(ClosingError::Signature))),

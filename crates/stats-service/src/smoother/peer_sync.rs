@@ -7,9 +7,8 @@ use crate::names::hex;
 use crate::parties::{PAGE_SLOTS, PartyClient};
 use alpheus_accountable_statistics::configuration::SmootherId;
 use alpheus_accountable_statistics::endorsed::Endorsed;
-use alpheus_accountable_statistics::messages::{Entry, Ready};
+use alpheus_accountable_statistics::messages::{Entry, Ready, SealedUpload};
 use alpheus_crypto::hash::Digest;
-use alpheus_crypto::seal::Sealed;
 use alpheus_crypto::signed::Signed;
 use alpheus_node::engine::Handle;
 use alpheus_node::network::error::RequestError;
@@ -65,7 +64,7 @@ pub async fn complete(party: PartyClient, engine: Handle<Job>) {
             }
             for slot in need.lacking {
                 match party
-                    .get::<Option<Sealed>>(&format!("/v1/sealed-uploads/{name}/{slot}"))
+                    .get::<Option<SealedUpload>>(&format!("/v1/sealed-uploads/{name}/{slot}"))
                     .await
                 {
                     Ok(Some(sealed)) => {

@@ -7,6 +7,7 @@ use super::batch::Batch;
 use super::engine::name_of;
 use super::outbox::{Outbox, PeerMessage};
 use alpheus_accountable_statistics::configuration::SmootherId;
+use alpheus_accountable_statistics::disclosed::DisclosedUpload;
 use alpheus_accountable_statistics::endorsed::Endorsed;
 use alpheus_accountable_statistics::messages::{
     Closing, ClosingTuple, Deposit, DepositResponse, Entry, Grant, SlotRequest,
@@ -35,6 +36,8 @@ pub enum Task {
     Certified(Box<Endorsed<Entry>>, Option<Reply<Result<(), StatementError>>>),
     /// The aggregator sends tuples to check.
     Check(Vec<ClosingTuple>, Reply<Result<(), ClosingError>>),
+    /// The aggregator discloses uploads that it rejects.
+    Disclosed(Vec<DisclosedUpload>, Reply<Result<(), ClosingError>>),
     /// The aggregator closes.
     Close(Box<Signed<Closing>>, Reply<Result<(), ClosingError>>),
     /// A smoother sends a receipt, or a statement on the aggregate's end.
@@ -109,7 +112,7 @@ fn unknown(tasks: impl Iterator<Item = Task>) -> TaskResults {
         match task {
             Task::Request(_, reply) => drop(reply.send(Err(SlotError::Unknown))),
             Task::Deposit(_, reply) => drop(reply.send(Err(SlotError::Unknown))),
-            Task::Check(_, reply) | Task::Close(_, reply) => {
+            Task::Check(_, reply) | Task::Disclosed(_, reply) | Task::Close(_, reply) => {
                 let _ = reply.send(Err(ClosingError::Unknown));
             }
             Task::Certified(certificate, reply) => {
@@ -163,13 +166,11 @@ impl ShardWorker<'_> {
                 }
             }
             Task::Check(shown, reply) => {
-                let done = match self.shard.handle_tuples(shown, now) {
-                    // A set that it has agreed to is checked already.
-                    Err(ClosingError::Latched) => Ok(()),
-                    Err(why) => Err(why),
-                    Ok(verdicts) => verdicts.into_iter().collect(),
-                };
-                let done = done.map(|()| Step::new(Vec::new(), ()));
+                let done = all_hold(self.shard.handle_tuples(shown, now));
+                self.done.batch.answer(done, reply, |(), _| ());
+            }
+            Task::Disclosed(shown, reply) => {
+                let done = all_hold(self.shard.handle_disclosures(&shown, now));
                 self.done.batch.answer(done, reply, |(), _| ());
             }
             Task::Close(closing, reply) => self.close(&closing, reply),
@@ -246,6 +247,19 @@ impl ShardWorker<'_> {
             Err(why) => tracing::warn!(%why, by = by.0, "rejected a smoother's message"),
         }
     }
+}
+
+/// The answer to an aggregator that shows several things.
+fn all_hold(
+    done: Result<Vec<Result<(), ClosingError>>, ClosingError>,
+) -> Result<Step<()>, ClosingError> {
+    let verdicts = match done {
+        // A set that it has agreed to is checked already.
+        Err(ClosingError::Latched) => Ok(()),
+        Err(why) => Err(why),
+        Ok(verdicts) => verdicts.into_iter().collect(),
+    };
+    verdicts.map(|()| Step::default())
 }
 
 /// Adds the result of a certificate, and answers the waiting client.

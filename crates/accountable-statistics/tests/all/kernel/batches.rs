@@ -4,6 +4,7 @@ use crate::kernel::support::{binding, interval, rng, terms};
 use alpheus_accountable_statistics::error::TupleError;
 use alpheus_accountable_statistics::interval::Interval;
 use alpheus_accountable_statistics::tuple::{Binding, Checker, Contribution, Prover, Tuple};
+use alpheus_crypto::group::Element;
 use curve25519_dalek::scalar::Scalar;
 
 /// Positions of scalars in a tuple of `scale`: the response of r_v, and d1 of the range proof.
@@ -75,7 +76,7 @@ fn any_number_of_bad_tuples_of_either_kind_is_identified() {
     bad.iter().for_each(|(at, chunk)| shift(&mut batch, *at, *chunk, Scalar::from(5_u8)));
     let of = |chunk| if chunk == RANGE { TupleError::Range } else { TupleError::Statement };
     assert_eq!(refusals(&batch), bad.map(|(at, chunk)| (at, of(chunk))));
-    batch.iter_mut().for_each(|(binding, _)| binding.slot += 1);
+    batch.iter_mut().for_each(|(binding, _)| binding.tag = Element::base());
     assert_eq!(refusals(&batch).len(), 9);
     assert_eq!(refusals(&[]), []);
 }

@@ -10,8 +10,8 @@ use alpheus_accountable_statistics::threshold::{Committee, KeyShare, SharedKey};
 use alpheus_accountable_statistics::tuple::{Binding, Terms, ThresholdKey};
 use alpheus_crypto::group::{Element, SecretScalar};
 use alpheus_crypto::hash::labelled_hash;
+use alpheus_crypto::onetime::OneTimePublic;
 use alpheus_crypto::secret::Secret;
-use alpheus_crypto::sign::SigningKey;
 use rand_chacha::{ChaCha20Rng, rand_core::SeedableRng};
 
 pub(crate) fn rng(seed: u8) -> ChaCha20Rng {
@@ -31,14 +31,12 @@ pub(crate) fn terms_of(key: &SecretScalar, interval: Interval) -> Terms {
     Terms::new(ThresholdKey(Element::base().times(key).unwrap()), interval)
 }
 
-/// A binding to one slot of the aggregate "here".
-pub(crate) fn binding(slot: u32) -> Binding {
+/// A binding to one tag in the aggregate "here".
+pub(crate) fn binding(tag: u32) -> Binding {
     Binding {
-        tag: Element::from_hash("alpheus/test-tag/v1", &[&slot.to_be_bytes()]),
+        tag: Element::from_hash("alpheus/test-tag/v1", &[&tag.to_be_bytes()]),
         aggregate: labelled_hash("alpheus/test-aggregate/v1", &[b"here"]),
-        slot,
-        revision: 9,
-        ephemeral: SigningKey::from_seed(&Secret::from_bytes([3; 32])).verifying_key(),
+        ephemeral: OneTimePublic::from_bytes([3; 32]),
     }
 }
 

@@ -6,9 +6,9 @@ use alpheus_accountable_statistics::interval::Interval;
 use alpheus_accountable_statistics::tuple::{Binding, Checker, Contribution, Prover, Tuple};
 use alpheus_crypto::group::{Element, ElementError, SecretScalar};
 use alpheus_crypto::hash::labelled_hash;
+use alpheus_crypto::onetime::OneTimePublic;
 use alpheus_crypto::secret::Secret;
 use alpheus_crypto::sigma::ProofFormatError;
-use alpheus_crypto::sign::SigningKey;
 
 /// One-sided and two-sided, with and without squares.
 fn intervals() -> Vec<Interval> {
@@ -50,12 +50,10 @@ fn a_tuple_counts_under_its_own_binding_only() {
     let (interval, tuple, _) = one(true);
     let own = binding(0);
     assert_eq!(verdict(interval, own, tuple.clone()), None);
-    let ephemeral = SigningKey::from_seed(&Secret::from_bytes([4; 32])).verifying_key();
+    let ephemeral = OneTimePublic::from_bytes([4; 32]);
     let others = [
         Binding { tag: Element::base(), ..own },
         Binding { aggregate: labelled_hash("alpheus/test-aggregate/v1", &[b"there"]), ..own },
-        Binding { slot: 1, ..own },
-        Binding { revision: 10, ..own },
         Binding { ephemeral, ..own },
     ];
     for other in others {

@@ -316,8 +316,8 @@ fn a_smoother_that_lacks_a_certificate_fetches_it() {
     assert_eq!(refusal, Some(ClosingError::Lacking));
     town.cut_off.clear();
     town.sync(&agreed, now).unwrap();
-    let shown = town.aggregator.0.tuples(&agreed.name()).unwrap();
-    let verdicts = town.smoothers[3].handle_tuples(&agreed.name(), shown.to_vec(), now).unwrap();
+    let shown = town.aggregator.0.shown(&agreed.name()).unwrap().tuples.clone();
+    let verdicts = town.smoothers[3].handle_tuples(&agreed.name(), shown, now).unwrap();
     assert!(verdicts.iter().all(Result::is_ok));
     assert!(town.smoothers[3].handle_closing(&closing, now).is_ok());
 }
@@ -375,7 +375,7 @@ fn an_aggregate_is_closed_over_one_ledger() {
             release.slots.retain(|listed| listed.entry.slot < slots);
             let _ = aggregator.handle_release(release, smoother.id()).unwrap();
         }
-        aggregator.examination(&name).unwrap().run()
+        aggregator.examination(&name).unwrap().run(&mut world.town.rng)
     };
     let (fewer, all, again) = (examined(39), examined(40), examined(40));
     let closing = aggregator.close(all).unwrap().commit(ledger).unwrap();

@@ -9,12 +9,11 @@ use alpheus_accountable_statistics::configuration::SmootherId;
 use alpheus_accountable_statistics::definition::AgreedDefinition;
 use alpheus_accountable_statistics::error::{TupleError, TupleFormatError};
 use alpheus_accountable_statistics::messages::{
-    ClosingTuple, NoResultError, Outcome, Release, ReleasedSlot, Upload, content_digest,
+    ClosingTuple, NoResultError, Outcome, Release, ReleasedSlot, SealedUpload, content_digest,
 };
 use alpheus_accountable_statistics::role_error::{AggregatorError, ClosingError, StatementError};
 use alpheus_accountable_statistics::tuple::Contribution;
 use alpheus_crypto::group::{Element, SecretScalar};
-use alpheus_crypto::seal::Sealed;
 use alpheus_crypto::signed::Signed;
 
 /// A client's deposit, as the aggregator opens it.
@@ -34,7 +33,7 @@ fn deposit(
     shown: &mut ClosingTuple,
 ) {
     let free = Free::with_a_slot(town, person, agreed);
-    let sealed = Sealed::dummy(Upload::length(agreed) + 48);
+    let sealed = SealedUpload::from_bytes(vec![0; SealedUpload::length(agreed)]);
     let content = content_digest(&shown.tag, &shown.tuple, &shown.presentation);
     shown.slot = free.grant().slot;
     for (to, deposit) in free.deposits(content, &sealed) {
@@ -96,7 +95,7 @@ fn an_aggregate_belongs_to_one_node() {
     let mut ours = 0;
     for index in 0..3 {
         let uploads = copy(&town.keys[0]).unwrap();
-        let identity = Identity { key: signing(AGGREGATOR), sealing: sealing(), uploads };
+        let identity = Identity { key: signing(AGGREGATOR), sealing: sealing().unwrap(), uploads };
         let (node, records) = (Node { index, of: 3 }, town.aggregator.1.clone());
         let mut node = Aggregator::restore(&town.pinned, identity, node, records).unwrap();
         let took = node.handle_release(release.clone(), SmootherId(0)).err();

@@ -102,7 +102,7 @@ fn only_the_definer_defines_and_within_its_limits() {
     let keys: Vec<IssuerKey> = (0..=4).map(|_| IssuerKey::random(&mut rng).unwrap()).collect();
     let operator = signing(200);
     let check = |change: &dyn Fn(&mut Configuration), definition: &Definition| {
-        let mut configuration = configuration(4, 2, &keys);
+        let mut configuration = configuration(4, 2, &keys).unwrap();
         change(&mut configuration);
         let signed = Signed::new(&configuration, &operator);
         let pinned = Pinned::open(&signed, &operator.verifying_key()).unwrap();
@@ -327,7 +327,7 @@ fn configurations_that_one_party_could_break_are_rejected() {
     let keys: Vec<IssuerKey> = (0..=4).map(|_| IssuerKey::random(&mut rng).unwrap()).collect();
     let operator = signing(200);
     let open = |change: &dyn Fn(&mut Configuration)| {
-        let mut one = configuration(4, 2, &keys);
+        let mut one = configuration(4, 2, &keys).unwrap();
         change(&mut one);
         Pinned::open(&Signed::new(&one, &operator), &operator.verifying_key()).err()
     };
@@ -346,7 +346,7 @@ fn configurations_that_one_party_could_break_are_rejected() {
     assert_eq!(open(&|c| c.tolerance = 101), Some(ConfigurationError::Bounds));
     assert_eq!(open(&|c| c.days.length = Span(0)), Some(ConfigurationError::Bounds));
     assert_eq!(open(&|c| c.deployment = [2; 32]), Some(ConfigurationError::OtherCredential));
-    let signed = Signed::new(&configuration(4, 2, &keys), &signing(1));
+    let signed = Signed::new(&configuration(4, 2, &keys).unwrap(), &signing(1));
     assert!(Pinned::open(&signed, &operator.verifying_key()).is_err());
 }
 
@@ -361,7 +361,7 @@ fn quorums_intersect_and_can_be_reached() {
     let operator = signing(200);
     for n in 1..=12_u8 {
         for t in 1..=u16::from(n).div_ceil(3) {
-            let signed = Signed::new(&configuration(n, t, &keys), &operator);
+            let signed = Signed::new(&configuration(n, t, &keys).unwrap(), &operator);
             let pinned = Pinned::open(&signed, &operator.verifying_key()).unwrap();
             let (n, t, q) = (usize::from(n), usize::from(t), pinned.quorum());
             assert!(2 * q >= n + t, "two quorums share t");

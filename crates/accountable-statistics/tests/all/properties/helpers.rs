@@ -5,18 +5,20 @@ use alpheus_accountable_statistics::client::{Attempt, Client};
 use alpheus_accountable_statistics::configuration::{KeyEpoch, SmootherId};
 use alpheus_accountable_statistics::definition::{AgreedDefinition, Turn};
 use alpheus_accountable_statistics::messages::{
-    ClosingTuple, Deposit, Entry, Grant, Release, SlotRequest, Upload, decode, presentation_digest,
+    ClosingTuple, Deposit, Entry, Grant, Release, SealedUpload, SlotRequest, Upload, decode,
+    presentation_digest,
 };
 use alpheus_accountable_statistics::role_error::{ContributionError, SlotError};
 use alpheus_accountable_statistics::tuple::{Contribution, Prover};
-use alpheus_anonymous_credential::messages::Login;
+use alpheus_anonymous_credential::refutation::OpenPresentation;
 use alpheus_crypto::hash::Digest;
-use alpheus_crypto::kdf::derive;
 use alpheus_crypto::labels;
 use alpheus_crypto::ledger::{Change, Ledger, LedgerError};
-use alpheus_crypto::seal::Sealed;
-use alpheus_crypto::sign::{SigningKey, VerifyingKey};
+use alpheus_crypto::onetime::{OneTimeKey, OneTimePublic};
+use alpheus_crypto::secret::Secret;
 use alpheus_crypto::signed::Signed;
+use rand_chacha::ChaCha20Rng;
+use rand_chacha::rand_core::SeedableRng;
 
 /// A ledger that stores nothing and reports it.
 pub(crate) struct Broken;
@@ -62,7 +64,8 @@ pub(crate) fn begun(
     value: i64,
 ) -> Attempt {
     let given = Contribution::Sample(value);
-    let step = person.client.begin(agreed, given, at(70), &mut town.rng).unwrap();
+    let prover = Prover::new(*agreed.terms());
+    let step = person.client.begin((agreed, &prover), given, at(70), &mut town.rng).unwrap();
     step.commit(&mut person.store).unwrap()
 }
 
@@ -71,7 +74,7 @@ pub(crate) fn grant(
     agreed: &AgreedDefinition,
     by: u8,
     slot: u32,
-    ephemeral: VerifyingKey,
+    ephemeral: OneTimePublic,
 ) -> Signed<Grant> {
     let grant = Grant { aggregate: agreed.name(), slot, turn: Turn(0), revision: 77, ephemeral };
     Signed::new(&grant, &crate::support::signing(by))
@@ -84,10 +87,8 @@ pub(crate) fn taken(
     attempt: &mut Attempt,
     (by, signed): (u8, &Signed<Grant>),
 ) -> Result<Vec<(SmootherId, Deposit)>, ContributionError> {
-    let prover = Prover::new(*attempt.definition().terms());
-    let by = SmootherId(by.into());
-    let client = &mut person.client;
-    let step = attempt.handle_grant((by, signed), client, &prover, at(70), &mut town.rng)?;
+    let (by, pinned) = (SmootherId(by.into()), &town.pinned);
+    let step = attempt.handle_grant((by, signed), pinned, at(70), &mut town.rng)?;
     step.commit(&mut person.store).unwrap();
     Ok(attempt.deposits())
 }
@@ -119,21 +120,16 @@ pub(crate) fn answers(
 
 /// What an aggregator that follows no rule can send of a release.
 pub(crate) fn opened(agreed: &AgreedDefinition, release: &Release) -> Vec<(Entry, ClosingTuple)> {
-    let open = |(entry, sealed): (&Entry, &_)| {
-        let context = [
-            entry.aggregate.as_bytes().to_vec(),
-            entry.slot.to_be_bytes().to_vec(),
-            entry.revision.to_be_bytes().to_vec(),
-            entry.ephemeral.as_bytes().to_vec(),
-        ];
-        let context = context.each_ref().map(Vec::as_slice);
-        let bytes =
-            sealing().open_bytes(labels::STATISTICS_UPLOAD_SEALING, &context, sealed).ok()?;
+    let key = sealing().unwrap();
+    let open = |(entry, sealed): (&Entry, &SealedUpload)| {
+        let context = [entry.aggregate.as_bytes().as_slice(), entry.content.as_bytes()];
+        let context = (labels::STATISTICS_UPLOAD_SEALING, context.as_slice());
+        let bytes = key.open(&entry.ephemeral, context, sealed.as_bytes()).ok()?;
         let upload: Upload = decode(&bytes)?;
-        let login = Login::from_bytes(&upload.presentation, agreed.quota).ok()?;
+        let shown = OpenPresentation::from_bytes(&upload.presentation, agreed.quota).ok()?;
+        let (slot, tag, tuple) = (entry.slot, shown.login.tag, upload.tuple);
         let presentation = presentation_digest(&upload.presentation);
-        let shown =
-            ClosingTuple { slot: entry.slot, tag: login.tag, tuple: upload.tuple, presentation };
+        let shown = ClosingTuple { slot, tag, tuple, presentation };
         Some((*entry, shown))
     };
     let listed = release.slots.iter();
@@ -142,7 +138,7 @@ pub(crate) fn opened(agreed: &AgreedDefinition, release: &Release) -> Vec<(Entry
 
 /// A client that deposits what it likes, with a valid key, presentations and perhaps a grant.
 pub(crate) struct Free {
-    key: SigningKey,
+    pub(crate) key: OneTimeKey,
     keeper: SmootherId,
     grant: Signed<Grant>,
     granted: Grant,
@@ -156,9 +152,9 @@ impl Free {
         let mut attempt = begun(town, person, agreed, 1);
         let ephemeral = attempt.ephemeral();
         let record = [b"w".as_slice(), ephemeral.as_bytes()].concat();
-        let seed = &person.store.get(&record).unwrap()[32..64];
-        let key = SigningKey::from_seed(&derive(seed, labels::STATISTICS_EPHEMERAL, &[]));
-        assert_eq!(key.verifying_key(), ephemeral);
+        let seed = Secret::from_slice(&person.store.get(&record).unwrap()[32..64]).unwrap();
+        let key = OneTimeKey::from_seed(labels::STATISTICS_EPHEMERAL, &seed).unwrap();
+        assert_eq!(key.public(), ephemeral);
         let asked = std::iter::from_fn(|| {
             let request = attempt.request().ok();
             attempt.handle_refusal();
@@ -180,7 +176,7 @@ impl Free {
     ) -> Self {
         let mut free = Self::without(town, person, agreed);
         let (keeper, presentation) = free.presentations[0].clone();
-        let (aggregate, ephemeral) = (agreed.name(), free.key.verifying_key());
+        let (aggregate, ephemeral) = (agreed.name(), free.key.public());
         let request = SlotRequest { aggregate, ephemeral, presentation };
         let by = usize::from(keeper.0);
         let step = town.smoothers[by].handle_request(&request, at(70), &mut town.rng).unwrap();
@@ -201,13 +197,18 @@ impl Free {
         self.grant = Signed::new(grant, &signing(by));
     }
 
-    pub(crate) fn entry(&self, content: Digest, sealed: &Sealed) -> Entry {
+    pub(crate) fn entry(&self, content: Digest, sealed: &SealedUpload) -> Entry {
         Entry::of(&self.granted, self.key_epoch, content, sealed)
     }
 
-    pub(crate) fn deposits(&self, content: Digest, sealed: &Sealed) -> Vec<(SmootherId, Deposit)> {
+    pub(crate) fn deposits(
+        &self,
+        content: Digest,
+        sealed: &SealedUpload,
+    ) -> Vec<(SmootherId, Deposit)> {
         let entry = postcard::to_allocvec(&self.entry(content, sealed)).unwrap();
-        let signature = self.key.sign(labels::STATISTICS_DEPOSIT, &entry);
+        let rng = &mut ChaCha20Rng::from_seed([9; 32]);
+        let signature = self.key.sign(labels::STATISTICS_DEPOSIT, &entry, rng).unwrap();
         let deposit = |(to, presentation): &(SmootherId, Vec<u8>)| {
             let (keeper, grant) = (self.keeper, self.grant.clone());
             let (sealed, presentation, receipts) =

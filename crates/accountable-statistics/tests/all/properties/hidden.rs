@@ -115,7 +115,7 @@ fn releases_at_two_counts_have_one_distribution() {
         for (samples, into) in [(2, &mut few), (18, &mut many)] {
             let (_, agreed, releases, real) = released(100 + seed, samples);
             assert!(releases.iter().all(|release| release.slots.len() == SLOTS as usize));
-            let sizes = releases[0].slots.iter().map(|release| release.sealed.length());
+            let sizes = releases[0].slots.iter().map(|release| release.sealed.as_bytes().len());
             assert_eq!(sizes.collect::<std::collections::BTreeSet<_>>().len(), 1);
             // The smoother that was down releases the same as the others.
             assert!(releases.iter().all(|release| *release == releases[0]));

@@ -14,6 +14,7 @@ use alpheus_accountable_statistics::smoother::Output;
 use alpheus_accountable_statistics::sums::{Part, Sums};
 use alpheus_accountable_statistics::tuple::{Binding, Checker, Contribution, Prover};
 use alpheus_crypto::ledger::StateOrigin;
+use alpheus_crypto::onetime::OneTimePublic;
 use alpheus_crypto::signed::Signed;
 
 fn filled(
@@ -124,9 +125,9 @@ fn a_sum_out_of_bounds_is_unreadable() {
     let (prover, checker) = (Prover::new(*agreed.terms()), Checker::new(*agreed.terms()));
     let mut sums = Sums::new(agreed.terms(), agreed.name());
     for slot in 0..25 {
-        let (aggregate, ephemeral) = (agreed.name(), signing(99).verifying_key());
+        let (aggregate, ephemeral) = (agreed.name(), OneTimePublic::from_bytes([slot; 32]));
         let tag = alpheus_crypto::group::Element::base();
-        let binding = Binding { tag, aggregate, slot, revision: 0, ephemeral };
+        let binding = Binding { tag, aggregate, ephemeral };
         let tuple = prover.prove(Contribution::Sample(1), &binding, &mut town.rng).unwrap();
         sums.add(&checker.check(binding, tuple).unwrap()).unwrap();
     }

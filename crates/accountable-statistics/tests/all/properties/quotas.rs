@@ -5,7 +5,7 @@ use crate::properties::helpers::{begun, copy, mixed, people};
 use crate::support::{Town, at};
 use alpheus_accountable_statistics::messages::{PublishedResult, SlotRequest, request_digest};
 use alpheus_accountable_statistics::role_error::{ContributionError, SlotError};
-use alpheus_accountable_statistics::tuple::Contribution;
+use alpheus_accountable_statistics::tuple::{Contribution, Prover};
 use alpheus_anonymous_credential::error::{HolderError, VerifierError};
 use alpheus_anonymous_credential::holder::{Holder, SubjectPresenter, present_together};
 use alpheus_anonymous_credential::schedule::Period;
@@ -15,12 +15,13 @@ fn a_fourth_upload_under_a_quota_of_three_is_refused() {
     let mut town = Town::new(4, 2, 20).unwrap();
     let definition = town.definition("speed/a", 24).unwrap();
     let agreed = town.define(&definition).unwrap();
-    let mut ada = town.person(b"ada").unwrap();
+    let (mut ada, prover) = (town.person(b"ada").unwrap(), Prover::new(*agreed.terms()));
     let mut twin = copy(&town, &ada);
     for _ in 0..3 {
         town.upload(&mut ada, &agreed, at(70), Contribution::Sample(50)).unwrap();
     }
-    let fourth = ada.client.begin(&agreed, Contribution::Sample(50), at(70), &mut town.rng);
+    let fourth =
+        ada.client.begin((&agreed, &prover), Contribution::Sample(50), at(70), &mut town.rng);
     assert_eq!(fourth.err(), Some(ContributionError::Holder(HolderError::Burnt)));
     // A copy of her device presents tags that are spent, at each smoother.
     for _ in 0..3 {
@@ -42,14 +43,14 @@ fn dummies_count_against_the_quota() {
     let mut town = Town::new(4, 2, 21).unwrap();
     let definition = town.definition("speed/a", 24).unwrap();
     let agreed = town.define(&definition).unwrap();
-    let mut ada = town.person(b"ada").unwrap();
-    let early = ada.client.begin(&agreed, Contribution::Dummy, at(119), &mut town.rng);
+    let (mut ada, prover) = (town.person(b"ada").unwrap(), Prover::new(*agreed.terms()));
+    let early = ada.client.begin((&agreed, &prover), Contribution::Dummy, at(119), &mut town.rng);
     assert_eq!(early.err(), Some(ContributionError::NotNow), "samples first");
     town.upload(&mut ada, &agreed, at(70), Contribution::Sample(50)).unwrap();
     town.upload(&mut ada, &agreed, at(121), Contribution::Dummy).unwrap();
     town.upload(&mut ada, &agreed, at(121), Contribution::Dummy).unwrap();
     assert_eq!(ada.client.left(&agreed), Ok(0));
-    let more = ada.client.begin(&agreed, Contribution::Dummy, at(122), &mut town.rng);
+    let more = ada.client.begin((&agreed, &prover), Contribution::Dummy, at(122), &mut town.rng);
     assert_eq!(more.err(), Some(ContributionError::Holder(HolderError::Burnt)));
 }
 
@@ -90,7 +91,7 @@ fn minted_upload_credentials_get_no_slots() {
     let records: std::collections::BTreeMap<_, _> = ghost.store.iter().filter_map(strip).collect();
     let period = Period(crate::support::TODAY / 7);
     let holder = Holder::restore(uploads.clone(), period, &records).unwrap().unwrap();
-    let ephemeral = crate::support::signing(99).verifying_key();
+    let ephemeral = alpheus_crypto::onetime::OneTimePublic::from_bytes([99; 32]);
     let message = request_digest(&agreed.name(), &ephemeral);
     for smoother in &mut town.smoothers {
         let slots = town.pinned.slots(smoother.id()).unwrap();

@@ -11,7 +11,7 @@ use alpheus_accountable_statistics::role_error::{
 };
 use alpheus_accountable_statistics::smoother::Output;
 use alpheus_accountable_statistics::threshold::KeyShare;
-use alpheus_accountable_statistics::tuple::Contribution;
+use alpheus_accountable_statistics::tuple::{Contribution, Prover};
 use alpheus_crypto::ledger::StateOrigin;
 use alpheus_time::Timestamp;
 
@@ -199,7 +199,8 @@ fn a_party_that_dies_between_recording_and_answering_resumes() {
     let mut attempt = begun(&mut town, &mut person, &agreed, 10);
     // A client that dies before its presentations are durable has presented nothing.
     let before = person.store.clone();
-    let lost = person.client.begin(&agreed, Contribution::Sample(9), at(70), &mut town.rng);
+    let (of, given) = ((&agreed, &Prover::new(*agreed.terms())), Contribution::Sample(9));
+    let lost = person.client.begin(of, given, at(70), &mut town.rng);
     assert!(lost.unwrap().commit(&mut Broken).is_err());
     let mut back = restored(&town, before);
     assert_eq!(back.client.left(&agreed), Ok(2));
@@ -269,7 +270,7 @@ fn finishes_through_crashes(town: &mut Town, agreed: &AgreedDefinition, people: 
     let (aggregator, ledger) = &mut town.aggregator;
     let closing = aggregator.close(examined).unwrap().commit(ledger).unwrap();
     restart_aggregator(town);
-    assert!(town.aggregator.0.tuples(&agreed.name()).is_none());
+    assert!(town.aggregator.0.shown(&agreed.name()).is_none());
     assert_eq!(town.aggregator.0.examination(&agreed.name()).err(), Some(AggregatorError::Lacking));
     let examined = town.gather(agreed, now).unwrap();
     let (again, ready) = town.close(examined, now).unwrap();

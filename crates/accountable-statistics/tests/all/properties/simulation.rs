@@ -6,25 +6,26 @@ mod liar;
 mod people;
 
 use crate::support::{Person, Town, at};
-use alpheus_accountable_statistics::aggregator::ExaminationReport;
+use alpheus_accountable_statistics::aggregator::ShownUploads;
 use alpheus_accountable_statistics::client::Attempt;
 use alpheus_accountable_statistics::configuration::SmootherId;
 use alpheus_accountable_statistics::definition::{AgreedDefinition, ClosingSchedule};
 use alpheus_accountable_statistics::endorsed::Endorsed;
 use alpheus_accountable_statistics::messages::{
-    Closing, ClosingTuple, ConflictingEntry, Deposit, Entry, Grant, NoResultError, Outcome,
-    PublishedResult, Receipt, Release, SlotRequest,
+    Closing, ConflictingEntry, Deposit, Entry, Grant, NoResultError, Outcome, PublishedResult,
+    Receipt, Release, SealedUpload, SlotRequest,
 };
 use alpheus_accountable_statistics::role_error::SlotError;
 use alpheus_accountable_statistics::smoother::Output;
+use alpheus_accountable_statistics::tuple::Prover;
 use alpheus_crypto::ledger::StateOrigin;
-use alpheus_crypto::seal::Sealed;
-use alpheus_crypto::sign::VerifyingKey;
+use alpheus_crypto::onetime::OneTimePublic;
 use alpheus_crypto::signed::Signed;
 use alpheus_time::Span;
 use rand_chacha::ChaCha20Rng;
 use rand_chacha::rand_core::{Rng, SeedableRng};
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 /// How bad it is, in percent.
 #[derive(Clone, Copy)]
@@ -52,18 +53,18 @@ pub(crate) enum Party {
 #[derive(Clone)]
 pub(crate) enum Letter {
     Ask(usize, SlotRequest),
-    Answer(VerifyingKey, SmootherId, Result<Signed<Grant>, SlotError>),
+    Answer(OneTimePublic, SmootherId, Result<Signed<Grant>, SlotError>),
     Deposit(usize, Box<Deposit>),
     Receipt(Receipt),
-    Refused(VerifyingKey, SmootherId, Box<ConflictingEntry>),
+    Refused(OneTimePublic, SmootherId, Box<ConflictingEntry>),
     Receipts(Vec<Endorsed<Entry>>, Vec<Receipt>),
     WantKept(usize, Vec<u32>),
-    Kept(Vec<(u32, Sealed)>),
+    Kept(Vec<(u32, SealedUpload)>),
     Certificate(Endorsed<Entry>),
     Said(SmootherId, Output),
     WantRelease,
     Release(SmootherId, Release),
-    Closing(Vec<ClosingTuple>, Signed<Closing>),
+    Closing(Arc<ShownUploads>, Signed<Closing>),
 }
 
 /// A person and the upload under way.
@@ -79,6 +80,7 @@ pub(crate) struct Walker {
 pub(crate) struct World {
     pub(crate) town: Town,
     pub(crate) agreed: AgreedDefinition,
+    pub(crate) prover: Prover,
     pub(crate) walkers: Vec<Walker>,
     pub(crate) mail: Vec<(u64, Party, Letter)>,
     pub(crate) minute: u64,
@@ -86,7 +88,7 @@ pub(crate) struct World {
     pub(crate) rng: ChaCha20Rng,
     pub(crate) liar: Option<SmootherId>,
     /// Samples by key; dummies are not in it.
-    pub(crate) given: BTreeMap<VerifyingKey, i64>,
+    pub(crate) given: BTreeMap<OneTimePublic, i64>,
     /// Presents the tags of somebody else.
     pub(crate) cheat: usize,
     certified: BTreeMap<u32, Entry>,
@@ -118,6 +120,7 @@ impl World {
         };
         Self {
             town,
+            prover: Prover::new(*agreed.terms()),
             agreed,
             walkers: (0..).zip(all).map(walker).collect(),
             mail: Vec::new(),
@@ -220,7 +223,9 @@ impl World {
                 }
             }
             Letter::Closing(shown, closing) => {
-                let _ = smoother.handle_tuples(&self.agreed.name(), shown, now);
+                let name = self.agreed.name();
+                let _ = smoother.handle_tuples(&name, shown.tuples.clone(), now);
+                let _ = smoother.handle_disclosures(&name, &shown.disclosed, now);
                 let Ok(step) = smoother.handle_closing(&closing, now) else { return };
                 let Some(ready) = self.commit(which, step) else { return };
                 self.say(id, Output::Ready(ready));
@@ -229,12 +234,12 @@ impl World {
         }
     }
 
-    fn key_of(&self, deposit: &Deposit) -> VerifyingKey {
+    fn key_of(&self, deposit: &Deposit) -> OneTimePublic {
         let keeper = self.town.pinned.key(deposit.keeper).unwrap();
         deposit.grant.open(keeper).unwrap().ephemeral
     }
 
-    /// Sealed uploads go from smoother to smoother.
+    /// SealedUpload uploads go from smoother to smoother.
     fn pass_on(&mut self, which: usize, letter: Letter) {
         let name = self.agreed.name();
         match letter {
@@ -370,10 +375,12 @@ impl World {
             self.examine();
         }
         let aggregator = &self.town.aggregator.0;
-        if let (Some(shown), Some(closing)) = (aggregator.tuples(&name), aggregator.closing(&name))
-        {
+        if let (Some(shown), Some(closing)) = (aggregator.shown(&name), aggregator.closing(&name)) {
             for which in 0..4 {
-                self.send(Party::Smoother(which), Letter::Closing(shown.to_vec(), closing.clone()));
+                self.send(
+                    Party::Smoother(which),
+                    Letter::Closing(Arc::clone(&shown), closing.clone()),
+                );
             }
         }
     }
@@ -384,7 +391,7 @@ impl World {
         }
         let (aggregator, ledger) = &mut self.town.aggregator;
         let Ok(work) = aggregator.examination(&self.agreed.name()) else { return };
-        let examined = ExaminationReport::join(vec![work.run()]).unwrap();
+        let examined = work.run(&mut self.town.rng);
         if let Ok(step) = aggregator.close(examined) {
             step.commit(ledger).unwrap();
             self.examined = true;

@@ -8,14 +8,14 @@ use alpheus_accountable_statistics::definition::AgreedDefinition;
 use alpheus_accountable_statistics::definition::Turn;
 use alpheus_accountable_statistics::endorsed::Endorsed;
 use alpheus_accountable_statistics::messages::{
-    ConflictingEntry, Deposit, Entry, Evidence, Grant, Receipt, Upload,
+    ConflictingEntry, Deposit, Entry, Evidence, Grant, Receipt, SealedUpload,
 };
 use alpheus_accountable_statistics::role_error::{ContributionError, SlotError};
-use alpheus_accountable_statistics::tuple::Contribution;
+use alpheus_accountable_statistics::tuple::{Contribution, Prover};
 use alpheus_anonymous_credential::error::VerifierError;
 use alpheus_crypto::hash::Digest;
 use alpheus_crypto::ledger::StateOrigin;
-use alpheus_crypto::seal::Sealed;
+use alpheus_crypto::onetime::OneTimePublic;
 use alpheus_crypto::signed::Signed;
 
 fn town(seed: u8) -> (Town, AgreedDefinition, Vec<Person>) {
@@ -82,9 +82,10 @@ fn a_key_has_one_slot() {
         attempt.is_lost(&town.pinned)
     };
     assert_eq!([lost(&mut twin, 0), lost(&mut twin, 1), lost(&mut twin, 2)], [false, false, true]);
-    let counts = attempt.retry(&mut people[0].client, at(71), &mut town.rng).err();
+    let prover = Prover::new(*agreed.terms());
+    let counts = attempt.retry(&mut people[0].client, &prover, at(71), &mut town.rng).err();
     assert_eq!(counts, Some(ContributionError::MayCount));
-    let begun = twin.retry(&mut people[0].client, at(71), &mut town.rng).unwrap();
+    let begun = twin.retry(&mut people[0].client, &prover, at(71), &mut town.rng).unwrap();
     let mut attempt = begun.commit(&mut people[0].store).unwrap();
     assert_ne!(attempt.ephemeral(), key);
     town.ask(&mut people[0], &mut attempt, at(71)).unwrap();
@@ -235,7 +236,7 @@ fn a_grant_counts_only_from_its_keeper_and_for_its_turn() {
     let by_other = grant(&agreed, 0, 1, key);
     let refusal = taken(&mut town, &mut people[0], &mut attempt, (0, &by_other)).err();
     assert_eq!(refusal, Some(ContributionError::Grant));
-    let to_other = grant(&agreed, 0, 0, crate::support::signing(98).verifying_key());
+    let to_other = grant(&agreed, 0, 0, OneTimePublic::from_bytes([98; 32]));
     let refusal = taken(&mut town, &mut people[0], &mut attempt, (0, &to_other)).err();
     assert_eq!(refusal, Some(ContributionError::Grant));
     let beyond = grant(&agreed, 0, 24, key);
@@ -312,7 +313,9 @@ fn deposits_have_one_size() {
     // A dummy's request and deposits are as long as a sample's.
     let (mut requests, mut samples) = (std::collections::BTreeSet::new(), sizes.clone());
     for (minute, given) in [(121, Contribution::Dummy), (122, Contribution::Sample(50))] {
-        let begun = people[0].client.begin(&agreed, given, at(minute), &mut town.rng).unwrap();
+        let prover = Prover::new(*agreed.terms());
+        let begun =
+            people[0].client.begin((&agreed, &prover), given, at(minute), &mut town.rng).unwrap();
         let mut attempt = begun.commit(&mut people[0].store).unwrap();
         requests.insert(postcard::to_allocvec(&attempt.request().unwrap().1).unwrap().len());
         town.ask(&mut people[0], &mut attempt, at(minute)).unwrap();
@@ -330,10 +333,11 @@ fn deposits_have_one_size() {
 #[test]
 fn a_deposit_of_another_size_or_a_later_turn_gets_no_receipt() {
     let (mut town, agreed, mut people) = town(39);
-    let length = Upload::length(&agreed) + 48;
+    let length = SealedUpload::length(&agreed);
     let free = Free::with_a_slot(&mut town, &mut people[0], &agreed);
     let send = |town: &mut Town, free: &Free, length: usize| {
-        let (to, deposit) = free.deposits(Digest([7; 32]), &Sealed::dummy(length)).remove(0);
+        let (to, deposit) =
+            free.deposits(Digest([7; 32]), &SealedUpload::from_bytes(vec![0; length])).remove(0);
         town.receive(to, deposit, at(71)).err()
     };
     for other in [0, length - 1, length + 1] {

@@ -1,13 +1,15 @@
 //! Entries, receipts, certificates and a closing's roots, and invalid ones.
 
 use super::json::{array, cases, from_hex, small};
+use super::uploads::signature;
 use alpheus_accountable_statistics::closing::Trees;
 use alpheus_accountable_statistics::configuration::{KeyEpoch, SmootherId};
 use alpheus_accountable_statistics::endorsed::{Endorsed, SignatureListError};
 use alpheus_accountable_statistics::messages::{Entry, Receipt, decode};
 use alpheus_crypto::hash::Digest;
 use alpheus_crypto::labels;
-use alpheus_crypto::sign::{Signature, VerifyingKey};
+use alpheus_crypto::onetime::OneTimePublic;
+use alpheus_crypto::sign::VerifyingKey;
 use alpheus_crypto::signed::Signed;
 use serde_json::Value;
 use std::collections::BTreeMap;
@@ -26,7 +28,7 @@ fn entry(case: &Value) -> Entry {
         key_epoch: KeyEpoch(number(&case["key_epoch"])),
         slot: number(&case["slot"]).try_into().unwrap(),
         revision: number(&case["revision"]),
-        ephemeral: key(&case["ephemeral"]),
+        ephemeral: OneTimePublic::from_bytes(array(&case["ephemeral"])),
         content: Digest(array(&case["content"])),
         sealed: Digest(array(&case["sealed"])),
     }
@@ -44,8 +46,8 @@ fn entries_and_their_signatures_match_the_script() {
         let Receipt { by, entry: signed } = decode(&from_hex(&vector["receipt"])).unwrap();
         let opened = signed.open(&keys[usize::from(by.0)]).unwrap();
         assert_eq!((opened.digest(), *opened), (Digest(array(&vector["digest"])), entry));
-        let by_client = Signature::from_bytes(&array(&vector["deposited"]));
-        assert!(keys[0].verify(labels::STATISTICS_DEPOSIT, &bytes, &by_client).is_ok());
+        let by_client = signature(&vector["deposited"]);
+        assert!(entry.ephemeral.verify(labels::STATISTICS_DEPOSIT, &bytes, &by_client).is_ok());
         let certificate: Endorsed<Entry> = decode(&from_hex(&vector["certificate"])).unwrap();
         for (by, signed) in certificate.signatures() {
             assert_eq!(*signed.open(&keys[usize::from(by.0)]).unwrap(), entry);

@@ -6,6 +6,7 @@
 mod entries;
 mod json;
 mod keymaking;
+mod uploads;
 
 use alpheus_accountable_statistics::interval::Interval;
 use alpheus_accountable_statistics::sums::{Ciphertext, Part, Sums};
@@ -20,6 +21,7 @@ use alpheus_accountable_statistics::tuple::{
     Binding, Checker, Contribution, Prover, Terms, ThresholdKey, Tuple, message_base,
 };
 use alpheus_crypto::hash::Digest;
+use alpheus_crypto::onetime::OneTimePublic;
 use alpheus_crypto::secret::Secret;
 use json::{array, cases, element, from_hex, script_rng, small};
 use serde_json::Value;
@@ -35,13 +37,10 @@ fn terms(case: &Value) -> Terms {
 
 fn binding(case: &Value) -> Binding {
     let b = &case["binding"];
-    let ephemeral: [u8; 32] = array(&b["ephemeral"]);
     Binding {
         tag: element(&b["tag"]),
         aggregate: Digest(array(&b["aggregate"])),
-        slot: u32::from_be_bytes(array(&b["slot"])),
-        revision: u64::from_be_bytes(array(&b["revision"])),
-        ephemeral: ephemeral.try_into().unwrap(),
+        ephemeral: OneTimePublic::from_bytes(array(&b["ephemeral"])),
     }
 }
 

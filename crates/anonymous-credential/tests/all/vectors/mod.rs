@@ -5,6 +5,7 @@
 
 mod joint;
 mod json;
+mod refutations;
 
 use alpheus_anonymous_credential::configuration::{Configuration, Pinned};
 use alpheus_anonymous_credential::error::{HolderError, IssuerError, VerifierError};

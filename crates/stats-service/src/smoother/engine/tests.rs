@@ -5,8 +5,7 @@ use super::*;
 use crate::testing::TestDeployment;
 use alpheus_accountable_statistics::keymaking::Timeouts;
 use alpheus_accountable_statistics::messages::Receipt;
-use alpheus_crypto::secret::Secret;
-use alpheus_crypto::sign::SigningKey;
+use alpheus_crypto::onetime::OneTimePublic;
 use alpheus_node::clock::ClockWriter;
 use alpheus_node::ledger::OpenedLedger;
 use alpheus_transport::simulated::Machine;
@@ -51,7 +50,7 @@ impl Alone {
     }
 
     fn entry(&self, agreed: &AgreedDefinition) -> Entry {
-        let ephemeral = SigningKey::from_seed(&Secret::from_bytes([9; 32])).verifying_key();
+        let ephemeral = OneTimePublic::from_bytes([9; 32]);
         Entry {
             aggregate: agreed.name(),
             key_epoch: agreed.key_epoch,

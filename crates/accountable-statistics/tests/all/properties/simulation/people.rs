@@ -7,8 +7,8 @@ use alpheus_accountable_statistics::client::Attempt;
 use alpheus_accountable_statistics::configuration::SmootherId;
 use alpheus_accountable_statistics::messages::Grant;
 use alpheus_accountable_statistics::role_error::{ContributionError, SlotError};
-use alpheus_accountable_statistics::tuple::{Contribution, Prover};
-use alpheus_crypto::sign::VerifyingKey;
+use alpheus_accountable_statistics::tuple::Contribution;
+use alpheus_crypto::onetime::OneTimePublic;
 use alpheus_crypto::signed::Signed;
 
 impl World {
@@ -54,7 +54,8 @@ impl World {
             _ => return,
         };
         let (now, rng) = (at(self.minute), &mut self.town.rng);
-        let begun = walker.person.client.begin(&self.agreed, contribution, now, rng);
+        let of = (&self.agreed, &self.prover);
+        let begun = walker.person.client.begin(of, contribution, now, rng);
         let Ok(step) = begun else { return };
         let attempt = step.commit(&mut walker.person.store).unwrap();
         if matches!(contribution, Contribution::Sample(_)) {
@@ -91,7 +92,8 @@ impl World {
         let Some(attempt) = walker.attempt.take_if(open) else { return self.forget(who) };
         let value = self.given.get(&attempt.ephemeral()).copied();
         walker.done_until = self.minute + 2;
-        let Ok(step) = attempt.retry(&mut walker.person.client, now, &mut self.town.rng) else {
+        let (client, rng) = (&mut walker.person.client, &mut self.town.rng);
+        let Ok(step) = attempt.retry(client, &self.prover, now, rng) else {
             return;
         };
         let attempt = step.commit(&mut walker.person.store).unwrap();
@@ -155,7 +157,7 @@ impl World {
     fn granted(
         &mut self,
         who: usize,
-        ephemeral: VerifyingKey,
+        ephemeral: OneTimePublic,
         keeper: SmootherId,
         grant: &Signed<Grant>,
     ) {
@@ -164,12 +166,8 @@ impl World {
         if attempt.ephemeral() != ephemeral {
             return;
         }
-        let prover = Prover::new(*self.agreed.terms());
-        let rng = &mut self.town.rng;
-        let client = &mut walker.person.client;
-        if let Ok(step) =
-            attempt.handle_grant((keeper, grant), client, &prover, at(self.minute), rng)
-        {
+        let (pinned, now, rng) = (&self.town.pinned, at(self.minute), &mut self.town.rng);
+        if let Ok(step) = attempt.handle_grant((keeper, grant), pinned, now, rng) {
             step.commit(&mut walker.person.store).unwrap();
             walker.since = self.minute;
         }
