@@ -1,15 +1,14 @@
 //! L of all columns and products of a block at once, for sealing.
 //!
-//! `A[v]·c[v]` is computed once for each column, by Shoup's quotients. Its sum gives the
-//! column's hash. Its products with another column's words give the hash of a product: they
-//! are accumulated without reduction, and the product itself is never made. The middle
-//! component is Karatsuba's: a0b1 + a1b0 = (a0 + a1)(b0 + b1) − a0b0 − a1b1.
+//! x = αc0 + βc1 is computed once for each column, by Shoup's quotients. Its sum gives the
+//! column's hash, and its product with another column's x the hash of a product: products are
+//! accumulated without reduction, and never made as ciphertexts.
 
-use super::{BLOCK, COMPONENTS, DEPTH, HashKey, MAX_REPETITIONS, Sums, inner};
+use super::{DEPTH, HashBlock, HashKey, MAX_REPETITIONS, Sums, Weights, accumulate, hash_blocks};
 use crate::arithmetic::lanes::{Kernel, Lanes, WIDTH};
 use crate::arithmetic::prime::{Factors, Modular, Wide};
 use crate::cipher::Ciphertext;
-use crate::ring::{Ring, Words};
+use crate::ring::Ring;
 use crate::tag::Tag;
 use zeroize::{Zeroize, ZeroizeOnDrop};
 
@@ -28,27 +27,44 @@ impl HashKey {
         products: &[(usize, usize)],
     ) -> BlockHashes {
         debug_assert!(products.iter().all(|(a, b)| *a.max(b) < columns.len()));
-        ring.backend.run(HashBlock { ring, key: self, columns, products })
+        ring.backend.run(HashColumns { ring, key: self, columns, products })
     }
 }
 
-struct HashBlock<'a> {
+struct HashColumns<'a> {
     ring: &'a Ring,
     key: &'a HashKey,
     columns: &'a [Ciphertext],
     products: &'a [(usize, usize)],
 }
 
-/// One hash block of both components of a column.
-type Pair<'a> = [&'a [u64; BLOCK]; 2];
-
-/// A's products with a [`Pair`], for each repetition. Aligned so that a vector is one cache
-/// line.
-#[derive(Zeroize, ZeroizeOnDrop)]
+/// x of one column and hash block. Aligned so that a vector is one cache line.
+#[derive(Clone, Zeroize, ZeroizeOnDrop)]
 #[repr(align(64))]
-struct WeightedColumn([[[u64; BLOCK]; 2]; MAX_REPETITIONS]);
+struct Mixed(HashBlock);
 
-impl Kernel for HashBlock<'_> {
+/// The most products that are accumulated together.
+const TOGETHER: usize = 3;
+
+/// Products with one column in common.
+struct Group {
+    first: usize,
+    /// The other columns, and the products' indices.
+    others: Vec<(usize, usize)>,
+}
+
+/// Each column with the columns it is multiplied by, some at a time.
+fn groups(columns: usize, products: &[(usize, usize)]) -> Vec<Group> {
+    let of = |first| {
+        let with = products.iter().enumerate().filter(move |(_, (a, _))| *a == first);
+        let others: Vec<_> = with.map(|(at, (_, b))| (*b, at)).collect();
+        let some = |others: &[(usize, usize)]| Group { first, others: others.to_vec() };
+        others.chunks(TOGETHER).map(some).collect::<Vec<_>>()
+    };
+    (0..columns).flat_map(of).collect()
+}
+
+impl Kernel for HashColumns<'_> {
     type Output = BlockHashes;
 
     #[inline(always)]
@@ -57,33 +73,48 @@ impl Kernel for HashBlock<'_> {
         let zero = |count| (0..count).map(|_| Tag::zero(ring)).collect();
         let (columns, products) = (zero(self.columns.len()), zero(self.products.len()));
         let mut out = BlockHashes { columns, products };
-        let mut weighted = WeightedColumn([[[0; BLOCK]; 2]; MAX_REPETITIONS]);
-        let keys = self.key.words.iter().zip(&self.key.quotients);
-        for (j, (ntt, (words, quotients))) in ring.q.iter().zip(keys).enumerate() {
+        let groups = groups(self.columns.len(), self.products);
+        let multiplied: Vec<bool> = (0..self.columns.len())
+            .map(|column| self.products.iter().any(|(a, b)| column == *a || column == *b))
+            .collect();
+        let mut mixed = vec![Mixed([[0; WIDTH]; DEPTH]); self.columns.len()];
+        for (j, (ntt, keys)) in ring.q.iter().zip(&self.key.0).enumerate() {
             let m = ntt.prime.on(lanes);
-            let sums = |count| (0..count).map(|_| Sums::new(m, words, n)).collect::<Vec<_>>();
-            let mut linear = sums(self.columns.len());
-            let mut products = sums(self.products.len());
-            let limbs: Vec<_> = self
-                .columns
-                .iter()
-                .map(|c| c.pair().map(|words| words[j * n..(j + 1) * n].as_chunks::<BLOCK>().0))
-                .collect();
-            for at in 0..n / BLOCK {
-                for (first, x) in limbs.iter().enumerate() {
-                    let x = x.map(|x| &x[at]);
-                    let with = self.products.iter().zip(&mut products);
-                    let mut with = with.filter(|((a, _), _)| *a == first).peekable();
-                    if with.peek().is_none() {
-                        linear[first].add(0, at, inner(m, x[0], words));
-                        linear[first].add(1, at, inner(m, x[1], words));
-                        continue;
+            let sums = |count| (0..count).map(|_| Sums::new(m)).collect::<Vec<_>>();
+            let (mut linear, mut products) = (sums(self.columns.len()), sums(self.products.len()));
+            let limbs: Vec<_> =
+                self.columns.iter().map(|c| c.pair().map(|c| hash_blocks(c, j, n))).collect();
+            for at in 0..n / super::BLOCK {
+                let each = limbs.iter().zip(&mut linear).zip(&multiplied);
+                for ((x, sums), _) in each.filter(|(_, multiplied)| !**multiplied) {
+                    add_alone(m, x.map(|x| &x[at]), keys, (at, sums));
+                }
+                for (k, weights) in keys.iter().enumerate() {
+                    let outer = weights.outer(at);
+                    let each = limbs.iter().zip(&mut linear).zip(&mut mixed).zip(&multiplied);
+                    for (((x, sums), mixed), _) in each.filter(|(_, multiplied)| **multiplied) {
+                        let sum = mix(m, x.map(|x| &x[at]), weights, &mut mixed.0);
+                        sums.add(k, sum, outer);
                     }
-                    let sums = weight_column(m, x, (words, quotients), &mut weighted);
-                    linear[first].add_all(at, sums);
-                    for ((_, second), sums) in with {
-                        let y = limbs[*second].map(|y| &y[at]);
-                        sums.add_all(at, product(m, &weighted, y));
+                    for Group { first, others } in &groups {
+                        let (first, other) = (&mixed[*first].0, |i: usize| &mixed[others[i].0].0);
+                        let mut add = |i: usize, sum| products[others[i].1].add(k, sum, outer);
+                        match others.len() {
+                            1 => {
+                                let [a] = multiply(m, first, [other(0)]);
+                                add(0, a);
+                            }
+                            2 => {
+                                let [a, b] = multiply(m, first, [other(0), other(1)]);
+                                add(0, a);
+                                add(1, b);
+                            }
+                            _ => {
+                                let others = [other(0), other(1), other(2)];
+                                let sums = multiply(m, first, others);
+                                sums.into_iter().enumerate().for_each(|(i, sum)| add(i, sum));
+                            }
+                        }
                     }
                 }
             }
@@ -96,67 +127,67 @@ impl Kernel for HashBlock<'_> {
     }
 }
 
-impl<L: Lanes> Sums<'_, L> {
-    #[inline(always)]
-    fn add_all<const D: usize>(&mut self, b: usize, inner: [[L::V; MAX_REPETITIONS]; D]) {
-        for (d, inner) in inner.into_iter().enumerate() {
-            self.add(d, b, inner);
-        }
+/// Adds the hash of one block of a column that no product takes.
+#[inline(always)]
+fn add_alone<L: Lanes>(
+    m: Modular<L>,
+    column: [&HashBlock; 2],
+    keys: &[Weights; MAX_REPETITIONS],
+    (at, sums): (usize, &mut Sums<L>),
+) {
+    let mut block = [m.zero_sum(); MAX_REPETITIONS];
+    for (d, component) in column.into_iter().enumerate() {
+        let weights = keys.each_ref().map(|keys| &keys.factors[d * DEPTH..(d + 1) * DEPTH]);
+        accumulate(m, component, weights, &mut block);
+    }
+    for (k, (block, weights)) in block.into_iter().zip(keys).enumerate() {
+        sums.add(k, m.reduce_sum(block), weights.outer(at));
     }
 }
 
-/// Computes A·c of both components, canonical, and returns its sums over v.
+/// Computes x = αc0 + βc1, lazy, and returns its sum over v.
 #[inline(always)]
-fn weight_column<L: Lanes>(
+fn mix<L: Lanes>(
     m: Modular<L>,
-    column: Pair<'_>,
-    (words, quotients): (&[Words; MAX_REPETITIONS], &[Words; MAX_REPETITIONS]),
-    weighted: &mut WeightedColumn,
-) -> [[L::V; MAX_REPETITIONS]; 2] {
-    let zero = m.lanes.splat(0);
-    let mut sums = [[zero; MAX_REPETITIONS]; 2];
-    for (k, ((a, quotients), out)) in words.iter().zip(quotients).zip(&mut weighted.0).enumerate() {
-        for (d, (component, out)) in column.iter().zip(out).enumerate() {
-            let vectors = component.as_chunks::<WIDTH>().0.iter().zip(out.as_chunks_mut().0);
-            let mut sum = zero;
-            for (((c, out), value), quotient) in vectors.zip(&a[..DEPTH]).zip(quotients.iter()) {
-                let a =
-                    Factors { value: m.lanes.splat(*value), quotient: m.lanes.splat(*quotient) };
-                let x = m.canonical(m.mul_factor(m.lanes.load(c), a));
-                sum = m.lanes.add(sum, x);
-                m.lanes.store(x, out);
-            }
-            sums[d][k] = m.reduce_sum(Wide { low: sum, high: zero });
-        }
+    [c0, c1]: [&HashBlock; 2],
+    weights: &Weights,
+    mixed: &mut HashBlock,
+) -> L::V {
+    let factors = weights.factors.iter().zip(weights.quotients.iter());
+    let factor = |(value, quotient): (&u64, &u64)| Factors {
+        value: m.lanes.splat(*value),
+        quotient: m.lanes.splat(*quotient),
+    };
+    let (alpha, beta) = (factors.clone().take(DEPTH), factors.skip(DEPTH));
+    let mut sum = m.lanes.splat(0);
+    for ((((c0, c1), out), alpha), beta) in c0.iter().zip(c1).zip(mixed).zip(alpha).zip(beta) {
+        let a = m.mul_factor(m.lanes.load(c0), factor(alpha));
+        let x = m.add(a, m.mul_factor(m.lanes.load(c1), factor(beta)));
+        sum = m.lanes.add(sum, x);
+        m.lanes.store(x, out);
     }
-    sums
+    // At most 64 words below 2^52.
+    m.reduce_sum(Wide { low: sum, high: m.lanes.splat(0) })
 }
 
-/// The inner sums of a product's components: weighted words times the other column's.
+/// Sums over v of products of one column's x with some others'.
 #[inline(always)]
-fn product<L: Lanes>(
+fn multiply<L: Lanes, const P: usize>(
     m: Modular<L>,
-    weighted: &WeightedColumn,
-    other: Pair<'_>,
-) -> [[L::V; MAX_REPETITIONS]; COMPONENTS] {
-    let mut sums = [[m.lanes.splat(0); MAX_REPETITIONS]; COMPONENTS];
-    let [b0, b1] = other.map(|words| words.as_chunks::<WIDTH>().0);
-    for (k, [a0, a1]) in weighted.0.iter().enumerate() {
-        let (a0, a1) = (a0.as_chunks::<WIDTH>().0, a1.as_chunks::<WIDTH>().0);
-        let [mut outer, mut both, mut inner] = [m.zero_sum(); COMPONENTS];
-        for (((a0, a1), b0), b1) in a0.iter().zip(a1).zip(b0).zip(b1) {
-            let (a0, a1) = (m.lanes.load(a0), m.lanes.load(a1));
-            let (b0, b1) = (m.lanes.load(b0), m.lanes.load(b1));
-            outer = m.accumulate(outer, a0, b0);
-            // The words are canonical, so their sums are below 2^52.
-            both = m.accumulate(both, m.lanes.add(a0, a1), m.lanes.add(b0, b1));
-            inner = m.accumulate(inner, a1, b1);
+    first: &HashBlock,
+    others: [&HashBlock; P],
+) -> [L::V; P] {
+    // Two sums each: one would wait for itself.
+    let mut sums = [[m.zero_sum(); 2]; P];
+    for v in 0..DEPTH {
+        let x = m.lanes.load(&first[v]);
+        for (sums, other) in sums.iter_mut().zip(others) {
+            sums[v % 2] = m.accumulate(sums[v % 2], x, m.lanes.load(&other[v]));
         }
-        sums[0][k] = m.reduce_sum(outer);
-        sums[2][k] = m.reduce_sum(inner);
-        sums[1][k] = m.sub(m.sub(m.reduce_sum(both), sums[0][k]), sums[2][k]);
     }
-    sums
+    sums.map(|[a, b]| {
+        m.reduce_sum(Wide { low: m.lanes.add(a.low, b.low), high: m.lanes.add(a.high, b.high) })
+    })
 }
 
 #[cfg(test)]
@@ -164,6 +195,7 @@ mod tests {
     use super::*;
     use crate::arithmetic::lanes::Backend;
     use crate::cipher::Tensor;
+    use crate::hash::COMPONENTS;
     use crate::parameters::Set;
     use crate::sampling;
     use alpheus_crypto::prf::Prf;
