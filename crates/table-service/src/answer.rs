@@ -145,7 +145,9 @@ impl<'a> QueryRunner<'a> {
         let batches = batches(jobs, self.state.owner.manifest());
         let mut totals: Vec<Totals> = groups.iter().map(|_| Totals::default()).collect();
         let remote = self.remote;
-        ask_all(remote, batches, |jobs, answers| self.add_up(&jobs, answers, &columns, &mut totals))?;
+        ask_all(remote, batches, |jobs, answers| {
+            self.add_up(&jobs, answers, &columns, &mut totals)
+        })?;
         let each = groups.iter().zip(&totals);
         Ok(each.map(|((key, ranges), totals)| self.row(query, key, ranges, totals)).collect())
     }
@@ -186,7 +188,12 @@ impl<'a> QueryRunner<'a> {
         Ok(jobs)
     }
 
-    fn weighted(&self, x: u16, range: &Range<u64>, weights: &[i64]) -> Result<WeightedPlan, Failure> {
+    fn weighted(
+        &self,
+        x: u16,
+        range: &Range<u64>,
+        weights: &[i64],
+    ) -> Result<WeightedPlan, Failure> {
         let owner = &self.state.owner;
         owner.plan_weighted(Moment::Sum(x), range.start, range.end, weights).map_err(refused)
     }

@@ -106,7 +106,8 @@ pub fn ask_all<T: Send>(
 /// One round trip for sums and one for blocks.
 fn ask(remote: &Remote, needed: &Needed) -> Result<Answers, Failure> {
     let sums = if needed.sums.is_empty() { Vec::new() } else { remote.sums(&needed.sums)? };
-    let blocks = if needed.blocks.is_empty() { Vec::new() } else { remote.fetch(&needed.blocks)? };
+    let blocks =
+        if needed.blocks.is_empty() { Vec::new() } else { remote.fetch(&needed.blocks)? };
     Ok(Answers { sums, blocks })
 }
 

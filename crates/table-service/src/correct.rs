@@ -106,11 +106,7 @@ fn row_of(state: &TableState, reading: &Reading) -> Result<u64, MatchError> {
 ///
 /// # Errors
 /// If the server does not answer, or its answer is rejected.
-pub(super) fn fetch(
-    state: &TableState,
-    remote: &Remote,
-    index: u64,
-) -> Result<OpenBlock, Failure> {
+pub(super) fn fetch(state: &TableState, remote: &Remote, index: u64) -> Result<OpenBlock, Failure> {
     let missing = || "the table has no such block";
     let address = state.owner.address(index).ok_or_else(missing).blame(Category::Io)?;
     let blocks = remote.fetch(&[address])?;

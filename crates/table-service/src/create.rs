@@ -33,11 +33,11 @@ pub fn run(args: &Args, globals: &Globals) -> Result<(), Failure> {
     let settings = args.reach.settings(globals)?;
     let folder = Settings::needed(&settings.state, "state")?;
     let mut state = TableState::create(&folder, &args.schema)?;
-    let manifest = state.owner.manifest();
+    let manifest = state.owner.manifest().clone();
     let help = "the table exists here; the first `alpheus table append` registers it at the server";
     let (set, columns, products) = (manifest.set, manifest.columns, manifest.products.len());
     let registered = Remote::new(&settings, manifest.data_set).and_then(|remote| {
-        remote.create(manifest)?;
+        remote.create(&manifest)?;
         settle(&mut state, &remote)
     });
     registered.map_err(|failure| failure.with_help(help))?;

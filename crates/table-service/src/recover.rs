@@ -135,7 +135,8 @@ fn newest(
             Ok(format!("{} of {} rows", state.name(), owner.blame(Category::Check)?.rows()))
         };
         let each: Result<Vec<String>, Failure> = last.iter().map(rows).collect();
-        let help = "choose one with --choose NAME; rows that only another has must be appended again";
+        let help =
+            "choose one with --choose NAME; rows that only another has must be appended again";
         let error = ForkError(each?.join(", "));
         return Err(Failure::new(Category::Refused, error).with_help(help));
     }
@@ -161,9 +162,8 @@ fn rebuild(
     let (mut unknown, mut missing) = (0, 0);
     let (known, stored) = (state.known_blocks(), remote.segments()?);
     for segment in known.keys().chain(stored.keys()).collect::<std::collections::BTreeSet<_>>() {
-        let count = |blocks: &std::collections::BTreeMap<_, u64>| {
-            blocks.get(segment).copied().unwrap_or(0)
-        };
+        let count =
+            |blocks: &std::collections::BTreeMap<_, u64>| blocks.get(segment).copied().unwrap_or(0);
         unknown += count(&stored).saturating_sub(count(&known));
         missing += count(&known).saturating_sub(count(&stored));
     }

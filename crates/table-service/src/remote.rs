@@ -5,7 +5,8 @@ use super::links;
 use super::state::TableState;
 use super::wire::{
     BLOCKS, BlockRequest, DROP, DROP_STATE, FETCH, FETCH_STATE, FetchRequest, NewObject, NewTable,
-    SAVE_STATE, SEGMENTS, STATES, SUMS, StateRequest, SumResponse, SumsRequest, TABLES, TableRequest,
+    SAVE_STATE, SEGMENTS, STATES, SUMS, StateRequest, SumResponse, SumsRequest, TABLES,
+    TableRequest,
 };
 use alpheus_node::failure::{Category, Failure};
 use alpheus_node::globals::Globals;

@@ -5,8 +5,8 @@ use super::blocks::{BlockError, TableRecord, Tables};
 use super::storage::StorageError;
 use super::wire::{
     BLOCKS, BlockRequest, DROP, DROP_STATE, FETCH, FETCH_STATE, FetchRequest, MAX_BODY, MAX_OBJECT,
-    NewObject, NewTable, SAVE_STATE, SEGMENTS, STATES, SUMS, StateRequest, SumResponse, SumsRequest,
-    TABLES, TableRequest,
+    NewObject, NewTable, SAVE_STATE, SEGMENTS, STATES, SUMS, StateRequest, SumResponse,
+    SumsRequest, TABLES, TableRequest,
 };
 use alpheus_node::failure::{Blame, Category, Failure};
 use alpheus_node::globals::Globals;
@@ -274,10 +274,13 @@ async fn sums(
 
 /// Checks that parts of a response fit into one.
 fn check_length(mut parts: impl Iterator<Item = usize>) -> Result<(), ApiError> {
-    let fits = parts.try_fold(0_usize, |sum, part| {
-        sum.checked_add(part).filter(|sum| *sum <= MAX_OBJECT)
-    });
-    let large = || ApiError::malformed(format!("a response has at most {MAX_OBJECT} bytes: ask for less at once"));
+    let fits =
+        parts.try_fold(0_usize, |sum, part| sum.checked_add(part).filter(|sum| *sum <= MAX_OBJECT));
+    let large = || {
+        ApiError::malformed(format!(
+            "a response has at most {MAX_OBJECT} bytes: ask for less at once"
+        ))
+    };
     fits.map(drop).ok_or_else(large)
 }
 

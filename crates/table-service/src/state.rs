@@ -49,10 +49,7 @@ fn open_store(folder: &Path) -> Result<(Arc<dyn Store>, Space), Failure> {
 }
 
 /// Creates a folder that gets its name once `fill` has completed it.
-fn build(
-    folder: &Path,
-    fill: impl FnOnce(&Path) -> Result<(), Failure>,
-) -> Result<(), Failure> {
+fn build(folder: &Path, fill: impl FnOnce(&Path) -> Result<(), Failure>) -> Result<(), Failure> {
     let parent = folder.parent().filter(|parent| !parent.as_os_str().is_empty());
     let parent = parent.unwrap_or(Path::new("."));
     std::fs::create_dir_all(parent).blame_io(parent)?;

@@ -28,7 +28,11 @@ fn pair(y: u16, x: u16) -> Vec<Moment> {
 }
 
 /// A statistic of its sums, in natural units; null if there are no values.
-pub fn statistic(schema: &TableSchema, function: &Function, sums: &BTreeMap<Moment, i128>) -> Value {
+pub fn statistic(
+    schema: &TableSchema,
+    function: &Function,
+    sums: &BTreeMap<Moment, i128>,
+) -> Value {
     let sum = |moment| BigInt::from(sums.get(&moment).copied().unwrap_or(0));
     let places = |x| i32::from(schema.scale(x));
     let number = |value: Option<Rational>, exponent: i32| {
@@ -57,9 +61,7 @@ pub fn statistic(schema: &TableSchema, function: &Function, sums: &BTreeMap<Mome
                 Function::Covariance(..) => {
                     number(Rational::new(above, &n * &n), -places(x) - places(y))
                 }
-                Function::Slope(..) => {
-                    number(Rational::new(above, below), places(x) - places(y))
-                }
+                Function::Slope(..) => number(Rational::new(above, below), places(x) - places(y)),
                 _ => number(Rational::new(&sy * &sxx - &sx * &sxy, below), -places(y)),
             }
         }

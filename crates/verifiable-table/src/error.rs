@@ -36,7 +36,9 @@ pub enum SavedStateError {
     #[error("the saved state is cut off: send it whole")]
     Length,
     /// The format is unknown.
-    #[error("the saved state has format {0}, this program reads 1: use the same version on both sides")]
+    #[error(
+        "the saved state has format {0}, this program reads 1: use the same version on both sides"
+    )]
     Format(u8),
     /// The state belongs to another table.
     #[error("the saved state belongs to another table: send it there")]

@@ -305,7 +305,8 @@ mod tests {
             let mut forged = honest.clone();
             forged.resize(usize::try_from(case["length"].as_u64().unwrap()).unwrap(), 0);
             for (at, byte) in case["changed"].as_object().unwrap() {
-                forged[at.parse::<usize>().unwrap()] = u8::try_from(byte.as_u64().unwrap()).unwrap();
+                forged[at.parse::<usize>().unwrap()] =
+                    u8::try_from(byte.as_u64().unwrap()).unwrap();
             }
             assert_ne!(&forged, honest);
             assert!(key.open_state(&name, &forged).is_err(), "{}", case["why"]);
@@ -332,9 +333,14 @@ mod tests {
 
     #[test]
     fn lengths_say_little() {
-        for (length, padded) in
-            [(0, 4096), (4096, 4096), (4097, 8192), (65_536, 65_536), (65_537, 73_728), (1 << 20, 1 << 20)]
-        {
+        for (length, padded) in [
+            (0, 4096),
+            (4096, 4096),
+            (4097, 8192),
+            (65_536, 65_536),
+            (65_537, 73_728),
+            (1 << 20, 1 << 20),
+        ] {
             assert_eq!(pad(vec![7; length]).len(), padded, "{length}");
         }
     }
