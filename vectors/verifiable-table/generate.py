@@ -18,7 +18,8 @@ SETS = {
     "L128": (4096, Q[:2], T60), "S128": (8192, Q[:3], T60), "X128": (8192, Q, T84),
     "W128": (16384, Q_WIDE, T84_WIDE), "C80": (4096, Q[:3], T60),
 }
-KEY, DATA_SET, SEGMENT = bytes(range(32)), bytes(range(32, 48)), bytes(range(48, 64))
+KEY, SEGMENT = bytes(range(32)), bytes(range(32, 48))
+DATA_SET = t.data_set_of(KEY)
 
 
 def write(name, cases):
@@ -71,7 +72,7 @@ def blocks():
             [0 if v is None else u for u, v in zip(x, y)],
         ]
         products = [(0, 0), (0, 1), (0, 3), (1, 1)]
-        drawn = bytes(range(64, 64 + 128))
+        drawn = bytes(range(48, 48 + 128))
         fresh = [drawn[32 * i : 32 * i + 32] for i in range(4)]
         data, ciphertexts = table.block(SEGMENT, 0, columns, products, fresh)
         linear = table.tag(SEGMENT, 0, (0, 3, 0), 0, ciphertexts[3])
@@ -90,7 +91,7 @@ def answers():
     table = Table(ring, KEY, DATA_SET, 1)
     column = [(i * 31) % 500 for i in range(ring.n)]
     kind = (0, 0, 0)
-    _, c = table.encrypt(SEGMENT, 0, 0, kind, column, bytes(range(64, 96)))
+    _, c = table.encrypt(SEGMENT, 0, 0, kind, column, bytes(range(48, 80)))
     tag = table.tag(SEGMENT, 0, kind, 0, c)
     good = b"".join(pack(component) for component in c) + little(tag)
     write("answer.json", [{"answer": digest(good), "length": len(good), "sum": sum(column)}])
@@ -120,6 +121,42 @@ def answers():
         case("a tag word that is not canonical", by=[ring.q[0], *tag[1:]]),
         case("cut by one", cut=1), case("a byte more", more=b"\0"),
     ])
+
+
+def states():
+    """An owner's records, sealed for the server twice: the second names the first."""
+    records = [(b"\x80", b"schema"), (b"\x81\x00", bytes(range(200)) * 30), (b"\xff", b"")]
+    fresh = [bytes(range(48, 80)), bytes(range(80, 112))]
+    first, name = t.sealed_state(KEY, 1, SEGMENT, bytes(32), records[:1], fresh[0])
+    second, last = t.sealed_state(KEY, 2, SEGMENT, name, records, fresh[1])
+    pairs = [[key.hex(), value.hex()] for key, value in records]
+    write("state.json", [
+        {"version": version, "length": len(data), "state": digest(data), "name": own.hex(),
+         "previous": before.hex(), "records": held}
+        for version, data, own, before, held in (
+            (1, first, name, bytes(32), pairs[:1]), (2, second, last, name, pairs),
+        )
+    ])
+
+    def case(why, data):
+        places = [at for at in range(min(len(data), len(second))) if data[at] != second[at]]
+        runs = {}
+        for at in places:
+            runs[str(at)] = data[at]
+        return {"why": why, "length": len(data), "changed": runs, "error": "Rejected"}
+
+    def flipped(at):
+        return second[:at] + bytes([second[at] ^ 1]) + second[at + 1 :]
+
+    write("state_bad.json", [
+        case("another format", flipped(0)), case("another table", flipped(1)),
+        case("another version", flipped(24)), case("another segment", flipped(25)),
+        case("another predecessor", flipped(41)), case("another name", flipped(73)),
+        case("a bit of the records", flipped(105)), case("a bit of the tag", flipped(-1 % len(second))),
+        case("cut by one", second[:-1]), case("a byte more", second + b"\0"),
+        case("the header alone", second[:105]), case("nothing", b""),
+    ])
+
 
 def pairing_tables():
     """The paper's own scheme: a block of two columns, the sum of one and the sum of their
@@ -223,4 +260,5 @@ parameters()
 transforms()
 blocks()
 answers()
+states()
 pairing_tables()

@@ -7,6 +7,7 @@ from math import prod
 from pathlib import Path
 
 from cryptography.hazmat.primitives.ciphers import Cipher, algorithms, modes
+from cryptography.hazmat.primitives.ciphers.aead import ChaCha20Poly1305
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 import reference as r  # noqa: E402
@@ -149,13 +150,13 @@ class Table:
     def __init__(self, ring, key, data_set, order):
         self.ring, self.data_set, self.order = ring, data_set, order
         parts = lambda purpose: [purpose, data_set, ring.name.encode()]  # noqa: E731
-        label = "alpheus/table/key/v1"
+        label = "alpheus/table/key/v2"
         self.secret = self.ternary(subkey(key, label, parts(b"secret")))
         self.hash_key = subkey(key, label, parts(b"hash"))
         self.mask_secret = r.derive(key, label, parts(b"masks"), 32)
         self.block_secret = r.derive(key, label, parts(b"blocks"), 32)
         self.s = [ring.values([x % p for x in self.secret], p) for p in ring.q]
-        length = 64 + 3 * ring.n // 64
+        length = 64 + 64 + ring.n // 64
         self.hash_words = [
             [Stream(self.hash_key, 3 * j + k).residues(p, length) for k in range(3)]
             for j, p in enumerate(ring.q)
@@ -211,12 +212,18 @@ class Table:
         for j, p in enumerate(ring.q):
             for k in range(ring.repetitions):
                 words, total = self.hash_words[j][k], 0
-                for d, component in enumerate(components):
-                    for b in range(ring.n // 512):
-                        for lane in range(8):
-                            place = 512 * b + lane
-                            inner = sum(words[v] * component[j][place + 8 * v] for v in range(64))
-                            total += words[64 + (d * (ring.n // 512) + b) * 8 + lane] * inner
+                alpha, beta, outer = words[:64], words[64:128], words[128:]
+                if len(components) == 2:
+                    inner_weights = [alpha, beta]
+                else:
+                    inner_weights = [
+                        [a * a for a in alpha], [a * b for a, b in zip(alpha, beta)],
+                        [b * b for b in beta],
+                    ]
+                for place in range(ring.n):
+                    b, v, lane = place // 512, place // 8 % 64, place % 8
+                    inner = sum(w[v] * c[j][place] for w, c in zip(inner_weights, components))
+                    total += outer[8 * b + lane] * (inner % p)
                 out.append(total % p)
         return out
 
@@ -252,7 +259,7 @@ class Table:
 
     def block(self, segment, index, columns, products, fresh):
         """Bytes of a block, and its ciphertexts."""
-        header = b"\x01" + self.data_set + segment + bytes(4) + index.to_bytes(8, "big")
+        header = b"\x02" + self.data_set + segment + bytes(4) + index.to_bytes(8, "big")
         body, ciphertexts = b"", []
         for column, (slots, drawn) in enumerate(zip(columns, fresh)):
             kind = (0, column, 0)
@@ -264,6 +271,40 @@ class Table:
             for a, b in products
         ]
         return header + body + b"".join(little(tag) for tag in tags), ciphertexts
+
+
+def data_set_of(key):
+    return r.derive(key, "alpheus/table/data-set/v1", [], 16)
+
+
+def varint(number):
+    out = b""
+    while number > 127:
+        out, number = out + bytes([number & 127 | 128]), number >> 7
+    return out + bytes([number])
+
+
+def padded_length(length):
+    """Up to a multiple of a sixteenth of the power of two above it, and of 4,096."""
+    unit = 4096
+    while 16 * unit < length:
+        unit *= 2
+    return max(1, -(-length // unit)) * unit
+
+
+def sealed_state(key, version, segment, previous, records, fresh):
+    """An owner's records, as the server keeps them, and their name."""
+    data_set, label = data_set_of(key), "alpheus/table/state/v1"
+    plain = varint(len(records))
+    for name, value in records:
+        plain += varint(len(name)) + name + varint(len(value)) + value
+    plain += bytes(padded_length(len(plain)) - len(plain))
+    header = b"\x01" + data_set + version.to_bytes(8, "big") + segment + previous
+    root = r.derive(key, label, [b"root", data_set], 32)
+    name = r.derive(root, label, [b"name", fresh, header, plain], 32)
+    header += name
+    once = r.derive(root, label, [b"key", header], 32)
+    return header + ChaCha20Poly1305(once).encrypt(bytes(12), plain, header), name
 
 
 def pack(limbs):

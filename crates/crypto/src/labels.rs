@@ -275,7 +275,11 @@ pub const BOARD_KNOCK: &str = "alpheus/board/knock/v1";
 /// A board's public card (signature).
 pub const BOARD_CARD: &str = "alpheus/board/card/v2";
 /// Derives a table's secrets from the owner's key, one per purpose (HKDF).
-pub const TABLE_KEY: &str = "alpheus/table/key/v1";
+pub const TABLE_KEY: &str = "alpheus/table/key/v2";
+/// A table's public name, from its owner's key (HKDF).
+pub const TABLE_DATA_SET: &str = "alpheus/table/data-set/v1";
+/// Derives the key, and the name, of each saved state of a table (HKDF).
+pub const TABLE_STATE: &str = "alpheus/table/state/v1";
 /// c1 of a ciphertext, from its public seed (HKDF).
 pub const TABLE_UNIFORM: &str = "alpheus/table/uniform/v1";
 /// The random values of a ciphertext, from randomness, key and label (HKDF).

@@ -1,16 +1,18 @@
-//! Answers to a query: which sums to request, which blocks to fetch, and statistics of the
-//! verified sums, in exact arithmetic, rounded once.
+//! Answers to a query: which sums to request, which blocks to fetch, and the verified sums of
+//! each group of rows.
 
+use super::ask::{Answers, Needed, ask_all, batches, next};
 use super::index::GroupKey;
 use super::remote::Remote;
 use super::sql::{Function, TableQuery, day_text};
 use super::state::TableState;
-use alpheus_encrypted_stream::decode::Rational;
+use super::statistics::{decimal, moments, statistic};
+use super::wire::SumResponse;
 use alpheus_node::failure::{Blame, Category, Failure};
 use alpheus_verifiable_table::error::{PlanError, VerifyError};
-use alpheus_verifiable_table::label::Column;
+use alpheus_verifiable_table::label::{Address, Column};
 use alpheus_verifiable_table::layout::Moment;
-use alpheus_verifiable_table::owner::{OpenBlock, Part};
+use alpheus_verifiable_table::owner::{OpenBlock, Part, Plan, PolynomialPlan, WeightedPlan};
 use alpheus_verifiable_table::planner::Question;
 use alpheus_verifiable_table::verifier::DecryptedSum;
 use num_bigint::BigInt;
@@ -28,30 +30,65 @@ const DAY_MILLISECONDS: i64 = 86_400_000;
 /// Runs queries of an owner.
 pub struct QueryRunner<'a> {
     state: &'a TableState,
-    remote: &'a mut Remote,
+    remote: &'a Remote,
     /// Fetched, verified and decrypted blocks, with all columns that the query needs.
     blocks: BTreeMap<u64, OpenBlock>,
-    /// Time that the owner has spent.
-    owner_time: Duration,
 }
 
-/// The sums that a function needs.
-fn moments(function: &Function) -> Vec<Moment> {
-    match *function {
-        Function::Count(x) => vec![Moment::Count(x)],
-        Function::Sum(x) | Function::Mean(x) => vec![Moment::Sum(x), Moment::Count(x)],
-        Function::Variance(x) => vec![Moment::Square(x), Moment::Sum(x), Moment::Count(x)],
-        Function::Covariance(y, x) => pair(y, x),
-        Function::Slope(y, x) | Function::Intercept(y, x) => {
-            [pair(y, x), vec![Moment::PairSquare(x, y)]].concat()
+/// A sum over one range of rows of one group.
+struct Job {
+    group: usize,
+    sum: Sum,
+    /// Blocks that no job before it fetches.
+    fetched: Vec<(u64, Address)>,
+}
+
+/// What is summed, and how.
+enum Sum {
+    Moment(Moment, Plan),
+    /// The number of the item, and its plan.
+    Weighted(usize, WeightedPlan),
+    Polynomial(usize, PolynomialPlan),
+}
+
+impl Sum {
+    fn questions(&self) -> Vec<&Question> {
+        match self {
+            Self::Moment(_, plan) => plan.question().into_iter().collect(),
+            Self::Weighted(_, plan) => plan.questions().iter().collect(),
+            Self::Polynomial(_, plan) => plan.question().into_iter().collect(),
         }
-        Function::Rows | Function::Weighted(..) | Function::Polynomial(..) => Vec::new(),
+    }
+
+    fn parts(&self) -> &[Part] {
+        match self {
+            Self::Moment(_, plan) => plan.parts(),
+            Self::Weighted(_, plan) => plan.parts(),
+            Self::Polynomial(..) => &[],
+        }
     }
 }
 
-fn pair(y: u16, x: u16) -> Vec<Moment> {
-    let sums = [Moment::PairSum(y, x), Moment::PairSum(x, y)];
-    [[Moment::PairCount(y, x), Moment::PairProduct(y, x)], sums].concat()
+/// The sums of one group of rows, and what they cost.
+#[derive(Default)]
+struct Totals {
+    moments: BTreeMap<Moment, i128>,
+    /// By the number of the item.
+    others: BTreeMap<usize, BigInt>,
+    server_time: Duration,
+    owner_time: Duration,
+    bytes: u64,
+}
+
+/// The columns to open of each block, for a whole query.
+type Columns = BTreeMap<u64, BTreeSet<Column>>;
+
+fn columns_of(jobs: &[Job]) -> Columns {
+    let mut needed = Columns::new();
+    for part in jobs.iter().flat_map(|job| job.sum.parts()) {
+        needed.entry(part.index).or_default().extend(&part.columns);
+    }
+    needed
 }
 
 /// The cost of a query, for EXPLAIN.
@@ -79,8 +116,8 @@ impl Cost {
 
 impl<'a> QueryRunner<'a> {
     /// Queries the server behind `remote`.
-    pub fn new(state: &'a TableState, remote: &'a mut Remote) -> Self {
-        Self { state, remote, blocks: BTreeMap::new(), owner_time: Duration::ZERO }
+    pub fn new(state: &'a TableState, remote: &'a Remote) -> Self {
+        Self { state, remote, blocks: BTreeMap::new() }
     }
 
     /// All rows of the answer, ordered by day and groups.
@@ -95,20 +132,178 @@ impl<'a> QueryRunner<'a> {
         if query.explain {
             return self.explain(query, &groups);
         }
-        let needed = self.needed(query, groups.values().flatten())?;
-        let mut rows = Vec::new();
-        for (key, ranges) in &groups {
-            let before = (self.remote.bytes, self.remote.server_time, self.owner_time);
-            let mut row = self.keys(query, key);
-            self.fill(query, ranges, &needed, &mut row)?;
-            let since = |all: Duration, then: Duration| (all - then).as_secs_f64() * 1000.0;
-            row.insert("verified".into(), true.into());
-            row.insert("server_ms".into(), json!(since(self.remote.server_time, before.1)));
-            row.insert("owner_ms".into(), json!(since(self.owner_time, before.2)));
-            row.insert("bytes".into(), (self.remote.bytes - before.0).into());
-            rows.push(row);
+        self.blocks.clear();
+        let mut jobs = self.plan(query, groups.values())?;
+        let columns = columns_of(&jobs);
+        self.divide_blocks(&mut jobs);
+        let needed = |job: Job| {
+            let sums = job.sum.questions().into_iter().map(|asked| asked.request().clone());
+            let blocks = job.fetched.iter().map(|(_, address)| *address);
+            (Needed { sums: sums.collect(), blocks: blocks.collect() }, job)
+        };
+        let jobs = jobs.into_iter().map(needed).map(|(needed, job)| (job, needed));
+        let batches = batches(jobs, self.state.owner.manifest());
+        let mut totals: Vec<Totals> = groups.iter().map(|_| Totals::default()).collect();
+        let remote = self.remote;
+        ask_all(remote, batches, |jobs, answers| {
+            self.add_up(&jobs, answers, &columns, &mut totals)
+        })?;
+        let each = groups.iter().zip(&totals);
+        Ok(each.map(|((key, ranges), totals)| self.row(query, key, ranges, totals)).collect())
+    }
+
+    /// All sums of a query, in the order of its groups.
+    fn plan<'r>(
+        &self,
+        query: &TableQuery,
+        groups: impl Iterator<Item = &'r Vec<Range<u64>>>,
+    ) -> Result<Vec<Job>, Failure> {
+        let owner = &self.state.owner;
+        let all: BTreeSet<Moment> = query.items.iter().flat_map(|i| moments(&i.function)).collect();
+        // A moment that the layout lacks is refused even for an empty table.
+        if all.iter().any(|moment| owner.layout().term(*moment).is_none()) {
+            return Err(refused(PlanError::NotRegistered));
         }
-        Ok(rows)
+        let mut jobs = Vec::new();
+        let mut add = |group, sum| jobs.push(Job { group, sum, fetched: Vec::new() });
+        for (group, ranges) in groups.enumerate() {
+            for Range { start, end } in ranges {
+                for moment in &all {
+                    let plan = owner.plan(*moment, *start, *end).map_err(refused)?;
+                    add(group, Sum::Moment(*moment, plan));
+                }
+            }
+            for (at, item) in query.items.iter().enumerate() {
+                if let Function::Weighted(x, weights) = &item.function {
+                    for range in ranges {
+                        add(group, Sum::Weighted(at, self.weighted(*x, range, weights)?));
+                    }
+                }
+                if let Function::Polynomial(x, point) = item.function {
+                    let plan = owner.plan_polynomial(x, point).map_err(refused)?;
+                    add(group, Sum::Polynomial(at, plan));
+                }
+            }
+        }
+        Ok(jobs)
+    }
+
+    fn weighted(
+        &self,
+        x: u16,
+        range: &Range<u64>,
+        weights: &[i64],
+    ) -> Result<WeightedPlan, Failure> {
+        let owner = &self.state.owner;
+        owner.plan_weighted(Moment::Sum(x), range.start, range.end, weights).map_err(refused)
+    }
+
+    /// Has the first job that needs a block fetch it.
+    fn divide_blocks(&self, jobs: &mut [Job]) {
+        let mut taken = BTreeSet::new();
+        for job in jobs {
+            for part in job.sum.parts().iter().filter(|part| taken.insert(part.index)) {
+                let address = self.state.owner.address(part.index);
+                job.fetched.extend(address.map(|address| (part.index, address)));
+            }
+        }
+    }
+
+    /// Verifies, decrypts and adds up the answers to some jobs.
+    fn add_up(
+        &mut self,
+        jobs: &[Job],
+        answers: Answers,
+        columns: &Columns,
+        totals: &mut [Totals],
+    ) -> Result<(), Failure> {
+        let (mut sums, mut blocks) = (answers.sums.into_iter(), answers.blocks.into_iter());
+        for job in jobs {
+            let Some(totals) = totals.get_mut(job.group) else { continue };
+            let began = Instant::now();
+            for (index, _) in &job.fetched {
+                let bytes = next(&mut blocks)?;
+                totals.bytes += bytes.len() as u64;
+                self.open(*index, columns, &bytes)?;
+            }
+            let mut opened = Vec::new();
+            for question in job.sum.questions() {
+                opened.push(self.verify(question, &next(&mut sums)?, totals)?);
+            }
+            self.add(&job.sum, &opened, totals)?;
+            totals.owner_time += began.elapsed();
+        }
+        Ok(())
+    }
+
+    /// Verifies one sum and decrypts it.
+    fn verify(
+        &self,
+        question: &Question,
+        said: &SumResponse,
+        totals: &mut Totals,
+    ) -> Result<DecryptedSum, Failure> {
+        let server_time = Duration::from_micros(said.microseconds);
+        totals.server_time = totals.server_time.saturating_add(server_time);
+        totals.bytes += said.answer.len() as u64;
+        let verified = self.state.owner.verify(question, &said.answer).map_err(rejected)?;
+        Ok(self.state.owner.decrypt(&verified))
+    }
+
+    /// Verifies and decrypts a block, with all columns that the query needs.
+    fn open(&mut self, index: u64, columns: &Columns, bytes: &[u8]) -> Result<(), Failure> {
+        let columns: Vec<Column> = columns.get(&index).into_iter().flatten().copied().collect();
+        let block = self.state.owner.open_block(index, &columns, bytes);
+        self.blocks.insert(index, block.map_err(rejected)?);
+        Ok(())
+    }
+
+    fn add(&self, sum: &Sum, opened: &[DecryptedSum], totals: &mut Totals) -> Result<(), Failure> {
+        let (owner, open) = (&self.state.owner, |index| self.blocks.get(&index));
+        match sum {
+            Sum::Moment(moment, plan) => {
+                let total = owner.total(plan, opened.first(), open).blame(Category::Io)?;
+                *totals.moments.entry(*moment).or_default() += total;
+            }
+            Sum::Weighted(item, plan) => {
+                let total = owner.weighted_total(plan, opened, open).blame(Category::Io)?;
+                *totals.others.entry(*item).or_default() += total;
+            }
+            Sum::Polynomial(item, plan) => {
+                let value = owner.polynomial_value(plan, opened.first()).blame(Category::Io)?;
+                totals.others.insert(*item, value);
+            }
+        }
+        Ok(())
+    }
+
+    /// A row of the answer.
+    fn row(
+        &self,
+        query: &TableQuery,
+        key: &GroupKey,
+        ranges: &[Range<u64>],
+        totals: &Totals,
+    ) -> AnswerRow {
+        let mut row = self.keys(query, key);
+        for (at, item) in query.items.iter().enumerate() {
+            let other = || totals.others.get(&at).cloned().unwrap_or_default();
+            let value = match &item.function {
+                Function::Rows => {
+                    json!(ranges.iter().map(|range| range.end - range.start).sum::<u64>())
+                }
+                Function::Weighted(x, _) | Function::Polynomial(x, _) => {
+                    decimal(&other(), self.state.schema.scale(*x)).into()
+                }
+                function => statistic(&self.state.schema, function, &totals.moments),
+            };
+            row.insert(item.alias.clone(), value);
+        }
+        row.insert("verified".into(), true.into());
+        row.insert("server_ms".into(), json!(totals.server_time.as_secs_f64() * 1000.0));
+        row.insert("owner_ms".into(), json!(totals.owner_time.as_secs_f64() * 1000.0));
+        row.insert("bytes".into(), totals.bytes.into());
+        row
     }
 
     fn keys(&self, query: &TableQuery, (day, values): &GroupKey) -> AnswerRow {
@@ -124,200 +319,6 @@ impl<'a> QueryRunner<'a> {
         row
     }
 
-    /// The columns to fetch of each block, for the whole query.
-    fn needed<'r>(
-        &self,
-        query: &TableQuery,
-        ranges: impl Iterator<Item = &'r Range<u64>>,
-    ) -> Result<BTreeMap<u64, BTreeSet<Column>>, Failure> {
-        let mut needed: BTreeMap<u64, BTreeSet<Column>> = BTreeMap::new();
-        let mut add = |parts: &[Part]| {
-            for part in parts {
-                needed.entry(part.index).or_default().extend(&part.columns);
-            }
-        };
-        let all: BTreeSet<Moment> = query.items.iter().flat_map(|i| moments(&i.function)).collect();
-        // A moment that the layout lacks is refused even for an empty table.
-        if all.iter().any(|moment| self.state.owner.layout().term(*moment).is_none()) {
-            return Err(refused(PlanError::NotRegistered));
-        }
-        for range in ranges {
-            for moment in &all {
-                let plan = self.state.owner.plan(*moment, range.start, range.end);
-                add(plan.map_err(refused)?.parts());
-            }
-            for item in &query.items {
-                if let Function::Weighted(x, weights) = &item.function {
-                    let plan = self.weighted(*x, range, weights)?;
-                    add(plan.parts());
-                }
-            }
-        }
-        Ok(needed)
-    }
-
-    fn weighted(
-        &self,
-        x: u16,
-        range: &Range<u64>,
-        weights: &[i64],
-    ) -> Result<alpheus_verifiable_table::owner::WeightedPlan, Failure> {
-        let owner = &self.state.owner;
-        owner.plan_weighted(Moment::Sum(x), range.start, range.end, weights).map_err(refused)
-    }
-
-    fn fill(
-        &mut self,
-        query: &TableQuery,
-        ranges: &[Range<u64>],
-        needed: &BTreeMap<u64, BTreeSet<Column>>,
-        row: &mut AnswerRow,
-    ) -> Result<(), Failure> {
-        let all: BTreeSet<Moment> = query.items.iter().flat_map(|i| moments(&i.function)).collect();
-        let mut sums = BTreeMap::new();
-        for moment in all {
-            let mut total = 0;
-            for range in ranges {
-                total += self.total(moment, range, needed)?;
-            }
-            sums.insert(moment, total);
-        }
-        for item in &query.items {
-            let value = match &item.function {
-                Function::Rows => {
-                    json!(ranges.iter().map(|range| range.end - range.start).sum::<u64>())
-                }
-                Function::Weighted(x, weights) => {
-                    let mut total = BigInt::ZERO;
-                    for range in ranges {
-                        total += self.weighted_total(*x, range, weights, needed)?;
-                    }
-                    decimal(&total, self.state.schema.scale(*x)).into()
-                }
-                Function::Polynomial(x, at) => {
-                    decimal(&self.polynomial(*x, *at)?, self.state.schema.scale(*x)).into()
-                }
-                function => self.statistic(function, &sums),
-            };
-            row.insert(item.alias.clone(), value);
-        }
-        Ok(())
-    }
-
-    /// A sum over rows.
-    fn total(
-        &mut self,
-        moment: Moment,
-        range: &Range<u64>,
-        needed: &BTreeMap<u64, BTreeSet<Column>>,
-    ) -> Result<i128, Failure> {
-        let plan = self.state.owner.plan(moment, range.start, range.end).map_err(refused)?;
-        let opened = plan.question().map(|question| self.ask(question)).transpose()?;
-        self.open(plan.parts(), needed)?;
-        let began = Instant::now();
-        let open = |index| self.blocks.get(&index);
-        let total = self.state.owner.total(&plan, opened.as_ref(), open);
-        self.owner_time += began.elapsed();
-        total.blame(Category::Io)
-    }
-
-    fn weighted_total(
-        &mut self,
-        x: u16,
-        range: &Range<u64>,
-        weights: &[i64],
-        needed: &BTreeMap<u64, BTreeSet<Column>>,
-    ) -> Result<BigInt, Failure> {
-        let plan = self.weighted(x, range, weights)?;
-        let asked = plan.questions().iter().map(|question| self.ask(question));
-        let answers: Vec<DecryptedSum> = asked.collect::<Result<_, _>>()?;
-        self.open(plan.parts(), needed)?;
-        let open = |index| self.blocks.get(&index);
-        self.state.owner.weighted_total(&plan, &answers, open).blame(Category::Io)
-    }
-
-    fn polynomial(&mut self, x: u16, at: u64) -> Result<BigInt, Failure> {
-        let plan = self.state.owner.plan_polynomial(x, at).map_err(refused)?;
-        let opened = plan.question().map(|question| self.ask(question)).transpose()?;
-        let began = Instant::now();
-        let value = self.state.owner.polynomial_value(&plan, opened.as_ref());
-        self.owner_time += began.elapsed();
-        value.blame(Category::Io)
-    }
-
-    /// Requests one sum, verifies it and decrypts it.
-    fn ask(&mut self, question: &Question) -> Result<DecryptedSum, Failure> {
-        let answer = self.remote.sum(question.request())?;
-        let began = Instant::now();
-        let verified = self.state.owner.verify(question, &answer).map_err(rejected)?;
-        let opened = self.state.owner.decrypt(&verified);
-        self.owner_time += began.elapsed();
-        Ok(opened)
-    }
-
-    /// Fetches, verifies and decrypts blocks that are missing, with all needed columns.
-    fn open(
-        &mut self,
-        parts: &[Part],
-        needed: &BTreeMap<u64, BTreeSet<Column>>,
-    ) -> Result<(), Failure> {
-        for part in parts {
-            if self.blocks.get(&part.index).is_some_and(|block| block.has(&part.columns)) {
-                continue;
-            }
-            let Some(address) = self.state.owner.address(part.index) else { continue };
-            let bytes = self.remote.fetch(address)?;
-            let began = Instant::now();
-            let columns = needed
-                .get(&part.index)
-                .map_or_else(|| part.columns.clone(), |columns| columns.iter().copied().collect());
-            let block = self.state.owner.open_block(part.index, &columns, &bytes);
-            self.blocks.insert(part.index, block.map_err(rejected)?);
-            self.owner_time += began.elapsed();
-        }
-        Ok(())
-    }
-
-    /// A statistic of its sums, in natural units; null if there are no values.
-    fn statistic(&self, function: &Function, sums: &BTreeMap<Moment, i128>) -> Value {
-        let sum = |moment| BigInt::from(sums.get(&moment).copied().unwrap_or(0));
-        let places = |x| i32::from(self.state.schema.scale(x));
-        let number = |value: Option<Rational>, exponent: i32| {
-            json!(value.map(|value| value.times_ten_to(exponent).to_f64()))
-        };
-        match *function {
-            Function::Count(x) => sums.get(&Moment::Count(x)).map_or(Value::Null, |n| {
-                u64::try_from(*n).map_or_else(|_| n.to_string().into(), Value::from)
-            }),
-            Function::Sum(x) if sum(Moment::Count(x)) == BigInt::ZERO => Value::Null,
-            Function::Sum(x) => decimal(&sum(Moment::Sum(x)), self.state.schema.scale(x)).into(),
-            Function::Mean(x) => {
-                number(Rational::new(sum(Moment::Sum(x)), sum(Moment::Count(x))), -places(x))
-            }
-            Function::Variance(x) => {
-                let (n, s) = (sum(Moment::Count(x)), sum(Moment::Sum(x)));
-                let numerator = &n * sum(Moment::Square(x)) - &s * &s;
-                number(Rational::new(numerator, &n * &n), -2 * places(x))
-            }
-            Function::Covariance(y, x) | Function::Slope(y, x) | Function::Intercept(y, x) => {
-                let n = sum(Moment::PairCount(y, x));
-                let (sy, sx) = (sum(Moment::PairSum(y, x)), sum(Moment::PairSum(x, y)));
-                let (sxy, sxx) = (sum(Moment::PairProduct(y, x)), sum(Moment::PairSquare(x, y)));
-                let (above, below) = (&n * &sxy - &sx * &sy, &n * &sxx - &sx * &sx);
-                match function {
-                    Function::Covariance(..) => {
-                        number(Rational::new(above, &n * &n), -places(x) - places(y))
-                    }
-                    Function::Slope(..) => {
-                        number(Rational::new(above, below), places(x) - places(y))
-                    }
-                    _ => number(Rational::new(&sy * &sxx - &sx * &sxy, below), -places(y)),
-                }
-            }
-            Function::Rows | Function::Weighted(..) | Function::Polynomial(..) => Value::Null,
-        }
-    }
-
     /// Server work, answer sizes and margins, without a request.
     fn explain(
         &self,
@@ -327,7 +328,7 @@ impl<'a> QueryRunner<'a> {
         let owner = &self.state.owner;
         let ring = owner.manifest().ring();
         let ranges = || groups.values().flatten();
-        let needed = self.needed(query, ranges())?;
+        let needed = columns_of(&self.plan(query, groups.values())?);
         let mut rows = Vec::new();
         for item in &query.items {
             let mut cost = Cost::default();
@@ -378,26 +379,4 @@ fn refused(refusal: PlanError) -> Failure {
 /// The one error for every wrong answer.
 pub fn rejected(rejected: VerifyError) -> Failure {
     Failure::new(Category::Check, rejected)
-}
-
-/// A scaled integer of any size, as a decimal.
-fn decimal(scaled: &BigInt, scale: u8) -> String {
-    let places = usize::from(scale);
-    let digits = format!("{:0>width$}", scaled.magnitude().to_string(), width = places + 1);
-    let (whole, behind) = digits.split_at(digits.len() - places);
-    let sign = if *scaled < BigInt::ZERO { "-" } else { "" };
-    if behind.is_empty() { format!("{sign}{whole}") } else { format!("{sign}{whole}.{behind}") }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn decimals_of_any_size_are_exact() {
-        let wide = BigInt::from(10).pow(50) + 7;
-        assert_eq!(decimal(&wide, 3), format!("1{}.007", "0".repeat(47)));
-        assert_eq!(decimal(&BigInt::from(-5), 3), "-0.005");
-        assert_eq!(decimal(&BigInt::from(12), 0), "12");
-    }
 }

@@ -3,6 +3,7 @@
 
 use super::csv_rows::{CsvError, Reading, read};
 use super::remote::{Reach, Remote};
+use super::save::settle;
 use super::state::TableState;
 use alpheus_input::files::unpacked;
 use alpheus_node::failure::{Blame, Category, Failure};
@@ -94,6 +95,7 @@ pub fn append(
     remote.create(state.owner.manifest())?;
     let mut summary = AppendSummary::default();
     send_waiting(state, remote, &mut summary)?;
+    settle(state, remote)?;
     let FileCheck { digest, total, repeated } = check(state, file)?;
     let imported = state.imported(&digest);
     if imported == total {
@@ -127,6 +129,7 @@ pub fn append(
     .map_err(|error| error.at(file))?;
     progress.advance(batch.rows.len() as u64);
     batch.flush(state, remote, &mut summary).map_err(|error| error.at(file))?;
+    settle(state, remote)?;
     summary.tail = state.owner.tail_rows();
     Ok(summary)
 }
@@ -189,8 +192,7 @@ impl Batch {
     }
 }
 
-/// Sends the stored bytes of blocks that the server has not acknowledged. Every command that
-/// contacts the server does this first, since a killed command may have left blocks.
+/// Sends the stored bytes of blocks that the server has not acknowledged.
 ///
 /// # Errors
 /// If the server does not answer, or the disk fails.

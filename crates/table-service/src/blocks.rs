@@ -1,13 +1,14 @@
-//! A server's objects in its storage: one per table, with its owner and manifest, and one per
-//! block.
+//! A server's objects in its storage: one per table, with its owner and manifest, one per
+//! block, and one per saved state.
 
 use super::storage::{self, Storage, StorageError};
 use alpheus_verifiable_table::label::{Address, DataSet, Kind, Segment};
 use alpheus_verifiable_table::messages::{Block, Manifest};
+use alpheus_verifiable_table::saved::{SavedState, StateName};
 use bytes::Bytes;
 use data_encoding::HEXLOWER;
 use serde::{Deserialize, Serialize};
-use std::collections::BTreeSet;
+use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -38,6 +39,12 @@ pub enum BlockError {
     /// The address has other bytes.
     #[error("block {} of this segment and epoch is stored with other bytes", .0.index)]
     OtherBlock(Address),
+    /// There is no such saved state.
+    #[error("there is no saved state {0} of this table here")]
+    NoState(StateName),
+    /// The saved state has other bytes.
+    #[error("the saved state {0} is stored with other bytes")]
+    OtherState(StateName),
     /// An object is damaged.
     #[error(
         "{0} is damaged; restore it from a backup of this storage, since its owner has no copy"
@@ -62,6 +69,21 @@ fn block_name(table: &DataSet, address: &Address) -> String {
     let Address { segment, epoch, index } = address;
     let (table, segment) = (HEXLOWER.encode(&table.0), HEXLOWER.encode(&segment.0));
     format!("{table}/{segment}-{epoch:08x}-{index:016x}")
+}
+
+/// What names of saved states begin with. It is no segment.
+const STATE: &str = "state-";
+
+fn state_name(table: &DataSet, name: &StateName) -> String {
+    let (table, segment) = (HEXLOWER.encode(&table.0), HEXLOWER.encode(&name.segment.0));
+    format!("{table}/{STATE}{:016x}-{segment}", name.version)
+}
+
+/// The saved state of an object's name, which is given without its table.
+fn state_of(name: &str) -> Option<StateName> {
+    let (version, segment) = name.strip_prefix(STATE)?.split_once('-')?;
+    let segment = HEXLOWER.decode(segment.as_bytes()).ok()?.try_into().ok().map(Segment)?;
+    Some(StateName { version: u64::from_str_radix(version, 16).ok()?, segment })
 }
 
 /// The segment in a block's name, which is given without its table.
@@ -145,13 +167,56 @@ impl Tables {
         each.map(|(parts, address)| parts.ok_or(BlockError::NoBlock(*address))).collect()
     }
 
-    /// The segments of a table that have blocks.
+    /// The segments of a table that have blocks, and how many.
     ///
     /// # Errors
     /// [`BlockError::Storage`].
-    pub fn segments(&self, table: &DataSet) -> Result<BTreeSet<Segment>, BlockError> {
+    pub fn segments(&self, table: &DataSet) -> Result<BTreeMap<Segment, u64>, BlockError> {
         let names = self.storage.list(&HEXLOWER.encode(&table.0))?;
-        Ok(names.iter().filter_map(|name| segment_of(name)).collect())
+        let mut blocks = BTreeMap::new();
+        for segment in names.iter().filter_map(|name| segment_of(name)) {
+            *blocks.entry(segment).or_insert(0) += 1;
+        }
+        Ok(blocks)
+    }
+
+    /// Stores a saved state durably. A repetition changes nothing.
+    ///
+    /// # Errors
+    /// [`BlockError`].
+    pub fn put_state<B: AsRef<[u8]>>(
+        &self,
+        table: &DataSet,
+        state: &SavedState<B>,
+    ) -> Result<(), BlockError> {
+        let name = state.name();
+        let same = self.storage.put(&state_name(table, &name), state.as_bytes())?;
+        same.then_some(()).ok_or(BlockError::OtherState(name))
+    }
+
+    /// The names of a table's saved states.
+    ///
+    /// # Errors
+    /// [`BlockError::Storage`].
+    pub fn states(&self, table: &DataSet) -> Result<Vec<StateName>, BlockError> {
+        let names = self.storage.list(&HEXLOWER.encode(&table.0))?;
+        Ok(names.iter().filter_map(|name| state_of(name)).collect())
+    }
+
+    /// A saved state as it was stored. Its owner checks it.
+    ///
+    /// # Errors
+    /// [`BlockError`].
+    pub fn state(&self, table: &DataSet, name: &StateName) -> Result<Bytes, BlockError> {
+        self.storage.get(&state_name(table, name))?.ok_or(BlockError::NoState(*name))
+    }
+
+    /// Deletes a saved state, if it exists.
+    ///
+    /// # Errors
+    /// [`BlockError::Storage`].
+    pub fn remove_state(&self, table: &DataSet, name: &StateName) -> Result<(), BlockError> {
+        Ok(self.storage.remove(&state_name(table, name))?)
     }
 
     /// Deletes a block, if it exists.
@@ -177,7 +242,7 @@ pub(crate) mod tests {
     /// A block of the right length, with an address of a table.
     fn block(manifest: &Manifest, index: u64, fill: u8) -> Block {
         let mut bytes = vec![fill; manifest.block_length()];
-        bytes[0] = 1;
+        bytes[0] = 2;
         bytes[1..17].copy_from_slice(&manifest.data_set.0);
         bytes[17..37].fill(3);
         bytes[37..45].copy_from_slice(&index.to_be_bytes());
@@ -221,7 +286,8 @@ pub(crate) mod tests {
             let expected: Vec<&[u8]> = ranges.into_iter().map(|at| &block.as_bytes()[at]).collect();
             assert_eq!(*parts, expected);
         }
-        assert_eq!(tables.segments(&one.data_set).unwrap(), [at.segment].into());
+        check_states(tables, &one);
+        assert_eq!(tables.segments(&one.data_set).unwrap(), [(at.segment, 2)].into());
         assert!(tables.segments(&other.data_set).unwrap().is_empty());
         for _ in 0..2 {
             tables.remove(&one.data_set, &at).unwrap();
@@ -229,6 +295,32 @@ pub(crate) mod tests {
         assert!(matches!(tables.get(&one, &at), Err(BlockError::NoBlock(_))));
         assert!(matches!(tables.parts(&one, kind, &addresses), Err(BlockError::NoBlock(_))));
         assert_eq!(tables.get(&one, &second.address()).unwrap().as_bytes(), second.as_bytes());
+    }
+
+    fn check_states(tables: &Tables, manifest: &Manifest) {
+        let table = &manifest.data_set;
+        let state = |version: u64, fill: u8| {
+            let segment = [4; 16];
+            let mut bytes = [[1].as_slice(), &table.0, &version.to_be_bytes(), &segment].concat();
+            bytes.resize(5000, fill);
+            SavedState::from_bytes(table, bytes).unwrap()
+        };
+        let (first, second) = (state(1, 7), state(17, 7));
+        let missing = tables.state(table, &first.name());
+        assert!(matches!(missing, Err(BlockError::NoState(_))));
+        for state in [&first, &first, &second] {
+            tables.put_state(table, state).unwrap();
+        }
+        let changed = tables.put_state(table, &state(1, 8));
+        assert!(matches!(changed, Err(BlockError::OtherState(_))));
+        let mut names = tables.states(table).unwrap();
+        names.sort_unstable();
+        assert_eq!(names, [first.name(), second.name()]);
+        assert_eq!(tables.state(table, &first.name()).unwrap(), first.as_bytes());
+        for _ in 0..2 {
+            tables.remove_state(table, &first.name()).unwrap();
+        }
+        assert_eq!(tables.states(table).unwrap(), [second.name()]);
     }
 
     #[test]

@@ -4,6 +4,7 @@ use super::answer::rejected;
 use super::append::{AppendSummary, send_waiting};
 use super::csv_rows::{CsvError, Reading, read};
 use super::remote::{Reach, Remote};
+use super::save::settle;
 use super::state::TableState;
 use alpheus_input::files::unpacked;
 use alpheus_node::failure::{Blame, Category, Failure};
@@ -58,8 +59,8 @@ struct RepeatedCorrectionError {
 /// # Errors
 /// If the file is invalid, the server does not answer, or its answer is rejected.
 pub fn run(args: &Args, globals: &Globals) -> Result<(), Failure> {
-    let (mut state, mut remote) = args.reach.open(globals)?;
-    send_waiting(&mut state, &remote, &mut AppendSummary::default())?;
+    let (mut state, remote) = args.reach.open(globals)?;
+    settle(&mut state, &remote)?;
     let mut readings = Vec::new();
     let input = unpacked(&args.file, File::open(&args.file).blame_io(&args.file)?);
     read(input, &state.schema, |reading| -> Result<(), CsvError> {
@@ -81,13 +82,14 @@ pub fn run(args: &Args, globals: &Globals) -> Result<(), Failure> {
     for (row, reading) in rows.into_iter().zip(readings) {
         let index = row / state.owner.block_rows();
         if index < state.owner.blocks() && !open.contains_key(&index) {
-            open.insert(index, fetch(&state, &mut remote, index)?);
+            open.insert(index, fetch(&state, &remote, index)?);
         }
         let step = state.owner.correct(row, reading.cells, open.get(&index));
         let step = step.blame_input(&args.file)?;
         state.commit(step)?;
     }
-    let rewritten = if args.rewrite { rewrite(&mut state, &mut remote)? } else { 0 };
+    let rewritten = if args.rewrite { rewrite(&mut state, &remote)? } else { 0 };
+    settle(&mut state, &remote)?;
     eprintln!("{corrected} rows corrected, {rewritten} blocks rewritten");
     Ok(())
 }
@@ -104,19 +106,16 @@ fn row_of(state: &TableState, reading: &Reading) -> Result<u64, MatchError> {
 ///
 /// # Errors
 /// If the server does not answer, or its answer is rejected.
-pub(super) fn fetch(
-    state: &TableState,
-    remote: &mut Remote,
-    index: u64,
-) -> Result<OpenBlock, Failure> {
+pub(super) fn fetch(state: &TableState, remote: &Remote, index: u64) -> Result<OpenBlock, Failure> {
     let missing = || "the table has no such block";
     let address = state.owner.address(index).ok_or_else(missing).blame(Category::Io)?;
-    let bytes = remote.fetch(address)?;
-    state.owner.open_block(index, &state.owner.all_columns(), &bytes).map_err(rejected)
+    let blocks = remote.fetch(&[address])?;
+    let bytes = blocks.first().map(Vec::as_slice).unwrap_or_default();
+    state.owner.open_block(index, &state.owner.all_columns(), bytes).map_err(rejected)
 }
 
 /// Rewrites every block with corrections, and returns their number.
-fn rewrite(state: &mut TableState, remote: &mut Remote) -> Result<usize, Failure> {
+fn rewrite(state: &mut TableState, remote: &Remote) -> Result<usize, Failure> {
     let n = state.owner.block_rows();
     let blocks: BTreeSet<u64> = state.owner.corrected_rows().map(|row| row / n).collect();
     let mut sent = AppendSummary::default();

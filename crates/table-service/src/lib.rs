@@ -1,14 +1,16 @@
 //! `alpheus table`: an encrypted table on an untrusted server. The owner uploads rows, may
 //! delete them, and queries them; every answer is verified.
 //!
-//! - [`create`], [`append`], [`correct`], [`merge`], [`prune`], [`query`], [`verify`]: the owner,
+//! - [`create`], [`append`], [`correct`], [`merge`], [`prune`], [`query`], [`verify`], [`recover`]: the owner,
 //! - [`serve`]: the server, which holds no key,
 //! - [`replay`]: both as processes, over a recorded file,
-//! - [`schema`], [`sql`], [`index`], [`csv_rows`], [`answer`]: schemas, rows and queries,
-//! - [`state`], [`remote`], [`blocks`], [`storage`], [`wire`]: durable state and the network.
+//! - [`schema`], [`sql`], [`index`], [`csv_rows`], [`ask`], [`answer`], [`statistics`]: schemas,
+//!   rows and queries,
+//! - [`state`], [`save`], [`remote`], [`blocks`], [`storage`], [`wire`]: durable state and the network.
 
 pub mod answer;
 pub mod append;
+pub mod ask;
 pub mod blocks;
 pub mod correct;
 pub mod create;
@@ -18,12 +20,15 @@ pub mod links;
 pub mod merge;
 pub mod prune;
 pub mod query;
+pub mod recover;
 pub mod remote;
 pub mod replay;
+pub mod save;
 pub mod schema;
 pub mod serve;
 pub mod sql;
 pub mod state;
+pub mod statistics;
 pub mod storage;
 pub mod verify;
 pub mod wire;
@@ -64,6 +69,8 @@ enum Command {
     Prune(prune::Args),
     /// Query statistics, and verify the answers
     Query(query::Args),
+    /// Rebuild a lost folder from the key and what the server has
+    Recover(recover::Args),
     /// Verify everything that the server stores, by one sum per column
     Verify(verify::Args),
     /// Store blocks and add them up, without any key
@@ -85,6 +92,7 @@ pub fn run(args: &Args, globals: &Globals) -> Result<(), Failure> {
         Command::Merge(args) => merge::run(args, globals),
         Command::Prune(args) => prune::run(args, globals),
         Command::Query(args) => query::run(args, globals),
+        Command::Recover(args) => recover::run(args, globals),
         Command::Verify(args) => verify::run(args, globals),
         Command::Serve(args) => serve::run(args, globals),
         Command::Replay(args) => replay::run(args, globals),

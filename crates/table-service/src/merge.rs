@@ -5,6 +5,7 @@
 use super::append::{AppendSummary, send_waiting};
 use super::correct::fetch;
 use super::remote::{Reach, Remote};
+use super::save::settle;
 use super::state::TableState;
 use alpheus_node::failure::{Blame, Category, Failure};
 use alpheus_node::globals::Globals;
@@ -53,12 +54,12 @@ struct RangeError {
 /// # Errors
 /// If the server does not answer, its answer is rejected, or the disk fails.
 pub fn run(args: &Args, globals: &Globals) -> Result<(), Failure> {
-    let (mut state, mut remote) = args.reach.open(globals)?;
+    let (mut state, remote) = args.reach.open(globals)?;
     let blocks = state.owner.blocks();
     if args.from >= args.to || args.from > blocks {
         return Err(Failure::new(Category::Usage, RangeError { from: args.from, blocks }));
     }
-    send_waiting(&mut state, &remote, &mut AppendSummary::default())?;
+    settle(&mut state, &remote)?;
     let (before, mut blocks) = (state.owner.runs().len(), 0);
     // An interrupted merge is finished first, then joined with others. Each pass leaves fewer
     // runs.
@@ -70,10 +71,11 @@ pub fn run(args: &Args, globals: &Globals) -> Result<(), Failure> {
         let these = stretches.iter().map(|blocks| blocks.end - blocks.start).sum();
         let mut progress = Progress::new("blocks", Some(these));
         for stretch in stretches {
-            merge(&mut state, &mut remote, stretch, &mut progress)?;
+            merge(&mut state, &remote, stretch, &mut progress)?;
         }
         blocks += these;
     }
+    settle(&mut state, &remote)?;
     let after = state.owner.runs().len();
     eprintln!("{blocks} blocks rewritten; {before} runs became {after}");
     Ok(())
@@ -83,7 +85,7 @@ pub fn run(args: &Args, globals: &Globals) -> Result<(), Failure> {
 /// is sent.
 fn merge(
     state: &mut TableState,
-    remote: &mut Remote,
+    remote: &Remote,
     blocks: Range<u64>,
     progress: &mut Progress,
 ) -> Result<(), Failure> {

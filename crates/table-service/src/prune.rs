@@ -1,8 +1,8 @@
 //! `alpheus table prune`: deletes rewritten blocks at the server. Until then other copies of
 //! the owner's folder remain usable.
 
-use super::append::{AppendSummary, send_waiting};
 use super::remote::{Reach, Remote};
+use super::save::settle;
 use super::state::TableState;
 use alpheus_node::failure::{Category, Failure};
 use alpheus_node::globals::Globals;
@@ -39,8 +39,9 @@ struct UnknownSegmentsError(usize);
 /// fails.
 pub fn run(args: &Args, globals: &Globals) -> Result<(), Failure> {
     let (mut state, remote) = args.reach.open(globals)?;
-    // A block's replacement must be stored before the block is deleted.
-    send_waiting(&mut state, &remote, &mut AppendSummary::default())?;
+    // A block's replacement, and the state that knows it, must be stored before the block is
+    // deleted.
+    settle(&mut state, &remote)?;
     let old = state.replaced();
     if !args.force && !old.is_empty() {
         check_segments(&state, &remote)?;
@@ -57,7 +58,7 @@ pub fn run(args: &Args, globals: &Globals) -> Result<(), Failure> {
 /// only: it does not notice a copy that has uploaded nothing, nor a server that lies.
 fn check_segments(state: &TableState, remote: &Remote) -> Result<(), Failure> {
     let segments = remote.segments()?;
-    let unknown = segments.iter().filter(|segment| !state.knows(segment)).count();
+    let unknown = segments.keys().filter(|segment| !state.knows(segment)).count();
     if unknown == 0 {
         return Ok(());
     }

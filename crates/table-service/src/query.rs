@@ -1,8 +1,8 @@
 //! `alpheus table query`: verified statistics of a table.
 
 use super::answer::{AnswerRow, QueryRunner};
-use super::append::{AppendSummary, send_waiting};
 use super::remote::{Reach, Remote};
+use super::save::settle;
 use super::sql::{self, TableQuery};
 use super::state::TableState;
 use alpheus_input::tables::print_tables;
@@ -47,13 +47,13 @@ pub fn run(args: &Args, globals: &Globals) -> Result<(), Failure> {
     let settings = args.reach.settings(globals)?;
     let mut state = TableState::open(&Settings::needed(&settings.state, "state")?)?;
     let queries = read(args.sql.as_deref(), args.file.as_deref(), &state)?;
-    let mut remote = Remote::new(&settings, state.owner.manifest().data_set)?;
+    let remote = Remote::new(&settings, state.owner.manifest().data_set)?;
     if queries.iter().any(|query| !query.explain) {
-        send_waiting(&mut state, &remote, &mut AppendSummary::default())?;
+        settle(&mut state, &remote)?;
     }
     let mut answers = Vec::new();
     for query in &queries {
-        answers.push(QueryRunner::new(&state, &mut remote).answer(query)?);
+        answers.push(QueryRunner::new(&state, &remote).answer(query)?);
     }
     let format = globals.format.unwrap_or_default();
     printed(print(&answers, format, &mut io::stdout().lock())).map(drop)

@@ -1,10 +1,12 @@
 //! An owner's connection to the server.
 
+use super::answer::rejected;
 use super::links;
 use super::state::TableState;
 use super::wire::{
-    BLOCKS, BlockRequest, DROP, FETCH, NewBlock, NewTable, SEGMENTS, SUM, SumRequest, SumResponse,
-    TABLES, TableRequest,
+    BLOCKS, BlockRequest, DROP, DROP_STATE, FETCH, FETCH_STATE, FetchRequest, NewObject, NewTable,
+    SAVE_STATE, SEGMENTS, STATES, SUMS, StateRequest, SumResponse, SumsRequest, TABLES,
+    TableRequest,
 };
 use alpheus_node::failure::{Category, Failure};
 use alpheus_node::globals::Globals;
@@ -14,17 +16,20 @@ use alpheus_node::network::identity::IdentityFolder;
 use alpheus_node::network::role::Role;
 use alpheus_node::retry::{RetryPolicy, retry_blocking};
 use alpheus_node::settings::Settings;
+use alpheus_verifiable_table::error::VerifyError;
 use alpheus_verifiable_table::label::{Address, DataSet, Segment};
 use alpheus_verifiable_table::messages::{Manifest, Request};
+use alpheus_verifiable_table::saved::StateName;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::time::Duration;
 
 /// When a server that does not answer is asked again.
 const RETRY: RetryPolicy = RetryPolicy::doubling(Duration::from_millis(50), Duration::from_secs(2))
     .within(Duration::from_secs(30));
-/// How long a sum may take.
+/// How long sums may take.
 const SUM_TIMEOUT: Duration = Duration::from_secs(600);
 
 /// The owner's identity, its folder, and the server.
@@ -76,14 +81,10 @@ fn lost(error: RequestError) -> Failure {
     }
 }
 
-/// The server, and the cost of its answers so far.
+/// The server.
 pub struct Remote {
     client: BlockingClient,
     table: DataSet,
-    /// Bytes of answers.
-    pub bytes: u64,
-    /// Time that the server reports to have spent.
-    pub server_time: Duration,
 }
 
 impl Remote {
@@ -96,7 +97,7 @@ impl Remote {
         let identity = IdentityFolder::open(&identity, Role::Owner)?;
         let server = Settings::needed(&settings.server, "server")?;
         let client = links::server(&server, &identity)?;
-        Ok(Self { client, table, bytes: 0, server_time: Duration::ZERO })
+        Ok(Self { client, table })
     }
 
     /// Retries until there is an answer or the timeout ends.
@@ -123,9 +124,13 @@ impl Remote {
     /// # Errors
     /// No answer, or a refusal.
     pub fn put(&self, bytes: Vec<u8>) -> Result<(), Failure> {
-        let help = "the block is stored here; run the same command again to send it";
-        let body = NewBlock { table: self.table, bytes };
-        let sent: Result<(), RequestError> = self.ask(BLOCKS, &body, Duration::ZERO);
+        self.store(BLOCKS, bytes)
+    }
+
+    fn store(&self, path: &str, bytes: Vec<u8>) -> Result<(), Failure> {
+        let help = "what could not be sent is stored here; run the same command again to send it";
+        let body = NewObject { table: self.table, bytes };
+        let sent: Result<(), RequestError> = self.ask(path, &body, Duration::ZERO);
         sent.map_err(|error| {
             let is_temporary = error.may_pass();
             let failure = Failure::from(error);
@@ -133,35 +138,30 @@ impl Remote {
         })
     }
 
-    /// Fetches a block. The caller must verify it.
+    /// Fetches blocks. The caller must verify them.
     ///
     /// # Errors
-    /// No answer, or a refusal.
-    pub fn fetch(&mut self, address: Address) -> Result<Vec<u8>, Failure> {
-        let body = BlockRequest { table: self.table, address };
-        let bytes: Vec<u8> = self.ask(FETCH, &body, Duration::ZERO).map_err(lost)?;
-        self.bytes += bytes.len() as u64;
-        Ok(bytes)
+    /// No answer, a refusal, or another number of blocks.
+    pub fn fetch(&self, addresses: &[Address]) -> Result<Vec<Vec<u8>>, Failure> {
+        let body = FetchRequest { table: self.table, addresses: addresses.to_vec() };
+        let blocks = self.ask(FETCH, &body, Duration::ZERO).map_err(lost)?;
+        counted(blocks, addresses.len())
     }
 
-    /// Requests a sum. The caller must verify it.
+    /// Requests sums. The caller must verify them.
     ///
     /// # Errors
-    /// No answer, or a refusal.
-    pub fn sum(&mut self, request: &Request) -> Result<Vec<u8>, Failure> {
-        let body = SumRequest { table: self.table, request: request.clone() };
-        let SumResponse { microseconds, answer } =
-            self.ask(SUM, &body, SUM_TIMEOUT).map_err(lost)?;
-        self.bytes += answer.len() as u64;
-        self.server_time = self.server_time.saturating_add(Duration::from_micros(microseconds));
-        Ok(answer)
+    /// No answer, a refusal, or another number of sums.
+    pub fn sums(&self, requests: &[Request]) -> Result<Vec<SumResponse>, Failure> {
+        let body = SumsRequest { table: self.table, requests: requests.to_vec() };
+        counted(self.ask(SUMS, &body, SUM_TIMEOUT).map_err(lost)?, requests.len())
     }
 
-    /// The segments of which the server reports blocks.
+    /// The segments of which the server reports blocks, and how many.
     ///
     /// # Errors
     /// No answer, or a refusal.
-    pub fn segments(&self) -> Result<Vec<Segment>, Failure> {
+    pub fn segments(&self) -> Result<BTreeMap<Segment, u64>, Failure> {
         Ok(self.ask(SEGMENTS, &TableRequest { table: self.table }, Duration::ZERO)?)
     }
 
@@ -172,4 +172,42 @@ impl Remote {
     pub fn delete(&self, address: Address) -> Result<(), Failure> {
         Ok(self.ask(DROP, &BlockRequest { table: self.table, address }, Duration::ZERO)?)
     }
+
+    /// Stores a saved state durably.
+    ///
+    /// # Errors
+    /// No answer, or a refusal.
+    pub fn save_state(&self, bytes: Vec<u8>) -> Result<(), Failure> {
+        self.store(SAVE_STATE, bytes)
+    }
+
+    /// The saved states that the server reports.
+    ///
+    /// # Errors
+    /// No answer, or a refusal.
+    pub fn states(&self) -> Result<Vec<StateName>, Failure> {
+        Ok(self.ask(STATES, &TableRequest { table: self.table }, Duration::ZERO)?)
+    }
+
+    /// Fetches a saved state. The caller must open it.
+    ///
+    /// # Errors
+    /// No answer, or a refusal.
+    pub fn state(&self, name: StateName) -> Result<Vec<u8>, Failure> {
+        let body = StateRequest { table: self.table, name };
+        self.ask(FETCH_STATE, &body, Duration::ZERO).map_err(lost)
+    }
+
+    /// Deletes a saved state.
+    ///
+    /// # Errors
+    /// No answer, or a refusal.
+    pub fn delete_state(&self, name: StateName) -> Result<(), Failure> {
+        Ok(self.ask(DROP_STATE, &StateRequest { table: self.table, name }, Duration::ZERO)?)
+    }
+}
+
+/// One answer to each question: any other number is a lie.
+fn counted<T>(answers: Vec<T>, asked: usize) -> Result<Vec<T>, Failure> {
+    if answers.len() == asked { Ok(answers) } else { Err(rejected(VerifyError)) }
 }

@@ -64,12 +64,12 @@ pub fn run(args: &Args, _globals: &Globals) -> Result<(), Failure> {
         server: Some(server.address.clone()),
         ..Settings::default()
     };
-    let mut remote = Remote::new(&settings, state.owner.manifest().data_set)?;
+    let remote = Remote::new(&settings, state.owner.manifest().data_set)?;
     let summary = append(&mut state, &remote, &args.input, false)?;
     eprintln!("{summary}");
     let mut rows = Vec::new();
     for (number, query) in queries.iter().enumerate() {
-        for row in QueryRunner::new(&state, &mut remote).answer(query)? {
+        for row in QueryRunner::new(&state, &remote).answer(query)? {
             let mut numbered = AnswerRow::new();
             numbered.insert("query".into(), Value::from(number + 1));
             numbered.extend(row);

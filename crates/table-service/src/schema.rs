@@ -1,7 +1,7 @@
 //! A table's schema: the columns of its files, their bounds, and the pairs that queries may
 //! combine.
 
-use super::wire::MAX_BLOCK;
+use super::wire::MAX_OBJECT;
 use alpheus_input::source::{Time, parser_message};
 use alpheus_policy::decimal::parse_exact;
 use alpheus_verifiable_table::error::PlanError;
@@ -218,8 +218,8 @@ impl TableSchema {
         let layout = Layout::new(declared, &pairs?)?;
         layout.check_set(self.parameters)?;
         let bytes = layout.block_length(self.parameters);
-        if bytes > MAX_BLOCK {
-            return Err(SchemaError::Large { bytes, limit: MAX_BLOCK });
+        if bytes > MAX_OBJECT {
+            return Err(SchemaError::Large { bytes, limit: MAX_OBJECT });
         }
         Ok(layout)
     }

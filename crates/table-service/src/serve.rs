@@ -4,8 +4,9 @@
 use super::blocks::{BlockError, TableRecord, Tables};
 use super::storage::StorageError;
 use super::wire::{
-    BLOCKS, BlockRequest, DROP, FETCH, MAX_BODY, NewBlock, NewTable, SEGMENTS, SUM, SumRequest,
-    SumResponse, TABLES, TableRequest,
+    BLOCKS, BlockRequest, DROP, DROP_STATE, FETCH, FETCH_STATE, FetchRequest, MAX_BODY, MAX_OBJECT,
+    NewObject, NewTable, SAVE_STATE, SEGMENTS, STATES, SUMS, StateRequest, SumResponse,
+    SumsRequest, TABLES, TableRequest,
 };
 use alpheus_node::failure::{Blame, Category, Failure};
 use alpheus_node::globals::Globals;
@@ -20,7 +21,8 @@ use alpheus_node::service::shutdown::Trigger;
 use alpheus_node::settings::{Settings, path_flag};
 use alpheus_verifiable_table::error::RequestError;
 use alpheus_verifiable_table::label::{Address, DataSet};
-use alpheus_verifiable_table::messages::{Block, Manifest, Request};
+use alpheus_verifiable_table::messages::{Answer, Block, Manifest, Request};
+use alpheus_verifiable_table::saved::SavedState;
 use alpheus_verifiable_table::server::Sum;
 use axum::body::Bytes;
 use axum::extract::{DefaultBodyLimit, State};
@@ -112,9 +114,13 @@ pub fn router(api: Api) -> Router {
         .route(TABLES, owner(post(create)))
         .route(BLOCKS, owner(post(put)))
         .route(FETCH, owner(post(fetch)))
-        .route(SUM, owner(post(sum)))
+        .route(SUMS, owner(post(sums)))
         .route(DROP, owner(post(delete)))
         .route(SEGMENTS, owner(post(segments)))
+        .route(STATES, owner(post(states)))
+        .route(SAVE_STATE, owner(post(save_state)))
+        .route(FETCH_STATE, owner(post(fetch_state)))
+        .route(DROP_STATE, owner(post(delete_state)))
         .layer(DefaultBodyLimit::max(MAX_BODY))
         .with_state(api)
 }
@@ -132,8 +138,8 @@ impl From<BlockError> for ApiError {
                 ApiError::failed("the storage cannot be read or written; see the server's log")
             }
             BlockError::NoTable => ApiError::missing(message),
-            BlockError::NoBlock(_) => lost("lost", message),
-            BlockError::OtherTable | BlockError::OtherBlock(_) => {
+            BlockError::NoBlock(_) | BlockError::NoState(_) => lost("lost", message),
+            BlockError::OtherTable | BlockError::OtherBlock(_) | BlockError::OtherState(_) => {
                 ApiError::new(StatusCode::CONFLICT, "conflict", message)
             }
         }
@@ -188,7 +194,7 @@ async fn put(
     Extension(peer): Extension<Peer>,
     body: Bytes,
 ) -> Result<Vec<u8>, ApiError> {
-    let (owner, NewBlock { table, bytes }) = (name(&peer)?, decode(&body)?);
+    let (owner, NewObject { table, bytes }) = (name(&peer)?, decode(&body)?);
     blocking(move || {
         let manifest = own(&api.tables, &table, &owner)?;
         let block = Block::from_bytes(&manifest, bytes);
@@ -205,10 +211,13 @@ async fn fetch(
     Extension(peer): Extension<Peer>,
     body: Bytes,
 ) -> Result<Vec<u8>, ApiError> {
-    let (owner, BlockRequest { table, address }) = (name(&peer)?, decode(&body)?);
+    let (owner, FetchRequest { table, addresses }) = (name(&peer)?, decode(&body)?);
     blocking(move || {
         let manifest = own(&api.tables, &table, &owner)?;
-        encode(&api.tables.get(&manifest, &address)?.as_bytes())
+        check_length(addresses.iter().map(|_| manifest.block_length()))?;
+        let fetch = |address| api.tables.get(&manifest, address);
+        let blocks: Result<Vec<_>, _> = addresses.iter().map(fetch).collect();
+        encode(&blocks?.iter().map(Block::as_bytes).collect::<Vec<_>>())
     })
     .await
 }
@@ -240,18 +249,91 @@ async fn segments(
     .await
 }
 
-async fn sum(
+async fn sums(
     State(api): State<Api>,
     Extension(peer): Extension<Peer>,
     body: Bytes,
 ) -> Result<Vec<u8>, ApiError> {
-    let (owner, SumRequest { table, request }) = (name(&peer)?, decode(&body)?);
+    let (owner, SumsRequest { table, requests }) = (name(&peer)?, decode(&body)?);
     blocking(move || {
-        let (manifest, began) = (own(&api.tables, &table, &owner)?, Instant::now());
-        let answer = answer(&api.tables, &manifest, &request)?;
-        let microseconds = u64::try_from(began.elapsed().as_micros()).unwrap_or(u64::MAX);
-        api.summed.inc();
-        encode(&SumResponse { microseconds, answer })
+        let manifest = own(&api.tables, &table, &owner)?;
+        let length = |request: &Request| Answer::length(manifest.ring(), request.kind);
+        check_length(requests.iter().map(length))?;
+        let respond = |request: &Request| {
+            let began = Instant::now();
+            let answer = answer(&api.tables, &manifest, request)?;
+            let microseconds = u64::try_from(began.elapsed().as_micros()).unwrap_or(u64::MAX);
+            api.summed.inc();
+            Ok(SumResponse { microseconds, answer })
+        };
+        let answers: Result<Vec<_>, ApiError> = requests.par_iter().map(respond).collect();
+        encode(&answers?)
+    })
+    .await
+}
+
+/// Checks that parts of a response fit into one.
+fn check_length(mut parts: impl Iterator<Item = usize>) -> Result<(), ApiError> {
+    let fits =
+        parts.try_fold(0_usize, |sum, part| sum.checked_add(part).filter(|sum| *sum <= MAX_OBJECT));
+    let large = || {
+        ApiError::malformed(format!(
+            "a response has at most {MAX_OBJECT} bytes: ask for less at once"
+        ))
+    };
+    fits.map(drop).ok_or_else(large)
+}
+
+async fn save_state(
+    State(api): State<Api>,
+    Extension(peer): Extension<Peer>,
+    body: Bytes,
+) -> Result<Vec<u8>, ApiError> {
+    let (owner, NewObject { table, bytes }) = (name(&peer)?, decode(&body)?);
+    blocking(move || {
+        own(&api.tables, &table, &owner)?;
+        let state = SavedState::from_bytes(&table, bytes);
+        let state = state.map_err(|error| ApiError::malformed(error.to_string()))?;
+        encode(&api.tables.put_state(&table, &state)?)
+    })
+    .await
+}
+
+async fn states(
+    State(api): State<Api>,
+    Extension(peer): Extension<Peer>,
+    body: Bytes,
+) -> Result<Vec<u8>, ApiError> {
+    let (owner, TableRequest { table }) = (name(&peer)?, decode(&body)?);
+    blocking(move || {
+        own(&api.tables, &table, &owner)?;
+        encode(&api.tables.states(&table)?)
+    })
+    .await
+}
+
+async fn fetch_state(
+    State(api): State<Api>,
+    Extension(peer): Extension<Peer>,
+    body: Bytes,
+) -> Result<Vec<u8>, ApiError> {
+    let (owner, StateRequest { table, name }) = (name(&peer)?, decode(&body)?);
+    blocking(move || {
+        own(&api.tables, &table, &owner)?;
+        encode(&api.tables.state(&table, &name)?.as_ref())
+    })
+    .await
+}
+
+async fn delete_state(
+    State(api): State<Api>,
+    Extension(peer): Extension<Peer>,
+    body: Bytes,
+) -> Result<Vec<u8>, ApiError> {
+    let (owner, StateRequest { table, name }) = (name(&peer)?, decode(&body)?);
+    blocking(move || {
+        own(&api.tables, &table, &owner)?;
+        encode(&api.tables.remove_state(&table, &name)?)
     })
     .await
 }

@@ -3,6 +3,7 @@
 
 use super::index::{Index, Stretch};
 use super::schema::TableSchema;
+use super::wire::MAX_OBJECT;
 use alpheus_crypto::ledger::{Change, Ledger};
 use alpheus_crypto::secret::Secret;
 use alpheus_node::entropy;
@@ -15,9 +16,9 @@ use alpheus_node::pki::read_seed;
 use alpheus_transport::{Space, Store, local};
 use alpheus_verifiable_table::TableKey;
 use alpheus_verifiable_table::label::{Address, Segment};
-use alpheus_verifiable_table::layout::Layout;
 use alpheus_verifiable_table::ledger::PendingStep;
 use alpheus_verifiable_table::owner::{APPLICATION, Owner};
+use alpheus_verifiable_table::saved::OpenedState;
 use data_encoding::HEXLOWER;
 use rand_chacha::ChaCha20Rng;
 use std::collections::{BTreeMap, BTreeSet};
@@ -47,6 +48,37 @@ fn open_store(folder: &Path) -> Result<(Arc<dyn Store>, Space), Failure> {
     Ok((store, space))
 }
 
+/// Creates a folder that gets its name once `fill` has completed it.
+fn build(folder: &Path, fill: impl FnOnce(&Path) -> Result<(), Failure>) -> Result<(), Failure> {
+    let parent = folder.parent().filter(|parent| !parent.as_os_str().is_empty());
+    let parent = parent.unwrap_or(Path::new("."));
+    std::fs::create_dir_all(parent).blame_io(parent)?;
+    let building = tempfile::Builder::new().prefix(".table-").tempdir_in(parent);
+    let building = building.blame_io(parent)?;
+    let new = building.path().join("new");
+    make_private_folder(&new)?;
+    fill(&new)?;
+    // Only an empty folder is replaced.
+    let help = if folder.join(KEY).exists() {
+        "this folder holds a table and its key: `alpheus table append` adds rows; choose another folder for another table"
+    } else {
+        "nothing is overwritten: remove the folder, or choose another name"
+    };
+    std::fs::rename(&new, folder)
+        .map_err(taken)
+        .blame_io(folder)
+        .map_err(|failure| failure.with_help(help))?;
+    File::open(parent).and_then(|parent| parent.sync_all()).blame_io(parent)
+}
+
+/// Writes the key of a new folder, and opens its ledger.
+fn new_ledger(folder: &Path, secret: &Secret<32>) -> Result<StoreLedger, Failure> {
+    let encoded = Zeroizing::new(HEXLOWER.encode(secret.expose()) + "\n");
+    write_new(&folder.join(KEY), encoded.as_bytes(), Readers::Owner)?;
+    let (store, space) = open_store(folder)?;
+    Ok(StoreLedger::new(store, space))
+}
+
 /// A table, as its owner has it.
 pub struct TableState {
     /// The schema.
@@ -59,6 +91,8 @@ pub struct TableState {
     pub rng: ChaCha20Rng,
     /// The durable ledger of all of it.
     pub ledger: StoreLedger,
+    store: Arc<dyn Store>,
+    space: Space,
     imports: BTreeMap<[u8; 32], u64>,
     replaced: BTreeSet<Address>,
 }
@@ -98,46 +132,32 @@ impl TableState {
         let text = read_text(schema_file)?;
         let schema = TableSchema::parse(&text).blame_input(schema_file)?;
         let layout = schema.layout().blame_input(schema_file)?;
-        let parent = folder.parent().filter(|parent| !parent.as_os_str().is_empty());
-        let parent = parent.unwrap_or(Path::new("."));
-        std::fs::create_dir_all(parent).blame_io(parent)?;
-        // The folder gets its name once it is complete.
-        let building = tempfile::Builder::new().prefix(".table-").tempdir_in(parent);
-        let building = building.blame_io(parent)?;
-        let new = building.path().join("new");
-        make_private_folder(&new)?;
-        Self::fill(&new, &schema, layout, text)?;
-        // Only an empty folder is replaced.
-        let help = if folder.join(KEY).exists() {
-            "this folder holds a table and its only key: `alpheus table append` adds rows; choose another folder for another table"
-        } else {
-            "nothing is overwritten: remove the folder, or choose another name"
-        };
-        std::fs::rename(&new, folder)
-            .map_err(taken)
-            .blame_io(folder)
-            .map_err(|failure| failure.with_help(help))?;
-        File::open(parent).and_then(|parent| parent.sync_all()).blame_io(parent)?;
+        build(folder, |new| {
+            let mut rng = entropy::rng()?;
+            let secret = Secret::<32>::random(&mut rng);
+            let mut ledger = new_ledger(new, &secret)?;
+            let key = TableKey::new(secret);
+            let owner = Owner::create(&key, schema.parameters, schema.order, layout, &mut rng);
+            let owner = owner.and([Change::put(vec![SCHEMA], text.into_bytes())]);
+            owner.commit(&mut ledger).blame(Category::Io).map(drop)
+        })?;
         Self::open(folder)
     }
 
-    /// Writes key and first records of a table.
-    fn fill(
+    /// Creates the folder of a table from its key and an opened state.
+    ///
+    /// # Errors
+    /// If the folder exists, or the disk fails.
+    pub fn recover(
         folder: &Path,
-        schema: &TableSchema,
-        layout: Layout,
-        text: String,
-    ) -> Result<(), Failure> {
-        let mut rng = entropy::rng()?;
-        let secret = Secret::<32>::random(&mut rng);
-        let encoded = Zeroizing::new(HEXLOWER.encode(secret.expose()) + "\n");
-        write_new(&folder.join(KEY), encoded.as_bytes(), Readers::Owner)?;
-        let (store, space) = open_store(folder)?;
-        let mut ledger = StoreLedger::new(store, space);
-        let key = TableKey::new(secret);
-        let owner = Owner::create(&key, schema.parameters, schema.order, layout, &mut rng);
-        let owner = owner.and([Change::put(vec![SCHEMA], text.into_bytes())]);
-        owner.commit(&mut ledger).blame(Category::Io).map(drop)
+        secret: &Secret<32>,
+        state: OpenedState,
+    ) -> Result<Self, Failure> {
+        build(folder, |new| {
+            let mut ledger = new_ledger(new, secret)?;
+            ledger.commit(&state.into_changes()).blame(Category::Io)
+        })?;
+        Self::open(folder)
     }
 
     /// Opens the folder of a table.
@@ -178,8 +198,28 @@ impl TableState {
             let other = IndexError { index: index.rows(), table: owner.rows() };
             return Err(other).blame_input(folder);
         }
-        let ledger = StoreLedger::new(store, space);
-        Ok(Self { schema, owner, index, rng, ledger, imports, replaced })
+        let ledger = StoreLedger::new(Arc::clone(&store), space.clone());
+        Ok(Self { schema, owner, index, rng, ledger, store, space, imports, replaced })
+    }
+
+    /// Seals all records for the server. Returns false, with a warning, if they are too many
+    /// for one message.
+    ///
+    /// # Errors
+    /// If the disk fails.
+    pub fn save(&mut self) -> Result<bool, Failure> {
+        let records = scan_all(self.store.as_ref(), &self.space, b"").blame(Category::Io)?;
+        let bytes: usize = records.iter().map(|(key, value)| key.len() + value.len()).sum();
+        // Padding and a commit take a little more.
+        if bytes > MAX_OBJECT / 8 * 7 {
+            tracing::warn!(
+                bytes,
+                "the table's index is too large to be saved at the server: keep backups of the folder, since `alpheus table recover` cannot replace it"
+            );
+            return Ok(false);
+        }
+        let step = self.owner.save(&records, &mut self.rng).blame(Category::Io)?;
+        self.commit(step).map(|_| true)
     }
 
     /// Rewritten blocks that the server still has, for older copies of the folder.
@@ -193,6 +233,19 @@ impl TableState {
     pub fn knows(&self, segment: &Segment) -> bool {
         let current = self.owner.runs().iter().any(|run| run.segment == *segment);
         current || self.replaced.iter().any(|address| address.segment == *segment)
+    }
+
+    /// The segments of all blocks that this folder knows, rewritten ones too, and how many.
+    #[must_use]
+    pub fn known_blocks(&self) -> BTreeMap<Segment, u64> {
+        let mut blocks = BTreeMap::new();
+        for run in self.owner.runs() {
+            *blocks.entry(run.segment).or_insert(0) += run.to - run.from;
+        }
+        for address in &self.replaced {
+            *blocks.entry(address.segment).or_insert(0) += 1;
+        }
+        blocks
     }
 
     /// The change that records a rewritten block.

@@ -2,10 +2,12 @@
 //! weights over all blocks of each column and product.
 
 use super::answer::rejected;
-use super::append::{AppendSummary, send_waiting};
+use super::ask::{Needed, ask_all, batches, next};
 use super::remote::Reach;
+use super::save::settle;
 use alpheus_node::failure::Failure;
 use alpheus_node::globals::Globals;
+use alpheus_verifiable_table::owner::Audit;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -26,14 +28,24 @@ pub struct Args {
 /// # Errors
 /// If the server does not answer, or its answer is rejected.
 pub fn run(args: &Args, globals: &Globals) -> Result<(), Failure> {
-    let (mut state, mut remote) = args.reach.open(globals)?;
-    send_waiting(&mut state, &remote, &mut AppendSummary::default())?;
+    let (mut state, remote) = args.reach.open(globals)?;
+    settle(&mut state, &remote)?;
     let audits = state.owner.audit(&mut state.rng);
-    for audit in &audits {
-        let answer = remote.sum(audit.request())?;
-        state.owner.check_audit(audit, &answer).map_err(rejected)?;
-    }
-    let (blocks, sums) = (state.owner.blocks(), audits.len());
-    eprintln!("{blocks} blocks are intact: {sums} sums verified, {} bytes", remote.bytes);
+    let (sums, mut bytes) = (audits.len(), 0);
+    let needed = |audit: &Audit| Needed { sums: vec![audit.request().clone()], blocks: Vec::new() };
+    let parts: Vec<_> = audits.into_iter().map(|audit| (needed(&audit), audit)).collect();
+    let parts = parts.into_iter().map(|(needed, audit)| (audit, needed));
+    let batches = batches(parts, state.owner.manifest());
+    ask_all(&remote, batches, |audits, answers| {
+        let mut sums = answers.sums.into_iter();
+        for audit in &audits {
+            let answer = next(&mut sums)?.answer;
+            bytes += answer.len();
+            state.owner.check_audit(audit, &answer).map_err(rejected)?;
+        }
+        Ok(())
+    })?;
+    let blocks = state.owner.blocks();
+    eprintln!("{blocks} blocks are intact: {sums} sums verified, {bytes} bytes");
     Ok(())
 }

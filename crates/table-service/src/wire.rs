@@ -2,27 +2,36 @@
 
 use alpheus_verifiable_table::label::{Address, DataSet};
 use alpheus_verifiable_table::messages::{Manifest, Request};
+use alpheus_verifiable_table::saved::StateName;
 use serde::{Deserialize, Serialize};
 
 /// `POST /v1/tables`: registers a table.
 pub const TABLES: &str = "/v1/tables";
 /// `POST /v1/blocks`: stores a block.
 pub const BLOCKS: &str = "/v1/blocks";
-/// `POST /v1/fetch`: returns a block as it was stored.
+/// `POST /v1/fetch`: returns blocks as they were stored.
 pub const FETCH: &str = "/v1/fetch";
-/// `POST /v1/sum`: returns a sum.
-pub const SUM: &str = "/v1/sum";
+/// `POST /v1/sums`: returns sums.
+pub const SUMS: &str = "/v1/sums";
 /// `POST /v1/drop`: deletes a block.
 pub const DROP: &str = "/v1/drop";
 /// `POST /v1/segments`: lists the segments that have blocks.
 pub const SEGMENTS: &str = "/v1/segments";
+/// `POST /v1/states`: lists the saved states of a table.
+pub const STATES: &str = "/v1/states";
+/// `POST /v1/states/save`: stores a saved state.
+pub const SAVE_STATE: &str = "/v1/states/save";
+/// `POST /v1/states/fetch`: returns a saved state as it was stored.
+pub const FETCH_STATE: &str = "/v1/states/fetch";
+/// `POST /v1/states/drop`: deletes a saved state.
+pub const DROP_STATE: &str = "/v1/states/drop";
 
-/// The largest body of a request.
+/// The largest body of a request or a response.
 pub const MAX_BODY: usize = 64 << 20;
 
-/// The largest block of a table. With the rest of its commit it fits into a body, and into a
-/// batch of the owner's store.
-pub const MAX_BLOCK: usize = 48 << 20;
+/// The largest block, and the largest saved state, of a table. With the rest of its commit it
+/// fits into a body, and into a batch of the owner's store.
+pub const MAX_OBJECT: usize = 48 << 20;
 
 /// A new table. A repetition changes nothing.
 #[derive(Debug, Serialize, Deserialize)]
@@ -31,9 +40,9 @@ pub struct NewTable {
     pub manifest: Manifest,
 }
 
-/// A new block. A repetition changes nothing.
+/// A new block or saved state. A repetition changes nothing.
 #[derive(Debug, Serialize, Deserialize)]
-pub struct NewBlock {
+pub struct NewObject {
     /// Its table.
     pub table: DataSet,
     /// Its exact bytes.
@@ -49,6 +58,15 @@ pub struct BlockRequest {
     pub address: Address,
 }
 
+/// Names blocks to fetch.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct FetchRequest {
+    /// Their table.
+    pub table: DataSet,
+    /// Their addresses.
+    pub addresses: Vec<Address>,
+}
+
 /// Names a table.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub struct TableRequest {
@@ -56,13 +74,22 @@ pub struct TableRequest {
     pub table: DataSet,
 }
 
-/// Requests a sum.
+/// Names a saved state.
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
+pub struct StateRequest {
+    /// Its table.
+    pub table: DataSet,
+    /// Its name.
+    pub name: StateName,
+}
+
+/// Requests sums.
 #[derive(Debug, Serialize, Deserialize)]
-pub struct SumRequest {
+pub struct SumsRequest {
     /// The table.
     pub table: DataSet,
-    /// The blocks and columns to add up.
-    pub request: Request,
+    /// The blocks and columns to add up, for each sum.
+    pub requests: Vec<Request>,
 }
 
 /// A sum.

@@ -22,10 +22,26 @@ pub enum BlockError {
         actual: usize,
     },
     /// The format is unknown.
-    #[error("the block has format {0}, this program reads 1: use the same version on both sides")]
+    #[error("the block has format {0}, this program reads 2: use the same version on both sides")]
     Format(u8),
     /// The block belongs to another table.
     #[error("the block belongs to another table: send it there")]
+    DataSet,
+}
+
+/// Bytes that are not a saved state of this table.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum SavedStateError {
+    /// It is too short.
+    #[error("the saved state is cut off: send it whole")]
+    Length,
+    /// The format is unknown.
+    #[error(
+        "the saved state has format {0}, this program reads 1: use the same version on both sides"
+    )]
+    Format(u8),
+    /// The state belongs to another table.
+    #[error("the saved state belongs to another table: send it there")]
     DataSet,
 }
 

@@ -11,6 +11,7 @@
 //! | owner | [`owner`]: appends, corrects, plans, totals sums |
 //! | server | [`server`]: adds up stored blocks, without a key |
 //! | verifier | [`verifier`]: verified sums, which alone can be decrypted |
+//! | recovery | [`saved`]: the owner's records, sealed for the server |
 //! | shared | [`messages`], [`parameters`], [`label`], [`layout`], [`planner`], [`ledger`], [`error`] |
 
 mod arithmetic;
@@ -35,6 +36,7 @@ pub mod parameters;
 pub mod planner;
 pub mod ring;
 mod sampling;
+pub mod saved;
 pub mod server;
 mod tag;
 #[cfg(test)]

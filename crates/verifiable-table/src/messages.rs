@@ -25,7 +25,7 @@ pub struct Manifest {
 }
 
 /// The format of stored blocks.
-const FORMAT: u8 = 1;
+const FORMAT: u8 = 2;
 /// Format, data set, segment, epoch, number.
 const HEADER: usize = 1 + 16 + 16 + 4 + 8;
 /// The most columns, and the most products, that a table may have.

@@ -1,9 +1,12 @@
 //! L: a secret linear functional on ciphertexts, for each limb and repetition.
 //!
-//! `L(c) = Σ_{d,b,l} B[d,b,l] · Σ_{v<64} A[v]·c[d, 512b + 8v + l]` modulo q_j. On a non-zero
-//! difference, it is a non-zero polynomial of degree two in A and B. So two different
-//! ciphertexts of a limb collide with probability at most 2/q_j (Schwartz, Zippel), and in
-//! three repetitions with (2/q_j)^3.
+//! `L(c) = Σ_{b,l} B[b,l] · Σ_{v<64} Σ_d w_d[v]·c[d, 512b + 8v + l]` modulo q_j. The inner
+//! weights w are (α, β) for a ciphertext, and (α², αβ, β²) for a product. So a product is
+//! hashed without being made: (αa0 + βa1)(αb0 + βb1) = α²·d0 + αβ·d1 + β²·d2.
+//!
+//! On a non-zero difference, L is a non-zero polynomial in α, β and B, of degree two, or three
+//! for products. So two different ciphertexts of a limb collide with probability at most 3/q_j
+//! (Schwartz, Zippel), and in three repetitions with (3/q_j)^3.
 
 mod block;
 
@@ -15,43 +18,90 @@ use crate::tag::Tag;
 use alpheus_crypto::prf::Prf;
 use zeroize::Zeroizing;
 
-/// Vectors that share an A.
+/// Vectors that share the inner weights.
 const DEPTH: usize = 64;
-const _: () = assert!(DEPTH <= MAX_PRODUCTS);
-const _: () = assert!(COMPONENTS * crate::ring::MAX_SLOTS / BLOCK <= MAX_PRODUCTS);
+const _: () = assert!(COMPONENTS * DEPTH <= MAX_PRODUCTS);
+const _: () = assert!(crate::ring::MAX_SLOTS / BLOCK <= MAX_PRODUCTS);
 /// The words of a hash block.
 const BLOCK: usize = DEPTH * WIDTH;
 /// The components of a product.
 pub(crate) const COMPONENTS: usize = 3;
 const MAX_REPETITIONS: usize = 3;
 
-/// A and B, secret and fixed for the life of a table.
-pub(crate) struct HashKey {
-    /// For each limb and repetition: A, 64 words, then B, one for each component,
-    /// block and lane.
-    words: Vec<[Words; MAX_REPETITIONS]>,
-    /// ⌊A·2^52 / q_j⌋.
-    quotients: Vec<[Words; MAX_REPETITIONS]>,
+/// One hash block of one component.
+type HashBlock = [[u64; WIDTH]; DEPTH];
+
+/// The weights of a table, secret and fixed for its life: for each limb and repetition.
+pub(crate) struct HashKey(Vec<[Weights; MAX_REPETITIONS]>);
+
+/// The weights of one limb and repetition.
+struct Weights {
+    /// α, then β.
+    factors: Words,
+    /// ⌊w·2^52 / q_j⌋ of each.
+    quotients: Words,
+    /// α², αβ, β².
+    products: Words,
+    /// B: one for each block and lane.
+    outer: Words,
+}
+
+impl Weights {
+    /// Draws 64 words α, 64 words β, and B.
+    fn draw(ring: &Ring, limb: usize, mut stream: Stream<'_>) -> Self {
+        let prime = ring.q[limb].prime;
+        let mut words = Zeroizing::new(vec![0; 2 * DEPTH + ring.degree() / DEPTH]);
+        stream.residues(prime.p, &mut words);
+        let (factors, outer) = words.split_at(2 * DEPTH);
+        let quotients = factors.iter().map(|factor| prime.secret_quotient(*factor)).collect();
+        let products = ring.backend.run(Squares { ring, limb, factors });
+        let [factors, outer] = [factors, outer].map(|words| Zeroizing::new(words.to_vec()));
+        Self { factors, quotients: Zeroizing::new(quotients), products, outer }
+    }
+
+    /// The inner weights of a ciphertext, or of a product.
+    fn inner(&self, components: usize) -> &[u64] {
+        if components == COMPONENTS { &self.products } else { &self.factors }
+    }
+
+    /// B of a block.
+    fn outer(&self, block: usize) -> &[u64; WIDTH] {
+        &self.outer.as_chunks::<WIDTH>().0[block]
+    }
+}
+
+/// α², αβ and β², canonical.
+struct Squares<'a> {
+    ring: &'a Ring,
+    limb: usize,
+    factors: &'a [u64],
+}
+
+impl Kernel for Squares<'_> {
+    type Output = Words;
+
+    #[inline(always)]
+    fn run<L: Lanes>(self, lanes: L) -> Words {
+        let m = self.ring.q[self.limb].prime.on(lanes);
+        let (alpha, beta) = self.factors.split_at(DEPTH);
+        let mut out = Zeroizing::new(vec![0; COMPONENTS * DEPTH]);
+        let pairs = [(alpha, alpha), (alpha, beta), (beta, beta)];
+        for ((a, b), out) in pairs.into_iter().zip(out.chunks_exact_mut(DEPTH)) {
+            let (a, b) = (a.as_chunks().0, b.as_chunks().0);
+            for ((a, b), out) in a.iter().zip(b).zip(out.as_chunks_mut().0) {
+                lanes.store(m.mul(lanes.load(a), lanes.load(b)), out);
+            }
+        }
+        out
+    }
 }
 
 impl HashKey {
-    /// Draws A and B from the stream of number limb·3 + repetition.
+    /// Draws the weights from the stream of number limb·3 + repetition.
     pub(crate) fn new(ring: &Ring, prf: &Prf) -> Self {
-        let length = DEPTH + COMPONENTS * ring.degree() / DEPTH;
-        let words = ring.q.iter().enumerate().map(|(j, ntt)| {
-            std::array::from_fn(|k| {
-                let mut words = Zeroizing::new(vec![0; length]);
-                Stream::new(prf, (j * MAX_REPETITIONS + k) as u64)
-                    .residues(ntt.prime.p, &mut words);
-                words
-            })
-        });
-        let words: Vec<[Words; MAX_REPETITIONS]> = words.collect();
-        let quotients = words.iter().zip(&ring.q).map(|(words, ntt)| {
-            let quotient = |a: &u64| ntt.prime.secret_quotient(*a);
-            words.each_ref().map(|a| Zeroizing::new(a[..DEPTH].iter().map(quotient).collect()))
-        });
-        Self { quotients: quotients.collect(), words }
+        let stream = |j: usize, k| Stream::new(prf, (j * MAX_REPETITIONS + k) as u64);
+        let limb = |j| std::array::from_fn(|k| Weights::draw(ring, j, stream(j, k)));
+        Self((0..ring.limbs()).map(limb).collect())
     }
 
     /// L of a ciphertext's two components, or of a product's three.
@@ -73,15 +123,19 @@ impl Kernel for Hash<'_> {
     fn run<L: Lanes>(self, lanes: L) -> Tag {
         let (ring, n) = (self.ring, self.ring.degree());
         let mut tag = Tag::zero(ring);
-        for (j, ((ntt, keys), out)) in
-            ring.q.iter().zip(&self.key.words).zip(&mut tag.0).enumerate()
-        {
+        for (j, ((ntt, keys), out)) in ring.q.iter().zip(&self.key.0).zip(&mut tag.0).enumerate() {
             let m = ntt.prime.on(lanes);
-            let mut sums = Sums::new(m, keys, n);
-            for (d, component) in self.components.iter().enumerate() {
-                let limb = &component[j * n..(j + 1) * n];
-                for (b, block) in limb.as_chunks::<BLOCK>().0.iter().enumerate() {
-                    sums.add(d, b, inner(m, block, keys));
+            let inner = keys.each_ref().map(|weights| weights.inner(self.components.len()));
+            let mut sums = Sums::new(m);
+            for b in 0..n / BLOCK {
+                let mut block = [m.zero_sum(); MAX_REPETITIONS];
+                for (d, component) in self.components.iter().enumerate() {
+                    let words = &hash_blocks(component, j, n)[b];
+                    let weights = inner.map(|inner| &inner[d * DEPTH..(d + 1) * DEPTH]);
+                    accumulate(m, words, weights, &mut block);
+                }
+                for (k, (block, weights)) in block.into_iter().zip(keys).enumerate() {
+                    sums.add(k, m.reduce_sum(block), weights.outer(b));
                 }
             }
             sums.fold_to(&mut out[..ring.spec.repetitions]);
@@ -90,28 +144,28 @@ impl Kernel for Hash<'_> {
     }
 }
 
+/// The hash blocks of one limb of a component.
+fn hash_blocks(component: &[u64], limb: usize, n: usize) -> &[HashBlock] {
+    component[limb * n..(limb + 1) * n].as_chunks::<WIDTH>().0.as_chunks::<DEPTH>().0
+}
+
 /// One limb's hash, accumulated block by block.
-struct Sums<'a, L: Lanes> {
+struct Sums<L: Lanes> {
     m: Modular<L>,
-    keys: &'a [Words; MAX_REPETITIONS],
-    blocks: usize,
     sums: [Wide<L::V>; MAX_REPETITIONS],
 }
 
-impl<'a, L: Lanes> Sums<'a, L> {
+impl<L: Lanes> Sums<L> {
     #[inline(always)]
-    fn new(m: Modular<L>, keys: &'a [Words; MAX_REPETITIONS], n: usize) -> Self {
-        Self { m, keys, blocks: n / BLOCK, sums: [m.zero_sum(); MAX_REPETITIONS] }
+    fn new(m: Modular<L>) -> Self {
+        Self { m, sums: [m.zero_sum(); MAX_REPETITIONS] }
     }
 
-    /// Adds block `b` of component `d`: its inner sums, below 2^52.
+    /// Adds a block's inner sum, below 2^52, to one repetition.
     #[inline(always)]
-    fn add(&mut self, d: usize, b: usize, inner: [L::V; MAX_REPETITIONS]) {
-        let at = DEPTH + (d * self.blocks + b) * WIDTH;
-        for ((sum, inner), key) in self.sums.iter_mut().zip(inner).zip(self.keys) {
-            let weights = key[at..at + WIDTH].as_chunks::<WIDTH>().0;
-            *sum = self.m.accumulate(*sum, inner, self.m.lanes.load(&weights[0]));
-        }
+    fn add(&mut self, repetition: usize, inner: L::V, outer: &[u64; WIDTH]) {
+        let sum = &mut self.sums[repetition];
+        *sum = self.m.accumulate(*sum, inner, self.m.lanes.load(outer));
     }
 
     /// Writes the sums and clears them: without a mask they reveal the key.
@@ -124,27 +178,21 @@ impl<'a, L: Lanes> Sums<'a, L> {
     }
 }
 
-/// `Σ_v A[v]·c[v]` of one block, for each repetition.
+/// Adds `Σ_v w[v]·c[v]` of one block and component, for each repetition.
 #[inline(always)]
-fn inner<L: Lanes>(
+fn accumulate<L: Lanes>(
     m: Modular<L>,
-    block: &[u64; BLOCK],
-    keys: &[Words; MAX_REPETITIONS],
-) -> [L::V; MAX_REPETITIONS] {
-    let mut sums = [m.zero_sum(); MAX_REPETITIONS];
-    let [first, second, third] = keys.each_ref().map(|key| &key[..DEPTH]);
-    let words = block.as_chunks::<WIDTH>().0.iter();
-    for (((words, a), b), c) in words.zip(first).zip(second).zip(third) {
+    words: &HashBlock,
+    weights: [&[u64]; MAX_REPETITIONS],
+    sums: &mut [Wide<L::V>; MAX_REPETITIONS],
+) {
+    let [first, second, third] = weights;
+    for (((words, a), b), c) in words.iter().zip(first).zip(second).zip(third) {
         let words = m.lanes.load(words);
-        for (sum, key) in sums.iter_mut().zip([a, b, c]) {
-            *sum = m.accumulate(*sum, words, m.lanes.splat(*key));
+        for (sum, weight) in sums.iter_mut().zip([a, b, c]) {
+            *sum = m.accumulate(*sum, words, m.lanes.splat(*weight));
         }
     }
-    let mut reduced = [m.lanes.splat(0); MAX_REPETITIONS];
-    for (out, sum) in reduced.iter_mut().zip(sums) {
-        *out = m.reduce_sum(sum);
-    }
-    reduced
 }
 
 /// The sum of eight canonical words, canonical.

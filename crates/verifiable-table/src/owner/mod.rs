@@ -9,6 +9,7 @@ mod corrections;
 mod merge;
 mod questions;
 mod records;
+mod saving;
 mod upload;
 mod weighted;
 
@@ -17,6 +18,8 @@ pub use corrections::CorrectError;
 pub use merge::Merge;
 pub use questions::{OpenBlock, Part, Plan, TotalError};
 pub use records::{APPLICATION, StateError};
+pub(crate) use saving::saved_record;
+pub use saving::{SaveError, UnsentState};
 pub use upload::AppendError;
 #[cfg(feature = "measure")]
 pub(crate) use weighted::horner;
@@ -24,12 +27,13 @@ pub use weighted::{PolynomialPlan, WeightedPlan};
 
 use crate::error::{PlanError, VerifyError};
 use crate::keys::{Keys, TableKey};
-use crate::label::{Address, DataSet, Order, Segment};
+use crate::label::{Address, Order, Segment};
 use crate::layout::{Layout, Moment, Row};
 use crate::ledger::{CommitGuard, PendingStep};
 use crate::messages::{Manifest, Run};
 use crate::parameters::Set;
 use crate::planner::Question;
+use crate::saved::StateKey;
 use crate::verifier::{DecryptedSum, VerifiedSum};
 use alpheus_crypto::ledger::Change;
 use rand_core::CryptoRng;
@@ -54,6 +58,10 @@ pub struct Owner {
     outbox: BTreeSet<Address>,
     /// Rows corrected since their block was sealed: the sealed row and the correct one.
     exceptions: BTreeMap<u64, (Row, Row)>,
+    /// The key that seals saved states.
+    state_key: StateKey,
+    /// What is saved at the server.
+    standing: saving::Standing,
     /// Changes to rows, corrections or blocks since this start.
     changes: u64,
     /// Stops changes while a step is uncommitted.
@@ -68,7 +76,8 @@ struct Version {
 }
 
 impl Owner {
-    /// Creates an empty table with a fresh data set.
+    /// Creates an empty table, whose data set follows from the key: each table has a key of
+    /// its own.
     pub fn create(
         key: &TableKey,
         set: Set,
@@ -76,10 +85,11 @@ impl Owner {
         layout: Layout,
         rng: &mut impl CryptoRng,
     ) -> PendingStep<Self> {
-        let data_set = DataSet(random(rng));
-        let owner = Self::empty(key, records::Meta { data_set, set, order, layout }, rng);
+        let data_set = key.data_set();
+        let mut owner = Self::empty(key, records::Meta { data_set, set, order, layout }, rng);
+        owner.standing.changed = true;
         let guard = owner.guard.clone();
-        PendingStep::new(vec![owner.meta_record()], owner, &guard)
+        PendingStep::new(vec![owner.meta_record(), saving::changed_record()], owner, &guard)
     }
 
     fn empty(key: &TableKey, meta: records::Meta, rng: &mut impl CryptoRng) -> Self {
@@ -96,6 +106,8 @@ impl Owner {
             chunks: BTreeSet::new(),
             outbox: BTreeSet::new(),
             exceptions: BTreeMap::new(),
+            state_key: StateKey::new(key, data_set),
+            standing: saving::Standing::default(),
             changes: 0,
             guard: CommitGuard::default(),
         }
@@ -107,8 +119,11 @@ impl Owner {
     }
 
     /// A step that changes rows, corrections or blocks.
-    fn step<T>(&mut self, changes: Vec<Change>, released: T) -> PendingStep<T> {
+    fn step<T>(&mut self, mut changes: Vec<Change>, released: T) -> PendingStep<T> {
         self.changes += 1;
+        if !std::mem::replace(&mut self.standing.changed, true) {
+            changes.push(saving::changed_record());
+        }
         PendingStep::new(changes, released, &self.guard)
     }
 
@@ -134,6 +149,7 @@ impl Owner {
         owner.tail = read.chunks.into_values().flatten().collect();
         owner.outbox = read.outbox;
         owner.exceptions = read.exceptions;
+        owner.standing = read.standing;
         owner.check(&chunks)?;
         Ok(owner)
     }

@@ -1,6 +1,7 @@
 //! The records in an owner's ledger.
 
 use super::Owner;
+use super::saving::Standing;
 use crate::label::{Address, DataSet, Order, Segment};
 use crate::layout::{Layout, Row};
 use crate::messages::Run;
@@ -17,9 +18,10 @@ pub(super) const RUNS: u8 = 1;
 pub(super) const TAIL: u8 = 2;
 pub(super) const OUTBOX: u8 = 3;
 pub(super) const EXCEPTION: u8 = 4;
+pub(super) const STATE: u8 = 5;
 
 /// The format of records.
-const FORMAT: u8 = 1;
+const FORMAT: u8 = 2;
 
 /// The constants of a table's life.
 #[derive(Serialize, Deserialize)]
@@ -38,7 +40,7 @@ pub enum StateError {
     Empty,
     /// Another version wrote it.
     #[error(
-        "the table's state has format {0}, this program reads 1: use the version that wrote it"
+        "the table's state has format {0}, this program reads 2: use the version that wrote it"
     )]
     Format(u8),
     /// A record does not decode, or records contradict each other.
@@ -78,6 +80,7 @@ pub(super) struct Records {
     pub(super) chunks: BTreeMap<u64, Vec<Row>>,
     pub(super) outbox: BTreeSet<Address>,
     pub(super) exceptions: BTreeMap<u64, (Row, Row)>,
+    pub(super) standing: Standing,
 }
 
 impl Records {
@@ -86,7 +89,7 @@ impl Records {
     ) -> Result<Self, StateError> {
         let (mut meta, mut runs) = (None, Vec::new());
         let (mut chunks, mut exceptions) = (BTreeMap::new(), BTreeMap::new());
-        let mut outbox = BTreeSet::new();
+        let (mut outbox, mut standing) = (BTreeSet::new(), Standing::default());
         for (key, value) in records {
             let Some((kind, rest)) = key.as_ref().split_first() else { continue };
             let (value, damaged) = (value.as_ref(), StateError::Record(*kind));
@@ -97,12 +100,13 @@ impl Records {
                 TAIL => drop(chunks.insert(number()?, decode(value, damaged)?)),
                 OUTBOX => drop(outbox.insert(read_address(rest).ok_or(damaged)?)),
                 EXCEPTION => drop(exceptions.insert(number()?, decode(value, damaged)?)),
+                STATE => standing.read(rest, value).ok_or(damaged)?,
                 APPLICATION.. => {}
                 _ => return Err(damaged),
             }
         }
         let meta = meta.ok_or(StateError::Empty)?;
-        Ok(Self { meta, runs, chunks, outbox, exceptions })
+        Ok(Self { meta, runs, chunks, outbox, exceptions, standing })
     }
 }
 

@@ -8,7 +8,7 @@ use alpheus_node::network::role::Role;
 use alpheus_node::service::shutdown::Trigger;
 use alpheus_table_service::blocks::Tables;
 use alpheus_table_service::serve::{Api, router};
-use alpheus_table_service::wire::{FETCH, SUM, SumRequest, SumResponse};
+use alpheus_table_service::wire::{FETCH, SUMS, SumResponse, SumsRequest};
 use alpheus_verifiable_table::label::{Column, Kind};
 use alpheus_verifiable_table::messages::{Request, Run, Weights};
 use axum::Router;
@@ -36,8 +36,12 @@ enum Lie {
     None,
     /// It answers another request.
     Request(fn(&mut Request)),
-    /// It changes the answer; what it said to the question before is there.
+    /// It changes each answer; what it said to the question before is there.
     Answer(fn(&mut Vec<u8>, &[u8])),
+    /// It changes the list of answers.
+    Answers(fn(&mut Vec<SumResponse>)),
+    /// It changes the list of fetched blocks.
+    Blocks(fn(&mut Vec<Vec<u8>>)),
     /// It changes a fetched block.
     Block(fn(&mut Vec<u8>)),
 }
@@ -49,9 +53,9 @@ async fn lying(shared: Shared, request: HttpRequest, next: Next) -> Response {
     let path = request.uri().path().to_owned();
     let (mut parts, body) = request.into_parts();
     let mut body = to_bytes(body, usize::MAX).await.unwrap();
-    if let (Lie::Request(change), SUM) = (lie, path.as_str()) {
-        let mut ask: SumRequest = postcard::from_bytes(&body).unwrap();
-        change(&mut ask.request);
+    if let (Lie::Request(change), SUMS) = (lie, path.as_str()) {
+        let mut ask: SumsRequest = postcard::from_bytes(&body).unwrap();
+        ask.requests.iter_mut().for_each(change);
         body = postcard::to_allocvec(&ask).unwrap().into();
         parts.headers.insert(header::CONTENT_LENGTH, body.len().into());
     }
@@ -59,18 +63,26 @@ async fn lying(shared: Shared, request: HttpRequest, next: Next) -> Response {
     let (mut parts, body) = answer.into_parts();
     let body = to_bytes(body, usize::MAX).await.unwrap();
     let body: Bytes = match (lie, path.as_str()) {
-        (_, SUM) if parts.status.is_success() => {
-            let mut summed: SumResponse = postcard::from_bytes(&body).unwrap();
-            shared.lock().unwrap().1.clone_from(&summed.answer);
-            if let Lie::Answer(change) = lie {
-                change(&mut summed.answer, &before);
+        (_, SUMS) if parts.status.is_success() => {
+            let mut summed: Vec<SumResponse> = postcard::from_bytes(&body).unwrap();
+            shared.lock().unwrap().1.clone_from(&summed.last().unwrap().answer);
+            match lie {
+                Lie::Answer(change) => {
+                    summed.iter_mut().for_each(|summed| change(&mut summed.answer, &before));
+                }
+                Lie::Answers(change) => change(&mut summed),
+                _ => {}
             }
             postcard::to_allocvec(&summed).unwrap().into()
         }
-        (Lie::Block(change), FETCH) => {
-            let mut bytes: Vec<u8> = postcard::from_bytes(&body).unwrap();
-            change(&mut bytes);
-            postcard::to_allocvec(&bytes).unwrap().into()
+        (Lie::Block(_) | Lie::Blocks(_), FETCH) => {
+            let mut blocks: Vec<Vec<u8>> = postcard::from_bytes(&body).unwrap();
+            match lie {
+                Lie::Block(change) => blocks.iter_mut().for_each(change),
+                Lie::Blocks(change) => change(&mut blocks),
+                _ => {}
+            }
+            postcard::to_allocvec(&blocks).unwrap().into()
         }
         _ => body,
     };
@@ -126,6 +138,24 @@ const BLOCKS: &[(&str, Lie)] = &[
     ("half a block", Lie::Block(|bytes| bytes.truncate(bytes.len() / 2))),
 ];
 
+/// Of several sums or blocks that are asked for at once.
+const LISTS: &[(&str, Lie)] = &[
+    ("two answers that changed places", Lie::Answers(|answers| answers.swap(0, 1))),
+    ("an answer twice", Lie::Answers(|answers| answers[1].answer = answers[0].answer.clone())),
+    ("an answer less", Lie::Answers(|answers| drop(answers.pop()))),
+    (
+        "an answer more",
+        Lie::Answers(|answers| {
+            let answer = answers[0].answer.clone();
+            answers.push(SumResponse { microseconds: 0, answer });
+        }),
+    ),
+    ("no answer", Lie::Answers(Vec::clear)),
+    ("two blocks that changed places", Lie::Blocks(|blocks| blocks.swap(0, 1))),
+    ("a block less", Lie::Blocks(|blocks| drop(blocks.pop()))),
+    ("a block more", Lie::Blocks(|blocks| blocks.push(Vec::new()))),
+];
+
 /// The query is answered before and after, and rejected in between.
 fn rejected(world: &World, shared: &Shared, lies: &[(&str, Lie)], sql: &str, other: &str) {
     for (what, lie) in lies {
@@ -160,6 +190,9 @@ fn every_lie_of_a_server_is_rejected_alike() {
     rejected(&world, &shared, ANSWERS, "SELECT COV(cars, timestamp2)", "SELECT SUM(cars)");
     let range = "SELECT SUM(cars) WHERE timestamp BETWEEN 36000 AND 720000";
     rejected(&world, &shared, BLOCKS, range, "SELECT SUM(cars)");
+    // Three sums over the inner block, and parts of the two others.
+    let sums = "SELECT SUM(cars), SUM(timestamp2) WHERE timestamp BETWEEN 3600 AND 88200000";
+    rejected(&world, &shared, LISTS, sums, "SELECT SUM(cars)");
 }
 
 /// Another owner, even with the first one's folder, cannot sum, read, drop, add to or begin

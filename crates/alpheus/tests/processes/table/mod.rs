@@ -9,4 +9,5 @@ mod merges;
 #[cfg(feature = "object-store")]
 mod objects;
 mod real;
+mod recover;
 mod world;

@@ -6,6 +6,7 @@
 mod durable;
 mod exact;
 mod merge;
+mod saved;
 
 use crate::support;
 use alpheus_verifiable_table::ledger::PendingStep;

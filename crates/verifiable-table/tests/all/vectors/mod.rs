@@ -121,7 +121,7 @@ fn bytes_that_are_not_a_block_are_rejected_with_a_specific_error() {
     let error = |bytes: &[u8]| Block::from_bytes(&manifest, bytes).err().map(|e| e.to_string());
     assert!(error(&bytes).unwrap().contains("format 0"));
     assert!(error(&bytes[1..]).unwrap().contains("send it whole"));
-    bytes[0] = 1;
+    bytes[0] = 2;
     assert!(error(&bytes).unwrap().contains("another table"));
     bytes[1..17].copy_from_slice(&manifest.data_set.0);
     assert_eq!(error(&bytes), None);
