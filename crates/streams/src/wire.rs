@@ -6,7 +6,6 @@
 //! Frames are ciphertext. Messages are signed and carry what
 //! [`alpheus_encrypted_stream::messages`] describes. Annotations are public.
 
-use crate::owner::identity::OwnerIdentity;
 use crate::runtime::controller_host::{FromController, ToController};
 use crate::runtime::refused::RefusedFrame;
 use alpheus_crypto::seal::Sealed;
@@ -179,15 +178,6 @@ pub struct WithdrawalRequest {
     pub signed: Signed<Withdrawal>,
     /// The owner's certificate.
     pub owner: Signed<Certificate>,
-}
-
-impl WithdrawalRequest {
-    /// Withdraws consent for a stream, and has its key destroyed if `erase`.
-    #[must_use]
-    pub fn new(owner: &OwnerIdentity, stream: StreamId, erase: bool) -> WithdrawalRequest {
-        let signed = Signed::new(&Withdrawal { stream, erase }, &owner.key);
-        WithdrawalRequest { signed, owner: owner.certified.certificate().clone() }
-    }
 }
 
 /// An owner grants a consumer access, or ends it.

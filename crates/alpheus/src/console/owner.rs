@@ -13,7 +13,6 @@ use alpheus_policy::schema::Schema;
 use alpheus_streams::owner::budgets::in_words as in_words_of;
 use alpheus_streams::owner::identity::OwnerIdentity;
 use alpheus_streams::owner::log::{in_order, in_words};
-use alpheus_streams::wire::WithdrawalRequest;
 use axum::extract::{Path, State};
 use axum::routing::{get, post};
 use axum::{Json, Router};
@@ -126,7 +125,7 @@ async fn revoke(
     State(owner): State<Owner>,
     Path(stream): Path<String>,
 ) -> Result<Json<EmptyAnswer>, ApiError> {
-    let asked = WithdrawalRequest::new(&owner.identity, parsed(&stream)?, false);
+    let asked = owner.identity.withdrawal(parsed(&stream)?, false);
     let answer =
         owner.client.call::<Option<Signed<Erasure>>>("/v1/withdrawals", &asked, Duration::ZERO);
     answer.await.map(|_| Json(EmptyAnswer {})).map_err(failed)

@@ -176,5 +176,5 @@ pub(crate) fn key(seed: u8) -> SigningKey {
 
 fn masks(ask: &MaskRequest<'_>) -> Option<MaskStrategy> {
     let roster = Roster::new(ask.owners, ask.alpha, ask.min_population);
-    params::choose(None, &roster, ask.dropout, ask.delta_exponent).ok()
+    params::choose(None, &roster, ask.delta_exponent).ok()
 }

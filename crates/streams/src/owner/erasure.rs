@@ -1,7 +1,6 @@
 //! `alpheus owner erase`: destroys a stream's key at the controller and in the device's file.
 
 use super::{DeviceFile, Owner, StreamArgs};
-use crate::wire::WithdrawalRequest;
 use alpheus_crypto::signed::Signed;
 use alpheus_encrypted_stream::certificate::{Certificate, fingerprint};
 use alpheus_encrypted_stream::withdrawal::Erasure;
@@ -35,7 +34,7 @@ pub(super) fn erase(args: &Erase) -> Result<(), Failure> {
         return Err("the file exists already and is not overwritten").blame_input(path);
     }
     let known = owner.controllers(&identity)?;
-    let asked = WithdrawalRequest::new(&owner.identity, stream, true);
+    let asked = owner.identity.withdrawal(stream, true);
     let signed: Option<Signed<Erasure>> =
         owner.client.call("/v1/withdrawals", &asked, Duration::ZERO)?;
     let said = signed.as_ref().and_then(|signed| {

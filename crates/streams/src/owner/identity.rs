@@ -2,13 +2,17 @@
 //! makes its holder one owner of the deployment.
 
 use crate::deployment::{self, OWNER_CERTIFICATE, OWNER_SEED, from_hex};
+use crate::wire::WithdrawalRequest;
 use alpheus_crypto::sign::SigningKey;
+use alpheus_crypto::signed::Signed;
 use alpheus_encrypted_stream::certificate::{CertifiedOwner, Party, Role};
 use alpheus_encrypted_stream::error::CertificateError;
+use alpheus_encrypted_stream::withdrawal::Withdrawal;
 use alpheus_node::failure::{Blame, Failure};
 use alpheus_node::files::read_text;
 use alpheus_node::network::identity::IdentityFolder;
 use alpheus_node::pki::read_seed;
+use alpheus_policy::ids::StreamId;
 
 /// An owner who can sign.
 pub struct OwnerIdentity {
@@ -38,6 +42,13 @@ impl OwnerIdentity {
             return Err(CertificateError::OtherName).blame_input(&path);
         }
         Ok(OwnerIdentity { key, certified })
+    }
+
+    /// Withdraws consent for a stream, and has its key destroyed if `erase`.
+    #[must_use]
+    pub fn withdrawal(&self, stream: StreamId, erase: bool) -> WithdrawalRequest {
+        let signed = Signed::new(&Withdrawal { stream, erase }, &self.key);
+        WithdrawalRequest { signed, owner: self.certified.certificate().clone() }
     }
 }
 

@@ -15,7 +15,7 @@ use crate::ca;
 use crate::deployment;
 use crate::deployment::{OWNER_SEED, from_hex};
 use crate::links;
-use crate::wire::{Choice, Handover, WithdrawalRequest};
+use crate::wire::{Choice, Handover};
 use alpheus_crypto::secret::Secret;
 use alpheus_crypto::signed::{Signed, Verified};
 use alpheus_encrypted_stream::annotation::{Annotation, Placement};
@@ -354,7 +354,7 @@ fn seconds(window: Window) -> String {
 
 fn revoke(one: &StreamArgs) -> Result<(), Failure> {
     let (owner, _) = Owner::open(&one.reach)?;
-    let asked = WithdrawalRequest::new(&owner.identity, one.stream, false);
+    let asked = owner.identity.withdrawal(one.stream, false);
     owner.client.call::<Option<Signed<Erasure>>>("/v1/withdrawals", &asked, Duration::ZERO)?;
     Ok(())
 }

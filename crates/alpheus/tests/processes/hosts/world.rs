@@ -273,7 +273,7 @@ impl Town {
 
     /// A person takes consent back; the key too if `erase`.
     pub(crate) fn withdrawal(person: &Person, erase: bool) -> WithdrawalRequest {
-        WithdrawalRequest::new(&person.identity, person.stream, erase)
+        person.identity.withdrawal(person.stream, erase)
     }
 
     pub(crate) fn handover(&mut self, person: &Person, house: &House) -> Handover {

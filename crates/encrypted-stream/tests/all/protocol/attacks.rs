@@ -16,10 +16,9 @@ use alpheus_policy::plan::{Fraction, Plan, PopulationBounds};
 use alpheus_time::{Span, Timestamp, Window};
 
 use crate::protocol::evil::{Draft, Evil};
+use crate::protocol::identities::owner;
 use crate::protocol::withdrawals::revoke;
-use crate::protocol::world::{
-    EPOCH, Memory, Setup, WINDOW, after, key, owner, policy, stream_id, window,
-};
+use crate::protocol::world::{EPOCH, Memory, Setup, WINDOW, after, key, policy, stream_id, window};
 
 /// Three controllers with two owners each; one of them may collude.
 fn three() -> Evil {

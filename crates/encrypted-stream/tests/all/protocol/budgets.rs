@@ -14,9 +14,10 @@ use alpheus_policy::policy::ResolvedPolicy;
 use alpheus_time::Timestamp;
 
 use crate::protocol::evil::Evil;
+use crate::protocol::identities::{certified, owner};
 use crate::protocol::net::Net;
 use crate::protocol::noise::{Noise, four, pure, spent};
-use crate::protocol::world::{EPOCH, Setup, after, certified, owner, policy, stream_id, window};
+use crate::protocol::world::{EPOCH, Setup, after, policy, stream_id, window};
 
 #[test]
 fn an_exhausted_budget_excludes_only_its_owner_and_names_the_reason() {

@@ -20,9 +20,8 @@ use rand_chacha::ChaCha20Rng;
 use rand_chacha::rand_core::SeedableRng;
 
 use crate::protocol::evil::Evil;
-use crate::protocol::world::{
-    EPOCH, SUBJECT, Setup, certified, master, owner, owner_key, policy, stream_id,
-};
+use crate::protocol::identities::{SUBJECT, certified, owner, owner_key};
+use crate::protocol::world::{EPOCH, Setup, master, policy, stream_id};
 
 pub const DAY: u64 = 86_400_000_000;
 /// The day on which the world begins.

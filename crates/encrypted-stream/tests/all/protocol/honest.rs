@@ -1,8 +1,9 @@
 //! Honest runs: windows open to the right sums, or fail with a reason.
 
+use crate::protocol::identities::owner;
 use crate::protocol::net::Net;
 use crate::protocol::withdrawals::revoke;
-use crate::protocol::world::{EPOCH, Setup, after, owner, policy, stream_id, window};
+use crate::protocol::world::{EPOCH, Setup, after, policy, stream_id, window};
 use alpheus_encrypted_stream::error::{ExclusionError, ReleaseError, WindowRefusalError};
 use alpheus_encrypted_stream::ledger::{LogEvent, Record, Scope, StampedRecord};
 use alpheus_encrypted_stream::messages::ControllerMessage;

@@ -10,9 +10,10 @@ use alpheus_policy::plan::{Fraction, Plan};
 use alpheus_time::{Span, Timestamp};
 
 use crate::protocol::evil::{Draft, Evil};
+use crate::protocol::identities::owner;
 use crate::protocol::withdrawals::revoke;
 use crate::protocol::world::{
-    EPOCH, GRACE, Memory, Setup, WINDOW, after, owner, policy, stream_id, window,
+    EPOCH, GRACE, Memory, Setup, WINDOW, after, policy, stream_id, window,
 };
 
 fn three() -> Evil {

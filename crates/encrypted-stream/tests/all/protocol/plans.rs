@@ -15,9 +15,8 @@ use alpheus_policy::plan::{Fraction, MaskStrategy, Plan, PopulationBounds};
 use alpheus_time::{Span, Timestamp};
 
 use crate::protocol::evil::Evil;
-use crate::protocol::world::{
-    EPOCH, SUBJECT, Setup, World, key, owner, owner_key, policy, stream_id,
-};
+use crate::protocol::identities::{SUBJECT, owner, owner_key};
+use crate::protocol::world::{EPOCH, Setup, World, key, policy, stream_id};
 
 fn setup() -> Setup {
     Setup { streams_each: 2, minimum: 2, alpha: Fraction::THIRD, ..Setup::new(3) }

@@ -20,10 +20,11 @@ use alpheus_policy::plan::Fraction;
 use alpheus_time::{Span, Timestamp};
 
 use crate::protocol::evil::Evil;
+use crate::protocol::identities::SUBJECT;
 use crate::protocol::net::Net;
 use crate::protocol::noise::Noise;
 use crate::protocol::plans::said;
-use crate::protocol::world::{SUBJECT, Setup, World, after, key, window};
+use crate::protocol::world::{Setup, World, after, key, window};
 
 /// The keys of a consumer, by number.
 fn secrets(seed: u8) -> ConsumerSecrets {

@@ -27,9 +27,10 @@ use rand_chacha::rand_core::{Rng, SeedableRng};
 
 use crate::protocol::adder::{self, Adder};
 use crate::protocol::disk::{COPIES, Disk, Fate};
+use crate::protocol::identities::owner;
 use crate::protocol::liar::{self, Presences, rival};
 use crate::protocol::totals;
-use crate::protocol::world::{EPOCH, Setup, World, after, owner, policy, window};
+use crate::protocol::world::{EPOCH, Setup, World, after, policy, window};
 
 pub const WINDOWS: u64 = 4;
 

@@ -10,8 +10,9 @@ use alpheus_policy::ids::StreamId;
 use alpheus_time::Timestamp;
 
 use crate::protocol::honest::opened;
+use crate::protocol::identities::{certified, owner, owner_key};
 use crate::protocol::net::Net;
-use crate::protocol::world::{Setup, after, certified, owner, owner_key, stream_id};
+use crate::protocol::world::{Setup, after, stream_id};
 
 /// An owner withdraws consent.
 pub fn revoke(

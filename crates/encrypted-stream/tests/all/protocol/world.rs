@@ -12,9 +12,7 @@ use alpheus_crypto::sign::SigningKey;
 use alpheus_crypto::signed::Signed;
 use alpheus_encrypted_stream::annotation::Annotation;
 use alpheus_encrypted_stream::announced_plan::AnnouncedPlan;
-use alpheus_encrypted_stream::certificate::{
-    Certificate, CertifiedOwner, Deployment, Party, Role, Subject,
-};
+use alpheus_encrypted_stream::certificate::{Certificate, Deployment};
 use alpheus_encrypted_stream::controller::{Controller, HeldStream, Identity, IdentitySecrets};
 use alpheus_encrypted_stream::coordinator::{Sums, WindowReport};
 use alpheus_encrypted_stream::error::ExclusionError;
@@ -38,6 +36,7 @@ use rand_chacha::ChaCha20Rng;
 use rand_chacha::rand_core::SeedableRng;
 
 use crate::devices;
+use crate::protocol::identities::{SUBJECT, authority, certified, deployment, owner_key};
 use crate::protocol::noise::{Noise, noisy_schema};
 use crate::protocol::sealed;
 
@@ -233,41 +232,6 @@ pub fn master(stream: StreamId) -> MasterSecret {
     let mut secret = [3; 32];
     secret[..16].copy_from_slice(&stream.0);
     MasterSecret::new(Secret::from_bytes(secret))
-}
-
-/// The owner's key of a stream.
-pub fn owner_key(stream: StreamId) -> SigningKey {
-    let mut seed = [9; 32];
-    seed[..16].copy_from_slice(&stream.0);
-    SigningKey::from_seed(&Secret::from_bytes(seed))
-}
-
-/// The certified owner of a stream.
-pub fn owner(stream: StreamId) -> CertifiedOwner {
-    certified(&owner_key(stream))
-}
-
-/// The owner with this key, as the authority certified it.
-pub fn certified(key: &SigningKey) -> CertifiedOwner {
-    let verifying = key.verifying_key();
-    let subject = Subject(verifying.as_bytes()[..16].try_into().unwrap());
-    let signed = Party::signing(Role::Owner, "owner", verifying).certify(subject, &authority());
-    deployment().owner(&signed).unwrap()
-}
-
-/// Where it does not matter which subject a certificate has.
-pub const SUBJECT: Subject = Subject([5; 16]);
-
-/// The authority of every world.
-pub fn authority() -> SigningKey {
-    key(101)
-}
-
-/// The deployment of every world, with the service's key.
-pub fn deployment() -> Deployment {
-    let service = Party::signing(Role::Service, "service", key(102).verifying_key());
-    let service = service.certify(SUBJECT, &authority());
-    Deployment::new(authority().verifying_key(), &service).unwrap()
 }
 
 /// What stream `number` of a plan sends in a window.
