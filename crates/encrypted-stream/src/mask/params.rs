@@ -8,7 +8,7 @@
 use crate::mask::cuts::{self, Cuts};
 use crate::mask::log_sum::LnSum;
 use crate::mask::quorum::Roster;
-use alpheus_policy::plan::{Fraction, MaskStrategy, Plan};
+use alpheus_policy::plan::{MaskStrategy, Plan};
 
 /// The largest `b` in use. An epoch then has 6 million rounds, beyond any population
 /// whose controllers can all agree on keys.

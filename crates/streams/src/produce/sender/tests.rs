@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::produce::outbox::OutboxError;
+use crate::runtime::refused::RefusalReason;
 use crate::server::intake::Intake;
 use crate::wire::Upload;
 use alpheus_node::network::error::Problem;
@@ -26,6 +27,8 @@ struct Service {
     /// Requests that it answers with `NotYours` first.
     ignorant: Arc<Mutex<u32>>,
     refuses: bool,
+    /// What it says of frames.
+    says: Vec<RefusedFrame>,
     last: Arc<Mutex<Option<Last>>>,
     frames: Arc<Mutex<Vec<Vec<u8>>>>,
 }
@@ -33,7 +36,7 @@ struct Service {
 impl Service {
     fn new(most: usize) -> Service {
         let (ignorant, last, frames) = (Arc::default(), Arc::default(), Arc::default());
-        Service { most, ignorant, refuses: false, last, frames }
+        Service { most, ignorant, refuses: false, says: Vec::new(), last, frames }
     }
 
     fn frames(&self) -> Vec<Vec<u8>> {
@@ -70,7 +73,8 @@ impl UploadClient for Service {
             }
             became.unwrap_or(UploadStatus::Taken)
         };
-        Ok(receipt(uploads.iter().map(&mut take).collect()))
+        let uploads = uploads.iter().map(&mut take).collect();
+        Ok(Receipt { uploads, refused: self.says.clone() })
     }
 }
 
@@ -111,6 +115,44 @@ fn a_backlog_larger_than_a_request_may_be_arrives() {
     }
     send_all(&service, outbox).unwrap();
     assert!(service.frames() == frames(0, 256 * 20, 8 * 857), "frames are lost or out of order");
+}
+
+/// The device opens another session only where that heals, and once.
+#[test]
+fn a_device_learns_which_session_the_service_does_not_take() {
+    for (reason, heals) in [
+        (RefusalReason::UnknownSession, true),
+        (RefusalReason::UnknownIngestKey, true),
+        (RefusalReason::UnknownDevice, true),
+        (RefusalReason::SessionEnded, true),
+        (RefusalReason::Late, false),
+        (RefusalReason::BadMac, false),
+        (RefusalReason::ConflictingFrame, false),
+        (RefusalReason::Other("future".to_owned()), false),
+    ] {
+        let (machine, mut service) = (Machine::new(), Service::new(3 << 20));
+        service.says = vec![RefusedFrame { stream: STREAM, session: 7, reason: reason.clone() }];
+        let outbox = outbox(&machine.open().unwrap(), 1);
+        outbox.put(frames(0, 1, 100)).unwrap();
+        let sender = Sender::start(service, outbox, Health::new().part("service")).unwrap();
+        let refused = sender.refused();
+        sender.finish(&never()).unwrap();
+        assert!(!refused.take(8), "another session is not meant");
+        assert_eq!(refused.take(7), heals, "{reason:?}");
+        assert!(!refused.take(7));
+    }
+}
+
+/// What the next session's opening names as the one before.
+#[test]
+fn an_outbox_remembers_the_last_session_and_border() {
+    let machine = Machine::new();
+    let store = machine.open().unwrap();
+    assert_eq!(outbox(&store, 1).reached().unwrap(), None);
+    let reached = Some((u64::MAX, alpheus_time::Timestamp(77)));
+    outbox(&store, 1).put_at(frames(0, 1, 100), reached).unwrap();
+    outbox(&store, 1).put(frames(1, 2, 100)).unwrap();
+    assert_eq!(outbox(&store, 1).reached().unwrap(), reached);
 }
 
 #[test]
