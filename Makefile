@@ -14,8 +14,11 @@ PYTHON ?= python3
 FEATURES := alpheus/kafka,alpheus/object-store,alpheus-bench/pairing
 # How long `make fuzz` stays with each decoder.
 SECONDS_EACH ?= 60
-# How many tests run at once.
+# How many tests of whole processes run at once, and how many others beside them.
 TEST_THREADS ?= 4
+OTHER_THREADS ?= 2
+# All tests but those of whole processes. `cargo xtask tidy` says if a test target is missing.
+OTHERS := --lib --bins --examples --test all --test plain --test suite --test vectors
 export CARGO_TERM_COLOR ?= auto
 
 # Real recorded data, never part of the repository; see docs/operating.md.
@@ -58,7 +61,11 @@ demo: compiler ## the guided first minutes: encrypted streams become statistics 
 	$(CARGO) run --package alpheus --no-default-features -- demo
 
 .PHONY: test
-# Steps run beside each other where they can. Each writes target/steps/NAME.log.
+# Steps run beside each other where they can. Each writes target/steps/NAME.log. Everything is
+# built once here, so what would speed up a second build (incremental compilation, many small
+# units) only costs time; set both to what you like to keep what `cargo test` has built.
+test: export CARGO_INCREMENTAL ?= 0
+test: export CARGO_PROFILE_TEST_CODEGEN_UNITS ?= 4
 test: tools web browser jdk ## everything that must hold before a change lands
 	@rm -rf target/steps; mkdir -p target/steps
 	@$(MAKE) --jobs 3 step-rules step-vectors step-jvm step-unit step-lint
@@ -111,15 +118,23 @@ build: tools # what `make unit` runs
 .PHONY: unit
 unit: tools web browser broker programs ## unit, property, protocol and whole-system tests
 
-.PHONY: programs
-# Tests of whole processes wait more than they compute: more of them than there are cores run at once.
+.PHONY: programs programs-processes programs-others
+# Tests of whole processes wait more than they compute: more of them than there are cores run at
+# once, and all others beside them.
 programs:
 	@if [ -z "$${ALPHEUS_REAL_DATA:-}" ]; then \
 	  echo "note: ALPHEUS_REAL_DATA is not set: tests over real recordings are skipped"; \
 	fi
 	@mkdir -p target/steps; rm -f target/steps/skips
-	TEST_SKIPS=$(CURDIR)/target/steps/skips RUST_TEST_THREADS=$(TEST_THREADS) \
-	  $(CARGO) test --workspace --features $(FEATURES) --locked --no-fail-fast
+	@TEST_SKIPS=$(CURDIR)/target/steps/skips $(MAKE) --jobs 2 --keep-going --output-sync=target \
+	  programs-processes programs-others
+programs-processes:
+	RUST_TEST_THREADS=$(TEST_THREADS) \
+	  $(CARGO) test --workspace --features $(FEATURES) --locked --no-fail-fast --test processes
+programs-others:
+	RUST_TEST_THREADS=$(OTHER_THREADS) \
+	  $(CARGO) test --workspace --features $(FEATURES) --locked --no-fail-fast $(OTHERS)
+	$(CARGO) test --workspace --features $(FEATURES) --locked --no-fail-fast --doc
 
 .PHONY: vectors
 vectors: tools .venv/ready ## regenerate the test vectors with independent Python and compare

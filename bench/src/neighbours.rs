@@ -8,7 +8,7 @@ use alpheus_crypto::hash::{Digest, labelled_hash};
 use alpheus_crypto::secret::Secret;
 use alpheus_crypto::sign::SigningKey;
 use alpheus_crypto::signed::Signed;
-use alpheus_encrypted_stream::certificate::{Certificate, Role};
+use alpheus_encrypted_stream::certificate::{Party, Role, Subject};
 use alpheus_encrypted_stream::mask::cuts::{self, Cuts};
 use alpheus_encrypted_stream::mask::neighbours::pick;
 use alpheus_encrypted_stream::mask::set::RosterSet;
@@ -130,9 +130,10 @@ fn certificate(effort: Effort) -> Figure {
     let authority = SigningKey::from_seed(&secret(1));
     let key = SigningKey::from_seed(&secret(2)).verifying_key();
     let agreement = AgreementKey::from_seed(&secret(3)).public();
-    let (role, name) = (Role::Controller, String::from("controller"));
-    let certificate = Certificate { role, name, verifying: key, agreement, sealing: None };
-    let (signed, verifying) = (certificate.issue(&authority), authority.verifying_key());
+    let party = Party::signing(Role::Controller, "controller", key);
+    let party = Party { agreement: Some(agreement), ..party };
+    let (signed, verifying) =
+        (party.certify(Subject([0; 16]), &authority), authority.verifying_key());
     let time = effort.time(|| {
         let _ = black_box(signed.open(&verifying));
     });

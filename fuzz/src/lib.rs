@@ -24,7 +24,6 @@ use alpheus_anonymous_credential::limit::Limit;
 use alpheus_anonymous_credential::messages as credential;
 use alpheus_anonymous_credential::schedule::Schedule;
 use alpheus_anonymous_credential::sessions::codes::code_tags;
-use alpheus_crypto::agree::AgreementPublic;
 use alpheus_crypto::group::Element;
 use alpheus_crypto::hash::Digest;
 use alpheus_crypto::secret::Secret;
@@ -32,7 +31,7 @@ use alpheus_crypto::sigma::{Claim, Proof, Statement};
 use alpheus_crypto::sign::SigningKey;
 use alpheus_crypto::signed::Signed;
 use alpheus_encrypted_stream::annotation::Annotation;
-use alpheus_encrypted_stream::certificate::{Certificate, Deployment, Role};
+use alpheus_encrypted_stream::certificate::{Deployment, Party, Role, Subject};
 use alpheus_encrypted_stream::consumer::{Consumer, ConsumerSecrets, SealedSum};
 use alpheus_encrypted_stream::frame::{Frame, FrameView};
 use alpheus_encrypted_stream::grant::{Grant, HandedDay, RawReader};
@@ -243,18 +242,12 @@ fn reader() -> Option<&'static Reader> {
     static READER: OnceLock<Option<Reader>> = OnceLock::new();
     let made = || {
         let key = |seed: u8| SigningKey::from_seed(&Secret::from_bytes([seed; 32]));
-        let service = Certificate {
-            role: Role::Service,
-            name: "service".into(),
-            verifying: key(2).verifying_key(),
-            agreement: AgreementPublic([9; 32]),
-            sealing: None,
-        };
-        let authority = key(1);
-        let service = service.issue(&authority);
+        let (authority, subject) = (key(1), Subject([0; 16]));
+        let service = Party::signing(Role::Service, "service", key(2).verifying_key());
+        let service = service.certify(subject, &authority);
         let deployment = Deployment::new(authority.verifying_key(), &service).ok()?;
         let secrets = ConsumerSecrets::from_seed(&Secret::from_bytes([3; 32]));
-        let certificate = secrets.request("reader").issue(&authority);
+        let certificate = secrets.request("reader").certify(subject, &authority);
         let consumer = secrets.certified(&certificate, &deployment).ok()?;
         Some((consumer, (StreamId([1; 16]), SchemaId([2; 32]), 3)))
     };

@@ -93,7 +93,7 @@ pub const VAULT_SLOT: &str = "alpheus/vault/slot/v1";
 /// An owner states which controller guards a stream and which producer sends it (signature).
 pub const PLACEMENT: &str = "alpheus/placement/v1";
 /// An owner's id, from their public key (hash).
-pub const OWNER: &str = "alpheus/owner/v1";
+pub const OWNER: &str = "alpheus/owner/v2";
 /// Derives a controller's signing key from its seed (HKDF).
 pub const IDENTITY_SIGNING: &str = "alpheus/identity/signing/v1";
 /// Derives a controller's agreement key from its seed (HKDF).

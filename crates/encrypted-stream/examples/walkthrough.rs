@@ -7,7 +7,6 @@ mod support;
 use std::{collections::BTreeMap, sync::Arc};
 
 use alpheus_crypto::secret::Secret;
-use alpheus_encrypted_stream::annotation::owner_id;
 use alpheus_encrypted_stream::controller::{Controller, HeldStream};
 use alpheus_encrypted_stream::decode::{Output, decode};
 use alpheus_encrypted_stream::encode::{Encoder, Value};
@@ -83,13 +82,14 @@ fn join(
     let mut controller = town.controller(&Secret::random(rng), &format!("{person}'s"))?;
     let (stream, owner_key, master) =
         (StreamId([person; 16]), key(10 + person), MasterSecret::random(rng));
-    let owner = owner_id(&owner_key.verifying_key());
+    let certified = town.owner(person, &owner_key)?;
+    let owner = certified.id();
     let producer = Producer::for_schema(&master, stream, schema, layout)?;
     let policies = Policies::from_yaml("default: { heart_rate: aggr }", schema)?;
     let policy = policies.of_owner("anyone").clone();
     let id = schema.id();
     let (schema, layout) = (schema.clone(), layout.clone());
     controller.hold(HeldStream { stream, owner, schema, layout, master: Some(master) });
-    town.annotate(&mut controller, stream, id, policy, &owner_key)?;
+    town.annotate(&mut controller, stream, id, policy, (&certified, &owner_key))?;
     Ok((controller, producer))
 }

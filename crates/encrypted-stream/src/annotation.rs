@@ -1,8 +1,6 @@
 //! Annotations: an owner's signed policy choice for one stream (Zeph §4.1, figure 3).
 
-use alpheus_crypto::hash::labelled_hash;
 use alpheus_crypto::labels;
-use alpheus_crypto::sign::VerifyingKey;
 use alpheus_crypto::signed::{Message, Signed, Verified};
 use alpheus_policy::catalog::CatalogStream;
 use alpheus_policy::ids::{ControllerId, OwnerId, SchemaId, StreamId};
@@ -11,6 +9,7 @@ use alpheus_policy::schema::Schema;
 use alpheus_time::Timestamp;
 use serde::{Deserialize, Serialize};
 
+use crate::certificate::CertifiedOwner;
 use crate::error::AnnotationError;
 
 /// An owner's choice for one stream. It holds the resolved numbers, so a schema's option
@@ -19,7 +18,7 @@ use crate::error::AnnotationError;
 pub struct Annotation {
     /// The stream.
     pub stream: StreamId,
-    /// The owner: the hash of the key that signs this.
+    /// The owner, whose certified key signs this.
     pub owner: OwnerId,
     /// Its schema.
     pub schema: SchemaId,
@@ -72,17 +71,11 @@ impl Message for Placement {
 /// [`AnnotationError`] if the owner did not sign it, or it is of another stream.
 pub fn open_placement(
     signed: &Signed<Placement>,
-    owner: &VerifyingKey,
+    owner: &CertifiedOwner,
     stream: &StreamId,
 ) -> Result<Verified<Placement>, AnnotationError> {
-    let opened = signed.open(owner).map_err(|_| AnnotationError::Unsigned)?;
+    let opened = signed.open(owner.key()).map_err(|_| AnnotationError::Unsigned)?;
     if opened.stream == *stream { Ok(opened) } else { Err(AnnotationError::OtherPlacement) }
-}
-
-/// An owner's id: the hash of the owner's public key.
-#[must_use]
-pub fn owner_id(key: &VerifyingKey) -> OwnerId {
-    OwnerId(labelled_hash(labels::OWNER, &[key.as_bytes()]).0)
 }
 
 /// Opens an annotation. It must be signed by the key of the owner that it names.
@@ -91,10 +84,10 @@ pub fn owner_id(key: &VerifyingKey) -> OwnerId {
 /// [`AnnotationError`] if the signature is invalid or the owner is another.
 pub fn open(
     signed: &Signed<Annotation>,
-    owner: &VerifyingKey,
+    owner: &CertifiedOwner,
 ) -> Result<Verified<Annotation>, AnnotationError> {
-    let opened = signed.open(owner).map_err(|_| AnnotationError::Unsigned)?;
-    if opened.owner == owner_id(owner) { Ok(opened) } else { Err(AnnotationError::WrongOwner) }
+    let opened = signed.open(owner.key()).map_err(|_| AnnotationError::Unsigned)?;
+    if opened.owner == owner.id() { Ok(opened) } else { Err(AnnotationError::WrongOwner) }
 }
 
 /// Opens an annotation from an unknown party. Besides the checks of [`open`], it must be of
@@ -105,7 +98,7 @@ pub fn open(
 /// [`AnnotationError`].
 pub fn open_choice(
     signed: &Signed<Annotation>,
-    owner: &VerifyingKey,
+    owner: &CertifiedOwner,
     schema: &Schema,
 ) -> Result<Verified<Annotation>, AnnotationError> {
     let opened = open(signed, owner)?;

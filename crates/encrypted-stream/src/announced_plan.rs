@@ -62,16 +62,16 @@ impl AnnouncedPlan {
         let plan = &announcement.plan;
         check_shape(plan).map_err(PlanRefusalError::Malformed)?;
         check_owners(plan)?;
-        let certificates = check_roster(plan, &announcement.certificates, deployment)?;
+        let roster = check_roster(plan, &announcement.certificates, deployment)?;
         params::check(plan).map_err(unsafe_masks)?;
-        let consumer = check_consumer(announcement, &certificates, deployment)
+        let consumer = check_consumer(announcement, &roster, deployment)
             .map_err(PlanRefusalError::Consumer)?;
         Ok(Self {
             id: plan.id(),
             plan: plan.clone(),
             signed: signed.clone(),
-            verifying: certificates.iter().map(|certificate| certificate.verifying).collect(),
-            agreement: certificates.iter().map(|certificate| certificate.agreement).collect(),
+            verifying: roster.iter().map(|member| member.verifying).collect(),
+            agreement: roster.iter().map(|member| member.agreement).collect(),
             consumer,
             owners: Roster::owners_per_controller(plan),
             tolerated: narrow(plan.tolerated()),
@@ -278,14 +278,28 @@ fn check_owners(plan: &Plan) -> Result<(), PlanRefusalError> {
     Ok(())
 }
 
+/// The public keys of a certified controller or consumer.
+#[derive(Clone, Copy)]
+struct PublicKeys {
+    verifying: VerifyingKey,
+    agreement: AgreementPublic,
+}
+
+impl PublicKeys {
+    fn of(certificate: &Certificate) -> Option<PublicKeys> {
+        let party = &certificate.party;
+        Some(PublicKeys { verifying: party.verifying, agreement: party.agreement? })
+    }
+}
+
 fn check_roster(
     plan: &Plan,
     certificates: &[Signed<Certificate>],
     deployment: &Deployment,
-) -> Result<Vec<Verified<Certificate>>, PlanRefusalError> {
+) -> Result<Vec<PublicKeys>, PlanRefusalError> {
     let mut keys = BTreeSet::new();
     let mut agreements = BTreeMap::new();
-    let mut opened = Vec::with_capacity(certificates.len());
+    let mut roster = Vec::with_capacity(certificates.len());
     if certificates.len() != plan.roster.len() {
         let position = narrow(certificates.len().min(plan.roster.len()));
         return Err(PlanRefusalError::Certificate { position });
@@ -295,24 +309,23 @@ fn check_roster(
             CertificateError::SmallOrder => PlanRefusalError::BadKey { position },
             _ => PlanRefusalError::Certificate { position },
         })?;
-        if fingerprint(&certificate) != *id {
-            return Err(PlanRefusalError::Certificate { position });
-        }
-        let fresh = keys.insert(certificate.verifying)
-            && agreements.insert(certificate.agreement, position).is_none();
+        let member = PublicKeys::of(&certificate).filter(|_| fingerprint(&certificate) == *id);
+        let member = member.ok_or(PlanRefusalError::Certificate { position })?;
+        let fresh = keys.insert(member.verifying)
+            && agreements.insert(member.agreement, position).is_none();
         if !fresh {
             return Err(PlanRefusalError::Repeated { position });
         }
-        opened.push(certificate);
+        roster.push(member);
     }
-    Ok(opened)
+    Ok(roster)
 }
 
 /// Checks the authority's certificate of the consumer that the plan is sealed to. Otherwise
 /// the service could substitute its own key.
 fn check_consumer(
     announcement: &Announcement,
-    roster: &[Verified<Certificate>],
+    roster: &[PublicKeys],
     deployment: &Deployment,
 ) -> Result<Option<AgreementPublic>, PlanConsumerError> {
     let plan = &announcement.plan;
@@ -330,17 +343,14 @@ fn check_consumer(
     if consumer_id(&certificate) != id {
         return Err(PlanConsumerError::OtherCertificate);
     }
-    if certificate.name != plan.consumer {
+    if certificate.party.name != plan.consumer {
         return Err(PlanConsumerError::OtherName);
     }
-    let shares = |other: &Certificate| {
-        other.agreement == certificate.agreement || other.verifying == certificate.verifying
-    };
-    if roster.iter().any(|controller| shares(controller))
-        || certificate.verifying == *deployment.service()
-        || certificate.agreement == *deployment.service_agreement()
-    {
+    let keys = PublicKeys::of(&certificate).ok_or(PlanConsumerError::Unsigned)?;
+    let shares =
+        |other: &PublicKeys| other.agreement == keys.agreement || other.verifying == keys.verifying;
+    if roster.iter().any(shares) || keys.verifying == *deployment.service() {
         return Err(PlanConsumerError::SharedKey);
     }
-    Ok(Some(certificate.agreement))
+    Ok(Some(keys.agreement))
 }

@@ -5,11 +5,13 @@
 //! certificates with it and needs only the authority's key.
 
 use alpheus_crypto::agree::AgreementPublic;
+use alpheus_crypto::hash::labelled_hash;
 use alpheus_crypto::labels;
 use alpheus_crypto::seal::SealingPublic;
 use alpheus_crypto::sign::{SigningKey, VerifyingKey};
 use alpheus_crypto::signed::{Message, Signed, Verified};
-use alpheus_policy::ids::{ConsumerId, ControllerId};
+use alpheus_policy::ids::{ConsumerId, ControllerId, OwnerId};
+use rand_core::CryptoRng;
 use serde::{Deserialize, Serialize};
 
 use crate::error::CertificateError;
@@ -23,32 +25,113 @@ pub enum Role {
     Controller,
     /// Reads results that are sealed to its key.
     Consumer,
+    /// Decides what may be learned from their streams. One certificate is one owner.
+    Owner,
+    /// Sends streams.
+    Device,
+    /// Reads the keys of devices' sessions for the service, which only prove who sent a frame.
+    Ingest,
 }
 
-/// The authority's statement that these keys belong to one party.
+/// The authority's name for the party behind a certificate: 16 random bytes, the same when
+/// the certificate is renewed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub struct Subject(pub [u8; 16]);
+
+impl Subject {
+    /// A new party's.
+    #[must_use]
+    pub fn random(rng: &mut impl CryptoRng) -> Subject {
+        let mut bytes = [0; 16];
+        rng.fill_bytes(&mut bytes);
+        Subject(bytes)
+    }
+}
+
+/// A party with its keys, as it asks the authority to certify them.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Certificate {
+pub struct Party {
     /// The party's role.
     pub role: Role,
     /// Its name, for people.
     pub name: String,
     /// Verifies its messages (Ed25519). Consumers do not sign messages yet.
     pub verifying: VerifyingKey,
-    /// Its key agreement key (X25519). The service's is not used.
-    pub agreement: AgreementPublic,
-    /// Master secrets are sealed for this key (HPKE). Service and consumers receive none.
+    /// Its key agreement key (X25519): controllers and consumers have one.
+    pub agreement: Option<AgreementPublic>,
+    /// Secrets are sealed for this key (HPKE): controllers, consumers and ingest have one.
     pub sealing: Option<SealingPublic>,
+}
+
+impl Party {
+    /// A party that only signs: a service, an owner or a device.
+    #[must_use]
+    pub fn signing(role: Role, name: impl Into<String>, verifying: VerifyingKey) -> Party {
+        Party { role, name: name.into(), verifying, agreement: None, sealing: None }
+    }
+
+    /// Certifies it as the deployment's authority.
+    #[must_use]
+    pub fn certify(self, subject: Subject, authority: &SigningKey) -> Signed<Certificate> {
+        Signed::new(&Certificate { subject, party: self }, authority)
+    }
+
+    /// Whether it has the keys that its role needs, and no others.
+    fn has_keys_of_role(&self) -> bool {
+        let keys = (self.agreement.is_some(), self.sealing.is_some());
+        match self.role {
+            Role::Service | Role::Owner | Role::Device => keys == (false, false),
+            Role::Controller | Role::Consumer => keys == (true, true),
+            Role::Ingest => keys == (false, true),
+        }
+    }
+}
+
+/// The authority's statement that these keys belong to one party.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Certificate {
+    /// The authority's name for it.
+    pub subject: Subject,
+    /// The party.
+    pub party: Party,
 }
 
 impl Message for Certificate {
     const LABEL: &'static str = labels::CERTIFICATE;
 }
 
-impl Certificate {
-    /// Signs it as the deployment's authority.
+/// An owner whose key the authority has certified.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CertifiedOwner {
+    id: OwnerId,
+    opened: Verified<Certificate>,
+    signed: Signed<Certificate>,
+}
+
+impl CertifiedOwner {
+    /// The owner's id. It stays when the certificate is renewed, and a second key under the
+    /// same certificate cannot exist, so one certificate is one owner.
     #[must_use]
-    pub fn issue(&self, authority: &SigningKey) -> Signed<Certificate> {
-        Signed::new(self, authority)
+    pub fn id(&self) -> OwnerId {
+        self.id
+    }
+
+    /// Verifies the owner's statements.
+    #[must_use]
+    pub fn key(&self) -> &VerifyingKey {
+        &self.opened.party.verifying
+    }
+
+    /// The name on the certificate.
+    #[must_use]
+    pub fn name(&self) -> &str {
+        &self.opened.party.name
+    }
+
+    /// The certificate.
+    #[must_use]
+    pub fn certificate(&self) -> &Signed<Certificate> {
+        &self.signed
     }
 }
 
@@ -95,13 +178,7 @@ impl Deployment {
     /// The service's key.
     #[must_use]
     pub fn service(&self) -> &VerifyingKey {
-        &self.service.verifying
-    }
-
-    /// The agreement key in the service's certificate. Nobody uses it.
-    #[must_use]
-    pub fn service_agreement(&self) -> &AgreementPublic {
-        &self.service.agreement
+        &self.service.party.verifying
     }
 
     /// Checks a controller's certificate.
@@ -125,6 +202,17 @@ impl Deployment {
     ) -> Result<Verified<Certificate>, CertificateError> {
         open_as(certificate, &self.authority, Role::Consumer)
     }
+
+    /// Checks an owner's certificate.
+    ///
+    /// # Errors
+    /// [`CertificateError`] if the authority did not sign it for an owner.
+    pub fn owner(&self, signed: &Signed<Certificate>) -> Result<CertifiedOwner, CertificateError> {
+        let opened = open_as(signed, &self.authority, Role::Owner)?;
+        let parts: [&[u8]; 2] = [self.authority.as_bytes(), &opened.subject.0];
+        let id = OwnerId(labelled_hash(labels::OWNER, &parts).0);
+        Ok(CertifiedOwner { id, opened, signed: signed.clone() })
+    }
 }
 
 fn open_as(
@@ -133,8 +221,15 @@ fn open_as(
     role: Role,
 ) -> Result<Verified<Certificate>, CertificateError> {
     let opened = certificate.open(authority).map_err(|_| CertificateError::Unsigned)?;
-    if opened.role != role {
+    let party = &opened.party;
+    if party.role != role {
         return Err(CertificateError::Role);
     }
-    if opened.agreement.has_small_order() { Err(CertificateError::SmallOrder) } else { Ok(opened) }
+    if !party.has_keys_of_role() {
+        return Err(CertificateError::KeysOfRole);
+    }
+    if party.agreement.is_some_and(|key| key.has_small_order()) {
+        return Err(CertificateError::SmallOrder);
+    }
+    Ok(opened)
 }

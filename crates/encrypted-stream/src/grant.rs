@@ -13,14 +13,13 @@ use std::collections::BTreeMap;
 use alpheus_crypto::labels;
 use alpheus_crypto::seal::{Sealed, SealingPublic, seal};
 use alpheus_crypto::secret::Secret;
-use alpheus_crypto::sign::VerifyingKey;
 use alpheus_crypto::signed::{Message, Signed, Verified};
 use alpheus_policy::ids::{ConsumerId, OwnerId, SchemaId, StreamId};
 use alpheus_time::Timestamp;
 use rand_core::CryptoRng;
 use serde::{Deserialize, Serialize};
 
-use crate::annotation::owner_id;
+use crate::certificate::CertifiedOwner;
 use crate::consumer::Consumer;
 use crate::error::{GrantError, RawReadError};
 use crate::frame::{Frame, FrameView};
@@ -79,17 +78,17 @@ impl Message for Grant {
     const LABEL: &'static str = labels::GRANT;
 }
 
-/// Opens a grant, if this owner signed it with this key.
+/// Opens a grant, if this owner signed it and is the one `expected`.
 ///
 /// # Errors
 /// [`GrantError`].
 pub fn open(
     signed: &Signed<Grant>,
-    key: &VerifyingKey,
-    owner: &OwnerId,
+    owner: &CertifiedOwner,
+    expected: &OwnerId,
 ) -> Result<Verified<Grant>, GrantError> {
-    let opened = signed.open(key).map_err(|_| GrantError::Unsigned)?;
-    if owner_id(key) != *owner {
+    let opened = signed.open(owner.key()).map_err(|_| GrantError::Unsigned)?;
+    if owner.id() != *expected {
         return Err(GrantError::WrongOwner);
     }
     if let Some(days) = opened.days {
@@ -131,8 +130,8 @@ impl GrantedDay {
 
     fn open(&self, consumer: &Consumer, sealed: &Sealed) -> Result<Secret<16>, RawReadError> {
         let (day, [stream, schema, reader]) = self.context();
-        let key = consumer.sealing().ok_or(RawReadError::NoSealing)?;
-        let opened = key.open(labels::GRANT_DAY, &[stream, schema, reader, &day], sealed);
+        let opened =
+            consumer.sealing().open(labels::GRANT_DAY, &[stream, schema, reader, &day], sealed);
         opened.map_err(|_| RawReadError::NotForYou { day: self.day })
     }
 }

@@ -39,7 +39,7 @@ impl Purpose {
         master: &MasterSecret,
         rng: &mut impl CryptoRng,
     ) -> Result<Sealed, CertificateError> {
-        let to = to.sealing.ok_or(CertificateError::NoSealing)?;
+        let to = to.party.sealing.ok_or(CertificateError::NoSealing)?;
         let sealed = seal(&to, labels::MASTER, &self.parts(), master.secret(), rng);
         sealed.map_err(|_| CertificateError::NoSealing)
     }

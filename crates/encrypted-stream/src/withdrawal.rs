@@ -8,7 +8,7 @@ use alpheus_policy::ids::{ControllerId, OwnerId, StreamId};
 use alpheus_time::Timestamp;
 use serde::{Deserialize, Serialize};
 
-use crate::annotation::owner_id;
+use crate::certificate::CertifiedOwner;
 use crate::error::AnnotationError;
 
 /// An owner withdraws consent for a stream, for good. Repeating it changes nothing.
@@ -24,14 +24,14 @@ impl Message for Withdrawal {
     const LABEL: &'static str = labels::WITHDRAWAL;
 }
 
-/// Opens a withdrawal if this owner signed it with this key.
+/// Opens a withdrawal if this owner signed it and is the one `expected`.
 pub(crate) fn open(
     signed: &Signed<Withdrawal>,
-    key: &VerifyingKey,
-    owner: &OwnerId,
+    owner: &CertifiedOwner,
+    expected: &OwnerId,
 ) -> Result<Verified<Withdrawal>, AnnotationError> {
-    let opened = signed.open(key).map_err(|_| AnnotationError::Unsigned)?;
-    if owner_id(key) == *owner { Ok(opened) } else { Err(AnnotationError::WrongOwner) }
+    let opened = signed.open(owner.key()).map_err(|_| AnnotationError::Unsigned)?;
+    if owner.id() == *expected { Ok(opened) } else { Err(AnnotationError::WrongOwner) }
 }
 
 /// A controller's statement that it has destroyed its copy of a stream's master secret.

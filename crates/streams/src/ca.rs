@@ -3,13 +3,13 @@
 
 use crate::deployment::{
     self, AUTHORITY_SEED, CONSUMER_CERTIFICATE, CONSUMER_SEED, DEPLOYMENT, DeploymentFile,
-    OWNER_SEED, SERVICE_SEED,
+    OWNER_CERTIFICATE, OWNER_SEED, SERVICE_SEED,
 };
 use crate::runtime::keys::ServiceKeys;
 use alpheus_crypto::secret::Secret;
 use alpheus_crypto::sign::SigningKey;
 use alpheus_crypto::signed::Signed;
-use alpheus_encrypted_stream::certificate::{self as protocol, Certificate};
+use alpheus_encrypted_stream::certificate::{self as protocol, Certificate, Party, Subject};
 use alpheus_encrypted_stream::consumer::ConsumerSecrets;
 use alpheus_node::entropy;
 use alpheus_node::failure::{Blame, Category, Failure};
@@ -26,7 +26,10 @@ Examples:
   alpheus ca issue pki --role server --name service --host service.example
   alpheus ca issue pki --role controller --name first
   alpheus ca issue pki --role consumer --name analyst
-  alpheus ca certify pki first/request.txt --name first > first/certificate.txt";
+  alpheus ca certify pki first/request.txt --name first > first/certificate.txt
+  alpheus owner request --identity alice > alice/request.txt
+  alpheus ca certify pki alice/request.txt --name alice > alice/owner.txt
+  alpheus ca certify pki alice/request.txt --name alice --renew alice/owner.txt > renewed.txt";
 
 /// Arguments of `alpheus ca`.
 #[derive(Debug, clap::Args)]
@@ -47,16 +50,19 @@ enum Command {
     /// Create an identity folder: TLS certificate and key, authority, deployment
     #[command(after_help = EXAMPLES)]
     Issue(Issue),
-    /// Certify a controller's request and print the certificate
+    /// Certify the request of a controller or an owner and print the certificate
     #[command(after_help = EXAMPLES)]
     Certify {
         /// The authority's folder
         folder: PathBuf,
-        /// The request, as `alpheus controller init` wrote it
+        /// The request, as `alpheus controller init` or `alpheus owner request` wrote it
         request: PathBuf,
-        /// The controller's name: its host's name, or `host/name`
+        /// The name: a controller's is its host's name, or `host/name`
         #[arg(long)]
         name: String,
+        /// The party's certificate until now: it stays the same party, with other keys
+        #[arg(long, value_name = "FILE")]
+        renew: Option<PathBuf>,
     },
 }
 
@@ -89,8 +95,12 @@ pub fn run(args: &Args, _globals: &Globals) -> Result<(), Failure> {
     match &args.what {
         Command::Init { folder } => init(folder),
         Command::Issue(issue) => issue_one(issue),
-        Command::Certify { folder, request, name } => {
-            let certificate = certify(folder, &read_request(request)?, name)?;
+        Command::Certify { folder, request, name, renew } => {
+            let request = read_request(request)?;
+            let certificate = match renew {
+                None => certify(folder, &request, name)?,
+                Some(path) => renewed(folder, &request, name, path)?,
+            };
             println!("{}", deployment::to_hex(&certificate));
             Ok(())
         }
@@ -105,7 +115,8 @@ fn init(folder: &Path) -> Result<(), Failure> {
     let service = Secret::random(&mut rng);
     folder.write_secret(SERVICE_SEED, &service)?;
     let key = SigningKey::from_seed(&authority);
-    let certificate = ServiceKeys::from_seed(&service).request().issue(&key);
+    let request = ServiceKeys::from_seed(&service).request();
+    let certificate = request.certify(Subject::random(&mut rng), &key);
     let deployment = DeploymentFile::new(&key.verifying_key(), &certificate);
     let text = serde_json::to_string_pretty(&deployment).blame(Category::Io)?;
     folder.write(DEPLOYMENT, &text)?;
@@ -121,7 +132,7 @@ fn issue_one(issue: &Issue) -> Result<(), Failure> {
     folder.copy(&authority, DEPLOYMENT)?;
     match issue.role {
         Role::Server => folder.copy_secret(&authority, SERVICE_SEED),
-        Role::Owner => folder.write_secret(OWNER_SEED, &Secret::random(&mut entropy::rng()?)),
+        Role::Owner => certify_owner(&authority, &folder, &name),
         Role::Consumer => certify_consumer(&authority, &folder, &name),
         Role::Controller
         | Role::Producer
@@ -139,29 +150,76 @@ fn issue_one(issue: &Issue) -> Result<(), Failure> {
 fn certify_consumer(authority: &Folder, folder: &Folder, name: &Name) -> Result<(), Failure> {
     let seed = Secret::random(&mut entropy::rng()?);
     let request = ConsumerSecrets::from_seed(&seed).request(name.name.clone());
-    let key = SigningKey::from_seed(&read_seed(&authority.path(AUTHORITY_SEED))?);
-    folder.write(CONSUMER_CERTIFICATE, &deployment::to_hex(&request.issue(&key)))?;
+    folder.write(CONSUMER_CERTIFICATE, &deployment::to_hex(&sign_new(authority, request)?))?;
     folder.write_secret(CONSUMER_SEED, &seed)
 }
 
-/// Signs the request of the controller `name` with the authority in `folder`, and
-/// prints on standard error what it signs.
+/// Creates the key that signs an owner's choices, and has the authority certify it.
+fn certify_owner(authority: &Folder, folder: &Folder, name: &Name) -> Result<(), Failure> {
+    let seed = Secret::random(&mut entropy::rng()?);
+    let key = SigningKey::from_seed(&seed).verifying_key();
+    let request = Party::signing(protocol::Role::Owner, name.name.clone(), key);
+    folder.write(OWNER_CERTIFICATE, &deployment::to_hex(&sign_new(authority, request)?))?;
+    folder.write_secret(OWNER_SEED, &seed)
+}
+
+/// Certifies a party that the authority has not certified before.
+fn sign_new(authority: &Folder, request: Party) -> Result<Signed<Certificate>, Failure> {
+    let subject = Subject::random(&mut entropy::rng()?);
+    Ok(request.certify(subject, &authority_key(authority)?))
+}
+
+fn authority_key(authority: &Folder) -> Result<SigningKey, Failure> {
+    Ok(SigningKey::from_seed(&read_seed(&authority.path(AUTHORITY_SEED))?))
+}
+
+/// Signs the request of the controller or owner `name` as a new party with the authority in
+/// `folder`, and prints on standard error what it signs.
 ///
 /// # Errors
 /// If the request is for another name or role, or the authority's seed cannot be read.
-pub fn certify(
+pub fn certify(folder: &Path, request: &Party, name: &str) -> Result<Signed<Certificate>, Failure> {
+    check_request(request, name)?;
+    sign_new(&Folder::existing(folder), request.clone())
+}
+
+/// Signs the request of a party that has a certificate, which it replaces.
+fn renewed(
     folder: &Path,
-    request: &Certificate,
+    request: &Party,
     name: &str,
+    before: &Path,
 ) -> Result<Signed<Certificate>, Failure> {
-    let (host, rest) = name.split_once('/').unwrap_or((name, "x"));
-    for part in [host, rest] {
-        Name::new(Role::Controller, part).blame(Category::Usage)?;
+    check_request(request, name)?;
+    let key = authority_key(&Folder::existing(folder))?;
+    let known = deployment::from_hex(&read_text(before)?);
+    let known = known.and_then(|signed| signed.open(&key.verifying_key()).ok());
+    let known = known.ok_or("not a certificate of this authority").blame_input(before)?;
+    if (known.party.role, known.party.name.as_str()) != (request.role, name) {
+        return Err("the certificate is for another role or name than the request")
+            .blame_input(before);
     }
-    if request.role != protocol::Role::Controller {
-        return Err("the request is not for a controller; only controllers are certified here")
-            .blame(Category::Check);
-    }
+    Ok(request.clone().certify(known.subject, &key))
+}
+
+fn check_request(request: &Party, name: &str) -> Result<(), Failure> {
+    let kind = match request.role {
+        protocol::Role::Controller => {
+            let (host, rest) = name.split_once('/').unwrap_or((name, "x"));
+            for part in [host, rest] {
+                Name::new(Role::Controller, part).blame(Category::Usage)?;
+            }
+            "controller"
+        }
+        protocol::Role::Owner => {
+            Name::new(Role::Owner, name).blame(Category::Usage)?;
+            "owner"
+        }
+        _ => {
+            return Err("the request is for neither a controller nor an owner; others are not certified here")
+                .blame(Category::Check);
+        }
+    };
     if request.name != name {
         // The author of the request chose this text.
         let asked: String = request.name.escape_debug().take(64).collect();
@@ -171,22 +229,23 @@ pub fn certify(
             .map_err(|failure| failure.with_help(help));
     }
     eprintln!(
-        "certifying the controller `{name}`, key {}",
+        "certifying the {kind} `{name}`, key {}",
         HEXLOWER.encode(request.verifying.as_bytes())
     );
-    let authority = SigningKey::from_seed(&read_seed(&folder.join(AUTHORITY_SEED))?);
-    Ok(request.issue(&authority))
+    Ok(())
 }
 
 /// A request as text.
 #[must_use]
-pub fn request_text(request: &Certificate) -> String {
+pub fn request_text(request: &Party) -> String {
     HEXLOWER.encode(&postcard::to_allocvec(request).unwrap_or_default()) + "\n"
 }
 
-fn read_request(path: &Path) -> Result<Certificate, Failure> {
+fn read_request(path: &Path) -> Result<Party, Failure> {
     let text = read_text(path)?;
     let bytes = HEXLOWER_PERMISSIVE.decode(text.trim().as_bytes()).ok();
     let request = bytes.and_then(|bytes| postcard::from_bytes(&bytes).ok());
-    request.ok_or("not a request of `alpheus controller init`").blame_input(path)
+    request
+        .ok_or("not a request of `alpheus controller init` or `alpheus owner request`")
+        .blame_input(path)
 }

@@ -4,6 +4,7 @@
 //! | file | holds |
 //! | --- | --- |
 //! | `deployment.json` | the authority of controllers' protocol certificates, and the service's |
+//! | `owner.txt`, `owner.seed` | of an owner: the protocol certificate and the key in it, which signs choices |
 //! | `consumer.txt`, `consumer.seed` | of a consumer: its protocol certificate and the keys in it, to which results are sealed |
 
 use alpheus_crypto::sign::VerifyingKey;
@@ -20,6 +21,9 @@ pub const DEPLOYMENT: &str = "deployment.json";
 
 /// A consumer's protocol certificate.
 pub const CONSUMER_CERTIFICATE: &str = "consumer.txt";
+
+/// An owner's protocol certificate.
+pub const OWNER_CERTIFICATE: &str = "owner.txt";
 
 /// The key that signs protocol certificates.
 pub(crate) const AUTHORITY_SEED: &str = "authority.seed";

@@ -1,12 +1,13 @@
 //! `alpheus read`: reads single events of a stream, as a consumer with the owner's permission.
 
+use crate::deployment;
 use crate::links;
 use crate::query::sealed::consumer;
 use crate::runtime::results::cell;
 use crate::wire::{FramesRequest, FramesResponse, KeysRequest, KeysResponse};
-use alpheus_encrypted_stream::annotation::owner_id;
+use alpheus_encrypted_stream::certificate::Deployment;
 use alpheus_encrypted_stream::decode::decode;
-use alpheus_encrypted_stream::error::RawReadError;
+use alpheus_encrypted_stream::error::{CertificateError, RawReadError};
 use alpheus_encrypted_stream::frame::{Frame, FrameView};
 use alpheus_encrypted_stream::grant::RawReader;
 use alpheus_encrypted_stream::keys::DAY;
@@ -76,12 +77,14 @@ pub struct Args {
 pub fn run(args: &Args, globals: &Globals) -> Result<(), Failure> {
     let identity = IdentityFolder::open(&args.identity, Role::Consumer)?;
     let (consumer, certificate, _) = consumer(&identity)?;
+    let deployment = deployment::of(&identity)?;
     let schema = read_schema(&args.schema)?;
     let layout = Layout::of(&schema).blame_input(&args.schema)?;
     let guard = links::controller(&args.controller, args.controller_name.as_deref(), &identity)?;
     let asked = KeysRequest { stream: args.stream, certificate: certificate.clone() };
     let given: KeysResponse = guard.call("/v1/keys", &asked, Duration::ZERO)?;
-    check_grant(&given, (args.stream, consumer.id()), args.owner).blame(Category::Check)?;
+    check_grant(&given, &deployment, (args.stream, consumer.id()), args.owner)
+        .blame(Category::Check)?;
     let keys = RawReader::new(&consumer, (args.stream, schema.id(), layout.words), &given.keys);
     let keys = keys.blame(Category::Check)?;
     let service = links::service(&args.server, &identity)?;
@@ -138,6 +141,8 @@ enum GrantMismatchError {
         "the grant that the controller sent is not signed by the owner that it names; ask the owner"
     )]
     Unsigned,
+    #[error("the controller sent a grant with an owner whose certificate does not hold: {0}")]
+    Uncertified(#[from] CertificateError),
     #[error("the grant that the controller sent is for another stream or another reader")]
     Other,
     #[error("the grant is signed by {found}, not by {wanted}; ask the owner for the right id")]
@@ -148,14 +153,16 @@ enum GrantMismatchError {
 /// the reader expects one.
 fn check_grant(
     given: &KeysResponse,
+    deployment: &Deployment,
     (stream, reader): (StreamId, ConsumerId),
     wanted: Option<OwnerId>,
 ) -> Result<(), GrantMismatchError> {
-    let grant = given.signed.open(&given.owner).map_err(|_| GrantMismatchError::Unsigned)?;
+    let owner = deployment.owner(&given.owner)?;
+    let grant = given.signed.open(owner.key()).map_err(|_| GrantMismatchError::Unsigned)?;
     if (grant.stream, grant.reader) != (stream, reader) {
         return Err(GrantMismatchError::Other);
     }
-    let found = owner_id(&given.owner);
+    let found = owner.id();
     match wanted.filter(|wanted| *wanted != found) {
         Some(wanted) => Err(GrantMismatchError::Owner { found, wanted }),
         None => Ok(()),

@@ -8,7 +8,6 @@
 
 use crate::runtime::controller_host::{FromController, ToController};
 use alpheus_crypto::seal::Sealed;
-use alpheus_crypto::sign::{SigningKey, VerifyingKey};
 use alpheus_crypto::signed::Signed;
 use alpheus_encrypted_stream::annotation::{Annotation, Placement};
 use alpheus_encrypted_stream::certificate::Certificate;
@@ -124,8 +123,8 @@ pub struct Post {
 pub struct Registration {
     /// The owner's choice.
     pub annotation: Signed<Annotation>,
-    /// The owner's key.
-    pub owner: VerifyingKey,
+    /// The owner's certificate.
+    pub owner: Signed<Certificate>,
     /// Its controller and its device, signed by the owner.
     pub placement: Signed<Placement>,
 }
@@ -146,8 +145,8 @@ pub struct Handover {
     pub sealed: Sealed,
     /// The owner's first choice.
     pub annotation: Signed<Annotation>,
-    /// The owner's key.
-    pub owner: VerifyingKey,
+    /// The owner's certificate.
+    pub owner: Signed<Certificate>,
     /// Its controller and its device.
     pub placement: Signed<Placement>,
 }
@@ -157,8 +156,8 @@ pub struct Handover {
 pub struct Choice {
     /// The choice.
     pub annotation: Signed<Annotation>,
-    /// The owner's key.
-    pub owner: VerifyingKey,
+    /// The owner's certificate.
+    pub owner: Signed<Certificate>,
 }
 
 /// An owner withdraws consent.
@@ -166,17 +165,8 @@ pub struct Choice {
 pub struct WithdrawalRequest {
     /// The owner's signed statement.
     pub signed: Signed<Withdrawal>,
-    /// The owner's key.
-    pub owner: VerifyingKey,
-}
-
-impl WithdrawalRequest {
-    /// Withdraws consent for a stream, and has its key destroyed if `erase`.
-    #[must_use]
-    pub fn new(key: &SigningKey, stream: StreamId, erase: bool) -> WithdrawalRequest {
-        let signed = Signed::new(&Withdrawal { stream, erase }, key);
-        WithdrawalRequest { signed, owner: key.verifying_key() }
-    }
+    /// The owner's certificate.
+    pub owner: Signed<Certificate>,
 }
 
 /// An owner grants a consumer access, or ends it.
@@ -184,8 +174,8 @@ impl WithdrawalRequest {
 pub struct GrantRequest {
     /// The owner's signed statement.
     pub signed: Signed<Grant>,
-    /// The owner's key.
-    pub owner: VerifyingKey,
+    /// The owner's certificate.
+    pub owner: Signed<Certificate>,
     /// The consumer's certificate.
     pub certificate: Signed<Certificate>,
 }
@@ -204,8 +194,8 @@ pub struct KeysRequest {
 pub struct KeysResponse {
     /// The signed grant, which the service requires.
     pub signed: Signed<Grant>,
-    /// The owner's key.
-    pub owner: VerifyingKey,
+    /// The owner's certificate.
+    pub owner: Signed<Certificate>,
     /// Keys of the days that are over, sealed.
     pub keys: Vec<HandedDay>,
 }
@@ -215,8 +205,8 @@ pub struct KeysResponse {
 pub struct FramesRequest {
     /// The signed grant.
     pub signed: Signed<Grant>,
-    /// The owner's key.
-    pub owner: VerifyingKey,
+    /// The owner's certificate.
+    pub owner: Signed<Certificate>,
     /// The consumer's certificate.
     pub certificate: Signed<Certificate>,
     /// Offset in the log to start from; 0 at first.

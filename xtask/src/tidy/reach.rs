@@ -120,6 +120,30 @@ pub(super) fn fuzz_targets_are_tested(tree: &Tree) -> Vec<Finding> {
     findings
 }
 
+/// `make test` names its test targets, so that it can run some beside others: it names all.
+pub(super) fn test_targets_are_run(tree: &Tree) -> Vec<Finding> {
+    let Some(makefile) = tree.files.get("Makefile") else { return Vec::new() };
+    let named: BTreeSet<&str> = makefile
+        .split_whitespace()
+        .zip(makefile.split_whitespace().skip(1))
+        .filter_map(|(flag, name)| (flag == "--test").then_some(name))
+        .collect();
+    let mut findings = Vec::new();
+    for (directory, _) in tree.packages() {
+        let folder = format!("{directory}/tests/");
+        for (path, _) in tree.ending(".rs") {
+            let Some(rest) = path.strip_prefix(&folder) else { continue };
+            let name = rest.strip_suffix("/main.rs").or_else(|| rest.strip_suffix(".rs"));
+            let Some(name) = name.filter(|name| !name.contains('/')) else { continue };
+            if !named.contains(name) {
+                let what = format!("the Makefile runs no `--test {name}`");
+                findings.push(Finding::new(path, 1, what));
+            }
+        }
+    }
+    findings
+}
+
 /// An example in the documentation of a crate is run, or marked as text.
 pub(super) fn examples_are_tested(tree: &Tree) -> Vec<Finding> {
     let mut findings = Vec::new();
@@ -167,6 +191,23 @@ mod tests {
         let found = messages(&examples_are_tested(&tree));
         let what = "this example is not run: its crate has `doctest = false`";
         assert_eq!(found, [format!("crates/a/src/lib.rs:5: {what}")]);
+    }
+
+    #[test]
+    fn refuses_a_test_target_that_is_not_run() {
+        let manifest = "[package]\nname = \"a\"\n";
+        let tree = Tree::from([
+            ("Makefile", "test:\n\tcargo test --lib --test all\n"),
+            ("crates/a/Cargo.toml", manifest),
+            ("crates/a/tests/all/main.rs", "mod x;\n"),
+            ("crates/a/tests/all/x.rs", ""),
+            ("crates/a/tests/new.rs", ""),
+            ("crates/a/tests/other/main.rs", ""),
+        ]);
+        let what =
+            |path, name| format!("crates/a/tests/{path}:1: the Makefile runs no `--test {name}`");
+        let found = messages(&test_targets_are_run(&tree));
+        assert_eq!(found, [what("new.rs", "new"), what("other/main.rs", "other")]);
     }
 
     #[test]

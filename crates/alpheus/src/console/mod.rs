@@ -14,7 +14,6 @@ mod owner;
 mod page;
 
 use access_key::AccessKey;
-use alpheus_crypto::sign::SigningKey;
 use alpheus_node::entropy;
 use alpheus_node::failure::Failure;
 use alpheus_node::globals::Globals;
@@ -22,12 +21,11 @@ use alpheus_node::network::answer::ApiError;
 use alpheus_node::network::error::RequestError;
 use alpheus_node::network::identity::IdentityFolder;
 use alpheus_node::network::role::Role;
-use alpheus_node::pki::read_seed;
 use alpheus_node::service;
 use alpheus_node::service::shutdown::Trigger;
 use alpheus_node::settings::Settings;
-use alpheus_streams::deployment::OWNER_SEED;
 use alpheus_streams::links;
+use alpheus_streams::owner::identity::OwnerIdentity;
 use alpheus_streams::query::sealed::Opener;
 use axum::Router;
 use axum::http::StatusCode;
@@ -122,11 +120,11 @@ impl Args {
             }
             (None, controller) => {
                 let identity = IdentityFolder::open(&folder, Role::Owner)?;
-                let (name, base) = (identity.name().name.clone(), controller.as_deref());
+                let base = controller.as_deref();
                 let controller = self.controller_name.as_deref();
                 let client = links::controller(base.unwrap_or_default(), controller, &identity)?;
-                let key = SigningKey::from_seed(&read_seed(&identity.path(OWNER_SEED))?);
-                Ok((owner::router(client.http().clone(), name, key), "streams"))
+                let owner = OwnerIdentity::open(&identity)?;
+                Ok((owner::router(client.http().clone(), owner), "streams"))
             }
         }
     }

@@ -1,7 +1,6 @@
 //! The page's requests for an owner.
 
 use super::failed;
-use alpheus_crypto::sign::SigningKey;
 use alpheus_crypto::signed::Signed;
 use alpheus_encrypted_stream::ledger::{LogEvent, LogLine};
 use alpheus_encrypted_stream::withdrawal::Erasure;
@@ -12,8 +11,8 @@ use alpheus_policy::budget::Standing;
 use alpheus_policy::ids::{IdError, StreamId};
 use alpheus_policy::schema::Schema;
 use alpheus_streams::owner::budgets::in_words as in_words_of;
+use alpheus_streams::owner::identity::OwnerIdentity;
 use alpheus_streams::owner::log::{in_order, in_words};
-use alpheus_streams::wire::WithdrawalRequest;
 use axum::extract::{Path, State};
 use axum::routing::{get, post};
 use axum::{Json, Router};
@@ -25,8 +24,7 @@ use std::time::Duration;
 #[derive(Clone)]
 struct Owner {
     client: HttpClient,
-    name: String,
-    key: Arc<SigningKey>,
+    identity: Arc<OwnerIdentity>,
 }
 
 impl Owner {
@@ -36,13 +34,13 @@ impl Owner {
 }
 
 /// The routes.
-pub(super) fn router(client: HttpClient, name: String, key: SigningKey) -> Router {
+pub(super) fn router(client: HttpClient, identity: OwnerIdentity) -> Router {
     Router::new()
         .route("/api/identity", get(who))
         .route("/api/streams/{stream}", get(log))
         .route("/api/streams/{stream}/budgets", get(budgets))
         .route("/api/streams/{stream}/revoke", post(revoke))
-        .with_state(Owner { client, name, key: Arc::new(key) })
+        .with_state(Owner { client, identity: Arc::new(identity) })
 }
 
 #[derive(Serialize)]
@@ -54,7 +52,11 @@ struct Identity {
 
 async fn who(State(owner): State<Owner>) -> Result<Json<Identity>, ApiError> {
     let streams = owner.get("/v1/streams").await?;
-    Ok(Json(Identity { name: owner.name, base: owner.client.base().origin(), streams }))
+    Ok(Json(Identity {
+        name: owner.identity.certified.name().to_owned(),
+        base: owner.client.base().origin(),
+        streams,
+    }))
 }
 
 /// A line of the log.
@@ -123,7 +125,7 @@ async fn revoke(
     State(owner): State<Owner>,
     Path(stream): Path<String>,
 ) -> Result<Json<EmptyAnswer>, ApiError> {
-    let asked = WithdrawalRequest::new(&owner.key, parsed(&stream)?, false);
+    let asked = owner.identity.withdrawal(parsed(&stream)?, false);
     let answer =
         owner.client.call::<Option<Signed<Erasure>>>("/v1/withdrawals", &asked, Duration::ZERO);
     answer.await.map(|_| Json(EmptyAnswer {})).map_err(failed)

@@ -9,6 +9,7 @@ mod board;
 #[expect(clippy::unwrap_used, reason = "a test's way to fail")]
 #[path = "../../../transport/tests/suite/broker.rs"]
 mod broker;
+mod certified_owners;
 mod common;
 mod common_options;
 mod console;

@@ -164,11 +164,6 @@ fn motorway_speeds_with_a_controller_for_each_sensor() {
 }
 
 #[test]
-fn motorway_speeds_with_epoch_masks() {
-    TRAFFIC.equals_truth(&["--controllers", "per-owner", "--masks", "epoch"]);
-}
-
-#[test]
 fn motorway_speeds_with_neighbours() {
     TRAFFIC.equals_truth(&["--controllers", "per-owner", "--masks", "neighbours"]);
 }
@@ -176,6 +171,12 @@ fn motorway_speeds_with_neighbours() {
 #[test]
 fn web_log_with_one_controller() {
     WEBLOG.equals_truth(ONE);
+}
+
+/// Of 1,350 clients some forty have data in a window.
+#[test]
+fn web_log_with_a_controller_for_each_client() {
+    WEBLOG.equals_truth(PER_OWNER);
 }
 
 #[test]

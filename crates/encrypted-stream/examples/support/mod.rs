@@ -5,13 +5,14 @@ use std::collections::{BTreeMap, VecDeque};
 use std::error::Error;
 use std::sync::Arc;
 
-use alpheus_crypto::agree::AgreementPublic;
 use alpheus_crypto::secret::Secret;
 use alpheus_crypto::sign::SigningKey;
 use alpheus_crypto::signed::Signed;
-use alpheus_encrypted_stream::annotation::{Annotation, owner_id};
+use alpheus_encrypted_stream::annotation::Annotation;
 use alpheus_encrypted_stream::announced_plan::AnnouncedPlan;
-use alpheus_encrypted_stream::certificate::{Certificate, Deployment, Role};
+use alpheus_encrypted_stream::certificate::{
+    Certificate, CertifiedOwner, Deployment, Party, Role, Subject,
+};
 use alpheus_encrypted_stream::controller::{Controller, IdentitySecrets};
 use alpheus_encrypted_stream::coordinator::{Coordinator, Outcome, Output, Timing};
 use alpheus_encrypted_stream::ledger::Step;
@@ -45,15 +46,9 @@ impl Town {
         let mut catalog = Catalog::default();
         catalog.add_schema(schema.clone())?;
         let (authority, service) = (key(1), Arc::new(key(2)));
-        let certificate = Certificate {
-            role: Role::Service,
-            name: "health".into(),
-            verifying: service.verifying_key(),
-            agreement: AgreementPublic([9; 32]),
-            sealing: None,
-        };
-        let deployment =
-            Deployment::new(authority.verifying_key(), &certificate.issue(&authority))?;
+        let certificate = Party::signing(Role::Service, "health", service.verifying_key())
+            .certify(Subject([0; 16]), &authority);
+        let deployment = Deployment::new(authority.verifying_key(), &certificate)?;
         let (ledger, certificates) = (BTreeMap::new(), BTreeMap::new());
         Ok(Self { ledger, authority, service, deployment, certificates, catalog })
     }
@@ -65,13 +60,19 @@ impl Town {
         name: &str,
     ) -> Result<Controller, Failed> {
         let secrets = IdentitySecrets::from_seed(seed);
-        let certificate = secrets.request(name).issue(&self.authority);
+        let certificate = secrets.request(name).certify(Subject([0; 16]), &self.authority);
         let identity = secrets.certified(&certificate, &self.deployment)?;
         self.certificates.insert(identity.id(), certificate);
         let (controller, step) =
             Controller::create(identity, self.deployment.clone(), Timestamp(0));
         step.commit(&mut self.ledger)?;
         Ok(controller)
+    }
+
+    /// An owner, certified by the authority.
+    pub(crate) fn owner(&self, person: u8, key: &SigningKey) -> Result<CertifiedOwner, Failed> {
+        let party = Party::signing(Role::Owner, person.to_string(), key.verifying_key());
+        Ok(self.deployment.owner(&party.certify(Subject([person; 16]), &self.authority))?)
     }
 
     /// The owner signs an annotation: the controller complies with it, and the service
@@ -82,11 +83,11 @@ impl Town {
         stream: StreamId,
         schema: SchemaId,
         policy: ResolvedPolicy,
-        owner: &SigningKey,
+        (owner, key): (&CertifiedOwner, &SigningKey),
     ) -> Result<(), Failed> {
         let annotation = Annotation {
             stream,
-            owner: owner_id(&owner.verifying_key()),
+            owner: owner.id(),
             schema,
             version: 1,
             valid_from: Timestamp(0),
@@ -94,8 +95,8 @@ impl Town {
             metadata: vec![],
             policy,
         };
-        let signed = Signed::new(&annotation, owner);
-        let step = controller.annotate(&signed, &owner.verifying_key(), Timestamp(0))?;
+        let signed = Signed::new(&annotation, key);
+        let step = controller.annotate(&signed, owner, Timestamp(0))?;
         step.commit(&mut self.ledger)?;
         let Annotation { stream, owner, schema, metadata, policy, .. } = annotation;
         let controller = controller.id();
@@ -175,5 +176,5 @@ pub(crate) fn key(seed: u8) -> SigningKey {
 
 fn masks(ask: &MaskRequest<'_>) -> Option<MaskStrategy> {
     let roster = Roster::new(ask.owners, ask.alpha, ask.min_population);
-    params::choose(None, &roster, ask.dropout, ask.delta_exponent).ok()
+    params::choose(None, &roster, ask.delta_exponent).ok()
 }

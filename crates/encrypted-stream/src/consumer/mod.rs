@@ -32,7 +32,7 @@ use alpheus_crypto::signed::Signed;
 use alpheus_policy::ids::ConsumerId;
 
 use crate::announced_plan::{AnnouncedPlan, narrow};
-use crate::certificate::{Certificate, Deployment, Role, consumer_id};
+use crate::certificate::{Certificate, Deployment, Party, Role, consumer_id};
 use crate::error::{CertificateError, UnsealError};
 
 /// A consumer's keys before certification by the authority, all derived from one seed.
@@ -46,8 +46,7 @@ pub struct ConsumerSecrets {
 pub struct Consumer {
     id: ConsumerId,
     agreement: AgreementKey,
-    /// `None` if the certificate predates the sealing of day keys for consumers.
-    sealing: Option<SealingKey>,
+    sealing: SealingKey,
 }
 
 impl ConsumerSecrets {
@@ -63,14 +62,14 @@ impl ConsumerSecrets {
         }
     }
 
-    /// The certificate for the authority to sign.
+    /// What the authority is asked to certify.
     #[must_use]
-    pub fn request(&self, name: impl Into<String>) -> Certificate {
-        Certificate {
+    pub fn request(&self, name: impl Into<String>) -> Party {
+        Party {
             role: Role::Consumer,
             name: name.into(),
             verifying: self.signing.verifying_key(),
-            agreement: self.agreement.public(),
+            agreement: Some(self.agreement.public()),
             sealing: Some(self.sealing.public()),
         }
     }
@@ -86,14 +85,11 @@ impl ConsumerSecrets {
         deployment: &Deployment,
     ) -> Result<Consumer, CertificateError> {
         let certificate = deployment.consumer(certificate)?;
-        let ours = certificate.verifying == self.signing.verifying_key()
-            && certificate.agreement == self.agreement.public()
-            && certificate.sealing.is_none_or(|sealing| sealing == self.sealing.public());
-        if !ours {
+        if certificate.party != self.request(&*certificate.party.name) {
             return Err(CertificateError::OtherKeys);
         }
-        let sealing = certificate.sealing.map(|_| self.sealing);
-        Ok(Consumer { id: consumer_id(&certificate), agreement: self.agreement, sealing })
+        let ConsumerSecrets { agreement, sealing, .. } = self;
+        Ok(Consumer { id: consumer_id(&certificate), agreement, sealing })
     }
 }
 
@@ -104,9 +100,9 @@ impl Consumer {
         self.id
     }
 
-    /// The key that day keys are sealed for, if the certificate has one.
-    pub(crate) fn sealing(&self) -> Option<&SealingKey> {
-        self.sealing.as_ref()
+    /// The key that day keys are sealed for.
+    pub(crate) fn sealing(&self) -> &SealingKey {
+        &self.sealing
     }
 
     /// Agrees on keys with the roster of a plan that is sealed to this consumer.

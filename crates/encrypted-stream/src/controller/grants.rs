@@ -1,7 +1,6 @@
 //! Raw access: owners' grants, and the day keys handed out under them.
 
 use alpheus_crypto::seal::SealingPublic;
-use alpheus_crypto::sign::VerifyingKey;
 use alpheus_crypto::signed::Signed;
 use alpheus_policy::ids::{ConsumerId, StreamId};
 use alpheus_time::{Span, Timestamp};
@@ -9,7 +8,7 @@ use rand_core::CryptoRng;
 
 use super::Controller;
 use super::stream_state::StreamState;
-use crate::certificate::{Certificate, Deployment, consumer_id};
+use crate::certificate::{Certificate, CertifiedOwner, Deployment, consumer_id};
 use crate::error::{GrantError, RestoreError};
 use crate::grant::{self, Days, Grant, GrantedDay, HandedDay};
 use crate::ledger::{Change, LogEvent, LogLine, Record, Step};
@@ -21,7 +20,7 @@ const AHEAD: Span = Span::seconds(600);
 /// What a consumer may read of a stream.
 pub(super) struct GrantState {
     at: Timestamp,
-    owner: VerifyingKey,
+    owner: CertifiedOwner,
     signed: Signed<Grant>,
     certificate: Signed<Certificate>,
     /// Which days, and when first. The line about it is the same whenever it is written.
@@ -38,7 +37,7 @@ impl GrantState {
     /// Fails unless the certificate is that of a consumer with a key to seal for.
     fn new(
         deployment: &Deployment,
-        (at, owner): (Timestamp, &VerifyingKey),
+        (at, owner): (Timestamp, &CertifiedOwner),
         signed: &Signed<Grant>,
         opened: &Grant,
         certificate: &Signed<Certificate>,
@@ -49,7 +48,7 @@ impl GrantState {
         }
         Ok(Self {
             at,
-            owner: *owner,
+            owner: owner.clone(),
             signed: signed.clone(),
             certificate: certificate.clone(),
             handed: None,
@@ -58,8 +57,8 @@ impl GrantState {
             // in force longer than that.
             signed_at: opened.at.min(at.plus(AHEAD)),
             days: opened.days,
-            name: reader.name.clone(),
-            sealing: reader.sealing.ok_or(GrantError::NoSealing)?,
+            name: reader.party.name.clone(),
+            sealing: reader.party.sealing.ok_or(GrantError::NoSealing)?,
         })
     }
 
@@ -67,7 +66,7 @@ impl GrantState {
         let Self { at, owner, signed, certificate, handed, stopped, .. } = self;
         Record::Grant {
             at: *at,
-            owner: *owner,
+            owner: owner.certificate().clone(),
             signed: signed.clone(),
             certificate: certificate.clone(),
             handed: *handed,
@@ -107,10 +106,10 @@ impl Controller {
         &mut self,
         signed: &Signed<Grant>,
         certificate: &Signed<Certificate>,
-        owner: &VerifyingKey,
+        owner: &CertifiedOwner,
         now: Timestamp,
     ) -> Result<Step<Vec<ControllerMessage>>, GrantError> {
-        let stream = signed.open(owner).map_err(|_| GrantError::Unsigned)?.stream;
+        let stream = signed.open(owner.key()).map_err(|_| GrantError::Unsigned)?.stream;
         let state = self.guarded_stream(&stream)?;
         let opened = grant::open(signed, owner, &state.owner)?;
         let now = now.max(self.clock);
@@ -153,13 +152,13 @@ impl Controller {
         }
     }
 
-    /// What an owner last stated about a reader, and the key that signed it.
+    /// What an owner last stated about a reader, and that owner.
     #[must_use]
     pub fn grant_for(
         &self,
         stream: &StreamId,
         reader: &ConsumerId,
-    ) -> Option<(&Signed<Grant>, &VerifyingKey)> {
+    ) -> Option<(&Signed<Grant>, &CertifiedOwner)> {
         self.grants.get(&(*stream, *reader)).map(|granted| (&granted.signed, &granted.owner))
     }
 
@@ -229,13 +228,14 @@ impl Controller {
     /// Applies a record of the ledger.
     pub(super) fn remember_grant(
         &mut self,
-        (at, owner): (Timestamp, &VerifyingKey),
+        (at, owner): (Timestamp, &Signed<Certificate>),
         (signed, certificate): (&Signed<Grant>, &Signed<Certificate>),
         (handed, stopped): (Option<(Days, Timestamp)>, bool),
         bad: RestoreError,
     ) -> Result<(), RestoreError> {
-        let opened = signed.open(owner).map_err(|_| bad)?;
-        let granted = GrantState::new(&self.deployment, (at, owner), signed, &opened, certificate);
+        let owner = self.deployment.owner(owner).map_err(|_| bad)?;
+        let opened = signed.open(owner.key()).map_err(|_| bad)?;
+        let granted = GrantState::new(&self.deployment, (at, &owner), signed, &opened, certificate);
         let granted = granted.map_err(|_| bad)?;
         self.grants
             .insert((opened.stream, opened.reader), GrantState { handed, stopped, ..granted });

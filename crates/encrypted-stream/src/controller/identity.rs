@@ -9,7 +9,7 @@ use alpheus_crypto::sign::SigningKey;
 use alpheus_crypto::signed::Signed;
 use alpheus_policy::ids::ControllerId;
 
-use crate::certificate::{Certificate, Deployment, Role, fingerprint};
+use crate::certificate::{Certificate, Deployment, Party, Role, fingerprint};
 use crate::error::CertificateError;
 
 /// Keys that the authority has not certified yet.
@@ -41,14 +41,14 @@ impl IdentitySecrets {
         }
     }
 
-    /// The certificate that the authority is asked to sign.
+    /// What the authority is asked to certify.
     #[must_use]
-    pub fn request(&self, name: impl Into<String>) -> Certificate {
-        Certificate {
+    pub fn request(&self, name: impl Into<String>) -> Party {
+        Party {
             role: Role::Controller,
             name: name.into(),
             verifying: self.signing.verifying_key(),
-            agreement: self.agreement.public(),
+            agreement: Some(self.agreement.public()),
             sealing: Some(self.sealing.public()),
         }
     }
@@ -63,10 +63,7 @@ impl IdentitySecrets {
         deployment: &Deployment,
     ) -> Result<Identity, CertificateError> {
         let certificate = deployment.controller(certificate)?;
-        let ours = certificate.verifying == self.signing.verifying_key()
-            && certificate.agreement == self.agreement.public()
-            && certificate.sealing == Some(self.sealing.public());
-        if !ours {
+        if certificate.party != self.request(&*certificate.party.name) {
             return Err(CertificateError::OtherKeys);
         }
         Ok(Identity { id: fingerprint(&certificate), secrets: self })

@@ -1,7 +1,6 @@
 //! What owners do at their controller: hand over streams, annotate them, withdraw consent.
 
 use alpheus_crypto::seal::{Sealed, UnsealError};
-use alpheus_crypto::sign::VerifyingKey;
 use alpheus_crypto::signed::Signed;
 use alpheus_policy::ids::{OwnerId, StreamId};
 use alpheus_policy::policy::ResolvedPolicy;
@@ -10,6 +9,7 @@ use alpheus_time::{Timestamp, Window};
 use super::Controller;
 use super::stream_state::{HeldStream, StreamState};
 use crate::annotation::{self, Annotation};
+use crate::certificate::CertifiedOwner;
 use crate::error::AnnotationError;
 use crate::handover::Purpose;
 use crate::keys::MasterSecret;
@@ -58,7 +58,7 @@ impl Controller {
         &mut self,
         stream: HeldStream,
         signed: &Signed<Annotation>,
-        owner: &VerifyingKey,
+        owner: &CertifiedOwner,
         now: Timestamp,
     ) -> Result<OwnerStep, AnnotationError> {
         let id = stream.stream;
@@ -90,7 +90,7 @@ impl Controller {
     pub fn annotate(
         &mut self,
         signed: &Signed<Annotation>,
-        owner: &VerifyingKey,
+        owner: &CertifiedOwner,
         now: Timestamp,
     ) -> Result<OwnerStep, AnnotationError> {
         let opened = annotation::open(signed, owner)?;
@@ -104,7 +104,7 @@ impl Controller {
             true => self.charge_lost(now, (stream, id), policy, known.is_some()),
             false => Vec::new(),
         };
-        let (owner, signed) = (*owner, signed.clone());
+        let (owner, signed) = (owner.certificate().clone(), signed.clone());
         let record = Record::Annotation { stream, version, since, owner, signed };
         let line = log(now, stream, LogEvent::PolicyChanged { version });
         let mut changes = vec![self.put(now, record), self.put(now, line)];
@@ -139,10 +139,10 @@ impl Controller {
     pub fn withdraw(
         &mut self,
         signed: &Signed<Withdrawal>,
-        owner: &VerifyingKey,
+        owner: &CertifiedOwner,
         now: Timestamp,
     ) -> Result<(OwnerStep, Option<Signed<Erasure>>), AnnotationError> {
-        let stream = signed.open(owner).map_err(|_| AnnotationError::Unsigned)?.stream;
+        let stream = signed.open(owner.key()).map_err(|_| AnnotationError::Unsigned)?.stream;
         let state = self.streams.get(&stream).ok_or(AnnotationError::NotHeld)?;
         let opened = withdrawal::open(signed, owner, &state.owner)?;
         if opened.erase {

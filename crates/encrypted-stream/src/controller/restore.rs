@@ -239,6 +239,7 @@ impl Controller {
         let bad = RestoreError::BadRecord { position };
         match record {
             Record::Annotation { stream, since, owner, signed, .. } => {
+                let owner = self.deployment.owner(&owner).map_err(|_| bad)?;
                 let opened = annotation::open(&signed, &owner).map_err(|_| bad)?;
                 let choice = StreamRecord::Annotation(Box::new(opened), since, handed_in);
                 self.remember(stream, choice);

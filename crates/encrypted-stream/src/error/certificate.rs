@@ -9,6 +9,9 @@ pub enum CertificateError {
     /// Signed for another role.
     #[error("the certificate is for another role; use the one for this role")]
     Role,
+    /// It lacks a key that its role needs, or has one that the role has no use for.
+    #[error("the certificate does not have the keys of its role; ask for one with these keys")]
+    KeysOfRole,
     /// Its agreement key has small order, so everybody knows the keys agreed on with it.
     #[error("the certificate's agreement key has small order; its holder must make a new one")]
     SmallOrder,

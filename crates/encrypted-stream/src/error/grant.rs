@@ -88,11 +88,6 @@ pub enum GrantError {
 /// Why a reader cannot read an event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum RawReadError {
-    /// The reader's own certificate has no key to open with.
-    #[error(
-        "this identity has no key to open day keys with; have it issued again by `alpheus ca issue --role consumer`"
-    )]
-    NoSealing,
     /// Sealed for another reader, stream or schema, or damaged.
     #[error("the key of day {day} is for another reader, stream or schema, or damaged")]
     NotForYou {

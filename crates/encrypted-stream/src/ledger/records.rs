@@ -6,7 +6,6 @@
 
 use alpheus_crypto::hash::{Digest, labelled_hash};
 use alpheus_crypto::labels;
-use alpheus_crypto::sign::VerifyingKey;
 use alpheus_crypto::signed::Signed;
 use alpheus_policy::budget::{BudgetRecord, Cost};
 use alpheus_policy::ids::{ConsumerId, ControllerId, PlanId, StreamId};
@@ -75,8 +74,8 @@ pub enum Record {
         version: u32,
         /// When the controller accepted it. It is in force from then on.
         since: Timestamp,
-        /// The owner's key.
-        owner: VerifyingKey,
+        /// The owner's certificate.
+        owner: Signed<Certificate>,
         /// The annotation as its owner signed it.
         signed: Signed<Annotation>,
     },
@@ -182,8 +181,8 @@ pub enum Record {
     Grant {
         /// When the controller accepted it.
         at: Timestamp,
-        /// The owner's key.
-        owner: VerifyingKey,
+        /// The owner's certificate.
+        owner: Signed<Certificate>,
         /// The grant as its owner signed it.
         signed: Signed<Grant>,
         /// The reader's certificate.

@@ -7,16 +7,12 @@
 
 use crate::mask::cuts::{self, Cuts};
 use crate::mask::log_sum::LnSum;
-use crate::mask::quorum::{Roster, narrow};
+use crate::mask::quorum::Roster;
 use alpheus_policy::plan::{Fraction, MaskStrategy, Plan};
 
 /// The largest `b` in use. An epoch then has 6 million rounds, beyond any population
 /// whose controllers can all agree on keys.
 pub const MAX_BITS: u8 = 20;
-
-/// Rosters larger than this use `Neighbours` unless the query says otherwise, because
-/// key agreements with everyone would dominate the cost.
-pub const NEIGHBOURS_ABOVE: u32 = 500;
 
 /// Rosters smaller than this use the clique unless the query names a sparse graph,
 /// because there is little to save.
@@ -136,11 +132,13 @@ pub const MIN_DELTA_EXPONENT: u8 = 9;
 
 /// Chooses the mask strategy of a plan with this roster.
 ///
-/// Without a preference, one controller has no masks, and fewer than [`SPARSE_FROM`] use
-/// `Clique`. More than [`NEIGHBOURS_ABOVE`] use `Neighbours` if the owners make up the
-/// minimum population without the discounted members and those that may drop out. All
-/// others use `Epoch`. An explicit preference for `Neighbours` does not leave room for
-/// dropouts. A preference for a sparse graph becomes `Clique` where none keeps the bound.
+/// Without a preference, one controller has no masks, fewer than [`SPARSE_FROM`] use
+/// `Clique`, and all others use `Epoch`. `Neighbours` is used only if the query asks for
+/// it: it leaves out the r largest members beside the colluders, r grows with the roster,
+/// and nothing here tells how many owners will have data in a window. So its windows may
+/// all fail where those of the other strategies open. A preference for a sparse graph
+/// becomes `Clique` where none keeps the bound, and one for `Neighbours` also where the
+/// owners without the discounted members are fewer than the minimum population.
 /// `Dream` uses the `b` of `Epoch`, so δ bounds the same number of rounds, ⌊128/b⌋·2^b,
 /// for both.
 ///
@@ -149,7 +147,6 @@ pub const MIN_DELTA_EXPONENT: u8 = 9;
 pub fn choose(
     preference: Option<MaskPreference>,
     roster: &Roster<'_>,
-    dropout: Fraction,
     delta_exponent: u8,
 ) -> Result<MaskStrategy, UnsafeMasksError> {
     if roster.controllers() == 1 {
@@ -161,19 +158,13 @@ pub fn choose(
         return Ok(MaskStrategy::Clique);
     }
     let exponent = delta_exponent.max(MIN_DELTA_EXPONENT);
-    let many = preference.is_none() && roster.controllers() > NEIGHBOURS_ABOVE;
-    if many || preference == Some(MaskPreference::Neighbours) {
-        let dropped = dropout.min(Fraction::TENTH).floor_of(roster.controllers() as usize);
-        let missing = if many { narrow(dropped) } else { 0 };
-        match cuts::least(roster.controllers(), roster.tolerated(), exponent) {
-            Some(Cuts { picks, cut_off })
-                if roster.suffices_without(cut_off.saturating_add(missing)) =>
-            {
-                return Ok(MaskStrategy::Neighbours { picks, cut_off });
-            }
-            _ if preference.is_some() => return Ok(MaskStrategy::Clique),
-            _ => {}
-        }
+    if preference == Some(MaskPreference::Neighbours) {
+        let least = cuts::least(roster.controllers(), roster.tolerated(), exponent);
+        let fits = least.filter(|Cuts { cut_off, .. }| roster.suffices_without(*cut_off));
+        return Ok(match fits {
+            Some(Cuts { picks, cut_off }) => MaskStrategy::Neighbours { picks, cut_off },
+            None => MaskStrategy::Clique,
+        });
     }
     Ok(match (largest_b(honest, exponent), preference) {
         (None, _) => MaskStrategy::Clique,
@@ -268,7 +259,7 @@ mod tests {
         alpha: Fraction,
     ) -> MaskStrategy {
         let owners = vec![1; controllers];
-        choose(preference, &Roster::new(&owners, alpha, minimum), Fraction::FIFTH, 9).unwrap()
+        choose(preference, &Roster::new(&owners, alpha, minimum), 9).unwrap()
     }
 
     #[test]
@@ -309,31 +300,32 @@ mod tests {
     }
 
     #[test]
-    fn many_controllers_pick_neighbours_where_their_owners_suffice() {
-        let neighbours = chosen(Some(MaskPreference::Neighbours), 1000, 10, Fraction::THIRD);
+    fn controllers_pick_neighbours_where_the_query_asks_and_their_owners_suffice() {
+        let preferred = |controllers, minimum| {
+            chosen(Some(MaskPreference::Neighbours), controllers, minimum, Fraction::THIRD)
+        };
+        let neighbours = preferred(1000, 10);
         assert!(matches!(neighbours, MaskStrategy::Neighbours { picks: 50..80, cut_off: 5..15 }));
-        assert_eq!(chosen(None, 1000, 10, Fraction::THIRD), neighbours);
-        assert_eq!(chosen(None, 1000, 550, Fraction::THIRD), neighbours);
-        // 667 less the r that are cut off and the 100 that may drop out is below 560, while the
-        // epoch graph loses nobody. An explicit preference leaves no room for dropouts.
-        let epoch = chosen(None, 1000, 560, Fraction::THIRD);
-        assert!(matches!(epoch, MaskStrategy::Epoch { .. }), "{epoch}");
-        assert_eq!(
-            chosen(Some(MaskPreference::Neighbours), 1000, 650, Fraction::THIRD),
-            neighbours
-        );
-        let preferred = chosen(Some(MaskPreference::Neighbours), 1000, 660, Fraction::THIRD);
-        assert_eq!(preferred, MaskStrategy::Clique);
-        assert_eq!(
-            chosen(Some(MaskPreference::Neighbours), 20, 5, Fraction::THIRD),
-            MaskStrategy::Clique
-        );
+        assert_eq!(preferred(1000, 650), neighbours);
+        // 667 less the r that are cut off are below 660.
+        assert_eq!(preferred(1000, 660), MaskStrategy::Clique);
+        assert_eq!(preferred(20, 5), MaskStrategy::Clique);
+    }
+
+    /// Of 1,350 people some forty have data in an hour. `Neighbours` would leave out more than
+    /// that, and open nothing.
+    #[test]
+    fn by_default_no_member_is_left_out_beside_the_colluders() {
+        for controllers in [100, 501, 1_350, 10_000] {
+            let by_default = chosen(None, controllers, 1, Fraction::ZERO);
+            assert!(matches!(by_default, MaskStrategy::Epoch { .. }), "{controllers}");
+        }
     }
 
     #[test]
     fn colluders_alone_never_make_up_an_opening() {
         let all = Fraction { numerator: 1, denominator: 1 };
-        let refused = choose(None, &Roster::new(&[1, 1, 1], all, 1), Fraction::FIFTH, 9);
+        let refused = choose(None, &Roster::new(&[1, 1, 1], all, 1), 9);
         assert_eq!(refused, Err(UnsafeMasksError::NoHonestFloor { controllers: 3, tolerated: 3 }));
     }
 }

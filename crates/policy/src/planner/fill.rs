@@ -66,7 +66,6 @@ impl Query<'_> {
             owners,
             alpha: numbers.alpha,
             min_population: numbers.bounds.min,
-            dropout: numbers.dropout,
             delta_exponent: self.template.delta_exponent,
         };
         (self.options.masks)(&request).ok_or_else(|| {

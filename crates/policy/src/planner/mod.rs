@@ -72,8 +72,6 @@ pub struct MaskRequest<'a> {
     pub alpha: Fraction,
     /// The plan's minimum population.
     pub min_population: u32,
-    /// Share of members that may drop out of a window.
-    pub dropout: Fraction,
     /// The probability that an epoch's graphs are disconnected is at most 10^-this.
     pub delta_exponent: u8,
 }

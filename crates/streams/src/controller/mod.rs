@@ -25,7 +25,7 @@ use crate::links;
 use crate::runtime::fences::ControllerFences;
 use crate::settings;
 use alpheus_crypto::signed::Signed;
-use alpheus_encrypted_stream::certificate::Certificate;
+use alpheus_encrypted_stream::certificate::{Certificate, Party};
 use alpheus_node::clock;
 use alpheus_node::entropy;
 use alpheus_node::failure::{Blame, Category, Failure};
@@ -238,7 +238,7 @@ fn read_certificate(path: &Path) -> Result<Signed<Certificate>, Failure> {
         .blame_input(path)
 }
 
-fn write_request(settings: &Settings, request: &Certificate) -> Result<(), Failure> {
+fn write_request(settings: &Settings, request: &Party) -> Result<(), Failure> {
     let path = Settings::needed(&settings.state, "state")?.join("request.txt");
     std::fs::write(&path, ca::request_text(request)).blame_io(&path)?;
     println!("{}", path.display());

@@ -10,7 +10,7 @@
 //! name, and read the streams of the devices in it. Erasing a stream does not
 //! reach a backup that holds its device.
 
-use crate::deployment::OWNER_SEED;
+use crate::deployment::{OWNER_CERTIFICATE, OWNER_SEED};
 use alpheus_crypto::vault::{Hardness, VaultKey};
 use alpheus_node::entropy;
 use alpheus_node::failure::{Blame, Category, Failure};
@@ -154,7 +154,9 @@ fn print_names(kept: &[BackedUpFile]) {
 /// Checks that it is an owner's folder with each file once.
 fn check(kept: &[BackedUpFile]) -> Result<(), IncompleteBackupError> {
     let has = |wanted: &str| kept.iter().any(|kept| !kept.is_device && kept.name == wanted);
-    if let Some(missing) = [OWNER_SEED, CERTIFICATE, KEY].into_iter().find(|name| !has(name)) {
+    if let Some(missing) =
+        [OWNER_SEED, OWNER_CERTIFICATE, CERTIFICATE, KEY].into_iter().find(|name| !has(name))
+    {
         return Err(IncompleteBackupError::Missing(missing));
     }
     let mut seen = BTreeSet::new();
@@ -224,7 +226,8 @@ mod tests {
             name: name.into(),
             bytes: Zeroizing::default(),
         };
-        let mut all = vec![kept(OWNER_SEED, false), kept(CERTIFICATE, false), kept(KEY, false)];
+        let own = [OWNER_SEED, OWNER_CERTIFICATE, CERTIFICATE, KEY];
+        let mut all: Vec<_> = own.iter().map(|name| kept(name, false)).collect();
         assert_eq!(check(&all[1..]), Err(IncompleteBackupError::Missing(OWNER_SEED)));
         all.extend([kept("watch.json", true), kept(KEY, true)]);
         assert_eq!(check(&all), Ok(()));

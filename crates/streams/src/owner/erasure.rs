@@ -1,9 +1,7 @@
 //! `alpheus owner erase`: destroys a stream's key at the controller and in the device's file.
 
 use super::{DeviceFile, Owner, StreamArgs};
-use crate::wire::WithdrawalRequest;
 use alpheus_crypto::signed::Signed;
-use alpheus_encrypted_stream::annotation::owner_id;
 use alpheus_encrypted_stream::certificate::{Certificate, fingerprint};
 use alpheus_encrypted_stream::withdrawal::Erasure;
 use alpheus_node::failure::{Blame, Category, Failure};
@@ -36,14 +34,14 @@ pub(super) fn erase(args: &Erase) -> Result<(), Failure> {
         return Err("the file exists already and is not overwritten").blame_input(path);
     }
     let known = owner.controllers(&identity)?;
-    let asked = WithdrawalRequest::new(&owner.key, stream, true);
+    let asked = owner.identity.withdrawal(stream, true);
     let signed: Option<Signed<Erasure>> =
         owner.client.call("/v1/withdrawals", &asked, Duration::ZERO)?;
     let said = signed.as_ref().and_then(|signed| {
         known.iter().find_map(|certificate| {
-            let from = (&fingerprint(certificate), &certificate.verifying);
+            let from = (&fingerprint(certificate), &certificate.party.verifying);
             let said = Erasure::open(signed, from, &stream).ok()?.into_inner();
-            let ours = said.owner == owner_id(&asked.owner);
+            let ours = said.owner == owner.identity.certified.id();
             ours.then_some((said, signed, certificate))
         })
     });

@@ -1,11 +1,11 @@
 //! `alpheus owner grant`: lets a named consumer read days of a stream itself.
 
+use super::identity::OwnerIdentity;
 use super::{Owner, StreamArgs};
 use crate::deployment;
 use crate::deployment::from_hex;
 use crate::wire::GrantRequest;
 use alpheus_crypto::signed::Signed;
-use alpheus_encrypted_stream::annotation::owner_id;
 use alpheus_encrypted_stream::certificate::{Certificate, consumer_id};
 use alpheus_encrypted_stream::grant::{Days, Grant};
 use alpheus_input::calendar::{Day, calendar};
@@ -46,18 +46,19 @@ pub(super) fn grant(args: &Args) -> Result<(), Failure> {
     };
     let grant =
         Grant { stream: args.one.stream, reader: consumer_id(&reader), at: clock::now(), days };
-    let (signed, key) = (Signed::new(&grant, &owner.key), owner.key.verifying_key());
-    let asked = GrantRequest { signed, owner: key, certificate };
+    let OwnerIdentity { key, certified } = &owner.identity;
+    let signed = Signed::new(&grant, key);
+    let asked = GrantRequest { signed, owner: certified.certificate().clone(), certificate };
     owner.client.call::<EmptyAnswer>("/v1/grants", &asked, Duration::ZERO)?;
     match days {
-        None => println!("`{}` gets no further keys", reader.name),
+        None => println!("`{}` gets no further keys", reader.party.name),
         Some(days) => println!(
             "`{}` may read every event from {} to {}; each day's key is handed out once the day is over and cannot be taken back",
-            reader.name,
+            reader.party.name,
             calendar(days.first),
             calendar(days.last)
         ),
     }
-    println!("the reader can check that the stream is yours with --owner {}", owner_id(&key));
+    println!("the reader can check that the stream is yours with --owner {}", certified.id());
     Ok(())
 }

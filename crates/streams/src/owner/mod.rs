@@ -6,18 +6,19 @@ pub mod budgets;
 mod device;
 mod erasure;
 pub mod grant;
+pub mod identity;
 pub mod log;
 
 pub use device::DeviceFile;
 
+use crate::ca;
 use crate::deployment;
-use crate::deployment::OWNER_SEED;
-use crate::deployment::from_hex;
+use crate::deployment::{OWNER_SEED, from_hex};
 use crate::links;
-use crate::wire::{Choice, Handover, WithdrawalRequest};
-use alpheus_crypto::sign::SigningKey;
+use crate::wire::{Choice, Handover};
+use alpheus_crypto::secret::Secret;
 use alpheus_crypto::signed::{Signed, Verified};
-use alpheus_encrypted_stream::annotation::{Annotation, Placement, owner_id};
+use alpheus_encrypted_stream::annotation::{Annotation, Placement};
 use alpheus_encrypted_stream::certificate::{Certificate, fingerprint};
 use alpheus_encrypted_stream::handover::Purpose;
 use alpheus_encrypted_stream::keys::MasterSecret;
@@ -34,13 +35,14 @@ use alpheus_node::network::answer::EmptyAnswer;
 use alpheus_node::network::blocking::BlockingClient;
 use alpheus_node::network::identity::IdentityFolder;
 use alpheus_node::network::role::{Name, Role, host_named};
-use alpheus_node::pki::read_seed;
+use alpheus_node::pki::Folder;
 use alpheus_policy::ids::StreamId;
 use alpheus_policy::policy::Policies;
 use alpheus_policy::schema::Schema;
 use alpheus_policy::show::Table;
 use alpheus_time::{Timestamp, Window};
 use backup::{Backup, Restore, back_up, restore};
+use identity::OwnerIdentity;
 use log::{in_order, in_words};
 use rand_core::Rng;
 use std::io;
@@ -98,6 +100,9 @@ enum Command {
     /// Have a stream's key destroyed, so that its past data can never be read again
     #[command(after_help = EXAMPLES)]
     Erase(erasure::Erase),
+    /// Write the request for the owner's certificate, which `alpheus ca certify` signs
+    #[command(after_help = EXAMPLES)]
+    Request(Request),
     /// Back up the identity folder and devices' files into one encrypted file
     #[command(after_help = EXAMPLES)]
     Backup(Backup),
@@ -165,6 +170,13 @@ struct Choose {
     wish: ChoiceArgs,
 }
 
+#[derive(Debug, clap::Args)]
+struct Request {
+    /// The owner's identity folder; a signing key is created in it unless there is one
+    #[arg(long, value_name = "FOLDER")]
+    identity: PathBuf,
+}
+
 /// Runs the command.
 ///
 /// # Errors
@@ -179,6 +191,7 @@ pub fn run(args: &Args, globals: &Globals) -> Result<(), Failure> {
         Command::Grant(args) => grant::grant(args),
         Command::Revoke(one) => revoke(one),
         Command::Erase(args) => erasure::erase(args),
+        Command::Request(args) => request(args),
         Command::Backup(args) => back_up(args),
         Command::Restore(args) => restore(args),
     }
@@ -186,18 +199,17 @@ pub fn run(args: &Args, globals: &Globals) -> Result<(), Failure> {
 
 /// An owner at their controller.
 struct Owner {
-    name: String,
-    key: SigningKey,
+    identity: OwnerIdentity,
     client: BlockingClient,
 }
 
 impl Owner {
     fn open(reach: &ControllerArgs) -> Result<(Owner, IdentityFolder), Failure> {
-        let identity = IdentityFolder::open(&reach.identity, Role::Owner)?;
-        let key = SigningKey::from_seed(&read_seed(&identity.path(OWNER_SEED))?);
+        let folder = IdentityFolder::open(&reach.identity, Role::Owner)?;
+        let identity = OwnerIdentity::open(&folder)?;
         let name = reach.controller_name.as_deref();
-        let client = links::controller(&reach.controller, name, &identity)?;
-        Ok((Owner { name: identity.name().name.clone(), key, client }, identity))
+        let client = links::controller(&reach.controller, name, &folder)?;
+        Ok((Owner { identity, client }, folder))
     }
 
     /// The controllers of that host, as the authority certified them.
@@ -212,7 +224,11 @@ impl Owner {
                 from_hex(text).ok_or("the controller sent something that is not a certificate");
             let certificate = certificate.blame(Category::Check)?;
             let certificate = deployment.controller(&certificate).blame(Category::Check)?;
-            if self.client.peer().is_none_or(|peer| peer.name != host_named(&certificate.name)) {
+            if self
+                .client
+                .peer()
+                .is_none_or(|peer| peer.name != host_named(&certificate.party.name))
+            {
                 let what = "the controller presented a certificate of another host";
                 return Err(what).blame(Category::Check);
             }
@@ -236,16 +252,27 @@ impl Owner {
         });
         let annotation = Annotation {
             stream,
-            owner: owner_id(&self.key.verifying_key()),
+            owner: self.identity.certified.id(),
             schema: schema.id(),
             version: u32::try_from(clock::now().0 / 1_000_000).unwrap_or(u32::MAX),
             valid_from: Timestamp(0),
             valid_to: Timestamp::LIMIT,
             metadata: metadata.collect::<Result<_, _>>().blame(Category::Usage)?,
-            policy: policies.of_owner(&self.name).clone(),
+            policy: policies.of_owner(self.identity.certified.name()).clone(),
         };
-        Ok(Signed::new(&annotation, &self.key))
+        Ok(Signed::new(&annotation, &self.identity.key))
     }
+}
+
+/// Prints the request. The key never leaves the folder.
+fn request(args: &Request) -> Result<(), Failure> {
+    let folder = IdentityFolder::open(&args.identity, Role::Owner)?;
+    if !folder.path(OWNER_SEED).exists() {
+        let seed = Secret::random(&mut entropy::rng()?);
+        Folder::existing(&args.identity).write_secret(OWNER_SEED, &seed)?;
+    }
+    print!("{}", ca::request_text(&identity::request(&folder)?));
+    Ok(())
 }
 
 fn add_stream(add: &Add) -> Result<(), Failure> {
@@ -260,8 +287,8 @@ fn add_stream(add: &Add) -> Result<(), Failure> {
     let certificate = owner.controllers(&identity)?.into_iter().next();
     let certificate =
         certificate.ok_or("the controller presented no certificate").blame(Category::Check)?;
-    let key = owner.key.verifying_key();
-    let purpose = Purpose { stream, schema: schema.id(), owner: owner_id(&key) };
+    let OwnerIdentity { key, certified } = &owner.identity;
+    let purpose = Purpose { stream, schema: schema.id(), owner: certified.id() };
     // The device's file comes first: a stream without its key can never be sent.
     DeviceFile::new(stream, &schema, &master).write(&add.device)?;
     let placement = Placement {
@@ -273,8 +300,8 @@ fn add_stream(add: &Add) -> Result<(), Failure> {
     let handover = Handover {
         sealed: purpose.seal(&certificate, &master, &mut rng).blame(Category::Check)?,
         annotation,
-        owner: key,
-        placement: Signed::new(&placement, &owner.key),
+        owner: certified.certificate().clone(),
+        placement: Signed::new(&placement, key),
     };
     owner.client.call::<EmptyAnswer>("/v1/streams", &handover, Duration::ZERO)?;
     println!("{stream}");
@@ -285,7 +312,7 @@ fn change_choice(choose: &Choose) -> Result<(), Failure> {
     let (owner, _) = Owner::open(&choose.one.reach)?;
     let schema = read_schema(&choose.wish.schema)?;
     let annotation = owner.choice(&choose.wish, &schema, choose.one.stream)?;
-    let choice = Choice { annotation, owner: owner.key.verifying_key() };
+    let choice = Choice { annotation, owner: owner.identity.certified.certificate().clone() };
     owner.client.call::<EmptyAnswer>("/v1/choices", &choice, Duration::ZERO)?;
     Ok(())
 }
@@ -327,7 +354,7 @@ fn seconds(window: Window) -> String {
 
 fn revoke(one: &StreamArgs) -> Result<(), Failure> {
     let (owner, _) = Owner::open(&one.reach)?;
-    let asked = WithdrawalRequest::new(&owner.key, one.stream, false);
+    let asked = owner.identity.withdrawal(one.stream, false);
     owner.client.call::<Option<Signed<Erasure>>>("/v1/withdrawals", &asked, Duration::ZERO)?;
     Ok(())
 }

@@ -1,12 +1,11 @@
 //! `alpheus read` against a service that withholds or forges frames.
 
 use super::*;
-use alpheus_crypto::agree::AgreementPublic;
 use alpheus_crypto::mac::Tag;
 use alpheus_crypto::secret::Secret;
-use alpheus_crypto::sign::SigningKey;
+use alpheus_crypto::sign::{SigningKey, VerifyingKey};
 use alpheus_crypto::signed::Signed;
-use alpheus_encrypted_stream::certificate::{Certificate, Deployment, Role as IdentityRole};
+use alpheus_encrypted_stream::certificate::{Party, Role as IdentityRole, Subject};
 use alpheus_encrypted_stream::consumer::ConsumerSecrets;
 use alpheus_encrypted_stream::frame::Link;
 use alpheus_encrypted_stream::grant::Grant;
@@ -78,24 +77,21 @@ fn reading_always_ends() {
     assert_eq!((last, own.seen.len()), (Err(EndlessReadError::Sessions), MAX_SESSIONS));
 }
 
+fn deployment(authority: &SigningKey, service: VerifyingKey) -> Deployment {
+    let service = Party::signing(IdentityRole::Service, "service", service);
+    let service = service.certify(Subject([0; 16]), authority);
+    let deployment = Deployment::new(authority.verifying_key(), &service);
+    deployment.unwrap_or_else(|error| unreachable!("{error}"))
+}
+
 /// A malformed frame does not hide others.
 #[test]
 fn malformed_frames_are_counted() {
     let key = |seed: u8| SigningKey::from_seed(&Secret::from_bytes([seed; 32]));
     let (authority, service) = (key(1), key(2).verifying_key());
-    let service = Certificate {
-        role: IdentityRole::Service,
-        name: "service".into(),
-        verifying: service,
-        agreement: AgreementPublic([9; 32]),
-        sealing: None,
-    };
-    let service = service.issue(&authority);
-    let Ok(deployment) = Deployment::new(authority.verifying_key(), &service) else {
-        unreachable!()
-    };
+    let deployment = deployment(&authority, service);
     let secrets = ConsumerSecrets::from_seed(&Secret::from_bytes([3; 32]));
-    let certificate = secrets.request("doctor").issue(&authority);
+    let certificate = secrets.request("doctor").certify(Subject([1; 16]), &authority);
     let Ok(consumer) = secrets.certified(&certificate, &deployment) else { unreachable!() };
     let schema = "name: T\nstreamAttributes:\n  - {name: x, type: integer}\n";
     let Ok(schema) = Schema::from_yaml(schema) else { unreachable!() };
@@ -117,21 +113,28 @@ fn a_grant_must_be_signed_by_the_expected_owner() {
     let (stream, reader) = (StreamId([1; 16]), ConsumerId([2; 32]));
     let grant = Grant { stream, reader, at: Timestamp(7), days: None };
     let signed = Signed::new(&grant, &key(1));
-    let given = |owner: &SigningKey| KeysResponse {
+    let authority = key(9);
+    let deployment = deployment(&authority, key(8).verifying_key());
+    let given = |owner: &SigningKey, role| KeysResponse {
         signed: signed.clone(),
-        owner: owner.verifying_key(),
+        owner: Party::signing(role, "ada", owner.verifying_key())
+            .certify(Subject([1; 16]), &authority),
         keys: Vec::new(),
     };
-    let own = given(&key(1));
-    let whose = owner_id(&key(1).verifying_key());
-    assert!(check_grant(&own, (stream, reader), Some(whose)).is_ok());
-    assert!(check_grant(&own, (stream, reader), None).is_ok());
+    let own = given(&key(1), IdentityRole::Owner);
+    let Ok(ada) = deployment.owner(&own.owner) else { unreachable!() };
+    let whose = ada.id();
+    let check_of = |given: &_, what, whose| check_grant(given, &deployment, what, whose);
+    let check = |given: &_, whose| check_of(given, (stream, reader), whose);
+    assert!(check(&own, Some(whose)).is_ok());
+    assert!(check(&own, None).is_ok());
     let said = |result: Result<(), GrantMismatchError>| result.err().map(|error| error.to_string());
     for (refused, part) in [
-        (check_grant(&given(&key(2)), (stream, reader), None), "not signed by the owner"),
-        (check_grant(&own, (StreamId([3; 16]), reader), None), "another stream"),
-        (check_grant(&own, (stream, ConsumerId([3; 32])), None), "another reader"),
-        (check_grant(&own, (stream, reader), Some(OwnerId([9; 32]))), "ask the owner"),
+        (check(&given(&key(2), IdentityRole::Owner), None), "not signed by the owner"),
+        (check(&given(&key(1), IdentityRole::Device), None), "certificate does not hold"),
+        (check_of(&own, (StreamId([3; 16]), reader), None), "another stream"),
+        (check_of(&own, (stream, ConsumerId([3; 32])), None), "another reader"),
+        (check(&own, Some(OwnerId([9; 32]))), "ask the owner"),
     ] {
         assert!(said(refused).is_some_and(|said| said.contains(part)), "{part}");
     }

@@ -4,11 +4,11 @@
 //! In production each device, each controller and the service draw their own keys. Here
 //! they share one process, and one secret to back up.
 
-use alpheus_crypto::agree::AgreementKey;
 use alpheus_crypto::kdf::derive;
 use alpheus_crypto::secret::Secret;
 use alpheus_crypto::sign::SigningKey;
-use alpheus_encrypted_stream::certificate::{Certificate, Role};
+use alpheus_crypto::signed::Signed;
+use alpheus_encrypted_stream::certificate::{Certificate, Party, Role, Subject};
 use alpheus_encrypted_stream::consumer::ConsumerSecrets;
 use alpheus_encrypted_stream::controller::IdentitySecrets;
 use alpheus_encrypted_stream::keys::MasterSecret;
@@ -38,30 +38,20 @@ pub enum RootError {
 /// The keys of a service: they sign its messages and decrypt nothing.
 pub struct ServiceKeys {
     signing: SigningKey,
-    agreement: AgreementKey,
 }
 
 impl ServiceKeys {
     /// The keys that belong to a seed.
     #[must_use]
     pub fn from_seed(seed: &Secret<32>) -> ServiceKeys {
-        let part = |label| derive::<32>(seed.expose(), label, &[]);
-        ServiceKeys {
-            signing: SigningKey::from_seed(&part("alpheus/service/signing/v1")),
-            agreement: AgreementKey::from_seed(&part("alpheus/service/agreement/v1")),
-        }
+        let signing = derive::<32>(seed.expose(), "alpheus/service/signing/v1", &[]);
+        ServiceKeys { signing: SigningKey::from_seed(&signing) }
     }
 
-    /// The certificate request for the authority.
+    /// What the authority is asked to certify.
     #[must_use]
-    pub fn request(&self) -> Certificate {
-        Certificate {
-            role: Role::Service,
-            name: "service".to_owned(),
-            verifying: self.signing.verifying_key(),
-            agreement: self.agreement.public(),
-            sealing: None,
-        }
+    pub fn request(&self) -> Party {
+        Party::signing(Role::Service, "service", self.signing.verifying_key())
     }
 
     /// The key that signs.
@@ -100,6 +90,16 @@ impl RootSecret {
     #[must_use]
     pub fn authority(&self) -> SigningKey {
         SigningKey::from_seed(&self.derive("authority", b""))
+    }
+
+    /// Certifies a party. Its role and name decide the certificate's subject.
+    #[must_use]
+    pub fn certify(&self, party: Party) -> Signed<Certificate> {
+        let named = format!("{:?}/{}", party.role, party.name);
+        let derived = self.derive("subject", named.as_bytes());
+        let mut subject = [0; 16];
+        subject.copy_from_slice(&derived.expose()[..16]);
+        party.certify(Subject(subject), &self.authority())
     }
 
     /// The service's keys.

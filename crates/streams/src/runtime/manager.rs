@@ -111,7 +111,7 @@ impl Manager {
         certificate: &Signed<Certificate>,
     ) -> Result<ConsumerId, CertificateError> {
         let opened = self.deployment.consumer(certificate)?;
-        if opened.name != name {
+        if opened.party.name != name {
             return Err(CertificateError::OtherName);
         }
         let id = consumer_id(&opened);

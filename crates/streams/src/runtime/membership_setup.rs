@@ -8,8 +8,8 @@ use super::manager::Manager;
 use super::storage::reached;
 use alpheus_crypto::sign::SigningKey;
 use alpheus_crypto::signed::Signed;
-use alpheus_encrypted_stream::annotation::{Annotation, owner_id};
-use alpheus_encrypted_stream::certificate::Deployment;
+use alpheus_encrypted_stream::annotation::Annotation;
+use alpheus_encrypted_stream::certificate::{CertifiedOwner, Deployment};
 use alpheus_encrypted_stream::controller::{Controller, HeldStream, HostRecords, Identity};
 use alpheus_encrypted_stream::error::{AnnotationError, RestoreError};
 use alpheus_encrypted_stream::ledger::{Fence, Scope, Step};
@@ -27,7 +27,7 @@ use std::sync::Arc;
 /// A controller to create or restore.
 struct ControllerSetup {
     identity: Identity,
-    streams: Vec<(HeldStream, Signed<Annotation>, SigningKey)>,
+    streams: Vec<(HeldStream, Signed<Annotation>, CertifiedOwner)>,
 }
 
 impl Embedded {
@@ -81,7 +81,8 @@ impl Embedded {
         let (stream, owner_key) = (self.root.stream(&member.key), self.root.owner(&member.owner));
         self.streams.push(stream);
         self.manager.service.admit(stream);
-        let owner = owner_id(&owner_key.verifying_key());
+        let certified = self.certified_owner(&member.owner)?;
+        let owner = certified.id();
         let policy = policies.of_owner(&member.owner).clone();
         let metadata: Vec<(String, String)> = member.metadata.clone().into_iter().collect();
         let producer =
@@ -104,7 +105,7 @@ impl Embedded {
         seat.streams.push((
             HeldStream { stream, owner, schema, layout, master: Some(master) },
             signed,
-            owner_key,
+            certified,
         ));
         Ok(())
     }
@@ -131,7 +132,7 @@ impl Embedded {
         let (mut controller, mut step) =
             from_ledger(keys, &self.deployment, streams, host, &values, now, fence)?;
         for (annotation, owner) in choices {
-            match controller.annotate(&annotation, &owner.verifying_key(), now) {
+            match controller.annotate(&annotation, &owner, now) {
                 // The ledger has this choice or a later one.
                 Err(AnnotationError::NotLater { .. } | AnnotationError::Revoked) => {}
                 taken => step.merge(taken?),
@@ -186,7 +187,7 @@ pub(crate) fn from_ledger(
 /// The deployment's authority and the service's keys in it.
 pub(super) fn deployment(root: &RootSecret) -> Result<(Deployment, Arc<SigningKey>), RuntimeError> {
     let (authority, service) = (root.authority(), root.service());
-    let certificate = service.request().issue(&authority);
+    let certificate = root.certify(service.request());
     let deployment = Deployment::new(authority.verifying_key(), &certificate)?;
     Ok((deployment, Arc::new(service.into_signing())))
 }
@@ -198,7 +199,7 @@ fn seat_of(
     manager: &mut Manager,
 ) -> Result<ControllerSetup, RuntimeError> {
     let secrets = root.controller(name);
-    let certificate = secrets.request(name).issue(&root.authority());
+    let certificate = root.certify(secrets.request(name));
     let identity = secrets.certified(&certificate, deployment)?;
     manager.register_controller(&certificate)?;
     Ok(ControllerSetup { identity, streams: Vec::new() })

@@ -3,6 +3,7 @@
 use super::embedded::{Embedded, RuntimeError};
 use alpheus_crypto::signed::Signed;
 use alpheus_encrypted_stream::annotation::Annotation;
+use alpheus_encrypted_stream::certificate::{CertifiedOwner, Party, Role};
 use alpheus_encrypted_stream::ledger::{LogLine, Record, Scope, StampedRecord};
 use alpheus_node::ledger::scan_all;
 use alpheus_policy::policy::ResolvedPolicy;
@@ -10,6 +11,13 @@ use alpheus_time::Timestamp;
 use bytes::Bytes;
 
 impl Embedded {
+    /// An owner's certificate in this deployment.
+    pub(super) fn certified_owner(&self, owner: &str) -> Result<CertifiedOwner, RuntimeError> {
+        let key = self.root.owner(owner).verifying_key();
+        let certificate = self.root.certify(Party::signing(Role::Owner, owner, key));
+        Ok(self.deployment.owner(&certificate)?)
+    }
+
     /// Signs and hands in an owner's new choice for a stream.
     ///
     /// # Errors
@@ -22,11 +30,10 @@ impl Embedded {
         annotation: &Annotation,
     ) -> Result<(), RuntimeError> {
         let Some(controller) = self.controller_of.get(member).copied() else { return Ok(()) };
-        let key = self.root.owner(owner);
-        let signed = Signed::new(annotation, &key);
-        let acted = self.host.with(&controller, |controller| {
-            controller.annotate(&signed, &key.verifying_key(), clock)
-        });
+        let signed = Signed::new(annotation, &self.root.owner(owner));
+        let owner = self.certified_owner(owner)?;
+        let acted =
+            self.host.with(&controller, |controller| controller.annotate(&signed, &owner, clock));
         match acted {
             Some(Ok(committed)) => Ok(committed?),
             Some(Err(refused)) => Err(refused.into()),

@@ -88,5 +88,5 @@ fn masks(request: &MaskRequest<'_>) -> Option<MaskStrategy> {
         MaskChoice::Neighbours => MaskPreference::Neighbours,
     });
     let roster = Roster::new(request.owners, request.alpha, request.min_population);
-    choose(wanted, &roster, request.dropout, request.delta_exponent).ok()
+    choose(wanted, &roster, request.delta_exponent).ok()
 }

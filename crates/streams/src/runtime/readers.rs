@@ -21,7 +21,7 @@ impl Embedded {
 
     fn consumer(&self, name: &str) -> Result<(Consumer, Signed<Certificate>), RuntimeError> {
         let secrets = self.root.consumer(name);
-        let certificate = secrets.request(name).issue(&self.root.authority());
+        let certificate = self.root.certify(secrets.request(name));
         Ok((secrets.certified(&certificate, &self.deployment)?, certificate))
     }
 

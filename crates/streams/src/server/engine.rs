@@ -165,9 +165,11 @@ impl Engine {
     /// # Errors
     /// [`IntroductionError`].
     pub fn note(&mut self, host: &str, notice: Notice) -> Result<(), IntroductionError> {
-        let Engine { manager, registry, .. } = self;
+        let Engine { manager, registry, deployment, .. } = self;
         match notice {
-            Notice::Registered(registration) => registry.register(manager, host, *registration),
+            Notice::Registered(registration) => {
+                registry.register(manager, deployment, host, *registration)
+            }
             Notice::Withdrawn(stream) => registry.withdraw(manager, host, &stream),
         }
     }

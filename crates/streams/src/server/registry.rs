@@ -4,14 +4,13 @@
 use crate::runtime::embedded::RuntimeError;
 use crate::runtime::manager::Manager;
 use crate::wire::Registration;
-use alpheus_crypto::sign::VerifyingKey;
 use alpheus_crypto::signed::Signed;
 use alpheus_encrypted_stream::annotation::{self, Annotation, Placement};
 use alpheus_encrypted_stream::certificate::{Certificate, Deployment};
 use alpheus_encrypted_stream::error::{AnnotationError, CertificateError};
 use alpheus_node::ledger::scan_all;
 use alpheus_node::network::role::{Name, Role, host_named};
-use alpheus_policy::ids::{ControllerId, StreamId};
+use alpheus_policy::ids::{ControllerId, OwnerId, StreamId};
 use alpheus_transport::Batch;
 use std::cmp::Ordering;
 use std::collections::{HashMap, HashSet};
@@ -62,7 +61,7 @@ impl From<alpheus_transport::Error> for IntroductionError {
 struct RegisteredStream {
     annotation: Annotation,
     placement: Placement,
-    owner: VerifyingKey,
+    owner: OwnerId,
 }
 
 /// Registered controllers and streams.
@@ -92,7 +91,7 @@ impl Registry {
         }
         for (_, value) in scan_all(store.as_ref(), &topics.service, STREAMS)? {
             let registration = postcard::from_bytes(&value).map_err(|_| damaged())?;
-            match open(manager, &registration) {
+            match open(manager, deployment, &registration) {
                 Ok(known) => registry.note_stream(manager, known),
                 // Stored by a version that checked less: it no longer takes part.
                 Err(refused) => {
@@ -133,7 +132,7 @@ impl Registry {
         let mut batch = Batch::new();
         for certificate in certificates {
             let opened = deployment.controller(certificate)?;
-            let named = host_named(&opened.name);
+            let named = host_named(&opened.party.name);
             if named != host {
                 let (named, host) = (named.to_owned(), host.to_owned());
                 return Err(IntroductionError::OtherHost { named, host });
@@ -158,7 +157,7 @@ impl Registry {
     ) -> Result<(), IntroductionError> {
         let opened = deployment.controller(certificate)?;
         let id = manager.register_controller(certificate)?;
-        self.hosts.insert(id, host_named(&opened.name).to_owned());
+        self.hosts.insert(id, host_named(&opened.party.name).to_owned());
         Ok(())
     }
 
@@ -169,10 +168,11 @@ impl Registry {
     pub fn register(
         &mut self,
         manager: &mut Manager,
+        deployment: &Deployment,
         host: &str,
         registration: Registration,
     ) -> Result<(), IntroductionError> {
-        let known = open(manager, &registration)?;
+        let known = open(manager, deployment, &registration)?;
         if self.host_of(&known.placement.controller) != Some(host) {
             return Err(IntroductionError::UnknownController);
         }
@@ -252,13 +252,15 @@ fn is_later<T: PartialEq>(
 /// Opens what the owner has signed, if a schema of this service offers it.
 fn open(
     manager: &Manager,
+    deployment: &Deployment,
     registration: &Registration,
 ) -> Result<RegisteredStream, IntroductionError> {
     let Registration { annotation, owner, placement } = registration;
+    let owner = &deployment.owner(owner)?;
     let schema = annotation::open(annotation, owner)?.schema;
     let known = manager.catalog.schemas().find(|known| known.id == schema);
     let known = known.ok_or(IntroductionError::WrongSchema)?;
     let annotation = annotation::open_choice(annotation, owner, &known.schema)?.into_inner();
     let placement = annotation::open_placement(placement, owner, &annotation.stream)?.into_inner();
-    Ok(RegisteredStream { annotation, placement, owner: *owner })
+    Ok(RegisteredStream { annotation, placement, owner: owner.id() })
 }

@@ -48,10 +48,11 @@ fn a_policy_that_the_schema_does_not_offer_is_taken_nowhere() {
         // A host that does not check finds a service that does.
         let registration = Registration {
             annotation: handover.annotation.clone(),
-            owner: handover.owner,
+            owner: handover.owner.clone(),
             placement: handover.placement.clone(),
         };
-        let refused = hall.registry.register(&mut hall.manager, "first", registration);
+        let refused =
+            hall.registry.register(&mut hall.manager, &town.deployment, "first", registration);
         assert!(
             matches!(refused, Err(IntroductionError::Annotation(AnnotationError::NotOffered(_)))),
             "{refused:?}"

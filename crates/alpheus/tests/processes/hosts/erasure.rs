@@ -2,7 +2,7 @@
 
 use super::world::{Hall, House, Person, Town, at};
 use alpheus_crypto::signed::Signed;
-use alpheus_encrypted_stream::error::AnnotationError;
+use alpheus_encrypted_stream::error::{AnnotationError, CertificateError};
 use alpheus_encrypted_stream::ledger::LogEvent;
 use alpheus_encrypted_stream::withdrawal::{Erasure, Withdrawal};
 use alpheus_streams::controller::guard::GuardError;
@@ -12,7 +12,7 @@ use alpheus_streams::wire::Notice;
 fn erase(house: &mut House, person: &Person, second: u64) -> Erasure {
     let asked = Town::withdrawal(person, true);
     let signed = house.guard().withdraw(at(second), &person.name, &asked).unwrap().unwrap();
-    let key = house.certificate.verifying;
+    let key = house.certificate.party.verifying;
     Erasure::open(&signed, (&house.id, &key), &person.stream).unwrap().into_inner()
 }
 
@@ -82,15 +82,16 @@ fn nobody_else_has_a_stream_erased() {
     let mut asked = Town::withdrawal(&alice, true);
     let stranger = first.guard().withdraw(at(3), &bob.name, &asked);
     assert!(matches!(stranger, Err(GuardError::NotYours)), "{stranger:?}");
-    // Who has the owner's certificate, but not the key.
-    asked.owner = bob.key.verifying_key();
+    // Who has the owner's connection, but not the key.
+    asked.signed =
+        Signed::new(&Withdrawal { stream: alice.stream, erase: true }, &bob.identity.key);
     let thief = first.guard().withdraw(at(3), &alice.name, &asked);
     let unsigned = GuardError::Annotation(AnnotationError::Unsigned).to_string();
     assert_eq!(thief.unwrap_err().to_string(), unsigned);
-    let mut forged = Town::withdrawal(&bob, true);
-    forged.signed = Signed::new(&Withdrawal { stream: alice.stream, erase: true }, &bob.key);
-    let thief = first.guard().withdraw(at(3), &alice.name, &forged);
-    let wrong = GuardError::Annotation(AnnotationError::WrongOwner).to_string();
+    // Who is certified, but as somebody else than on the connection.
+    asked.owner = bob.certificate();
+    let thief = first.guard().withdraw(at(3), &alice.name, &asked);
+    let wrong = GuardError::Owner(CertificateError::OtherName).to_string();
     assert_eq!(thief.unwrap_err().to_string(), wrong);
 }
 

@@ -4,10 +4,11 @@
 use super::world::{Hall, House, Person, QUERY, Town, at};
 use alpheus_crypto::signed::Signed;
 use alpheus_encrypted_stream::annotation::Placement;
-use alpheus_encrypted_stream::error::AnnotationError;
+use alpheus_encrypted_stream::certificate::{Party, Role, Subject};
+use alpheus_encrypted_stream::error::{AnnotationError, CertificateError};
 use alpheus_streams::controller::guard::GuardError;
 use alpheus_streams::server::registry::IntroductionError;
-use alpheus_streams::wire::Registration;
+use alpheus_streams::wire::{Handover, Registration};
 use alpheus_transport::simulated::Machine;
 
 /// A host with Alice's stream, and a service that knows of both.
@@ -27,8 +28,8 @@ fn a_key_that_is_here_is_not_replaced() {
     let (mut town, _hall, mut house, alice) = settled();
     let first = town.handover(&alice, &house);
     // The same certificate's name, but not Alice's key; and Alice, with another secret.
-    let mut mallory = town.person(9);
-    (mallory.name, mallory.stream) = (alice.name.clone(), alice.stream);
+    let mut mallory = town.person_named(9, alice.name.clone());
+    mallory.stream = alice.stream;
     let mut careless = town.person(1);
     careless.secret = [77; 32];
     for other in [&mallory, &careless] {
@@ -36,8 +37,9 @@ fn a_key_that_is_here_is_not_replaced() {
         let refused = house.guard().take(at(1), &alice.name, &handover);
         assert!(matches!(refused, Err(GuardError::Here)), "{refused:?}");
     }
-    let eve = town.person(2);
-    let handover = town.handover(&mallory, &house);
+    let mut eve = town.person(2);
+    eve.stream = alice.stream;
+    let handover = town.handover(&eve, &house);
     let refused = house.guard().take(at(1), &eve.name, &handover);
     assert!(matches!(refused, Err(GuardError::NotYours)), "{refused:?}");
     // What is here is what Alice handed over: the same again says so, also later.
@@ -45,6 +47,48 @@ fn a_key_that_is_here_is_not_replaced() {
     house.guard = None;
     house.guard = Some(town.wake(&house, at(2)).unwrap());
     house.guard().take(at(2), &alice.name, &first).unwrap();
+}
+
+/// Else one certificate could be any number of owners, and reach a minimum population alone.
+#[test]
+fn one_connection_is_one_certified_owner() {
+    let (mut town, mut hall, mut house, alice) = settled();
+    let refused = |house: &mut House, handover: &Handover| {
+        house.guard().take(at(1), &alice.name, handover).unwrap_err().to_string()
+    };
+    let said = |error| GuardError::Owner(error).to_string();
+    // Keys that Alice has made herself, as many as she likes.
+    for number in 10..19 {
+        let mut more = town.person_named(number, alice.name.clone());
+        let party =
+            Party::signing(Role::Owner, alice.name.as_str(), *more.identity.certified.key());
+        let own = town.handover(&more, &house);
+        let own =
+            Handover { owner: party.certify(Subject([number; 16]), &more.identity.key), ..own };
+        assert_eq!(refused(&mut house, &own), said(CertificateError::Unsigned));
+        // Under the certificate that she has, they sign nothing.
+        more.identity.certified = alice.identity.certified.clone();
+        let own = town.handover(&more, &house);
+        let unsigned = GuardError::Annotation(AnnotationError::Unsigned).to_string();
+        assert_eq!(refused(&mut house, &own), unsigned);
+    }
+    // Bob's certificate counts on Bob's connection alone; a device's counts nowhere.
+    let bob = town.person(2);
+    let lent = town.handover(&bob, &house);
+    assert_eq!(refused(&mut house, &lent), said(CertificateError::OtherName));
+    let party = Party::signing(Role::Device, alice.name.as_str(), *bob.identity.certified.key());
+    let device = Handover { owner: party.certify(Subject([2; 16]), &town.authority), ..lent };
+    assert_eq!(refused(&mut house, &device), said(CertificateError::Role));
+    // A host that does not check finds a service that does.
+    let registration = Registration {
+        annotation: device.annotation,
+        owner: device.owner,
+        placement: device.placement,
+    };
+    let registered =
+        hall.registry.register(&mut hall.manager, &town.deployment, "first", registration);
+    assert!(matches!(registered, Err(IntroductionError::Certificate(CertificateError::Role))));
+    assert_eq!(hall.manager.catalog.streams().count(), 1);
 }
 
 #[test]
@@ -104,11 +148,11 @@ fn only_the_owner_says_who_guards_a_stream() {
     second.tell(&mut hall, &town);
     let registered = |placement: Signed<Placement>| Registration {
         annotation: town.annotation(&alice, 1, town.policy()),
-        owner: alice.key.verifying_key(),
+        owner: alice.certificate(),
         placement,
     };
     let mut register = |host: &str, placement| {
-        hall.registry.register(&mut hall.manager, host, registered(placement))
+        hall.registry.register(&mut hall.manager, &town.deployment, host, registered(placement))
     };
     // A host that wants Alice's stream has no word of hers.
     let eve = town.person(2);
@@ -138,7 +182,7 @@ fn only_the_owner_says_who_guards_a_stream() {
     register("second", town.placement(&alice, 2, second.id, "watch")).unwrap();
     hall.registry.withdraw(&mut hall.manager, "second", &alice.stream).unwrap();
     let again = registered(town.placement(&alice, 3, second.id, "watch"));
-    let refused = hall.registry.register(&mut hall.manager, "second", again);
+    let refused = hall.registry.register(&mut hall.manager, &town.deployment, "second", again);
     assert!(
         matches!(refused, Err(IntroductionError::Annotation(AnnotationError::Revoked))),
         "{refused:?}"

@@ -4,8 +4,10 @@
 use alpheus_crypto::secret::Secret;
 use alpheus_crypto::sign::SigningKey;
 use alpheus_crypto::signed::Signed;
-use alpheus_encrypted_stream::annotation::{Annotation, Placement, owner_id};
-use alpheus_encrypted_stream::certificate::{Certificate, Deployment, fingerprint};
+use alpheus_encrypted_stream::annotation::{Annotation, Placement};
+use alpheus_encrypted_stream::certificate::{
+    Certificate, Deployment, Party, Role, Subject, fingerprint,
+};
 use alpheus_encrypted_stream::coordinator::Timing;
 use alpheus_encrypted_stream::encode::{Encoder, Value};
 use alpheus_encrypted_stream::handover::Purpose;
@@ -20,6 +22,7 @@ use alpheus_policy::schema::Schema;
 use alpheus_streams::controller::guard::{Guard, GuardError, Parts, Spaces, begin_identity};
 use alpheus_streams::controller::keystore::KeyStore;
 use alpheus_streams::controller::slots::SlotFile;
+use alpheus_streams::owner::identity::OwnerIdentity;
 use alpheus_streams::runtime::controller_host::ToController;
 use alpheus_streams::runtime::fences::ControllerFences;
 use alpheus_streams::runtime::keys::ServiceKeys;
@@ -70,7 +73,7 @@ pub(crate) struct Town {
     pub(crate) schema: Schema,
     pub(crate) layout: Layout,
     pub(crate) deployment: Deployment,
-    authority: SigningKey,
+    pub(crate) authority: SigningKey,
     service: [u8; 32],
     folder: tempfile::TempDir,
     pub(crate) rng: ChaCha20Rng,
@@ -98,11 +101,17 @@ pub(crate) struct Hall {
 /// An owner with a stream, and its device.
 pub(crate) struct Person {
     pub(crate) name: String,
-    pub(crate) key: SigningKey,
+    pub(crate) identity: OwnerIdentity,
     pub(crate) stream: StreamId,
     pub(crate) secret: [u8; 32],
     session: Option<Session>,
     uploads: u64,
+}
+
+impl Person {
+    pub(crate) fn certificate(&self) -> Signed<Certificate> {
+        self.identity.certified.certificate().clone()
+    }
 }
 
 impl Town {
@@ -112,7 +121,7 @@ impl Town {
         let authority = SigningKey::from_seed(&Secret::from_bytes([1; 32]));
         let service = [2; 32];
         let keys = ServiceKeys::from_seed(&Secret::from_bytes(service));
-        let certificate = keys.request().issue(&authority);
+        let certificate = keys.request().certify(Subject([0; 16]), &authority);
         let deployment = Deployment::new(authority.verifying_key(), &certificate).unwrap();
         let (folder, rng) = (tempfile::tempdir().unwrap(), ChaCha20Rng::seed_from_u64(3));
         Town { schema, layout, deployment, authority, service, folder, rng }
@@ -179,8 +188,8 @@ impl Town {
             &mut self.rng,
         );
         let secrets = keys.unwrap().new_identity(name, &mut self.rng).unwrap();
-        let certificate = secrets.request(name);
-        let signed = certificate.issue(&self.authority);
+        let signed = secrets.request(name).certify(Subject([0; 16]), &self.authority);
+        let certificate = self.deployment.controller(&signed).unwrap().into_inner();
         let identity = secrets.certified(&signed, &self.deployment).unwrap();
         let mut fence = ControllerFences::load(&self.folder.path().join(name)).unwrap();
         let own = (name, &signed);
@@ -219,9 +228,18 @@ impl Town {
 
     /// An owner whose stream has this number.
     pub(crate) fn person(&self, number: u8) -> Person {
+        self.person_named(number, format!("owner-{number}"))
+    }
+
+    /// The authority has certified the person under this name.
+    pub(crate) fn person_named(&self, number: u8, name: String) -> Person {
+        let key = SigningKey::from_seed(&Secret::from_bytes([100 + number; 32]));
+        let party = Party::signing(Role::Owner, name.as_str(), key.verifying_key());
+        let certified = party.certify(Subject([number; 16]), &self.authority);
+        let certified = self.deployment.owner(&certified).unwrap();
         Person {
-            name: format!("owner-{number}"),
-            key: SigningKey::from_seed(&Secret::from_bytes([100 + number; 32])),
+            name,
+            identity: OwnerIdentity { key, certified },
             stream: StreamId([number; 16]),
             secret: [number; 32],
             session: None,
@@ -237,7 +255,7 @@ impl Town {
     ) -> Signed<Annotation> {
         let annotation = Annotation {
             stream: person.stream,
-            owner: owner_id(&person.key.verifying_key()),
+            owner: person.identity.certified.id(),
             schema: self.schema.id(),
             version,
             valid_from: Timestamp(0),
@@ -245,28 +263,27 @@ impl Town {
             metadata: vec![],
             policy,
         };
-        Signed::new(&annotation, &person.key)
+        Signed::new(&annotation, &person.identity.key)
     }
 
     pub(crate) fn choice(&self, person: &Person, version: u32, policy: ResolvedPolicy) -> Choice {
         let annotation = self.annotation(person, version, policy);
-        Choice { annotation, owner: person.key.verifying_key() }
+        Choice { annotation, owner: person.certificate() }
     }
 
     /// A person takes consent back; the key too if `erase`.
     pub(crate) fn withdrawal(person: &Person, erase: bool) -> WithdrawalRequest {
-        WithdrawalRequest::new(&person.key, person.stream, erase)
+        person.identity.withdrawal(person.stream, erase)
     }
 
     pub(crate) fn handover(&mut self, person: &Person, house: &House) -> Handover {
-        let owner = person.key.verifying_key();
-        let purpose =
-            Purpose { stream: person.stream, schema: self.schema.id(), owner: owner_id(&owner) };
+        let owner = person.identity.certified.id();
+        let purpose = Purpose { stream: person.stream, schema: self.schema.id(), owner };
         let master = MasterSecret::new(Secret::from_bytes(person.secret));
         Handover {
             sealed: purpose.seal(&house.certificate, &master, &mut self.rng).unwrap(),
             annotation: self.annotation(person, 1, self.policy()),
-            owner,
+            owner: person.certificate(),
             placement: self.placement(person, 1, house.id, &format!("device-of-{}", person.name)),
         }
     }
@@ -279,7 +296,7 @@ impl Town {
         producer: &str,
     ) -> Signed<Placement> {
         let (stream, producer) = (person.stream, producer.to_owned());
-        Signed::new(&Placement { stream, version, controller, producer }, &person.key)
+        Signed::new(&Placement { stream, version, controller, producer }, &person.identity.key)
     }
 
     /// Sends a second's event, and the border after it.
@@ -326,7 +343,9 @@ impl House {
         for (stream, notice) in self.guard().notices().some(usize::MAX).unwrap() {
             match notice.clone() {
                 Notice::Registered(registration) => {
-                    registry.register(manager, &self.name, *registration).unwrap();
+                    registry
+                        .register(manager, &town.deployment, &self.name, *registration)
+                        .unwrap();
                 }
                 Notice::Withdrawn(stream) => {
                     registry.withdraw(manager, &self.name, &stream).unwrap();

@@ -16,10 +16,9 @@ use alpheus_policy::plan::{Fraction, Plan, PopulationBounds};
 use alpheus_time::{Span, Timestamp, Window};
 
 use crate::protocol::evil::{Draft, Evil};
+use crate::protocol::identities::owner;
 use crate::protocol::withdrawals::revoke;
-use crate::protocol::world::{
-    EPOCH, Memory, Setup, WINDOW, after, key, owner_key, policy, stream_id, window,
-};
+use crate::protocol::world::{EPOCH, Memory, Setup, WINDOW, after, key, policy, stream_id, window};
 
 /// Three controllers with two owners each; one of them may collude.
 fn three() -> Evil {
@@ -378,7 +377,7 @@ fn a_crash_between_spend_and_send_leads_to_the_same_token() {
     evil.controllers[0] = restore(&evil, &evil.store, after(0), None).unwrap();
     for stream in [stream_id(0), stream_id(1)] {
         let signed = evil.world.annotate(stream, 1, policy(&evil.world.setup));
-        let owner = owner_key(stream).verifying_key();
+        let owner = owner(stream);
         let step = evil.controllers[0].annotate(&signed, &owner, after(0)).unwrap();
         step.commit(&mut evil.store).unwrap();
     }

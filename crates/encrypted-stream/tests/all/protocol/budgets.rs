@@ -14,15 +14,16 @@ use alpheus_policy::policy::ResolvedPolicy;
 use alpheus_time::Timestamp;
 
 use crate::protocol::evil::Evil;
+use crate::protocol::identities::{certified, owner};
 use crate::protocol::net::Net;
 use crate::protocol::noise::{Noise, four, pure, spent};
-use crate::protocol::world::{EPOCH, Setup, after, owner_key, policy, stream_id, window};
+use crate::protocol::world::{EPOCH, Setup, after, policy, stream_id, window};
 
 #[test]
 fn an_exhausted_budget_excludes_only_its_owner_and_names_the_reason() {
     let mut net = Net::unannounced(crate::protocol::world::World::new(four(5, 9)));
     let poorer = policy(&Setup { noise: Some(Noise::new(2)), ..net.world.setup.clone() });
-    let (stream, owner) = (stream_id(0), owner_key(stream_id(0)).verifying_key());
+    let (stream, owner) = (stream_id(0), owner(stream_id(0)));
     let signed = net.world.annotate(stream, 2, poorer);
     let step = net.controllers[0].annotate(&signed, &owner, Timestamp(EPOCH)).unwrap();
     step.commit(&mut net.store).unwrap();
@@ -145,7 +146,7 @@ fn confirm(evil: &mut Evil, version: u32) {
 fn choose(evil: &mut Evil, number: u32, version: u32, policy: ResolvedPolicy, now: Timestamp) {
     let stream = stream_id(number);
     let signed = evil.world.annotate(stream, version, policy);
-    let owner = evil.world.setup.owner_key(stream).verifying_key();
+    let owner = certified(&evil.world.setup.owner_key(stream));
     let step = evil.controllers[0].annotate(&signed, &owner, now).unwrap();
     step.commit(&mut evil.store).unwrap();
 }

@@ -20,7 +20,8 @@ use rand_chacha::ChaCha20Rng;
 use rand_chacha::rand_core::SeedableRng;
 
 use crate::protocol::evil::Evil;
-use crate::protocol::world::{EPOCH, Setup, master, owner_key, policy, stream_id};
+use crate::protocol::identities::{SUBJECT, certified, owner, owner_key};
+use crate::protocol::world::{EPOCH, Setup, master, policy, stream_id};
 
 pub const DAY: u64 = 86_400_000_000;
 /// The day on which the world begins.
@@ -37,7 +38,7 @@ pub fn days(first: u64, last: u64) -> Option<Days> {
 /// A reader and its certificate.
 pub fn reader(evil: &Evil, seed: u8, name: &str) -> (Consumer, Signed<Certificate>) {
     let secrets = ConsumerSecrets::from_seed(&Secret::from_bytes([seed; 32]));
-    let certificate = secrets.request(name).issue(&evil.world.authority);
+    let certificate = secrets.request(name).certify(SUBJECT, &evil.world.authority);
     (secrets.certified(&certificate, &evil.world.deployment).unwrap(), certificate)
 }
 
@@ -65,7 +66,7 @@ fn hand_in(
     signed: &Signed<Grant>,
     certificate: &Signed<Certificate>,
 ) -> Result<(), GrantError> {
-    let owner = owner_key(stream_id(0)).verifying_key();
+    let owner = owner(stream_id(0));
     let step = evil.controllers[0].grant(signed, certificate, &owner, now)?;
     step.commit(&mut evil.store).unwrap();
     Ok(())
@@ -368,7 +369,7 @@ fn strangers_learn_nothing_of_a_stream() {
     let (eve, _) = reader(&evil, 32, "eve");
     let key = owner_key(stream_id(0));
     let signed = Signed::new(&Withdrawal { stream: stream_id(0), erase: false }, &key);
-    let withdrawn = evil.controllers[0].withdraw(&signed, &key.verifying_key(), day(1));
+    let withdrawn = evil.controllers[0].withdraw(&signed, &certified(&key), day(1));
     withdrawn.unwrap().0.commit(&mut evil.store).unwrap();
     assert_eq!(fetch(&mut evil, day(4), &eve), Err(GrantError::NotGranted));
     let mut rng = ChaCha20Rng::from_seed([77; 32]);
@@ -424,7 +425,7 @@ fn withdrawn_consent_or_destroyed_keys_end_raw_access() {
         say(&mut evil, day(0), said, 1, days(0, 9)).unwrap();
         let key = owner_key(stream_id(0));
         let signed = Signed::new(&Withdrawal { stream: stream_id(0), erase }, &key);
-        let withdrawn = evil.controllers[0].withdraw(&signed, &key.verifying_key(), day(1));
+        let withdrawn = evil.controllers[0].withdraw(&signed, &certified(&key), day(1));
         withdrawn.unwrap().0.commit(&mut evil.store).unwrap();
         for _ in 0..2 {
             assert_eq!(fetch(&mut evil, day(4), &doctor), Err(GrantError::Withdrawn));
@@ -451,7 +452,7 @@ fn an_older_ledger_hands_out_nothing_before_the_owner_grants_again() {
     evil.restore(0, &old, day(4), None);
     assert_eq!(fetch(&mut evil, day(4), &doctor), Err(GrantError::Unconfirmed));
     let confirmed = evil.world.annotate(stream_id(0), 1, policy(&evil.world.setup));
-    let owner = owner_key(stream_id(0)).verifying_key();
+    let owner = owner(stream_id(0));
     let step = evil.controllers[0].annotate(&confirmed, &owner, day(4)).unwrap();
     step.commit(&mut evil.store).unwrap();
     assert_eq!(fetch(&mut evil, day(4), &doctor), Err(GrantError::Unconfirmed));
@@ -479,8 +480,7 @@ fn grants_by_other_owners_or_for_no_reader_are_refused_with_the_reason() {
     let grant = |stream: StreamId, days| Grant { stream, reader: doctor.id(), at: day(0), days };
     let mut ask = |key: &_, grant: &Grant, certificate: &_| {
         let signed = Signed::new(grant, key);
-        let key = alpheus_crypto::sign::SigningKey::verifying_key(key);
-        evil.controllers[0].grant(&signed, certificate, &key, day(0)).err()
+        evil.controllers[0].grant(&signed, certificate, &certified(key), day(0)).err()
     };
     let good = grant(stream_id(0), days(0, 1));
     let stranger = owner_key(stream_id(1));
@@ -495,6 +495,6 @@ fn grants_by_other_owners_or_for_no_reader_are_refused_with_the_reason() {
     // A controller's certificate is not a consumer's.
     let controllers = evil.world.seats[0].1.clone();
     let signed = Signed::new(&good, &owner);
-    let refused = evil.controllers[0].grant(&signed, &controllers, &owner.verifying_key(), day(0));
+    let refused = evil.controllers[0].grant(&signed, &controllers, &certified(&owner), day(0));
     assert_eq!(refused.err(), Some(GrantError::Certificate));
 }

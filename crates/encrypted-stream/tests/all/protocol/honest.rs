@@ -1,8 +1,9 @@
 //! Honest runs: windows open to the right sums, or fail with a reason.
 
+use crate::protocol::identities::owner;
 use crate::protocol::net::Net;
 use crate::protocol::withdrawals::revoke;
-use crate::protocol::world::{EPOCH, Setup, after, owner_key, policy, stream_id, window};
+use crate::protocol::world::{EPOCH, Setup, after, policy, stream_id, window};
 use alpheus_encrypted_stream::error::{ExclusionError, ReleaseError, WindowRefusalError};
 use alpheus_encrypted_stream::ledger::{LogEvent, Record, Scope, StampedRecord};
 use alpheus_encrypted_stream::messages::ControllerMessage;
@@ -149,7 +150,7 @@ fn the_next_window_shows_that_an_owner_changed_the_policy() {
     let mut closed = policy(&net.world.setup);
     closed.attributes[0].alternatives.clear();
     let signed = net.world.annotate(stream, 2, closed);
-    let owner = owner_key(stream).verifying_key();
+    let owner = owner(stream);
     let step = net.controllers[0].annotate(&signed, &owner, after(0)).unwrap();
     step.commit(&mut net.store).unwrap();
     net.close(1);
@@ -235,7 +236,7 @@ fn owners_choices_survive_a_restart() {
     let mut private = policy(&net.world.setup);
     private.attributes[0].alternatives.clear();
     let signed = net.world.annotate(stream_id(1), 2, private);
-    let owner = owner_key(stream_id(1)).verifying_key();
+    let owner = owner(stream_id(1));
     let mut step = revoke(&mut net.controllers[0], after(0), stream_id(0));
     step.merge(net.controllers[0].annotate(&signed, &owner, after(0)).unwrap());
     step.commit(&mut net.store).unwrap();
@@ -274,7 +275,7 @@ fn each_of_two_controllers_counts_only_its_own_owners_unless_they_trust_the_othe
         let mut trusting = policy(&net.world.setup);
         trusting.attributes[0].alternatives[0].trusted = net.world.plan.roster.clone();
         let signed = net.world.annotate(stream_id(number), 2, trusting);
-        let owner = owner_key(stream_id(number)).verifying_key();
+        let owner = owner(stream_id(number));
         let now = Timestamp(EPOCH);
         let step = net.controllers[number as usize].annotate(&signed, &owner, now).unwrap();
         step.commit(&mut net.store).unwrap();

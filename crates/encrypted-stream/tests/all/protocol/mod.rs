@@ -24,6 +24,7 @@ mod formats;
 mod grants;
 mod honest;
 mod horizon;
+pub mod identities;
 mod liar;
 mod midnight;
 mod neighbours;

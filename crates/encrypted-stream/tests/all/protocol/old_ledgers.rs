@@ -10,9 +10,10 @@ use alpheus_policy::plan::{Fraction, Plan};
 use alpheus_time::{Span, Timestamp};
 
 use crate::protocol::evil::{Draft, Evil};
+use crate::protocol::identities::owner;
 use crate::protocol::withdrawals::revoke;
 use crate::protocol::world::{
-    EPOCH, GRACE, Memory, Setup, WINDOW, after, owner_key, policy, stream_id, window,
+    EPOCH, GRACE, Memory, Setup, WINDOW, after, policy, stream_id, window,
 };
 
 fn three() -> Evil {
@@ -35,7 +36,7 @@ fn come_back(evil: &mut Evil, p: u32, store: &Memory, now: Timestamp, fence: Opt
 fn annotate(evil: &mut Evil, stream: u32, version: u32, now: Timestamp) {
     let (id, controller) = (stream_id(stream), stream / evil.world.setup.streams_each);
     let signed = evil.world.annotate(id, version, policy(&evil.world.setup));
-    let owner = owner_key(id).verifying_key();
+    let owner = owner(id);
     let step = evil.controllers[controller as usize].annotate(&signed, &owner, now).unwrap();
     step.commit(&mut evil.store).unwrap();
 }
@@ -199,7 +200,7 @@ fn an_owner_confirms_the_known_annotation_or_a_later_one() {
     let mut evil = three();
     annotate(&mut evil, 0, 2, after(0));
     let (stream, old) = (stream_id(0), evil.store.clone());
-    let owner = owner_key(stream).verifying_key();
+    let owner = owner(stream);
     let again = |evil: &mut Evil, version, minimum| {
         let policy = policy(&Setup { minimum, ..evil.world.setup.clone() });
         let signed = evil.world.annotate(stream, version, policy);
@@ -275,7 +276,7 @@ fn a_stream_that_is_handed_over_after_the_restart_is_still_revoked() {
     .unwrap();
     world.held(0).into_iter().for_each(|held| controller.hold(held));
     let signed = world.annotate(stream_id(0), 1, policy(&world.setup));
-    let owner = owner_key(stream_id(0)).verifying_key();
+    let owner = owner(stream_id(0));
     let taken = controller.annotate(&signed, &owner, after(0)).map(|_| ());
     assert_eq!(taken, Err(AnnotationError::Revoked));
 }
@@ -290,7 +291,7 @@ fn later_trust_does_not_count_for_earlier_windows() {
     let mut trusting = policy(&evil.world.setup);
     trusting.attributes[0].alternatives[0].trusted = vec![evil.world.plan.roster[1]];
     let signed = evil.world.annotate(stream_id(0), 2, trusting);
-    let owner = owner_key(stream_id(0)).verifying_key();
+    let owner = owner(stream_id(0));
     let step = evil.controllers[0].annotate(&signed, &owner, after(5)).unwrap();
     step.commit(&mut evil.store).unwrap();
     let again = evil.token(0, &draft).err();

@@ -4,7 +4,7 @@ use alpheus_crypto::agree::AgreementPublic;
 use alpheus_crypto::secret::Secret;
 use alpheus_crypto::signed::Signed;
 use alpheus_encrypted_stream::announced_plan::AnnouncedPlan;
-use alpheus_encrypted_stream::certificate::{Certificate, Deployment, Role};
+use alpheus_encrypted_stream::certificate::{Deployment, Party, Role, Subject};
 use alpheus_encrypted_stream::controller::IdentitySecrets;
 use alpheus_encrypted_stream::error::{
     AnnotationError, CertificateError, PlanRefusalError, PlanShapeError,
@@ -15,7 +15,8 @@ use alpheus_policy::plan::{Fraction, MaskStrategy, Plan, PopulationBounds};
 use alpheus_time::{Span, Timestamp};
 
 use crate::protocol::evil::Evil;
-use crate::protocol::world::{EPOCH, Setup, key, owner_key, policy, stream_id};
+use crate::protocol::identities::{SUBJECT, owner, owner_key};
+use crate::protocol::world::{EPOCH, Setup, World, key, policy, stream_id};
 
 fn setup() -> Setup {
     Setup { streams_each: 2, minimum: 2, alpha: Fraction::THIRD, ..Setup::new(3) }
@@ -70,16 +71,10 @@ fn participants_without_a_certificate_of_the_authority_are_refused() {
     assert_eq!(tampered(|a| a.certificates.truncate(2)), at(2));
     assert_eq!(tampered(|a| a.certificates.swap(0, 1)), at(0));
     let forged = IdentitySecrets::from_seed(&Secret::from_bytes([88; 32])).request("m");
-    let forged = Signed::new(&forged, &key(88));
+    let forged = forged.certify(SUBJECT, &key(88));
     assert_eq!(tampered(|a| a.certificates[1] = forged), at(1));
-    let service = Certificate {
-        role: Role::Service,
-        name: "service".into(),
-        verifying: key(88).verifying_key(),
-        agreement: AgreementPublic([9; 32]),
-        sealing: None,
-    };
-    let service = service.issue(&key(101));
+    let service = Party::signing(Role::Service, "service", key(88).verifying_key());
+    let service = service.certify(SUBJECT, &key(101));
     assert_eq!(tampered(|a| a.certificates[1] = service), at(1));
 }
 
@@ -88,8 +83,8 @@ fn participants_without_a_certificate_of_the_authority_are_refused() {
 #[test]
 fn a_key_of_small_order_is_refused_by_all_with_its_position() {
     let mut seat = IdentitySecrets::from_seed(&Secret::from_bytes([88; 32])).request("m");
-    seat.agreement = AgreementPublic([0; 32]);
-    let signed = seat.issue(&key(101));
+    seat.agreement = Some(AgreementPublic([0; 32]));
+    let signed = seat.certify(SUBJECT, &key(101));
     let refused = Err(PlanRefusalError::BadKey { position: 1 });
     assert_eq!(tampered(|a| a.certificates[1] = signed), refused);
 }
@@ -170,8 +165,7 @@ fn an_attribute_is_in_at_most_one_running_plan() {
 fn only_the_owner_annotates_and_only_with_later_versions() {
     let mut evil = Evil::unannounced(setup());
     let (stream, now) = (stream_id(0), Timestamp(EPOCH));
-    let owner = owner_key(stream).verifying_key();
-    let other = owner_key(stream_id(1)).verifying_key();
+    let (owner, other) = (owner(stream), owner(stream_id(1)));
     let signed = evil.world.annotate(stream, 2, policy(&setup()));
     let mut annotate = |key, signed: &_| evil.controllers[0].annotate(signed, key, now).err();
     assert_eq!(annotate(&other, &signed), Some(AnnotationError::Unsigned));
@@ -179,9 +173,9 @@ fn only_the_owner_annotates_and_only_with_later_versions() {
     let stale = Some(AnnotationError::NotLater { version: 2, current: 2 });
     assert_eq!(annotate(&owner, &signed), stale);
     // Signed by another owner for this stream.
-    let mut content = signed.open(&owner).unwrap().into_inner();
+    let mut content = signed.open(owner.key()).unwrap().into_inner();
     content.version = 3;
-    content.owner = alpheus_encrypted_stream::annotation::owner_id(&other);
+    content.owner = other.id();
     let theirs = Signed::new(&content, &owner_key(stream_id(1)));
     assert_eq!(annotate(&other, &theirs), Some(AnnotationError::WrongOwner));
     let elsewhere = Signed::new(
@@ -192,6 +186,41 @@ fn only_the_owner_annotates_and_only_with_later_versions() {
         &owner_key(stream_id(1)),
     );
     assert_eq!(annotate(&other, &elsewhere), Some(AnnotationError::NotHeld));
+}
+
+/// Somebody with one certificate and many keys is one owner, and each key that is not in it
+/// is nobody's.
+#[test]
+fn one_certificate_is_one_owner() {
+    let world = World::new(setup());
+    let party = |seed| Party::signing(Role::Owner, "ada", key(seed).verifying_key());
+    let opened = |signed: &_| world.deployment.owner(signed);
+    let first = opened(&party(1).certify(Subject([1; 16]), &world.authority)).unwrap();
+    // Renewed with another key, it is the same owner; another subject is another owner.
+    let renewed = opened(&party(2).certify(Subject([1; 16]), &world.authority)).unwrap();
+    let second = opened(&party(1).certify(Subject([2; 16]), &world.authority)).unwrap();
+    assert_eq!(first.id(), renewed.id());
+    assert_ne!(first.id(), second.id());
+    // Nobody certifies themselves, and other roles are no owners.
+    let own = party(3).certify(Subject([1; 16]), &key(3));
+    assert_eq!(opened(&own).err(), Some(CertificateError::Unsigned));
+    let device = Party { role: Role::Device, ..party(1) };
+    let device = device.certify(Subject([1; 16]), &world.authority);
+    assert_eq!(opened(&device).err(), Some(CertificateError::Role));
+    assert_eq!(opened(&world.seats[0].1).err(), Some(CertificateError::Role));
+    // A role has its own keys and no others.
+    let agreement = Some(AgreementPublic([9; 32]));
+    let more = Party { agreement, ..party(1) }.certify(Subject([1; 16]), &world.authority);
+    assert_eq!(opened(&more).err(), Some(CertificateError::KeysOfRole));
+    let fewer = Party { role: Role::Controller, ..party(1) };
+    let fewer = fewer.certify(Subject([1; 16]), &world.authority);
+    assert_eq!(world.deployment.controller(&fewer).err(), Some(CertificateError::KeysOfRole));
+    // The id is bound to the deployment: elsewhere the same subject is somebody else.
+    let elsewhere = Party::signing(Role::Service, "service", key(102).verifying_key());
+    let elsewhere = elsewhere.certify(SUBJECT, &key(77));
+    let elsewhere = Deployment::new(key(77).verifying_key(), &elsewhere).unwrap();
+    let same = elsewhere.owner(&party(1).certify(Subject([1; 16]), &key(77))).unwrap();
+    assert_ne!(first.id(), same.id());
 }
 
 #[test]

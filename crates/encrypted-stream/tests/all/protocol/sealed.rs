@@ -5,7 +5,7 @@ use alpheus_crypto::agree::{AgreementKey, AgreementPublic};
 use alpheus_crypto::hash::Digest;
 use alpheus_crypto::secret::Secret;
 use alpheus_crypto::signed::Signed;
-use alpheus_encrypted_stream::certificate::{Certificate, Deployment, consumer_id};
+use alpheus_encrypted_stream::certificate::{Certificate, Deployment, Party, consumer_id};
 use alpheus_encrypted_stream::consumer::{
     Consumer, ConsumerPad, ConsumerSecrets, Reader, SealedSum, pad_digest,
 };
@@ -20,6 +20,7 @@ use alpheus_policy::plan::Fraction;
 use alpheus_time::{Span, Timestamp};
 
 use crate::protocol::evil::Evil;
+use crate::protocol::identities::SUBJECT;
 use crate::protocol::net::Net;
 use crate::protocol::noise::Noise;
 use crate::protocol::plans::said;
@@ -32,7 +33,7 @@ fn secrets(seed: u8) -> ConsumerSecrets {
 
 /// The certificate of the consumer that plans are sealed to.
 pub fn certificate() -> Signed<Certificate> {
-    secrets(77).request("tests").issue(&key(101))
+    secrets(77).request("tests").certify(SUBJECT, &key(101))
 }
 
 /// Its id.
@@ -191,7 +192,7 @@ fn another_consumer_reads_nothing() {
     let (deployment, announced) = (&net.world.deployment, &net.world.announced);
     // Certified like the other consumer, even under the same name.
     for name in ["tests", "others"] {
-        let signed = secrets(78).request(name).issue(&net.world.authority);
+        let signed = secrets(78).request(name).certify(SUBJECT, &net.world.authority);
         let other = secrets(78).certified(&signed, deployment).unwrap();
         assert_eq!(other.reader(announced).err(), Some(UnsealError::OtherConsumer));
     }
@@ -267,10 +268,10 @@ fn a_service_that_substitutes_a_key_is_refused_with_the_reason() {
     assert_eq!(tampered(|_| {}), Ok(()));
     assert_eq!(tampered(|a| a.consumer = None), fault(PlanConsumerError::Missing));
     // A certificate that its holder signed itself; another consumer's certificate.
-    let own = secrets(5).request("tests").issue(&key(102));
+    let own = secrets(5).request("tests").certify(SUBJECT, &key(102));
     assert_eq!(sealed_by(own.clone(), 102), fault(PlanConsumerError::Unsigned));
     assert_eq!(tampered(|a| a.consumer = Some(own)), fault(PlanConsumerError::Unsigned));
-    let other = secrets(5).request("other").issue(&key(101));
+    let other = secrets(5).request("other").certify(SUBJECT, &key(101));
     assert_eq!(sealed_by(other.clone(), 101), fault(PlanConsumerError::OtherName));
     assert_eq!(tampered(|a| a.consumer = Some(other)), fault(PlanConsumerError::OtherCertificate));
     let controller = |a: &mut Announcement| a.consumer = Some(a.certificates[0].clone());
@@ -278,13 +279,14 @@ fn a_service_that_substitutes_a_key_is_refused_with_the_reason() {
     // Keys that another party also has, or that everybody knows.
     let seats = World::new(sealed(3)).seats;
     let seat = seats[2].1.open(&key(101).verifying_key()).unwrap().into_inner();
-    let with =
-        |agreement| Certificate { agreement, ..secrets(5).request("tests") }.issue(&key(101));
-    assert_eq!(sealed_by(with(seat.agreement), 101), fault(PlanConsumerError::SharedKey));
-    let service = AgreementPublic([9; 32]);
-    assert_eq!(sealed_by(with(service), 101), fault(PlanConsumerError::SharedKey));
+    let with = |agreement| {
+        let party = Party { agreement, ..secrets(5).request("tests") };
+        party.certify(SUBJECT, &key(101))
+    };
+    let fault_of = |agreement| sealed_by(with(agreement), 101);
+    assert_eq!(fault_of(seat.party.agreement), fault(PlanConsumerError::SharedKey));
     let low = AgreementPublic([0; 32]);
-    assert_eq!(sealed_by(with(low), 101), fault(PlanConsumerError::LowOrder));
+    assert_eq!(fault_of(Some(low)), fault(PlanConsumerError::LowOrder));
 }
 
 /// The consumer, not the service, decides that `to` receives results under that key.

@@ -27,9 +27,10 @@ use rand_chacha::rand_core::{Rng, SeedableRng};
 
 use crate::protocol::adder::{self, Adder};
 use crate::protocol::disk::{COPIES, Disk, Fate};
+use crate::protocol::identities::owner;
 use crate::protocol::liar::{self, Presences, rival};
 use crate::protocol::totals;
-use crate::protocol::world::{EPOCH, Setup, World, after, owner_key, policy, window};
+use crate::protocol::world::{EPOCH, Setup, World, after, policy, window};
 
 pub const WINDOWS: u64 = 4;
 
@@ -432,7 +433,7 @@ impl Simulation {
         let (mut controller, mut step) = restored.unwrap();
         for stream in streams.into_iter().filter(|_| confirmed) {
             let signed = world.annotate(stream, 1, policy(&world.setup));
-            let owner = owner_key(stream).verifying_key();
+            let owner = owner(stream);
             // An owner who was not asked to confirm has nothing new to submit.
             if let Ok(confirmed) = controller.annotate(&signed, &owner, self.now) {
                 step.merge(confirmed);

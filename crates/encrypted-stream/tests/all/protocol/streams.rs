@@ -135,7 +135,7 @@ fn long_windows(missing_ticks: u32) -> Evil {
     let mut allowed = policy(&evil.world.setup);
     allowed.attributes[0].alternatives[0].missing_ticks = missing_ticks;
     let signed = evil.world.annotate(stream_id(0), 2, allowed);
-    let owner = crate::protocol::world::owner_key(stream_id(0)).verifying_key();
+    let owner = crate::protocol::identities::owner(stream_id(0));
     let step = evil.controllers[0].annotate(&signed, &owner, Timestamp(0)).unwrap();
     step.commit(&mut evil.store).unwrap();
     let window = Span(3 * WINDOW.0);

@@ -10,8 +10,9 @@ use alpheus_policy::ids::StreamId;
 use alpheus_time::Timestamp;
 
 use crate::protocol::honest::opened;
+use crate::protocol::identities::{certified, owner, owner_key};
 use crate::protocol::net::Net;
-use crate::protocol::world::{Setup, after, owner_key, stream_id};
+use crate::protocol::world::{Setup, after, stream_id};
 
 /// An owner withdraws consent.
 pub fn revoke(
@@ -31,7 +32,7 @@ pub fn withdraw(
 ) -> (Step<Vec<ControllerMessage>>, Option<Signed<Erasure>>) {
     let key = owner_key(stream);
     let signed = Signed::new(&Withdrawal { stream, erase }, &key);
-    controller.withdraw(&signed, &key.verifying_key(), now).unwrap()
+    controller.withdraw(&signed, &certified(&key), now).unwrap()
 }
 
 #[test]
@@ -51,7 +52,8 @@ fn after_an_erasure_nothing_is_released_and_the_controller_signs_a_statement() {
     step.commit(&mut net.store).unwrap();
     let identity = net.world.identity(0);
     let controller = identity.id();
-    let key = net.world.seats[0].1.open(&net.world.authority.verifying_key()).unwrap().verifying;
+    let seat = net.world.seats[0].1.open(&net.world.authority.verifying_key()).unwrap();
+    let key = seat.party.verifying;
     let opened_word = Erasure::open(&said.clone().unwrap(), (&controller, &key), &stream_id(0));
     assert_eq!(opened_word.unwrap().into_inner().at, after(0));
     assert!(Erasure::open(&said.clone().unwrap(), (&controller, &key), &stream_id(1)).is_err());
@@ -83,14 +85,14 @@ fn only_the_owner_withdraws() {
     let (stream, other) = (stream_id(0), owner_key(stream_id(1)));
     let controller = &mut net.controllers[0];
     let signed = Signed::new(&Withdrawal { stream, erase: true }, &other);
-    let refused = controller.withdraw(&signed, &other.verifying_key(), after(0)).map(drop);
+    let refused = controller.withdraw(&signed, &certified(&other), after(0)).map(drop);
     assert_eq!(refused.unwrap_err(), AnnotationError::WrongOwner);
-    let owner = owner_key(stream).verifying_key();
+    let owner = owner(stream);
     let refused = controller.withdraw(&signed, &owner, after(0)).map(drop);
     assert_eq!(refused.unwrap_err(), AnnotationError::Unsigned);
     let elsewhere = stream_id(3);
     let key = owner_key(elsewhere);
     let signed = Signed::new(&Withdrawal { stream: elsewhere, erase: false }, &key);
-    let refused = controller.withdraw(&signed, &key.verifying_key(), after(0)).map(drop);
+    let refused = controller.withdraw(&signed, &certified(&key), after(0)).map(drop);
     assert_eq!(refused.unwrap_err(), AnnotationError::NotHeld);
 }

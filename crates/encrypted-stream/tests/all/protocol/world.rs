@@ -7,13 +7,12 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use alpheus_crypto::agree::AgreementPublic;
 use alpheus_crypto::secret::Secret;
 use alpheus_crypto::sign::SigningKey;
 use alpheus_crypto::signed::Signed;
-use alpheus_encrypted_stream::annotation::{Annotation, owner_id};
+use alpheus_encrypted_stream::annotation::Annotation;
 use alpheus_encrypted_stream::announced_plan::AnnouncedPlan;
-use alpheus_encrypted_stream::certificate::{Certificate, Deployment, Role};
+use alpheus_encrypted_stream::certificate::{Certificate, Deployment};
 use alpheus_encrypted_stream::controller::{Controller, HeldStream, Identity, IdentitySecrets};
 use alpheus_encrypted_stream::coordinator::{Sums, WindowReport};
 use alpheus_encrypted_stream::error::ExclusionError;
@@ -34,6 +33,7 @@ use alpheus_time::{Span, Timestamp, Window};
 use rand_chacha::ChaCha20Rng;
 use rand_chacha::rand_core::SeedableRng;
 
+use crate::protocol::identities::{SUBJECT, authority, certified, deployment, owner_key};
 use crate::protocol::noise::{Noise, noisy_schema};
 use crate::protocol::sealed;
 
@@ -222,13 +222,6 @@ pub fn master(stream: StreamId) -> MasterSecret {
     MasterSecret::new(Secret::from_bytes(secret))
 }
 
-/// The owner's key of a stream.
-pub fn owner_key(stream: StreamId) -> SigningKey {
-    let mut seed = [9; 32];
-    seed[..16].copy_from_slice(&stream.0);
-    SigningKey::from_seed(&Secret::from_bytes(seed))
-}
-
 /// What stream `number` of a plan sends in a window.
 pub fn value_of(number: usize, window: u64) -> u64 {
     (1 + window % 3) << (5 * (number % 12))
@@ -251,16 +244,7 @@ impl World {
         with_data: impl Fn(usize, u64) -> bool,
         secret: impl Fn(usize, MasterSecret) -> MasterSecret,
     ) -> Self {
-        let (authority, service) = (key(101), key(102));
-        let certificate = Certificate {
-            role: Role::Service,
-            name: "service".into(),
-            verifying: service.verifying_key(),
-            agreement: AgreementPublic([9; 32]),
-            sealing: None,
-        };
-        let deployment =
-            Deployment::new(authority.verifying_key(), &certificate.issue(&authority)).unwrap();
+        let (authority, service, deployment) = (authority(), key(102), deployment());
         let schema = Arc::new(if setup.noise.is_some() { noisy_schema() } else { schema() });
         let layout = Arc::new(Layout::of(&schema).unwrap());
         let seats = certify(&setup, &authority, &deployment);
@@ -377,8 +361,8 @@ impl World {
             let stream = held.stream;
             controller.hold(held);
             let signed = self.annotate(stream, 1, policy(&self.setup));
-            let key = self.setup.owner_key(stream).verifying_key();
-            step.merge(controller.annotate(&signed, &key, now).unwrap());
+            let owner = certified(&self.setup.owner_key(stream));
+            step.merge(controller.annotate(&signed, &owner, now).unwrap());
         }
         step.commit(ledger).unwrap();
         controller
@@ -393,7 +377,7 @@ impl World {
         let key = self.setup.owner_key(stream);
         let annotation = Annotation {
             stream,
-            owner: owner_id(&key.verifying_key()),
+            owner: certified(&key).id(),
             schema: self.schema.id(),
             version,
             valid_from: Timestamp(0),
@@ -433,7 +417,7 @@ fn certify(
         // Another seed has another roster.
         let seed = u8::try_from(number).unwrap().wrapping_add(setup.seed);
         let secrets = IdentitySecrets::from_seed(&Secret::from_bytes([seed; 32]));
-        let signed = secrets.request(format!("controller {number}")).issue(authority);
+        let signed = secrets.request(format!("controller {number}")).certify(SUBJECT, authority);
         (secrets.certified(&signed, deployment).unwrap().id(), seed, signed)
     };
     let mut seats: Vec<_> = (0..setup.controllers).map(one).collect();
@@ -456,7 +440,7 @@ pub fn announce(
 fn make_plan(setup: &Setup, schema: &Schema, layout: &Layout, roster: Vec<ControllerId>) -> Plan {
     let streams = (0..setup.controllers * setup.streams_each).map(|number| {
         let stream = stream_id(number);
-        let owner = owner_id(&setup.owner_key(stream).verifying_key());
+        let owner = certified(&setup.owner_key(stream)).id();
         PlannedStream { stream, owner, controller: number / setup.streams_each }
     });
     let mut plan = Plan {

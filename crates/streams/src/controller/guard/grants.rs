@@ -19,7 +19,8 @@ impl Guard {
         asked: &GrantRequest,
     ) -> Result<(), GuardError> {
         let GrantRequest { signed, owner, certificate } = asked;
-        let stream = signed.open(owner).map_err(|_| GrantError::Unsigned)?.stream;
+        let owner = &self.certified(owner_name, owner)?;
+        let stream = signed.open(owner.key()).map_err(|_| GrantError::Unsigned)?.stream;
         let controller = self.of(owner_name, &stream)?.controller;
         let acted = self.host.with_batch(&controller, Batch::new(), |controller| {
             controller.grant(signed, certificate, owner, now)
@@ -41,7 +42,7 @@ impl Guard {
         let KeysRequest { stream, certificate } = asked;
         let certified = self.deployment.consumer(certificate);
         let certified = certified.map_err(|_| GrantError::Certificate)?;
-        if certified.name != reader_name {
+        if certified.party.name != reader_name {
             return Err(GrantError::OtherReader.into());
         }
         let reader = consumer_id(&certified);
@@ -54,6 +55,6 @@ impl Guard {
         let keys = acted.ok_or(GuardError::OtherController)???;
         let own = self.host.controller(&controller).and_then(|own| own.grant_for(stream, &reader));
         let (signed, owner) = own.ok_or(GrantError::NotGranted)?;
-        Ok(KeysResponse { signed: signed.clone(), owner: *owner, keys })
+        Ok(KeysResponse { signed: signed.clone(), owner: owner.certificate().clone(), keys })
     }
 }

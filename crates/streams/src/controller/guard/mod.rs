@@ -15,7 +15,9 @@ use crate::runtime::membership_setup::{Keys, from_ledger};
 use alpheus_crypto::signed::Signed;
 use alpheus_encrypted_stream::certificate::{Certificate, Deployment};
 use alpheus_encrypted_stream::controller::{Controller, HeldStream, HostRecords, Identity};
-use alpheus_encrypted_stream::error::{AnnotationError, GrantError, RestoreError};
+use alpheus_encrypted_stream::error::{
+    AnnotationError, CertificateError, GrantError, RestoreError,
+};
 use alpheus_encrypted_stream::handover::Purpose;
 use alpheus_encrypted_stream::ledger::Scope;
 use alpheus_node::ledger::scan_all;
@@ -59,6 +61,9 @@ pub enum GuardError {
     /// Raw access.
     #[error(transparent)]
     Grant(#[from] GrantError),
+    /// The owner's certificate does not hold for the connection.
+    #[error("the owner's certificate is refused: {0}")]
+    Owner(#[from] CertificateError),
     /// No controller of this id is on this host.
     #[error("no such controller on this host")]
     OtherController,

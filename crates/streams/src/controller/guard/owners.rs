@@ -5,11 +5,11 @@ use crate::controller::keystore::StreamKey;
 use crate::runtime::controller_host::HostError;
 use crate::wire::{Choice, Handover, Notice, Registration, WithdrawalRequest};
 use alpheus_crypto::seal::Sealed;
-use alpheus_crypto::sign::VerifyingKey;
-use alpheus_crypto::signed::{Signed, Verified};
+use alpheus_crypto::signed::Signed;
 use alpheus_encrypted_stream::annotation::{self, Annotation, Placement};
+use alpheus_encrypted_stream::certificate::{Certificate, CertifiedOwner};
 use alpheus_encrypted_stream::controller::Controller;
-use alpheus_encrypted_stream::error::AnnotationError;
+use alpheus_encrypted_stream::error::{AnnotationError, CertificateError};
 use alpheus_encrypted_stream::handover::Purpose;
 use alpheus_encrypted_stream::keys::MasterSecret;
 use alpheus_encrypted_stream::ledger::{LogLine, Record, StampedRecord, Step, log_prefix};
@@ -36,13 +36,14 @@ impl Guard {
         handover: &Handover,
     ) -> Result<(), GuardError> {
         let Handover { sealed, annotation, owner, placement } = handover;
-        let opened = self.opened_choice(annotation, owner)?;
+        let certified = self.certified(owner_name, owner)?;
+        let opened = annotation::open_choice(annotation, &certified, &self.schema)?;
         let Annotation { stream, schema, owner: owner_id, .. } = *opened;
-        let placed = annotation::open_placement(placement, owner, &stream)?;
+        let placed = annotation::open_placement(placement, &certified, &stream)?;
         let purpose = Purpose { stream, schema, owner: owner_id };
         let master = self.opened(&placed.controller, sealed, &purpose)?;
         let (annotation, placement) = (annotation.clone(), placement.clone());
-        let registration = Registration { annotation, owner: *owner, placement };
+        let registration = Registration { annotation, owner: owner.clone(), placement };
         let notice = Notice::Registered(Box::new(registration));
         if self.streams.contains_key(&stream) {
             return self.is_same(owner_name, &stream, &notice, &master);
@@ -55,9 +56,9 @@ impl Guard {
         let key = StreamKey { purpose, controller, owner_name, producer, master };
         self.notices.stage(&stream, &notice, &mut batch)?;
         let (known, held) = self.held(key)?;
-        let (signed, owner) = (&handover.annotation, &handover.owner);
+        let signed = &handover.annotation;
         let acted = self.host.with_batch(&controller, batch, |controller| {
-            controller.add_stream(held, signed, owner, now)
+            controller.add_stream(held, signed, &certified, now)
         });
         settled(acted)?;
         self.streams.insert(stream, known);
@@ -84,12 +85,18 @@ impl Guard {
         if same { Ok(()) } else { Err(GuardError::Here) }
     }
 
-    fn opened_choice(
+    /// An owner's certificate, which must have the name on the connection.
+    pub(super) fn certified(
         &self,
-        signed: &Signed<Annotation>,
-        owner: &VerifyingKey,
-    ) -> Result<Verified<Annotation>, GuardError> {
-        Ok(annotation::open_choice(signed, owner, &self.schema)?)
+        owner_name: &str,
+        certificate: &Signed<Certificate>,
+    ) -> Result<CertifiedOwner, GuardError> {
+        let certified = self.deployment.owner(certificate)?;
+        if certified.name() == owner_name {
+            Ok(certified)
+        } else {
+            Err(CertificateError::OtherName.into())
+        }
     }
 
     fn opened(
@@ -114,16 +121,18 @@ impl Guard {
         owner_name: &str,
         choice: &Choice,
     ) -> Result<(), GuardError> {
-        let stream = self.opened_choice(&choice.annotation, &choice.owner)?.stream;
+        let owner = self.certified(owner_name, &choice.owner)?;
+        let stream = annotation::open_choice(&choice.annotation, &owner, &self.schema)?.stream;
         let controller = self.of(owner_name, &stream)?.controller;
         let Some(Notice::Registered(mut registration)) = self.notices.of(&stream)? else {
             return Err(AnnotationError::Revoked.into());
         };
-        (registration.annotation, registration.owner) = (choice.annotation.clone(), choice.owner);
+        registration.annotation = choice.annotation.clone();
+        registration.owner = choice.owner.clone();
         let mut batch = Batch::new();
         self.notices.stage(&stream, &Notice::Registered(registration), &mut batch)?;
         let acted = self.host.with_batch(&controller, batch, |controller| {
-            controller.annotate(&choice.annotation, &choice.owner, now)
+            controller.annotate(&choice.annotation, &owner, now)
         });
         settled(acted)?;
         self.outgoing.take_back(&controller);
@@ -144,7 +153,8 @@ impl Guard {
         asked: &WithdrawalRequest,
     ) -> Result<Option<Signed<Erasure>>, GuardError> {
         let WithdrawalRequest { signed, owner } = asked;
-        let stream = signed.open(owner).map_err(|_| AnnotationError::Unsigned)?.stream;
+        let owner = &self.certified(owner_name, owner)?;
+        let stream = signed.open(owner.key()).map_err(|_| AnnotationError::Unsigned)?.stream;
         let controller = self.of(owner_name, &stream)?.controller;
         let mut statement = None;
         // An erased stream needs no withdrawal, which would only delay other streams.

@@ -43,11 +43,12 @@ fn granted(
 ) -> Result<(StreamId, Days), GrantError> {
     let certified = engine.deployment.consumer(&asked.certificate);
     let certified = certified.map_err(|_| GrantError::Certificate)?;
-    let stream = asked.signed.open(&asked.owner).map_err(|_| GrantError::Unsigned)?.stream;
+    let signer = engine.deployment.owner(&asked.owner).map_err(|_| GrantError::Unsigned)?;
+    let stream = asked.signed.open(signer.key()).map_err(|_| GrantError::Unsigned)?.stream;
     let known = engine.manager.catalog.streams().find(|known| known.stream == stream);
     let owner = known.ok_or(GrantError::NotGranted)?.owner;
-    let opened = grant::open(&asked.signed, &asked.owner, &owner)?;
-    if certified.name != reader || consumer_id(&certified) != opened.reader {
+    let opened = grant::open(&asked.signed, &signer, &owner)?;
+    if certified.party.name != reader || consumer_id(&certified) != opened.reader {
         return Err(GrantError::OtherReader);
     }
     Ok((stream, opened.days.ok_or(GrantError::NotGranted)?))

@@ -1,0 +1,66 @@
+//! An owner's keys in an identity folder: the key that signs choices, and the certificate that
+//! makes its holder one owner of the deployment.
+
+use crate::deployment::{self, OWNER_CERTIFICATE, OWNER_SEED, from_hex};
+use crate::wire::WithdrawalRequest;
+use alpheus_crypto::sign::SigningKey;
+use alpheus_crypto::signed::Signed;
+use alpheus_encrypted_stream::certificate::{CertifiedOwner, Party, Role};
+use alpheus_encrypted_stream::error::CertificateError;
+use alpheus_encrypted_stream::withdrawal::Withdrawal;
+use alpheus_node::failure::{Blame, Failure};
+use alpheus_node::files::read_text;
+use alpheus_node::network::identity::IdentityFolder;
+use alpheus_node::pki::read_seed;
+use alpheus_policy::ids::StreamId;
+
+/// An owner who can sign.
+pub struct OwnerIdentity {
+    /// Signs choices, grants and withdrawals.
+    pub key: SigningKey,
+    /// As the authority certified it.
+    pub certified: CertifiedOwner,
+}
+
+impl OwnerIdentity {
+    /// Reads key and certificate, and checks that they belong together, to this deployment
+    /// and to the folder's name.
+    ///
+    /// # Errors
+    /// If a file cannot be read, or the certificate is not the folder's.
+    pub fn open(folder: &IdentityFolder) -> Result<OwnerIdentity, Failure> {
+        let key = signing_key(folder)?;
+        let path = folder.path(OWNER_CERTIFICATE);
+        let signed = from_hex(&read_text(&path)?);
+        let signed =
+            signed.ok_or("not a certificate from `alpheus ca certify`").blame_input(&path)?;
+        let certified = deployment::of(folder)?.owner(&signed).blame_input(&path)?;
+        if *certified.key() != key.verifying_key() {
+            return Err(CertificateError::OtherKeys).blame_input(&path);
+        }
+        if certified.name() != folder.name().name {
+            return Err(CertificateError::OtherName).blame_input(&path);
+        }
+        Ok(OwnerIdentity { key, certified })
+    }
+
+    /// Withdraws consent for a stream, and has its key destroyed if `erase`.
+    #[must_use]
+    pub fn withdrawal(&self, stream: StreamId, erase: bool) -> WithdrawalRequest {
+        let signed = Signed::new(&Withdrawal { stream, erase }, &self.key);
+        WithdrawalRequest { signed, owner: self.certified.certificate().clone() }
+    }
+}
+
+/// What the owner of a folder asks the authority to certify.
+///
+/// # Errors
+/// If the folder's key cannot be read.
+pub fn request(folder: &IdentityFolder) -> Result<Party, Failure> {
+    let key = signing_key(folder)?.verifying_key();
+    Ok(Party::signing(Role::Owner, folder.name().name.as_str(), key))
+}
+
+fn signing_key(folder: &IdentityFolder) -> Result<SigningKey, Failure> {
+    Ok(SigningKey::from_seed(&read_seed(&folder.path(OWNER_SEED))?))
+}
