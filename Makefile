@@ -184,9 +184,9 @@ jdk:
 	@$(call need,javac:openjdk-17-jdk-headless curl:curl unzip:unzip)
 
 .PHONY: jvm
-# Fetches Maven, Kafka and Flink when it first runs.
+# Fetches Maven, Kafka and Flink when it first runs. Tests of Kafka and of Flink mostly wait, so both run at once.
 jvm: jdk ## the JVM side: build and test it with Maven
-	cd jvm && ./mvnw -q --batch-mode --no-transfer-progress verify
+	cd jvm && ./mvnw -q --batch-mode --no-transfer-progress --threads 2 verify
 	cd examples/scale && $(PYTHON) -m unittest -q test_scale
 
 .PHONY: scale-demo

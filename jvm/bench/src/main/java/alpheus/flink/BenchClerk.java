@@ -4,7 +4,6 @@ package alpheus.flink;
 import alpheus.flink.Messages.Join;
 import alpheus.flink.Messages.Opening;
 import alpheus.flink.Messages.PlanStart;
-import alpheus.flink.Messages.Summary;
 import alpheus.flink.Messages.Token;
 import alpheus.flink.Messages.TokenSet;
 import alpheus.flink.Messages.WindowSum;

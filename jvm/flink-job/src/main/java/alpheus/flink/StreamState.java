@@ -75,7 +75,7 @@ public final class StreamState {
         return members.isEmpty() && (sessions.isEmpty() || last().opened() < since) && ticks.runs().isOlderThan(since);
     }
 
-    /** Forgets what it sent. Its device stays, which is told only once. Returns whether nothing is left. */
+    /** Forgets what it sent. Its device stays, since that is reported only once. Returns whether nothing is left. */
     boolean forget() {
         sessions.clear();
         ticks.forget();

@@ -144,7 +144,8 @@ final class Desk implements AutoCloseable {
     List<Summary> summaries() throws Exception {
         List<Summary> summaries = new ArrayList<>();
         for (ConsumerRecord<byte[], byte[]> record : Topics.committed(broker, topic(JobConfig.SUMMARIES))) {
-            if (Messages.kind(record.value()) == Summary.KIND) {
+            int kind = Messages.kind(record.value());
+            if (kind == Summary.KIND || kind == Summary.OF_TICKS) {
                 summaries.add(Summary.read(record.value()));
             }
         }

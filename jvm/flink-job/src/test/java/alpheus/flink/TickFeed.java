@@ -7,10 +7,12 @@ import alpheus.crypto.SealingPublic;
 import alpheus.crypto.SecretBytes;
 import alpheus.crypto.SigningKey;
 import alpheus.crypto.VerifyingKey;
+import alpheus.document.DocumentException;
 import alpheus.document.Node;
 import alpheus.document.Value.Scalar;
 import alpheus.flink.Messages.DeviceIs;
 import alpheus.flink.Messages.FrameIn;
+import alpheus.schema.Schema;
 import alpheus.stream.MasterSecret;
 import alpheus.stream.SchemaId;
 import alpheus.stream.Start;
@@ -39,13 +41,23 @@ final class TickFeed {
     static final long TICK = Feed.TICK;
     static final long NOON = Feed.NOON;
     static final long ANCHOR = 6 * TICK;
-    static final SchemaId SCHEMA = SchemaId.parse("5c".repeat(32));
+    /** A schema of such words and times. */
+    static final String YAML = """
+            name: Feed
+            frames: ticks
+            anchor: 1min
+            tick: 10s
+            capacity: { population: 10, events: 1000 }
+            streamAttributes:
+              - {name: x, type: decimal, scale: 0, min: 0, max: 1000000000000, aggregations: [mean]}
+            """;
+    static final SchemaId SCHEMA = schema();
     static final Shape SHAPE = new Shape(Feed.WORDS, TICK, 1000, TICK, SCHEMA.toString(),
             new TickMode(ANCHOR, ""));
     static final byte[] CERTIFICATE = new byte[32];
-    static final byte[] INGEST = HexFormat.of().parseHex("16".repeat(32));
 
-    private static final Map<String, Node> VECTOR = vector();
+    private static final Map<String, Node> VECTOR = map(file("session.json"));
+    private static final Map<String, Node> INGEST = map(list(file("certificate.json")).get(1));
 
     final List<byte[]> frames = new ArrayList<>();
     final TickSession session;
@@ -63,7 +75,8 @@ final class TickFeed {
     static TickProducer producer(int stream, String device) throws Exception {
         DeviceIdentity identity = new DeviceIdentity(
                 authority(), new SigningKey(secret(device)), CERTIFICATE,
-                new SealingPublic(SealingKey.fromSeed(secret("ingest_seed")).publicHalf()), INGEST);
+                new SealingPublic(SealingKey.fromSeed(secret("ingest_seed")).publicHalf()),
+                HexFormat.of().parseHex(text(INGEST, "digest")));
         return new TickProducer(master(), Feed.stream(stream), SCHEMA, shape(), identity);
     }
 
@@ -71,17 +84,53 @@ final class TickFeed {
         return new TickShape(TICK, ANCHOR, new Blocks(1, 1, 1));
     }
 
-    private static Map<String, Node> vector() {
+    private static SchemaId schema() {
+        try {
+            return Schema.fromYaml(YAML).id();
+        } catch (DocumentException broken) {
+            throw new IllegalStateException(broken);
+        }
+    }
+
+    private static Node file(String name) {
         try {
             Path root = Path.of(System.getProperty("alpheus.repository", "../.."));
-            return Node.fromJson(Files.readString(root.resolve("vectors/ticks/v1/session.json"))).map();
-        } catch (IOException | alpheus.document.DocumentException missing) {
+            return Node.fromJson(Files.readString(root.resolve("vectors/ticks/v1").resolve(name)));
+        } catch (IOException | DocumentException missing) {
             throw new IllegalStateException(missing);
         }
     }
 
+    private static Map<String, Node> map(Node node) {
+        try {
+            return node.map();
+        } catch (DocumentException broken) {
+            throw new IllegalStateException(broken);
+        }
+    }
+
+    private static List<Node> list(Node node) {
+        try {
+            return node.list();
+        } catch (DocumentException broken) {
+            throw new IllegalStateException(broken);
+        }
+    }
+
+    private static String text(Map<String, Node> vector, String key) {
+        return ((Scalar) vector.get(key).value()).text();
+    }
+
     static byte[] bytes(String key) {
-        return HexFormat.of().parseHex(((Scalar) VECTOR.get(key).value()).text());
+        return HexFormat.of().parseHex(text(VECTOR, key));
+    }
+
+    /** Writes the folder of the service's ingest keys. */
+    static Path identity(Path folder) throws IOException {
+        Files.writeString(folder.resolve("deployment.json"), "{\"version\": 1, \"authority\": \""
+                + text(VECTOR, "authority") + "\", \"ingest\": [\"" + text(INGEST, "certificate") + "\"]}");
+        Files.writeString(folder.resolve("ingest.seed"), text(VECTOR, "ingest_seed") + "\n");
+        return folder;
     }
 
     private static SecretBytes secret(String key) {
@@ -100,7 +149,7 @@ final class TickFeed {
     static Ingest ingest(Shape shape) {
         try {
             Map<String, SealingKey> keys =
-                    Map.of(HexFormat.of().formatHex(INGEST), SealingKey.fromSeed(secret("ingest_seed")));
+                    Map.of(text(INGEST, "digest"), SealingKey.fromSeed(secret("ingest_seed")));
             return new Ingest(authority(), SCHEMA, shape.tick(), keys);
         } catch (CryptoException broken) {
             throw new IllegalStateException(broken);

@@ -38,7 +38,7 @@ final class StreamEncryptor implements AutoCloseable {
     private List<byte[]> made = new ArrayList<>();
 
     private Sessions.Running session;
-    /** Is told how many events are lost when a session is abandoned. */
+    /** Receives how many events are lost when a session is abandoned. */
     private Losses lost = number -> { };
     /** Whether its opening border was fetched. */
     private boolean begun;
@@ -69,7 +69,7 @@ final class StreamEncryptor implements AutoCloseable {
         void lose(long number);
     }
 
-    /** Sets who is told of events that are lost. */
+    /** Sets what receives the number of events that are lost. */
     void onLoss(Losses losses) {
         lost = losses;
     }

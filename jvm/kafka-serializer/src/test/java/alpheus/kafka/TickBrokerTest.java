@@ -9,14 +9,11 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 import alpheus.broker.Broker;
 import alpheus.broker.Topics;
 import alpheus.kafka.StreamCounters.Count;
-import java.io.IOException;
-import java.io.UncheckedIOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
-import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.ExecutionException;
 import java.util.concurrent.Future;
 import java.util.concurrent.TimeUnit;
@@ -133,33 +130,6 @@ class TickBrokerTest {
             process.destroyForcibly();
             assertTrue(process.waitFor(60, TimeUnit.SECONDS));
         }
-    }
-
-    @Test
-    void nothingIsLostOverAKillOfTheBroker() throws Exception {
-        device.settings.put("max.block.ms", 900_000);
-        device.settings.put("delivery.timeout.ms", 900_000);
-        long lost;
-        try (EncryptingProducer<String, Object> producer = new EncryptingProducer<>(device.settings)) {
-            producer.send(record(1)).get();
-            broker.kill();
-            CompletableFuture<Void> again = CompletableFuture.runAsync(() -> {
-                try {
-                    broker.startAgain();
-                } catch (IOException failure) {
-                    throw new UncheckedIOException(failure);
-                }
-            });
-            for (int i = 0; i < 20; i++) {
-                producer.send(record(1));
-                Thread.sleep(30);
-            }
-            again.join();
-            producer.flush();
-            lost = producer.counters().get(Count.LOST);
-        }
-        assertEquals(0, lost);
-        assertEquals(21, read().events());
     }
 
     /** The events fail with the broker's reason, and the log names the setting. */
