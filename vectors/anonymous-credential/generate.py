@@ -391,6 +391,12 @@ def wrong_mac(login):
     login.c = login.c + G
 
 
+def sum_vanishes(login):
+    """V + C' = O: nothing that a refutation could be about."""
+    _, z, blind = login.witness[:3]
+    login.c = blind * G - z * login.config.issuer.public[1]
+
+
 def opened(config, holder, name, alter=None):
     shown = Login(holder, PERIOD * 5760, 1, MESSAGE, f"open {name}", alter, openly=True)
     assert shown.false == [] and (shown.claimed == shown.v()) == (alter is None)
@@ -412,6 +418,8 @@ def open_presentations():
         config, good, index=1, message=MESSAGE.hex(), randomness=good.randomness,
         m1=p.scalar(holder.m1).hex(), u=holder.u.encode().hex(), mac=holder.mac.encode().hex())])
     shown = [opened(config, holder, "mac", wrong_mac), opened(config, holder, "stranger", no_credential)]
+    vanishing = opened(config, holder, "vanishing", sum_vanishes)
+    write("open_bad_vanishing.json", [open_case(config, vanishing, error="Proof")])
     made = [Refutation(one, ABOUT, f"good {j}") for j, one in enumerate(shown)]
     assert [one.false for one in made] == [[], []]
     write("refutation.json", [open_case(config, one, refutation=by.bytes.hex(), randomness=by.randomness)

@@ -104,7 +104,8 @@ impl OpenedUpload {
 }
 
 impl DisclosedUpload {
-    /// Finds out what is wrong with the upload, whatever the aggregator says about it.
+    /// Finds out what is wrong with the upload of its slot's entry, whatever the aggregator says about
+    /// it.
     ///
     /// # Errors
     /// [`DisclosureError`]: this shows nothing.
@@ -113,7 +114,7 @@ impl DisclosedUpload {
         entry: &Entry,
         by: &DisclosureCheck<'_>,
     ) -> Result<Finding, DisclosureError> {
-        if entry.slot != self.slot || sealed_digest(&self.sealed) != entry.sealed {
+        if sealed_digest(&self.sealed) != entry.sealed {
             return Err(DisclosureError::Sealed);
         }
         let bytes = entry.bytes();

@@ -162,7 +162,7 @@ pub enum ClosingError {
 /// Why a disclosed upload proves nothing. If it does not count, it counts as missing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum DisclosureError {
-    /// It is about another slot, or the sealed upload is not the one that the entry names.
+    /// The sealed upload is not the one that the slot's entry names.
     #[error("the sealed upload is not the one in the slot's entry; send that one")]
     Sealed,
     /// What should open the upload is not proven to, or is of another upload.

@@ -14,6 +14,7 @@ use alpheus_accountable_statistics::role_error::{
 use alpheus_accountable_statistics::smoother::Output;
 use alpheus_accountable_statistics::tuple::{Binding, Contribution, Prover};
 use alpheus_crypto::signed::Signed;
+use alpheus_time::Timestamp;
 use std::collections::BTreeMap;
 
 /// Forty slots, of which two may be missing, all filled, and everything that an aggregator can
@@ -103,7 +104,7 @@ fn nothing_is_released_early_or_unfilled() {
     let agreed = town.define(&definition).unwrap();
     let mut people = people(&mut town, 15);
     town.fill(&mut people[..13], &agreed, at(121)).unwrap();
-    let before = alpheus_time::Timestamp(agreed.release().0 - 1);
+    let before = Timestamp(agreed.release().0 - 1);
     let ask = |town: &Town, now| town.smoothers[0].release(&agreed.name(), now).err();
     assert_eq!(ask(&town, before), Some(ReleaseError::Early));
     // 39 of 40: as many as the tolerance requires.
@@ -236,7 +237,7 @@ fn two_sets_of_one_aggregate_are_never_both_opened() {
     assert_eq!([0, 1, 2].map(|at| heard(&mut world, at)), [Ok(1), Ok(1), Ok(0)]);
 }
 
-fn at_release(world: &Filled) -> alpheus_time::Timestamp {
+fn at_release(world: &Filled) -> Timestamp {
     world.agreed.release()
 }
 
@@ -259,10 +260,29 @@ fn a_closing_counts_only_from_the_aggregator_in_time_and_over_the_ledger() {
         let bad = Signed::new(&bad, &signing(AGGREGATOR));
         assert_eq!(world.close(0, &bad).err(), Some(ClosingError::OtherRoots));
     }
-    let late = world.agreed.deadline();
-    let refusal = world.town.smoothers[0].handle_closing(&good, late).err();
-    assert_eq!(refusal, Some(ClosingError::Time));
+    let (early, late) = (Timestamp(world.agreed.release().0 - 1), world.agreed.deadline());
+    let name = world.agreed.name();
+    for now in [early, late] {
+        let smoother = &mut world.town.smoothers[0];
+        assert_eq!(smoother.handle_closing(&good, now).err(), Some(ClosingError::Time));
+        assert_eq!(smoother.handle_tuples(&name, Vec::new(), now).err(), Some(ClosingError::Time));
+        let disclosed = smoother.handle_disclosures(&name, &[], now).err();
+        assert_eq!(disclosed, Some(ClosingError::Time));
+    }
     assert!(world.close(0, &good).is_ok());
+}
+
+/// Once an aggregate has ended at a smoother, nothing of it is closed there.
+#[test]
+fn what_has_ended_is_not_closed_again() {
+    let mut world = filled(51);
+    let (now, name) = (world.agreed.release(), world.agreed.name());
+    let examined = world.town.gather(&world.agreed, now).unwrap();
+    let (closing, ready) = world.town.close(examined, now).unwrap();
+    assert!(world.town.open(ready, now).unwrap().unwrap().result.is_ok());
+    assert_eq!(world.close(0, &closing).err(), Some(ClosingError::Time));
+    let tuples = world.town.smoothers[0].handle_tuples(&name, Vec::new(), now).err();
+    assert_eq!(tuples, Some(ClosingError::Time));
 }
 
 /// A faulty smoother withholds its receipt until the aggregator has closed, and shows it to one

@@ -15,6 +15,7 @@ mod memory;
 mod messages;
 mod openings;
 mod quotas;
+mod rejections;
 mod restarts;
 mod shards;
 mod simulation;

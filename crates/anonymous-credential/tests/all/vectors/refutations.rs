@@ -12,6 +12,13 @@ fn subject(case: &Value) -> Subject {
     Subject::new(&pinned(case), &name, limit, period)
 }
 
+/// The same subject in the period after.
+fn next_period(case: &Value) -> Subject {
+    let limit = small(case, "limit").try_into().unwrap();
+    let period = Period(number(case, "period") + 1);
+    Subject::new(&pinned(case), &Digest(array(case, "subject")), limit, period)
+}
+
 fn shown(case: &Value) -> OpenPresentation {
     let (bytes, limit) = (bytes(case, "showing"), subject(case).limit());
     let open = OpenPresentation::from_bytes(&bytes, limit).unwrap();
@@ -50,9 +57,24 @@ fn an_open_presentation_matches_byte_for_byte_and_needs_no_key() {
         let other = OpenPresentation { v: Element::base(), ..open.clone() };
         let invalid = Err(VerifierError::Proof);
         assert_eq!((other.check(&subject(&case)), accepted(&case, &other)), (invalid, invalid));
-        let minus = Element::combine(&[], &[], &[&open.login.c]).unwrap();
-        let vanishing = OpenPresentation { v: minus, ..open };
-        assert_eq!(vanishing.check(&subject(&case)), invalid);
+        // Nor does it hold in another period, whose tags are others.
+        let next = next_period(&case);
+        let elsewhere = verifier(&case).verify_open(&next, vec![open.clone()]).pop().unwrap();
+        assert_eq!(elsewhere.map(drop), Err(VerifierError::Epoch));
+        assert_eq!(open.check(&next), Err(VerifierError::Epoch));
+    }
+}
+
+/// Its proof holds for its V, and nobody could refute that one: V + C' is the identity.
+#[test]
+fn an_open_presentation_that_cannot_be_refuted_is_invalid() {
+    for case in cases("open_bad_vanishing") {
+        let (open, about) = (shown(&case), Digest(array(&case, "about")));
+        let rng = &mut ChaCha20Rng::from_seed([1; 32]);
+        let refuted = verifier(&case).refute(&subject(&case), &open, &about, rng);
+        assert_eq!(refuted, Err(RefutationError::NotProven));
+        assert_eq!(open.check(&subject(&case)), Err(VerifierError::Proof));
+        assert_eq!(accepted(&case, &open), Err(VerifierError::Proof));
     }
 }
 
@@ -73,6 +95,8 @@ fn a_refutation_matches_byte_for_byte_and_convinces_everybody() {
             (Refutation::LENGTH, Ok(made.clone()))
         );
         assert_eq!(made.verify(&subject(&case), &open, &about), Ok(()));
+        let elsewhere = made.verify(&next_period(&case), &open, &about);
+        assert_eq!(elsewhere, Err(VerifierError::Epoch));
     }
 }
 
