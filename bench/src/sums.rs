@@ -12,6 +12,7 @@ use alpheus_policy::ids::{ControllerId, OwnerId, SchemaId, StreamId};
 use alpheus_policy::plan::{
     Fraction, MaskStrategy, Plan, PlannedStream, PopulationBounds, Release,
 };
+use alpheus_policy::schema::Frames;
 use alpheus_policy::select::ReleasePlan;
 use alpheus_time::{Span, Timestamp};
 use rand_chacha::ChaCha12Rng;
@@ -201,7 +202,8 @@ fn stream_id(stream: u32) -> StreamId {
 
 fn shape() -> Shape {
     let (schema, tick) = (SchemaId([0; 32]), TICK);
-    Shape { schema, words: WORDS, tick, events: 1_000, skew: Span::seconds(60) }
+    let (events, skew, frames) = (1_000, Span::seconds(60), Frames::Events);
+    Shape { schema, words: WORDS, tick, events, skew, frames }
 }
 
 /// A plan that releases ten words and the check word.
