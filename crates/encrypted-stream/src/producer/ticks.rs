@@ -255,6 +255,12 @@ impl TickSession {
         self.running.border.plus(self.producer.shape.tick)
     }
 
+    /// Distance between borders.
+    #[must_use]
+    pub fn tick(&self) -> Span {
+        self.producer.shape.tick
+    }
+
     /// Events of the open tick. They are lost, and to be reported, if the session is
     /// abandoned now.
     #[must_use]
@@ -390,10 +396,10 @@ impl TickSession {
         while self.next_border() <= t {
             let border = self.next_border();
             if border < self.last_border() {
-                self.tick(ClaimKind::Tick, sink)?;
+                self.send_tick(ClaimKind::Tick, sink)?;
             } else {
                 self.begin_day(border, rng, sink, |own, sink| {
-                    own.tick(ClaimKind::ClosingTick, sink)
+                    own.send_tick(ClaimKind::ClosingTick, sink)
                 })?;
             }
         }
@@ -417,7 +423,7 @@ impl TickSession {
             return Err(TimeError::BeyondLimit { t: at }.into());
         }
         self.ticks_until(Timestamp(at.0 - tick.0), rng, sink)?;
-        Ok(self.tick(ClaimKind::ClosingTick, sink)?)
+        Ok(self.send_tick(ClaimKind::ClosingTick, sink)?)
     }
 
     /// Closes the session at the border `at` with what `close` sends, and opens another there.
@@ -439,7 +445,11 @@ impl TickSession {
     }
 
     /// Sends the open tick, and starts the next.
-    fn tick(&mut self, kind: ClaimKind, sink: &mut impl FnMut(&[u8])) -> Result<(), TimeError> {
+    fn send_tick(
+        &mut self,
+        kind: ClaimKind,
+        sink: &mut impl FnMut(&[u8]),
+    ) -> Result<(), TimeError> {
         let (from, to) = (self.running.border, self.next_border());
         let running = &mut self.running;
         let mut words = Zeroizing::new(vec![[0; 8]; running.keys.len()]);

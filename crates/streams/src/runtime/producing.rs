@@ -8,7 +8,7 @@ use alpheus_encrypted_stream::producer::{
 use alpheus_policy::ids::StreamId;
 use alpheus_policy::layout::Layout;
 use alpheus_policy::schema::Schema;
-use alpheus_time::{Span, Timestamp};
+use alpheus_time::Timestamp;
 use rand_core::CryptoRng;
 
 /// A stream's producer, offline.
@@ -24,7 +24,7 @@ pub enum StreamSession {
     /// Each event has a frame.
     Events(Session),
     /// Each tick has a frame.
-    Ticks(Box<TickSession>, Span),
+    Ticks(Box<TickSession>),
 }
 
 impl StreamProducer {
@@ -86,11 +86,10 @@ impl StreamProducer {
                 })
             }
             StreamProducer::Ticks(producer) => {
-                let tick = Span(producer.next_tick(Timestamp(1)).0);
                 let opened = producer.open(start, at, previous, rng, sink);
-                opened.map(|session| StreamSession::Ticks(Box::new(session), tick)).map_err(
-                    |refused| (Box::new(StreamProducer::Ticks(refused.state)), refused.error),
-                )
+                opened.map(|session| StreamSession::Ticks(Box::new(session))).map_err(|refused| {
+                    (Box::new(StreamProducer::Ticks(refused.state)), refused.error)
+                })
             }
         }
     }
@@ -102,7 +101,7 @@ impl StreamSession {
     pub fn last(&self) -> Timestamp {
         match self {
             StreamSession::Events(session) => session.last(),
-            StreamSession::Ticks(session, _) => session.last(),
+            StreamSession::Ticks(session) => session.last(),
         }
     }
 
@@ -111,7 +110,7 @@ impl StreamSession {
     pub fn next_border(&self) -> Timestamp {
         match self {
             StreamSession::Events(session) => session.next_border(),
-            StreamSession::Ticks(session, _) => session.next_border(),
+            StreamSession::Ticks(session) => session.next_border(),
         }
     }
 
@@ -120,7 +119,7 @@ impl StreamSession {
     pub fn number(&self) -> u64 {
         match self {
             StreamSession::Events(session) => session.number(),
-            StreamSession::Ticks(session, _) => session.number(),
+            StreamSession::Ticks(session) => session.number(),
         }
     }
 
@@ -129,7 +128,7 @@ impl StreamSession {
     pub fn reached(&self) -> Option<(u64, Timestamp)> {
         match self {
             StreamSession::Events(_) => None,
-            StreamSession::Ticks(session, _) => Some(session.reached()),
+            StreamSession::Ticks(session) => Some(session.reached()),
         }
     }
 
@@ -146,7 +145,8 @@ impl StreamSession {
     ) -> Result<(), EventError<E>> {
         match self {
             StreamSession::Events(session) => session.event(t, |vector| encode(rng, vector), sink),
-            StreamSession::Ticks(session, tick) => {
+            StreamSession::Ticks(session) => {
+                let tick = session.tick();
                 let passed = t.0.saturating_sub(session.next_border().0) / tick.0;
                 if passed >= MAX_SILENCE {
                     let (ticks, limit) = (passed + 1, MAX_SILENCE);
@@ -173,7 +173,7 @@ impl StreamSession {
     ) -> Result<(), TimeError> {
         match self {
             StreamSession::Events(session) => session.advance(now, sink),
-            StreamSession::Ticks(session, _) => session.advance(now, rng, sink),
+            StreamSession::Ticks(session) => session.advance(now, rng, sink),
         }
     }
 
@@ -190,7 +190,7 @@ impl StreamSession {
     ) -> Result<(), TimeError> {
         match self {
             StreamSession::Events(session) => session.advance(now, sink),
-            StreamSession::Ticks(session, _) => session.sleep_until(now, rng, sink),
+            StreamSession::Ticks(session) => session.sleep_until(now, rng, sink),
         }
     }
 
@@ -209,10 +209,10 @@ impl StreamSession {
                 .close(at, sink)
                 .map(StreamProducer::Events)
                 .map_err(|refused| (Box::new(StreamSession::Events(refused.state)), refused.error)),
-            StreamSession::Ticks(session, tick) => {
+            StreamSession::Ticks(session) => {
                 session.close(at, rng, sink).map(StreamProducer::Ticks).map_err(|refused| {
                     let state = Box::new(refused.state);
-                    (Box::new(StreamSession::Ticks(state, tick)), refused.error)
+                    (Box::new(StreamSession::Ticks(state)), refused.error)
                 })
             }
         }
@@ -226,7 +226,7 @@ impl StreamSession {
                 let lost = session.unclosed();
                 (StreamProducer::Events(session.abandon()), lost)
             }
-            StreamSession::Ticks(session, _) => {
+            StreamSession::Ticks(session) => {
                 let lost = session.unclosed();
                 (StreamProducer::Ticks(session.abandon()), lost)
             }
