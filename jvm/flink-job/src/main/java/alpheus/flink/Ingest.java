@@ -11,6 +11,7 @@ import alpheus.tick.OpeningContext;
 import alpheus.tick.SessionKey;
 import alpheus.tick.TickFrame;
 import alpheus.tick.TickFrameException;
+import java.io.Serializable;
 import java.util.HexFormat;
 import java.util.LinkedHashMap;
 import java.util.Map;
@@ -37,6 +38,12 @@ final class Ingest {
             return size() > KEPT;
         }
     };
+
+    /** Where a task gets its checks from. Their keys are not in the job's graph, which Flink stores. */
+    @FunctionalInterface
+    interface Source extends Serializable {
+        Ingest open(Shape shape);
+    }
 
     /**
      * Checks of one schema's streams.

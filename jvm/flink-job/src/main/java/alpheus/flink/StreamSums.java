@@ -19,7 +19,6 @@ import alpheus.tick.Claim;
 import alpheus.tick.TickFrame;
 import alpheus.tick.TickFrameException;
 import java.io.IOException;
-import java.io.Serializable;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
@@ -69,7 +68,7 @@ public final class StreamSums extends KeyedBroadcastProcessFunction<String, byte
     private static final long MAX_SETS = 1024;
 
     private final Shape shape;
-    private final Keys keys;
+    private final Ingest.Source keys;
     private final ValueStateDescriptor<StreamState> descriptor;
     private transient ValueState<StreamState> streams;
     private transient Map<String, ReadPlan> readPlans;
@@ -86,13 +85,7 @@ public final class StreamSums extends KeyedBroadcastProcessFunction<String, byte
         this(shape, IngestFiles::read);
     }
 
-    /** Where a task gets the ingest keys from. They are not in the job's graph. */
-    @FunctionalInterface
-    interface Keys extends Serializable {
-        Ingest open(Shape shape);
-    }
-
-    StreamSums(Shape shape, Keys keys) {
+    StreamSums(Shape shape, Ingest.Source keys) {
         this.shape = shape;
         this.keys = keys;
         this.descriptor = new ValueStateDescriptor<>("stream", new StreamStateSerializer(shape.schema()));
@@ -146,10 +139,17 @@ public final class StreamSums extends KeyedBroadcastProcessFunction<String, byte
     private void take(StreamState state, byte[] bytes, ReadOnlyContext context, Collector<byte[]> out)
             throws Exception {
         long now = micros(context.timerService().currentProcessingTime());
-        if (TickFrame.parse(bytes, shape.tick()).claim().to() > now + shape.skew()) {
+        TickFrame seen = TickFrame.parse(bytes, shape.tick());
+        if (seen.words() > 0 && seen.words() != shape.words()) {
+            throw new RefusedException(Refusal.MALFORMED);
+        }
+        if (seen.claim().to() > now + shape.skew()) {
             throw new RefusedException(Refusal.FUTURE);
         }
-        if (state.ticks().device() == null && state.ticks().keep(bytes)) {
+        if (state.ticks().device() == null) {
+            if (!state.ticks().keep(bytes)) {
+                throw new RefusedException(Refusal.UNKNOWN_DEVICE);
+            }
             lookAgain(context);
             return;
         }

@@ -11,7 +11,9 @@ import java.util.Map;
 
 /** What a stream's state has if each tick has a frame, besides its plans and windows. */
 final class TickPart {
-    /** Frames that wait for the device, and ticks that wait for a plan. */
+    /** Frames that wait for the device. Anyone who may write to the topic can send them. */
+    private static final int MAX_UNCHECKED = 8;
+    /** Ticks that wait for a plan. */
     private static final int MAX_WAITING = 64;
 
     private TickRuns runs = new TickRuns();
@@ -40,7 +42,7 @@ final class TickPart {
 
     /** Keeps a frame until the device is known, if there is room. */
     boolean keep(byte[] frame) {
-        return unchecked.size() < MAX_WAITING && unchecked.add(frame);
+        return unchecked.size() < MAX_UNCHECKED && unchecked.add(frame);
     }
 
     boolean isUnused() {

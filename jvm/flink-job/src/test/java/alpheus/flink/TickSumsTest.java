@@ -10,12 +10,15 @@ import alpheus.flink.Parts.Sum;
 import alpheus.stream.Start;
 import alpheus.stream.TickSum;
 import java.util.ArrayList;
+import java.util.Arrays;
 import java.util.List;
 import java.util.Optional;
 import java.util.Queue;
 import java.util.Random;
 import org.apache.flink.api.common.typeinfo.Types;
 import org.apache.flink.runtime.checkpoint.OperatorSubtaskState;
+import org.apache.flink.runtime.state.heap.HeapKeyedStateBackend;
+import org.apache.flink.streaming.api.operators.AbstractStreamOperator;
 import org.apache.flink.streaming.api.operators.co.CoBroadcastWithKeyedOperator;
 import org.apache.flink.streaming.runtime.streamrecord.StreamRecord;
 import org.apache.flink.streaming.util.KeyedBroadcastOperatorTestHarness;
@@ -70,6 +73,11 @@ class TickSumsTest {
         send(TickFeed.deviceOf(stream));
         flink.processBroadcastElement(new StreamRecord<>(Feed.planStart()));
         send(Feed.join(stream));
+    }
+
+    private int states() {
+        var operator = (AbstractStreamOperator<?>) flink.getOperator();
+        return ((HeapKeyedStateBackend<?>) operator.getKeyedStateBackend()).numKeyValueStateEntries();
     }
 
     private List<byte[]> side(OutputTag<byte[]> tag) {
@@ -176,6 +184,21 @@ class TickSumsTest {
         assertTrue(summaries().get(0).judgement().isComplete());
     }
 
+    /** Anyone who may write to the topic can make up streams. They leave little. */
+    @Test
+    void aStreamThatNobodyHasNamedKeepsFewFrames() throws Exception {
+        List<byte[]> frames = new TickFeed(1, NOON).ticks(9, 1, 5).frames;
+        send(1, frames);
+        assertEquals(List.of("unknown-device", "unknown-device"), reasons());
+        byte[] longer = Arrays.copyOf(frames.get(1), frames.get(1).length + 8);
+        send(2, List.of(longer));
+        assertEquals(List.of("malformed"), reasons());
+        assertEquals(1, states());
+        // After two days nothing is left of it.
+        flink.setProcessingTime(NOON / 1000 + 4 * 86_400_000L);
+        assertEquals(0, states());
+    }
+
     @Test
     void onlyTheDeviceThatIsNamedMayOpen() throws Exception {
         byte[] other = new byte[32];
@@ -224,6 +247,8 @@ class TickSumsTest {
         assertTrue(complete.stream().allMatch(summary -> summary.judgement().isComplete()));
         assertEquals(1, sums().size());
         assertArrayEquals(new long[3], sums().get(0).rows());
+        flink.processBroadcastElement(new StreamRecord<>(Feed.planStart()));
+        assertEquals(1, sums().size(), "once, though its gap is still known");
     }
 
     @Test

@@ -157,8 +157,7 @@ final class SessionKeeper {
         } catch (RuntimeException failure) {
             failed(encryptor.generation(), failure);
             if (handedOver != null) {
-                TickOutcome lost = handedOver;
-                afterwards.add(() -> settle(lost, null, failure));
+                settle(handedOver, null, failure);
             } else if (!encryptor.hasOpenEvents()) {
                 // A frame before the tick's failed, so that it was not sent.
                 loseOpenTick();
@@ -256,7 +255,7 @@ final class SessionKeeper {
         TickOutcome lost = openTick;
         openTick = null;
         if (lost != null) {
-            afterwards.add(() -> settle(lost, null, new TickLostException(counters.lastFailure())));
+            settle(lost, null, new TickLostException(counters.lastFailure()));
         }
     }
 
@@ -313,29 +312,29 @@ final class SessionKeeper {
                 callBack(callback, metadata, failure);
             }
             if (own != null) {
-                unlocked(() -> settle(own, metadata, failure));
+                settle(own, metadata, failure);
             }
         };
     }
 
-    /** Kafka calls back at once where it refuses at once. Then frames of the same batch are still to be sent. */
-    private void unlocked(Runnable run) {
-        if (lock.isHeldByCurrentThread()) {
-            afterwards.add(run);
-        } else {
-            run.run();
-        }
-    }
-
-    /** Tells a tick's events what became of its frame, after they were counted. */
+    /**
+     * Counts a tick's events and tells them what became of its frame. Kafka calls back at once where it
+     * refuses at once. Frames of the same batch are still to be sent then, so applications wait.
+     */
     private void settle(TickOutcome tick, RecordMetadata metadata, Exception failure) {
-        if (tick.isFirst()) {
-            counters.add(Count.LOST, failure == null ? 0 : tick.events());
-            callBack(tick::complete, metadata, failure);
+        if (!tick.isFirst()) {
+            return;
+        }
+        counters.add(Count.LOST, failure == null ? 0 : tick.events());
+        Runnable tell = () -> callBack(tick::complete, metadata, failure);
+        if (lock.isHeldByCurrentThread()) {
+            afterwards.add(tell);
+        } else {
+            tell.run();
         }
     }
 
-    /** Waits until the frame of the open tick, if it has events, was sent. */
+    /** Waits until the frame of the open tick, if it has events, was sent. A callback never waits. */
     void awaitTick() {
         if (callsBack.get()) {
             return;
@@ -346,6 +345,7 @@ final class SessionKeeper {
             while (openTick != null && !closed) {
                 long end = encryptor.tickEndsAt();
                 unlockedWait(end, end + maxBlockMicros);
+                reopen();
                 handOver(encryptor.borders());
             }
         } catch (AlpheusException refused) {

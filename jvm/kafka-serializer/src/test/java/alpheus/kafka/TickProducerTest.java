@@ -21,12 +21,12 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
+import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.ExecutionException;
 import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
 import java.util.concurrent.Future;
 import java.util.concurrent.TimeUnit;
-import java.util.concurrent.atomic.AtomicInteger;
 import org.apache.kafka.clients.producer.MockProducer;
 import org.apache.kafka.clients.producer.ProducerRecord;
 import org.apache.kafka.clients.producer.RecordMetadata;
@@ -135,11 +135,11 @@ class TickProducerTest {
             TimeoutException gone = new TimeoutException("gone");
             kafka.errorNext(gone);
             assertEquals(List.of(gone), failures);
-            assertEquals(gone, assertThrows(ExecutionException.class, lost::get).getCause());
+            assertEquals(gone, assertThrows(ExecutionException.class, () -> lost.get(60, TimeUnit.SECONDS)).getCause());
             assertEquals(2, producer.counters().get(Count.LOST));
             // The next event finds that the session has ended, with what was in its open tick.
             producer.send(record(8));
-            assertInstanceOf(TickLostException.class, assertThrows(ExecutionException.class, open::get).getCause());
+            assertInstanceOf(TickLostException.class, assertThrows(ExecutionException.class, () -> open.get(60, TimeUnit.SECONDS)).getCause());
             assertEquals(3, producer.counters().get(Count.LOST));
             assertEquals(1, producer.counters().get(Count.FAILED));
             assertEquals(2, producer.counters().get(Count.SESSIONS));
@@ -159,7 +159,7 @@ class TickProducerTest {
             clock.set(NOON + 2_000_000);
             assertThrows(TimeoutException.class, () -> producer.send(record(2)));
             kafka.sendException = null;
-            assertEquals(TimeoutException.class, assertThrows(ExecutionException.class, lost::get).getCause().getClass());
+            assertEquals(TimeoutException.class, assertThrows(ExecutionException.class, () -> lost.get(60, TimeUnit.SECONDS)).getCause().getClass());
             assertEquals(1, producer.counters().get(Count.LOST));
             producer.send(record(4));
         }
@@ -177,8 +177,7 @@ class TickProducerTest {
             clock.set(19_676 * DAY);
             assertThrows(TimeoutException.class, () -> producer.send(record(2)));
             kafka.sendException = null;
-            assertTrue(lost.isDone());
-            assertThrows(ExecutionException.class, lost::get);
+            assertThrows(ExecutionException.class, () -> lost.get(60, TimeUnit.SECONDS));
             assertEquals(1, producer.counters().get(Count.LOST));
         }
     }
@@ -189,8 +188,9 @@ class TickProducerTest {
             producer.flush();
             Future<RecordMetadata> event = producer.send(record(1));
             producer.flush();
-            assertTrue(event.isDone());
+            assertEquals(2, kafka.history().size(), "its frame is sent");
             assertEquals(NOON + 2_000_000, clock.now());
+            event.get(60, TimeUnit.SECONDS);
         }
     }
 
@@ -200,7 +200,7 @@ class TickProducerTest {
         EncryptingProducer<String, Object> producer = producer();
         Future<RecordMetadata> lost = producer.send(record(1));
         producer.close();
-        assertInstanceOf(TickLostException.class, assertThrows(ExecutionException.class, lost::get).getCause());
+        assertInstanceOf(TickLostException.class, assertThrows(ExecutionException.class, () -> lost.get(60, TimeUnit.SECONDS)).getCause());
         assertEquals(1, producer.counters().get(Count.LOST));
         assertEquals(1, kafka.history().size());
     }
@@ -208,14 +208,14 @@ class TickProducerTest {
     /** An application that sends again from a callback must neither wait nor disturb what is being sent. */
     @Test
     void sendingFromACallbackDoesNotWait() throws Exception {
-        AtomicInteger calls = new AtomicInteger();
+        CompletableFuture<Future<RecordMetadata>> again = new CompletableFuture<>();
         try (EncryptingProducer<String, Object> producer = producer()) {
-            producer.send(record(1), (metadata, failure) -> {
-                calls.incrementAndGet();
-                producer.send(record(2));
-            });
-            at(producer, NOON + 2_000_000);
-            assertEquals(1, calls.get());
+            producer.send(record(1), (metadata, failure) -> again.complete(producer.send(record(2))));
+            // Four frames are made at once. The mock calls back within the first.
+            at(producer, NOON + 5_000_000);
+            assertFalse(again.get(60, TimeUnit.SECONDS).isDone(), "its tick is still open");
+            at(producer, NOON + 6_000_000);
+            again.get().get(60, TimeUnit.SECONDS);
         }
         assertEquals(30, sent().sum()[0]);
     }
@@ -328,8 +328,7 @@ class TickProducerTest {
         }
         assertEquals(401, sent().events());
         for (Future<RecordMetadata> event : events) {
-            assertTrue(event.isDone());
-            event.get();
+            event.get(60, TimeUnit.SECONDS);
         }
     }
 
