@@ -199,9 +199,9 @@ fn a_party_that_dies_between_recording_and_answering_resumes() {
     let mut attempt = begun(&mut town, &mut person, &agreed, 10);
     // A client that dies before its presentations are durable has presented nothing.
     let before = person.store.clone();
-    let (of, given) = ((&agreed, &Prover::new(*agreed.terms())), Contribution::Sample(9));
-    let lost = person.client.begin(of, given, at(70), &mut town.rng);
-    assert!(lost.unwrap().commit(&mut Broken).is_err());
+    let of = (&agreed, &Prover::new(*agreed.terms()));
+    let lost = person.client.begin(of, Contribution::Sample(9), at(70), &mut town.rng).unwrap();
+    assert!(lost.commit(&mut Broken).is_err());
     let mut back = restored(&town, before);
     assert_eq!(back.client.left(&agreed), Ok(2));
     // A keeper that dies before its grant is durable, and one that dies after.

@@ -1,7 +1,7 @@
 //! Slots: one entry for each and one for each key, whatever keepers and clients do.
 
 use crate::properties::helpers::{Free, answers, begun, grant, people, rivals, taken};
-use crate::support::{Person, Town, at, signing};
+use crate::support::{Person, Town, at, entry_of, signing};
 use alpheus_accountable_statistics::client::Attempt;
 use alpheus_accountable_statistics::configuration::SmootherId;
 use alpheus_accountable_statistics::definition::AgreedDefinition;
@@ -242,6 +242,11 @@ fn a_grant_counts_only_from_its_keeper_and_for_its_turn() {
     let beyond = grant(&agreed, 0, 24, key);
     let refusal = taken(&mut town, &mut people[0], &mut attempt, (0, &beyond)).err();
     assert_eq!(refusal, Some(ContributionError::Grant));
+    // Slot 3 is smoother 0's at the next turn, which has not come.
+    let honest = by_other.open(&signing(0).verifying_key()).unwrap().into_inner();
+    let early = Signed::new(&Grant { turn: Turn(1), slot: 3, ..honest }, &signing(0));
+    let refusal = taken(&mut town, &mut people[0], &mut attempt, (0, &early)).err();
+    assert_eq!(refusal, Some(ContributionError::Grant));
     let good = grant(&agreed, 0, 0, key);
     let deposits = taken(&mut town, &mut people[0], &mut attempt, (0, &good)).unwrap();
     let send = |town: &mut Town, change: &dyn Fn(&mut Deposit), minute| {
@@ -349,8 +354,37 @@ fn a_deposit_of_another_size_or_a_later_turn_gets_no_receipt() {
     let early = Grant { turn: Turn(1), slot: 3, ..free.grant() };
     free.use_grant(&early, 0);
     assert_eq!(send(&mut town, &free, length), Some(SlotError::NotGranted));
+    // There are 24 slots.
+    free.use_grant(&Grant { turn: Turn(0), slot: 24, ..early }, 0);
+    assert_eq!(send(&mut town, &free, length), Some(SlotError::NotGranted));
     free.use_grant(&Grant { turn: Turn(0), ..early }, 3);
     assert_eq!(send(&mut town, &free, length), None);
+}
+
+/// A late deposit needs the receipts of t other smoothers, for its own entry.
+#[test]
+fn a_late_deposit_is_vouched_for_by_others_and_as_it_is() {
+    let (mut town, agreed, mut people) = town(36);
+    let mut attempt = begun(&mut town, &mut people[0], &agreed, 50);
+    let granted = grant(&agreed, 0, 0, attempt.ephemeral());
+    let (to, deposit) =
+        taken(&mut town, &mut people[0], &mut attempt, (0, &granted)).unwrap().remove(3);
+    let entry = entry_of(&attempt).unwrap();
+    let receipt = |by: u8, entry: &Entry| Receipt {
+        by: SmootherId(by.into()),
+        entry: Signed::new(entry, &signing(by)),
+    };
+    let other = Entry { content: Digest([5; 32]), ..entry };
+    let of_other = attempt.handle_receipt(&receipt(1, &other), &town.pinned).err();
+    assert_eq!(of_other, Some(ContributionError::Receipt));
+    let mut send = |receipts: Vec<Receipt>| {
+        town.receive(to, Deposit { receipts, ..deposit.clone() }, at(91)).err()
+    };
+    let late = Some(SlotError::NotGranted);
+    assert_eq!(send(vec![receipt(1, &entry)]), late);
+    assert_eq!(send(vec![receipt(1, &entry), receipt(3, &entry)]), late, "its own");
+    assert_eq!(send(vec![receipt(1, &other), receipt(2, &other)]), late);
+    assert_eq!(send(vec![receipt(1, &entry), receipt(2, &entry)]), None);
 }
 
 /// Each keeper has its share of the slots. When it has granted them, the next one is asked. What
