@@ -3,13 +3,13 @@
 
 use super::ask::{Answers, Needed, ask_all, batches, next};
 use super::index::GroupKey;
-use super::remote::Remote;
+use super::remote::{Remote, rejected};
 use super::sql::{Function, TableQuery, day_text};
 use super::state::TableState;
 use super::statistics::{decimal, moments, statistic};
 use super::wire::SumResponse;
 use alpheus_node::failure::{Blame, Category, Failure};
-use alpheus_verifiable_table::error::{PlanError, VerifyError};
+use alpheus_verifiable_table::error::PlanError;
 use alpheus_verifiable_table::label::{Address, Column};
 use alpheus_verifiable_table::layout::Moment;
 use alpheus_verifiable_table::owner::{OpenBlock, Part, Plan, PolynomialPlan, WeightedPlan};
@@ -374,9 +374,4 @@ fn explained(part: &str, cost: &Cost) -> AnswerRow {
 
 fn refused(refusal: PlanError) -> Failure {
     Failure::new(Category::Refused, refusal)
-}
-
-/// The one error for every wrong answer.
-pub fn rejected(rejected: VerifyError) -> Failure {
-    Failure::new(Category::Check, rejected)
 }

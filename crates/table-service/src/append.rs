@@ -3,14 +3,13 @@
 
 use super::csv_rows::{CsvError, Reading, read};
 use super::remote::{Reach, Remote};
-use super::save::settle;
+use super::save::{Upload, send_waiting, settle};
 use super::state::TableState;
 use alpheus_input::files::unpacked;
 use alpheus_node::failure::{Blame, Category, Failure};
 use alpheus_node::globals::Globals;
 use alpheus_node::service::progress::Progress;
 use alpheus_verifiable_table::layout::Row;
-use alpheus_verifiable_table::owner::Owner;
 use sha2::{Digest, Sha256};
 use std::fs::File;
 use std::io::Read;
@@ -69,6 +68,13 @@ pub struct AppendSummary {
     already: bool,
 }
 
+impl AppendSummary {
+    fn add(&mut self, sent: &Upload) {
+        self.blocks += sent.blocks;
+        self.bytes += sent.bytes;
+    }
+}
+
 impl std::fmt::Display for AppendSummary {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let Self { rows, blocks, tail, bytes, already } = self;
@@ -94,7 +100,7 @@ pub fn append(
 ) -> Result<AppendSummary, Failure> {
     remote.create(state.owner.manifest())?;
     let mut summary = AppendSummary::default();
-    send_waiting(state, remote, &mut summary)?;
+    summary.add(&send_waiting(state, remote)?);
     settle(state, remote)?;
     let FileCheck { digest, total, repeated } = check(state, file)?;
     let imported = state.imported(&digest);
@@ -188,31 +194,9 @@ impl Batch {
         summary.rows += self.rows.len() as u64;
         self.rows.clear();
         drop(state.commit(step)?);
-        Ok(send_waiting(state, remote, summary)?)
+        summary.add(&send_waiting(state, remote)?);
+        Ok(())
     }
-}
-
-/// Sends the stored bytes of blocks that the server has not acknowledged.
-///
-/// # Errors
-/// If the server does not answer, or the disk fails.
-pub fn send_waiting(
-    state: &mut TableState,
-    remote: &Remote,
-    summary: &mut AppendSummary,
-) -> Result<(), Failure> {
-    let waiting: Vec<_> = state.owner.outbox().copied().collect();
-    for address in waiting {
-        let lost = || "a waiting block is missing in the state; restore the folder from a backup";
-        let bytes = state.ledger.get(&Owner::outbox_key(&address)).blame(Category::Io)?;
-        let bytes = bytes.ok_or_else(lost).blame(Category::Io)?;
-        summary.bytes += bytes.len() as u64;
-        summary.blocks += 1;
-        remote.put(bytes)?;
-        let step = state.owner.acknowledge(&address).blame(Category::Io)?;
-        state.commit(step)?;
-    }
-    Ok(())
 }
 
 fn open(file: &Path) -> Result<Box<dyn Read + Send>, Failure> {

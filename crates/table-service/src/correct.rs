@@ -1,10 +1,8 @@
 //! `alpheus table correct`: replaces rows by those of a file with the same time and groups.
 
-use super::answer::rejected;
-use super::append::{AppendSummary, send_waiting};
 use super::csv_rows::{CsvError, Reading, read};
-use super::remote::{Reach, Remote};
-use super::save::settle;
+use super::remote::{Reach, Remote, rejected};
+use super::save::{send_waiting, settle};
 use super::state::TableState;
 use alpheus_input::files::unpacked;
 use alpheus_node::failure::{Blame, Category, Failure};
@@ -118,14 +116,13 @@ pub(super) fn fetch(state: &TableState, remote: &Remote, index: u64) -> Result<O
 fn rewrite(state: &mut TableState, remote: &Remote) -> Result<usize, Failure> {
     let n = state.owner.block_rows();
     let blocks: BTreeSet<u64> = state.owner.corrected_rows().map(|row| row / n).collect();
-    let mut sent = AppendSummary::default();
     for index in &blocks {
         let (old, block) = (state.owner.address(*index), fetch(state, remote, *index)?);
         let step = state.owner.rewrite(&block, &mut state.rng).blame(Category::Io)?;
         // The server keeps the old block, which older copies of the folder refer to.
         let step = step.and(state.record_replaced(old));
         state.commit(step)?;
-        send_waiting(state, remote, &mut sent)?;
+        send_waiting(state, remote)?;
     }
     Ok(blocks.len())
 }

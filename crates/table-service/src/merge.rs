@@ -2,10 +2,9 @@
 //! rewrites them as one run. If it is killed, rewritten blocks stay, and the same command
 //! continues with the rest.
 
-use super::append::{AppendSummary, send_waiting};
 use super::correct::fetch;
 use super::remote::{Reach, Remote};
-use super::save::settle;
+use super::save::{send_waiting, settle};
 use super::state::TableState;
 use alpheus_node::failure::{Blame, Category, Failure};
 use alpheus_node::globals::Globals;
@@ -95,7 +94,7 @@ fn merge(
         let step = state.owner.merge(&mut merge, &block, &mut state.rng).blame(Category::Io)?;
         let step = step.and(state.record_replaced(old));
         drop(state.commit(step)?);
-        send_waiting(state, remote, &mut AppendSummary::default())?;
+        send_waiting(state, remote)?;
         progress.advance(1);
     }
     Ok(())

@@ -1,7 +1,6 @@
 //! `alpheus table recover`: rebuilds a lost folder from the key and the server alone.
 
-use super::answer::rejected;
-use super::remote::{Reach, Remote};
+use super::remote::{Reach, Remote, rejected};
 use super::state::TableState;
 use alpheus_crypto::secret::Secret;
 use alpheus_node::entropy;
@@ -12,7 +11,8 @@ use alpheus_node::settings::Settings;
 use alpheus_verifiable_table::TableKey;
 use alpheus_verifiable_table::owner::Owner;
 use alpheus_verifiable_table::saved::{OpenedState, StateName};
-use std::path::PathBuf;
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::{Path, PathBuf};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -152,7 +152,7 @@ fn newest(
 
 /// Writes the folder, and compares what it knows with what the server reports to have.
 fn rebuild(
-    folder: &std::path::Path,
+    folder: &Path,
     secret: &Secret<32>,
     state: OpenedState,
     remote: &Remote,
@@ -161,9 +161,8 @@ fn rebuild(
     remote.create(state.owner.manifest())?;
     let (mut unknown, mut missing) = (0, 0);
     let (known, stored) = (state.known_blocks(), remote.segments()?);
-    for segment in known.keys().chain(stored.keys()).collect::<std::collections::BTreeSet<_>>() {
-        let count =
-            |blocks: &std::collections::BTreeMap<_, u64>| blocks.get(segment).copied().unwrap_or(0);
+    for segment in known.keys().chain(stored.keys()).collect::<BTreeSet<_>>() {
+        let count = |blocks: &BTreeMap<_, u64>| blocks.get(segment).copied().unwrap_or(0);
         unknown += count(&stored).saturating_sub(count(&known));
         missing += count(&known).saturating_sub(count(&stored));
     }

@@ -1,6 +1,5 @@
 //! An owner's connection to the server.
 
-use super::answer::rejected;
 use super::links;
 use super::state::TableState;
 use super::wire::{
@@ -205,6 +204,11 @@ impl Remote {
     pub fn delete_state(&self, name: StateName) -> Result<(), Failure> {
         Ok(self.ask(DROP_STATE, &StateRequest { table: self.table, name }, Duration::ZERO)?)
     }
+}
+
+/// The one error for every wrong answer.
+pub fn rejected(rejected: VerifyError) -> Failure {
+    Failure::new(Category::Check, rejected)
 }
 
 /// One answer to each question: any other number is a lie.

@@ -1,6 +1,5 @@
 //! Saved states: what the server needs for `alpheus table recover` after each change.
 
-use super::append::{AppendSummary, send_waiting};
 use super::remote::Remote;
 use super::state::TableState;
 use alpheus_node::failure::{Blame, Category, Failure};
@@ -13,7 +12,7 @@ use alpheus_verifiable_table::owner::Owner;
 /// # Errors
 /// If the server does not answer, or the disk fails.
 pub fn settle(state: &mut TableState, remote: &Remote) -> Result<(), Failure> {
-    send_waiting(state, remote, &mut AppendSummary::default())?;
+    send_waiting(state, remote)?;
     send_state(state, remote)?;
     if state.owner.has_unsaved() && state.save()? {
         send_state(state, remote)?;
@@ -22,6 +21,35 @@ pub fn settle(state: &mut TableState, remote: &Remote) -> Result<(), Failure> {
         }
     }
     Ok(())
+}
+
+/// Blocks that were sent.
+#[derive(Default)]
+pub struct Upload {
+    /// How many.
+    pub blocks: u64,
+    /// Their bytes.
+    pub bytes: u64,
+}
+
+/// Sends the stored bytes of blocks that the server has not acknowledged.
+///
+/// # Errors
+/// If the server does not answer, or the disk fails.
+pub fn send_waiting(state: &mut TableState, remote: &Remote) -> Result<Upload, Failure> {
+    let mut sent = Upload::default();
+    let waiting: Vec<_> = state.owner.outbox().copied().collect();
+    for address in waiting {
+        let lost = || "a waiting block is missing in the state; restore the folder from a backup";
+        let bytes = state.ledger.get(&Owner::outbox_key(&address)).blame(Category::Io)?;
+        let bytes = bytes.ok_or_else(lost).blame(Category::Io)?;
+        sent.bytes += bytes.len() as u64;
+        sent.blocks += 1;
+        remote.put(bytes)?;
+        let step = state.owner.acknowledge(&address).blame(Category::Io)?;
+        state.commit(step)?;
+    }
+    Ok(sent)
 }
 
 /// Sends the state that the server has not acknowledged, and has it delete the one before.

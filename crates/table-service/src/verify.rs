@@ -1,9 +1,8 @@
 //! `alpheus table verify`: checks everything that the server stores, by one sum with random
 //! weights over all blocks of each column and product.
 
-use super::answer::rejected;
 use super::ask::{Needed, ask_all, batches, next};
-use super::remote::Reach;
+use super::remote::{Reach, rejected};
 use super::save::settle;
 use alpheus_node::failure::Failure;
 use alpheus_node::globals::Globals;

@@ -195,9 +195,10 @@ impl StateKey {
         let id: Secret<32> = self.derive(&[b"name", fresh, &bytes, &plain]);
         bytes.extend(id.expose());
         let payload = Payload { msg: &plain, aad: &bytes };
-        #[expect(clippy::expect_used, reason = "only more than 256 GiB do not fit")]
         let sealed = self.cipher(&bytes).encrypt(&Nonce::default(), payload);
-        bytes.extend(sealed.expect("a state is far shorter than the cipher's limit"));
+        #[expect(clippy::expect_used, reason = "only more than 256 GiB do not fit")]
+        let sealed = sealed.expect("a state is far shorter than the cipher's limit");
+        bytes.extend(sealed);
         (SavedState { name, bytes }, StateId(*id.expose()))
     }
 

@@ -120,6 +120,10 @@ fn changed_bytes_are_rejected() {
         lie[at] ^= 1;
         world.accepts_only(&question, &honest, &lie, "a bit of the tag");
     }
+    // The right word of the tag, in another encoding.
+    let (word, mut lie) = (words::tag(&honest, tag)[0], honest.clone());
+    lie[tag..tag + 8].copy_from_slice(&(word + Q[0]).to_le_bytes());
+    world.accepts_only(&question, &honest, &lie, "a word of the tag that is not canonical");
     let longer = [honest.as_slice(), &[0]].concat();
     let lies = [&honest[..honest.len() - 1], &honest[..tag], &honest[1..], &longer, &[]];
     for lie in lies {

@@ -71,7 +71,7 @@ fn a_recovered_owner_gives_the_same_answers_and_goes_on() {
 
 /// Of two copies that go separate ways neither's state replaces the other's.
 #[test]
-fn states_of_two_copies_are_told_apart() {
+fn states_of_two_copies_do_not_replace_each_other() {
     let (key, mut owner, mut server, mut store, mut rng) = started(21);
     upload(&mut owner, &mut store, &mut server, &rows(0, 10), &mut rng).unwrap();
     let first = save(&mut owner, &mut store, &mut rng);
