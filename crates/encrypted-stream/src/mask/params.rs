@@ -215,6 +215,7 @@ pub fn check(plan: &Plan) -> Result<(), UnsafeMasksError> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use alpheus_policy::plan::Fraction;
 
     #[test]
     fn b_matches_the_design() {

@@ -117,13 +117,13 @@ pub fn run(args: &Args, globals: &Globals) -> Result<(), Failure> {
     let (producer, client) = match schema.frames {
         Frames::Events => {
             let own = Producer::for_schema(&master, stream, &schema, &layout);
-            (StreamProducer::Events(own.blame(Category::Input)?), ServiceClient::new(client))
+            (StreamProducer::Events(Box::new(own.blame(Category::Input)?)), ServiceClient::new(client))
         }
         Frames::Ticks { .. } => {
             let DeviceIdentity { secrets, certificate } = DeviceIdentity::open(&identity)?;
             let own = TickProducer::for_schema(&master, stream, &schema, &layout, secrets);
             let client = ServiceClient::new(client).introducing(certificate);
-            (StreamProducer::Ticks(own.blame(Category::Input)?), client)
+            (StreamProducer::Ticks(Box::new(own.blame(Category::Input)?)), client)
         }
     };
     let store = globals.open_store(&settings)?;

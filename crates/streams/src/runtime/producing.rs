@@ -14,15 +14,15 @@ use rand_core::CryptoRng;
 /// A stream's producer, offline.
 pub enum StreamProducer {
     /// Each event has a frame.
-    Events(Producer),
+    Events(Box<Producer>),
     /// Each tick has a frame.
-    Ticks(TickProducer),
+    Ticks(Box<TickProducer>),
 }
 
 /// A stream's producer, online.
 pub enum StreamSession {
     /// Each event has a frame.
-    Events(Session),
+    Events(Box<Session>),
     /// Each tick has a frame.
     Ticks(Box<TickSession>),
 }
@@ -41,10 +41,10 @@ impl StreamProducer {
     ) -> Result<StreamProducer, E> {
         if schema.frames.is_events() {
             let producer = Producer::for_schema(master, stream, schema, layout)?;
-            return Ok(StreamProducer::Events(producer));
+            return Ok(StreamProducer::Events(Box::new(producer)));
         }
         let producer = TickProducer::for_schema(master, stream, schema, layout, secrets()?)?;
-        Ok(StreamProducer::Ticks(producer))
+        Ok(StreamProducer::Ticks(Box::new(producer)))
     }
 
     /// The stream.
@@ -81,14 +81,16 @@ impl StreamProducer {
         match self {
             StreamProducer::Events(producer) => {
                 let opened = producer.open(start, at, rng, sink);
-                opened.map(StreamSession::Events).map_err(|refused| {
-                    (Box::new(StreamProducer::Events(refused.state)), refused.error)
+                opened.map(|session| StreamSession::Events(Box::new(session))).map_err(|refused| {
+                    let state = Box::new(refused.state);
+                    (Box::new(StreamProducer::Events(state)), refused.error)
                 })
             }
             StreamProducer::Ticks(producer) => {
                 let opened = producer.open(start, at, previous, rng, sink);
                 opened.map(|session| StreamSession::Ticks(Box::new(session))).map_err(|refused| {
-                    (Box::new(StreamProducer::Ticks(refused.state)), refused.error)
+                    let state = Box::new(refused.state);
+                    (Box::new(StreamProducer::Ticks(state)), refused.error)
                 })
             }
         }
@@ -205,15 +207,23 @@ impl StreamSession {
         sink: &mut impl FnMut(&[u8]),
     ) -> Result<StreamProducer, (Box<StreamSession>, CloseError)> {
         match self {
-            StreamSession::Events(session) => session
-                .close(at, sink)
-                .map(StreamProducer::Events)
-                .map_err(|refused| (Box::new(StreamSession::Events(refused.state)), refused.error)),
+            StreamSession::Events(session) => {
+                let closed = session.close(at, sink);
+                closed.map(|producer| StreamProducer::Events(Box::new(producer))).map_err(
+                    |refused| {
+                        let state = Box::new(refused.state);
+                        (Box::new(StreamSession::Events(state)), refused.error)
+                    },
+                )
+            }
             StreamSession::Ticks(session) => {
-                session.close(at, rng, sink).map(StreamProducer::Ticks).map_err(|refused| {
-                    let state = Box::new(refused.state);
-                    (Box::new(StreamSession::Ticks(state)), refused.error)
-                })
+                let closed = session.close(at, rng, sink);
+                closed.map(|producer| StreamProducer::Ticks(Box::new(producer))).map_err(
+                    |refused| {
+                        let state = Box::new(refused.state);
+                        (Box::new(StreamSession::Ticks(state)), refused.error)
+                    },
+                )
             }
         }
     }
@@ -224,11 +234,11 @@ impl StreamSession {
         match self {
             StreamSession::Events(session) => {
                 let lost = session.unclosed();
-                (StreamProducer::Events(session.abandon()), lost)
+                (StreamProducer::Events(Box::new(session.abandon())), lost)
             }
             StreamSession::Ticks(session) => {
                 let lost = session.unclosed();
-                (StreamProducer::Ticks(session.abandon()), lost)
+                (StreamProducer::Ticks(Box::new(session.abandon())), lost)
             }
         }
     }

@@ -11,6 +11,7 @@ use crate::devices;
 use crate::protocol::world::{World, window};
 
 /// A stream's producer, online.
+#[expect(clippy::large_enum_variant, reason = "a test has few of them")]
 enum Device {
     Events(Session),
     Ticks(Box<TickSession>),

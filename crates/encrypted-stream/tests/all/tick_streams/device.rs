@@ -177,6 +177,7 @@ impl Service {
 }
 
 /// A stream's device of either kind.
+#[expect(clippy::large_enum_variant, reason = "a test has few of them")]
 pub(super) enum Device {
     Events(Session),
     Ticks(Box<TickSession>),
