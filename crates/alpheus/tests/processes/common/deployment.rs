@@ -50,6 +50,8 @@ pub(crate) const HOUSES: [&str; 3] = ["a", "b", "c"];
 pub(crate) struct Site {
     folder: tempfile::TempDir,
     kafka: Option<Cluster>,
+    /// Seconds that a window waits for late streams.
+    idle: &'static str,
 }
 
 /// Brokers that keep the state of service and controllers, and what all names there
@@ -73,11 +75,13 @@ impl Site {
 
     /// Whose devices send one frame a tick.
     pub(crate) fn with_ticks() -> Site {
-        Site::of(None, &format!("frames: ticks\nanchor: 4s\n{SCHEMA}"))
+        // Live devices on a busy machine come late.
+        let place = Site::of(None, &format!("frames: ticks\nanchor: 4s\n{SCHEMA}"));
+        Site { idle: "30", ..place }
     }
 
     fn of(kafka: Option<Cluster>, schema: &str) -> Site {
-        let place = Site { folder: tempfile::tempdir().unwrap(), kafka };
+        let place = Site { folder: tempfile::tempdir().unwrap(), kafka, idle: "3" };
         fs::write(place.path("schema.yaml"), schema).unwrap();
         fs::write(place.path("policies.yaml"), POLICIES).unwrap();
         fs::write(place.path("key"), "a key file of some length").unwrap();
@@ -142,7 +146,7 @@ impl Site {
     pub(crate) fn server(&self, api: &str) -> Process {
         let job = self.kafka.as_ref().is_some_and(|cluster| cluster.job);
         // A job that is restarted takes a while to say again what it knows.
-        let (engine, idle) = if job { ("job", "60") } else { ("in-process", "3") };
+        let (engine, idle) = if job { ("job", "60") } else { ("in-process", self.idle) };
         let mut server = self.command(&[
             "server",
             "--identity",
