@@ -10,6 +10,7 @@
 //! [`TickProducer`] and [`TickSession`] are the same under a schema with one frame a tick.
 
 mod error;
+mod opening;
 mod session;
 mod ticks;
 mod vector;
@@ -17,8 +18,9 @@ mod vector;
 pub use error::{
     CloseError, EventError, OpenError, SetupError, TimeError, TransitionError, VectorError,
 };
+pub use opening::OpeningSecrets;
 pub use session::Session;
-pub use ticks::{OpeningSecrets, TickProducer, TickSession, TickShape};
+pub use ticks::{TickProducer, TickSession, TickShape};
 pub use vector::EventVector;
 
 use crate::keys::{MAX_WORDS, MasterSecret, StreamKeys};

@@ -1,18 +1,16 @@
 //! A producer that adds up its events and sends one frame a tick.
 
 use super::{
-    CloseError, EventError, EventVector, OpenError, SetupError, Start, TimeError, TransitionError,
-    check_shape, next_tick,
+    CloseError, EventError, EventVector, OpenError, OpeningSecrets, SetupError, Start, TimeError,
+    TransitionError, check_shape, next_tick,
 };
 use crate::keys::{DAY, MasterSecret, StreamKeys};
 use crate::tick::claim::{Claim, ClaimKind, Statement};
 use crate::tick::frame::{SessionKey, body};
 use crate::tick::opening::{self, OpeningContext, OpeningHead};
 use crate::tick::sums::{Blocks, SessionSum, prefix};
-use alpheus_crypto::hash::Digest;
-use alpheus_crypto::seal::{SealingKeyError, SealingPublic};
+use alpheus_crypto::seal::SealingKeyError;
 use alpheus_crypto::secret::Secret;
-use alpheus_crypto::sign::{SigningKey, VerifyingKey};
 use alpheus_policy::ids::{SchemaId, StreamId};
 use alpheus_policy::layout::Layout;
 use alpheus_policy::schema::Schema;
@@ -20,24 +18,6 @@ use alpheus_time::{Span, Timestamp};
 use rand_core::CryptoRng;
 use std::fmt;
 use zeroize::Zeroizing;
-
-/// What a device opens its sessions with, so that its frames count for the service.
-///
-/// # Privacy
-/// None of it opens data. Whoever has the device's key can open sessions in its name, whose
-/// windows all fail: they have no valid claims.
-pub struct OpeningSecrets {
-    /// The device's key, which its certificate names.
-    pub device: SigningKey,
-    /// Digest of that certificate.
-    pub certificate: Digest,
-    /// The key of the deployment's authority.
-    pub authority: VerifyingKey,
-    /// Digest of the certificate of the service's ingest key.
-    pub ingest: Digest,
-    /// That key. Session keys are sealed to it.
-    pub ingest_key: SealingPublic,
-}
 
 /// The lengths that a schema fixes.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -248,8 +228,7 @@ impl TickSession {
         self.last
     }
 
-    /// The time of the next border. When its clock reaches it, a producer calls
-    /// [`TickSession::advance`].
+    /// The time of the next border, at which a producer calls [`TickSession::advance`].
     #[must_use]
     pub fn next_border(&self) -> Timestamp {
         self.running.border.plus(self.producer.shape.tick)
@@ -261,8 +240,7 @@ impl TickSession {
         self.producer.shape.tick
     }
 
-    /// Events of the open tick. They are lost, and to be reported, if the session is
-    /// abandoned now.
+    /// Events of the open tick, which are lost if the session is abandoned now.
     #[must_use]
     pub fn unclosed(&self) -> u64 {
         self.count

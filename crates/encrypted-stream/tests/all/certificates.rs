@@ -1,8 +1,6 @@
 //! Certificates of devices and of ingest keys, as an independent script writes them: the Java
 //! side reads the same ones (`vectors/ticks`).
 
-#![expect(clippy::unwrap_used, reason = "a test's way to fail")]
-
 use crate::vectors::json::{array, bytes, text};
 use alpheus_crypto::hash::Digest;
 use alpheus_crypto::seal::SealingKey;

@@ -62,7 +62,8 @@ const BORDERS: u64 = 256;
 /// Whole ticks that passed unseen: then the device slept.
 const ASLEEP: u64 = 2;
 /// Pause before a session is opened that takes the place of a refused one.
-const ANEW: RetryPolicy = RetryPolicy::doubling(Duration::from_secs(1), Duration::from_secs(60));
+const REOPENING: RetryPolicy =
+    RetryPolicy::doubling(Duration::from_secs(1), Duration::from_secs(60));
 /// Maximum number of lines read ahead.
 const AHEAD: usize = 1024;
 
@@ -117,7 +118,10 @@ pub fn run(args: &Args, globals: &Globals) -> Result<(), Failure> {
     let (producer, client) = match schema.frames {
         Frames::Events => {
             let own = Producer::for_schema(&master, stream, &schema, &layout);
-            (StreamProducer::Events(Box::new(own.blame(Category::Input)?)), ServiceClient::new(client))
+            (
+                StreamProducer::Events(Box::new(own.blame(Category::Input)?)),
+                ServiceClient::new(client),
+            )
         }
         Frames::Ticks { .. } => {
             let DeviceIdentity { secrets, certificate } = DeviceIdentity::open(&identity)?;
@@ -196,7 +200,7 @@ impl LiveDevice {
         let mut session = self.open(producer, next.as_ref(), &mut frames)?;
         loop {
             if self.refused.take(session.number()) {
-                session = self.open_anew(session, &mut frames)?;
+                session = self.reopen(session, &mut frames)?;
             }
             if let Some(line) = next.take() {
                 match line.and_then(|line| self.event(&mut session, line, &mut frames)) {
@@ -260,7 +264,7 @@ impl LiveDevice {
 
     /// The service does not take the session any more. After a part of a pause, another opens,
     /// since many devices may be in this at once. Until then events are lost.
-    fn open_anew(
+    fn reopen(
         &mut self,
         session: StreamSession,
         frames: &mut Vec<Vec<u8>>,
@@ -268,7 +272,7 @@ impl LiveDevice {
         self.reached = session.reached();
         let (producer, lost) = session.abandon();
         tracing::warn!(lost, "the service does not take this session; opening a new one");
-        std::thread::sleep(Backoff::new(ANEW).jittered(&mut self.rng));
+        std::thread::sleep(Backoff::new(REOPENING).jittered(&mut self.rng));
         self.open(producer, None, frames)
     }
 

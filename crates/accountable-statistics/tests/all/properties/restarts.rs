@@ -231,11 +231,8 @@ fn a_party_that_dies_between_recording_and_answering_resumes() {
     assert_eq!(back.receipts(), attempt.receipts());
     assert_eq!(attempt.receipts().len(), 4);
     let certificate = attempt.certificate(&town.pinned).unwrap();
-    town.smoothers[0]
-        .handle_certificate(&certificate, at(70))
-        .unwrap()
-        .commit(&mut town.ledgers[0])
-        .unwrap();
+    let vouched = town.smoothers[0].handle_certificate(&certificate, at(70)).unwrap();
+    vouched.commit(&mut town.ledgers[0]).unwrap();
     attempt.forget().commit(&mut person.store).unwrap();
     assert!(Attempt::restore_all(&agreed, &person.store).unwrap().is_empty());
     people.insert(0, person);

@@ -80,7 +80,9 @@ fn nobody_else_has_a_stream_erased() {
     let mut town = Town::new();
     let (_hall, [mut first, _second], [alice, bob]) = town.two_houses();
     let mut asked = Town::withdrawal(&alice, true);
-    let stranger = first.guard().withdraw(at(3), &bob.name, &asked);
+    let mut own = Town::withdrawal(&bob, true);
+    own.signed = Signed::new(&Withdrawal { stream: alice.stream, erase: true }, &bob.identity.key);
+    let stranger = first.guard().withdraw(at(3), &bob.name, &own);
     assert!(matches!(stranger, Err(GuardError::NotYours)), "{stranger:?}");
     // Who has the owner's connection, but not the key.
     asked.signed =

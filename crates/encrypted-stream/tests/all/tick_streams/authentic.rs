@@ -142,7 +142,7 @@ fn after_a_restart_frames_are_checked_by_the_stored_opening() {
     // A service that was emptied knows no session.
     let mut emptied = Service::ticks(&[1]);
     assert_eq!(emptied.take(&sent[3]), refused(AuthenticityError::UnknownSession));
-    // A service whose ingest key was replaced says so, and the device opens anew.
+    // A service whose ingest key was replaced says so, and the device opens another session.
     again.ingest = Ingest::new(devices::authority(), ticks().id(), Span(TICK), []);
     assert_eq!(again.take(&sent[3]), refused(AuthenticityError::UnknownIngestKey));
 }

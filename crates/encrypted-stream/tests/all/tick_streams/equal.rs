@@ -208,7 +208,7 @@ fn run(seed: u64, storm: &Storm) -> (usize, usize) {
             let _ = service.take(frame);
         }
         taken = taken.max(until.saturating_sub(late));
-        if rng.next_u32() % 4 == 0 {
+        if rng.next_u32().is_multiple_of(4) {
             service = restarted(service);
         }
         for (plan, ticks) in WINDOWS.iter().enumerate().filter(|(_, ticks)| end % **ticks == 0) {
