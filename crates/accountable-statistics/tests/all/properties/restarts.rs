@@ -202,8 +202,7 @@ fn a_party_that_dies_between_recording_and_answering_resumes() {
     let of = (&agreed, &Prover::new(*agreed.terms()));
     let lost = person.client.begin(of, Contribution::Sample(9), at(70), &mut town.rng).unwrap();
     assert!(lost.commit(&mut Broken).is_err());
-    let mut back = restored(&town, before);
-    assert_eq!(back.client.left(&agreed), Ok(2));
+    assert_eq!(restored(&town, before).client.left(&agreed), Ok(2));
     // A keeper that dies before its grant is durable, and one that dies after.
     let (keeper, request) = attempt.request().unwrap();
     let at_keeper = usize::from(keeper.0);
