@@ -49,6 +49,7 @@ use alpheus_time::{Span, Timestamp};
 use alpheus_verifiable_table::label::{Column, DataSet, Kind};
 use alpheus_verifiable_table::messages::{Answer, Block, Manifest, Request};
 use alpheus_verifiable_table::parameters::Set;
+use alpheus_verifiable_table::saved::SavedState;
 use alpheus_verifiable_table::server::Sum;
 use serde::{Serialize, de::DeserializeOwned};
 use std::fmt::Debug;
@@ -361,6 +362,9 @@ pub fn table(data: &[u8]) {
         if let Ok(mut sum) = Sum::new(&manifest, &request) {
             let _ = sum.add(&block);
         }
+    }
+    if let Ok(state) = SavedState::from_bytes(&data_set, data) {
+        assert_eq!(state.as_bytes(), data, "a saved state is kept as it came");
     }
     for kind in [Kind::Column(Column(0)), Kind::Product(Column(0), Column(0))] {
         if let Ok(answer) = Answer::from_bytes(manifest.ring(), kind, data) {
