@@ -152,7 +152,8 @@ fn counted(function: &str, test: &str, shown: &str) -> u64 {
         .args(["--tool=callgrind", "--callgrind-out-file=/dev/null"])
         .arg(format!("--toggle-collect=all::instructions::{function}"))
         .arg(std::env::current_exe().unwrap())
-        .args(["--exact", &format!("instructions::{test}")])
+        // In one thread: valgrind counts what others do meanwhile.
+        .args(["--exact", &format!("instructions::{test}"), "--test-threads=1"])
         .env(SHOWN, shown)
         .output()
         .unwrap();
