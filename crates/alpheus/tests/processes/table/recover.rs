@@ -232,7 +232,8 @@ fn stored_state(world: &World) -> PathBuf {
     let is_state =
         |path: &PathBuf| path.file_name().unwrap().to_string_lossy().starts_with("state-");
     let states: Vec<PathBuf> = names.filter(is_state).collect();
-    let [state] = states.try_into().expect("one state: the one before is deleted");
+    // The one before is deleted.
+    let [state] = states.try_into().unwrap();
     state
 }
 
