@@ -237,3 +237,34 @@ fn a_damaged_state_is_rejected_with_a_specific_error() {
     store.insert(vec![0x80, 1], b"an application's own".to_vec());
     assert!(Owner::open(&key, &store, &mut rng).is_ok());
 }
+
+/// A verified answer counts only for the question that it answers, and a weighted sum takes
+/// blocks of its own table only.
+#[test]
+fn an_answer_to_another_question_is_not_added_up() {
+    let (_, mut owner, mut server, mut store, mut rng) = started(11);
+    upload(&mut owner, &mut store, &mut server, &rows(0, 3 * 4096), &mut rng).unwrap();
+    let sum = |from, to| owner.plan(Moment::Sum(0), from, to).unwrap();
+    let answer = |question: Option<&Question>| ask(&owner, &server, question.unwrap()).unwrap();
+    let (plan, other) = (sum(0, 2 * 4096), sum(4096, 3 * 4096));
+    let (right, wrong) = (answer(plan.question()), answer(other.question()));
+    assert!(owner.total(&plan, Some(&right), |_| None).is_ok());
+    let missing = TotalError::MissingAnswer;
+    assert_eq!(owner.total(&plan, Some(&wrong), |_| None), Err(missing));
+    assert_eq!(owner.total(&plan, None, |_| None), Err(missing));
+    let weighted = |from, to| owner.plan_weighted(Moment::Sum(0), from, to, &[1, 2]).unwrap();
+    let plan = weighted(0, 2 * 4096);
+    let [constant, linear] = [0, 1].map(|power| answer(plan.questions().get(power)));
+    let swapped = owner.weighted_total(&plan, &[linear, constant], |_| None);
+    assert_eq!(swapped, Err(missing));
+    let point = |x| owner.plan_polynomial(0, x).unwrap();
+    let (zero, one) = (point(0), point(1));
+    let wrong = answer(one.question());
+    assert_eq!(owner.polynomial_value(&zero, Some(&wrong)), Err(missing));
+    let (_, mut other, mut theirs, mut their_store, mut rng) = started(12);
+    upload(&mut other, &mut their_store, &mut theirs, &rows(5, 4096), &mut rng).unwrap();
+    let opened = fetch(&other, &theirs, 0).unwrap();
+    let part = weighted(0, 10);
+    let found = owner.weighted_total(&part, &[], |_| Some(&opened));
+    assert_eq!(found, Err(TotalError::MissingBlock(0)));
+}
