@@ -16,7 +16,7 @@ FEATURES := alpheus/kafka,alpheus/object-store,alpheus-bench/pairing
 SECONDS_EACH ?= 60
 # How many tests of whole processes run at once, and how many others beside them.
 TEST_THREADS ?= 4
-OTHER_THREADS ?= 2
+OTHER_THREADS ?= 1
 # All tests but those of whole processes. `cargo xtask tidy` says if a test target is missing.
 OTHERS := --lib --bins --examples --test all --test plain --test suite --test vectors
 export CARGO_TERM_COLOR ?= auto
