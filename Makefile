@@ -14,11 +14,16 @@ PYTHON ?= python3
 FEATURES := alpheus/kafka,alpheus/object-store,alpheus-bench/pairing
 # How long `make fuzz` stays with each decoder.
 SECONDS_EACH ?= 60
-# How many tests of whole processes run at once, and how many others beside them.
-TEST_THREADS ?= 4
+# How many tests run at once: of whole processes, beside them those that mostly wait for clocks,
+# and beside both all others.
+TEST_THREADS ?= 3
+WAITING_THREADS ?= 4
 OTHER_THREADS ?= 1
+# Tests of whole processes that wait for minutes and compute little.
+WAITING := stats:: flink::
 # All tests but those of whole processes. `cargo xtask tidy` says if a test target is missing.
 OTHERS := --lib --bins --examples --test all --test plain --test suite --test vectors
+PROCESSES = $(CARGO) test --workspace --features $(FEATURES) --locked --no-fail-fast --test processes --
 export CARGO_TERM_COLOR ?= auto
 
 # Real recorded data, never part of the repository; see docs/operating.md.
@@ -65,7 +70,9 @@ demo: compiler ## the guided first minutes: encrypted streams become statistics 
 # built once here, so what would speed up a second build (incremental compilation, many small
 # units) only costs time; set both to what you like to keep what `cargo test` has built.
 test: export CARGO_INCREMENTAL ?= 0
-test: export CARGO_PROFILE_TEST_CODEGEN_UNITS ?= 4
+# The lints' profile is `dev`, from which `test` inherits: with one number of units for both,
+# what C libraries' build scripts compile serves both.
+test: export CARGO_PROFILE_DEV_CODEGEN_UNITS ?= 4
 test: tools web browser jdk ## everything that must hold before a change lands
 	@rm -rf target/steps; mkdir -p target/steps
 	@$(MAKE) --jobs 3 step-rules step-vectors step-jvm step-unit step-lint
@@ -118,19 +125,20 @@ build: tools # what `make unit` runs
 .PHONY: unit
 unit: tools web browser broker programs ## unit, property, protocol and whole-system tests
 
-.PHONY: programs programs-processes programs-others
+.PHONY: programs programs-waiting programs-processes programs-others
 # Tests of whole processes wait more than they compute: more of them than there are cores run at
-# once, and all others beside them.
+# once, and all others beside them. Those that wait longest start at once, or the end waits for them.
 programs:
 	@if [ -z "$${ALPHEUS_REAL_DATA:-}" ]; then \
 	  echo "note: ALPHEUS_REAL_DATA is not set: tests over real recordings are skipped"; \
 	fi
 	@mkdir -p target/steps; rm -f target/steps/skips
-	@TEST_SKIPS=$(CURDIR)/target/steps/skips $(MAKE) --jobs 2 --keep-going --output-sync=target \
-	  programs-processes programs-others
+	@TEST_SKIPS=$(CURDIR)/target/steps/skips $(MAKE) --jobs 3 --keep-going --output-sync=target \
+	  programs-waiting programs-processes programs-others
+programs-waiting:
+	RUST_TEST_THREADS=$(WAITING_THREADS) $(PROCESSES) $(WAITING)
 programs-processes:
-	RUST_TEST_THREADS=$(TEST_THREADS) \
-	  $(CARGO) test --workspace --features $(FEATURES) --locked --no-fail-fast --test processes
+	RUST_TEST_THREADS=$(TEST_THREADS) $(PROCESSES) $(WAITING:%=--skip %)
 programs-others:
 	RUST_TEST_THREADS=$(OTHER_THREADS) \
 	  $(CARGO) test --workspace --features $(FEATURES) --locked --no-fail-fast $(OTHERS)

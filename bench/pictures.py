@@ -9,16 +9,10 @@ CARRIED is a run with a crowd that is carried on, LOGINS the same with --login-o
 with --processors. What the paper reports stands beside, in grey.
 """
 
-import argparse
-import json
 import sys
 
-import matplotlib
-
-matplotlib.use("svg")
-from matplotlib import pyplot  # noqa: E402
-
-OURS, PAPER, OTHER = "#1f5f8b", "#b0b0b0", "#c8702a"
+import picture_sheet
+from picture_sheet import OURS, OTHER, PAPER
 
 
 def figure(report, group, name):
@@ -84,29 +78,18 @@ def processor(axes, carried, logins, server, title):
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    for name in ["carried", "logins", "processors", "output"]:
-        parser.add_argument(f"--{name}", required=True, metavar="FILE")
-    args = parser.parse_args()
-    read = {}
-    for name in ["carried", "logins", "processors"]:
-        try:
-            with open(getattr(args, name), encoding="utf-8") as file:
-                read[name] = json.load(file)
-        except (OSError, ValueError) as error:
-            sys.exit(f"error: {getattr(args, name)}: {error}")
-    matplotlib.rcParams["svg.hashsalt"] = "alpheus"
-    sheet, axes = pyplot.subplots(3, 2, figsize=(11, 11), layout="constrained")
-    costs(axes[0][0], read["carried"])
-    throughput(axes[0][1], read["processors"])
-    overhead(axes[1][0], read["carried"])
-    processor(axes[1][1], read["carried"], read["logins"], "verifier", "Figure 5: the verifier")
-    processor(axes[2][0], read["carried"], read["logins"], "gateway", "Figure 6: the gateway")
+    (carried, logins, processors), output = picture_sheet.read(__doc__, ["carried", "logins", "processors"])
+    sheet, axes = picture_sheet.sheet(3, 2, (11, 11))
+    costs(axes[0][0], carried)
+    throughput(axes[0][1], processors)
+    overhead(axes[1][0], carried)
+    processor(axes[1][1], carried, logins, "verifier", "Figure 5: the verifier")
+    processor(axes[2][0], carried, logins, "gateway", "Figure 6: the gateway")
     axes[2][1].axis("off")
-    where = read["carried"]["environment"]
+    where = carried["environment"]
     about = f"{where['date']}, {where['processor']}, {where['processors']} processors, Linux {where['kernel']}"
     axes[2][1].text(0, 0.9, about, wrap=True, fontsize=8, va="top")
-    sheet.savefig(args.output, metadata={"Date": None})
+    picture_sheet.save(sheet, output)
 
 
 if __name__ == "__main__":

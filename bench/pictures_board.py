@@ -8,18 +8,12 @@
 What the paper reports in words stands beside, in grey.
 """
 
-import argparse
-import json
 import math
 import re
 import sys
 
-import matplotlib
-
-matplotlib.use("svg")
-from matplotlib import pyplot  # noqa: E402
-
-OURS, PAPER, OTHER = "#1f5f8b", "#b0b0b0", "#c8702a"
+import picture_sheet
+from picture_sheet import OURS, OTHER, PAPER
 
 
 def series(report, name):
@@ -111,17 +105,8 @@ def delivery(axes, report):
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    for name in ["report", "output"]:
-        parser.add_argument(f"--{name}", required=True, metavar="FILE")
-    args = parser.parse_args()
-    try:
-        with open(args.report, encoding="utf-8") as file:
-            report = json.load(file)
-    except (OSError, ValueError) as error:
-        sys.exit(f"error: {args.report}: {error}")
-    matplotlib.rcParams["svg.hashsalt"] = "alpheus"
-    sheet, axes = pyplot.subplots(3, 2, figsize=(11, 12), layout="constrained")
+    (report,), output = picture_sheet.read(__doc__, ["report"])
+    sheet, axes = picture_sheet.sheet(3, 2, (11, 12))
     rows(axes[0][0], report)
     widths(axes[0][1], report)
     bytes_moved(axes[1][0], report)
@@ -131,7 +116,7 @@ def main():
     where = report["environment"]
     about = f"{where['date']}, {where['processor']}, {where['processors']} processors, Linux {where['kernel']}"
     sheet.suptitle(about, fontsize=8)
-    sheet.savefig(args.output, metadata={"Date": None})
+    picture_sheet.save(sheet, output)
 
 
 if __name__ == "__main__":

@@ -8,15 +8,10 @@ How long after a window its result is there, for three applications and two crow
 attributes.
 """
 
-import argparse
-import json
 import re
 import sys
 
-import matplotlib
-
-matplotlib.use("svg")
-from matplotlib import pyplot  # noqa: E402
+import picture_sheet
 
 COLOURS = {"raw attributes": "#b0b0b0", "ours": "#1f5f8b"}
 NAME = re.compile(r"(?P<application>.+) \((?P<words>\d+) words\), (?P<producers>\d+) producers: (?P<job>.+)")
@@ -51,22 +46,13 @@ def draw(axes, whole):
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    for name in ["report", "output"]:
-        parser.add_argument(f"--{name}", required=True, metavar="FILE")
-    args = parser.parse_args()
-    try:
-        with open(args.report, encoding="utf-8") as file:
-            report = json.load(file)
-    except (OSError, ValueError) as error:
-        sys.exit(f"error: {args.report}: {error}")
-    matplotlib.rcParams["svg.hashsalt"] = "alpheus"
-    sheet, axes = pyplot.subplots(figsize=(10, 5), layout="constrained")
+    (report,), output = picture_sheet.read(__doc__, ["report"])
+    sheet, axes = picture_sheet.sheet(1, 1, (10, 5))
     draw(axes, delays(report))
     where = report["environment"]
     sheet.supxlabel(f"{where['date']}, {where['processor']}, {where['processors']} processors, Java {where['java']}, "
                     f"Flink {where['flink']}, Kafka {where['kafka']}; checkpoints every second", fontsize=7)
-    sheet.savefig(args.output, metadata={"Date": None})
+    picture_sheet.save(sheet, output)
 
 
 if __name__ == "__main__":

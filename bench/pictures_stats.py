@@ -119,13 +119,10 @@ def cheats(readings, quotas):
 
 
 def drawn(table, path):
-    import matplotlib
-
-    matplotlib.use("svg")
-    from matplotlib import pyplot
+    import picture_sheet
 
     names = [name for name, _ in table]
-    figure, (left, right) = pyplot.subplots(1, 2, figsize=(11, 4))
+    figure, (left, right) = picture_sheet.sheet(1, 2, (11, 4))
     for axes, at, labels in (
         (left, (0, 1), ("uploads of all slots", "real uploads of all clients")),
         (right, (2, 3), ("mean speed", "mean delay")),
@@ -136,8 +133,7 @@ def drawn(table, path):
         axes.legend()
     left.set(title="Figure 6: choice of U", ylabel="%", ylim=(50, 101))
     right.set(title="Figure 7: error by choice of U", ylabel="% of the value", ylim=(0, None))
-    figure.tight_layout()
-    figure.savefig(path, metadata={"Date": None})
+    picture_sheet.save(figure, path)
 
 
 def main():

@@ -7,16 +7,11 @@
 The paper's verification, at 80 bits, stands beside, in grey.
 """
 
-import argparse
-import json
 import sys
 
-import matplotlib
+import picture_sheet
+from picture_sheet import PAPER
 
-matplotlib.use("svg")
-from matplotlib import pyplot  # noqa: E402
-
-PAPER = "#b0b0b0"
 COLOURS = {"X128": "#1f5f8b", "C80": "#7fb0d0", "P80": "#c8702a", "P128": "#3a3a3a"}
 LINES = {"checking": "o-", "computing": "x--", "preparing": "s:"}
 # Table 4, 80 bits: the figure's dashed and drawn lines of Verify, in seconds.
@@ -53,24 +48,15 @@ def figure_one(axes, report):
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    for name in ["report", "output"]:
-        parser.add_argument(f"--{name}", required=True, metavar="FILE")
-    args = parser.parse_args()
-    try:
-        with open(args.report, encoding="utf-8") as file:
-            report = json.load(file)
-    except (OSError, ValueError) as error:
-        sys.exit(f"error: {args.report}: {error}")
-    matplotlib.rcParams["svg.hashsalt"] = "alpheus"
-    sheet, axes = pyplot.subplots(figsize=(9, 6), layout="constrained")
+    (report,), output = picture_sheet.read(__doc__, ["report"])
+    sheet, axes = picture_sheet.sheet(1, 1, (9, 6))
     figure_one(axes, report)
     where = report["environment"]
     about = f"{where['date']}, {where['processor']}, Linux {where['kernel']}"
     if not where["optimised"]:
         about += "; NOT OPTIMISED: figures mean nothing"
     sheet.supxlabel(about, fontsize=7)
-    sheet.savefig(args.output, metadata={"Date": None})
+    picture_sheet.save(sheet, output)
 
 
 if __name__ == "__main__":

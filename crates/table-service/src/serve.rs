@@ -4,8 +4,8 @@
 use super::blocks::{BlockError, TableRecord, Tables};
 use super::storage::StorageError;
 use super::wire::{
-    BLOCKS, BlockRequest, DROP, DROP_STATE, FETCH, FETCH_STATE, FetchRequest, MAX_BODY, MAX_OBJECT,
-    NewObject, NewTable, SAVE_STATE, SEGMENTS, STATES, SUMS, StateRequest, SumResponse,
+    AboutTable, BLOCKS, BlockRequest, DROP, DROP_STATE, FETCH, FETCH_STATE, FetchRequest, MAX_BODY,
+    MAX_OBJECT, NewObject, NewTable, SAVE_STATE, SEGMENTS, STATES, SUMS, StateRequest, SumResponse,
     SumsRequest, TABLES, TableRequest,
 };
 use alpheus_node::failure::{Blame, Category, Failure};
@@ -27,7 +27,7 @@ use alpheus_verifiable_table::server::Sum;
 use axum::body::Bytes;
 use axum::extract::{DefaultBodyLimit, State};
 use axum::http::StatusCode;
-use axum::routing::post;
+use axum::routing::{MethodRouter, post};
 use axum::{Extension, Router};
 use prometheus_client::metrics::counter::Counter;
 use rayon::prelude::*;
@@ -112,17 +112,32 @@ pub fn router(api: Api) -> Router {
     let owner = |route| door.guard(route, &[Role::Owner], MAX_BODY);
     Router::new()
         .route(TABLES, owner(post(create)))
-        .route(BLOCKS, owner(post(put)))
-        .route(FETCH, owner(post(fetch)))
-        .route(SUMS, owner(post(sums)))
-        .route(DROP, owner(post(delete)))
-        .route(SEGMENTS, owner(post(segments)))
-        .route(STATES, owner(post(states)))
-        .route(SAVE_STATE, owner(post(save_state)))
-        .route(FETCH_STATE, owner(post(fetch_state)))
-        .route(DROP_STATE, owner(post(delete_state)))
+        .route(BLOCKS, owner(of_table(put)))
+        .route(FETCH, owner(of_table(fetch)))
+        .route(SUMS, owner(of_table(sums)))
+        .route(DROP, owner(of_table(delete)))
+        .route(SEGMENTS, owner(of_table(segments)))
+        .route(STATES, owner(of_table(states)))
+        .route(SAVE_STATE, owner(of_table(save_state)))
+        .route(FETCH_STATE, owner(of_table(fetch_state)))
+        .route(DROP_STATE, owner(of_table(delete_state)))
         .layer(DefaultBodyLimit::max(MAX_BODY))
         .with_state(api)
+}
+
+/// A route for requests about a table of the caller. Its work may block, so it has a thread that
+/// serves no requests.
+fn of_table<Q: AboutTable>(
+    respond: fn(&Api, &Manifest, Q) -> Result<Vec<u8>, ApiError>,
+) -> MethodRouter<Api> {
+    post(async move |State(api): State<Api>, Extension(peer): Extension<Peer>, body: Bytes| {
+        let (owner, request) = (name(&peer)?, decode::<Q>(&body)?);
+        blocking(move || {
+            let manifest = own(&api.tables, &request.table(), &owner)?;
+            respond(&api, &manifest, request)
+        })
+        .await
+    })
 }
 
 impl From<BlockError> for ApiError {
@@ -189,87 +204,41 @@ async fn create(
     encode(&())
 }
 
-async fn put(
-    State(api): State<Api>,
-    Extension(peer): Extension<Peer>,
-    body: Bytes,
-) -> Result<Vec<u8>, ApiError> {
-    let (owner, NewObject { table, bytes }) = (name(&peer)?, decode(&body)?);
-    blocking(move || {
-        let manifest = own(&api.tables, &table, &owner)?;
-        let block = Block::from_bytes(&manifest, bytes);
-        let block = block.map_err(|error| ApiError::malformed(error.to_string()))?;
-        api.tables.put(&table, &block)?;
-        api.stored.inc();
-        encode(&())
-    })
-    .await
+fn put(api: &Api, manifest: &Manifest, request: NewObject) -> Result<Vec<u8>, ApiError> {
+    let block = Block::from_bytes(manifest, request.bytes);
+    let block = block.map_err(|error| ApiError::malformed(error.to_string()))?;
+    api.tables.put(&request.table, &block)?;
+    api.stored.inc();
+    encode(&())
 }
 
-async fn fetch(
-    State(api): State<Api>,
-    Extension(peer): Extension<Peer>,
-    body: Bytes,
-) -> Result<Vec<u8>, ApiError> {
-    let (owner, FetchRequest { table, addresses }) = (name(&peer)?, decode(&body)?);
-    blocking(move || {
-        let manifest = own(&api.tables, &table, &owner)?;
-        check_length(addresses.iter().map(|_| manifest.block_length()))?;
-        let fetch = |address| api.tables.get(&manifest, address);
-        let blocks: Result<Vec<_>, _> = addresses.iter().map(fetch).collect();
-        encode(&blocks?.iter().map(Block::as_bytes).collect::<Vec<_>>())
-    })
-    .await
+fn fetch(api: &Api, manifest: &Manifest, request: FetchRequest) -> Result<Vec<u8>, ApiError> {
+    check_length(request.addresses.iter().map(|_| manifest.block_length()))?;
+    let fetch = |address| api.tables.get(manifest, address);
+    let blocks: Result<Vec<_>, _> = request.addresses.iter().map(fetch).collect();
+    encode(&blocks?.iter().map(Block::as_bytes).collect::<Vec<_>>())
 }
 
-async fn delete(
-    State(api): State<Api>,
-    Extension(peer): Extension<Peer>,
-    body: Bytes,
-) -> Result<Vec<u8>, ApiError> {
-    let (owner, BlockRequest { table, address }) = (name(&peer)?, decode(&body)?);
-    blocking(move || {
-        own(&api.tables, &table, &owner)?;
-        api.tables.remove(&table, &address)?;
-        encode(&())
-    })
-    .await
+fn delete(api: &Api, _: &Manifest, request: BlockRequest) -> Result<Vec<u8>, ApiError> {
+    encode(&api.tables.remove(&request.table, &request.address)?)
 }
 
-async fn segments(
-    State(api): State<Api>,
-    Extension(peer): Extension<Peer>,
-    body: Bytes,
-) -> Result<Vec<u8>, ApiError> {
-    let (owner, TableRequest { table }) = (name(&peer)?, decode(&body)?);
-    blocking(move || {
-        own(&api.tables, &table, &owner)?;
-        encode(&api.tables.segments(&table)?)
-    })
-    .await
+fn segments(api: &Api, _: &Manifest, request: TableRequest) -> Result<Vec<u8>, ApiError> {
+    encode(&api.tables.segments(&request.table)?)
 }
 
-async fn sums(
-    State(api): State<Api>,
-    Extension(peer): Extension<Peer>,
-    body: Bytes,
-) -> Result<Vec<u8>, ApiError> {
-    let (owner, SumsRequest { table, requests }) = (name(&peer)?, decode(&body)?);
-    blocking(move || {
-        let manifest = own(&api.tables, &table, &owner)?;
-        let length = |request: &Request| Answer::length(manifest.ring(), request.kind);
-        check_length(requests.iter().map(length))?;
-        let respond = |request: &Request| {
-            let began = Instant::now();
-            let answer = answer(&api.tables, &manifest, request)?;
-            let microseconds = u64::try_from(began.elapsed().as_micros()).unwrap_or(u64::MAX);
-            api.summed.inc();
-            Ok(SumResponse { microseconds, answer })
-        };
-        let answers: Result<Vec<_>, ApiError> = requests.par_iter().map(respond).collect();
-        encode(&answers?)
-    })
-    .await
+fn sums(api: &Api, manifest: &Manifest, request: SumsRequest) -> Result<Vec<u8>, ApiError> {
+    let length = |request: &Request| Answer::length(manifest.ring(), request.kind);
+    check_length(request.requests.iter().map(length))?;
+    let respond = |request: &Request| {
+        let began = Instant::now();
+        let answer = answer(&api.tables, manifest, request)?;
+        let microseconds = u64::try_from(began.elapsed().as_micros()).unwrap_or(u64::MAX);
+        api.summed.inc();
+        Ok(SumResponse { microseconds, answer })
+    };
+    let answers: Result<Vec<_>, ApiError> = request.requests.par_iter().map(respond).collect();
+    encode(&answers?)
 }
 
 /// Checks that parts of a response fit into one.
@@ -284,58 +253,22 @@ fn check_length(mut parts: impl Iterator<Item = usize>) -> Result<(), ApiError> 
     fits.map(drop).ok_or_else(large)
 }
 
-async fn save_state(
-    State(api): State<Api>,
-    Extension(peer): Extension<Peer>,
-    body: Bytes,
-) -> Result<Vec<u8>, ApiError> {
-    let (owner, NewObject { table, bytes }) = (name(&peer)?, decode(&body)?);
-    blocking(move || {
-        own(&api.tables, &table, &owner)?;
-        let state = SavedState::from_bytes(&table, bytes);
-        let state = state.map_err(|error| ApiError::malformed(error.to_string()))?;
-        encode(&api.tables.put_state(&table, &state)?)
-    })
-    .await
+fn save_state(api: &Api, _: &Manifest, request: NewObject) -> Result<Vec<u8>, ApiError> {
+    let state = SavedState::from_bytes(&request.table, request.bytes);
+    let state = state.map_err(|error| ApiError::malformed(error.to_string()))?;
+    encode(&api.tables.put_state(&request.table, &state)?)
 }
 
-async fn states(
-    State(api): State<Api>,
-    Extension(peer): Extension<Peer>,
-    body: Bytes,
-) -> Result<Vec<u8>, ApiError> {
-    let (owner, TableRequest { table }) = (name(&peer)?, decode(&body)?);
-    blocking(move || {
-        own(&api.tables, &table, &owner)?;
-        encode(&api.tables.states(&table)?)
-    })
-    .await
+fn states(api: &Api, _: &Manifest, request: TableRequest) -> Result<Vec<u8>, ApiError> {
+    encode(&api.tables.states(&request.table)?)
 }
 
-async fn fetch_state(
-    State(api): State<Api>,
-    Extension(peer): Extension<Peer>,
-    body: Bytes,
-) -> Result<Vec<u8>, ApiError> {
-    let (owner, StateRequest { table, name }) = (name(&peer)?, decode(&body)?);
-    blocking(move || {
-        own(&api.tables, &table, &owner)?;
-        encode(&api.tables.state(&table, &name)?.as_ref())
-    })
-    .await
+fn fetch_state(api: &Api, _: &Manifest, request: StateRequest) -> Result<Vec<u8>, ApiError> {
+    encode(&api.tables.state(&request.table, &request.name)?.as_ref())
 }
 
-async fn delete_state(
-    State(api): State<Api>,
-    Extension(peer): Extension<Peer>,
-    body: Bytes,
-) -> Result<Vec<u8>, ApiError> {
-    let (owner, StateRequest { table, name }) = (name(&peer)?, decode(&body)?);
-    blocking(move || {
-        own(&api.tables, &table, &owner)?;
-        encode(&api.tables.remove_state(&table, &name)?)
-    })
-    .await
+fn delete_state(api: &Api, _: &Manifest, request: StateRequest) -> Result<Vec<u8>, ApiError> {
+    encode(&api.tables.remove_state(&request.table, &request.name)?)
 }
 
 /// Blocks that one thread fetches together and adds up before sums are merged.

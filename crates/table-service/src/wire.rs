@@ -3,6 +3,7 @@
 use alpheus_verifiable_table::label::{Address, DataSet};
 use alpheus_verifiable_table::messages::{Manifest, Request};
 use alpheus_verifiable_table::saved::StateName;
+use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
 /// `POST /v1/tables`: registers a table.
@@ -39,6 +40,24 @@ pub struct NewTable {
     /// Its manifest.
     pub manifest: Manifest,
 }
+
+/// A request about a table that exists.
+pub trait AboutTable: DeserializeOwned + Send + 'static {
+    /// The table.
+    fn table(&self) -> DataSet;
+}
+
+macro_rules! about_table {
+    ($($request:ty),+) => {$(
+        impl AboutTable for $request {
+            fn table(&self) -> DataSet {
+                self.table
+            }
+        }
+    )+};
+}
+
+about_table!(NewObject, BlockRequest, FetchRequest, TableRequest, StateRequest, SumsRequest);
 
 /// A new block or saved state. A repetition changes nothing.
 #[derive(Debug, Serialize, Deserialize)]

@@ -7,6 +7,7 @@ use crate::error::HolderError;
 use crate::holder::DamagedRecordError;
 use crate::ledger::Step;
 use crate::messages::{JointPresentation, Login, SessionId, TagId};
+use crate::refutation::OpenPresentation;
 use crate::statements::OWN;
 use crate::subjects::Subject;
 use alpheus_crypto::group::Element;
@@ -131,10 +132,7 @@ impl SubjectPresenter {
         message: &Digest,
         rng: &mut impl CryptoRng,
     ) -> Result<Step<Vec<u8>>, HolderError> {
-        let (epoch, index) = (self.subject.epoch(), self.unburnt()?);
-        let hedge: Hedge = self.holder.hedge(epoch, index, rng);
-        let login = self.holder.present((epoch, index), &hedge, message, rng)?.login;
-        Ok(self.burn(index, &hedge, &login.tag, login.to_bytes()))
+        self.present_as(message, rng, |open| open.login.to_bytes())
     }
 
     /// The same as an open presentation, whose proof anybody can check.
@@ -149,10 +147,19 @@ impl SubjectPresenter {
         message: &Digest,
         rng: &mut impl CryptoRng,
     ) -> Result<Step<Vec<u8>>, HolderError> {
+        self.present_as(message, rng, OpenPresentation::to_bytes)
+    }
+
+    fn present_as(
+        &mut self,
+        message: &Digest,
+        rng: &mut impl CryptoRng,
+        encode: impl FnOnce(&OpenPresentation) -> Vec<u8>,
+    ) -> Result<Step<Vec<u8>>, HolderError> {
         let (epoch, index) = (self.subject.epoch(), self.unburnt()?);
         let hedge: Hedge = self.holder.hedge(epoch, index, rng);
         let open = self.holder.present((epoch, index), &hedge, message, rng)?;
-        Ok(self.burn(index, &hedge, &open.login.tag, open.to_bytes()))
+        Ok(self.burn(index, &hedge, &open.login.tag, encode(&open)))
     }
 
     fn burn(&mut self, index: u32, hedge: &Hedge, tag: &Element, bytes: Vec<u8>) -> Step<Vec<u8>> {

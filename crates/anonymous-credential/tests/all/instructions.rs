@@ -134,16 +134,25 @@ fn presentations_together_take_the_same_instructions_for_every_holder_and_index(
         return;
     }
     let shown = [(1, 1), (1, 2), (2, 4), (3, 17), (2, 24)];
-    let shown = shown.map(|(seed, index)| {
-        counted("presentation_together", "one_presentation_together", &format!("25 {seed} {index}"))
-    });
-    assert!(shown[0] > 1_000_000, "something was counted: {shown:?}");
-    assert_eq!([shown[0]; 5], shown);
+    let shown = shown.map(|(seed, index)| format!("25 {seed} {index}"));
+    assert_same("presentation_together", "one_presentation_together", &shown, 1_000_000);
 }
 
-/// Instructions of the two presentations of `one_presentation`, together.
-fn instructions(limit: u32, seed: u32, index: u32) -> u64 {
-    counted("presentation", "one_presentation", &format!("{limit} {seed} {index}"))
+/// Compares the instructions of a function in several runs of a test, of which each takes at least
+/// `least`. What else the process does now and then can only add to a count, so runs that differ
+/// are repeated, and each keeps its lowest count.
+fn assert_same(function: &str, test: &str, shown: &[String], least: u64) {
+    let mut lowest = vec![u64::MAX; shown.len()];
+    for _ in 0..4 {
+        for (lowest, shown) in lowest.iter_mut().zip(shown) {
+            *lowest = counted(function, test, shown).min(*lowest);
+        }
+        if lowest.iter().all(|count| *count == lowest[0]) {
+            break;
+        }
+    }
+    assert!(lowest[0] > least, "something was counted: {lowest:?}");
+    assert_eq!(vec![lowest[0]; lowest.len()], lowest, "{function}");
 }
 
 /// Instructions of a function in a test.
@@ -168,14 +177,15 @@ fn a_presentation_takes_the_same_instructions_for_every_holder_and_index() {
     if !has_program("valgrind") {
         return;
     }
-    let holders = [1, 2, 3].map(|seed| instructions(1, seed, 0));
-    assert!(holders[0] > 1_000_000, "something was counted: {holders:?}");
-    assert_eq!([holders[0]; 3], holders);
+    let same = |shown: &[(u32, u32)], limit: u32| {
+        let shown: Vec<String> =
+            shown.iter().map(|(seed, index)| format!("{limit} {seed} {index}")).collect();
+        assert_same("presentation", "one_presentation", &shown, 1_000_000);
+    };
+    same(&[(1, 0), (2, 0), (3, 0)], 1);
     // With no burnt index, or one, the search of the map takes two instructions more or less.
     // From two on it is the same.
-    let indices = [(1, 2), (1, 511), (1, 512), (2, 999)];
-    let indices = indices.map(|(seed, index)| instructions(1000, seed, index));
-    assert_eq!([indices[0]; 4], indices);
+    same(&[(1, 2), (1, 511), (1, 512), (2, 999)], 1000);
 }
 
 #[test]
@@ -184,9 +194,7 @@ fn a_request_and_a_re_up_take_the_same_instructions_for_every_holder() {
         return;
     }
     for function in ["requesting", "carrying"] {
-        let holders =
-            [1, 2].map(|seed| counted(function, "one_request_and_re_up", &format!("1 {seed} 0")));
-        assert!(holders[0] > 100_000, "something was counted: {holders:?}");
-        assert_eq!(holders[0], holders[1], "{function}");
+        let shown = [1, 2].map(|seed| format!("1 {seed} 0"));
+        assert_same(function, "one_request_and_re_up", &shown, 100_000);
     }
 }

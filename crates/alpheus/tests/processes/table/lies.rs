@@ -1,17 +1,10 @@
 //! A server process that lies to owners' processes: each lie ends the command with 1, the
 //! same words, and nothing on standard output.
 
-use crate::common::serving;
 use crate::table::world::{World, total};
-use alpheus_node::network::identity::IdentityFolder;
-use alpheus_node::network::role::Role;
-use alpheus_node::service::shutdown::Trigger;
-use alpheus_table_service::blocks::Tables;
-use alpheus_table_service::serve::{Api, router};
 use alpheus_table_service::wire::{FETCH, SUMS, SumResponse, SumsRequest};
 use alpheus_verifiable_table::label::{Column, Kind};
 use alpheus_verifiable_table::messages::{Request, Run, Weights};
-use axum::Router;
 use axum::body::{Body, Bytes, to_bytes};
 use axum::extract::Request as HttpRequest;
 use axum::http::header;
@@ -88,16 +81,6 @@ async fn lying(shared: Shared, request: HttpRequest, next: Next) -> Response {
     };
     parts.headers.remove(header::CONTENT_LENGTH);
     Response::from_parts(parts, Body::from(body))
-}
-
-/// Serves the world's tables from this process, with lies.
-fn serve(world: &World, shared: &Shared) -> (Trigger, String) {
-    let identity = IdentityFolder::open(&world.path("pki/service"), Role::Server).unwrap();
-    let shared = Arc::clone(shared);
-    let layer = from_fn(move |request, next| lying(Arc::clone(&shared), request, next));
-    let routes: Router =
-        router(Api::new(Tables::open(&world.path("tables")).unwrap())).layer(layer);
-    serving::serve(&identity.tls(), routes)
 }
 
 const ANSWERS: &[(&str, Lie)] = &[
@@ -182,7 +165,10 @@ fn every_lie_of_a_server_is_rejected_alike() {
     std::fs::write(world.path("counts.csv"), text).unwrap();
     world.done("append counts.csv");
     let shared: Shared = Arc::new(Mutex::new((Lie::None, Vec::new())));
-    let (_trigger, url) = serve(&world, &shared);
+    let between = Arc::clone(&shared);
+    let (_trigger, url) = world.serve_through(|routes| {
+        routes.layer(from_fn(move |request, next| lying(Arc::clone(&between), request, next)))
+    });
     world.url = url;
     let [row] = world.ask("SELECT SUM(cars)").try_into().unwrap();
     assert_eq!(row["sum_cars"], total(3 * 8192 + 50));

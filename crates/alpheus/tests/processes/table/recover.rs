@@ -1,21 +1,14 @@
 //! A lost folder is recovered from the key and the server alone, and a server that lies about
 //! the saved state is found, or the limit is as documented.
 
-use crate::common::serving;
 use crate::table::crashes::{copy, fix, sum};
 use crate::table::world::{SCHEMA, World, cars, total};
-use alpheus_node::network::identity::IdentityFolder;
-use alpheus_node::network::role::Role;
-use alpheus_node::service::shutdown::Trigger;
 use alpheus_node::settings::Settings;
-use alpheus_table_service::blocks::Tables;
 use alpheus_table_service::remote::Remote;
 use alpheus_table_service::save::send_waiting;
-use alpheus_table_service::serve::{Api, router};
 use alpheus_table_service::state::TableState;
 use alpheus_table_service::wire::{FETCH_STATE, STATES};
 use alpheus_verifiable_table::saved::StateName;
-use axum::Router;
 use axum::body::{Body, Bytes, to_bytes};
 use axum::extract::Request as HttpRequest;
 use axum::http::header;
@@ -217,15 +210,6 @@ async fn lying(shared: Shared, request: HttpRequest, next: Next) -> Response {
     Response::from_parts(parts, Body::from(body))
 }
 
-fn serve(world: &World, shared: &Shared) -> (Trigger, String) {
-    let identity = IdentityFolder::open(&world.path("pki/service"), Role::Server).unwrap();
-    let shared = Arc::clone(shared);
-    let layer = from_fn(move |request, next| lying(Arc::clone(&shared), request, next));
-    let routes: Router =
-        router(Api::new(Tables::open(&world.path("tables")).unwrap())).layer(layer);
-    serving::serve(&identity.tls(), routes)
-}
-
 /// The one saved state of a table at the server: its file.
 fn stored_state(world: &World) -> PathBuf {
     let names = fs::read_dir(world.table()).unwrap().map(|entry| entry.unwrap().path());
@@ -263,7 +247,10 @@ fn lies_about_the_saved_state_are_rejected() {
     numbered[17..25].copy_from_slice(&raised.version.to_be_bytes());
     lose_folder(&world);
     let shared: Shared = Arc::new(Mutex::new(Lie::None));
-    let (_trigger, url) = serve(&world, &shared);
+    let between = Arc::clone(&shared);
+    let (_trigger, url) = world.serve_through(|routes| {
+        routes.layer(from_fn(move |request, next| lying(Arc::clone(&between), request, next)))
+    });
     world.url = url;
     let wrong = "the server's answer is wrong and was rejected";
     let none = "shows no saved state";
@@ -304,7 +291,10 @@ fn an_older_state_is_found_by_its_number() {
     fix(&world, 40_000);
     lose_folder(&world);
     let shared: Shared = Arc::new(Mutex::new(Lie::Shown(name_of(&old), old)));
-    let (_trigger, url) = serve(&world, &shared);
+    let between = Arc::clone(&shared);
+    let (_trigger, url) = world.serve_through(|routes| {
+        routes.layer(from_fn(move |request, next| lying(Arc::clone(&between), request, next)))
+    });
     world.url = url;
     let noted = format!("recover --key key.copy --at-least {}", newest.version);
     let (code, found) = said(&world, &noted);

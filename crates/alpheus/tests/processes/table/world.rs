@@ -1,6 +1,12 @@
 //! A PKI, a server, an owner's folder, and rows whose sums are known.
 
-use crate::common::{Process, alpheus};
+use crate::common::{Process, alpheus, serving};
+use alpheus_node::network::identity::IdentityFolder;
+use alpheus_node::network::role::Role;
+use alpheus_node::service::shutdown::Trigger;
+use alpheus_table_service::blocks::Tables;
+use alpheus_table_service::serve::{Api, router};
+use axum::Router;
 use serde_json::Value;
 use std::fs;
 use std::path::PathBuf;
@@ -65,6 +71,16 @@ impl World {
     pub(crate) fn restart_server(&mut self) {
         let address = self.url.replace("https://localhost", "127.0.0.1");
         (self.server, _) = start(self.folder.path().to_owned(), &address, &self.storage);
+    }
+
+    /// Serves the world's tables from this process, with something between them and the clients.
+    pub(crate) fn serve_through(
+        &self,
+        layered: impl FnOnce(Router) -> Router,
+    ) -> (Trigger, String) {
+        let identity = IdentityFolder::open(&self.path("pki/service"), Role::Server).unwrap();
+        let tables = Tables::open(&self.path("tables")).unwrap();
+        serving::serve(&identity.tls(), layered(router(Api::new(tables))))
     }
 
     /// `alpheus table …` as the owner whose identity it is.
