@@ -63,8 +63,14 @@ impl Database {
         if (origin == StateOrigin::New) != is_empty && origin != StateOrigin::Restored {
             return Err(DamagedLedgerError.into());
         }
+        let mut unreadable = Vec::new();
         for (name, (tag, submission)) in deferred.writes {
             let state = database.epochs.get_mut(&submission.epoch).ok_or(DamagedLedgerError)?;
+            // The secrets were erased, or are lost, and the ledger is an old copy.
+            if origin == StateOrigin::Restored && state.secrets.is_none() {
+                unreadable.push(records::remove_write(submission.epoch, &name));
+                continue;
+            }
             state.accept(board, party, name, tag, submission).map_err(|_| DamagedLedgerError)?;
         }
         database.epochs.values_mut().for_each(|state| state.note_missing_writes(board, party));
@@ -75,8 +81,16 @@ impl Database {
             outputs.extend(released_share(state));
             outputs.extend(reveal::due(board, party, &database.key, state));
         }
-        let changes = database.distrust(origin, end, now, &mut outputs);
+        let mut changes = database.distrust(origin, end, now, &mut outputs);
+        changes.extend(unreadable);
         Ok((database, Step::new(changes, outputs)))
+    }
+
+    /// Whether the record of this key holds secrets: once it is removed, no copy of the ledger should
+    /// still show them.
+    #[must_use]
+    pub fn is_secret(key: &[u8]) -> bool {
+        records::is_seed(key)
     }
 
     /// Burns what a copy may have forgotten. `end` says whether the last end was orderly, if the
