@@ -34,7 +34,7 @@ Who writes only when they have something to say, or comes back when a message is
 `alpheus board member` writes in every epoch, and repeats a lost message by itself.";
 
 /// How long a person waits for the moments that are drawn.
-const MOST_WAIT: Span = Span(10_000_000);
+const MAX_WAIT: Span = Span(10_000_000);
 
 /// Arguments of `alpheus board post`.
 #[derive(Debug, clap::Args)]
@@ -195,7 +195,7 @@ impl Args {
             Some(seconds) => {
                 moments::at_most(&card.board, view.epoch(), Span(u64::from(seconds) * 1_000_000))
             }
-            None => moments::spread(&card.board, view.epoch()).min(MOST_WAIT),
+            None => moments::spread(&card.board, view.epoch()).min(MAX_WAIT),
         };
         Ok(client.post(&view, content, &mut entry, spread, &mut entropy::rng()?).await?)
     }
