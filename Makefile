@@ -108,6 +108,7 @@ step-lint: step-rules
 rules: tools ## formatting and house rules, which need no build
 	$(CARGO) fmt --all --check
 	$(CARGO) xtask tidy
+	cd .ci && $(PYTHON) -m unittest -q test_mutants
 
 .PHONY: lint
 # The feature sets apart are for CI: the whole workspace covers nearly all that they show.
@@ -164,6 +165,15 @@ bench: compiler ## the figures, with their floors, as JSON
 	$(CARGO) run --quiet --release --package alpheus-bench --features pairing -- pass --format json
 	$(CARGO) run --quiet --release --package alpheus-bench --features pairing -- board --format json
 	$(CARGO) run --quiet --release --package alpheus-bench --features pairing -- tables --format json
+
+.PHONY: model
+model: compiler ## every request, crash and restore around one window's opening, within bounds
+	$(CARGO) run --quiet --release --package alpheus-model --locked
+
+.PHONY: mutants
+# CRATE=alpheus-crypto SHARDS=3 make mutants: the next three shards of that crate. An hour or so each.
+mutants: tools ## changes the code of one crate at random places: do its tests notice? Figures add up over runs
+	@$(PYTHON) .ci/mutants.py $${CRATE:-} --shards $${SHARDS:-1}
 
 .PHONY: drills
 drills: tools web browser broker totals kills ## the long forms of tests: an hour

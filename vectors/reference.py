@@ -54,6 +54,7 @@ def _expand(suite, key, label, info, length):
 
 KEM = b"KEM" + b"\x00\x20"
 SUITE = b"HPKE" + b"\x00\x20" + b"\x00\x01" + b"\x00\x03"
+SUITE_XWING = b"HPKE" + b"\x64\x7a" + b"\x00\x01" + b"\x00\x03"
 
 
 def hpke_key(seed):
@@ -69,10 +70,15 @@ def hpke_seal(public, info, secret, ephemeral_seed, data=b""):
     agreed = ephemeral.exchange(X25519PublicKey.from_public_bytes(public))
     key = _extract(KEM, b"", b"eae_prk", agreed)
     shared = _expand(KEM, key, b"shared_secret", encapsulated + public, 32)
-    context = b"\0" + _extract(SUITE, b"", b"psk_id_hash", b"") + _extract(SUITE, b"", b"info_hash", info)
-    key = _extract(SUITE, shared, b"secret", b"")
-    nonce = _expand(SUITE, key, b"base_nonce", context, 12)
-    return encapsulated + ChaCha20Poly1305(_expand(SUITE, key, b"key", context, 32)).encrypt(nonce, secret, data)
+    return encapsulated + hpke_encrypt(SUITE, shared, info, secret, data)
+
+
+def hpke_encrypt(suite, shared, info, secret, data=b""):
+    """RFC 9180, KeyScheduleS in base mode, and the first message."""
+    context = b"\0" + _extract(suite, b"", b"psk_id_hash", b"") + _extract(suite, b"", b"info_hash", info)
+    key = _extract(suite, shared, b"secret", b"")
+    nonce = _expand(suite, key, b"base_nonce", context, 12)
+    return ChaCha20Poly1305(_expand(suite, key, b"key", context, 32)).encrypt(nonce, secret, data)
 
 
 def aes(key, block):

@@ -9,6 +9,7 @@ from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey, X
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 import reference as r  # noqa: E402
+import xwing  # noqa: E402
 
 TARGET = sys.argv[1]
 LABEL = "alpheus/vector/v1"
@@ -213,5 +214,57 @@ def sealing():
     write("sealed_bad_low_order.json", [good | error | {"sealed": low.hex()}])
 
 
-for make in (hashes, derivation, pads, macs, signatures, agreement, merkle, sealing):
+# draft-connolly-cfrg-xwing-kem, appendix C: a key, the randomness of an encapsulation, what is shared.
+XWING = [
+    ("7f9c2ba4e88f827d616045507605853ed73b8093f6efbc88eb1a6eacfa66ef26",
+     "3cb1eea988004b93103cfb0aeefd2a686e01fa4a58e8a3639ca8a1e3f9ae57e2"
+     "35b8cc873c23dc62b8d260169afa2f75ab916a58d974918835d25e6a435085b2",
+     "d2df0522128f09dd8e2c92b1e905c793d8f57a54c3da25861f10bf4ca613e384"),
+    ("badfd6dfaac359a5efbb7bcc4b59d538df9a04302e10c8bc1cbf1a0b3a5120ea",
+     "17cda7cfad765f5623474d368ccca8af0007cd9f5e4c849f167a580b14aabdef"
+     "aee7eef47cb0fca9767be1fda69419dfb927e9df07348b196691abaeb580b32d",
+     "f2e86241c64d60f6649fbc6c5b7d17180b780a3f34355e64a85749949c45f150"),
+    ("ef58538b8d23f87732ea63b02b4fa0f4873360e2841928cd60dd4cee8cc0d4c9",
+     "22a96188d032675c8ac850933c7aff1533b94c834adbb69c6115bad4692d8619"
+     "f90b0cdf8a7b9c264029ac185b70b83f2801f2f4b3f70c593ea3aeeb613a7f1b",
+     "953f7f4e8c5b5049bdc771d1dffada0dd961477d1a2ae0988baa7ea6898d893f"),
+]
+
+
+def hybrid():
+    """Secrets that were sealed by X-Wing. The keys and the randomness are the draft's."""
+    context, info = fixed("hybrid context", 90), lambda c: r.labelled_hash(LABEL, [c])
+    cases = []
+    for number, (seed, randomness, shared) in enumerate(XWING):
+        seed, randomness = bytes.fromhex(seed), bytes.fromhex(randomness)
+        public, secret = xwing.public_key(seed), fixed(f"hybrid {number}")
+        agreed, encapsulated = xwing.encapsulate(public, randomness)
+        assert agreed.hex() == shared
+        sealed = encapsulated + r.hpke_encrypt(r.SUITE_XWING, agreed, info(context), secret)
+        cases.append({
+            "seed": seed.hex(), "public": public.hex(), "randomness": randomness.hex(), "label": LABEL,
+            "context": context.hex(), "secret": secret.hex(), "sealed": sealed.hex()})
+    write("hybrid.json", cases)
+    good, sealed, error = cases[0], bytes.fromhex(cases[0]["sealed"]), {"error": "DoesNotOpen"}
+    write("hybrid_bad_key.json", [good | error | {"seed": cases[1]["seed"]}])
+    write("hybrid_bad_label.json", [good | error | {"label": "alpheus/other/v1"}])
+    write("hybrid_bad_context.json", [good | error | {"context": fixed("another context", 90).hex()}])
+    # A bit of ML-KEM's ciphertext, of X25519's point, and of the secret.
+    places = (0, 1087, 1088, 1120, len(sealed) - 1)
+    changed = [sealed[:at] + bytes([sealed[at] ^ 1]) + sealed[at + 1 :] for at in places]
+    # Half of the KEM: the other shared secret is zero.
+    agreed, encapsulated = xwing.encapsulate(bytes.fromhex(good["public"]), bytes(32) + fixed("half"))
+    half = [encapsulated + r.hpke_encrypt(r.SUITE_XWING, agreed[:16] + bytes(16), info(context), fixed("hybrid 0"))]
+    plain = r.hpke_key(fixed("seal")).public_key().public_bytes_raw()
+    classical = [r.hpke_seal(plain, info(context), fixed("hybrid 0"), fixed("ephemeral"))]
+    shorter = [sealed[:-1], sealed[:1135], b""]
+    write("hybrid_bad_bytes.json",
+          [good | error | {"sealed": bad.hex()} for bad in changed + half + classical + shorter])
+    public = bytes.fromhex(good["public"])
+    # A point of small order, and a coefficient that is not reduced (3329).
+    weak = [public[:-32] + bytes(32), public[:-32] + b"\1" + bytes(31), b"\x01\x0d" + public[2:]]
+    write("hybrid_bad_public.json", [{"public": bad.hex(), "error": "NoKey"} for bad in weak])
+
+
+for make in (hashes, derivation, pads, macs, signatures, agreement, merkle, sealing, hybrid):
     make()

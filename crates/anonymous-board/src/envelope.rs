@@ -6,8 +6,9 @@ use crate::configuration::{Board, Epoch};
 use crate::dpf::{BLOCK, Key, KeyError, Side};
 use crate::messages::{SharedPart, Tag};
 use alpheus_crypto::hash::Digest;
+use alpheus_crypto::hybrid::{HybridKey, HybridPublic, HybridSealed, seal_bytes};
 use alpheus_crypto::labels;
-use alpheus_crypto::seal::{Sealed, SealingKey, SealingKeyError, SealingPublic, seal_bytes};
+use alpheus_crypto::seal::SealingKeyError;
 use alpheus_crypto::secret::Secret;
 use chacha20::ChaCha20Rng;
 use rand_core::{CryptoRng, SeedableRng};
@@ -29,7 +30,7 @@ pub enum EnvelopeError {
     /// Mode 2: its part of the write is invalid.
     #[error("the envelope's part of the write is malformed: {0}")]
     Part(#[from] PartError),
-    /// Not exactly one envelope for each server, or a common part that does not fit the mode.
+    /// Not exactly one envelope for each server, or a common part or lock that does not fit the mode.
     #[error("the write must have exactly one envelope for each server of this board")]
     Envelopes,
 }
@@ -54,13 +55,13 @@ pub(crate) struct UnsealedKey {
 
 /// Seals one server's part of a write in mode 2.
 pub(crate) fn seal_part(
-    to: &SealingPublic,
+    to: &HybridPublic,
     bound: &Digest,
     server: u8,
     common: &CommonPart,
     part: &Part,
     rng: &mut impl CryptoRng,
-) -> Result<Sealed, SealingKeyError> {
+) -> Result<HybridSealed, SealingKeyError> {
     let room = Vec::with_capacity(64 + part.key.len() + part.salt.len() + part.proofs.len());
     #[expect(clippy::expect_used, reason = "plain data serialises")]
     let bytes = Zeroizing::new(postcard::to_extend(part, room).expect("plain data serialises"));
@@ -72,12 +73,12 @@ pub(crate) fn seal_part(
 /// Opens one server's part of a write in mode 2 and checks everything that precedes the audit.
 /// `bound` covers the board, the epoch and its keys, and the writer's tag.
 pub(crate) fn open_part(
-    key: &SealingKey,
+    key: &HybridKey,
     engine: &Parity,
     bound: &Digest,
     server: u8,
     common: &CommonPart,
-    sealed: &Sealed,
+    sealed: &HybridSealed,
 ) -> Result<CheckedPart, EnvelopeError> {
     let named = common.digest();
     let context = [bound.as_ref(), &[server], named.as_ref()];
@@ -94,12 +95,12 @@ fn context<'a>(board: &'a Digest, epoch: &'a [u8; 8], side: Side) -> [&'a [u8]; 
 /// Seals one side's key. The randomness comes from a seed, so that anyone who learns the seed can
 /// check what was sealed.
 pub(crate) fn seal(
-    to: &SealingPublic,
+    to: &HybridPublic,
     side: Side,
     shared: &SharedPart,
     root: &Secret<BLOCK>,
     seed: &Secret<32>,
-) -> Result<Sealed, SealingKeyError> {
+) -> Result<HybridSealed, SealingKeyError> {
     let content = Content { shared: shared.clone(), root: *root.expose() };
     // Reserve the full size: a growing vector leaves copies of the root behind.
     let words = &shared.words;
@@ -115,12 +116,12 @@ pub(crate) fn seal(
 /// Opens one side's envelope and checks everything that precedes the audit. `tag` is the tag of the
 /// ticket whose quota is spent; the auditor, which spends none, gives none.
 pub(crate) fn open(
-    key: &SealingKey,
+    key: &HybridKey,
     board: &Board,
     epoch: Epoch,
     side: Side,
     tag: Option<&Tag>,
-    sealed: &Sealed,
+    sealed: &HybridSealed,
 ) -> Result<UnsealedKey, EnvelopeError> {
     let fingerprint = board.fingerprint();
     let number = epoch.0.to_be_bytes();

@@ -6,8 +6,8 @@ use crate::dpf::digest::KeyDigest;
 use crate::dpf::{BLOCK, Side, Words};
 use alpheus_crypto::agree::AgreementPublic;
 use alpheus_crypto::hash::{Digest, labelled_hash};
+use alpheus_crypto::hybrid::{HybridPublic, HybridSealed};
 use alpheus_crypto::labels;
-use alpheus_crypto::seal::{Sealed, SealingPublic};
 use alpheus_crypto::signed::{Message, Signed};
 use serde::{Deserialize, Serialize};
 
@@ -18,30 +18,40 @@ pub struct Submission {
     /// The epoch.
     pub epoch: Epoch,
     /// One key for each server, sealed for it, in server order.
-    pub envelopes: Vec<Sealed>,
+    pub envelopes: Vec<HybridSealed>,
     /// The part that all servers share, in mode 2.
     pub common: Option<CommonPart>,
+    /// Only who knows what it was made from complains about a digest of this write, in mode 1: a
+    /// digest of [`Opening::unlocks`].
+    pub lock: Option<Digest>,
     /// Entitles the writer to one write. The admission checks it.
     pub ticket: Vec<u8>,
 }
 
 impl Submission {
-    /// The write's name: a digest of board, epoch, envelopes and common part. It excludes the
+    /// The write's name: a digest of board, epoch, envelopes, common part and lock. It excludes the
     /// ticket, which signs it.
     #[must_use]
     pub fn name(&self, board: &Digest) -> WriteName {
-        write_name(board, self.epoch, &self.envelopes, self.common.as_ref())
+        write_name(board, self.epoch, &self.envelopes, self.common.as_ref(), self.lock.as_ref())
     }
+}
+
+/// The lock of a write whose complaint shows these bytes.
+#[must_use]
+pub fn lock(unlocks: &[u8; 32]) -> Digest {
+    labelled_hash(labels::BOARD_COMPLAINT, &[unlocks])
 }
 
 pub(crate) fn write_name(
     board: &Digest,
     epoch: Epoch,
-    envelopes: &[Sealed],
+    envelopes: &[HybridSealed],
     common: Option<&CommonPart>,
+    lock: Option<&Digest>,
 ) -> WriteName {
     #[expect(clippy::expect_used, reason = "plain data serialises")]
-    let bytes = postcard::to_allocvec(&(envelopes, common)).expect("plain data serialises");
+    let bytes = postcard::to_allocvec(&(envelopes, common, lock)).expect("plain data serialises");
     let parts = [board.as_ref(), &epoch.0.to_be_bytes(), &bytes];
     WriteName(labelled_hash(labels::BOARD_SUBMISSION, &parts))
 }
@@ -146,7 +156,7 @@ pub enum Body {
     /// The epoch's keys. They leave the ledger when the epoch ends.
     Begin {
         /// Writers seal envelopes for it.
-        sealing: SealingPublic,
+        sealing: HybridPublic,
         /// The databases derive the masks of their shares with it.
         agreement: AgreementPublic,
     },
@@ -196,7 +206,7 @@ pub enum Body {
         /// A commitment to the coin that chooses whose share is checked.
         draw: Digest,
         /// That database seals the seed of its keys for it.
-        sealing: SealingPublic,
+        sealing: HybridPublic,
     },
     /// The latch: binds this database to its share of the table. It is durable before the first
     /// byte of the share is sent, and there is one per epoch.
@@ -251,7 +261,7 @@ pub struct Reveal {
     /// The database.
     pub by: Party,
     /// The seed.
-    pub seed: Sealed,
+    pub seed: HybridSealed,
 }
 
 impl Message for Reveal {
@@ -381,7 +391,8 @@ pub enum Fault {
     LeftOut,
     /// Its digest of a write does not match the key that the write holds for it.
     WrongDigest,
-    /// Its key of the epoch has small order, so everybody would know the secrets agreed with it.
+    /// A key of the epoch is invalid: everybody would know the secrets agreed with it, or what is
+    /// sealed for it would rest on one of two ciphers alone.
     Keys,
     /// The auditor's coin does not match its commitment.
     Draw,
@@ -402,7 +413,7 @@ impl std::fmt::Display for Fault {
             Self::Set => "it computed another set",
             Self::LeftOut => "it left out a write for which it issued a receipt",
             Self::WrongDigest => "its digest of a write is wrong",
-            Self::Keys => "its key of the epoch has small order",
+            Self::Keys => "a key of the epoch is invalid, or has small order",
             Self::Draw => "its coin does not match its commitment",
             Self::Seed => "the seed that it revealed to the auditor is not that of its keys",
             Self::Share => "its share of the table is not the sum of its keys",
@@ -445,6 +456,8 @@ pub struct Opening {
     pub root: [u8; BLOCK],
     /// Seed of the sealing randomness.
     pub seal: [u8; 32],
+    /// Opens the submission's lock: nobody but the writer complains about its digests.
+    pub unlocks: [u8; 32],
 }
 
 impl std::fmt::Debug for Opening {

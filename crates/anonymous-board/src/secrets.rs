@@ -3,10 +3,10 @@
 
 use alpheus_crypto::agree::AgreementKey;
 use alpheus_crypto::hash::Digest;
+use alpheus_crypto::hybrid::HybridKey;
 use alpheus_crypto::kdf::derive;
 use alpheus_crypto::labels;
 use alpheus_crypto::prf::Prf;
-use alpheus_crypto::seal::SealingKey;
 use alpheus_crypto::secret::Secret;
 use zeroize::Zeroizing;
 
@@ -15,7 +15,7 @@ use zeroize::Zeroizing;
 pub(crate) struct Secrets {
     /// The seed of all others. The auditor gets it if it checks this database's share.
     pub(crate) seed: Secret<32>,
-    pub(crate) sealing: SealingKey,
+    pub(crate) sealing: HybridKey,
     pub(crate) agreement: AgreementKey,
     pub(crate) coin: Secret<32>,
     pub(crate) nonce: Secret<32>,
@@ -26,7 +26,7 @@ impl Secrets {
         let part = |what: &[u8]| derive(seed.expose(), labels::BOARD_EPOCH, &[what]);
         Self {
             seed: seed.duplicate(),
-            sealing: SealingKey::from_seed(&part(b"sealing")),
+            sealing: HybridKey::from_seed(&part(b"sealing")),
             agreement: AgreementKey::from_seed(&part(b"agreement")),
             coin: part(b"coin"),
             nonce: part(b"nonce"),

@@ -13,15 +13,14 @@ use crate::dpf::{BLOCK, Key, Side};
 use crate::envelope::{seal, seal_part};
 use crate::error::WriteError;
 use crate::messages::{
-    Complaint, Grounds, Opening, Receipt, SharedPart, Submission, Tag, WriteDigest, WriteName,
-    write_name,
+    Complaint, Grounds, Opening, Receipt, SharedPart, Submission, Tag, WriteDigest, WriteName, lock,
 };
 use crate::row::Row;
 use crate::transcript::Transcript;
 use alpheus_crypto::hash::Digest;
+use alpheus_crypto::hybrid::{HybridPublic, HybridSealed};
 use alpheus_crypto::kdf::derive;
 use alpheus_crypto::labels;
-use alpheus_crypto::seal::{Sealed, SealingPublic};
 use alpheus_crypto::secret::Secret;
 use alpheus_crypto::signed::Signed;
 use rand_core::CryptoRng;
@@ -32,7 +31,7 @@ use zeroize::Zeroizing;
 pub struct View {
     board: Board,
     epoch: Epoch,
-    sealing: Vec<SealingPublic>,
+    sealing: Vec<HybridPublic>,
     transcript: Transcript,
     keys: Keys,
 }
@@ -121,7 +120,7 @@ impl View {
     /// # Errors
     /// [`WriteError::NotBegun`].
     pub fn open(board: &Board, transcript: &Transcript) -> Result<Self, WriteError> {
-        let key = |by: &Party| transcript.keys(*by).map(|(sealing, _)| sealing);
+        let key = |by: &Party| transcript.keys(*by).map(|(sealing, _)| sealing.clone());
         let sealing: Option<Vec<_>> = board.databases().iter().map(key).collect();
         let keys = match board.grid() {
             None => transcript.permutations().map(Box::new).map(Keys::Tree),
@@ -167,17 +166,18 @@ impl View {
         let row = uniform_below(self.board.rows, rng);
         let seed = Secret::random(rng);
         let (epoch, board) = (self.epoch, self.board.clone());
-        let (envelopes, common) = match &self.keys {
+        let (envelopes, common, lock) = match &self.keys {
             Keys::Tree(_) => {
-                (KeyPair::new(self, tag, row, &encoded, &seed)?.envelopes(self)?, None)
+                let pair = KeyPair::new(self, tag, row, &encoded, &seed)?;
+                (pair.envelopes(self)?, None, Some(lock(pair.unlocks.expose())))
             }
             Keys::Parity(engine) => {
                 let (envelopes, common) = self.parts(engine, &tag, row, &encoded, rng)?;
-                (envelopes, Some(common))
+                (envelopes, Some(common), None)
             }
         };
-        let name = write_name(&board.fingerprint(), epoch, &envelopes, common.as_ref());
-        let submission = Submission { epoch, envelopes, common, ticket: ticket(&name) };
+        let submission = self.submission(envelopes, common, lock, ticket);
+        let name = submission.name(&board.fingerprint());
         let written = PendingWrite {
             board,
             epoch,
@@ -200,7 +200,7 @@ impl View {
         row: u32,
         encoded: &[u8],
         rng: &mut impl CryptoRng,
-    ) -> Result<(Vec<Sealed>, CommonPart), WriteError> {
+    ) -> Result<(Vec<HybridSealed>, CommonPart), WriteError> {
         let bound = self.transcript.bound(tag).ok_or(WriteError::NotBegun)?;
         let (common, parts) = audit::write(engine, &bound, row, encoded, rng)?;
         Ok((self.seal_parts(&bound, &common, &parts, rng)?, common))
@@ -212,7 +212,7 @@ impl View {
         common: &CommonPart,
         parts: &[Part],
         rng: &mut impl CryptoRng,
-    ) -> Result<Vec<Sealed>, WriteError> {
+    ) -> Result<Vec<HybridSealed>, WriteError> {
         let mut envelopes = Vec::with_capacity(parts.len());
         for (server, (to, part)) in (0..).zip(self.sealing.iter().zip(parts)) {
             envelopes.push(seal_part(to, bound, server, common, part, rng)?);
@@ -232,11 +232,23 @@ impl View {
         rng: &mut R,
     ) -> Result<Submission, WriteError> {
         let Keys::Parity(engine) = &self.keys else { return Err(WriteError::NotBegun) };
-        let (epoch, bound) = (self.epoch, self.transcript.bound(tag).ok_or(WriteError::NotBegun)?);
+        let bound = self.transcript.bound(tag).ok_or(WriteError::NotBegun)?;
         let (common, parts) = make(engine, &bound, rng);
-        let (envelopes, common) = (self.seal_parts(&bound, &common, &parts, rng)?, Some(common));
-        let name = write_name(&self.board.fingerprint(), epoch, &envelopes, common.as_ref());
-        Ok(Submission { epoch, envelopes, common, ticket: ticket(&name) })
+        let envelopes = self.seal_parts(&bound, &common, &parts, rng)?;
+        Ok(self.submission(envelopes, Some(common), None, ticket))
+    }
+
+    fn submission(
+        &self,
+        envelopes: Vec<HybridSealed>,
+        common: Option<CommonPart>,
+        lock: Option<Digest>,
+        ticket: impl FnOnce(&WriteName) -> Vec<u8>,
+    ) -> Submission {
+        let (epoch, unsigned) = (self.epoch, Vec::new());
+        let mut made = Submission { epoch, envelopes, common, lock, ticket: unsigned };
+        made.ticket = ticket(&made.name(&self.board.fingerprint()));
+        made
     }
 }
 
@@ -245,6 +257,8 @@ struct KeyPair {
     keys: [Key; 2],
     shared: SharedPart,
     seals: [Secret<32>; 2],
+    /// Opens the write's lock.
+    unlocks: Secret<32>,
 }
 
 impl KeyPair {
@@ -273,10 +287,11 @@ impl KeyPair {
             nonce: *nonce.expose(),
             words: keys[0].words.clone(),
         };
-        Ok(Self { keys, shared, seals: [seal(b"first"), seal(b"second")] })
+        let unlocks = derive(seed.expose(), labels::BOARD_WRITE, &[b"lock"]);
+        Ok(Self { keys, shared, seals: [seal(b"first"), seal(b"second")], unlocks })
     }
 
-    fn envelopes(&self, view: &View) -> Result<Vec<Sealed>, WriteError> {
+    fn envelopes(&self, view: &View) -> Result<Vec<HybridSealed>, WriteError> {
         let sides = Side::BOTH.into_iter().zip(&view.sealing);
         sides
             .map(|(side, to)| {
@@ -400,6 +415,7 @@ impl PendingWrite {
             shared: pair.shared.clone(),
             root: *pair.keys[i].root.expose(),
             seal: *pair.seals[i].expose(),
+            unlocks: *pair.unlocks.expose(),
         };
         Some(WriteStatus::Complain(Box::new(Grounds::Digest { side, opening })))
     }

@@ -7,6 +7,7 @@
 //! - [`door`], [`entry`]: the doorkeeper that checks passes, and how writers are admitted,
 //! - [`client`], [`links`], `complaints`: connections to the servers, for writers, readers and other parts,
 //! - [`post`], [`content`], [`read`]: the writer and the reader,
+//! - [`moments`]: when a writer's machine contacts each server,
 //! - [`member`], [`queue`]: a member that writes in every epoch, and the messages that wait for it,
 //! - [`replay`], [`stage`]: a local board that runs one epoch over a file's lines,
 //! - [`settings`]: the settings of the processes.
@@ -20,6 +21,7 @@ pub mod init;
 pub mod keys;
 pub mod links;
 pub mod member;
+pub mod moments;
 pub mod post;
 pub mod queue;
 pub mod read;

@@ -6,12 +6,15 @@ use crate::card::{self, VerifiedCard};
 use crate::client::{Client, Posted};
 use crate::content::MessageArgs;
 use crate::entry::{Entry, EntryArgs};
+use crate::moments;
+use alpheus_anonymous_board::transcript::Crowd;
 use alpheus_anonymous_board::writer::{Content, Fate};
 use alpheus_node::entropy;
 use alpheus_node::failure::{Blame, Category, Failure};
 use alpheus_node::globals::Globals;
 use alpheus_node::listeners::block_on;
 use alpheus_node::settings::Format;
+use alpheus_time::Span;
 use serde::Serialize;
 use std::io::Write;
 use std::path::PathBuf;
@@ -24,11 +27,14 @@ Examples:
   alpheus board post --file hello.txt --card board.json --pass ada.pass --key-file ada.key
   alpheus board post --cover --card board.json --key ada.key
 
-The command waits until the epoch ends, complains if a server left the write out, and reports its
-fate. A cover looks like any other write and adds no message: it makes the crowd larger.
+The command contacts each server at a moment that it draws. It waits until the epoch ends, complains
+if a server left the write out, and reports its fate. A cover looks like any other write and adds no message: it makes the crowd larger.
 
 Who writes only when they have something to say, or comes back when a message is lost, stands out.
 `alpheus board member` writes in every epoch, and repeats a lost message by itself.";
+
+/// How long a person waits for the moments that are drawn.
+const MAX_WAIT: Span = Span(10_000_000);
 
 /// Arguments of `alpheus board post`.
 #[derive(Debug, clap::Args)]
@@ -44,10 +50,14 @@ pub struct Args {
     card: PathBuf,
     #[command(flatten)]
     entry: EntryArgs,
-    /// The smallest crowd to write in. Nothing is sent if the board may reveal less and the last
-    /// published table held less
+    /// The smallest crowd to write in, as the last published table forecasts it. Nothing is sent if
+    /// that held less and the board may reveal less
     #[arg(long, value_name = "NUMBER")]
     crowd: Option<u32>,
+    /// Contact each server at a moment within so many seconds [default: 4 % of an epoch, and at most
+    /// 10]
+    #[arg(long, value_name = "SECONDS")]
+    within: Option<u32>,
     /// Return once the write is made, and go on waiting and complaining in the background
     #[arg(long, conflicts_with = "no_wait")]
     background: bool,
@@ -66,6 +76,26 @@ struct PostReport {
     write: String,
     #[serde(skip_serializing_if = "Option::is_none")]
     fate: Option<&'static str>,
+    #[serde(flatten)]
+    crowd: Option<CrowdReport>,
+}
+
+/// The crowd of a write. All three are upper bounds.
+#[derive(Debug, Serialize)]
+struct CrowdReport {
+    /// The writes in the table.
+    writes: usize,
+    /// How many writes the databases listed when they closed.
+    listed: usize,
+    /// The most quotas that came to one database.
+    came: usize,
+}
+
+impl From<Crowd> for CrowdReport {
+    fn from(crowd: Crowd) -> Self {
+        let Crowd { accepted, listed, came } = crowd;
+        Self { writes: accepted, listed, came }
+    }
 }
 
 /// Some database has not confirmed the write, and nobody waits to see whether it counts.
@@ -94,7 +124,7 @@ pub fn run(args: &Args, globals: &Globals) -> Result<(), Failure> {
         let client = Client::new(&card)?;
         let posted = args.post(&client, &card, content).await?;
         let (epoch, write) = (posted.written.epoch(), posted.written.name().0.to_string());
-        let mut said = PostReport { epoch: epoch.0, write, fate: None };
+        let mut said = PostReport { epoch: epoch.0, write, fate: None, crowd: None };
         if args.report_first {
             print(&said, format)?;
         }
@@ -104,13 +134,17 @@ pub fn run(args: &Args, globals: &Globals) -> Result<(), Failure> {
         if args.no_wait {
             return Ok((said, None));
         }
-        let (_, fates) = client.settle(epoch, &[posted]).await?;
+        let (reading, fates) = client.settle(epoch, &[posted]).await?;
         let fate = fates.first().copied();
-        said.fate = fate.map(word);
+        (said.fate, said.crowd) = (fate.map(word), Some(reading.crowd.into()));
         Ok((said, fate))
     })?;
     if !args.report_first {
         print(&said, format)?;
+    }
+    if let Some(crowd) = &said.crowd {
+        let CrowdReport { writes, listed, came } = crowd;
+        eprintln!("in a crowd of at most {writes} writes ({listed} were listed, {came} came)");
     }
     check(fate)
 }
@@ -157,7 +191,13 @@ impl Args {
             }
         };
         let mut entry = self.entry.open(card, view.epoch()).await?;
-        Ok(client.post(&view, content, &mut entry, &mut entropy::rng()?).await?)
+        let spread = match self.within {
+            Some(seconds) => {
+                moments::at_most(&card.board, view.epoch(), Span(u64::from(seconds) * 1_000_000))
+            }
+            None => moments::spread(&card.board, view.epoch()).min(MAX_WAIT),
+        };
+        Ok(client.post(&view, content, &mut entry, spread, &mut entropy::rng()?).await?)
     }
 }
 

@@ -17,6 +17,7 @@ use alpheus_node::files::{Readers, write_new};
 use alpheus_node::globals::Globals;
 use alpheus_node::listeners::block_on;
 use alpheus_node::settings::Format as OutputFormat;
+use alpheus_time::Span;
 use serde::Serialize;
 use std::io::Write;
 use std::path::PathBuf;
@@ -156,11 +157,11 @@ async fn one(
     entry: &mut Entry,
 ) -> Result<(Posted, bool), Failure> {
     let mut rng = entropy::rng()?;
-    match client.post(view, Content::Message(line.as_bytes()), entry, &mut rng).await {
+    match client.post(view, Content::Message(line.as_bytes()), entry, Span(0), &mut rng).await {
         Ok(posted) => Ok((posted, true)),
         Err(BoardError::NotWritten(refused)) => {
             eprintln!("a line is rejected: {refused}");
-            Ok((client.post(view, Content::Cover, entry, &mut rng).await?, false))
+            Ok((client.post(view, Content::Cover, entry, Span(0), &mut rng).await?, false))
         }
         Err(error) => Err(error.into()),
     }

@@ -195,9 +195,9 @@ pub const PASS_REDEMPTION: &str = "alpheus/pass/redemption/v1";
 /// Identifies a scan at a gate that arrives again (hash).
 pub const PASS_SCAN: &str = "alpheus/pass/scan/v1";
 /// The configuration that a board's parties and writers share (signature).
-pub const BOARD_CONFIGURATION: &str = "alpheus/board/configuration/v2";
+pub const BOARD_CONFIGURATION: &str = "alpheus/board/configuration/v3";
 /// The public statement of a board's server about an epoch (signature).
-pub const BOARD_STATEMENT: &str = "alpheus/board/statement/v3";
+pub const BOARD_STATEMENT: &str = "alpheus/board/statement/v4";
 /// A database states that it has an accepted write (signature).
 pub const BOARD_RECEIPT: &str = "alpheus/board/receipt/v2";
 /// A member states that it sends this write in this epoch (signature).
@@ -208,16 +208,16 @@ pub const BOARD_ADMISSION: &str = "alpheus/board/admitted/v1";
 pub const BOARD_DOOR: &str = "alpheus/board/door/v1";
 /// The keys of an epoch's permutations (hash).
 pub const BOARD_PERMUTATIONS: &str = "alpheus/board/permutations/v1";
-/// Seals one server's key of a write (HPKE).
-pub const BOARD_ENVELOPE: &str = "alpheus/board/envelope/v1";
+/// Seals one server's key of a write (HPKE, hybrid).
+pub const BOARD_ENVELOPE: &str = "alpheus/board/envelope/v2";
 /// A write's envelopes and what accompanies them in the clear (hash).
-pub const BOARD_SUBMISSION: &str = "alpheus/board/submission/v2";
+pub const BOARD_SUBMISSION: &str = "alpheus/board/submission/v3";
 /// What both keys of a write have in common (hash).
 pub const BOARD_SHARED_PART: &str = "alpheus/board/shared/v1";
-/// Derives roots, nonce and envelopes of a write from the writer's seed (HKDF).
-pub const BOARD_WRITE: &str = "alpheus/board/write/v1";
+/// Derives roots, nonce, envelopes and lock of a write from the writer's seed (HKDF).
+pub const BOARD_WRITE: &str = "alpheus/board/write/v2";
 /// Derives a server's secrets of an epoch, one per purpose (HKDF).
-pub const BOARD_EPOCH: &str = "alpheus/board/epoch/v1";
+pub const BOARD_EPOCH: &str = "alpheus/board/epoch/v2";
 /// The writes that an audit covers (hash).
 pub const BOARD_CANDIDATES: &str = "alpheus/board/candidates/v1";
 /// κ, from both servers' contributions and what is audited (hash).
@@ -248,8 +248,8 @@ pub const BOARD_KEY: &str = "alpheus/board/key/v1";
 pub const BOARD_KEYS: &str = "alpheus/board/keys/v1";
 /// The part of a mode-2 write that all servers receive (hash).
 pub const BOARD_COMMON: &str = "alpheus/board/common/v1";
-/// Seals one server's part of a write of mode 2 (HPKE).
-pub const BOARD_PART: &str = "alpheus/board/part/v1";
+/// Seals one server's part of a write of mode 2 (HPKE, hybrid).
+pub const BOARD_PART: &str = "alpheus/board/part/v2";
 /// Binds a write of mode 2 to its board, epoch and author (hash).
 pub const BOARD_WRITE_BINDING: &str = "alpheus/board/bound/v1";
 /// The points at which a write is audited, from its bindings (hash).
@@ -265,11 +265,13 @@ pub const BOARD_LINE: &str = "alpheus/board/line/v1";
 /// The coin that chooses the database whose share the auditor checks.
 pub const BOARD_DRAW: &str = "alpheus/board/draw/v1";
 /// A database's message that reveals the seed of its keys to the auditor.
-pub const BOARD_REVEAL: &str = "alpheus/board/reveal/v1";
+pub const BOARD_REVEAL: &str = "alpheus/board/reveal/v2";
 /// That seed, sealed for the auditor.
-pub const BOARD_REVEALED_SEED: &str = "alpheus/board/revealed-seed/v1";
+pub const BOARD_REVEALED_SEED: &str = "alpheus/board/revealed-seed/v2";
 /// What the auditor derives from its seed of an epoch.
-pub const BOARD_AUDITOR: &str = "alpheus/board/auditor/v1";
+pub const BOARD_AUDITOR: &str = "alpheus/board/auditor/v2";
+/// The lock of a write: only who knows what it was made from complains about a digest (hash).
+pub const BOARD_COMPLAINT: &str = "alpheus/board/complaint/v1";
 /// A writer's sign that it came, left where a write cannot be.
 pub const BOARD_KNOCK: &str = "alpheus/board/knock/v1";
 /// A board's public card (signature).

@@ -19,6 +19,7 @@
 //! | [`sign`], [`signed`] | signatures, signed messages | Ed25519 |
 //! | [`agree`] | a key shared by two parties | X25519 |
 //! | [`seal`] | a secret that only one party can open | HPKE |
+//! | [`hybrid`] | the same, for what strangers can keep for decades | HPKE with X-Wing |
 //! | [`onetime`] | one message of a sender without an account, whose recipient can prove what it opens to | ristretto255, ChaCha20-Poly1305 |
 //! | [`vault`] | secrets at rest | Argon2id, XChaCha20-Poly1305 |
 //! | [`merkle`] | one digest for many leaves, short proofs | SHA-256 |
@@ -32,6 +33,7 @@ pub mod agree;
 pub mod cells;
 pub mod group;
 pub mod hash;
+pub mod hybrid;
 pub mod kdf;
 mod keystream;
 pub mod labels;

@@ -82,6 +82,13 @@ impl VaultKey {
         VaultKey(derive(&both[..], labels::VAULT_SLOT, &[]))
     }
 
+    /// A key that depends on a slot alone. Destroying the slot destroys everything that is locked
+    /// under it.
+    #[must_use]
+    pub fn of_slot(slot: &Secret<32>) -> VaultKey {
+        VaultKey(derive(slot.expose(), labels::VAULT_SLOT, &[b"alone"]))
+    }
+
     /// Locks a secret under a name. Unlocking needs the same name.
     #[must_use]
     pub fn lock(&self, name: &[u8], secret: &[u8], rng: &mut impl CryptoRng) -> Vec<u8> {

@@ -3,12 +3,14 @@
 
 pub mod store;
 
+use crate::entropy;
 use crate::failure::{Blame, Category, Failure};
 use crate::fence::{Fence, FenceError, FenceFile};
 use alpheus_crypto::ledger::{Change, Ledger, LedgerError, StateOrigin};
 use alpheus_time::Timestamp;
 use alpheus_transport::{Batch, Error, NewRecord, Space, Store, Topic};
 use bytes::Bytes;
+use rand_core::Rng;
 use std::ops::Bound;
 use std::path::Path;
 use std::sync::Arc;
@@ -38,6 +40,8 @@ pub struct FencedLedger {
     fenced: Space,
     fence: FenceFile,
     sequence: u64,
+    /// Drawn at each start.
+    history: u64,
     /// The shard that owns it from the next commit on, if that changes.
     moves_to: Option<Vec<u8>>,
     /// The format to store in the next commit.
@@ -72,8 +76,8 @@ pub struct OpenedLedger {
     first: bool,
     /// The format of the records; none if it is empty.
     format: Option<u32>,
-    /// Intact if the fence records no more than the ledger holds, and shard index and count
-    /// are unchanged.
+    /// Intact if the last commit is the one that the fence has seen, or directly follows it, and
+    /// shard index and count are unchanged.
     pub origin: StateOrigin,
 }
 
@@ -131,26 +135,31 @@ impl FencedLedger {
         spaces: [&str; 2],
     ) -> Result<OpenedLedger, Failure> {
         let fence = FenceFile::load(fence).blame(Category::Input)?;
-        Self::read(store, fence, shard, spaces).blame(Category::Io)
+        let history = entropy::rng()?.next_u64();
+        Self::read(store, (fence, history), shard, spaces).blame(Category::Io)
     }
 
     fn read(
         store: Arc<dyn Store>,
-        fence: FenceFile,
+        (fence, history): (FenceFile, u64),
         shard: Option<ShardIndex>,
         spaces: [&str; 2],
     ) -> Result<OpenedLedger, Error> {
         let (records, fenced) = (Space::new(spaces[0])?, Space::new(spaces[1])?);
         store.ensure_space(&records)?;
         store.ensure_space(&fenced)?;
-        let held = store.get(&fenced, SEQUENCE)?;
-        let held = held.and_then(|bytes| bytes.as_ref().try_into().ok().map(u64::from_be_bytes));
-        let seen = fence.get(&ENTRY).map(|fence| fence.sequence);
+        let stored = store.get(&fenced, SEQUENCE)?.and_then(|bytes| Commit::read(&bytes));
+        let fence_has = fence.get(&ENTRY).map(Commit::of);
+        let held = stored.map(|(last, _)| last.sequence);
+        let seen = fence_has.map(|commit| commit.sequence);
         let place = shard.map(ShardIndex::to_bytes).unwrap_or_default();
         let was = store.get(&fenced, PLACE)?;
         let same = was.as_deref().unwrap_or_default() == place.as_slice();
-        let origin = match (held, seen) {
-            (Some(held), Some(seen)) if held >= seen && same => StateOrigin::Intact,
+        let origin = match (stored, fence_has) {
+            // The fence has seen the last commit, or the process ended before the fence could.
+            (Some((last, before)), Some(seen)) if same && [last, before].contains(&seen) => {
+                StateOrigin::Intact
+            }
             _ => StateOrigin::Restored,
         };
         let found = scan_all(store.as_ref(), &records, b"")?;
@@ -163,7 +172,8 @@ impl FencedLedger {
         let sequence = held.unwrap_or(0).max(seen.unwrap_or(0));
         let moves_to = (!same).then_some(place);
         let (notes, failed) = (None, false);
-        let ledger = Self { store, records, fenced, fence, sequence, moves_to, notes, failed };
+        let ledger =
+            Self { store, records, fenced, fence, sequence, history, moves_to, notes, failed };
         let (fenced, first) = (seen.is_some(), held == Some(1));
         Ok(OpenedLedger { ledger, records: found, untouched, fenced, first, format, origin })
     }
@@ -217,7 +227,9 @@ impl FencedLedger {
         }
         store::stage(&mut batch, &self.records, changes)?;
         self.sequence += 1;
-        batch.put(&self.fenced, SEQUENCE, self.sequence.to_be_bytes().to_vec())?;
+        let commit = Commit { sequence: self.sequence, history: self.history };
+        let seen = self.fence.get(&ENTRY).map(Commit::of).unwrap_or_default();
+        batch.put(&self.fenced, SEQUENCE, commit.after(seen))?;
         if let Some(place) = self.moves_to.take() {
             batch.put(&self.fenced, PLACE, place)?;
         }
@@ -225,8 +237,43 @@ impl FencedLedger {
             batch.put(&self.fenced, FORMAT, format.to_be_bytes().to_vec())?;
         }
         self.store.commit(batch)?;
-        let fence = Fence { sequence: self.sequence, clock: Timestamp(0), restored: None };
-        Ok(self.fence.advance([(ENTRY, fence)])?)
+        Ok(self.fence.advance([(ENTRY, commit.to_fence())])?)
+    }
+}
+
+/// A commit. Two histories that went on from one copy can be equally long, but each start has a number of
+/// its own.
+#[derive(Clone, Copy, Default, PartialEq, Eq)]
+struct Commit {
+    sequence: u64,
+    history: u64,
+}
+
+impl Commit {
+    /// What a ledger stores with a commit: the commit itself, and the last one that the fence had seen.
+    fn after(self, seen: Self) -> Vec<u8> {
+        let numbers = [self.sequence, self.history, seen.sequence, seen.history];
+        numbers.iter().flat_map(|number| number.to_be_bytes()).collect()
+    }
+
+    /// Reads the commit and the one that the fence had seen.
+    fn read(bytes: &[u8]) -> Option<(Self, Self)> {
+        let (numbers, []) = bytes.as_chunks::<8>() else { return None };
+        let [sequence, history, seen, before] = *<&[[u8; 8]; 4]>::try_from(numbers).ok()?;
+        let commit = |sequence, history| Self {
+            sequence: u64::from_be_bytes(sequence),
+            history: u64::from_be_bytes(history),
+        };
+        Some((commit(sequence, history), commit(seen, before)))
+    }
+
+    /// A ledger has no clock of its own, so the fence's holds the history.
+    fn to_fence(self) -> Fence {
+        Fence { sequence: self.sequence, clock: Timestamp(self.history), restored: None }
+    }
+
+    fn of(fence: Fence) -> Self {
+        Self { sequence: fence.sequence, history: fence.clock.0 }
     }
 }
 
@@ -314,6 +361,7 @@ impl Ledger for Appending<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use alpheus_transport::local;
     use alpheus_transport::simulated::Machine;
 
     /// A shard is killed while it replaces another: the untrusted records still exist and
@@ -344,6 +392,39 @@ mod tests {
             open(second).origin == StateOrigin::Intact
                 && open(first).origin == StateOrigin::Restored
         );
+    }
+
+    /// A copy is made between a commit and the fence, and an older one goes on in its place, as far. When
+    /// the first is put back, the fence has seen another history.
+    #[test]
+    fn a_history_of_equal_length_is_not_taken_for_the_latest() {
+        let folder = tempfile::tempdir().unwrap();
+        let (fence, kept) = (folder.path().join("fence"), folder.path().join("kept"));
+        let put = |value: u8| [Change { key: b"k".to_vec(), value: Some(vec![value].into()) }];
+        let open = |name: &str| {
+            let store = local::open(&folder.path().join(name), &local::Options::default());
+            FencedLedger::open(store.unwrap(), &fence, None).unwrap()
+        };
+        let copy = |from: &str, to: &str| {
+            let (from, to) = (folder.path().join(from), folder.path().join(to));
+            let status = std::process::Command::new("cp").arg("-r").args([from, to]).status();
+            assert!(status.unwrap().success());
+        };
+        open("store").ledger.commit(&put(1)).unwrap();
+        copy("store", "older");
+        std::fs::copy(&fence, &kept).unwrap();
+        open("store").ledger.commit(&put(2)).unwrap();
+        // The machine stopped before the fence had moved: what was committed is the latest.
+        std::fs::copy(&kept, &fence).unwrap();
+        copy("store", "unfenced");
+        assert!(open("unfenced").origin == StateOrigin::Intact);
+        // The older copy is one commit behind, and the fence cannot know of that. It goes on.
+        let mut other = open("older");
+        assert!(other.origin == StateOrigin::Intact);
+        other.ledger.commit(&put(3)).unwrap();
+        drop(other);
+        assert!(open("older").origin == StateOrigin::Intact);
+        assert!(open("unfenced").origin == StateOrigin::Restored);
     }
 
     /// A state of another build is not mistaken for a corrupted one.

@@ -4,6 +4,7 @@
 //!
 //! - [`failure`]: how a command fails, and with which exit code,
 //! - [`entropy`], [`clock`], [`files`]: the operating system's randomness, time and files,
+//! - [`slots`]: a file whose entries are overwritten in place, so that what is locked under them is gone,
 //! - [`proxy`]: a SOCKS proxy for all connections of the process,
 //! - [`card`]: the public, signed file that pins a deployment,
 //! - [`fence`], [`ledger`]: a durable ledger, and the file that exposes an older copy of it,
@@ -32,3 +33,4 @@ pub mod proxy;
 pub mod retry;
 pub mod service;
 pub mod settings;
+pub mod slots;

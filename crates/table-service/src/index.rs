@@ -126,6 +126,15 @@ impl Index {
         same.flat_map(|stretch| stretch.between(time, time).map(|row| stretch.row + row)).collect()
     }
 
+    /// The time and the groups of a row.
+    #[must_use]
+    pub fn row(&self, row: u64) -> Option<(i64, &[String])> {
+        let after = self.stretches.partition_point(|stretch| stretch.row <= row);
+        let stretch = self.stretches.get(after.checked_sub(1)?)?;
+        let k = row - stretch.row;
+        (k < stretch.rows).then(|| (stretch.at(k), stretch.groups.as_slice()))
+    }
+
     /// Stretches from number `from` on.
     #[must_use]
     pub fn since(&self, from: usize) -> &[Stretch] {
@@ -222,6 +231,10 @@ mod tests {
             let found = found.map(|(key, ranges)| (key, ranges.into_iter().flatten().collect()));
             assert_eq!(found.collect::<BTreeMap<_, Vec<u64>>>(), plain, "{all:?}, {selection:?}");
             assert_eq!(index.rows(), all.len() as u64);
+            for (row, (time, group)) in (0..).zip(&all) {
+                assert_eq!(index.row(row), Some((*time, std::slice::from_ref(group))));
+            }
+            assert_eq!(index.row(index.rows()), None);
         }
     }
 }

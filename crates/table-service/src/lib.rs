@@ -1,7 +1,8 @@
 //! `alpheus table`: an encrypted table on an untrusted server. The owner uploads rows, may
 //! delete them, and queries them; every answer is verified.
 //!
-//! - [`create`], [`append`], [`correct`], [`merge`], [`prune`], [`query`], [`verify`], [`recover`]: the owner,
+//! - [`create`], [`append`], [`correct`], [`merge`], [`prune`], [`query`], [`verify`], [`recover`],
+//!   [`rekey`], [`drop_table`]: the owner,
 //! - [`serve`]: the server, which holds no key,
 //! - [`replay`]: both as processes, over a recorded file,
 //! - [`schema`], [`sql`], [`index`], [`csv_rows`], [`ask`], [`answer`], [`statistics`]: schemas,
@@ -15,12 +16,14 @@ pub mod blocks;
 pub mod correct;
 pub mod create;
 pub mod csv_rows;
+pub mod drop_table;
 pub mod index;
 pub mod links;
 pub mod merge;
 pub mod prune;
 pub mod query;
 pub mod recover;
+pub mod rekey;
 pub mod remote;
 pub mod replay;
 pub mod save;
@@ -69,6 +72,10 @@ enum Command {
     Prune(prune::Args),
     /// Query statistics, and verify the answers
     Query(query::Args),
+    /// Copy the table under another key, and perhaps a wider schema; continues after an interruption
+    Rekey(rekey::Args),
+    /// Delete the table at the server
+    Drop(drop_table::Args),
     /// Rebuild a lost folder from the key and what the server has
     Recover(recover::Args),
     /// Verify everything that the server stores, by one sum per column
@@ -92,6 +99,8 @@ pub fn run(args: &Args, globals: &Globals) -> Result<(), Failure> {
         Command::Merge(args) => merge::run(args, globals),
         Command::Prune(args) => prune::run(args, globals),
         Command::Query(args) => query::run(args, globals),
+        Command::Rekey(args) => rekey::run(args, globals),
+        Command::Drop(args) => drop_table::run(args, globals),
         Command::Recover(args) => recover::run(args, globals),
         Command::Verify(args) => verify::run(args, globals),
         Command::Serve(args) => serve::run(args, globals),

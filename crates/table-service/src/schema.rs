@@ -151,6 +151,33 @@ pub enum SchemaError {
     Layout(#[from] LayoutError),
 }
 
+/// Rows of an older schema do not fit a newer one.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum WidenError {
+    /// Groups are in the index, by position.
+    #[error("the groups must be those of the table, in their order")]
+    Groups,
+    /// A column is missing or in another place.
+    #[error(
+        "column `{0}` of the table must stay in its place; new columns come after the old ones"
+    )]
+    Column(String),
+    /// Items would have another unit.
+    #[error("column `{0}`: the scale must stay as it is")]
+    Scale(String),
+    /// Rows may be out of bounds.
+    #[error("column `{0}`: the bounds must include those of the table")]
+    Bounds(String),
+    /// Cells may be empty.
+    #[error("column `{0}` is optional in the table and must stay so")]
+    Required(String),
+    /// Rows have no cell for it.
+    #[error(
+        "column `{0}` is new and must be `optional: true`: the rows of the table have no value for it"
+    )]
+    Added(String),
+}
+
 impl TableSchema {
     /// Reads a schema.
     ///
@@ -203,6 +230,42 @@ impl TableSchema {
     pub fn name_of(&self, column: u16) -> String {
         let column = self.columns.get(usize::from(column));
         column.map_or_else(String::new, |column| column.name.to_lowercase())
+    }
+
+    /// Checks that every row of a table with the schema `old` is one of this schema, with empty cells
+    /// in columns that are new.
+    ///
+    /// # Errors
+    /// [`WidenError`].
+    pub fn check_widens(&self, old: &Self) -> Result<(), WidenError> {
+        let names = |groups: &[String]| groups.iter().map(|g| g.to_lowercase()).collect::<Vec<_>>();
+        if names(&self.groups) != names(&old.groups) {
+            return Err(WidenError::Groups);
+        }
+        for (at, column) in old.columns.iter().enumerate() {
+            let name = || column.name.clone();
+            let new = self.columns.get(at).ok_or_else(|| WidenError::Column(name()))?;
+            if !new.name.eq_ignore_ascii_case(&column.name) {
+                return Err(WidenError::Column(name()));
+            }
+            if new.scale != column.scale {
+                return Err(WidenError::Scale(name()));
+            }
+            let bound = |text: &str| parse_exact(text, column.scale).ok();
+            let holds =
+                bound(&new.min) <= bound(&column.min) && bound(&new.max) >= bound(&column.max);
+            if !holds {
+                return Err(WidenError::Bounds(name()));
+            }
+            if column.optional && !new.optional {
+                return Err(WidenError::Required(name()));
+            }
+        }
+        let added = self.columns.get(old.columns.len()..).unwrap_or_default();
+        match added.iter().find(|column| !column.optional) {
+            Some(column) => Err(WidenError::Added(column.name.clone())),
+            None => Ok(()),
+        }
     }
 
     /// The layout in which the columns are stored.
@@ -259,6 +322,47 @@ pairs: [[Cars, trucks]]
         assert_eq!((schema.column("cars"), schema.column("bikes")), (Some(0), None));
         let layout = schema.layout().unwrap();
         assert_eq!((layout.declarations()[0].max, layout.declarations()[1].min), (10_000_500, -5));
+    }
+
+    /// Pairs, squares, bounds and columns can be added; what rows rest on cannot be taken away.
+    #[test]
+    fn a_schema_is_widened_and_never_narrowed() {
+        let old = TableSchema::parse(GOOD).unwrap();
+        let widened = |from: &str, to: &str| {
+            let text = GOOD.replace(from, to);
+            assert_ne!(text, GOOD, "{from}");
+            TableSchema::parse(&text).unwrap().check_widens(&old)
+        };
+        let added = "pairs:";
+        for (from, to) in [
+            ("max: 5", "max: 50, squares: true"),
+            ("min: 0", "min: -1, optional: true"),
+            ("pairs: [[Cars, trucks]]", ""),
+            (added, "  - { name: bikes, min: 0, max: 1, optional: true }\npairs:"),
+            ("Cars", "CARS"),
+        ] {
+            assert_eq!(widened(from, to), Ok(()), "{to}");
+        }
+        let column = |name: &str| name.to_owned();
+        for (from, to, expected) in [
+            ("[street]", "[city]", WidenError::Groups),
+            ("[street]", "[street, city]", WidenError::Groups),
+            ("Cars", "autos", WidenError::Column(column("Cars"))),
+            ("scale: 3", "scale: 4", WidenError::Scale(column("Cars"))),
+            ("min: 0", "min: 1", WidenError::Bounds(column("Cars"))),
+            ("max: 5", "max: 4", WidenError::Bounds(column("trucks"))),
+            (", optional: true", "", WidenError::Required(column("trucks"))),
+            (
+                added,
+                "  - { name: bikes, min: 0, max: 1 }\npairs:",
+                WidenError::Added(column("bikes")),
+            ),
+        ] {
+            assert_eq!(widened(from, to), Err(expected), "{to}");
+        }
+        let mut fewer = old.clone();
+        fewer.columns.pop();
+        assert_eq!(fewer.check_widens(&old), Err(WidenError::Column(column("trucks"))));
     }
 
     /// Reported when the table is created, not when its first block is full.

@@ -15,12 +15,15 @@ use alpheus_node::ledger::store::StoreLedger;
 use alpheus_node::pki::read_seed;
 use alpheus_transport::{Space, Store, local};
 use alpheus_verifiable_table::TableKey;
-use alpheus_verifiable_table::label::{Address, Segment};
+use alpheus_verifiable_table::label::{Address, DataSet, Segment};
+use alpheus_verifiable_table::layout::Layout;
 use alpheus_verifiable_table::ledger::PendingStep;
 use alpheus_verifiable_table::owner::{APPLICATION, Owner};
 use alpheus_verifiable_table::saved::OpenedState;
 use data_encoding::HEXLOWER;
 use rand_chacha::ChaCha20Rng;
+use serde::{Deserialize, Serialize};
+use sha2::{Digest, Sha256};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::File;
 use std::io::{self, ErrorKind};
@@ -39,6 +42,9 @@ const IMPORT: u8 = APPLICATION + 1;
 const SCHEMA: u8 = APPLICATION + 2;
 /// A block that was rewritten, and that the server still has.
 const REPLACED: u8 = APPLICATION + 3;
+
+/// The table that this one is a copy of, under another key, as long as the copy is incomplete.
+const REKEY: u8 = APPLICATION + 4;
 
 /// The folder's store, and the space of it that holds the table.
 fn open_store(folder: &Path) -> Result<(Arc<dyn Store>, Space), Failure> {
@@ -95,7 +101,24 @@ pub struct TableState {
     space: Space,
     imports: BTreeMap<[u8; 32], u64>,
     replaced: BTreeSet<Address>,
+    source: Option<CopySource>,
 }
+
+/// The table that is being copied, as it was when the copy began.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct CopySource {
+    /// Its name at the server.
+    pub table: DataSet,
+    /// A digest of what it held.
+    pub content: [u8; 32],
+}
+
+/// The copy of a table is incomplete.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error(
+    "`alpheus table rekey` has not completed this copy of a table; run it again with the same folders"
+)]
+struct IncompleteError;
 
 /// The schema is missing.
 #[derive(Debug, thiserror::Error)]
@@ -132,16 +155,32 @@ impl TableState {
         let text = read_text(schema_file)?;
         let schema = TableSchema::parse(&text).blame_input(schema_file)?;
         let layout = schema.layout().blame_input(schema_file)?;
+        Self::create_for(folder, (text, &schema, layout), None)
+    }
+
+    /// Creates a table in a new folder, which is perhaps the copy of another one.
+    ///
+    /// # Errors
+    /// If the folder exists, or the disk fails.
+    pub fn create_for(
+        folder: &Path,
+        (text, schema, layout): (String, &TableSchema, Layout),
+        source: Option<CopySource>,
+    ) -> Result<Self, Failure> {
         build(folder, |new| {
             let mut rng = entropy::rng()?;
             let secret = Secret::<32>::random(&mut rng);
             let mut ledger = new_ledger(new, &secret)?;
             let key = TableKey::new(secret);
             let owner = Owner::create(&key, schema.parameters, schema.order, layout, &mut rng);
-            let owner = owner.and([Change::put(vec![SCHEMA], text.into_bytes())]);
+            let mut own = vec![Change::put(vec![SCHEMA], text.into_bytes())];
+            own.extend(source.map(|source| {
+                Change::put(vec![REKEY], postcard::to_allocvec(&source).unwrap_or_default())
+            }));
+            let owner = owner.and(own);
             owner.commit(&mut ledger).blame(Category::Io).map(drop)
         })?;
-        Self::open(folder)
+        Self::open_copy(folder)
     }
 
     /// Creates the folder of a table from its key and an opened state.
@@ -163,15 +202,27 @@ impl TableState {
     /// Opens the folder of a table.
     ///
     /// # Errors
-    /// If it is missing or damaged.
+    /// If it is missing, damaged, or an incomplete copy.
     pub fn open(folder: &Path) -> Result<Self, Failure> {
+        let state = Self::open_copy(folder)?;
+        match state.source {
+            None => Ok(state),
+            Some(_) => Err(IncompleteError).blame_input(folder),
+        }
+    }
+
+    /// Opens the folder of a table, which may be an incomplete copy.
+    ///
+    /// # Errors
+    /// If it is missing or damaged.
+    pub fn open_copy(folder: &Path) -> Result<Self, Failure> {
         let missing = "`alpheus table create` creates such a folder";
         let key = read_seed(&folder.join(KEY)).map_err(|failure| failure.with_help(missing))?;
         let (store, space) = open_store(folder)?;
         let mut rng = entropy::rng()?;
         let records = scan_all(store.as_ref(), &space, b"").blame(Category::Io)?;
         let (mut stretches, mut imports) = (Vec::new(), BTreeMap::new());
-        let (mut schema, mut replaced) = (None, BTreeSet::new());
+        let (mut schema, mut replaced, mut source) = (None, BTreeSet::new(), None);
         for (key, value) in &records {
             match key.split_first() {
                 Some((&STRETCH, _)) => {
@@ -184,6 +235,9 @@ impl TableState {
                 Some((&SCHEMA, _)) => {
                     let text = String::from_utf8_lossy(value);
                     schema = Some(TableSchema::parse(&text).blame_input(folder)?);
+                }
+                Some((&REKEY, _)) => {
+                    source = Some(postcard::from_bytes(value).blame_input(folder)?)
                 }
                 Some((&REPLACED, address)) => {
                     replaced.insert(postcard::from_bytes(address).blame_input(folder)?);
@@ -199,7 +253,7 @@ impl TableState {
             return Err(other).blame_input(folder);
         }
         let ledger = StoreLedger::new(Arc::clone(&store), space.clone());
-        Ok(Self { schema, owner, index, rng, ledger, store, space, imports, replaced })
+        Ok(Self { schema, owner, index, rng, ledger, store, space, imports, replaced, source })
     }
 
     /// Seals all records for the server. Returns false, with a warning, if they are too many
@@ -274,16 +328,72 @@ impl TableState {
     /// Changes that record the appended rows of a file, and the index from stretch number
     /// `since` on.
     pub fn import_changes(&mut self, digest: [u8; 32], rows: u64, since: usize) -> Vec<Change> {
+        let mut changes = self.index_changes(since);
+        changes.push(self.import_change(digest, rows));
+        changes
+    }
+
+    fn import_change(&mut self, digest: [u8; 32], rows: u64) -> Change {
         self.imports.insert(digest, rows);
-        let encoded = |value: Result<Vec<u8>, postcard::Error>| value.unwrap_or_default();
+        let key = [&[IMPORT], digest.as_slice()].concat();
+        Change::put(key, postcard::to_allocvec(&rows).unwrap_or_default())
+    }
+
+    /// Changes that record the index from stretch number `since` on.
+    #[must_use]
+    pub fn index_changes(&self, since: usize) -> Vec<Change> {
         let stretch = |stretch: &Stretch| {
             let key = [&[STRETCH], stretch.row.to_be_bytes().as_slice()].concat();
-            Change::put(key, encoded(postcard::to_allocvec(stretch)))
+            Change::put(key, postcard::to_allocvec(stretch).unwrap_or_default())
         };
-        let mut changes: Vec<Change> = self.index.since(since).iter().map(stretch).collect();
-        let key = [&[IMPORT], digest.as_slice()].concat();
-        changes.push(Change::put(key, encoded(postcard::to_allocvec(&rows))));
-        changes
+        self.index.since(since).iter().map(stretch).collect()
+    }
+
+    /// The table that this one is an incomplete copy of.
+    #[must_use]
+    pub fn source(&self) -> Option<CopySource> {
+        self.source
+    }
+
+    /// This table as the source of a copy.
+    ///
+    /// # Errors
+    /// If the disk fails.
+    pub fn as_source(&self) -> Result<CopySource, Failure> {
+        let mut digest = Sha256::new();
+        for (key, value) in scan_all(self.store.as_ref(), &self.space, b"").blame(Category::Io)? {
+            if Owner::is_content(&key) {
+                for part in [&key, &value] {
+                    digest.update((part.len() as u64).to_be_bytes());
+                    digest.update(part);
+                }
+            }
+        }
+        let table = self.owner.manifest().data_set;
+        Ok(CopySource { table, content: digest.finalize().into() })
+    }
+
+    /// The schema's text.
+    ///
+    /// # Errors
+    /// If the disk fails.
+    pub fn schema_text(&self) -> Result<String, Failure> {
+        let text = self.ledger.get(&[SCHEMA]).blame(Category::Io)?;
+        let text = text.ok_or(NoSchemaError).blame(Category::Input)?;
+        Ok(String::from_utf8_lossy(&text).into_owned())
+    }
+
+    /// Records that the copy is complete, and which files its source had appended.
+    ///
+    /// # Errors
+    /// If it may not be durable.
+    pub fn complete_copy(&mut self, source: &Self) -> Result<(), Failure> {
+        let mut changes = vec![Change::remove(vec![REKEY])];
+        let imports: Vec<_> = source.imports.iter().map(|(file, rows)| (*file, *rows)).collect();
+        changes.extend(imports.into_iter().map(|(file, rows)| self.import_change(file, rows)));
+        self.ledger.commit(&changes).blame(Category::Io)?;
+        self.source = None;
+        Ok(())
     }
 
     /// Commits a step.

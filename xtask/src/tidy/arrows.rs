@@ -27,6 +27,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
         "alpheus-pairing-table",
         &["alpheus-test-support", "alpheus-crypto", "alpheus-verifiable-table"],
     ),
+    ("alpheus-model", &["alpheus-policy"]),
     ("alpheus-node", &["alpheus-time", "alpheus-crypto", "alpheus-transport"]),
     ("alpheus-input", &["alpheus-time", "alpheus-policy", "alpheus-node"]),
     (

@@ -6,16 +6,17 @@ use crate::dpf::pass::{Pass, Share};
 use crate::dpf::{Key, Side};
 use crate::envelope;
 use crate::messages::{
-    Complaint, Fault, Grounds, Opening, Receipt, Submission, WriteDigest, WriteName,
+    Complaint, Fault, Grounds, Opening, Receipt, Submission, WriteDigest, WriteName, lock,
 };
 use crate::transcript::{Dispute, Transcript};
 use alpheus_crypto::secret::Secret;
 use alpheus_crypto::signed::Signed;
 use std::collections::BTreeSet;
 
-/// Judges a complaint. `judged` holds the writes of which a key was expanded: only their writers can
-/// cause that, and each can once. So complaints cost the auditor no more than one pass for a write,
-/// and it never expands both keys of one.
+/// Judges a complaint. `judged` holds the writes of which a complaint about a digest was judged: only
+/// their writers can open their locks, and each is judged once. So complaints cost the auditor no
+/// more than one sealing and one pass for a write, strangers cost it a hash and use nobody's right
+/// up, and it never expands both keys of a write.
 pub(super) fn judge(
     board: &Board,
     transcript: &Transcript,
@@ -26,14 +27,8 @@ pub(super) fn judge(
     match &complaint.grounds {
         Grounds::LeftOut(receipt) => left_out(board, transcript, submission, receipt),
         Grounds::Digest { side, opening } => {
-            let name = submission.name(&board.fingerprint());
-            if judged.contains(&name) {
-                return Ok(Verdict::Void);
-            }
-            let mut expands = || {
-                judged.insert(name);
-            };
-            wrong_digest(board, transcript, submission, (*side, opening), &mut expands)
+            let mut is_first = |name| judged.insert(name);
+            wrong_digest(board, transcript, submission, (*side, opening), &mut is_first)
         }
     }
 }
@@ -60,13 +55,14 @@ fn left_out(
 }
 
 /// Reseals the claimed content of the envelope, so that the writer cannot show another key than it
-/// sent, and computes that key's digest. It calls `expands` before the latter.
+/// sent, and computes that key's digest. Before that it asks `is_first`, once the complaint is known
+/// to be the writer's.
 fn wrong_digest(
     board: &Board,
     transcript: &Transcript,
     submission: &Submission,
     (side, opening): (Side, &Opening),
-    expands: &mut dyn FnMut(),
+    is_first: &mut dyn FnMut(WriteName) -> bool,
 ) -> Result<Verdict, ComplaintError> {
     let audited = match transcript.opened_digests(side).ok_or(ComplaintError::TooEarly)? {
         Ok(audited) => audited,
@@ -74,16 +70,20 @@ fn wrong_digest(
         Err(Dispute::Contradiction) => return Ok(Verdict::Void),
     };
     let candidates = transcript.candidates().ok_or(ComplaintError::TooEarly)?;
-    // First check that the write exists: the rest costs a decryption and a pass.
+    // First check that the write exists, and that its writer complains: the rest costs a sealing
+    // and a pass.
     let name = submission.name(&board.fingerprint());
     let Ok(at) = candidates.writes.binary_search(&name) else { return Ok(Verdict::Void) };
     let (keys, prgs) = (transcript.keys(side), transcript.permutations());
     let (Some((sealing, _)), Some(prgs)) = (keys, prgs) else {
         return Err(ComplaintError::TooEarly);
     };
+    if submission.lock != Some(lock(&opening.unlocks)) || !is_first(name) {
+        return Ok(Verdict::Void);
+    }
     let root = Secret::from_bytes(opening.root);
     let seed = Secret::from_bytes(opening.seal);
-    let sealed = envelope::seal(&sealing, side, &opening.shared, &root, &seed);
+    let sealed = envelope::seal(sealing, side, &opening.shared, &root, &seed);
     if sealed.ok().as_ref() != submission.envelopes.get(side.index()) {
         return Ok(Verdict::Void);
     }
@@ -91,7 +91,6 @@ fn wrong_digest(
     if key.check(&board.shape()).is_err() || opening.shared.board != board.fingerprint() {
         return Ok(Verdict::Void);
     }
-    expands();
     let pass = Pass::new(&prgs, board.shape(), side);
     let share = Share { root: &key.root, words: &key.words };
     let digest = pass.digests(&[share], &candidates.kappa).ok();

@@ -43,7 +43,7 @@ struct Case {
     /// The seed of the coin and of the key for the reveal, drawn when the set is settled.
     seed: Option<Secret<32>>,
     evidence: Evidence,
-    /// The writes of which a complaint has made this auditor expand a key.
+    /// The writes of which a complaint about a digest was judged.
     judged: BTreeSet<WriteName>,
 }
 
@@ -231,9 +231,10 @@ impl Auditor {
         self.epochs.values().filter_map(|case| case.deadline(&self.board)).min()
     }
 
-    /// The number of keys that complaints of an epoch have made this auditor expand.
+    /// The number of complaints of an epoch that have cost this auditor more than a hash: at most one
+    /// for each write.
     #[must_use]
-    pub fn expanded_keys(&self, epoch: Epoch) -> usize {
+    pub fn costly_complaints(&self, epoch: Epoch) -> usize {
         self.epochs.get(&epoch).map_or(0, |case| case.judged.len())
     }
 
@@ -381,7 +382,7 @@ impl Case {
         }
         let seed = self.seed.get_or_insert_with(|| Secret::random(rng));
         let draw = self.transcript.draw_commitment(&set.digest, &share_check::coin(seed));
-        let sealing = share_check::sealing(seed).public();
+        let sealing = share_check::sealing(seed).public().clone();
         Some(Body::Settle { set: set.digest, draw, sealing })
     }
 

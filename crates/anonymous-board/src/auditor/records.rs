@@ -22,6 +22,11 @@ pub(super) enum Record {
     Reveal(Signed<Reveal>),
 }
 
+/// Whether the record of this key is the auditor's seed of an epoch.
+pub(super) fn is_seed(key: &[u8]) -> bool {
+    matches!(key.split_first_chunk::<8>(), Some((_, [_, SEED])))
+}
+
 fn key(epoch: Epoch, by: Party, number: u8) -> Vec<u8> {
     let by = u8::try_from(by.index()).unwrap_or(u8::MAX);
     [epoch.0.to_be_bytes().as_slice(), &[by, number]].concat()

@@ -51,6 +51,13 @@ impl Auditor {
         Ok((auditor, Step::new(changes, outputs)))
     }
 
+    /// Whether the record of this key holds secrets: once it is removed, no copy of the ledger should
+    /// still show them.
+    #[must_use]
+    pub fn is_secret(key: &[u8]) -> bool {
+        records::is_seed(key)
+    }
+
     fn replay(
         &mut self,
         epoch: Epoch,

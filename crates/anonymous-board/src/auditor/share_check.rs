@@ -12,9 +12,9 @@ use crate::secrets::{Secrets, mask};
 use crate::transcript::Transcript;
 use alpheus_crypto::agree::AgreementPublic;
 use alpheus_crypto::hash::Digest;
+use alpheus_crypto::hybrid::{HybridKey, HybridPublic};
 use alpheus_crypto::kdf::derive;
 use alpheus_crypto::labels;
-use alpheus_crypto::seal::{SealingKey, SealingPublic};
 use alpheus_crypto::secret::Secret;
 use alpheus_crypto::signed::Signed;
 use std::collections::BTreeMap;
@@ -27,8 +27,8 @@ pub(super) fn coin(seed: &Secret<32>) -> [u8; 32] {
 }
 
 /// The key that opens a database's reveal.
-pub(super) fn sealing(seed: &Secret<32>) -> SealingKey {
-    SealingKey::from_seed(&derive(seed.expose(), labels::BOARD_AUDITOR, &[b"sealing"]))
+pub(super) fn sealing(seed: &Secret<32>) -> HybridKey {
+    HybridKey::from_seed(&derive(seed.expose(), labels::BOARD_AUDITOR, &[b"sealing"]))
 }
 
 /// What a check needs beside the transcript.
@@ -57,7 +57,7 @@ pub struct ShareCheck {
     writes: Vec<Submission>,
     prgs: Prgs,
     shape: Shape,
-    own: (SealingPublic, AgreementPublic),
+    own: (HybridPublic, AgreementPublic),
     other: AgreementPublic,
     set: Digest,
     latched: Digest,
@@ -80,7 +80,7 @@ impl ShareCheck {
     /// the database's fault.
     fn check(&self) -> Result<(), Fault> {
         let secrets = Secrets::new(self.seed.as_ref().ok_or(Fault::Seed)?);
-        if (secrets.sealing.public(), secrets.agreement.public()) != self.own {
+        if *secrets.sealing.public() != self.own.0 || secrets.agreement.public() != self.own.1 {
             return Err(Fault::Seed);
         }
         let keys: Option<Vec<UnsealedKey>> =
@@ -128,7 +128,9 @@ impl Case {
         let transcript = &self.transcript;
         let by = transcript.checked_side()?.ok()?;
         let (set, latched) = transcript.latch(by)?;
-        let (own, (_, other)) = (transcript.keys(by)?, transcript.keys(by.other())?);
+        let ((sealed_for, agreement), (_, other)) =
+            (transcript.keys(by)?, transcript.keys(by.other())?);
+        let own = (sealed_for.clone(), agreement);
         let epoch = transcript.epoch();
         let (fingerprint, number) = (board.fingerprint(), epoch.0.to_be_bytes());
         let context = [fingerprint.as_ref(), number.as_slice()];

@@ -118,16 +118,16 @@ impl EpochState {
         submission: &Submission,
     ) -> Result<(OwnPart, Digest), SubmissionError> {
         let sealing = &self.secrets.as_ref().ok_or(EnvelopeError::Unreadable)?.sealing;
-        let Submission { epoch, envelopes, common, .. } = submission;
+        let Submission { epoch, envelopes, common, lock, .. } = submission;
         let sealed = envelopes.get(own.index()).ok_or(EnvelopeError::Envelopes)?;
         let one_each = envelopes.len() == board.databases().len();
-        match (own, common) {
-            (Party::Database(side), None) if one_each => {
+        match (own, common, lock) {
+            (Party::Database(side), None, Some(_)) if one_each => {
                 let opened = envelope::open(sealing, board, *epoch, side, Some(tag), sealed)?;
                 let root = labelled_hash(labels::BOARD_ROOT, &[opened.key.root.expose()]);
                 Ok((OwnPart::Tree(Arc::new(opened)), root))
             }
-            (Party::Server(place), Some(common)) if one_each => {
+            (Party::Server(place), Some(common), None) if one_each => {
                 // A writer knows all servers' keys; this server may not know them yet.
                 let bound = self.transcript.bound(tag).ok_or(SubmissionError::Beginning)?;
                 let engine = self.transcript.parity().ok_or(SubmissionError::Beginning)?;

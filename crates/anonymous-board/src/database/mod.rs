@@ -373,7 +373,7 @@ impl Database {
         self.last_begun = Some(epoch);
         let seed = Secret::random(rng);
         let secrets = Secrets::new(&seed);
-        let (sealing, agreement) = (secrets.sealing.public(), secrets.agreement.public());
+        let (sealing, agreement) = (secrets.sealing.public().clone(), secrets.agreement.public());
         let mut state = EpochState::new(&self.board, epoch);
         state.secrets = Some(secrets);
         self.epochs.insert(epoch, state);

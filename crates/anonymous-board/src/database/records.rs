@@ -33,6 +33,11 @@ pub(super) enum Record {
     OtherQuota(Tag),
 }
 
+/// Whether the record of this key is the seed of an epoch's secrets.
+pub(super) fn is_seed(key: &[u8]) -> bool {
+    matches!(key.split_first_chunk::<8>(), Some((_, [SEED])))
+}
+
 fn key(epoch: Epoch, kind: u8, rest: &[u8]) -> Vec<u8> {
     [&epoch.0.to_be_bytes(), [kind].as_slice(), rest].concat()
 }

@@ -63,10 +63,7 @@ impl Database {
         if (origin == StateOrigin::New) != is_empty && origin != StateOrigin::Restored {
             return Err(DamagedLedgerError.into());
         }
-        for (name, (tag, submission)) in deferred.writes {
-            let state = database.epochs.get_mut(&submission.epoch).ok_or(DamagedLedgerError)?;
-            state.accept(board, party, name, tag, submission).map_err(|_| DamagedLedgerError)?;
-        }
+        let unreadable = database.take_writes(deferred.writes, origin)?;
         database.epochs.values_mut().for_each(|state| state.note_missing_writes(board, party));
         for conflict in deferred.conflicts {
             outputs.push(database.replay_conflict(conflict)?);
@@ -75,8 +72,37 @@ impl Database {
             outputs.extend(released_share(state));
             outputs.extend(reveal::due(board, party, &database.key, state));
         }
-        let changes = database.distrust(origin, end, now, &mut outputs);
+        let mut changes = database.distrust(origin, end, now, &mut outputs);
+        changes.extend(unreadable);
         Ok((database, Step::new(changes, outputs)))
+    }
+
+    /// Whether the record of this key holds secrets: once it is removed, no copy of the ledger should
+    /// still show them.
+    #[must_use]
+    pub fn is_secret(key: &[u8]) -> bool {
+        records::is_seed(key)
+    }
+
+    /// Takes the stored writes in, and returns the removal of those that are unreadable: the secrets of
+    /// their epoch were erased, or are lost, and the ledger is an old copy.
+    fn take_writes(
+        &mut self,
+        writes: Vec<(WriteName, (Tag, Submission))>,
+        origin: StateOrigin,
+    ) -> Result<Vec<Change>, DamagedLedgerError> {
+        let mut unreadable = Vec::new();
+        for (name, (tag, submission)) in writes {
+            let epoch = submission.epoch;
+            let state = self.epochs.get_mut(&epoch).ok_or(DamagedLedgerError)?;
+            if origin == StateOrigin::Restored && state.secrets.is_none() {
+                unreadable.push(records::remove_write(epoch, &name));
+                continue;
+            }
+            let taken = state.accept(&self.board, self.party, name, tag, submission);
+            taken.map_err(|_| DamagedLedgerError)?;
+        }
+        Ok(unreadable)
     }
 
     /// Burns what a copy may have forgotten. `end` says whether the last end was orderly, if the

@@ -4,9 +4,9 @@ use super::Output;
 use super::epoch::EpochState;
 use crate::configuration::{Board, Party};
 use crate::messages::Reveal;
+use alpheus_crypto::hybrid::seal;
 use alpheus_crypto::kdf::derive;
 use alpheus_crypto::labels;
-use alpheus_crypto::seal::seal;
 use alpheus_crypto::secret::Secret;
 use alpheus_crypto::sign::SigningKey;
 use alpheus_crypto::signed::Signed;
@@ -39,7 +39,7 @@ pub(super) fn due(
     let (board, number) = (board.fingerprint(), epoch.0.to_be_bytes());
     let context = [board.as_ref(), &number];
     let sealed =
-        seal(&transcript.reveal_key()?, labels::BOARD_REVEALED_SEED, &context, seed, &mut rng);
+        seal(transcript.reveal_key()?, labels::BOARD_REVEALED_SEED, &context, seed, &mut rng);
     let reveal = Reveal { board, epoch, by: own, seed: sealed.ok()? };
     Some(Output::Reveal(epoch, Arc::new(Signed::new(&reveal, key))))
 }

@@ -12,16 +12,16 @@ use crate::dpf::prg::Prgs;
 use crate::messages::{Body, Fault, Tag, WriteDigest, WriteName};
 use alpheus_crypto::agree::AgreementPublic;
 use alpheus_crypto::hash::{Digest, labelled_hash};
+use alpheus_crypto::hybrid::HybridPublic;
 use alpheus_crypto::labels;
-use alpheus_crypto::seal::SealingPublic;
 use std::collections::HashSet;
 
 impl Transcript {
     /// A database's keys for the epoch.
     #[must_use]
-    pub fn keys(&self, by: impl Into<Party>) -> Option<(SealingPublic, AgreementPublic)> {
+    pub fn keys(&self, by: impl Into<Party>) -> Option<(&HybridPublic, AgreementPublic)> {
         match self.by(by, Body::BEGIN)? {
-            Body::Begin { sealing, agreement } => Some((*sealing, *agreement)),
+            Body::Begin { sealing, agreement } => Some((sealing, *agreement)),
             _ => None,
         }
     }

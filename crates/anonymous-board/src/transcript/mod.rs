@@ -159,8 +159,8 @@ impl Transcript {
         if at > entries.len() {
             return Err(StatementError::TooEarly);
         }
-        if let Body::Begin { agreement, .. } = &statement.body
-            && agreement.has_small_order()
+        if let Body::Begin { sealing, agreement } = &statement.body
+            && (agreement.has_small_order() || !sealing.is_good())
         {
             self.conflicts[by.index()].get_or_insert_with(|| signed.clone());
             return Ok(Effect::Fault(Fault::Keys));

@@ -5,8 +5,8 @@ use crate::configuration::Party;
 use crate::dpf::Side;
 use crate::messages::{Body, BurnReason, Fault};
 use alpheus_crypto::hash::{Digest, labelled_hash};
+use alpheus_crypto::hybrid::HybridPublic;
 use alpheus_crypto::labels;
-use alpheus_crypto::seal::SealingPublic;
 
 impl Transcript {
     fn is_audited(&self) -> bool {
@@ -31,9 +31,9 @@ impl Transcript {
 
     /// The key for which a database seals its seed, if its share is to be checked.
     #[must_use]
-    pub fn reveal_key(&self) -> Option<SealingPublic> {
+    pub fn reveal_key(&self) -> Option<&HybridPublic> {
         match self.by(Party::Auditor, Body::SETTLE)? {
-            Body::Settle { sealing, .. } => Some(*sealing),
+            Body::Settle { sealing, .. } => Some(sealing),
             _ => None,
         }
     }

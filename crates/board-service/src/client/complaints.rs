@@ -82,8 +82,8 @@ mod tests {
     use alpheus_anonymous_board::messages::{Grounds, Receipt, Submission};
     use alpheus_anonymous_board::row::Format;
     use alpheus_crypto::hash::Digest;
+    use alpheus_crypto::hybrid::{HybridKey, seal};
     use alpheus_crypto::labels;
-    use alpheus_crypto::seal::{SealingKey, seal};
     use alpheus_crypto::secret::Secret;
     use alpheus_crypto::sign::SigningKey;
     use alpheus_crypto::signed::Signed;
@@ -149,12 +149,13 @@ mod tests {
     }
 
     fn complaints() -> Complaints {
-        let to = SealingKey::from_seed(&Secret::from_bytes([5; 32])).public();
+        let to = HybridKey::from_seed(&Secret::from_bytes([5; 32]));
         let mut rng = ChaCha20Rng::from_seed([6; 32]);
         let secret = Secret::from_bytes([7; 32]);
-        let sealed = seal(&to, labels::BOARD_ENVELOPE, &[], &secret, &mut rng).unwrap();
+        let sealed = seal(to.public(), labels::BOARD_ENVELOPE, &[], &secret, &mut rng).unwrap();
         let (epoch, envelopes) = (Epoch(0), vec![sealed; 2]);
-        let submission = Submission { epoch, envelopes, common: None, ticket: Vec::new() };
+        let (common, lock, ticket) = (None, None, Vec::new());
+        let submission = Submission { epoch, envelopes, common, lock, ticket };
         let write = submission.name(&Digest([0; 32]));
         let receipt = Receipt { board: Digest([0; 32]), epoch, by: Side::First.into(), write };
         let grounds = Grounds::LeftOut(Signed::new(&receipt, &key(1)));

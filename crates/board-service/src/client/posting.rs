@@ -2,19 +2,22 @@
 
 use super::{BEGINNING, BoardError, Client, Posted, RETRY_PAUSE, TRIES};
 use crate::entry::Entry;
+use crate::moments::{wait_until, within};
 use alpheus_anonymous_board::configuration::{Epoch, Party};
 use alpheus_anonymous_board::messages::{Receipt, Submission, knock_name};
 use alpheus_anonymous_board::transcript::Crowd;
 use alpheus_anonymous_board::writer::{Content, PendingWrite, Receipts, View};
 use alpheus_crypto::signed::Signed;
 use alpheus_node::retry::{RetryPolicy, retry};
+use alpheus_time::Span;
 use rand_core::CryptoRng;
 
 /// How many epochs back to look for a published one.
 const MAX_EPOCHS_BACK: u64 = 8;
 
 impl Client {
-    /// Creates a write and submits it to all databases. If some do not give a receipt, it leaves a
+    /// Creates a write and submits it to all databases, to each at a moment drawn from `spread`
+    /// ([`moments::spread`](crate::moments::spread)). If some do not give a receipt, it leaves a
     /// knock at those that answer.
     ///
     /// # Errors
@@ -28,11 +31,12 @@ impl Client {
         view: &View,
         content: Content<'_>,
         entry: &mut Entry,
+        spread: Span,
         rng: &mut (impl CryptoRng + Send),
     ) -> Result<Posted, BoardError> {
         let tag = entry.tag();
         let (written, submission) = view.write(content, tag, |name| entry.ticket(name), rng)?;
-        let (receipts, failed) = self.submit_to_each(&submission).await;
+        let (receipts, failed) = self.submit_to_each(&submission, spread).await;
         if let Some(error) = failed {
             self.knock(view.epoch(), entry).await;
             if receipts.iter().all(Option::is_none) {
@@ -44,7 +48,7 @@ impl Client {
         Ok(Posted { written, submission, received })
     }
 
-    /// Submits an existing write to all databases.
+    /// Submits an existing write to all databases, at once.
     ///
     /// # Errors
     /// [`BoardError`].
@@ -53,7 +57,7 @@ impl Client {
         written: &PendingWrite,
         submission: &Submission,
     ) -> Result<Receipts, BoardError> {
-        let (receipts, failed) = self.submit_to_each(submission).await;
+        let (receipts, failed) = self.submit_to_each(submission, Span(0)).await;
         failed.map_or(Ok(()), Err)?;
         Ok(written.handle_some_receipts(receipts)?)
     }
@@ -62,10 +66,17 @@ impl Client {
     async fn submit_to_each(
         &self,
         submission: &Submission,
+        spread: Span,
     ) -> (Vec<Option<Signed<Receipt>>>, Option<BoardError>) {
         let all = |to: &Party| {
             let (client, to, submission) = (self.clone(), *to, submission.clone());
-            let sent = async move { client.submit_to(to, &submission).await };
+            let sent = async move {
+                // Without randomness there was no write.
+                if let Ok(moment) = within(spread) {
+                    wait_until(moment).await;
+                }
+                client.submit_to(to, &submission).await
+            };
             (to, tokio::spawn(sent))
         };
         let sent: Vec<_> = self.board.databases().iter().map(all).collect();

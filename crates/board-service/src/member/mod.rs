@@ -11,19 +11,17 @@ pub mod store;
 use crate::card;
 use crate::client::Client;
 use crate::entry::EntryArgs;
+use crate::moments::{LAST, between, part, wait_until};
 use alpheus_anonymous_board::configuration::{Board, Epoch};
 use alpheus_node::clock;
-use alpheus_node::entropy;
 use alpheus_node::failure::{Blame, Category, Failure};
 use alpheus_node::globals::Globals;
 use alpheus_node::listeners::block_on;
-use alpheus_time::{Span, Timestamp};
-use rand_core::Rng;
+use alpheus_time::Timestamp;
 use slot::Slots;
 use std::fs::{File, OpenOptions};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::time::Duration;
 use store::MemberFolder;
 
 const EXAMPLES: &str = "\
@@ -39,12 +37,6 @@ its write out. A message that was lost to a collision goes into the write of a l
 
 /// The part of an epoch in which a member draws its moment, in percent.
 const WINDOW: (u64, u64) = (5, 75);
-/// After this much of an epoch, in percent, no new write is begun.
-const LAST: u64 = 95;
-/// A database is contacted at most this much of an epoch later than the moment, in percent.
-const SPREAD: u64 = 4;
-/// How often the clock is looked at.
-const LOOK: Duration = Duration::from_secs(1);
 
 /// Arguments of `alpheus board member`.
 #[derive(Debug, clap::Args)]
@@ -146,27 +138,4 @@ fn moment(board: &Board, epoch: Epoch) -> Result<Option<Timestamp>, Failure> {
     // A member that starts late draws from the rest.
     let from = first.max(now.min(last));
     Ok(Some(between(from, last)?))
-}
-
-/// This many percent into an epoch.
-fn part(board: &Board, epoch: Epoch, percent: u64) -> Timestamp {
-    let length = board.schedule.length.0;
-    board.schedule.start_of(epoch).plus(Span((length / 100).saturating_mul(percent)))
-}
-
-/// A random moment.
-fn between(from: Timestamp, to: Timestamp) -> Result<Timestamp, Failure> {
-    let span = to.0.saturating_sub(from.0);
-    let drawn = if span == 0 { 0 } else { entropy::rng()?.next_u64() % span };
-    Ok(from.plus(Span(drawn)))
-}
-
-async fn wait_until(then: Timestamp) {
-    loop {
-        let left = clock::until(then);
-        if left.is_zero() {
-            return;
-        }
-        tokio::time::sleep(left.min(LOOK)).await;
-    }
 }

@@ -2,10 +2,10 @@
 //! until the table is there. Nothing here that others can see depends on whether it is a message.
 
 use super::store::{EpochWrite, MemberFolder, Outcome};
-use super::{LAST, SPREAD, between, part, wait_until};
 use crate::card::VerifiedCard;
 use crate::client::{BEGINNING, BoardError, Client, Posted};
 use crate::entry::EntryArgs;
+use crate::moments::{LAST, part, spread, wait_until, within};
 use alpheus_anonymous_board::configuration::{Epoch, Party};
 use alpheus_anonymous_board::messages::{Receipt, Submission};
 use alpheus_anonymous_board::reader::{ReadError, Reading};
@@ -15,7 +15,6 @@ use alpheus_node::clock;
 use alpheus_node::entropy;
 use alpheus_node::failure::{Blame, Category, Failure};
 use alpheus_node::network::error::RequestError;
-use alpheus_time::Span;
 use std::collections::BTreeSet;
 use std::io::Write;
 use std::time::Duration;
@@ -137,8 +136,7 @@ impl Slots {
             if made.receipts.get(at).is_some_and(Option::is_some) {
                 continue;
             }
-            let spread = Span((board.schedule.length.0 / 100).saturating_mul(SPREAD));
-            let moment = between(clock::now(), clock::now().plus(spread))?;
+            let moment = within(spread(board, epoch))?;
             let (client, submission) = (self.client.clone(), made.submission.clone());
             let task = async move {
                 wait_until(moment).await;

@@ -1,6 +1,7 @@
 //! A server's role on its own thread, the only writer of its ledger. Waiting writes are handled in
 //! one batch and made durable by one flush of the disk.
 
+use super::erasing::ErasingLedger;
 use super::outbox::Outbox;
 use alpheus_anonymous_board::admission::Admission;
 use alpheus_anonymous_board::auditor::{Auditor, CheckedShare, ComplaintError, Verdict};
@@ -16,7 +17,6 @@ use alpheus_crypto::ledger::{LedgerError, Step};
 use alpheus_crypto::signed::Signed;
 use alpheus_node::clock;
 use alpheus_node::engine::{self, BATCH, Handle, Reply};
-use alpheus_node::ledger::FencedLedger;
 use alpheus_time::Timestamp;
 use rand_chacha::ChaCha20Rng;
 use std::ops::ControlFlow;
@@ -89,7 +89,7 @@ pub struct Engine {
     /// The role.
     pub server: Server,
     /// Its ledger.
-    pub ledger: FencedLedger,
+    pub ledger: ErasingLedger,
     /// The items it publishes.
     pub outbox: Outbox,
     /// The board.

@@ -1,5 +1,6 @@
 //! `alpheus board serve`: a database, the auditor, or an equal server as a process.
 //!
+//! - [`erasing`]: its ledger, in which an epoch's secrets can be erased,
 //! - [`engine`]: the role on its own thread, the only writer of its ledger,
 //! - [`api`]: the requests,
 //! - [`outbox`]: what this server has published,
@@ -7,6 +8,7 @@
 
 pub mod api;
 pub mod engine;
+pub mod erasing;
 pub mod outbox;
 pub mod peer_sync;
 
@@ -31,9 +33,11 @@ use alpheus_node::network::role::Role;
 use alpheus_node::service::health::State;
 use alpheus_node::settings::TlsFiles;
 use alpheus_node::settings::{Flags, Settings, path_flag};
+use alpheus_node::slots::SlotFile;
 use alpheus_time::Timestamp;
 use api::Api;
 use engine::{Admitter, Engine, Server};
+use erasing::ErasingLedger;
 use outbox::Outbox;
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -87,7 +91,8 @@ pub struct Args {
     #[arg(long, value_name = "FOLDER")]
     state: Option<PathBuf>,
     /// The fence: the file that reveals an older copy of the state. Keep it on another disk, and out
-    /// of backups; it must be outside of the state folder
+    /// of backups; it must be outside of the state folder. Beside it, with `.slots` at the end of its
+    /// name, lies the file without which an epoch's secrets cannot be read; it is overwritten in place
     #[arg(long, value_name = "FILE")]
     fence: Option<PathBuf>,
     /// The address it listens on
@@ -118,7 +123,8 @@ pub fn run(args: &Args, globals: &Globals) -> Result<(), Failure> {
     let outbox = Outbox::default();
     let (handle, jobs) = channel();
     let (own, of) = (handle.clone(), (&card, party));
-    let engine = restore(found, of, key, admission, (&outbox, own))?;
+    let slots = SlotFile::open(&erasing::beside(&fence)).blame(Category::Input)?;
+    let engine = restore((found, slots), of, key, admission, (&outbox, own))?;
     let requests = globals.metrics.requests("board_requests");
     let (records, reading) = (engine.ledger.records(), Arc::new(Semaphore::new(1)));
     let (to, card_of) = (handle.clone(), card.clone());
@@ -165,14 +171,21 @@ fn admission(card: &VerifiedCard, members: Option<&PathBuf>) -> Result<Box<Admit
 
 /// Restores the role from its ledger.
 fn restore(
-    found: OpenedLedger,
+    (found, slots): (OpenedLedger, SlotFile),
     (card, party): (&VerifiedCard, Party),
     key: SigningKey,
     admission: Option<Box<Admitter>>,
     (outbox, own): (&Outbox, Handle<engine::Job>),
 ) -> Result<Engine, Failure> {
-    let OpenedLedger { mut ledger, records, origin, untouched, .. } = found;
-    let origin = if untouched { StateOrigin::New } else { origin };
+    let OpenedLedger { ledger, mut records, origin, untouched, .. } = found;
+    let is_secret = if party == Party::Auditor { Auditor::is_secret } else { Database::is_secret };
+    let rng = alpheus_node::entropy::rng()?;
+    let (mut ledger, is_whole) = ErasingLedger::open(ledger, slots, is_secret, rng, &mut records)?;
+    let origin = match (untouched, is_whole) {
+        (true, _) => StateOrigin::New,
+        (false, true) => origin,
+        (false, false) => StateOrigin::Restored,
+    };
     if origin == StateOrigin::Restored {
         eprintln!("the state is older than its fence: the epochs that had begun are burnt");
     }

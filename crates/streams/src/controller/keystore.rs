@@ -1,6 +1,6 @@
 //! The encrypted key store of a host of controllers: identities' seeds and
 //! streams' master secrets, each locked under the key file's key; a master secret
-//! under its [slot](super::slots) as well, so that it can be destroyed.
+//! under its [slot](alpheus_node::slots) as well, so that it can be destroyed.
 //!
 //! | key | value, locked |
 //! | --- | --- |
@@ -8,7 +8,6 @@
 //! | `identity/<name>` | a seed |
 //! | `stream/<id>` | the slot in the clear; the stream's owner; its master secret, under the slot too |
 
-use super::slots::{SlotError, SlotFile};
 use alpheus_crypto::secret::Secret;
 use alpheus_crypto::vault::{Hardness, UnlockError, VaultKey};
 use alpheus_encrypted_stream::controller::IdentitySecrets;
@@ -16,6 +15,7 @@ use alpheus_encrypted_stream::handover::Purpose;
 use alpheus_encrypted_stream::keys::MasterSecret;
 use alpheus_node::failure::{Category, Failure};
 use alpheus_node::ledger::scan_all;
+use alpheus_node::slots::{SlotError, SlotFile};
 use alpheus_policy::ids::{ControllerId, OwnerId, SchemaId, StreamId};
 use alpheus_transport::{Batch, Space, Store};
 use rand_core::CryptoRng;

@@ -3,7 +3,6 @@
 //! learned what.
 //!
 //! - [`keystore`]: seeds and master secrets, locked,
-//! - [`slots`]: what makes it possible to destroy a master secret,
 //! - [`guard`]: keys, ledgers and the controllers built from them,
 //! - [`notices`]: notices about streams, for the service,
 //! - [`outgoing`]: messages that the service has not confirmed,
@@ -16,7 +15,6 @@ pub mod keystore;
 pub mod notices;
 pub mod outgoing;
 pub mod service_link;
-pub mod slots;
 
 use crate::ca;
 use crate::deployment;
@@ -38,11 +36,11 @@ use alpheus_node::service::{self, ServiceError};
 use alpheus_node::settings::Flags;
 use alpheus_node::settings::kafka::KafkaArgs;
 use alpheus_node::settings::{Settings, path_flag};
+use alpheus_node::slots::SlotFile;
 use alpheus_policy::layout::Layout;
 use alpheus_transport::Store;
 use guard::{Guard, GuardError, Parts, Spaces};
 use keystore::{KeyStore, KeyStoreError};
-use slots::SlotFile;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};

@@ -95,6 +95,22 @@ impl Owner {
         Some(self.layout.row(|column| items.get(usize::from(column.0)).copied().unwrap_or(0)))
     }
 
+    /// The rows of a block that was opened with all columns, with corrections applied. `None` if it
+    /// is not the current one of its number.
+    #[must_use]
+    pub fn rows_of(&self, block: &OpenBlock) -> Option<Vec<Row>> {
+        let (index, n) = (block.index(), self.keys.ring.degree());
+        if !self.is_current_block(block, index) {
+            return None;
+        }
+        let first = index * self.block_rows();
+        let rows = (0..n).map(|slot| match self.exceptions.get(&(first + slot as u64)) {
+            Some((_, new)) => Some(new.clone()),
+            None => self.stored_row(block, slot),
+        });
+        rows.collect()
+    }
+
     /// Rewrites a block in an epoch of its own, with corrections applied and new tags. Older
     /// copies of the ledger know only the old block: delete it from the server once no such
     /// copy is kept.
@@ -119,18 +135,9 @@ impl Owner {
         label: impl FnOnce(&mut Self) -> Option<Label>,
     ) -> Result<PendingStep<Block>, CorrectError> {
         self.guard.check()?;
-        let (index, n) = (block.index(), self.keys.ring.degree());
-        if !self.is_current_block(block, index) {
-            return Err(CorrectError::NotOpen(index));
-        }
+        let index = block.index();
         let first = index * self.block_rows();
-        let rows: Option<Vec<Row>> = (0..n)
-            .map(|slot| match self.exceptions.get(&(first + slot as u64)) {
-                Some((_, new)) => Some(new.clone()),
-                None => self.stored_row(block, slot),
-            })
-            .collect();
-        let rows = rows.ok_or(CorrectError::NotOpen(index))?;
+        let rows = self.rows_of(block).ok_or(CorrectError::NotOpen(index))?;
         let label = label(self).ok_or(CorrectError::Epochs)?;
         self.insert_block(&label.0);
         let sealed = self.seal(label, &rows, rng);

@@ -196,6 +196,12 @@ impl Owner {
         self.tail.len() as u64
     }
 
+    /// Those rows.
+    #[must_use]
+    pub fn tail(&self) -> &[Row] {
+        &self.tail
+    }
+
     /// Rows with a correction that is not in the server's blocks yet.
     pub fn corrected_rows(&self) -> impl Iterator<Item = u64> {
         self.exceptions.keys().copied()

@@ -102,6 +102,12 @@ impl Owner {
         Some(UnsentState { name: last.name, replaces: last.replaces })
     }
 
+    /// Whether a record says what the table holds, and not what the server has acknowledged of it.
+    #[must_use]
+    pub fn is_content(key: &[u8]) -> bool {
+        !matches!(key.first(), Some(&(records::STATE | records::OUTBOX)))
+    }
+
     /// The ledger key of a state that is not acknowledged.
     #[must_use]
     pub fn state_key() -> Vec<u8> {

@@ -13,6 +13,7 @@ use alpheus_board_service::entry::Entry;
 use alpheus_crypto::agree::AgreementKey;
 use alpheus_crypto::secret::Secret;
 use alpheus_crypto::signed::Signed;
+use alpheus_time::Span;
 use rand_chacha::{ChaCha20Rng, rand_core::SeedableRng};
 use std::future::Future;
 
@@ -27,7 +28,8 @@ fn wait<T>(work: impl Future<Output = T>) -> T {
 async fn post(client: &Client) -> Result<Posted, BoardError> {
     let (view, member) = (client.view().await?, key(1));
     let rng = &mut ChaCha20Rng::from_seed([8; 32]);
-    client.post(&view, Content::Cover, &mut Entry::Member(Box::new(member)), rng).await
+    let entry = &mut Entry::Member(Box::new(member));
+    client.post(&view, Content::Cover, entry, Span(0), rng).await
 }
 
 /// A server that keeps its Begin back from another one has that one refuse all writes that it

@@ -9,6 +9,7 @@ mod equal;
 mod guide;
 mod liar;
 mod lies;
+mod proxies;
 mod replay;
 mod stub;
 mod town;

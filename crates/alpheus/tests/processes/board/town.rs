@@ -199,6 +199,11 @@ impl Town {
         assert!(output.status.success(), "{said}");
     }
 
+    /// Where a server is.
+    pub(crate) fn address(&self, place: usize) -> String {
+        format!("localhost:{}", self.at[place].port())
+    }
+
     /// Runs `alpheus board post` with a message on standard input.
     pub(crate) fn try_post(&self, i: usize, message: &str, more: &[&str]) -> Output {
         self.posting(i, message, more).wait_with_output().unwrap()
@@ -206,7 +211,8 @@ impl Town {
 
     /// The same, while it runs.
     pub(crate) fn posting(&self, i: usize, message: &str, more: &[&str]) -> Child {
-        let post = ["board", "post", "--card", "board.json", "--key", &member(i)];
+        let key = member(i);
+        let post = ["board", "post", "--card", "board.json", "--key", &key, "--within", "0"];
         let mut command = self.command(&[post.as_slice(), more].concat());
         command.stdin(Stdio::piped());
         let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();

@@ -10,6 +10,7 @@ pub(crate) mod embedded;
 pub(crate) mod played_job;
 pub(crate) mod recording;
 pub(crate) mod serving;
+pub(crate) mod socks;
 pub(crate) mod witness;
 
 use std::io::{BufRead, BufReader, Read, Write};

@@ -1,73 +1,10 @@
 //! A client behind a SOCKS proxy: every connection goes through it, under a name for each purpose,
 //! and names of servers are looked up by it alone.
 
+use crate::common::socks::Socks;
 use crate::pass::town::{Town, key, pass, until};
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::fs;
-use std::io::{Read, Write};
-use std::net::{SocketAddr, TcpListener, TcpStream};
-use std::sync::{Arc, Mutex};
-
-/// Names under which clients came, and the servers that they asked for.
-type Seen = Arc<Mutex<BTreeMap<String, BTreeSet<String>>>>;
-
-/// A proxy (RFC 1928, RFC 1929) for which all names are this machine.
-struct Socks {
-    address: SocketAddr,
-    seen: Seen,
-}
-
-impl Socks {
-    fn start() -> Self {
-        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-        let (address, seen) = (listener.local_addr().unwrap(), Seen::default());
-        let shared = Arc::clone(&seen);
-        std::thread::spawn(move || {
-            for near in listener.incoming().map_while(Result::ok) {
-                let seen = Arc::clone(&shared);
-                std::thread::spawn(move || serve(near, &seen));
-            }
-        });
-        Self { address, seen }
-    }
-
-    fn seen(&self) -> BTreeMap<String, BTreeSet<String>> {
-        self.seen.lock().unwrap().clone()
-    }
-}
-
-fn take(stream: &mut TcpStream, bytes: usize) -> Option<Vec<u8>> {
-    let mut taken = vec![0; bytes];
-    stream.read_exact(&mut taken).ok().map(|()| taken)
-}
-
-/// A byte, and as many as it says.
-fn text(stream: &mut TcpStream) -> Option<Vec<u8>> {
-    let length = take(stream, 1)?[0];
-    take(stream, length.into())
-}
-
-fn serve(mut near: TcpStream, seen: &Seen) -> Option<()> {
-    assert_eq!(take(&mut near, 1)?, [5]);
-    assert!(text(&mut near)?.contains(&2), "it has no name");
-    near.write_all(&[5, 2]).ok()?;
-    assert_eq!(take(&mut near, 1)?, [1]);
-    let (name, _) = (text(&mut near)?, text(&mut near)?);
-    near.write_all(&[1, 0]).ok()?;
-    // To connect, to a name.
-    assert_eq!(take(&mut near, 4)?, [5, 1, 0, 3]);
-    let host = String::from_utf8(text(&mut near)?).unwrap();
-    let port = take(&mut near, 2)?;
-    let port = u16::from_be_bytes([port[0], port[1]]);
-    let name = String::from_utf8(name).unwrap();
-    seen.lock().unwrap().entry(name).or_default().insert(host);
-    let far = TcpStream::connect(("127.0.0.1", port)).ok()?;
-    near.write_all(&[5, 0, 0, 1, 0, 0, 0, 0, 0, 0]).ok()?;
-    let (mut from, mut to) = (near.try_clone().ok()?, far.try_clone().ok()?);
-    std::thread::spawn(move || std::io::copy(&mut from, &mut to));
-    let (mut from, mut to) = (far, near);
-    std::io::copy(&mut from, &mut to).ok().map(drop)
-}
 
 /// A town whose issuer and gateway have names that only the proxy can look up.
 fn town() -> Town {
@@ -100,13 +37,15 @@ fn a_client_connects_through_its_proxy_alone() {
     ada.process.wait_for_prefix("connected");
     assert_eq!(ada.get("/song").0, 200);
     // A second session begins.
-    let sessions = || socks.seen().into_values().filter(|to| to.contains("gateway.test")).count();
+    let gateway = format!("gateway.test:{}", town.gateway_at.port());
+    let issuer = format!("issuer.test:{}", town.issuer_at.port());
+    let sessions = || socks.seen().into_values().filter(|to| to.contains(&gateway)).count();
     until("second session", || (sessions() >= 2).then_some(()));
     let seen = socks.seen();
-    let hosts: BTreeSet<&String> = seen.values().flatten().collect();
-    assert_eq!(hosts.into_iter().collect::<Vec<_>>(), ["gateway.test", "issuer.test"]);
+    let servers: BTreeSet<&String> = seen.values().flatten().collect();
+    assert_eq!(servers.into_iter().collect::<Vec<_>>(), [&gateway, &issuer]);
     // A name is for one server, and each session has its own.
-    assert!(seen.iter().all(|(name, hosts)| name.len() == 32 && hosts.len() == 1), "{seen:?}");
+    assert!(seen.iter().all(|(name, to)| name.len() == 32 && to.len() == 1), "{seen:?}");
 }
 
 #[test]

@@ -11,7 +11,7 @@ fn the_guide_runs_as_it_is_written() {
     let text = text.replace("7601", &free_address().port().to_string());
     let blocks: Vec<&str> =
         text.split("```sh\n").skip(1).map(|rest| rest.split("```").next().unwrap()).collect();
-    assert_eq!(blocks.len(), 9, "all of the guide's commands");
+    assert_eq!(blocks.len(), 11, "all of the guide's commands");
     let script = format!("{}\necho the guide ends; kill $!\n", blocks.join("\n"));
     let folder = tempfile::tempdir().unwrap();
     let mut command = Command::new("bash");
@@ -33,6 +33,8 @@ fn the_guide_runs_as_it_is_written() {
         "2 blocks rewritten; 2 runs became 1",
         "2 blocks are intact",
         "table `Street` recovered in ada",
+        "20400 rows copied under a new key",
+        "and 1 saved states deleted",
     ] {
         assert!(said.contains(expected), "`{expected}` is not in:\n{said}");
     }

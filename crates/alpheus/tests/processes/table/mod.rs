@@ -10,4 +10,5 @@ mod merges;
 mod objects;
 mod real;
 mod recover;
+mod rekeys;
 mod world;

@@ -6,10 +6,12 @@ use alpheus_anonymous_board::admission::Members;
 use alpheus_anonymous_board::auditor::{ComplaintError, Verdict};
 use alpheus_anonymous_board::configuration::{Epoch, Party};
 use alpheus_anonymous_board::dpf::Side;
-use alpheus_anonymous_board::messages::{Body, BurnReason, Fault, Grounds, Opening, WriteName};
+use alpheus_anonymous_board::messages::{
+    Body, BurnReason, Fault, Grounds, Opening, Submission, WriteName,
+};
 use alpheus_anonymous_board::reader::ReadError;
 use alpheus_anonymous_board::transcript::Transcript;
-use alpheus_anonymous_board::writer::{Content, PendingWrite, WriteStatus};
+use alpheus_anonymous_board::writer::{Content, PendingWrite, Receipts, WriteStatus};
 use alpheus_crypto::signed::Signed;
 
 /// A lie about its digest rejects one write of five. The writer complains in time, and the epoch is
@@ -95,20 +97,21 @@ fn a_complaint_about_a_write_left_out_against_its_receipt_is_upheld() {
     assert_eq!(town.complain(&complaint), Verdict::Upheld(LIAR, Fault::LeftOut));
 }
 
-/// A writer that shows the auditor another key than it sealed blames nobody: the auditor seals what
-/// it is shown again, and compares it with the envelope.
-#[test]
-fn another_key_than_the_sealed_one_blames_nobody() {
-    let stage = || {
-        let mut town = Town::new(9, 40, 35);
-        let posted = town.post(0, Content::Message(b"mine"));
-        (1..5).for_each(|member| drop(town.post(member, Content::Cover)));
-        (town, posted)
-    };
-    // What the writer would show about a database that lies.
+/// A town in which one write was made, by its first member, and what belongs to it.
+fn stage() -> (Town, (PendingWrite, Submission, Receipts)) {
+    let mut town = Town::new(9, 40, 35);
+    let posted = town.post(0, Content::Message(b"mine"));
+    (1..5).for_each(|member| drop(town.post(member, Content::Cover)));
+    (town, posted)
+}
+
+/// The same at the time of complaints, after a database lied about the write's digest, and what the
+/// writer shows then.
+fn lied_to() -> (Town, PendingWrite, Submission, (Side, Opening)) {
     let (mut town, (written, submission, received)) = stage();
     let shadow = Shadow { victim: written.name(), honest: honest_digests(stage().0), row: 0 };
     town.later(61);
+    town.believes_lies = true;
     town.turn_with(&mut |by, transcript, body| {
         if by == LIAR {
             recommit(&shadow, transcript, body, |audited| audited.digest.0[3] ^= 1);
@@ -118,32 +121,67 @@ fn another_key_than_the_sealed_one_blames_nobody() {
         panic!("the writer sees who is to blame");
     };
     let Grounds::Digest { side, opening } = *grounds else { panic!("a digest is wrong") };
-    // Here nobody lies.
-    let (mut town, _) = stage();
-    town.later(61);
-    town.turn();
-    const CHANGES: usize = 4;
-    let changes: [fn(&mut Opening); CHANGES + 1] = [
+    (town, written, submission, (side, opening))
+}
+
+/// A writer that shows the auditor another key than it sealed blames nobody: the auditor seals what
+/// it is shown again, and compares it with the envelope.
+#[test]
+fn another_key_than_the_sealed_one_blames_nobody() {
+    let (_, written, submission, (side, opening)) = lied_to();
+    const STRANGER: usize = 4;
+    let changes: [fn(&mut Opening); STRANGER + 2] = [
         |opening| opening.root[1] ^= 2,
         |opening| opening.seal[0] ^= 1,
         |opening| opening.shared.nonce[0] ^= 1,
         |opening| opening.shared.words.payload[0] ^= 1,
+        |opening| opening.unlocks[0] ^= 1,
         |_| (),
     ];
     for (at, change) in changes.iter().enumerate() {
+        // Here nobody lies.
+        let (mut town, _) = stage();
+        town.later(61);
+        town.turn();
         let mut opening = opening.clone();
         change(&mut opening);
         let complaint = written.complaint(&submission, Grounds::Digest { side, opening });
-        // The last is true, and void, because here nobody lies: it costs a pass, once. All others
-        // cost none.
+        // The last is true, and void, because here nobody lies. Each costs a sealing or a pass once;
+        // that of a stranger, who cannot open the lock, costs neither.
         for _ in 0..2 {
             assert_eq!(town.complain(&complaint), Verdict::Void, "change {at}");
-            assert_eq!(town.auditor.expanded_keys(Epoch(0)), usize::from(at == CHANGES), "{at}");
+            let costly = town.auditor.costly_complaints(Epoch(0));
+            assert_eq!(costly, usize::from(at != STRANGER), "change {at}");
         }
+        town.later(11);
+        town.turn();
+        assert_eq!(town.read().unwrap().size, 5);
     }
-    town.later(11);
-    town.turn();
-    assert_eq!(town.read().unwrap().size, 5);
+}
+
+/// Complaints are limited for each write, also those that fail. Only its writer uses the limit up.
+#[test]
+fn strangers_complain_in_vain_and_a_writer_once() {
+    let complain = |town: &mut Town, written: &PendingWrite, submission, side, opening| {
+        let complaint = written.complaint(submission, Grounds::Digest { side, opening });
+        (town.complain(&complaint), town.auditor.costly_complaints(Epoch(0)))
+    };
+    let (mut town, written, submission, (side, opening)) = lied_to();
+    for guess in 0..20 {
+        // A database knows all of this but what opens the lock.
+        let opening = Opening { unlocks: [guess; 32], ..opening.clone() };
+        let judged = complain(&mut town, &written, &submission, side, opening);
+        assert_eq!(judged, (Verdict::Void, 0));
+    }
+    let upheld = Verdict::Upheld(LIAR, Fault::WrongDigest);
+    assert_eq!(complain(&mut town, &written, &submission, side, opening), (upheld, 1));
+
+    let (mut town, written, submission, (side, opening)) = lied_to();
+    let wrong = Opening { seal: [0; 32], ..opening.clone() };
+    for shown in [wrong.clone(), wrong, opening] {
+        let judged = complain(&mut town, &written, &submission, side, shown);
+        assert_eq!(judged, (Verdict::Void, 1), "its complaint is used up");
+    }
 }
 
 /// Two made-up views, in which one database and then the other is wrong about a write. The writer

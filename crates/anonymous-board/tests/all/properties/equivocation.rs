@@ -9,8 +9,8 @@ use alpheus_anonymous_board::messages::{Body, BurnReason, Grounds, WriteName};
 use alpheus_anonymous_board::transcript::Transcript;
 use alpheus_anonymous_board::writer::{Content, PendingWrite, Receipts, WriteStatus};
 use alpheus_crypto::hash::Digest;
+use alpheus_crypto::hybrid::HybridKey;
 use alpheus_crypto::ledger::StateOrigin;
-use alpheus_crypto::seal::SealingKey;
 use alpheus_crypto::secret::Secret;
 use alpheus_crypto::signed::Signed;
 
@@ -77,7 +77,7 @@ fn a_fabricated_view_opens_no_honest_key() {
             "other permutations",
             |body| {
                 if let Body::Begin { sealing, .. } = body {
-                    *sealing = SealingKey::from_seed(&Secret::from_bytes([3; 32])).public();
+                    *sealing = HybridKey::from_seed(&Secret::from_bytes([3; 32])).public().clone();
                 }
             },
             false,

@@ -74,6 +74,25 @@ fn a_database_burns_what_it_may_have_begun() {
     assert_eq!(town.statements[0].len(), said + 1, "and it begins the epoch that is open then");
 }
 
+/// The seed of an epoch is erased in place, and an older copy of the ledger may lack it: what was
+/// sealed for its keys is dropped, and the epoch burnt.
+#[test]
+fn a_ledger_without_an_epochs_seed_burns_the_epoch() {
+    let mut town = Town::new(9, 30, 75);
+    (0..3).for_each(|member| drop(town.post(member, Content::Cover)));
+    let is_write = |key: &Vec<u8>| key.get(8) == Some(&b'w');
+    assert_eq!(town.ledgers[0].keys().filter(|key| is_write(key)).count(), 3);
+    let secret: Vec<Vec<u8>> =
+        town.ledgers[0].keys().filter(|key| Database::is_secret(key)).cloned().collect();
+    assert_eq!(secret.len(), 1);
+    town.ledgers[0].remove(&secret[0]);
+    town.restart(Side::First, StateOrigin::Restored);
+    let said = town.databases[0].transcript(Epoch(0)).unwrap();
+    let by = Party::Database(Side::First);
+    assert_eq!(said.abort_reason(by), Some(BurnReason::Restored));
+    assert!(!town.ledgers[0].keys().any(is_write));
+}
+
 /// With a key of small order, everybody would know the agreed secrets. A server that receives one
 /// has proof, nothing builds on the key, and the proof survives a restart.
 #[test]
@@ -105,6 +124,27 @@ fn a_key_of_small_order_is_blamed_on_arrival() {
     let why =
         town.databases[0].transcript(Epoch(0)).unwrap().abort_reason(Party::Database(Side::First));
     assert_eq!(why, Some(BurnReason::Blamed(LIAR, Fault::Keys)));
+}
+
+/// What is sealed for a key of which one half is no key would rest on the other half alone.
+#[test]
+fn half_a_sealing_key_is_blamed_on_arrival() {
+    let town = Town::new(9, 30, 74);
+    let begin = town.statements[1][0].open(town.board.key(LIAR).unwrap()).unwrap().into_inner();
+    let Body::Begin { sealing, agreement } = &begin.body else { panic!("Begin comes first") };
+    let good = Vec::from(sealing.clone());
+    let (curve, lattice) =
+        ([&good[..1184], &[0; 32]].concat(), [&[255; 1184], &good[1184..]].concat());
+    for (bytes, effect) in [
+        (good.clone(), Effect::New),
+        (curve, Effect::Fault(Fault::Keys)),
+        (lattice, Effect::Fault(Fault::Keys)),
+    ] {
+        let body = Body::Begin { sealing: bytes.try_into().unwrap(), agreement: *agreement };
+        let said = Signed::new(&Statement { body, ..begin.clone() }, &server(LIAR));
+        let mut view = Transcript::new(&town.board, Epoch(0));
+        assert_eq!(view.record(LIAR, &said), Ok(effect));
+    }
 }
 
 /// Somebody else's equal message, in the row of a write that was left out, is not that write.

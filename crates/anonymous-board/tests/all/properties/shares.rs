@@ -8,8 +8,8 @@ use alpheus_anonymous_board::messages::{Body, BurnReason, Fault, Reveal, Stateme
 use alpheus_anonymous_board::reader::ReadError;
 use alpheus_anonymous_board::transcript::Transcript;
 use alpheus_anonymous_board::writer::Content;
+use alpheus_crypto::hybrid::seal;
 use alpheus_crypto::ledger::StateOrigin;
-use alpheus_crypto::seal::seal;
 use alpheus_crypto::secret::Secret;
 use alpheus_crypto::signed::Signed;
 
@@ -136,8 +136,8 @@ fn another_seed_is_blamed() {
     let (board, epoch) = (town.board.fingerprint(), Epoch(0));
     let context: [&[u8]; 2] = [board.as_ref(), &[0; 8]];
     let to = said.reveal_key().unwrap();
-    let label = "alpheus/board/revealed-seed/v1";
-    let seed = seal(&to, label, &context, &Secret::from_bytes([1; 32]), &mut town.rng).unwrap();
+    let label = "alpheus/board/revealed-seed/v2";
+    let seed = seal(to, label, &context, &Secret::from_bytes([1; 32]), &mut town.rng).unwrap();
     let reveal = Signed::new(&Reveal { board, epoch, by, seed }, &server(by));
     let other = if by == LIAR { Party::Database(Side::First) } else { LIAR };
     assert!(town.auditor.handle_reveal(&reveal, other, epoch).is_err(), "it is not asked");

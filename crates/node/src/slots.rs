@@ -1,8 +1,7 @@
-//! The slot file: what makes erasing a stream's key possible on a store that
+//! The slot file: what makes erasing a secret possible on a store that
 //! keeps old values in its files, and on copies of that store.
 //!
-//! Each master secret is locked under the key file's key and its slot, which is 32 random
-//! bytes. Overwriting the slot in place destroys the secret, wherever copies of the
+//! Each secret is locked under its slot, which is 32 random bytes, and perhaps under another key. Overwriting the slot in place destroys the secret, wherever copies of the
 //! locked entry are. The file is the magic `ALPHSLT1`, filled up to 32 bytes,
 //! then slots of 32 bytes. A destroyed slot holds a marker other than zeros, which a
 //! careless copy or a file system may leave behind. Slots are not reused.
@@ -11,8 +10,8 @@
 //! The file system overwrites in place, as ext4 and XFS do; copy-on-write file systems
 //! and snapshots do not. No copy of this file outlives the erasure.
 
+use crate::files::other_format;
 use alpheus_crypto::secret::Secret;
-use alpheus_node::files::other_format;
 use rand_core::CryptoRng;
 use std::fs::{File, OpenOptions};
 use std::io;
@@ -132,6 +131,23 @@ impl SlotFile {
         }
     }
 
+    /// All slots that are neither destroyed nor empty, in order.
+    ///
+    /// # Errors
+    /// [`SlotError::Io`].
+    pub fn filled(&self) -> Result<Vec<u64>, SlotError> {
+        let length = self.file.metadata().map_err(|e| self.failed(e))?.len();
+        let mut filled = Vec::new();
+        for slot in 1..length / SIZE as u64 {
+            match self.read(slot) {
+                Ok(Some(_)) => filled.push(slot),
+                Ok(None) | Err(SlotError::Lost { .. }) => {}
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(filled)
+    }
+
     /// Overwrites slots, durably. A repetition overwrites them again, since the first
     /// write may not have reached the disk.
     ///
@@ -181,6 +197,7 @@ mod tests {
             let read = slots.read(*slot).unwrap();
             assert_eq!(read.is_some_and(|read| read == *secret), place != 1);
         }
+        assert_eq!(slots.filled().unwrap(), [drawn[0].0, drawn[2].0]);
         let bytes = std::fs::read(&path).unwrap();
         assert!(!bytes.windows(8).any(|part| part == &drawn[1].1.expose()[..8]));
         assert!(matches!(slots.read(9), Err(SlotError::Lost { .. })));

@@ -1,0 +1,48 @@
+//! `make model`: explores, and prints what was found as Markdown. It takes some gigabytes and minutes.
+
+use alpheus_model::controller::{Bounds, Copies, Rules};
+use alpheus_model::explore;
+use alpheus_model::sets::{all_share_an_honest_member, least};
+use std::process::ExitCode;
+use std::time::Instant;
+
+/// The largest roster of which all pairs of sets are compared.
+const ROSTER: u32 = 8;
+/// Restores and commits.
+const SIZES: [(u8, u8); 3] = [(1, 9), (2, 7), (3, 7)];
+
+fn main() -> ExitCode {
+    let mut holds = true;
+    // Where this is `YES`, the protocol note says so.
+    let is_known = |copies| copies == Copies::AnyTime;
+    println!(
+        "| copies are made | restores, at most | commits, at most | states | steps | answers two sets | s |"
+    );
+    println!("| --- | --- | --- | --- | --- | --- | --- |");
+    for (restores, commits) in SIZES {
+        for copies in [Copies::AtRest, Copies::AnyTime] {
+            let (begun, bounds) = (Instant::now(), Bounds { restores, commits, copies });
+            let outcome = explore(&Rules::ALL, &bounds);
+            let found = if outcome.answered_twice.is_some() { "YES" } else { "never" };
+            let (states, steps, seconds) =
+                (outcome.states, outcome.steps, begun.elapsed().as_secs());
+            println!(
+                "| {copies:?} | {restores} | {commits} | {states} | {steps} | {found} | {seconds} |"
+            );
+            if let Some(events) = outcome.answered_twice {
+                holds &= is_known(copies);
+                eprintln!("{copies:?}: {events:?}");
+            }
+        }
+    }
+    match all_share_an_honest_member(ROSTER, least) {
+        Ok(pairs) => println!(
+            "\nRosters of up to {ROSTER}: {pairs} pairs of opening sets, each with an honest member in common."
+        ),
+        Err(found) => {
+            holds = false;
+            eprintln!("{found:#?}");
+        }
+    }
+    if holds { ExitCode::SUCCESS } else { ExitCode::FAILURE }
+}
