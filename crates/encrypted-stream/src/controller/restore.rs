@@ -12,7 +12,7 @@ use super::Controller;
 use super::identity::Identity;
 use super::plan_state::Round;
 use super::sessions::Session;
-use super::stream_state::{HeldStream, StreamRecord, StreamState};
+use super::stream_state::{DeviceCopy, HeldStream, StreamRecord, StreamState};
 use super::totals::Totals;
 use crate::annotation;
 use crate::announced_plan::AnnouncedPlan;
@@ -254,6 +254,9 @@ impl Controller {
             Record::Session { stream, session, from, to, closed } => {
                 let session = Session { session, from, to, closed };
                 self.remember(stream, StreamRecord::Session(session));
+            }
+            Record::Cloned { stream, session, confirmed } => {
+                self.remember(stream, StreamRecord::Copy(DeviceCopy { session, confirmed }));
             }
             Record::Erased { stream, at, signed } => self.note_erased(stream, at, signed),
             Record::Identity { .. }
