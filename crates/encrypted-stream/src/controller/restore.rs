@@ -255,9 +255,7 @@ impl Controller {
                 let session = Session { session, from, to, closed };
                 self.remember(stream, StreamRecord::Session(session));
             }
-            Record::Cloned { stream, session, confirmed } => {
-                self.remember(stream, StreamRecord::Copy(DeviceCopy { session, confirmed }));
-            }
+            copied @ Record::Cloned { .. } => self.take_copy(&copied),
             Record::Erased { stream, at, signed } => self.note_erased(stream, at, signed),
             Record::Identity { .. }
             | Record::Restored { .. }
@@ -266,9 +264,8 @@ impl Controller {
             Record::Log(line) => self.take_line(&line),
             Record::Budget(record) => self.books.take(&record),
             Record::Pickers { plan, window, pickers } => {
-                if let Some(round) = self.round_of(&plan, window) {
-                    round.pickers = pickers;
-                }
+                let round = self.round_of(&plan, window);
+                round.into_iter().for_each(|round| round.pickers.clone_from(&pickers));
             }
             Record::Roster { digest } => self.rosters.extend([digest]),
             Record::Grant { at, owner, signed, certificate, handed, stopped, .. } => {
@@ -281,6 +278,12 @@ impl Controller {
             Record::Announcement { .. } | Record::Membership { .. } => return Err(bad),
         }
         Ok(())
+    }
+
+    fn take_copy(&mut self, record: &Record) {
+        if let Record::Cloned { stream, session, confirmed } = *record {
+            self.remember(stream, StreamRecord::Copy(DeviceCopy { session, confirmed }));
+        }
     }
 
     fn take_line(&mut self, line: &LogLine) {

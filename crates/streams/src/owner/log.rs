@@ -68,11 +68,15 @@ pub fn in_words(line: &LogLine, schema: &Schema, when: impl Fn(Window) -> String
         ),
         LogEvent::Revoked => "you revoked your consent".to_owned(),
         LogEvent::Erased => "you had the key of your data destroyed".to_owned(),
-        LogEvent::Cloned { border } => format!(
-            "your device has a copy: there are two different frames for {}. Nothing of this stream is released until you have found the copy and chosen your policy again",
-            when(tick_before(*border, schema))
-        ),
+        LogEvent::Cloned { border } => copied(&when(tick_before(*border, schema))),
     }
+}
+
+/// What an owner has to do about a device with a copy.
+fn copied(tick: &str) -> String {
+    format!(
+        "your device has a copy: there are two different frames for {tick}. Nothing of this stream is released until you have found the copy and chosen your policy again"
+    )
 }
 
 /// The tick that ends at a border.
