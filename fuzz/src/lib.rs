@@ -215,6 +215,10 @@ pub fn job_message(data: &[u8]) {
         one::<job::Opening>,
         one::<job::Token>,
         one::<job::Summary>,
+        one::<job::TickSummary>,
+        one::<job::DeviceNote>,
+        one::<job::JoinAck>,
+        one::<job::Progress>,
         one::<job::WindowSum>,
     ];
     let read: usize = kinds.iter().map(|kind| kind(data)).sum();

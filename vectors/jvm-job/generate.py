@@ -5,6 +5,8 @@ import hashlib
 import sys
 from pathlib import Path
 
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 import reference as r  # noqa: E402
 
@@ -221,11 +223,15 @@ def tick_summaries():
         {"encoded": each.hex(), "error": error} for error, each in [
             ("Truncated", whole[:-1]), ("Truncated", whole[:-130]), ("Malformed", bad_kind), ("Kind", b"\x01\x06" + whole[2:]),
         ]])
-    write("device.json", [
-        {"stream": STREAMS[at], "certificate": fixed(f"certificate {at}").hex(), "key": fixed(f"key {at}").hex(),
-         "encoded": message(15, text(STREAMS[at]), fixed(f"certificate {at}"), fixed(f"key {at}")).hex()}
-        for at in (0, 69)
-    ])
+    cases = []
+    for at in (0, 69):
+        private = Ed25519PrivateKey.from_private_bytes(fixed(f"key {at}"))
+        certificate, key = fixed(f"certificate {at}"), private.public_key().public_bytes_raw()
+        cases.append({
+            "stream": STREAMS[at], "certificate": certificate.hex(), "key": key.hex(),
+            "encoded": message(15, text(STREAMS[at]), certificate, key).hex(),
+        })
+    write("device.json", cases)
 
 
 def progress():
@@ -286,11 +292,17 @@ def bad_messages():
     bad("reason", "Malformed", summary=[whole[:at] + bytes([why]) + whole[at + 1 :] for why in (9, 128, 254)])
     # What Java reads more generously than it is written, and Rust does not.
     flag = 2 + 2 + 64 + 8 + 4
+    one_claim = [claim("tick", 9, START, START + 1_000_000, name) for name in "ef"]
+    ticks = bytes.fromhex(tick_summary(0, 1, None, [one_claim[:1]])["encoded"])
+    twice = bytes.fromhex(tick_summary(0, 1, None, [], one_claim)["encoded"])
     bad("spelling", "Malformed", token=[token[:flag] + b"\x02" + token[flag + 1 :]],
         plan_end=[message(4, text(PLAN.upper())), message(4, text(PLAN[:-2])), message(4, text("é" * 32))],
         summary=[whole[:at] + bytes([COMPLETE]) + whole[at + 1 : -4] + complete[at + 1 :].replace(u(5, 64), u(6, 64), 1),
                  whole[:at] + b"\x00" + complete[at + 1 :]],
-        window_sum=[message(10, text(PLAN), u(START, 64), u(0, 64), longs([0] * 3), sums[-200:])])
+        window_sum=[message(10, text(PLAN), u(START, 64), u(0, 64), longs([0] * 3), sums[-200:])],
+        tick_summary=[ticks[:-1] + b"\x02", ticks[:at] + b"\x00" + ticks[at + 1 :],
+                      twice[:at] + b"\x00" + twice[at + 1 :], twice[:-131] + b"\xff" + twice[-130:]],
+        device=[message(15, text(STREAMS[0]), fixed("certificate"), key) for key in (bytes(32), b"\x01" + bytes(31))])
     bad("task", "Malformed", progress=[message(12, u(task, 32), u(tasks, 32), u(START, 64)) for task, tasks in ((0, 0), (2, 2), (0, 2**15 + 1))])
     bad("trailing", "Trailing", plan_end=[end + b"\x00"], token=[token + token], summary=[whole + b"\x01"], window_sum=[sums + b"\x00"])
 

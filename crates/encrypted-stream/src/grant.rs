@@ -4,7 +4,7 @@
 //!
 //! # Privacy
 //! Anyone with a day's key can read every event of that day of that stream, for as long as
-//! its ciphertexts exist. They learn nothing of any other day. No session spans two days,
+//! its ciphertexts exist. With one frame a tick that is every tick, and no single event. They learn nothing of any other day. No session spans two days,
 //! so not even the sums between two granted days are revealed. Keys that were handed out
 //! cannot be taken back, neither by a withdrawal nor by an erasure.
 
@@ -22,8 +22,9 @@ use serde::{Deserialize, Serialize};
 use crate::certificate::CertifiedOwner;
 use crate::consumer::Consumer;
 use crate::error::{GrantError, RawReadError};
-use crate::frame::{Frame, FrameView};
+use crate::frame::{Frame, FrameView, Words};
 use crate::keys::{DAY, DayKey};
+use crate::tick::claim::Claim;
 
 /// Maximum number of days in a grant: each key is sealed whenever the reader asks.
 const MAX_DAYS: u64 = 366;
@@ -186,20 +187,39 @@ impl RawReader {
     /// [`RawReadError::CheckWord`] if it is no event under these keys.
     pub fn read(&self, frame: &FrameView<'_>) -> Result<Option<Vec<u64>>, RawReadError> {
         let Frame::Data { link, words } = frame else { return Ok(None) };
+        self.open(link.session, (link.previous, link.t), words).map(Some)
+    }
+
+    /// Decrypts a tick into the sum of its events, with the check word last.
+    ///
+    /// The key of a tick that ends at midnight is half the next day's.
+    ///
+    /// # Errors
+    /// As [`RawReader::read`].
+    pub fn read_tick(&self, claim: &Claim, words: &Words<'_>) -> Result<Vec<u64>, RawReadError> {
+        self.open(claim.session, (claim.from, claim.to), words)
+    }
+
+    fn open(
+        &self,
+        session: u64,
+        (previous, t): (Timestamp, Timestamp),
+        words: &Words<'_>,
+    ) -> Result<Vec<u64>, RawReadError> {
         let mut event: Vec<u64> = words.iter().collect();
         if event.len() != self.words {
             return Err(RawReadError::Length { expected: self.words, found: event.len() });
         }
         let mut pad = zeroize::Zeroizing::new(vec![0; event.len()]);
-        for (t, add) in [(link.t, false), (link.previous, true)] {
+        for (t, add) in [(t, false), (previous, true)] {
             let day = t.0 / DAY;
             let key = self.days.get(&day).ok_or(RawReadError::OtherDay { day })?;
             let none = |_| RawReadError::OtherDay { day };
-            key.key_vector(link.session, t, &mut pad).map_err(none)?;
+            key.key_vector(session, t, &mut pad).map_err(none)?;
             for (word, pad) in event.iter_mut().zip(pad.iter()) {
                 *word = if add { word.wrapping_add(*pad) } else { word.wrapping_sub(*pad) };
             }
         }
-        if event.last() == Some(&0) { Ok(Some(event)) } else { Err(RawReadError::CheckWord) }
+        if event.last() == Some(&0) { Ok(event) } else { Err(RawReadError::CheckWord) }
     }
 }

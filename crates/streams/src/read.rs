@@ -1,4 +1,8 @@
-//! `alpheus read`: reads single events of a stream, as a consumer with the owner's permission.
+//! `alpheus read`: reads single events or ticks of a stream, as a consumer with the owner's
+//! permission.
+
+mod sessions;
+mod ticks;
 
 use crate::deployment;
 use crate::links;
@@ -8,9 +12,8 @@ use crate::wire::{FramesRequest, FramesResponse, KeysRequest, KeysResponse};
 use alpheus_encrypted_stream::certificate::Deployment;
 use alpheus_encrypted_stream::decode::decode;
 use alpheus_encrypted_stream::error::{CertificateError, RawReadError};
-use alpheus_encrypted_stream::frame::{Frame, FrameView};
+use alpheus_encrypted_stream::frame::Frame;
 use alpheus_encrypted_stream::grant::RawReader;
-use alpheus_encrypted_stream::keys::DAY;
 use alpheus_input::calendar::calendar;
 use alpheus_input::files::read_schema;
 use alpheus_node::failure::{Blame, Category, Failure, printed};
@@ -21,13 +24,14 @@ use alpheus_node::settings::Format;
 use alpheus_policy::ids::{ConsumerId, OwnerId, StreamId};
 use alpheus_policy::layout::Layout;
 use alpheus_policy::plan::Release;
-use alpheus_policy::planner::event_columns;
-use alpheus_policy::schema::Schema;
+use alpheus_policy::planner::{event_columns, tick_columns};
+use alpheus_policy::schema::{Frames, Schema};
 use alpheus_policy::select::ReleasePlan;
-use alpheus_time::Timestamp;
+use alpheus_time::{Span, Timestamp};
 use serde_json::{Map, Value};
+use sessions::{EndlessReadError, Sessions};
 use std::cmp::Ordering;
-use std::collections::{BTreeSet, HashMap};
+use std::collections::HashMap;
 use std::io::{self, Write};
 use std::path::PathBuf;
 use std::time::Duration;
@@ -88,8 +92,7 @@ pub fn run(args: &Args, globals: &Globals) -> Result<(), Failure> {
     let keys = RawReader::new(&consumer, (args.stream, schema.id(), layout.words), &given.keys);
     let keys = keys.blame(Category::Check)?;
     let service = links::service(&args.server, &identity)?;
-    let (release, select) = event_columns(&schema, &layout);
-    let mut events = Events::new(keys, release, select);
+    let mut events = Events::new(keys, &schema, &layout);
     let mut asked =
         FramesRequest { signed: given.signed, owner: given.owner, certificate, after: 0 };
     let mut sink = Sink::new(globals.format.unwrap_or_default(), &events.select);
@@ -109,20 +112,6 @@ pub fn run(args: &Args, globals: &Globals) -> Result<(), Failure> {
     printed(sink.end()).map(drop)?;
     events.print_summary(&schema);
     events.check()
-}
-
-/// Maximum number of sessions of the device: one a day, and one for each start.
-const MAX_SESSIONS: usize = 1 << 16;
-
-/// The service would keep its reader reading forever.
-#[derive(Debug, PartialEq, Eq, thiserror::Error)]
-enum EndlessReadError {
-    #[error("the service went back in its log, from {after} to {next}; its answers cannot be used")]
-    Back { after: u64, next: u64 },
-    #[error(
-        "the service sent more than {MAX_SESSIONS} sessions of the device, more than any device has; have fewer days granted, or contact the operator of the service"
-    )]
-    Sessions,
 }
 
 /// Where to continue in the service's log; none at its end.
@@ -179,22 +168,46 @@ struct Events {
     without_key: u64,
     /// Frames that are not of this stream.
     foreign: u64,
+    /// The tick of a schema with one frame a tick.
+    tick: Option<Span>,
+    /// Times in which the device slept.
+    asleep: u64,
+    /// The end of the last tick that was read, by session.
+    read_to: HashMap<u64, Timestamp>,
 }
 
 impl Events {
-    fn new(keys: RawReader, release: Release, select: ReleasePlan) -> Events {
-        let sessions = Sessions { days: keys.days().collect(), ..Sessions::default() };
-        Events { keys, release, select, sessions, without_key: 0, foreign: 0 }
+    fn new(keys: RawReader, schema: &Schema, layout: &Layout) -> Events {
+        let (release, select) = match schema.frames {
+            Frames::Events => event_columns(schema, layout),
+            Frames::Ticks { .. } => tick_columns(schema, layout),
+        };
+        let tick = (!schema.frames.is_events()).then_some(schema.tick);
+        let sessions = Sessions::of_days(keys.days());
+        Events {
+            keys,
+            release,
+            select,
+            sessions,
+            without_key: 0,
+            foreign: 0,
+            tick,
+            asleep: 0,
+            read_to: HashMap::new(),
+        }
     }
 
     /// An event's time and columns; none for a border. Events of days without a key and
     /// frames of other streams give none either and are counted.
     fn row(&mut self, bytes: &[u8]) -> Result<Option<Vec<Value>>, EndlessReadError> {
+        if let Some(tick) = self.tick {
+            return self.tick_row(bytes, tick);
+        }
         let Ok(frame) = Frame::parse(bytes) else {
             self.foreign += 1;
             return Ok(None);
         };
-        self.sessions.note(&frame)?;
+        self.sessions.note((&frame).into())?;
         let words = match self.keys.read(&frame) {
             Ok(Some(words)) => words,
             Ok(None) => return Ok(None),
@@ -207,15 +220,20 @@ impl Events {
                 return Ok(None);
             }
         };
+        Ok(self.columns(frame.t(), &words))
+    }
+
+    /// The columns of an event or a tick.
+    fn columns(&mut self, at: Timestamp, words: &[u64]) -> Option<Vec<Value>> {
         let mut rows = vec![0; self.release.outputs()];
-        self.release.add(&words, &mut rows);
+        self.release.add(words, &mut rows);
         // The service may have changed the words to values that the schema does not have.
         let Ok(outputs) = decode(&self.select, &rows) else {
             self.foreign += 1;
-            return Ok(None);
+            return None;
         };
         let values = outputs.into_iter().map(|own| serde_json::to_value(own).unwrap_or_default());
-        Ok(Some(std::iter::once(Value::from(frame.t().0 / 1000)).chain(values).collect()))
+        Some(std::iter::once(Value::from(at.0 / 1000)).chain(values).collect())
     }
 
     /// Prints a summary, with what is missing, on standard error.
@@ -225,9 +243,18 @@ impl Events {
             eprintln!("{} from {} to {}", schema.name, calendar(*first), calendar(*last));
         }
         self.sessions.missing().print();
-        if self.without_key > 0 {
+        if self.asleep > 0 {
+            eprintln!("the device slept {} times, or the service says so", self.asleep);
+        }
+        if self.without_key > 0 && self.tick.is_none() {
             eprintln!(
                 "{} events follow an event of a day without a key and are left out",
+                self.without_key
+            );
+        }
+        if self.without_key > 0 && self.tick.is_some() {
+            eprintln!(
+                "{} ticks start or end in a day without a key and are left out; the last tick of a day ends in the next",
                 self.without_key
             );
         }
@@ -238,94 +265,6 @@ impl Events {
         match self.foreign {
             0 => Ok(()),
             some => Err(ForeignFramesError(some)).blame(Category::Check),
-        }
-    }
-}
-
-/// The device's sessions in the frames received so far. Links between frames show gaps;
-/// borders show where a session begins and ends.
-#[derive(Default)]
-struct Sessions {
-    /// Days with a key.
-    days: BTreeSet<u64>,
-    /// Days with at least one frame.
-    reached: BTreeSet<u64>,
-    seen: HashMap<u64, Session>,
-    /// Frames whose predecessor is missing.
-    lost: u64,
-}
-
-struct Session {
-    /// Its first received frame opens it, or follows a frame from before these days.
-    headed: bool,
-    /// It was closed, or continues after these days.
-    tailed: bool,
-    last: Timestamp,
-}
-
-/// What is missing, as far as can be detected.
-#[derive(Debug, PartialEq, Eq)]
-struct Missing {
-    /// Gaps within sessions.
-    inside: u64,
-    /// Sessions without their beginning, and without their end.
-    heads: usize,
-    tails: usize,
-    /// Days without any frame.
-    days: usize,
-}
-
-impl Sessions {
-    fn note(&mut self, frame: &FrameView<'_>) -> Result<(), EndlessReadError> {
-        let (t, link) = (frame.t(), frame.link());
-        let keyed = |at: Timestamp| self.days.contains(&(at.0 / DAY));
-        let tailed = matches!(frame, Frame::Closing { .. }) || !keyed(t);
-        let headed = link.is_none_or(|link| !keyed(link.previous));
-        // A border belongs to the time before it.
-        self.reached.extend(link.map(|_| t.0.saturating_sub(1) / DAY));
-        let many = self.seen.len();
-        match self.seen.get_mut(&frame.session()) {
-            None if many >= MAX_SESSIONS => return Err(EndlessReadError::Sessions),
-            None => {
-                self.seen.insert(frame.session(), Session { headed, tailed, last: t });
-            }
-            Some(session) => {
-                let follows = link.is_some_and(|link| link.previous == session.last);
-                self.lost += u64::from(!follows);
-                (session.last, session.tailed) = (t, session.tailed || tailed);
-            }
-        }
-        Ok(())
-    }
-
-    fn missing(&self) -> Missing {
-        Missing {
-            inside: self.lost,
-            heads: self.seen.values().filter(|session| !session.headed).count(),
-            tails: self.seen.values().filter(|session| !session.tailed).count(),
-            days: self.days.difference(&self.reached).count(),
-        }
-    }
-}
-
-impl Missing {
-    fn print(&self) {
-        let Missing { inside, heads, tails, days } = self;
-        if *inside > 0 {
-            eprintln!("the service withheld frames at {inside} places");
-        }
-        if *heads > 0 {
-            eprintln!("the service withheld the beginning of {heads} sessions of the device");
-        }
-        if *tails > 0 {
-            eprintln!(
-                "{tails} sessions of the device have no end: the device was cut off, or the service withheld it"
-            );
-        }
-        if *days > 0 {
-            eprintln!(
-                "{days} days have no frames: the device was off, or the service withheld them"
-            );
         }
     }
 }

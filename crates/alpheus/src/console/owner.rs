@@ -92,6 +92,7 @@ fn shown(line: &LogLine, schema: &Schema) -> Line {
         LogEvent::KeysHanded { .. } => ("released", None),
         LogEvent::Revoked => ("revoked", None),
         LogEvent::Erased => ("erased", None),
+        LogEvent::Cloned { border } => ("copied", Some(tick_before(*border, schema))),
     };
     Line {
         at: line.at.0 / 1000,

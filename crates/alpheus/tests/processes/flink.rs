@@ -42,13 +42,17 @@ fn checkpoint(place: &Site) -> Option<PathBuf> {
 
 /// Starts the job on a cluster of its own process, from its last checkpoint.
 fn job(place: &Site, cluster: &Cluster, classpath: &str) -> Process {
+    // The job has the service's ingest keys, for a schema with one frame a tick.
+    let identity = place.path("pki/service");
     let topics = format!("{}run-service.", cluster.prefix);
     let mut settings = format!(
         "bootstrap.servers={}\nalpheus.schema={}\nalpheus.job={topics}job\n\
-         alpheus.checkpoint.ms=500\nalpheus.idle.ms=10000\nalpheus.skew.ms={SKEW_MILLIS}\n\
+         alpheus.identity.folder={}\nalpheus.checkpoint.ms=500\nalpheus.idle.ms=10000\n\
+         alpheus.skew.ms={SKEW_MILLIS}\n\
          flink.execution.checkpointing.dir=file://{}\n",
         cluster.brokers,
         place.path("schema.yaml").display(),
+        identity.display(),
         place.path("checkpoints").display(),
     );
     if let Some(kept) = checkpoint(place) {
@@ -136,4 +140,25 @@ fn rows_are_the_plaintexts_whatever_is_killed() {
     // behind the last one nothing comes that would end it.
     let all = at_least(&running, 2 * 19 - 1, "all of it");
     assert!(all.len() <= 2 * 20, "{all:?}");
+}
+
+#[test]
+fn rows_of_ticks_are_the_plaintexts_though_the_job_is_killed() {
+    let Some(classpath) = classpath() else { return };
+    let Some(broker) = Broker::start() else { return };
+    let prefix = prefix();
+    let made = || Cluster { brokers: broker.open.clone(), prefix: prefix.clone(), job: true };
+    let running = Running::start_in(Site::with_ticks_in(Some(made())), |_, api| api.to_owned());
+    let mut flink = job(&running.place, &made(), &classpath);
+    let asked = running.place.ask(&running.server, QUERY);
+    assert!(asked.status.success(), "{}", String::from_utf8_lossy(&asked.stderr));
+    let _devices = running.feed_in(START, READINGS);
+    let seen = at_least(&running, 1, "the start").len();
+
+    flink.kill();
+    flink = job(&running.place, &made(), &classpath);
+    at_least(&running, seen + 1, "the job");
+    // Behind the last window nothing comes that would end it.
+    let all = at_least(&running, 18, "all of it");
+    assert!(!flink.has_ended() && all.len() <= 20, "{all:?}");
 }

@@ -11,12 +11,13 @@ use crate::common::witness::Witness;
 use alpheus_encrypted_stream::coordinator::Timing;
 use alpheus_streams::runtime::embedded::{Controllers, Pace, RunOptions, RuntimeError, Stores};
 use alpheus_streams::runtime::plane::EngineKind;
+use alpheus_streams::runtime::refused::{RefusalReason, RefusedFrame};
 use alpheus_streams::runtime::service::ServiceError;
 use alpheus_streams::runtime::storage::{Topics, read_on};
 use alpheus_streams::server::retention::Retention;
 use alpheus_time::{Span, Timestamp};
 use alpheus_transport::simulated::{Fault, Machine};
-use alpheus_transport::{Offset, Record, Store, Topic};
+use alpheus_transport::{Batch, NewRecord, Offset, Record, Store, Topic};
 use std::collections::BTreeMap;
 
 const STREAMS: u64 = 4;
@@ -39,6 +40,12 @@ fn scene(recording: &Recording, controllers: Controllers, sums: Span, idle: Span
     let how = RunOptions { pace: Pace::Live { timing, idle }, engine: EngineKind::Job };
     let from = Timestamp(BASE * SECOND);
     Scene { from, how, ..Scene::new(recording, controllers) }
+}
+
+/// The same of a schema with one frame a tick.
+fn with_ticks(recording: &Recording, scene: Scene) -> Scene {
+    let Scene { controllers, from, how, .. } = scene;
+    Scene { from, how, ..Scene::with_ticks(recording, controllers) }
 }
 
 /// Two disks, and one folder.
@@ -113,6 +120,9 @@ fn live(
 ) -> Result<Option<Vec<Row>>, RuntimeError> {
     let store = stores.service.clone();
     let mut life = scene.wake(stores, number)?;
+    if !scene.schema.frames.is_events() {
+        job.ingest = Some(life.embedded.ingest()?);
+    }
     let done = life.feed_beside(chunk, |embedded, clock| {
         voice.speak(job, embedded.store.as_ref())?;
         embedded.pump(clock).map(|_| ())
@@ -150,30 +160,64 @@ fn rows_are_those_of_a_service_that_adds_up_itself() {
     for controllers in [Controllers::Count(1), Controllers::PerOwner, Controllers::Count(2)] {
         let recording = Recording::made(STREAMS, WINDOWS);
         let own = Scene::new(&recording, controllers);
-        let mut life = own.wake(House::new().stores(), 1).unwrap();
-        assert!(life.feed(|| Some(1)).unwrap());
-        let scene = scene(&recording, controllers, Span::seconds(600), IDLE);
-        let mut job = fresh(&scene);
-        let rows = calm(&scene, &House::new(), &mut job, 1);
-        assert_eq!(rows, life.results(), "{controllers:?}");
-        assert!(check(&rows, &recording.truth(), "calm").is_empty());
-        assert_eq!((job.received["start"], job.received["join"]), (1, 4));
-        let opened = rows.iter().filter(|row| row.status == "ok").count();
-        assert_eq!(job.received["set"] as usize, opened, "one set for each window that opens");
+        let by_job = scene(&recording, controllers, Span::seconds(600), IDLE);
+        let job = agree(&own, &by_job, &recording);
+        assert!(!job.received.contains_key("device"));
+        let own = Scene::with_ticks(&recording, controllers);
+        let job = agree(&own, &with_ticks(&recording, by_job), &recording);
+        assert_eq!(job.received["device"], 4, "one for each stream");
     }
+}
+
+/// A service that adds up itself and one beside a job have the same rows.
+fn agree(own: &Scene, by_job: &Scene, recording: &Recording) -> PlayedJob {
+    let mut life = own.wake(House::new().stores(), 1).unwrap();
+    assert!(life.feed(|| Some(1)).unwrap());
+    let mut job = fresh(by_job);
+    let rows = calm(by_job, &House::new(), &mut job, 1);
+    assert_eq!(rows, life.results(), "{:?}", own.controllers);
+    assert!(check(&rows, &recording.truth(), "calm").is_empty());
+    assert_eq!((job.received["start"], job.received["join"]), (1, 4));
+    let opened = rows.iter().filter(|row| row.status == "ok").count();
+    assert_eq!(job.received["set"] as usize, opened, "one set for each window that opens");
+    job
+}
+
+#[test]
+fn devices_learn_which_frames_the_job_refused() {
+    let recording = Recording::made(STREAMS, WINDOWS);
+    let by_job = scene(&recording, Controllers::Count(1), Span::seconds(600), IDLE);
+    let scene = with_ticks(&recording, by_job);
+    let mut life = scene.wake(House::new().stores(), 1).unwrap();
+    let embedded = &mut life.embedded;
+    let (stream, topics) = (embedded.streams[0], embedded.topics.clone());
+    let mut batch = Batch::new();
+    let frame = [&[0x21][..], &7_u64.to_le_bytes()].concat();
+    for reason in ["duplicate", "unknown-session"] {
+        let headers = &[("alpheus.reason", reason.as_bytes())][..];
+        let record = NewRecord { key: &stream.0, value: &frame, headers, ..Default::default() };
+        batch.append(&topics.job.dead_letters.partition(0), &record).unwrap();
+    }
+    embedded.store.commit(batch).unwrap();
+    embedded.pump(scene.from).unwrap();
+    let refused = embedded.manager.service.take_refused(&stream);
+    let expected = RefusedFrame { stream, session: 7, reason: RefusalReason::UnknownSession };
+    assert_eq!(refused, [expected]);
+    assert_eq!(embedded.manager.service.take_refused(&stream), []);
 }
 
 /// Lives until a fault, or until it is tired, beside a job that forgets everything now and
 /// then; then the next one.
 ///
 /// How many lives it took, how many windows opened, and of how many.
-fn ordeal(seed: u64, controllers: Controllers) -> [u64; 3] {
+fn ordeal(seed: u64, controllers: Controllers, ticks: bool) -> [u64; 3] {
     let recording = Recording::made(STREAMS, WINDOWS);
     let scene = scene(&recording, controllers, Span::seconds(600), PATIENT);
+    let scene = if ticks { with_ticks(&recording, scene) } else { scene };
     let (mut house, mut draw) = (House::new(), Draw(seed));
     let mut job = fresh(&scene);
     for number in 0..60 {
-        let about = format!("seed {seed}, life {number}, {controllers:?}");
+        let about = format!("seed {seed}, life {number}, {controllers:?}, ticks: {ticks}");
         let patience = 1 + draw.below(8);
         let stores = house.stores();
         if number < 6 {
@@ -214,15 +258,23 @@ fn seeds() -> u64 {
 
 #[test]
 fn windows_open_once_beside_a_job_that_repeats_itself_whenever_the_service_ends() {
-    for controllers in [Controllers::Count(1), Controllers::PerOwner] {
-        let [mut lives, mut opened, mut rows] = [0; 3];
-        for seed in 0..seeds() {
-            let [more, ok, all] = ordeal(seed, controllers);
-            (lives, opened, rows) = (lives + more, opened + ok, rows + all);
-        }
-        assert!(lives > seeds(), "only {lives} ends");
-        assert!(2 * opened > rows, "{opened} of {rows} windows opened");
+    ordeals(Controllers::Count(1), false);
+    ordeals(Controllers::PerOwner, false);
+}
+
+#[test]
+fn windows_of_ticks_open_once_beside_a_job_whenever_the_service_ends() {
+    ordeals(Controllers::PerOwner, true);
+}
+
+fn ordeals(controllers: Controllers, ticks: bool) {
+    let [mut lives, mut opened, mut rows] = [0; 3];
+    for seed in 0..seeds() {
+        let [more, ok, all] = ordeal(seed, controllers, ticks);
+        (lives, opened, rows) = (lives + more, opened + ok, rows + all);
     }
+    assert!(lives > seeds(), "only {lives} ends");
+    assert!(2 * opened > rows, "{opened} of {rows} windows opened");
 }
 
 fn dead_letters(store: &dyn Store) -> BTreeMap<String, u32> {

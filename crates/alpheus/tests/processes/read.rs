@@ -3,7 +3,7 @@
 
 #![expect(clippy::unwrap_used, reason = "a test's way to fail")]
 
-use crate::common::deployment::{HOUSES, Running, until};
+use crate::common::deployment::{HOUSES, Running, Site, until};
 use serde_json::Value;
 use std::fs;
 use std::time::{SystemTime, UNIX_EPOCH};
@@ -35,6 +35,11 @@ fn events(days: u64) -> Vec<(u64, u64)> {
 
 /// What is read, or what the command says instead.
 fn read(running: &Running, identity: &str) -> Result<Vec<(u64, u64)>, String> {
+    read_column(running, identity, "reading")
+}
+
+/// The same of this column.
+fn read_column(running: &Running, identity: &str, column: &str) -> Result<Vec<(u64, u64)>, String> {
     let (api, stream) = (format!("https://{}", running.hosts[0].0), running.streams[0].clone());
     let ran = running.place.run(&[
         "read",
@@ -58,7 +63,8 @@ fn read(running: &Running, identity: &str) -> Result<Vec<(u64, u64)>, String> {
     let text = String::from_utf8(ran.stdout).unwrap();
     let row = |line: &str| {
         let row: Value = serde_json::from_str(line).unwrap();
-        let reading = row["reading"].as_str().unwrap().parse().unwrap();
+        let text = row[column].as_str();
+        let reading = text.map_or_else(|| row[column].as_u64(), |text| text.parse().ok()).unwrap();
         (row["at"].as_u64().unwrap() / 1000, reading)
     };
     Ok(text.lines().map(row).collect())
@@ -103,6 +109,34 @@ fn days_that_an_owner_grants_are_read_and_no_other() {
     narrower(&running, &granted);
     outlives(&mut running, &granted);
     withdrawn(&running);
+}
+
+/// With one frame a tick, the reader gets sums of ticks.
+#[test]
+fn ticks_of_days_that_an_owner_grants_are_read() {
+    let running = Running::start_in(Site::with_ticks(), |_, api| api.to_owned());
+    let sent = events(2);
+    // Two readings within one tick.
+    let line = |(at, reading): &(u64, u64)| {
+        let reading = |more: u64| {
+            let at = at * 1000 + 250 * (more + 1);
+            format!("{{\"reading\": {}, \"at\": {at}}}\n", reading + more)
+        };
+        reading(0) + &reading(1)
+    };
+    let lines = running.place.path("a.json");
+    fs::write(&lines, sent.iter().map(line).collect::<String>()).unwrap();
+    let _device = running.place.device(HOUSES[0], &running.server, &lines);
+    let day = today() - 1;
+    grant(&running, &["--from", &written(day), "--to", &written(day)]);
+    let own = sent.iter().filter(|(at, _)| at / DAY == day);
+    let sums: Vec<(u64, u64)> = own.map(|(at, reading)| (at + 1, 2 * reading + 1)).collect();
+    assert_eq!(sums.len(), 2);
+    until("a day's ticks", || {
+        (read_column(&running, "pki/analyst", "sum_reading") == Ok(sums.clone())).then_some(())
+    });
+    let counts = sums.iter().map(|(at, _)| (*at, 2)).collect();
+    assert_eq!(read_column(&running, "pki/analyst", "count_reading"), Ok(counts));
 }
 
 /// A day less is a day less.

@@ -7,7 +7,7 @@ use alpheus_policy::policy::ResolvedPolicy;
 use alpheus_time::{Timestamp, Window};
 
 use super::Controller;
-use super::stream_state::{HeldStream, StreamState};
+use super::stream_state::{DeviceCopy, HeldStream, StreamState};
 use crate::annotation::{self, Annotation};
 use crate::certificate::CertifiedOwner;
 use crate::error::AnnotationError;
@@ -83,7 +83,8 @@ impl Controller {
     ///
     /// After an untrusted restore, nothing of a stream is released until its owner has
     /// submitted the annotation in the ledger again, or a later one. No window that began
-    /// before that is released.
+    /// before that is released. The same holds after two frames have shown that the stream's
+    /// device has a copy.
     ///
     /// # Errors
     /// [`AnnotationError`] names the rule.
@@ -100,6 +101,7 @@ impl Controller {
         let known = state.current().map(|taken| taken.annotation.version);
         let (id, policy) = (state.owner, opened.policy.clone());
         let (version, since) = state.annotate(opened, now.max(self.clock))?;
+        let copy = state.confirm_copy(now.max(self.clock));
         let charged = match waited && known != Some(version) {
             true => self.charge_lost(now, (stream, id), policy, known.is_some()),
             false => Vec::new(),
@@ -109,6 +111,9 @@ impl Controller {
         let line = log(now, stream, LogEvent::PolicyChanged { version });
         let mut changes = vec![self.put(now, record), self.put(now, line)];
         changes.extend(charged);
+        if let Some(DeviceCopy { session, confirmed }) = copy {
+            changes.push(self.put(now, Record::Cloned { stream, session, confirmed }));
+        }
         Ok(Step::new(changes, Vec::new()))
     }
 

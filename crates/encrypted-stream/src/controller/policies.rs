@@ -29,6 +29,9 @@ pub(super) fn allow(
     if state.is_suspended() {
         return Err(ExclusionError::Unconfirmed);
     }
+    if state.waits_after_copy() {
+        return Err(ExclusionError::Cloned);
+    }
     let in_force = state.in_force(window, now).ok_or(ExclusionError::Policy)?;
     let mut charges = Charges::new();
     for annotation in in_force {

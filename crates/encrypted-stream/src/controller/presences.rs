@@ -11,11 +11,12 @@ use super::budgets::Charges;
 use super::plan_state::{AnsweredSummons, PlanState};
 use super::segments::{Examined, KeySpan};
 use super::sessions::Session;
+use super::stream_state::{DeviceCopy, StreamState};
 use super::{Controller, policies};
 use crate::announced_plan::narrow;
 use crate::error::{ExclusionError, WindowRefusalError};
-use crate::ledger::{Change, Record, Step, session_key};
-use crate::messages::{ControllerMessage, Presence, SummonedStream, Summons};
+use crate::ledger::{Change, LogEvent, LogLine, Record, Step, session_key};
+use crate::messages::{ControllerMessage, Presence, Segments, SummonedStream, Summons};
 
 /// The result of checking the streams of a summons.
 #[derive(Default)]
@@ -120,9 +121,13 @@ impl Controller {
         let joined = self.plans.get_mut(&summons.plan).ok_or(ExclusionError::Policy)?;
         let planned = *joined.own(stream.position).ok_or(ExclusionError::Policy)?;
         let state = self.streams.get_mut(&planned.stream).ok_or(ExclusionError::Policy)?;
+        examined.fresh.extend(copies(planned.stream, state, &stream.segments, now));
         let charges = policies::allow(joined, stream.position, state, summons.window, now)?;
         if !state.is_confirmed_for(summons.window) {
             return Err(ExclusionError::Unconfirmed);
+        }
+        if !state.is_without_copy_in(summons.window) {
+            return Err(ExclusionError::Cloned);
         }
         if joined.was_released(stream.position, summons.window) {
             return Err(ExclusionError::Released);
@@ -156,6 +161,22 @@ impl Controller {
         }
         Ok(spans)
     }
+}
+
+/// If the service shows that the stream's device has a copy: the stream waits for its owner,
+/// whose log says so.
+fn copies(
+    stream: StreamId,
+    state: &mut StreamState,
+    segments: &Segments,
+    now: Timestamp,
+) -> Vec<Record> {
+    let Segments::OfTicks { conflict, .. } = segments else { return Vec::new() };
+    let proof = state.copied_claim(conflict.as_deref());
+    let found = proof.and_then(|claim| Some((claim.to, state.note_copy(claim.session)?)));
+    let Some((border, DeviceCopy { session, confirmed })) = found else { return Vec::new() };
+    let line = LogLine { at: now, streams: vec![stream], event: LogEvent::Cloned { border } };
+    vec![Record::Cloned { stream, session, confirmed }, Record::Log(line)]
 }
 
 /// Only this controller's streams, each once, in order.

@@ -12,7 +12,7 @@ use super::Controller;
 use super::identity::Identity;
 use super::plan_state::Round;
 use super::sessions::Session;
-use super::stream_state::{HeldStream, StreamRecord, StreamState};
+use super::stream_state::{DeviceCopy, HeldStream, StreamRecord, StreamState};
 use super::totals::Totals;
 use crate::annotation;
 use crate::announced_plan::AnnouncedPlan;
@@ -255,6 +255,7 @@ impl Controller {
                 let session = Session { session, from, to, closed };
                 self.remember(stream, StreamRecord::Session(session));
             }
+            copied @ Record::Cloned { .. } => self.take_copy(&copied),
             Record::Erased { stream, at, signed } => self.note_erased(stream, at, signed),
             Record::Identity { .. }
             | Record::Restored { .. }
@@ -263,9 +264,8 @@ impl Controller {
             Record::Log(line) => self.take_line(&line),
             Record::Budget(record) => self.books.take(&record),
             Record::Pickers { plan, window, pickers } => {
-                if let Some(round) = self.round_of(&plan, window) {
-                    round.pickers = pickers;
-                }
+                let round = self.round_of(&plan, window);
+                round.into_iter().for_each(|round| round.pickers.clone_from(&pickers));
             }
             Record::Roster { digest } => self.rosters.extend([digest]),
             Record::Grant { at, owner, signed, certificate, handed, stopped, .. } => {
@@ -278,6 +278,12 @@ impl Controller {
             Record::Announcement { .. } | Record::Membership { .. } => return Err(bad),
         }
         Ok(())
+    }
+
+    fn take_copy(&mut self, record: &Record) {
+        if let Record::Cloned { stream, session, confirmed } = *record {
+            self.remember(stream, StreamRecord::Copy(DeviceCopy { session, confirmed }));
+        }
     }
 
     fn take_line(&mut self, line: &LogLine) {

@@ -69,8 +69,10 @@ impl StreamState {
                 let spans = stretches.iter().map(|stretch| stretch.span()).collect();
                 Tiling { stretches, spans, events }
             }
-            Segments::OfTicks { claims, conflict } if !self.schema.frames.is_events() => {
-                self.check_copies(conflict.as_deref())?;
+            Segments::OfTicks { claims, .. } if !self.schema.frames.is_events() => {
+                if claims.iter().flatten().any(|claim| self.is_copied(claim.session)) {
+                    return Err(ExclusionError::Cloned);
+                }
                 self.check_claims(claims, window, tolerated)?
             }
             _ => return Err(ExclusionError::NotTiled),
@@ -84,12 +86,13 @@ impl StreamState {
     }
 
     /// Two different claims of the device for one border prove that the device has a copy.
-    fn check_copies(&self, conflict: Option<&[Claim; 2]>) -> Result<(), ExclusionError> {
-        let keys = self.keys.as_ref().ok_or(ExclusionError::Revoked)?;
-        let Some([one, other]) = conflict else { return Ok(()) };
+    /// Returns one of them.
+    pub(super) fn copied_claim(&self, conflict: Option<&[Claim; 2]>) -> Option<Claim> {
+        let keys = self.keys.as_ref()?;
+        let [one, other] = conflict?;
         let same = one.session == other.session && one.to == other.to && one.tag != other.tag;
         let own = |claim| keys.open_claim(claim).is_ok();
-        if same && own(one) && own(other) { Err(ExclusionError::Cloned) } else { Ok(()) }
+        (same && own(one) && own(other)).then_some(*one)
     }
 
     /// The claims of each session are the device's and leave nothing out. The sessions are in

@@ -51,7 +51,18 @@ pub(super) struct StreamState {
     confirmed: Option<Timestamp>,
     /// When consent was withdrawn.
     pub(super) revoked: Option<Timestamp>,
+    /// The last proof that its device has a copy.
+    copy: Option<DeviceCopy>,
     pub(super) sessions: Sessions,
+}
+
+/// A device has a copy, as two of its claims for one border have shown.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct DeviceCopy {
+    /// The session of both.
+    pub(super) session: u64,
+    /// When the owner confirmed that the copy is gone. Until then nothing is released.
+    pub(super) confirmed: Option<Timestamp>,
 }
 
 /// A ledger record about a stream.
@@ -63,6 +74,8 @@ pub(super) enum StreamRecord {
     Revoked(Timestamp),
     /// A known session.
     Session(Session),
+    /// Its device has a copy.
+    Copy(DeviceCopy),
 }
 
 impl StreamRecord {
@@ -79,7 +92,7 @@ impl StreamRecord {
     pub(super) fn choice(&self) -> Option<&Annotation> {
         match self {
             StreamRecord::Annotation(annotation, ..) => Some(annotation),
-            StreamRecord::Revoked(_) | StreamRecord::Session(_) => None,
+            StreamRecord::Revoked(_) | StreamRecord::Session(_) | StreamRecord::Copy(_) => None,
         }
     }
 }
@@ -90,11 +103,13 @@ impl StreamState {
         let HeldStream { stream, owner, schema, layout, master } = stream;
         let keys = master.map(|master| StreamKeys::new(&master, stream, schema.id()));
         let (annotations, sessions) = (Vec::new(), Sessions::default());
-        Self { owner, schema, layout, keys, annotations, confirmed, revoked: None, sessions }
+        let (revoked, copy) = (None, None);
+        Self { owner, schema, layout, keys, annotations, confirmed, revoked, copy, sessions }
     }
 
     /// Takes an annotation if it is the owner's and later than the last one. Takes the last
-    /// one again if it waits to be confirmed.
+    /// one again if it waits to be confirmed, which also confirms that a copy of the device is
+    /// gone.
     pub(super) fn annotate(
         &mut self,
         annotation: Verified<Annotation>,
@@ -114,7 +129,7 @@ impl StreamState {
             return Err(AnnotationError::WrongSchema);
         }
         let version = annotation.version;
-        let waits = self.confirmed.is_none();
+        let waits = self.confirmed.is_none() || self.waits_after_copy();
         let since = match self.annotations.last() {
             None => annotation.valid_from,
             Some(last) if last.annotation.version < version => now.max(last.since),
@@ -169,6 +184,37 @@ impl StreamState {
         self.confirmed.is_some_and(|confirmed| confirmed <= window.start)
     }
 
+    /// Notes a proven copy of the device. `None` if it is known from this session.
+    pub(super) fn note_copy(&mut self, session: u64) -> Option<DeviceCopy> {
+        let known = self.copy.is_some_and(|copy| copy.session == session);
+        let copy = (!known).then_some(DeviceCopy { session, confirmed: None })?;
+        self.copy = Some(copy);
+        Some(copy)
+    }
+
+    /// The owner has chosen again, so the copy of the device is gone.
+    pub(super) fn confirm_copy(&mut self, now: Timestamp) -> Option<DeviceCopy> {
+        let waiting = self.copy.as_mut().filter(|copy| copy.confirmed.is_none())?;
+        waiting.confirmed = Some(now);
+        Some(*waiting)
+    }
+
+    /// Whether nothing is released before the owner has confirmed that a copy is gone.
+    pub(super) fn waits_after_copy(&self) -> bool {
+        self.copy.is_some_and(|copy| copy.confirmed.is_none())
+    }
+
+    /// Whether the owner knew of no copy during a whole window.
+    pub(super) fn is_without_copy_in(&self, window: Window) -> bool {
+        let gone = |copy: DeviceCopy| copy.confirmed.is_some_and(|since| since <= window.start);
+        self.copy.is_none_or(gone)
+    }
+
+    /// Whether a copy showed in this session. It is in no window any more.
+    pub(super) fn is_copied(&self, session: u64) -> bool {
+        self.copy.is_some_and(|copy| copy.session == session)
+    }
+
     /// Applies a record of the ledger.
     pub(super) fn remember(&mut self, remembered: StreamRecord) {
         match remembered {
@@ -177,6 +223,7 @@ impl StreamState {
             }
             StreamRecord::Revoked(at) => self.revoked = Some(at),
             StreamRecord::Session(session) => self.sessions.remember(session),
+            StreamRecord::Copy(copy) => self.copy = Some(copy),
         }
     }
 

@@ -60,7 +60,8 @@ pub enum ExclusionError {
     /// The remaining privacy budget of its owner does not cover this window.
     #[error("its owner's privacy budget is spent")]
     BudgetSpent,
-    /// Its device made two different frames for one tick, so the device has a copy.
-    #[error("its device has a copy: there are two different frames for one tick")]
+    /// Its device made two different frames for one tick, so the device has a copy. Its owner
+    /// has not confirmed since, or not before the window began, or the session is still the same.
+    #[error("its device has a copy, and its owner has not confirmed that the copy is gone")]
     Cloned,
 }

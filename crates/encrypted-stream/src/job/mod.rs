@@ -3,9 +3,10 @@
 //!
 //! | to the job | from the job |
 //! | --- | --- |
-//! | [`Join`], [`PlanView`], [`PlanEnd`]: the streams to sum, and their plans | [`Summary`]: the state of a stream in a window |
+//! | [`Join`], [`PlanView`], [`PlanEnd`]: the streams to sum, and their plans | [`Summary`], [`TickSummary`]: the state of a stream in a window |
 //! | [`Opening`]: S of a window | [`JoinAck`], [`Progress`]: the streams that it reports on, and its progress |
 //! | [`Token`]: a controller's answer | [`WindowSum`]: both sums over S |
+//! | [`DeviceNote`]: whose frames count, with one frame a tick | |
 //!
 //! The job is written in Java and shares no code with this crate. `vectors/jvm-job` checks
 //! both against a third implementation.
@@ -19,10 +20,14 @@ mod digest;
 pub use codec::{JobMessage, JobMessageError};
 pub use digest::SetDigest;
 
-use crate::messages::Segment;
+use crate::messages::{Segment, Segments};
+use crate::tick::claim::Claim;
 use crate::transformer::IncompleteError;
+use alpheus_crypto::hash::Digest;
+use alpheus_crypto::sign::VerifyingKey;
 use alpheus_policy::ids::{PlanId, StreamId};
 use alpheus_policy::plan::Plan;
+use alpheus_policy::schema::Frames;
 use alpheus_time::{Span, Timestamp, Window};
 
 /// To all tasks: a plan runs. Holds the parts of the plan that the job needs.
@@ -120,10 +125,22 @@ pub struct Token {
     pub rows: Vec<u64>,
 }
 
+/// The device of a stream, whose openings count. Its certificate and the stream's placement
+/// are checked. The last message of a stream counts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct DeviceNote {
+    /// The stream.
+    pub stream: StreamId,
+    /// Digest of the device's certificate.
+    pub certificate: Digest,
+    /// The device's key.
+    pub key: VerifyingKey,
+}
+
 /// The state of a stream in a window in which it was online. The last summary of a stream
-/// and window counts.
+/// and window counts. `S` is what shows that the stream is complete.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Summary {
+pub struct Summary<S = Vec<Segment>> {
     /// The stream.
     pub stream: StreamId,
     /// The plan.
@@ -135,7 +152,42 @@ pub struct Summary {
     /// Sum of the ciphertexts' check words, modulo 2^64; 0 if the stream is not complete.
     pub check_sum: u64,
     /// The session segments that tile the window, or why the stream is not complete.
-    pub judgement: Result<Vec<Segment>, IncompleteError>,
+    pub judgement: Result<S, IncompleteError>,
+}
+
+/// The same of a schema with one frame a tick.
+pub type TickSummary = Summary<TickSegments>;
+
+/// What shows that a stream with one frame a tick is complete in a window.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TickSegments {
+    /// By session, in order of time.
+    pub claims: Vec<Vec<Claim>>,
+    /// Two different claims for one border of a session.
+    pub conflict: Option<Box<[Claim; 2]>>,
+}
+
+impl From<Vec<Segment>> for Segments {
+    fn from(segments: Vec<Segment>) -> Segments {
+        Segments::OfEvents(segments)
+    }
+}
+
+impl From<TickSegments> for Segments {
+    fn from(segments: TickSegments) -> Segments {
+        let TickSegments { claims, conflict } = segments;
+        Segments::OfTicks { claims, conflict }
+    }
+}
+
+impl<S: Into<Segments>> Summary<S> {
+    /// The same, as it goes into summonses.
+    #[must_use]
+    pub fn for_summons(self) -> Summary<Segments> {
+        let Summary { stream, plan, start, position, check_sum, judgement } = self;
+        let judgement = judgement.map(S::into);
+        Summary { stream, plan, start, position, check_sum, judgement }
+    }
 }
 
 /// A task has added a stream to a plan and has reported its past windows. From now on
@@ -167,7 +219,7 @@ pub struct Progress {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum JobReport {
     /// The state of a stream in a window.
-    Summary(Summary),
+    Summary(Summary<Segments>),
     /// A stream was added to a plan.
     JoinAck(JoinAck),
     /// The progress of a task.
@@ -175,12 +227,16 @@ pub enum JobReport {
 }
 
 impl JobReport {
-    /// Reads a record of the topic of summaries.
+    /// Reads a record of the topic of summaries, for a schema with these frames.
     ///
     /// # Errors
-    /// [`JobMessageError`] if the record is not a report.
-    pub fn from_bytes(bytes: &[u8]) -> Result<JobReport, JobMessageError> {
-        match Summary::from_bytes(bytes) {
+    /// [`JobMessageError`] if the record is not a report, or one on streams with other frames.
+    pub fn from_bytes(bytes: &[u8], frames: Frames) -> Result<JobReport, JobMessageError> {
+        let summary = match frames {
+            Frames::Events => Summary::<Vec<Segment>>::from_bytes(bytes).map(Summary::for_summons),
+            Frames::Ticks { .. } => TickSummary::from_bytes(bytes).map(Summary::for_summons),
+        };
+        match summary {
             Err(JobMessageError::Kind(JoinAck::KIND)) => {
                 JoinAck::from_bytes(bytes).map(JobReport::JoinAck)
             }

@@ -196,6 +196,15 @@ pub enum Record {
         /// The reader.
         reader: ConsumerId,
     },
+    /// A stream's device has a copy. Nothing is released until its owner confirms.
+    Cloned {
+        /// The stream.
+        stream: StreamId,
+        /// The session in which the copy showed.
+        session: u64,
+        /// When the owner confirmed that the copy is gone.
+        confirmed: Option<Timestamp>,
+    },
 }
 
 /// A token spent on a window.
@@ -294,6 +303,11 @@ pub enum LogEvent {
         /// Which days.
         days: Days,
     },
+    /// The stream's device has a copy, so the stream waits for its owner.
+    Cloned {
+        /// The end of a tick for which there are two different frames.
+        border: Timestamp,
+    },
 }
 
 /// A record with the ledger's sequence number and clock at the time of writing.
@@ -352,6 +366,7 @@ mod kind {
     pub(super) const ROSTER: u8 = 15;
     pub(super) const TOTALS: u8 = 16;
     pub(super) const GRANT: u8 = 17;
+    pub(super) const CLONED: u8 = 18;
 }
 
 /// A scope's prefix, a kind of record, and its subject.
@@ -408,6 +423,7 @@ impl Record {
             }
             Record::Revoked { stream, .. } => key(own, kind::REVOKED, &[&stream.0]),
             Record::Erased { stream, .. } => key(own, kind::ERASED, &[&stream.0]),
+            Record::Cloned { stream, .. } => key(own, kind::CLONED, &[&stream.0]),
             Record::Plan { plan } => key(own, kind::PLAN, &[&plan.0]),
             Record::Announcement { plan, .. } => key(Scope::Host, kind::ANNOUNCEMENT, &[&plan.0]),
             Record::Mark { plan, .. } => key(own, kind::MARK, &[&plan.0]),

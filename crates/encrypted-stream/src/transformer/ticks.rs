@@ -7,8 +7,9 @@ use super::IngestError;
 use super::session::{End, Interest};
 use crate::keys::DAY;
 use crate::tick::claim::{Claim, ClaimKind};
+use crate::tick::frame::TickFrame;
 use alpheus_crypto::mac::Tag;
-use alpheus_time::{Timestamp, Window};
+use alpheus_time::{Span, Timestamp, Window};
 use serde::{Deserialize, Serialize};
 
 /// Number of sessions for which a stream may have open windows, besides one for each day
@@ -168,6 +169,17 @@ impl TickSessions {
         self.0.iter().find(reaches).map(|session| session.opening.to.max(start))
     }
 
+    /// The last border of a session, if the opening of a later one names it. The device states
+    /// what it remembers; that proves nothing.
+    pub(super) fn stated_end(&self, id: u64, tick: Span) -> Option<Timestamp> {
+        let previous = |session: &TickSession| match TickFrame::parse(&session.frame, tick) {
+            Ok(TickFrame::Opening(opening)) => opening.head.previous,
+            _ => None,
+        };
+        let mut named = self.0.iter().filter_map(previous);
+        named.find(|(session, _)| *session == id).map(|(_, last)| last)
+    }
+
     /// The opening of a session, as it came.
     pub(super) fn opening(&self, id: u64) -> Option<&[u8]> {
         self.session(id).map(|session| &*session.frame)
@@ -242,9 +254,9 @@ impl TickSession {
         kept.or_else(|| self.recent.iter().map(|(claim, _)| claim).find(|claim| claim.to == to))
     }
 
-    /// Whether the time before `end` has come.
-    pub(super) fn has_come(&self, end: Timestamp) -> bool {
-        self.come.iter().any(|span| span.start < end && end <= span.end)
+    /// The time that has come, without a gap, and includes the tick that ends at `end`.
+    pub(super) fn come(&self, end: Timestamp) -> Option<Window> {
+        self.come.iter().find(|span| span.start < end && end <= span.end).copied()
     }
 
     fn take(&mut self, claim: &Claim, mac: Tag, needs: Needs) -> Result<TickUse, IngestError> {
@@ -338,6 +350,6 @@ impl TickSession {
 }
 
 /// Whether a segment needs a claim that is neither its first nor its last.
-pub(super) fn between(claim: &Claim, anchor: alpheus_time::Span) -> bool {
+pub(super) fn between(claim: &Claim, anchor: Span) -> bool {
     claim.kind.is_gap() || claim.kind == ClaimKind::ClosingTick || claim.ends_period(anchor)
 }

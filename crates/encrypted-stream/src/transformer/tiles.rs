@@ -150,23 +150,34 @@ impl Tiling<'_> {
         (claims.len() > 1 || first.kind != ClaimKind::Opening).then_some(claims)
     }
 
-    /// Why the first tick after `reached` that is not there is missing.
+    /// Why the first tick after `reached` that has not come is missing. If all have come, the
+    /// plan lacks one that came before it.
     fn trouble(&self, reached: Timestamp) -> IncompleteError {
-        let end = reached.plus(self.tick);
-        let covers = |session: &&TickSession| {
-            session.opening().to < end
-                && match session.end() {
-                    End::Running => true,
-                    End::Closed(last) | End::Replaced(last) => end <= last,
-                }
-        };
-        match self.sessions.iter().find(covers) {
-            None => IncompleteError::Offline,
-            Some(session) if session.has_come(end) => IncompleteError::BeforePlan,
-            Some(session) if matches!(session.end(), End::Replaced(_)) => {
-                IncompleteError::SessionDied
+        let mut end = reached.plus(self.tick);
+        while end <= self.window.end {
+            let covers = |session: &&TickSession| {
+                session.opening().to < end
+                    && match session.end() {
+                        End::Running => true,
+                        End::Closed(last) | End::Replaced(last) => end <= last,
+                    }
+            };
+            let Some(session) = self.sessions.iter().find(covers) else {
+                return IncompleteError::Offline;
+            };
+            match session.come(end) {
+                Some(span) => end = span.end.plus(self.tick),
+                None if self.has_died_before(session, end) => return IncompleteError::SessionDied,
+                None => return IncompleteError::MissingBorder,
             }
-            Some(_) => IncompleteError::MissingBorder,
         }
+        IncompleteError::BeforePlan
+    }
+
+    /// Whether a session ended without the tick that ends here. If its device states a later
+    /// border, the tick was sent and is lost.
+    fn has_died_before(&self, session: &TickSession, end: Timestamp) -> bool {
+        let stated = self.sessions.stated_end(session.id(), self.tick);
+        matches!(session.end(), End::Replaced(_)) && stated.is_none_or(|last| last < end)
     }
 }

@@ -4,14 +4,14 @@
 #![expect(clippy::unwrap_used, reason = "a test's way to fail")]
 
 use crate::known_answers::{array, bytes, cases, words};
-use alpheus_crypto::mac::Tag;
+use alpheus_crypto::hash::Digest;
+use alpheus_crypto::sign::VerifyingKey;
 use alpheus_encrypted_stream::job::{
-    JobMessage, JobMessageError, JobReport, Join, JoinAck, Opening, PlanEnd, PlanView, Progress,
-    SetDigest, Summary, Tally, Token, WindowSum,
+    DeviceNote, JobMessage, JobMessageError, JobReport, Join, JoinAck, Opening, PlanEnd, PlanView,
+    Progress, SetDigest, Tally, TickSummary, Token, WindowSum,
 };
-use alpheus_encrypted_stream::messages::{Segment, SegmentBorder};
-use alpheus_encrypted_stream::transformer::IncompleteError;
 use alpheus_policy::ids::{PlanId, StreamId};
+use alpheus_policy::schema::Frames;
 use alpheus_time::{Span, Timestamp};
 use serde::Deserialize;
 use std::fmt::Debug;
@@ -20,12 +20,12 @@ fn digest(words: &[String]) -> SetDigest {
     SetDigest(crate::known_answers::words(words).try_into().unwrap())
 }
 
-fn word(digits: &str) -> u64 {
+pub(super) fn word(digits: &str) -> u64 {
     u64::from_str_radix(digits, 16).unwrap()
 }
 
 /// Checks both directions.
-fn same<M: JobMessage + PartialEq + Debug>(message: &M, encoded: &str) {
+pub(super) fn same<M: JobMessage + PartialEq + Debug>(message: &M, encoded: &str) {
     assert_eq!(message.to_bytes(), bytes(encoded));
     assert_eq!(M::from_bytes(&bytes(encoded)).unwrap(), *message);
 }
@@ -75,6 +75,24 @@ fn plan_messages_match_the_script() {
     }
     for case in cases::<End>("jvm-job/v1/plan_end.json") {
         same(&PlanEnd { plan: PlanId(array(&case.plan)) }, &case.encoded);
+    }
+}
+
+#[derive(Deserialize)]
+struct Named {
+    stream: String,
+    certificate: String,
+    key: String,
+    encoded: String,
+}
+
+#[test]
+fn devices_match_the_script() {
+    for case in cases::<Named>("jvm-job/v1/device.json") {
+        let (stream, certificate) =
+            (StreamId(array(&case.stream)), Digest(array(&case.certificate)));
+        let key = VerifyingKey::from_bytes(array(&case.key)).unwrap();
+        same(&DeviceNote { stream, certificate, key }, &case.encoded);
     }
 }
 
@@ -168,89 +186,6 @@ fn tokens_match_the_script() {
 }
 
 #[derive(Deserialize)]
-struct Stretches {
-    stream: String,
-    plan: String,
-    start: u64,
-    position: u32,
-    check_sum: String,
-    why: Option<String>,
-    segments: Vec<Stretch>,
-    encoded: String,
-}
-
-#[derive(Deserialize)]
-struct Stretch {
-    session: String,
-    from: u64,
-    opening: Option<String>,
-    borders: Vec<Border>,
-}
-
-#[derive(Deserialize)]
-struct Border {
-    at: u64,
-    closing: bool,
-    events: u64,
-    tag: String,
-}
-
-impl Stretch {
-    fn segment(&self) -> Segment {
-        let border = |border: &Border| SegmentBorder {
-            at: Timestamp(border.at),
-            closing: border.closing,
-            events: border.events,
-            tag: Tag(array(&border.tag)),
-        };
-        Segment {
-            session: word(&self.session),
-            from: Timestamp(self.from),
-            opening: self.opening.as_ref().map(|tag| Tag(array(tag))),
-            borders: self.borders.iter().map(border).collect(),
-        }
-    }
-}
-
-/// The reason with this name.
-fn reason(name: &str) -> IncompleteError {
-    use IncompleteError::{
-        BeforePlan, BrokenChain, Duplicate, Gap, MissingBorder, Offline, OverCapacity, SessionDied,
-        WrongLength,
-    };
-    let all = [
-        Gap,
-        Duplicate,
-        BrokenChain,
-        MissingBorder,
-        SessionDied,
-        Offline,
-        OverCapacity,
-        WrongLength,
-        BeforePlan,
-    ];
-    all.into_iter().find(|why| why.name() == name).unwrap()
-}
-
-#[test]
-fn summaries_match_the_script() {
-    for case in cases::<Stretches>("jvm-job/v1/summary.json") {
-        let segments = case.segments.iter().map(Stretch::segment).collect();
-        let judgement = case.why.as_deref().map_or(Ok(segments), |why| Err(reason(why)));
-        let summary = Summary {
-            stream: StreamId(array(&case.stream)),
-            plan: PlanId(array(&case.plan)),
-            start: Timestamp(case.start),
-            position: case.position,
-            check_sum: word(&case.check_sum),
-            judgement,
-        };
-        same(&summary, &case.encoded);
-        assert_eq!(JobReport::from_bytes(&bytes(&case.encoded)), Ok(JobReport::Summary(summary)));
-    }
-}
-
-#[derive(Deserialize)]
 struct Reached {
     task: u32,
     tasks: u32,
@@ -272,7 +207,10 @@ fn progress_and_join_acks_match_the_script() {
         let time = Timestamp(case.time);
         let progress = Progress { task: case.task, tasks: case.tasks, time };
         same(&progress, &case.encoded);
-        assert_eq!(JobReport::from_bytes(&bytes(&case.encoded)), Ok(JobReport::Progress(progress)));
+        assert_eq!(
+            JobReport::from_bytes(&bytes(&case.encoded), Frames::Events),
+            Ok(JobReport::Progress(progress))
+        );
     }
     for case in cases::<TakenUp>("jvm-job/v1/joined.json") {
         let joined = JoinAck {
@@ -281,7 +219,10 @@ fn progress_and_join_acks_match_the_script() {
             position: case.position,
         };
         same(&joined, &case.encoded);
-        assert_eq!(JobReport::from_bytes(&bytes(&case.encoded)), Ok(JobReport::JoinAck(joined)));
+        assert_eq!(
+            JobReport::from_bytes(&bytes(&case.encoded), Frames::Events),
+            Ok(JobReport::JoinAck(joined))
+        );
     }
 }
 
@@ -307,8 +248,10 @@ fn invalid_messages_are_rejected_with_a_specific_error() {
                 "plan_end" => error::<PlanEnd>(&bytes),
                 "opening" => error::<Opening>(&bytes),
                 "token" => error::<Token>(&bytes),
-                "summary" => JobReport::from_bytes(&bytes).err(),
-                "progress" => JobReport::from_bytes(&bytes).err(),
+                "summary" => JobReport::from_bytes(&bytes, Frames::Events).err(),
+                "tick_summary" => error::<TickSummary>(&bytes),
+                "device" => error::<DeviceNote>(&bytes),
+                "progress" => JobReport::from_bytes(&bytes, Frames::Events).err(),
                 "window_sum" => error::<WindowSum>(&bytes),
                 other => panic!("unknown message {other}"),
             };

@@ -5,6 +5,7 @@ mod devices;
 mod encoding_vectors;
 mod encodings;
 mod frames;
+mod job_summaries;
 mod job_vectors;
 #[expect(clippy::unwrap_used, reason = "a test's way to fail")]
 mod known_answers;

@@ -28,7 +28,7 @@ pub(crate) use error::Share;
 pub use error::{ExclusionError, PlanningError, RuleError, ViolationError};
 pub(crate) use offers::{in_words, offered};
 pub(crate) use population::controllers_for;
-pub use raw::event_columns;
+pub use raw::{event_columns, tick_columns};
 
 use crate::catalog::Catalog;
 use crate::ids::ConsumerId;

@@ -1,10 +1,10 @@
-//! Columns of single events, for a consumer that may read a stream itself.
+//! Columns of single events and ticks, for a consumer that may read a stream itself.
 
 use super::resolve::resolve;
 use crate::layout::Layout;
 use crate::plan::Release;
 use crate::query::{Call, Function, Item, SourceLocation, Word};
-use crate::schema::Schema;
+use crate::schema::{Attribute, Schema};
 use crate::select::{HistogramOutput, ReleasePlan};
 
 /// A column for each attribute whose value or bin can be read from an event's words: the
@@ -15,17 +15,41 @@ pub fn event_columns(schema: &Schema, layout: &Layout) -> (Release, ReleasePlan)
     let mut items: Vec<Item> = Vec::new();
     for attribute in &schema.attributes {
         let name = &attribute.name;
-        let value = item(name, "SUM", Function::Sum);
-        let bin = item(name, "MODE", Function::FromHistogram(HistogramOutput::Mode));
-        let readable =
-            |item: &Item| resolve(std::slice::from_ref(item), schema, layout).1.is_empty();
-        items.extend([value, bin].into_iter().find(readable));
+        let value = item(name.clone(), name, "SUM", Function::Sum);
+        let mode = Function::FromHistogram(HistogramOutput::Mode);
+        let bin = item(name.clone(), name, "MODE", mode);
+        items.extend([value, bin].into_iter().find(|item| is_readable(item, schema, layout)));
     }
     let (resolved, _) = resolve(&items, schema, layout);
     (resolved.release, resolved.select)
 }
 
-fn item(attribute: &str, name: &'static str, function: Function) -> Item {
+/// Columns of single ticks: sum, count and histogram of each attribute, as far as its schema
+/// encodes them.
+#[must_use]
+pub fn tick_columns(schema: &Schema, layout: &Layout) -> (Release, ReleasePlan) {
+    let functions = [
+        ("SUM", Function::Sum),
+        ("COUNT", Function::Count),
+        ("HISTOGRAM", Function::FromHistogram(HistogramOutput::Counts)),
+    ];
+    let of = |attribute: &Attribute| {
+        let name = attribute.name.clone();
+        functions.map(|(function, call)| {
+            item(format!("{}_{name}", function.to_lowercase()), &name, function, call)
+        })
+    };
+    let items = schema.attributes.iter().flat_map(of);
+    let items: Vec<Item> = items.filter(|item| is_readable(item, schema, layout)).collect();
+    let (resolved, _) = resolve(&items, schema, layout);
+    (resolved.release, resolved.select)
+}
+
+fn is_readable(item: &Item, schema: &Schema, layout: &Layout) -> bool {
+    resolve(std::slice::from_ref(item), schema, layout).1.is_empty()
+}
+
+fn item(alias: String, attribute: &str, name: &'static str, function: Function) -> Item {
     let call = Call::Of(function, Word::new(attribute));
-    Item { alias: attribute.to_owned(), name, call, at: SourceLocation::default() }
+    Item { alias, name, call, at: SourceLocation::default() }
 }

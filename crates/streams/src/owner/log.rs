@@ -13,7 +13,7 @@ pub fn in_order(line: &LogLine) -> (Timestamp, Timestamp, u8) {
         LogEvent::Released { window, .. } => (window.start, 0),
         LogEvent::Ended { window, .. } => (window.start, 1),
         LogEvent::PolicyChanged { .. } | LogEvent::Granted { .. } => (Timestamp::LIMIT, 0),
-        LogEvent::KeysHanded { .. } => (Timestamp::LIMIT, 1),
+        LogEvent::KeysHanded { .. } | LogEvent::Cloned { .. } => (Timestamp::LIMIT, 1),
         LogEvent::PlanAccepted { .. } | LogEvent::Revoked => (Timestamp::LIMIT, 1),
         LogEvent::Erased => (Timestamp::LIMIT, 2),
     };
@@ -68,7 +68,21 @@ pub fn in_words(line: &LogLine, schema: &Schema, when: impl Fn(Window) -> String
         ),
         LogEvent::Revoked => "you revoked your consent".to_owned(),
         LogEvent::Erased => "you had the key of your data destroyed".to_owned(),
+        LogEvent::Cloned { border } => copied(&when(tick_before(*border, schema))),
     }
+}
+
+/// What an owner has to do about a device with a copy.
+fn copied(tick: &str) -> String {
+    format!(
+        "your device has a copy: there are two different frames for {tick}. Nothing of this stream is released until you have found the copy and chosen your policy again"
+    )
+}
+
+/// The tick that ends at a border.
+#[must_use]
+pub fn tick_before(border: Timestamp, schema: &Schema) -> Window {
+    Window { start: Timestamp(border.0.saturating_sub(schema.tick.0)), end: border }
 }
 
 /// The outcome of a window.

@@ -1,5 +1,6 @@
 //! `alpheus read` against a service that withholds or forges frames.
 
+use super::sessions::{MAX_SESSIONS, Missing};
 use super::*;
 use alpheus_crypto::mac::Tag;
 use alpheus_crypto::secret::Secret;
@@ -9,6 +10,7 @@ use alpheus_encrypted_stream::certificate::{Party, Role as IdentityRole, Subject
 use alpheus_encrypted_stream::consumer::ConsumerSecrets;
 use alpheus_encrypted_stream::frame::Link;
 use alpheus_encrypted_stream::grant::Grant;
+use alpheus_encrypted_stream::keys::DAY;
 
 /// Frames of a session at these hours: the first opens it, if it may.
 fn frames(session: u64, hours: &[u64], opens: bool, closes: bool) -> Vec<Vec<u8>> {
@@ -30,10 +32,10 @@ fn frames(session: u64, hours: &[u64], opens: bool, closes: bool) -> Vec<Vec<u8>
 }
 
 fn missing(sessions: &[Vec<Vec<u8>>]) -> Missing {
-    let mut own = Sessions { days: [1, 2].into(), ..Sessions::default() };
+    let mut own = Sessions::of_days([1, 2].into_iter());
     for bytes in sessions.iter().flatten() {
         let frame = Frame::parse(bytes).unwrap_or_else(|error| unreachable!("{error}"));
-        assert_eq!(own.note(&frame), Ok(()));
+        assert_eq!(own.note((&frame).into()), Ok(()));
     }
     own.missing()
 }
@@ -72,7 +74,7 @@ fn reading_always_ends() {
         assert_eq!(last, Ok(()));
         let frame = frames(session, &[25], true, false).remove(0);
         let frame = Frame::parse(&frame).unwrap_or_else(|error| unreachable!("{error}"));
-        last = own.note(&frame);
+        last = own.note((&frame).into());
     }
     assert_eq!((last, own.seen.len()), (Err(EndlessReadError::Sessions), MAX_SESSIONS));
 }
@@ -98,8 +100,7 @@ fn malformed_frames_are_counted() {
     let Ok(layout) = Layout::of(&schema) else { unreachable!() };
     let what = (StreamId([1; 16]), schema.id(), layout.words);
     let Ok(keys) = RawReader::new(&consumer, what, &[]) else { unreachable!() };
-    let (release, select) = event_columns(&schema, &layout);
-    let mut events = Events::new(keys, release, select);
+    let mut events = Events::new(keys, &schema, &layout);
     for bytes in [&[][..], &[0xff], &[0x11; 9]] {
         assert_eq!(events.row(bytes), Ok(None));
     }

@@ -30,6 +30,8 @@ pub struct Counters {
     pub failed: BTreeMap<&'static str, u64>,
     /// Streams left out of windows, by reason.
     pub exclusions: BTreeMap<ExclusionError, u64>,
+    /// Complete streams without data, of windows that opened.
+    pub silent: u64,
     /// Windows in progress.
     pub in_progress: usize,
     /// Event time that all partitions have reached.
@@ -48,6 +50,7 @@ impl Counters {
                 let population = released.population;
                 tracing::info!(window = start, population, excluded, "window opened");
                 self.opened += 1;
+                self.silent += u64::from(released.silent);
             }
             Ok(_) => *self.failed.entry("the result cannot be decoded").or_default() += 1,
             Err(failure) => {
@@ -100,6 +103,8 @@ impl Collector for Watch {
         by_reason(encoder, "stream_frames_refused", help, &counters.refused_frames)?;
         let help = "Messages of controllers that were refused";
         by_reason(encoder, "stream_messages_refused", help, &counters.refused_messages)?;
+        let help = "Complete streams without data, of windows with a result";
+        total(encoder, "stream_silent", help, counters.silent)?;
         let help = "Streams left out of windows";
         by_reason(encoder, "stream_exclusions", help, &counters.exclusions)
     }
@@ -146,13 +151,14 @@ mod tests {
     fn counters_are_exported_by_reason() {
         let (metrics, watch) = (Metrics::new(), Watch::default());
         watch.register(&metrics);
-        let mut counters = Counters { opened: 7, ..Counters::default() };
+        let mut counters = Counters { opened: 7, silent: 4, ..Counters::default() };
         counters.exclusions.insert(ExclusionError::Policy, 2);
         counters.failed.insert("population below the minimum", 3);
         counters.watermark = Some(Timestamp(1_500_000));
         watch.show(&counters);
         let text = metrics.text();
         assert!(text.contains("alpheus_stream_windows_opened_total 7"), "{text}");
+        assert!(text.contains("alpheus_stream_silent_total 4"), "{text}");
         let exclusion =
             format!("alpheus_stream_exclusions_total{{reason=\"{}\"}} 2", ExclusionError::Policy);
         assert!(text.contains(&exclusion), "{text}");

@@ -119,12 +119,19 @@ impl Embedded {
 
     /// Gives the service its ingest key.
     pub(super) fn admit_frames(&mut self) -> Result<(), RuntimeError> {
-        let (authority, schema) = (*self.deployment.authority(), self.schema.clone());
-        let (digest, _) = self.ingest_certificate()?;
-        let ingest =
-            Ingest::new(authority, schema.id(), schema.tick, [(digest, self.root.ingest())]);
+        let ingest = self.ingest()?;
         self.manager.service.check_with(ingest);
         Ok(())
+    }
+
+    /// What checks frames, with the service's ingest key. A job beside the service has it too.
+    ///
+    /// # Errors
+    /// [`RuntimeError`] if the key cannot be certified.
+    pub fn ingest(&self) -> Result<Ingest, RuntimeError> {
+        let (authority, schema) = (*self.deployment.authority(), &self.schema);
+        let (digest, _) = self.ingest_certificate()?;
+        Ok(Ingest::new(authority, schema.id(), schema.tick, [(digest, self.root.ingest())]))
     }
 
     fn ingest_certificate(&self) -> Result<(Digest, SealingPublic), CertificateError> {
@@ -137,7 +144,7 @@ impl Embedded {
         let device = self.root.device(member);
         let request = Party::signing(Role::Device, member, device.verifying_key());
         let certificate = self.deployment.device(&self.root.certify(request))?.digest();
-        self.manager.service.admit_device(stream, certificate, device.verifying_key());
+        self.manager.service.admit_device(stream, certificate, device.verifying_key())?;
         let (ingest, ingest_key) = self.ingest_certificate()?;
         let authority = *self.deployment.authority();
         Ok(OpeningSecrets { device, certificate, authority, ingest, ingest_key })

@@ -1,6 +1,5 @@
 //! Frames that were taken into the log but count for nothing, for their devices to know.
 
-use alpheus_encrypted_stream::tick::ingest::AuthenticityError;
 use alpheus_encrypted_stream::transformer::IngestError;
 use alpheus_policy::ids::StreamId;
 use serde::{Deserialize, Serialize};
@@ -58,27 +57,20 @@ impl RefusalReason {
             RefusalReason::Other(name) => name,
         }
     }
-}
 
-impl From<&IngestError> for RefusalReason {
-    fn from(error: &IngestError) -> RefusalReason {
-        match error {
-            IngestError::UnknownSession
-            | IngestError::NotAuthentic(AuthenticityError::UnknownSession) => {
-                RefusalReason::UnknownSession
-            }
-            IngestError::NotAuthentic(AuthenticityError::UnknownIngestKey) => {
-                RefusalReason::UnknownIngestKey
-            }
-            IngestError::NotAuthentic(AuthenticityError::UnknownDevice) => {
-                RefusalReason::UnknownDevice
-            }
-            IngestError::NotAuthentic(AuthenticityError::BadMac) => RefusalReason::BadMac,
-            IngestError::SessionEnded => RefusalReason::SessionEnded,
-            IngestError::Late => RefusalReason::Late,
-            IngestError::Conflicting => RefusalReason::ConflictingFrame,
-            other => RefusalReason::Other(other.name().to_owned()),
-        }
+    /// The reason with this short name.
+    fn named(name: &str) -> RefusalReason {
+        let all = [
+            RefusalReason::UnknownSession,
+            RefusalReason::UnknownIngestKey,
+            RefusalReason::UnknownDevice,
+            RefusalReason::SessionEnded,
+            RefusalReason::Late,
+            RefusalReason::BadMac,
+            RefusalReason::ConflictingFrame,
+        ];
+        let known = all.into_iter().find(|reason| reason.name() == name);
+        known.unwrap_or_else(|| RefusalReason::Other(name.to_owned()))
     }
 }
 
@@ -98,10 +90,12 @@ pub struct RefusedFrame {
 pub(super) struct RefusedFrames(HashMap<StreamId, Vec<RefusedFrame>>);
 
 impl RefusedFrames {
-    /// Notes a refused frame. The device repeated one that counts already: that is no refusal.
-    pub(super) fn note(&mut self, stream: StreamId, frame: &[u8], error: &IngestError) {
+    /// Notes a frame that was refused for the reason with this short name. If the device
+    /// repeated a frame that counts already, that is no refusal.
+    pub(super) fn note(&mut self, stream: StreamId, frame: &[u8], reason: &str) {
         let is_full = self.0.len() >= MAX_STREAMS && !self.0.contains_key(&stream);
-        if is_full || matches!(error, IngestError::Frozen | IngestError::SessionKnown) {
+        let repeated = [IngestError::Frozen.name(), IngestError::SessionKnown.name()];
+        if is_full || repeated.contains(&reason) {
             return;
         }
         let session = frame.get(1..9).and_then(|bytes| bytes.try_into().ok());
@@ -110,11 +104,36 @@ impl RefusedFrames {
         if known.len() >= KEPT {
             known.remove(0);
         }
-        known.push(RefusedFrame { stream, session, reason: error.into() });
+        known.push(RefusedFrame { stream, session, reason: RefusalReason::named(reason) });
     }
 
     /// Takes those of a stream out.
     pub(super) fn take(&mut self, stream: &StreamId) -> Vec<RefusedFrame> {
         self.0.remove(stream).unwrap_or_default()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_latest_refused_frames_of_a_stream_are_kept_and_repeated_ones_are_none() {
+        let (mut refused, stream) = (RefusedFrames::default(), StreamId([1; 16]));
+        for reason in ["duplicate", "session-known"] {
+            refused.note(stream, &[0; 9], reason);
+        }
+        assert_eq!(refused.take(&stream), []);
+        for session in 0..=KEPT {
+            let frame = [&[0x21][..], &(session as u64).to_le_bytes()].concat();
+            refused.note(stream, &frame, "unknown-session");
+        }
+        refused.note(stream, &[], "too-many-gaps");
+        let kept = refused.take(&stream);
+        let sessions: Vec<u64> = kept.iter().map(|frame| frame.session).collect();
+        assert_eq!(sessions, [2, 3, 4, 5, 6, 7, 8, 0]);
+        assert!(kept[0].reason.heals());
+        assert_eq!(kept[7].reason, RefusalReason::Other("too-many-gaps".to_owned()));
+        assert_eq!(refused.take(&stream), []);
     }
 }

@@ -21,7 +21,7 @@ use crate::ingest;
 use crate::runtime::embedded::RuntimeError;
 use crate::runtime::keys::ServiceKeys;
 use crate::runtime::manager::Manager;
-use crate::runtime::plane::{EngineKind, UnsupportedPlanError};
+use crate::runtime::plane::EngineKind;
 use crate::runtime::service::Service;
 use crate::runtime::storage::Topics;
 use crate::settings::{self, WindowSettings};
@@ -135,13 +135,10 @@ pub fn run(args: &Args, globals: &Globals) -> Result<(), Failure> {
     let schema = settings::schema(&settings)?;
     let api = Settings::needed(&settings.api, "api")?;
     let kind = settings::engine(&settings)?;
-    if kind == EngineKind::Job && !schema.frames.is_events() {
-        return Err(Failure::new(Category::Usage, UnsupportedPlanError::Frames));
-    }
     let windows = settings.part::<WindowSettings>()?;
     let store = globals.open_store(&settings)?;
     let (mut engine, handle, inlet) = open(&identity, &schema, (kind, store.clone()), &windows)?;
-    if !schema.frames.is_events() {
+    if !schema.frames.is_events() && kind == EngineKind::InProcess {
         engine.manager.service.check_with(ingest::server_check(&identity, &schema)?);
     }
     engine.manager.service.watch.register(&globals.metrics);
@@ -154,7 +151,7 @@ pub fn run(args: &Args, globals: &Globals) -> Result<(), Failure> {
         topics,
         rows: engine.rows.subscribe(),
         schema: serde_json::to_string(&schema).blame(Category::Input)?.into(),
-        answers_frames: !schema.frames.is_events(),
+        tick: (!schema.frames.is_events()).then_some(schema.tick),
     });
     let settings = Settings { listen: Some(api), tls: Some(identity.tls()), ..settings };
     serve(engine, inlet, &settings, router, globals)

@@ -105,14 +105,14 @@ impl Registry {
         for (_, value) in scan_all(store.as_ref(), &topics.service, DEVICES)? {
             let certificate = postcard::from_bytes(&value).map_err(|_| damaged())?;
             match deployment.device(&certificate) {
-                Ok(opened) => registry.note_device(manager, &opened),
+                Ok(opened) => registry.note_device(manager, &opened)?,
                 Err(refused) => tracing::warn!(%refused, "a stored device is left out"),
             }
         }
         for (_, value) in scan_all(store.as_ref(), &topics.service, STREAMS)? {
             let registration = postcard::from_bytes(&value).map_err(|_| damaged())?;
             match open(manager, deployment, &registration) {
-                Ok(known) => registry.note_stream(manager, known),
+                Ok(known) => registry.note_stream(manager, known)?,
                 // Stored by a version that checked less: it no longer takes part.
                 Err(refused) => {
                     tracing::warn!(%refused, "a stored stream is not valid and is left out")
@@ -203,18 +203,23 @@ impl Registry {
         let key = [DEVICES, device.as_bytes()].concat();
         batch.put(&manager.service.topics().service, key, value)?;
         manager.service.store().commit(batch)?;
-        self.note_device(manager, &opened);
-        Ok(())
+        self.note_device(manager, &opened)
     }
 
-    fn note_device(&mut self, manager: &mut Manager, opened: &Verified<Certificate>) {
+    fn note_device(
+        &mut self,
+        manager: &mut Manager,
+        opened: &Verified<Certificate>,
+    ) -> Result<(), IntroductionError> {
         let (name, digest, key) = (&opened.party.name, opened.digest(), opened.party.verifying);
         for (stream, known) in &self.streams {
             if known.placement.producer == *name {
-                manager.service.admit_device(*stream, digest, key);
+                let admitted = manager.service.admit_device(*stream, digest, key);
+                admitted.map_err(RuntimeError::from)?;
             }
         }
         self.devices.insert(name.clone(), (digest, key));
+        Ok(())
     }
 
     /// Registers a stream that `host` guards, or a later choice of its owner.
@@ -255,8 +260,7 @@ impl Registry {
         let key = [STREAMS, &stream.0].concat();
         batch.put(&manager.service.topics().service, key, value)?;
         manager.service.store().commit(batch)?;
-        self.note_stream(manager, known);
-        Ok(())
+        self.note_stream(manager, known)
     }
 
     /// Withdraws a stream: no later plan uses it, and uploads of its device are refused.
@@ -283,15 +287,21 @@ impl Registry {
         Ok(())
     }
 
-    fn note_stream(&mut self, manager: &mut Manager, known: RegisteredStream) {
+    fn note_stream(
+        &mut self,
+        manager: &mut Manager,
+        known: RegisteredStream,
+    ) -> Result<(), IntroductionError> {
         let controller = known.placement.controller;
         let stream = known.annotation.stream;
         manager.service.admit(stream);
         if let Some((digest, key)) = self.devices.get(&known.placement.producer) {
-            manager.service.admit_device(stream, *digest, *key);
+            let admitted = manager.service.admit_device(stream, *digest, *key);
+            admitted.map_err(RuntimeError::from)?;
         }
         manager.catalog.put_stream(known.annotation.clone().into_catalog(controller));
         self.streams.insert(stream, known);
+        Ok(())
     }
 }
 

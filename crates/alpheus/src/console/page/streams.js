@@ -1,7 +1,7 @@
 // An owner's page: who asked, when, what was released, and a button to revoke.
 import { ask, clock, failure, make, table } from "/common.js";
 
-const KINDS = { asked: "query", released: "released", ended: "ended", changed: "you changed it", revoked: "you revoked", erased: "you erased" };
+const KINDS = { asked: "query", released: "released", ended: "ended", changed: "you changed it", revoked: "you revoked", erased: "you erased", copied: "device has a copy" };
 const EVERY = 5000;
 const main = document.getElementById("main");
 

@@ -75,8 +75,13 @@ impl Site {
 
     /// Whose devices send one frame a tick.
     pub(crate) fn with_ticks() -> Site {
+        Site::with_ticks_in(None)
+    }
+
+    /// The same, with the state in folders, or in a Kafka cluster.
+    pub(crate) fn with_ticks_in(kafka: Option<Cluster>) -> Site {
         // Live devices on a busy machine come late.
-        let place = Site::of(None, &format!("frames: ticks\nanchor: 4s\n{SCHEMA}"));
+        let place = Site::of(kafka, &format!("frames: ticks\nanchor: 4s\n{SCHEMA}"));
         Site { idle: "30", ..place }
     }
 

@@ -34,7 +34,16 @@ pub(crate) struct Scene {
 
 impl Scene {
     pub(crate) fn new(recording: &Recording, controllers: Controllers) -> Self {
-        let schema = Schema::from_yaml(SCHEMA).unwrap();
+        Scene::of(SCHEMA, recording, controllers)
+    }
+
+    /// With one frame a tick.
+    pub(crate) fn with_ticks(recording: &Recording, controllers: Controllers) -> Self {
+        Scene::of(&format!("frames: ticks\nanchor: 40s\n{SCHEMA}"), recording, controllers)
+    }
+
+    fn of(schema: &str, recording: &Recording, controllers: Controllers) -> Self {
+        let schema = Schema::from_yaml(schema).unwrap();
         let source = Source::parse(SOURCE, &schema).unwrap();
         let policies = Policies::from_yaml(POLICIES, &schema).unwrap();
         let recording = read(recording.csv().as_bytes(), &source, &schema, schema.tick).unwrap();

@@ -2,12 +2,15 @@
 //! reads, what it writes, and every way in which it may be late, doubled or wrong.
 
 use super::recording::Draw;
+use alpheus_crypto::hash::Digest;
+use alpheus_crypto::sign::VerifyingKey;
 use alpheus_encrypted_stream::job::{
-    JobMessage, Join, JoinAck, Opening, PlanEnd, PlanView, Progress, SetDigest, Summary, Tally,
-    Token, WindowSum,
+    DeviceNote, JobMessage, Join, JoinAck, Opening, PlanEnd, PlanView, Progress, SetDigest,
+    Summary, Tally, TickSegments, Token, WindowSum,
 };
 use alpheus_encrypted_stream::messages::Segments;
-use alpheus_encrypted_stream::transformer::{Shape, Status, Transformer};
+use alpheus_encrypted_stream::tick::ingest::Ingest;
+use alpheus_encrypted_stream::transformer::{IncompleteError, Shape, Status, Transformer};
 use alpheus_policy::ids::{OwnerId, PlanId, StreamId};
 use alpheus_policy::plan::{
     Fraction, MaskStrategy, Plan, PlannedStream, PopulationBounds, Release,
@@ -16,7 +19,7 @@ use alpheus_policy::select::ReleasePlan;
 use alpheus_streams::runtime::storage::{Topics, read_on};
 use alpheus_time::{Span, Timestamp, Window};
 use alpheus_transport::{Batch, Error, NewRecord, Offset, Partition, Store, Topic};
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 /// Beyond every event.
 const LATER: Timestamp = Timestamp(1 << 51);
@@ -52,6 +55,9 @@ pub(crate) struct PlayedJob {
     topics: Topics,
     shape: Shape,
     transformer: Transformer,
+    /// With one frame a tick: what checks frames, and whose frames count.
+    pub(crate) ingest: Option<Ingest>,
+    devices: HashMap<StreamId, (Digest, VerifyingKey)>,
     read: BTreeMap<Partition, Offset>,
     plans: BTreeMap<PlanId, Played>,
     sets: BTreeMap<(PlanId, Timestamp), Opening>,
@@ -72,6 +78,8 @@ impl PlayedJob {
             topics: topics.clone(),
             shape,
             transformer: Transformer::new(shape, topics.partitions),
+            ingest: None,
+            devices: HashMap::new(),
             read: BTreeMap::new(),
             plans: BTreeMap::new(),
             sets: BTreeMap::new(),
@@ -102,8 +110,7 @@ impl PlayedJob {
         }
         self.register();
         for (partition, key, value) in self.events(store)? {
-            // What was refused is nobody's window.
-            let _ = self.transformer.handle(partition, key, &value, LATER);
+            self.event(partition, key, &value);
         }
         for partition in 0..self.topics.partitions {
             self.transformer.watermarks().caught_up(partition);
@@ -170,6 +177,23 @@ impl PlayedJob {
         Ok(found)
     }
 
+    /// Takes a frame. What is refused is nobody's window.
+    fn event(&mut self, partition: u32, stream: StreamId, frame: &[u8]) {
+        let Some(ingest) = &mut self.ingest else {
+            let _ = self.transformer.handle(partition, stream, frame, LATER);
+            return;
+        };
+        let known = self.devices.get(&stream);
+        let device = |digest: &Digest| {
+            known.filter(|(certificate, _)| certificate == digest).map(|(_, key)| *key)
+        };
+        let opening = |session| self.transformer.opening(&stream, session);
+        let Ok(frame) = ingest.check(stream, frame, device, opening) else { return };
+        if self.transformer.handle_tick(partition, &frame, LATER).is_ok() {
+            ingest.keep(frame);
+        }
+    }
+
     fn events(&mut self, store: &dyn Store) -> Result<Vec<(u32, StreamId, Vec<u8>)>, Error> {
         let events = self.topics.events.clone();
         let news = self.news(store, &events)?.into_iter();
@@ -195,6 +219,9 @@ impl PlayedJob {
             assert_eq!(played.view, join.plan);
             played.streams.insert(join.position, join.stream);
             played.announced = false;
+        } else if let Ok(DeviceNote { stream, certificate, key }) = DeviceNote::from_bytes(value) {
+            self.count("device");
+            self.devices.insert(stream, (certificate, key));
         } else if let Ok(set) = Opening::from_bytes(value) {
             self.count(if set.controllers.is_empty() { "none" } else { "set" });
             let known = self.sets.entry((set.plan, set.start)).or_insert_with(|| set.clone());
@@ -230,15 +257,15 @@ impl PlayedJob {
                 for (position, status) in report.streams {
                     let (check_sum, judgement) = match status {
                         Status::Complete(it) | Status::Silent(it) => {
-                            let Segments::OfEvents(segments) = it.segments else { unreachable!() };
-                            (it.check_sum, Ok(segments))
+                            (it.check_sum, Ok(it.segments))
                         }
                         Status::Incomplete(why) => (0, Err(why)),
                     };
                     let (stream, start) = (played.streams[&position], window.start);
                     let summary =
                         Summary { stream, plan: *plan, start, position, check_sum, judgement };
-                    self.out.push((self.topics.job.summaries.clone(), summary.to_bytes()));
+                    let value = summary_bytes(summary, self.ingest.is_some());
+                    self.out.push((self.topics.job.summaries.clone(), value));
                 }
                 if !std::mem::replace(&mut played.announced, true) {
                     for (position, stream) in &played.streams {
@@ -297,6 +324,22 @@ impl PlayedJob {
             ciphertexts,
             tokens,
         })
+    }
+}
+
+/// A summary as the job writes it.
+fn summary_bytes(summary: Summary<Segments>, of_ticks: bool) -> Vec<u8> {
+    fn with<S>(summary: Summary<Segments>, judgement: Result<S, IncompleteError>) -> Summary<S> {
+        let Summary { stream, plan, start, position, check_sum, .. } = summary;
+        Summary { stream, plan, start, position, check_sum, judgement }
+    }
+    match summary.judgement.clone() {
+        Ok(Segments::OfTicks { claims, conflict }) => {
+            with(summary, Ok(TickSegments { claims, conflict })).to_bytes()
+        }
+        Err(why) if of_ticks => with::<TickSegments>(summary, Err(why)).to_bytes(),
+        Ok(Segments::OfEvents(segments)) => with(summary, Ok(segments)).to_bytes(),
+        Err(why) => with::<Vec<_>>(summary, Err(why)).to_bytes(),
     }
 }
 

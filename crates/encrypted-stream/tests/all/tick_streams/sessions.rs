@@ -1,6 +1,6 @@
 //! Sessions of one stream: what ends one, what continues a window, and which frames conflict.
 
-use super::device::{STREAM, Sender, Service, TICK, at, keys, ticks, window};
+use super::device::{Device, STREAM, Sender, Service, TICK, at, keys, ticks, window};
 use alpheus_encrypted_stream::messages::Segments;
 use alpheus_encrypted_stream::producer::Start;
 use alpheus_encrypted_stream::tick::claim::Claim;
@@ -60,6 +60,83 @@ fn a_session_that_died_leaves_its_tick_out_and_no_more() {
     assert_eq!(service.open(0, window(2, 3)), Some(vec![4, 1]));
     assert_eq!(service.open(1, window(0, 3)), None);
     assert_eq!(service.open(1, window(3, 6)), Some(vec![0, 0]));
+}
+
+/// Why the stream is left out of a window of three ticks, of which these frames came.
+fn left_out(frames: &[Vec<u8>]) -> IncompleteError {
+    let mut service = Service::ticks(&[3]);
+    service.take_all(frames);
+    let report = service.transformer.close(&service.plans[0].0, window(0, 3), 0).unwrap();
+    let reasons: Vec<_> = report.excluded().collect();
+    let [(0, reason)] = reasons[..] else { panic!("{reasons:?}") };
+    reason
+}
+
+#[test]
+fn the_first_tick_that_has_not_come_names_the_reason() {
+    let mut sender = Sender::ticks(at(0), 1);
+    sender.advance(at(6));
+    let frames = sender.sent();
+    for missing in 1..4 {
+        let mut some = frames.clone();
+        some.remove(missing);
+        assert_eq!(left_out(&some), IncompleteError::MissingBorder, "frame {missing}");
+    }
+}
+
+/// A plan that begins while the device runs has not seen its earlier ticks.
+#[test]
+fn ticks_that_came_before_the_plan_are_named_as_such() {
+    let mut service = Service::ticks(&[1]);
+    let mut sender = Sender::ticks(at(0), 1);
+    sender.advance(at(2));
+    service.take_all(&sender.sent());
+    let plan = super::device::plan(&service.schema, 3);
+    let id = service.transformer.register(&plan).unwrap();
+    sender.advance(at(3));
+    let last = sender.sent();
+    let reason = |service: &mut Service| {
+        let report = service.transformer.close(&id, window(0, 3), 0).unwrap();
+        report.excluded().next().map(|(_, reason)| reason)
+    };
+    service.take_all(&last);
+    assert_eq!(reason(&mut service), Some(IncompleteError::BeforePlan));
+}
+
+/// A later tick that is lost counts before one that came before the plan.
+#[test]
+fn a_lost_tick_is_the_reason_though_earlier_ones_came_before_the_plan() {
+    let mut service = Service::ticks(&[1]);
+    let mut sender = Sender::ticks(at(0), 1);
+    sender.advance(at(6));
+    let frames = sender.sent();
+    service.take_all(&frames[..2]);
+    let plan = super::device::plan(&service.schema, 3);
+    let id = service.transformer.register(&plan).unwrap();
+    service.take_all(&frames[3..]);
+    let report = service.transformer.close(&id, window(0, 3), 0).unwrap();
+    let reasons: Vec<_> = report.excluded().collect();
+    assert_eq!(reasons, [(0, IncompleteError::MissingBorder)]);
+}
+
+/// The device says how far its last session came. What did not come of it is lost, not unsent.
+#[test]
+fn a_session_that_a_device_remembers_shows_what_was_lost() {
+    let frames = |lost: bool, remembers: bool| {
+        let mut sender = Sender::ticks(at(0), 1);
+        sender.advance(at(1));
+        let Device::Ticks(session) = &sender.device else { panic!() };
+        let number = session.number();
+        let sent = sender.sent();
+        let last = if lost { at(2) } else { at(1) };
+        let now = Timestamp(at(2).0 - 1);
+        sender.open(Start::Again { now }, at(2), remembers.then_some((number, last)));
+        sender.advance(at(6));
+        [sent, sender.sent()].concat()
+    };
+    assert_eq!(left_out(&frames(true, true)), IncompleteError::MissingBorder);
+    assert_eq!(left_out(&frames(false, true)), IncompleteError::SessionDied);
+    assert_eq!(left_out(&frames(true, false)), IncompleteError::SessionDied);
 }
 
 /// The session's parts before and after a tick that an owner tolerates to be missing.

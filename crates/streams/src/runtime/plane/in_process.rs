@@ -121,7 +121,7 @@ impl InProcess {
                 for (place, record) in records.iter().enumerate() {
                     let (stream, frame) = (stream_of(record), record.value.as_ref());
                     if let Err(refusal) = self.take_tick(now, partition, stream, frame) {
-                        self.refused.note(stream, frame, &refusal);
+                        self.refused.note(stream, frame, refusal.name());
                         refused.push((place, refusal));
                     }
                 }
@@ -202,8 +202,14 @@ impl Plane for InProcess {
         self.ingest = Some(ingest);
     }
 
-    fn admit_device(&mut self, stream: StreamId, certificate: Digest, key: VerifyingKey) {
+    fn admit_device(
+        &mut self,
+        stream: StreamId,
+        certificate: Digest,
+        key: VerifyingKey,
+    ) -> Result<(), ServiceError> {
         self.devices.insert(stream, (certificate, key));
+        Ok(())
     }
 
     fn take_refused(&mut self, stream: &StreamId) -> Vec<RefusedFrame> {

@@ -70,11 +70,16 @@ pub enum UnsupportedPlanError {
         "the query's window, grace period or start is beyond the time range of the engine `job`"
     )]
     Time,
-    /// The job reads frames of events alone.
+    /// The summary of one stream's window would not fit into a record, with one frame a tick.
     #[error(
-        "the engine `job` does not sum schemas with `frames: ticks` yet: choose the engine `in-process`"
+        "the engine `job` sums windows of at most {most} anchor periods of the schema, and this one has {anchors}: choose a shorter window or a longer `anchor`, or the engine `in-process`"
     )]
-    Frames,
+    Anchors {
+        /// Anchor periods in the window.
+        anchors: u64,
+        /// The maximum.
+        most: u64,
+    },
 }
 
 /// Where ciphertexts are added up.
@@ -94,17 +99,20 @@ pub(super) trait Plane: Sums + Send + Sync {
     fn admit(&mut self, stream: StreamId);
 
     /// Checks frames with these keys. Without them, no frame of a schema with one frame a tick
-    /// counts.
+    /// counts. A job has keys of its own.
     fn check_with(&mut self, _ingest: Ingest) {}
 
     /// The device of a stream: the digest of its certificate, and its key. A stream has one at
     /// a time.
-    fn admit_device(&mut self, _stream: StreamId, _certificate: Digest, _key: VerifyingKey) {}
+    fn admit_device(
+        &mut self,
+        stream: StreamId,
+        certificate: Digest,
+        key: VerifyingKey,
+    ) -> Result<(), ServiceError>;
 
     /// Frames of a stream that were refused since the last call, as far as that is kept.
-    fn take_refused(&mut self, _stream: &StreamId) -> Vec<RefusedFrame> {
-        Vec::new()
-    }
+    fn take_refused(&mut self, stream: &StreamId) -> Vec<RefusedFrame>;
 
     /// Marks `end` as the end of all input.
     fn seal(&mut self, end: Timestamp);

@@ -1,6 +1,6 @@
 //! Whose frames count.
 
-use super::Service;
+use super::{Service, ServiceError};
 use crate::runtime::refused::RefusedFrame;
 use alpheus_crypto::hash::Digest;
 use alpheus_crypto::sign::VerifyingKey;
@@ -19,8 +19,16 @@ impl Service {
     }
 
     /// The device of a stream: the digest of its certificate, and its key.
-    pub fn admit_device(&mut self, stream: StreamId, certificate: Digest, key: VerifyingKey) {
-        self.plane.admit_device(stream, certificate, key);
+    ///
+    /// # Errors
+    /// [`ServiceError`] if the store fails.
+    pub fn admit_device(
+        &mut self,
+        stream: StreamId,
+        certificate: Digest,
+        key: VerifyingKey,
+    ) -> Result<(), ServiceError> {
+        self.plane.admit_device(stream, certificate, key)
     }
 
     /// Frames of a stream that were refused since the last call, as far as that is kept.

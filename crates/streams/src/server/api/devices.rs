@@ -65,7 +65,7 @@ pub(super) async fn introduce(
 /// Frames that count for nothing. With one frame a tick, the engine sums what has come first;
 /// otherwise it does so in its next turn.
 async fn refused(api: &Api, streams: BTreeSet<StreamId>) -> Result<Vec<RefusedFrame>, ApiError> {
-    if !api.answers_frames {
+    if api.tick.is_none() {
         return Ok(Vec::new());
     }
     let sum = move |engine: &mut Engine| {

@@ -9,10 +9,13 @@ use alpheus_encrypted_stream::certificate::consumer_id;
 use alpheus_encrypted_stream::error::GrantError;
 use alpheus_encrypted_stream::frame::Frame;
 use alpheus_encrypted_stream::grant::{self, Days};
+use alpheus_encrypted_stream::keys::DAY;
+use alpheus_encrypted_stream::tick::frame::TickFrame;
 use alpheus_node::network::answer::{ApiError, caller, decode, encode};
 use alpheus_node::network::role::Role;
 use alpheus_node::service::http::Peer;
 use alpheus_policy::ids::StreamId;
+use alpheus_time::Span;
 use alpheus_transport::{Limits, Offset};
 use axum::Extension;
 use axum::body::Bytes;
@@ -25,10 +28,6 @@ pub(super) async fn frames(
     body: Bytes,
 ) -> Result<Vec<u8>, ApiError> {
     let reader = caller(&peer, &[Role::Consumer])?.name;
-    if api.answers_frames {
-        let what = "raw access to streams with one frame a tick is not possible yet";
-        return Err(ApiError::policy(what.to_owned()));
-    }
     let asked: FramesRequest = decode(&body)?;
     let after = asked.after;
     let granted = move |engine: &mut Engine| granted(engine, &reader, &asked);
@@ -69,10 +68,21 @@ fn read(
     let fetched = api.store.read(&partition, start, Limits::default())?;
     let next = fetched.next_offset().0;
     let own = fetched.filter(|record| record.key.as_ref() == stream.0);
-    let frames = own.filter(|record| {
-        // Include the border that ends the last day, which lies on the next day.
-        let ends = |frame: &Frame<_>| frame.link().is_some_and(|link| days.contain(link.previous));
-        Frame::parse(&record.value).is_ok_and(|frame| days.contain(frame.t()) || ends(&frame))
-    });
+    let frames = own.filter(|record| is_of(days, &record.value, api.tick));
     Ok(FramesResponse { frames: frames.map(|record| record.value.to_vec()).collect(), next })
+}
+
+/// Whether a frame is of these days. The border or tick that ends the last day is, though it
+/// lies on the next day.
+fn is_of(days: Days, frame: &[u8], tick: Option<Span>) -> bool {
+    let Some(tick) = tick else {
+        let ends = |frame: &Frame<_>| frame.link().is_some_and(|link| days.contain(link.previous));
+        return Frame::parse(frame).is_ok_and(|frame| days.contain(frame.t()) || ends(&frame));
+    };
+    let (from, to) = match TickFrame::parse(frame, tick) {
+        Ok(TickFrame::Opening(opening)) => (opening.head.at, opening.head.at),
+        Ok(TickFrame::Tick(claim, _) | TickFrame::Gap(claim)) => (claim.from, claim.to),
+        Err(_) => return false,
+    };
+    days.contain(from) || days.contain(to) || (from.0 / DAY < days.first && days.last < to.0 / DAY)
 }

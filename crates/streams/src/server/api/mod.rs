@@ -30,6 +30,7 @@ use super::outboxes::Outboxes;
 use crate::runtime::storage::Topics;
 use alpheus_node::network::door::Door;
 use alpheus_node::network::role::Role;
+use alpheus_time::Span;
 use alpheus_transport::Store;
 use axum::Router;
 use axum::extract::DefaultBodyLimit;
@@ -61,8 +62,8 @@ pub struct Api {
     pub rows: watch::Receiver<u64>,
     /// The schema's file, as JSON.
     pub schema: Arc<str>,
-    /// Whether devices learn which of their frames count for nothing.
-    pub answers_frames: bool,
+    /// The tick of a schema with one frame a tick.
+    pub tick: Option<Span>,
 }
 
 /// The routes.

@@ -23,15 +23,20 @@ pub(in crate::runtime) use sums::open_sums;
 
 use super::{Plane, UnsupportedPlanError};
 use crate::runtime::counters::Counters;
+use crate::runtime::refused::{RefusedFrame, RefusedFrames};
 use crate::runtime::service::ServiceError;
 use crate::runtime::storage::{Topics, bury};
+use alpheus_crypto::hash::Digest;
+use alpheus_crypto::sign::VerifyingKey;
 use alpheus_encrypted_stream::coordinator::{AdderMessage, Answer, SumSet, Sums, WindowReport};
 use alpheus_encrypted_stream::job::{
-    JobMessage, JobReport, Join, Opening, PlanEnd, PlanView, SetDigest, Token, WindowSum,
+    DeviceNote, JobMessage, JobReport, Join, Opening, PlanEnd, PlanView, SetDigest, Token,
+    WindowSum,
 };
 use alpheus_encrypted_stream::transformer::{Shape, Transformer};
 use alpheus_policy::ids::{PlanId, StreamId};
 use alpheus_policy::plan::Plan;
+use alpheus_policy::schema::Frames;
 use alpheus_time::{Timestamp, Window};
 use alpheus_transport::{Batch, NewRecord, Offset, Partition, Record, Store, partition_for_key};
 use progress::TaskTimes;
@@ -42,11 +47,16 @@ use windows::{Mark, MembershipError, Windows};
 
 /// Key prefix of plans' marks. A mark exists once the job was informed of the plan.
 const PLAN: &[u8] = b"job/plan/";
+/// Key prefix of streams' devices, as the job was last informed of them.
+const DEVICE: &[u8] = b"job/device/";
 const SUMMARIES: &[u8] = b"job/summaries/";
 const SUMS: &[u8] = b"job/sums/";
 /// Maximum ticks of a window: a summary has a border of 41 bytes for each, in a record of
 /// a megabyte.
 const MAX_TICKS: u64 = 20_000;
+/// The same with one frame a tick: it has a claim of 65 bytes for each anchor, and others for
+/// gaps. The job leaves a stream out that has more claims.
+const MAX_ANCHORS: u64 = 14_000;
 /// The header with the reason of a dead letter, as the job itself names it.
 const REASON: &str = "alpheus.reason";
 /// Approximate maximum bytes of messages in one commit.
@@ -66,6 +76,9 @@ pub(super) struct Job {
     reached: TaskTimes,
     summaries: Tail,
     sums: Tail,
+    /// With one frame a tick: dead letters since the start, for devices to know.
+    refusals: Option<Tail>,
+    refused: RefusedFrames,
     /// How far sums were processed.
     sums_taken: Vec<Offset>,
     /// Sums that were read and not yet processed.
@@ -106,6 +119,10 @@ impl Job {
             |topic, name, partitions| Tail::resume(store.as_ref(), topics, topic, name, partitions);
         let summaries = tail(&own.summaries, SUMMARIES, 1)?;
         let sums = tail(&own.sums, SUMS, sums)?;
+        let refusals = match shape.frames {
+            Frames::Events => None,
+            Frames::Ticks { .. } => Some(Tail::from_end(store.as_ref(), &own.dead_letters)?),
+        };
         Ok(Job {
             sums_taken: sums.positions().to_vec(),
             store: store.clone(),
@@ -116,6 +133,8 @@ impl Job {
             reached: TaskTimes::default(),
             summaries,
             sums,
+            refusals,
+            refused: RefusedFrames::default(),
             arrived: Vec::new(),
             out: Batch::new(),
             answers: Vec::new(),
@@ -180,10 +199,10 @@ impl Job {
 
     /// Reads summaries of windows that start no later than `latest`.
     fn read_summaries(&mut self, latest: Timestamp, dead: &mut Batch) -> Result<(), ServiceError> {
-        let Job { store, plans, summaries, since, reached, reported, topics, .. } = self;
+        let Job { store, plans, summaries, since, reached, reported, topics, shape, .. } = self;
         summaries.read(store.as_ref(), |record| {
             *since += 1;
-            let fits = match JobReport::from_bytes(&record.value) {
+            let fits = match JobReport::from_bytes(&record.value, shape.frames) {
                 Err(bad) => return refuse(dead, topics, &record, bad.name()),
                 Ok(JobReport::Progress(progress)) => {
                     reached.update(latest, progress);
@@ -203,6 +222,21 @@ impl Job {
                 }
             };
             fits.or_else(|MembershipError| refuse(dead, topics, &record, MembershipError::NAME))
+        })
+    }
+
+    /// Reads which frames the job refused, and why.
+    fn read_refusals(&mut self) -> Result<(), ServiceError> {
+        let Job { store, refusals, refused, .. } = self;
+        let Some(tail) = refusals else { return Ok(()) };
+        tail.read(store.as_ref(), |record| {
+            let reason = record.header(REASON).and_then(|reason| std::str::from_utf8(reason).ok());
+            // Other dead letters have other keys.
+            let stream = record.key.as_ref().try_into().map(StreamId);
+            if let (Some(reason), Ok(stream)) = (reason, stream) {
+                refused.note(stream, &record.value, reason);
+            }
+            Ok(())
         })
     }
 
@@ -259,12 +293,14 @@ impl Sums for Job {
 
 impl Plane for Job {
     fn check(&self, plan: &Plan) -> Result<(), UnsupportedPlanError> {
-        if !self.shape.frames.is_events() {
-            return Err(UnsupportedPlanError::Frames);
-        }
         let far = |time: u64| time >= Timestamp::LIMIT.0;
         if far(plan.window.0) || far(plan.grace.0) || far(plan.from.0) {
             return Err(UnsupportedPlanError::Time);
+        }
+        if let Some(anchor) = self.shape.frames.anchor() {
+            let anchors = plan.window.0 / anchor.0.max(1);
+            let refused = UnsupportedPlanError::Anchors { anchors, most: MAX_ANCHORS };
+            return if anchors > MAX_ANCHORS { Err(refused) } else { Ok(()) };
         }
         let ticks = plan.window.0 / self.shape.tick.0.max(1);
         if ticks > MAX_TICKS {
@@ -303,6 +339,34 @@ impl Plane for Job {
     /// The job takes events of any stream and keeps those of plans' streams.
     fn admit(&mut self, _: StreamId) {}
 
+    /// Informs the job, unless it was informed of this device last.
+    fn admit_device(
+        &mut self,
+        stream: StreamId,
+        certificate: Digest,
+        key: VerifyingKey,
+    ) -> Result<(), ServiceError> {
+        if self.shape.frames.is_events() {
+            return Ok(());
+        }
+        let name = [DEVICE, &stream.0].concat();
+        let device = DeviceNote { stream, certificate, key };
+        let value = device.to_bytes();
+        let (space, to) = (self.topics.service.clone(), self.topics.job.instructions.partition(0));
+        if self.store.get(&space, &name)?.is_some_and(|known| *known == value) {
+            return Ok(());
+        }
+        let mut batch = Batch::new();
+        append(&mut batch, &to, self.reported, &device)?;
+        batch.put(&space, name, value)?;
+        self.store.commit(batch)?;
+        Ok(())
+    }
+
+    fn take_refused(&mut self, stream: &StreamId) -> Vec<RefusedFrame> {
+        self.refused.take(stream)
+    }
+
     /// The job alone knows when its input ends.
     fn seal(&mut self, _: Timestamp) {}
 
@@ -315,6 +379,7 @@ impl Plane for Job {
         let mut dead = Batch::new();
         self.read_summaries(now.plus(self.shape.skew), &mut dead)?;
         self.read_sums(&mut dead)?;
+        self.read_refusals()?;
         if !dead.is_empty() {
             self.store.commit(dead)?;
             self.dead = true;

@@ -7,7 +7,7 @@ use alpheus_transport::{Batch, Offset, Record, Store, Topic};
 /// How far a topic was read.
 pub(super) struct Tail {
     topic: Topic,
-    /// The name under which positions are stored.
+    /// The name under which positions are stored, if they are.
     name: &'static [u8],
     /// By partition.
     positions: Vec<Offset>,
@@ -29,6 +29,12 @@ impl Tail {
             positions.push(noted.map_or(held.start, |noted| noted.max(held.start)));
         }
         Ok(Tail { topic: topic.clone(), name, positions })
+    }
+
+    /// Starts at the end of a topic of one partition.
+    pub(super) fn from_end(store: &dyn Store, topic: &Topic) -> Result<Tail, ServiceError> {
+        let end = store.bounds(&topic.partition(0))?.end;
+        Ok(Tail { topic: topic.clone(), name: &[], positions: vec![end] })
     }
 
     /// Reads all partitions to their ends.

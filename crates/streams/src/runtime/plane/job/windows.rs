@@ -3,7 +3,7 @@
 use alpheus_encrypted_stream::coordinator::WindowReport;
 use alpheus_encrypted_stream::error::ExclusionError;
 use alpheus_encrypted_stream::job::{PlanView, Summary};
-use alpheus_encrypted_stream::messages::{Segment, Segments, SummonedStream};
+use alpheus_encrypted_stream::messages::{Segments, SummonedStream};
 use alpheus_encrypted_stream::transformer::IncompleteError;
 use alpheus_policy::ids::StreamId;
 use alpheus_time::{Timestamp, Window};
@@ -71,7 +71,7 @@ struct WindowState {
     /// Offset of the first summary.
     first: Option<Offset>,
     /// By position: the sum of check words, and the segments of sessions or why there are none.
-    streams: BTreeMap<u32, (u64, Result<Vec<Segment>, IncompleteError>)>,
+    streams: BTreeMap<u32, (u64, Result<Segments, IncompleteError>)>,
 }
 
 impl Windows {
@@ -121,7 +121,7 @@ impl Windows {
         &mut self,
         latest: Timestamp,
         at: Offset,
-        summary: Summary,
+        summary: Summary<Segments>,
     ) -> Result<Timestamp, MembershipError> {
         let window = self.view.window_at(summary.start).ok_or(MembershipError)?;
         if window.start > latest {
@@ -171,7 +171,6 @@ impl Windows {
         for (position, (check_sum, judgement)) in std::mem::take(&mut gathered.streams) {
             match judgement {
                 Ok(segments) => {
-                    let segments = Segments::OfEvents(segments);
                     complete.push(SummonedStream { position, segments, check_sum });
                 }
                 Err(why) => excluded.push((position, ExclusionError::from(why))),
@@ -226,14 +225,18 @@ mod tests {
         windows_from(Mark { from: Timestamp(WINDOW), joined: false })
     }
 
-    fn summary(position: u8, start: u64, complete: bool) -> Summary {
+    fn summary(position: u8, start: u64, complete: bool) -> Summary<Segments> {
         Summary {
             stream: StreamId([position; 16]),
             plan: PlanId([1; 32]),
             start: Timestamp(start * WINDOW),
             position: position.into(),
             check_sum: 7,
-            judgement: if complete { Ok(Vec::new()) } else { Err(IncompleteError::Gap) },
+            judgement: if complete {
+                Ok(Segments::OfEvents(Vec::new()))
+            } else {
+                Err(IncompleteError::Gap)
+            },
         }
     }
 

@@ -6,6 +6,10 @@ import alpheus.flink.SessionState.End;
 import alpheus.stream.EventTime;
 import alpheus.tick.Claim;
 import alpheus.tick.ClaimKind;
+import alpheus.tick.Opening;
+import alpheus.tick.Previous;
+import alpheus.tick.TickFrame;
+import alpheus.tick.TickFrameException;
 import java.io.DataInput;
 import java.io.DataOutput;
 import java.io.IOException;
@@ -72,6 +76,15 @@ final class TickRun {
     /** The opening as it came. The session's key in it is sealed. */
     byte[] frame() {
         return frame;
+    }
+
+    /** The session that its device had before, if the opening names one. */
+    Optional<Previous> previous(long tick) {
+        try {
+            return TickFrame.parse(frame, tick).opening().flatMap(Opening::previous);
+        } catch (TickFrameException broken) {
+            return Optional.empty();
+        }
     }
 
     boolean isStarted() {

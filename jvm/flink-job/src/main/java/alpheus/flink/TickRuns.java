@@ -3,12 +3,14 @@ package alpheus.flink;
 
 import alpheus.stream.EventTime;
 import alpheus.tick.Claim;
+import alpheus.tick.Previous;
 import java.io.DataInput;
 import java.io.DataOutput;
 import java.io.IOException;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Optional;
+import java.util.OptionalLong;
 import java.util.function.Predicate;
 
 /** The sessions of a stream with one frame a tick, in the order in which they opened. */
@@ -42,6 +44,17 @@ final class TickRuns {
     /** The first session that reaches beyond a time. One that died keeps its stream online until the next starts. */
     Optional<TickRun> reachingBeyond(long t) {
         return runs.stream().filter(run -> run.reachesBeyond(t)).findFirst();
+    }
+
+    /**
+     * The last border of a session, if the opening of a later one names it. The device states what it remembers;
+     * that proves nothing.
+     */
+    OptionalLong statedEnd(long session, long tick) {
+        return runs.stream().flatMap(run -> run.previous(tick).stream())
+                .filter(previous -> previous.session() == session)
+                .mapToLong(Previous::last)
+                .findFirst();
     }
 
     /** Opens a session, which changes nothing for the others. */

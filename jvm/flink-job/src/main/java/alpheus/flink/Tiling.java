@@ -7,6 +7,7 @@ import java.util.ArrayList;
 import java.util.Comparator;
 import java.util.List;
 import java.util.Optional;
+import java.util.OptionalLong;
 
 /**
  * The segments of a window: of each session the claims that its controller needs.
@@ -128,10 +129,16 @@ record Tiling(long start, long end, TickRuns runs, long anchor, long tick, long 
             }
             Optional<Tile> come = run.get().come(wanted);
             if (come.isEmpty()) {
-                return run.get().isReplaced() ? Incomplete.SESSION_DIED : Incomplete.MISSING_BORDER;
+                return hasDiedBefore(run.get(), wanted) ? Incomplete.SESSION_DIED : Incomplete.MISSING_BORDER;
             }
             missing = come.get().end() + tick;
         }
         return Incomplete.BEFORE_PLAN;
+    }
+
+    /** Whether a session ended without a tick. If its device states a later border, the tick was sent and is lost. */
+    private boolean hasDiedBefore(TickRun run, long tickEnd) {
+        OptionalLong stated = runs.statedEnd(run.id(), tick);
+        return run.isReplaced() && (stated.isEmpty() || stated.getAsLong() < tickEnd);
     }
 }

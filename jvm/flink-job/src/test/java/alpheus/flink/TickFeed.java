@@ -21,6 +21,7 @@ import alpheus.tick.Blocks;
 import alpheus.tick.Claim;
 import alpheus.tick.Claims;
 import alpheus.tick.DeviceIdentity;
+import alpheus.tick.Previous;
 import alpheus.tick.Statement;
 import alpheus.tick.TickFrame;
 import alpheus.tick.TickProducer;
@@ -67,8 +68,13 @@ final class TickFeed {
     }
 
     TickFeed(int stream, long at, long seed) throws Exception {
+        this(stream, at, seed, Optional.empty());
+    }
+
+    /** A device that remembers a session before. */
+    TickFeed(int stream, long at, long seed, Optional<Previous> previous) throws Exception {
         session = producer(stream, "device_seed").open(
-                new Start.First(), at, Optional.empty(), new Random(seed), frames::add);
+                new Start.First(), at, previous, new Random(seed), frames::add);
     }
 
     /** A producer of a stream whose device has another key, if it is named. */

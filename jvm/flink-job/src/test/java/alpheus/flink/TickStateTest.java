@@ -12,6 +12,7 @@ import alpheus.stream.EventTime;
 import alpheus.stream.TickSum;
 import alpheus.tick.Claim;
 import alpheus.tick.ClaimKind;
+import alpheus.tick.Previous;
 import java.io.ByteArrayInputStream;
 import java.io.ByteArrayOutputStream;
 import java.io.DataInputStream;
@@ -171,6 +172,26 @@ class TickStateTest {
         assertTrue(judge(state, 1).isComplete());
         old.ticks(2, 1, 5);
         assertRefused(Refusal.SESSION_ENDED, state, old.frames.get(3));
+    }
+
+    /** The device says how far its last session came. What did not come of it is lost, not unsent. */
+    @Test
+    void aSessionThatADeviceRemembersShowsWhatWasLost() throws Exception {
+        assertEquals(Incomplete.MISSING_BORDER, reason(Optional.of(NOON + 2 * TICK)));
+        assertEquals(Incomplete.SESSION_DIED, reason(Optional.of(NOON + TICK)));
+        assertEquals(Incomplete.SESSION_DIED, reason(Optional.empty()));
+    }
+
+    /** Why a window is incomplete: the second of its ticks did not come, and the next session states this end. */
+    private static Incomplete reason(Optional<Long> stated) throws Exception {
+        TickFeed old = new TickFeed(1, NOON).ticks(1, 1, 5);
+        StreamState state = after(old.frames);
+        Optional<Previous> previous = stated.map(last -> new Previous(old.session.number(), last));
+        TickFeed next = new TickFeed(1, NOON + 2 * TICK, 99, previous).ticks(1, 1, 5);
+        for (byte[] frame : next.frames) {
+            add(state, frame);
+        }
+        return judge(state, 0).why();
     }
 
     @Test

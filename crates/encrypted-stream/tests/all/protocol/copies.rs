@@ -1,0 +1,110 @@
+//! A device with a copy: its stream waits for its owner, also after a restart, and the owner's
+//! log says so.
+
+use alpheus_encrypted_stream::error::{AnnotationError, ExclusionError};
+use alpheus_encrypted_stream::keys::StreamKeys;
+use alpheus_encrypted_stream::ledger::{LogEvent, Record, Scope, StampedRecord};
+use alpheus_encrypted_stream::messages::{Segments, SummonedStream};
+use alpheus_time::Timestamp;
+
+use crate::protocol::evil::Evil;
+use crate::protocol::identities::owner;
+use crate::protocol::world::{Setup, after, master, policy, stream_id, window};
+
+fn world() -> Evil {
+    Evil::new(Setup { streams_each: 2, windows: 9, ..Setup::new(2) }.with_ticks())
+}
+
+/// The service shows two claims of the stream's device for the end of the window.
+fn show_copy(evil: &Evil, stream: &mut SummonedStream) {
+    let keys = StreamKeys::new(&master(stream_id(0)), stream_id(0), evil.world.schema.id());
+    let Segments::OfTicks { claims, conflict } = &mut stream.segments else { unreachable!() };
+    let own = *claims.last().unwrap().last().unwrap();
+    let mut statement = keys.open_claim(&own).unwrap();
+    statement.count += 1;
+    *conflict = Some(Box::new([own, keys.claim(&statement)]));
+}
+
+/// Why stream 0 is left out of a window, if it is. The service shows a copy, or does not.
+fn left_out(evil: &mut Evil, number: u64, shows: bool) -> Option<ExclusionError> {
+    evil.close(number);
+    let mut streams = evil.streams(0);
+    if shows {
+        show_copy(evil, &mut streams[0]);
+    }
+    let presence = evil.presence_at(0, streams, after(number)).1;
+    assert!(presence.accepted.contains(&1), "{presence:?}");
+    presence.excluded.first().map(|(position, reason)| {
+        assert_eq!(*position, 0);
+        *reason
+    })
+}
+
+/// The owner submits the same policy again, under this version.
+fn confirm(evil: &mut Evil, version: u32, now: Timestamp) -> Result<(), AnnotationError> {
+    let id = stream_id(0);
+    let signed = evil.world.annotate(id, version, policy(&evil.world.setup));
+    let step = evil.controllers[0].annotate(&signed, &owner(id), now)?;
+    step.commit(&mut evil.store).unwrap();
+    Ok(())
+}
+
+/// The ends of ticks of which the owner's log says that there are two.
+fn logged(evil: &Evil) -> Vec<Timestamp> {
+    let values = evil.store.values(Scope::Controller(evil.controllers[0].id()));
+    let line = |value: &[u8]| match StampedRecord::read(value).unwrap().record {
+        Record::Log(line) => match line.event {
+            LogEvent::Cloned { border } => {
+                assert_eq!(line.streams, [stream_id(0)]);
+                Some(border)
+            }
+            _ => None,
+        },
+        _ => None,
+    };
+    values.into_iter().filter_map(line).collect()
+}
+
+const CLONED: Option<ExclusionError> = Some(ExclusionError::Cloned);
+
+#[test]
+fn a_copied_stream_waits_for_its_owner_over_restarts() {
+    let mut evil = world();
+    assert_eq!(left_out(&mut evil, 0, true), CLONED);
+    assert_eq!(logged(&evil), [window(0).end]);
+    // The service shows it no more.
+    evil.start_again(after(0));
+    assert_eq!(left_out(&mut evil, 0, false), CLONED);
+    assert_eq!(left_out(&mut evil, 3, false), CLONED);
+    confirm(&mut evil, 1, after(3)).unwrap();
+    let refused = confirm(&mut evil, 1, after(3));
+    assert_eq!(refused, Err(AnnotationError::NotLater { version: 1, current: 1 }));
+    evil.start_again(after(3));
+    // It began before the owner confirmed.
+    assert_eq!(left_out(&mut evil, 4, false), CLONED);
+    assert_eq!(left_out(&mut evil, 6, false), None);
+    assert_eq!(logged(&evil), [window(0).end]);
+}
+
+/// The transformer keeps one proof of a session, so it may not show a second one.
+#[test]
+fn a_session_that_was_copied_is_in_no_window_any_more() {
+    let mut evil = world();
+    assert_eq!(left_out(&mut evil, 2, true), CLONED);
+    confirm(&mut evil, 2, after(2)).unwrap();
+    for (number, shows) in [(4, false), (5, true), (6, false)] {
+        assert_eq!(left_out(&mut evil, number, shows), CLONED, "window {number}");
+    }
+    assert_eq!(logged(&evil), [window(2).end], "the same copy is not logged again");
+}
+
+#[test]
+fn a_copy_in_another_session_is_logged_again() {
+    let mut evil = world();
+    assert_eq!(left_out(&mut evil, 0, true), CLONED);
+    confirm(&mut evil, 2, after(0)).unwrap();
+    assert_eq!(left_out(&mut evil, 3, false), None);
+    assert_eq!(left_out(&mut evil, 4, true), CLONED);
+    assert_eq!(left_out(&mut evil, 5, false), CLONED);
+    assert_eq!(logged(&evil), [window(0).end, window(4).end]);
+}
