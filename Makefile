@@ -161,6 +161,7 @@ bench: compiler ## the figures, with their floors, as JSON
 drills: tools web browser broker totals kills ## the long forms of tests: an hour
 	@$(call need,valgrind:valgrind)
 	$(CARGO) test --workspace --features $(FEATURES) --locked -- --ignored
+	set -e; for drill in drills/*.sh; do echo "$$drill"; sh "$$drill"; done
 
 .PHONY: totals
 totals: compiler ## a million running totals to their law: `make test` holds a hundred thousand

@@ -5,6 +5,7 @@ use alpheus_encrypted_stream::transformer::IngestError;
 use alpheus_policy::ids::StreamId;
 use serde::{Deserialize, Serialize};
 use std::collections::HashMap;
+use std::sync::{Arc, Mutex, PoisonError};
 
 /// Refused frames that are kept of a stream, and streams for which any are kept.
 const KEPT: usize = 8;
@@ -93,20 +94,23 @@ pub struct RefusedFrame {
     pub reason: RefusalReason,
 }
 
-/// The latest refused frames of streams.
-#[derive(Debug, Default)]
-pub(super) struct RefusedFrames(HashMap<StreamId, Vec<RefusedFrame>>);
+/// The latest refused frames of streams. Clones share them.
+#[derive(Clone, Debug, Default)]
+pub struct RefusedFrames(Arc<Mutex<HashMap<StreamId, Vec<RefusedFrame>>>>);
 
 impl RefusedFrames {
     /// Notes a refused frame. The device repeated one that counts already: that is no refusal.
-    pub(super) fn note(&mut self, stream: StreamId, frame: &[u8], error: &IngestError) {
-        let is_full = self.0.len() >= MAX_STREAMS && !self.0.contains_key(&stream);
-        if is_full || matches!(error, IngestError::Frozen | IngestError::SessionKnown) {
+    pub(super) fn note(&self, stream: StreamId, frame: &[u8], error: &IngestError) {
+        if matches!(error, IngestError::Frozen | IngestError::SessionKnown) {
+            return;
+        }
+        let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if all.len() >= MAX_STREAMS && !all.contains_key(&stream) {
             return;
         }
         let session = frame.get(1..9).and_then(|bytes| bytes.try_into().ok());
         let session = session.map_or(0, u64::from_le_bytes);
-        let known = self.0.entry(stream).or_default();
+        let known = all.entry(stream).or_default();
         if known.len() >= KEPT {
             known.remove(0);
         }
@@ -114,7 +118,9 @@ impl RefusedFrames {
     }
 
     /// Takes those of a stream out.
-    pub(super) fn take(&mut self, stream: &StreamId) -> Vec<RefusedFrame> {
-        self.0.remove(stream).unwrap_or_default()
+    #[must_use]
+    pub fn take(&self, stream: &StreamId) -> Vec<RefusedFrame> {
+        let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        all.remove(stream).unwrap_or_default()
     }
 }

@@ -25,7 +25,7 @@ pub(super) async fn frames(
     body: Bytes,
 ) -> Result<Vec<u8>, ApiError> {
     let reader = caller(&peer, &[Role::Consumer])?.name;
-    if api.answers_frames {
+    if api.sums_first {
         let what = "raw access to streams with one frame a tick is not possible yet";
         return Err(ApiError::policy(what.to_owned()));
     }
