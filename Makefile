@@ -179,6 +179,7 @@ mutants: tools ## changes the code of one crate at random places: do its tests n
 drills: tools web browser broker totals kills ## the long forms of tests: an hour
 	@$(call need,valgrind:valgrind)
 	$(CARGO) test --workspace --features $(FEATURES) --locked -- --ignored
+	set -e; for drill in drills/*.sh; do echo "$$drill"; sh "$$drill"; done
 
 .PHONY: totals
 totals: compiler ## a million running totals to their law: `make test` holds a hundred thousand

@@ -184,6 +184,7 @@ pub fn messages(data: &[u8]) {
     decoded::<messages::WindowRefusal>(data);
     decoded::<messages::Closing>(data);
     decoded::<messages::Retirement>(data);
+    decoded::<alpheus_encrypted_stream::revocation::RevocationList>(data);
 }
 
 /// A sum sealed to a consumer is decoded, and encoded to the same bytes.

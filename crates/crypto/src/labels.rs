@@ -52,6 +52,10 @@ pub const CONSUMER_PAD: &str = "alpheus/consumer/pad/v1";
 pub const PICKS: &str = "alpheus/picks/v1";
 /// The deployment's authority signs a certificate (signature).
 pub const CERTIFICATE: &str = "alpheus/certificate/v1";
+/// The deployment's authority signs its list of revoked certificates (signature).
+pub const REVOCATION: &str = "alpheus/revocation/v1";
+/// Names a TLS certificate in that list (hash).
+pub const TLS_CERTIFICATE: &str = "alpheus/tls-certificate/v1";
 /// The service signs a plan (signature).
 pub const ANNOUNCEMENT: &str = "alpheus/announcement/v3";
 /// A controller accepts a plan (signature).

@@ -23,6 +23,7 @@ pub mod membership;
 pub mod messages;
 pub mod noise;
 pub mod producer;
+pub mod revocation;
 pub mod sums;
 pub mod tick;
 pub mod transformer;

@@ -9,7 +9,7 @@ use std::os::unix::fs::FileExt;
 use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 /// How often a process of a replay looks at its clock while it waits.
 const REPLAY_LOOK: Duration = Duration::from_millis(20);
@@ -24,6 +24,17 @@ static REPLAYED: OnceLock<Clock> = OnceLock::new();
 #[must_use]
 pub fn now() -> Timestamp {
     REPLAYED.get().map_or_else(machine, Clock::now)
+}
+
+/// Time since this process first asked, by a clock that nobody sets: it does not jump. It stands
+/// still while the machine sleeps.
+#[must_use]
+pub fn steady() -> Duration {
+    static FIRST: OnceLock<Instant> = OnceLock::new();
+    match REPLAYED.get() {
+        Some(clock) => Duration::from_micros(clock.now().0),
+        None => FIRST.get_or_init(Instant::now).elapsed(),
+    }
 }
 
 /// How long to wait before looking at the clock again for `then`; zero if it is past.

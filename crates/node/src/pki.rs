@@ -14,6 +14,8 @@ use rcgen::{
     BasicConstraints, CertificateParams, DistinguishedName, DnType, ExtendedKeyUsagePurpose, IsCa,
     Issuer, KeyPair, KeyUsagePurpose, SanType,
 };
+use rustls::pki_types::CertificateDer;
+use rustls::pki_types::pem::PemObject;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
@@ -102,6 +104,17 @@ pub fn read_seed(path: &Path) -> Result<Secret<32>, Failure> {
     let bytes = HEXLOWER_PERMISSIVE.decode(text.trim().as_bytes()).ok().map(Zeroizing::new);
     let secret = bytes.and_then(|bytes| Secret::from_slice(&bytes));
     secret.ok_or("not a seed: 64 hexadecimal digits").blame_input(path)
+}
+
+/// Reads the first certificate of a PEM file, in DER form.
+///
+/// # Errors
+/// If it cannot be read or has none.
+pub fn read_certificate(path: &Path) -> Result<Vec<u8>, Failure> {
+    let pem = fs::read(path).blame_io(path)?;
+    let der = CertificateDer::from_pem_slice(&pem);
+    let der = der.map_err(|_| "it has no certificate in PEM format").blame_input(path)?;
+    Ok(der.to_vec())
 }
 
 /// Creates an authority and identities, for trials on one machine.

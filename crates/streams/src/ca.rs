@@ -3,15 +3,18 @@
 
 use crate::deployment::{
     self, AUTHORITY_SEED, CONSUMER_CERTIFICATE, CONSUMER_SEED, DEPLOYMENT, DEVICE_CERTIFICATE,
-    DEVICE_SEED, DeploymentFile, INGEST_SEED, OWNER_CERTIFICATE, OWNER_SEED, SERVICE_SEED,
+    DEVICE_SEED, DeploymentFile, INGEST_SEED, OWNER_CERTIFICATE, OWNER_SEED, REVOKED, SERVICE_SEED,
 };
+use crate::revocations;
 use crate::runtime::keys::ServiceKeys;
+use alpheus_crypto::hash::Digest;
 use alpheus_crypto::seal::SealingKey;
 use alpheus_crypto::secret::Secret;
 use alpheus_crypto::sign::SigningKey;
 use alpheus_crypto::signed::Signed;
 use alpheus_encrypted_stream::certificate::{self as protocol, Certificate, Party, Subject};
 use alpheus_encrypted_stream::consumer::ConsumerSecrets;
+use alpheus_encrypted_stream::revocation::tls_digest;
 use alpheus_node::entropy;
 use alpheus_node::failure::{Blame, Category, Failure};
 use alpheus_node::files::read_text;
@@ -30,7 +33,8 @@ Examples:
   alpheus ca certify pki first/request.txt --name first > first/certificate.txt
   alpheus owner request --identity alice > alice/request.txt
   alpheus ca certify pki alice/request.txt --name alice > alice/owner.txt
-  alpheus ca certify pki alice/request.txt --name alice --renew alice/owner.txt > renewed.txt";
+  alpheus ca certify pki alice/request.txt --name alice --renew alice/owner.txt > renewed.txt
+  alpheus ca revoke pki pki/phone/tls.pem pki/phone/device.txt";
 
 /// Arguments of `alpheus ca`.
 #[derive(Debug, clap::Args)]
@@ -64,6 +68,19 @@ enum Command {
         /// The party's certificate until now: it stays the same party, with other keys
         #[arg(long, value_name = "FILE")]
         renew: Option<PathBuf>,
+    },
+    /// Revoke certificates: write the signed list of all that are revoked to `revoked.txt`
+    ///
+    /// Copy the file to the identity folders of the server and of all hosts of controllers. They
+    /// read it again within seconds.
+    #[command(after_help = EXAMPLES)]
+    Revoke {
+        /// The authority's folder
+        folder: PathBuf,
+        /// TLS certificates (`tls.pem`) and certificates of owners, devices, controllers,
+        /// consumers and ingest keys
+        #[arg(required = true, value_name = "FILE")]
+        certificates: Vec<PathBuf>,
     },
 }
 
@@ -105,6 +122,31 @@ pub fn run(args: &Args, _globals: &Globals) -> Result<(), Failure> {
             println!("{}", deployment::to_hex(&certificate));
             Ok(())
         }
+        Command::Revoke { folder, certificates } => revoke(folder, certificates),
+    }
+}
+
+/// Adds certificates to the authority's list, which is replaced as a whole.
+fn revoke(folder: &Path, certificates: &[PathBuf]) -> Result<(), Failure> {
+    let authority = Folder::existing(folder);
+    let (key, path) = (authority_key(&authority)?, authority.path(REVOKED));
+    let known = revocations::list_of(&path, &key.verifying_key())?;
+    let digests = certificates.iter().map(|path| certificate_digest(path));
+    let list = known.with(digests.collect::<Result<Vec<_>, _>>()?);
+    let text = revocations::to_text(&Signed::new(&list, &key));
+    let new = path.with_extension("new");
+    std::fs::write(&new, text).blame_io(&new)?;
+    std::fs::rename(&new, &path).blame_io(&path)?;
+    println!("{}", path.display());
+    Ok(())
+}
+
+/// What names a certificate in the list: a TLS certificate, or one of the protocol.
+fn certificate_digest(path: &Path) -> Result<Digest, Failure> {
+    let text = read_text(path)?;
+    match deployment::from_hex(&text) {
+        Some(certificate) => Ok(certificate.digest()),
+        None => Ok(tls_digest(&pki::read_certificate(path)?)),
     }
 }
 

@@ -27,6 +27,9 @@ pub const DEPLOYMENT: &str = "deployment.json";
 /// A consumer's protocol certificate.
 pub const CONSUMER_CERTIFICATE: &str = "consumer.txt";
 
+/// The authority's list of revoked certificates.
+pub const REVOKED: &str = "revoked.txt";
+
 /// An owner's protocol certificate.
 pub const OWNER_CERTIFICATE: &str = "owner.txt";
 

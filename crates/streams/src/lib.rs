@@ -3,6 +3,7 @@
 //!
 //! - [`runtime`]: every role in one process, over a durable log,
 //! - [`deployment`], [`wire`]: the deployment file and the messages between processes,
+//! - [`revocations`]: certificates that the authority has revoked,
 //! - [`ingest`]: the keys that make frames of one a tick count,
 //! - [`server`]: the service; [`controller`]: a host of privacy controllers,
 //! - [`owner`], [`produce`], [`query`], [`read`]: the commands of owners, devices and consumers,
@@ -21,6 +22,7 @@ pub mod produce;
 pub mod query;
 pub mod read;
 pub mod replay;
+pub mod revocations;
 pub mod runtime;
 pub mod server;
 pub mod settings;

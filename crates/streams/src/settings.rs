@@ -50,6 +50,8 @@ const JOB_IDLE_SECONDS: u32 = 600;
 /// How long a window waits for controllers with a job. After an outage the job delivers windows
 /// by the dozen, and controllers whose state is in the same brokers were away as well.
 const JOB_CONTROLLER_SECONDS: u32 = 30;
+/// How long the service waits for controllers and devices after it was away.
+const RECOVERY_SECONDS: u32 = 120;
 const RETENTION_HOURS: u32 = 168;
 
 /// How long windows wait, and how long ciphertext is kept.
@@ -62,6 +64,8 @@ pub struct WindowSettings {
     pub controller_timeout_seconds: Option<u32>,
     /// How long a window waits for the job's sums.
     pub sums_timeout_seconds: Option<u32>,
+    /// How long the service waits, after it was away, for those who were there before.
+    pub recovery_timeout_seconds: Option<u32>,
     /// How long ciphertext is kept after it was summed.
     pub retention_hours: Option<u32>,
 }
@@ -95,6 +99,12 @@ impl WindowSettings {
         }
     }
 
+    /// How long the service waits, after it was away, for those who were there before.
+    #[must_use]
+    pub fn recovery(&self) -> Span {
+        seconds(self.recovery_timeout_seconds.unwrap_or(RECOVERY_SECONDS))
+    }
+
     /// How long ciphertext is kept after it was summed.
     #[must_use]
     pub fn retention(&self) -> Span {
@@ -122,11 +132,14 @@ mod tests {
             idle_timeout_seconds: Some(1),
             controller_timeout_seconds: Some(2),
             sums_timeout_seconds: Some(3),
+            recovery_timeout_seconds: Some(5),
             retention_hours: Some(4),
         };
         let timing = set.timing(EngineKind::Job);
         let waits = [timing.presence, timing.tokens, timing.sums, set.idle(EngineKind::Job)];
         assert_eq!(waits, [2, 2, 3, 1].map(Span::seconds));
+        assert_eq!(usual.recovery(), Span::seconds(120));
+        assert_eq!(set.recovery(), Span::seconds(5));
         assert_eq!(set.retention(), Span::seconds(4 * 3600));
     }
 

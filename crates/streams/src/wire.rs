@@ -251,6 +251,9 @@ pub struct Welcome {
     /// The service's run: random, drawn at each start. In another run it may have been
     /// restored from an older copy, so the host sends everything again.
     pub life: [u8; 16],
+    /// How long windows wait for answers, in milliseconds. A host that the service has lost
+    /// calls it more often.
+    pub wait: u32,
 }
 
 #[cfg(test)]

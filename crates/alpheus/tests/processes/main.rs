@@ -28,6 +28,7 @@ mod midnight;
 mod noise;
 mod old_ledger;
 mod openings;
+mod outages;
 #[cfg(feature = "pass")]
 mod pass;
 mod power;

@@ -175,6 +175,16 @@ pub struct Opened {
     pub lost: u64,
 }
 
+impl Outcome {
+    /// Whether the window had its outcome before, of which this state knows nothing: it was
+    /// restored from a copy that is older. There is nothing to announce.
+    #[must_use]
+    pub fn was_settled(&self) -> bool {
+        let settled = ReleaseError::ControllerRefused(WindowRefusalError::Settled);
+        self.result.as_ref().err() == Some(&settled)
+    }
+}
+
 impl ReleaseError {
     /// The rule without its numbers, for counting.
     #[must_use]

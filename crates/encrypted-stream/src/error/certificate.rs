@@ -21,6 +21,9 @@ pub enum CertificateError {
     /// For another party than the one that presents it.
     #[error("the certificate names another party than the one that presents it")]
     OtherName,
+    /// The authority has revoked it.
+    #[error("the authority has revoked the certificate; ask it for another")]
+    Revoked,
     /// It has no key to seal secrets for.
     #[error(
         "the certificate has no valid key to seal secrets for; ask its holder for a controller's certificate"

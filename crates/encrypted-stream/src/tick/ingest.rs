@@ -170,6 +170,16 @@ impl Ingest {
         }
     }
 
+    /// Uses these ingest keys no more, by the digests of their certificates. Devices whose
+    /// sessions rest on them learn that the key is unknown.
+    pub fn revoke(&mut self, revoked: impl Fn(&Digest) -> bool) {
+        let before = self.ingest.len();
+        self.ingest.retain(|digest, _| !revoked(digest));
+        if self.ingest.len() != before {
+            self.sessions.clear();
+        }
+    }
+
     /// Forgets the keys of a stream.
     pub fn forget(&mut self, stream: &StreamId) {
         self.sessions.remove(stream);

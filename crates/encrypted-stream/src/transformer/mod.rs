@@ -14,6 +14,7 @@
 //! It sees ciphertexts, timestamps, sessions and event counts, which the service sees
 //! anyway.
 
+mod absent;
 mod error;
 mod plan;
 mod session;
@@ -32,6 +33,7 @@ pub use window::{IncompleteError, Status, WindowReport};
 use crate::frame::{Frame, FrameError, FrameView, Words};
 use crate::tick::claim::ClaimKind;
 use crate::tick::ingest::AuthenticFrame;
+use absent::AbsentStreams;
 use alpheus_policy::ids::{PlanId, SchemaId, StreamId};
 use alpheus_policy::layout::Layout;
 use alpheus_policy::plan::Plan;
@@ -101,6 +103,8 @@ pub struct Transformer {
     streams: Vec<Stream>,
     plans: Plans,
     watermarks: Watermarks,
+    /// Streams that are waited for after an outage. Not in a snapshot: each start waits again.
+    absent: AbsentStreams,
 }
 
 impl Transformer {
@@ -115,6 +119,7 @@ impl Transformer {
             streams: Vec::new(),
             plans: Plans::default(),
             watermarks: Watermarks::new(partitions),
+            absent: AbsentStreams::default(),
         }
     }
 
@@ -362,10 +367,11 @@ impl Transformer {
         true
     }
 
-    /// The watermark; see [`Watermarks::now`].
+    /// The watermark; see [`Watermarks::now`]. It does not pass what [absent
+    /// streams](Transformer::wait_for_streams) have reached.
     #[must_use]
     pub fn watermark(&self) -> Timestamp {
-        self.watermarks.now()
+        self.absent.hold_back(self.watermarks.now())
     }
 
     /// The watermarks, to report that a partition was read to its end or that there is no

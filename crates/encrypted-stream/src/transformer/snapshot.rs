@@ -1,5 +1,6 @@
 //! The transformer's state as bytes, stored with a log position to resume from.
 
+use super::absent::AbsentStreams;
 use super::plan::Plans;
 use super::stream::Stream;
 use super::{Shape, Transformer, Watermarks};
@@ -69,6 +70,7 @@ impl Transformer {
             streams: content.streams,
             plans: content.plans,
             watermarks: content.watermarks,
+            absent: AbsentStreams::default(),
         })
     }
 

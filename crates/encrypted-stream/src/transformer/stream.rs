@@ -2,7 +2,7 @@
 
 use super::plan::Plans;
 use super::session::{End, Event, FrozenTick, Interest, Session, tick_of};
-use super::ticks::{Needs, TickSessions, TickUse, between};
+use super::ticks::{Needs, TickSession, TickSessions, TickUse, between};
 use super::{IncompleteError, IngestError, Shape};
 use crate::frame::Words;
 use crate::keys::DAY;
@@ -65,6 +65,18 @@ impl Stream {
         }
         let running = self.sessions.last().filter(|session| session.end == End::Running);
         running.map(|session| session.partition)
+    }
+
+    /// The latest time that its running session has reached; none if it is offline. A plan
+    /// must need it.
+    pub(super) fn reached(&self) -> Option<Timestamp> {
+        if self.memberships.is_empty() || self.open_partition().is_none() {
+            return None;
+        }
+        match &self.ticks {
+            Some(ticks) => ticks.iter().map(TickSession::latest).max(),
+            None => self.sessions.iter().map(|session| session.latest).max(),
+        }
     }
 
     /// Touches the session and the tick that the next event probably belongs to.

@@ -238,6 +238,11 @@ impl TickSession {
         self.conflict.as_deref()
     }
 
+    /// The end of its latest frame, or where it opened.
+    pub(super) fn latest(&self) -> Timestamp {
+        self.latest
+    }
+
     /// How it ended.
     pub(super) fn end(&self) -> End {
         self.end

@@ -59,6 +59,11 @@ impl Watermarks {
         self.sealed.map_or(self.reached, |end| end.max(self.reached))
     }
 
+    /// The latest time that was accepted from any partition.
+    pub(super) fn latest(&self) -> Option<Timestamp> {
+        self.partitions.iter().filter_map(|partition| partition.latest).max()
+    }
+
     pub(super) fn session_opened(&mut self, partition: u32) {
         let partition = self.partition(partition);
         partition.open = partition.open.saturating_add(1);

@@ -6,6 +6,7 @@
 //! so long to come, and a route takes so much.
 
 use super::answer::{ApiError, caller};
+use super::revoked::Revoked;
 use super::role::{Name, Role};
 use crate::service::http::Peer;
 use axum::Router;
@@ -38,6 +39,7 @@ pub struct Door {
     bytes: Arc<Semaphore>,
     patience: Duration,
     holders: Arc<Mutex<HashMap<Name, Holder>>>,
+    revoked: Option<Revoked>,
 }
 
 /// What one certificate's holder may still ask.
@@ -71,7 +73,25 @@ impl Door {
     #[must_use]
     pub fn with_patience(patience: Duration) -> Door {
         let bytes = Arc::new(Semaphore::new(BYTES.1 / PIECE));
-        Door { bytes, patience, holders: Arc::default() }
+        Door { bytes, patience, holders: Arc::default(), revoked: None }
+    }
+
+    /// The same door, which lets in none of these certificates.
+    #[must_use]
+    pub fn without(self, revoked: Revoked) -> Door {
+        Door { revoked: Some(revoked), ..self }
+    }
+
+    /// Refuses a certificate that was revoked.
+    fn check(&self, peer: &Peer) -> Result<(), ApiError> {
+        let certificate = peer.certificate.as_deref().unwrap_or_default();
+        match &self.revoked {
+            Some(revoked) if revoked.has_certificate(certificate) => {
+                let detail = "the authority has revoked your certificate; ask it for another";
+                Err(ApiError::new(StatusCode::UNAUTHORIZED, "revoked", detail))
+            }
+            _ => Ok(()),
+        }
     }
 
     /// Lets only these roles ask, with at most so many bytes of body.
@@ -157,6 +177,7 @@ async fn enter(
     let peer = request.extensions().get::<Peer>().cloned();
     let peer = peer.ok_or_else(|| ApiError::failed("it is not known who asks"))?;
     let name = caller(&peer, roles)?;
+    door.check(&peer)?;
     let bytes = declared(&request).unwrap_or(if has_body(&request) { most } else { 0 });
     if bytes > most {
         return Err(too_large(most));
@@ -180,6 +201,7 @@ fn has_body(request: &Request) -> bool {
 mod tests {
     use super::*;
     use crate::network::role::PeerNameError;
+    use alpheus_crypto::hash::Digest;
     use axum::Extension;
     use axum::body::HttpBody;
     use axum::routing::post;
@@ -210,10 +232,18 @@ mod tests {
 
     /// A route for controllers behind a door, as `name` reaches it.
     fn route(door: &Door, name: &str) -> TowerToHyperService<Router> {
+        route_with(door, certificate(name))
+    }
+
+    fn certificate(name: &str) -> Arc<[u8]> {
         let mut params = CertificateParams::new([]).unwrap();
         params.subject_alt_names.push(SanType::URI(name.try_into().unwrap()));
         let certificate = params.self_signed(&KeyPair::generate().unwrap()).unwrap();
-        let certificate = Some(Arc::from(certificate.der().as_ref()));
+        Arc::from(certificate.der().as_ref())
+    }
+
+    fn route_with(door: &Door, certificate: Arc<[u8]>) -> TowerToHyperService<Router> {
+        let certificate = Some(certificate);
         let address = "127.0.0.1:1".parse().unwrap();
         let guarded =
             door.guard(post(|body: Bytes| async move { body }), &[Role::Controller], MAX_BODY);
@@ -268,6 +298,27 @@ mod tests {
             let answer = service.call(request(body, length)).await.unwrap();
             assert_eq!(answer.status(), expected, "{length} bytes");
         }
+    }
+
+    #[tokio::test]
+    async fn a_revoked_certificate_is_refused_at_once_and_no_other() {
+        let digest = |der: &[u8]| Digest([der.iter().fold(0, |sum, byte| sum ^ byte); 32]);
+        let revoked = Revoked::new(digest);
+        let door = Door::default().without(revoked.clone());
+        let eve = certificate("alpheus://controller/eve");
+        let asked = || request(Body::from("0123456789"), 10);
+        let status = async |certificate: &Arc<[u8]>| {
+            let route = route_with(&door, certificate.clone());
+            route.call(asked()).await.unwrap().status()
+        };
+        assert_eq!(status(&eve).await, StatusCode::OK);
+        revoked.replace([digest(&eve)].into());
+        assert_eq!(status(&eve).await, StatusCode::UNAUTHORIZED);
+        let other = (0..).map(|_| certificate("alpheus://controller/eve"));
+        let other = other.into_iter().find(|other| digest(other) != digest(&eve)).unwrap();
+        assert_eq!(status(&other).await, StatusCode::OK, "a renewed one");
+        revoked.replace([].into());
+        assert_eq!(status(&eve).await, StatusCode::OK);
     }
 
     #[tokio::test]

@@ -6,6 +6,7 @@
 //!   key, the authority's certificate, the deployment,
 //! - [`error`], [`answer`]: answers to requests, and refusals,
 //! - [`door`]: who may ask what, and how much at a time,
+//! - [`revoked`]: certificates that are no longer let in,
 //! - [`base`]: the address of a server,
 //! - [`peer`]: who a client expects at the other end,
 //! - [`client`], [`blocking`]: requests, for tasks and for threads.
@@ -23,4 +24,5 @@ pub mod door;
 pub mod error;
 pub mod identity;
 pub mod peer;
+pub mod revoked;
 pub mod role;

@@ -21,6 +21,7 @@ pub enum State {
 #[derive(Clone, Debug, Default)]
 pub struct Health {
     parts: Arc<Mutex<BTreeMap<&'static str, State>>>,
+    notes: Arc<Mutex<BTreeMap<&'static str, String>>>,
 }
 
 /// What `/healthz` answers.
@@ -30,6 +31,9 @@ pub struct Report {
     pub ready: bool,
     /// Each part.
     pub parts: BTreeMap<&'static str, State>,
+    /// What an operator should know although the process works.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub notes: BTreeMap<&'static str, String>,
 }
 
 impl Health {
@@ -47,6 +51,12 @@ impl Health {
         part
     }
 
+    /// A note about this, which is empty for now.
+    #[must_use]
+    pub fn note(&self, about: &'static str) -> Note {
+        Note { health: self.clone(), about }
+    }
+
     /// Marks every part as stopping from now on.
     pub fn stop(&self) {
         self.lock().values_mut().for_each(|state| *state = State::Stopping);
@@ -56,11 +66,35 @@ impl Health {
     #[must_use]
     pub fn report(&self) -> Report {
         let parts = self.lock().clone();
-        Report { ready: parts.values().all(|state| *state == State::Ready), parts }
+        let ready = parts.values().all(|state| *state == State::Ready);
+        Report { ready, parts, notes: self.notes().clone() }
     }
 
     fn lock(&self) -> MutexGuard<'_, BTreeMap<&'static str, State>> {
         self.parts.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn notes(&self) -> MutexGuard<'_, BTreeMap<&'static str, String>> {
+        self.notes.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Tells an operator something that does not keep the process from its work.
+#[derive(Clone, Debug)]
+pub struct Note {
+    health: Health,
+    about: &'static str,
+}
+
+impl Note {
+    /// Says this from now on. It holds no secret and nobody's value.
+    pub fn set(&self, text: impl Into<String>) {
+        self.health.notes().insert(self.about, text.into());
+    }
+
+    /// There is nothing more to say.
+    pub fn clear(&self) {
+        self.health.notes().remove(self.about);
     }
 }
 
@@ -100,5 +134,17 @@ mod tests {
         health.stop();
         store.set(State::Ready);
         assert_eq!(health.report().parts["store"], State::Stopping);
+    }
+
+    #[test]
+    fn a_note_is_shown_until_it_is_cleared_and_changes_nothing_else() {
+        let health = Health::new();
+        let note = health.note("clock");
+        let json = |health: &Health| serde_json::to_string(&health.report()).unwrap();
+        assert_eq!(json(&health), r#"{"ready":true,"parts":{}}"#);
+        note.set("it jumped");
+        assert_eq!(json(&health), r#"{"ready":true,"parts":{},"notes":{"clock":"it jumped"}}"#);
+        note.clear();
+        assert!(health.report().notes.is_empty());
     }
 }

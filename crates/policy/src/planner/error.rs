@@ -410,6 +410,17 @@ pub enum ExclusionError {
         /// The smallest number of controllers, with one owner each, that is enough.
         enough: u32,
     },
+    /// The policy's minimum is so close to all that there are that everybody's windows would
+    /// be lost.
+    #[error(
+        "their policies require at least {least} owners, with which {losses} of 1000 windows of everybody would be lost if 1 % of controllers failed"
+    )]
+    Brittle {
+        /// The policies' minimum.
+        least: u32,
+        /// Windows lost.
+        losses: u32,
+    },
     /// The policy's minimum is above the query's maximum.
     #[error("their policies require at least {least} owners, but the query allows at most {most}")]
     MaximumTooLow {

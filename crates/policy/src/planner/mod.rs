@@ -11,6 +11,7 @@
 
 mod attempt;
 mod bins;
+mod brittle;
 mod eligible;
 mod error;
 mod fill;

@@ -1,5 +1,6 @@
 //! The population of a plan, as its controllers will count it.
 
+use super::brittle::leave_out_brittle;
 use super::error::ExclusionError;
 use crate::ids::{ControllerId, OwnerId};
 use crate::plan::{Fraction, PopulationBounds};
@@ -88,6 +89,7 @@ pub(super) fn settle<'a>(
             }
         }
     }
+    let mut best = leave_out_brittle(best, asked);
     best.excluded.append(&mut excluded);
     best
 }
@@ -101,7 +103,10 @@ impl Settlement<'_> {
 /// The same without exclusions because of α. Excludes the strictest members until the rest
 /// meet their own requirements. Removing a stream can only lower the population and its
 /// requirements, so this terminates.
-fn settle_all<'a>(mut candidates: Vec<Candidate<'a>>, asked: PopulationRequest) -> Settlement<'a> {
+pub(super) fn settle_all<'a>(
+    mut candidates: Vec<Candidate<'a>>,
+    asked: PopulationRequest,
+) -> Settlement<'a> {
     let mut excluded = Vec::new();
     loop {
         if candidates.is_empty() {
@@ -327,6 +332,20 @@ mod tests {
         assert_eq!(settled(&few), Some((20, third)));
         let many = [vec![(10, third); 3], vec![(2, high); 20]].concat();
         assert_eq!(settled(&many), Some((20, high)));
+    }
+
+    #[test]
+    fn a_minimum_that_makes_windows_brittle_is_left_out() {
+        let third = Fraction::THIRD;
+        // 36 controllers count as 24, so a minimum of 24 loses each window in which one fails.
+        let honest = vec![(10, third); 35];
+        let with = |min: u32| [honest.clone(), vec![(min, third)]].concat();
+        assert_eq!(settled(&with(24)), Some((35, third)));
+        assert_eq!(settled(&with(12)), Some((36, third)), "it leaves room");
+        // What half of them choose is left in, and what nobody is safe without.
+        let half = [vec![(10, third); 18], vec![(24, third); 18]].concat();
+        assert_eq!(settled(&half), Some((36, third)));
+        assert_eq!(settled(&[(2, third), (2, third), (1, third)]), Some((3, third)));
     }
 
     #[test]

@@ -20,6 +20,7 @@ use crate::ca;
 use crate::deployment;
 use crate::deployment::from_hex;
 use crate::links;
+use crate::revocations::Revocations;
 use crate::runtime::fences::ControllerFences;
 use crate::settings;
 use alpheus_crypto::signed::Signed;
@@ -29,8 +30,9 @@ use alpheus_node::entropy;
 use alpheus_node::failure::{Blame, Category, Failure};
 use alpheus_node::files::{read_key_file, read_text};
 use alpheus_node::globals::Globals;
-use alpheus_node::network::identity::IdentityFolder;
+use alpheus_node::network::identity::{CERTIFICATE, IdentityFolder};
 use alpheus_node::network::role::Role;
+use alpheus_node::service::expiry::watch_certificate;
 use alpheus_node::service::shutdown::Trigger;
 use alpheus_node::service::{self, ServiceError};
 use alpheus_node::settings::Flags;
@@ -254,9 +256,14 @@ fn serve(run: &Run, globals: &Globals) -> Result<(), Failure> {
     let schema = settings::schema(&settings)?;
     let layout = Layout::of(&schema).blame(Category::Input)?;
     let server = links::service(&Settings::needed(&settings.server, "server")?, &opened.identity)?;
+    let deployment = deployment::of(&opened.identity)?;
+    let revocations = Revocations::open(&opened.identity, deployment.authority())?;
+    revocations.watch().map_err(ServiceError::from)?;
+    watch_certificate(&globals.metrics, &opened.identity.path(CERTIFICATE));
     let parts = Parts {
         keys: opened.keys(run.place.slots(&settings)?)?,
-        deployment: deployment::of(&opened.identity)?,
+        revoked: revocations.revoked(),
+        deployment,
         fence: run.place.fence(&settings)?,
         store: opened.store,
         spaces: opened.spaces,
@@ -270,7 +277,7 @@ fn serve(run: &Run, globals: &Globals) -> Result<(), Failure> {
     let carrier =
         service_link::start(server, guard.clone(), trigger, globals.health.part("service"));
     let carrier = carrier.map_err(ServiceError::from)?;
-    let router = api::router(guard, schema);
+    let router = api::router(guard, schema, revocations.revoked());
     let address = settings.api;
     let settings = Settings { listen: address, tls: Some(opened.identity.tls()), ..settings };
     let started = |address| eprintln!("serving at https://{address}");

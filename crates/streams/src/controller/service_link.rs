@@ -22,9 +22,17 @@ const WAIT: Duration = Duration::from_secs(2);
 const AT_ONCE: usize = 256;
 /// How often refused notices are sent again.
 const RETRY_REFUSED: Duration = Duration::from_secs(60);
-/// Pauses before the service is called again after a failure.
-const RETRY: RetryPolicy =
-    RetryPolicy::doubling(Duration::from_millis(100), Duration::from_secs(5));
+/// The first pause before the service is called again after a failure, and the longest.
+const PAUSES: (Duration, Duration) = (Duration::from_millis(100), Duration::from_secs(5));
+/// How long windows wait, as far as the service has not said.
+const WINDOWS_WAIT: Duration = Duration::from_secs(2);
+
+/// Pauses that are shorter than windows wait. After longer ones, windows that close when the
+/// service is back would be without its controllers.
+fn pauses(windows_wait: Duration) -> RetryPolicy {
+    let (first, longest) = PAUSES;
+    RetryPolicy::doubling(first, (windows_wait / 2).clamp(first, longest))
+}
 
 /// The thread that exchanges messages.
 pub struct Carrier {
@@ -59,11 +67,13 @@ pub fn start(
         let _trigger = trigger;
         let received = MailCursor::default();
         let (life, retried) = (None, Instant::now());
-        let mut round = Round { server, guard, part, introduced: false, received, life, retried };
-        let mut backoff = Backoff::new(RETRY);
+        let (introduced, windows_wait) = (false, WINDOWS_WAIT);
+        let mut round =
+            Round { server, guard, part, introduced, received, life, windows_wait, retried };
+        let mut backoff = Backoff::new(pauses(windows_wait));
         while !seen.load(Ordering::Relaxed) {
             match round.go() {
-                Ok(()) => backoff.reset(),
+                Ok(()) => backoff = Backoff::new(pauses(round.windows_wait)),
                 Err(CarryError::Request(error)) => {
                     round.part.set(State::Starting);
                     // The service may have lost its state, and with it our introduction.
@@ -108,6 +118,8 @@ struct Round {
     received: MailCursor,
     /// The service's run at our last introduction.
     life: Option<[u8; 16]>,
+    /// How long windows wait for answers.
+    windows_wait: Duration,
     /// When refused notices were last sent again.
     retried: Instant,
 }
@@ -121,12 +133,13 @@ impl Round {
         if !self.introduced {
             let certificates = self.guard()?.certificates();
             let introduction = Introduction { certificates };
-            let Welcome { life } =
+            let Welcome { life, wait } =
                 self.server.call("/v1/controllers", &introduction, Duration::ZERO)?;
             if self.life.replace(life).is_some_and(|before| before != life) {
                 self.guard()?.notices().resend_all()?;
             }
             self.introduced = true;
+            self.windows_wait = Duration::from_millis(wait.into());
             self.part.set(State::Ready);
         }
         self.send_notices()?;
@@ -181,5 +194,21 @@ impl Round {
                 self.guard()?.notices().delivered(stream, notice, noted == NoticeReply::Yes)?;
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn pauses_are_shorter_than_windows_wait() {
+        for wait in [1, 2, 3, 10].map(Duration::from_secs) {
+            let mut backoff = Backoff::new(pauses(wait));
+            let longest = (0..20).map(|_| backoff.pause()).max();
+            assert!(longest.is_some_and(|longest| longest <= wait / 2), "{wait:?}: {longest:?}");
+        }
+        let mut backoff = Backoff::new(pauses(Duration::MAX));
+        assert_eq!((0..20).map(|_| backoff.pause()).max(), Some(PAUSES.1));
     }
 }

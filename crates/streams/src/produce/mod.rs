@@ -3,6 +3,7 @@
 //!
 //! - [`lines`]: CSV or JSON lines as cells of the schema,
 //! - [`outbox`]: durable frames that the service has not confirmed,
+//! - [`refused_sessions`]: what the service says of frames that count for nothing,
 //! - [`sender`]: delivers them to the service.
 //!
 //! A process that was killed opens a new session. Events of the old one after its
@@ -10,6 +11,7 @@
 
 pub mod lines;
 pub mod outbox;
+pub mod refused_sessions;
 pub mod sender;
 
 use crate::ingest::DeviceIdentity;
@@ -35,7 +37,8 @@ use alpheus_time::{Span, Timestamp};
 use lines::{Line, LineFormat, Lines};
 use outbox::Outbox;
 use rand_chacha::ChaCha20Rng;
-use sender::{RefusedSessions, Sender, ServiceClient};
+use refused_sessions::RefusedSessions;
+use sender::{Sender, ServiceClient};
 use std::path::PathBuf;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, sync_channel};
 use std::time::Duration;
@@ -136,6 +139,7 @@ pub fn run(args: &Args, globals: &Globals) -> Result<(), Failure> {
     let reached = outbox.reached().blame(Category::Io)?;
     let sender = Sender::start(client, outbox.clone(), globals.health.part("service"))
         .blame(Category::Io)?;
+    sender.refused().register(&globals.metrics);
     let encoder = Encoder::new(&schema, &layout).blame(Category::Input)?;
     let lines = Lines::open(&args.input, args.input_format, args.time_column.as_deref(), &schema)?;
     let (timed, stop) = (args.time_column.is_some(), shutdown::on_signal().blame(Category::Io)?);
@@ -386,8 +390,13 @@ fn after(wanted: Timestamp, last: Timestamp, tick: Span) -> Timestamp {
 
 /// Waits until the time `at`.
 pub fn wait_for(at: Timestamp) {
-    let left = at.0.saturating_sub(clock::now().0);
-    std::thread::sleep(Duration::from_micros(left));
+    loop {
+        let left = clock::until(at);
+        if left.is_zero() {
+            return;
+        }
+        std::thread::sleep(left);
+    }
 }
 
 #[cfg(test)]

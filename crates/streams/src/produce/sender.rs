@@ -2,7 +2,7 @@
 //! are durable.
 
 use super::outbox::{Outbox, OutgoingUploads};
-use crate::runtime::refused::RefusedFrame;
+use super::refused_sessions::RefusedSessions;
 use crate::wire::{Receipt, Upload, UploadStatus};
 use alpheus_crypto::signed::Signed;
 use alpheus_encrypted_stream::certificate::Certificate;
@@ -13,10 +13,9 @@ use alpheus_node::network::error::RequestError;
 use alpheus_node::retry::{Backoff, RetryPolicy};
 use alpheus_node::service::health::{Part, State};
 use alpheus_node::service::shutdown::Shutdown;
-use std::collections::BTreeSet;
 use std::io;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
@@ -33,8 +32,6 @@ const LOOK: Duration = Duration::from_millis(10);
 /// At the end of its input: how long a device waits for a service that does not yet
 /// know the stream.
 const UNKNOWN: Duration = Duration::from_secs(30);
-/// Maximum number of refused sessions that wait for the device to see.
-const MAX_REFUSED: usize = 64;
 
 /// The receiver of uploads.
 pub trait UploadClient: Send + 'static {
@@ -81,39 +78,6 @@ impl UploadClient for ServiceClient {
             self.unknown.store(true, Ordering::Relaxed);
         }
         Ok(receipt)
-    }
-}
-
-/// Sessions that the service does not take any more, for the device to open another.
-#[derive(Clone, Default)]
-pub struct RefusedSessions(Arc<Mutex<BTreeSet<u64>>>);
-
-impl RefusedSessions {
-    /// Whether a session is among them. All are forgotten then.
-    #[must_use]
-    pub fn take(&self, session: u64) -> bool {
-        let mut refused = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let is_refused = refused.contains(&session);
-        if is_refused {
-            refused.clear();
-        }
-        is_refused
-    }
-
-    fn note(&self, frames: &[RefusedFrame]) {
-        for frame in frames {
-            tracing::warn!(
-                reason = frame.reason.name(),
-                "the service took a frame that counts for nothing"
-            );
-            if frame.reason.heals() {
-                let mut refused = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-                // A device has one session at a time.
-                if refused.len() < MAX_REFUSED {
-                    refused.insert(frame.session);
-                }
-            }
-        }
     }
 }
 

@@ -1,8 +1,10 @@
 //! The service's counters, also as metrics.
 
+use super::results::{OK, Row};
 use alpheus_encrypted_stream::coordinator::Outcome;
 use alpheus_encrypted_stream::error::ExclusionError;
 use alpheus_node::service::metrics::Metrics;
+use alpheus_policy::plan::Plan;
 use alpheus_time::Timestamp;
 use prometheus_client::collector::Collector;
 use prometheus_client::encoding::{DescriptorEncoder, EncodeMetric};
@@ -28,18 +30,38 @@ pub struct Counters {
     pub opened: u64,
     /// Windows that did not open, by reason.
     pub failed: BTreeMap<&'static str, u64>,
+    /// Windows that controllers have settled, of which this state has no result: they were
+    /// published before the state was lost.
+    pub settled_before: u64,
     /// Streams left out of windows, by reason.
     pub exclusions: BTreeMap<ExclusionError, u64>,
     /// Complete streams without data, of windows that opened.
     pub silent: u64,
     /// Windows in progress.
     pub in_progress: usize,
+    /// Jumps of the machine's clock.
+    pub clock_jumps: u64,
+    /// Streams that are waited for after an outage.
+    pub absent_streams: usize,
+    /// Hosts of controllers that are waited for after an outage.
+    pub absent_hosts: usize,
     /// Event time that all partitions have reached.
     pub watermark: Option<Timestamp>,
 }
 
 impl Counters {
-    pub(super) fn window(&mut self, outcome: &Outcome, opened: bool) {
+    /// Counts a window. It has a row, unless it had one in a state that was lost.
+    pub(super) fn row(&mut self, plan: &Plan, outcome: &Outcome) -> Option<Row> {
+        if outcome.was_settled() {
+            self.settled_before += 1;
+            return None;
+        }
+        let row = Row::ended(plan, outcome);
+        self.window(outcome, row.status == OK);
+        Some(row)
+    }
+
+    fn window(&mut self, outcome: &Outcome, opened: bool) {
         let start = outcome.window.start.0 / 1000;
         for (reason, streams) in &outcome.excluded {
             *self.exclusions.entry(*reason).or_default() += u64::from(*streams);
@@ -96,6 +118,12 @@ impl Collector for Watch {
             "Windows in progress",
             counters.in_progress as f64,
         )?;
+        let help = "Jumps of the machine's clock by more than devices' clocks may be off";
+        total(encoder, "clock_jumps", help, counters.clock_jumps)?;
+        let help = "Streams that are waited for after an outage";
+        gauge(encoder, "stream_absent_streams", help, counters.absent_streams as f64)?;
+        let help = "Hosts of controllers that are waited for after an outage";
+        gauge(encoder, "stream_absent_hosts", help, counters.absent_hosts as f64)?;
         let watermark = counters.watermark.map_or(0.0, |reached| reached.0 as f64 / 1e6);
         let help = "Event time that every partition has reached, in seconds since the Unix epoch";
         gauge(encoder, "stream_watermark_seconds", help, watermark)?;

@@ -4,6 +4,7 @@ use alpheus_encrypted_stream::transformer::IngestError;
 use alpheus_policy::ids::StreamId;
 use serde::{Deserialize, Serialize};
 use std::collections::HashMap;
+use std::sync::{Arc, Mutex, PoisonError};
 
 /// Refused frames that are kept of a stream, and streams for which any are kept.
 const KEPT: usize = 8;
@@ -85,22 +86,24 @@ pub struct RefusedFrame {
     pub reason: RefusalReason,
 }
 
-/// The latest refused frames of streams.
-#[derive(Debug, Default)]
-pub(super) struct RefusedFrames(HashMap<StreamId, Vec<RefusedFrame>>);
+/// The latest refused frames of streams. Clones share them.
+#[derive(Clone, Debug, Default)]
+pub struct RefusedFrames(Arc<Mutex<HashMap<StreamId, Vec<RefusedFrame>>>>);
 
 impl RefusedFrames {
     /// Notes a frame that was refused for the reason with this short name. If the device
     /// repeated a frame that counts already, that is no refusal.
-    pub(super) fn note(&mut self, stream: StreamId, frame: &[u8], reason: &str) {
-        let is_full = self.0.len() >= MAX_STREAMS && !self.0.contains_key(&stream);
-        let repeated = [IngestError::Frozen.name(), IngestError::SessionKnown.name()];
-        if is_full || repeated.contains(&reason) {
+    pub(super) fn note(&self, stream: StreamId, frame: &[u8], reason: &str) {
+        if [IngestError::Frozen.name(), IngestError::SessionKnown.name()].contains(&reason) {
+            return;
+        }
+        let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if all.len() >= MAX_STREAMS && !all.contains_key(&stream) {
             return;
         }
         let session = frame.get(1..9).and_then(|bytes| bytes.try_into().ok());
         let session = session.map_or(0, u64::from_le_bytes);
-        let known = self.0.entry(stream).or_default();
+        let known = all.entry(stream).or_default();
         if known.len() >= KEPT {
             known.remove(0);
         }
@@ -108,8 +111,10 @@ impl RefusedFrames {
     }
 
     /// Takes those of a stream out.
-    pub(super) fn take(&mut self, stream: &StreamId) -> Vec<RefusedFrame> {
-        self.0.remove(stream).unwrap_or_default()
+    #[must_use]
+    pub fn take(&self, stream: &StreamId) -> Vec<RefusedFrame> {
+        let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        all.remove(stream).unwrap_or_default()
     }
 }
 
@@ -119,7 +124,7 @@ mod tests {
 
     #[test]
     fn the_latest_refused_frames_of_a_stream_are_kept_and_repeated_ones_are_none() {
-        let (mut refused, stream) = (RefusedFrames::default(), StreamId([1; 16]));
+        let (refused, stream) = (RefusedFrames::default(), StreamId([1; 16]));
         for reason in ["duplicate", "session-known"] {
             refused.note(stream, &[0; 9], reason);
         }

@@ -2,10 +2,11 @@
 
 mod addressing;
 mod frames;
+mod pauses;
 
 use super::counters::{Counters, Watch};
 use super::plane::{self, EngineKind, Plane, UnsupportedPlanError, open_sums};
-use super::results::{OK, Row};
+use super::results::Row;
 use super::storage::{Topics, read_on};
 use alpheus_crypto::ledger::{Ledger, LedgerError, Step};
 use alpheus_crypto::sign::SigningKey;
@@ -19,7 +20,7 @@ use alpheus_encrypted_stream::transformer::{PlanMismatchError, Shape};
 use alpheus_node::ledger::store::{LedgerWithBatch, StoreLedger};
 use alpheus_policy::ids::{ControllerId, PlanId};
 use alpheus_policy::plan::Plan;
-use alpheus_time::Timestamp;
+use alpheus_time::{Span, Timestamp};
 use alpheus_transport::{Batch, Error, NewRecord, Offset, Store};
 use rayon::prelude::*;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
@@ -43,6 +44,10 @@ pub struct Service {
     /// Requests that restored coordinators repeat, once their windows' sums are back.
     pending: Vec<(PlanId, Step<Vec<Output>>)>,
     timing: Timing,
+    /// Time that does not count for how long windows wait.
+    uncounted: Span,
+    /// No window is closed until controllers are back.
+    is_paused: bool,
     /// A commit failed.
     failed: bool,
     /// Counters since the start.
@@ -131,6 +136,8 @@ impl Service {
             queries: BTreeMap::new(),
             pending: Vec::new(),
             timing,
+            uncounted: Span(0),
+            is_paused: false,
             failed: false,
             counters: Counters::default(),
             watch: Watch::default(),
@@ -168,6 +175,7 @@ impl Service {
         announced: Arc<AnnouncedPlan>,
     ) -> Result<(), ServiceError> {
         let (id, plan) = (announced.id(), announced.plan());
+        let now = self.counted(now);
         self.plane.register(plan)?;
         let place = (0..).zip(&plan.roster).map(|(place, id)| (*id, place)).collect();
         let prefix = Scope::Service(id).prefix();
@@ -232,7 +240,8 @@ impl Service {
     #[must_use]
     pub fn has_due(&self, idle: Timestamp) -> bool {
         let due = |id| self.plane.due(id, idle).is_some();
-        !self.pending.is_empty() || self.plane.has_sums() || self.queries.keys().any(due)
+        let closes = !self.is_paused && self.queries.keys().any(due);
+        !self.pending.is_empty() || self.plane.has_sums() || closes
     }
 
     /// Reads everything new from the log.
@@ -273,7 +282,10 @@ impl Service {
     ) -> Result<Round, ServiceError> {
         let mut steps = std::mem::take(&mut self.pending);
         steps.extend(self.open_windows());
-        let mut summons = 0;
+        if self.is_paused {
+            return self.finish_round(steps);
+        }
+        let (now, mut summons) = (self.counted(now), 0);
         for id in self.running() {
             while summons < MAX_SUMMONS
                 && let Some(window) = self.plane.due(&id, idle)
@@ -309,7 +321,7 @@ impl Service {
         now: Timestamp,
         messages: Vec<super::controller_host::FromController>,
     ) -> Result<Round, ServiceError> {
-        let verified = self.verify(&messages);
+        let (now, verified) = (self.counted(now), self.verify(&messages));
         let mut steps = Vec::with_capacity(verified.len());
         for (plan, message) in verified {
             let Some(query) = self.queries.get_mut(&plan) else { continue };
@@ -348,7 +360,7 @@ impl Service {
     /// # Errors
     /// [`ServiceError`] if what must be durable cannot be written.
     pub fn timeout(&mut self, now: Timestamp) -> Result<Round, ServiceError> {
-        let sums = &self.plane;
+        let (now, sums) = (self.counted(now), &self.plane);
         let step = |(id, query): (&PlanId, &mut Query)| (*id, query.coordinator.poll(now, sums));
         let steps = self.queries.iter_mut().map(step).collect();
         self.finish_round(steps)
@@ -357,7 +369,8 @@ impl Service {
     /// When [`Service::timeout`] is next due.
     #[must_use]
     pub fn deadline(&self) -> Option<Timestamp> {
-        self.queries.values().filter_map(|query| query.coordinator.deadline()).min()
+        let due = self.queries.values().filter_map(|query| query.coordinator.deadline()).min();
+        due.map(|due| due.plus(self.uncounted))
     }
 
     /// Windows in progress.
@@ -403,9 +416,7 @@ impl Service {
             let plan = query.coordinator.plan();
             AdderMessage::in_step(&step).try_for_each(|given| self.plane.give(&id, plan, given))?;
             for outcome in Outcome::in_step(&step) {
-                let row = Row::ended(plan, outcome);
-                self.counters.window(outcome, row.status == OK);
-                rows.push(row);
+                rows.extend(self.counters.row(plan, outcome));
                 self.plane.finish(&id, outcome.window);
             }
             merged.merge(

@@ -2,16 +2,22 @@
 //! for the answer. Between requests it sums new events, closes windows and checks
 //! deadlines.
 
+use super::lost_state::LostState;
+use super::outages::Outages;
 use super::outboxes::Outboxes;
 use super::registry::{IntroductionError, Registry};
 use super::retention::Retention;
+use super::service_clock::{ClockEvent, ServiceClock};
+use super::silent_hosts::SilentHosts;
+use crate::revocations::Revocations;
 use crate::runtime::controller_host::{FromController, ToController};
 use crate::runtime::embedded::RuntimeError;
 use crate::runtime::manager::Manager;
-use crate::runtime::service::Round;
+use crate::runtime::service::{Round, ServiceError};
 use crate::wire::{Introduction, Notice};
 use alpheus_encrypted_stream::certificate::Deployment;
 use alpheus_node::clock;
+use alpheus_node::service::health::Note;
 use alpheus_time::{Span, Timestamp};
 use rand_chacha::ChaCha20Rng;
 use std::collections::HashMap;
@@ -36,8 +42,18 @@ pub struct Engine {
     pub deployment: Deployment,
     /// For nonces of plans.
     pub rng: ChaCha20Rng,
-    /// How long after its end a window waits for late streams.
-    pub idle: Span,
+    /// The service's clock.
+    pub clock: ServiceClock,
+    /// What `/healthz` says of it.
+    pub clock_note: Note,
+    /// Times at which the service was away, and how long it waits for others then.
+    pub outages: Outages,
+    /// Hosts that an outage does not wait for.
+    pub silent: SilentHosts,
+    /// Certificates that the authority has revoked, and which list of them was applied.
+    pub revocations: (Revocations, u64),
+    /// Signs that the state is older than what others have seen.
+    pub lost: LostState,
     /// Deletes old events from the log.
     pub retention: Retention,
     /// Messages that wait for controllers.
@@ -96,23 +112,97 @@ impl Engine {
     /// # Errors
     /// [`RuntimeError`] if the store fails; everything sent before is durable.
     pub fn run(mut self, inlet: &Inlet) -> Result<(), RuntimeError> {
+        self.start()?;
         loop {
-            match inlet.0.recv_timeout(REST) {
-                Ok(work) => work(&mut self),
-                Err(RecvTimeoutError::Timeout) => {}
+            let first = match inlet.0.recv_timeout(REST) {
+                Ok(work) => Some(work),
+                Err(RecvTimeoutError::Timeout) => None,
                 Err(RecvTimeoutError::Disconnected) => break,
-            }
+            };
+            let now = self.now();
+            self.outages.wake(now, &mut self.manager.service);
+            first.into_iter().for_each(|work| work(&mut self));
             inlet.0.try_iter().take(AT_ONCE).for_each(|work| work(&mut self));
-            self.turn(clock::now())?;
+            self.turn()?;
         }
         Ok(self.manager.service.checkpoint()?)
     }
 
+    /// The time.
+    pub fn now(&mut self) -> Timestamp {
+        let (now, event) = self.clock.read(clock::now(), clock::steady());
+        if let Some(event) = event {
+            self.note_clock(event);
+        }
+        now
+    }
+
+    fn note_clock(&mut self, event: ClockEvent) {
+        self.manager.service.counters.clock_jumps = self.clock.jumps();
+        match event {
+            ClockEvent::Jumped(by) => {
+                let seconds = by / 1_000_000;
+                tracing::error!(
+                    seconds,
+                    "the machine's clock has jumped; the service goes on with its own time until devices agree with the machine's: set the clock"
+                );
+                let text = format!("the machine's clock has jumped by {seconds} s; set the clock");
+                self.clock_note.set(text);
+            }
+            ClockEvent::Followed => {
+                tracing::warn!("the machine's clock has jumped, and devices agree with it");
+                self.clock_note.clear();
+            }
+            ClockEvent::Returned => {
+                tracing::warn!("the machine's clock shows the service's time again");
+                self.clock_note.clear();
+            }
+        }
+    }
+
+    /// Sums new frames. While nobody knows the time, they wait in the log.
+    ///
+    /// # Errors
+    /// [`ServiceError`] if the log cannot be read.
+    pub fn ingest(&mut self) -> Result<(), ServiceError> {
+        let now = self.now();
+        if self.clock.is_trusted(now, clock::steady()) {
+            self.manager.service.ingest(self.clock.later(now))?;
+        }
+        Ok(())
+    }
+
+    /// Applies the list of revoked certificates, if it has changed.
+    fn apply_revocations(&mut self) {
+        let (revocations, applied) = &mut self.revocations;
+        if revocations.version() != *applied {
+            *applied = revocations.version();
+            self.registry.revoke(&mut self.manager, revocations.digests());
+        }
+    }
+
+    /// Reads the log of the last run, before anything new, and waits for those who were there.
+    fn start(&mut self) -> Result<(), RuntimeError> {
+        self.apply_revocations();
+        let before = self.now();
+        self.ingest()?;
+        let (now, service) = (self.now(), &mut self.manager.service);
+        // Nobody could answer while the log was read.
+        service.discount(Span(now.0.saturating_sub(before.0)));
+        let rosters = service.rosters();
+        let hosts = rosters.iter().filter_map(|controller| self.registry.host_of(controller));
+        let hosts = hosts.filter(|host| !self.silent.contains(host)).map(str::to_owned).collect();
+        self.outages.started(now, service, hosts);
+        Ok(())
+    }
+
     /// Sums events, closes windows, checks deadlines.
-    fn turn(&mut self, now: Timestamp) -> Result<(), RuntimeError> {
-        let service = &mut self.manager.service;
-        service.ingest(now)?;
-        let idle = Timestamp(now.0.saturating_sub(self.idle.0));
+    fn turn(&mut self) -> Result<(), RuntimeError> {
+        self.apply_revocations();
+        self.ingest()?;
+        let (now, service) = (self.now(), &mut self.manager.service);
+        self.outages.look(now, service, &self.outboxes);
+        let idle = self.outages.idle_limit(now);
         let mut rounds = Vec::new();
         while service.has_due(idle) {
             rounds.push(service.close_windows(now, idle)?);
@@ -122,6 +212,8 @@ impl Engine {
         }
         service.checkpoint_if_worth()?;
         self.retention.turn(now)?;
+        self.silent.turn(now, &self.manager.service, &self.registry, &self.outboxes)?;
+        self.lost.note_windows(self.manager.service.counters.settled_before);
         rounds.into_iter().for_each(|round| self.deliver(round));
         Ok(())
     }
@@ -137,8 +229,9 @@ impl Engine {
     ) -> Result<(), RuntimeError> {
         // A host speaks only for its own controllers; signatures are checked as well.
         let own = |from: &FromController| self.registry.host_of(&from.0) == Some(host);
-        let own = messages.into_iter().filter(own).collect();
-        let round = self.manager.service.receive(clock::now(), own)?;
+        let own: Vec<_> = messages.into_iter().filter(own).collect();
+        let now = self.now();
+        let round = self.manager.service.receive(now, own)?;
         self.deliver(round);
         Ok(())
     }

@@ -4,15 +4,18 @@
 //! each stream's outbox is stored in the same commit as the frames. So an upload whose
 //! answer was lost in a crash is not taken twice.
 
+use super::lost_state::LostState;
+use super::service_clock::DeviceTimes;
 use crate::runtime::storage::{Topics, device_partition};
 use crate::wire::{Upload, UploadStatus};
 use alpheus_encrypted_stream::frame::FrameView;
 use alpheus_encrypted_stream::tick::frame::TickFrame;
+use alpheus_node::clock;
 use alpheus_policy::ids::StreamId;
 use alpheus_policy::schema::Schema;
 use alpheus_time::{Span, Timestamp};
 use alpheus_transport::{Batch, Error, NewRecord, Store};
-use std::collections::{BTreeSet, HashMap};
+use std::collections::{BTreeSet, HashMap, HashSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use tokio::sync::Mutex as AsyncMutex;
 use tokio::task::JoinError;
@@ -29,13 +32,25 @@ pub struct Intake {
     /// The tick of a schema with one frame a tick.
     tick: Option<Span>,
     busy: Arc<Mutex<HashMap<StreamId, Arc<AsyncMutex<()>>>>>,
+    lost: LostState,
+    devices: DeviceTimes,
+    /// Streams of which an upload was malformed, so that the next one has no predecessor.
+    malformed: Arc<Mutex<HashSet<StreamId>>>,
 }
 
 impl Intake {
     /// Into this store's log.
     #[must_use]
     pub fn new(store: Arc<dyn Store>, topics: Topics) -> Intake {
-        Intake { store, topics, tick: None, busy: Arc::default() }
+        Intake {
+            store,
+            topics,
+            tick: None,
+            busy: Arc::default(),
+            lost: LostState::default(),
+            devices: DeviceTimes::default(),
+            malformed: Arc::default(),
+        }
     }
 
     /// The same for streams of this schema.
@@ -43,6 +58,12 @@ impl Intake {
     pub fn for_schema(self, schema: &Schema) -> Intake {
         let tick = (!schema.frames.is_events()).then_some(schema.tick);
         Intake { tick, ..self }
+    }
+
+    /// The same, which notes signs of a lost state and devices' times here.
+    #[must_use]
+    pub fn with_signs(self, lost: LostState, devices: DeviceTimes) -> Intake {
+        Intake { lost, devices, ..self }
     }
 
     /// Takes uploads of streams that the device may send, in one commit. It first waits
@@ -102,25 +123,51 @@ impl Intake {
             // outbox: nothing more of this request is taken under the old name.
             let repeated = repeats.contains(&upload.stream);
             if let Some(not_wanted) = not_wanted(before, repeated, upload) {
-                if matches!(not_wanted, UploadStatus::Before { .. }) {
-                    repeats.insert(upload.stream);
+                match not_wanted {
+                    UploadStatus::Before { .. } => {
+                        repeats.insert(upload.stream);
+                    }
+                    UploadStatus::Missing { next } if next < upload.number => {
+                        self.note_lost(&upload.stream);
+                    }
+                    _ => {}
                 }
                 received.push(not_wanted);
                 continue;
             }
             received.push(self.stage(upload, &mut batch)?);
-            if received.last() == Some(&UploadStatus::Taken) {
-                last.insert(upload.stream, Some((upload.outbox, upload.number)));
+            match received.last() {
+                Some(UploadStatus::Taken) => {
+                    last.insert(upload.stream, Some((upload.outbox, upload.number)));
+                }
+                Some(UploadStatus::Malformed) => {
+                    self.malformed().insert(upload.stream);
+                }
+                _ => {}
             }
         }
         self.store.commit(batch)?;
         Ok(received)
     }
 
+    fn malformed(&self) -> MutexGuard<'_, HashSet<StreamId>> {
+        self.malformed.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// A device continues beyond what is known here of its outbox.
+    fn note_lost(&self, stream: &StreamId) {
+        if !self.malformed().contains(stream) {
+            self.lost.note_stream(*stream);
+        }
+    }
+
     fn stage(&self, upload: &Upload, batch: &mut Batch) -> Result<UploadStatus, Error> {
         let times: Option<Vec<u64>> =
             upload.frames.iter().map(|frame| Some(self.time_of(frame)?.0)).collect();
         let Some(times) = times else { return Ok(UploadStatus::Malformed) };
+        if let Some(latest) = times.iter().max() {
+            self.devices.note(upload.stream, Timestamp(*latest), clock::steady());
+        }
         let partition = device_partition(&self.topics, &upload.stream.0);
         for (frame, timestamp) in upload.frames.iter().zip(times) {
             let record =

@@ -3,6 +3,10 @@
 //!
 //! - [`engine`]: policy manager and transformer, on their own thread,
 //! - [`intake`]: frames of devices, into the log,
+//! - [`lost_state`]: signs that the state is older than what others have seen,
+//! - [`outages`]: who is waited for after the service was away,
+//! - [`service_clock`]: the time, also when the machine's clock jumps,
+//! - [`silent_hosts`]: controllers' hosts that are not,
 //! - [`outboxes`]: messages that wait for controllers,
 //! - [`registry`]: registered controllers and streams,
 //! - [`retention`]: deletion of old events,
@@ -11,13 +15,18 @@
 pub mod api;
 pub mod engine;
 pub mod intake;
+pub mod lost_state;
+pub mod outages;
 pub mod outboxes;
 pub mod registry;
 pub mod retention;
+pub mod service_clock;
+pub mod silent_hosts;
 
 use crate::deployment;
 use crate::deployment::SERVICE_SEED;
 use crate::ingest;
+use crate::revocations::Revocations;
 use crate::runtime::embedded::RuntimeError;
 use crate::runtime::keys::ServiceKeys;
 use crate::runtime::manager::Manager;
@@ -30,10 +39,11 @@ use alpheus_node::clock;
 use alpheus_node::entropy;
 use alpheus_node::failure::{Blame, Category, Failure};
 use alpheus_node::globals::Globals;
-use alpheus_node::network::identity::IdentityFolder;
+use alpheus_node::network::identity::{CERTIFICATE, IdentityFolder};
 use alpheus_node::network::role::Role;
 use alpheus_node::pki::read_seed;
-use alpheus_node::service::health::{Part, State};
+use alpheus_node::service::expiry::watch_certificate;
+use alpheus_node::service::health::{Note, Part, State};
 use alpheus_node::service::http::Drained;
 use alpheus_node::service::shutdown::Trigger;
 use alpheus_node::service::{self, ServiceError};
@@ -46,10 +56,14 @@ use alpheus_transport::Store;
 use api::Api;
 use engine::{Engine, Inlet};
 use intake::Intake;
+use lost_state::LostState;
+use outages::Outages;
 use outboxes::Outboxes;
 use rand_core::Rng;
 use registry::{IntroductionError, Registry};
 use retention::Retention;
+use service_clock::{DeviceTimes, ServiceClock};
+use silent_hosts::SilentHosts;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -106,9 +120,33 @@ pub struct Args {
     /// [default: 86400]
     #[arg(long, value_name = "SECONDS")]
     sums_timeout: Option<u32>,
+    /// How long the service waits, after it was away, for the controllers and devices that were
+    /// there before [default: 120]
+    #[arg(long, value_name = "SECONDS")]
+    recovery_timeout: Option<u32>,
     /// How long ciphertext is kept after it was summed [default: 168]
     #[arg(long, value_name = "HOURS")]
     retention: Option<u32>,
+}
+
+impl Args {
+    fn settings(&self, globals: &Globals) -> Result<Settings, Failure> {
+        let mut flags = self.kafka.flags();
+        let number = |value: Option<u32>| value.map(|value| value.to_string());
+        flags.extend([
+            ("identity", path_flag(self.identity.as_ref())),
+            ("schema", path_flag(self.schema.as_ref())),
+            ("state", path_flag(self.state.as_ref())),
+            ("api", self.api.map(|api| api.to_string())),
+            ("engine", self.engine.map(|engine| engine.to_string())),
+            ("windows.idle-timeout-seconds", number(self.idle_timeout)),
+            ("windows.controller-timeout-seconds", number(self.controller_timeout)),
+            ("windows.sums-timeout-seconds", number(self.sums_timeout)),
+            ("windows.recovery-timeout-seconds", number(self.recovery_timeout)),
+            ("windows.retention-hours", number(self.retention)),
+        ]);
+        globals.settings(flags)
+    }
 }
 
 /// Runs the command until it is asked to stop.
@@ -116,20 +154,7 @@ pub struct Args {
 /// # Errors
 /// A setting is missing or wrong, or the store or the address cannot be used.
 pub fn run(args: &Args, globals: &Globals) -> Result<(), Failure> {
-    let mut flags = args.kafka.flags();
-    let number = |value: Option<u32>| value.map(|value| value.to_string());
-    flags.extend([
-        ("identity", path_flag(args.identity.as_ref())),
-        ("schema", path_flag(args.schema.as_ref())),
-        ("state", path_flag(args.state.as_ref())),
-        ("api", args.api.map(|api| api.to_string())),
-        ("engine", args.engine.map(|engine| engine.to_string())),
-        ("windows.idle-timeout-seconds", number(args.idle_timeout)),
-        ("windows.controller-timeout-seconds", number(args.controller_timeout)),
-        ("windows.sums-timeout-seconds", number(args.sums_timeout)),
-        ("windows.retention-hours", number(args.retention)),
-    ]);
-    let settings = globals.settings(flags)?;
+    let settings = args.settings(globals)?;
     let identity =
         IdentityFolder::open(&Settings::needed(&settings.identity, "identity")?, Role::Server)?;
     let schema = settings::schema(&settings)?;
@@ -137,22 +162,36 @@ pub fn run(args: &Args, globals: &Globals) -> Result<(), Failure> {
     let kind = settings::engine(&settings)?;
     let windows = settings.part::<WindowSettings>()?;
     let store = globals.open_store(&settings)?;
-    let (mut engine, handle, inlet) = open(&identity, &schema, (kind, store.clone()), &windows)?;
+    let devices = DeviceTimes::default();
+    let clock = ServiceClock::new(SKEW, devices.clone());
+    let clock = (clock, globals.health.note("clock"));
+    let revocations = Revocations::open(&identity, deployment::of(&identity)?.authority())?;
+    let revoked = revocations.revoked();
+    revocations.watch().map_err(ServiceError::from)?;
+    let (mut engine, handle, inlet) =
+        open(&identity, &schema, (kind, store.clone()), &windows, (clock, revocations))?;
+    watch_certificate(&globals.metrics, &identity.path(CERTIFICATE));
     if !schema.frames.is_events() && kind == EngineKind::InProcess {
         engine.manager.service.check_with(ingest::server_check(&identity, &schema)?);
     }
     engine.manager.service.watch.register(&globals.metrics);
     let topics = engine.manager.service.topics().clone();
-    let router = api::router(Api {
+    engine.lost.register(&globals.metrics, &globals.health);
+    let intake = Intake::new(store.clone(), topics.clone()).for_schema(&schema);
+    let api_state = Api {
         engine: handle,
-        intake: Intake::new(store.clone(), topics.clone()).for_schema(&schema),
+        intake: intake.with_signs(engine.lost.clone(), devices),
         outboxes: engine.outboxes.clone(),
         store,
         topics,
         rows: engine.rows.subscribe(),
         schema: serde_json::to_string(&schema).blame(Category::Input)?.into(),
+        refused: engine.manager.service.refused(),
         tick: (!schema.frames.is_events()).then_some(schema.tick),
-    });
+        lost: engine.lost.clone(),
+        windows_wait: windows.timing(kind).presence,
+    };
+    let router = api::router(api_state, revoked);
     let settings = Settings { listen: Some(api), tls: Some(identity.tls()), ..settings };
     serve(engine, inlet, &settings, router, globals)
 }
@@ -163,37 +202,58 @@ fn open(
     schema: &Schema,
     (kind, store): (EngineKind, Arc<dyn Store>),
     windows: &WindowSettings,
+    ((mut clock, clock_note), revocations): ((ServiceClock, Note), Revocations),
 ) -> Result<(Engine, engine::Handle, Inlet), Failure> {
     let keys = ServiceKeys::from_seed(&read_seed(&identity.path(SERVICE_SEED))?);
     let deployment = deployment::of(identity)?;
     let key = Arc::new(keys.into_signing());
     let layout = Layout::of(schema).blame(Category::Input)?;
-    let mut topics = Topics::new(PARTITIONS).blame(Category::Io)?;
-    // An existing topic keeps its number of partitions.
-    let partitions = store.partitions(&topics.events).blame(Category::Io)?;
-    topics.partitions = partitions.unwrap_or(PARTITIONS);
+    let topics = topics_of(store.as_ref())?;
     let shape = Shape::of(schema, &layout, SKEW);
     let (mut rng, mut life) = (entropy::rng()?, [0; 16]);
     rng.fill_bytes(&mut life);
     let opened = || -> Result<Engine, IntroductionError> {
-        let runtime = RuntimeError::from;
-        let timing = windows.timing(kind);
+        let (runtime, timing) = (RuntimeError::from, windows.timing(kind));
         let service = Service::open(kind, store.clone(), &topics, key.clone(), shape, timing)
             .map_err(runtime)?;
         let mut manager = Manager::new(service, schema, deployment.clone(), key)?;
         let registry = Registry::load(&mut manager, &deployment)?;
-        manager.resume(clock::now())?;
+        let last = manager.service.last_entry();
+        manager.resume(clock.begin(last, clock::now(), clock::steady()))?;
         let (outboxes, rows) = (Outboxes::new(life), watch::Sender::new(0));
         let mut retention = Retention::open(store, topics, windows.retention()).map_err(runtime)?;
         if kind == EngineKind::Job {
             retention = retention.with_job();
         }
-        let idle = windows.idle(kind);
-        Ok(Engine { manager, registry, deployment, rng, idle, retention, outboxes, rows })
+        let service = &manager.service;
+        let silent = SilentHosts::load(service.store().as_ref(), service.topics());
+        Ok(Engine {
+            outages: Outages::new(windows.idle(kind), windows.recovery()),
+            silent: silent.map_err(runtime)?,
+            manager,
+            registry,
+            deployment,
+            rng,
+            clock,
+            clock_note,
+            revocations: (revocations, 0),
+            lost: LostState::default(),
+            retention,
+            outboxes,
+            rows,
+        })
     };
     let engine = opened().blame(Category::Io)?;
     let (handle, inlet) = engine::channel();
     Ok((engine, handle, inlet))
+}
+
+fn topics_of(store: &dyn Store) -> Result<Topics, Failure> {
+    let mut topics = Topics::new(PARTITIONS).blame(Category::Io)?;
+    // An existing topic keeps its number of partitions.
+    let partitions = store.partitions(&topics.events).blame(Category::Io)?;
+    topics.partitions = partitions.unwrap_or(PARTITIONS);
+    Ok(topics)
 }
 
 /// Serves while the engine works; when either ends, so does the other.

@@ -32,6 +32,13 @@ struct Outbox {
     last_fetch: Mutex<Option<Instant>>,
 }
 
+impl Outbox {
+    fn was_heard(&self, within: Duration) -> bool {
+        let last_fetch = self.last_fetch.lock().unwrap_or_else(PoisonError::into_inner);
+        last_fetch.is_some_and(|at| at.elapsed() <= within)
+    }
+}
+
 #[derive(Default)]
 struct Waiting {
     messages: VecDeque<ToController>,
@@ -72,11 +79,20 @@ impl Outboxes {
     #[must_use]
     pub fn hosts(&self, within: Duration) -> (usize, usize) {
         let hosts = self.hosts.lock().unwrap_or_else(PoisonError::into_inner);
-        let active = |outbox: &&Arc<Outbox>| {
-            let last_fetch = outbox.last_fetch.lock().unwrap_or_else(PoisonError::into_inner);
-            last_fetch.is_some_and(|at| at.elapsed() <= within)
-        };
-        (hosts.len(), hosts.values().filter(active).count())
+        (hosts.len(), hosts.values().filter(|outbox| outbox.was_heard(within)).count())
+    }
+
+    /// Whether a host has fetched messages in this run of the service.
+    #[must_use]
+    pub fn has_fetched(&self, host: &str) -> bool {
+        self.was_heard(host, Duration::MAX)
+    }
+
+    /// Whether a host has fetched messages within this time.
+    #[must_use]
+    pub fn was_heard(&self, host: &str, within: Duration) -> bool {
+        let hosts = self.hosts.lock().unwrap_or_else(PoisonError::into_inner);
+        hosts.get(host).is_some_and(|outbox| outbox.was_heard(within))
     }
 
     /// The messages for a host after those that it has received; waits if there are none.

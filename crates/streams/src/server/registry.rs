@@ -15,7 +15,7 @@ use alpheus_node::network::role::{Name, Role, host_named};
 use alpheus_policy::ids::{ControllerId, OwnerId, StreamId};
 use alpheus_transport::Batch;
 use std::cmp::Ordering;
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeSet, HashMap, HashSet};
 use thiserror::Error;
 
 const CONTROLLERS: &[u8] = b"controller/";
@@ -51,6 +51,9 @@ pub enum IntroductionError {
     /// The owner's choice is not valid.
     #[error(transparent)]
     Annotation(#[from] AnnotationError),
+    /// The authority has revoked a certificate of it.
+    #[error("the authority has revoked the certificate of its {0}")]
+    Revoked(&'static str),
     /// The stream is of a schema that this service does not serve, or of another version.
     #[error("the annotation is for another schema than this service's, or another version of it")]
     WrongSchema,
@@ -73,6 +76,8 @@ struct RegisteredStream {
     annotation: Annotation,
     placement: Placement,
     owner: OwnerId,
+    /// The digest of the owner's certificate.
+    certificate: Digest,
 }
 
 /// Registered controllers and streams.
@@ -84,6 +89,8 @@ pub struct Registry {
     devices: HashMap<String, (Digest, VerifyingKey)>,
     /// Streams whose owners have withdrawn them permanently.
     withdrawn: HashSet<StreamId>,
+    /// Digests of certificates that the authority has revoked.
+    revoked: BTreeSet<Digest>,
 }
 
 impl Registry {
@@ -152,6 +159,7 @@ impl Registry {
         let mut batch = Batch::new();
         for certificate in certificates {
             let opened = deployment.controller(certificate)?;
+            self.check(&opened.digest(), "controller")?;
             let named = host_named(&opened.party.name);
             if named != host {
                 let (named, host) = (named.to_owned(), host.to_owned());
@@ -194,6 +202,7 @@ impl Registry {
         certificate: &Signed<Certificate>,
     ) -> Result<(), IntroductionError> {
         let opened = deployment.device(certificate)?;
+        self.check(&opened.digest(), "device")?;
         if opened.party.name != device {
             let (named, device) = (opened.party.name.clone(), device.to_owned());
             return Err(IntroductionError::OtherDevice { named, device });
@@ -234,6 +243,7 @@ impl Registry {
         registration: Registration,
     ) -> Result<(), IntroductionError> {
         let known = open(manager, deployment, &registration)?;
+        self.check(&known.certificate, "owner")?;
         if self.host_of(&known.placement.controller) != Some(host) {
             return Err(IntroductionError::UnknownController);
         }
@@ -287,6 +297,36 @@ impl Registry {
         Ok(())
     }
 
+    fn check(&self, certificate: &Digest, whose: &'static str) -> Result<(), IntroductionError> {
+        if self.revoked.contains(certificate) {
+            return Err(IntroductionError::Revoked(whose));
+        }
+        Ok(())
+    }
+
+    /// The authority has revoked these certificates. Messages of their controllers are dropped,
+    /// frames of their devices refused, and streams of their owners in no later plan.
+    pub fn revoke(&mut self, manager: &mut Manager, revoked: BTreeSet<Digest>) {
+        manager.service.revoke_ingest(&revoked);
+        self.hosts.retain(|controller, _| !revoked.contains(&Digest(controller.0)));
+        self.devices.retain(|_, (digest, _)| !revoked.contains(digest));
+        for (stream, known) in &self.streams {
+            if !self.devices.contains_key(&known.placement.producer) {
+                manager.service.dismiss_device(stream);
+            }
+        }
+        let hosts = &self.hosts;
+        self.streams.retain(|stream, known| {
+            let stays = !revoked.contains(&known.certificate)
+                && hosts.contains_key(&known.placement.controller);
+            if !stays {
+                manager.forget(stream);
+            }
+            stays
+        });
+        self.revoked = revoked;
+    }
+
     fn note_stream(
         &mut self,
         manager: &mut Manager,
@@ -331,5 +371,6 @@ fn open(
     let known = known.ok_or(IntroductionError::WrongSchema)?;
     let annotation = annotation::open_choice(annotation, owner, &known.schema)?.into_inner();
     let placement = annotation::open_placement(placement, owner, &annotation.stream)?.into_inner();
-    Ok(RegisteredStream { annotation, placement, owner: owner.id() })
+    let certificate = owner.certificate().digest();
+    Ok(RegisteredStream { annotation, placement, owner: owner.id(), certificate })
 }

@@ -91,7 +91,14 @@ async function look() {
     const counts = (reasons) => Object.entries(reasons).sort((a, b) => b[1] - a[1])
       .map(([reason, count]) => `${reason}: ${count}`).join("; ") || "none";
     const lag = now.lag_ms === undefined ? "no event yet" : `${(now.lag_ms / 1000).toFixed(1)} s`;
+    const lost = now.lost_state;
+    const signs = lost === undefined ? [] : [["state",
+      `restored from a backup or emptied: ${lost.streams} streams and ${lost.windows} windows are ahead of it`]];
+    const absent = now.absent_streams + now.absent_hosts === 0 ? [] : [["back from an outage, waiting for",
+      `${now.absent_streams} streams, ${now.absent_hosts} hosts of controllers`]];
     health.replaceChildren(table("The service since its start", ["measure", "value"], [
+      ...signs,
+      ...absent,
       ["lag behind the clock", lag],
       ["windows in progress", String(now.windows_in_progress)],
       ["windows opened", String(now.windows_opened)],

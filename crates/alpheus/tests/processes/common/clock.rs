@@ -3,13 +3,26 @@
 
 use super::{Process, get_over};
 use alpheus_node::clock::{self, ClockWriter};
+use alpheus_test_support::skip;
 use alpheus_time::Timestamp;
+use std::fs;
 use std::net::{SocketAddr, TcpStream};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 use std::time::Duration;
+
+/// What sets a process's clock: `apt-get install faketime` brings it.
+pub(crate) fn faketime() -> Option<PathBuf> {
+    let folders = fs::read_dir("/usr/lib").ok()?.map_while(Result::ok);
+    let libraries = folders.map(|folder| folder.path().join("faketime/libfaketimeMT.so.1"));
+    let found = libraries.into_iter().find(|library| library.exists());
+    if found.is_none() {
+        skip::skip("there is no faketime on this machine");
+    }
+    found
+}
 
 /// How far the clock moves at once. Processes look at it more often.
 const STEP: Duration = Duration::from_millis(50);

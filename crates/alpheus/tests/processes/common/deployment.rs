@@ -2,10 +2,13 @@
 //! devices, owners, a consumer.
 
 use super::{PATIENCE, Process, alpheus, free_address};
+use std::collections::BTreeMap;
 use std::fs::{self, Permissions};
+use std::net::SocketAddr;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
+use std::sync::Mutex;
 use std::time::{Duration, Instant};
 
 pub(crate) const SCHEMA: &str = "\
@@ -52,6 +55,10 @@ pub(crate) struct Site {
     kafka: Option<Cluster>,
     /// Seconds that a window waits for late streams.
     idle: &'static str,
+    /// Where processes serve their health, by their state folders. All follow one clock.
+    paced: Option<Mutex<BTreeMap<String, SocketAddr>>>,
+    /// What lets the service's clock be set, by the file `service.clock`.
+    skewed: Option<PathBuf>,
 }
 
 /// Brokers that keep the state of service and controllers, and what all names there
@@ -85,8 +92,33 @@ impl Site {
         Site { idle: "30", ..place }
     }
 
+    /// Whose processes follow the clock in the file `clock`, with this line in the schema.
+    pub(crate) fn paced(frames: &str) -> Site {
+        let place = Site::of(None, &format!("{frames}{SCHEMA}"));
+        Site { paced: Some(Mutex::default()), ..place }
+    }
+
+    /// Whether its processes follow the clock in the file `clock`.
+    pub(crate) fn is_paced(&self) -> bool {
+        self.paced.is_some()
+    }
+
+    /// Whose service's clock can be set, with this line in the schema. Windows wait for long.
+    pub(crate) fn skewed(frames: &str, library: PathBuf) -> Site {
+        let place = Site::of(None, &format!("{frames}{SCHEMA}"));
+        fs::write(place.path("service.clock"), "+0").unwrap();
+        Site { skewed: Some(library), idle: "30", ..place }
+    }
+
+    /// Where the process with this state folder serves its health.
+    pub(crate) fn health(&self, state: &str) -> SocketAddr {
+        let mut known = self.paced.as_ref().unwrap().lock().unwrap();
+        *known.entry(state.to_owned()).or_insert_with(free_address)
+    }
+
     fn of(kafka: Option<Cluster>, schema: &str) -> Site {
-        let place = Site { folder: tempfile::tempdir().unwrap(), kafka, idle: "3" };
+        let folder = tempfile::tempdir().unwrap();
+        let place = Site { folder, kafka, idle: "3", paced: None, skewed: None };
         fs::write(place.path("schema.yaml"), schema).unwrap();
         fs::write(place.path("policies.yaml"), POLICIES).unwrap();
         fs::write(place.path("key"), "a key file of some length").unwrap();
@@ -133,6 +165,11 @@ impl Site {
             let prefix = format!("{}{}.", kafka.prefix, state.replace('/', "-"));
             command.args(["--kafka-brokers", &kafka.brokers, "--kafka-prefix", &prefix]);
         }
+        if self.paced.is_some() && matches!(args[..], ["server" | "produce", ..] | [_, "run", ..]) {
+            let state = args.iter().skip_while(|arg| **arg != "--state").nth(1).unwrap();
+            let health = self.health(state).to_string();
+            command.args(["--replay-clock", "clock", "--listen", &health]);
+        }
         command
     }
 
@@ -167,6 +204,11 @@ impl Site {
             "--idle-timeout",
             idle,
         ]);
+        if let Some(library) = &self.skewed {
+            let clock = self.path("service.clock");
+            server.env("LD_PRELOAD", library).env("FAKETIME_TIMESTAMP_FILE", clock);
+            server.env("FAKETIME_NO_CACHE", "1").env("FAKETIME_DONT_FAKE_MONOTONIC", "1");
+        }
         // Why a stream was left out of a window.
         let mut process = Process::start(server.env("ALPHEUS_LOG", "info"));
         process.wait_for_prefix("serving at ");

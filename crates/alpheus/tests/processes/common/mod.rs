@@ -41,7 +41,7 @@ pub(crate) fn alpheus<'a>(args: impl IntoIterator<Item = &'a str>) -> Command {
 
 /// Takes out the variables that are for tests: the program would warn that it ignores them.
 fn without_test_variables(command: &mut Command) -> &mut Command {
-    let variables = ["ALPHEUS_KILLS", "ALPHEUS_REAL_DATA"];
+    let variables = ["ALPHEUS_KILLS", "ALPHEUS_OUTAGES", "ALPHEUS_REAL_DATA"];
     variables.into_iter().fold(command, Command::env_remove)
 }
 

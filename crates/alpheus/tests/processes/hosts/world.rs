@@ -13,7 +13,9 @@ use alpheus_encrypted_stream::encode::{Encoder, Value};
 use alpheus_encrypted_stream::handover::Purpose;
 use alpheus_encrypted_stream::keys::MasterSecret;
 use alpheus_encrypted_stream::producer::{Producer, Session, Start};
+use alpheus_encrypted_stream::revocation::tls_digest;
 use alpheus_encrypted_stream::transformer::Shape;
+use alpheus_node::network::revoked::Revoked;
 use alpheus_policy::ids::{ControllerId, StreamId};
 use alpheus_policy::layout::Layout;
 use alpheus_policy::policy::{Policies, ResolvedPolicy};
@@ -220,6 +222,7 @@ impl Town {
             keys,
             fence,
             deployment: self.deployment.clone(),
+            revoked: Revoked::new(tls_digest),
             schema: self.schema.clone(),
             rng: ChaCha20Rng::seed_from_u64(4),
         };

@@ -1,26 +1,14 @@
 //! Wall clocks that go back while servers run.
 
+use crate::common::clock::faketime;
 use crate::pass::town::{Town, until};
-use alpheus_test_support::skip;
 use std::fs;
-use std::path::PathBuf;
-
-/// What sets a process's clock: `apt-get install faketime` brings it.
-fn library() -> Option<PathBuf> {
-    let folders = fs::read_dir("/usr/lib").ok()?.map_while(Result::ok);
-    let libraries = folders.map(|folder| folder.path().join("faketime/libfaketimeMT.so.1"));
-    let found = libraries.into_iter().find(|library| library.exists());
-    if found.is_none() {
-        skip::skip("there is no faketime on this machine");
-    }
-    found
-}
 
 /// What was served before would count as not served yet: nothing is served until
 /// the clock is where it was.
 #[test]
 fn a_clock_that_goes_back_serves_nobody() {
-    let Some(library) = library() else { return };
+    let Some(library) = faketime() else { return };
     let mut town = Town::new("3", 1, &[]);
     town.in_machine_time = true;
     town.skewed = Some(library);

@@ -8,6 +8,7 @@
     reason = "tests may panic, and use numbers that they made themselves"
 )]
 
+mod absent;
 mod feed;
 mod memory;
 mod order;

@@ -23,6 +23,7 @@ use alpheus_node::clock;
 use alpheus_node::network::answer::EmptyAnswer;
 use alpheus_node::network::answer::{ApiError, caller, decode, encode};
 use alpheus_node::network::door::Door;
+use alpheus_node::network::revoked::Revoked;
 use alpheus_node::network::role::Role;
 use alpheus_node::service::http::Peer;
 use alpheus_policy::budget::Standing;
@@ -44,9 +45,9 @@ struct Api {
     schema: Arc<Schema>,
 }
 
-/// The routes.
-pub fn router(guard: Arc<Mutex<Guard>>, schema: Schema) -> Router {
-    let door = Door::default();
+/// The routes, for all but revoked certificates.
+pub fn router(guard: Arc<Mutex<Guard>>, schema: Schema, revoked: Revoked) -> Router {
+    let door = Door::default().without(revoked);
     let owner = |route| door.guard(route, &[Role::Owner], MAX_BODY);
     Router::new()
         .route("/v1/controllers", owner(get(controllers)))

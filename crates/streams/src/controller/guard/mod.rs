@@ -22,6 +22,7 @@ use alpheus_encrypted_stream::handover::Purpose;
 use alpheus_encrypted_stream::ledger::Scope;
 use alpheus_node::ledger::scan_all;
 use alpheus_node::ledger::store::{LedgerWithBatch, StoreLedger};
+use alpheus_node::network::revoked::Revoked;
 use alpheus_policy::ids::{ControllerId, StreamId};
 use alpheus_policy::layout::Layout;
 use alpheus_policy::schema::Schema;
@@ -99,6 +100,8 @@ pub struct Guard {
     outgoing: Outgoing,
     notices: Notices,
     deployment: Deployment,
+    /// Certificates that the authority has revoked.
+    revoked: Revoked,
     rng: ChaCha20Rng,
 }
 
@@ -145,6 +148,8 @@ pub struct Parts {
     pub fence: ControllerFences,
     /// The authority and the service's keys.
     pub deployment: Deployment,
+    /// Certificates that the authority has revoked.
+    pub revoked: Revoked,
     /// The schema of the streams.
     pub schema: Schema,
     /// For nonces of locked entries.
@@ -157,7 +162,7 @@ impl Guard {
     /// # Errors
     /// [`GuardError`] if any stored state cannot be read.
     pub fn open(parts: Parts, layout: Layout, now: Timestamp) -> Result<Guard, GuardError> {
-        let Parts { store, spaces, keys, fence, deployment, schema, rng } = parts;
+        let Parts { store, spaces, keys, fence, deployment, revoked, schema, rng } = parts;
         store.ensure_space(&spaces.ledger)?;
         store.ensure_space(&spaces.host)?;
         let ledger = StoreLedger::new(store.clone(), spaces.ledger.clone());
@@ -174,6 +179,7 @@ impl Guard {
             outgoing: Outgoing::default(),
             notices,
             deployment: deployment.clone(),
+            revoked,
             rng,
         };
         guard.seat(&deployment, now)?;

@@ -92,6 +92,9 @@ impl Guard {
         certificate: &Signed<Certificate>,
     ) -> Result<CertifiedOwner, GuardError> {
         let certified = self.deployment.owner(certificate)?;
+        if self.revoked.has(&certificate.digest()) {
+            return Err(CertificateError::Revoked.into());
+        }
         if certified.name() == owner_name {
             Ok(certified)
         } else {

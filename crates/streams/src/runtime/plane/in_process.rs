@@ -2,7 +2,7 @@
 
 use super::Plane;
 use crate::runtime::counters::Counters;
-use crate::runtime::refused::{RefusedFrame, RefusedFrames};
+use crate::runtime::refused::RefusedFrames;
 use crate::runtime::service::ServiceError;
 use crate::runtime::storage::{Topics, bury, note_positions, read_on, stored_positions};
 use alpheus_crypto::hash::Digest;
@@ -14,7 +14,7 @@ use alpheus_policy::ids::{PlanId, StreamId};
 use alpheus_policy::plan::Plan;
 use alpheus_time::{Timestamp, Window};
 use alpheus_transport::{Batch, FetchedRecords, Offset, Record, Store};
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 
 const SNAPSHOT: &[u8] = b"transformer/v1";
@@ -121,7 +121,6 @@ impl InProcess {
                 for (place, record) in records.iter().enumerate() {
                     let (stream, frame) = (stream_of(record), record.value.as_ref());
                     if let Err(refusal) = self.take_tick(now, partition, stream, frame) {
-                        self.refused.note(stream, frame, refusal.name());
                         refused.push((place, refusal));
                     }
                 }
@@ -132,6 +131,7 @@ impl InProcess {
             self.since += bytes;
             for (place, refusal) in refused.drain(..) {
                 if let Some(record) = records.get(place) {
+                    self.refused.note(stream_of(record), &record.value, refusal.name());
                     self.refuse(record, &refusal, counters, dead)?;
                 }
                 if dead.bytes() >= MAX_DEAD_BYTES {
@@ -212,8 +212,21 @@ impl Plane for InProcess {
         Ok(())
     }
 
-    fn take_refused(&mut self, stream: &StreamId) -> Vec<RefusedFrame> {
-        self.refused.take(stream)
+    fn dismiss_device(&mut self, stream: &StreamId) {
+        self.devices.remove(stream);
+        if let Some(ingest) = &mut self.ingest {
+            ingest.forget(stream);
+        }
+    }
+
+    fn revoke_ingest(&mut self, revoked: &BTreeSet<Digest>) {
+        if let Some(ingest) = &mut self.ingest {
+            ingest.revoke(|digest| revoked.contains(digest));
+        }
+    }
+
+    fn refused(&self) -> RefusedFrames {
+        self.refused.clone()
     }
 
     fn seal(&mut self, end: Timestamp) {
@@ -222,6 +235,22 @@ impl Plane for InProcess {
 
     fn watermark(&self) -> Timestamp {
         self.transformer.watermark()
+    }
+
+    fn last_entry(&self) -> Option<Timestamp> {
+        self.transformer.last_entry()
+    }
+
+    fn wait_for_streams(&mut self, since: Timestamp, until: Timestamp) -> usize {
+        self.transformer.wait_for_streams(since, until)
+    }
+
+    fn absent_streams(&mut self) -> usize {
+        self.transformer.absent_streams()
+    }
+
+    fn stop_waiting(&mut self) {
+        self.transformer.stop_waiting();
     }
 
     fn ingest(&mut self, now: Timestamp, counters: &mut Counters) -> Result<(), ServiceError> {

@@ -9,7 +9,7 @@ mod job;
 pub use in_process::noted_positions;
 
 use super::counters::Counters;
-use super::refused::RefusedFrame;
+use super::refused::RefusedFrames;
 use super::service::ServiceError;
 use super::storage::{PLANS, Topics};
 use alpheus_crypto::hash::Digest;
@@ -28,6 +28,7 @@ use in_process::InProcess;
 use job::Job;
 pub(super) use job::open_sums;
 use serde::Deserialize;
+use std::collections::BTreeSet;
 use std::fmt;
 use std::sync::Arc;
 
@@ -111,14 +112,39 @@ pub(super) trait Plane: Sums + Send + Sync {
         key: VerifyingKey,
     ) -> Result<(), ServiceError>;
 
-    /// Frames of a stream that were refused since the last call, as far as that is kept.
-    fn take_refused(&mut self, stream: &StreamId) -> Vec<RefusedFrame>;
+    /// The stream's device is no longer let in.
+    fn dismiss_device(&mut self, _stream: &StreamId) {}
+
+    /// These certificates of ingest keys are revoked.
+    fn revoke_ingest(&mut self, _revoked: &BTreeSet<Digest>) {}
+
+    /// Frames that were refused, as far as that is kept.
+    fn refused(&self) -> RefusedFrames;
 
     /// Marks `end` as the end of all input.
     fn seal(&mut self, end: Timestamp);
 
     /// The event time reached.
     fn watermark(&self) -> Timestamp;
+
+    /// The time of the latest entry of the log that was read, as far as it is known.
+    fn last_entry(&self) -> Option<Timestamp> {
+        None
+    }
+
+    /// Waits for the streams that have reached `since` and were online, until each has reached
+    /// `until`: no window ends by event time that one of them lacks. Returns how many.
+    fn wait_for_streams(&mut self, _since: Timestamp, _until: Timestamp) -> usize {
+        0
+    }
+
+    /// How many streams are still waited for.
+    fn absent_streams(&mut self) -> usize {
+        0
+    }
+
+    /// Waits for no stream any more.
+    fn stop_waiting(&mut self) {}
 
     /// Reads everything new from the log.
     fn ingest(&mut self, now: Timestamp, counters: &mut Counters) -> Result<(), ServiceError>;

@@ -1,11 +1,12 @@
 //! Whose frames count.
 
 use super::{Service, ServiceError};
-use crate::runtime::refused::RefusedFrame;
+use crate::runtime::refused::RefusedFrames;
 use alpheus_crypto::hash::Digest;
 use alpheus_crypto::sign::VerifyingKey;
 use alpheus_encrypted_stream::tick::ingest::Ingest;
 use alpheus_policy::ids::StreamId;
+use std::collections::BTreeSet;
 
 impl Service {
     /// Accepts a stream's events, before any plan needs them.
@@ -31,8 +32,19 @@ impl Service {
         self.plane.admit_device(stream, certificate, key)
     }
 
-    /// Frames of a stream that were refused since the last call, as far as that is kept.
-    pub fn take_refused(&mut self, stream: &StreamId) -> Vec<RefusedFrame> {
-        self.plane.take_refused(stream)
+    /// The stream's device is no longer let in.
+    pub fn dismiss_device(&mut self, stream: &StreamId) {
+        self.plane.dismiss_device(stream);
+    }
+
+    /// These certificates of ingest keys are revoked.
+    pub fn revoke_ingest(&mut self, revoked: &BTreeSet<Digest>) {
+        self.plane.revoke_ingest(revoked);
+    }
+
+    /// Frames that were refused, as far as that is kept.
+    #[must_use]
+    pub fn refused(&self) -> RefusedFrames {
+        self.plane.refused()
     }
 }

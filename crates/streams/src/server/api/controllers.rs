@@ -23,7 +23,8 @@ pub(super) async fn introduce(
     let host = caller(&peer, &[Role::Controller])?.name;
     let introduction: Introduction = decode(&body)?;
     api.engine.ask(move |engine| engine.introduce(&host, &introduction)).await??;
-    encode(&Welcome { life: api.outboxes.life() })
+    let wait = u32::try_from(api.windows_wait.0 / 1000).unwrap_or(u32::MAX);
+    encode(&Welcome { life: api.outboxes.life(), wait })
 }
 
 /// Registers streams, later choices of their owners, and withdrawals.

@@ -3,12 +3,10 @@
 use super::Api;
 use super::problem::store_failed;
 use crate::runtime::refused::RefusedFrame;
-use crate::runtime::service::ServiceError;
 use crate::server::engine::Engine;
 use crate::wire::{Receipt, Upload, UploadStatus};
 use alpheus_crypto::signed::Signed;
 use alpheus_encrypted_stream::certificate::Certificate;
-use alpheus_node::clock;
 use alpheus_node::network::answer::{ApiError, caller, decode, encode};
 use alpheus_node::network::role::Role;
 use alpheus_node::service::http::Peer;
@@ -62,18 +60,13 @@ pub(super) async fn introduce(
     encode(&())
 }
 
-/// Frames that count for nothing. With one frame a tick, the engine sums what has come first;
-/// otherwise it does so in its next turn.
+/// Frames that count for nothing, as far as that is known. With one frame a tick, the engine sums
+/// what has come first. Otherwise it does so in its next turn, and the device learns of it with its
+/// next upload.
 async fn refused(api: &Api, streams: BTreeSet<StreamId>) -> Result<Vec<RefusedFrame>, ApiError> {
-    if api.tick.is_none() {
-        return Ok(Vec::new());
+    if api.tick.is_some() {
+        let summed = api.engine.ask(Engine::ingest).await?;
+        summed.map_err(|_| ApiError::failed("the uploads are durable, but could not be summed"))?;
     }
-    let sum = move |engine: &mut Engine| {
-        let service = &mut engine.manager.service;
-        service.ingest(clock::now())?;
-        let refused = streams.iter().flat_map(|stream| service.take_refused(stream));
-        Ok::<_, ServiceError>(refused.collect())
-    };
-    let summed = api.engine.ask(sum).await?;
-    summed.map_err(|_| ApiError::failed("the uploads are durable, but could not be summed"))
+    Ok(streams.iter().flat_map(|stream| api.refused.take(stream)).collect())
 }

@@ -26,9 +26,12 @@ pub mod status;
 
 use super::engine::Handle;
 use super::intake::Intake;
+use super::lost_state::LostState;
 use super::outboxes::Outboxes;
+use crate::runtime::refused::RefusedFrames;
 use crate::runtime::storage::Topics;
 use alpheus_node::network::door::Door;
+use alpheus_node::network::revoked::Revoked;
 use alpheus_node::network::role::Role;
 use alpheus_time::Span;
 use alpheus_transport::Store;
@@ -62,13 +65,19 @@ pub struct Api {
     pub rows: watch::Receiver<u64>,
     /// The schema's file, as JSON.
     pub schema: Arc<str>,
-    /// The tick of a schema with one frame a tick.
+    /// The tick of a schema with one frame a tick. Its devices learn of refused frames at once.
     pub tick: Option<Span>,
+    /// Frames that count for nothing, for their devices to know.
+    pub refused: RefusedFrames,
+    /// Signs that the state is older than what others have seen.
+    pub lost: LostState,
+    /// How long windows wait for controllers' answers.
+    pub windows_wait: Span,
 }
 
-/// The routes.
-pub fn router(api: Api) -> Router {
-    let door = Door::default();
+/// The routes, for all but revoked certificates.
+pub fn router(api: Api, revoked: Revoked) -> Router {
+    let door = Door::default().without(revoked);
     let device = |route| door.guard(route, &[Role::Producer], MAX_UPLOAD);
     let host = |route| door.guard(route, &[Role::Controller], MAX_BODY);
     let consumer = |route| door.guard(route, &[Role::Consumer], MAX_STATEMENT);

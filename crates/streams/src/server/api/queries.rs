@@ -7,7 +7,6 @@ use crate::runtime::manager::QueryError;
 use crate::runtime::planning::{QueryContext, plan_query};
 use crate::runtime::results::Row;
 use crate::server::engine::Engine;
-use alpheus_node::clock;
 use alpheus_node::network::answer::{ApiError, caller, encode};
 use alpheus_node::network::role::Role;
 use alpheus_node::service::http::Peer;
@@ -98,7 +97,7 @@ impl Engine {
     ) -> Result<Answer, ApiError> {
         // Results can be sealed only to the caller.
         let readers = |name: &str| reader.filter(|_| name == consumer);
-        let asking = QueryContext { now: clock::now(), from: None, consumer, readers: &readers };
+        let asking = QueryContext { now: self.now(), from: None, consumer, readers: &readers };
         match statement {
             Statement::Create(create) => {
                 let asked = self.manager.ask(create, asking, &mut self.rng);

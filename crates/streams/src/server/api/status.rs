@@ -1,6 +1,8 @@
 //! The state of the service, for people and for monitoring.
 
 use super::Api;
+use crate::server::lost_state::LostStateReport;
+use crate::server::outages::SILENT;
 use alpheus_node::clock;
 use alpheus_node::network::answer::ApiError;
 use alpheus_time::Timestamp;
@@ -8,10 +10,6 @@ use axum::Json;
 use axum::extract::State;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
-use std::time::Duration;
-
-/// A host that was not heard from for this long is not active.
-const ACTIVE: Duration = Duration::from_secs(60);
 
 /// Counts and reasons since the start; nothing about any single stream.
 #[derive(Debug, Serialize, Deserialize)]
@@ -38,12 +36,21 @@ pub struct Status {
     pub hosts: usize,
     /// Hosts that were heard from in the last minute.
     pub hosts_active: usize,
+    /// Streams that are waited for after an outage.
+    #[serde(default)]
+    pub absent_streams: usize,
+    /// Hosts that are waited for after an outage.
+    #[serde(default)]
+    pub absent_hosts: usize,
+    /// Signs that the state was restored from a backup, or emptied.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub lost_state: Option<LostStateReport>,
 }
 
 pub(super) async fn status(State(api): State<Api>) -> Result<Json<Status>, ApiError> {
     let counters = api.engine.ask(|engine| engine.manager.service.counters.clone()).await?;
     let Timestamp(now) = clock::now();
-    let (hosts, hosts_active) = api.outboxes.hosts(ACTIVE);
+    let (hosts, hosts_active) = api.outboxes.hosts(SILENT);
     let entry = |(reason, count): (&dyn ToString, &u64)| (reason.to_string(), *count);
     Ok(Json(Status {
         now: now / 1000,
@@ -56,5 +63,8 @@ pub(super) async fn status(State(api): State<Api>) -> Result<Json<Status>, ApiEr
         frames_refused: counters.refused_frames,
         hosts,
         hosts_active,
+        absent_streams: counters.absent_streams,
+        absent_hosts: counters.absent_hosts,
+        lost_state: api.lost.report(),
     }))
 }

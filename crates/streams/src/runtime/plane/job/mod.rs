@@ -23,7 +23,7 @@ pub(in crate::runtime) use sums::open_sums;
 
 use super::{Plane, UnsupportedPlanError};
 use crate::runtime::counters::Counters;
-use crate::runtime::refused::{RefusedFrame, RefusedFrames};
+use crate::runtime::refused::RefusedFrames;
 use crate::runtime::service::ServiceError;
 use crate::runtime::storage::{Topics, bury};
 use alpheus_crypto::hash::Digest;
@@ -363,8 +363,8 @@ impl Plane for Job {
         Ok(())
     }
 
-    fn take_refused(&mut self, stream: &StreamId) -> Vec<RefusedFrame> {
-        self.refused.take(stream)
+    fn refused(&self) -> RefusedFrames {
+        self.refused.clone()
     }
 
     /// The job alone knows when its input ends.
