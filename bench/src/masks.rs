@@ -156,6 +156,7 @@ fn plan(controllers: u32, masks: MaskStrategy) -> Plan {
         attributes: vec![],
         population: PopulationBounds { min: 1, max: controllers },
         alpha: Fraction { numerator: 1, denominator: 2 },
+        colluders: 1,
         dropout: Fraction::FIFTH,
         delta_exponent: DELTA_EXPONENT,
         masks,

@@ -229,6 +229,7 @@ fn plan(streams: u32) -> Plan {
         attributes: vec![],
         population: PopulationBounds { min: 1, max: streams },
         alpha: Fraction::ZERO,
+        colluders: 0,
         dropout: Fraction::ZERO,
         delta_exponent: 9,
         masks: MaskStrategy::Single,

@@ -53,7 +53,7 @@ pub const PICKS: &str = "alpheus/picks/v1";
 /// The deployment's authority signs a certificate (signature).
 pub const CERTIFICATE: &str = "alpheus/certificate/v1";
 /// The service signs a plan (signature).
-pub const ANNOUNCEMENT: &str = "alpheus/announcement/v3";
+pub const ANNOUNCEMENT: &str = "alpheus/announcement/v4";
 /// A controller accepts a plan (signature).
 pub const ACCEPTANCE: &str = "alpheus/acceptance/v1";
 /// A controller refuses a plan (signature).
@@ -79,7 +79,7 @@ pub const RETIREMENT: &str = "alpheus/retirement/v1";
 /// Identifies a line of the owners' log among others of its time (hash).
 pub const LOG_LINE: &str = "alpheus/log-line/v1";
 /// An owner signs a choice for a stream (signature).
-pub const ANNOTATION: &str = "alpheus/annotation/v1";
+pub const ANNOTATION: &str = "alpheus/annotation/v2";
 /// One stream of a window that opens, for the job that sums at scale (hash).
 pub const JOB_STREAM_SET: &str = "alpheus/jvm/stream-set/v1";
 /// One controller of such a window, by its position (hash).

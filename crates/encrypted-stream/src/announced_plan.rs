@@ -74,7 +74,7 @@ impl AnnouncedPlan {
             agreement: roster.iter().map(|member| member.agreement).collect(),
             consumer,
             owners: Roster::owners_per_controller(plan),
-            tolerated: narrow(plan.tolerated()),
+            tolerated: plan.tolerated(),
             authority: *deployment.authority(),
             service: *deployment.service(),
             shares: Mutex::default(),

@@ -1,6 +1,7 @@
 //! A plan: what exactly a query releases, from which streams and controllers.
 
 use crate::ids::{ConsumerId, ControllerId, OwnerId, PlanId, SchemaId, StreamId};
+use crate::membership::tolerated;
 use crate::privacy::Privacy;
 use crate::select::ReleasePlan;
 use alpheus_time::{Span, Timestamp, Window};
@@ -44,6 +45,9 @@ pub struct Plan {
     pub population: PopulationBounds,
     /// Fraction of controllers that may collude with the service (α).
     pub alpha: Fraction,
+    /// How many controllers of the whole deployment may collude with the service (c): the
+    /// largest number that a member's policy thinks of.
+    pub colluders: u32,
     /// Fraction of controllers that may drop out of a window (d).
     pub dropout: Fraction,
     /// Bound on the probability that some mask graph of an epoch, or of a controller's
@@ -63,7 +67,7 @@ impl Plan {
     pub fn id(&self) -> PlanId {
         // A plan holds only integers and strings, so serialisation cannot fail.
         let bytes = postcard::to_allocvec(self).unwrap_or_default();
-        PlanId(crate::ids::labelled_hash("alpheus/plan/v3", &[&bytes]))
+        PlanId(crate::ids::labelled_hash("alpheus/plan/v4", &[&bytes]))
     }
 
     /// The window that starts at `start`.
@@ -89,17 +93,18 @@ impl Plan {
     }
 
     /// How many controllers may collude with the service without learning more than the
-    /// result (t): 0 for one controller or α = 0, else max(1, ⌊αN⌋).
+    /// result (t).
     #[must_use]
-    pub fn tolerated(&self) -> usize {
-        self.alpha.tolerated(self.roster.len())
+    pub fn tolerated(&self) -> u32 {
+        let controllers = u32::try_from(self.roster.len()).unwrap_or(u32::MAX);
+        tolerated(controllers, self.alpha, self.colluders)
     }
 
     /// Members of an opening set that do not count: t that may collude, and r honest ones
     /// that the mask graph may have cut off.
     #[must_use]
-    pub fn discounted(&self) -> usize {
-        self.tolerated().saturating_add(self.masks.cut_off() as usize)
+    pub fn discounted(&self) -> u32 {
+        self.tolerated().saturating_add(self.masks.cut_off())
     }
 }
 
@@ -177,12 +182,6 @@ impl Fraction {
     pub fn floor_of(self, n: usize) -> usize {
         let product = n as u128 * u128::from(self.numerator) / u128::from(self.denominator);
         usize::try_from(product).unwrap_or(usize::MAX)
-    }
-
-    /// 0 if n = 1 or the fraction is 0, else max(1, ⌊fraction × n⌋).
-    #[must_use]
-    pub fn tolerated(self, n: usize) -> usize {
-        if n <= 1 || self.numerator == 0 { 0 } else { self.floor_of(n).max(1) }
     }
 }
 

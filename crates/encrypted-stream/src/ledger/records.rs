@@ -20,7 +20,7 @@ use crate::messages::{Announcement, Membership, Opening, Token, WindowOutcome};
 use crate::withdrawal::Erasure;
 
 /// Version of the format below. Any other version is refused.
-const VERSION: u8 = 3;
+const VERSION: u8 = 4;
 
 /// The owner of a part of the store.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

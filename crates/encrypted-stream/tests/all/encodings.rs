@@ -196,6 +196,7 @@ fn plan(schema: &Schema, layout: &Layout, streams: u32) -> Plan {
         attributes: vec![0, 1, 2, 3, 4],
         population: PopulationBounds { min: 1, max: 100 },
         alpha: Fraction::ZERO,
+        colluders: 0,
         dropout: Fraction::ZERO,
         delta_exponent: 9,
         masks: MaskStrategy::Single,

@@ -48,6 +48,7 @@ fn plan(n: u32, masks: MaskStrategy, minimum: u32, alpha: Fraction) -> Plan {
         attributes: vec![],
         population: PopulationBounds { min: minimum, max: 1000 },
         alpha,
+        colluders: 1,
         dropout: Fraction::FIFTH,
         delta_exponent: 9,
         masks,

@@ -74,6 +74,7 @@ pub(super) fn plan(schema: &Schema, ticks: u64) -> Plan {
         attributes: vec![],
         population: PopulationBounds { min: 1, max: u32::MAX },
         alpha: Fraction::ZERO,
+        colluders: 0,
         dropout: Fraction::ZERO,
         delta_exponent: 9,
         masks: MaskStrategy::Single,

@@ -52,6 +52,7 @@ pub(crate) fn plan(streams: u32, window: u64, release: Release) -> Plan {
         attributes: vec![],
         population: PopulationBounds { min: 1, max: u32::MAX },
         alpha: Fraction::ZERO,
+        colluders: 0,
         dropout: Fraction::ZERO,
         delta_exponent: 9,
         masks: MaskStrategy::Single,
