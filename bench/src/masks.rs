@@ -160,6 +160,7 @@ fn plan(controllers: u32, masks: MaskStrategy) -> Plan {
         dropout: Fraction::FIFTH,
         delta_exponent: DELTA_EXPONENT,
         masks,
+        epoch: None,
         roster: (0..controllers)
             .map(|p| ControllerId(labelled_hash("bench", &[&p.to_be_bytes()]).0))
             .collect(),

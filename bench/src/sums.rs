@@ -233,6 +233,7 @@ fn plan(streams: u32) -> Plan {
         dropout: Fraction::ZERO,
         delta_exponent: 9,
         masks: MaskStrategy::Single,
+        epoch: None,
         roster: vec![ControllerId([0; 32])],
         streams: (0..streams).map(stream).collect(),
     }

@@ -184,6 +184,9 @@ pub fn messages(data: &[u8]) {
     decoded::<messages::WindowRefusal>(data);
     decoded::<messages::Closing>(data);
     decoded::<messages::Retirement>(data);
+    decoded::<messages::EpochCall>(data);
+    decoded::<messages::Attendance>(data);
+    decoded::<messages::List>(data);
 }
 
 /// A sum sealed to a consumer is decoded, and encoded to the same bytes.

@@ -54,6 +54,14 @@ pub const PICKS: &str = "alpheus/picks/v1";
 pub const CERTIFICATE: &str = "alpheus/certificate/v1";
 /// The service signs a plan (signature).
 pub const ANNOUNCEMENT: &str = "alpheus/announcement/v4";
+/// The service calls for an epoch (signature).
+pub const EPOCH_CALL: &str = "alpheus/epoch/call/v1";
+/// A controller attends an epoch (signature).
+pub const ATTENDANCE: &str = "alpheus/epoch/attendance/v1";
+/// The service signs the list of an epoch (signature).
+pub const LIST: &str = "alpheus/epoch/list/v1";
+/// The entries of a list, with its plan and windows (hash).
+pub const EPOCH_LIST: &str = "alpheus/epoch/entries/v1";
 /// A controller accepts a plan (signature).
 pub const ACCEPTANCE: &str = "alpheus/acceptance/v1";
 /// A controller refuses a plan (signature).

@@ -55,6 +55,9 @@ pub struct Plan {
     pub delta_exponent: u8,
     /// How masks are shared among controllers.
     pub masks: MaskStrategy,
+    /// The membership epoch whose list the roster is. `None` if the roster was fixed with the
+    /// query.
+    pub epoch: Option<Epoch>,
     /// All controllers, ascending. Elsewhere, a controller is its position in this list.
     pub roster: Vec<ControllerId>,
     /// All streams, ascending by id.
@@ -82,6 +85,20 @@ impl Plan {
         window.start.0 / self.window.0
     }
 
+    /// The plan that lists are made for, if the roster is one of its lists, else the plan
+    /// itself. Plans of one family release different windows.
+    #[must_use]
+    pub fn family(&self) -> PlanId {
+        self.epoch.map_or_else(|| self.id(), |epoch| epoch.terms)
+    }
+
+    /// The end of the last window of the plan's epoch, if it has one.
+    #[must_use]
+    pub fn epoch_end(&self) -> Option<Timestamp> {
+        let windows = u64::from(self.epoch?.windows);
+        Some(self.from.plus(Span(self.window.0.saturating_mul(windows))))
+    }
+
     /// The maximum number of streams of one owner.
     #[must_use]
     pub fn max_streams_per_owner(&self) -> u32 {
@@ -106,6 +123,17 @@ impl Plan {
     pub fn discounted(&self) -> u32 {
         self.tolerated().saturating_add(self.masks.cut_off())
     }
+}
+
+/// The membership epoch that a plan is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Epoch {
+    /// The plan that states who may take part, without roster and streams.
+    pub terms: PlanId,
+    /// Digest of the list.
+    pub list: [u8; 32],
+    /// How many windows the epoch has, from the plan's first on.
+    pub windows: u32,
 }
 
 /// A stream in a plan.

@@ -200,6 +200,7 @@ fn plan(schema: &Schema, layout: &Layout, streams: u32) -> Plan {
         dropout: Fraction::ZERO,
         delta_exponent: 9,
         masks: MaskStrategy::Single,
+        epoch: None,
         roster: vec![ControllerId([0; 32])],
         streams: (0..streams).map(planned).collect(),
     }

@@ -52,6 +52,7 @@ fn plan(n: u32, masks: MaskStrategy, minimum: u32, alpha: Fraction) -> Plan {
         dropout: Fraction::FIFTH,
         delta_exponent: 9,
         masks,
+        epoch: None,
         roster: (0..n).map(|p| ControllerId(id(p))).collect(),
         streams: (0..n).map(stream).collect(),
     }

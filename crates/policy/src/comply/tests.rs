@@ -75,6 +75,7 @@ fn case(statistics: &[FieldStatistic], attributes: &[u16]) -> Case {
         dropout: Fraction::FIFTH,
         delta_exponent: 9,
         masks: MaskStrategy::Clique,
+        epoch: None,
         roster: Vec::new(),
         streams: Vec::new(),
     };

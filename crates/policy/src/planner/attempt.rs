@@ -205,6 +205,7 @@ impl<'a> Attempt<'a> {
                 .mask_delta_exponent
                 .unwrap_or(self.options.mask_delta_exponent),
             masks: MaskStrategy::Single,
+            epoch: None,
             roster: Vec::new(),
             streams: Vec::new(),
         }

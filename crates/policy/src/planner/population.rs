@@ -229,12 +229,7 @@ impl PopulationCount {
         let tolerated = if trusted { 0 } else { numbers.tolerated(controllers) };
         let owners: usize = sizes.iter().sum();
         let counted = owners - sizes.iter().take(tolerated as usize).sum::<usize>();
-        PopulationCount {
-            controllers,
-            tolerated,
-            owners: narrow(owners),
-            counted: narrow(counted),
-        }
+        PopulationCount { controllers, tolerated, owners: narrow(owners), counted: narrow(counted) }
     }
 
     fn too_few(self, numbers: Numbers) -> ExclusionError {

@@ -341,6 +341,7 @@ fn plan_of(view: &PlanView, streams: &BTreeMap<u32, StreamId>, shape: Shape) -> 
         dropout: Fraction::ZERO,
         delta_exponent: 9,
         masks: MaskStrategy::Single,
+        epoch: None,
         roster: vec![],
         streams: streams.iter().map(planned).collect(),
     }

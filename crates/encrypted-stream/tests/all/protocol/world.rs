@@ -390,7 +390,7 @@ impl World {
     }
 
     pub fn announcement(&self) -> ServiceMessage {
-        ServiceMessage::Announcement(self.announced.signed().clone())
+        self.announced.message()
     }
 }
 
@@ -456,6 +456,7 @@ fn make_plan(setup: &Setup, schema: &Schema, layout: &Layout, roster: Vec<Contro
         dropout: setup.dropout,
         delta_exponent: setup.delta,
         masks: setup.masks,
+        epoch: None,
         roster,
         streams: streams.collect(),
     };

@@ -78,6 +78,7 @@ pub(super) fn plan(schema: &Schema, ticks: u64) -> Plan {
         dropout: Fraction::ZERO,
         delta_exponent: 9,
         masks: MaskStrategy::Single,
+        epoch: None,
         roster: vec![ControllerId([0; 32])],
         streams: vec![PlannedStream { stream: STREAM, owner: OwnerId([0; 32]), controller: 0 }],
     }

@@ -56,6 +56,7 @@ pub(crate) fn plan(streams: u32, window: u64, release: Release) -> Plan {
         dropout: Fraction::ZERO,
         delta_exponent: 9,
         masks: MaskStrategy::Single,
+        epoch: None,
         roster: vec![ControllerId([0; 32])],
         streams: (0..streams).map(planned).collect(),
     }

@@ -219,6 +219,7 @@ fn guarantees_are_computed_from_plans() {
         dropout: Fraction::FIFTH,
         delta_exponent: 9,
         masks: MaskStrategy::Clique,
+        epoch: None,
         roster: (0..9).map(|id| ControllerId([id; 32])).collect(),
         streams: Vec::new(),
     };
