@@ -156,9 +156,11 @@ fn plan(controllers: u32, masks: MaskStrategy) -> Plan {
         attributes: vec![],
         population: PopulationBounds { min: 1, max: controllers },
         alpha: Fraction { numerator: 1, denominator: 2 },
+        colluders: 1,
         dropout: Fraction::FIFTH,
         delta_exponent: DELTA_EXPONENT,
         masks,
+        epoch: None,
         roster: (0..controllers)
             .map(|p| ControllerId(labelled_hash("bench", &[&p.to_be_bytes()]).0))
             .collect(),

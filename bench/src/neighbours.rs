@@ -16,6 +16,7 @@ use alpheus_encrypted_stream::mask::{Masker, OwnKey, PairKeys, Round, Storage, T
 use alpheus_encrypted_stream::membership::FixedMembership;
 use alpheus_encrypted_stream::messages::Membership;
 use alpheus_policy::ids::PlanId;
+use alpheus_policy::membership::{DEFAULT_COLLUDERS, tolerated};
 use alpheus_policy::plan::{Fraction, MaskStrategy};
 use alpheus_time::{Span, Timestamp, Window};
 use std::hint::black_box;
@@ -67,7 +68,7 @@ struct Roster {
 
 impl Roster {
     fn new(controllers: u32, alpha: Fraction) -> Option<Roster> {
-        let tolerated = u32::try_from(alpha.tolerated(controllers as usize)).ok()?;
+        let tolerated = tolerated(controllers, alpha, DEFAULT_COLLUDERS);
         let cuts = cuts::least(controllers, tolerated, DELTA_EXPONENT)?;
         let digest = labelled_hash("bench", &[]);
         let picks_of = |p: u32| pick(&secret(p), &digest, p, controllers, cuts.picks);

@@ -229,9 +229,11 @@ fn plan(streams: u32) -> Plan {
         attributes: vec![],
         population: PopulationBounds { min: 1, max: streams },
         alpha: Fraction::ZERO,
+        colluders: 0,
         dropout: Fraction::ZERO,
         delta_exponent: 9,
         masks: MaskStrategy::Single,
+        epoch: None,
         roster: vec![ControllerId([0; 32])],
         streams: (0..streams).map(stream).collect(),
     }

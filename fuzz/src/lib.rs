@@ -185,6 +185,9 @@ pub fn messages(data: &[u8]) {
     decoded::<messages::Closing>(data);
     decoded::<messages::Retirement>(data);
     decoded::<alpheus_encrypted_stream::revocation::RevocationList>(data);
+    decoded::<messages::EpochCall>(data);
+    decoded::<messages::Attendance>(data);
+    decoded::<messages::List>(data);
 }
 
 /// A sum sealed to a consumer is decoded, and encoded to the same bytes.

@@ -72,12 +72,12 @@ def parameters():
 def quorums():
     cases = []
     for n in (1, 2, 3, 4, 5, 14, 30, 100, 207):
-        for top, bottom in ((0, 1), (1, 3), (1, 2)):
-            t = 0 if n == 1 or top == 0 else max(1, n * top // bottom)
+        for top, bottom, c in ((0, 1, 8), (1, 3, 0), (1, 3, 8), (1, 2, 1), (1, 1, 8)):
+            t = 0 if n == 1 or top == 0 else min(n - 1, max(1, n * top // bottom, c))
             for members in sorted({1, n // 2 + 1, n - 1, n}):
                 spared = max(1 if n >= 4 else 0, members // 5)
                 least = max((n + t) // 2 + 1, members - spared)
-                cases.append({"controllers": n, "alpha": [top, bottom], "tolerated": t,
+                cases.append({"controllers": n, "alpha": [top, bottom], "colluders": c, "tolerated": t,
                               "members": members, "dropout": [1, 5], "least": least})
     write("quorum.json", cases)
     cases = []

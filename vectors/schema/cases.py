@@ -55,11 +55,13 @@ streamPolicyOptions:
     clients: [large, 7, tiny]
     window: PT2H
     alpha: 2/6
+    colluders: 300
     dropout: 0.125
     generalise: [{attribute: altitude, edges: [-500, 100]}]
     splitPopulations: true
     trusted: ["00000000000000000000000000000000000000000000000000000000000000FF",
               "00000000000000000000000000000000000000000000000000000000000000aa"]
+  - {name: sure, option: aggregate, attributes: altitude, alpha: 0}
   - {name: noisy, option: dp-aggregate, attributes: [steps, moving], minimumPopulation: medium,
      budget: {perWindow: 0.5, total: 10, delta: 1e-9, unit: person-per-window}}
   - {name: yearly, option: dp-aggregate, attributes: [page],
@@ -199,6 +201,8 @@ BAD = [
     ("OffGrid", _option("option: aggregate, generalise: [{attribute: x, width: 0}]")),
     ("OffGrid", _option("option: aggregate, generalise: [{attribute: x, edges: [1, 5]}]")),
     ("BadFraction", _option("option: aggregate, alpha: 4/3")),
+    ("Conflict", _option("option: public, colluders: 1")),
+    ("OutOfRange", _option("option: aggregate, colluders: 4294967296")),
     ("BadFingerprint", _option("option: aggregate, trusted: [abc]")),
 ]
 

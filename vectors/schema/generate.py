@@ -116,6 +116,7 @@ class Schema:
         sizes = [self.sizes[c] if c in self.sizes else int(c) for c in clients]
         windows = listed(item.get("window", item.get("windows", [])))
         budget = item.get("budget")
+        alpha = Fraction(item.get("alpha", "1/3" if many else "0"))
         return {
             "name": item["name"], "kind": kind,
             "attributes": sorted({self.find(a) for a in listed(item.get("attributes", self.names))}),
@@ -125,7 +126,7 @@ class Schema:
             "generalise": [self.generalise(g) for g in listed(item.get("generalise", []))],
             "budget": budget and self.budget(budget),
             "to": sorted(set(listed(item.get("to", [])))),
-            "alpha": Fraction(item.get("alpha", "1/3" if many else "0")),
+            "alpha": alpha, "colluders": int(item.get("colluders", 8 if alpha else 0)),
             "dropout": Fraction(item.get("dropout", "1/5" if many else "1")),
             "missing": int(item.get("missingTicks", 0)), "split": item.get("splitPopulations") == "true",
             "trusted": sorted({bytes.fromhex(t) for t in listed(item.get("trusted", []))}),
@@ -186,7 +187,7 @@ def schema_id(schema):
     p.list(schema.options, lambda option: write_option(p, option))
     if schema.anchor is not None:
         p.unsigned(1, schema.anchor)
-    return r.labelled_hash("alpheus/schema/v1", [p.out])
+    return r.labelled_hash("alpheus/schema/v2", [p.out])
 
 
 def write_metadata(p, item):
@@ -252,9 +253,8 @@ def write_option(p, o):
         *numbers, period = o["budget"]
         p.unsigned(*numbers, *period)
     p.list(o["to"], p.text)
-    for fraction in (o["alpha"], o["dropout"]):
-        p.unsigned(fraction.numerator, fraction.denominator)
-    p.unsigned(o["missing"])
+    p.unsigned(o["alpha"].numerator, o["alpha"].denominator, o["colluders"])
+    p.unsigned(o["dropout"].numerator, o["dropout"].denominator, o["missing"])
     p.octet(o["split"])
     p.unsigned(len(o["trusted"]))
     p.out += b"".join(o["trusted"])

@@ -57,7 +57,15 @@ pub const REVOCATION: &str = "alpheus/revocation/v1";
 /// Names a TLS certificate in that list (hash).
 pub const TLS_CERTIFICATE: &str = "alpheus/tls-certificate/v1";
 /// The service signs a plan (signature).
-pub const ANNOUNCEMENT: &str = "alpheus/announcement/v3";
+pub const ANNOUNCEMENT: &str = "alpheus/announcement/v4";
+/// The service calls for an epoch (signature).
+pub const EPOCH_CALL: &str = "alpheus/epoch/call/v1";
+/// A controller attends an epoch (signature).
+pub const ATTENDANCE: &str = "alpheus/epoch/attendance/v1";
+/// The service signs the list of an epoch (signature).
+pub const LIST: &str = "alpheus/epoch/list/v1";
+/// The entries of a list, with its plan and windows (hash).
+pub const EPOCH_LIST: &str = "alpheus/epoch/entries/v1";
 /// A controller accepts a plan (signature).
 pub const ACCEPTANCE: &str = "alpheus/acceptance/v1";
 /// A controller refuses a plan (signature).
@@ -83,7 +91,7 @@ pub const RETIREMENT: &str = "alpheus/retirement/v1";
 /// Identifies a line of the owners' log among others of its time (hash).
 pub const LOG_LINE: &str = "alpheus/log-line/v1";
 /// An owner signs a choice for a stream (signature).
-pub const ANNOTATION: &str = "alpheus/annotation/v1";
+pub const ANNOTATION: &str = "alpheus/annotation/v2";
 /// One stream of a window that opens, for the job that sums at scale (hash).
 pub const JOB_STREAM_SET: &str = "alpheus/jvm/stream-set/v1";
 /// One controller of such a window, by its position (hash).

@@ -14,10 +14,12 @@ use alpheus_policy::plan::{Fraction, Plan};
 use alpheus_policy::quorum::min_opening;
 
 use crate::certificate::{Certificate, Deployment, consumer_id, fingerprint};
+use crate::epoch::plan_of;
 use crate::error::{CertificateError, PlanConsumerError, PlanRefusalError, PlanShapeError};
+use crate::ledger::Record;
 use crate::mask::params::{self, UnsafeMasksError};
 use crate::mask::quorum::Roster;
-use crate::messages::Announcement;
+use crate::messages::{Announcement, EpochCall, List, ListEntry, Listing, ServiceMessage};
 use crate::noise::{NoiseError, Running, Shares};
 
 /// Number of honest floors whose tables are kept; a plan's opening sets have few sizes.
@@ -30,7 +32,7 @@ const FLOORS_KEPT: usize = 8;
 pub struct AnnouncedPlan {
     id: PlanId,
     plan: Plan,
-    signed: Signed<Announcement>,
+    source: Source,
     verifying: Vec<VerifyingKey>,
     agreement: Vec<AgreementPublic>,
     /// The key of the consumer that results are sealed to.
@@ -46,6 +48,13 @@ pub struct AnnouncedPlan {
     running: OnceLock<Result<Arc<Running>, NoiseError>>,
 }
 
+/// What the service has signed of a plan.
+#[derive(Clone, Debug)]
+enum Source {
+    Announced(Signed<Announcement>),
+    Listed(Box<Listing>),
+}
+
 impl AnnouncedPlan {
     /// Checks plan and participants.
     ///
@@ -59,22 +68,67 @@ impl AnnouncedPlan {
         if announcement.signer() != deployment.service() {
             return Err(PlanRefusalError::NotTheService);
         }
-        let plan = &announcement.plan;
+        let Announcement { plan, certificates, consumer } = &**announcement;
+        if plan.epoch.is_some() {
+            return Err(PlanRefusalError::Malformed(PlanShapeError::Epoch));
+        }
+        let source = Source::Announced(signed.clone());
+        let participants = (certificates.as_slice(), consumer.as_ref());
+        Self::with_participants(plan, participants, source, deployment)
+    }
+
+    /// The plan of an epoch, from its call and its list.
+    ///
+    /// # Errors
+    /// The plan's id, as far as it is known, and [`PlanRefusalError`], which names the first
+    /// rule that is broken.
+    pub fn of_list(
+        call: &Verified<EpochCall>,
+        list: &Verified<List>,
+        listing: &Listing,
+        deployment: &Deployment,
+    ) -> Result<Self, (PlanId, PlanRefusalError)> {
+        let asked = (list.terms, list.window, list.windows);
+        if [call.signer(), list.signer()].iter().any(|by| *by != deployment.service()) {
+            return Err((list.terms, PlanRefusalError::NotTheService));
+        }
+        let malformed = PlanRefusalError::Malformed(PlanShapeError::Epoch);
+        if asked != (call.terms.id(), call.window, call.windows) {
+            return Err((list.terms, malformed));
+        }
+        let plan = plan_of(&call.terms, list).map_err(|refused| (list.terms, refused))?;
+        let participants = (listing.certificates.as_slice(), listing.consumer.as_ref());
+        let source = Source::Listed(Box::new(listing.clone()));
+        let announced = Self::with_participants(&plan, participants, source, deployment)
+            .map_err(|refused| (plan.id(), refused))?;
+        let other = |(entry, key): (&ListEntry, &AgreementPublic)| entry.agreement != *key;
+        match list.entries.iter().zip(&announced.agreement).position(other) {
+            None => Ok(announced),
+            Some(at) => Err((plan.id(), PlanRefusalError::EntryKey { position: narrow(at) })),
+        }
+    }
+
+    fn with_participants(
+        plan: &Plan,
+        (certificates, consumer): (&[Signed<Certificate>], Option<&Signed<Certificate>>),
+        source: Source,
+        deployment: &Deployment,
+    ) -> Result<Self, PlanRefusalError> {
         check_shape(plan).map_err(PlanRefusalError::Malformed)?;
         check_owners(plan)?;
-        let roster = check_roster(plan, &announcement.certificates, deployment)?;
+        let roster = check_roster(plan, certificates, deployment)?;
         params::check(plan).map_err(unsafe_masks)?;
-        let consumer = check_consumer(announcement, &roster, deployment)
+        let consumer = check_consumer(plan, consumer, &roster, deployment)
             .map_err(PlanRefusalError::Consumer)?;
         Ok(Self {
             id: plan.id(),
             plan: plan.clone(),
-            signed: signed.clone(),
+            source,
             verifying: roster.iter().map(|member| member.verifying).collect(),
             agreement: roster.iter().map(|member| member.agreement).collect(),
             consumer,
             owners: Roster::owners_per_controller(plan),
-            tolerated: narrow(plan.tolerated()),
+            tolerated: plan.tolerated(),
             authority: *deployment.authority(),
             service: *deployment.service(),
             shares: Mutex::default(),
@@ -127,6 +181,17 @@ impl AnnouncedPlan {
         Self::check(&opened, signed, deployment)
     }
 
+    /// Opens and checks a list from a ledger or a store.
+    ///
+    /// # Errors
+    /// [`PlanRefusalError`]; [`PlanRefusalError::NotTheService`] if a signature is invalid.
+    pub fn open_list(listing: &Listing, deployment: &Deployment) -> Result<Self, PlanRefusalError> {
+        let key = deployment.service();
+        let call = listing.call.open(key).map_err(|_| PlanRefusalError::NotTheService)?;
+        let list = listing.list.open(key).map_err(|_| PlanRefusalError::NotTheService)?;
+        Self::of_list(&call, &list, listing, deployment).map_err(|(_, refused)| refused)
+    }
+
     /// The plan's id.
     #[must_use]
     pub fn id(&self) -> PlanId {
@@ -151,10 +216,22 @@ impl AnnouncedPlan {
         &self.service
     }
 
-    /// The announcement as signed by the service.
+    /// The message that announced the plan, or its list.
     #[must_use]
-    pub fn signed(&self) -> &Signed<Announcement> {
-        &self.signed
+    pub fn message(&self) -> ServiceMessage {
+        match &self.source {
+            Source::Announced(signed) => ServiceMessage::Announcement(signed.clone()),
+            Source::Listed(listing) => ServiceMessage::List(listing.clone()),
+        }
+    }
+
+    /// What a host's ledger keeps of it.
+    pub(crate) fn record(&self) -> Record {
+        let plan = self.id;
+        match &self.source {
+            Source::Announced(signed) => Record::Announcement { plan, signed: signed.clone() },
+            Source::Listed(listing) => Record::Listing { plan, listing: listing.clone() },
+        }
     }
 
     /// The roster's verifying keys, in its order.
@@ -324,12 +401,12 @@ fn check_roster(
 /// Checks the authority's certificate of the consumer that the plan is sealed to. Otherwise
 /// the service could substitute its own key.
 fn check_consumer(
-    announcement: &Announcement,
+    plan: &Plan,
+    consumer: Option<&Signed<Certificate>>,
     roster: &[PublicKeys],
     deployment: &Deployment,
 ) -> Result<Option<AgreementPublic>, PlanConsumerError> {
-    let plan = &announcement.plan;
-    let (id, signed) = match (plan.sealed_to, &announcement.consumer) {
+    let (id, signed) = match (plan.sealed_to, consumer) {
         (None, None) => return Ok(None),
         (None, Some(_)) => return Err(PlanConsumerError::Unwanted),
         (Some(_), None) => return Err(PlanConsumerError::Missing),

@@ -11,6 +11,7 @@ pub mod controller;
 pub mod coordinator;
 pub mod decode;
 pub mod encode;
+pub mod epoch;
 pub mod error;
 pub mod frame;
 pub mod grant;

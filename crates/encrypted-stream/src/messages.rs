@@ -3,6 +3,9 @@
 //!
 //! | step | from | message | content |
 //! | --- | --- | --- | --- |
+//! | epoch | service | [`EpochCall`] | who takes part in the next windows of a plan? |
+//! | | controller | [`Attendance`] | its owners and their streams |
+//! | | service | [`Listing`] | the list: the roster of these windows |
 //! | plan | service | [`Announcement`] | the plan and everybody's certificates |
 //! | | controller | [`Acceptance`], [`PlanRefusal`] | takes part, or why not |
 //! | | controller | [`Picks`] | with `Neighbours`: whom it picks |
@@ -22,8 +25,10 @@
 //! No message holds a plaintext, a key, or anything derived from a value. Tokens are key
 //! sums under masks, and the service sees counts of events anyway.
 
+mod epochs;
 mod inbox;
 
+pub use epochs::{Attendance, EpochCall, List, ListEntry, ListedOwner, Listing};
 pub use inbox::{InboundMembership, InboundMessage, Inbox, MemberProof};
 
 use alpheus_crypto::hash::{Digest, labelled_hash};
@@ -64,6 +69,9 @@ message! {
     Closing = labels::CLOSING,
     Retirement = labels::RETIREMENT,
     Picks = labels::PICKS,
+    EpochCall = labels::EPOCH_CALL,
+    Attendance = labels::ATTENDANCE,
+    List = labels::LIST,
 }
 
 /// The service proposes a plan.
@@ -356,6 +364,10 @@ pub enum ServiceMessage {
         /// The members that picked the receiver, ascending.
         pickers: Vec<u32>,
     },
+    /// To every controller that may take part.
+    EpochCall(Signed<EpochCall>),
+    /// To each member of it.
+    List(Box<Listing>),
 }
 
 /// A message from a controller, as sent.
@@ -375,6 +387,8 @@ pub enum ControllerMessage {
     WindowRefusal(Signed<WindowRefusal>),
     /// Answers an announcement, before the acceptance.
     Picks(Signed<Picks>),
+    /// Answers an epoch's call.
+    Attendance(Signed<Attendance>),
 }
 
 impl ControllerMessage {
@@ -388,6 +402,7 @@ impl ControllerMessage {
             ControllerMessage::Opening(signed) => together.add(signed, key),
             ControllerMessage::WindowRefusal(signed) => together.add(signed, key),
             ControllerMessage::Picks(signed) => together.add(signed, key),
+            ControllerMessage::Attendance(signed) => together.add(signed, key),
         }
     }
 }

@@ -62,6 +62,9 @@ pub struct GroupExplanation {
     pub controllers: u32,
     /// Share of controllers that may collude with the service (α).
     pub alpha: Fraction,
+    /// How many colluding controllers of the whole deployment the members' policies think of
+    /// (c).
+    pub colluders: u32,
     /// Number of controllers that may collude (t).
     pub tolerated: u32,
     /// Number of owners as an honest controller counts them if all have data: without those
@@ -250,7 +253,7 @@ fn absence(plan: &Plan) -> Option<String> {
         return None;
     };
     let narrow = |number: usize| u32::try_from(number).unwrap_or(u32::MAX);
-    let (controllers, discounted) = (narrow(plan.roster.len()), narrow(plan.discounted()));
+    let (controllers, discounted) = (narrow(plan.roster.len()), plan.discounted());
     let least = majority(controllers, discounted.saturating_add(plan.masks.cut_off()));
     let most = max_absent(controllers, least, (picks, picks - needed));
     Some(format!(
@@ -260,12 +263,12 @@ fn absence(plan: &Plan) -> Option<String> {
 
 fn group(plan: &Plan, failure_rate: f64) -> GroupExplanation {
     let narrow = |number: usize| u32::try_from(number).unwrap_or(u32::MAX);
-    let (controllers, tolerated) = (narrow(plan.roster.len()), narrow(plan.tolerated()));
+    let (controllers, tolerated) = (narrow(plan.roster.len()), plan.tolerated());
     let sizes = owners_per_controller(plan);
     let owners: u32 = sizes.iter().sum();
-    let largest: u32 = sizes.iter().take(plan.discounted()).sum();
+    let largest: u32 = sizes.iter().take(plan.discounted() as usize).sum();
     let min = plan.population.min;
-    let (discounted, cut_off) = (narrow(plan.discounted()), plan.masks.cut_off());
+    let (discounted, cut_off) = (plan.discounted(), plan.masks.cut_off());
     let quorum = quorum(controllers, discounted.saturating_add(cut_off), plan.dropout);
     // How many owners may be missing before the rest are too few.
     let beyond = u64::from(owners.saturating_sub(largest).saturating_sub(min));
@@ -278,12 +281,13 @@ fn group(plan: &Plan, failure_rate: f64) -> GroupExplanation {
         owners,
         controllers,
         alpha: plan.alpha,
+        colluders: plan.colluders,
         tolerated,
         counted: owners.saturating_sub(largest),
         min_population: min,
         max_population: plan.population.max,
         controllers_needed: min.saturating_add(discounted),
-        controllers_enough: controllers_for(min, plan.alpha),
+        controllers_enough: controllers_for(min, plan.alpha, plan.colluders),
         quorum,
         dropout: plan.dropout,
         masks: plan.masks,
@@ -353,11 +357,13 @@ impl GroupExplanation {
         if self.tolerated > 0 {
             writeln!(
                 f,
-                "    {} of the controllers may collude (alpha {}), so these owners count as {}",
+                "    {} of the controllers may collude (alpha {}, colluders {}), so these owners count as {}",
                 self.tolerated,
                 Share(self.alpha),
+                self.colluders,
                 self.counted
             )?;
+            writeln!(f, "    {}", self.readers())?;
         }
         write!(
             f,
@@ -374,6 +380,22 @@ impl GroupExplanation {
         writeln!(f)?;
         self.privacy.iter().try_for_each(|privacy| write!(f, "{privacy}"))?;
         if privacy_only || self.controllers == 1 { Ok(()) } else { self.write_masks(f) }
+    }
+
+    /// How many controllers it takes to read one owner. The service chooses who takes part: it
+    /// can plan with an owner's controller and colluders alone.
+    fn readers(&self) -> String {
+        let stated = self.colluders.saturating_add(self.min_population).saturating_sub(1);
+        let most = self.controllers_enough.saturating_sub(1);
+        let each = "if each has one owner and the service colludes, too";
+        match most == stated {
+            true => format!(
+                "c + min − 1 = {stated} colluding controllers can read one owner, {each}; fewer cannot"
+            ),
+            false => format!(
+                "{most} colluding controllers can read one owner, {each}; fewer cannot: alpha asks for more than c + min − 1 = {stated}"
+            ),
+        }
     }
 
     fn write_masks(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -1,6 +1,7 @@
 //! A plan: what exactly a query releases, from which streams and controllers.
 
 use crate::ids::{ConsumerId, ControllerId, OwnerId, PlanId, SchemaId, StreamId};
+use crate::membership::tolerated;
 use crate::privacy::Privacy;
 use crate::select::ReleasePlan;
 use alpheus_time::{Span, Timestamp, Window};
@@ -44,6 +45,9 @@ pub struct Plan {
     pub population: PopulationBounds,
     /// Fraction of controllers that may collude with the service (α).
     pub alpha: Fraction,
+    /// How many controllers of the whole deployment may collude with the service (c): the
+    /// largest number that a member's policy thinks of.
+    pub colluders: u32,
     /// Fraction of controllers that may drop out of a window (d).
     pub dropout: Fraction,
     /// Bound on the probability that some mask graph of an epoch, or of a controller's
@@ -51,6 +55,9 @@ pub struct Plan {
     pub delta_exponent: u8,
     /// How masks are shared among controllers.
     pub masks: MaskStrategy,
+    /// The membership epoch whose list the roster is. `None` if the roster was fixed with the
+    /// query.
+    pub epoch: Option<Epoch>,
     /// All controllers, ascending. Elsewhere, a controller is its position in this list.
     pub roster: Vec<ControllerId>,
     /// All streams, ascending by id.
@@ -63,7 +70,7 @@ impl Plan {
     pub fn id(&self) -> PlanId {
         // A plan holds only integers and strings, so serialisation cannot fail.
         let bytes = postcard::to_allocvec(self).unwrap_or_default();
-        PlanId(crate::ids::labelled_hash("alpheus/plan/v3", &[&bytes]))
+        PlanId(crate::ids::labelled_hash("alpheus/plan/v4", &[&bytes]))
     }
 
     /// The window that starts at `start`.
@@ -78,6 +85,20 @@ impl Plan {
         window.start.0 / self.window.0
     }
 
+    /// The plan that lists are made for, if the roster is one of its lists, else the plan
+    /// itself. Plans of one family release different windows.
+    #[must_use]
+    pub fn family(&self) -> PlanId {
+        self.epoch.map_or_else(|| self.id(), |epoch| epoch.terms)
+    }
+
+    /// The end of the last window of the plan's epoch, if it has one.
+    #[must_use]
+    pub fn epoch_end(&self) -> Option<Timestamp> {
+        let windows = u64::from(self.epoch?.windows);
+        Some(self.from.plus(Span(self.window.0.saturating_mul(windows))))
+    }
+
     /// The maximum number of streams of one owner.
     #[must_use]
     pub fn max_streams_per_owner(&self) -> u32 {
@@ -89,18 +110,30 @@ impl Plan {
     }
 
     /// How many controllers may collude with the service without learning more than the
-    /// result (t): 0 for one controller or α = 0, else max(1, ⌊αN⌋).
+    /// result (t).
     #[must_use]
-    pub fn tolerated(&self) -> usize {
-        self.alpha.tolerated(self.roster.len())
+    pub fn tolerated(&self) -> u32 {
+        let controllers = u32::try_from(self.roster.len()).unwrap_or(u32::MAX);
+        tolerated(controllers, self.alpha, self.colluders)
     }
 
     /// Members of an opening set that do not count: t that may collude, and r honest ones
     /// that the mask graph may have cut off.
     #[must_use]
-    pub fn discounted(&self) -> usize {
-        self.tolerated().saturating_add(self.masks.cut_off() as usize)
+    pub fn discounted(&self) -> u32 {
+        self.tolerated().saturating_add(self.masks.cut_off())
     }
+}
+
+/// The membership epoch that a plan is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Epoch {
+    /// The plan that states who may take part, without roster and streams.
+    pub terms: PlanId,
+    /// Digest of the list.
+    pub list: [u8; 32],
+    /// How many windows the epoch has, from the plan's first on.
+    pub windows: u32,
 }
 
 /// A stream in a plan.
@@ -177,12 +210,6 @@ impl Fraction {
     pub fn floor_of(self, n: usize) -> usize {
         let product = n as u128 * u128::from(self.numerator) / u128::from(self.denominator);
         usize::try_from(product).unwrap_or(usize::MAX)
-    }
-
-    /// 0 if n = 1 or the fraction is 0, else max(1, ⌊fraction × n⌋).
-    #[must_use]
-    pub fn tolerated(self, n: usize) -> usize {
-        if n <= 1 || self.numerator == 0 { 0 } else { self.floor_of(n).max(1) }
     }
 }
 

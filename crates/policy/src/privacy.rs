@@ -15,7 +15,7 @@ use crate::budget::{
 use crate::budget::{Cost, Epsilon};
 use crate::layout::Layout;
 use crate::plan::Plan;
-use crate::quorum::min_controllers_for;
+use crate::quorum::{majority, min_controllers_for};
 use crate::schema::{Budget, PrivacyUnit, Schema};
 use alpheus_time::{Span, Timestamp, Window};
 use serde::{Deserialize, Serialize};
@@ -186,14 +186,14 @@ impl Plan {
     #[must_use]
     pub fn min_honest(&self) -> u32 {
         let narrow = |number: usize| u32::try_from(number).unwrap_or(u32::MAX);
-        let (all, tolerated) = (self.roster.len(), self.tolerated());
+        let (all, tolerated) = (narrow(self.roster.len()), self.tolerated());
         let max = all.max(1);
-        let quorum = (all.saturating_add(tolerated) / 2 + 1).min(max);
-        let discounted = narrow(self.discounted());
+        let quorum = majority(all, tolerated).min(max);
+        let discounted = self.discounted();
         let fewest =
             min_controllers_for(&self.owners_per_controller(), discounted, self.population.min);
-        let populous = fewest.min(narrow(max)).saturating_sub(discounted);
-        narrow(quorum.saturating_sub(tolerated)).max(populous)
+        let populous = fewest.min(max).saturating_sub(discounted);
+        quorum.saturating_sub(tolerated).max(populous)
     }
 
     /// The number of different owners at each controller, in roster order.

@@ -1,5 +1,6 @@
 //! A message of each kind, as bytes.
 
+use alpheus_crypto::agree::AgreementPublic;
 use alpheus_crypto::hash::Digest;
 use alpheus_crypto::mac::Tag;
 use alpheus_crypto::merkle::Proof;
@@ -8,10 +9,12 @@ use alpheus_crypto::sign::SigningKey;
 use alpheus_crypto::signed::Signed;
 use alpheus_encrypted_stream::mask::set::RosterSet;
 use alpheus_encrypted_stream::messages::{
-    Closing, ControllerMessage, Membership, Opening, OpeningSet, Picks, Presence, Segment,
-    SegmentBorder, Segments, ServiceMessage, SummonedStream, Summons, Token, WindowOutcome,
+    Attendance, Closing, ControllerMessage, List, ListEntry, ListedOwner, Membership, Opening,
+    OpeningSet, Picks, Presence, Segment, SegmentBorder, Segments, ServiceMessage, SummonedStream,
+    Summons, Token, WindowOutcome,
 };
-use alpheus_policy::ids::PlanId;
+use alpheus_policy::ids::{ControllerId, OwnerId, PlanId, StreamId};
+use alpheus_policy::plan::MaskStrategy;
 use alpheus_time::{Timestamp, Window};
 use serde::Serialize;
 
@@ -44,6 +47,9 @@ pub(crate) fn one_of_each() -> Vec<Vec<u8>> {
         bytes(&ServiceMessage::OpeningSet(Signed::new(&set, &key))),
         bytes(&ServiceMessage::Closing(Signed::new(&closing, &key))),
         bytes(&ControllerMessage::Opening(Signed::new(&opening, &key))),
+        bytes(&attendance()),
+        bytes(&list()),
+        bytes(&ControllerMessage::Attendance(Signed::new(&attendance(), &key))),
         bytes(&picks()),
         bytes(&ControllerMessage::Picks(Signed::new(&picks(), &key))),
         bytes(&ServiceMessage::Introduction {
@@ -52,6 +58,21 @@ pub(crate) fn one_of_each() -> Vec<Vec<u8>> {
             pickers: vec![0, 10],
         }),
     ]
+}
+
+fn attendance() -> Attendance {
+    Attendance { terms: PLAN, window: WINDOW, windows: 1, entry: entry() }
+}
+
+fn list() -> List {
+    let masks = MaskStrategy::Dream { bits: 2 };
+    List { terms: PLAN, window: WINDOW, windows: 1, masks, entries: vec![entry(), entry()] }
+}
+
+fn entry() -> ListEntry {
+    let streams = vec![StreamId([6; 16]), StreamId([7; 16])];
+    let owners = vec![ListedOwner { owner: OwnerId([5; 32]), streams }];
+    ListEntry { controller: ControllerId([3; 32]), agreement: AgreementPublic([4; 32]), owners }
 }
 
 fn bytes(message: &impl Serialize) -> Vec<u8> {

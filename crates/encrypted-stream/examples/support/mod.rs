@@ -175,6 +175,6 @@ pub(crate) fn key(seed: u8) -> SigningKey {
 }
 
 fn masks(ask: &MaskRequest<'_>) -> Option<MaskStrategy> {
-    let roster = Roster::new(ask.owners, ask.alpha, ask.min_population);
+    let roster = Roster::new(ask.owners, ask.tolerated, ask.min_population);
     params::choose(None, &roster, ask.delta_exponent).ok()
 }

@@ -7,6 +7,7 @@
 //! | [`owners`] | streams, annotations, withdrawal of consent |
 //! | [`grants`] | day keys for readers that owners name |
 //! | [`plans`] | accepts or refuses an announced plan |
+//! | [`epochs`] | attends an epoch and checks its list |
 //! | [`presences`] | answers a summons |
 //! | [`tokens`] | checks M and spends a token |
 //! | [`openings`] | checks S and opens the token |
@@ -23,6 +24,7 @@ pub mod identity;
 
 mod budgets;
 mod endings;
+mod epochs;
 mod grants;
 mod openings;
 mod owners;
@@ -55,6 +57,7 @@ use crate::mask::Storage;
 use crate::messages::{ControllerMessage, InboundMessage, PlanRefusal, WindowRefusal};
 use crate::withdrawal::Erasure;
 use budgets::Books;
+use epochs::AttendedEpoch;
 use grants::GrantState;
 use plan_state::PlanState;
 use stream_state::{StreamRecord, StreamState};
@@ -73,6 +76,8 @@ pub struct Controller {
     /// What consumers may read, by stream.
     grants: BTreeMap<(StreamId, ConsumerId), GrantState>,
     plans: BTreeMap<PlanId, PlanState>,
+    /// The last epoch attended, by the plan of its call.
+    epochs: BTreeMap<PlanId, AttendedEpoch>,
     /// The running plan that holds an attribute of a stream.
     locks: HashMap<(StreamId, u16), PlanId>,
     /// Attributes and spans that ended plans have released.
@@ -119,6 +124,7 @@ impl Controller {
             erasures: BTreeMap::new(),
             grants: BTreeMap::new(),
             plans: BTreeMap::new(),
+            epochs: BTreeMap::new(),
             locks: HashMap::new(),
             released_spans: HashMap::new(),
             books: Books::default(),
@@ -168,6 +174,7 @@ impl Controller {
             InboundMessage::Announcement(Err((plan, refused))) => {
                 return self.refuse(*plan, refused.clone());
             }
+            InboundMessage::EpochCall(call) => self.handle_epoch_call(call, now),
             InboundMessage::Summons(summons) => self.handle_summons(summons, now),
             InboundMessage::Membership(membership, own) => {
                 self.handle_membership(membership, own, now)

@@ -180,7 +180,9 @@ impl PlanState {
             return Err(WindowRefusalError::PlanEnded);
         }
         let whole = window == plan.window_at(window.start) && window.end <= Timestamp::LIMIT;
-        if !whole || !window.start.0.is_multiple_of(plan.window.0) || window.start < plan.from {
+        let late = plan.epoch_end().is_some_and(|end| window.end > end);
+        let early = window.start < plan.from;
+        if !whole || early || late || !window.start.0.is_multiple_of(plan.window.0) {
             return Err(WindowRefusalError::WrongWindow);
         }
         let over = window.end.plus(plan.grace);

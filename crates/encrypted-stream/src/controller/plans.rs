@@ -53,14 +53,12 @@ impl Controller {
         let picks = joined.masks.as_ref().map(Masker::picks).filter(|_| roster.is_some());
         let picks = picks.map(|picks| Signed::new(&Picks { plan, controller, picks }, signing));
         let acceptance = Signed::new(&Acceptance { plan, controller }, signing);
-        let signed = announced.signed().clone();
-        let records = [
-            Record::Plan { plan },
-            Record::Announcement { plan, signed },
-            Record::Log(self.accepted_line(accepted, announced.plan())),
-        ];
+        let line = announced.plan().epoch.is_none();
+        let line = line.then(|| Record::Log(self.accepted_line(accepted, announced.plan())));
+        let records = [Record::Plan { plan }, announced.record()].into_iter().chain(line);
         let records = roster.map(|digest| Record::Roster { digest }).into_iter().chain(records);
-        let changes = records.map(|record| self.put(now, record)).collect();
+        let mut changes: Vec<_> = records.map(|record| self.put(now, record)).collect();
+        changes.extend(self.note_list(announced, now));
         let picks = picks.map(ControllerMessage::Picks).into_iter();
         let messages = picks.chain([ControllerMessage::Acceptance(acceptance)]);
         Ok(Step::new(changes, messages.collect()))
@@ -99,6 +97,7 @@ impl Controller {
         if plan.horizon().is_some() && self.restored_at.is_some_and(|at| plan.from < at) {
             return Err(PlanRefusalError::TotalsLost);
         }
+        self.check_list(announced, position)?;
         let own = || plan.streams.iter().filter(|stream| stream.controller == position);
         for planned in own() {
             self.check_held(plan, planned)?;
@@ -107,7 +106,10 @@ impl Controller {
         if let Some(state) = own().find_map(|planned| self.streams.get(&planned.stream)) {
             let demand = Demand::of(plan, &state.schema, &state.layout)
                 .map_err(|refusal| PlanRefusalError::Form { violation: refusal.into() })?;
-            own().try_for_each(|planned| self.check_consent(now, &demand, planned.stream))?;
+            // Who has left an epoch since its attendance is excluded, and costs nobody else.
+            let fixed = plan.epoch.is_none();
+            let mut streams = own().filter(|_| fixed).map(|planned| planned.stream);
+            streams.try_for_each(|stream| self.check_consent(now, &demand, stream))?;
         }
         self.check_locks(plan, position)?;
         check_owners(plan, position)?;
@@ -148,14 +150,14 @@ impl Controller {
             .map_err(|refusal| PlanRefusalError::Policy { stream, violation: refusal.into() })
     }
 
-    /// An attribute of a stream may be in at most one running plan.
+    /// An attribute of a stream may be in at most one running plan. Plans of one family are
+    /// for different epochs.
     fn check_locks(&self, plan: &Plan, position: u32) -> Result<(), PlanRefusalError> {
+        let family = plan.family();
         for planned in plan.streams.iter().filter(|planned| planned.controller == position) {
             let stream = planned.stream;
-            for attribute in &plan.attributes {
-                if let Some(plan) = self.locks.get(&(stream, *attribute)).copied() {
-                    return Err(PlanRefusalError::Locked { stream, plan });
-                }
+            if let Some(plan) = self.holder_of(stream, &plan.attributes, family) {
+                return Err(PlanRefusalError::Locked { stream, plan });
             }
         }
         Ok(())
@@ -204,10 +206,19 @@ impl Controller {
         let span = Window { start: joined.plan().from, end };
         for (_, planned) in joined.own_streams() {
             for attribute in &joined.plan().attributes {
-                self.locks.remove(&(planned.stream, *attribute));
+                let lock = (planned.stream, *attribute);
+                // The next epoch's plan may hold it already.
+                if self.locks.get(&lock) == Some(id) {
+                    self.locks.remove(&lock);
+                }
                 if span.start < span.end {
                     let spans = self.released_spans.entry(planned.stream).or_default();
-                    spans.push((*attribute, span));
+                    // Epochs follow each other: a family has one span unless it paused.
+                    let last = spans.iter_mut().rev().find(|(of, _)| of == attribute);
+                    match last.filter(|(_, last)| last.end == span.start) {
+                        Some((_, last)) => last.end = span.end,
+                        None => spans.push((*attribute, span)),
+                    }
                 }
             }
         }

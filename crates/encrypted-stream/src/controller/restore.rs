@@ -4,6 +4,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use alpheus_crypto::hash::Digest;
+use alpheus_crypto::signed::Signed;
 use alpheus_policy::ids::{OwnerId, PlanId, StreamId};
 use alpheus_policy::policy::ResolvedPolicy;
 use alpheus_time::{Timestamp, Window};
@@ -20,7 +21,7 @@ use crate::certificate::Deployment;
 use crate::error::RestoreError;
 use crate::ledger::{Change, Fence, LogEvent, LogLine, Record, SpentToken, StampedRecord, Step};
 use crate::membership::FixedMembership;
-use crate::messages::ControllerMessage;
+use crate::messages::{ControllerMessage, Opening};
 
 /// What the controllers of a host share in its store, read once for all of them.
 #[derive(Debug, Default)]
@@ -46,6 +47,11 @@ impl HostRecords {
             match read?.record {
                 Record::Announcement { plan, signed } => {
                     let announced = AnnouncedPlan::open(&signed, deployment)
+                        .map_err(|_| RestoreError::Plan { plan })?;
+                    host.plans.insert(plan, Arc::new(announced));
+                }
+                Record::Listing { plan, listing } => {
+                    let announced = AnnouncedPlan::open_list(&listing, deployment)
                         .map_err(|_| RestoreError::Plan { plan })?;
                     host.plans.insert(plan, Arc::new(announced));
                 }
@@ -247,9 +253,7 @@ impl Controller {
             Record::Revoked { stream, at } => self.remember(stream, StreamRecord::Revoked(at)),
             Record::Spent(spent) => self.take_spent(spent, host),
             Record::Opened { plan, window, opening_set, answer } => {
-                if let Some(round) = self.round_of(&plan, window) {
-                    round.opened = Some((opening_set, answer));
-                }
+                self.take_opened(&plan, window, (opening_set, answer));
             }
             Record::Session { stream, session, from, to, closed } => {
                 let session = Session { session, from, to, closed };
@@ -263,10 +267,7 @@ impl Controller {
             | Record::Mark { .. } => {}
             Record::Log(line) => self.take_line(&line),
             Record::Budget(record) => self.books.take(&record),
-            Record::Pickers { plan, window, pickers } => {
-                let round = self.round_of(&plan, window);
-                round.into_iter().for_each(|round| round.pickers.clone_from(&pickers));
-            }
+            Record::Pickers { plan, window, pickers } => self.take_pickers(&plan, window, pickers),
             Record::Roster { digest } => self.rosters.extend([digest]),
             Record::Grant { at, owner, signed, certificate, handed, stopped, .. } => {
                 let so_far = (handed, stopped);
@@ -275,7 +276,12 @@ impl Controller {
             Record::Totals { plan, last } => {
                 self.plans.get_mut(&plan).into_iter().for_each(|own| own.remember_totals(last));
             }
-            Record::Announcement { .. } | Record::Membership { .. } => return Err(bad),
+            Record::Attended { signed, since, listed, .. } => {
+                self.take_attended(signed, (since, listed), bad)?;
+            }
+            Record::Announcement { .. } | Record::Listing { .. } | Record::Membership { .. } => {
+                return Err(bad);
+            }
         }
         Ok(())
     }
@@ -315,6 +321,18 @@ impl Controller {
         let fixed = host.memberships.get(&spent.membership).cloned();
         if let Some(round) = self.round_of(&spent.plan, spent.window) {
             round.spent = Some((spent, fixed));
+        }
+    }
+
+    fn take_opened(&mut self, plan: &PlanId, window: Window, opened: (Digest, Signed<Opening>)) {
+        if let Some(round) = self.round_of(plan, window) {
+            round.opened = Some(opened);
+        }
+    }
+
+    fn take_pickers(&mut self, plan: &PlanId, window: Window, pickers: Vec<u32>) {
+        if let Some(round) = self.round_of(plan, window) {
+            round.pickers = pickers;
         }
     }
 

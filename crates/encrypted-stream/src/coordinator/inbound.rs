@@ -95,6 +95,8 @@ impl Coordinator {
                 self.check_sender(picks.plan, picks.controller, from)?;
                 Content::Picks(picks.picks.clone())
             }
+            // It answers a call, before there is a plan to coordinate.
+            ControllerMessage::Attendance(_) => return Err(MessageError::OtherPlan),
             ControllerMessage::WindowRefusal(signed) => {
                 let declined = self.open(from, signed, checked)?;
                 self.check_sender(declined.plan, from, from)?;

@@ -49,9 +49,7 @@ use alpheus_time::{Timestamp, Window};
 use crate::announced_plan::AnnouncedPlan;
 use crate::error::{MessageError, PlanRefusalError, ReleaseError, WindowRefusalError};
 use crate::ledger::{Change, Step};
-use crate::messages::{
-    Announcement, Closing, Retirement, ServiceMessage, WindowOutcome, WindowRefusal,
-};
+use crate::messages::{Closing, Retirement, ServiceMessage, WindowOutcome, WindowRefusal};
 use graph::Graph;
 use inbound::Content;
 use round::Round;
@@ -107,14 +105,13 @@ impl Coordinator {
 
     /// Announces the plan to the roster. Repeat it to controllers that do not answer.
     pub fn announce(&self) -> Step<Vec<Output>> {
-        let message = ServiceMessage::Announcement(self.announcement());
-        Step::new(Vec::new(), vec![Output::Broadcast(message)])
+        Step::new(Vec::new(), vec![Output::Broadcast(self.announcement())])
     }
 
-    /// The announcement, for a controller that must answer it again.
+    /// The announcement or the list, for a controller that must answer it again.
     #[must_use]
-    pub fn announcement(&self) -> Signed<Announcement> {
-        self.announced.signed().clone()
+    pub fn announcement(&self) -> ServiceMessage {
+        self.announced.message()
     }
 
     /// The plan.
@@ -236,7 +233,7 @@ impl Coordinator {
             return Step::default();
         }
         self.announced_again.insert(to, now);
-        let message = ServiceMessage::Announcement(self.announced.signed().clone());
+        let message = self.announced.message();
         Step::new(Vec::new(), vec![Output::Send { to, message }])
     }
 

@@ -201,6 +201,7 @@ impl ReleaseError {
             Self::Retired => "the plan was retired",
             Self::SumsLate => "the sums of the window did not come in time",
             Self::NothingReported => "the job has reported nothing about the window",
+            Self::NotListed => "no list of the epoch would be accepted",
             Self::OtherSums => "the sums are not those of the opening set",
         }
     }

@@ -145,6 +145,56 @@ pub enum PlanRefusalError {
         "running totals continue from the last share, which this controller's restored ledger may have lost; drop the query and ask again"
     )]
     TotalsLost,
+    /// An entry of a list does not ascend, has no owner or no stream, or repeats a stream.
+    #[error("entry {position} of the list is out of order, empty, or repeats a stream")]
+    Entry {
+        /// Its position.
+        position: u32,
+    },
+    /// An owner of an entry stands in an earlier one, so both controllers would count that
+    /// owner.
+    #[error("entry {position} of the list has an owner who stands in an earlier entry")]
+    OwnerInTwoEntries {
+        /// The later position.
+        position: u32,
+    },
+    /// The agreement key of an entry is not that of the controller's certificate.
+    #[error("entry {position} of the list has another agreement key than the certificate")]
+    EntryKey {
+        /// Its position.
+        position: u32,
+    },
+    /// This controller's entry is not what it attended with.
+    #[error("entry {position} of the list is not what this controller attended with")]
+    EntryChanged {
+        /// Its position.
+        position: u32,
+    },
+    /// This controller did not attend the epoch, or has attended a later one.
+    #[error("this controller did not attend the epoch, or has attended a later one since")]
+    NotAttended,
+    /// The ledger was restored, and whether another list was accepted is unknown.
+    #[error("the epoch began before this controller's ledger was restored")]
+    EpochBeforeRestore,
+    /// This controller has accepted another list for the epoch.
+    #[error("this controller has accepted another list for the epoch")]
+    OtherList,
+    /// Even if all listed owners have data, the population is too small.
+    #[error(
+        "the list's owners count as {counted} here, less those who may collude; {needed} needed"
+    )]
+    ListTooSmall {
+        /// This controller's count.
+        counted: u32,
+        /// The minimum.
+        needed: u32,
+    },
+    /// A list of one controller, in a plan that needs others.
+    #[error("this controller is alone in the list, and the plan needs others")]
+    ListedAlone,
+    /// A list with `Neighbours`, whose picks would be drawn for each epoch.
+    #[error("an epoch's members do not mask with `neighbours`")]
+    PicksInEpoch,
     /// Running totals that are too long beside those of other plans.
     #[error(
         "these running totals need {wanted} seeds of noise, beside {running} of other queries; a controller keeps at most {most}, so drop one of them, or ask for a shorter SIZE or longer steps"

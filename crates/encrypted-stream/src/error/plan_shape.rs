@@ -20,6 +20,16 @@ pub enum PlanShapeError {
     /// The population bounds admit nothing.
     #[error("the population bounds admit no window")]
     Population,
+    /// The terms of an epoch name a roster, streams, masks or another epoch.
+    #[error("the terms of an epoch name a roster, streams or masks, which only its list has")]
+    Terms,
+    /// The terms of an epoch have noise or running totals.
+    #[error("an epoch's plan has noise; fix its roster with the query instead")]
+    NoiseInEpoch,
+    /// The list is for another plan or epoch than its call, or the epoch does not begin with a
+    /// window of the plan or has too many.
+    #[error("the list is not for this plan and one of its epochs")]
+    Epoch,
     /// A fraction has denominator zero or is above one.
     #[error("a fraction is not between 0 and 1")]
     Fraction,

@@ -67,6 +67,9 @@ pub enum ReleaseError {
     /// The adder's sums are over other streams or controllers, or have another length.
     #[error("the job's sums are not those of the window's opening set; look at the dead letters")]
     OtherSums,
+    /// Its epoch has no list that members would accept.
+    #[error("no list of this epoch would be accepted by its members")]
+    NotListed,
     /// The adder reported nothing about any stream of the plan before the clock closed the
     /// window.
     #[error("the job reported nothing about any stream in time: all were offline, or it lags")]

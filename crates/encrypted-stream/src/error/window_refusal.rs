@@ -143,6 +143,16 @@ pub enum WindowRefusalError {
         "these running totals continue from the last share, which this controller's restored ledger may have lost; drop the query and ask again"
     )]
     TotalsLost,
+    /// The plan of an epoch's call has a roster, streams, masks or noise, or does not fit the
+    /// schema.
+    #[error("the call's plan cannot be the terms of an epoch")]
+    NotTerms,
+    /// The controller attended an epoch that ends later.
+    #[error("this controller has attended a later epoch of the plan")]
+    AlreadyAttended,
+    /// No stream of the controller may take part in the plan.
+    #[error("no stream of this controller may take part")]
+    NothingToGive,
     /// After a restart or a long absence, the controller is drawing the seeds of running
     /// totals again.
     #[error(

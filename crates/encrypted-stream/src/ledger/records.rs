@@ -16,11 +16,13 @@ use super::Change;
 use crate::annotation::Annotation;
 use crate::certificate::Certificate;
 use crate::grant::{Days, Grant};
-use crate::messages::{Announcement, Membership, Opening, Token, WindowOutcome};
+use crate::messages::{
+    Announcement, Attendance, Listing, Membership, Opening, Token, WindowOutcome,
+};
 use crate::withdrawal::Erasure;
 
 /// Version of the format below. Any other version is refused.
-const VERSION: u8 = 3;
+const VERSION: u8 = 4;
 
 /// The owner of a part of the store.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -97,6 +99,24 @@ pub enum Record {
         plan: PlanId,
         /// The announcement as the service signed it.
         signed: Signed<Announcement>,
+    },
+    /// The list that a plan follows from. Scope: host.
+    Listing {
+        /// The plan.
+        plan: PlanId,
+        /// The list as the service signed it.
+        listing: Box<Listing>,
+    },
+    /// The last epoch of a plan that was attended, and its list once it is accepted.
+    Attended {
+        /// Id of the plan in the call.
+        terms: PlanId,
+        /// The attendance as it was sent.
+        signed: Signed<Attendance>,
+        /// When the plan was attended first.
+        since: Timestamp,
+        /// The plan of the list.
+        listed: Option<PlanId>,
     },
     /// Windows of a plan that end at or before the mark are settled, except those that the
     /// ledger still holds.
@@ -367,6 +387,8 @@ mod kind {
     pub(super) const TOTALS: u8 = 16;
     pub(super) const GRANT: u8 = 17;
     pub(super) const CLONED: u8 = 18;
+    pub(super) const LISTING: u8 = 19;
+    pub(super) const ATTENDED: u8 = 20;
 }
 
 /// A scope's prefix, a kind of record, and its subject.
@@ -426,6 +448,8 @@ impl Record {
             Record::Cloned { stream, .. } => key(own, kind::CLONED, &[&stream.0]),
             Record::Plan { plan } => key(own, kind::PLAN, &[&plan.0]),
             Record::Announcement { plan, .. } => key(Scope::Host, kind::ANNOUNCEMENT, &[&plan.0]),
+            Record::Listing { plan, .. } => key(Scope::Host, kind::LISTING, &[&plan.0]),
+            Record::Attended { terms, .. } => key(own, kind::ATTENDED, &[&terms.0]),
             Record::Mark { plan, .. } => key(own, kind::MARK, &[&plan.0]),
             Record::Spent(SpentToken { plan, window, .. }) => {
                 key(own, kind::SPENT, &[&plan.0, &start(window)])

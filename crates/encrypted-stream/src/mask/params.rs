@@ -215,6 +215,7 @@ pub fn check(plan: &Plan) -> Result<(), UnsafeMasksError> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use alpheus_policy::membership::tolerated;
     use alpheus_policy::plan::Fraction;
 
     #[test]
@@ -260,7 +261,8 @@ mod tests {
         alpha: Fraction,
     ) -> MaskStrategy {
         let owners = vec![1; controllers];
-        choose(preference, &Roster::new(&owners, alpha, minimum), 9).unwrap()
+        let tolerated = tolerated(u32::try_from(controllers).unwrap(), alpha, 1);
+        choose(preference, &Roster::new(&owners, tolerated, minimum), 9).unwrap()
     }
 
     #[test]
@@ -325,8 +327,7 @@ mod tests {
 
     #[test]
     fn colluders_alone_never_make_up_an_opening() {
-        let all = Fraction { numerator: 1, denominator: 1 };
-        let refused = choose(None, &Roster::new(&[1, 1, 1], all, 1), 9);
+        let refused = choose(None, &Roster::new(&[1, 1, 1], 3, 1), 9);
         assert_eq!(refused, Err(UnsafeMasksError::NoHonestFloor { controllers: 3, tolerated: 3 }));
     }
 }

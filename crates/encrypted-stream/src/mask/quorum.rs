@@ -2,7 +2,7 @@
 //! some of the others may lie.
 
 use crate::mask::params::UnsafeMasksError;
-use alpheus_policy::plan::{Fraction, Plan};
+use alpheus_policy::plan::Plan;
 use alpheus_policy::quorum::{majority, min_controllers_for};
 
 /// The numbers that determine a plan's quorums.
@@ -14,17 +14,18 @@ pub struct Roster<'a> {
 }
 
 impl<'a> Roster<'a> {
-    /// Takes the number of owners at each controller, the fraction of controllers that
-    /// may collude, and the plan's minimum population.
+    /// Takes the number of owners at each controller, how many of the controllers may
+    /// collude (see [`alpheus_policy::membership::tolerated`]), and the plan's minimum
+    /// population.
     #[must_use]
-    pub fn new(owners: &'a [u32], alpha: Fraction, minimum_population: u32) -> Roster<'a> {
-        Roster { owners, tolerated: narrow(alpha.tolerated(owners.len())), minimum_population }
+    pub fn new(owners: &'a [u32], tolerated: u32, minimum_population: u32) -> Roster<'a> {
+        Roster { owners, tolerated, minimum_population }
     }
 
     /// The roster of a plan; `owners` comes from [`Roster::owners_per_controller`].
     #[must_use]
     pub fn of(plan: &Plan, owners: &'a [u32]) -> Roster<'a> {
-        Roster::new(owners, plan.alpha, plan.population.min)
+        Roster::new(owners, plan.tolerated(), plan.population.min)
     }
 
     /// The number of distinct owners at each controller of the plan, in roster order.
@@ -128,6 +129,8 @@ pub(super) fn narrow(count: usize) -> u32 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use alpheus_policy::membership::tolerated;
+    use alpheus_policy::plan::Fraction;
     use alpheus_policy::quorum::min_opening;
     use proptest::prelude::*;
 
@@ -155,7 +158,7 @@ mod tests {
     fn a_minimum_population_of_ten_needs_fourteen_controllers_of_one_owner() {
         // The majority does not bind here; only the population counts.
         let owners = [1; 14];
-        let roster = Roster::new(&owners, Fraction::THIRD, 10);
+        let roster = Roster::new(&owners, tolerated(14, Fraction::THIRD, 1), 10);
         assert_eq!(roster.tolerated(), 4);
         assert_eq!(roster.fewest_for_minimum(), 14);
         assert_eq!(counted_population(1, &[1; 13], 4, 14, false), 10);
@@ -184,12 +187,12 @@ mod tests {
     #[test]
     fn the_min_opening_covers_majority_and_population() {
         let owners = [1; 207];
-        assert_eq!(Roster::new(&owners, Fraction::ZERO, 200).honest_floor(), Ok(200));
-        assert_eq!(Roster::new(&owners, Fraction::ZERO, 1).honest_floor(), Ok(104));
+        assert_eq!(Roster::new(&owners, 0, 200).honest_floor(), Ok(200));
+        assert_eq!(Roster::new(&owners, 0, 1).honest_floor(), Ok(104));
         // A host of many owners reaches the minimum by itself; others do not.
-        assert_eq!(Roster::new(&[50, 1, 1, 1, 1], Fraction::THIRD, 20).min_opening(), 4);
+        assert_eq!(Roster::new(&[50, 1, 1, 1, 1], 1, 20).min_opening(), 4);
         // Never more than there are, even where the minimum is out of reach.
-        assert_eq!(Roster::new(&[1, 1, 1], Fraction::ZERO, 100).min_opening(), 3);
+        assert_eq!(Roster::new(&[1, 1, 1], 0, 100).min_opening(), 3);
     }
 
     proptest! {
@@ -201,7 +204,8 @@ mod tests {
             picks in any::<u16>(),
             minimum in 1_u32..20,
         ) {
-            let roster = Roster::new(&owners, Fraction::THIRD, minimum);
+            let tolerated = tolerated(narrow(owners.len()), Fraction::THIRD, 1);
+            let roster = Roster::new(&owners, tolerated, minimum);
             let opened: Vec<usize> = (0..owners.len()).filter(|p| picks >> p & 1 == 1).collect();
             prop_assume!(narrow(opened.len()) < roster.fewest_for_minimum());
             for p in &opened {
@@ -213,8 +217,13 @@ mod tests {
 
         /// Two admissible openings of one window share an honest controller.
         #[test]
-        fn two_openings_share_an_honest_controller(n in 1_u32..400, alpha in 0_u32..4, m in 1_u32..400) {
-            let t = narrow(Fraction { numerator: alpha, denominator: 7 }.tolerated(n as usize));
+        fn two_openings_share_an_honest_controller(
+            n in 1_u32..400,
+            alpha in 0_u32..8,
+            colluders in 0_u32..12,
+            m in 1_u32..400,
+        ) {
+            let t = tolerated(n, Fraction { numerator: alpha, denominator: 7 }, colluders);
             let least = min_opening(n, t, m.min(n), Fraction::FIFTH);
             prop_assert!(2 * least > n + t);
         }

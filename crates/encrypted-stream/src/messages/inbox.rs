@@ -10,7 +10,10 @@ use alpheus_crypto::signed::{Message, Signed, SignedMessageError, Verified};
 use alpheus_policy::ids::PlanId;
 use alpheus_time::Window;
 
-use super::{Announcement, Closing, Membership, OpeningSet, Retirement, ServiceMessage, Summons};
+use super::{
+    Announcement, Closing, EpochCall, List, Listing, Membership, OpeningSet, Retirement,
+    ServiceMessage, Summons,
+};
 use crate::announced_plan::AnnouncedPlan;
 use crate::certificate::Deployment;
 use crate::error::PlanRefusalError;
@@ -22,8 +25,11 @@ const REMEMBERED: usize = 32;
 /// A message of the service whose signature has been checked.
 #[derive(Clone, Debug)]
 pub enum InboundMessage {
-    /// A plan whose participants were checked, or why it is refused.
-    Announcement(Result<Arc<AnnouncedPlan>, (PlanId, PlanRefusalError)>),
+    /// A plan whose participants were checked, or why it is refused. It was announced, or
+    /// follows from the list of an epoch.
+    Announcement(CheckedPlan),
+    /// Who takes part in an epoch?
+    EpochCall(Arc<Verified<EpochCall>>),
     /// A window has closed.
     Summons(Arc<Verified<Summons>>),
     /// M, or the error if its numbers do not fit, and the receiver's own part.
@@ -35,6 +41,9 @@ pub enum InboundMessage {
     /// The end of a plan.
     Retirement(Arc<Verified<Retirement>>),
 }
+
+/// A plan whose participants were checked, or the id and the reason of a refusal.
+type CheckedPlan = Result<Arc<AnnouncedPlan>, (PlanId, PlanRefusalError)>;
 
 /// What M's tree states about one member, with the proof.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -69,6 +78,7 @@ impl InboundMessage {
             }
             InboundMessage::Membership(m, _) => Some((m.plan, m.window, m.digest)),
             InboundMessage::OpeningSet(set) => Some((set.plan, set.window, set.digest())),
+            InboundMessage::EpochCall(call) => Some((call.terms.id(), call.window, call.digest())),
             InboundMessage::Announcement(_)
             | InboundMessage::Closing(_)
             | InboundMessage::Retirement(_) => None,
@@ -81,7 +91,9 @@ impl InboundMessage {
 #[derive(Debug)]
 pub struct Inbox {
     deployment: Deployment,
-    announcements: Recent<Announcement, Result<Arc<AnnouncedPlan>, (PlanId, PlanRefusalError)>>,
+    announcements: Recent<Announcement, CheckedPlan>,
+    lists: Recent<List, CheckedPlan>,
+    calls: Recent<EpochCall, Arc<Verified<EpochCall>>>,
     memberships: Recent<Membership, Arc<InboundMembership>>,
     opening_sets: Recent<OpeningSet, Arc<Verified<OpeningSet>>>,
     closings: Recent<Closing, Arc<Verified<Closing>>>,
@@ -94,6 +106,8 @@ impl Inbox {
         Self {
             deployment,
             announcements: Recent::default(),
+            lists: Recent::default(),
+            calls: Recent::default(),
             memberships: Recent::default(),
             opening_sets: Recent::default(),
             closings: Recent::default(),
@@ -117,6 +131,10 @@ impl Inbox {
                 };
                 InboundMessage::Announcement(self.announcements.get_or(signed, open)?)
             }
+            ServiceMessage::EpochCall(signed) => {
+                InboundMessage::EpochCall(self.calls.get_or(signed, opened_by(&key))?)
+            }
+            ServiceMessage::List(listing) => InboundMessage::Announcement(self.list(listing)?),
             ServiceMessage::Summons(signed) => {
                 InboundMessage::Summons(Arc::new(signed.open(&key)?))
             }
@@ -137,6 +155,15 @@ impl Inbox {
             ServiceMessage::Retirement(signed) => {
                 InboundMessage::Retirement(Arc::new(signed.open(&key)?))
             }
+        })
+    }
+
+    fn list(&mut self, listing: &Listing) -> Result<CheckedPlan, SignedMessageError> {
+        let deployment = &self.deployment;
+        let call = listing.call.open(deployment.service())?;
+        self.lists.get_or(&listing.list, |signed| {
+            let list = signed.open(deployment.service())?;
+            Ok(AnnouncedPlan::of_list(&call, &list, listing, deployment).map(Arc::new))
         })
     }
 

@@ -196,9 +196,11 @@ fn plan(schema: &Schema, layout: &Layout, streams: u32) -> Plan {
         attributes: vec![0, 1, 2, 3, 4],
         population: PopulationBounds { min: 1, max: 100 },
         alpha: Fraction::ZERO,
+        colluders: 0,
         dropout: Fraction::ZERO,
         delta_exponent: 9,
         masks: MaskStrategy::Single,
+        epoch: None,
         roster: vec![ControllerId([0; 32])],
         streams: (0..streams).map(planned).collect(),
     }

@@ -9,6 +9,7 @@ mod job_summaries;
 mod job_vectors;
 #[expect(clippy::unwrap_used, reason = "a test's way to fail")]
 mod known_answers;
+mod list_vectors;
 mod mask_vectors;
 mod masks;
 mod neighbour_masks;

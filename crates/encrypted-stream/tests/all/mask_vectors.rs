@@ -15,6 +15,7 @@ use alpheus_encrypted_stream::mask::{
 };
 use alpheus_encrypted_stream::messages::member_leaf;
 use alpheus_policy::ids::{ControllerId, PlanId};
+use alpheus_policy::membership::tolerated;
 use alpheus_policy::plan::{Fraction, MaskStrategy};
 use alpheus_policy::quorum::min_opening;
 use alpheus_time::{Span, Timestamp, Window};
@@ -41,6 +42,7 @@ fn parameters_match_the_script() {
 struct Quorum {
     controllers: u32,
     alpha: (u32, u32),
+    colluders: u32,
     tolerated: u32,
     members: u32,
     dropout: (u32, u32),
@@ -51,8 +53,8 @@ struct Quorum {
 fn quorums_match_the_script() {
     let fraction = |(numerator, denominator)| Fraction { numerator, denominator };
     for case in cases::<Quorum>("masks/v1/quorum.json") {
-        let tolerated = fraction(case.alpha).tolerated(case.controllers as usize);
-        assert_eq!(u32::try_from(tolerated).unwrap(), case.tolerated);
+        let tolerated = tolerated(case.controllers, fraction(case.alpha), case.colluders);
+        assert_eq!(tolerated, case.tolerated);
         let dropout = fraction(case.dropout);
         let least = min_opening(case.controllers, case.tolerated, case.members, dropout);
         assert_eq!(least, case.least);

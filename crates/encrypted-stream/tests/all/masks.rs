@@ -48,9 +48,11 @@ fn plan(n: u32, masks: MaskStrategy, minimum: u32, alpha: Fraction) -> Plan {
         attributes: vec![],
         population: PopulationBounds { min: minimum, max: 1000 },
         alpha,
+        colluders: 1,
         dropout: Fraction::FIFTH,
         delta_exponent: 9,
         masks,
+        epoch: None,
         roster: (0..n).map(|p| ControllerId(id(p))).collect(),
         streams: (0..n).map(stream).collect(),
     }

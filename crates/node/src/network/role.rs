@@ -66,7 +66,7 @@ pub enum PeerNameError {
 }
 
 const SCHEME: &str = "alpheus://";
-const LONGEST: usize = 64;
+const MAX_WINDOWS: usize = 64;
 
 impl Role {
     /// Every role.
@@ -119,7 +119,7 @@ impl Name {
     pub fn new(role: Role, name: impl Into<String>) -> Result<Name, PeerNameError> {
         let name = name.into();
         let allowed = |c: char| c.is_ascii_alphanumeric() || "-_.".contains(c);
-        let good = (1..=LONGEST).contains(&name.len()) && name.chars().all(allowed);
+        let good = (1..=MAX_WINDOWS).contains(&name.len()) && name.chars().all(allowed);
         if good && !name.starts_with('.') {
             Ok(Name { role, name })
         } else {

@@ -45,8 +45,8 @@ impl Guarantee {
         values: u64,
     ) -> Guarantee {
         let narrow = |number: usize| u32::try_from(number).unwrap_or(u32::MAX);
-        let tolerated = narrow(plan.tolerated());
-        let honest = members.saturating_sub(narrow(plan.discounted()));
+        let tolerated = plan.tolerated();
+        let honest = members.saturating_sub(plan.discounted());
         let horizon = plan.horizon();
         let windows = horizon.map_or(1, |horizon| horizon.windows);
         let values = values.saturating_mul(windows.into());

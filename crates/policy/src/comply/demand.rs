@@ -168,6 +168,10 @@ impl<'a> Demand<'a> {
         if less(plan.alpha, option.alpha) {
             denials.push(RequirementError::Alpha { requested: plan.alpha, min: option.alpha });
         }
+        let (requested, min) = (plan.colluders, option.colluders);
+        if requested < min {
+            denials.push(RequirementError::Colluders { requested, min });
+        }
         if less(option.dropout, plan.dropout) {
             denials
                 .push(RequirementError::Dropout { requested: plan.dropout, max: option.dropout });

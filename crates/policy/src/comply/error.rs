@@ -161,6 +161,14 @@ pub enum RequirementError {
         /// The option's.
         min: Fraction,
     },
+    /// Too few colluders of the whole deployment tolerated.
+    #[error("colluders must be at least {min}, but the plan's is {requested}")]
+    Colluders {
+        /// The plan's.
+        requested: u32,
+        /// The option's.
+        min: u32,
+    },
     /// Too many dropouts accepted.
     #[error("dropout must be at most {}, but the plan's is {}", fraction(*.max), fraction(*.requested))]
     Dropout {
@@ -206,6 +214,7 @@ impl RequirementError {
             RequirementError::Window { .. } => "window",
             RequirementError::Population { .. } => "population",
             RequirementError::Alpha { .. } => "alpha",
+            RequirementError::Colluders { .. } => "colluders",
             RequirementError::Dropout { .. } => "dropout",
             RequirementError::Consumer { .. } => "consumer",
             RequirementError::Finer { .. } | RequirementError::NotBucketed { .. } => "generalise",

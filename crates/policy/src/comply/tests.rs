@@ -71,9 +71,11 @@ fn case(statistics: &[FieldStatistic], attributes: &[u16]) -> Case {
         attributes: attributes.to_vec(),
         population: PopulationBounds { min: 10, max: 1000 },
         alpha: Fraction::THIRD,
+        colluders: 8,
         dropout: Fraction::FIFTH,
         delta_exponent: 9,
         masks: MaskStrategy::Clique,
+        epoch: None,
         roster: Vec::new(),
         streams: Vec::new(),
     };
@@ -115,6 +117,11 @@ fn an_aggregate_is_allowed_and_every_number_counts() {
     let mut case = pulse();
     case.plan.alpha = Fraction { numerator: 33, denominator: 100 };
     assert!(matches!(case.denials(AGGR)[..], [RequirementError::Alpha { .. }]));
+    let mut case = pulse();
+    case.plan.colluders = 7;
+    assert_eq!(case.denials(AGGR), [RequirementError::Colluders { requested: 7, min: 8 }]);
+    case.plan.colluders = 9;
+    assert_eq!(case.under(AGGR), Ok(()));
     let mut case = pulse();
     case.plan.dropout = Fraction { numerator: 1, denominator: 4 };
     assert!(matches!(case.denials(AGGR)[..], [RequirementError::Dropout { .. }]));

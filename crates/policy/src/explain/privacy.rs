@@ -61,7 +61,7 @@ pub(super) fn of(
         events: own.events,
         streams_per_owner: own.streams_per_owner,
         honest: match own.horizon() {
-            None => members.saturating_sub(u32::try_from(plan.discounted()).unwrap_or(u32::MAX)),
+            None => members.saturating_sub(plan.discounted()),
             Some(_) => plan.min_honest(),
         },
         charges: noise.charges.iter().map(|(at, cost)| (name(*at), cost.to_string())).collect(),

@@ -197,6 +197,7 @@ impl<'a> Attempt<'a> {
             attributes: resolved.attributes,
             population: PopulationBounds { min: 1, max: 1 },
             alpha: Fraction::ZERO,
+            colluders: 0,
             dropout: Fraction::ZERO,
             delta_exponent: self
                 .create
@@ -204,6 +205,7 @@ impl<'a> Attempt<'a> {
                 .mask_delta_exponent
                 .unwrap_or(self.options.mask_delta_exponent),
             masks: MaskStrategy::Single,
+            epoch: None,
             roster: Vec::new(),
             streams: Vec::new(),
         }

@@ -30,13 +30,14 @@ pub(super) struct Judge<'a> {
     known: HashMap<Vec<u8>, Result<Terms, Vec<Objection>>>,
 }
 
-/// The plan with a population, α and dropout that meet any policy. No set of streams can
+/// The plan with a population, α, c and dropout that meet any policy. No set of streams can
 /// fix the remaining objections.
 pub(super) fn most_permissible(plan: &Plan, schema: &Schema) -> Plan {
     let most = u32::try_from(schema.capacity.population).unwrap_or(u32::MAX).max(1);
     Plan {
         population: PopulationBounds { min: most, max: most },
         alpha: Fraction { numerator: 1, denominator: 1 },
+        colluders: u32::MAX,
         dropout: Fraction::ZERO,
         ..plan.clone()
     }
@@ -212,15 +213,17 @@ impl<'a> Judge<'a> {
 }
 
 /// How demanding an option is, for sorting.
-fn burden(option: &ResolvedOption) -> (u32, Fraction, std::cmp::Reverse<Fraction>, bool) {
+fn burden(option: &ResolvedOption) -> (u32, Fraction, u32, std::cmp::Reverse<Fraction>, bool) {
     let noise = option.budget.is_some();
-    (option.min_population, option.alpha, std::cmp::Reverse(option.dropout), noise)
+    let dropout = std::cmp::Reverse(option.dropout);
+    (option.min_population, option.alpha, option.colluders, dropout, noise)
 }
 
 fn joined(sofar: Option<Terms>, option: &ResolvedOption) -> Terms {
     let own = Terms {
         min: option.min_population,
         alpha: option.alpha,
+        colluders: option.colluders,
         dropout: option.dropout,
         trusted: option.trusted.clone(),
         unit: option.budget.map(|budget| budget.unit),
@@ -229,6 +232,7 @@ fn joined(sofar: Option<Terms>, option: &ResolvedOption) -> Terms {
     Terms {
         min: sofar.min.max(own.min),
         alpha: sofar.alpha.max(own.alpha),
+        colluders: sofar.colluders.max(own.colluders),
         dropout: sofar.dropout.min(own.dropout),
         trusted: sofar.trusted.into_iter().filter(|host| own.trusted.contains(host)).collect(),
         unit: match (sofar.unit, own.unit) {
@@ -249,6 +253,7 @@ fn anything() -> ResolvedOption {
         budget: None,
         to: Vec::new(),
         alpha: Fraction::ZERO,
+        colluders: 0,
         dropout: Fraction { numerator: 1, denominator: 1 },
         missing_ticks: 0,
         split_populations: false,

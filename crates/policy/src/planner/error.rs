@@ -393,7 +393,7 @@ pub enum ExclusionError {
     )]
     SplitOwner,
     /// The population is too small for the policy or the query.
-    #[error("at least {needed} owners with data are required, but {present} owners count as {counted} if {tolerated} of {controllers} controllers collude (alpha {}); {enough} controllers with one owner each would be enough", Share(*alpha))]
+    #[error("at least {needed} owners with data are required, but {present} owners count as {counted} if {tolerated} of {controllers} controllers collude (alpha {}, colluders {colluders}); {enough} controllers with one owner each would be enough", Share(*alpha))]
     TooFew {
         /// The minimum population.
         needed: u32,
@@ -407,6 +407,8 @@ pub enum ExclusionError {
         controllers: u32,
         /// α.
         alpha: Fraction,
+        /// c.
+        colluders: u32,
         /// The smallest number of controllers, with one owner each, that is enough.
         enough: u32,
     },

@@ -39,6 +39,7 @@ impl Query<'_> {
             group,
             population: numbers.bounds,
             alpha: numbers.alpha,
+            colluders: numbers.colluders,
             dropout: self.dropout(numbers, masks),
             masks,
             roster,
@@ -61,17 +62,16 @@ impl Query<'_> {
         if owners.len() == 1 {
             return Ok(MaskStrategy::Single);
         }
+        let controllers = u32::try_from(owners.len()).unwrap_or(u32::MAX);
+        let tolerated = numbers.tolerated(controllers);
         let request = MaskRequest {
             wanted: self.create.settings.masks,
             owners,
-            alpha: numbers.alpha,
+            tolerated,
             min_population: numbers.bounds.min,
             delta_exponent: self.template.delta_exponent,
         };
         (self.options.masks)(&request).ok_or_else(|| {
-            let narrow = |count: usize| u32::try_from(count).unwrap_or(u32::MAX);
-            let controllers = narrow(owners.len());
-            let tolerated = narrow(numbers.alpha.tolerated(owners.len()));
             Box::new(Finding::plain(
                 item_at(self.create),
                 RuleError::NoMasks { controllers, tolerated },

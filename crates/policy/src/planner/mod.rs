@@ -33,7 +33,7 @@ pub use raw::{event_columns, tick_columns};
 
 use crate::catalog::Catalog;
 use crate::ids::ConsumerId;
-use crate::plan::{Fraction, MaskStrategy, Plan};
+use crate::plan::{MaskStrategy, Plan};
 use crate::query::{Create, MaskChoice};
 use alpheus_time::{Span, Timestamp};
 use finding::{Finding, Fix};
@@ -69,8 +69,8 @@ pub struct MaskRequest<'a> {
     pub wanted: Option<MaskChoice>,
     /// The number of different owners at each controller, in roster order.
     pub owners: &'a [u32],
-    /// Share of controllers that may collude.
-    pub alpha: Fraction,
+    /// How many of the controllers may collude with the service (t).
+    pub tolerated: u32,
     /// The plan's minimum population.
     pub min_population: u32,
     /// The probability that an epoch's graphs are disconnected is at most 10^-this.

@@ -3,6 +3,7 @@
 use super::brittle::leave_out_brittle;
 use super::error::ExclusionError;
 use crate::ids::{ControllerId, OwnerId};
+use crate::membership::{DEFAULT_COLLUDERS, tolerated};
 use crate::plan::{Fraction, PopulationBounds};
 use crate::schema::PrivacyUnit;
 use std::collections::{BTreeMap, BTreeSet};
@@ -14,6 +15,8 @@ pub(super) struct Terms {
     pub(super) min: u32,
     /// Minimum share of colluders to tolerate.
     pub(super) alpha: Fraction,
+    /// Minimum number of colluders of the whole deployment.
+    pub(super) colluders: u32,
     /// Maximum share that may drop out.
     pub(super) dropout: Fraction,
     /// Controllers that its owner trusts, ascending.
@@ -34,7 +37,15 @@ pub(super) struct Candidate<'a> {
 pub(super) struct Numbers {
     pub(super) bounds: PopulationBounds,
     pub(super) alpha: Fraction,
+    pub(super) colluders: u32,
     pub(super) dropout: Fraction,
+}
+
+impl Numbers {
+    /// How many of so many controllers may collude with the service (t).
+    pub(super) fn tolerated(self, controllers: u32) -> u32 {
+        tolerated(controllers, self.alpha, self.colluders)
+    }
 }
 
 /// What the query itself requires.
@@ -58,10 +69,10 @@ pub(super) struct Settlement<'a> {
 /// The largest set of candidates whose policies agree with the query, the plan's numbers,
 /// and the excluded candidates with reasons.
 ///
-/// A plan adopts the largest α of its members, and a larger α makes everyone count for less.
-/// So if the population is too small, this retries without the members with the largest α,
-/// then the next largest, and so on. One member's α never excludes more streams than its
-/// own.
+/// A plan adopts the largest α and c of its members, and larger ones make everyone count for
+/// less. So if the population is too small, this retries with each ceiling on both that some
+/// members set, without the members above it. One member's α or c never excludes more streams
+/// than its own.
 pub(super) fn settle<'a>(
     mut candidates: Vec<Candidate<'a>>,
     asked: PopulationRequest,
@@ -74,13 +85,13 @@ pub(super) fn settle<'a>(
     let mut best = settle_all(candidates.clone(), asked);
     if best.excluded.iter().any(|(_, exclusion)| matches!(exclusion, ExclusionError::TooFew { .. }))
     {
-        let too_few = PopulationCount::of(&candidates, numbers(&candidates, asked).alpha)
-            .too_few(numbers(&candidates, asked));
-        let alphas: BTreeSet<Fraction> = candidates.iter().map(|one| one.terms.alpha).collect();
-        for ceiling in alphas.into_iter().rev().skip(1) {
+        let adopted = numbers(&candidates, asked);
+        let too_few = PopulationCount::of(&candidates, adopted).too_few(adopted);
+        for (alpha, colluders) in ceilings(&candidates) {
             let (mut rest, mut left_out) = (candidates.clone(), Vec::new());
             exclude(&mut rest, &mut left_out, |candidate| {
-                (candidate.terms.alpha > ceiling).then(|| too_few.clone())
+                let above = candidate.terms.alpha > alpha || candidate.terms.colluders > colluders;
+                above.then(|| too_few.clone())
             });
             let mut settled = settle_all(rest, asked);
             if settled.size() > best.size() {
@@ -94,13 +105,22 @@ pub(super) fn settle<'a>(
     best
 }
 
+/// Each pair of an α and a c that some members require, but for the largest of both, largest
+/// first. A schema has few options, and each has one α and one c.
+fn ceilings(candidates: &[Candidate<'_>]) -> Vec<(Fraction, u32)> {
+    let alphas: BTreeSet<Fraction> = candidates.iter().map(|one| one.terms.alpha).collect();
+    let numbers: BTreeSet<u32> = candidates.iter().map(|one| one.terms.colluders).collect();
+    let pairs = alphas.iter().rev().flat_map(|alpha| numbers.iter().rev().map(|c| (*alpha, *c)));
+    pairs.skip(1).collect()
+}
+
 impl Settlement<'_> {
     fn size(&self) -> usize {
         self.members.as_ref().map_or(0, |(members, _)| members.len())
     }
 }
 
-/// The same without exclusions because of α. Excludes the strictest members until the rest
+/// The same without exclusions because of α and c. Excludes the strictest members until the rest
 /// meet their own requirements. Removing a stream can only lower the population and its
 /// requirements, so this terminates.
 pub(super) fn settle_all<'a>(
@@ -113,7 +133,7 @@ pub(super) fn settle_all<'a>(
             return Settlement { members: None, excluded };
         }
         let numbers = numbers(&candidates, asked);
-        let counted = PopulationCount::of(&candidates, numbers.alpha);
+        let counted = PopulationCount::of(&candidates, numbers);
         if counted.counted >= numbers.bounds.min {
             if counted.owners > asked.bounds.max || candidates.len() as u64 > asked.streams {
                 keep_at_most(&mut candidates, &mut excluded, asked);
@@ -176,16 +196,18 @@ fn keep_at_most<'a>(
     });
 }
 
-/// The largest minimum population, the largest α and the smallest dropout that anyone
+/// The largest minimum population, the largest α and c, and the smallest dropout that anyone
 /// requires. By default a fifth may drop out.
 fn numbers(candidates: &[Candidate<'_>], asked: PopulationRequest) -> Numbers {
     let terms = || candidates.iter().map(|candidate| &candidate.terms);
     let min = terms().map(|terms| terms.min).max().unwrap_or(1).max(asked.bounds.min).max(1);
     let alpha =
         terms().map(|terms| terms.alpha).chain(asked.alpha).max().unwrap_or(Fraction::THIRD);
+    let colluders = terms().map(|terms| terms.colluders).max().unwrap_or(DEFAULT_COLLUDERS);
     let own = asked.dropout.unwrap_or(Fraction::FIFTH);
     let dropout = terms().map(|terms| terms.dropout).fold(own, Fraction::min);
-    Numbers { bounds: PopulationBounds { min, max: asked.bounds.max.max(min) }, alpha, dropout }
+    let bounds = PopulationBounds { min, max: asked.bounds.max.max(min) };
+    Numbers { bounds, alpha, colluders, dropout }
 }
 
 /// A population with everyone present, as counted by the honest controller that counts
@@ -199,24 +221,20 @@ pub(super) struct PopulationCount {
 }
 
 impl PopulationCount {
-    pub(super) fn of(candidates: &[Candidate<'_>], alpha: Fraction) -> PopulationCount {
+    pub(super) fn of(candidates: &[Candidate<'_>], numbers: Numbers) -> PopulationCount {
         let mut hosts: BTreeMap<ControllerId, BTreeSet<OwnerId>> = BTreeMap::new();
         for candidate in candidates {
             hosts.entry(candidate.stream.controller).or_default().insert(candidate.stream.owner);
         }
         let mut sizes: Vec<usize> = hosts.values().map(BTreeSet::len).collect();
         sizes.sort_unstable_by(|a, b| b.cmp(a));
-        let tolerated =
-            if mutual_trust(candidates, &hosts) { 0 } else { alpha.tolerated(sizes.len()) };
-        let owners: usize = sizes.iter().sum();
-        let counted = owners - sizes.iter().take(tolerated).sum::<usize>();
         let narrow = |number: usize| u32::try_from(number).unwrap_or(u32::MAX);
-        PopulationCount {
-            controllers: narrow(sizes.len()),
-            tolerated: narrow(tolerated),
-            owners: narrow(owners),
-            counted: narrow(counted),
-        }
+        let controllers = narrow(sizes.len());
+        let trusted = mutual_trust(candidates, &hosts);
+        let tolerated = if trusted { 0 } else { numbers.tolerated(controllers) };
+        let owners: usize = sizes.iter().sum();
+        let counted = owners - sizes.iter().take(tolerated as usize).sum::<usize>();
+        PopulationCount { controllers, tolerated, owners: narrow(owners), counted: narrow(counted) }
     }
 
     fn too_few(self, numbers: Numbers) -> ExclusionError {
@@ -227,7 +245,8 @@ impl PopulationCount {
             tolerated: self.tolerated,
             controllers: self.controllers,
             alpha: numbers.alpha,
-            enough: controllers_for(numbers.bounds.min, numbers.alpha),
+            colluders: numbers.colluders,
+            enough: controllers_for(numbers.bounds.min, numbers.alpha, numbers.colluders),
         }
     }
 }
@@ -247,18 +266,15 @@ fn mutual_trust(
 
 /// The smallest number of controllers, with one owner each, that count as `min` if everyone
 /// has data: the smallest N with N − t ≥ min.
-pub(crate) fn controllers_for(min: u32, alpha: Fraction) -> u32 {
-    let counts = |controllers: u64| {
-        let controllers = usize::try_from(controllers).unwrap_or(usize::MAX);
-        controllers.saturating_sub(alpha.tolerated(controllers)) as u64
-    };
-    // N − ⌊αN⌋ never falls as N grows, and rises by at most one.
-    let (mut low, mut high) = (u64::from(min), u64::from(u32::MAX));
+pub(crate) fn controllers_for(min: u32, alpha: Fraction, colluders: u32) -> u32 {
+    // N − t never falls as N grows, and rises by at most one.
+    let (mut low, mut high) = (min, u32::MAX);
     while low < high {
-        let middle = u64::midpoint(low, high);
-        if counts(middle) >= u64::from(min) { high = middle } else { low = middle + 1 }
+        let middle = low.midpoint(high);
+        let enough = middle - tolerated(middle, alpha, colluders) >= min;
+        if enough { high = middle } else { low = middle + 1 }
     }
-    u32::try_from(low).unwrap_or(u32::MAX)
+    low
 }
 
 #[cfg(test)]
@@ -293,7 +309,8 @@ mod tests {
         let candidate = |(stream, (min, alpha)): (_, &(u32, Fraction))| {
             let (min, alpha, trusted) = (*min, *alpha, Vec::new());
             let (dropout, unit) = (Fraction::FIFTH, None);
-            Candidate { stream, terms: Terms { min, alpha, dropout, trusted, unit } }
+            let colluders = 1;
+            Candidate { stream, terms: Terms { min, alpha, colluders, dropout, trusted, unit } }
         };
         let candidates: Vec<_> = streams.iter().zip(terms).map(candidate).collect();
         let bounds = PopulationBounds { min: 1, max: 1000 };
@@ -350,11 +367,13 @@ mod tests {
 
     #[test]
     fn thirty_controllers_count_as_twenty_and_ten_need_fourteen() {
-        assert_eq!(30 - Fraction::THIRD.tolerated(30), 20);
-        assert_eq!(controllers_for(10, Fraction::THIRD), 14);
-        assert_eq!(controllers_for(10, Fraction::ZERO), 10);
-        assert_eq!(controllers_for(1, Fraction::THIRD), 1);
-        assert_eq!(controllers_for(2, Fraction::THIRD), 3);
+        assert_eq!(30 - tolerated(30, Fraction::THIRD, 8), 20);
+        assert_eq!(controllers_for(10, Fraction::THIRD, 1), 14);
+        assert_eq!(controllers_for(10, Fraction::THIRD, 8), 18);
+        assert_eq!(controllers_for(10, Fraction::ZERO, 8), 10);
+        assert_eq!(controllers_for(1, Fraction::THIRD, 1), 1);
+        assert_eq!(controllers_for(2, Fraction::THIRD, 1), 3);
+        assert_eq!(controllers_for(2, Fraction::THIRD, u32::MAX), u32::MAX);
     }
 
     #[test]
@@ -363,12 +382,12 @@ mod tests {
             for alpha in
                 [Fraction::ZERO, Fraction::THIRD, Fraction { numerator: 1, denominator: 2 }]
             {
-                let counts = |n: usize| n - alpha.tolerated(n);
-                let n = controllers_for(min, alpha) as usize;
-                assert!(
-                    counts(n) >= min as usize && counts(n - 1) < min as usize,
-                    "{min} {alpha:?} {n}"
-                );
+                for colluders in [0, 1, 8, 40] {
+                    let counts = |n: u32| n - tolerated(n, alpha, colluders);
+                    let n = controllers_for(min, alpha, colluders);
+                    let least = counts(n) >= min && counts(n - 1) < min;
+                    assert!(least, "{min} {alpha:?} {colluders} {n}");
+                }
             }
         }
     }

@@ -142,6 +142,7 @@ fn most_private(option: &PolicyOption) -> Option<ResolvedOption> {
         budget: option.budget,
         to: option.to.clone(),
         alpha: option.alpha,
+        colluders: option.colluders,
         dropout: option.dropout,
         missing_ticks: option.missing_ticks,
         split_populations: option.split_populations,

@@ -75,6 +75,7 @@ fn allows(offer: &PolicyOption, attribute: u16, chosen: &ResolvedOption) -> bool
         budget,
         to,
         alpha,
+        colluders,
         dropout,
         missing_ticks,
         split_populations,
@@ -90,6 +91,7 @@ fn allows(offer: &PolicyOption, attribute: u16, chosen: &ResolvedOption) -> bool
         budget: *budget,
         to: to.clone(),
         alpha: *alpha,
+        colluders: *colluders,
         dropout: *dropout,
         missing_ticks: *missing_ticks,
         split_populations: *split_populations,
@@ -143,7 +145,7 @@ default: { reading: [{ option: crowd, clients: 10, window: 1m }, crowd], other: 
     fn a_modified_option_is_not_offered() {
         let odd = Fraction { numerator: 1, denominator: 1 };
         let none = Fraction { numerator: 0, denominator: 0 };
-        let changes: [&dyn Fn(&mut ResolvedOption); 12] = [
+        let changes: [&dyn Fn(&mut ResolvedOption); 13] = [
             &|own| own.name.push('x'),
             &|own| own.kind = OptionKind::Public,
             &|own| own.kind = OptionKind::Private,
@@ -152,6 +154,7 @@ default: { reading: [{ option: crowd, clients: 10, window: 1m }, crowd], other: 
             &|own| own.to.push("me".to_owned()),
             &|own| own.alpha = odd,
             &|own| own.alpha = Fraction { numerator: 2, denominator: 6 },
+            &|own| own.colluders = 7,
             &|own| own.dropout = none,
             &|own| own.missing_ticks = 9,
             &|own| own.split_populations = true,

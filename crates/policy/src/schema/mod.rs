@@ -79,7 +79,7 @@ impl Schema {
     pub fn id(&self) -> SchemaId {
         // A schema holds only integers and strings, so serialisation cannot fail.
         let bytes = postcard::to_allocvec(self).unwrap_or_default();
-        SchemaId(crate::ids::labelled_hash("alpheus/schema/v1", &[&bytes]))
+        SchemaId(crate::ids::labelled_hash("alpheus/schema/v2", &[&bytes]))
     }
 
     /// Position of the attribute called `name`. As in queries, case is ignored and `-`

@@ -33,6 +33,8 @@ pub struct PolicyOption {
     pub to: Vec<String>,
     /// Minimum share of colluding controllers that a plan must tolerate (α).
     pub alpha: Fraction,
+    /// How many controllers of the whole deployment a plan must take for colluders (c).
+    pub colluders: u32,
     /// Maximum share of controllers that a plan may allow to drop out (d).
     pub dropout: Fraction,
     /// Ticks that may be missing between the sessions that make up a window (g).

@@ -8,6 +8,7 @@ use super::{
 };
 use crate::document::{ContentError, DocumentError, Fields, Node};
 use crate::ids::ControllerId;
+use crate::membership::DEFAULT_COLLUDERS;
 use crate::plan::Fraction;
 use alpheus_time::Span;
 
@@ -23,6 +24,7 @@ const KEYS: &[&str] = &[
     "budget",
     "to",
     "alpha",
+    "colluders",
     "dropout",
     "missingTicks",
     "splitPopulations",
@@ -71,6 +73,9 @@ impl Reader<'_> {
         let many = matches!(kind, Aggregate | DpAggregate);
         let (alpha, dropout) =
             if many { (Fraction::THIRD, Fraction::FIFTH) } else { (Fraction::ZERO, ALL) };
+        let alpha = fields.read_or("alpha", alpha, Node::fraction)?;
+        // Who expects no collusion at all expects none of a number either.
+        let colluders = if alpha.numerator == 0 { 0 } else { DEFAULT_COLLUDERS };
         Ok(PolicyOption {
             name: fields.required("name")?.name()?.to_owned(),
             kind,
@@ -81,7 +86,8 @@ impl Reader<'_> {
             generalise: self.generalise()?,
             budget: if kind == DpAggregate { Some(self.budget()?) } else { None },
             to: fields.read_or("to", Vec::new(), consumers)?,
-            alpha: fields.read_or("alpha", alpha, Node::fraction)?,
+            alpha,
+            colluders: fields.read_or("colluders", colluders, |node| node.integer(0, u32::MAX))?,
             dropout: fields.read_or("dropout", dropout, Node::fraction)?,
             missing_ticks: fields.read_or("missingTicks", 0, |node| node.integer(0, u32::MAX))?,
             split_populations: fields.read_or("splitPopulations", false, Node::boolean)?,
@@ -91,8 +97,15 @@ impl Reader<'_> {
 
     /// Constraints that have no meaning for this kind are mistakes, so they are errors.
     fn refuse_others(&self, kind: OptionKind) -> Result<(), DocumentError> {
-        const POPULATION: &[&str] =
-            &["clients", "minimumPopulation", "splitPopulations", "trusted", "alpha", "dropout"];
+        const POPULATION: &[&str] = &[
+            "clients",
+            "minimumPopulation",
+            "splitPopulations",
+            "trusted",
+            "alpha",
+            "colluders",
+            "dropout",
+        ];
         const REST: &[&str] = &["window", "windows", "generalise", "to", "missingTicks"];
         let refuse = |keys: &[&'static str], with| {
             keys.iter().try_for_each(|key| self.fields.refuse(key, with))

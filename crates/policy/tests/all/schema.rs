@@ -1,6 +1,7 @@
 //! Schemas as people write them: the paper's figure, every kind of mistake with its
 //! location, and Avro compared with YAML.
 
+use alpheus_policy::membership::DEFAULT_COLLUDERS;
 use alpheus_policy::plan::Fraction;
 use alpheus_policy::policy::Policies;
 use alpheus_policy::schema::{
@@ -95,7 +96,8 @@ fn the_papers_figure_is_read() {
     assert_eq!(aggr.kind, OptionKind::Aggregate);
     assert_eq!(aggr.clients, [100, 1000]);
     assert_eq!(aggr.windows, [Span::seconds(3600)]);
-    assert_eq!((aggr.alpha, aggr.dropout), (Fraction::THIRD, Fraction::FIFTH));
+    let bounds = (aggr.alpha, aggr.colluders, aggr.dropout);
+    assert_eq!(bounds, (Fraction::THIRD, DEFAULT_COLLUDERS, Fraction::FIFTH));
     // The figure's annotation writes `heartrate` for `heart-rate`.
     let choices = CHOICES_3.replace("heartrate", "heart_rate");
     let policies = Policies::from_yaml(&choices, &schema).unwrap();
@@ -291,6 +293,7 @@ fn mistakes_in_options_are_reported_with_line_and_fix() {
         ),
         ("option: aggregate\n    window: soon", "not a duration"),
         ("option: aggregate\n    alpha: 1.5", "not a fraction"),
+        ("option: stream-aggregate\n    colluders: 1", "cannot be used with"),
         ("option: aggregate\n    attributes: [y]", "no stream attribute `y`"),
         ("option: aggregate\n    generalise: {attribute: x, width: 5}", "no histogram"),
         ("option: aggregate\n    budget: {unit: event}", "use `dp-aggregate`"),

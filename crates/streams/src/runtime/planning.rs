@@ -87,6 +87,6 @@ fn masks(request: &MaskRequest<'_>) -> Option<MaskStrategy> {
         MaskChoice::Epoch => MaskPreference::Epoch,
         MaskChoice::Neighbours => MaskPreference::Neighbours,
     });
-    let roster = Roster::new(request.owners, request.alpha, request.min_population);
+    let roster = Roster::new(request.owners, request.tolerated, request.min_population);
     choose(wanted, &roster, request.delta_exponent).ok()
 }

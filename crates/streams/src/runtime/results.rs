@@ -214,7 +214,7 @@ fn noise(plan: &Plan, window: Window, opened: &Opened) -> Option<Value> {
     let narrow = |number: usize| u32::try_from(number).unwrap_or(u32::MAX);
     let place = plan.index_in_totals(window);
     let members = if place.is_some() { narrow(plan.roster.len()) } else { opened.members };
-    let honest = members.saturating_sub(narrow(plan.discounted()));
+    let honest = members.saturating_sub(plan.discounted());
     let values = u64::from(opened.population).saturating_mul(opened.windows.max(1).into());
     let windows = place.map_or(1, |place| place.saturating_add(1));
     let shared = NoiseShares { honest, members, windows, lost: opened.lost };

@@ -380,9 +380,11 @@ fn plan_of(view: &PlanView, streams: &BTreeMap<u32, StreamId>, shape: Shape) -> 
         attributes: vec![],
         population: PopulationBounds { min: 1, max: 1 },
         alpha: Fraction::ZERO,
+        colluders: 0,
         dropout: Fraction::ZERO,
         delta_exponent: 9,
         masks: MaskStrategy::Single,
+        epoch: None,
         roster: vec![],
         streams: streams.iter().map(planned).collect(),
     }

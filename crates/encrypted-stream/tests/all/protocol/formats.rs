@@ -28,20 +28,20 @@ fn restored(net: &Net, version: u8) -> Option<RestoreError> {
     controller.err()
 }
 
-/// Format 2 is that of the previous version; 4 would be that of a later one.
+/// Format 3 is that of the previous version; 5 would be that of a later one.
 #[test]
 fn ledgers_of_another_format_are_refused_with_that_error() {
     let mut net = Net::new(Setup::new(2));
     net.close(0);
-    assert_eq!(restored(&net, 3), None);
-    for found in [2, 4] {
+    assert_eq!(restored(&net, 4), None);
+    for found in [3, 5] {
         assert_eq!(restored(&net, found), Some(RestoreError::OtherFormat { position: 0, found }));
         let said = StampedRecord::read(&[found, 0]).unwrap_err();
         assert_eq!(said, RecordError::Version(found));
     }
-    let host = HostRecords::read([&[4_u8, 0][..]], &net.world.deployment);
-    assert_eq!(host.err(), Some(RestoreError::OtherFormat { position: 0, found: 4 }));
-    let says = RestoreError::OtherFormat { position: 0, found: 4 }.to_string();
+    let host = HostRecords::read([&[5_u8, 0][..]], &net.world.deployment);
+    assert_eq!(host.err(), Some(RestoreError::OtherFormat { position: 0, found: 5 }));
+    let says = RestoreError::OtherFormat { position: 0, found: 5 }.to_string();
     assert!(says.contains("use the version that wrote it"), "{says}");
 }
 

@@ -20,6 +20,7 @@ mod cut_off;
 mod delegating;
 mod disk;
 mod dropouts;
+mod epochs;
 mod evil;
 mod formats;
 mod grants;

@@ -236,7 +236,7 @@ fn a_deployment_trusts_only_its_own_authority() {
     let other = secrets.certified(controller, &world.deployment).err();
     assert_eq!(other, Some(CertificateError::OtherKeys));
     // A plan announced by another service does not belong to this deployment.
-    let signed = world.announced.signed();
+    let ServiceMessage::Announcement(signed) = world.announced.message() else { panic!() };
     let content = signed.open(world.deployment.service()).unwrap();
     let forged = Signed::new(&*content, &key(55));
     let refused = AnnouncedPlan::open(&forged, &world.deployment).err();

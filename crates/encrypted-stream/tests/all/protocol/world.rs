@@ -64,6 +64,7 @@ pub struct Setup {
     pub streams_each: u32,
     pub minimum: u32,
     pub alpha: Fraction,
+    pub colluders: u32,
     pub dropout: Fraction,
     pub masks: MaskStrategy,
     /// Bound on the failure probability of a sparse graph: 10^-delta.
@@ -89,6 +90,7 @@ impl Setup {
             streams_each: 1,
             minimum: 1,
             alpha: Fraction::ZERO,
+            colluders: 1,
             dropout: Fraction::FIFTH,
             masks: if controllers == 1 { MaskStrategy::Single } else { MaskStrategy::Clique },
             delta: 9,
@@ -214,6 +216,7 @@ pub fn policy(setup: &Setup) -> ResolvedPolicy {
         budget: setup.noise.map(|noise| noise.budget),
         to: setup.sealed.then(|| "tests".into()).into_iter().collect(),
         alpha: setup.alpha,
+        colluders: setup.colluders,
         dropout: setup.dropout,
         missing_ticks: 0,
         split_populations: false,
@@ -387,7 +390,7 @@ impl World {
     }
 
     pub fn announcement(&self) -> ServiceMessage {
-        ServiceMessage::Announcement(self.announced.signed().clone())
+        self.announced.message()
     }
 }
 
@@ -449,9 +452,11 @@ fn make_plan(setup: &Setup, schema: &Schema, layout: &Layout, roster: Vec<Contro
         attributes: vec![0],
         population: PopulationBounds { min: setup.minimum, max: 1000 },
         alpha: setup.alpha,
+        colluders: setup.colluders,
         dropout: setup.dropout,
         delta_exponent: setup.delta,
         masks: setup.masks,
+        epoch: None,
         roster,
         streams: streams.collect(),
     };

@@ -74,9 +74,11 @@ pub(super) fn plan(schema: &Schema, ticks: u64) -> Plan {
         attributes: vec![],
         population: PopulationBounds { min: 1, max: u32::MAX },
         alpha: Fraction::ZERO,
+        colluders: 0,
         dropout: Fraction::ZERO,
         delta_exponent: 9,
         masks: MaskStrategy::Single,
+        epoch: None,
         roster: vec![ControllerId([0; 32])],
         streams: vec![PlannedStream { stream: STREAM, owner: OwnerId([0; 32]), controller: 0 }],
     }

@@ -52,9 +52,11 @@ pub(crate) fn plan(streams: u32, window: u64, release: Release) -> Plan {
         attributes: vec![],
         population: PopulationBounds { min: 1, max: u32::MAX },
         alpha: Fraction::ZERO,
+        colluders: 0,
         dropout: Fraction::ZERO,
         delta_exponent: 9,
         masks: MaskStrategy::Single,
+        epoch: None,
         roster: vec![ControllerId([0; 32])],
         streams: (0..streams).map(planned).collect(),
     }

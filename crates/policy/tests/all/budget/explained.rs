@@ -215,9 +215,11 @@ fn guarantees_are_computed_from_plans() {
         attributes: vec![0],
         population: PopulationBounds { min: 1, max: 9 },
         alpha: Fraction::THIRD,
+        colluders: 1,
         dropout: Fraction::FIFTH,
         delta_exponent: 9,
         masks: MaskStrategy::Clique,
+        epoch: None,
         roster: (0..9).map(|id| ControllerId([id; 32])).collect(),
         streams: Vec::new(),
     };

@@ -43,10 +43,11 @@ streamAttributes:
     maxBytes: 20
     aggregations: [{ sketch: { depth: 2, width: 32 } }]
 streamPolicyOptions:
-  - { name: aggr, option: aggregate, clients: [1, 2, 3, 5, 10, 50, 100], window: [10s, 1hr], alpha: 1/3, dropout: 0.2 }
+  - { name: aggr, option: aggregate, clients: [1, 2, 3, 5, 10, 50, 100], window: [10s, 1hr], alpha: 1/3, colluders: 1, dropout: 0.2 }
   - { name: plain, option: aggregate, clients: [1, 2, 3, 5, 10, 50, 100], window: [10s, 1hr], alpha: 0, dropout: 0 }
   - { name: noisy, option: dp-aggregate, clients: [10], window: 10s, budget: { perWindow: 0.1, total: 10, delta: 1e-9, unit: person-per-window } }
   - { name: coarse, option: aggregate, clients: [1, 10], window: 10s, alpha: 0, dropout: 0, generalise: { attribute: altitude, width: 25 } }
+  - { name: wary, option: aggregate, clients: [1, 10, 20], window: 10s }
   - { name: coach, option: stream-aggregate, window: 10s, to: coach.example }
   - { name: priv, option: private }
 ";

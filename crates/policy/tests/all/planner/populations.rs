@@ -22,7 +22,7 @@ fn explain_counts_thirty_controllers_as_twenty() {
     assert_eq!((group.controllers_needed, group.controllers_enough, group.quorum), (20, 14, 24));
     let text = explanation.to_string();
     assert!(
-        text.contains("10 of the controllers may collude (alpha 1/3), so these owners count as 20"),
+        text.contains("10 of the controllers may collude (alpha 1/3, colluders 1), so these owners count as 20"),
         "{text}"
     );
     assert!(text.contains("20 of these controllers, or 14 in their own plan"), "{text}");
@@ -30,6 +30,77 @@ fn explain_counts_thirty_controllers_as_twenty() {
     assert!(text.contains("one member joins or leaves"), "{text}");
     let json = serde_json::to_value(&explanation).unwrap();
     assert_eq!(json["groups"][0]["counted"], 20);
+}
+
+/// Under an option that names no number of colluders.
+fn wary(min: u32) -> String {
+    policy(&format!("{{ option: wary, clients: {min}, window: 10s }}"))
+}
+
+/// The cases of the note on bounds, from the policy to `EXPLAIN`: t, quorum, owners counted.
+#[test]
+fn small_rosters_open_as_they_should() {
+    let hosts = |hosts: u32, owners: u32| {
+        let mut world = World::of(SCHEMA).with(1, &third(10), &[]);
+        let policy = world.catalog.streams().next().unwrap().policy.clone();
+        for stream in 0..hosts * owners {
+            world.put(100 + stream, 100 + stream, 1 + stream % hosts, policy.clone(), &[]);
+        }
+        world
+    };
+    let cases = [
+        (World::of(SCHEMA).with(3, &third(2), &[]), (1, 3, 2)),
+        (World::of(SCHEMA).with(36, &wary(10), &[]), (12, 29, 24)),
+        (World::of(SCHEMA).with(40, &plain(10), &[]), (0, 39, 40)),
+        (hosts(3, 100), (1, 3, 200)),
+        (hosts(1, 300), (0, 1, 301)),
+    ];
+    for (world, expected) in cases {
+        let planned = world.plan(&select(COUNT, "")).unwrap();
+        let known = world.catalog.schema("MedicalSensor").unwrap();
+        let group = &explain(&planned, known, 0.01, false).groups[0];
+        assert_eq!((group.tolerated, group.quorum, group.counted), expected);
+    }
+}
+
+#[test]
+fn explain_says_how_many_colluders_read_one_owner() {
+    let text = |world: World| {
+        let planned = world.plan(&select(COUNT, "")).unwrap();
+        let known = world.catalog.schema("MedicalSensor").unwrap();
+        (explain(&planned, known, 0.01, true).to_string(), planned.plans[0].colluders)
+    };
+    let (few, colluders) = text(World::of(SCHEMA).with(20, &wary(10), &[]));
+    assert_eq!(colluders, 8, "unless an option states another number");
+    let said = "c + min − 1 = 17 colluding controllers can read one owner";
+    assert!(few.contains(said) && few.contains("count as 12"), "{few}");
+    let (many, _) = text(World::of(SCHEMA).with(60, &wary(20), &[]));
+    let said = "28 colluding controllers can read one owner";
+    assert!(many.contains(said) && many.contains("more than c + min − 1 = 27"), "{many}");
+    let (sure, colluders) = text(World::of(SCHEMA).with(20, &plain(10), &[]));
+    assert_eq!(colluders, 0, "an option whose alpha is 0 thinks of nobody");
+    assert!(!sure.contains("colluding controllers"), "{sure}");
+}
+
+/// The sentence holds: the service lists an owner's controller among colluders alone.
+#[test]
+fn seventeen_colluders_and_one_owner_make_a_plan_and_sixteen_do_not() {
+    assert!(World::of(SCHEMA).with(18, &wary(10), &[]).plan(&select(COUNT, "")).is_ok());
+    let (refusal, _) = World::of(SCHEMA).with(17, &wary(10), &[]).refuse(&select(COUNT, ""));
+    let text = refusal.to_string();
+    assert!(text.contains("17 owners count as 9 if 8 of 17 controllers collude"), "{text}");
+    assert!(text.contains("colluders 8); 18 controllers with one owner each"), "{text}");
+}
+
+#[test]
+fn the_largest_number_of_colluders_is_adopted_unless_it_leaves_too_few() {
+    let mixed = |wary_ones| {
+        let world = World::of(SCHEMA).with(14, &third(10), &[]);
+        let planned = world.with(wary_ones, &wary(10), &[]).plan(&select(COUNT, "")).unwrap();
+        (planned.plans[0].streams.len(), planned.plans[0].colluders)
+    };
+    assert_eq!(mixed(4), (18, 8));
+    assert_eq!(mixed(3), (14, 1), "with 8 of 17 only nine count");
 }
 
 #[test]

@@ -63,9 +63,6 @@ impl Service {
         }
         let retirement = Signed::new(&Retirement { plan: locking }, &self.key);
         let announcement = query.coordinator.announcement();
-        vec![
-            (id, locking, ServiceMessage::Retirement(retirement)),
-            (id, asked, ServiceMessage::Announcement(announcement)),
-        ]
+        vec![(id, locking, ServiceMessage::Retirement(retirement)), (id, asked, announcement)]
     }
 }

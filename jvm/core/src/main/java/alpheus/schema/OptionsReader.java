@@ -24,12 +24,13 @@ import java.util.stream.IntStream;
 final class OptionsReader {
     private static final List<String> KEYS = List.of(
             "name", "option", "attributes", "window", "windows", "clients", "minimumPopulation", "generalise",
-            "budget", "to", "alpha", "dropout", "missingTicks", "splitPopulations", "trusted");
+            "budget", "to", "alpha", "colluders", "dropout", "missingTicks", "splitPopulations", "trusted");
     private static final List<String> KINDS =
             List.of("private", "public", "stream-aggregate", "aggregate", "dp-aggregate");
     private static final List<String> POPULATION =
-            List.of("clients", "minimumPopulation", "splitPopulations", "trusted", "alpha", "dropout");
+            List.of("clients", "minimumPopulation", "splitPopulations", "trusted", "alpha", "colluders", "dropout");
     private static final List<String> REST = List.of("window", "windows", "generalise", "to", "missingTicks");
+    private static final long DEFAULT_COLLUDERS = 8;
     private static final String DEFAULT_SIZE = "small";
 
     private final Fields fields;
@@ -59,6 +60,9 @@ final class OptionsReader {
         Kind kind = Kind.values()[fields.required("option").word(KINDS)];
         refuseOthers(kind);
         boolean many = kind.isOfMany();
+        Fraction alpha = fields.readOr("alpha", many ? Fraction.THIRD : Fraction.ZERO, Node::fraction);
+        // Who expects no collusion at all expects none of a number either.
+        long colluders = alpha.numerator() == 0 ? 0 : DEFAULT_COLLUDERS;
         return new PolicyOption(
                 fields.required("name").name(),
                 kind,
@@ -69,7 +73,8 @@ final class OptionsReader {
                 generalise(),
                 kind == Kind.DP_AGGREGATE ? Optional.of(BudgetReader.read(fields.required("budget"))) : Optional.empty(),
                 fields.readOr("to", List.of(), OptionsReader::consumers),
-                fields.readOr("alpha", many ? Fraction.THIRD : Fraction.ZERO, Node::fraction),
+                alpha,
+                fields.readOr("colluders", colluders, node -> node.integer(0, SchemaReader.U32)),
                 fields.readOr("dropout", many ? Fraction.FIFTH : Fraction.ONE, Node::fraction),
                 fields.readOr("missingTicks", 0L, node -> node.integer(0, SchemaReader.U32)),
                 fields.readOr("splitPopulations", false, Node::bool),

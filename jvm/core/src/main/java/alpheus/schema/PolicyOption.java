@@ -19,6 +19,7 @@ import java.util.Optional;
  * @param budget privacy budget; present exactly for {@link Kind#DP_AGGREGATE}
  * @param to consumers it may be released to; empty: any
  * @param alpha minimum share of colluding controllers that a plan must tolerate
+ * @param colluders how many controllers of the whole deployment a plan must take for colluders
  * @param dropout maximum share of controllers that may drop out
  * @param missingTicks ticks that may be missing where several sessions tile a window
  * @param splitPopulations whether a window may be split into several populations
@@ -35,6 +36,7 @@ public record PolicyOption(
         Optional<Budget> budget,
         List<String> to,
         Fraction alpha,
+        long colluders,
         Fraction dropout,
         long missingTicks,
         boolean splitPopulations,

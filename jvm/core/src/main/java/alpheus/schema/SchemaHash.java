@@ -8,7 +8,7 @@ import java.util.HexFormat;
 
 /** The resolved schema in postcard, field by field in the order of the Rust types. */
 final class SchemaHash {
-    private static final String LABEL = "alpheus/schema/v1";
+    private static final String LABEL = "alpheus/schema/v2";
 
     private final Postcard out = new Postcard();
 
@@ -103,6 +103,7 @@ final class SchemaHash {
         option.budget().ifPresent(this::budget);
         out.list(option.to(), out::text);
         fraction(option.alpha());
+        out.unsigned(option.colluders());
         fraction(option.dropout());
         out.unsigned(option.missingTicks()).bool(option.splitPopulations());
         out.list(option.trusted(), fingerprint -> out.raw(HexFormat.of().parseHex(fingerprint)));

@@ -1,0 +1,251 @@
+//! Membership epochs, the controller's side: it attends an epoch once, and accepts one list for
+//! it. Both are durable before anything leaves.
+
+use std::collections::BTreeMap;
+
+use alpheus_crypto::signed::{Signed, Verified};
+use alpheus_policy::comply::Demand;
+use alpheus_policy::ids::{OwnerId, PlanId, StreamId};
+use alpheus_policy::plan::Plan;
+use alpheus_time::{Timestamp, Window};
+
+use super::Controller;
+use super::stream_state::StreamState;
+use crate::announced_plan::AnnouncedPlan;
+use crate::epoch::{check_terms, list};
+use crate::error::{PlanRefusalError, RestoreError, WindowRefusalError};
+use crate::ledger::{Change, LogEvent, LogLine, Record, Step};
+use crate::mask::quorum::counted_population;
+use crate::messages::{Attendance, ControllerMessage, EpochCall, ListEntry, ListedOwner};
+
+/// The last epoch of a plan that a controller attended.
+pub(super) struct AttendedEpoch {
+    /// The attendance.
+    pub(super) attendance: Attendance,
+    /// As it was sent.
+    pub(super) signed: Signed<Attendance>,
+    /// When the controller attended the plan first, as the owners' log states.
+    pub(super) since: Timestamp,
+    /// The plan of the list that it accepted.
+    pub(super) listed: Option<PlanId>,
+}
+
+impl AttendedEpoch {
+    /// The end of its last window. Epochs that begin earlier are over.
+    fn end(&self) -> Timestamp {
+        let Attendance { window, windows, .. } = &self.attendance;
+        let size = window.end.0.saturating_sub(window.start.0);
+        window.start.plus(alpheus_time::Span(size.saturating_mul(u64::from(*windows))))
+    }
+
+    fn record(&self) -> Record {
+        let (signed, since) = (self.signed.clone(), self.since);
+        Record::Attended { terms: self.attendance.terms, signed, since, listed: self.listed }
+    }
+}
+
+impl Controller {
+    /// Attends an epoch with all streams whose owners allow the plan. A repeated call gets the
+    /// same bytes.
+    ///
+    /// # Errors
+    /// [`WindowRefusalError`] names the rule.
+    pub fn handle_epoch_call(
+        &mut self,
+        call: &Verified<EpochCall>,
+        now: Timestamp,
+    ) -> Result<Step<Vec<ControllerMessage>>, WindowRefusalError> {
+        let terms = call.terms.id();
+        self.check_call(call, now)?;
+        let (window, windows) = (call.window, call.windows);
+        let last = self.epochs.get(&terms);
+        let again = last.is_some_and(|last| last.attendance.window == window);
+        if !again {
+            if last.is_some_and(|last| window.start < last.end()) {
+                return Err(WindowRefusalError::AlreadyAttended);
+            }
+            let since = last.map_or(now.max(self.clock), |last| last.since);
+            let owners = self.attending(&call.terms, terms, window, now)?;
+            let (controller, agreement) = (self.id(), self.identity.agreement().public());
+            let entry = ListEntry { controller, agreement, owners };
+            let attendance = Attendance { terms, window, windows, entry };
+            let signed = Signed::new(&attendance, self.identity.signing());
+            let attended = AttendedEpoch { attendance, signed, since, listed: None };
+            self.epochs.insert(terms, attended);
+        }
+        let attended = self.epochs.get(&terms).ok_or(WindowRefusalError::UnknownPlan)?;
+        let (record, signed) = (attended.record(), attended.signed.clone());
+        let change = self.put(now, record);
+        Ok(Step::new(vec![change], vec![ControllerMessage::Attendance(signed)]))
+    }
+
+    /// What does not depend on this controller's streams.
+    fn check_call(
+        &self,
+        call: &Verified<EpochCall>,
+        now: Timestamp,
+    ) -> Result<(), WindowRefusalError> {
+        if call.signer() != self.deployment.service() {
+            return Err(WindowRefusalError::NotTheService);
+        }
+        check_terms(&call.terms).map_err(|_| WindowRefusalError::NotTerms)?;
+        if !list::is_epoch_of(&call.terms, call.window, call.windows) {
+            return Err(WindowRefusalError::WrongWindow);
+        }
+        if now < call.window.end.plus(call.terms.grace) {
+            return Err(WindowRefusalError::NotEnded);
+        }
+        // What it attended, and which list it accepted, may be lost.
+        if self.restored_at.is_some_and(|restored| call.window.start < restored) {
+            return Err(WindowRefusalError::CountsAsReleased);
+        }
+        Ok(())
+    }
+
+    /// The owners with streams that may take part, by id.
+    fn attending(
+        &self,
+        terms: &Plan,
+        family: PlanId,
+        window: Window,
+        now: Timestamp,
+    ) -> Result<Vec<ListedOwner>, WindowRefusalError> {
+        let of_schema = |state: &&StreamState| {
+            state.keys.as_ref().is_some_and(|keys| keys.schema() == terms.schema)
+        };
+        let state = self.streams.values().find(of_schema);
+        let state = state.ok_or(WindowRefusalError::NothingToGive)?;
+        let demand = Demand::of(terms, &state.schema, &state.layout);
+        let demand = demand.map_err(|_| WindowRefusalError::NotTerms)?;
+        let mut owners: BTreeMap<OwnerId, Vec<StreamId>> = BTreeMap::new();
+        for (stream, state) in self.streams.iter().filter(|(_, state)| of_schema(state)) {
+            let free = self.holder_of(*stream, &terms.attributes, family).is_none();
+            if free && consents(state, terms, &demand, window, now) {
+                owners.entry(state.owner).or_default().push(*stream);
+            }
+        }
+        let owners = owners.into_iter().map(|(owner, streams)| ListedOwner { owner, streams });
+        let owners: Vec<_> = owners.collect();
+        if owners.is_empty() { Err(WindowRefusalError::NothingToGive) } else { Ok(owners) }
+    }
+
+    /// The running plan of another family that holds one of these attributes of a stream.
+    pub(super) fn holder_of(
+        &self,
+        stream: StreamId,
+        attributes: &[u16],
+        family: PlanId,
+    ) -> Option<PlanId> {
+        let holders = attributes.iter().filter_map(|at| self.locks.get(&(stream, *at)));
+        holders.copied().find(|holder| self.family_of(*holder) != family)
+    }
+
+    fn family_of(&self, plan: PlanId) -> PlanId {
+        let epoch = self.plans.get(&plan).and_then(|joined| joined.plan().epoch);
+        epoch.map_or(plan, |epoch| epoch.terms)
+    }
+
+    /// Takes the last attendance of a plan from the ledger.
+    pub(super) fn take_attended(
+        &mut self,
+        signed: Signed<Attendance>,
+        (since, listed): (Timestamp, Option<PlanId>),
+        bad: RestoreError,
+    ) -> Result<(), RestoreError> {
+        let key = self.identity.signing().verifying_key();
+        let attendance = signed.open(&key).map_err(|_| bad)?.into_inner();
+        let terms = attendance.terms;
+        self.epochs.insert(terms, AttendedEpoch { attendance, signed, since, listed });
+        Ok(())
+    }
+
+    /// Checks a list against what this controller attended with.
+    ///
+    /// # Errors
+    /// [`PlanRefusalError`] names the rule.
+    pub(super) fn check_list(
+        &self,
+        announced: &AnnouncedPlan,
+        position: u32,
+    ) -> Result<(), PlanRefusalError> {
+        let plan = announced.plan();
+        let Some(epoch) = plan.epoch else { return Ok(()) };
+        if self.restored_at.is_some_and(|restored| plan.from < restored) {
+            return Err(PlanRefusalError::EpochBeforeRestore);
+        }
+        let same = |last: &&AttendedEpoch| {
+            (last.attendance.window.start, last.attendance.windows) == (plan.from, epoch.windows)
+        };
+        let attended = self.epochs.get(&epoch.terms).filter(same);
+        let attended = attended.ok_or(PlanRefusalError::NotAttended)?;
+        if attended.listed.is_some_and(|listed| listed != announced.id()) {
+            return Err(PlanRefusalError::OtherList);
+        }
+        let mut own: Vec<(StreamId, OwnerId)> = Vec::new();
+        for listed in &attended.attendance.entry.owners {
+            own.extend(listed.streams.iter().map(|stream| (*stream, listed.owner)));
+        }
+        own.sort_unstable();
+        let stated = plan.streams.iter().filter(|planned| planned.controller == position);
+        if !stated.map(|planned| (planned.stream, planned.owner)).eq(own) {
+            return Err(PlanRefusalError::EntryChanged { position });
+        }
+        check_size(announced, position)
+    }
+
+    /// Notes the list of an epoch, and the plan in the owners' log: once, unless its streams
+    /// change.
+    pub(super) fn note_list(&mut self, announced: &AnnouncedPlan, now: Timestamp) -> Vec<Change> {
+        let plan = announced.plan();
+        let Some(epoch) = plan.epoch else { return Vec::new() };
+        let Some(attended) = self.epochs.get_mut(&epoch.terms) else { return Vec::new() };
+        attended.listed = Some(announced.id());
+        let (at, record) = (attended.since, attended.record());
+        let owners = &attended.attendance.entry.owners;
+        let streams = owners.iter().flat_map(|listed| listed.streams.clone()).collect();
+        let (name, consumer) = (plan.name.clone(), plan.consumer.clone());
+        let (plan, sealed) = (epoch.terms, plan.sealed_to.is_some());
+        let event = LogEvent::PlanAccepted { plan, name, consumer, sealed };
+        let line = Record::Log(LogLine { at, streams, event });
+        [record, line].into_iter().map(|record| self.put(now, record)).collect()
+    }
+}
+
+/// Whether the owner allows the terms now, for data of the window.
+fn consents(
+    state: &StreamState,
+    terms: &Plan,
+    demand: &Demand<'_>,
+    window: Window,
+    now: Timestamp,
+) -> bool {
+    if state.revoked.is_some() || !state.is_confirmed_for(window) {
+        return false;
+    }
+    let current = state.current().filter(|taken| now < taken.annotation.valid_to);
+    current.is_some_and(|taken| {
+        let metadata = &taken.annotation.metadata;
+        let fits = terms.group.iter().all(|value| metadata.contains(value));
+        fits && demand.allowed_by(&taken.annotation.policy).is_ok()
+    })
+}
+
+/// Whether enough owners are listed: if all have data, this controller must count the plan's
+/// minimum.
+fn check_size(announced: &AnnouncedPlan, position: u32) -> Result<(), PlanRefusalError> {
+    let (plan, controllers) = (announced.plan(), announced.controllers());
+    // Who is alone in a list opens only what one owner allows, without colluders.
+    if controllers == 1 && (plan.population.min > 1 || plan.alpha.numerator > 0) {
+        return Err(PlanRefusalError::ListedAlone);
+    }
+    let others = (0..controllers).filter(|other| *other != position);
+    let others: Vec<u32> = others.map(|other| announced.owners(other)).collect();
+    let own = announced.owners(position);
+    // Of two controllers, each may trust the other: the token depends on it.
+    let counted = counted_population(own, &others, announced.discounted(), controllers, true);
+    if counted < u64::from(plan.population.min) {
+        let counted = u32::try_from(counted).unwrap_or(u32::MAX);
+        return Err(PlanRefusalError::ListTooSmall { counted, needed: plan.population.min });
+    }
+    Ok(())
+}

@@ -1,0 +1,221 @@
+//! Epochs with a service that lies.
+
+use alpheus_policy::plan::Fraction;
+
+use super::*;
+
+/// A minimum of three with two colluders: c + min − 1 = 4.
+fn guarded(controllers: u32) -> Setup {
+    Setup {
+        minimum: 3,
+        alpha: Fraction::THIRD,
+        colluders: 2,
+        windows: 3,
+        ..Setup::new(controllers)
+    }
+}
+
+/// Both lists are honest, over different members.
+#[test]
+fn a_controller_accepts_one_list_for_an_epoch() {
+    let mut epochs = Epochs::new(guarded(8));
+    let entries = epochs.entries(0, 0..8);
+    let (some, all) = (epochs.list(0, entries[..7].to_vec()), epochs.list(0, entries));
+    epochs.accept(0, 0, &some).unwrap();
+    assert_eq!(epochs.accept(0, 0, &all), Err(PlanRefusalError::OtherList));
+    assert_eq!(epochs.accept(0, 0, &some), Ok(()), "the same list again");
+    // Nor once the first list's plan has ended.
+    let plan = epochs.inbox.open(&ServiceMessage::List(Box::new(some.clone()))).unwrap();
+    let alpheus_encrypted_stream::messages::InboundMessage::Announcement(Ok(plan)) = plan else {
+        panic!("an honest list")
+    };
+    let retirement = alpheus_encrypted_stream::messages::Retirement { plan: plan.id() };
+    let retirement = ServiceMessage::Retirement(Signed::new(&retirement, &epochs.world.service));
+    let heard = epochs.inbox.open(&retirement).unwrap();
+    epochs.controllers[0].handle(&heard, after(0)).commit(&mut epochs.store).unwrap();
+    assert_eq!(epochs.accept(0, 0, &all), Err(PlanRefusalError::OtherList));
+    assert_eq!(epochs.accept(0, 0, &some), Err(PlanRefusalError::Ended));
+}
+
+#[test]
+fn a_repeated_call_gets_the_same_bytes_and_an_earlier_epoch_none() {
+    let mut epochs = Epochs::new(guarded(8));
+    let call = ServiceMessage::EpochCall(epochs.call(1));
+    let first = epochs.say(0, after(1), &call);
+    assert_eq!(epochs.say(0, after(2), &call), first);
+    assert_eq!(epochs.attendance(0, 0), Err(WindowRefusalError::AlreadyAttended));
+    let early = ServiceMessage::EpochCall(epochs.call(2));
+    let key = epochs.key(0);
+    let ControllerMessage::WindowRefusal(said) = epochs.say(0, after(1), &early) else { panic!() };
+    assert_eq!(said.open(&key).unwrap().reason, WindowRefusalError::NotEnded);
+}
+
+/// A list of an epoch is refused once a later one was attended: the member has no more than one
+/// list to keep.
+#[test]
+fn a_list_that_comes_after_the_next_epoch_is_refused() {
+    let mut epochs = Epochs::new(guarded(8));
+    let entries = epochs.entries(0, 0..8);
+    let late = epochs.list(0, entries);
+    epochs.attendance(0, 1).unwrap();
+    assert_eq!(epochs.accept(0, 0, &late), Err(PlanRefusalError::NotAttended));
+    assert_eq!(epochs.accept(1, 0, &late), Ok(()), "it attended no later one");
+}
+
+#[test]
+fn an_entry_that_is_not_what_its_controller_attended_with_is_refused() {
+    let mut epochs = Epochs::new(Setup { streams_each: 2, ..guarded(8) });
+    let entries = epochs.entries(0, 0..8);
+    // Without one of the two owners.
+    let mut fewer = entries.clone();
+    fewer[3].owners.pop();
+    let fewer = epochs.list(0, fewer);
+    assert_eq!(epochs.accept(3, 0, &fewer), Err(PlanRefusalError::EntryChanged { position: 3 }));
+    assert_eq!(epochs.accept(4, 0, &fewer), Ok(()), "only its own controller can tell");
+    // Under another owner's name.
+    let mut renamed = entries.clone();
+    renamed[3].owners[0].owner = OwnerId([0; 32]);
+    let renamed = epochs.list(0, renamed);
+    assert_eq!(epochs.accept(3, 0, &renamed), Err(PlanRefusalError::EntryChanged { position: 3 }));
+    // With another key than the certificate's.
+    let mut swapped = entries;
+    swapped[3].agreement = swapped[4].agreement;
+    let swapped = epochs.list(0, swapped);
+    assert_eq!(epochs.accept(5, 0, &swapped), Err(PlanRefusalError::EntryKey { position: 3 }));
+}
+
+#[test]
+fn an_owner_at_two_controllers_is_refused_with_the_entry() {
+    let mut epochs = Epochs::new(guarded(8));
+    let mut entries = epochs.entries(0, 0..8);
+    // A colluder at position 6 lists the owner of the controller at 2.
+    entries[6].owners = entries[2].owners.clone();
+    let list = epochs.list(0, entries);
+    let refused = Err(PlanRefusalError::OwnerInTwoEntries { position: 6 });
+    assert_eq!(epochs.accept(2, 0, &list), refused);
+    assert_eq!(epochs.accept(0, 0, &list), refused);
+}
+
+#[test]
+fn entries_out_of_order_empty_or_with_a_small_order_key_are_refused() {
+    let mut epochs = Epochs::new(guarded(8));
+    let entries = epochs.entries(0, 0..8);
+    let mut swapped = entries.clone();
+    swapped.swap(1, 2);
+    let swapped = epochs.list(0, swapped);
+    assert_eq!(epochs.accept(0, 0, &swapped), Err(PlanRefusalError::Entry { position: 2 }));
+    let mut twice = entries.clone();
+    twice.insert(1, entries[0].clone());
+    let twice = epochs.list(0, twice);
+    assert_eq!(epochs.accept(0, 0, &twice), Err(PlanRefusalError::Entry { position: 1 }));
+    let mut empty = entries.clone();
+    empty[7].owners.clear();
+    let empty = epochs.list(0, empty);
+    assert_eq!(epochs.accept(0, 0, &empty), Err(PlanRefusalError::Entry { position: 7 }));
+    let mut small = entries;
+    small[4].agreement = alpheus_crypto::agree::AgreementPublic([0; 32]);
+    let small = epochs.list(0, small);
+    assert_eq!(epochs.accept(0, 0, &small), Err(PlanRefusalError::EntryKey { position: 4 }));
+}
+
+/// c colluders with an honest owner: the victim refuses. With c + min − 1 it accepts, as
+/// `EXPLAIN` says.
+#[test]
+fn a_victim_among_colluders_opens_nothing_unless_there_are_as_many_as_explain_says() {
+    for (colluders, accepted) in [(1, false), (2, false), (3, false), (4, true)] {
+        let mut epochs = Epochs::new(guarded(8));
+        let entries = epochs.entries(0, 0..=colluders);
+        let victim = epochs.index(&entries[0].controller);
+        let list = epochs.list(0, entries);
+        let counted = colluders.saturating_sub(1).max(1) as u32;
+        let refused = PlanRefusalError::ListTooSmall { counted, needed: 3 };
+        // Of two, each might trust the other: its token depends on that.
+        let said = epochs.accept(victim, 0, &list);
+        if colluders > 1 {
+            assert_eq!(said, if accepted { Ok(()) } else { Err(refused) }, "{colluders} colluders");
+        } else {
+            assert!(said.is_err(), "two owners are below three");
+        }
+    }
+}
+
+/// The service and four colluders read one owner of a plan with c = 2 and a minimum of three.
+#[test]
+fn with_c_plus_min_minus_one_colluders_one_owner_is_read() {
+    let mut epochs = Epochs::new(guarded(8));
+    let outcome = epochs.window(0, &|at| at < 5).unwrap();
+    let sum = outcome.result.unwrap().outputs;
+    let colluders = epochs.truth(1..5, 0);
+    let victim: Vec<u64> = sum.iter().zip(&colluders).map(|(all, own)| all - own).collect();
+    assert_eq!(victim, epochs.truth([0], 0));
+}
+
+#[test]
+fn a_controller_is_not_listed_alone_in_a_plan_that_needs_others() {
+    let mut epochs = Epochs::new(guarded(8));
+    let entries = epochs.entries(0, 2..3);
+    let list = epochs.list_with(0, entries, MaskStrategy::Single);
+    assert_eq!(epochs.accept(2, 0, &list), Err(PlanRefusalError::ListedAlone));
+}
+
+#[test]
+fn graphs_that_are_too_sparse_or_drawn_for_each_epoch_are_refused() {
+    let mut epochs = Epochs::new(guarded(8));
+    let entries = epochs.entries(0, 0..8);
+    let sparse = epochs.list_with(0, entries.clone(), MaskStrategy::Dream { bits: 1 });
+    assert_eq!(epochs.accept(0, 0, &sparse), Err(PlanRefusalError::UnsafeMasks));
+    let picks = MaskStrategy::Neighbours { picks: 5, cut_off: 1 };
+    let picked = epochs.list_with(0, entries, picks);
+    assert_eq!(epochs.accept(0, 0, &picked), Err(PlanRefusalError::PicksInEpoch));
+}
+
+/// A controller that was left out of the list, or of the call, gives nothing under it.
+#[test]
+fn a_controller_that_is_not_in_a_list_answers_none_of_its_windows() {
+    let mut epochs = Epochs::new(guarded(8));
+    let entries = epochs.entries(0, 0..7);
+    let list = epochs.list(0, entries);
+    assert_eq!(epochs.accept(7, 0, &list), Err(PlanRefusalError::NotInRoster));
+    let all = epochs.entries(0, 0..8);
+    let with = epochs.list(1, all);
+    assert_eq!(epochs.accept(0, 1, &with), Err(PlanRefusalError::NotAttended));
+}
+
+/// A query that runs twice, under two names.
+#[test]
+fn two_families_never_release_one_window_of_a_stream() {
+    let mut epochs = Epochs::new(guarded(8));
+    let first = epochs.window(0, ALL).unwrap();
+    assert!(first.result.is_ok());
+    let other = Plan { nonce: [77; 16], ..epochs.terms.clone() };
+    epochs.terms = other.clone();
+    epochs.caller = new_caller(&epochs.world, &other);
+    let outcome = epochs.window(0, ALL).unwrap();
+    assert!(outcome.result.is_err(), "all streams are excluded as released");
+    assert_eq!(outcome.excluded.get(&ExclusionError::Released), Some(&8));
+    assert!(epochs.window(1, ALL).unwrap().result.is_ok());
+}
+
+/// A plan of an epoch ends with its last window.
+#[test]
+fn a_list_covers_the_windows_of_its_epoch_only() {
+    let mut epochs = Epochs::new(guarded(8));
+    let announced = epochs.gather(0, ALL).unwrap();
+    epochs.adopt(&announced);
+    for at in 0..8 {
+        epochs.say(at, after(0), &announced.message());
+    }
+    let summons = alpheus_encrypted_stream::messages::Summons {
+        plan: announced.id(),
+        window: window(1),
+        controller: 0,
+        streams: vec![],
+    };
+    let summons = ServiceMessage::Summons(Signed::new(&summons, &epochs.world.service));
+    let at = epochs.index(&announced.plan().roster[0]);
+    let key = epochs.key(at);
+    let ControllerMessage::WindowRefusal(said) = epochs.say(at, after(1), &summons) else {
+        panic!("it is another epoch's window")
+    };
+    assert_eq!(said.open(&key).unwrap().reason, WindowRefusalError::WrongWindow);
+}

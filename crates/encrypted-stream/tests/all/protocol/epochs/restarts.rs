@@ -1,0 +1,105 @@
+//! Crashes and old copies between call, list and window.
+
+use super::*;
+
+fn setup() -> Setup {
+    Setup { minimum: 3, windows: 3, ..Setup::new(6) }
+}
+
+#[test]
+fn a_controller_that_crashes_attends_again_with_the_same_bytes() {
+    let mut epochs = Epochs::new(setup());
+    let call = ServiceMessage::EpochCall(epochs.call(0));
+    let first = epochs.say(2, after(0), &call);
+    let (store, fence) = (epochs.store.clone(), epochs.controllers[2].fence());
+    epochs.restore(2, &store, after(0), Some(fence));
+    assert_eq!(epochs.say(2, after(0), &call), first);
+    assert_eq!(epochs.attendance(2, 1).unwrap().window, window(1));
+}
+
+#[test]
+fn a_list_that_was_accepted_before_a_crash_stays_the_only_one() {
+    let mut epochs = Epochs::new(setup());
+    let entries = epochs.entries(0, 0..6);
+    let (some, all) = (epochs.list(0, entries[..5].to_vec()), epochs.list(0, entries));
+    epochs.accept(1, 0, &some).unwrap();
+    let (store, fence) = (epochs.store.clone(), epochs.controllers[1].fence());
+    epochs.restore(1, &store, after(0), Some(fence));
+    assert_eq!(epochs.accept(1, 0, &all), Err(PlanRefusalError::OtherList));
+    assert_eq!(epochs.accept(1, 0, &some), Ok(()));
+}
+
+/// The copy knows neither the list nor the attendance of the epoch.
+#[test]
+fn a_restored_controller_attends_no_epoch_that_began_before() {
+    let mut epochs = Epochs::new(setup());
+    let old = epochs.store.clone();
+    let entries = epochs.entries(0, 0..6);
+    let list = epochs.list(0, entries);
+    epochs.accept(1, 0, &list).unwrap();
+    epochs.restore(1, &old, after(0), None);
+    assert_eq!(epochs.attendance(1, 0), Err(WindowRefusalError::CountsAsReleased));
+    assert_eq!(epochs.accept(1, 0, &list), Err(PlanRefusalError::EpochBeforeRestore));
+    assert_eq!(epochs.attendance(1, 1), Err(WindowRefusalError::CountsAsReleased), "it had begun");
+    // The owner has not confirmed what the old copy knows.
+    assert_eq!(epochs.attendance(1, 2), Err(WindowRefusalError::NothingToGive));
+}
+
+/// The copy has the attendance, and not the list that was accepted since.
+#[test]
+fn a_copy_from_between_attendance_and_list_accepts_none() {
+    let mut epochs = Epochs::new(setup());
+    let entries = epochs.entries(0, 0..6);
+    let between = epochs.store.clone();
+    let (some, all) = (epochs.list(0, entries[..5].to_vec()), epochs.list(0, entries));
+    epochs.accept(1, 0, &some).unwrap();
+    epochs.restore(1, &between, after(0), None);
+    assert_eq!(epochs.accept(1, 0, &all), Err(PlanRefusalError::EpochBeforeRestore));
+    assert_eq!(epochs.attendance(1, 0), Err(WindowRefusalError::CountsAsReleased));
+}
+
+/// Members crash after the list, and the window goes on.
+#[test]
+fn a_window_opens_although_its_members_crash_after_the_list() {
+    let mut epochs = Epochs::new(setup());
+    let announced = epochs.gather(0, ALL).unwrap();
+    for at in 0..6 {
+        epochs.say(at, after(0), &announced.message());
+        let (store, fence) = (epochs.store.clone(), epochs.controllers[at].fence());
+        epochs.restore(at, &store, after(0), Some(fence));
+    }
+    let opened = epochs.run(0, &announced, ALL).result.unwrap();
+    assert_eq!(opened.outputs, epochs.truth(0..6, 0));
+}
+
+#[test]
+fn a_restarted_service_repeats_the_list_and_draws_none_again() {
+    let mut epochs = Epochs::new(setup());
+    let first = epochs.gather(0, &|at| at < 4).unwrap();
+    let values = epochs.store.values(Scope::Service(epochs.terms.id()));
+    epochs.caller = new_caller(&epochs.world, &epochs.terms).restore(values).unwrap();
+    // All are awake now, and nobody is asked.
+    let again = epochs.gather(0, ALL).unwrap();
+    assert_eq!(again.id(), first.id());
+    assert_eq!(again.controllers(), 4);
+    let failed = epochs.gather(1, &|at| at < 1).unwrap_err();
+    let values = epochs.store.values(Scope::Service(epochs.terms.id()));
+    epochs.caller = new_caller(&epochs.world, &epochs.terms).restore(values).unwrap();
+    assert_eq!(epochs.gather(1, ALL).unwrap_err(), failed, "an epoch without a list stays so");
+    let step = epochs.caller.call(window(0), &epochs.certificates(), after(2));
+    assert!(step.commit(&mut epochs.store).unwrap().is_empty(), "an epoch that is over");
+}
+
+/// What must be durable is: nothing leaves before its commit.
+#[test]
+fn attendance_and_list_are_in_the_ledger_before_they_leave() {
+    let mut epochs = Epochs::new(setup());
+    let (call, key) = (ServiceMessage::EpochCall(epochs.call(0)), epochs.key(0));
+    let heard = epochs.inbox.open(&call).unwrap();
+    let step = epochs.controllers[0].handle(&heard, after(0));
+    let before = epochs.store.map.clone();
+    let said = step.commit(&mut epochs.store).unwrap();
+    let ControllerMessage::Attendance(signed) = &said[0] else { panic!("{said:?}") };
+    assert!(epochs.store.map.len() > before.len());
+    assert_eq!(signed.open(&key).unwrap().terms, epochs.terms.id());
+}
