@@ -9,7 +9,7 @@ use alpheus_time::Timestamp;
 
 use crate::protocol::evil::Evil;
 use crate::protocol::identities::owner;
-use crate::protocol::world::{Setup, after, master, policy, stream_id, window};
+use crate::protocol::world::{EPOCH, Setup, WINDOW, after, master, policy, stream_id, window};
 
 fn world() -> Evil {
     Evil::new(Setup { streams_each: 2, windows: 9, ..Setup::new(2) }.with_ticks())
@@ -27,7 +27,8 @@ fn show_copy(evil: &Evil, stream: &mut SummonedStream) {
 
 /// Why stream 0 is left out of a window, if it is. The service shows a copy, or does not.
 fn left_out(evil: &mut Evil, number: u64, shows: bool) -> Option<ExclusionError> {
-    evil.close(number);
+    let before = (evil.report.window.start.0 - EPOCH) / WINDOW.0;
+    (before..=number).for_each(|between| evil.close(between));
     let mut streams = evil.streams(0);
     if shows {
         show_copy(evil, &mut streams[0]);

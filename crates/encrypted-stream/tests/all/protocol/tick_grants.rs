@@ -18,15 +18,19 @@ fn at(number: u64, micros: u64) -> Timestamp {
     Timestamp((FIRST + number) * DAY + micros)
 }
 
-fn event(session: &mut TickSession, t: Timestamp, value: u64, frames: &mut Vec<Vec<u8>>) {
-    let (mut rng, sink) = (ChaCha20Rng::from_seed([9; 32]), &mut |frame: &[u8]| {
-        frames.push(frame.to_vec());
-    });
+fn event(
+    session: &mut TickSession,
+    t: Timestamp,
+    value: u64,
+    rng: &mut ChaCha20Rng,
+    frames: &mut Vec<Vec<u8>>,
+) {
     let encode = |vector: &mut EventVector<'_>| {
         vector.add(0, value);
         Ok::<(), std::convert::Infallible>(())
     };
-    session.sleep_until(Timestamp(t.0 - t.0 % 10_000_000), &mut rng, sink).unwrap();
+    let sink = &mut |frame: &[u8]| frames.push(frame.to_vec());
+    session.sleep_until(Timestamp(t.0 - t.0 % 10_000_000), rng, sink).unwrap();
     session.event(t, encode).unwrap();
 }
 
@@ -42,7 +46,8 @@ fn frames(evil: &Evil, many: u64) -> Vec<Vec<u8>> {
     let mut session = opened.unwrap_or_else(|refused| panic!("{:?}", refused.error));
     for number in 0..many {
         for (micros, value) in [(5, 1), (DAY / 2 + 5, 2), (DAY - 5, 3)] {
-            event(&mut session, at(number, micros), 100 + 10 * number + value, &mut frames);
+            let value = 100 + 10 * number + value;
+            event(&mut session, at(number, micros), value, &mut rng, &mut frames);
         }
     }
     let sink = &mut |frame: &[u8]| frames.push(frame.to_vec());
