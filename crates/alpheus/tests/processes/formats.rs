@@ -6,9 +6,9 @@
 use alpheus_crypto::secret::Secret;
 use alpheus_encrypted_stream::keys::MasterSecret;
 use alpheus_node::fence::{FenceError, FenceFile};
+use alpheus_node::slots::{SlotError, SlotFile};
 use alpheus_policy::ids::StreamId;
 use alpheus_policy::schema::Schema;
-use alpheus_streams::controller::slots::{SlotError, SlotFile};
 use alpheus_streams::owner::DeviceFile;
 use alpheus_transport::local;
 use std::fs;

@@ -201,7 +201,7 @@ impl Town {
 
     /// Where a server is.
     pub(crate) fn address(&self, place: usize) -> String {
-        format!("localhost:{}", self.at[place].port())
+        self.at[place].to_string()
     }
 
     /// Runs `alpheus board post` with a message on standard input.

@@ -52,9 +52,15 @@ fn serve(mut near: TcpStream, seen: &Seen) -> Option<()> {
     assert_eq!(take(&mut near, 1)?, [1]);
     let (name, _) = (text(&mut near)?, text(&mut near)?);
     near.write_all(&[1, 0]).ok()?;
-    // To connect, to a name.
-    assert_eq!(take(&mut near, 4)?, [5, 1, 0, 3]);
-    let host = String::from_utf8(text(&mut near)?).unwrap();
+    // To connect, to an address or a name.
+    assert_eq!(take(&mut near, 3)?, [5, 1, 0]);
+    let host = match take(&mut near, 1)?[0] {
+        1 => take(&mut near, 4)?.iter().map(u8::to_string).collect::<Vec<_>>().join("."),
+        kind => {
+            assert_eq!(kind, 3);
+            String::from_utf8(text(&mut near)?).unwrap()
+        }
+    };
     let port = take(&mut near, 2)?;
     let port = u16::from_be_bytes([port[0], port[1]]);
     let name = String::from_utf8(name).unwrap();
