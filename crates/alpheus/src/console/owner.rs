@@ -12,7 +12,7 @@ use alpheus_policy::ids::{IdError, StreamId};
 use alpheus_policy::schema::Schema;
 use alpheus_streams::owner::budgets::in_words as in_words_of;
 use alpheus_streams::owner::identity::OwnerIdentity;
-use alpheus_streams::owner::log::{in_order, in_words};
+use alpheus_streams::owner::log::{in_order, in_words, tick_before};
 use axum::extract::{Path, State};
 use axum::routing::{get, post};
 use axum::{Json, Router};
