@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::produce::outbox::OutboxError;
-use crate::runtime::refused::RefusalReason;
+use crate::runtime::refused::{RefusalReason, RefusedFrame};
 use crate::server::intake::Intake;
 use crate::wire::Upload;
 use alpheus_node::network::error::Problem;
