@@ -1,5 +1,7 @@
 //! Sealing secrets by a hybrid KEM.
 
+#![expect(clippy::unwrap_used, clippy::panic, reason = "a test's way to fail")]
+
 use alpheus_crypto::hybrid::{
     HybridKey, HybridLengthError, HybridPublic, HybridSealed, PUBLIC_BYTES, seal, seal_bytes,
 };

@@ -107,6 +107,7 @@ fn stage() -> (Town, (PendingWrite, Submission, Receipts)) {
 
 /// The same at the time of complaints, after a database lied about the write's digest, and what the
 /// writer shows then.
+#[expect(clippy::panic, reason = "a test's way to fail")]
 fn lied_to() -> (Town, PendingWrite, Submission, (Side, Opening)) {
     let (mut town, (written, submission, received)) = stage();
     let shadow = Shadow { victim: written.name(), honest: honest_digests(stage().0), row: 0 };
