@@ -9,11 +9,11 @@
 //! The store sees keys and bytes ([`Change`]). Any store that applies a batch
 //! as a whole will do.
 
+mod log_line;
 mod records;
 
-pub use records::{
-    Fence, LogEvent, LogLine, Record, RecordError, Scope, SpentToken, StampedRecord, log_prefix,
-};
+pub use log_line::{LogEvent, LogLine};
+pub use records::{Fence, Record, RecordError, Scope, SpentToken, StampedRecord, log_prefix};
 pub(crate) use records::{session_key, window_keys};
 
 pub use alpheus_crypto::ledger::{Change, Ledger, LedgerError, Step};

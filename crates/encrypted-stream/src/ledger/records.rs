@@ -7,18 +7,16 @@
 use alpheus_crypto::hash::{Digest, labelled_hash};
 use alpheus_crypto::labels;
 use alpheus_crypto::signed::Signed;
-use alpheus_policy::budget::{BudgetRecord, Cost};
+use alpheus_policy::budget::BudgetRecord;
 use alpheus_policy::ids::{ConsumerId, ControllerId, PlanId, StreamId};
 use alpheus_time::{Timestamp, Window};
 use serde::{Deserialize, Serialize};
 
-use super::Change;
+use super::{Change, LogLine};
 use crate::annotation::Annotation;
 use crate::certificate::Certificate;
 use crate::grant::{Days, Grant};
-use crate::messages::{
-    Announcement, Attendance, Listing, Membership, Opening, Token, WindowOutcome,
-};
+use crate::messages::{Announcement, Attendance, Listing, Membership, Opening, Token};
 use crate::withdrawal::Erasure;
 
 /// Version of the format below. Any other version is refused.
@@ -242,92 +240,6 @@ pub struct SpentToken {
     pub owners: u32,
     /// The answer, for repeated requests.
     pub answer: Signed<Token>,
-}
-
-/// A line that owners can read about their streams.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct LogLine {
-    /// When it happened, on the controller's clock.
-    pub at: Timestamp,
-    /// This controller's streams that it concerns.
-    pub streams: Vec<StreamId>,
-    /// What happened.
-    pub event: LogEvent,
-}
-
-/// An event of the owners' log.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub enum LogEvent {
-    /// A plan that uses the streams was accepted.
-    PlanAccepted {
-        /// The plan.
-        plan: PlanId,
-        /// Its result stream.
-        name: String,
-        /// The consumer.
-        consumer: String,
-        /// Whether only the consumer reads results, and not the service.
-        sealed: bool,
-    },
-    /// The streams took part in a release. Written before anything is sent, so the window
-    /// may still fail; [`LogEvent::Ended`] then says so.
-    Released {
-        /// The plan.
-        plan: PlanId,
-        /// Its result stream.
-        name: String,
-        /// The consumer.
-        consumer: String,
-        /// Whether only the consumer reads the result, and not the service.
-        sealed: bool,
-        /// The window.
-        window: Window,
-        /// Attributes, by position in the schema.
-        attributes: Vec<u16>,
-        /// Owners with data, as the service stated.
-        population: u64,
-        /// Those that this controller counts, in case some are invented.
-        counted: u64,
-        /// The cost by attribute, for owners who allow it only with noise.
-        costs: Vec<(u16, Cost)>,
-    },
-    /// How a window in which they took part ended.
-    Ended {
-        /// The plan.
-        plan: PlanId,
-        /// The window.
-        window: Window,
-        /// The outcome, as the service stated it.
-        outcome: WindowOutcome,
-    },
-    /// The owner changed the policy.
-    PolicyChanged {
-        /// Version of the annotation.
-        version: u32,
-    },
-    /// The owner revoked consent.
-    Revoked,
-    /// The owner had the stream's key destroyed.
-    Erased,
-    /// The owner allows a consumer to read these days, or stops the access.
-    Granted {
-        /// The consumer's name.
-        reader: String,
-        /// Which days; `None` stops the access.
-        days: Option<Days>,
-    },
-    /// Keys of these days were handed out to a consumer, who can read every event of them.
-    KeysHanded {
-        /// The consumer's name.
-        reader: String,
-        /// Which days.
-        days: Days,
-    },
-    /// The stream's device has a copy, so the stream waits for its owner.
-    Cloned {
-        /// The end of a tick for which there are two different frames.
-        border: Timestamp,
-    },
 }
 
 /// A record with the ledger's sequence number and clock at the time of writing.

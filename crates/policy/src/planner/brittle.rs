@@ -52,7 +52,7 @@ pub(super) fn leave_out_brittle<'a>(
 /// The chance that a window is lost, if all are there at first.
 fn chance(members: &[Candidate<'_>], numbers: Numbers) -> f64 {
     let PopulationCount { controllers, tolerated, owners, counted } =
-        PopulationCount::of(members, numbers.alpha);
+        PopulationCount::of(members, numbers);
     if controllers <= 1 {
         return 0.0;
     }

@@ -1,0 +1,95 @@
+//! What owners can read about their streams.
+
+use alpheus_policy::budget::Cost;
+use alpheus_policy::ids::{PlanId, StreamId};
+use alpheus_time::{Timestamp, Window};
+use serde::{Deserialize, Serialize};
+
+use crate::grant::Days;
+use crate::messages::WindowOutcome;
+
+/// A line that owners can read about their streams.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct LogLine {
+    /// When it happened, on the controller's clock.
+    pub at: Timestamp,
+    /// This controller's streams that it concerns.
+    pub streams: Vec<StreamId>,
+    /// What happened.
+    pub event: LogEvent,
+}
+
+/// An event of the owners' log.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum LogEvent {
+    /// A plan that uses the streams was accepted.
+    PlanAccepted {
+        /// The plan.
+        plan: PlanId,
+        /// Its result stream.
+        name: String,
+        /// The consumer.
+        consumer: String,
+        /// Whether only the consumer reads results, and not the service.
+        sealed: bool,
+    },
+    /// The streams took part in a release. Written before anything is sent, so the window
+    /// may still fail; [`LogEvent::Ended`] then says so.
+    Released {
+        /// The plan.
+        plan: PlanId,
+        /// Its result stream.
+        name: String,
+        /// The consumer.
+        consumer: String,
+        /// Whether only the consumer reads the result, and not the service.
+        sealed: bool,
+        /// The window.
+        window: Window,
+        /// Attributes, by position in the schema.
+        attributes: Vec<u16>,
+        /// Owners with data, as the service stated.
+        population: u64,
+        /// Those that this controller counts, in case some are invented.
+        counted: u64,
+        /// The cost by attribute, for owners who allow it only with noise.
+        costs: Vec<(u16, Cost)>,
+    },
+    /// How a window in which they took part ended.
+    Ended {
+        /// The plan.
+        plan: PlanId,
+        /// The window.
+        window: Window,
+        /// The outcome, as the service stated it.
+        outcome: WindowOutcome,
+    },
+    /// The owner changed the policy.
+    PolicyChanged {
+        /// Version of the annotation.
+        version: u32,
+    },
+    /// The owner revoked consent.
+    Revoked,
+    /// The owner had the stream's key destroyed.
+    Erased,
+    /// The owner allows a consumer to read these days, or stops the access.
+    Granted {
+        /// The consumer's name.
+        reader: String,
+        /// Which days; `None` stops the access.
+        days: Option<Days>,
+    },
+    /// Keys of these days were handed out to a consumer, who can read every event of them.
+    KeysHanded {
+        /// The consumer's name.
+        reader: String,
+        /// Which days.
+        days: Days,
+    },
+    /// The stream's device has a copy, so the stream waits for its owner.
+    Cloned {
+        /// The end of a tick for which there are two different frames.
+        border: Timestamp,
+    },
+}
