@@ -200,10 +200,10 @@ fn devices_learn_which_frames_the_job_refused() {
     }
     embedded.store.commit(batch).unwrap();
     embedded.pump(scene.from).unwrap();
-    let refused = embedded.manager.service.take_refused(&stream);
+    let refused = embedded.manager.service.refused().take(&stream);
     let expected = RefusedFrame { stream, session: 7, reason: RefusalReason::UnknownSession };
     assert_eq!(refused, [expected]);
-    assert_eq!(embedded.manager.service.take_refused(&stream), []);
+    assert_eq!(embedded.manager.service.refused().take(&stream), []);
 }
 
 /// Lives until a fault, or until it is tired, beside a job that forgets everything now and
