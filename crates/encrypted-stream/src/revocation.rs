@@ -11,7 +11,7 @@ use alpheus_crypto::signed::{Message, Signed};
 use serde::{Deserialize, Serialize};
 
 /// The authority's list.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RevocationList {
     /// Grows with each list.
     pub version: u64,
@@ -80,12 +80,6 @@ impl RevocationList {
         } else {
             Err(RevocationError::Shrunk)
         }
-    }
-}
-
-impl Default for RevocationList {
-    fn default() -> Self {
-        RevocationList { version: 0, certificates: Vec::new() }
     }
 }
 
