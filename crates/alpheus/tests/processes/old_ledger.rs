@@ -146,6 +146,7 @@ fn asked_again(controllers: Controllers, disturb: impl Fn(&Home)) {
     let mut home = Home::new(controllers);
     home.live(Some(8));
     home.copy("private", "old");
+    let copied = home.clock();
     let first = home.live(Some(16));
     assert!(first.iter().filter(|row| row.status == "ok").count() > 20);
     let spent = home.tokens();
@@ -163,7 +164,10 @@ fn asked_again(controllers: Controllers, disturb: impl Fn(&Home)) {
         again.remove(place);
     }
     let (closed, open) = before(&again, clock);
-    assert_eq!(closed.len(), first.len(), "every window was asked for again");
+    // Windows that the old ledger has as settled were published before: no row says otherwise.
+    let starts = |rows: &[Row]| rows.iter().map(|row| row.start).collect::<Vec<u64>>();
+    let (_, unsettled) = before(&first, copied);
+    assert_eq!(starts(&closed), starts(&unsettled), "every other window was asked for again");
     for row in &closed {
         assert!(row.sum.is_none() && row.count.is_none() && row.status != "ok", "{row:?}");
     }
