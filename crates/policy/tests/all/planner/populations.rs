@@ -197,7 +197,8 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
 
     /// With α = 0, the members are all streams that require at most m, for the largest m for
-    /// which there are enough of them.
+    /// which there are enough of them; or a smaller m, if a few with a larger one would lose
+    /// everybody's windows.
     #[test]
     fn the_members_are_the_largest_population_that_agrees(choices in proptest::collection::vec(0usize..7, 1..60)) {
         const MINIMA: [u32; 7] = [1, 2, 3, 5, 10, 50, 100];
@@ -213,7 +214,18 @@ proptest! {
         });
         let planned = world.plan(&select(COUNT, "")).ok();
         let got = planned.as_ref().map(|planned| (planned.plans[0].streams.len(), planned.plans[0].population.min));
-        prop_assert_eq!(got, expected);
+        let brittle = planned.as_ref().is_some_and(|planned| {
+            let said = |reason: String| reason.contains("1000 windows of everybody");
+            planned.excluded.iter().any(|excluded| said(excluded.reason.to_string()))
+        });
+        if brittle {
+            let (size, min) = got.unwrap();
+            let (most, largest) = expected.unwrap();
+            prop_assert_eq!((size, Some(min)), (within(min), strictest(min)));
+            prop_assert!(min < largest && size * 2 > most, "{:?} and {:?}", got, expected);
+        } else {
+            prop_assert_eq!(got, expected);
+        }
         if let Some(planned) = planned {
             let out: u32 = planned.excluded.iter().map(|excluded| excluded.streams).sum();
             prop_assert_eq!(out as usize + planned.plans[0].streams.len(), choices.len());
