@@ -1,6 +1,6 @@
 //! Summaries of the Flink job: known answers from an independent script (`vectors/jvm-job`).
 
-#![expect(clippy::unwrap_used, reason = "a test's way to fail")]
+#![expect(clippy::unwrap_used, clippy::panic, reason = "a test's way to fail")]
 
 use crate::job_vectors::{same, word};
 use crate::known_answers::{array, bytes, cases};
