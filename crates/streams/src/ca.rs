@@ -182,8 +182,14 @@ fn issue_one(issue: &Issue) -> Result<(), Failure> {
             folder.copy_secret(&authority, INGEST_SEED)?;
             folder.copy_secret(&authority, SERVICE_SEED)
         }
-        Role::Producer => certify_device(&authority, &folder, &name),
-        Role::Owner => certify_owner(&authority, &folder, &name),
+        Role::Producer => {
+            let device = (protocol::Role::Device, DEVICE_SEED, DEVICE_CERTIFICATE);
+            certify_signer(&authority, &folder, &name, device)
+        }
+        Role::Owner => {
+            let owner = (protocol::Role::Owner, OWNER_SEED, OWNER_CERTIFICATE);
+            certify_signer(&authority, &folder, &name, owner)
+        }
         Role::Consumer => certify_consumer(&authority, &folder, &name),
         Role::Controller
         | Role::Issuer
@@ -204,22 +210,19 @@ fn certify_consumer(authority: &Folder, folder: &Folder, name: &Name) -> Result<
     folder.write_secret(CONSUMER_SEED, &seed)
 }
 
-/// Creates the key that signs an owner's choices, and has the authority certify it.
-fn certify_owner(authority: &Folder, folder: &Folder, name: &Name) -> Result<(), Failure> {
+/// Creates a key that signs, and has the authority certify it: of an owner's choices, or of the
+/// openings of a device's sessions.
+fn certify_signer(
+    authority: &Folder,
+    folder: &Folder,
+    name: &Name,
+    (role, seed_file, certificate_file): (protocol::Role, &str, &str),
+) -> Result<(), Failure> {
     let seed = Secret::random(&mut entropy::rng()?);
     let key = SigningKey::from_seed(&seed).verifying_key();
-    let request = Party::signing(protocol::Role::Owner, name.name.clone(), key);
-    folder.write(OWNER_CERTIFICATE, &deployment::to_hex(&sign_new(authority, request)?))?;
-    folder.write_secret(OWNER_SEED, &seed)
-}
-
-/// Creates the key that opens a device's sessions, and has the authority certify it.
-fn certify_device(authority: &Folder, folder: &Folder, name: &Name) -> Result<(), Failure> {
-    let seed = Secret::random(&mut entropy::rng()?);
-    let key = SigningKey::from_seed(&seed).verifying_key();
-    let request = Party::signing(protocol::Role::Device, name.name.clone(), key);
-    folder.write(DEVICE_CERTIFICATE, &deployment::to_hex(&sign_new(authority, request)?))?;
-    folder.write_secret(DEVICE_SEED, &seed)
+    let request = Party::signing(role, name.name.clone(), key);
+    folder.write(certificate_file, &deployment::to_hex(&sign_new(authority, request)?))?;
+    folder.write_secret(seed_file, &seed)
 }
 
 /// Certifies a party that the authority has not certified before.

@@ -11,15 +11,16 @@
 
 use alpheus_crypto::hash::Digest;
 use alpheus_crypto::seal::SealingPublic;
-use alpheus_crypto::sign::VerifyingKey;
+use alpheus_crypto::sign::{SigningKey, VerifyingKey};
 use alpheus_crypto::signed::Signed;
 use alpheus_encrypted_stream::certificate::{Certificate, Deployment};
 use alpheus_encrypted_stream::error::CertificateError;
 use alpheus_node::failure::{Blame, Failure};
+use alpheus_node::files::read_text;
 use alpheus_node::network::identity::IdentityFolder;
 use data_encoding::{HEXLOWER, HEXLOWER_PERMISSIVE};
 use serde::{Deserialize, Serialize};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// The deployment.
 pub const DEPLOYMENT: &str = "deployment.json";
@@ -140,6 +141,35 @@ pub fn to_hex(certificate: &Signed<Certificate>) -> String {
 pub fn from_hex(text: &str) -> Option<Signed<Certificate>> {
     let bytes = HEXLOWER_PERMISSIVE.decode(text.trim().as_bytes()).ok()?;
     postcard::from_bytes(&bytes).ok()
+}
+
+/// Reads a file with such a text.
+///
+/// # Errors
+/// If it cannot be read, or is no certificate.
+pub fn read_certificate(path: &Path) -> Result<Signed<Certificate>, Failure> {
+    from_hex(&read_text(path)?)
+        .ok_or("not a certificate from `alpheus ca issue` or `alpheus ca certify`")
+        .blame_input(path)
+}
+
+/// Checks that a certificate in an identity folder is for the folder's name and for this key.
+///
+/// # Errors
+/// If it is not.
+pub fn check_own(
+    path: &Path,
+    (key, name): (&VerifyingKey, &str),
+    own: &SigningKey,
+    folder: &IdentityFolder,
+) -> Result<(), Failure> {
+    if *key != own.verifying_key() {
+        return Err(CertificateError::OtherKeys).blame_input(path);
+    }
+    if name != folder.name().name {
+        return Err(CertificateError::OtherName).blame_input(path);
+    }
+    Ok(())
 }
 
 /// The deployment of an identity folder.

@@ -7,17 +7,15 @@
 //! | `ingest.seed` | the server | the ingest key of the certificate in `deployment.json` |
 //! | `ingest.1.seed`, `ingest.2.seed`, … | the server | retired ingest keys that devices may still use |
 
-use crate::deployment::{self, DEVICE_CERTIFICATE, DEVICE_SEED, from_hex, ingest_seed};
+use crate::deployment::{self, DEVICE_CERTIFICATE, DEVICE_SEED, ingest_seed};
 use alpheus_crypto::hash::Digest;
 use alpheus_crypto::seal::SealingKey;
 use alpheus_crypto::sign::SigningKey;
 use alpheus_crypto::signed::Signed;
 use alpheus_encrypted_stream::certificate::Certificate;
-use alpheus_encrypted_stream::error::CertificateError;
 use alpheus_encrypted_stream::producer::OpeningSecrets;
 use alpheus_encrypted_stream::tick::ingest::Ingest;
 use alpheus_node::failure::{Blame, Category, Failure};
-use alpheus_node::files::read_text;
 use alpheus_node::network::identity::IdentityFolder;
 use alpheus_node::pki::read_seed;
 use alpheus_policy::schema::Schema;
@@ -38,17 +36,11 @@ impl DeviceIdentity {
     pub fn open(folder: &IdentityFolder) -> Result<DeviceIdentity, Failure> {
         let device = SigningKey::from_seed(&read_seed(&folder.path(DEVICE_SEED))?);
         let path = folder.path(DEVICE_CERTIFICATE);
-        let certificate = from_hex(&read_text(&path)?);
-        let certificate =
-            certificate.ok_or("not a certificate from `alpheus ca issue`").blame_input(&path)?;
+        let certificate = deployment::read_certificate(&path)?;
         let deployment = deployment::of(folder)?;
         let opened = deployment.device(&certificate).blame_input(&path)?;
-        if opened.party.verifying != device.verifying_key() {
-            return Err(CertificateError::OtherKeys).blame_input(&path);
-        }
-        if opened.party.name != folder.name().name {
-            return Err(CertificateError::OtherName).blame_input(&path);
-        }
+        let party = (&opened.party.verifying, opened.party.name.as_str());
+        deployment::check_own(&path, party, &device, folder)?;
         let current = deployment::ingest_of(folder)?.into_iter().next();
         let current = current.ok_or_else(no_ingest)?;
         let secrets = OpeningSecrets {

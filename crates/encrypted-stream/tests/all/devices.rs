@@ -6,11 +6,13 @@ use alpheus_crypto::hash::Digest;
 use alpheus_crypto::seal::SealingKey;
 use alpheus_crypto::secret::Secret;
 use alpheus_crypto::sign::{SigningKey, VerifyingKey};
-use alpheus_encrypted_stream::producer::OpeningSecrets;
+use alpheus_encrypted_stream::producer::{EventVector, OpeningSecrets, Session, TickSession};
 use alpheus_encrypted_stream::tick::ingest::Ingest;
 use alpheus_encrypted_stream::transformer::{FrameEffect, IngestError, Transformer};
 use alpheus_policy::ids::{SchemaId, StreamId};
 use alpheus_time::{Span, Timestamp};
+use rand_chacha::ChaCha20Rng;
+use std::convert::Infallible;
 
 pub(crate) const CERTIFICATE: Digest = Digest([41; 32]);
 pub(crate) const INGEST: Digest = Digest([42; 32]);
@@ -62,4 +64,62 @@ pub(crate) fn authority() -> VerifyingKey {
         *SigningKey::from_seed(&Secret::from_bytes([45; 32])).verifying_key().as_bytes(),
     )
     .unwrap()
+}
+
+/// A stream's device of either kind, online.
+#[expect(clippy::large_enum_variant, reason = "a test has few of them")]
+pub(crate) enum Device {
+    Events(Session),
+    Ticks(Box<TickSession>),
+}
+
+impl Device {
+    pub(crate) fn event(
+        &mut self,
+        t: Timestamp,
+        encode: impl FnOnce(&mut EventVector<'_>) -> Result<(), Infallible>,
+        rng: &mut ChaCha20Rng,
+        sink: &mut impl FnMut(&[u8]),
+    ) {
+        match self {
+            Device::Events(session) => session.event(t, encode, sink).unwrap(),
+            Device::Ticks(session) => {
+                session.advance(t, rng, sink).unwrap();
+                session.event(t, encode).unwrap();
+            }
+        }
+    }
+
+    pub(crate) fn advance(
+        &mut self,
+        t: Timestamp,
+        rng: &mut ChaCha20Rng,
+        sink: &mut impl FnMut(&[u8]),
+    ) {
+        match self {
+            Device::Events(session) => session.advance(t, sink).unwrap(),
+            Device::Ticks(session) => session.advance(t, rng, sink).unwrap(),
+        }
+    }
+
+    /// A device with a frame for each event sends borders of the time in which it slept.
+    pub(crate) fn sleep(
+        &mut self,
+        t: Timestamp,
+        rng: &mut ChaCha20Rng,
+        sink: &mut impl FnMut(&[u8]),
+    ) {
+        match self {
+            Device::Events(session) => session.advance(t, sink).unwrap(),
+            Device::Ticks(session) => session.sleep_until(t, rng, sink).unwrap(),
+        }
+    }
+
+    /// Ends the session in order.
+    pub(crate) fn close(self, t: Timestamp, rng: &mut ChaCha20Rng, sink: &mut impl FnMut(&[u8])) {
+        match self {
+            Device::Events(session) => drop(session.close(t, sink).unwrap()),
+            Device::Ticks(session) => drop(session.close(t, rng, sink).unwrap()),
+        }
+    }
 }

@@ -18,17 +18,15 @@ pub mod service_link;
 
 use crate::ca;
 use crate::deployment;
-use crate::deployment::from_hex;
 use crate::links;
 use crate::revocations::Revocations;
 use crate::runtime::fences::ControllerFences;
 use crate::settings;
-use alpheus_crypto::signed::Signed;
-use alpheus_encrypted_stream::certificate::{Certificate, Party};
+use alpheus_encrypted_stream::certificate::Party;
 use alpheus_node::clock;
 use alpheus_node::entropy;
 use alpheus_node::failure::{Blame, Category, Failure};
-use alpheus_node::files::{read_key_file, read_text};
+use alpheus_node::files::read_key_file;
 use alpheus_node::globals::Globals;
 use alpheus_node::network::identity::{CERTIFICATE, IdentityFolder};
 use alpheus_node::network::role::Role;
@@ -44,7 +42,7 @@ use alpheus_transport::Store;
 use guard::{Guard, GuardError, Parts, Spaces};
 use keystore::{KeyStore, KeyStoreError};
 use std::net::SocketAddr;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
 
 const EXAMPLES: &str = "\\
@@ -218,7 +216,7 @@ fn initialise(init: &Init, globals: &Globals) -> Result<(), Failure> {
     let request = secrets.request(name.as_str());
     let certificate = match (&init.ca, &init.certificate) {
         (Some(folder), _) => Some(ca::certify(folder, &request, &name)?),
-        (None, Some(path)) => Some(read_certificate(path)?),
+        (None, Some(path)) => Some(deployment::read_certificate(path)?),
         (None, None) => None,
     };
     let Some(certificate) = certificate else {
@@ -230,12 +228,6 @@ fn initialise(init: &Init, globals: &Globals) -> Result<(), Failure> {
     let (place, own) = ((&opened.store, &opened.spaces), (name.as_str(), &certificate));
     guard::begin_identity(place, &mut fence, identity, own, (&deployment, clock::now()))
         .map_err(failed)
-}
-
-fn read_certificate(path: &Path) -> Result<Signed<Certificate>, Failure> {
-    from_hex(&read_text(path)?)
-        .ok_or("not a certificate from `alpheus ca certify`")
-        .blame_input(path)
 }
 
 fn write_request(settings: &Settings, request: &Party) -> Result<(), Failure> {

@@ -1,15 +1,13 @@
 //! An owner's keys in an identity folder: the key that signs choices, and the certificate that
 //! makes its holder one owner of the deployment.
 
-use crate::deployment::{self, OWNER_CERTIFICATE, OWNER_SEED, from_hex};
+use crate::deployment::{self, OWNER_CERTIFICATE, OWNER_SEED};
 use crate::wire::WithdrawalRequest;
 use alpheus_crypto::sign::SigningKey;
 use alpheus_crypto::signed::Signed;
 use alpheus_encrypted_stream::certificate::{CertifiedOwner, Party, Role};
-use alpheus_encrypted_stream::error::CertificateError;
 use alpheus_encrypted_stream::withdrawal::Withdrawal;
 use alpheus_node::failure::{Blame, Failure};
-use alpheus_node::files::read_text;
 use alpheus_node::network::identity::IdentityFolder;
 use alpheus_node::pki::read_seed;
 use alpheus_policy::ids::StreamId;
@@ -31,16 +29,9 @@ impl OwnerIdentity {
     pub fn open(folder: &IdentityFolder) -> Result<OwnerIdentity, Failure> {
         let key = signing_key(folder)?;
         let path = folder.path(OWNER_CERTIFICATE);
-        let signed = from_hex(&read_text(&path)?);
-        let signed =
-            signed.ok_or("not a certificate from `alpheus ca certify`").blame_input(&path)?;
+        let signed = deployment::read_certificate(&path)?;
         let certified = deployment::of(folder)?.owner(&signed).blame_input(&path)?;
-        if *certified.key() != key.verifying_key() {
-            return Err(CertificateError::OtherKeys).blame_input(&path);
-        }
-        if certified.name() != folder.name().name {
-            return Err(CertificateError::OtherName).blame_input(&path);
-        }
+        deployment::check_own(&path, (certified.key(), certified.name()), &key, folder)?;
         Ok(OwnerIdentity { key, certified })
     }
 

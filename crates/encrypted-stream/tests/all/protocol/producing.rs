@@ -1,21 +1,12 @@
 //! What the producers of a [`World`] send, with a frame for each event or one a tick.
 
 use alpheus_encrypted_stream::keys::MasterSecret;
-use alpheus_encrypted_stream::producer::{
-    EventVector, Producer, Session, Start, TickProducer, TickSession,
-};
+use alpheus_encrypted_stream::producer::{EventVector, Producer, Start, TickProducer};
 use alpheus_policy::ids::StreamId;
 use alpheus_time::Timestamp;
 
-use crate::devices;
+use crate::devices::{self, Device};
 use crate::protocol::world::{World, window};
-
-/// A stream's producer, online.
-#[expect(clippy::large_enum_variant, reason = "a test has few of them")]
-enum Device {
-    Events(Session),
-    Ticks(Box<TickSession>),
-}
 
 impl World {
     /// Sends the events of one stream, and all borders.
@@ -37,20 +28,11 @@ impl World {
             };
             for event in 0..self.setup.events(number) {
                 let at = Timestamp(window(w).start.0 + 1000 + event);
-                match &mut session {
-                    Device::Events(session) => session.event(at, encode, &mut sink).unwrap(),
-                    Device::Ticks(session) => {
-                        session.advance(at, &mut self.rng, &mut sink).unwrap();
-                        session.event(at, encode).unwrap();
-                    }
-                }
+                session.event(at, encode, &mut self.rng, &mut sink);
             }
         }
         let end = window(self.setup.windows).start;
-        match &mut session {
-            Device::Events(session) => session.advance(end, &mut sink).unwrap(),
-            Device::Ticks(session) => session.advance(end, &mut self.rng, &mut sink).unwrap(),
-        }
+        session.advance(end, &mut self.rng, &mut sink);
         for frame in frames {
             self.take(stream, &frame);
             self.frames.push((stream, frame));

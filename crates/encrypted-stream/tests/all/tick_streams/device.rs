@@ -1,22 +1,20 @@
 //! A device, the service's transformer, and a controller's view of a window.
 
-use crate::devices;
+use crate::devices::{self, Device};
+use crate::transformer::feed;
 use alpheus_crypto::secret::Secret;
 use alpheus_encrypted_stream::keys::{MasterSecret, StreamKeys};
 use alpheus_encrypted_stream::messages::{Segments, SummonedStream};
 use alpheus_encrypted_stream::producer::{
-    EventVector, OpeningSecrets, Producer, Session, Start, TickProducer, TickSession,
+    EventVector, OpeningSecrets, Producer, Start, TickProducer,
 };
 use alpheus_encrypted_stream::tick::ingest::Ingest;
 use alpheus_encrypted_stream::tick::segment;
 use alpheus_encrypted_stream::transformer::{FrameEffect, IngestError, Shape, Transformer};
-use alpheus_policy::ids::{ControllerId, OwnerId, PlanId, StreamId};
+use alpheus_policy::ids::{OwnerId, PlanId, StreamId};
 use alpheus_policy::layout::Layout;
-use alpheus_policy::plan::{
-    Fraction, MaskStrategy, Plan, PlannedStream, PopulationBounds, Release,
-};
+use alpheus_policy::plan::{Plan, PlannedStream};
 use alpheus_policy::schema::{Frames, Schema};
-use alpheus_policy::select::ReleasePlan;
 use alpheus_time::{Span, Timestamp, Window};
 use rand_chacha::ChaCha20Rng;
 use rand_chacha::rand_core::SeedableRng;
@@ -58,29 +56,13 @@ pub(super) fn master() -> MasterSecret {
 /// Releases everything in windows of this many ticks.
 pub(super) fn plan(schema: &Schema, ticks: u64) -> Plan {
     let words = Layout::of(schema).unwrap().words;
+    let streams = vec![PlannedStream { stream: STREAM, owner: OwnerId([0; 32]), controller: 0 }];
     Plan {
         nonce: [ticks as u8; 16],
-        name: "test".into(),
-        consumer: "test".into(),
-        sealed_to: None,
         schema: schema.id(),
-        group: vec![],
-        window: Span(ticks * TICK),
-        grace: Span(0),
         from: at(0),
-        release: Release { rows: (0..words).map(|word| vec![word]).collect() },
-        select: ReleasePlan::default(),
-        privacy: None,
-        attributes: vec![],
-        population: PopulationBounds { min: 1, max: u32::MAX },
-        alpha: Fraction::ZERO,
-        colluders: 0,
-        dropout: Fraction::ZERO,
-        delta_exponent: 9,
-        masks: MaskStrategy::Single,
-        epoch: None,
-        roster: vec![ControllerId([0; 32])],
-        streams: vec![PlannedStream { stream: STREAM, owner: OwnerId([0; 32]), controller: 0 }],
+        streams,
+        ..feed::plan(1, ticks * TICK, feed::everything(words))
     }
 }
 
@@ -178,25 +160,18 @@ impl Service {
     }
 }
 
-/// A stream's device of either kind.
-#[expect(clippy::large_enum_variant, reason = "a test has few of them")]
-pub(super) enum Device {
-    Events(Session),
-    Ticks(Box<TickSession>),
-    Gone,
-}
-
 /// A device and what it has sent.
 pub(super) struct Sender {
     pub(super) schema: Schema,
-    pub(super) device: Device,
+    /// None once it is gone.
+    pub(super) device: Option<Device>,
     pub(super) frames: Vec<Vec<u8>>,
     pub(super) rng: ChaCha20Rng,
 }
 
 impl Sender {
     pub(super) fn new(schema: Schema, from: Timestamp, seed: u64) -> Sender {
-        let (device, frames) = (Device::Gone, Vec::new());
+        let (device, frames) = (None, Vec::new());
         let mut sender = Sender { schema, device, frames, rng: rng(seed) };
         sender.open(Start::First, from, None);
         sender
@@ -228,56 +203,38 @@ impl Sender {
         let sink = &mut |frame: &[u8]| frames.push(frame.to_vec());
         self.device = if schema.frames.is_events() {
             let producer = Producer::for_schema(&master(), STREAM, schema, &layout).unwrap();
-            Device::Events(producer.open(start, from, &mut self.rng, sink).unwrap())
+            Some(Device::Events(producer.open(start, from, &mut self.rng, sink).unwrap()))
         } else {
             let own = TickProducer::for_schema(&master(), STREAM, schema, &layout, secrets);
             let session = own.unwrap().open(start, from, previous, &mut self.rng, sink);
-            Device::Ticks(Box::new(session.unwrap()))
+            Some(Device::Ticks(Box::new(session.unwrap())))
         };
     }
 
     pub(super) fn event(&mut self, t: Timestamp, x: u64) {
         let frames = &mut self.frames;
         let sink = &mut |frame: &[u8]| frames.push(frame.to_vec());
-        match &mut self.device {
-            Device::Events(session) => session.event(t, value(x), sink).unwrap(),
-            Device::Ticks(session) => {
-                session.advance(t, &mut self.rng, sink).unwrap();
-                session.event(t, value(x)).unwrap();
-            }
-            Device::Gone => {}
-        }
+        self.device.iter_mut().for_each(|device| device.event(t, value(x), &mut self.rng, sink));
     }
 
     pub(super) fn advance(&mut self, t: Timestamp) {
         let frames = &mut self.frames;
         let sink = &mut |frame: &[u8]| frames.push(frame.to_vec());
-        match &mut self.device {
-            Device::Events(session) => session.advance(t, sink).unwrap(),
-            Device::Ticks(session) => session.advance(t, &mut self.rng, sink).unwrap(),
-            Device::Gone => {}
-        }
+        self.device.iter_mut().for_each(|device| device.advance(t, &mut self.rng, sink));
     }
 
-    /// A device with a frame for each event sends borders of the time in which it slept.
     pub(super) fn sleep(&mut self, t: Timestamp) {
         let frames = &mut self.frames;
         let sink = &mut |frame: &[u8]| frames.push(frame.to_vec());
-        match &mut self.device {
-            Device::Events(session) => session.advance(t, sink).unwrap(),
-            Device::Ticks(session) => session.sleep_until(t, &mut self.rng, sink).unwrap(),
-            Device::Gone => {}
-        }
+        self.device.iter_mut().for_each(|device| device.sleep(t, &mut self.rng, sink));
     }
 
     /// Ends the session in order.
     pub(super) fn close(&mut self, t: Timestamp) {
         let frames = &mut self.frames;
         let sink = &mut |frame: &[u8]| frames.push(frame.to_vec());
-        match std::mem::replace(&mut self.device, Device::Gone) {
-            Device::Events(session) => drop(session.close(t, sink).unwrap()),
-            Device::Ticks(session) => drop(session.close(t, &mut self.rng, sink).unwrap()),
-            Device::Gone => {}
+        if let Some(device) = self.device.take() {
+            device.close(t, &mut self.rng, sink);
         }
     }
 

@@ -1,6 +1,7 @@
 //! Sessions of one stream: what ends one, what continues a window, and which frames conflict.
 
-use super::device::{Device, STREAM, Sender, Service, TICK, at, keys, ticks, window};
+use super::device::{STREAM, Sender, Service, TICK, at, keys, ticks, window};
+use crate::devices::Device;
 use alpheus_encrypted_stream::messages::Segments;
 use alpheus_encrypted_stream::producer::Start;
 use alpheus_encrypted_stream::tick::claim::Claim;
@@ -125,7 +126,7 @@ fn a_session_that_a_device_remembers_shows_what_was_lost() {
     let frames = |lost: bool, remembers: bool| {
         let mut sender = Sender::ticks(at(0), 1);
         sender.advance(at(1));
-        let Device::Ticks(session) = &sender.device else { panic!() };
+        let Some(Device::Ticks(session)) = &sender.device else { panic!() };
         let number = session.number();
         let sent = sender.sent();
         let last = if lost { at(2) } else { at(1) };

@@ -9,7 +9,7 @@
 )]
 
 mod absent;
-mod feed;
+pub(crate) mod feed;
 mod memory;
 mod order;
 
