@@ -352,7 +352,7 @@ impl LiveDevice {
             return Ok(());
         }
         self.reached = session.reached();
-        self.outbox.put_at(std::mem::take(frames), self.reached).blame(Category::Io)
+        self.outbox.put(std::mem::take(frames), self.reached).blame(Category::Io)
     }
 
     /// Ends the session at the end of its tick, for which it waits.
@@ -363,7 +363,7 @@ impl LiveDevice {
         let (rng, mut sink) = (&mut self.rng, |frame: &[u8]| frames.push(frame.to_vec()));
         let closed = session.close(at, rng, &mut sink);
         closed.map_err(|(_, error)| error).blame(Category::Input)?;
-        self.outbox.put_at(std::mem::take(frames), reached).blame(Category::Io)
+        self.outbox.put(std::mem::take(frames), reached).blame(Category::Io)
     }
 }
 

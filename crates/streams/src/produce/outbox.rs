@@ -100,19 +100,12 @@ impl Outbox {
         self.0.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Adds frames durably, in uploads of bounded size; blocks while too many wait.
+    /// Adds frames durably, in uploads of bounded size, with the session and the border that they
+    /// have reached; blocks while too many wait.
     ///
     /// # Errors
     /// [`OutboxError`].
-    pub fn put(&self, frames: Vec<Vec<u8>>) -> Result<(), OutboxError> {
-        self.put_at(frames, None)
-    }
-
-    /// The same, with the session and the border that the frames have reached.
-    ///
-    /// # Errors
-    /// [`OutboxError`].
-    pub fn put_at(
+    pub fn put(
         &self,
         frames: Vec<Vec<u8>>,
         reached: Option<(u64, Timestamp)>,
