@@ -272,14 +272,14 @@ mod tests {
     /// Also checks that all three jobs and both parties compute the same.
     #[test]
     fn every_job_arrives_at_the_same_results() {
-        // With a controller each and a third of them colluding, ten owners need fourteen.
-        let extent = Extent { application: None, wider: None, producers: &[14], windows: 1 };
+        // With a controller each, of which eight may collude, ten owners need eighteen.
+        let extent = Extent { application: None, wider: None, producers: &[18], windows: 1 };
         let folder = tempfile::tempdir().unwrap();
         let applications = Application::all().unwrap();
         for release in [Release::Query, Release::AllWords] {
             let application = &applications[0];
             let directory = folder.path();
-            let bench = Bench { directory, application, producers: 14, release, extent: &extent };
+            let bench = Bench { directory, application, producers: 18, release, extent: &extent };
             assert!(!bench.figures("test").unwrap().is_empty());
         }
     }

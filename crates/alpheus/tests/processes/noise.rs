@@ -18,6 +18,9 @@ impl Folder {
         for name in ["schema.yaml", "source.yaml", "profile.yaml", "policies.dp.yaml"] {
             let text = std::fs::read_to_string(from.join(name)).unwrap();
             let text = text.replace("total: 100, delta: 1e-9", total);
+            // There are three controllers, of which one may collude.
+            let text =
+                text.replace("option: dp-aggregate\n", "option: dp-aggregate\n    colluders: 1\n");
             std::fs::write(folder.path().join(name), text).unwrap();
         }
         for (query, name) in [("pages-with-noise", "query.sql"), ("pages-so-far", "totals.sql")] {

@@ -137,7 +137,7 @@ impl Controller {
         family: PlanId,
     ) -> Option<PlanId> {
         let holders = attributes.iter().filter_map(|at| self.locks.get(&(stream, *at)));
-        holders.copied().find(|holder| self.family_of(*holder) != family)
+        holders.flatten().copied().find(|holder| self.family_of(*holder) != family)
     }
 
     fn family_of(&self, plan: PlanId) -> PlanId {
@@ -199,6 +199,10 @@ impl Controller {
         let plan = announced.plan();
         let Some(epoch) = plan.epoch else { return Vec::new() };
         let Some(attended) = self.epochs.get_mut(&epoch.terms) else { return Vec::new() };
+        // A list that is repeated is of an epoch before the one that was attended last.
+        if attended.attendance.window.start != plan.from {
+            return Vec::new();
+        }
         attended.listed = Some(announced.id());
         let (at, record) = (attended.since, attended.record());
         let owners = &attended.attendance.entry.owners;

@@ -43,7 +43,7 @@ pub use identity::{Identity, IdentitySecrets};
 pub use restore::HostRecords;
 pub use stream_state::HeldStream;
 
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
 use alpheus_crypto::hash::Digest;
 use alpheus_crypto::signed::Signed;
@@ -78,8 +78,8 @@ pub struct Controller {
     plans: BTreeMap<PlanId, PlanState>,
     /// The last epoch attended, by the plan of its call.
     epochs: BTreeMap<PlanId, AttendedEpoch>,
-    /// The running plan that holds an attribute of a stream.
-    locks: HashMap<(StreamId, u16), PlanId>,
+    /// The running plans that hold an attribute of a stream: one, or several epochs of a family.
+    locks: HashMap<(StreamId, u16), BTreeSet<PlanId>>,
     /// Attributes and spans that ended plans have released.
     released_spans: HashMap<StreamId, Vec<(u16, Window)>>,
     /// What differential privacy has cost owners.

@@ -2,6 +2,7 @@
 //! order of the design.
 
 use std::collections::HashMap;
+use std::collections::hash_map::Entry;
 use std::sync::Arc;
 
 use alpheus_crypto::hash::Digest;
@@ -193,7 +194,7 @@ impl Controller {
         let id = joined.id();
         for (_, planned) in joined.own_streams() {
             for attribute in &joined.plan().attributes {
-                self.locks.insert((planned.stream, *attribute), id);
+                self.locks.entry((planned.stream, *attribute)).or_default().insert(id);
             }
         }
         self.plans.insert(id, joined);
@@ -207,9 +208,12 @@ impl Controller {
         for (_, planned) in joined.own_streams() {
             for attribute in &joined.plan().attributes {
                 let lock = (planned.stream, *attribute);
-                // The next epoch's plan may hold it already.
-                if self.locks.get(&lock) == Some(id) {
-                    self.locks.remove(&lock);
+                // Another epoch's plan may hold it as well.
+                if let Entry::Occupied(mut holders) = self.locks.entry(lock) {
+                    holders.get_mut().remove(id);
+                    if holders.get().is_empty() {
+                        holders.remove();
+                    }
                 }
                 if span.start < span.end {
                     let spans = self.released_spans.entry(planned.stream).or_default();

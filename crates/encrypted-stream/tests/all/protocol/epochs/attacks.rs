@@ -1,5 +1,6 @@
 //! Epochs with a service that lies.
 
+use alpheus_encrypted_stream::messages::Retirement;
 use alpheus_policy::plan::Fraction;
 
 use super::*;
@@ -29,7 +30,7 @@ fn a_controller_accepts_one_list_for_an_epoch() {
     let alpheus_encrypted_stream::messages::InboundMessage::Announcement(Ok(plan)) = plan else {
         panic!("an honest list")
     };
-    let retirement = alpheus_encrypted_stream::messages::Retirement { plan: plan.id() };
+    let retirement = Retirement { plan: plan.id() };
     let retirement = ServiceMessage::Retirement(Signed::new(&retirement, &epochs.world.service));
     let heard = epochs.inbox.open(&retirement).unwrap();
     epochs.controllers[0].handle(&heard, after(0)).commit(&mut epochs.store).unwrap();
@@ -194,6 +195,26 @@ fn two_families_never_release_one_window_of_a_stream() {
     assert!(outcome.result.is_err(), "all streams are excluded as released");
     assert_eq!(outcome.excluded.get(&ExclusionError::Released), Some(&8));
     assert!(epochs.window(1, ALL).unwrap().result.is_ok());
+}
+
+/// The service ends a later epoch before any of its windows. The earlier one still runs, and what
+/// it holds is free for no other query.
+#[test]
+fn an_epoch_that_is_retired_frees_nothing_that_another_holds() {
+    let mut epochs = Epochs::new(guarded(8));
+    for number in 0..2 {
+        let entries = epochs.entries(number, 0..8);
+        let listing = epochs.list(number, entries);
+        assert_eq!(epochs.accept(0, number, &listing), Ok(()));
+        if number == 1 {
+            let opened = AnnouncedPlan::open_list(&listing, &epochs.world.deployment).unwrap();
+            let retired = Retirement { plan: opened.id() };
+            let retired = ServiceMessage::Retirement(Signed::new(&retired, &epochs.world.service));
+            epochs.say(0, after(1), &retired);
+        }
+    }
+    epochs.terms.nonce = [77; 16];
+    assert_eq!(epochs.attendance(0, 0), Err(WindowRefusalError::NothingToGive));
 }
 
 /// A plan of an epoch ends with its last window.
