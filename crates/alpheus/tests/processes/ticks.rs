@@ -92,6 +92,14 @@ impl Stranger {
         (Stranger { schema, stream, client, uploads: 0 }, secrets)
     }
 
+    /// Shows the meter's certificate, as its device does before it sends.
+    fn introduce(&self, running: &Running, house: usize) {
+        let folder = running.place.path(&format!("pki/meter-{}", HOUSES[house]));
+        let identity = IdentityFolder::open(&folder, Role::Producer).unwrap();
+        let certificate = DeviceIdentity::open(&identity).unwrap().certificate;
+        let () = self.client.call("/v1/device", &certificate, Duration::ZERO).unwrap();
+    }
+
     /// A session that opens soon, under a key of the stranger's, with its first frames.
     fn session(&self, secrets: OpeningSecrets) -> (TickSession, Vec<Vec<u8>>) {
         self.session_of([66; 32], soon(1), secrets)
@@ -242,6 +250,7 @@ fn a_device_with_a_copy_waits_for_its_owner() {
     assert!(asked.status.success(), "{}", String::from_utf8_lossy(&asked.stderr));
     let _others = [live_meter(&running, 1), live_meter(&running, 2)];
     let (mut device, _) = Stranger::of(&running, 0);
+    device.introduce(&running, 0);
     let (master, at) = (master_of(&running, 0), soon(2));
     let open = |device: &Stranger| {
         let (_, secrets) = Stranger::of(&running, 0);
