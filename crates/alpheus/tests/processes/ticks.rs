@@ -229,11 +229,12 @@ fn master_of(running: &Running, house: usize) -> [u8; 32] {
 
 /// Sends a device's ticks until something is there.
 fn awake_until<T>(
+    what: &str,
     device: &mut Stranger,
     session: &mut TickSession,
     mut found: impl FnMut() -> Option<T>,
 ) -> T {
-    until("what follows from a device's ticks", || {
+    until(what, || {
         let mut frames = Vec::new();
         let sink = &mut |frame: &[u8]| frames.push(frame.to_vec());
         session.advance(soon(0), &mut runtime_rng(), sink).unwrap();
@@ -270,7 +271,7 @@ fn a_device_with_a_copy_waits_for_its_owner() {
     until("the tick's end", || (soon(0) > border).then_some(()));
     assert_eq!(device.send(frames), []);
     assert!(device.send(copied.split_off(1)).contains(&RefusalReason::ConflictingFrame));
-    awake_until(&mut device, &mut session, || {
+    awake_until("the owner to learn of a copy", &mut device, &mut session, || {
         running.owner(0, "log").contains("your device has a copy").then_some(())
     });
     assert!(!running.owner(1, "log").contains("copy"));
@@ -281,7 +282,7 @@ fn a_device_with_a_copy_waits_for_its_owner() {
     let (mut again, frames) = device.session_of(master, soon(1), secrets);
     device.send(frames);
     let seen = running.place.rows(&running.server).len();
-    awake_until(&mut device, &mut again, || {
+    awake_until("a window with the confirmed device", &mut device, &mut again, || {
         let rows = running.place.rows(&running.server);
         let whole = |row: &serde_json::Value| {
             row["population"] == 2 && row["silent"] == 1 && row["status"] == "ok"
