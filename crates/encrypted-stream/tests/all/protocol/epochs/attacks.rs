@@ -1,6 +1,7 @@
 //! Epochs with a service that lies.
 
 use alpheus_encrypted_stream::messages::Retirement;
+use alpheus_policy::ids::PlanId;
 use alpheus_policy::plan::Fraction;
 
 use super::*;
@@ -17,6 +18,13 @@ fn guarded(controllers: u32) -> Setup {
 }
 
 /// Both lists are honest, over different members.
+/// The service ends a plan at the first controller.
+fn retire(epochs: &mut Epochs, plan: PlanId, now: Timestamp) {
+    let retirement = Signed::new(&Retirement { plan }, &epochs.world.service);
+    let heard = epochs.inbox.open(&ServiceMessage::Retirement(retirement)).unwrap();
+    epochs.controllers[0].handle(&heard, now).commit(&mut epochs.store).unwrap();
+}
+
 #[test]
 fn a_controller_accepts_one_list_for_an_epoch() {
     let mut epochs = Epochs::new(guarded(8));
@@ -30,10 +38,7 @@ fn a_controller_accepts_one_list_for_an_epoch() {
     let alpheus_encrypted_stream::messages::InboundMessage::Announcement(Ok(plan)) = plan else {
         panic!("an honest list")
     };
-    let retirement = Retirement { plan: plan.id() };
-    let retirement = ServiceMessage::Retirement(Signed::new(&retirement, &epochs.world.service));
-    let heard = epochs.inbox.open(&retirement).unwrap();
-    epochs.controllers[0].handle(&heard, after(0)).commit(&mut epochs.store).unwrap();
+    retire(&mut epochs, plan.id(), after(0));
     assert_eq!(epochs.accept(0, 0, &all), Err(PlanRefusalError::OtherList));
     assert_eq!(epochs.accept(0, 0, &some), Err(PlanRefusalError::Ended));
 }
@@ -208,9 +213,7 @@ fn an_epoch_that_is_retired_frees_nothing_that_another_holds() {
         assert_eq!(epochs.accept(0, number, &listing), Ok(()));
         if number == 1 {
             let opened = AnnouncedPlan::open_list(&listing, &epochs.world.deployment).unwrap();
-            let retired = Retirement { plan: opened.id() };
-            let retired = ServiceMessage::Retirement(Signed::new(&retired, &epochs.world.service));
-            epochs.say(0, after(1), &retired);
+            retire(&mut epochs, opened.id(), after(1));
         }
     }
     epochs.terms.nonce = [77; 16];
