@@ -10,9 +10,7 @@ use alpheus_crypto::seal::SealingKey;
 use alpheus_crypto::secret::Secret;
 use alpheus_crypto::sign::SigningKey;
 use alpheus_encrypted_stream::keys::MasterSecret;
-use alpheus_encrypted_stream::producer::{
-    EventVector, OpeningSecrets, Start, TickProducer, TickSession,
-};
+use alpheus_encrypted_stream::producer::{OpeningSecrets, Start, TickProducer, TickSession};
 use alpheus_node::network::blocking::BlockingClient;
 use alpheus_node::network::identity::IdentityFolder;
 use alpheus_node::network::role::Role;
@@ -22,7 +20,7 @@ use alpheus_policy::schema::Schema;
 use alpheus_streams::ingest::DeviceIdentity;
 use alpheus_streams::runtime::refused::RefusalReason;
 use alpheus_streams::wire::{Receipt, Upload};
-use alpheus_time::{Span, Timestamp};
+use alpheus_time::Timestamp;
 use rand_chacha::ChaCha20Rng;
 use rand_core::SeedableRng;
 use std::fs;
@@ -92,28 +90,11 @@ impl Stranger {
         (Stranger { schema, stream, client, uploads: 0 }, secrets)
     }
 
-    /// Shows the meter's certificate, as its device does before it sends.
-    fn introduce(&self, running: &Running, house: usize) {
-        let folder = running.place.path(&format!("pki/meter-{}", HOUSES[house]));
-        let identity = IdentityFolder::open(&folder, Role::Producer).unwrap();
-        let certificate = DeviceIdentity::open(&identity).unwrap().certificate;
-        let () = self.client.call("/v1/device", &certificate, Duration::ZERO).unwrap();
-    }
-
     /// A session that opens soon, under a key of the stranger's, with its first frames.
     fn session(&self, secrets: OpeningSecrets) -> (TickSession, Vec<Vec<u8>>) {
-        self.session_of([66; 32], soon(1), secrets)
-    }
-
-    /// A session that opens at a time, under this key.
-    fn session_of(
-        &self,
-        master: [u8; 32],
-        at: Timestamp,
-        secrets: OpeningSecrets,
-    ) -> (TickSession, Vec<Vec<u8>>) {
+        let at = soon(1);
         let layout = Layout::of(&self.schema).unwrap();
-        let master = MasterSecret::new(Secret::from_bytes(master));
+        let master = MasterSecret::new(Secret::from_bytes([66; 32]));
         let producer =
             TickProducer::for_schema(&master, self.stream, &self.schema, &layout, secrets);
         let (mut frames, rng) = (Vec::new(), &mut runtime_rng());
@@ -216,77 +197,4 @@ fn devices_open_new_sessions_at_a_service_that_lost_its_state() {
     // One, two and three, equally often but for the ends.
     let (sum, count) = (row["sum_reading"].as_str().unwrap(), row["count_reading"].as_u64());
     assert!(sum.parse::<f64>().unwrap() >= 6.0 && count.unwrap() >= 3, "{row}");
-}
-
-/// The key of a device's file.
-fn master_of(running: &Running, house: usize) -> [u8; 32] {
-    let file = running.place.path(&format!("{}.device", HOUSES[house]));
-    let file: serde_json::Value = serde_json::from_str(&fs::read_to_string(file).unwrap()).unwrap();
-    let digits = file["secret"].as_str().unwrap();
-    let byte = |at| u8::from_str_radix(&digits[2 * at..2 * at + 2], 16).unwrap();
-    std::array::from_fn(byte)
-}
-
-/// Sends a device's ticks until something is there.
-fn awake_until<T>(
-    what: &str,
-    device: &mut Stranger,
-    session: &mut TickSession,
-    mut found: impl FnMut() -> Option<T>,
-) -> T {
-    until(what, || {
-        let mut frames = Vec::new();
-        let sink = &mut |frame: &[u8]| frames.push(frame.to_vec());
-        session.advance(soon(0), &mut runtime_rng(), sink).unwrap();
-        device.send(frames);
-        found()
-    })
-}
-
-/// A device that runs twice from one snapshot: its owner learns of it, and the others go on.
-#[test]
-fn a_device_with_a_copy_waits_for_its_owner() {
-    let running = Running::start_in(Site::with_ticks(), |_, api| api.to_owned());
-    let asked = running.place.ask(&running.server, QUERY);
-    assert!(asked.status.success(), "{}", String::from_utf8_lossy(&asked.stderr));
-    let _others = [live_meter(&running, 1), live_meter(&running, 2)];
-    let (mut device, _) = Stranger::of(&running, 0);
-    device.introduce(&running, 0);
-    let (master, at) = (master_of(&running, 0), soon(2));
-    let open = |device: &Stranger| {
-        let (_, secrets) = Stranger::of(&running, 0);
-        device.session_of(master, at, secrets)
-    };
-    let ((mut session, mut frames), (mut copy, mut copied)) = (open(&device), open(&device));
-    assert_eq!(session.number(), copy.number());
-    // The copy counts an event more.
-    let event = |vector: &mut EventVector<'_>| {
-        vector.add(0, 1);
-        Ok::<(), std::convert::Infallible>(())
-    };
-    copy.event(at.plus(Span(1)), event).unwrap();
-    let border = session.next_border();
-    session.advance(border, &mut runtime_rng(), &mut |frame| frames.push(frame.to_vec())).unwrap();
-    copy.advance(border, &mut runtime_rng(), &mut |frame| copied.push(frame.to_vec())).unwrap();
-    until("the tick's end", || (soon(0) > border).then_some(()));
-    assert_eq!(device.send(frames), []);
-    assert!(device.send(copied.split_off(1)).contains(&RefusalReason::ConflictingFrame));
-    awake_until("the owner to learn of a copy", &mut device, &mut session, || {
-        running.owner(0, "log").contains("your device has a copy").then_some(())
-    });
-    assert!(!running.owner(1, "log").contains("copy"));
-    // The copy is gone, the device starts again, and its owner confirms.
-    let schema = ["--schema", "schema.yaml", "--policies", "policies.yaml"];
-    running.owner_with(0, "choose", &schema);
-    let (_, secrets) = Stranger::of(&running, 0);
-    let (mut again, frames) = device.session_of(master, soon(1), secrets);
-    device.send(frames);
-    let seen = running.place.rows(&running.server).len();
-    awake_until("a window with the confirmed device", &mut device, &mut again, || {
-        let rows = running.place.rows(&running.server);
-        let whole = |row: &serde_json::Value| {
-            row["population"] == 2 && row["silent"] == 1 && row["status"] == "ok"
-        };
-        rows.iter().skip(seen).any(whole).then_some(())
-    });
 }
