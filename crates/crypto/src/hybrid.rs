@@ -7,19 +7,17 @@
 //! same without ML-KEM-768.
 
 use crate::hash::labelled_hash;
-use crate::seal::{SealingKeyError, UnsealError};
+use crate::hpke_base;
+use crate::seal::{SealingKeyError, SealingPublic, UnsealError};
 use crate::secret::Secret;
-use hpke::aead::ChaCha20Poly1305;
-use hpke::kdf::HkdfSha256;
 use hpke::kem::XWing;
-use hpke::{Deserializable, Kem, OpModeR, OpModeS, Serializable};
+use hpke::{Deserializable, Kem, Serializable};
 use rand_core::CryptoRng;
 use serde::{Deserialize, Serialize};
 use zeroize::Zeroizing;
 
 type PrivateKey = <XWing as Kem>::PrivateKey;
 type PublicKey = <XWing as Kem>::PublicKey;
-type Encapsulated = <XWing as Kem>::EncappedKey;
 
 /// Bytes of a public key: 1,184 of ML-KEM-768, then 32 of X25519.
 pub const PUBLIC_BYTES: usize = 1184 + 32;
@@ -109,8 +107,7 @@ impl HybridPublic {
 
     fn decoded(&self) -> Option<PublicKey> {
         let point = self.0.last_chunk::<X25519>()?;
-        // As for `SealingPublic`: exactly the points of small order give zero.
-        if x25519_dalek::x25519([9; X25519], *point) == [0; X25519] {
+        if !SealingPublic(*point).is_good() {
             return None;
         }
         PublicKey::from_bytes(&self.0).ok()
@@ -167,16 +164,8 @@ impl HybridKey {
     ) -> Result<Zeroizing<Vec<u8>>, UnsealError> {
         let split = sealed.0.split_at_checked(ENCAPSULATED_BYTES);
         let (encapsulated, ciphertext) = split.ok_or(UnsealError)?;
-        let encapsulated = Encapsulated::from_bytes(encapsulated).map_err(|_| UnsealError)?;
-        let opened = hpke::single_shot_open::<ChaCha20Poly1305, HkdfSha256, XWing>(
-            &OpModeR::Base,
-            &self.secret,
-            &encapsulated,
-            labelled_hash(label, context).as_ref(),
-            ciphertext,
-            &[],
-        );
-        opened.map(Zeroizing::new).map_err(|_| UnsealError)
+        hpke_base::open::<XWing>(&self.secret, label, context, encapsulated, ciphertext)
+            .map_err(|_| UnsealError)
     }
 }
 
@@ -207,14 +196,7 @@ pub fn seal_bytes(
     rng: &mut impl CryptoRng,
 ) -> Result<HybridSealed, SealingKeyError> {
     let public = to.decoded().ok_or(SealingKeyError)?;
-    let sealed = hpke::single_shot_seal_with_rng::<ChaCha20Poly1305, HkdfSha256, XWing>(
-        &OpModeS::Base,
-        &public,
-        labelled_hash(label, context).as_ref(),
-        secret,
-        &[],
-        rng,
-    );
+    let sealed = hpke_base::seal::<XWing>(&public, label, context, secret, rng);
     let (key, ciphertext) = sealed.map_err(|_| SealingKeyError)?;
     Ok(HybridSealed([key.to_bytes().as_slice(), &ciphertext].concat()))
 }

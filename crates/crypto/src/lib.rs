@@ -33,6 +33,7 @@ pub mod agree;
 pub mod cells;
 pub mod group;
 pub mod hash;
+mod hpke_base;
 pub mod hybrid;
 pub mod kdf;
 mod keystream;

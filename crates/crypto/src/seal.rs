@@ -1,19 +1,16 @@
 //! Secrets that only one party can open: HPKE (RFC 9180), base mode,
 //! DHKEM(X25519, HKDF-SHA256), HKDF-SHA256, ChaCha20-Poly1305.
 
-use crate::hash::labelled_hash;
+use crate::hpke_base;
 use crate::secret::Secret;
-use hpke::aead::ChaCha20Poly1305;
-use hpke::kdf::HkdfSha256;
 use hpke::kem::X25519HkdfSha256;
-use hpke::{Deserializable, Kem, OpModeR, OpModeS, Serializable};
+use hpke::{Deserializable, Kem, Serializable};
 use rand_core::CryptoRng;
 use serde::{Deserialize, Serialize};
 use zeroize::Zeroizing;
 
 type PrivateKey = <X25519HkdfSha256 as Kem>::PrivateKey;
 type PublicKey = <X25519HkdfSha256 as Kem>::PublicKey;
-type Encapsulated = <X25519HkdfSha256 as Kem>::EncappedKey;
 
 /// Opens secrets that were sealed for its public half. Not `Clone`, not `Debug`. The
 /// library wipes it on drop.
@@ -122,17 +119,9 @@ impl SealingKey {
         context: &[&[u8]],
         sealed: &Sealed,
     ) -> Result<Zeroizing<Vec<u8>>, UnsealError> {
-        let encapsulated =
-            Encapsulated::from_bytes(&sealed.encapsulated).map_err(|_| UnsealError)?;
-        let opened = hpke::single_shot_open::<ChaCha20Poly1305, HkdfSha256, X25519HkdfSha256>(
-            &OpModeR::Base,
-            &self.secret,
-            &encapsulated,
-            labelled_hash(label, context).as_ref(),
-            &sealed.ciphertext,
-            &[],
-        );
-        opened.map(Zeroizing::new).map_err(|_| UnsealError)
+        let Sealed { encapsulated, ciphertext } = sealed;
+        hpke_base::open::<X25519HkdfSha256>(&self.secret, label, context, encapsulated, ciphertext)
+            .map_err(|_| UnsealError)
     }
 }
 
@@ -164,14 +153,7 @@ pub fn seal_bytes(
     rng: &mut impl CryptoRng,
 ) -> Result<Sealed, SealingKeyError> {
     let public = PublicKey::from_bytes(&to.0).map_err(|_| SealingKeyError)?;
-    let sealed = hpke::single_shot_seal_with_rng::<ChaCha20Poly1305, HkdfSha256, X25519HkdfSha256>(
-        &OpModeS::Base,
-        &public,
-        labelled_hash(label, context).as_ref(),
-        secret,
-        &[],
-        rng,
-    );
+    let sealed = hpke_base::seal::<X25519HkdfSha256>(&public, label, context, secret, rng);
     let (key, ciphertext) = sealed.map_err(|_| SealingKeyError)?;
     let mut encapsulated = [0; 32];
     encapsulated.copy_from_slice(&key.to_bytes());

@@ -14,6 +14,6 @@ mod records;
 
 pub use log_line::{LogEvent, LogLine};
 pub use records::{Fence, Record, RecordError, Scope, SpentToken, StampedRecord, log_prefix};
-pub(crate) use records::{session_key, window_keys};
+pub(crate) use records::{read_record, session_key, window_keys, write_record};
 
 pub use alpheus_crypto::ledger::{Change, Ledger, LedgerError, Step};

@@ -17,7 +17,7 @@ use super::round::{FixedRound, MemberReport, Phase, Round};
 use super::totals::Totals;
 use crate::announced_plan::AnnouncedPlan;
 use crate::error::{ExclusionError, RestoreError};
-use crate::ledger::{Change, RecordError, Scope, Step};
+use crate::ledger::{Change, Scope, Step, read_record, write_record};
 use crate::membership::FixedMembership;
 use crate::messages::{Membership, OpeningSet};
 
@@ -105,7 +105,8 @@ impl Coordinator {
         let (mut fixed, mut sets, mut unreported) =
             (BTreeMap::new(), BTreeMap::new(), BTreeMap::new());
         for (position, value) in values.into_iter().enumerate() {
-            let read = read(value).map_err(|error| RestoreError::of(position, error));
+            let read =
+                read_record(value, VERSION).map_err(|error| RestoreError::of(position, error));
             let record = read?;
             match record {
                 ServiceRecord::Fixed { window, .. } => {
@@ -191,10 +192,7 @@ impl Coordinator {
 
     /// The change that stores a record.
     pub(super) fn put(&self, record: &ServiceRecord) -> Change {
-        // Records are plain data: serialising them cannot fail.
-        let bytes = postcard::to_allocvec(record).unwrap_or_default();
-        let value = std::iter::once(VERSION).chain(bytes).collect();
-        Change::put(self.key_of(record), value)
+        Change::put(self.key_of(record), write_record(record, VERSION))
     }
 
     pub(super) fn key_of(&self, record: &ServiceRecord) -> Vec<u8> {
@@ -221,16 +219,5 @@ impl Coordinator {
     /// Records of a window in progress are not needed once it has ended.
     pub(super) fn removals(&self, start: Timestamp) -> [Change; 3] {
         [0, 1, 7].map(|kind| Change::remove(self.key_for(kind, start)))
-    }
-}
-
-fn read(value: &[u8]) -> Result<ServiceRecord, RecordError> {
-    let (version, record) = value.split_first().ok_or(RecordError::Damaged)?;
-    if *version != VERSION {
-        return Err(RecordError::Version(*version));
-    }
-    match postcard::take_from_bytes(record) {
-        Ok((record, [])) => Ok(record),
-        _ => Err(RecordError::Damaged),
     }
 }

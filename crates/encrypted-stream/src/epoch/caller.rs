@@ -19,7 +19,7 @@ use super::list::{check_terms, is_epoch_of};
 use crate::announced_plan::{AnnouncedPlan, narrow};
 use crate::certificate::{Certificate, Deployment, fingerprint};
 use crate::error::{MessageError, PlanRefusalError, PlanShapeError, ReleaseError, RestoreError};
-use crate::ledger::{Change, RecordError, Scope, Step};
+use crate::ledger::{Change, Scope, Step, read_record, write_record};
 use crate::mask::params::{self, MaskPreference};
 use crate::mask::quorum::{Roster, counted_population};
 use crate::messages::{Attendance, EpochCall, List, Listing, ServiceMessage};
@@ -128,7 +128,8 @@ impl Caller {
         values: impl IntoIterator<Item = &'a [u8]>,
     ) -> Result<Self, RestoreError> {
         for (position, value) in values.into_iter().enumerate() {
-            let read = read(value).map_err(|error| RestoreError::of(position, error));
+            let read =
+                read_record(value, VERSION).map_err(|error| RestoreError::of(position, error));
             self.last = Some(read?);
         }
         Ok(self)
@@ -327,11 +328,9 @@ impl Caller {
     }
 
     fn put(&self, record: &EpochRecord) -> Change {
-        // Records are plain data: serialising them cannot fail.
-        let bytes = postcard::to_allocvec(record).unwrap_or_default();
         let mut key = Scope::Service(self.id).prefix();
         key.push(EPOCH);
-        Change::put(key, std::iter::once(VERSION).chain(bytes).collect())
+        Change::put(key, write_record(record, VERSION))
     }
 }
 
@@ -363,15 +362,4 @@ fn least_count(owners: &[u32], tolerated: u32, listed: u32) -> u64 {
     owners.sort_unstable();
     let (own, others) = owners.split_first().map_or((0, &[][..]), |(own, others)| (*own, others));
     counted_population(own, others, tolerated, listed, true)
-}
-
-fn read(value: &[u8]) -> Result<EpochRecord, RecordError> {
-    let (version, record) = value.split_first().ok_or(RecordError::Damaged)?;
-    if *version != VERSION {
-        return Err(RecordError::Version(*version));
-    }
-    match postcard::take_from_bytes(record) {
-        Ok((record, [])) => Ok(record),
-        _ => Err(RecordError::Damaged),
-    }
 }

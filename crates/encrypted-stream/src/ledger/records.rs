@@ -10,6 +10,7 @@ use alpheus_crypto::signed::Signed;
 use alpheus_policy::budget::BudgetRecord;
 use alpheus_policy::ids::{ConsumerId, ControllerId, PlanId, StreamId};
 use alpheus_time::{Timestamp, Window};
+use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
 use super::{Change, LogLine};
@@ -404,10 +405,7 @@ impl StampedRecord {
     /// The change that stores it in the ledger of a controller.
     #[must_use]
     pub fn put(&self, controller: ControllerId) -> Change {
-        // Records are plain data: serialising them cannot fail.
-        let record = postcard::to_allocvec(self).unwrap_or_default();
-        let value = std::iter::once(VERSION).chain(record).collect();
-        Change::put(self.record.key(controller), value)
+        Change::put(self.record.key(controller), write_record(self, VERSION))
     }
 
     /// Reads a stored value.
@@ -415,13 +413,25 @@ impl StampedRecord {
     /// # Errors
     /// [`RecordError`] if it has another version, or is truncated or too long.
     pub fn read(value: &[u8]) -> Result<Self, RecordError> {
-        let (version, record) = value.split_first().ok_or(RecordError::Damaged)?;
-        if *version != VERSION {
-            return Err(RecordError::Version(*version));
-        }
-        match postcard::take_from_bytes(record) {
-            Ok((stamped, [])) => Ok(stamped),
-            _ => Err(RecordError::Damaged),
-        }
+        read_record(value, VERSION)
+    }
+}
+
+/// A record after its format's version.
+pub(crate) fn write_record<T: Serialize>(record: &T, format: u8) -> Vec<u8> {
+    // Records are plain data: serialising them cannot fail.
+    let record = postcard::to_allocvec(record).unwrap_or_default();
+    std::iter::once(format).chain(record).collect()
+}
+
+/// Reads what [`write_record`] wrote.
+pub(crate) fn read_record<T: DeserializeOwned>(value: &[u8], format: u8) -> Result<T, RecordError> {
+    let (version, record) = value.split_first().ok_or(RecordError::Damaged)?;
+    if *version != format {
+        return Err(RecordError::Version(*version));
+    }
+    match postcard::take_from_bytes(record) {
+        Ok((record, [])) => Ok(record),
+        _ => Err(RecordError::Damaged),
     }
 }
