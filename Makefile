@@ -70,12 +70,14 @@ demo: compiler ## the guided first minutes: encrypted streams become statistics 
 # built once here, so what would speed up a second build (incremental compilation, many small
 # units) only costs time; set both to what you like to keep what `cargo test` has built.
 test: export CARGO_INCREMENTAL ?= 0
-# The lints' profile is `dev`, from which `test` inherits: with one number of units for both,
-# what C libraries' build scripts compile serves both.
-test: export CARGO_PROFILE_DEV_CODEGEN_UNITS ?= 4
+test: export CARGO_PROFILE_TEST_CODEGEN_UNITS ?= 4
+# The compiler with clippy's lints in it builds the tests, so no code is read twice.
+test: export RUSTC_WORKSPACE_WRAPPER ?= clippy-driver
+test: export RUSTFLAGS ?= -D warnings
+test: export RUSTDOC ?= $(CURDIR)/.ci/rustdoc
 test: tools web browser jdk ## everything that must hold before a change lands
 	@rm -rf target/steps; mkdir -p target/steps
-	@$(MAKE) --jobs 3 step-rules step-vectors step-jvm step-unit step-lint
+	@$(MAKE) --jobs 3 step-rules step-vectors step-jvm step-unit step-lean
 	@$(PYTHON) .ci/count.py target/steps jvm
 
 # $(call step,NAME): runs `make NAME`, and shows what it printed only if it fails.
@@ -88,10 +90,10 @@ define step
 	fi
 endef
 
-.PHONY: step-rules step-build step-broker step-vectors step-jvm step-unit step-lint
+.PHONY: step-rules step-build step-broker step-vectors step-jvm step-unit step-lean
 step-rules:
 	$(call step,rules)
-step-build: step-lint
+step-build: step-rules
 	$(call step,build)
 step-broker:
 	$(call step,broker)
@@ -101,8 +103,8 @@ step-jvm: step-broker
 	$(call step,jvm)
 step-unit: step-build step-broker
 	$(call step,programs)
-step-lint: step-rules
-	$(call step,lint)
+step-lean: step-build
+	$(call step,lean)
 
 .PHONY: rules
 rules: tools ## formatting and house rules, which need no build
@@ -111,13 +113,13 @@ rules: tools ## formatting and house rules, which need no build
 	cd .ci && $(PYTHON) -m unittest -q test_mutants
 
 .PHONY: lint
-# The feature sets apart are for CI: the whole workspace covers nearly all that they show.
-lint: tools ## compiler lints and links in documentation
+lint: tools lean ## what `make test` holds code to, without tests: lints, and links in documentation
 	$(CARGO) clippy --workspace --all-targets --features $(FEATURES) --locked -- -D warnings
 	RUSTDOCFLAGS="-D warnings -A rustdoc::private-intra-doc-links" $(CARGO) doc --workspace --features $(FEATURES) --no-deps --locked --quiet --document-private-items
-	if [ "$${CI:-}" = true ]; then \
-	  $(CARGO) clippy --package alpheus --no-default-features --locked -- -D warnings; \
-	fi
+
+.PHONY: lean
+lean: tools # the demo's build: no default features
+	$(CARGO) clippy --package alpheus --no-default-features --locked -- -D warnings
 
 .PHONY: build
 build: tools # what `make unit` runs
