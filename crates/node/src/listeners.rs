@@ -4,6 +4,7 @@
 use crate::failure::Failure;
 use crate::globals::Globals;
 use crate::service::ServiceError;
+use crate::service::descriptors::{self, Share};
 use crate::service::http::{Bounds, Drained, Server};
 use crate::service::shutdown::{Shutdown, Signals, Trigger};
 use crate::service::tls::{TlsError, server};
@@ -28,6 +29,8 @@ pub struct Listener {
 
 /// Maximum number of concurrent connections, unless a setting overrides it.
 const CONNECTIONS: usize = 16_384;
+/// Maximum number of connections whose handshake has not finished.
+const STRANGERS: usize = 1_024;
 /// Maximum number of concurrent requests of one process to another; each may need a
 /// connection.
 pub const CONCURRENT_REQUESTS: usize = 128;
@@ -48,8 +51,10 @@ pub fn serve(
         // A process that sees this one serving may stop it at once.
         let mut signals = Signals::listen().map_err(ServiceError::from)?;
         let (trigger, mut serving, mut addresses) = (Trigger::new(), Vec::new(), Vec::new());
-        for listener in listeners()? {
-            let (server, address) = bind(&listener, settings).await?;
+        let listeners = listeners()?;
+        let share = share(settings, listeners.len());
+        for listener in listeners {
+            let (server, address) = bind(&listener, share).await?;
             addresses.push(address);
             let served = server.serve(listener.router, trigger.shutdown(), settings.drain());
             serving.push(tokio::spawn(served));
@@ -71,22 +76,41 @@ pub fn serve(
     })
 }
 
-async fn bind(listener: &Listener, settings: &Settings) -> Result<(Server, String), ServiceError> {
+/// How many connections each of so many listeners may have.
+fn share(settings: &Settings, listeners: usize) -> Share {
+    let limit = descriptors::raise_limit();
+    let wanted = settings.connections.unwrap_or(CONNECTIONS);
+    let wanted = Share { connections: wanted, strangers: wanted.clamp(64, STRANGERS) };
+    let share = descriptors::share(wanted, listeners, limit);
+    if settings.connections.is_some_and(|set| set > share.connections) {
+        let (wanted, connections) = (wanted.connections, share.connections);
+        tracing::warn!(
+            wanted,
+            connections,
+            limit,
+            "the limit on open files allows fewer connections than the settings: raise it (ulimit -n, LimitNOFILE=)"
+        );
+    }
+    share
+}
+
+async fn bind(listener: &Listener, share: Share) -> Result<(Server, String), ServiceError> {
     let tls = listener.tls.as_ref().map(|files| server(files, SystemTime::now()));
     let tls = tls.transpose().map_err(|error: TlsError| ServiceError::from(error))?;
     let scheme = if tls.is_some() { "https" } else { "http" };
     let bound = Server::bind(listener.address, tls).await?;
-    let connections = settings.connections.unwrap_or(CONNECTIONS);
-    let bound = bound.with_bounds(bounds(connections, listener.streams));
+    let bound = bound.with_bounds(bounds(share, listener.streams));
     let address = format!("{scheme}://{}", bound.address()?);
     Ok((bound, address))
 }
 
 /// Limits for one client. A gateway makes requests for all its clients and needs a connection
 /// for each concurrent request, but it must not crowd out others.
-fn bounds(connections: usize, streams: bool) -> Bounds {
+fn bounds(share: Share, streams: bool) -> Bounds {
+    let Share { connections, strangers } = share;
     let silence = Bounds::default().silence.filter(|_| !streams);
-    Bounds { connections, of_one: (connections / 4).max(CONCURRENT_REQUESTS), silence }
+    let of_one = (connections / 4).max(CONCURRENT_REQUESTS);
+    Bounds { connections, of_one, strangers, silence }
 }
 
 /// Runs a future on all processors.
@@ -104,6 +128,7 @@ mod tests {
 
     #[test]
     fn a_gateway_may_have_as_many_connections_as_it_uses() {
+        let bounds = |connections, streams| bounds(Share { connections, strangers: 64 }, streams);
         for connections in [CONCURRENT_REQUESTS, 300, CONNECTIONS] {
             assert!(bounds(connections, false).of_one >= CONCURRENT_REQUESTS, "{connections}");
         }

@@ -44,6 +44,7 @@ mod service_tls;
 mod sessions;
 #[cfg(feature = "stats")]
 mod stats;
+mod strangers;
 #[cfg(feature = "table")]
 mod table;
 mod ticks;

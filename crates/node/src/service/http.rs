@@ -1,10 +1,13 @@
 //! HTTP/1.1 with or without TLS: accepts, serves a router, drains, stops.
 //!
-//! Slow and idle clients are bounded: by the number of connections, in total and per
-//! certificate, and by timeouts for a handshake, for a request's head, and between two
-//! bytes. Handshakes run beside the accept loop, so that a slow client delays nobody.
+//! Slow and idle clients are bounded: by the number of connections, in total, per certificate
+//! and per address without one, and by timeouts for a handshake, for a request's head, and
+//! between two bytes. Handshakes run beside the accept loop, so that a slow client delays
+//! nobody. Until a handshake is over, a connection has no part in these numbers: see
+//! [`strangers`].
 
 mod closer;
+mod strangers;
 
 use super::health::Health;
 use super::metrics::{CONTENT_TYPE, Metrics};
@@ -21,14 +24,16 @@ use std::collections::HashMap;
 use std::io;
 use std::net::SocketAddr;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::{Duration, SystemTime};
+use std::time::{Duration, Instant, SystemTime};
+use strangers::{GivenAway, Network, StrangerSlot, Strangers};
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::{TcpListener, TcpStream};
-use tokio::sync::Semaphore;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::task::JoinSet;
 use tokio::time::timeout;
 use tokio_io_timeout::TimeoutStream;
 use tokio_rustls::TlsAcceptor;
+use tokio_rustls::server::TlsStream;
 use x509_cert::der::Decode;
 
 /// How long a client may leave an answer unread or a request incomplete. Longer than any
@@ -73,10 +78,14 @@ pub enum Drained {
 /// Limits of one server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Bounds {
-    /// Maximum number of connections; further ones wait to be accepted.
+    /// Maximum number of connections that are served; further ones wait for a place.
     pub connections: usize,
-    /// Maximum number of connections with one certificate; further ones are closed.
+    /// Maximum number of connections with one certificate, or over TLS from one address without a
+    /// certificate; further ones are closed.
     pub of_one: usize,
+    /// Maximum number of connections that are not served yet: their handshake has not finished,
+    /// or they wait for a place.
+    pub strangers: usize,
     /// How long a client may be silent; none if it may listen for hours, as with a download
     /// or a WebSocket. Heads of requests are still bounded.
     pub silence: Option<Duration>,
@@ -85,7 +94,7 @@ pub struct Bounds {
 impl Default for Bounds {
     /// For connections between processes of a deployment.
     fn default() -> Bounds {
-        Bounds { connections: 1_024, of_one: 32, silence: Some(STALLED) }
+        Bounds { connections: 1_024, of_one: 32, strangers: 256, silence: Some(STALLED) }
     }
 }
 
@@ -109,25 +118,55 @@ struct Connections {
     tasks: JoinSet<()>,
     /// Makes all of them end after the current answer.
     trigger: Trigger,
+    strangers: Strangers,
+    entrance: Entrance,
+}
+
+/// What a connection passes before it is served. Clones share it.
+#[derive(Clone)]
+struct Entrance {
+    tls: Option<TlsAcceptor>,
     slots: Arc<Semaphore>,
     guests: Guests,
     silence: Option<Duration>,
 }
 
-/// How many connections each certificate has. Clones share it.
+/// A connection after its handshake.
+enum Stream {
+    Plain(TcpStream),
+    Tls(Box<TlsStream<TcpStream>>),
+}
+
+/// A connection that may be served, and what it holds while it lasts.
+struct Entered {
+    stream: Stream,
+    certificate: Option<Arc<[u8]>>,
+    _slot: OwnedSemaphorePermit,
+    _guest: Option<Guest>,
+}
+
+/// How many connections each client has. Clones share it.
 #[derive(Clone)]
 struct Guests {
     most: usize,
     counts: Arc<Mutex<Counts>>,
 }
 
-/// By certificate, in DER form.
-type Counts = HashMap<Option<Arc<[u8]>>, usize>;
+type Counts = HashMap<Client, usize>;
+
+/// What tells clients apart.
+#[derive(Clone, PartialEq, Eq, Hash)]
+enum Client {
+    /// A certificate in DER form.
+    Certificate(Arc<[u8]>),
+    /// Where a client without a certificate connects from.
+    Network(Network),
+}
 
 /// One of them, while it lasts.
 struct Guest {
     guests: Guests,
-    certificate: Option<Arc<[u8]>>,
+    client: Client,
 }
 
 impl Guests {
@@ -135,27 +174,26 @@ impl Guests {
         self.counts.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Admits a connection, unless its certificate has too many. Connections without a
-    /// certificate are bounded only by the total limit.
-    fn admit(&self, certificate: Option<Arc<[u8]>>) -> Option<Guest> {
+    /// Admits a connection, unless its client has too many.
+    fn admit(&self, client: Client) -> Option<Guest> {
         let mut counts = self.counts();
-        let count = counts.entry(certificate.clone()).or_default();
-        if certificate.is_some() && *count >= self.most {
+        let count = counts.entry(client.clone()).or_default();
+        if *count >= self.most {
             return None;
         }
         *count += 1;
         drop(counts);
-        Some(Guest { guests: self.clone(), certificate })
+        Some(Guest { guests: self.clone(), client })
     }
 }
 
 impl Drop for Guest {
     fn drop(&mut self) {
         let mut counts = self.guests.counts();
-        if let Some(count) = counts.get_mut(&self.certificate) {
+        if let Some(count) = counts.get_mut(&self.client) {
             *count -= 1;
             if *count == 0 {
-                counts.remove(&self.certificate);
+                counts.remove(&self.client);
             }
         }
     }
@@ -199,20 +237,21 @@ impl Server {
 
     /// Serves until `shutdown`, then lets open requests finish for at most `drain`.
     pub async fn serve(self, router: Router, mut shutdown: Shutdown, drain: Duration) -> Drained {
-        let tls = self.tls.clone().map(TlsAcceptor::from);
-        let mut connections = Connections {
-            tasks: JoinSet::new(),
-            trigger: Trigger::new(),
+        let entrance = Entrance {
+            tls: self.tls.clone().map(TlsAcceptor::from),
             slots: Arc::new(Semaphore::new(self.bounds.connections)),
             guests: Guests { most: self.bounds.of_one, counts: Arc::default() },
             silence: self.bounds.silence,
         };
+        let strangers = Strangers::new(self.bounds.strangers);
+        let (tasks, trigger) = (JoinSet::new(), Trigger::new());
+        let mut connections = Connections { tasks, trigger, strangers, entrance };
         loop {
             tokio::select! {
                 () = shutdown.stopping() => break,
-                accepted = self.accept(&connections.slots) => match accepted {
-                    Ok((stream, address, permit)) => {
-                        connections.spawn(stream, address, tls.clone(), router.clone(), permit);
+                accepted = self.accept() => match accepted {
+                    Ok((stream, address)) => {
+                        connections.spawn(stream, address, router.clone());
                     }
                     Err(error) => {
                         tracing::warn!(%error, "cannot accept a connection");
@@ -226,58 +265,20 @@ impl Server {
         connections.drain(drain).await
     }
 
-    async fn accept(
-        &self,
-        slots: &Arc<Semaphore>,
-    ) -> io::Result<(TcpStream, SocketAddr, tokio::sync::OwnedSemaphorePermit)> {
-        let slot = Arc::clone(slots).acquire_owned().await.map_err(io::Error::other)?;
+    async fn accept(&self) -> io::Result<(TcpStream, SocketAddr)> {
         let (stream, address) = self.listener.accept().await?;
         stream.set_nodelay(true)?;
-        Ok((stream, address, slot))
+        Ok((stream, address))
     }
 }
 
 impl Connections {
-    fn spawn(
-        &mut self,
-        stream: TcpStream,
-        address: SocketAddr,
-        tls: Option<TlsAcceptor>,
-        router: Router,
-        slot: tokio::sync::OwnedSemaphorePermit,
-    ) {
-        let (mut ending, guests) = (self.trigger.shutdown(), self.guests.clone());
-        let silence = self.silence;
-        self.tasks.spawn(async move {
-            let _slot = slot;
-            let Some(tls) = tls else {
-                let peer = Peer { address, certificate: None };
-                return serve_one(stream, peer, router, ending, silence).await;
-            };
-            let shaken = tokio::select! {
-                shaken = timeout(PATIENCE, tls.accept(stream)) => shaken,
-                () = ending.stopping() => return,
-            };
-            match shaken {
-                Ok(Ok(stream)) => {
-                    let (_, session) = stream.get_ref();
-                    let first = session.peer_certificates().and_then(<[_]>::first);
-                    let certificate = first.map(|certificate| Arc::from(certificate.as_ref()));
-                    let Some(_guest) = guests.admit(certificate.clone()) else {
-                        return tracing::debug!(%address, "too many connections of one certificate");
-                    };
-                    // It was checked at the handshake, but it may expire later.
-                    let good = certificate.as_deref().map_or(Duration::MAX, left_of);
-                    let peer = Peer { address, certificate };
-                    let serving = serve_one(stream, peer, router, ending, silence);
-                    if timeout(good, serving).await.is_err() {
-                        tracing::debug!(%address, "the certificate has expired");
-                    }
-                }
-                Ok(Err(error)) => tracing::debug!(%address, %error, "TLS handshake refused"),
-                Err(_) => tracing::debug!(%address, "TLS handshake timed out"),
-            }
-        });
+    fn spawn(&mut self, stream: TcpStream, address: SocketAddr, router: Router) {
+        let Some(place) = self.strangers.enter(address.ip(), Instant::now()) else {
+            return tracing::debug!(%address, "too many handshakes under way");
+        };
+        let (ending, entrance) = (self.trigger.shutdown(), self.entrance.clone());
+        self.tasks.spawn(entrance.handle(stream, address, place, router, ending));
     }
 
     async fn drain(mut self, patience: Duration) -> Drained {
@@ -290,6 +291,77 @@ impl Connections {
         let left = self.tasks.len();
         self.tasks.shutdown().await;
         if left == 0 { Drained::All } else { Drained::Cut(left) }
+    }
+}
+
+impl Entrance {
+    async fn handle(
+        self,
+        stream: TcpStream,
+        address: SocketAddr,
+        (place, given_away): (StrangerSlot, GivenAway),
+        router: Router,
+        mut ending: Shutdown,
+    ) {
+        let entered = tokio::select! {
+            entered = timeout(PATIENCE, self.enter(stream, address, &place)) => entered,
+            _ = given_away => return tracing::debug!(%address, "a newcomer took its place"),
+            () = ending.stopping() => return,
+        };
+        drop(place);
+        let entered = match entered {
+            Ok(Ok(entered)) => entered,
+            Ok(Err(error)) => return tracing::debug!(%address, %error, "connection refused"),
+            Err(_) => return tracing::debug!(%address, "handshake timed out"),
+        };
+        // The certificate was checked at the handshake, but it may expire later.
+        let valid = entered.certificate.as_deref().map_or(Duration::MAX, left_of);
+        let peer = Peer { address, certificate: entered.certificate };
+        let serving = async {
+            match entered.stream {
+                Stream::Plain(stream) => {
+                    serve_one(stream, peer, router, ending, self.silence).await;
+                }
+                Stream::Tls(stream) => {
+                    serve_one(stream, peer, router, ending, self.silence).await;
+                }
+            }
+        };
+        if timeout(valid, serving).await.is_err() {
+            tracing::debug!(%address, "the certificate has expired");
+        }
+    }
+
+    /// Waits for the client's first bytes, for the handshake, and for a free place.
+    async fn enter(
+        &self,
+        stream: TcpStream,
+        address: SocketAddr,
+        place: &StrangerSlot,
+    ) -> io::Result<Entered> {
+        stream.peek(&mut [0]).await?;
+        place.note_speaking();
+        let Some(tls) = &self.tls else {
+            // A proxy in front has one address for all its clients.
+            let (stream, slot) = (Stream::Plain(stream), self.slot().await?);
+            return Ok(Entered { stream, certificate: None, _slot: slot, _guest: None });
+        };
+        let stream = Box::new(tls.accept(stream).await?);
+        let (_, session) = stream.get_ref();
+        let first = session.peer_certificates().and_then(<[_]>::first);
+        let certificate: Option<Arc<[u8]>> = first.map(|first| Arc::from(first.as_ref()));
+        let client = match &certificate {
+            Some(certificate) => Client::Certificate(Arc::clone(certificate)),
+            None => Client::Network(Network::of(address.ip())),
+        };
+        let guest = self.guests.admit(client);
+        let guest = guest.ok_or_else(|| io::Error::other("too many connections of one client"))?;
+        let (stream, slot) = (Stream::Tls(stream), self.slot().await?);
+        Ok(Entered { stream, certificate, _slot: slot, _guest: Some(guest) })
+    }
+
+    async fn slot(&self) -> io::Result<OwnedSemaphorePermit> {
+        Arc::clone(&self.slots).acquire_owned().await.map_err(io::Error::other)
     }
 }
 

@@ -5,6 +5,7 @@
 //! [`open_store`] opens it and watches it.
 
 pub mod children;
+pub mod descriptors;
 pub mod expiry;
 pub mod health;
 pub mod http;

@@ -59,6 +59,8 @@ pub(crate) struct Site {
     paced: Option<Mutex<BTreeMap<String, SocketAddr>>>,
     /// What lets the service's clock be set, by the file `service.clock`.
     skewed: Option<PathBuf>,
+    /// How many files the service may have open, if not as many as the system lets it.
+    open_files: Option<u32>,
 }
 
 /// Brokers that keep the state of service and controllers, and what all names there
@@ -110,6 +112,11 @@ impl Site {
         Site { skewed: Some(library), idle: "30", ..place }
     }
 
+    /// Whose service may have so many files open.
+    pub(crate) fn with_open_files(open_files: u32) -> Site {
+        Site { open_files: Some(open_files), ..Site::new() }
+    }
+
     /// Where the process with this state folder serves its health.
     pub(crate) fn health(&self, state: &str) -> SocketAddr {
         let mut known = self.paced.as_ref().unwrap().lock().unwrap();
@@ -118,7 +125,7 @@ impl Site {
 
     fn of(kafka: Option<Cluster>, schema: &str) -> Site {
         let folder = tempfile::tempdir().unwrap();
-        let place = Site { folder, kafka, idle: "3", paced: None, skewed: None };
+        let place = Site { folder, kafka, idle: "3", paced: None, skewed: None, open_files: None };
         fs::write(place.path("schema.yaml"), schema).unwrap();
         fs::write(place.path("policies.yaml"), POLICIES).unwrap();
         fs::write(place.path("key"), "a key file of some length").unwrap();
@@ -208,6 +215,9 @@ impl Site {
             let clock = self.path("service.clock");
             server.env("LD_PRELOAD", library).env("FAKETIME_TIMESTAMP_FILE", clock);
             server.env("FAKETIME_NO_CACHE", "1").env("FAKETIME_DONT_FAKE_MONOTONIC", "1");
+        }
+        if let Some(files) = self.open_files {
+            server = with_open_files(&server, files);
         }
         // Why a stream was left out of a window.
         let mut process = Process::start(server.env("ALPHEUS_LOG", "info"));
@@ -322,6 +332,21 @@ pub(crate) fn until<T>(what: &str, mut found: impl FnMut() -> Option<T>) -> T {
         assert!(Instant::now() < end, "no {what}");
         std::thread::sleep(Duration::from_millis(200));
     }
+}
+
+/// The same command, for a process that may have so many files open.
+fn with_open_files(command: &Command, files: u32) -> Command {
+    let mut limited = Command::new("prlimit");
+    limited.arg(format!("--nofile={files}:{files}")).arg(command.get_program());
+    limited.args(command.get_args());
+    command.get_current_dir().map(|folder| limited.current_dir(folder));
+    for (name, value) in command.get_envs() {
+        match value {
+            Some(value) => limited.env(name, value),
+            None => limited.env_remove(name),
+        };
+    }
+    limited
 }
 
 /// A service and a controller for each house, with a stream at each.

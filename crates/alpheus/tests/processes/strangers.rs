@@ -1,0 +1,75 @@
+//! Strangers who connect to the service and say nothing, more than it may have files open.
+//!
+//! `ALPHEUS_STRANGERS` says how many; `drills/strangers.sh` has ten thousand.
+
+#![expect(clippy::unwrap_used, reason = "a test's way to fail")]
+
+use crate::common::deployment::{QUERY, Running, Site, until};
+use alpheus_node::service::descriptors;
+use std::io::Write;
+use std::net::TcpStream;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+/// What many systems allow a process by default.
+const OPEN_FILES: u32 = 1_024;
+
+/// Connections that are opened again when they are closed, until this is dropped.
+struct Flood {
+    over: Arc<AtomicBool>,
+    opened: Arc<AtomicUsize>,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl Flood {
+    /// Half of the strangers begin a handshake that they do not end.
+    fn start(address: &str, strangers: usize) -> Flood {
+        let (over, opened) = (Arc::new(AtomicBool::new(false)), Arc::new(AtomicUsize::new(0)));
+        let (address, ends, counter) = (address.to_owned(), Arc::clone(&over), Arc::clone(&opened));
+        let flood = move || {
+            let mut held: Vec<Option<TcpStream>> = (0..strangers).map(|_| None).collect();
+            for number in (0..strangers).cycle() {
+                if ends.load(Ordering::Relaxed) {
+                    return;
+                }
+                let stream = TcpStream::connect(&address);
+                held[number] = stream.ok().filter(|mut stream| {
+                    counter.fetch_add(1, Ordering::Relaxed);
+                    number % 2 == 0 || stream.write_all(&[22, 3, 1]).is_ok()
+                });
+                if number == 0 {
+                    std::thread::sleep(Duration::from_millis(500));
+                }
+            }
+        };
+        Flood { over, opened, thread: Some(std::thread::spawn(flood)) }
+    }
+}
+
+impl Drop for Flood {
+    fn drop(&mut self) {
+        self.over.store(true, Ordering::Relaxed);
+        if let Some(thread) = self.thread.take() {
+            thread.join().unwrap();
+        }
+    }
+}
+
+#[test]
+fn strangers_who_say_nothing_keep_nobody_out() {
+    let strangers = std::env::var("ALPHEUS_STRANGERS").map_or(2_500, |many| many.parse().unwrap());
+    let files = descriptors::raise_limit();
+    assert!(files > strangers as u64 + 1_000, "{files} open files are too few: ulimit -n");
+    let mut running = Running::start_in(Site::with_open_files(OPEN_FILES), |_, api| api.to_owned());
+    let flood = Flood::start(running.server.strip_prefix("https://").unwrap(), strangers);
+    until("a flood", || (flood.opened.load(Ordering::Relaxed) >= strangers).then_some(()));
+    let asked = running.place.ask(&running.server, QUERY);
+    assert!(asked.status.success(), "{}", String::from_utf8_lossy(&asked.stderr));
+    let _devices = running.feed();
+    let row = running.row(3);
+    assert_eq!(row["sum_reading"].as_str(), Some("12"));
+    drop(flood);
+    assert!(!running.service.has_ended());
+}
