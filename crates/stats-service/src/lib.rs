@@ -5,10 +5,10 @@
 //! - [`registrar`], [`smoother`], [`aggregator`]: the roles as processes,
 //! - [`role`]: the setup they share,
 //! - [`plan`], [`define`]: plans and definitions of aggregates,
-//! - [`client`], [`contributor_state`]: contributors,
+//! - [`client`], [`contributor_state`], [`client_ledger`]: contributors,
 //! - [`counts`]: counts, which need no smoothers,
 //! - [`parties`], [`links`], [`names`]: connections between parties,
-//! - [`results`], [`row`], [`units`]: published results,
+//! - [`published`], [`results`], [`row`], [`units`]: published results,
 //! - [`replay`]: a recorded file through a local deployment,
 //! - [`settings`]: the settings of the processes.
 

@@ -311,8 +311,9 @@ impl AggregateState {
 }
 
 impl Smoother {
-    /// The ledger and all sealed uploads, once the release time has come, all slots are filled and
-    /// nothing is missing: see [`Smoother::missing_deposits`].
+    /// The ledger and all sealed uploads, once the release time has come, enough slots are filled
+    /// (see [`Pinned::max_missing`]) and no certified deposit is missing: see
+    /// [`Smoother::missing_deposits`].
     ///
     /// # Errors
     /// [`ReleaseError`].
