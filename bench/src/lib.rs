@@ -138,6 +138,9 @@ enum BenchError {
     /// A frame or a plan.
     #[error("the transformer rejected a frame of a built-in producer; this is a bug")]
     Transformer,
+    /// A topic's name.
+    #[error(transparent)]
+    Name(#[from] alpheus_transport::NameError),
     /// The store.
     #[error(transparent)]
     Store(#[from] alpheus_transport::Error),

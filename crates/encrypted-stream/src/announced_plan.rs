@@ -14,7 +14,8 @@ use alpheus_policy::plan::{Fraction, Plan};
 use alpheus_policy::quorum::min_opening;
 
 use crate::certificate::{Certificate, Deployment, consumer_id, fingerprint};
-use crate::epoch::plan_of;
+use crate::counts::narrow;
+use crate::epoch_list::plan_of;
 use crate::error::{CertificateError, PlanConsumerError, PlanRefusalError, PlanShapeError};
 use crate::ledger::Record;
 use crate::mask::params::{self, UnsafeMasksError};
@@ -295,11 +296,6 @@ impl AnnouncedPlan {
     pub fn position(&self, controller: &ControllerId) -> Option<u32> {
         self.plan.roster.binary_search(controller).ok().map(narrow)
     }
-}
-
-/// Positions in a plan are `u32`; [`check_shape`] makes sure that they fit.
-pub(crate) fn narrow(count: usize) -> u32 {
-    u32::try_from(count).unwrap_or(u32::MAX)
 }
 
 fn unsafe_masks(masks: UnsafeMasksError) -> PlanRefusalError {

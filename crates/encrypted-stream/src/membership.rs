@@ -6,7 +6,7 @@ use alpheus_crypto::hash::Digest;
 use alpheus_crypto::sign::VerifyingKey;
 use alpheus_crypto::signed::Verified;
 
-use crate::announced_plan::narrow;
+use crate::counts::narrow;
 use crate::mask::quorum::counted_population;
 use crate::mask::set::RosterSet;
 use crate::messages::Membership;

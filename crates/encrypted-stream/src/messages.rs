@@ -18,18 +18,17 @@
 //! | end | service | [`Closing`], [`Retirement`] | how the window or the plan ended |
 //!
 //! Each is signed by its sender ([`Signed`]) under its own label and names plan and window,
-//! so none can pass for another. An [`Inbox`] opens each received message once and returns
-//! a [`InboundMessage`], which only a valid signature can create.
+//! so none can pass for another. An [`Inbox`](crate::inbox::Inbox) opens each received
+//! message once and returns an [`InboundMessage`](crate::inbox::InboundMessage), which only
+//! a valid signature can create.
 //!
 //! # Privacy
 //! No message holds a plaintext, a key, or anything derived from a value. Tokens are key
 //! sums under masks, and the service sees counts of events anyway.
 
 mod epochs;
-mod inbox;
 
 pub use epochs::{Attendance, EpochCall, List, ListEntry, ListedOwner, Listing};
-pub use inbox::{InboundMembership, InboundMessage, Inbox, MemberProof};
 
 use alpheus_crypto::hash::{Digest, labelled_hash};
 use alpheus_crypto::labels;

@@ -2,11 +2,8 @@
 //! wrong, before it runs.
 
 mod privacy;
-mod window_loss;
 
 pub use privacy::PrivacyExplanation;
-use window_loss::max_absent;
-pub use window_loss::{WindowRisk, chance_of_loss};
 
 use crate::budget::Epsilon;
 use crate::catalog::CatalogSchema;
@@ -16,6 +13,7 @@ use crate::plan::{Fraction, MaskStrategy, Plan};
 use crate::planner::{ExclusionCount, PlannedQuery, Share, controllers_for, in_words};
 use crate::query::QuerySpan;
 use crate::quorum::{majority, min_opening};
+use crate::window_loss::{WindowRisk, max_absent};
 use alpheus_time::Span;
 use serde::{Deserialize, Serialize};
 use std::fmt;

@@ -12,7 +12,6 @@ pub mod document;
 #[cfg(feature = "query")]
 pub mod explain;
 pub mod ids;
-pub mod layout;
 pub mod locks;
 pub mod membership;
 pub mod plan;
@@ -28,6 +27,10 @@ pub mod select;
 #[cfg(feature = "query")]
 pub mod show;
 pub mod sketch;
+#[cfg(feature = "query")]
+pub mod window_loss;
+
+pub use schema::layout;
 
 /// Runs the README's example.
 #[cfg(doctest)]

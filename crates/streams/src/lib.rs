@@ -1,7 +1,7 @@
 //! Encrypted streams as processes and commands. Here, and in the other service crates, a
 //! protocol meets storage, the network, clocks and randomness.
 //!
-//! - [`runtime`]: every role in one process, over a durable log,
+//! - [`runtime`]: the roles over a durable log, which processes run alone or all in one,
 //! - [`deployment`], [`wire`]: the deployment file and the messages between processes,
 //! - [`revocations`]: certificates that the authority has revoked,
 //! - [`ingest`]: the keys that make frames of one a tick count,

@@ -14,7 +14,7 @@ use alpheus_encrypted_stream::decode::decode;
 use alpheus_encrypted_stream::error::{CertificateError, RawReadError};
 use alpheus_encrypted_stream::frame::Frame;
 use alpheus_encrypted_stream::grant::RawReader;
-use alpheus_input::calendar::calendar;
+use alpheus_input::calendar::Day;
 use alpheus_input::files::read_schema;
 use alpheus_node::failure::{Blame, Category, Failure, printed};
 use alpheus_node::globals::Globals;
@@ -240,7 +240,7 @@ impl Events {
     fn print_summary(&self, schema: &Schema) {
         let days = &self.sessions.days;
         if let (Some(first), Some(last)) = (days.first(), days.last()) {
-            eprintln!("{} from {} to {}", schema.name, calendar(*first), calendar(*last));
+            eprintln!("{} from {} to {}", schema.name, Day(*first), Day(*last));
         }
         self.sessions.missing().print();
         if self.asleep > 0 {

@@ -4,10 +4,11 @@
 use super::ask::{Answers, Needed, ask_all, batches, next};
 use super::index::GroupKey;
 use super::remote::{Remote, rejected};
-use super::sql::{Function, TableQuery, day_text};
+use super::sql::{Function, TableQuery};
 use super::state::TableState;
 use super::statistics::{decimal, moments, statistic};
 use super::wire::SumResponse;
+use alpheus_input::calendar::day_text;
 use alpheus_node::failure::{Blame, Category, Failure};
 use alpheus_verifiable_table::error::PlanError;
 use alpheus_verifiable_table::label::{Address, Column};

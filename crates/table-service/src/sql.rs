@@ -2,6 +2,7 @@
 
 use super::index::{DAY, Selection};
 use super::schema::{RESERVED, TableSchema};
+use alpheus_input::calendar::day_number;
 use sqlparser::ast::{
     BinaryOperator, Expr, FunctionArg, FunctionArgExpr, FunctionArguments, GroupByExpr, Query,
     Select, SelectItem, SetExpr, Statement, UnaryOperator, Value,
@@ -9,7 +10,6 @@ use sqlparser::ast::{
 use sqlparser::dialect::PostgreSqlDialect;
 use sqlparser::parser::Parser;
 use std::collections::BTreeSet;
-use time::{Date, Month};
 
 /// A function of one or two columns.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -426,35 +426,8 @@ fn moment(expr: &Expr) -> Result<(i64, i64), SqlError> {
         let from = seconds.checked_mul(1_000_000).ok_or_else(wrong)?;
         return Ok((from, from.saturating_add(999_999)));
     }
-    let from = day_of(&text).ok_or_else(wrong)? * DAY;
+    let from = day_number(&text).map_err(|_| wrong())? * DAY;
     Ok((from, from + DAY - 1))
-}
-
-/// Days since 1970 of `2013-05-01`.
-fn day_of(text: &str) -> Option<i64> {
-    let mut parts = text.splitn(3, '-');
-    let year = parts.next()?.parse().ok()?;
-    let month: u8 = parts.next()?.parse().ok()?;
-    let day = parts.next()?.parse().ok()?;
-    let date = Date::from_calendar_date(year, Month::try_from(month).ok()?, day).ok()?;
-    Some(i64::from(date.to_julian_day()) - EPOCH)
-}
-
-/// The Julian day of 1970-01-01.
-const EPOCH: i64 = 2_440_588;
-
-/// `2013-05-01` of days since 1970.
-#[must_use]
-pub fn day_text(day: i64) -> String {
-    let julian = day.checked_add(EPOCH).and_then(|day| i32::try_from(day).ok());
-    let date = julian.and_then(|day| Date::from_julian_day(day).ok());
-    date.map_or_else(
-        || day.to_string(),
-        |date| {
-            let (year, month, day) = date.to_calendar_date();
-            format!("{year:04}-{:02}-{day:02}", u8::from(month))
-        },
-    )
 }
 
 #[cfg(test)]

@@ -1,7 +1,10 @@
 //! Errors of storage: invalid requests, damaged files, and failures of the machine. They
 //! contain names and locations, never keys or values.
 
-use crate::names::{Bounds, Offset, Partition, Space, Topic};
+#[cfg(feature = "kafka")]
+pub(crate) mod cluster;
+
+use crate::names::{Bounds, NameError, Offset, Partition, Space, Topic};
 use std::error::Error as StdError;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -12,11 +15,8 @@ use std::sync::Arc;
 #[non_exhaustive]
 pub enum Error {
     /// A name that stores cannot use.
-    #[error("the name of a {kind} must be 1 to 249 characters of a-z A-Z 0-9 . _ -")]
-    InvalidName {
-        /// `Topic`, `Space` or `Group`.
-        kind: &'static str,
-    },
+    #[error(transparent)]
+    InvalidName(#[from] NameError),
     /// The topic does not exist. Call `ensure_topic` first.
     #[error("there is no topic {topic}")]
     UnknownTopic {
@@ -152,7 +152,7 @@ pub enum Error {
     /// A Kafka cluster reported an error or could not be reached.
     #[cfg(feature = "kafka")]
     #[error(transparent)]
-    Kafka(#[from] crate::kafka::ClusterError),
+    Kafka(#[from] cluster::ClusterError),
     /// This handle belongs to a store that has crashed (simulation only).
     #[error("the simulated machine has crashed")]
     Crashed,

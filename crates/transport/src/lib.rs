@@ -28,7 +28,7 @@ mod tables;
 pub use batch::{Batch, MAX_RECORD_BYTES, MAX_STATE_KEY_BYTES};
 pub use bytes::Bytes;
 pub use error::{Error, Source};
-pub use names::{Bounds, Group, Offset, Partition, Space, Topic};
+pub use names::{Bounds, Group, NameError, Offset, Partition, Space, Topic};
 pub use partitioner::partition_for_key;
 pub use receipt::{CommitReceipt, OffsetRange, PendingCommit, Sequence, SyncPoint};
 pub use record::{NewRecord, Record};

@@ -1,8 +1,15 @@
 //! Names of topics, state spaces and consumer groups, and locations in a topic.
 
-use crate::error::Error;
 use std::fmt;
 use std::sync::Arc;
+
+/// A name that stores cannot use.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("the name of a {kind} must be 1 to 249 characters of a-z A-Z 0-9 . _ -")]
+pub struct NameError {
+    /// `Topic`, `Space` or `Group`.
+    pub kind: &'static str,
+}
 
 /// Maximum length of a name, as in Kafka.
 const MAX_NAME: usize = 249;
@@ -20,12 +27,12 @@ macro_rules! name {
             /// Checks a name.
             ///
             /// # Errors
-            /// [`Error::InvalidName`] if it is empty, too long or has other characters.
-            pub fn new(name: &str) -> Result<Self, Error> {
+            /// [`NameError`] if it is empty, too long or has other characters.
+            pub fn new(name: &str) -> Result<Self, NameError> {
                 if is_valid(name) {
                     Ok(Self(name.into()))
                 } else {
-                    Err(Error::InvalidName { kind: stringify!($name) })
+                    Err(NameError { kind: stringify!($name) })
                 }
             }
 
@@ -126,7 +133,7 @@ mod tests {
     #[test]
     fn names_that_a_store_cannot_use_are_refused() {
         for bad in ["", "a/b", "a b", "ä", "x\0", &"x".repeat(250)] {
-            assert!(matches!(Topic::new(bad), Err(Error::InvalidName { kind: "Topic" })), "{bad}");
+            assert!(matches!(Topic::new(bad), Err(NameError { kind: "Topic" })), "{bad}");
         }
         assert_eq!(Space::new("ledger.v1_a-b").unwrap().as_str(), "ledger.v1_a-b");
     }

@@ -2,11 +2,9 @@
 
 use crate::cipher::{Ciphertext, SecretKey};
 use crate::hash::HashKey;
-use crate::label::{Address, Column, DataSet, Kind, Order};
-use crate::mask::Masks;
+use crate::label::{Address, DataSet, Kind, Order};
 use crate::ring::Ring;
 use crate::sampling;
-use crate::tag::Tag;
 use alpheus_crypto::kdf;
 use alpheus_crypto::labels;
 use alpheus_crypto::secret::Secret;
@@ -93,35 +91,6 @@ impl Keys {
         let seed = *seed.expose();
         let ciphertext = self.secret.encrypt(self.ring, slots, &seed, &noise);
         (seed, ciphertext)
-    }
-
-    /// r(label) + L(c).
-    pub(crate) fn tag(&self, address: &Address, kind: Kind, ciphertext: &Ciphertext) -> Tag {
-        self.masked(address, kind, &self.hash.hash(self.ring, &ciphertext.parts()))
-    }
-
-    /// The tags of a whole block: of each column, and of each product.
-    pub(crate) fn tags(
-        &self,
-        address: &Address,
-        columns: &[Ciphertext],
-        products: &[(Column, Column)],
-    ) -> (Vec<Tag>, Vec<Tag>) {
-        let places = |(a, b): &(Column, Column)| (usize::from(a.0), usize::from(b.0));
-        let places: Vec<_> = products.iter().map(places).collect();
-        let hashes = self.hash.hash_block(self.ring, columns, &places);
-        let kinds = (0..).map(|column| Kind::Column(Column(column)));
-        let masked = |(kind, hash): (Kind, &Tag)| self.masked(address, kind, hash);
-        let linear = kinds.zip(&hashes.columns).map(masked).collect();
-        let kinds = products.iter().map(|(a, b)| Kind::Product(*a, *b));
-        (linear, kinds.zip(&hashes.products).map(masked).collect())
-    }
-
-    fn masked(&self, address: &Address, kind: Kind, hash: &Tag) -> Tag {
-        let masks = Masks::new(self, (address.segment, address.epoch), kind);
-        let mut tag = masks.mask(address.index);
-        tag.add(self.ring, hash);
-        tag
     }
 }
 

@@ -3,8 +3,9 @@
 //! s(i) is pseudorandom, and the mask of block i is r(i) = Δ^K s(i). The masks of N blocks
 //! are independent and uniform, and Σ_{a≤i<b} r(i) = Δ^{K−1}s(b) − Δ^{K−1}s(a).
 
+use crate::cipher::Ciphertext;
 use crate::keys::Keys;
-use crate::label::{Kind, Order, Segment, mask_parts};
+use crate::label::{Address, Column, Kind, Order, Segment, mask_parts};
 use crate::messages::{Run, Weights};
 use crate::ring::Ring;
 use crate::sampling::{self, Stream};
@@ -91,6 +92,37 @@ impl<'a> Masks<'a> {
             let term = self.difference(order - 1 - j, i.wrapping_add(j.into()));
             sum.add_scaled(self.ring, &term, &weight);
         }
+    }
+}
+
+impl Keys {
+    /// r(label) + L(c).
+    pub(crate) fn tag(&self, address: &Address, kind: Kind, ciphertext: &Ciphertext) -> Tag {
+        self.masked(address, kind, &self.hash.hash(self.ring, &ciphertext.parts()))
+    }
+
+    /// The tags of a whole block: of each column, and of each product.
+    pub(crate) fn tags(
+        &self,
+        address: &Address,
+        columns: &[Ciphertext],
+        products: &[(Column, Column)],
+    ) -> (Vec<Tag>, Vec<Tag>) {
+        let places = |(a, b): &(Column, Column)| (usize::from(a.0), usize::from(b.0));
+        let places: Vec<_> = products.iter().map(places).collect();
+        let hashes = self.hash.hash_block(self.ring, columns, &places);
+        let kinds = (0..).map(|column| Kind::Column(Column(column)));
+        let masked = |(kind, hash): (Kind, &Tag)| self.masked(address, kind, hash);
+        let linear = kinds.zip(&hashes.columns).map(masked).collect();
+        let kinds = products.iter().map(|(a, b)| Kind::Product(*a, *b));
+        (linear, kinds.zip(&hashes.products).map(masked).collect())
+    }
+
+    fn masked(&self, address: &Address, kind: Kind, hash: &Tag) -> Tag {
+        let masks = Masks::new(self, (address.segment, address.epoch), kind);
+        let mut tag = masks.mask(address.index);
+        tag.add(self.ring, hash);
+        tag
     }
 }
 

@@ -4,7 +4,6 @@
 use crate::error::{SavedStateError, VerifyError};
 use crate::keys::TableKey;
 use crate::label::{DataSet, Segment};
-use alpheus_crypto::ledger::Change;
 use alpheus_crypto::secret::Secret;
 use alpheus_crypto::{kdf, labels};
 use chacha20poly1305::aead::{Aead, KeyInit, Payload};
@@ -119,14 +118,6 @@ impl OpenedState {
     #[must_use]
     pub fn replaces(&self, other: &Self) -> bool {
         self.previous == other.id
-    }
-
-    /// The changes that make an empty ledger the one that was saved.
-    #[must_use]
-    pub fn into_changes(self) -> Vec<Change> {
-        let standing = crate::owner::saved_record(self.name, self.id);
-        let put = |(key, value): (Vec<u8>, Zeroizing<Vec<u8>>)| Change { key, value: Some(value) };
-        self.records.into_iter().map(put).chain([standing]).collect()
     }
 
     /// The records, without the one that names this state.

@@ -8,10 +8,9 @@ const LONG_FILES: &[(&str, &str)] = &[];
 
 /// Crates whose top modules import each other, and why.
 const CYCLIC_CRATES: &[(&str, &str)] = &[
-    ("crates/encrypted-stream", "an inbox of `messages` holds what is `announced` in messages"),
-    ("crates/policy", "a `schema` has its `layout` computed, which reads the schema"),
-    ("crates/transport", "`error` wraps the errors of `kafka`, which returns it"),
-    ("crates/verifiable-table", "`keys` derive what a `mask` is made of, and hold masks"),
+    ("crates/encrypted-stream", "an `error` of a restart holds what the `ledger` lacks"),
+    ("crates/policy", "a `plan` holds its `membership`, which is computed from the plan"),
+    ("crates/verifiable-table", "`parameters` are checked by the `ring` that is made of them"),
 ];
 
 /// Crates that may be larger, and why.

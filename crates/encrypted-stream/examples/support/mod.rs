@@ -15,9 +15,10 @@ use alpheus_encrypted_stream::certificate::{
 };
 use alpheus_encrypted_stream::controller::{Controller, IdentitySecrets};
 use alpheus_encrypted_stream::coordinator::{Coordinator, Outcome, Output, Timing};
+use alpheus_encrypted_stream::inbox::Inbox;
 use alpheus_encrypted_stream::ledger::Step;
 use alpheus_encrypted_stream::mask::{params, quorum::Roster};
-use alpheus_encrypted_stream::messages::{Announcement, Inbox};
+use alpheus_encrypted_stream::messages::Announcement;
 use alpheus_encrypted_stream::transformer::Transformer;
 use alpheus_policy::catalog::{Catalog, CatalogStream};
 use alpheus_policy::ids::{ControllerId, SchemaId, StreamId};

@@ -31,8 +31,9 @@ use alpheus_crypto::sign::SigningKey;
 use alpheus_crypto::signed::Signed;
 use alpheus_policy::ids::ConsumerId;
 
-use crate::announced_plan::{AnnouncedPlan, narrow};
+use crate::announced_plan::AnnouncedPlan;
 use crate::certificate::{Certificate, Deployment, Party, Role, consumer_id};
+use crate::counts::narrow;
 use crate::error::{CertificateError, UnsealError};
 
 /// A consumer's keys before certification by the authority, all derived from one seed.

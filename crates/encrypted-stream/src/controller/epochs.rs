@@ -12,7 +12,7 @@ use alpheus_time::{Timestamp, Window};
 use super::Controller;
 use super::stream_state::StreamState;
 use crate::announced_plan::AnnouncedPlan;
-use crate::epoch::{check_terms, list};
+use crate::epoch_list::{self, check_terms};
 use crate::error::{PlanRefusalError, RestoreError, WindowRefusalError};
 use crate::ledger::{Change, LogEvent, LogLine, Record, Step};
 use crate::mask::quorum::counted_population;
@@ -89,7 +89,7 @@ impl Controller {
             return Err(WindowRefusalError::NotTheService);
         }
         check_terms(&call.terms).map_err(|_| WindowRefusalError::NotTerms)?;
-        if !list::is_epoch_of(&call.terms, call.window, call.windows) {
+        if !epoch_list::is_epoch_of(&call.terms, call.window, call.windows) {
             return Err(WindowRefusalError::WrongWindow);
         }
         if now < call.window.end.plus(call.terms.grace) {

@@ -8,11 +8,15 @@
 //! | [`grants`] | day keys for readers that owners name |
 //! | [`plans`] | accepts or refuses an announced plan |
 //! | [`epochs`] | attends an epoch and checks its list |
+//! | [`policies`] | what the owners' policies allow |
+//! | [`segments`] | borders and keys of a stream's part of a window |
+//! | [`sessions`] | which of a stream's sessions counts |
 //! | [`presences`] | answers a summons |
 //! | [`tokens`] | checks M and spends a token |
 //! | [`openings`] | checks S and opens the token |
 //! | [`budgets`] | what noise costs the owners |
 //! | [`totals`] | shares of running totals |
+//! | [`plan_state`], [`stream_state`] | what is kept of a plan and of a stream |
 //! | [`endings`] | the end of windows and of plans |
 //! | [`restore`] | restart from a ledger |
 //!
@@ -52,9 +56,10 @@ use alpheus_time::{Timestamp, Window};
 
 use crate::certificate::Deployment;
 use crate::error::{PlanRefusalError, WindowRefusalError};
+use crate::inbox::InboundMessage;
 use crate::ledger::{Change, Fence, Record, StampedRecord, Step};
 use crate::mask::Storage;
-use crate::messages::{ControllerMessage, InboundMessage, PlanRefusal, WindowRefusal};
+use crate::messages::{ControllerMessage, PlanRefusal, WindowRefusal};
 use crate::withdrawal::Erasure;
 use budgets::Books;
 use epochs::AttendedEpoch;

@@ -10,7 +10,7 @@ use alpheus_time::Timestamp;
 use super::Controller;
 use super::plan_state::PlanState;
 use super::tokens::{add_noise, mask_refusal, mask_round, meet};
-use crate::announced_plan::narrow;
+use crate::counts::narrow;
 use crate::error::WindowRefusalError;
 use crate::ledger::{Record, SpentToken, Step};
 use crate::mask::set::RosterSet;

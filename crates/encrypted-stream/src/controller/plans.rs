@@ -1,5 +1,5 @@
-//! AnnouncedPlan plans: the checks that remain once the participants are [`AnnouncedPlan`], in the
-//! order of the design.
+//! Announced plans: the checks that remain once there is an [`AnnouncedPlan`], in the order of
+//! the design.
 
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;

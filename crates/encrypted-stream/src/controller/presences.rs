@@ -13,7 +13,7 @@ use super::segments::{Examined, KeySpan};
 use super::sessions::Session;
 use super::stream_state::{DeviceCopy, StreamState};
 use super::{Controller, policies};
-use crate::announced_plan::narrow;
+use crate::counts::narrow;
 use crate::error::{ExclusionError, WindowRefusalError};
 use crate::ledger::{Change, LogEvent, LogLine, Record, Step, session_key};
 use crate::messages::{ControllerMessage, Presence, Segments, SummonedStream, Summons};

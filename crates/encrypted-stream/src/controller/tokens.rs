@@ -14,13 +14,15 @@ use zeroize::Zeroizing;
 use super::identity::Identity;
 use super::plan_state::{AnsweredSummons, PlanState};
 use super::{Controller, policies};
-use crate::announced_plan::{AnnouncedPlan, narrow};
+use crate::announced_plan::AnnouncedPlan;
+use crate::counts::narrow;
 use crate::error::WindowRefusalError;
+use crate::inbox::{InboundMembership, MemberProof};
 use crate::ledger::{LogEvent, LogLine, Record, SpentToken, Step};
 use crate::mask::set::RosterSet;
 use crate::mask::{MaskError, Masker, PairKeyError, Round as MaskRound};
 use crate::membership::FixedMembership;
-use crate::messages::{ControllerMessage, InboundMembership, MemberProof, Token, member_leaf};
+use crate::messages::{ControllerMessage, Token, member_leaf};
 use crate::noise::generator;
 
 /// Everything a spend requires: the membership contains this controller's presence,

@@ -7,7 +7,7 @@ use alpheus_crypto::hash::Digest;
 use alpheus_crypto::merkle::Tree;
 use alpheus_policy::plan::{MaskStrategy, Plan};
 
-use crate::announced_plan::narrow;
+use crate::counts::narrow;
 use crate::mask::neighbours::are_picks;
 use crate::mask::set::RosterSet;
 use crate::messages::member_leaf;

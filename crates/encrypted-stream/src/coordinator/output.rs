@@ -40,7 +40,7 @@ impl Default for Timing {
     }
 }
 
-/// Content a transformer reports about a closed window.
+/// What a transformer reports about a closed window.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct WindowReport {
     /// The window.

@@ -11,7 +11,7 @@ use super::openings::pending_requests;
 use super::output::{Output, Sums, WindowReport};
 use super::recovery::ServiceRecord;
 use super::round::{FixedRound, MemberReport, Phase, Round, SentSummons};
-use crate::announced_plan::narrow;
+use crate::counts::narrow;
 use crate::error::{MessageError, ReleaseError};
 use crate::ledger::Step;
 use crate::mask::set::RosterSet;

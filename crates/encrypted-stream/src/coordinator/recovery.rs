@@ -33,7 +33,7 @@ pub enum ServiceRecord {
         window: Window,
         /// M.
         signed: Signed<Membership>,
-        /// Content each member reported.
+        /// What each member reported.
         present: Vec<(u32, MemberReport)>,
         /// Streams that were not complete.
         incomplete: Vec<(u32, ExclusionError)>,

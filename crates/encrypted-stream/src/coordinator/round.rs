@@ -11,7 +11,7 @@ use alpheus_time::{Span, Timestamp, Window};
 use serde::{Deserialize, Serialize};
 
 use super::graph::Pickers;
-use crate::announced_plan::narrow;
+use crate::counts::narrow;
 use crate::error::{ExclusionError, ReleaseError, WindowRefusalError};
 use crate::mask::set::RosterSet;
 use crate::membership::FixedMembership;
@@ -20,7 +20,7 @@ use crate::messages::{Membership, OpeningSet, SummonedStream, Summons};
 /// Maximum time before a controller that has not answered is asked again.
 const MAX_RETRY: Span = Span::seconds(60);
 
-/// Content a member reported about its streams, as far as the service still needs it.
+/// What a member reported about its streams, as far as the service still needs it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct MemberReport {
     /// Digest of the signed presence.

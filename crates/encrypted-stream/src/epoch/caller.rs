@@ -15,9 +15,10 @@ use alpheus_policy::plan::{MaskStrategy, Plan};
 use alpheus_time::{Span, Timestamp, Window};
 use serde::{Deserialize, Serialize};
 
-use super::list::{check_terms, is_epoch_of};
-use crate::announced_plan::{AnnouncedPlan, narrow};
+use crate::announced_plan::AnnouncedPlan;
 use crate::certificate::{Certificate, Deployment, fingerprint};
+use crate::counts::narrow;
+use crate::epoch_list::{check_terms, is_epoch_of, plan_of};
 use crate::error::{MessageError, PlanRefusalError, PlanShapeError, ReleaseError, RestoreError};
 use crate::ledger::{Change, Scope, Step, read_record, write_record};
 use crate::mask::params::{self, MaskPreference};
@@ -214,7 +215,7 @@ impl Caller {
             masks: MaskStrategy::Single,
             entries: vec![entry.clone()],
         };
-        let whole = super::list::plan_of(&self.terms, &alone).is_ok();
+        let whole = plan_of(&self.terms, &alone).is_ok();
         if entry.controller != from || !placed || !whole {
             return Err(MessageError::Malformed);
         }

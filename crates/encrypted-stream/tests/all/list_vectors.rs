@@ -2,7 +2,7 @@
 
 use crate::known_answers::{array, cases};
 use alpheus_crypto::agree::AgreementPublic;
-use alpheus_encrypted_stream::epoch::{list_digest, plan_of};
+use alpheus_encrypted_stream::epoch_list::{list_digest, plan_of};
 use alpheus_encrypted_stream::error::PlanRefusalError;
 use alpheus_encrypted_stream::messages::{List, ListEntry, ListedOwner};
 use alpheus_policy::ids::{ControllerId, OwnerId, PlanId, SchemaId, StreamId};

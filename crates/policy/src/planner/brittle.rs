@@ -8,8 +8,8 @@ use super::error::ExclusionError;
 use super::population::{
     Candidate, Numbers, PopulationCount, PopulationRequest, Settlement, settle_all,
 };
-use crate::explain::chance_of_loss;
 use crate::quorum::min_opening;
+use crate::window_loss::chance_of_loss;
 use std::collections::BTreeSet;
 
 /// The share of controllers that is assumed to fail in a window.

@@ -11,6 +11,7 @@ mod avro;
 mod avsc;
 mod edges;
 mod frames;
+pub mod layout;
 mod option;
 mod options;
 mod read;

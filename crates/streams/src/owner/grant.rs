@@ -8,7 +8,7 @@ use crate::wire::GrantRequest;
 use alpheus_crypto::signed::Signed;
 use alpheus_encrypted_stream::certificate::{Certificate, consumer_id};
 use alpheus_encrypted_stream::grant::{Days, Grant};
-use alpheus_input::calendar::{Day, calendar};
+use alpheus_input::calendar::Day;
 use alpheus_node::clock;
 use alpheus_node::failure::{Blame, Category, Failure};
 use alpheus_node::network::answer::EmptyAnswer;
@@ -55,8 +55,8 @@ pub(super) fn grant(args: &Args) -> Result<(), Failure> {
         Some(days) => println!(
             "`{}` may read every event from {} to {}; each day's key is handed out once the day is over and cannot be taken back",
             reader.party.name,
-            calendar(days.first),
-            calendar(days.last)
+            Day(days.first),
+            Day(days.last)
         ),
     }
     println!("the reader can check that the stream is yours with --owner {}", certified.id());

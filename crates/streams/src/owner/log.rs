@@ -3,7 +3,7 @@
 use alpheus_encrypted_stream::grant::Days;
 use alpheus_encrypted_stream::ledger::{LogEvent, LogLine};
 use alpheus_encrypted_stream::messages::WindowOutcome;
-use alpheus_input::calendar::calendar;
+use alpheus_input::calendar::Day;
 use alpheus_policy::schema::Schema;
 use alpheus_time::{Timestamp, Window};
 
@@ -102,7 +102,7 @@ fn granted(reader: &str, days: Option<Days>) -> String {
 }
 
 fn between(days: Days) -> String {
-    format!("{} to {}", calendar(days.first), calendar(days.last))
+    format!("{} to {}", Day(days.first), Day(days.last))
 }
 
 /// Says that the service cannot read the result.

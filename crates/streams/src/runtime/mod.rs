@@ -1,4 +1,4 @@
-//! The embedded runtime: every role of an encrypted-stream deployment in one process, over
+//! The roles of an encrypted-stream deployment as engines, and all of them in one process, over
 //! a durable log.
 
 pub mod controller_host;

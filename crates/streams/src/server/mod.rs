@@ -6,7 +6,7 @@
 //! - [`lost_state`]: signs that the state is older than what others have seen,
 //! - [`outages`]: who is waited for after the service was away,
 //! - [`service_clock`]: the time, also when the machine's clock jumps,
-//! - [`silent_hosts`]: controllers' hosts that are not,
+//! - [`silent_hosts`]: controllers' hosts that nobody waits for,
 //! - [`outboxes`]: messages that wait for controllers,
 //! - [`registry`]: registered controllers and streams,
 //! - [`retention`]: deletion of old events,

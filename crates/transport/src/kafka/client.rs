@@ -1,8 +1,8 @@
 //! librdkafka's clients: their configuration, and the errors they report asynchronously.
 
-use super::error::{ClusterError, code, is_silence};
 use super::options::Options;
 use crate::error::Source;
+use crate::error::cluster::{ClusterError, code, is_silence};
 use rdkafka::ClientContext;
 use rdkafka::admin::AdminClient;
 use rdkafka::config::{ClientConfig, FromClientConfigAndContext};

@@ -14,14 +14,13 @@
 //! timestamp is the time of sending.
 
 mod client;
-mod error;
 mod options;
 mod reader;
 mod store;
 mod topics;
 mod transaction;
 
-pub use error::ClusterError;
+pub use crate::error::cluster::ClusterError;
 pub use options::Options;
 
 use crate::error::Error;

@@ -1,6 +1,6 @@
 //! The address and configuration of the cluster.
 
-use super::error::ClusterError;
+use crate::error::cluster::ClusterError;
 use crate::local::DEFAULT_MAX_STAGED;
 use std::fmt;
 use std::time::Duration;

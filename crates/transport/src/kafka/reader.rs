@@ -5,7 +5,7 @@
 //! up to date reports the end of the partition, after a request for exactly these records.
 
 use super::client::{Clients, Context};
-use super::error::ClusterError;
+use crate::error::cluster::ClusterError;
 use crate::names::Offset;
 use crate::store::Limits;
 use rdkafka::consumer::base_consumer::PartitionQueue;

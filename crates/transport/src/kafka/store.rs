@@ -1,13 +1,13 @@
 //! Implements `Store` over a cluster.
 
 use super::client::Clients;
-use super::error::ClusterError;
 use super::options::Options;
 use super::reader::{CursorPosition, ReadRequest, Reader};
 use super::topics::{Kind, Names, TopicInfo, Topics};
 use super::transaction::{TIME_HEADER, Transactions, position_of};
 use crate::batch::{Batch, Parts};
 use crate::error::Error;
+use crate::error::cluster::ClusterError;
 use crate::names::{Bounds, Group, Offset, Partition, Space, Topic};
 use crate::queue::Queue;
 use crate::receipt::{CommitReceipt, PendingCommit, Placement, Sequence, SyncPoint};

@@ -1,8 +1,8 @@
 //! The topics of a store in the cluster: their names, creation, and required settings.
 
 use super::client::Clients;
-use super::error::ClusterError;
 use super::options::Options;
+use crate::error::cluster::ClusterError;
 use crate::names::{Offset, Partition, Space, Topic};
 use rdkafka::admin::{AdminOptions, ConfigResource, NewTopic, ResourceSpecifier, TopicReplication};
 use rdkafka::consumer::Consumer;

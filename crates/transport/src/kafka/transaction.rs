@@ -1,9 +1,9 @@
 //! Writes a group of batches as one transaction.
 
 use super::client::Clients;
-use super::error::{ClusterError, code, is_fenced, is_forbidden};
 use super::store::{Change, Shared};
 use super::topics::Names;
+use crate::error::cluster::{ClusterError, code, is_fenced, is_forbidden};
 use crate::error::{Error, Source};
 use crate::names::{Group, Offset, Partition};
 use crate::queue::Writer;

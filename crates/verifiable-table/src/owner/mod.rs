@@ -18,7 +18,6 @@ pub use corrections::CorrectError;
 pub use merge::Merge;
 pub use questions::{OpenBlock, Part, Plan, TotalError};
 pub use records::{APPLICATION, StateError};
-pub(crate) use saving::saved_record;
 pub use saving::{SaveError, UnsentState};
 pub use upload::AppendError;
 #[cfg(feature = "measure")]

@@ -3,10 +3,11 @@
 
 use super::{Owner, random, records};
 use crate::ledger::{PendingStep, UncommittedError};
-use crate::saved::{SavedState, StateId, StateName};
+use crate::saved::{OpenedState, SavedState, StateId, StateName};
 use alpheus_crypto::ledger::Change;
 use rand_core::CryptoRng;
 use serde::{Deserialize, Serialize};
+use zeroize::Zeroizing;
 
 /// A state that cannot be saved.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
@@ -55,9 +56,14 @@ const LAST: u8 = 0;
 const BYTES: u8 = 1;
 const CHANGED: u8 = 2;
 
-/// The record of a state that was recovered.
-pub(crate) fn saved_record(name: StateName, id: StateId) -> Change {
-    last_record(&SavedRecord { name, id, replaces: None })
+impl OpenedState {
+    /// The changes that make an empty ledger the one that was saved.
+    #[must_use]
+    pub fn into_changes(self) -> Vec<Change> {
+        let standing = last_record(&SavedRecord { name: self.name, id: self.id, replaces: None });
+        let put = |(key, value): (Vec<u8>, Zeroizing<Vec<u8>>)| Change { key, value: Some(value) };
+        self.records.into_iter().map(put).chain([standing]).collect()
+    }
 }
 
 fn last_record(last: &SavedRecord) -> Change {

@@ -7,11 +7,10 @@ use alpheus_crypto::merkle::Proof;
 use alpheus_crypto::signed::{Signed, SignedMessageError};
 use alpheus_encrypted_stream::controller::{Controller, HostRecords};
 use alpheus_encrypted_stream::error::{RestoreError, WindowRefusalError};
+use alpheus_encrypted_stream::inbox::Inbox;
 use alpheus_encrypted_stream::ledger::{Fence, Scope};
 use alpheus_encrypted_stream::mask::set::RosterSet;
-use alpheus_encrypted_stream::messages::{
-    ControllerMessage, Inbox, Membership, ServiceMessage, Summons,
-};
+use alpheus_encrypted_stream::messages::{ControllerMessage, Membership, ServiceMessage, Summons};
 use alpheus_policy::plan::{Fraction, Plan, PopulationBounds};
 use alpheus_time::{Span, Timestamp, Window};
 

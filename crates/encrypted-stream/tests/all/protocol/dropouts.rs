@@ -5,8 +5,8 @@
 use alpheus_encrypted_stream::error::ReleaseError;
 use alpheus_encrypted_stream::mask::cuts;
 use alpheus_encrypted_stream::messages::ServiceMessage;
-use alpheus_policy::explain;
 use alpheus_policy::plan::{Fraction, MaskStrategy};
+use alpheus_policy::window_loss;
 use alpheus_time::Span;
 use rand_chacha::ChaCha20Rng;
 use rand_chacha::rand_core::{Rng, SeedableRng};
@@ -114,7 +114,7 @@ impl Run {
 /// What `EXPLAIN` says about a membership of this size.
 fn expected_loss(net: &Net, here: u32, rate: f64) -> f64 {
     let spare = here.saturating_sub(net.world.announced.min_opening(here));
-    explain::WindowRisk { controllers: ALL, members: here, spare, rate }
+    window_loss::WindowRisk { controllers: ALL, members: here, spare, rate }
         .chance_of_loss(&net.world.plan)
 }
 

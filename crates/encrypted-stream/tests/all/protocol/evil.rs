@@ -6,11 +6,12 @@ use alpheus_crypto::signed::Signed;
 use alpheus_encrypted_stream::controller::{Controller, HostRecords};
 use alpheus_encrypted_stream::coordinator::WindowReport;
 use alpheus_encrypted_stream::error::WindowRefusalError;
+use alpheus_encrypted_stream::inbox::Inbox;
 use alpheus_encrypted_stream::ledger::{Fence, Scope};
 use alpheus_encrypted_stream::mask::set::RosterSet;
 use alpheus_encrypted_stream::messages::{
-    ControllerMessage, Inbox, Membership, Opening, OpeningSet, Presence, ServiceMessage,
-    SummonedStream, Summons, Token,
+    ControllerMessage, Membership, Opening, OpeningSet, Presence, ServiceMessage, SummonedStream,
+    Summons, Token,
 };
 use alpheus_time::{Timestamp, Window};
 

@@ -5,9 +5,10 @@ use std::collections::VecDeque;
 use alpheus_encrypted_stream::controller::{Controller, HostRecords};
 use alpheus_encrypted_stream::coordinator::{Coordinator, Outcome, Output, Timing};
 use alpheus_encrypted_stream::error::PlanRefusalError;
+use alpheus_encrypted_stream::inbox::Inbox;
 use alpheus_encrypted_stream::keys::MasterSecret;
 use alpheus_encrypted_stream::ledger::{Scope, Step};
-use alpheus_encrypted_stream::messages::{ControllerMessage, Inbox, ServiceMessage};
+use alpheus_encrypted_stream::messages::{ControllerMessage, ServiceMessage};
 use alpheus_policy::plan::Plan;
 use alpheus_time::Timestamp;
 

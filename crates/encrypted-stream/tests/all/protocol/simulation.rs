@@ -17,8 +17,9 @@ use alpheus_encrypted_stream::controller::{Controller, HostRecords};
 use alpheus_encrypted_stream::coordinator::{
     AdderMessage, Coordinator, Outcome, Output, Timing, WindowReport,
 };
+use alpheus_encrypted_stream::inbox::Inbox;
 use alpheus_encrypted_stream::ledger::{Fence, LedgerError, Record, Scope, StampedRecord, Step};
-use alpheus_encrypted_stream::messages::{ControllerMessage, Inbox, ServiceMessage};
+use alpheus_encrypted_stream::messages::{ControllerMessage, ServiceMessage};
 use alpheus_policy::ids::PlanId;
 use alpheus_policy::plan::Fraction;
 use alpheus_time::{Span, Timestamp, Window};
@@ -492,8 +493,7 @@ pub fn simulate_with(
     let mut simulation = Simulation::new(seed, weather, world, adder);
     simulation.now = after(0);
     simulation.run(moves);
-    simulation.weather = CALM;
-    simulation.now = simulation.now.max(after(WINDOWS));
+    (simulation.weather, simulation.now) = (CALM, simulation.now.max(after(WINDOWS)));
     simulation.settle();
     simulation.check(seed);
     simulation

@@ -35,7 +35,7 @@ fn a_controller_accepts_one_list_for_an_epoch() {
     assert_eq!(epochs.accept(0, 0, &some), Ok(()), "the same list again");
     // Nor once the first list's plan has ended.
     let plan = epochs.inbox.open(&ServiceMessage::List(Box::new(some.clone()))).unwrap();
-    let alpheus_encrypted_stream::messages::InboundMessage::Announcement(Ok(plan)) = plan else {
+    let alpheus_encrypted_stream::inbox::InboundMessage::Announcement(Ok(plan)) = plan else {
         panic!("an honest list")
     };
     retire(&mut epochs, plan.id(), after(0));

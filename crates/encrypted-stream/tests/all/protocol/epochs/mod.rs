@@ -17,9 +17,10 @@ use alpheus_encrypted_stream::epoch::{Caller, EpochOutput};
 use alpheus_encrypted_stream::error::{
     ExclusionError, PlanRefusalError, ReleaseError, WindowRefusalError,
 };
+use alpheus_encrypted_stream::inbox::Inbox;
 use alpheus_encrypted_stream::ledger::{Fence, Scope, Step};
 use alpheus_encrypted_stream::messages::{
-    Attendance, ControllerMessage, EpochCall, Inbox, List, ListEntry, Listing, ServiceMessage,
+    Attendance, ControllerMessage, EpochCall, List, ListEntry, Listing, ServiceMessage,
 };
 use alpheus_encrypted_stream::transformer::{Shape, Transformer};
 use alpheus_policy::ids::{ControllerId, OwnerId, StreamId};

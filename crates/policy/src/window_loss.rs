@@ -82,7 +82,7 @@ fn excluded_share(controllers: u32, missing: u32, (picks, max_missing): (u32, u3
 
 /// How many controllers may be absent, at any step of a round, before so many others lack
 /// picks that fewer than `min` are left.
-pub(super) fn max_absent(controllers: u32, min: u32, (picks, max_missing): (u32, u32)) -> u32 {
+pub(crate) fn max_absent(controllers: u32, min: u32, (picks, max_missing): (u32, u32)) -> u32 {
     let suffices = |absent: u32| {
         let left = f64::from(controllers - absent);
         left * (1.0 - excluded_share(controllers, absent, (picks, max_missing))) >= f64::from(min)

@@ -10,14 +10,14 @@ use alpheus_crypto::signed::{Message, Signed, SignedMessageError, Verified};
 use alpheus_policy::ids::PlanId;
 use alpheus_time::Window;
 
-use super::{
-    Announcement, Closing, EpochCall, List, Listing, Membership, OpeningSet, Retirement,
-    ServiceMessage, Summons,
-};
 use crate::announced_plan::AnnouncedPlan;
 use crate::certificate::Deployment;
 use crate::error::PlanRefusalError;
 use crate::membership::{FixedMembership, MembershipError};
+use crate::messages::{
+    Announcement, Closing, EpochCall, List, Listing, Membership, OpeningSet, Retirement,
+    ServiceMessage, Summons,
+};
 
 /// How many different broadcasts an [`Inbox`] remembers.
 const REMEMBERED: usize = 32;

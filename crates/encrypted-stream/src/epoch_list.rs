@@ -8,7 +8,7 @@ use alpheus_policy::ids::{OwnerId, StreamId};
 use alpheus_policy::plan::{Epoch, MaskStrategy, Plan, PlannedStream};
 use alpheus_time::Window;
 
-use crate::announced_plan::narrow;
+use crate::counts::narrow;
 use crate::error::{PlanRefusalError, PlanShapeError};
 use crate::messages::{List, ListEntry};
 

@@ -1,6 +1,6 @@
 //! Errors of a Kafka cluster, with the setting or access list that fixes them.
 
-use crate::error::Source;
+use super::Source;
 use rdkafka::error::{KafkaError, RDKafkaErrorCode as Code};
 
 /// An error of the cluster or its configuration. It contains names of topics and settings,
@@ -143,7 +143,7 @@ impl ClusterError {
     }
 
     /// Converts an error of librdkafka about `on`. Some errors have their own variant.
-    pub(super) fn of(action: &'static str, on: &str, error: KafkaError) -> Self {
+    pub(crate) fn of(action: &'static str, on: &str, error: KafkaError) -> Self {
         let on = on.to_owned();
         match code(&error) {
             Some(code) if is_forbidden(code) => Self::Forbidden { action, on },
@@ -154,7 +154,7 @@ impl ClusterError {
 }
 
 /// The code of an error, including errors of transactions.
-pub(super) fn code(error: &KafkaError) -> Option<Code> {
+pub(crate) fn code(error: &KafkaError) -> Option<Code> {
     match error {
         KafkaError::Transaction(error) => Some(error.code()),
         KafkaError::AdminOp(code) => Some(*code),
@@ -162,7 +162,7 @@ pub(super) fn code(error: &KafkaError) -> Option<Code> {
     }
 }
 
-pub(super) const fn is_forbidden(code: Code) -> bool {
+pub(crate) const fn is_forbidden(code: Code) -> bool {
     matches!(
         code,
         Code::TopicAuthorizationFailed
@@ -173,7 +173,7 @@ pub(super) const fn is_forbidden(code: Code) -> bool {
     )
 }
 
-pub(super) const fn is_fenced(code: Code) -> bool {
+pub(crate) const fn is_fenced(code: Code) -> bool {
     matches!(
         code,
         Code::Fenced
@@ -184,7 +184,7 @@ pub(super) const fn is_fenced(code: Code) -> bool {
 }
 
 /// Whether nobody answered, for any reason.
-pub(super) const fn is_silence(code: Code) -> bool {
+pub(crate) const fn is_silence(code: Code) -> bool {
     matches!(
         code,
         Code::OperationTimedOut
