@@ -255,6 +255,9 @@ broker: jdk ## a Kafka broker and the Flink job for tests: fetches both with Mav
 # Not part of `make test` yet.
 deploy: .venv/ready ## check the files of deploy/, as far as this machine can
 	.venv/bin/python deploy/check.py
+	@$(call need,promtool:prometheus)
+	promtool check rules deploy/prometheus/alerts.yaml
+	promtool test rules deploy/prometheus/alerts_test.yaml
 
 .PHONY: clean
 clean: ## remove what was built

@@ -1,6 +1,7 @@
 //! The program as its users meet it: commands, processes, and the network between them. One binary,
 //! because each binary costs a link.
 
+mod alerts;
 mod bad_input;
 #[cfg(feature = "board")]
 mod board;
