@@ -1,9 +1,9 @@
 //! A waiting writer's complaints: found when statements arrive, and sent until the auditor has
-//! judged them.
+//! judged them. No key is sent to an auditor that has other statements than the writer.
 
 use crate::client::{BoardError, Client, Posted};
 use alpheus_anonymous_board::configuration::{Board, Party};
-use alpheus_anonymous_board::messages::Complaint;
+use alpheus_anonymous_board::messages::{Complaint, Grounds};
 use alpheus_anonymous_board::transcript::Transcript;
 use alpheus_anonymous_board::writer::WriteStatus;
 use alpheus_node::failure::Failure;
@@ -15,13 +15,16 @@ const EARLY: [&str; 2] = ["epoch", "early"];
 /// Complaints that the auditor has not judged yet.
 #[derive(Default)]
 pub(super) struct Complaints {
-    /// Whether the candidates and the set were checked.
-    looked: [bool; 2],
+    /// The number of statements when the writes were last checked.
+    looked: usize,
     open: Vec<Complaint>,
+    /// Whether the databases build on different versions of a statement.
+    contradicted: bool,
 }
 
 impl Complaints {
-    /// Finds writes to complain about, once for the candidates and once for the set.
+    /// Finds writes to complain about, whenever statements have arrived: lists, the set, what
+    /// binds a database to it, the end. Looks again if a write could not be kept.
     pub(super) fn look(
         &mut self,
         board: &Board,
@@ -29,32 +32,54 @@ impl Complaints {
         posted: &[Posted],
         keep: &dyn Fn(&Posted) -> Result<(), Failure>,
     ) {
-        let databases = board.databases();
-        let listed = databases.iter().all(|by| transcript.candidates_of(*by).is_some());
-        let now = [listed, transcript.set().is_some()];
+        let now = board.parties().iter().map(|by| transcript.statement_count(*by)).sum();
         if now == self.looked {
             return;
         }
-        self.looked = now;
+        let mut kept = true;
         for one in posted {
             let Posted { written, submission, received } = one;
-            if let WriteStatus::Complain(grounds) = written.status(transcript, received) {
-                if let Err(failure) = keep(one) {
-                    tracing::error!(%failure, "cannot keep the write, so no complaint is sent");
+            let grounds = match written.status(transcript, received) {
+                WriteStatus::Complain(grounds) => *grounds,
+                status => {
+                    self.contradicted |= status == WriteStatus::Contradicted;
                     continue;
                 }
-                let complaint = written.complaint(submission, *grounds);
-                if !self.open.contains(&complaint) {
-                    tracing::warn!("a write was left out; sending a complaint to the auditor");
-                    self.open.push(complaint);
-                }
+            };
+            let complaint = written.complaint(submission, grounds);
+            if self.open.contains(&complaint) {
+                continue;
             }
+            if let Err(failure) = keep(one) {
+                tracing::error!(%failure, "cannot keep the write, so no complaint is sent");
+                kept = false;
+                continue;
+            }
+            tracing::warn!("a write was left out; sending a complaint to the auditor");
+            self.open.push(complaint);
+        }
+        if kept {
+            self.looked = now;
         }
     }
 
-    /// Sends the complaints; keeps those that the auditor cannot judge yet for the next attempt.
-    pub(super) async fn send(&mut self, client: &Client) {
+    /// Sends the complaints; keeps those that the auditor cannot judge yet for the next attempt. If
+    /// the databases contradict each other, it hands every server the versions it lacks instead.
+    pub(super) async fn send(&mut self, client: &Client, transcript: &Transcript) {
+        if self.contradicted {
+            for via in client.board().parties() {
+                client.has_same(*via, transcript).await;
+            }
+        }
+        if transcript.settled_set().is_some() {
+            // The auditor may ask for the other key.
+            self.open.retain(|complaint| !opens_key(complaint));
+        }
         while let Some(complaint) = self.open.last() {
+            if opens_key(complaint) && !client.has_same(Party::Auditor, transcript).await {
+                tracing::warn!("the auditor has other statements or fewer; will retry");
+                return;
+            }
             let sent = client.send::<bool>(Party::Auditor, "/v1/complaints", complaint).await;
             match sent {
                 Ok(upheld) => tracing::warn!(upheld, "the auditor has judged"),
@@ -73,11 +98,18 @@ impl Complaints {
     }
 }
 
+/// Whether a complaint shows the auditor a key.
+fn opens_key(complaint: &Complaint) -> bool {
+    matches!(complaint.grounds, Grounds::Digest { .. })
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::card::VerifiedCard;
-    use alpheus_anonymous_board::configuration::{Configuration, Epoch, Schedule, Servers};
+    use alpheus_anonymous_board::configuration::{
+        Board, Configuration, Epoch, Schedule, Servers,
+    };
     use alpheus_anonymous_board::dpf::Side;
     use alpheus_anonymous_board::messages::{Grounds, Receipt, Submission};
     use alpheus_anonymous_board::row::Format;
@@ -159,7 +191,8 @@ mod tests {
         let write = submission.name(&Digest([0; 32]));
         let receipt = Receipt { board: Digest([0; 32]), epoch, by: Side::First.into(), write };
         let grounds = Grounds::LeftOut(Signed::new(&receipt, &key(1)));
-        Complaints { looked: [false; 2], open: vec![Complaint { submission, grounds }] }
+        let open = vec![Complaint { submission, grounds }];
+        Complaints { open, ..Complaints::default() }
     }
 
     /// The number of open complaints after each attempt.
@@ -168,7 +201,8 @@ mod tests {
         let mut open = Vec::new();
         block_on(async {
             for _ in 0..times {
-                complaints.send(&client).await;
+                let transcript = Transcript::new(client.board(), Epoch(0));
+                complaints.send(&client, &transcript).await;
                 open.push(complaints.open.len());
             }
             Ok(())
