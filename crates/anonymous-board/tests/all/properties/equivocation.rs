@@ -29,11 +29,7 @@ fn stage() -> (Town, PendingWrite, Receipts) {
 
 /// A writer's view if the second database has changed statements towards it, and then committed to
 /// and opened a wrong digest of its write, and agrees to what follows from that.
-pub(crate) fn made_up(
-    town: &Town,
-    victim: WriteName,
-    change: impl Fn(&mut Body),
-) -> Transcript {
+pub(crate) fn made_up(town: &Town, victim: WriteName, change: impl Fn(&mut Body)) -> Transcript {
     let mut view = Transcript::new(&town.board, Epoch(0));
     for said in &town.statements[0] {
         let _ = view.record(HONEST, said);
@@ -68,30 +64,21 @@ fn a_fabricated_view_opens_no_honest_key() {
     let name = written.name();
     let changes: [(&str, Change); 4] = [
         ("nothing but the digest", |_| ()),
-        (
-            "another coin",
-            |body| {
-                if let Body::Candidates { coin, .. } = body {
-                    coin[0] ^= 1;
-                }
-            },
-        ),
-        (
-            "other candidates",
-            |body| {
-                if let Body::Candidates { writes, .. } = body {
-                    writes.push(WriteName(Digest([255; 32])));
-                }
-            },
-        ),
-        (
-            "other permutations",
-            |body| {
-                if let Body::Begin { sealing, .. } = body {
-                    *sealing = HybridKey::from_seed(&Secret::from_bytes([3; 32])).public().clone();
-                }
-            },
-        ),
+        ("another coin", |body| {
+            if let Body::Candidates { coin, .. } = body {
+                coin[0] ^= 1;
+            }
+        }),
+        ("other candidates", |body| {
+            if let Body::Candidates { writes, .. } = body {
+                writes.push(WriteName(Digest([255; 32])));
+            }
+        }),
+        ("other permutations", |body| {
+            if let Body::Begin { sealing, .. } = body {
+                *sealing = HybridKey::from_seed(&Secret::from_bytes([3; 32])).public().clone();
+            }
+        }),
     ];
     for (change, apply) in changes {
         let view = made_up(&town, name, apply);

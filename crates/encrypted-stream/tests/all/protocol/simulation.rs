@@ -30,7 +30,7 @@ use crate::protocol::disk::{COPIES, Disk, Fate};
 use crate::protocol::identities::owner;
 use crate::protocol::liar::{self, Presences, rival};
 use crate::protocol::totals;
-use crate::protocol::world::{EPOCH, Setup, World, after, policy, window};
+use crate::protocol::world::{EPOCH, Setup, World, after, policy, start, window};
 
 pub const WINDOWS: u64 = 4;
 
@@ -323,6 +323,7 @@ impl Simulation {
         match committed {
             Ok(answers) => {
                 *fence = Some(self.controllers[place].fence());
+                self.controllers[place].note_fenced();
                 for answer in answers {
                     self.leaves(to, &answer);
                     self.to_service.push((to, answer));
@@ -427,7 +428,7 @@ impl Simulation {
         let values = disk.memory.values(Scope::Controller(identity.id()));
         let held = world.held(at);
         let streams: Vec<_> = held.iter().map(|held| held.stream).collect();
-        let known = fence.filter(|_| with_fence);
+        let known = start(fence.filter(|_| with_fence));
         let restored =
             Controller::restore(identity, deployment, held, &host, values, self.now, known);
         let (mut controller, mut step) = restored.unwrap();
@@ -441,6 +442,7 @@ impl Simulation {
         }
         step.commit(disk).unwrap();
         *fence = Some(controller.fence());
+        controller.note_fenced();
         self.controllers[at as usize] = controller;
     }
 
