@@ -11,7 +11,7 @@ fn bounds(restores: u8, commits: u8, copies: Copies) -> Bounds {
 #[test]
 fn a_controller_answers_one_set() {
     for copies in [Copies::AtRest, Copies::AnyTime] {
-        let outcome = explore(&Rules::ALL, &bounds(2, 6, copies));
+        let outcome = explore(&Rules::ALL, &bounds(2, 5, copies));
         assert_eq!(outcome.answered_twice, None, "{copies:?}");
         assert!(outcome.states > 10_000, "{copies:?}: {}", outcome.states);
     }
@@ -45,7 +45,7 @@ fn a_copy_from_inside_of_a_commit_needs_both_rules() {
         ("unfenced is dropped", Rules { unfenced_is_dropped: false, ..all }),
     ];
     for (name, rules) in gone {
-        let found = explore(&rules, &bounds(2, 7, Copies::AnyTime)).answered_twice.expect(name);
+        let found = explore(&rules, &bounds(2, 5, Copies::AnyTime)).answered_twice.expect(name);
         let put_back = found.iter().filter(|event| matches!(event, Event::PutBack(_))).count();
         assert!(put_back > 0, "{name}: {found:?}");
     }

@@ -39,9 +39,9 @@ fn ledgers_of_another_format_are_refused_with_that_error() {
         let said = StampedRecord::read(&[found, 0]).unwrap_err();
         assert_eq!(said, RecordError::Version(found));
     }
-    let host = HostRecords::read([&[5_u8, 0][..]], &net.world.deployment);
-    assert_eq!(host.err(), Some(RestoreError::OtherFormat { position: 0, found: 5 }));
-    let says = RestoreError::OtherFormat { position: 0, found: 5 }.to_string();
+    let host = HostRecords::read([&[6_u8, 0][..]], &net.world.deployment);
+    assert_eq!(host.err(), Some(RestoreError::OtherFormat { position: 0, found: 6 }));
+    let says = RestoreError::OtherFormat { position: 0, found: 6 }.to_string();
     assert!(says.contains("use the version that wrote it"), "{says}");
 }
 

@@ -238,16 +238,17 @@ fn accepted(evil: &mut Evil, number: u64) -> Vec<u32> {
 }
 
 /// What was sent before a restore is not sent again against an owner's will that the ledger
-/// may have lost.
+/// may have lost. The ledger was written on after the fence had the token, so it is known to have left.
 #[test]
 fn repeated_answers_also_wait_for_the_owners() {
     let mut evil = three();
     let draft = evil.gather();
     let token = evil.token(0, &draft).unwrap();
+    annotate(&mut evil, 0, 2, after(0));
     let store = evil.store.clone();
     evil.restore(0, &store, after(0), None);
     assert_eq!(evil.token(0, &draft), Err(WindowRefusalError::PolicyChanged));
-    annotate(&mut evil, 0, 1, after(0));
+    annotate(&mut evil, 0, 2, after(0));
     annotate(&mut evil, 1, 1, after(0));
     assert_eq!(evil.token(0, &draft), Ok(token));
 }
