@@ -1,4 +1,4 @@
-//! Statements of which servers have received different versions. Whoever holds both holds the proof
+//! Statements of which servers have received different versions. A server that holds both holds the proof
 //! against the server that made them.
 
 use super::Client;

@@ -315,9 +315,7 @@ impl Controller {
                 let so_far = (handed, stopped);
                 self.remember_grant((at, &owner), (&signed, &certificate), so_far, bad)?;
             }
-            Record::Totals { plan, last } => {
-                self.plans.get_mut(&plan).into_iter().for_each(|own| own.remember_totals(last));
-            }
+            Record::Totals { plan, last } => self.take_totals(&plan, last),
             Record::Attended { signed, since, listed, .. } => {
                 self.take_attended(signed, (since, listed), bad)?;
             }
@@ -326,6 +324,10 @@ impl Controller {
             }
         }
         Ok(())
+    }
+
+    fn take_totals(&mut self, plan: &PlanId, last: u32) {
+        self.plans.get_mut(plan).into_iter().for_each(|own| own.remember_totals(last));
     }
 
     fn take_copy(&mut self, record: &Record) {

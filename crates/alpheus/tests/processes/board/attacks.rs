@@ -78,7 +78,7 @@ fn a_liar_that_fails_the_audit_of_others_chooses_no_crowd() {
 
 /// The liar shows one writer alone a wrong digest of its write, and everybody else the right one. The
 /// writer shows the auditor no key: the honest database has agreed to another set. It hands the
-/// liar's statement on, and whoever has the other one then has the proof.
+/// liar's statement on, and each server that has the other one then has the proof.
 #[test]
 fn a_writer_that_alone_is_lied_to_hands_the_lie_on_and_shows_no_key() {
     let more = ["--epoch", "900", "--complaints", "60", "--rows", "200", "--min-writes", "3"];

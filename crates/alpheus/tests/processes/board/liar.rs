@@ -48,7 +48,7 @@ pub(crate) struct Plan {
     pub(crate) garbles: bool,
     /// It answers nobody.
     pub(crate) silent: bool,
-    /// It shows this member alone a wrong digest of its write: whoever reaches it as `localhost`.
+    /// It shows this member alone a wrong digest of its write: who reaches it as `localhost`.
     pub(crate) deceives: Option<Tag>,
 }
 

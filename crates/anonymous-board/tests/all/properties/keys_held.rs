@@ -103,7 +103,7 @@ fn a_version_for_the_writer_alone_opens_no_key() {
     assert!(Side::BOTH.iter().all(|side| revealed.contains(side)), "{revealed:?}");
 }
 
-/// A writer that sees two versions hands one on. Whoever has the other then has the proof.
+/// A writer that sees two versions hands one on. A server with the other then has the proof.
 #[test]
 fn a_version_handed_on_is_proof() {
     let (mut town, mut victim) = stage(3);
@@ -183,9 +183,9 @@ fn a_lie_to_one_server_reveals_no_seed() {
     for hearer in [HONEST, Party::Auditor] {
         for lies_to_writer in [false, true] {
             let (mut town, mut victim) = stage(4);
-            let told = shadow(4, &victim);
+            let shown = shadow(4, &victim);
             let version = move |transcript: &Transcript, body: &mut Body| {
-                lie(&told, transcript, body);
+                lie(&shown, transcript, body);
             };
             town.versions.push((LIAR, hearer, Box::new(version)));
             town.later(61);

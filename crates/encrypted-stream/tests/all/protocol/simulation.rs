@@ -312,17 +312,15 @@ impl Simulation {
         let Ok(heard) = self.inbox.open(message) else { return };
         let place = to as usize;
         let step = self.controllers[place].handle(&heard, self.now);
-        let fate = self.fate();
-        let copy = self.pick(3 * COPIES);
+        let (fate, copy) = (self.fate(), self.pick(3 * COPIES));
         let (disk, _) = &mut self.disks[place];
         disk.fate = fate;
         disk.keep_copy(copy);
         let committed = step.commit(disk);
         self.shares.note(&self.world, to, &self.disks[place].0.memory);
-        let fence = &mut self.disks[place].1;
         match committed {
             Ok(answers) => {
-                *fence = Some(self.controllers[place].fence());
+                self.disks[place].1 = Some(self.controllers[place].fence());
                 self.controllers[place].note_fenced();
                 for answer in answers {
                     self.leaves(to, &answer);
