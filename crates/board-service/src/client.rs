@@ -337,14 +337,17 @@ impl Client {
                 let fate = |p: &Posted| p.written.fate(&transcript, &table);
                 return Ok((reading, posted.iter().map(fate).collect()));
             }
-            // One server's statement ends nothing: another may be bound and still give its share.
+            let last = self.board.schedule.burn_time(epoch).0.saturating_add(CLOCK_TOLERANCE);
+            let is_over = clock::now().0 > last;
+            // One server's statement ends nothing: another may be bound and still give its share. The
+            // auditor may still have to hear who is to blame.
             if let Some(why) = transcript.burn_reason().filter(|_| !published)
                 && (why.warns() || transcript.has_ended())
+                && (is_over || !complaints.are_open())
             {
                 return Err(ReadError::Burnt(why).into());
             }
-            let last = self.board.schedule.burn_time(epoch).0.saturating_add(CLOCK_TOLERANCE);
-            if clock::now().0 > last {
+            if is_over {
                 if transcript.may_have_been_read() {
                     return Err(ReadError::Burnt(BurnReason::Unshared).into());
                 }

@@ -112,6 +112,9 @@ pub struct Set {
 }
 
 impl Transcript {
+    /// The statements of a database up to its opening: a complaint about a digest is judged by them.
+    pub const JUDGED_BY: usize = Body::OPEN + 1;
+
     /// The transcript of an epoch without statements.
     #[must_use]
     pub fn new(board: &Board, epoch: Epoch) -> Self {

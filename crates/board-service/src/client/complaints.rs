@@ -63,6 +63,11 @@ impl Complaints {
         }
     }
 
+    /// Whether some complaint is not judged yet.
+    pub(super) fn are_open(&self) -> bool {
+        !self.open.is_empty()
+    }
+
     /// Sends the complaints; keeps those that the auditor cannot judge yet for the next attempt. If
     /// the databases contradict each other, it hands every server the versions it lacks instead.
     pub(super) async fn send(&mut self, client: &Client, transcript: &Transcript) {

@@ -6,8 +6,8 @@ use alpheus_anonymous_board::configuration::Party;
 use alpheus_anonymous_board::transcript::Transcript;
 
 impl Client {
-    /// Whether a server has received all of the databases' statements in this transcript, in these
-    /// versions. Hands on the first of each database of which it has another: together with the
+    /// Whether a server has received the databases' statements in this transcript by which a complaint is
+    /// judged, and whatever else it has, in these versions. Hands on the first of each database of which it has another: together with the
     /// server's own, it is proof. False if the server does not answer.
     pub(super) async fn has_same(&self, via: Party, transcript: &Transcript) -> bool {
         let heard = match self.digests(via, transcript.epoch()).await {
@@ -24,7 +24,8 @@ impl Client {
             if let Some(at) = differs {
                 self.hand_on(via, of, transcript, at).await;
             }
-            same &= differs.is_none() && theirs.len() >= transcript.statement_count(of);
+            same &= differs.is_none()
+                && theirs.len() >= transcript.statement_count(of).min(Transcript::JUDGED_BY);
         }
         same
     }
