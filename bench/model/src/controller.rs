@@ -21,6 +21,11 @@ pub struct Rules {
     pub fence_is_checked: bool,
     /// `ControllerHost::commit` in `runtime/controller_host.rs`: the fence moves before messages leave.
     pub fence_before_send: bool,
+    /// `Controller::is_latest` in `controller/restore.rs`: each start has a number of its own, which
+    /// ledger and fence know. Two histories that are equally long are not taken for each other.
+    pub starts_are_known: bool,
+    /// `Controller::restore`: a distrusted ledger repeats no answer that its fence may not have seen.
+    pub unfenced_is_dropped: bool,
 }
 
 impl Rules {
@@ -31,6 +36,8 @@ impl Rules {
         restored_counts: true,
         fence_is_checked: true,
         fence_before_send: true,
+        starts_are_known: true,
+        unfenced_is_dropped: true,
     };
 }
 
@@ -57,17 +64,27 @@ pub struct Bounds {
 /// A durable ledger. 0 is none.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Ledger {
-    spent: u8,
-    opened: u8,
+    spent: Answer,
+    opened: Answer,
     restored: u8,
     sequence: u8,
+    /// The commit with which the last start began, and its number.
+    start: (u8, u8),
+    /// What the fence had when that start began: sequence number and start.
+    before: (u8, u8),
+    /// The last commit that the ledger knows to be fenced.
+    fenced: u8,
 }
+
+/// What was answered, 0 for nothing, and the commit it was answered in.
+type Answer = (u8, u8);
 
 /// The file apart from the ledger.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 struct Fence {
     restored: u8,
     sequence: u8,
+    start: u8,
 }
 
 /// What a step releases.
@@ -81,7 +98,7 @@ enum Message {
 enum Process {
     Down,
     Up,
-    /// The ledger is written, the fence is not. Without a message: at an untrusted start.
+    /// The ledger is written, the fence is not. Without a message: at a start.
     Committed(Option<Message>),
     /// The fence is written, the message is not sent.
     Fenced(Message),
@@ -126,7 +143,7 @@ impl Controller {
     #[must_use]
     pub fn new() -> Self {
         let disk = Ledger::default();
-        let fence = Some(Fence { restored: 0, sequence: 0 });
+        let fence = Some(Fence { restored: 0, sequence: 0, start: 0 });
         Self { disk, fence, process: Process::Up, copies: vec![disk], restores: 0, openings: 0 }
     }
 
@@ -161,12 +178,13 @@ impl Controller {
     }
 
     fn requests(&self, rules: &Rules, bounds: &Bounds, next: &mut Vec<(Event, Self)>) {
-        let Ledger { spent, opened, restored, .. } = self.disk;
+        let Ledger { spent: (spent, _), opened: (opened, _), restored, .. } = self.disk;
+        let next_commit = self.disk.sequence + 1;
         let may_be_first = restored == 0 || !rules.restored_counts;
         for membership in MEMBERSHIPS {
             let is_first = (spent == 0 || !rules.one_membership) && may_be_first;
             if spent == membership || is_first {
-                let disk = Ledger { spent: membership, ..self.disk };
+                let disk = Ledger { spent: (membership, next_commit), ..self.disk };
                 let after = self.committed(disk, Some(Message::Token), bounds);
                 next.extend(after.map(|after| (Event::Membership(membership), after)));
             }
@@ -174,7 +192,7 @@ impl Controller {
         for (_, set) in SETS.iter().filter(|(membership, _)| *membership == spent) {
             let is_first = (opened == 0 || !rules.one_opening) && may_be_first;
             if opened == *set || is_first {
-                let disk = Ledger { opened: *set, ..self.disk };
+                let disk = Ledger { opened: (*set, next_commit), ..self.disk };
                 let after = self.committed(disk, Some(Message::Opening(*set)), bounds);
                 next.extend(after.map(|after| (Event::OpeningSet(*set), after)));
             }
@@ -184,7 +202,9 @@ impl Controller {
     /// One commit: what is released is in it.
     fn committed(&self, disk: Ledger, message: Option<Message>, bounds: &Bounds) -> Option<Self> {
         let sequence = disk.sequence + 1;
-        let disk = Ledger { sequence, ..disk };
+        // A process that commits again has seen its last commit fenced.
+        let fenced = if self.process == Process::Up { self.disk.sequence } else { disk.fenced };
+        let disk = Ledger { sequence, fenced, ..disk };
         let mut after = Self { disk, process: Process::Committed(message), ..self.clone() };
         after.copy_if(bounds.copies == Copies::AnyTime);
         (sequence <= bounds.commits).then_some(after)
@@ -197,9 +217,9 @@ impl Controller {
     }
 
     fn fenced(&self, message: Option<Message>, bounds: &Bounds) -> Self {
-        let Ledger { restored, sequence, .. } = self.disk;
+        let Ledger { restored, sequence, start: (_, start), .. } = self.disk;
         let process = message.map_or(Process::Up, Process::Fenced);
-        let fence = Some(Fence { restored, sequence });
+        let fence = Some(Fence { restored, sequence, start });
         let mut after = Self { fence, process, ..self.clone() };
         after.copy_if(process == Process::Up || bounds.copies == Copies::AnyTime);
         after
@@ -227,18 +247,52 @@ impl Controller {
         }
     }
 
+    /// Each start draws a number, and stores it with what the fence has.
     fn started(&self, rules: &Rules, bounds: &Bounds) -> Option<Self> {
-        let is_latest = self.fence.is_some_and(|fence| {
-            fence.restored == self.disk.restored && fence.sequence <= self.disk.sequence
-        });
-        if is_latest || !rules.fence_is_checked {
-            return Some(Self { process: Process::Up, ..self.clone() });
+        let number = self.unused_number();
+        let held = self.fence.unwrap_or(Fence { restored: 0, sequence: 0, start: 0 });
+        let disk = self.disk;
+        // Of this history, the fence may have seen more than the ledger knows.
+        let is_own = self.fence.is_some() && held.start == disk.start.1;
+        let fenced = disk.fenced.max(if is_own { held.sequence } else { 0 }).min(disk.sequence);
+        let before = (held.sequence, held.start);
+        if self.is_latest(rules) || !rules.fence_is_checked {
+            let start = (disk.sequence + 1, number);
+            return self.committed(Ledger { start, before, fenced, ..disk }, None, bounds);
         }
         // `distrust`: a history of its own, later than all that are known.
-        let fence = self.fence.unwrap_or(Fence { restored: 0, sequence: 0 });
-        let restored = self.disk.restored.max(fence.restored) + 1;
-        let sequence = self.disk.sequence.max(fence.sequence);
-        self.committed(Ledger { restored, sequence, ..self.disk }, None, bounds)
+        let restored = disk.restored.max(held.restored) + 1;
+        let sequence = disk.sequence.max(held.sequence);
+        let start = (sequence + 1, number);
+        let kept = |answer: Answer| {
+            if answer.1 > fenced && rules.unfenced_is_dropped { (0, 0) } else { answer }
+        };
+        let (spent, opened) = (kept(disk.spent), kept(disk.opened));
+        let disk = Ledger { spent, opened, restored, sequence, start, before, fenced };
+        self.committed(disk, None, bounds)
+    }
+
+    fn is_latest(&self, rules: &Rules) -> bool {
+        let Ledger { start: (from, start), before, sequence, restored, .. } = self.disk;
+        self.fence.is_some_and(|fence| {
+            let is_known = match fence.sequence >= from {
+                true => fence.start == start,
+                false => (fence.sequence, fence.start) == before,
+            };
+            fence.restored == restored
+                && fence.sequence <= sequence
+                && (is_known || !rules.starts_are_known)
+        })
+    }
+
+    /// A number that nothing which still exists holds. Real ones are drawn from 2^64.
+    fn unused_number(&self) -> u8 {
+        let ledgers = || self.copies.iter().chain([&self.disk]);
+        let is_used = |number: u8| {
+            self.fence.is_some_and(|fence| fence.start == number)
+                || ledgers().any(|ledger| ledger.start.1 == number || ledger.before.1 == number)
+        };
+        (0..u8::MAX).find(|number| !is_used(*number)).unwrap_or(u8::MAX)
     }
 }
 

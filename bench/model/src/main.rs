@@ -9,12 +9,10 @@ use std::time::Instant;
 /// The largest roster of which all pairs of sets are compared.
 const ROSTER: u32 = 8;
 /// Restores and commits.
-const SIZES: [(u8, u8); 3] = [(1, 9), (2, 7), (3, 7)];
+const SIZES: [(u8, u8); 3] = [(1, 8), (2, 6), (3, 5)];
 
 fn main() -> ExitCode {
     let mut holds = true;
-    // Where this is `YES`, the protocol note says so.
-    let is_known = |copies| copies == Copies::AnyTime;
     println!(
         "| copies are made | restores, at most | commits, at most | states | steps | answers two sets | s |"
     );
@@ -30,7 +28,7 @@ fn main() -> ExitCode {
                 "| {copies:?} | {restores} | {commits} | {states} | {steps} | {found} | {seconds} |"
             );
             if let Some(events) = outcome.answered_twice {
-                holds &= is_known(copies);
+                holds = false;
                 eprintln!("{copies:?}: {events:?}");
             }
         }

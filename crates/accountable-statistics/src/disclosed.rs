@@ -24,8 +24,9 @@ use serde::{Deserialize, Serialize};
 /// with the same tag.
 ///
 /// # Privacy
-/// Opens this upload to anyone who sees it: its tag, its tuple and its presentation, which nothing
-/// links to an account. What opens it opens no other, since nobody else can sign with its key.
+/// Opens this upload to anyone who sees it: its tag, its tuple, whose sample only t smoothers can
+/// decrypt, and its presentation, which nothing links to an account. It opens whatever was sealed with the
+/// same one-time key, and so nobody else's upload: nobody else can sign an entry with that key.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct DisclosedUpload {
     /// The slot.

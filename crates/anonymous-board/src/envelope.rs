@@ -88,14 +88,11 @@ pub(crate) fn open_part(
     Ok(CheckedPart::open(engine, bound, server, common, part)?)
 }
 
-fn context<'a>(board: &'a Digest, epoch: &'a [u8; 8], side: Side) -> [&'a [u8]; 3] {
-    [board.as_ref(), epoch, side.name()]
-}
-
 /// Seals one side's key. The randomness comes from a seed, so that anyone who learns the seed can
-/// check what was sealed.
+/// check what was sealed. `begun` covers the board, the epoch and both databases' keys.
 pub(crate) fn seal(
     to: &HybridPublic,
+    begun: &Digest,
     side: Side,
     shared: &SharedPart,
     root: &Secret<BLOCK>,
@@ -107,8 +104,7 @@ pub(crate) fn seal(
     let room = Vec::with_capacity(512 + 32 * words.levels.len() + words.payload.len());
     #[expect(clippy::expect_used, reason = "plain data serialises")]
     let bytes = Zeroizing::new(postcard::to_extend(&content, room).expect("plain data serialises"));
-    let epoch = shared.epoch.0.to_be_bytes();
-    let context = context(&shared.board, &epoch, side);
+    let context = [begun.as_ref(), side.name()];
     let mut rng = ChaCha20Rng::from_seed(*seed.expose());
     seal_bytes(to, labels::BOARD_ENVELOPE, &context, &bytes, &mut rng)
 }
@@ -118,20 +114,18 @@ pub(crate) fn seal(
 pub(crate) fn open(
     key: &HybridKey,
     board: &Board,
-    epoch: Epoch,
+    (epoch, begun): (Epoch, &Digest),
     side: Side,
     tag: Option<&Tag>,
     sealed: &HybridSealed,
 ) -> Result<UnsealedKey, EnvelopeError> {
-    let fingerprint = board.fingerprint();
-    let number = epoch.0.to_be_bytes();
-    let context = context(&fingerprint, &number, side);
+    let context = [begun.as_ref(), side.name()];
     let opened = key.open_bytes(labels::BOARD_ENVELOPE, &context, sealed);
     let bytes = opened.map_err(|_| EnvelopeError::Unreadable)?;
     let content: Content = canonical(&bytes).ok_or(EnvelopeError::Unreadable)?;
     let shared = &content.shared;
     let is_other = tag.is_some_and(|tag| shared.tag != *tag);
-    if shared.board != fingerprint || shared.epoch != epoch || is_other {
+    if shared.board != board.fingerprint() || shared.epoch != epoch || is_other {
         return Err(EnvelopeError::Mismatch);
     }
     let digest = shared.digest();

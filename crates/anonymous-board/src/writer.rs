@@ -16,7 +16,7 @@ use crate::messages::{
     Complaint, Grounds, Opening, Receipt, SharedPart, Submission, Tag, WriteDigest, WriteName, lock,
 };
 use crate::row::Row;
-use crate::transcript::Transcript;
+use crate::transcript::{Dispute, Set, Transcript};
 use alpheus_crypto::hash::Digest;
 use alpheus_crypto::hybrid::{HybridPublic, HybridSealed};
 use alpheus_crypto::kdf::derive;
@@ -78,6 +78,9 @@ pub enum WriteStatus {
     /// It is not in the set, and a database is to blame. Send these grounds to the auditor before
     /// it settles.
     Complain(Box<Grounds>),
+    /// Databases build on different versions of a statement. No key decides who made two. Send each
+    /// server the statements of which it has received other versions: both together are proof.
+    Contradicted,
     /// It is not in the set, and the writer can prove nobody's fault.
     Out,
 }
@@ -292,11 +295,12 @@ impl KeyPair {
     }
 
     fn envelopes(&self, view: &View) -> Result<Vec<HybridSealed>, WriteError> {
+        let begun = view.transcript.begun().ok_or(WriteError::NotBegun)?;
         let sides = Side::BOTH.into_iter().zip(&view.sealing);
         sides
             .map(|(side, to)| {
                 let i = side.index();
-                Ok(seal(to, side, &self.shared, &self.keys[i].root, &self.seals[i])?)
+                Ok(seal(to, &begun, side, &self.shared, &self.keys[i].root, &self.seals[i])?)
             })
             .collect()
     }
@@ -356,7 +360,9 @@ impl PendingWrite {
     ///
     /// # Privacy
     /// A complaint reveals to the auditor at most one key, that of the database whose digest is
-    /// wrong. That key alone reveals nothing about row or message.
+    /// wrong. That key alone reveals nothing about row or message. It is revealed only once the other
+    /// database holds to what is seen here, or has ended the epoch: the auditor that settles anything
+    /// has then upheld the complaint or seen a contradiction, and never asks for the other key.
     #[must_use]
     pub fn status(&self, transcript: &Transcript, receipts: &Receipts) -> WriteStatus {
         let left_out = self.board.databases().iter().zip(&receipts.0).find(|(by, _)| {
@@ -372,13 +378,26 @@ impl PendingWrite {
                 _ => WriteStatus::Out,
             };
         }
-        match transcript.set() {
-            None => WriteStatus::Open,
-            Some(Ok(set)) if set.accepted.binary_search(&self.name).is_ok() => WriteStatus::In,
-            // Only here does the decision need a key: in all other cases the statements are proof.
-            Some(Ok(_)) => self.wrong_digest(transcript).unwrap_or(WriteStatus::Out),
-            Some(Err(_)) => WriteStatus::Out,
+        let set = match transcript.set() {
+            None => return WriteStatus::Open,
+            Some(Err(Dispute::Contradiction)) => return WriteStatus::Contradicted,
+            Some(Err(Dispute::Blamed(..))) => return WriteStatus::Out,
+            Some(Ok(set)) => set,
+        };
+        let contradicts =
+            |by: &Party| transcript.agrees(*by, set) == Some(Err(Dispute::Contradiction));
+        if self.board.databases().iter().any(contradicts) {
+            return WriteStatus::Contradicted;
         }
+        if set.accepted.binary_search(&self.name).is_ok() {
+            return WriteStatus::In;
+        }
+        // Only here does the decision need a key: in all other cases the statements are proof. Once
+        // the set is settled it is too late, and the auditor may ask for the other key.
+        if transcript.settled_set().is_some() {
+            return WriteStatus::Out;
+        }
+        self.wrong_digest(transcript, set).unwrap_or(WriteStatus::Out)
     }
 
     /// The complaint to send for these grounds.
@@ -389,8 +408,10 @@ impl PendingWrite {
 
     /// Finds the side whose digest does not match its key. With its digests an honest database
     /// signs what they follow from. So it is never found at fault in a view fabricated for this
-    /// writer.
-    fn wrong_digest(&self, transcript: &Transcript) -> Option<WriteStatus> {
+    /// writer. The other side's database must have bound itself to this view, or have ended the
+    /// epoch: else this may be a version for this writer alone, and the auditor, which cannot
+    /// uphold the complaint, may learn the other key in the check of a share.
+    fn wrong_digest(&self, transcript: &Transcript, set: &Set) -> Option<WriteStatus> {
         let view = View::open(&self.board, transcript).ok()?;
         let pair = KeyPair::new(&view, self.tag, self.row, &self.encoded, &self.seed).ok()?;
         let Keys::Tree(prgs) = &view.keys else { return None };
@@ -407,6 +428,11 @@ impl PendingWrite {
             let stated = transcript.opened_digests(*side).and_then(Result::ok);
             matches!((stated.and_then(|a| a.get(at).copied()), expected), (Some(a), Some(b)) if a != b)
         })?;
+        match transcript.holds_to(side.other(), set) {
+            None => return Some(WriteStatus::Open),
+            Some(false) => return None,
+            Some(true) => {}
+        }
         if *self.complaint_side.get_or_init(|| side) != side {
             return None;
         }

@@ -3,6 +3,7 @@
 
 mod complaints;
 mod posting;
+mod versions;
 
 use crate::card::VerifiedCard;
 use crate::links;
@@ -248,7 +249,7 @@ impl Client {
                 match (transcript.digests(of).next(), theirs) {
                     (Some(ours), Some(theirs)) if ours == *theirs => {}
                     (Some(_), Some(_)) => {
-                        self.forward_begin(via, of, &transcript).await;
+                        self.hand_on(via, of, &transcript, 0).await;
                         return Err(BoardError::TwoBegins(of, via));
                     }
                     _ => return Ok(None),
@@ -256,16 +257,6 @@ impl Client {
             }
         }
         Ok(View::open(&self.board, &transcript).ok())
-    }
-
-    /// Sends a server the `begin` statement that another server sent here. Together with the one it
-    /// received itself, it is proof.
-    async fn forward_begin(&self, to: Party, of: Party, transcript: &Transcript) {
-        let path = format!("/v1/statements/{}/{}", transcript.epoch().0, of.index());
-        let Some(begin) = transcript.statements(of).next() else { return };
-        if let Err(error) = self.send::<()>(to, &path, begin).await {
-            tracing::warn!(%error, "cannot forward a server's begin statement");
-        }
     }
 
     /// A write that a database has stored, for another database.
@@ -339,21 +330,24 @@ impl Client {
         loop {
             let filled = self.fill(&mut transcript).await;
             complaints.look(&self.board, &transcript, posted, keep);
-            complaints.send(self).await;
+            complaints.send(self, &transcript).await;
             let published =
                 self.board.databases().iter().all(|by| transcript.published_table(*by).is_some());
             if published && let Some((reading, table)) = self.either_table(&transcript).await? {
                 let fate = |p: &Posted| p.written.fate(&transcript, &table);
                 return Ok((reading, posted.iter().map(fate).collect()));
             }
-            // One server's statement ends nothing: another may be bound and still give its share.
+            let last = self.board.schedule.burn_time(epoch).0.saturating_add(CLOCK_TOLERANCE);
+            let is_over = clock::now().0 > last;
+            // One server's statement ends nothing: another may be bound and still give its share. The
+            // auditor may still have to hear who is to blame.
             if let Some(why) = transcript.burn_reason().filter(|_| !published)
                 && (why.warns() || transcript.has_ended())
+                && (is_over || !complaints.are_open())
             {
                 return Err(ReadError::Burnt(why).into());
             }
-            let last = self.board.schedule.burn_time(epoch).0.saturating_add(CLOCK_TOLERANCE);
-            if clock::now().0 > last {
+            if is_over {
                 if transcript.may_have_been_read() {
                     return Err(ReadError::Burnt(BurnReason::Unshared).into());
                 }

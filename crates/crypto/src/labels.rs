@@ -220,8 +220,10 @@ pub const BOARD_ADMISSION: &str = "alpheus/board/admitted/v1";
 pub const BOARD_DOOR: &str = "alpheus/board/door/v1";
 /// The keys of an epoch's permutations (hash).
 pub const BOARD_PERMUTATIONS: &str = "alpheus/board/permutations/v1";
+/// The databases' keys of an epoch, as a writer of mode 1 received them (hash).
+pub const BOARD_BEGINS: &str = "alpheus/board/begins/v1";
 /// Seals one server's key of a write (HPKE, hybrid).
-pub const BOARD_ENVELOPE: &str = "alpheus/board/envelope/v2";
+pub const BOARD_ENVELOPE: &str = "alpheus/board/envelope/v3";
 /// A write's envelopes and what accompanies them in the clear (hash).
 pub const BOARD_SUBMISSION: &str = "alpheus/board/submission/v3";
 /// What both keys of a write have in common (hash).

@@ -13,7 +13,9 @@ mod log_line;
 mod records;
 
 pub use log_line::{LogEvent, LogLine};
-pub use records::{Fence, Record, RecordError, Scope, SpentToken, StampedRecord, log_prefix};
+pub use records::{
+    Fence, Record, RecordError, Scope, SpentToken, StampedRecord, Start, log_prefix,
+};
 pub(crate) use records::{read_record, session_key, window_keys, write_record};
 
 pub use alpheus_crypto::ledger::{Change, Ledger, LedgerError, Step};

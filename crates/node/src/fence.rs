@@ -6,8 +6,8 @@
 //! that is being written, never the one before. A slot is
 //!
 //! ```text
-//! "ALPHFNC2"  number:u64  entries:u64  entry*  digest[32]
-//! entry = controller[32]  sequence:u64  clock:u64  restored:u64
+//! "ALPHFNC3"  number:u64  entries:u64  entry*  digest[32]
+//! entry = controller[32]  sequence:u64  start:u64  clock:u64  restored:u64
 //! ```
 //! little-endian, and fills whole pages; `restored` is 2^64 − 1 for none.
 
@@ -29,6 +29,9 @@ pub type Owner = [u8; 32];
 pub struct Fence {
     /// Commits so far.
     pub sequence: u64,
+    /// The number drawn at the start since which they were made. Two histories that go on from one copy can
+    /// be equally long.
+    pub start: u64,
     /// The latest time that its owner has acted on.
     pub clock: Timestamp,
     /// When it was last restored without being known to be the latest, if ever.
@@ -54,7 +57,7 @@ pub enum FenceError {
     },
     /// Written by another version of the program.
     #[error(
-        "the fence file {} has format {found}, and this version reads format 2: use the version that wrote it; without the file every window that has begun counts as released", path.display()
+        "the fence file {} has format {found}, and this version reads format 3: use the version that wrote it; without the file every window that has begun counts as released", path.display()
     )]
     Format {
         /// The file.
@@ -173,9 +176,9 @@ fn is_behind(fence: &Fence, known: &Fence) -> bool {
     fence.sequence < known.sequence || fence.restored < known.restored
 }
 
-const MAGIC: &[u8; 8] = b"ALPHFNC2";
+const MAGIC: &[u8; 8] = b"ALPHFNC3";
 const HEAD: usize = 24;
-const ENTRY: usize = 56;
+const ENTRY: usize = 64;
 /// A slot begins on one, so that no page holds parts of both.
 const PAGE: usize = 4096;
 /// Stands for a ledger that was never restored without being the latest.
@@ -189,6 +192,7 @@ fn encode(number: u64, fences: &BTreeMap<Owner, Fence>) -> Vec<u8> {
     for (controller, fence) in fences {
         slot.extend_from_slice(controller);
         slot.extend_from_slice(&fence.sequence.to_le_bytes());
+        slot.extend_from_slice(&fence.start.to_le_bytes());
         slot.extend_from_slice(&fence.clock.0.to_le_bytes());
         let restored = fence.restored.map_or(NEVER, |at| at.0);
         slot.extend_from_slice(&restored.to_le_bytes());
@@ -235,11 +239,13 @@ fn slot(bytes: &[u8]) -> Option<(u64, BTreeMap<Owner, Fence>)> {
 fn entry(bytes: &[u8; ENTRY]) -> Option<(Owner, Fence)> {
     let (id, rest) = bytes.split_first_chunk()?;
     let (sequence, rest) = rest.split_first_chunk()?;
+    let (start, rest) = rest.split_first_chunk()?;
     let (clock, rest) = rest.split_first_chunk()?;
     let (restored, _) = rest.split_first_chunk()?;
     let restored = u64::from_le_bytes(*restored);
     let fence = Fence {
         sequence: u64::from_le_bytes(*sequence),
+        start: u64::from_le_bytes(*start),
         clock: Timestamp(u64::from_le_bytes(*clock)),
         restored: (restored != NEVER).then_some(Timestamp(restored)),
     };
@@ -252,7 +258,7 @@ mod tests {
 
     fn fence(sequence: u64) -> Fence {
         let restored = (sequence > 3).then_some(Timestamp(7));
-        Fence { sequence, clock: Timestamp(sequence * 10), restored }
+        Fence { sequence, start: sequence / 2, clock: Timestamp(sequence * 10), restored }
     }
 
     fn fences(many: u8, sequence: u64) -> Vec<(Owner, Fence)> {

@@ -267,13 +267,14 @@ impl Commit {
         Some((commit(sequence, history), commit(seen, before)))
     }
 
-    /// A ledger has no clock of its own, so the fence's holds the history.
+    /// A ledger has no clock of its own.
     fn to_fence(self) -> Fence {
-        Fence { sequence: self.sequence, clock: Timestamp(self.history), restored: None }
+        let Self { sequence, history } = self;
+        Fence { sequence, start: history, clock: Timestamp(0), restored: None }
     }
 
     fn of(fence: Fence) -> Self {
-        Self { sequence: fence.sequence, history: fence.clock.0 }
+        Self { sequence: fence.sequence, history: fence.start }
     }
 }
 

@@ -33,12 +33,12 @@ fn other(path: &Path, magic: &[u8]) {
     fs::write(path, bytes).unwrap();
 }
 
-/// Fences had another form before: format 1.
+/// Fences had other forms before: formats 1 and 2.
 #[test]
 fn fences_of_another_format() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("fence");
-    for (magic, found) in [(b"ALPHFNC1", '1'), (b"ALPHFNC3", '3')] {
+    for (magic, found) in [(b"ALPHFNC2", '2'), (b"ALPHFNC4", '4')] {
         other(&path, magic);
         let Err(error) = FenceFile::load(&path) else { panic!("taken") };
         assert!(matches!(&error, FenceError::Format { found: known, .. } if *known == found));

@@ -75,7 +75,7 @@ fn wrong_digest(
     let name = submission.name(&board.fingerprint());
     let Ok(at) = candidates.writes.binary_search(&name) else { return Ok(Verdict::Void) };
     let (keys, prgs) = (transcript.keys(side), transcript.permutations());
-    let (Some((sealing, _)), Some(prgs)) = (keys, prgs) else {
+    let (Some((sealing, _)), Some(prgs), Some(begun)) = (keys, prgs, transcript.begun()) else {
         return Err(ComplaintError::TooEarly);
     };
     if submission.lock != Some(lock(&opening.unlocks)) || !is_first(name) {
@@ -83,12 +83,14 @@ fn wrong_digest(
     }
     let root = Secret::from_bytes(opening.root);
     let seed = Secret::from_bytes(opening.seal);
-    let sealed = envelope::seal(sealing, side, &opening.shared, &root, &seed);
+    let sealed = envelope::seal(sealing, &begun, side, &opening.shared, &root, &seed);
     if sealed.ok().as_ref() != submission.envelopes.get(side.index()) {
         return Ok(Verdict::Void);
     }
     let key = Key { root, words: opening.shared.words.clone() };
-    if key.check(&board.shape()).is_err() || opening.shared.board != board.fingerprint() {
+    let shared = &opening.shared;
+    let is_other = shared.board != board.fingerprint() || shared.epoch != submission.epoch;
+    if key.check(&board.shape()).is_err() || is_other {
         return Ok(Verdict::Void);
     }
     let pass = Pass::new(&prgs, board.shape(), side);

@@ -52,6 +52,7 @@ pub(super) enum Progress {
 pub struct ShareCheck {
     epoch: Epoch,
     board: Board,
+    begun: Digest,
     by: Side,
     seed: Option<Secret<32>>,
     writes: Vec<Submission>,
@@ -99,7 +100,8 @@ impl ShareCheck {
 
     fn open(&self, secrets: &Secrets, write: &Submission) -> Option<UnsealedKey> {
         let sealed = write.envelopes.get(self.by.index())?;
-        envelope::open(&secrets.sealing, &self.board, self.epoch, self.by, None, sealed).ok()
+        let bound = (self.epoch, &self.begun);
+        envelope::open(&secrets.sealing, &self.board, bound, self.by, None, sealed).ok()
     }
 }
 
@@ -140,6 +142,7 @@ impl Case {
         let check = ShareCheck {
             epoch,
             board: board.clone(),
+            begun: transcript.begun()?,
             by,
             seed: opened.ok(),
             writes: self.evidence.writes.values().cloned().collect(),

@@ -123,7 +123,10 @@ impl EpochState {
         let one_each = envelopes.len() == board.databases().len();
         match (own, common, lock) {
             (Party::Database(side), None, Some(_)) if one_each => {
-                let opened = envelope::open(sealing, board, *epoch, side, Some(tag), sealed)?;
+                // As in mode 2: a writer knows both databases' keys, and this one may not yet.
+                let begun = self.transcript.begun().ok_or(SubmissionError::Beginning)?;
+                let bound = (*epoch, &begun);
+                let opened = envelope::open(sealing, board, bound, side, Some(tag), sealed)?;
                 let root = labelled_hash(labels::BOARD_ROOT, &[opened.key.root.expose()]);
                 Ok((OwnPart::Tree(Arc::new(opened)), root))
             }

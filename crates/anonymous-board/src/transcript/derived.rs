@@ -58,6 +58,16 @@ impl Transcript {
         Some(Parity::new(permutation, *self.board.grid()?))
     }
 
+    /// The digest that an envelope of mode 1 is bound to: board, epoch, the databases' keys.
+    #[must_use]
+    pub fn begun(&self) -> Option<Digest> {
+        let (board, epoch) = (self.board.fingerprint(), self.epoch.0.to_be_bytes());
+        let begins = self.begins()?;
+        let mut parts: Vec<&[u8]> = vec![board.as_ref(), &epoch];
+        parts.extend(begins.iter().map(|begin| begin.as_ref() as &[u8]));
+        Some(labelled_hash(labels::BOARD_BEGINS, &parts))
+    }
+
     /// The digest that a write of mode 2 is bound to: board, epoch, the servers' keys, the writer's
     /// tag.
     #[must_use]
@@ -282,6 +292,17 @@ impl Transcript {
         }
         let same = *theirs == set.digest && usize::try_from(*size) == Ok(set.accepted.len());
         Some(if same { Ok(()) } else { Err(Dispute::Blamed(by, Fault::Set)) })
+    }
+
+    /// Whether a database is bound to this set: it has agreed to it, or has ended the epoch before it
+    /// agreed to any. An honest one then lets nobody check its share of another set. `None` if it has
+    /// done neither.
+    pub(crate) fn holds_to(&self, by: impl Into<Party>, set: &Set) -> Option<bool> {
+        let by = by.into();
+        match self.agrees(by, set) {
+            Some(agreed) => Some(agreed.is_ok()),
+            None => self.abort_reason(by).map(|_| true),
+        }
     }
 
     /// The digest of a share in a database's latch.

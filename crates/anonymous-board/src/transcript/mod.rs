@@ -112,6 +112,9 @@ pub struct Set {
 }
 
 impl Transcript {
+    /// The statements of a database up to its opening: a complaint about a digest is judged by them.
+    pub const JUDGED_BY: usize = Body::OPEN + 1;
+
     /// The transcript of an epoch without statements.
     #[must_use]
     pub fn new(board: &Board, epoch: Epoch) -> Self {
@@ -159,9 +162,7 @@ impl Transcript {
         if at > entries.len() {
             return Err(StatementError::TooEarly);
         }
-        if let Body::Begin { sealing, agreement } = &statement.body
-            && (agreement.has_small_order() || !sealing.is_good())
-        {
+        if has_bad_key(&statement.body) {
             self.conflicts[by.index()].get_or_insert_with(|| signed.clone());
             return Ok(Effect::Fault(Fault::Keys));
         }
@@ -223,6 +224,15 @@ impl Transcript {
 impl Entry {
     fn body(&self) -> &Body {
         &self.statement.body
+    }
+}
+
+/// Whether a key that others seal or agree secrets with is none.
+fn has_bad_key(body: &Body) -> bool {
+    match body {
+        Body::Begin { sealing, agreement } => agreement.has_small_order() || !sealing.is_good(),
+        Body::Settle { sealing, .. } => !sealing.is_good(),
+        _ => false,
     }
 }
 

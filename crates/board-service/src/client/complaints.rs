@@ -1,9 +1,9 @@
 //! A waiting writer's complaints: found when statements arrive, and sent until the auditor has
-//! judged them.
+//! judged them. No key is sent to an auditor that has other statements than the writer.
 
 use crate::client::{BoardError, Client, Posted};
 use alpheus_anonymous_board::configuration::{Board, Party};
-use alpheus_anonymous_board::messages::Complaint;
+use alpheus_anonymous_board::messages::{Complaint, Grounds};
 use alpheus_anonymous_board::transcript::Transcript;
 use alpheus_anonymous_board::writer::WriteStatus;
 use alpheus_node::failure::Failure;
@@ -15,13 +15,16 @@ const EARLY: [&str; 2] = ["epoch", "early"];
 /// Complaints that the auditor has not judged yet.
 #[derive(Default)]
 pub(super) struct Complaints {
-    /// Whether the candidates and the set were checked.
-    looked: [bool; 2],
+    /// The number of statements when the writes were last checked.
+    looked: usize,
     open: Vec<Complaint>,
+    /// Whether the databases build on different versions of a statement.
+    contradicted: bool,
 }
 
 impl Complaints {
-    /// Finds writes to complain about, once for the candidates and once for the set.
+    /// Finds writes to complain about, whenever statements have arrived: lists, the set, what
+    /// binds a database to it, the end. Looks again if a write could not be kept.
     pub(super) fn look(
         &mut self,
         board: &Board,
@@ -29,32 +32,59 @@ impl Complaints {
         posted: &[Posted],
         keep: &dyn Fn(&Posted) -> Result<(), Failure>,
     ) {
-        let databases = board.databases();
-        let listed = databases.iter().all(|by| transcript.candidates_of(*by).is_some());
-        let now = [listed, transcript.set().is_some()];
+        let now = board.parties().iter().map(|by| transcript.statement_count(*by)).sum();
         if now == self.looked {
             return;
         }
-        self.looked = now;
+        let mut kept = true;
         for one in posted {
             let Posted { written, submission, received } = one;
-            if let WriteStatus::Complain(grounds) = written.status(transcript, received) {
-                if let Err(failure) = keep(one) {
-                    tracing::error!(%failure, "cannot keep the write, so no complaint is sent");
+            let grounds = match written.status(transcript, received) {
+                WriteStatus::Complain(grounds) => *grounds,
+                status => {
+                    self.contradicted |= status == WriteStatus::Contradicted;
                     continue;
                 }
-                let complaint = written.complaint(submission, *grounds);
-                if !self.open.contains(&complaint) {
-                    tracing::warn!("a write was left out; sending a complaint to the auditor");
-                    self.open.push(complaint);
-                }
+            };
+            let complaint = written.complaint(submission, grounds);
+            if self.open.contains(&complaint) {
+                continue;
             }
+            if let Err(failure) = keep(one) {
+                tracing::error!(%failure, "cannot keep the write, so no complaint is sent");
+                kept = false;
+                continue;
+            }
+            tracing::warn!("a write was left out; sending a complaint to the auditor");
+            self.open.push(complaint);
+        }
+        if kept {
+            self.looked = now;
         }
     }
 
-    /// Sends the complaints; keeps those that the auditor cannot judge yet for the next attempt.
-    pub(super) async fn send(&mut self, client: &Client) {
+    /// Whether some complaint is not judged yet.
+    pub(super) fn are_open(&self) -> bool {
+        !self.open.is_empty()
+    }
+
+    /// Sends the complaints; keeps those that the auditor cannot judge yet for the next attempt. If
+    /// the databases contradict each other, it hands every server the versions it lacks instead.
+    pub(super) async fn send(&mut self, client: &Client, transcript: &Transcript) {
+        if self.contradicted {
+            for via in client.board().parties() {
+                client.has_same(*via, transcript).await;
+            }
+        }
+        if transcript.settled_set().is_some() {
+            // The auditor may ask for the other key.
+            self.open.retain(|complaint| !opens_key(complaint));
+        }
         while let Some(complaint) = self.open.last() {
+            if opens_key(complaint) && !client.has_same(Party::Auditor, transcript).await {
+                tracing::warn!("the auditor has other statements or fewer; will retry");
+                return;
+            }
             let sent = client.send::<bool>(Party::Auditor, "/v1/complaints", complaint).await;
             match sent {
                 Ok(upheld) => tracing::warn!(upheld, "the auditor has judged"),
@@ -73,20 +103,31 @@ impl Complaints {
     }
 }
 
+/// Whether a complaint shows the auditor a key.
+fn opens_key(complaint: &Complaint) -> bool {
+    matches!(complaint.grounds, Grounds::Digest { .. })
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::card::VerifiedCard;
-    use alpheus_anonymous_board::configuration::{Configuration, Epoch, Schedule, Servers};
+    use alpheus_anonymous_board::configuration::{Board, Configuration, Epoch, Schedule, Servers};
     use alpheus_anonymous_board::dpf::Side;
-    use alpheus_anonymous_board::messages::{Grounds, Receipt, Submission};
+    use alpheus_anonymous_board::dpf::Words;
+    use alpheus_anonymous_board::messages::{
+        Body, Grounds, Opening, Receipt, SharedPart, Statement, Submission, Tag,
+    };
     use alpheus_anonymous_board::row::Format;
+    use alpheus_anonymous_board::writer::{Content, View};
+    use alpheus_crypto::agree::AgreementKey;
     use alpheus_crypto::hash::Digest;
     use alpheus_crypto::hybrid::{HybridKey, seal};
     use alpheus_crypto::labels;
     use alpheus_crypto::secret::Secret;
     use alpheus_crypto::sign::SigningKey;
     use alpheus_crypto::signed::Signed;
+    use alpheus_node::failure::Category;
     use alpheus_node::listeners::block_on;
     use alpheus_node::network::base::Base;
     use alpheus_time::{Span, Timestamp};
@@ -159,16 +200,27 @@ mod tests {
         let write = submission.name(&Digest([0; 32]));
         let receipt = Receipt { board: Digest([0; 32]), epoch, by: Side::First.into(), write };
         let grounds = Grounds::LeftOut(Signed::new(&receipt, &key(1)));
-        Complaints { looked: [false; 2], open: vec![Complaint { submission, grounds }] }
+        let open = vec![Complaint { submission, grounds }];
+        Complaints { open, ..Complaints::default() }
     }
 
     /// The number of open complaints after each attempt.
     fn tries(answers: Vec<(u16, Vec<u8>)>, times: usize) -> Vec<usize> {
-        let (client, mut complaints) = (client(answers), complaints());
+        let client = client(answers);
+        let transcript = Transcript::new(client.board(), Epoch(0));
+        tries_of(complaints(), &client, &transcript, times)
+    }
+
+    fn tries_of(
+        mut complaints: Complaints,
+        client: &Client,
+        transcript: &Transcript,
+        times: usize,
+    ) -> Vec<usize> {
         let mut open = Vec::new();
         block_on(async {
             for _ in 0..times {
-                complaints.send(&client).await;
+                complaints.send(client, transcript).await;
                 open.push(complaints.open.len());
             }
             Ok(())
@@ -190,6 +242,75 @@ mod tests {
     #[test]
     fn a_late_complaint_is_dropped() {
         assert_eq!(tries(vec![refusal(409, "late")], 1), [0]);
+    }
+
+    /// Makes a database's next statement.
+    fn state(transcript: &mut Transcript, board: &Board, side: Side, body: Body) {
+        let (by, epoch) = (Party::Database(side), Epoch(0));
+        let sequence = transcript.next_sequence(by);
+        let made = Statement { board: board.fingerprint(), epoch, by, sequence, body };
+        let number = if side == Side::First { 1 } else { 2 };
+        transcript.record(by, &Signed::new(&made, &key(number))).unwrap();
+    }
+
+    /// Both databases have begun.
+    fn begun(board: &Board) -> Transcript {
+        let mut transcript = Transcript::new(board, Epoch(0));
+        for (side, number) in Side::BOTH.into_iter().zip([8, 9]) {
+            let seed = Secret::from_bytes([number; 32]);
+            let sealing = HybridKey::from_seed(&seed).public().clone();
+            let agreement = AgreementKey::from_seed(&seed).public();
+            state(&mut transcript, board, side, Body::Begin { sealing, agreement });
+        }
+        transcript
+    }
+
+    /// An auditor without the statements that a complaint rests on cannot uphold it, and may come to
+    /// hold the other key. So it is asked what it has, and gets a key only then.
+    #[test]
+    fn a_key_is_sent_only_to_an_auditor_that_has_the_same_statements() {
+        let board = client(Vec::new()).board().clone();
+        let transcript = begun(&board);
+        let digests = |heard: bool| {
+            let of = |by: &Party| transcript.digests(*by).filter(|_| heard).collect();
+            let digests: Vec<Vec<Digest>> = Party::ALL.iter().map(of).collect();
+            (200, postcard::to_allocvec(&digests).unwrap())
+        };
+        let mut complaints = complaints();
+        let words = Words { levels: Vec::new(), payload: Vec::new(), check: [0; 64] };
+        let (board, epoch, nonce) = (board.fingerprint(), Epoch(0), [0; 16]);
+        let shared = SharedPart { board, epoch, tag: Tag([0; 32]), nonce, words };
+        let opening = Opening { shared, root: [0; 16], seal: [0; 32], unlocks: [0; 32] };
+        complaints.open[0].grounds = Grounds::Digest { side: Side::First, opening };
+        let judged = (200, postcard::to_allocvec(&true).unwrap());
+        let client = client(vec![digests(false), digests(true), judged]);
+        assert_eq!(tries_of(complaints, &client, &transcript, 2), [1, 0]);
+    }
+
+    /// A write that could not be kept is looked at again.
+    #[test]
+    fn a_write_that_could_not_be_kept_is_complained_about_later() {
+        let board = client(Vec::new()).board().clone();
+        let mut transcript = begun(&board);
+        let view = View::open(&board, &transcript).unwrap();
+        let rng = &mut ChaCha20Rng::from_seed([6; 32]);
+        let made = view.write(Content::Cover, Tag([1; 32]), |_| Vec::new(), rng);
+        let (written, submission) = made.unwrap();
+        let (fingerprint, epoch, by) = (board.fingerprint(), Epoch(0), Side::First.into());
+        let receipt = Receipt { board: fingerprint, epoch, by, write: written.name() };
+        let received = [Some(Signed::new(&receipt, &key(1))), None];
+        let received = written.handle_some_receipts(received).unwrap();
+        let (writes, coin) = (Vec::new(), [0; 32]);
+        let close = Body::Close { writes: writes.clone(), came: 0 };
+        state(&mut transcript, &board, Side::First, close);
+        state(&mut transcript, &board, Side::First, Body::Candidates { writes, coin });
+        let posted = [Posted { written, submission, received }];
+        let mut complaints = Complaints::default();
+        let full = |_: &Posted| Err(Failure::new(Category::Io, "the disk is full"));
+        complaints.look(&board, &transcript, &posted, &full);
+        assert!(complaints.open.is_empty());
+        complaints.look(&board, &transcript, &posted, &|_| Ok(()));
+        assert_eq!(complaints.open.len(), 1);
     }
 
     #[test]

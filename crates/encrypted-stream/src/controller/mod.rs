@@ -98,6 +98,10 @@ pub struct Controller {
     lost_from: Timestamp,
     /// Sequence number of the last record.
     sequence: u64,
+    /// The last of them that the fence has.
+    fenced: u64,
+    /// The number of this start, 0 if the ledger was created since.
+    start: u64,
     clock: Timestamp,
     /// Seeds of running totals that messages may still cause to be drawn.
     allowance: Allowance,
@@ -137,6 +141,8 @@ impl Controller {
             restored_at: None,
             lost_from: Timestamp(0),
             sequence: 0,
+            fenced: 0,
+            start: 0,
             clock: Timestamp(0),
             allowance: Allowance::NONE,
         }
@@ -157,7 +163,14 @@ impl Controller {
     /// What to store apart from the ledger; see [`Fence`].
     #[must_use]
     pub fn fence(&self) -> Fence {
-        Fence { sequence: self.sequence, clock: self.clock, restored: self.restored_at }
+        let (sequence, start, clock) = (self.sequence, self.start, self.clock);
+        Fence { sequence, start, clock, restored: self.restored_at }
+    }
+
+    /// Notes that what [`fence`](Self::fence) returns is durable. Records say how far it had come: what
+    /// is later may never have left, and is not repeated if the ledger turns out not to be the latest.
+    pub fn note_fenced(&mut self) {
+        self.fenced = self.sequence;
     }
 
     /// Answers a message of the service. A refusal is also an answer: it is signed and
@@ -214,7 +227,8 @@ impl Controller {
     fn put(&mut self, now: Timestamp, record: Record) -> Change {
         self.sequence += 1;
         self.clock = self.clock.max(now);
-        StampedRecord { sequence: self.sequence, clock: self.clock, record }.put(self.id())
+        let (sequence, fenced, clock) = (self.sequence, self.fenced, self.clock);
+        StampedRecord { sequence, fenced, clock, record }.put(self.id())
     }
 
     /// Checks that the plan is running and that the window of a message about it is

@@ -19,7 +19,9 @@ use crate::annotation;
 use crate::announced_plan::AnnouncedPlan;
 use crate::certificate::Deployment;
 use crate::error::RestoreError;
-use crate::ledger::{Change, Fence, LogEvent, LogLine, Record, SpentToken, StampedRecord, Step};
+use crate::ledger::{
+    Change, Fence, LogEvent, LogLine, Record, SpentToken, StampedRecord, Start, Step,
+};
 use crate::membership::FixedMembership;
 use crate::messages::{ControllerMessage, Opening};
 
@@ -78,7 +80,8 @@ impl Controller {
     ///
     /// Unless the fence shows that the ledger is the latest, every window that has begun by
     /// now counts as released and opened. The controller then only repeats answers that the
-    /// ledger holds. A revocation or a stricter policy may also be lost. So nothing of a
+    /// ledger holds and its fence had. (Others may never have left, and another copy may have given
+    /// other ones.) A revocation or a stricter policy may also be lost. So nothing of a
     /// stream is released until its owner has [annotated](Controller::annotate) it again.
     /// Commit the step before anything else.
     ///
@@ -95,10 +98,11 @@ impl Controller {
         host: &HostRecords,
         values: impl IntoIterator<Item = &'a [u8]>,
         now: Timestamp,
-        fence: Option<Fence>,
+        start: Start,
     ) -> Result<(Self, Step<Vec<ControllerMessage>>), RestoreError> {
         let mut controller = Self::empty(identity, deployment);
         let records = controller.read(values)?;
+        let fence = start.fence;
         let distrusted = records.iter().filter_map(restored_before).max();
         controller.restored_at = distrusted.map(|(_, at, _)| at);
         controller.lost_from = distrusted.map_or(Timestamp(0), |(.., since)| since);
@@ -109,29 +113,64 @@ impl Controller {
         controller.take_plans(&records, host)?;
         let distrusted = distrusted.map_or(0, |(sequence, ..)| sequence);
         let ended: Vec<_> = records.iter().filter_map(ended_window).collect();
+        let is_latest = controller.meet_fence(&records, fence);
+        let mut changes = Vec::new();
         for (position, record) in records.into_iter().enumerate() {
+            if !is_latest && record.sequence > controller.fenced && is_answer(&record.record) {
+                changes.push(Change::remove(record.record.key(controller.id())));
+                continue;
+            }
             let handed_in = (record.sequence > distrusted).then_some(record.clock);
             controller.take(record.record, host, position, handed_in)?;
         }
         controller.close_ended(&ended);
         controller.settle_sessions();
-        let current = fence.is_some_and(|fence| {
-            fence.restored == controller.restored_at && fence.sequence <= controller.sequence
-        });
-        let changes = if current { Vec::new() } else { controller.distrust(now, fence) };
+        if is_latest {
+            changes.push(controller.begin(start));
+        } else {
+            changes.extend(controller.distrust(now, start));
+        }
         Ok((controller, Step::new(changes, Vec::new())))
     }
 
+    /// Whether the fence shows that the ledger is the latest: it holds the fence's commit, of the same
+    /// start. Also finds out how far the fence has come in this history.
+    fn meet_fence(&mut self, records: &[StampedRecord], fence: Option<Fence>) -> bool {
+        self.fenced = records.iter().map(|record| record.fenced).max().unwrap_or(0);
+        // Only the ledger's creation has no start before it.
+        let (from, number, before) = records.iter().find_map(started).unwrap_or((0, 0, None));
+        self.start = number;
+        let Some(fence) = fence else { return false };
+        if fence.start == number {
+            // A start has one history. If this is a copy from the middle of it, all of it was fenced.
+            self.fenced = self.fenced.max(fence.sequence.min(self.sequence));
+        }
+        let is_known = match fence.sequence >= from {
+            true => fence.start == number,
+            false => before == Some((fence.sequence, fence.start)),
+        };
+        is_known && fence.restored == self.restored_at && fence.sequence <= self.sequence
+    }
+
+    /// Writes down that this start goes on from here, and where the fence was.
+    fn begin(&mut self, start: Start) -> Change {
+        self.start = start.number;
+        let fence = start.fence.map(|fence| (fence.sequence, fence.start));
+        self.put(self.clock, Record::Started { number: start.number, fence })
+    }
+
     /// A controller whose keys are older than this call: its ledger, if it ever had one, is
-    /// lost. Every window that has begun by now counts as released.
+    /// lost. Every window that has begun by now counts as released. `number` is that of a [`Start`].
     pub fn create_again(
         identity: Identity,
         deployment: Deployment,
         now: Timestamp,
+        number: u64,
     ) -> (Self, Step<Vec<ControllerMessage>>) {
         let (mut controller, mut step) = Self::create(identity, deployment, now);
         controller.clock = Timestamp(0);
-        step.merge(Step::new(controller.distrust(now, None), Vec::new()));
+        let start = Start { number, fence: None };
+        step.merge(Step::new(controller.distrust(now, start), Vec::new()));
         (controller, step)
     }
 
@@ -139,7 +178,8 @@ impl Controller {
     /// pass for the latest of this one.
     ///
     /// Charges to budgets that the ledger may lack count as paid at their highest rate.
-    fn distrust(&mut self, now: Timestamp, fence: Option<Fence>) -> Vec<Change> {
+    fn distrust(&mut self, now: Timestamp, start: Start) -> Vec<Change> {
+        let fence = start.fence;
         // If streams are still unconfirmed since the last restore, losses count from that
         // time.
         let waiting = self.streams.values().any(StreamState::is_suspended);
@@ -152,7 +192,8 @@ impl Controller {
         self.restored_at = Some(at);
         self.streams.values_mut().for_each(StreamState::suspend);
         self.pending_records.values_mut().flatten().for_each(StreamRecord::suspend);
-        let mut changes = vec![self.put(at, Record::Restored { at, since: self.lost_from })];
+        let began = self.begin(start);
+        let mut changes = vec![began, self.put(at, Record::Restored { at, since: self.lost_from })];
         let lost = Window { start: self.lost_from, end: at };
         for (stream, owner, policies) in self.known_choices() {
             changes.extend(self.forfeit(at, (stream, owner), &policies, lost, 0));
@@ -263,6 +304,7 @@ impl Controller {
             Record::Erased { stream, at, signed } => self.note_erased(stream, at, signed),
             Record::Identity { .. }
             | Record::Restored { .. }
+            | Record::Started { .. }
             | Record::Plan { .. }
             | Record::Mark { .. } => {}
             Record::Log(line) => self.take_line(&line),
@@ -273,9 +315,7 @@ impl Controller {
                 let so_far = (handed, stopped);
                 self.remember_grant((at, &owner), (&signed, &certificate), so_far, bad)?;
             }
-            Record::Totals { plan, last } => {
-                self.plans.get_mut(&plan).into_iter().for_each(|own| own.remember_totals(last));
-            }
+            Record::Totals { plan, last } => self.take_totals(&plan, last),
             Record::Attended { signed, since, listed, .. } => {
                 self.take_attended(signed, (since, listed), bad)?;
             }
@@ -284,6 +324,10 @@ impl Controller {
             }
         }
         Ok(())
+    }
+
+    fn take_totals(&mut self, plan: &PlanId, last: u32) {
+        self.plans.get_mut(plan).into_iter().for_each(|own| own.remember_totals(last));
     }
 
     fn take_copy(&mut self, record: &Record) {
@@ -372,6 +416,19 @@ fn ended_window(record: &StampedRecord) -> Option<(PlanId, Window)> {
         Record::Log(LogLine { event: LogEvent::Ended { plan, window, .. }, .. }) => {
             Some((*plan, *window))
         }
+        _ => None,
+    }
+}
+
+/// Whether the record makes this controller repeat an answer about a window.
+fn is_answer(record: &Record) -> bool {
+    matches!(record, Record::Spent(_) | Record::Opened { .. } | Record::Pickers { .. })
+}
+
+/// Sequence number and number of the last start, and what the fence had then.
+fn started(record: &StampedRecord) -> Option<(u64, u64, Option<(u64, u64)>)> {
+    match record.record {
+        Record::Started { number, fence } => Some((record.sequence, number, fence)),
         _ => None,
     }
 }

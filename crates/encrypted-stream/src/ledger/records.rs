@@ -21,7 +21,7 @@ use crate::messages::{Announcement, Attendance, Listing, Membership, Opening, To
 use crate::withdrawal::Erasure;
 
 /// Version of the format below. Any other version is refused.
-const VERSION: u8 = 4;
+const VERSION: u8 = 5;
 
 /// The owner of a part of the store.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -66,6 +66,13 @@ pub enum Record {
         at: Timestamp,
         /// Releases from this time on may be lost, including what they cost the budgets.
         since: Timestamp,
+    },
+    /// The last start from the ledger. All records with a later sequence number follow it.
+    Started {
+        /// Drawn at the start: no two have the same.
+        number: u64,
+        /// What the fence had then: sequence number and number of a start.
+        fence: Option<(u64, u64)>,
     },
     /// An owner's annotation for a stream.
     Annotation {
@@ -248,6 +255,9 @@ pub struct SpentToken {
 pub struct StampedRecord {
     /// Counts the writes of this ledger.
     pub sequence: u64,
+    /// The last sequence number that the fence had when this was written. What has a later one may
+    /// never have left.
+    pub fenced: u64,
     /// The controller's clock. In a replay that is the watermark.
     pub clock: Timestamp,
     /// The record.
@@ -272,11 +282,23 @@ pub enum RecordError {
 pub struct Fence {
     /// The ledger's sequence number.
     pub sequence: u64,
+    /// The number of the start since which the ledger was written, 0 before the first. Two histories
+    /// that go on from one copy can be equally long; their starts differ.
+    pub start: u64,
     /// The controller's clock.
     pub clock: Timestamp,
     /// When the ledger was last restored without being known as the latest. Sequence
     /// numbers of the history before that, however high, mean nothing for the one since.
     pub restored: Option<Timestamp>,
+}
+
+/// A start of a controller from its ledger.
+#[derive(Clone, Copy, Debug)]
+pub struct Start {
+    /// Drawn at random for this start, not 0.
+    pub number: u64,
+    /// What is stored apart from the ledger, if anything.
+    pub fence: Option<Fence>,
 }
 
 /// Kinds of records, as they appear in keys.
@@ -302,6 +324,7 @@ mod kind {
     pub(super) const CLONED: u8 = 18;
     pub(super) const LISTING: u8 = 19;
     pub(super) const ATTENDED: u8 = 20;
+    pub(super) const STARTED: u8 = 21;
 }
 
 /// A scope's prefix, a kind of record, and its subject.
@@ -353,6 +376,7 @@ impl Record {
         match self {
             Record::Identity { .. } => key(own, kind::IDENTITY, &[]),
             Record::Restored { .. } => key(own, kind::RESTORED, &[]),
+            Record::Started { .. } => key(own, kind::STARTED, &[]),
             Record::Annotation { stream, version, .. } => {
                 key(own, kind::ANNOTATION, &[&stream.0, &version.to_be_bytes()])
             }

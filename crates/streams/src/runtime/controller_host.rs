@@ -6,12 +6,14 @@ use alpheus_crypto::ledger::{Ledger, LedgerError, Step};
 use alpheus_encrypted_stream::certificate::Deployment;
 use alpheus_encrypted_stream::controller::Controller;
 use alpheus_encrypted_stream::inbox::Inbox;
+use alpheus_encrypted_stream::ledger::Start;
 use alpheus_encrypted_stream::messages::{ControllerMessage, ServiceMessage};
 use alpheus_node::fence::FenceError;
 use alpheus_node::ledger::store::{LedgerWithBatch, StoreLedger};
 use alpheus_policy::ids::{ControllerId, PlanId};
 use alpheus_time::Timestamp;
 use alpheus_transport::Batch;
+use rand_core::Rng;
 use rayon::prelude::*;
 use std::collections::{HashMap, HashSet};
 use thiserror::Error;
@@ -81,13 +83,11 @@ impl ControllerHost {
         self
     }
 
-    /// The fence's entry of a controller.
+    /// A start of a controller, with the fence's entry and a number drawn for it.
     #[must_use]
-    pub fn fence_of(
-        &self,
-        controller: &ControllerId,
-    ) -> Option<alpheus_encrypted_stream::ledger::Fence> {
-        self.fence.get(controller)
+    pub fn start_of(&self, controller: &ControllerId, rng: &mut impl Rng) -> Start {
+        let number = rng.next_u64().max(1);
+        Start { number, fence: self.fence.get(controller) }
     }
 
     /// Adds controllers, with the step that created or restored each.
@@ -170,7 +170,10 @@ impl ControllerHost {
 
     fn advance_fence(&mut self) -> Result<(), HostError> {
         let fences = self.shards.iter().flat_map(|shard| shard.controllers.values());
-        Ok(self.fence.advance(fences.map(|controller| (controller.id(), controller.fence())))?)
+        self.fence.advance(fences.map(|controller| (controller.id(), controller.fence())))?;
+        let all = self.shards.iter_mut().flat_map(|shard| shard.controllers.values_mut());
+        all.for_each(Controller::note_fenced);
+        Ok(())
     }
 
     /// One of its controllers.

@@ -261,7 +261,7 @@ impl Embedded {
             deployment,
         };
         embedded.admit_frames()?;
-        embedded.seat(members, policies, controllers, &layout, private.as_ref())?;
+        embedded.seat(members, policies, controllers, &layout, private.as_ref(), rng)?;
         let now = embedded.now();
         embedded.manager.resume(now)?;
         Ok(embedded)

@@ -20,8 +20,8 @@ impl ControllerFences {
     /// The entry of a controller.
     #[must_use]
     pub fn get(&self, controller: &ControllerId) -> Option<Fence> {
-        let fence::Fence { sequence, clock, restored } = self.0.get(&controller.0)?;
-        Some(Fence { sequence, clock, restored })
+        let fence::Fence { sequence, start, clock, restored } = self.0.get(&controller.0)?;
+        Some(Fence { sequence, start, clock, restored })
     }
 
     /// Records durably how far ledgers have come. An entry never goes back.
@@ -33,8 +33,8 @@ impl ControllerFences {
         fences: impl IntoIterator<Item = (ControllerId, Fence)>,
     ) -> Result<(), FenceError> {
         self.0.advance(fences.into_iter().map(|(controller, fence)| {
-            let Fence { sequence, clock, restored } = fence;
-            (controller.0, fence::Fence { sequence, clock, restored })
+            let Fence { sequence, start, clock, restored } = fence;
+            (controller.0, fence::Fence { sequence, start, clock, restored })
         }))
     }
 

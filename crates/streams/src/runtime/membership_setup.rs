@@ -15,7 +15,7 @@ use alpheus_encrypted_stream::annotation::Annotation;
 use alpheus_encrypted_stream::certificate::{CertifiedOwner, Deployment, Party, Role};
 use alpheus_encrypted_stream::controller::{Controller, HeldStream, HostRecords, Identity};
 use alpheus_encrypted_stream::error::{AnnotationError, CertificateError, RestoreError};
-use alpheus_encrypted_stream::ledger::{Fence, Scope, Step};
+use alpheus_encrypted_stream::ledger::{Scope, Start, Step};
 use alpheus_encrypted_stream::messages::ControllerMessage;
 use alpheus_encrypted_stream::producer::OpeningSecrets;
 use alpheus_encrypted_stream::tick::ingest::Ingest;
@@ -26,6 +26,7 @@ use alpheus_policy::layout::Layout;
 use alpheus_policy::policy::Policies;
 use alpheus_time::Timestamp;
 use alpheus_transport::Store;
+use rand_core::CryptoRng;
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
@@ -44,6 +45,7 @@ impl Embedded {
         controllers: Controllers,
         layout: &Arc<Layout>,
         private: &dyn Store,
+        rng: &mut impl CryptoRng,
     ) -> Result<(), RuntimeError> {
         let mut seats: BTreeMap<String, ControllerSetup> = BTreeMap::new();
         let mut names: HashMap<&str, String> = HashMap::new();
@@ -69,7 +71,7 @@ impl Embedded {
             HostRecords::read(host.iter().map(|(_, value)| value.as_ref()), &self.deployment)?;
         let mut made = Vec::with_capacity(seats.len());
         for seat in seats.into_values() {
-            made.push(self.controller(seat, &host, private)?);
+            made.push(self.controller(seat, &host, private, rng)?);
         }
         self.host.take(made)?;
         Ok(())
@@ -156,10 +158,11 @@ impl Embedded {
         seat: ControllerSetup,
         host: &HostRecords,
         private: &dyn Store,
+        rng: &mut impl CryptoRng,
     ) -> Result<(Controller, Step<Vec<ControllerMessage>>), RuntimeError> {
         let id = seat.identity.id();
         let records = scan_all(private, &self.topics.ledger, &Scope::Controller(id).prefix())?;
-        let fence = self.host.fence_of(&id);
+        let start = self.host.start_of(&id, rng);
         let now = if self.root_is_new { Timestamp(0) } else { self.started()? };
         let mut choices = Vec::with_capacity(seat.streams.len());
         let mut streams = Vec::with_capacity(seat.streams.len());
@@ -170,7 +173,7 @@ impl Embedded {
         let values: Vec<&[u8]> = records.iter().map(|(_, value)| value.as_ref()).collect();
         let keys = Keys { identity: seat.identity, new: self.root_is_new };
         let (mut controller, mut step) =
-            from_ledger(keys, &self.deployment, streams, host, &values, now, fence)?;
+            from_ledger(keys, &self.deployment, streams, host, &values, now, start)?;
         for (annotation, owner) in choices {
             match controller.annotate(&annotation, &owner, now) {
                 // The ledger has this choice or a later one.
@@ -207,18 +210,18 @@ pub(crate) fn from_ledger(
     host: &HostRecords,
     values: &[&[u8]],
     now: Timestamp,
-    fence: Option<Fence>,
+    start: Start,
 ) -> Result<(Controller, Step<Vec<ControllerMessage>>), RestoreError> {
     let (identity, deployment) = (keys.identity, deployment.clone());
     // A controller in the fence has a ledger, or has lost it.
-    if !values.is_empty() || fence.is_some() {
+    if !values.is_empty() || start.fence.is_some() {
         let values = values.iter().copied();
-        return Controller::restore(identity, deployment, streams, host, values, now, fence);
+        return Controller::restore(identity, deployment, streams, host, values, now, start);
     }
     let (mut controller, step) = if keys.new {
         Controller::create(identity, deployment, now)
     } else {
-        Controller::create_again(identity, deployment, now)
+        Controller::create_again(identity, deployment, now, start.number)
     };
     streams.into_iter().for_each(|stream| controller.hold(stream));
     Ok((controller, step))

@@ -6,8 +6,10 @@ use crate::board::town::{Keepers, Town};
 use crate::common::PATIENCE;
 use alpheus_anonymous_board::configuration::{Epoch, Party};
 use alpheus_anonymous_board::dpf::Side;
-use alpheus_anonymous_board::messages::BurnReason;
+use alpheus_anonymous_board::messages::{BurnReason, Fault};
 use alpheus_anonymous_board::transcript::Transcript;
+use alpheus_board_service::card::{self, Card, Content};
+use alpheus_board_service::keys;
 use alpheus_time::Timestamp;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
@@ -72,6 +74,40 @@ fn a_liar_that_fails_the_audit_of_others_chooses_no_crowd() {
     assert!(!done.status.success() && said.contains("upheld=true"), "{said}");
     assert!(said.contains("more than half of the writes"), "{said}");
     assert!(town.messages().is_err());
+}
+
+/// The liar shows one writer alone a wrong digest of its write, and everybody else the right one. The
+/// writer shows the auditor no key: the honest database has agreed to another set. It hands the
+/// liar's statement on, and each server that has the other one then has the proof.
+#[test]
+fn a_writer_that_alone_is_lied_to_hands_the_lie_on_and_shows_no_key() {
+    let more = ["--epoch", "900", "--complaints", "60", "--rows", "200", "--min-writes", "3"];
+    let (mut town, liar) = Town::with_liar(5, &more, Plan::default());
+    let victim = tag_of(&key_file(&town.path(""), 4));
+    liar.plan(|plan| plan.deceives = Some(victim));
+    // The same board, with the liar under its other name.
+    let card = card::open(&town.path("board.json")).unwrap();
+    let mut at: Vec<String> =
+        (0..3).map(|place| format!("https://{}", town.address(place))).collect();
+    at[1].clone_from(&liar.at);
+    let operator = keys::load(&key_file(&town.path(""), 0)).unwrap();
+    let content = Content::new(&card.board, at, card.authority.clone(), None, &operator);
+    let other = serde_json::to_string(&Card::new(&content, &operator)).unwrap();
+    std::fs::write(town.path("victim.json"), other).unwrap();
+    let same = card::open(&town.path("victim.json")).unwrap().board.fingerprint();
+    assert_eq!(same, card.board.fingerprint());
+
+    post_all(&town, 0..4);
+    // The last one closes the epoch.
+    let waiting = town.posting_by("victim.json", 4, "mine", &[]);
+    let heard = until_ended(&mut town, &liar);
+    let said = waiting.wait_with_output().unwrap();
+    let said = String::from_utf8_lossy(&said.stderr).into_owned();
+    assert!(!said.contains("complaint"), "{said}");
+    let blamed = BurnReason::Blamed(LIAR, Fault::Equivocation);
+    let reasons = [HONEST, Party::Auditor].map(|by| heard.abort_reason(by));
+    assert!(reasons.contains(&Some(blamed)), "{reasons:?}: {said}");
+    assert_eq!(heard.settled_set(), None, "so no seed is revealed");
 }
 
 /// The liar answers nobody but the victim and its own two members. The others leave a knock at the

@@ -24,7 +24,8 @@ use alpheus_node::settings::TlsFiles;
 use alpheus_time::Timestamp;
 use axum::Router;
 use axum::body::Bytes;
-use axum::http::{Method, StatusCode, Uri};
+use axum::http::header::HOST;
+use axum::http::{HeaderMap, Method, StatusCode, Uri};
 use data_encoding::HEXLOWER;
 use rand_chacha::{ChaCha20Rng, rand_core::SeedableRng};
 use std::collections::{BTreeMap, BTreeSet};
@@ -47,6 +48,8 @@ pub(crate) struct Plan {
     pub(crate) garbles: bool,
     /// It answers nobody.
     pub(crate) silent: bool,
+    /// It shows this member alone a wrong digest of its write: who reaches it as `localhost`.
+    pub(crate) deceives: Option<Tag>,
 }
 
 struct State {
@@ -66,6 +69,8 @@ struct State {
     /// Who came in each epoch, with which writes.
     came: BTreeMap<Epoch, BTreeSet<(Tag, WriteName)>>,
     tags: BTreeMap<WriteName, Tag>,
+    /// Whether the deceived member has seen the wrong digest.
+    deceived: bool,
 }
 
 type Shared = Arc<Mutex<Option<State>>>;
@@ -85,16 +90,23 @@ impl Liar {
         let files = TlsFiles { client_ca: None, ..identity.tls() };
         let shared = Shared::default();
         let (answering, now) = (Arc::clone(&shared), Arc::clone(now));
-        let routes =
-            Router::new().fallback(move |method: Method, uri: Uri, body: Bytes| async move {
+        let routes = Router::new().fallback(
+            move |method: Method, uri: Uri, headers: HeaderMap, body: Bytes| async move {
+                let host = headers.get(HOST).and_then(|host| host.to_str().ok()).or(uri.host());
+                let is_victim = host.is_some_and(|host| host.starts_with("localhost"));
                 let parts = uri.path().trim_start_matches("/v1/").split('/');
                 let asked: Vec<&str> = std::iter::once(method.as_str()).chain(parts).collect();
                 let mut state = answering.lock().unwrap();
                 let Some(state) = state.as_mut().filter(|state| !state.plan.silent) else {
                     return Err(ApiError::new(StatusCode::SERVICE_UNAVAILABLE, "busy", "not now"));
                 };
+                if let (true, ["GET", "statements", at, "1", from]) = (is_victim, asked.as_slice())
+                {
+                    return state.deceive(Epoch(at.parse().unwrap()), from.parse().unwrap());
+                }
                 state.answer(&asked, &body, Timestamp(now.load(Ordering::SeqCst)))
-            });
+            },
+        );
         let (serving, at) = serving::serve(&files, routes);
         Self { shared, stopped: Arc::default(), at, _serving: serving }
     }
@@ -128,6 +140,7 @@ impl Liar {
             reveals: BTreeMap::new(),
             came: BTreeMap::new(),
             tags: BTreeMap::new(),
+            deceived: false,
         };
         *self.shared.lock().unwrap() = Some(state);
         let (shared, stopped) = (Arc::clone(&self.shared), Arc::clone(&self.stopped));
@@ -234,26 +247,27 @@ impl State {
     /// itself end the epoch that it has made too small.
     fn holds_back(&self) -> bool {
         let mut epochs = self.database.unfinished_epochs();
-        let lies = !self.plan.fails.is_empty();
-        lies && epochs.any(|epoch| {
-            let ended =
-                self.database.transcript(epoch).and_then(|heard| heard.abort_reason(HONEST));
-            match self.count(epoch, LIAR) {
-                3 => !self.honest.contains_key(&epoch) && self.count(epoch, HONEST) >= 3,
-                5 => ended.is_none(),
-                _ => false,
-            }
-        })
+        let (fails, deceives) = (!self.plan.fails.is_empty(), self.plan.deceives.is_some());
+        (fails || deceives)
+            && epochs.any(|epoch| {
+                let ended =
+                    self.database.transcript(epoch).and_then(|heard| heard.abort_reason(HONEST));
+                match self.count(epoch, LIAR) {
+                    3 if deceives => !self.deceived && self.count(epoch, HONEST) >= 3,
+                    _ if deceives => false,
+                    3 => !self.honest.contains_key(&epoch) && self.count(epoch, HONEST) >= 3,
+                    5 => ended.is_none(),
+                    _ => false,
+                }
+            })
     }
 
     /// Runs a copy of itself ahead, to see what it would open.
     fn scout(&mut self, now: Timestamp) {
         let epochs: Vec<Epoch> = self.database.unfinished_epochs().collect();
         for epoch in epochs {
-            if self.plan.fails.is_empty()
-                || self.count(epoch, HONEST) < 4
-                || self.honest.contains_key(&epoch)
-            {
+            let lies = !self.plan.fails.is_empty() || self.plan.deceives.is_some();
+            if !lies || self.count(epoch, HONEST) < 4 || self.honest.contains_key(&epoch) {
                 continue;
             }
             let mut ledger = self.ledger.clone();
@@ -295,14 +309,15 @@ impl State {
         let key = self.board.key(LIAR).unwrap();
         let mut statement = spoken.signed.open(key).unwrap().into_inner();
         let truth = statement.body.clone();
+        let fails = !self.plan.fails.is_empty();
         match &mut statement.body {
-            Body::Commit { candidates, digests } => {
+            Body::Commit { candidates, digests } if fails => {
                 if let Some(wrong) = self.wrong(spoken.epoch) {
                     let heard = self.database.transcript(spoken.epoch).unwrap();
                     *digests = heard.digest_commitment(Side::Second, candidates, &wrong, &[9; 32]);
                 }
             }
-            Body::Open { digests, nonce } => {
+            Body::Open { digests, nonce } if fails => {
                 if let Some(wrong) = self.wrong(spoken.epoch) {
                     (*digests, *nonce) = (wrong, [9; 32]);
                 }
@@ -337,11 +352,33 @@ impl State {
         let mut digests = self.honest.get(&epoch)?.clone();
         let candidates = self.database.transcript(epoch)?.candidates()?;
         for (name, digest) in candidates.writes.iter().zip(&mut digests) {
-            if self.tags.get(name).is_some_and(|tag| self.plan.fails.contains(tag)) {
+            let tag = self.tags.get(name);
+            let is_deceived = tag.is_some() && tag == self.plan.deceives.as_ref();
+            if is_deceived || tag.is_some_and(|tag| self.plan.fails.contains(tag)) {
                 digest.digest.0[0] ^= 1;
             }
         }
         Some(digests)
+    }
+
+    /// Its statements as the deceived member receives them: true up to its candidates. Then it commits
+    /// to and opens a wrong digest.
+    fn deceive(&mut self, epoch: Epoch, from: usize) -> Result<Vec<u8>, ApiError> {
+        let heard = self.database.transcript(epoch).cloned();
+        let heard = heard.ok_or_else(|| ApiError::missing("nothing"))?;
+        let mut said: Vec<_> = heard.statements(LIAR).take(3).cloned().collect();
+        if let (Some(wrong), Some(candidates)) = (self.wrong(epoch), heard.candidates()) {
+            let (candidates, nonce) = (candidates.digest, [9; 32]);
+            let digests = heard.digest_commitment(Side::Second, &candidates, &wrong, &nonce);
+            let commit = Body::Commit { candidates, digests };
+            for (sequence, body) in (3..).zip([commit, Body::Open { digests: wrong, nonce }]) {
+                let board = self.board.fingerprint();
+                let statement = Statement { board, epoch, by: LIAR, sequence, body };
+                said.push(Signed::new(&statement, &self.key));
+            }
+            self.deceived |= from <= 3;
+        }
+        encode(&said.into_iter().skip(from).collect::<Vec<_>>())
     }
 
     fn publish(&mut self, outputs: Vec<Output>) {

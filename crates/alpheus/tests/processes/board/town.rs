@@ -211,8 +211,13 @@ impl Town {
 
     /// The same, while it runs.
     pub(crate) fn posting(&self, i: usize, message: &str, more: &[&str]) -> Child {
+        self.posting_by("board.json", i, message, more)
+    }
+
+    /// The same by another card.
+    pub(crate) fn posting_by(&self, card: &str, i: usize, message: &str, more: &[&str]) -> Child {
         let key = member(i);
-        let post = ["board", "post", "--card", "board.json", "--key", &key, "--within", "0"];
+        let post = ["board", "post", "--card", card, "--key", &key, "--within", "0"];
         let mut command = self.command(&[post.as_slice(), more].concat());
         command.stdin(Stdio::piped());
         let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();

@@ -185,7 +185,8 @@ fn strangers_complain_in_vain_and_a_writer_once() {
     }
 }
 
-/// Two made-up views, in which one database and then the other is wrong about a write. The writer
+/// Two made-up views, in which one database and then the other is wrong about a write, and both
+/// agree to the set that follows. The writer
 /// shows the auditor one key, and never the other: with both, the auditor would read row and message.
 #[test]
 fn a_writer_shows_one_key_whatever_it_receives() {
@@ -222,8 +223,9 @@ fn lied_about(town: &Town, victim: WriteName, liar: Side) -> Transcript {
     let at = honest.candidates().unwrap().writes.binary_search(&victim).unwrap();
     let mut wrong = honest.opened_digests(liar).unwrap().unwrap().to_vec();
     wrong[at].digest.0[0] ^= 1;
-    for by in Side::BOTH.map(Party::Database) {
-        for said in &town.statements[by.index()] {
+    for at in 0..town.statements[0].len() {
+        for by in Side::BOTH.map(Party::Database) {
+            let Some(said) = town.statements[by.index()].get(at) else { continue };
             let mut statement = said.open(town.board.key(by).unwrap()).unwrap().into_inner();
             match &mut statement.body {
                 Body::Commit { candidates, digests } if by == Party::Database(liar) => {
@@ -231,6 +233,10 @@ fn lied_about(town: &Town, victim: WriteName, liar: Side) -> Transcript {
                 }
                 Body::Open { digests, nonce } if by == Party::Database(liar) => {
                     (*digests, *nonce) = (wrong.clone(), [9; 32]);
+                }
+                Body::Agree { opens, set, size } => {
+                    let follows = view.set().unwrap().unwrap();
+                    (*opens, *set, *size) = (follows.opens, follows.digest, 4);
                 }
                 _ => {}
             }

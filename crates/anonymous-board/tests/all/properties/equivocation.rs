@@ -2,12 +2,16 @@
 //! honest database's key is opened, and the two versions are kept as proof.
 
 use crate::properties::malice::{LIAR, Shadow, honest_digests, recommit};
-use crate::properties::town::{Town, server};
+use crate::properties::town::{Town, key, server};
+use alpheus_anonymous_board::EnvelopeError;
+use alpheus_anonymous_board::admission::Members;
 use alpheus_anonymous_board::configuration::{Epoch, Party};
 use alpheus_anonymous_board::dpf::Side;
-use alpheus_anonymous_board::messages::{Body, BurnReason, Grounds, WriteName};
+use alpheus_anonymous_board::error::SubmissionError;
+use alpheus_anonymous_board::messages::{Body, BurnReason, WriteName};
 use alpheus_anonymous_board::transcript::Transcript;
-use alpheus_anonymous_board::writer::{Content, PendingWrite, Receipts, WriteStatus};
+use alpheus_anonymous_board::writer::{Content, PendingWrite, Receipts, View, WriteStatus};
+use alpheus_crypto::agree::AgreementKey;
 use alpheus_crypto::hash::Digest;
 use alpheus_crypto::hybrid::HybridKey;
 use alpheus_crypto::ledger::StateOrigin;
@@ -24,8 +28,8 @@ fn stage() -> (Town, PendingWrite, Receipts) {
 }
 
 /// A writer's view if the second database has changed statements towards it, and then committed to
-/// and opened a wrong digest of its write.
-fn made_up(town: &Town, victim: WriteName, change: impl Fn(&mut Body)) -> Transcript {
+/// and opened a wrong digest of its write, and agrees to what follows from that.
+pub(crate) fn made_up(town: &Town, victim: WriteName, change: impl Fn(&mut Body)) -> Transcript {
     let mut view = Transcript::new(&town.board, Epoch(0));
     for said in &town.statements[0] {
         let _ = view.record(HONEST, said);
@@ -39,13 +43,18 @@ fn made_up(town: &Town, victim: WriteName, change: impl Fn(&mut Body)) -> Transc
         }
         change(&mut statement.body);
         recommit(&shadow, &view, &mut statement.body, |audited| audited.digest.0[0] ^= 1);
+        if let (Body::Agree { opens, set, .. }, Some(Ok(seen))) = (&mut statement.body, view.set())
+        {
+            (*opens, *set) = (seen.opens, seen.digest);
+        }
         let _ = view.record(LIAR, &Signed::new(&statement, &server(LIAR)));
     }
     view
 }
 
 /// With another coin, other candidates or other keys of the epoch, the honest database's statements
-/// about the write are wrong in that view. Even so the writer reveals no key.
+/// about the write are wrong in that view. With another digest alone, they are right, and its
+/// agreement is to another set. The writer reveals no key, and sees that statements have two versions.
 #[test]
 fn a_fabricated_view_opens_no_honest_key() {
     type Change = fn(&mut Body);
@@ -53,49 +62,52 @@ fn a_fabricated_view_opens_no_honest_key() {
     town.later(61);
     town.turn();
     let name = written.name();
-    let changes: [(&str, Change, bool); 4] = [
-        ("nothing but the digest", |_| (), true),
-        (
-            "another coin",
-            |body| {
-                if let Body::Candidates { coin, .. } = body {
-                    coin[0] ^= 1;
-                }
-            },
-            false,
-        ),
-        (
-            "other candidates",
-            |body| {
-                if let Body::Candidates { writes, .. } = body {
-                    writes.push(WriteName(Digest([255; 32])));
-                }
-            },
-            false,
-        ),
-        (
-            "other permutations",
-            |body| {
-                if let Body::Begin { sealing, .. } = body {
-                    *sealing = HybridKey::from_seed(&Secret::from_bytes([3; 32])).public().clone();
-                }
-            },
-            false,
-        ),
+    let changes: [(&str, Change); 4] = [
+        ("nothing but the digest", |_| ()),
+        ("another coin", |body| {
+            if let Body::Candidates { coin, .. } = body {
+                coin[0] ^= 1;
+            }
+        }),
+        ("other candidates", |body| {
+            if let Body::Candidates { writes, .. } = body {
+                writes.push(WriteName(Digest([255; 32])));
+            }
+        }),
+        ("other permutations", |body| {
+            if let Body::Begin { sealing, .. } = body {
+                *sealing = HybridKey::from_seed(&Secret::from_bytes([3; 32])).public().clone();
+            }
+        }),
     ];
-    for (change, apply, complains) in changes {
+    for (change, apply) in changes {
         let view = made_up(&town, name, apply);
         assert!(view.opened_digests(Side::Second).is_some(), "{change}: the view is whole");
-        match written.status(&view, &received) {
-            WriteStatus::Complain(grounds) => {
-                assert!(complains, "{change}: {grounds:?}");
-                assert!(matches!(*grounds, Grounds::Digest { side: Side::Second, .. }));
-            }
-            standing => {
-                assert!(!complains && standing == WriteStatus::Out, "{change}: {standing:?}")
-            }
-        }
+        assert_eq!(written.status(&view, &received), WriteStatus::Contradicted, "{change}");
     }
+}
+
+/// A database shows a writer other keys of the epoch than the honest one has. The honest one's
+/// envelope is sealed for both databases' keys, so it refuses the write before it computes anything.
+#[test]
+fn a_write_under_other_keys_of_the_epoch_is_refused() {
+    let mut town = Town::new(9, 40, 61);
+    let mut seen = Transcript::new(&town.board, Epoch(0));
+    for by in Side::BOTH.map(Party::Database) {
+        let begin = town.statements[by.index()][0].open(town.board.key(by).unwrap()).unwrap();
+        let mut begin = begin.into_inner();
+        if let (Body::Begin { agreement, .. }, true) = (&mut begin.body, by == LIAR) {
+            *agreement = AgreementKey::from_seed(&Secret::from_bytes([3; 32])).public();
+        }
+        seen.record(by, &Signed::new(&begin, &server(by))).unwrap();
+    }
+    let view = View::open(&town.board, &seen).unwrap();
+    let tag = Members::tag_of(&key(0).verifying_key());
+    let ticket = |name: &_| Members::ticket(&key(0), name);
+    let (_, write) = view.write(Content::Cover, tag, ticket, &mut town.rng).unwrap();
+    let refused = town.submit(Side::First, &write);
+    assert_eq!(refused, Err(SubmissionError::Envelope(EnvelopeError::Unreadable)));
+    town.post(0, Content::Cover);
 }
 
 /// Each server's final reason, and the servers proven to have made two statements.

@@ -13,6 +13,7 @@ mod doorkeeper;
 mod epochs;
 mod equivocation;
 mod keys;
+mod keys_held;
 mod malice;
 mod restores;
 mod rows;

@@ -17,7 +17,9 @@ use alpheus_time::{Span, Timestamp, Window};
 use crate::protocol::evil::{Draft, Evil};
 use crate::protocol::identities::owner;
 use crate::protocol::withdrawals::revoke;
-use crate::protocol::world::{EPOCH, Memory, Setup, WINDOW, after, key, policy, stream_id, window};
+use crate::protocol::world::{
+    EPOCH, Memory, Setup, WINDOW, after, key, policy, start, stream_id, window,
+};
 
 /// Three controllers with two owners each; one of them may collude.
 fn three() -> Evil {
@@ -354,7 +356,7 @@ fn restore(
     let identity = world.identity(0);
     let values = store.values(Scope::Controller(identity.id()));
     let deployment = world.deployment.clone();
-    Controller::restore(identity, deployment, world.held(0), &host, values, now, fence)
+    Controller::restore(identity, deployment, world.held(0), &host, values, now, start(fence))
         .map(|(controller, _)| controller)
 }
 
@@ -371,11 +373,15 @@ fn a_crash_between_spend_and_send_leads_to_the_same_token() {
     other.members.pop();
     assert_eq!(evil.token(0, &other), Err(WindowRefusalError::AlreadySpent));
     // Openings of tokens in the ledger stay available while the fence is valid. Openings in
-    // the ledger are repeated even without it, once the owners have confirmed.
+    // the ledger are repeated even without it, if the ledger shows that the fence had them, once the
+    // owners have confirmed.
     let opening = evil.ask(0, after(0), &set).unwrap();
+    let signed = evil.world.annotate(stream_id(0), 2, policy(&evil.world.setup));
+    let step = evil.controllers[0].annotate(&signed, &owner(stream_id(0)), after(0)).unwrap();
+    step.commit(&mut evil.store).unwrap();
     evil.controllers[0] = restore(&evil, &evil.store, after(0), None).unwrap();
     for stream in [stream_id(0), stream_id(1)] {
-        let signed = evil.world.annotate(stream, 1, policy(&evil.world.setup));
+        let signed = evil.world.annotate(stream, 3, policy(&evil.world.setup));
         let owner = owner(stream);
         let step = evil.controllers[0].annotate(&signed, &owner, after(0)).unwrap();
         step.commit(&mut evil.store).unwrap();

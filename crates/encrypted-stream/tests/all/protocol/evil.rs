@@ -15,7 +15,7 @@ use alpheus_encrypted_stream::messages::{
 };
 use alpheus_time::{Timestamp, Window};
 
-use crate::protocol::world::{EPOCH, Memory, Setup, World, after, window};
+use crate::protocol::world::{EPOCH, Memory, Setup, World, after, start, window};
 
 /// Controllers that have accepted the plan, controlled by the test.
 pub struct Evil {
@@ -73,11 +73,19 @@ impl Evil {
         let host = HostRecords::read(store.values(Scope::Host), &world.deployment).unwrap();
         let (identity, deployment) = (world.identity(p), world.deployment.clone());
         let values = store.values(Scope::Controller(identity.id()));
-        let restored =
-            Controller::restore(identity, deployment, world.held(p), &host, values, now, fence);
-        let (controller, step) = restored.unwrap();
+        let restored = Controller::restore(
+            identity,
+            deployment,
+            world.held(p),
+            &host,
+            values,
+            now,
+            start(fence),
+        );
+        let (mut controller, step) = restored.unwrap();
         self.store = store.clone();
         step.commit(&mut self.store).unwrap();
+        controller.note_fenced();
         self.controllers[p as usize] = controller;
     }
 
@@ -90,7 +98,9 @@ impl Evil {
     ) -> Option<ControllerMessage> {
         let heard = self.inbox.open(message).unwrap();
         let step = self.controllers[to as usize].handle(&heard, now);
-        step.commit(&mut self.store).unwrap().pop()
+        let said = step.commit(&mut self.store).unwrap().pop();
+        self.controllers[to as usize].note_fenced();
+        said
     }
 
     /// The same, with the reason of a refusal as the error.

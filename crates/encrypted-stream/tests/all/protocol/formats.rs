@@ -7,7 +7,7 @@ use alpheus_encrypted_stream::error::RestoreError;
 use alpheus_encrypted_stream::ledger::{RecordError, Scope, StampedRecord};
 
 use crate::protocol::net::Net;
-use crate::protocol::world::{Setup, after};
+use crate::protocol::world::{Setup, after, start};
 
 /// The error of restoring a controller whose records claim to have this version.
 fn restored(net: &Net, version: u8) -> Option<RestoreError> {
@@ -23,25 +23,25 @@ fn restored(net: &Net, version: u8) -> Option<RestoreError> {
         &host,
         values.iter().map(Vec::as_slice),
         after(0),
-        None,
+        start(None),
     );
     controller.err()
 }
 
-/// Format 3 is that of the previous version; 5 would be that of a later one.
+/// Format 4 is that of the previous version; 6 would be that of a later one.
 #[test]
 fn ledgers_of_another_format_are_refused_with_that_error() {
     let mut net = Net::new(Setup::new(2));
     net.close(0);
-    assert_eq!(restored(&net, 4), None);
-    for found in [3, 5] {
+    assert_eq!(restored(&net, 5), None);
+    for found in [4, 6] {
         assert_eq!(restored(&net, found), Some(RestoreError::OtherFormat { position: 0, found }));
         let said = StampedRecord::read(&[found, 0]).unwrap_err();
         assert_eq!(said, RecordError::Version(found));
     }
-    let host = HostRecords::read([&[5_u8, 0][..]], &net.world.deployment);
-    assert_eq!(host.err(), Some(RestoreError::OtherFormat { position: 0, found: 5 }));
-    let says = RestoreError::OtherFormat { position: 0, found: 5 }.to_string();
+    let host = HostRecords::read([&[6_u8, 0][..]], &net.world.deployment);
+    assert_eq!(host.err(), Some(RestoreError::OtherFormat { position: 0, found: 6 }));
+    let says = RestoreError::OtherFormat { position: 0, found: 6 }.to_string();
     assert!(says.contains("use the version that wrote it"), "{says}");
 }
 

@@ -442,7 +442,7 @@ fn a_controller_picks_in_a_limited_number_of_rosters() {
         let mut digest = [0; 32];
         digest[..4].copy_from_slice(&number.to_be_bytes());
         let record = Record::Roster { digest: alpheus_crypto::hash::Digest(digest) };
-        let stamped = StampedRecord { sequence: 1, clock: Timestamp(EPOCH), record };
+        let stamped = StampedRecord { sequence: 1, fenced: 0, clock: Timestamp(EPOCH), record };
         net.store.commit(&[stamped.put(id)]).unwrap();
     }
     net.restore_controllers(Timestamp(EPOCH), true);

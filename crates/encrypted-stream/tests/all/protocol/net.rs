@@ -13,7 +13,7 @@ use alpheus_policy::plan::Plan;
 use alpheus_time::Timestamp;
 
 use crate::protocol::adder::{self, Adder};
-use crate::protocol::world::{EPOCH, Memory, Setup, World, after, announce};
+use crate::protocol::world::{EPOCH, Memory, Setup, World, after, announce, start};
 
 /// A world with all controllers awake.
 pub struct Net {
@@ -133,17 +133,18 @@ impl Net {
         for position in 0..world.setup.controllers {
             let old = &self.controllers[position as usize];
             let (id, fence) = (old.id(), old.fence());
-            let (controller, step) = Controller::restore(
+            let (mut controller, step) = Controller::restore(
                 world.identity(position),
                 world.deployment.clone(),
                 world.held(position),
                 &host,
                 self.store.values(Scope::Controller(id)),
                 now,
-                with_fence.then_some(fence),
+                start(with_fence.then_some(fence)),
             )
             .unwrap();
             step.commit(&mut self.store).unwrap();
+            controller.note_fenced();
             self.controllers[position as usize] = controller;
         }
     }
@@ -174,7 +175,9 @@ impl Net {
             }
             let heard = self.inbox.open(&message).unwrap();
             let step = self.controllers[to as usize].handle(&heard, now);
-            for answer in step.commit(&mut self.store).unwrap() {
+            let said = step.commit(&mut self.store).unwrap();
+            self.controllers[to as usize].note_fenced();
+            for answer in said {
                 let tired = match answer {
                     ControllerMessage::Presence(_) => &self.sleep_after_presence,
                     ControllerMessage::Token(_) => &self.sleep_after_token,

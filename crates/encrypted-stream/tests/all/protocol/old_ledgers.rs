@@ -4,7 +4,7 @@
 use alpheus_crypto::signed::Signed;
 use alpheus_encrypted_stream::controller::Controller;
 use alpheus_encrypted_stream::error::{AnnotationError, WindowRefusalError};
-use alpheus_encrypted_stream::ledger::Fence;
+use alpheus_encrypted_stream::ledger::{Fence, Scope, StampedRecord};
 use alpheus_encrypted_stream::messages::{ControllerMessage, Retirement, ServiceMessage, Token};
 use alpheus_policy::plan::{Fraction, Plan};
 use alpheus_time::{Span, Timestamp};
@@ -13,7 +13,7 @@ use crate::protocol::evil::{Draft, Evil};
 use crate::protocol::identities::owner;
 use crate::protocol::withdrawals::revoke;
 use crate::protocol::world::{
-    EPOCH, GRACE, Memory, Setup, WINDOW, after, policy, stream_id, window,
+    EPOCH, GRACE, Memory, Setup, WINDOW, after, policy, start, stream_id, window,
 };
 
 fn three() -> Evil {
@@ -155,6 +155,63 @@ fn no_second_set_is_opened_when_the_ledger_lacks_the_first() {
     }
 }
 
+/// The last sequence number of the first controller's ledger.
+fn last(evil: &Evil, store: &Memory) -> u64 {
+    let own = store.values(Scope::Controller(evil.controllers[0].id()));
+    own.into_iter().map(|value| StampedRecord::read(value).unwrap().sequence).max().unwrap()
+}
+
+/// A controller is killed between the commit of an opening and the fence, and copied. An older copy takes
+/// its place and opens another set. Put back, the first is as long as the other, or longer. It is not
+/// taken for the latest, and does not repeat what never left it; nor does it without any fence.
+#[test]
+fn a_copy_from_inside_of_a_commit_repeats_no_opening() {
+    for knows_fence in [true, false] {
+        let mut evil = five();
+        let draft = evil.gather();
+        (0..5).for_each(|p| assert!(evil.token(p, &draft).is_ok()));
+        let (older, fence) = (evil.store.clone(), evil.controllers[0].fence());
+        let all = evil.set(&draft, &[0, 1, 2, 3, 4]);
+        for _ in 0..5 {
+            let heard = evil.inbox.open(&all).unwrap();
+            let step = evil.controllers[0].handle(&heard, after(0));
+            assert_eq!(step.commit(&mut evil.store).unwrap().len(), 1);
+        }
+        let unfenced = evil.store.clone();
+        come_back(&mut evil, 0, &older, after(0), Some(fence));
+        let four = evil.set(&draft, &[0, 1, 2, 3]);
+        assert!(evil.opening(0, &four).is_ok(), "the older copy was the latest for its fence");
+        let seen = evil.controllers[0].fence();
+        assert!(last(&evil, &unfenced) >= seen.sequence, "it is as long");
+        come_back(&mut evil, 0, &unfenced, after(0), knows_fence.then_some(seen));
+        assert!(evil.token(0, &draft).is_ok(), "what the fence had is repeated");
+        assert_eq!(evil.opening(0, &all), Err(WindowRefusalError::CountsAsReleased));
+        assert_eq!(evil.opening(0, &four), Err(WindowRefusalError::CountsAsReleased));
+        // It stays so: the next start trusts the ledger.
+        evil.start_again(after(0));
+        assert_eq!(evil.opening(0, &all), Err(WindowRefusalError::CountsAsReleased));
+    }
+}
+
+/// The same crash, and the ledger is simply started again: the same answer leaves.
+#[test]
+fn an_opening_that_was_committed_and_not_fenced_is_repeated_by_its_own_ledger() {
+    let mut evil = five();
+    let draft = evil.gather();
+    (0..5).for_each(|p| assert!(evil.token(p, &draft).is_ok()));
+    let fence = evil.controllers[0].fence();
+    let all = evil.set(&draft, &[0, 1, 2, 3, 4]);
+    let heard = evil.inbox.open(&all).unwrap();
+    let step = evil.controllers[0].handle(&heard, after(0));
+    let first = step.commit(&mut evil.store).unwrap().pop();
+    for _ in 0..2 {
+        // Killed once more before the fence, too.
+        let store = evil.store.clone();
+        evil.restore(0, &store, after(0), Some(fence));
+        assert_eq!(evil.say(0, after(0), &all), first);
+    }
+}
+
 #[test]
 fn after_an_old_ledger_nothing_is_released_before_the_owner_confirms() {
     let mut evil = Evil::new(Setup { streams_each: 2, windows: 5, ..Setup::new(1) });
@@ -181,16 +238,17 @@ fn accepted(evil: &mut Evil, number: u64) -> Vec<u32> {
 }
 
 /// What was sent before a restore is not sent again against an owner's will that the ledger
-/// may have lost.
+/// may have lost. The ledger was written on after the fence had the token, so it is known to have left.
 #[test]
 fn repeated_answers_also_wait_for_the_owners() {
     let mut evil = three();
     let draft = evil.gather();
     let token = evil.token(0, &draft).unwrap();
+    annotate(&mut evil, 0, 2, after(0));
     let store = evil.store.clone();
     evil.restore(0, &store, after(0), None);
     assert_eq!(evil.token(0, &draft), Err(WindowRefusalError::PolicyChanged));
-    annotate(&mut evil, 0, 1, after(0));
+    annotate(&mut evil, 0, 2, after(0));
     annotate(&mut evil, 1, 1, after(0));
     assert_eq!(evil.token(0, &draft), Ok(token));
 }
@@ -219,7 +277,7 @@ fn an_owner_confirms_the_known_annotation_or_a_later_one() {
 fn keys_older_than_their_ledger_release_no_window_that_had_begun() {
     let mut evil = Evil::new(Setup { windows: 3, ..Setup::new(1) });
     let (identity, deployment) = (evil.world.identity(0), evil.world.deployment.clone());
-    let (mut controller, step) = Controller::create_again(identity, deployment, after(0));
+    let (mut controller, step) = Controller::create_again(identity, deployment, after(0), 1);
     evil.store = Memory::default();
     step.commit(&mut evil.store).unwrap();
     evil.world.held(0).into_iter().for_each(|stream| controller.hold(stream));
@@ -255,7 +313,6 @@ fn a_closed_window_stays_closed_after_a_restart() {
 #[test]
 fn a_stream_that_is_handed_over_after_the_restart_is_still_revoked() {
     use alpheus_encrypted_stream::controller::HostRecords;
-    use alpheus_encrypted_stream::ledger::Scope;
     let mut evil = three();
     let step = revoke(&mut evil.controllers[0], after(0), stream_id(0));
     step.commit(&mut evil.store).unwrap();
@@ -271,7 +328,7 @@ fn a_stream_that_is_handed_over_after_the_restart_is_still_revoked() {
         &host,
         values,
         after(0),
-        Some(fence),
+        start(Some(fence)),
     )
     .unwrap();
     world.held(0).into_iter().for_each(|held| controller.hold(held));

@@ -31,7 +31,7 @@ use crate::protocol::disk::{COPIES, Disk, Fate};
 use crate::protocol::identities::owner;
 use crate::protocol::liar::{self, Presences, rival};
 use crate::protocol::totals;
-use crate::protocol::world::{EPOCH, Setup, World, after, policy, window};
+use crate::protocol::world::{EPOCH, Setup, World, after, policy, start, window};
 
 pub const WINDOWS: u64 = 4;
 
@@ -313,17 +313,16 @@ impl Simulation {
         let Ok(heard) = self.inbox.open(message) else { return };
         let place = to as usize;
         let step = self.controllers[place].handle(&heard, self.now);
-        let fate = self.fate();
-        let copy = self.pick(3 * COPIES);
+        let (fate, copy) = (self.fate(), self.pick(3 * COPIES));
         let (disk, _) = &mut self.disks[place];
         disk.fate = fate;
         disk.keep_copy(copy);
         let committed = step.commit(disk);
         self.shares.note(&self.world, to, &self.disks[place].0.memory);
-        let fence = &mut self.disks[place].1;
         match committed {
             Ok(answers) => {
-                *fence = Some(self.controllers[place].fence());
+                self.disks[place].1 = Some(self.controllers[place].fence());
+                self.controllers[place].note_fenced();
                 for answer in answers {
                     self.leaves(to, &answer);
                     self.to_service.push((to, answer));
@@ -428,7 +427,7 @@ impl Simulation {
         let values = disk.memory.values(Scope::Controller(identity.id()));
         let held = world.held(at);
         let streams: Vec<_> = held.iter().map(|held| held.stream).collect();
-        let known = fence.filter(|_| with_fence);
+        let known = start(fence.filter(|_| with_fence));
         let restored =
             Controller::restore(identity, deployment, held, &host, values, self.now, known);
         let (mut controller, mut step) = restored.unwrap();
@@ -442,6 +441,7 @@ impl Simulation {
         }
         step.commit(disk).unwrap();
         *fence = Some(controller.fence());
+        controller.note_fenced();
         self.controllers[at as usize] = controller;
     }
 

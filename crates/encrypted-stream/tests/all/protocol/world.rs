@@ -17,7 +17,7 @@ use alpheus_encrypted_stream::controller::{Controller, HeldStream, Identity, Ide
 use alpheus_encrypted_stream::coordinator::{Sums, WindowReport};
 use alpheus_encrypted_stream::error::ExclusionError;
 use alpheus_encrypted_stream::keys::MasterSecret;
-use alpheus_encrypted_stream::ledger::{Change, Ledger, LedgerError, Scope};
+use alpheus_encrypted_stream::ledger::{Change, Fence, Ledger, LedgerError, Scope, Start};
 use alpheus_encrypted_stream::messages::{Announcement, ServiceMessage};
 use alpheus_encrypted_stream::tick::ingest::Ingest;
 use alpheus_encrypted_stream::transformer::{Shape, Transformer};
@@ -34,6 +34,7 @@ use alpheus_policy::select::ReleasePlan;
 use alpheus_time::{Span, Timestamp, Window};
 use rand_chacha::ChaCha20Rng;
 use rand_chacha::rand_core::SeedableRng;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use crate::devices;
 use crate::protocol::identities::{SUBJECT, authority, certified, deployment, owner_key};
@@ -142,6 +143,12 @@ impl Setup {
 pub struct Memory {
     pub map: BTreeMap<Vec<u8>, Vec<u8>>,
     pub commits: u64,
+}
+
+/// A start with a number of its own.
+pub fn start(fence: Option<Fence>) -> Start {
+    static LAST: AtomicU64 = AtomicU64::new(0);
+    Start { number: LAST.fetch_add(1, Ordering::Relaxed) + 1, fence }
 }
 
 impl Ledger for Memory {
@@ -358,6 +365,7 @@ impl World {
             step.merge(controller.annotate(&signed, &owner, now).unwrap());
         }
         step.commit(ledger).unwrap();
+        controller.note_fenced();
         controller
     }
 

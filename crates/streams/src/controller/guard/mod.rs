@@ -213,8 +213,8 @@ impl Guard {
             let records = scan_all(self.store.as_ref(), &self.spaces.ledger, &prefix)?;
             let values: Vec<&[u8]> = records.iter().map(|(_, value)| value.as_ref()).collect();
             let keys = Keys { identity, new: false };
-            let fence = self.host.fence_of(&id);
-            controllers.push(from_ledger(keys, deployment, streams, &host, &values, now, fence)?);
+            let start = self.host.start_of(&id, &mut self.rng);
+            controllers.push(from_ledger(keys, deployment, streams, &host, &values, now, start)?);
         }
         self.host.take(controllers)?;
         self.finish_erasures(now, destroyed)

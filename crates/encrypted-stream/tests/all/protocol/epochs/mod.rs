@@ -27,7 +27,7 @@ use alpheus_policy::ids::{ControllerId, OwnerId, StreamId};
 use alpheus_policy::plan::{MaskStrategy, Plan};
 use alpheus_time::{Span, Timestamp};
 
-use crate::protocol::world::{EPOCH, Memory, Setup, World, after, master, policy, window};
+use crate::protocol::world::{EPOCH, Memory, Setup, World, after, master, policy, start, window};
 
 /// How long an epoch waits for attendances.
 const PRESENCES: Span = Span::seconds(10);
@@ -83,7 +83,9 @@ impl Epochs {
     fn say(&mut self, to: usize, now: Timestamp, message: &ServiceMessage) -> ControllerMessage {
         let heard = self.inbox.open(message).unwrap();
         let step = self.controllers[to].handle(&heard, now);
-        step.commit(&mut self.store).unwrap().pop().unwrap()
+        let said = step.commit(&mut self.store).unwrap().pop().unwrap();
+        self.controllers[to].note_fenced();
+        said
     }
 
     /// The epoch of a window, with those that are awake.
@@ -216,7 +218,9 @@ impl Epochs {
                     }
                     let heard = self.inbox.open(&message).unwrap();
                     let step = self.controllers[at].handle(&heard, now);
-                    for answer in step.commit(&mut self.store).unwrap() {
+                    let said = step.commit(&mut self.store).unwrap();
+                    self.controllers[at].note_fenced();
+                    for answer in said {
                         let answer = coordinator.verify(&answer, position).unwrap();
                         steps.push_back(coordinator.handle(&answer, now, &self.world).unwrap());
                     }
@@ -250,10 +254,12 @@ impl Epochs {
         let held = self.held(at);
         let values = store.values(Scope::Controller(identity.id()));
         let deployment = world.deployment.clone();
-        let restored = Controller::restore(identity, deployment, held, &host, values, now, fence);
-        let (controller, step) = restored.unwrap();
+        let start = start(fence);
+        let restored = Controller::restore(identity, deployment, held, &host, values, now, start);
+        let (mut controller, step) = restored.unwrap();
         self.store = store.clone();
         step.commit(&mut self.store).unwrap();
+        controller.note_fenced();
         self.controllers[at] = controller;
     }
 
