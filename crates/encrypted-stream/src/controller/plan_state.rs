@@ -125,9 +125,14 @@ impl PlanState {
     /// A plan with noise releases no window that ended before the plan was accepted. So a
     /// restored ledger knows how many windows it may lack.
     pub(super) fn begin_noise(&mut self) {
-        if let (Some(accepted), true) = (self.accepted_at, self.plan().privacy.is_some()) {
+        if let Some(accepted) = self.noise_from() {
             self.settled = self.settled.max(accepted);
         }
+    }
+
+    /// In a plan with noise: when it was accepted.
+    fn noise_from(&self) -> Option<Timestamp> {
+        self.accepted_at.filter(|_| self.plan().privacy.is_some())
     }
 
     pub(super) fn plan(&self) -> &Plan {
@@ -190,6 +195,9 @@ impl PlanState {
             return Err(WindowRefusalError::NotEnded);
         }
         let round = self.rounds.get(&window.start);
+        if round.is_none() && self.noise_from().is_some_and(|from| window.end <= from) {
+            return Err(WindowRefusalError::BeforeAcceptance);
+        }
         if round.is_some_and(|round| round.closed)
             || (round.is_none() && window.end <= self.settled)
         {

@@ -160,14 +160,15 @@ impl Engine {
         }
     }
 
-    /// Sums new frames. While nobody knows the time, they wait in the log.
+    /// Sums new frames. While nobody knows the time, they wait in the log: one that moves event
+    /// time too far moves it for good.
     ///
     /// # Errors
     /// [`ServiceError`] if the log cannot be read.
     pub fn ingest(&mut self) -> Result<(), ServiceError> {
         let now = self.now();
-        if self.clock.is_trusted(now, clock::steady()) {
-            self.manager.service.ingest(self.clock.later(now))?;
+        if self.clock.is_trusted() {
+            self.manager.service.ingest(now)?;
         }
         Ok(())
     }
@@ -204,7 +205,8 @@ impl Engine {
         self.outages.look(now, service, &self.outboxes);
         let idle = self.outages.idle_limit(now);
         let mut rounds = Vec::new();
-        while service.has_due(idle) {
+        // Frames may wait in the log for as long as the time is in doubt.
+        while self.clock.is_trusted() && service.has_due(idle) {
             rounds.push(service.close_windows(now, idle)?);
         }
         if service.deadline().is_some_and(|deadline| deadline <= now) {
@@ -213,7 +215,7 @@ impl Engine {
         service.checkpoint_if_worth()?;
         self.retention.turn(now)?;
         self.silent.turn(now, &self.manager.service, &self.registry, &self.outboxes)?;
-        self.lost.note_windows(self.manager.service.counters.settled_before);
+        self.lost.note_windows(self.manager.service.counters.of_lost_state);
         rounds.into_iter().for_each(|round| self.deliver(round));
         Ok(())
     }

@@ -5,20 +5,41 @@ use super::outboxes::Outboxes;
 use super::registry::Registry;
 use crate::runtime::service::{Service, ServiceError};
 use crate::runtime::storage::Topics;
+use alpheus_node::clock;
 use alpheus_time::{Span, Timestamp};
 use alpheus_transport::{Batch, Store};
 use std::collections::BTreeSet;
-use std::time::Instant;
+use std::time::Duration;
 
 const KEY: &[u8] = b"silent-hosts";
 /// How often silent hosts are looked for. Each change is a write to the disk.
 const INTERVAL: Span = Span::seconds(10);
+/// Hosts that could not be heard for longer than this, because the service was frozen, get the
+/// time to call again.
+const LONGEST_TURN: Duration = Duration::from_secs(10);
 
 /// The silent hosts, as they are stored.
 pub struct SilentHosts {
     stored: BTreeSet<String>,
     looked: Option<Timestamp>,
-    began: Instant,
+    awake: Awake,
+}
+
+/// For how long the service has worked without a pause. While it was frozen, it heard nobody.
+struct Awake {
+    since: Duration,
+    last: Duration,
+}
+
+impl Awake {
+    /// How long it is awake, which it is now.
+    fn turn(&mut self, steady: Duration) -> Duration {
+        if steady.saturating_sub(self.last) > LONGEST_TURN {
+            self.since = steady;
+        }
+        self.last = steady;
+        steady.saturating_sub(self.since)
+    }
 }
 
 impl SilentHosts {
@@ -32,7 +53,9 @@ impl SilentHosts {
                 .map_err(|_| ServiceError::Damaged { what: "list of silent hosts" })?,
             None => BTreeSet::new(),
         };
-        Ok(SilentHosts { stored, looked: None, began: Instant::now() })
+        let steady = clock::steady();
+        let awake = Awake { since: steady, last: steady };
+        Ok(SilentHosts { stored, looked: None, awake })
     }
 
     /// Whether a host was silent.
@@ -53,7 +76,7 @@ impl SilentHosts {
         outboxes: &Outboxes,
     ) -> Result<(), ServiceError> {
         let is_early = self.looked.is_some_and(|looked| now < looked.plus(INTERVAL));
-        if is_early || self.began.elapsed() < SILENT {
+        if self.awake.turn(clock::steady()) < SILENT || is_early {
             return Ok(());
         }
         self.looked = Some(now);
@@ -69,5 +92,21 @@ impl SilentHosts {
             self.stored = silent;
         }
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_time_in_which_the_service_was_frozen_makes_no_host_silent() {
+        let [zero, long] = [Duration::ZERO, SILENT + LONGEST_TURN];
+        let mut awake = Awake { since: zero, last: zero };
+        assert_eq!(awake.turn(LONGEST_TURN), LONGEST_TURN);
+        assert_eq!(awake.turn(long), zero, "it was frozen for a minute");
+        assert_eq!(awake.turn(long + LONGEST_TURN), LONGEST_TURN);
+        let turns = (0..7).map(|turn| awake.turn(long + LONGEST_TURN * (2 + turn)));
+        assert!(turns.last().is_some_and(|awake| awake >= SILENT));
     }
 }

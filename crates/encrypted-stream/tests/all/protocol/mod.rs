@@ -28,6 +28,7 @@ mod honest;
 mod horizon;
 pub mod identities;
 mod liar;
+mod lost_states;
 mod midnight;
 mod neighbours;
 mod net;
