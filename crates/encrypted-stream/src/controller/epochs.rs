@@ -223,7 +223,8 @@ fn consents(
     window: Window,
     now: Timestamp,
 ) -> bool {
-    if state.revoked.is_some() || !state.is_confirmed_for(window) {
+    let waits = !state.is_confirmed_for(window) || !state.copies.is_without_any_in(window);
+    if state.revoked.is_some() || state.is_barred || waits {
         return false;
     }
     let current = state.current().filter(|taken| now < taken.annotation.valid_to);

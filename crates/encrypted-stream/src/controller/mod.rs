@@ -14,6 +14,8 @@
 //! | [`budgets`] | what noise costs the owners |
 //! | [`totals`] | shares of running totals |
 //! | [`endings`] | the end of windows and of plans |
+//! | [`copies`] | what is known of copied devices |
+//! | [`revoked`] | certificates that the authority has revoked |
 //! | [`restore`] | restart from a ledger |
 //!
 //! Every handler returns a [`Step`]: its messages come out only once what must be durable
@@ -23,6 +25,7 @@
 pub mod identity;
 
 mod budgets;
+mod copies;
 mod endings;
 mod epochs;
 mod grants;
@@ -33,6 +36,7 @@ mod plans;
 mod policies;
 mod presences;
 mod restore;
+mod revoked;
 mod segments;
 mod sessions;
 mod stream_state;
@@ -44,6 +48,7 @@ pub use restore::HostRecords;
 pub use stream_state::HeldStream;
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
+use std::sync::Arc;
 
 use alpheus_crypto::hash::Digest;
 use alpheus_crypto::signed::Signed;
@@ -96,6 +101,8 @@ pub struct Controller {
     clock: Timestamp,
     /// Seeds of running totals that messages may still cause to be drawn.
     allowance: Allowance,
+    /// Digests of certificates that the authority has revoked.
+    revoked: Arc<BTreeSet<Digest>>,
 }
 
 impl Controller {
@@ -134,6 +141,7 @@ impl Controller {
             sequence: 0,
             clock: Timestamp(0),
             allowance: Allowance::NONE,
+            revoked: Arc::default(),
         }
     }
 

@@ -52,6 +52,8 @@ pub(super) struct PlanState {
     pub(super) slack_bits: u32,
     /// Spans that this controller's streams, by position, have released to earlier plans.
     pub(super) released_spans: HashMap<u32, Vec<Window>>,
+    /// Whether the authority has revoked the certificate of the plan's consumer.
+    pub(super) is_barred: bool,
     /// If the plan's results are running totals.
     pub(super) totals: Option<Totals>,
     /// For running totals: owners whose log states the cost.
@@ -117,6 +119,7 @@ impl PlanState {
             verdicts_by_policy: Vec::new(),
             slack_bits: 0,
             released_spans: HashMap::new(),
+            is_barred: false,
             totals: None,
             cost_logged: BTreeSet::new(),
         }

@@ -98,6 +98,7 @@ impl Controller {
         if plan.horizon().is_some() && self.restored_at.is_some_and(|at| plan.from < at) {
             return Err(PlanRefusalError::TotalsLost);
         }
+        self.check_parties(plan)?;
         self.check_list(announced, position)?;
         let own = || plan.streams.iter().filter(|stream| stream.controller == position);
         for planned in own() {
@@ -142,7 +143,7 @@ impl Controller {
         let state = self
             .streams
             .get(&stream)
-            .filter(|state| state.revoked.is_none() && !state.is_suspended());
+            .filter(|state| state.revoked.is_none() && !state.is_barred && !state.is_suspended());
         let current = state.and_then(StreamState::current);
         let current = current.filter(|taken| now < taken.annotation.valid_to);
         let current = current.ok_or(PlanRefusalError::NoConsent { stream })?;

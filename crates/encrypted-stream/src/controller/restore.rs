@@ -10,10 +10,11 @@ use alpheus_policy::policy::ResolvedPolicy;
 use alpheus_time::{Timestamp, Window};
 
 use super::Controller;
+use super::copies::DeviceCopy;
 use super::identity::Identity;
 use super::plan_state::Round;
 use super::sessions::Session;
-use super::stream_state::{DeviceCopy, HeldStream, StreamRecord, StreamState};
+use super::stream_state::{HeldStream, StreamRecord, StreamState};
 use super::totals::Totals;
 use crate::annotation;
 use crate::announced_plan::AnnouncedPlan;
@@ -245,9 +246,10 @@ impl Controller {
         let bad = RestoreError::BadRecord { position };
         match record {
             Record::Annotation { stream, since, owner, signed, .. } => {
-                let owner = self.deployment.owner(&owner).map_err(|_| bad)?;
-                let opened = annotation::open(&signed, &owner).map_err(|_| bad)?;
-                let choice = StreamRecord::Annotation(Box::new(opened), since, handed_in);
+                let certified = self.deployment.owner(&owner).map_err(|_| bad)?;
+                let opened = annotation::open(&signed, &certified).map_err(|_| bad)?;
+                let choice = Box::new((opened, owner.digest()));
+                let choice = StreamRecord::Annotation(choice, since, handed_in);
                 self.remember(stream, choice);
             }
             Record::Revoked { stream, at } => self.remember(stream, StreamRecord::Revoked(at)),

@@ -163,7 +163,9 @@ pub enum WindowRefusalError {
         left: u32,
     },
     /// The window of a plan with noise ended before the controller accepted the plan.
-    #[error("the window ended before this controller accepted the plan, whose noise does not reach back")]
+    #[error(
+        "the window ended before this controller accepted the plan, whose noise does not reach back"
+    )]
     BeforeAcceptance,
 }
 

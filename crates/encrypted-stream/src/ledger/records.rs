@@ -358,7 +358,9 @@ impl Record {
             }
             Record::Revoked { stream, .. } => key(own, kind::REVOKED, &[&stream.0]),
             Record::Erased { stream, .. } => key(own, kind::ERASED, &[&stream.0]),
-            Record::Cloned { stream, .. } => key(own, kind::CLONED, &[&stream.0]),
+            Record::Cloned { stream, session, .. } => {
+                key(own, kind::CLONED, &[&stream.0, &session.to_be_bytes()])
+            }
             Record::Plan { plan } => key(own, kind::PLAN, &[&plan.0]),
             Record::Announcement { plan, .. } => key(Scope::Host, kind::ANNOUNCEMENT, &[&plan.0]),
             Record::Listing { plan, .. } => key(Scope::Host, kind::LISTING, &[&plan.0]),

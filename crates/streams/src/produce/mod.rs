@@ -17,6 +17,7 @@ pub mod sender;
 use crate::ingest::DeviceIdentity;
 use crate::links;
 use crate::owner::DeviceFile;
+use crate::revocations::open_identity;
 use crate::runtime::devices::value_of;
 use crate::runtime::producing::{StreamProducer, StreamSession};
 use crate::settings;
@@ -26,7 +27,6 @@ use alpheus_node::clock;
 use alpheus_node::entropy;
 use alpheus_node::failure::{Blame, Category, Failure};
 use alpheus_node::globals::Globals;
-use alpheus_node::network::identity::IdentityFolder;
 use alpheus_node::network::role::Role;
 use alpheus_node::retry::{Backoff, RetryPolicy};
 use alpheus_node::service::shutdown::{self, Shutdown};
@@ -113,7 +113,7 @@ pub fn run(args: &Args, globals: &Globals) -> Result<(), Failure> {
         ("server", args.server.clone()),
     ])?;
     let folder = Settings::needed(&settings.identity, "identity")?;
-    let identity = IdentityFolder::open(&folder, Role::Producer)?;
+    let identity = open_identity(&folder, Role::Producer)?;
     let schema = settings::schema(&settings)?;
     let layout = Layout::of(&schema).blame(Category::Input)?;
     let (stream, master) = DeviceFile::read(&args.device, &schema)?;

@@ -20,7 +20,7 @@ use alpheus_node::clock;
 use alpheus_node::service::health::Note;
 use alpheus_time::{Span, Timestamp};
 use rand_chacha::ChaCha20Rng;
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
 use std::time::Duration;
 use tokio::sync::{oneshot, watch};
@@ -174,17 +174,22 @@ impl Engine {
     }
 
     /// Applies the list of revoked certificates, if it has changed.
-    fn apply_revocations(&mut self) {
+    fn apply_revocations(&mut self) -> Result<(), RuntimeError> {
         let (revocations, applied) = &mut self.revocations;
-        if revocations.version() != *applied {
-            *applied = revocations.version();
-            self.registry.revoke(&mut self.manager, revocations.digests());
+        if revocations.version() == *applied {
+            return Ok(());
         }
+        *applied = revocations.version();
+        let revoked = revocations.revoked().all();
+        self.registry.revoke(&mut self.manager, BTreeSet::clone(&revoked))?;
+        let rounds = self.manager.drop_queries_for(&revoked)?;
+        rounds.into_iter().for_each(|round| self.deliver(round));
+        Ok(())
     }
 
     /// Reads the log of the last run, before anything new, and waits for those who were there.
     fn start(&mut self) -> Result<(), RuntimeError> {
-        self.apply_revocations();
+        self.apply_revocations()?;
         let before = self.now();
         self.ingest()?;
         let (now, service) = (self.now(), &mut self.manager.service);
@@ -199,7 +204,7 @@ impl Engine {
 
     /// Sums events, closes windows, checks deadlines.
     fn turn(&mut self) -> Result<(), RuntimeError> {
-        self.apply_revocations();
+        self.apply_revocations()?;
         self.ingest()?;
         let (now, service) = (self.now(), &mut self.manager.service);
         self.outages.look(now, service, &self.outboxes);

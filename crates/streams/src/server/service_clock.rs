@@ -51,7 +51,13 @@ impl DeviceTimes {
 
     /// How many devices said each of two times, lately and not before `since`. What they said may
     /// be off by the skew, and moves on with the steady clock.
-    fn agree(&self, at: [Timestamp; 2], steady: Duration, since: Duration, skew: Span) -> [usize; 2] {
+    fn agree(
+        &self,
+        at: [Timestamp; 2],
+        steady: Duration,
+        since: Duration,
+        skew: Span,
+    ) -> [usize; 2] {
         let mut counts = [0; 2];
         for (said, noted) in self.all().values().filter(|(_, noted)| *noted >= since) {
             let ago = steady.saturating_sub(*noted);

@@ -36,6 +36,7 @@ mod noise;
 mod old_ledgers;
 mod plans;
 mod producing;
+mod revoked;
 mod sealed;
 mod simulation;
 mod sparse_storms;
