@@ -8,6 +8,7 @@
 //! | [`grants`] | day keys for readers that owners name |
 //! | [`plans`] | accepts or refuses an announced plan |
 //! | [`epochs`] | attends an epoch and checks its list |
+//! | [`past_epochs`] | drops the plans of epochs that are over |
 //! | [`presences`] | answers a summons |
 //! | [`tokens`] | checks M and spends a token |
 //! | [`openings`] | checks S and opens the token |
@@ -31,6 +32,7 @@ mod epochs;
 mod grants;
 mod openings;
 mod owners;
+mod past_epochs;
 mod plan_state;
 mod plans;
 mod policies;
@@ -64,6 +66,7 @@ use crate::withdrawal::Erasure;
 use budgets::Books;
 use epochs::AttendedEpoch;
 use grants::GrantState;
+use past_epochs::Spans;
 use plan_state::PlanState;
 use stream_state::{StreamRecord, StreamState};
 use totals::Allowance;
@@ -86,7 +89,9 @@ pub struct Controller {
     /// The running plans that hold an attribute of a stream: one, or several epochs of a family.
     locks: HashMap<(StreamId, u16), BTreeSet<PlanId>>,
     /// Attributes and spans that ended plans have released.
-    released_spans: HashMap<StreamId, Vec<(u16, Window)>>,
+    released_spans: HashMap<StreamId, Spans>,
+    /// Those of them that plans have released which are dropped.
+    summed_spans: HashMap<StreamId, Spans>,
     /// What differential privacy has cost owners.
     books: Books,
     /// Rosters for which this controller has published its picks.
@@ -134,6 +139,7 @@ impl Controller {
             epochs: BTreeMap::new(),
             locks: HashMap::new(),
             released_spans: HashMap::new(),
+            summed_spans: HashMap::new(),
             books: Books::default(),
             rosters: HashSet::new(),
             restored_at: None,

@@ -13,6 +13,7 @@ use alpheus_policy::plan::{MaskStrategy, Plan, PlannedStream};
 use alpheus_time::{Timestamp, Window};
 
 use super::Controller;
+use super::past_epochs::add_span;
 use super::plan_state::PlanState;
 use super::stream_state::StreamState;
 use super::totals::Totals;
@@ -219,11 +220,7 @@ impl Controller {
                 if span.start < span.end {
                     let spans = self.released_spans.entry(planned.stream).or_default();
                     // Epochs follow each other: a family has one span unless it paused.
-                    let last = spans.iter_mut().rev().find(|(of, _)| of == attribute);
-                    match last.filter(|(_, last)| last.end == span.start) {
-                        Some((_, last)) => last.end = span.end,
-                        None => spans.push((*attribute, span)),
-                    }
+                    add_span(spans, *attribute, span);
                 }
             }
         }

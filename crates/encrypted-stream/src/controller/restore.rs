@@ -1,6 +1,6 @@
 //! Restart from a ledger: what was released stays released.
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 
 use alpheus_crypto::hash::Digest;
@@ -72,6 +72,15 @@ impl HostRecords {
     pub fn plan(&self, id: &PlanId) -> Option<&Arc<AnnouncedPlan>> {
         self.plans.get(id)
     }
+
+    /// Removes the lists of epochs whose plans no controller of the host knows any more. The
+    /// host calls it at its start, with all plans that its controllers know.
+    #[must_use]
+    pub fn forget_lists(&self, known: &BTreeSet<PlanId>) -> Vec<Change> {
+        let lists = self.plans.values().filter(|plan| plan.plan().epoch.is_some());
+        let unknown = lists.filter(|plan| !known.contains(&plan.id()));
+        unknown.map(|plan| Change::remove(Record::listing_key(plan.id()))).collect()
+    }
 }
 
 impl Controller {
@@ -107,6 +116,7 @@ impl Controller {
         // An old copy holds an old clock; the fence may hold a later one.
         let fenced = fence.map_or(Timestamp(0), |fence| fence.clock);
         let now = now.max(controller.clock).max(fenced);
+        controller.take_spans(&records);
         controller.take_plans(&records, host)?;
         let distrusted = distrusted.map_or(0, |(sequence, ..)| sequence);
         let ended: Vec<_> = records.iter().filter_map(ended_window).collect();
@@ -266,6 +276,7 @@ impl Controller {
             Record::Identity { .. }
             | Record::Restored { .. }
             | Record::Plan { .. }
+            | Record::Spans { .. }
             | Record::Mark { .. } => {}
             Record::Log(line) => self.take_line(&line),
             Record::Budget(record) => self.books.take(&record),

@@ -224,6 +224,13 @@ pub enum Record {
         /// When the owner confirmed that the copy is gone.
         confirmed: Option<Timestamp>,
     },
+    /// What plans of a stream have released whose records are deleted.
+    Spans {
+        /// The stream.
+        stream: StreamId,
+        /// Attributes, and when they were released.
+        spans: Vec<(u16, Window)>,
+    },
 }
 
 /// A token spent on a window.
@@ -302,6 +309,7 @@ mod kind {
     pub(super) const CLONED: u8 = 18;
     pub(super) const LISTING: u8 = 19;
     pub(super) const ATTENDED: u8 = 20;
+    pub(super) const SPANS: u8 = 21;
 }
 
 /// A scope's prefix, a kind of record, and its subject.
@@ -345,6 +353,11 @@ impl Record {
         key(Scope::Controller(controller), kind::BUDGET, &[record])
     }
 
+    /// The key of an epoch's list, which the controllers of a host share.
+    pub(crate) fn listing_key(plan: PlanId) -> Vec<u8> {
+        key(Scope::Host, kind::LISTING, &[&plan.0])
+    }
+
     /// The key of the record in the ledger of a controller.
     #[must_use]
     pub fn key(&self, controller: ControllerId) -> Vec<u8> {
@@ -363,7 +376,8 @@ impl Record {
             }
             Record::Plan { plan } => key(own, kind::PLAN, &[&plan.0]),
             Record::Announcement { plan, .. } => key(Scope::Host, kind::ANNOUNCEMENT, &[&plan.0]),
-            Record::Listing { plan, .. } => key(Scope::Host, kind::LISTING, &[&plan.0]),
+            Record::Listing { plan, .. } => Record::listing_key(*plan),
+            Record::Spans { stream, .. } => key(own, kind::SPANS, &[&stream.0]),
             Record::Attended { terms, .. } => key(own, kind::ATTENDED, &[&terms.0]),
             Record::Mark { plan, .. } => key(own, kind::MARK, &[&plan.0]),
             Record::Spent(SpentToken { plan, window, .. }) => {

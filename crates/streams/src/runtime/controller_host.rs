@@ -3,7 +3,7 @@
 
 use crate::runtime::fences::ControllerFences;
 use alpheus_crypto::hash::Digest;
-use alpheus_crypto::ledger::{Ledger, LedgerError, Step};
+use alpheus_crypto::ledger::{Change, Ledger, LedgerError, Step};
 use alpheus_encrypted_stream::certificate::Deployment;
 use alpheus_encrypted_stream::controller::Controller;
 use alpheus_encrypted_stream::messages::{ControllerMessage, Inbox, ServiceMessage};
@@ -111,6 +111,14 @@ impl ControllerHost {
             [merged.map(|messages: Vec<_>| messages.into_iter().map(unaddressed).collect())],
         )
         .map(|_| ())
+    }
+
+    /// Deletes records that its controllers share.
+    ///
+    /// # Errors
+    /// [`HostError`] if that could not be written.
+    pub fn delete(&mut self, changes: Vec<Change>) -> Result<(), HostError> {
+        Ok(Step::new(changes, ()).commit(&mut self.ledger)?)
     }
 
     /// Runs an action of one controller, such as annotating a stream.

@@ -220,6 +220,8 @@ impl Guard {
             let fence = self.host.fence_of(&id);
             controllers.push(from_ledger(keys, deployment, streams, &host, &values, now, fence)?);
         }
+        let known = controllers.iter().flat_map(|(own, _)| own.known_plans().copied()).collect();
+        self.host.delete(host.forget_lists(&known))?;
         self.host.take(controllers)?;
         self.finish_erasures(now, destroyed)
     }
