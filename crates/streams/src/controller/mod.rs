@@ -251,7 +251,7 @@ fn serve(run: &Run, globals: &Globals) -> Result<(), Failure> {
     let deployment = deployment::of(&opened.identity)?;
     let revocations = Revocations::open(&opened.identity, deployment.authority())?;
     revocations.watch().map_err(ServiceError::from)?;
-    watch_certificate(&globals.metrics, &opened.identity.path(CERTIFICATE));
+    watch_certificate(&globals.metrics, &globals.health, &opened.identity.path(CERTIFICATE));
     let parts = Parts {
         keys: opened.keys(run.place.slots(&settings)?)?,
         revoked: revocations.revoked(),

@@ -27,8 +27,10 @@ use alpheus_node::clock;
 use alpheus_node::entropy;
 use alpheus_node::failure::{Blame, Category, Failure};
 use alpheus_node::globals::Globals;
+use alpheus_node::network::identity::CERTIFICATE;
 use alpheus_node::network::role::Role;
 use alpheus_node::retry::{Backoff, RetryPolicy};
+use alpheus_node::service::expiry::watch_certificate;
 use alpheus_node::service::shutdown::{self, Shutdown};
 use alpheus_node::settings::{Settings, path_flag};
 use alpheus_policy::layout::Layout;
@@ -114,6 +116,7 @@ pub fn run(args: &Args, globals: &Globals) -> Result<(), Failure> {
     ])?;
     let folder = Settings::needed(&settings.identity, "identity")?;
     let identity = open_identity(&folder, Role::Producer)?;
+    watch_certificate(&globals.metrics, &globals.health, &identity.path(CERTIFICATE));
     let schema = settings::schema(&settings)?;
     let layout = Layout::of(&schema).blame(Category::Input)?;
     let (stream, master) = DeviceFile::read(&args.device, &schema)?;
