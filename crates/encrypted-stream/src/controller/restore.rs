@@ -255,13 +255,7 @@ impl Controller {
     ) -> Result<(), RestoreError> {
         let bad = RestoreError::BadRecord { position };
         match record {
-            Record::Annotation { stream, since, owner, signed, .. } => {
-                let certified = self.deployment.owner(&owner).map_err(|_| bad)?;
-                let opened = annotation::open(&signed, &certified).map_err(|_| bad)?;
-                let choice = Box::new((opened, owner.digest()));
-                let choice = StreamRecord::Annotation(choice, since, handed_in);
-                self.remember(stream, choice);
-            }
+            choice @ Record::Annotation { .. } => self.take_choice(choice, handed_in).ok_or(bad)?,
             Record::Revoked { stream, at } => self.remember(stream, StreamRecord::Revoked(at)),
             Record::Spent(spent) => self.take_spent(spent, host),
             Record::Opened { plan, window, opening_set, answer } => {
@@ -297,6 +291,16 @@ impl Controller {
             }
         }
         Ok(())
+    }
+
+    /// Takes an annotation from the ledger; `None` if it is not the owner's.
+    fn take_choice(&mut self, record: Record, handed_in: Option<Timestamp>) -> Option<()> {
+        let Record::Annotation { stream, since, owner, signed, .. } = record else { return None };
+        let certified = self.deployment.owner(&owner).ok()?;
+        let opened = annotation::open(&signed, &certified).ok()?;
+        let choice = Box::new((opened, owner.digest()));
+        self.remember(stream, StreamRecord::Annotation(choice, since, handed_in));
+        Some(())
     }
 
     fn take_copy(&mut self, record: &Record) {
