@@ -87,6 +87,9 @@ fn a_revoked_certificate_is_refused_by_everybody_within_a_minute() {
     says_so("the controller, by the service", since, || running.hosts[2].1.log());
 
     // After a restart, an older list is refused.
+    let second = fs::read(running.place.path("pki/revoked.txt")).unwrap();
+    let kept = running.place.path("pki/host-a/revoked.known");
+    until("a list that is kept", || (fs::read(&kept).ok()? == second).then_some(()));
     let (api, host) = &mut running.hosts[0];
     host.kill();
     fs::write(running.place.path("pki/host-a/revoked.txt"), first).unwrap();
