@@ -35,13 +35,17 @@ fn is_refused(what: &str, since: Instant, mut attempt: impl FnMut() -> Output) {
         let output = attempt();
         (!output.status.success()).then(|| String::from_utf8_lossy(&output.stderr).into_owned())
     });
-    assert!(said.contains("revoked"), "{what}: {said}");
+    assert!(said.contains("the authority has revoked"), "{what}: {said}");
     assert!(since.elapsed() < SOON, "{what}: {:?}", since.elapsed());
 }
 
-/// Waits until somebody's log says that a certificate is revoked, in good time.
-fn says_so(what: &str, since: Instant, log: impl Fn() -> String) {
-    until(what, || log().contains("revoked").then_some(()));
+/// What a party hears whose own certificate is revoked, and one that calls another such party.
+const YOURS: &str = "the authority has revoked your certificate";
+const THEIRS: &str = "the authority has revoked the certificate at the other end";
+
+/// Waits until somebody's log says so, in good time.
+fn says(what: &str, since: Instant, log: impl Fn() -> String, text: &str) {
+    until(what, || log().contains(text).then_some(()));
     assert!(since.elapsed() < SOON, "{what}: {:?}", since.elapsed());
 }
 
@@ -72,19 +76,19 @@ fn a_revoked_certificate_is_refused_by_everybody_within_a_minute() {
     let since = revoke(&running, &[&out[..], &["pki/analyst/consumer.txt"]].concat());
     is_refused("the owner", since, || log(1));
     is_refused("the reader", since, || ask(&running, &format!("EXPLAIN {sealed}")));
-    says_so("the device", since, || devices[0].log());
+    says("the device", since, || devices[0].log(), YOURS);
     until("the end of the query of the reader", || {
         running.service.log().contains("the query's consumer is revoked").then_some(())
     });
     assert!(log(2).status.success(), "nobody else is refused");
-    assert!(!devices[1].log().contains("revoked"));
+    assert!(!devices[1].log().contains("the authority has revoked"));
     let first = fs::read(running.place.path("pki/revoked.txt")).unwrap();
 
     // A controller, for the service and for its owner; and a consumer.
     let since = revoke(&running, &["pki/host-c/tls.pem", "host-c.txt", "pki/analyst/tls.pem"]);
     is_refused("the consumer", since, || ask(&running, "SHOW QUERIES"));
     is_refused("the controller, by its owner", since, || log(2));
-    says_so("the controller, by the service", since, || running.hosts[2].1.log());
+    says("the controller, by the service", since, || running.hosts[2].1.log(), YOURS);
 
     // After a restart, an older list is refused.
     let second = fs::read(running.place.path("pki/revoked.txt")).unwrap();
@@ -99,6 +103,6 @@ fn a_revoked_certificate_is_refused_by_everybody_within_a_minute() {
 
     // The service: devices and controllers end their connections.
     let since = revoke(&running, &["pki/service/tls.pem"]);
-    says_so("the service, by a device", since, || devices[1].log());
-    says_so("the service, by a controller", since, || running.hosts[1].1.log());
+    says("the service, by a device", since, || devices[1].log(), THEIRS);
+    says("the service, by a controller", since, || running.hosts[1].1.log(), THEIRS);
 }
