@@ -5,11 +5,10 @@ use super::outboxes::Outboxes;
 use super::registry::Registry;
 use crate::runtime::service::{Service, ServiceError};
 use crate::runtime::storage::Topics;
-use alpheus_node::clock;
 use alpheus_time::{Span, Timestamp};
 use alpheus_transport::{Batch, Store};
 use std::collections::BTreeSet;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 const KEY: &[u8] = b"silent-hosts";
 /// How often silent hosts are looked for. Each change is a write to the disk.
@@ -27,18 +26,18 @@ pub struct SilentHosts {
 
 /// For how long the service has worked without a pause. While it was frozen, it heard nobody.
 struct Awake {
-    since: Duration,
-    last: Duration,
+    since: Instant,
+    last: Instant,
 }
 
 impl Awake {
     /// How long it is awake, which it is now.
-    fn turn(&mut self, steady: Duration) -> Duration {
-        if steady.saturating_sub(self.last) > LONGEST_TURN {
-            self.since = steady;
+    fn turn(&mut self, now: Instant) -> Duration {
+        if now.saturating_duration_since(self.last) > LONGEST_TURN {
+            self.since = now;
         }
-        self.last = steady;
-        steady.saturating_sub(self.since)
+        self.last = now;
+        now.saturating_duration_since(self.since)
     }
 }
 
@@ -53,8 +52,8 @@ impl SilentHosts {
                 .map_err(|_| ServiceError::Damaged { what: "list of silent hosts" })?,
             None => BTreeSet::new(),
         };
-        let steady = clock::steady();
-        let awake = Awake { since: steady, last: steady };
+        let now = Instant::now();
+        let awake = Awake { since: now, last: now };
         Ok(SilentHosts { stored, looked: None, awake })
     }
 
@@ -76,7 +75,7 @@ impl SilentHosts {
         outboxes: &Outboxes,
     ) -> Result<(), ServiceError> {
         let is_early = self.looked.is_some_and(|looked| now < looked.plus(INTERVAL));
-        if self.awake.turn(clock::steady()) < SILENT || is_early {
+        if self.awake.turn(Instant::now()) < SILENT || is_early {
             return Ok(());
         }
         self.looked = Some(now);
@@ -101,12 +100,13 @@ mod tests {
 
     #[test]
     fn the_time_in_which_the_service_was_frozen_makes_no_host_silent() {
-        let [zero, long] = [Duration::ZERO, SILENT + LONGEST_TURN];
-        let mut awake = Awake { since: zero, last: zero };
-        assert_eq!(awake.turn(LONGEST_TURN), LONGEST_TURN);
-        assert_eq!(awake.turn(long), zero, "it was frozen for a minute");
-        assert_eq!(awake.turn(long + LONGEST_TURN), LONGEST_TURN);
-        let turns = (0..7).map(|turn| awake.turn(long + LONGEST_TURN * (2 + turn)));
-        assert!(turns.last().is_some_and(|awake| awake >= SILENT));
+        let start = Instant::now();
+        let mut awake = Awake { since: start, last: start };
+        assert_eq!(awake.turn(start + LONGEST_TURN), LONGEST_TURN);
+        let thawed = start + SILENT + 2 * LONGEST_TURN;
+        assert_eq!(awake.turn(thawed), Duration::ZERO, "it was frozen for a minute");
+        let turns = (1..8).map(|turn| awake.turn(thawed + turn * LONGEST_TURN));
+        assert_eq!(turns.last(), Some(7 * LONGEST_TURN));
+        assert!(7 * LONGEST_TURN >= SILENT);
     }
 }
