@@ -71,8 +71,7 @@ enum Command {
     },
     /// Revoke certificates: write the signed list of all that are revoked to `revoked.txt`
     ///
-    /// Copy the file to the identity folders of the server and of all hosts of controllers. They
-    /// read it again within seconds.
+    /// Copy the file to the identity folders of all processes. They read it again within seconds.
     #[command(after_help = EXAMPLES)]
     Revoke {
         /// The authority's folder

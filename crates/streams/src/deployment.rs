@@ -30,6 +30,8 @@ pub const CONSUMER_CERTIFICATE: &str = "consumer.txt";
 
 /// The authority's list of revoked certificates.
 pub const REVOKED: &str = "revoked.txt";
+/// The latest such list that the folder's processes have read.
+pub const REVOKED_KNOWN: &str = "revoked.known";
 
 /// An owner's protocol certificate.
 pub const OWNER_CERTIFICATE: &str = "owner.txt";

@@ -7,6 +7,7 @@ mod ticks;
 use crate::deployment;
 use crate::links;
 use crate::query::sealed::consumer;
+use crate::revocations::open_identity;
 use crate::runtime::results::cell;
 use crate::wire::{FramesRequest, FramesResponse, KeysRequest, KeysResponse};
 use alpheus_encrypted_stream::certificate::Deployment;
@@ -18,7 +19,6 @@ use alpheus_input::calendar::Day;
 use alpheus_input::files::read_schema;
 use alpheus_node::failure::{Blame, Category, Failure, printed};
 use alpheus_node::globals::Globals;
-use alpheus_node::network::identity::IdentityFolder;
 use alpheus_node::network::role::Role;
 use alpheus_node::settings::Format;
 use alpheus_policy::ids::{ConsumerId, OwnerId, StreamId};
@@ -79,7 +79,7 @@ pub struct Args {
 /// # Errors
 /// A file cannot be used, no access is granted, or frames do not decrypt.
 pub fn run(args: &Args, globals: &Globals) -> Result<(), Failure> {
-    let identity = IdentityFolder::open(&args.identity, Role::Consumer)?;
+    let identity = open_identity(&args.identity, Role::Consumer)?;
     let (consumer, certificate, _) = consumer(&identity)?;
     let deployment = deployment::of(&identity)?;
     let schema = read_schema(&args.schema)?;

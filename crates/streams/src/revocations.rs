@@ -2,20 +2,21 @@
 //!
 //! | file | in the folder of | holds |
 //! | --- | --- | --- |
-//! | `revoked.txt` | the authority, the server, hosts of controllers | the signed list, in hexadecimal digits |
+//! | `revoked.txt` | the authority, and every process that is to refuse others | the signed list, in hexadecimal digits |
+//! | `revoked.known` | every process with a list | the latest list that it has read, so that it never takes an older one |
 
-use crate::deployment::REVOKED;
-use alpheus_crypto::hash::Digest;
+use crate::deployment::{self, DEPLOYMENT, REVOKED, REVOKED_KNOWN};
 use alpheus_crypto::sign::VerifyingKey;
 use alpheus_crypto::signed::Signed;
 use alpheus_encrypted_stream::revocation::{RevocationError, RevocationList, tls_digest};
 use alpheus_node::failure::{Blame, Failure};
 use alpheus_node::network::identity::IdentityFolder;
 use alpheus_node::network::revoked::Revoked;
+use alpheus_node::network::role::Role;
 use data_encoding::{HEXLOWER, HEXLOWER_PERMISSIVE};
-use std::collections::BTreeSet;
+use std::io::Write;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 use std::{fs, io};
 
@@ -26,23 +27,52 @@ const INTERVAL: Duration = Duration::from_secs(5);
 #[derive(Clone)]
 pub struct Revocations {
     path: PathBuf,
+    /// The latest list that was read here.
+    kept: PathBuf,
     authority: VerifyingKey,
     known: Arc<Mutex<RevocationList>>,
     revoked: Revoked,
+}
+
+/// An identity folder whose connections refuse certificates that the authority has revoked, also
+/// in a list that comes while they are open.
+///
+/// # Errors
+/// As [`IdentityFolder::open`] and [`Revocations::open`].
+pub fn open_identity(folder: &Path, wanted: Role) -> Result<IdentityFolder, Failure> {
+    let identity = IdentityFolder::open(folder, wanted)?;
+    if !identity.path(DEPLOYMENT).exists() {
+        // It knows no authority whose list it could check.
+        return Ok(identity);
+    }
+    let authority = *deployment::of(&identity)?.authority();
+    let revocations = Revocations::open(&identity, &authority)?;
+    let identity = identity.without(revocations.revoked());
+    revocations.watch().blame_io(folder)?;
+    Ok(identity)
 }
 
 impl Revocations {
     /// Reads the list, if the folder has one.
     ///
     /// # Errors
-    /// If it cannot be read, or is not the authority's.
+    /// If it cannot be read, is not the authority's, or is older than one that was read before.
     pub fn open(
         identity: &IdentityFolder,
         authority: &VerifyingKey,
     ) -> Result<Revocations, Failure> {
-        let (path, revoked) = (identity.path(REVOKED), Revoked::new(tls_digest));
-        let revocations =
-            Revocations { path, authority: *authority, known: Arc::default(), revoked };
+        Revocations::in_folder(identity.path(REVOKED), identity.path(REVOKED_KNOWN), authority)
+    }
+
+    fn in_folder(
+        path: PathBuf,
+        kept: PathBuf,
+        authority: &VerifyingKey,
+    ) -> Result<Revocations, Failure> {
+        let (known, revoked) = (list_of(&kept, authority)?, Revoked::new(tls_digest));
+        revoked.replace(known.certificates.iter().copied().collect());
+        let known = Arc::new(Mutex::new(known));
+        let revocations = Revocations { path, kept, authority: *authority, known, revoked };
         revocations.read()?;
         Ok(revocations)
     }
@@ -51,13 +81,6 @@ impl Revocations {
     #[must_use]
     pub fn revoked(&self) -> Revoked {
         self.revoked.clone()
-    }
-
-    /// Their digests.
-    #[must_use]
-    pub fn digests(&self) -> BTreeSet<Digest> {
-        let known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
-        known.certificates.iter().copied().collect()
     }
 
     /// The version of the list; 0 without one.
@@ -79,13 +102,16 @@ impl Revocations {
         let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
         let list = RevocationList::open(&signed, &self.authority, &known);
         let list = list.blame_input(&self.path)?;
-        if list.version != known.version {
-            let (version, certificates) = (list.version, list.certificates.len());
-            tracing::warn!(version, certificates, "certificates are revoked");
+        if list.version == known.version {
+            return Ok(());
         }
+        let (version, certificates) = (list.version, list.certificates.len());
+        tracing::warn!(version, certificates, "certificates are revoked");
+        self.revoked.replace(list.certificates.iter().copied().collect());
         *known = list;
-        self.revoked.replace(known.certificates.iter().copied().collect());
-        Ok(())
+        drop(known);
+        // It holds from now on, whether or not it can be kept.
+        write_durably(&self.kept, &to_text(&signed)).blame_io(&self.kept)
     }
 
     /// Reads the file again from time to time, for as long as the list is in use.
@@ -93,20 +119,29 @@ impl Revocations {
     /// # Errors
     /// If the system cannot start a thread.
     pub fn watch(&self) -> io::Result<()> {
-        let in_use: Weak<_> = Arc::downgrade(&self.known);
-        let Revocations { path, authority, revoked, .. } = self.clone();
+        let own = self.clone();
         let run = move || {
-            loop {
+            while own.revoked.is_shared() {
                 std::thread::sleep(INTERVAL);
-                let Some(known) = in_use.upgrade() else { return };
-                let (path, revoked) = (path.clone(), revoked.clone());
-                if let Err(error) = (Revocations { path, authority, known, revoked }).read() {
+                if let Err(error) = own.read() {
                     tracing::error!(%error, "the list of revoked certificates was not read");
                 }
             }
         };
         std::thread::Builder::new().name("revocations".into()).spawn(run).map(drop)
     }
+}
+
+/// Replaces a file as a whole, durably.
+fn write_durably(path: &Path, text: &str) -> io::Result<()> {
+    // Several commands may use one folder at a time.
+    let new = path.with_extension(format!("{}.new", std::process::id()));
+    let mut file = fs::File::create(&new)?;
+    file.write_all(text.as_bytes())?;
+    file.sync_all()?;
+    fs::rename(&new, path)?;
+    // The name is durable with its folder.
+    path.parent().map_or(Ok(()), |folder| fs::File::open(folder)?.sync_all())
 }
 
 /// Not a list.
@@ -149,12 +184,11 @@ mod tests {
     fn a_list_is_read_again_and_a_bad_one_changes_nothing() {
         let folder = tempfile::tempdir().unwrap();
         let authority = SigningKey::from_seed(&Secret::from_bytes([1; 32]));
-        let revocations = Revocations {
-            path: folder.path().join(REVOKED),
-            authority: authority.verifying_key(),
-            known: Arc::default(),
-            revoked: Revoked::new(tls_digest),
+        let open = || {
+            let [path, kept] = [REVOKED, REVOKED_KNOWN].map(|file| folder.path().join(file));
+            Revocations::in_folder(path, kept, &authority.verifying_key())
         };
+        let revocations = open().unwrap();
         assert!(revocations.read().is_ok() && revocations.version() == 0, "none is there");
         let list = RevocationList::default().with([tls_digest(b"eve")]);
         let write = |list: &RevocationList, key: &SigningKey| {
@@ -176,6 +210,13 @@ mod tests {
         write(&later, &authority);
         revocations.read().unwrap();
         assert!(revoked.has_certificate(b"adam") && revocations.version() == 2);
-        assert_eq!(revocations.digests().len(), 2);
+        assert_eq!(revoked.all().len(), 2);
+        // An older list is refused after a restart, too, and one that is gone stays in force.
+        fs::remove_file(&revocations.path).unwrap();
+        let again = open().unwrap();
+        assert!(again.version() == 2 && again.revoked().has_certificate(b"adam"));
+        write(&list, &authority);
+        let refused = open().map(|_| ()).unwrap_err().to_string();
+        assert!(refused.contains("version 1, and version 2 is known"), "{refused}");
     }
 }

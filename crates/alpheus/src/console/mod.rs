@@ -19,7 +19,6 @@ use alpheus_node::failure::Failure;
 use alpheus_node::globals::Globals;
 use alpheus_node::network::answer::ApiError;
 use alpheus_node::network::error::RequestError;
-use alpheus_node::network::identity::IdentityFolder;
 use alpheus_node::network::role::Role;
 use alpheus_node::service;
 use alpheus_node::service::shutdown::Trigger;
@@ -27,6 +26,7 @@ use alpheus_node::settings::Settings;
 use alpheus_streams::links;
 use alpheus_streams::owner::identity::OwnerIdentity;
 use alpheus_streams::query::sealed::Opener;
+use alpheus_streams::revocations::open_identity;
 use axum::Router;
 use axum::http::StatusCode;
 use std::net::{Ipv4Addr, SocketAddr};
@@ -112,14 +112,14 @@ impl Args {
         let folder = Settings::needed(&self.identity, "identity")?;
         match (&self.server, &self.controller) {
             (Some(server), _) => {
-                let identity = IdentityFolder::open(&folder, Role::Consumer)?;
+                let identity = open_identity(&folder, Role::Consumer)?;
                 let name = identity.name().name.clone();
                 let opener = Opener::new(&identity)?;
                 let client = links::service(server, &identity)?;
                 Ok((consumer::router(client.http().clone(), opener, name), "results"))
             }
             (None, controller) => {
-                let identity = IdentityFolder::open(&folder, Role::Owner)?;
+                let identity = open_identity(&folder, Role::Owner)?;
                 let base = controller.as_deref();
                 let controller = self.controller_name.as_deref();
                 let client = links::controller(base.unwrap_or_default(), controller, &identity)?;

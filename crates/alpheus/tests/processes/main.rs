@@ -37,6 +37,7 @@ mod processes;
 mod query;
 mod read;
 mod real_data;
+mod revocations;
 #[cfg(all(feature = "board", feature = "pass", feature = "stats", feature = "table"))]
 mod roles;
 mod sealed;

@@ -161,14 +161,14 @@ fn later_windows(running: &Running) {
 fn live_meter(running: &Running, house: usize) -> Process {
     let name = HOUSES[house];
     let script = format!(
-        "while true; do echo '{{\"reading\": {}}}'; sleep 0.4; done | alpheus produce \
+        "while echo '{{\"reading\": {}}}'; do sleep 0.4; done | alpheus produce \
          --identity pki/meter-{name} --device {name}.device --state run/meter-{name} \
          --schema schema.yaml --server {} --input -",
         house + 1,
         running.server
     );
     let folder = running.place.path("");
-    Process::start(crate::common::bash(&folder).args(["-c", &script]))
+    Process::start_script(crate::common::bash(&folder).args(["-c", &script]))
 }
 
 /// The service lost everything. Controllers and devices go on, without a restart.
@@ -197,4 +197,21 @@ fn devices_open_new_sessions_at_a_service_that_lost_its_state() {
     // One, two and three, equally often but for the ends.
     let (sum, count) = (row["sum_reading"].as_str().unwrap(), row["count_reading"].as_u64());
     assert!(sum.parse::<f64>().unwrap() >= 6.0 && count.unwrap() >= 3, "{row}");
+}
+
+#[test]
+fn a_script_leaves_no_process_behind() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut script = crate::common::bash(folder.path());
+    let mut script =
+        Process::start_script(script.args(["-c", "sleep 600 & echo started $!; wait"]));
+    let child: u32 = script.wait_for_prefix("started ").parse().unwrap();
+    let stat = format!("/proc/{child}/stat");
+    assert!(fs::exists(&stat).unwrap());
+    drop(script);
+    until("its end", || {
+        // Nobody may have asked yet how it ended.
+        let stat = fs::read_to_string(&stat).unwrap_or_else(|_| "0 (sleep) Z".to_owned());
+        stat.contains(") Z").then_some(())
+    });
 }

@@ -211,7 +211,10 @@ impl Controller {
         let (plan, sealed) = (epoch.terms, plan.sealed_to.is_some());
         let event = LogEvent::PlanAccepted { plan, name, consumer, sealed };
         let line = Record::Log(LogLine { at, streams, event });
-        [record, line].into_iter().map(|record| self.put(now, record)).collect()
+        let kept = [record, line].into_iter().map(|record| self.put(now, record));
+        let mut changes: Vec<Change> = kept.collect();
+        changes.extend(self.drop_past_epochs(announced.plan(), now));
+        changes
     }
 }
 
@@ -223,7 +226,8 @@ fn consents(
     window: Window,
     now: Timestamp,
 ) -> bool {
-    if state.revoked.is_some() || !state.is_confirmed_for(window) {
+    let waits = !state.is_confirmed_for(window) || !state.copies.is_without_any_in(window);
+    if state.revoked.is_some() || state.is_barred || waits {
         return false;
     }
     let current = state.current().filter(|taken| now < taken.annotation.valid_to);

@@ -192,6 +192,9 @@ impl Controller {
         // A reader without a grant must not learn whether consent was withdrawn.
         let granted = self.grants.get(&(*stream, *reader)).ok_or(GrantError::NotGranted)?;
         let state = self.guarded_stream(stream)?;
+        if state.is_barred {
+            return Err(GrantError::Revoked);
+        }
         if self.restored_at.is_some_and(|restored| granted.at <= restored) {
             return Err(GrantError::Unconfirmed);
         }

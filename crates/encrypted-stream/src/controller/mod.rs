@@ -8,6 +8,7 @@
 //! | [`grants`] | day keys for readers that owners name |
 //! | [`plans`] | accepts or refuses an announced plan |
 //! | [`epochs`] | attends an epoch and checks its list |
+//! | [`past_epochs`] | drops the plans of epochs that are over |
 //! | [`policies`] | what the owners' policies allow |
 //! | [`segments`] | borders and keys of a stream's part of a window |
 //! | [`sessions`] | which of a stream's sessions counts |
@@ -18,6 +19,8 @@
 //! | [`totals`] | shares of running totals |
 //! | [`plan_state`], [`stream_state`] | what is kept of a plan and of a stream |
 //! | [`endings`] | the end of windows and of plans |
+//! | [`copies`] | what is known of copied devices |
+//! | [`revoked`] | certificates that the authority has revoked |
 //! | [`restore`] | restart from a ledger |
 //!
 //! Every handler returns a [`Step`]: its messages come out only once what must be durable
@@ -27,16 +30,19 @@
 pub mod identity;
 
 mod budgets;
+mod copies;
 mod endings;
 mod epochs;
 mod grants;
 mod openings;
 mod owners;
+mod past_epochs;
 mod plan_state;
 mod plans;
 mod policies;
 mod presences;
 mod restore;
+mod revoked;
 mod segments;
 mod sessions;
 mod stream_state;
@@ -48,6 +54,7 @@ pub use restore::HostRecords;
 pub use stream_state::HeldStream;
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
+use std::sync::Arc;
 
 use alpheus_crypto::hash::Digest;
 use alpheus_crypto::signed::Signed;
@@ -64,6 +71,7 @@ use crate::withdrawal::Erasure;
 use budgets::Books;
 use epochs::AttendedEpoch;
 use grants::GrantState;
+use past_epochs::Spans;
 use plan_state::PlanState;
 use stream_state::{StreamRecord, StreamState};
 use totals::Allowance;
@@ -86,7 +94,9 @@ pub struct Controller {
     /// The running plans that hold an attribute of a stream: one, or several epochs of a family.
     locks: HashMap<(StreamId, u16), BTreeSet<PlanId>>,
     /// Attributes and spans that ended plans have released.
-    released_spans: HashMap<StreamId, Vec<(u16, Window)>>,
+    released_spans: HashMap<StreamId, Spans>,
+    /// Those of them that plans have released which are dropped.
+    summed_spans: HashMap<StreamId, Spans>,
     /// What differential privacy has cost owners.
     books: Books,
     /// Rosters for which this controller has published its picks.
@@ -105,6 +115,8 @@ pub struct Controller {
     clock: Timestamp,
     /// Seeds of running totals that messages may still cause to be drawn.
     allowance: Allowance,
+    /// Digests of certificates that the authority has revoked.
+    revoked: Arc<BTreeSet<Digest>>,
 }
 
 impl Controller {
@@ -136,6 +148,7 @@ impl Controller {
             epochs: BTreeMap::new(),
             locks: HashMap::new(),
             released_spans: HashMap::new(),
+            summed_spans: HashMap::new(),
             books: Books::default(),
             rosters: HashSet::new(),
             restored_at: None,
@@ -145,6 +158,7 @@ impl Controller {
             start: 0,
             clock: Timestamp(0),
             allowance: Allowance::NONE,
+            revoked: Arc::default(),
         }
     }
 

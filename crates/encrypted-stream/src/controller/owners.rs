@@ -7,7 +7,8 @@ use alpheus_policy::policy::ResolvedPolicy;
 use alpheus_time::{Timestamp, Window};
 
 use super::Controller;
-use super::stream_state::{DeviceCopy, HeldStream, StreamState};
+use super::copies::DeviceCopy;
+use super::stream_state::{HeldStream, StreamState};
 use crate::annotation::{self, Annotation};
 use crate::certificate::CertifiedOwner;
 use crate::error::AnnotationError;
@@ -46,6 +47,7 @@ impl Controller {
         }
         if let Some(remembered) = self.pending_records.remove(&id) {
             remembered.into_iter().for_each(|remembered| state.remember(remembered));
+            state.note_revoked(&self.revoked);
             self.settle_sessions();
         }
     }
@@ -101,7 +103,8 @@ impl Controller {
         let known = state.current().map(|taken| taken.annotation.version);
         let (id, policy) = (state.owner, opened.policy.clone());
         let (version, since) = state.annotate(opened, now.max(self.clock))?;
-        let copy = state.confirm_copy(now.max(self.clock));
+        state.note_owner(owner.certificate().digest(), &self.revoked);
+        let copies = state.copies.confirm(now.max(self.clock));
         let charged = match waited && known != Some(version) {
             true => self.charge_lost(now, (stream, id), policy, known.is_some()),
             false => Vec::new(),
@@ -111,7 +114,7 @@ impl Controller {
         let line = log(now, stream, LogEvent::PolicyChanged { version });
         let mut changes = vec![self.put(now, record), self.put(now, line)];
         changes.extend(charged);
-        if let Some(DeviceCopy { session, confirmed }) = copy {
+        for DeviceCopy { session, confirmed } in copies {
             changes.push(self.put(now, Record::Cloned { stream, session, confirmed }));
         }
         Ok(Step::new(changes, Vec::new()))

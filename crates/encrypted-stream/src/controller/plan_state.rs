@@ -52,6 +52,8 @@ pub(super) struct PlanState {
     pub(super) slack_bits: u32,
     /// Spans that this controller's streams, by position, have released to earlier plans.
     pub(super) released_spans: HashMap<u32, Vec<Window>>,
+    /// Whether the authority has revoked the certificate of the plan's consumer.
+    pub(super) is_barred: bool,
     /// If the plan's results are running totals.
     pub(super) totals: Option<Totals>,
     /// For running totals: owners whose log states the cost.
@@ -117,6 +119,7 @@ impl PlanState {
             verdicts_by_policy: Vec::new(),
             slack_bits: 0,
             released_spans: HashMap::new(),
+            is_barred: false,
             totals: None,
             cost_logged: BTreeSet::new(),
         }
@@ -125,9 +128,14 @@ impl PlanState {
     /// A plan with noise releases no window that ended before the plan was accepted. So a
     /// restored ledger knows how many windows it may lack.
     pub(super) fn begin_noise(&mut self) {
-        if let (Some(accepted), true) = (self.accepted_at, self.plan().privacy.is_some()) {
+        if let Some(accepted) = self.noise_from() {
             self.settled = self.settled.max(accepted);
         }
+    }
+
+    /// In a plan with noise: when it was accepted.
+    fn noise_from(&self) -> Option<Timestamp> {
+        self.accepted_at.filter(|_| self.plan().privacy.is_some())
     }
 
     pub(super) fn plan(&self) -> &Plan {
@@ -190,6 +198,9 @@ impl PlanState {
             return Err(WindowRefusalError::NotEnded);
         }
         let round = self.rounds.get(&window.start);
+        if round.is_none() && self.noise_from().is_some_and(|from| window.end <= from) {
+            return Err(WindowRefusalError::BeforeAcceptance);
+        }
         if round.is_some_and(|round| round.closed)
             || (round.is_none() && window.end <= self.settled)
         {

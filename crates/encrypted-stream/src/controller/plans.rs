@@ -13,6 +13,7 @@ use alpheus_policy::plan::{MaskStrategy, Plan, PlannedStream};
 use alpheus_time::{Timestamp, Window};
 
 use super::Controller;
+use super::past_epochs::add_span;
 use super::plan_state::PlanState;
 use super::stream_state::StreamState;
 use super::totals::Totals;
@@ -98,6 +99,7 @@ impl Controller {
         if plan.horizon().is_some() && self.restored_at.is_some_and(|at| plan.from < at) {
             return Err(PlanRefusalError::TotalsLost);
         }
+        self.check_parties(plan)?;
         self.check_list(announced, position)?;
         let own = || plan.streams.iter().filter(|stream| stream.controller == position);
         for planned in own() {
@@ -142,7 +144,7 @@ impl Controller {
         let state = self
             .streams
             .get(&stream)
-            .filter(|state| state.revoked.is_none() && !state.is_suspended());
+            .filter(|state| state.revoked.is_none() && !state.is_barred && !state.is_suspended());
         let current = state.and_then(StreamState::current);
         let current = current.filter(|taken| now < taken.annotation.valid_to);
         let current = current.ok_or(PlanRefusalError::NoConsent { stream })?;
@@ -218,11 +220,7 @@ impl Controller {
                 if span.start < span.end {
                     let spans = self.released_spans.entry(planned.stream).or_default();
                     // Epochs follow each other: a family has one span unless it paused.
-                    let last = spans.iter_mut().rev().find(|(of, _)| of == attribute);
-                    match last.filter(|(_, last)| last.end == span.start) {
-                        Some((_, last)) => last.end = span.end,
-                        None => spans.push((*attribute, span)),
-                    }
+                    add_span(spans, *attribute, span);
                 }
             }
         }

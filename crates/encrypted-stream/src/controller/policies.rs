@@ -26,10 +26,13 @@ pub(super) fn allow(
     if state.revoked.is_some() {
         return Err(ExclusionError::Revoked);
     }
+    if state.is_barred || joined.is_barred {
+        return Err(ExclusionError::CertificateRevoked);
+    }
     if state.is_suspended() {
         return Err(ExclusionError::Unconfirmed);
     }
-    if state.waits_after_copy() {
+    if !state.copies.is_without_any_in(window) {
         return Err(ExclusionError::Cloned);
     }
     let in_force = state.in_force(window, now).ok_or(ExclusionError::Policy)?;

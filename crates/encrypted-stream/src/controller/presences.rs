@@ -8,10 +8,11 @@ use alpheus_policy::ids::{OwnerId, StreamId};
 use alpheus_time::Timestamp;
 
 use super::budgets::Charges;
+use super::copies::NewCopy;
 use super::plan_state::{AnsweredSummons, PlanState};
 use super::segments::{Examined, KeySpan};
 use super::sessions::Session;
-use super::stream_state::{DeviceCopy, StreamState};
+use super::stream_state::StreamState;
 use super::{Controller, policies};
 use crate::counts::narrow;
 use crate::error::{ExclusionError, WindowRefusalError};
@@ -28,6 +29,29 @@ struct Examination {
     silent: u32,
     fresh: Vec<Record>,
     gone: Vec<(StreamId, u64)>,
+    /// Records of copies that are forgotten.
+    forgotten: Vec<Record>,
+}
+
+impl Examination {
+    /// If the service shows that the stream's device has a copy: the stream waits for its owner,
+    /// whose log says so.
+    fn note_copy(
+        &mut self,
+        stream: StreamId,
+        state: &mut StreamState,
+        segments: &Segments,
+        at: Timestamp,
+    ) {
+        let Segments::OfTicks { conflict, .. } = segments else { return };
+        let Some(claim) = state.copied_claim(conflict.as_deref()) else { return };
+        let Some(NewCopy { copy, forgotten }) = state.copies.note(claim.session) else { return };
+        let record = |session, confirmed| Record::Cloned { stream, session, confirmed };
+        let event = LogEvent::Cloned { border: claim.to };
+        let line = Record::Log(LogLine { at, streams: vec![stream], event });
+        self.fresh.extend([record(copy.session, copy.confirmed), line]);
+        self.forgotten.extend(forgotten.map(|session| record(session, None)));
+    }
 }
 
 impl Controller {
@@ -76,7 +100,8 @@ impl Controller {
                 Err(reason) => examined.excluded.push((stream.position, reason)),
             }
         }
-        let Examination { spans, charges, excluded, owners, silent, fresh, gone } = examined;
+        let Examination { spans, charges, excluded, owners, silent, fresh, gone, forgotten } =
+            examined;
         let joined = self.plans.get_mut(&summons.plan).ok_or(WindowRefusalError::UnknownPlan)?;
         let presence = Presence {
             plan: summons.plan,
@@ -105,6 +130,7 @@ impl Controller {
         let id = self.identity.id();
         let keys = gone.iter().map(|(stream, session)| session_key(id, *stream, *session));
         changes.extend(keys.map(Change::remove));
+        changes.extend(forgotten.iter().map(|record| Change::remove(record.key(id))));
         changes.extend(self.forget(now, &summons.plan));
         Ok(send(signed, changes))
     }
@@ -121,13 +147,10 @@ impl Controller {
         let joined = self.plans.get_mut(&summons.plan).ok_or(ExclusionError::Policy)?;
         let planned = *joined.own(stream.position).ok_or(ExclusionError::Policy)?;
         let state = self.streams.get_mut(&planned.stream).ok_or(ExclusionError::Policy)?;
-        examined.fresh.extend(copies(planned.stream, state, &stream.segments, now));
+        examined.note_copy(planned.stream, state, &stream.segments, now);
         let charges = policies::allow(joined, stream.position, state, summons.window, now)?;
         if !state.is_confirmed_for(summons.window) {
             return Err(ExclusionError::Unconfirmed);
-        }
-        if !state.is_without_copy_in(summons.window) {
-            return Err(ExclusionError::Cloned);
         }
         if joined.was_released(stream.position, summons.window) {
             return Err(ExclusionError::Released);
@@ -161,22 +184,6 @@ impl Controller {
         }
         Ok(spans)
     }
-}
-
-/// If the service shows that the stream's device has a copy: the stream waits for its owner,
-/// whose log says so.
-fn copies(
-    stream: StreamId,
-    state: &mut StreamState,
-    segments: &Segments,
-    now: Timestamp,
-) -> Vec<Record> {
-    let Segments::OfTicks { conflict, .. } = segments else { return Vec::new() };
-    let proof = state.copied_claim(conflict.as_deref());
-    let found = proof.and_then(|claim| Some((claim.to, state.note_copy(claim.session)?)));
-    let Some((border, DeviceCopy { session, confirmed })) = found else { return Vec::new() };
-    let line = LogLine { at: now, streams: vec![stream], event: LogEvent::Cloned { border } };
-    vec![Record::Cloned { stream, session, confirmed }, Record::Log(line)]
 }
 
 /// Only this controller's streams, each once, in order.

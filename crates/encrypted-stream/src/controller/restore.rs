@@ -1,6 +1,6 @@
 //! Restart from a ledger: what was released stays released.
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 
 use alpheus_crypto::hash::Digest;
@@ -10,10 +10,11 @@ use alpheus_policy::policy::ResolvedPolicy;
 use alpheus_time::{Timestamp, Window};
 
 use super::Controller;
+use super::copies::DeviceCopy;
 use super::identity::Identity;
 use super::plan_state::Round;
 use super::sessions::Session;
-use super::stream_state::{DeviceCopy, HeldStream, StreamRecord, StreamState};
+use super::stream_state::{HeldStream, StreamRecord, StreamState};
 use super::totals::Totals;
 use crate::annotation;
 use crate::announced_plan::AnnouncedPlan;
@@ -73,6 +74,15 @@ impl HostRecords {
     pub fn plan(&self, id: &PlanId) -> Option<&Arc<AnnouncedPlan>> {
         self.plans.get(id)
     }
+
+    /// Removes the lists of epochs whose plans no controller of the host knows any more. The
+    /// host calls it at its start, with all plans that its controllers know.
+    #[must_use]
+    pub fn forget_lists(&self, known: &BTreeSet<PlanId>) -> Vec<Change> {
+        let lists = self.plans.values().filter(|plan| plan.plan().epoch.is_some());
+        let unknown = lists.filter(|plan| !known.contains(&plan.id()));
+        unknown.map(|plan| Change::remove(Record::listing_key(plan.id()))).collect()
+    }
 }
 
 impl Controller {
@@ -110,6 +120,7 @@ impl Controller {
         // An old copy holds an old clock; the fence may hold a later one.
         let fenced = fence.map_or(Timestamp(0), |fence| fence.clock);
         let now = now.max(controller.clock).max(fenced);
+        controller.take_spans(&records);
         controller.take_plans(&records, host)?;
         let distrusted = distrusted.map_or(0, |(sequence, ..)| sequence);
         let ended: Vec<_> = records.iter().filter_map(ended_window).collect();
@@ -285,12 +296,7 @@ impl Controller {
     ) -> Result<(), RestoreError> {
         let bad = RestoreError::BadRecord { position };
         match record {
-            Record::Annotation { stream, since, owner, signed, .. } => {
-                let owner = self.deployment.owner(&owner).map_err(|_| bad)?;
-                let opened = annotation::open(&signed, &owner).map_err(|_| bad)?;
-                let choice = StreamRecord::Annotation(Box::new(opened), since, handed_in);
-                self.remember(stream, choice);
-            }
+            choice @ Record::Annotation { .. } => self.take_choice(choice, handed_in).ok_or(bad)?,
             Record::Revoked { stream, at } => self.remember(stream, StreamRecord::Revoked(at)),
             Record::Spent(spent) => self.take_spent(spent, host),
             Record::Opened { plan, window, opening_set, answer } => {
@@ -306,6 +312,7 @@ impl Controller {
             | Record::Restored { .. }
             | Record::Started { .. }
             | Record::Plan { .. }
+            | Record::Spans { .. }
             | Record::Mark { .. } => {}
             Record::Log(line) => self.take_line(&line),
             Record::Budget(record) => self.books.take(&record),
@@ -328,6 +335,16 @@ impl Controller {
 
     fn take_totals(&mut self, plan: &PlanId, last: u32) {
         self.plans.get_mut(plan).into_iter().for_each(|own| own.remember_totals(last));
+    }
+
+    /// Takes an annotation from the ledger; `None` if it is not the owner's.
+    fn take_choice(&mut self, record: Record, handed_in: Option<Timestamp>) -> Option<()> {
+        let Record::Annotation { stream, since, owner, signed, .. } = record else { return None };
+        let certified = self.deployment.owner(&owner).ok()?;
+        let opened = annotation::open(&signed, &certified).ok()?;
+        let choice = Box::new((opened, owner.digest()));
+        self.remember(stream, StreamRecord::Annotation(choice, since, handed_in));
+        Some(())
     }
 
     fn take_copy(&mut self, record: &Record) {

@@ -70,7 +70,7 @@ impl StreamState {
                 Tiling { stretches, spans, events }
             }
             Segments::OfTicks { claims, .. } if !self.schema.frames.is_events() => {
-                if claims.iter().flatten().any(|claim| self.is_copied(claim.session)) {
+                if claims.iter().flatten().any(|claim| self.copies.contains(claim.session)) {
                     return Err(ExclusionError::Cloned);
                 }
                 self.check_claims(claims, window, tolerated)?

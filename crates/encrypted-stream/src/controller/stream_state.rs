@@ -1,7 +1,9 @@
 //! A stream that a controller guards: its keys and its owner's annotations.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
+use alpheus_crypto::hash::Digest;
 use alpheus_crypto::secret::Secret;
 use alpheus_crypto::signed::Verified;
 use alpheus_policy::ids::{ControllerId, OwnerId, StreamId};
@@ -10,6 +12,7 @@ use alpheus_policy::policy::{ResolvedOption, ResolvedPolicy};
 use alpheus_policy::schema::Schema;
 use alpheus_time::{Timestamp, Window};
 
+use super::copies::{Copies, DeviceCopy};
 use super::sessions::{Session, Sessions};
 use crate::annotation::Annotation;
 use crate::error::{AnnotationError, GrantError};
@@ -51,25 +54,20 @@ pub(super) struct StreamState {
     confirmed: Option<Timestamp>,
     /// When consent was withdrawn.
     pub(super) revoked: Option<Timestamp>,
-    /// The last proof that its device has a copy.
-    copy: Option<DeviceCopy>,
+    /// The owner's certificate, as the last annotation came with it.
+    certificate: Option<Digest>,
+    /// Whether the authority has revoked it.
+    pub(super) is_barred: bool,
+    /// Proofs that its device has copies.
+    pub(super) copies: Copies,
     pub(super) sessions: Sessions,
-}
-
-/// A device has a copy, as two of its claims for one border have shown.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct DeviceCopy {
-    /// The session of both.
-    pub(super) session: u64,
-    /// When the owner confirmed that the copy is gone. Until then nothing is released.
-    pub(super) confirmed: Option<Timestamp>,
 }
 
 /// A ledger record about a stream.
 pub(super) enum StreamRecord {
-    /// An annotation, when it came into force, and when it was submitted if that was after
-    /// the last untrusted restore.
-    Annotation(Box<Verified<Annotation>>, Timestamp, Option<Timestamp>),
+    /// An annotation with its owner's certificate, when it came into force, and when it was
+    /// submitted if that was after the last untrusted restore.
+    Annotation(Box<(Verified<Annotation>, Digest)>, Timestamp, Option<Timestamp>),
     /// When consent was withdrawn.
     Revoked(Timestamp),
     /// A known session.
@@ -91,7 +89,7 @@ impl StreamRecord {
     /// The annotation, if it is one.
     pub(super) fn choice(&self) -> Option<&Annotation> {
         match self {
-            StreamRecord::Annotation(annotation, ..) => Some(annotation),
+            StreamRecord::Annotation(choice, ..) => Some(&choice.0),
             StreamRecord::Revoked(_) | StreamRecord::Session(_) | StreamRecord::Copy(_) => None,
         }
     }
@@ -103,8 +101,21 @@ impl StreamState {
         let HeldStream { stream, owner, schema, layout, master } = stream;
         let keys = master.map(|master| StreamKeys::new(&master, stream, schema.id()));
         let (annotations, sessions) = (Vec::new(), Sessions::default());
-        let (revoked, copy) = (None, None);
-        Self { owner, schema, layout, keys, annotations, confirmed, revoked, copy, sessions }
+        let (revoked, certificate, is_barred) = (None, None, false);
+        let copies = Copies::default();
+        Self {
+            owner,
+            schema,
+            layout,
+            keys,
+            annotations,
+            confirmed,
+            revoked,
+            certificate,
+            is_barred,
+            copies,
+            sessions,
+        }
     }
 
     /// Takes an annotation if it is the owner's and later than the last one. Takes the last
@@ -129,7 +140,7 @@ impl StreamState {
             return Err(AnnotationError::WrongSchema);
         }
         let version = annotation.version;
-        let waits = self.confirmed.is_none() || self.waits_after_copy();
+        let waits = self.confirmed.is_none() || self.copies.waits();
         let since = match self.annotations.last() {
             None => annotation.valid_from,
             Some(last) if last.annotation.version < version => now.max(last.since),
@@ -146,6 +157,17 @@ impl StreamState {
             self.annotations.push(DatedAnnotation { annotation, since });
         }
         Ok((version, since))
+    }
+
+    /// The last annotation came with this certificate of its owner.
+    pub(super) fn note_owner(&mut self, certificate: Digest, revoked: &BTreeSet<Digest>) {
+        self.certificate = Some(certificate);
+        self.note_revoked(revoked);
+    }
+
+    /// The authority has revoked these certificates.
+    pub(super) fn note_revoked(&mut self, revoked: &BTreeSet<Digest>) {
+        self.is_barred = self.certificate.is_some_and(|own| revoked.contains(&own));
     }
 
     /// The owner's last choice may be lost: nothing is released until the owner has chosen
@@ -184,52 +206,21 @@ impl StreamState {
         self.confirmed.is_some_and(|confirmed| confirmed <= window.start)
     }
 
-    /// Notes a proven copy of the device. `None` if it is known from this session.
-    pub(super) fn note_copy(&mut self, session: u64) -> Option<DeviceCopy> {
-        let known = self.copy.is_some_and(|copy| copy.session == session);
-        let copy = (!known).then_some(DeviceCopy { session, confirmed: None })?;
-        self.copy = Some(copy);
-        Some(copy)
-    }
-
-    /// The owner has chosen again, so the copy of the device is gone.
-    pub(super) fn confirm_copy(&mut self, now: Timestamp) -> Option<DeviceCopy> {
-        let waiting = self.copy.as_mut().filter(|copy| copy.confirmed.is_none())?;
-        waiting.confirmed = Some(now);
-        Some(*waiting)
-    }
-
-    /// Whether nothing is released before the owner has confirmed that a copy is gone.
-    pub(super) fn waits_after_copy(&self) -> bool {
-        self.copy.is_some_and(|copy| copy.confirmed.is_none())
-    }
-
-    /// Whether the owner knew of no copy during a whole window.
-    pub(super) fn is_without_copy_in(&self, window: Window) -> bool {
-        let gone = |copy: DeviceCopy| copy.confirmed.is_some_and(|since| since <= window.start);
-        self.copy.is_none_or(gone)
-    }
-
-    /// Whether a copy showed in this session. It is in no window any more.
-    pub(super) fn is_copied(&self, session: u64) -> bool {
-        self.copy.is_some_and(|copy| copy.session == session)
-    }
-
     /// Applies a record of the ledger.
     pub(super) fn remember(&mut self, remembered: StreamRecord) {
         match remembered {
-            StreamRecord::Annotation(annotation, since, confirmed) => {
-                self.remember_choice(*annotation, since, confirmed);
+            StreamRecord::Annotation(choice, since, confirmed) => {
+                self.remember_choice(*choice, since, confirmed);
             }
             StreamRecord::Revoked(at) => self.revoked = Some(at),
             StreamRecord::Session(session) => self.sessions.remember(session),
-            StreamRecord::Copy(copy) => self.copy = Some(copy),
+            StreamRecord::Copy(copy) => self.copies.remember(copy),
         }
     }
 
     fn remember_choice(
         &mut self,
-        annotation: Verified<Annotation>,
+        (annotation, certificate): (Verified<Annotation>, Digest),
         since: Timestamp,
         confirmed: Option<Timestamp>,
     ) {
@@ -237,6 +228,10 @@ impl StreamState {
             (Some(known), Some(also)) => Some(known.min(also)),
             (known, also) => known.or(also),
         };
+        let last = self.current().map(|taken| taken.annotation.version);
+        if last.is_none_or(|last| last < annotation.version) {
+            self.certificate = Some(certificate);
+        }
         self.annotations.push(DatedAnnotation { annotation: annotation.into_inner(), since });
         self.annotations.sort_by_key(|taken| taken.annotation.version);
     }

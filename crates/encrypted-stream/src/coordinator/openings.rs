@@ -87,7 +87,7 @@ impl Coordinator {
         if let Some(failure) = self.forbids(&fixing.fixed, &held) {
             // Too few tokens is the better reason, if peeling alone is not to blame.
             let failure = self.forbids(&fixing.fixed, &all).unwrap_or(failure);
-            return self.fail(start, round.blame(failure));
+            return self.fail(start, self.reason(round, failure));
         }
         let held = match self.turn(now, start, held) {
             Turn::Now(held) => held,
@@ -143,9 +143,11 @@ impl Coordinator {
             let result = self.add_up(round, &opens.set, sums);
             return self.end(start, result);
         }
-        let inside = |(p, _): &(&u32, &_)| opens.set.contains(**p);
-        if let Some((_, reason)) = round.refusals.iter().find(inside) {
-            return self.fail(start, ReleaseError::ControllerRefused(*reason));
+        if round.is_of_lost_state(self.announced.tolerated()) {
+            return self.fail(start, ReleaseError::StateLost);
+        }
+        if let Some(reason) = round.fatal_refusal(&opens.set) {
+            return self.fail(start, ReleaseError::ControllerRefused(reason));
         }
         if now >= round.deadline {
             return self.fail(start, ReleaseError::OpeningLost);

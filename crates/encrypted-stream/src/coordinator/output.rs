@@ -176,12 +176,11 @@ pub struct Opened {
 }
 
 impl Outcome {
-    /// Whether the window had its outcome before, of which this state knows nothing: it was
-    /// restored from a copy that is older. There is nothing to announce.
+    /// Whether the window was begun in a state that was lost, so that nobody here knows how it
+    /// ended. There is nothing to announce.
     #[must_use]
-    pub fn was_settled(&self) -> bool {
-        let settled = ReleaseError::ControllerRefused(WindowRefusalError::Settled);
-        self.result.as_ref().err() == Some(&settled)
+    pub fn is_of_lost_state(&self) -> bool {
+        matches!(self.result, Err(ReleaseError::StateLost))
     }
 }
 
@@ -202,6 +201,7 @@ impl ReleaseError {
             Self::SumsLate => "the sums of the window did not come in time",
             Self::NothingReported => "the job has reported nothing about the window",
             Self::NotListed => "no list of the epoch would be accepted",
+            Self::StateLost => "begun in a state that was lost",
             Self::OtherSums => "the sums are not those of the opening set",
         }
     }

@@ -179,7 +179,7 @@ impl Coordinator {
         });
         let fixing = match fixing {
             Ok(fixing) => fixing,
-            Err(failure) => return self.fail(start, round.blame(failure)),
+            Err(failure) => return self.fail(start, self.reason(round, failure)),
         };
         let timing = self.timing;
         let Some(round) = self.rounds.get_mut(&start) else { return Step::default() };
@@ -211,6 +211,14 @@ impl Coordinator {
             matches!(round.phase, Phase::Opening(..)) && now.0.saturating_sub(begun) >= OWED.0
         });
         waiting.flat_map(Round::missing).collect()
+    }
+
+    /// Why a window fails: what refusals say explains more than that a quorum is missing.
+    pub(super) fn reason(&self, round: &Round, failure: ReleaseError) -> ReleaseError {
+        if round.is_of_lost_state(self.announced.tolerated()) {
+            return ReleaseError::StateLost;
+        }
+        round.blame(failure)
     }
 
     /// M over the controllers that are present and not left out, if it can open.

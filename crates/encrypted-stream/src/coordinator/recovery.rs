@@ -186,7 +186,7 @@ impl Coordinator {
         let mut round = Round::new(window, phase, now);
         round.wait(now, most, self.timing.retry);
         (round.incomplete, round.absent) = (incomplete, absent);
-        round.reports = present;
+        (round.reports, round.resumed) = (present, true);
         Some(round)
     }
 

@@ -93,6 +93,8 @@ pub(super) struct Round {
     pub(super) refusals: BTreeMap<u32, WindowRefusalError>,
     /// With running totals: it would move on if an earlier window had.
     pub(super) waits_for_turn: bool,
+    /// Whether a restart found its M in the store, which may be an older copy.
+    pub(super) resumed: bool,
     /// With running totals: an upper bound for the variance of the shares that were made
     /// for it, in thousandths of a seed's; 0 before any may have been made.
     pub(super) over: u64,
@@ -117,6 +119,7 @@ impl Round {
             other_sums: false,
             refusals: BTreeMap::new(),
             waits_for_turn: false,
+            resumed: false,
             over: 0,
         }
     }
@@ -247,6 +250,25 @@ impl Round {
         }
     }
 
+    /// Whether more than t controllers know the window from a state of the service that was
+    /// lost: one of them at least does not lie. That is so before M, and for an M that a
+    /// restart has found. In any other case the answers are to this state's own requests.
+    pub(super) fn is_of_lost_state(&self, tolerated: u32) -> bool {
+        let says_so = |reason: &&WindowRefusalError| knows_more(**reason);
+        let unknown = matches!(self.phase, Phase::Summoned) || self.resumed;
+        unknown && self.refusals.values().filter(says_so).count() > tolerated as usize
+    }
+
+    /// The refusal of a member of S that ends the window. After a restart, those that others
+    /// must confirm wait for them.
+    pub(super) fn fatal_refusal(&self, set: &RosterSet) -> Option<WindowRefusalError> {
+        let silent = |position: &u32| !self.refusals.contains_key(position);
+        let waits = self.resumed && self.missing().iter().any(silent);
+        let inside = self.refusals.iter().filter(|(position, _)| set.contains(**position));
+        let mut reasons = inside.map(|(_, reason)| *reason);
+        reasons.find(|reason| !waits || !knows_more(*reason))
+    }
+
     /// Controllers that refused, counted by reason.
     pub(super) fn refusal_counts(&self) -> BTreeMap<WindowRefusalError, u32> {
         let mut counts = BTreeMap::new();
@@ -255,4 +277,9 @@ impl Round {
         }
         counts
     }
+}
+
+/// Whether a controller says that the window went further than the request does.
+fn knows_more(reason: WindowRefusalError) -> bool {
+    matches!(reason, WindowRefusalError::Settled | WindowRefusalError::AlreadySpent)
 }

@@ -64,4 +64,7 @@ pub enum ExclusionError {
     /// has not confirmed since, or not before the window began, or the session is still the same.
     #[error("its device has a copy, and its owner has not confirmed that the copy is gone")]
     Cloned,
+    /// The authority has revoked the certificate of its owner, or of the plan's consumer.
+    #[error("the authority has revoked the certificate of its owner or of the query's consumer")]
+    CertificateRevoked,
 }

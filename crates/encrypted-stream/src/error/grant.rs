@@ -61,6 +61,11 @@ pub enum GrantError {
     /// The authority did not sign the reader's certificate for a consumer.
     #[error("the reader's certificate is not a consumer's certificate of this deployment")]
     Certificate,
+    /// The authority has revoked the reader's certificate, or the owner's.
+    #[error(
+        "the authority has revoked the reader's or the owner's certificate; ask it for another, and grant again"
+    )]
+    Revoked,
     /// The certificate is not that of the reader whom the grant names.
     #[error("the certificate is not that of the reader whom the grant names")]
     OtherReader,

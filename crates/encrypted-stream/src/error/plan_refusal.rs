@@ -207,4 +207,13 @@ pub enum PlanRefusalError {
         /// Maximum of all together.
         most: u64,
     },
+    /// The authority has revoked the certificate of a controller in the roster.
+    #[error("the authority has revoked the certificate of the controller at position {position}")]
+    RevokedController {
+        /// Its position in the roster.
+        position: u32,
+    },
+    /// The authority has revoked the certificate of the consumer.
+    #[error("the authority has revoked the certificate of the query's consumer")]
+    RevokedConsumer,
 }

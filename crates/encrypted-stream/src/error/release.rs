@@ -75,4 +75,8 @@ pub enum ReleaseError {
     #[error("the job reported nothing about any stream in time: all were offline, or it lags")]
     #[serde(rename = "Untold")]
     NothingReported,
+    /// More controllers than may collude have settled the window, or have spent a token on it,
+    /// of which the service's state knows nothing. That state was restored from an older copy.
+    #[error("the window was begun in a state of the service that was lost")]
+    StateLost,
 }

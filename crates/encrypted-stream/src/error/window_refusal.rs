@@ -162,6 +162,11 @@ pub enum WindowRefusalError {
         /// Windows whose seeds are missing.
         left: u32,
     },
+    /// The window of a plan with noise ended before the controller accepted the plan.
+    #[error(
+        "the window ended before this controller accepted the plan, whose noise does not reach back"
+    )]
+    BeforeAcceptance,
 }
 
 impl WindowRefusalError {

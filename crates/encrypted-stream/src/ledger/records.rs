@@ -231,6 +231,13 @@ pub enum Record {
         /// When the owner confirmed that the copy is gone.
         confirmed: Option<Timestamp>,
     },
+    /// What plans of a stream have released whose records are deleted.
+    Spans {
+        /// The stream.
+        stream: StreamId,
+        /// Attributes, and when they were released.
+        spans: Vec<(u16, Window)>,
+    },
 }
 
 /// A token spent on a window.
@@ -325,6 +332,7 @@ mod kind {
     pub(super) const LISTING: u8 = 19;
     pub(super) const ATTENDED: u8 = 20;
     pub(super) const STARTED: u8 = 21;
+    pub(super) const SPANS: u8 = 22;
 }
 
 /// A scope's prefix, a kind of record, and its subject.
@@ -368,6 +376,11 @@ impl Record {
         key(Scope::Controller(controller), kind::BUDGET, &[record])
     }
 
+    /// The key of an epoch's list, which the controllers of a host share.
+    pub(crate) fn listing_key(plan: PlanId) -> Vec<u8> {
+        key(Scope::Host, kind::LISTING, &[&plan.0])
+    }
+
     /// The key of the record in the ledger of a controller.
     #[must_use]
     pub fn key(&self, controller: ControllerId) -> Vec<u8> {
@@ -382,10 +395,13 @@ impl Record {
             }
             Record::Revoked { stream, .. } => key(own, kind::REVOKED, &[&stream.0]),
             Record::Erased { stream, .. } => key(own, kind::ERASED, &[&stream.0]),
-            Record::Cloned { stream, .. } => key(own, kind::CLONED, &[&stream.0]),
+            Record::Cloned { stream, session, .. } => {
+                key(own, kind::CLONED, &[&stream.0, &session.to_be_bytes()])
+            }
             Record::Plan { plan } => key(own, kind::PLAN, &[&plan.0]),
             Record::Announcement { plan, .. } => key(Scope::Host, kind::ANNOUNCEMENT, &[&plan.0]),
-            Record::Listing { plan, .. } => key(Scope::Host, kind::LISTING, &[&plan.0]),
+            Record::Listing { plan, .. } => Record::listing_key(*plan),
+            Record::Spans { stream, .. } => key(own, kind::SPANS, &[&stream.0]),
             Record::Attended { terms, .. } => key(own, kind::ATTENDED, &[&terms.0]),
             Record::Mark { plan, .. } => key(own, kind::MARK, &[&plan.0]),
             Record::Spent(SpentToken { plan, window, .. }) => {

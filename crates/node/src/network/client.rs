@@ -7,6 +7,7 @@ use super::connector::Connector;
 use super::error::{Problem, RequestError, causes};
 use super::identity::IdentityFolder;
 use super::peer::{self, ExpectedPeer, LastPeer};
+use super::revoked::Revoked;
 use super::role::Name;
 use crate::failure::{Blame, Category, Failure};
 use crate::proxy::Route;
@@ -95,7 +96,7 @@ impl HttpClient {
         } else {
             None
         };
-        Self::with(base, tls, last)
+        Self::with(base, (tls, None), last)
     }
 
     /// A client that shows the certificate of its identity, over TLS alone.
@@ -113,11 +114,15 @@ impl HttpClient {
         }
         let last = LastPeer::default();
         let tls = peer::identified(peer.into(), identity, last.clone())?;
-        Self::with(base, Some(tls), last)
+        Self::with(base, (Some(tls), identity.revoked().cloned()), last)
     }
 
-    fn with(base: Base, tls: Option<ClientConfig>, last: LastPeer) -> Result<Self, Failure> {
-        let connector = Connector::new(base.clone(), tls, Route::draw()?);
+    fn with(
+        base: Base,
+        (tls, revoked): (Option<ClientConfig>, Option<Revoked>),
+        last: LastPeer,
+    ) -> Result<Self, Failure> {
+        let connector = Connector::new(base.clone(), (tls, revoked), Route::draw()?);
         let http = pool(connector.clone());
         Ok(Self { base, connector, http, last })
     }

@@ -2,6 +2,8 @@
 //! this machine, without either.
 
 use super::base::Base;
+use super::peer::WrongPeerError;
+use super::revoked::Revoked;
 use crate::proxy::Route;
 use hyper_util::client::legacy::connect::{Connected, Connection};
 use hyper_util::rt::TokioIo;
@@ -26,15 +28,22 @@ const CONNECT_BY_PROXY: Duration = Duration::from_secs(20);
 pub(super) struct Connector {
     base: Base,
     tls: Option<TlsConnector>,
+    /// Certificates that end a connection.
+    revoked: Option<Revoked>,
     route: Option<Route>,
 }
 
 impl Connector {
     /// One with TLS, perhaps through a proxy, or without.
-    pub(super) fn new(base: Base, tls: Option<ClientConfig>, route: Option<Route>) -> Self {
+    pub(super) fn new(
+        base: Base,
+        (tls, revoked): (Option<ClientConfig>, Option<Revoked>),
+        route: Option<Route>,
+    ) -> Self {
         // Without TLS it stays on this machine, which for a proxy would be the proxy's.
         let route = route.filter(|_| tls.is_some());
-        Self { base, tls: tls.map(|config| TlsConnector::from(Arc::new(config))), route }
+        let tls = tls.map(|config| TlsConnector::from(Arc::new(config)));
+        Self { base, tls, revoked, route }
     }
 
     /// One of its own way through the proxy.
@@ -55,7 +64,7 @@ impl Connector {
         };
         let name = ServerName::try_from(self.base.host().to_owned()).map_err(io::Error::other)?;
         let stream = tls.connect(name, stream).await?;
-        Ok(TokioIo::new(Stream::Tls(Box::new(stream))))
+        Ok(TokioIo::new(Stream::Tls(Box::new(stream), self.revoked)))
     }
 }
 
@@ -83,7 +92,19 @@ impl tower_service::Service<axum::http::Uri> for Connector {
 /// A connection with or without TLS.
 pub(super) enum Stream {
     Plain(TcpStream),
-    Tls(Box<TlsStream<TcpStream>>),
+    /// It ends once the certificate at the other end is one of these.
+    Tls(Box<TlsStream<TcpStream>>, Option<Revoked>),
+}
+
+/// Refuses to send anything to whose certificate was revoked since the connection was opened.
+fn check(stream: &TlsStream<TcpStream>, revoked: Option<&Revoked>) -> io::Result<()> {
+    let end = stream.get_ref().1.peer_certificates().and_then(|chain| chain.first());
+    match (revoked, end) {
+        (Some(revoked), Some(end)) if revoked.has_certificate(end) => {
+            Err(io::Error::new(io::ErrorKind::PermissionDenied, WrongPeerError::Revoked))
+        }
+        _ => Ok(()),
+    }
 }
 
 impl Connection for Stream {
@@ -100,7 +121,7 @@ impl AsyncRead for Stream {
     ) -> Poll<io::Result<()>> {
         match self.get_mut() {
             Self::Plain(stream) => Pin::new(stream).poll_read(cx, buffer),
-            Self::Tls(stream) => Pin::new(stream).poll_read(cx, buffer),
+            Self::Tls(stream, _) => Pin::new(stream).poll_read(cx, buffer),
         }
     }
 }
@@ -113,21 +134,24 @@ impl AsyncWrite for Stream {
     ) -> Poll<io::Result<usize>> {
         match self.get_mut() {
             Self::Plain(stream) => Pin::new(stream).poll_write(cx, bytes),
-            Self::Tls(stream) => Pin::new(stream).poll_write(cx, bytes),
+            Self::Tls(stream, revoked) => match check(stream, revoked.as_ref()) {
+                Ok(()) => Pin::new(stream).poll_write(cx, bytes),
+                Err(refused) => Poll::Ready(Err(refused)),
+            },
         }
     }
 
     fn poll_flush(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         match self.get_mut() {
             Self::Plain(stream) => Pin::new(stream).poll_flush(cx),
-            Self::Tls(stream) => Pin::new(stream).poll_flush(cx),
+            Self::Tls(stream, _) => Pin::new(stream).poll_flush(cx),
         }
     }
 
     fn poll_shutdown(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         match self.get_mut() {
             Self::Plain(stream) => Pin::new(stream).poll_shutdown(cx),
-            Self::Tls(stream) => Pin::new(stream).poll_shutdown(cx),
+            Self::Tls(stream, _) => Pin::new(stream).poll_shutdown(cx),
         }
     }
 }

@@ -9,6 +9,7 @@
 //! Parts put files of their own beside these.
 
 use crate::failure::{Blame, Failure};
+use crate::network::revoked::Revoked;
 use crate::network::role::{Name, PeerNameError, Role};
 use crate::settings::TlsFiles;
 use rustls::pki_types::CertificateDer;
@@ -27,6 +28,8 @@ pub const AUTHORITY: &str = "ca.pem";
 pub struct IdentityFolder {
     folder: PathBuf,
     name: Name,
+    /// Certificates that its connections refuse at the other end.
+    revoked: Option<Revoked>,
 }
 
 /// Why a folder is no identity.
@@ -61,7 +64,20 @@ impl IdentityFolder {
         if name.role != wanted {
             return Err(IdentityError::Role { is: name.role, wanted }).blame_input(&path);
         }
-        Ok(IdentityFolder { folder: folder.to_owned(), name })
+        Ok(IdentityFolder { folder: folder.to_owned(), name, revoked: None })
+    }
+
+    /// The same folder, whose connections refuse these certificates at the other end, also once
+    /// they are open.
+    #[must_use]
+    pub fn without(self, revoked: Revoked) -> IdentityFolder {
+        IdentityFolder { revoked: Some(revoked), ..self }
+    }
+
+    /// Certificates that its connections refuse.
+    #[must_use]
+    pub fn revoked(&self) -> Option<&Revoked> {
+        self.revoked.as_ref()
     }
 
     /// Who it is.

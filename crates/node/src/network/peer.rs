@@ -6,6 +6,7 @@
 //! role and the name in the certificate count as well.
 
 use super::identity::{AUTHORITY, CERTIFICATE, IdentityFolder, KEY};
+use super::revoked::Revoked;
 use super::role::{Name, PeerNameError, Role};
 use crate::failure::{Blame, Category, Failure};
 use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
@@ -51,6 +52,9 @@ pub enum WrongPeerError {
     /// Its certificate names no process.
     #[error("the certificate at the other end: {0}")]
     Nameless(#[from] PeerNameError),
+    /// The authority has revoked its certificate.
+    #[error("the authority has revoked the certificate at the other end; ask whose it is")]
+    Revoked,
     /// Another role, or another name.
     #[error("the other end is {is}, but the client expects {expected}; check the address")]
     Other {
@@ -112,7 +116,17 @@ impl LastPeer {
 struct Verifier {
     chain: Arc<WebPkiServerVerifier>,
     expected: ExpectedPeer,
+    revoked: Option<Revoked>,
     last: LastPeer,
+}
+
+impl Verifier {
+    fn check(&self, certificate: &[u8]) -> Result<Option<Name>, WrongPeerError> {
+        if self.revoked.as_ref().is_some_and(|revoked| revoked.has_certificate(certificate)) {
+            return Err(WrongPeerError::Revoked);
+        }
+        self.expected.check(certificate)
+    }
 }
 
 impl ServerCertVerifier for Verifier {
@@ -125,7 +139,7 @@ impl ServerCertVerifier for Verifier {
         now: UnixTime,
     ) -> Result<ServerCertVerified, rustls::Error> {
         let verified = self.chain.verify_server_cert(end, intermediates, host, ocsp, now)?;
-        let name = self.expected.check(end).map_err(|wrong| {
+        let name = self.check(end).map_err(|wrong| {
             rustls::Error::from(CertificateError::Other(OtherError(Arc::new(wrong))))
         })?;
         *self.last.0.lock().unwrap_or_else(PoisonError::into_inner) = name;
@@ -163,7 +177,7 @@ pub(super) fn anonymous(
 ) -> Result<ClientConfig, Failure> {
     let authorities = CertificateDer::pem_slice_iter(authority.as_bytes()).collect();
     let authorities = some(authorities).blame(Category::Input)?;
-    let builder = verifying(expected, authorities, last).blame(Category::Input)?;
+    let builder = verifying(expected, authorities, (None, last)).blame(Category::Input)?;
     Ok(unlinkable(builder.with_no_client_auth()))
 }
 
@@ -174,7 +188,8 @@ pub(super) fn identified(
     last: LastPeer,
 ) -> Result<ClientConfig, Failure> {
     let authority = identity.path(AUTHORITY);
-    let builder = verifying(expected, certificates(&authority)?, last).blame_input(&authority)?;
+    let given = (identity.revoked().cloned(), last);
+    let builder = verifying(expected, certificates(&authority)?, given).blame_input(&authority)?;
     let key = identity.path(KEY);
     let secret = PrivateKeyDer::from_pem_file(&key)
         .map_err(|_| "there is no private key in PEM form in it")
@@ -186,7 +201,7 @@ pub(super) fn identified(
 fn verifying(
     expected: ExpectedPeer,
     authorities: Vec<CertificateDer<'static>>,
-    last: LastPeer,
+    (revoked, last): (Option<Revoked>, LastPeer),
 ) -> Result<ConfigBuilder<ClientConfig, WantsClientCert>, Box<dyn std::error::Error + Send + Sync>>
 {
     let provider = Arc::new(ring::default_provider());
@@ -195,7 +210,7 @@ fn verifying(
         roots.add(authority)?;
     }
     let chain = WebPkiServerVerifier::builder_with_provider(Arc::new(roots), provider.clone());
-    let verifier = Verifier { chain: chain.build()?, expected, last };
+    let verifier = Verifier { chain: chain.build()?, expected, revoked, last };
     let builder: ConfigBuilder<ClientConfig, WantsVerifier> =
         ClientConfig::builder_with_provider(provider).with_protocol_versions(&[&TLS13])?;
     Ok(builder.dangerous().with_custom_certificate_verifier(Arc::new(verifier)))

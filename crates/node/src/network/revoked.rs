@@ -11,7 +11,7 @@ pub type DigestOf = fn(&[u8]) -> Digest;
 #[derive(Clone, Debug)]
 pub struct Revoked {
     digest: DigestOf,
-    digests: Arc<RwLock<BTreeSet<Digest>>>,
+    digests: Arc<RwLock<Arc<BTreeSet<Digest>>>>,
 }
 
 impl Revoked {
@@ -23,20 +23,31 @@ impl Revoked {
 
     /// From now on these are revoked.
     pub fn replace(&self, digests: BTreeSet<Digest>) {
-        *self.digests.write().unwrap_or_else(PoisonError::into_inner) = digests;
+        *self.digests.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(digests);
+    }
+
+    /// All of them. It is the same allocation until they change.
+    #[must_use]
+    pub fn all(&self) -> Arc<BTreeSet<Digest>> {
+        Arc::clone(&self.digests.read().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    /// Whether anybody else has a clone.
+    #[must_use]
+    pub fn is_shared(&self) -> bool {
+        Arc::strong_count(&self.digests) > 1
     }
 
     /// Whether the certificate with this digest is revoked.
     #[must_use]
     pub fn has(&self, digest: &Digest) -> bool {
-        self.digests.read().unwrap_or_else(PoisonError::into_inner).contains(digest)
+        self.all().contains(digest)
     }
 
     /// Whether a TLS certificate in DER form is revoked.
     #[must_use]
     pub fn has_certificate(&self, der: &[u8]) -> bool {
         // Mostly there are none.
-        let none = self.digests.read().unwrap_or_else(PoisonError::into_inner).is_empty();
-        !none && self.has(&(self.digest)(der))
+        !self.all().is_empty() && self.has(&(self.digest)(der))
     }
 }

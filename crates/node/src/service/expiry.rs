@@ -1,5 +1,6 @@
-//! For how long the certificate of a process is still valid, as a metric.
+//! For how long the certificate of a process is still valid: a metric, and a part of its health.
 
+use super::health::{Finding, Health};
 use super::metrics::Metrics;
 use crate::clock;
 use alpheus_time::Timestamp;
@@ -15,11 +16,29 @@ use x509_cert::Certificate;
 use x509_cert::der::Decode;
 
 /// Exports how many days the certificate in a PEM file is still valid, less than zero if it has
-/// expired, as `alpheus_certificate_days_left`. Without such a file there is no metric.
-pub fn watch_certificate(metrics: &Metrics, path: &Path) {
+/// expired, as `alpheus_certificate_days_left`. The report on health says so from three weeks before
+/// the end, and once it has expired the process is not ready. Without such a file there is neither.
+pub fn watch_certificate(metrics: &Metrics, health: &Health, path: &Path) {
     let expiry = Expiry(path.to_owned());
     metrics.with(|registry| registry.register_collector(Box::new(expiry)));
+    let path = path.to_owned();
+    health.watch("certificate", move || finding(end_of(&path), clock::now()));
 }
+
+fn finding(end: Option<Duration>, now: Timestamp) -> Finding {
+    match end.map(|end| days_left(end, now)) {
+        Some(left) if left <= 0.0 => Finding::Broken(
+            "the TLS certificate has expired: issue another, and restart the process".into(),
+        ),
+        Some(left) if left <= NOTED_DAYS => {
+            Finding::Noteworthy(format!("days until the TLS certificate ends: {}", left.ceil()))
+        }
+        _ => Finding::Fine,
+    }
+}
+
+/// For so many days before the end the report on health says when it is.
+const NOTED_DAYS: f64 = 21.0;
 
 #[derive(Debug)]
 struct Expiry(PathBuf);
@@ -58,15 +77,30 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let pki = folder.path().join("pki");
         pki::make(&pki, &[(Role::Server, "service")]).unwrap();
-        let metrics = Metrics::new();
-        watch_certificate(&metrics, &pki.join("service/tls.pem"));
+        let (metrics, health) = (Metrics::new(), Health::new());
+        watch_certificate(&metrics, &health, &pki.join("service/tls.pem"));
+        let report = health.report();
+        assert!(report.ready && report.notes["certificate"].ends_with(": 1"), "{report:?}");
         let text = metrics.text();
         let line = text.lines().find(|line| line.starts_with("alpheus_certificate_days_left "));
         let days: f64 = line.unwrap().rsplit(' ').next().unwrap().parse().unwrap();
         assert!(days > 0.9 && days <= 1.0, "{days}");
-        let missing = Metrics::new();
-        watch_certificate(&missing, &pki.join("none"));
+        let (missing, health) = (Metrics::new(), Health::new());
+        watch_certificate(&missing, &health, &pki.join("none"));
+        assert!(health.report().ready);
         assert!(!missing.text().contains("certificate_days_left"));
         assert!(days_left(Duration::from_secs(86_400), Timestamp(2 * 86_400_000_000)) < 0.0);
+    }
+
+    #[test]
+    fn a_process_whose_certificate_has_expired_is_not_ready() {
+        let days = |days: u64| Timestamp(days * 86_400_000_000);
+        let end = Some(Duration::from_secs(30 * 86_400));
+        assert_eq!(finding(end, days(8)), Finding::Fine);
+        assert!(
+            matches!(finding(end, days(9)), Finding::Noteworthy(text) if text.ends_with(": 21"))
+        );
+        assert!(matches!(finding(end, days(30)), Finding::Broken(_)));
+        assert_eq!(finding(None, days(30)), Finding::Fine);
     }
 }

@@ -1,6 +1,7 @@
 //! Whether each part of the process can do its work; served at `/healthz`.
 
 use std::collections::BTreeMap;
+use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// The state of one part of a process.
@@ -22,6 +23,27 @@ pub enum State {
 pub struct Health {
     parts: Arc<Mutex<BTreeMap<&'static str, State>>>,
     notes: Arc<Mutex<BTreeMap<&'static str, String>>>,
+    looks: Arc<Mutex<BTreeMap<&'static str, Look>>>,
+}
+
+/// Finds what is wrong with a part whenever somebody asks for the report.
+struct Look(Box<dyn Fn() -> Finding + Send>);
+
+impl fmt::Debug for Look {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Look")
+    }
+}
+
+/// What was found.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Finding {
+    /// Nothing to say.
+    Fine,
+    /// Something that an operator should know, although the process works.
+    Noteworthy(String),
+    /// The process cannot do its work.
+    Broken(String),
 }
 
 /// What `/healthz` answers.
@@ -57,6 +79,12 @@ impl Health {
         Note { health: self.clone(), about }
     }
 
+    /// Looks at this whenever somebody asks for the report. It is a part only while it is broken.
+    pub fn watch(&self, about: &'static str, look: impl Fn() -> Finding + Send + 'static) {
+        let mut looks = self.looks.lock().unwrap_or_else(PoisonError::into_inner);
+        looks.insert(about, Look(Box::new(look)));
+    }
+
     /// Marks every part as stopping from now on.
     pub fn stop(&self) {
         self.lock().values_mut().for_each(|state| *state = State::Stopping);
@@ -65,9 +93,19 @@ impl Health {
     /// The state of all parts.
     #[must_use]
     pub fn report(&self) -> Report {
-        let parts = self.lock().clone();
+        let (mut parts, mut notes) = (self.lock().clone(), self.notes().clone());
+        for (about, look) in self.looks.lock().unwrap_or_else(PoisonError::into_inner).iter() {
+            match (look.0)() {
+                Finding::Fine => {}
+                Finding::Noteworthy(text) => drop(notes.insert(*about, text)),
+                Finding::Broken(text) => {
+                    notes.insert(*about, text);
+                    parts.insert(*about, State::Failed);
+                }
+            }
+        }
         let ready = parts.values().all(|state| *state == State::Ready);
-        Report { ready, parts, notes: self.notes().clone() }
+        Report { ready, parts, notes }
     }
 
     fn lock(&self) -> MutexGuard<'_, BTreeMap<&'static str, State>> {
@@ -146,5 +184,21 @@ mod tests {
         assert_eq!(json(&health), r#"{"ready":true,"parts":{},"notes":{"clock":"it jumped"}}"#);
         note.clear();
         assert!(health.report().notes.is_empty());
+    }
+
+    #[test]
+    fn what_is_watched_is_looked_at_with_each_report() {
+        let (health, found) = (Health::new(), Arc::new(Mutex::new(Finding::Fine)));
+        let own = Arc::clone(&found);
+        health.watch("certificate", move || own.lock().unwrap().clone());
+        assert!(health.report() == Health::new().report());
+        *found.lock().unwrap() = Finding::Noteworthy("it ends soon".into());
+        let report = health.report();
+        assert!(report.ready && report.notes["certificate"] == "it ends soon");
+        *found.lock().unwrap() = Finding::Broken("it has ended".into());
+        let report = health.report();
+        assert!(!report.ready && report.parts["certificate"] == State::Failed);
+        *found.lock().unwrap() = Finding::Fine;
+        assert!(health.report().ready);
     }
 }

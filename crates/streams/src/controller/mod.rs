@@ -247,11 +247,12 @@ fn serve(run: &Run, globals: &Globals) -> Result<(), Failure> {
     let opened = HostState::new(&settings, globals)?;
     let schema = settings::schema(&settings)?;
     let layout = Layout::of(&schema).blame(Category::Input)?;
-    let server = links::service(&Settings::needed(&settings.server, "server")?, &opened.identity)?;
     let deployment = deployment::of(&opened.identity)?;
     let revocations = Revocations::open(&opened.identity, deployment.authority())?;
+    let identity = opened.identity.clone().without(revocations.revoked());
+    let server = links::service(&Settings::needed(&settings.server, "server")?, &identity)?;
     revocations.watch().map_err(ServiceError::from)?;
-    watch_certificate(&globals.metrics, &opened.identity.path(CERTIFICATE));
+    watch_certificate(&globals.metrics, &globals.health, &identity.path(CERTIFICATE));
     let parts = Parts {
         keys: opened.keys(run.place.slots(&settings)?)?,
         revoked: revocations.revoked(),
@@ -271,7 +272,7 @@ fn serve(run: &Run, globals: &Globals) -> Result<(), Failure> {
     let carrier = carrier.map_err(ServiceError::from)?;
     let router = api::router(guard, schema, revocations.revoked());
     let address = settings.api;
-    let settings = Settings { listen: address, tls: Some(opened.identity.tls()), ..settings };
+    let settings = Settings { listen: address, tls: Some(identity.tls()), ..settings };
     let started = |address| eprintln!("serving at https://{address}");
     service::run(&settings, router, &globals.health, &globals.metrics, broken, started)?;
     carrier.end().map_err(failed)

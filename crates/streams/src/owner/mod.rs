@@ -15,11 +15,13 @@ use crate::ca;
 use crate::deployment;
 use crate::deployment::{OWNER_SEED, from_hex};
 use crate::links;
+use crate::revocations::open_identity;
 use crate::wire::{Choice, Handover};
 use alpheus_crypto::secret::Secret;
 use alpheus_crypto::signed::{Signed, Verified};
 use alpheus_encrypted_stream::annotation::{Annotation, Placement};
 use alpheus_encrypted_stream::certificate::{Certificate, fingerprint};
+use alpheus_encrypted_stream::error::CertificateError;
 use alpheus_encrypted_stream::handover::Purpose;
 use alpheus_encrypted_stream::keys::MasterSecret;
 use alpheus_encrypted_stream::ledger::LogLine;
@@ -205,7 +207,7 @@ struct Owner {
 
 impl Owner {
     fn open(reach: &ControllerArgs) -> Result<(Owner, IdentityFolder), Failure> {
-        let folder = IdentityFolder::open(&reach.identity, Role::Owner)?;
+        let folder = open_identity(&reach.identity, Role::Owner)?;
         let identity = OwnerIdentity::open(&folder)?;
         let name = reach.controller_name.as_deref();
         let client = links::controller(&reach.controller, name, &folder)?;
@@ -224,6 +226,9 @@ impl Owner {
                 from_hex(text).ok_or("the controller sent something that is not a certificate");
             let certificate = certificate.blame(Category::Check)?;
             let certificate = deployment.controller(&certificate).blame(Category::Check)?;
+            if identity.revoked().is_some_and(|revoked| revoked.has(&certificate.digest())) {
+                return Err(CertificateError::Revoked).blame(Category::Check);
+            }
             if self
                 .client
                 .peer()

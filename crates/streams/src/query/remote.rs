@@ -3,11 +3,11 @@
 use super::sealed::{Opener, Rows, Statement};
 use super::{Answer, Args, Query, print};
 use crate::links;
+use crate::revocations::open_identity;
 use crate::runtime::results::cell;
 use alpheus_node::failure::{Failure, printed};
 use alpheus_node::globals::Globals;
 use alpheus_node::network::blocking::BlockingClient;
-use alpheus_node::network::identity::IdentityFolder;
 use alpheus_node::network::role::Role;
 use alpheus_node::settings::Format;
 use alpheus_node::settings::{Settings, path_flag};
@@ -38,7 +38,7 @@ pub enum StatementResult {
 pub(super) fn run(args: &Args, server: &str, globals: &Globals) -> Result<(), Failure> {
     let settings = globals.settings(vec![("identity", path_flag(args.identity.as_ref()))])?;
     let folder = Settings::needed(&settings.identity, "identity")?;
-    let identity = IdentityFolder::open(&folder, Role::Consumer)?;
+    let identity = open_identity(&folder, Role::Consumer)?;
     let (client, opener) = (links::service(server, &identity)?, Opener::new(&identity)?);
     if let Some(query) = &args.query {
         let query = Query::of(query)?;

@@ -2,7 +2,8 @@
 //! store, one disk flush a round.
 
 use crate::runtime::fences::ControllerFences;
-use alpheus_crypto::ledger::{Ledger, LedgerError, Step};
+use alpheus_crypto::hash::Digest;
+use alpheus_crypto::ledger::{Change, Ledger, LedgerError, Step};
 use alpheus_encrypted_stream::certificate::Deployment;
 use alpheus_encrypted_stream::controller::Controller;
 use alpheus_encrypted_stream::inbox::Inbox;
@@ -15,7 +16,8 @@ use alpheus_time::Timestamp;
 use alpheus_transport::Batch;
 use rand_core::Rng;
 use rayon::prelude::*;
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeSet, HashMap, HashSet};
+use std::sync::Arc;
 use thiserror::Error;
 
 /// Approximate maximum bytes of records in one commit, well below the store's limit.
@@ -112,6 +114,14 @@ impl ControllerHost {
         .map(|_| ())
     }
 
+    /// Deletes records that its controllers share.
+    ///
+    /// # Errors
+    /// [`HostError`] if that could not be written.
+    pub fn delete(&mut self, changes: Vec<Change>) -> Result<(), HostError> {
+        Ok(Step::new(changes, ()).commit(&mut self.ledger)?)
+    }
+
     /// Runs an action of one controller, such as annotating a stream.
     ///
     /// # Errors
@@ -193,6 +203,17 @@ impl ControllerHost {
     pub fn draw_ahead(&mut self, now: Timestamp) -> bool {
         let each = self.shards.par_iter_mut();
         each.map(|shard| shard.draw_ahead(now)).reduce(|| false, |one, other| one | other)
+    }
+
+    /// The authority has revoked these certificates. A controller with one of them answers
+    /// nothing any more.
+    pub fn note_revocations(&mut self, revoked: &Arc<BTreeSet<Digest>>) {
+        for controller in self.shards.iter_mut().flat_map(|shard| shard.controllers.values_mut()) {
+            controller.note_revocations(revoked);
+            if revoked.contains(&Digest(controller.id().0)) {
+                self.down.insert(controller.id());
+            }
+        }
     }
 
     /// Stops a controller as a crash of its machine would: it answers nothing.

@@ -30,9 +30,9 @@ pub struct Counters {
     pub opened: u64,
     /// Windows that did not open, by reason.
     pub failed: BTreeMap<&'static str, u64>,
-    /// Windows that controllers have settled, of which this state has no result: they were
-    /// published before the state was lost.
-    pub settled_before: u64,
+    /// Windows that were begun in a state that was lost: more controllers than may collude have
+    /// settled them, or have given tokens for them. Whether they have a result is not known.
+    pub of_lost_state: u64,
     /// Streams left out of windows, by reason.
     pub exclusions: BTreeMap<ExclusionError, u64>,
     /// Complete streams without data, of windows that opened.
@@ -50,10 +50,12 @@ pub struct Counters {
 }
 
 impl Counters {
-    /// Counts a window. It has a row, unless it had one in a state that was lost.
+    /// Counts a window. It has a row, unless it may have had one in a state that was lost.
     pub(super) fn row(&mut self, plan: &Plan, outcome: &Outcome) -> Option<Row> {
-        if outcome.was_settled() {
-            self.settled_before += 1;
+        if outcome.is_of_lost_state() {
+            let start = outcome.window.start.0 / 1000;
+            tracing::info!(window = start, "window was begun in a state that was lost: no row");
+            self.of_lost_state += 1;
             return None;
         }
         let row = Row::ended(plan, outcome);

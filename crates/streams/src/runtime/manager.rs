@@ -6,6 +6,7 @@ use super::plane::UnsupportedPlanError;
 use super::planning::{QueryContext, plan_query};
 use super::service::{Round, Service};
 use super::storage::PLANS;
+use alpheus_crypto::hash::Digest;
 use alpheus_crypto::sign::SigningKey;
 use alpheus_crypto::signed::Signed;
 use alpheus_encrypted_stream::announced_plan::AnnouncedPlan;
@@ -22,7 +23,7 @@ use alpheus_policy::schema::Schema;
 use alpheus_time::Timestamp;
 use alpheus_transport::Batch;
 use rand_core::CryptoRng;
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 use thiserror::Error;
 
@@ -240,6 +241,26 @@ impl Manager {
         }
         self.service.store().commit(batch)?;
         Ok(Some(round))
+    }
+
+    /// Ends the queries whose results are sealed to a consumer with one of these certificates.
+    ///
+    /// # Errors
+    /// [`RuntimeError`] if the store fails.
+    pub fn drop_queries_for(
+        &mut self,
+        revoked: &BTreeSet<Digest>,
+    ) -> Result<Vec<Round>, RuntimeError> {
+        let is_for = |plan: &Plan| plan.sealed_to.is_some_and(|id| revoked.contains(&Digest(id.0)));
+        let queries = self.catalog.queries();
+        let for_them = queries.filter(|query| query.plans.iter().any(is_for));
+        let names: Vec<String> = for_them.map(|query| query.name.clone()).collect();
+        let mut rounds = Vec::new();
+        for name in names {
+            tracing::warn!(name, "the certificate of the query's consumer is revoked: it ends");
+            rounds.extend(self.drop_query(&name)?);
+        }
+        Ok(rounds)
     }
 
     /// Resumes what ran when the process ended.

@@ -20,7 +20,7 @@ use alpheus_node::clock;
 use alpheus_node::service::health::Note;
 use alpheus_time::{Span, Timestamp};
 use rand_chacha::ChaCha20Rng;
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
 use std::time::Duration;
 use tokio::sync::{oneshot, watch};
@@ -160,30 +160,36 @@ impl Engine {
         }
     }
 
-    /// Sums new frames. While nobody knows the time, they wait in the log.
+    /// Sums new frames. While nobody knows the time, they wait in the log: one that moves event
+    /// time too far moves it for good.
     ///
     /// # Errors
     /// [`ServiceError`] if the log cannot be read.
     pub fn ingest(&mut self) -> Result<(), ServiceError> {
         let now = self.now();
-        if self.clock.is_trusted(now, clock::steady()) {
-            self.manager.service.ingest(self.clock.later(now))?;
+        if self.clock.is_trusted() {
+            self.manager.service.ingest(now)?;
         }
         Ok(())
     }
 
     /// Applies the list of revoked certificates, if it has changed.
-    fn apply_revocations(&mut self) {
+    fn apply_revocations(&mut self) -> Result<(), RuntimeError> {
         let (revocations, applied) = &mut self.revocations;
-        if revocations.version() != *applied {
-            *applied = revocations.version();
-            self.registry.revoke(&mut self.manager, revocations.digests());
+        if revocations.version() == *applied {
+            return Ok(());
         }
+        *applied = revocations.version();
+        let revoked = revocations.revoked().all();
+        self.registry.revoke(&mut self.manager, BTreeSet::clone(&revoked))?;
+        let rounds = self.manager.drop_queries_for(&revoked)?;
+        rounds.into_iter().for_each(|round| self.deliver(round));
+        Ok(())
     }
 
     /// Reads the log of the last run, before anything new, and waits for those who were there.
     fn start(&mut self) -> Result<(), RuntimeError> {
-        self.apply_revocations();
+        self.apply_revocations()?;
         let before = self.now();
         self.ingest()?;
         let (now, service) = (self.now(), &mut self.manager.service);
@@ -198,13 +204,14 @@ impl Engine {
 
     /// Sums events, closes windows, checks deadlines.
     fn turn(&mut self) -> Result<(), RuntimeError> {
-        self.apply_revocations();
+        self.apply_revocations()?;
         self.ingest()?;
         let (now, service) = (self.now(), &mut self.manager.service);
         self.outages.look(now, service, &self.outboxes);
         let idle = self.outages.idle_limit(now);
         let mut rounds = Vec::new();
-        while service.has_due(idle) {
+        // Frames may wait in the log for as long as the time is in doubt.
+        while self.clock.is_trusted() && service.has_due(idle) {
             rounds.push(service.close_windows(now, idle)?);
         }
         if service.deadline().is_some_and(|deadline| deadline <= now) {
@@ -213,7 +220,7 @@ impl Engine {
         service.checkpoint_if_worth()?;
         self.retention.turn(now)?;
         self.silent.turn(now, &self.manager.service, &self.registry, &self.outboxes)?;
-        self.lost.note_windows(self.manager.service.counters.settled_before);
+        self.lost.note_windows(self.manager.service.counters.of_lost_state);
         rounds.into_iter().for_each(|round| self.deliver(round));
         Ok(())
     }

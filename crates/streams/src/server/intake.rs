@@ -66,13 +66,14 @@ impl Intake {
         Intake { lost, devices, ..self }
     }
 
-    /// Takes uploads of streams that the device may send, in one commit. It first waits
+    /// Takes uploads of streams that the device of this name may send, in one commit. It first waits
     /// for other uploads of these streams, without blocking a thread.
     ///
     /// # Errors
     /// The store's error; nothing was taken then. The outer error is a panic.
     pub async fn take(
         &self,
+        device: &str,
         uploads: Vec<Upload>,
     ) -> Result<Result<Vec<UploadStatus>, Error>, JoinError> {
         // Always in the same order, so that there is no deadlock.
@@ -81,10 +82,10 @@ impl Intake {
         for stream in &streams {
             alone.push(self.lock_of(stream).lock_owned().await);
         }
-        let intake = self.clone();
+        let (intake, device) = (self.clone(), device.to_owned());
         // The locks move with the work, which continues even if the caller goes away.
         let taken = tokio::task::spawn_blocking(move || {
-            let taken = intake.take_alone(&uploads);
+            let taken = intake.take_alone(&device, &uploads);
             drop(alone);
             intake.forget(&streams);
             taken
@@ -110,7 +111,7 @@ impl Intake {
         }
     }
 
-    fn take_alone(&self, uploads: &[Upload]) -> Result<Vec<UploadStatus>, Error> {
+    fn take_alone(&self, device: &str, uploads: &[Upload]) -> Result<Vec<UploadStatus>, Error> {
         let (mut batch, mut received) = (Batch::new(), Vec::with_capacity(uploads.len()));
         let mut last = HashMap::new();
         let mut repeats = BTreeSet::new();
@@ -135,7 +136,7 @@ impl Intake {
                 received.push(not_wanted);
                 continue;
             }
-            received.push(self.stage(upload, &mut batch)?);
+            received.push(self.stage(device, upload, &mut batch)?);
             match received.last() {
                 Some(UploadStatus::Taken) => {
                     last.insert(upload.stream, Some((upload.outbox, upload.number)));
@@ -161,12 +162,17 @@ impl Intake {
         }
     }
 
-    fn stage(&self, upload: &Upload, batch: &mut Batch) -> Result<UploadStatus, Error> {
+    fn stage(
+        &self,
+        device: &str,
+        upload: &Upload,
+        batch: &mut Batch,
+    ) -> Result<UploadStatus, Error> {
         let times: Option<Vec<u64>> =
             upload.frames.iter().map(|frame| Some(self.time_of(frame)?.0)).collect();
         let Some(times) = times else { return Ok(UploadStatus::Malformed) };
         if let Some(latest) = times.iter().max() {
-            self.devices.note(upload.stream, Timestamp(*latest), clock::steady());
+            self.devices.note(device, Timestamp(*latest), clock::steady());
         }
         let partition = device_partition(&self.topics, &upload.stream.0);
         for (frame, timestamp) in upload.frames.iter().zip(times) {

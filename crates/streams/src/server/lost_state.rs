@@ -2,9 +2,10 @@
 //! a backup, or emptied.
 //!
 //! Nothing tells a restored service so but others. A device continues an outbox of which this
-//! state has fewer uploads, or none. Controllers say that windows are settled of which this state
-//! has no result. Devices open new sessions by themselves, and controllers send their notices
-//! again. What is left is to say so: in the log, in metrics, in `/healthz` and in the console.
+//! state has fewer uploads, or none. More controllers than may collude know windows of which it has
+//! nothing: they have settled them, or given tokens for them. Devices open new sessions by
+//! themselves, and controllers send their notices again. What is left is to say so: in the log, in
+//! metrics, in `/healthz` and in the console.
 
 use alpheus_node::clock;
 use alpheus_node::service::health::{Health, Note};
@@ -41,7 +42,7 @@ pub struct LostStateReport {
     pub since: u64,
     /// Streams whose devices have sent what this state does not know.
     pub streams: u64,
-    /// Windows without a result here that controllers have settled.
+    /// Windows without a row here that controllers have settled, or given tokens for.
     pub windows: u64,
 }
 
@@ -64,7 +65,7 @@ impl LostState {
         }
     }
 
-    /// So many windows were settled, of which this state has no result.
+    /// So many windows were begun in the state that was lost.
     pub fn note_windows(&self, windows: u64) {
         let mut signs = self.signs();
         if signs.windows != windows {
@@ -109,7 +110,7 @@ impl Collector for LostState {
         let kind = streams.metric_type();
         let name = "stream_state_lost_streams";
         streams.encode(encoder.encode_descriptor(name, help, None, kind)?)?;
-        let help = "Windows without a result here that controllers have settled";
+        let help = "Windows that were begun in a state that was lost, and have no row here";
         let kind = windows.metric_type();
         let name = "stream_state_lost_windows";
         windows.encode(encoder.encode_descriptor(name, help, None, kind)?)

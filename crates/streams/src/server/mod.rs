@@ -170,7 +170,7 @@ pub fn run(args: &Args, globals: &Globals) -> Result<(), Failure> {
     revocations.watch().map_err(ServiceError::from)?;
     let (mut engine, handle, inlet) =
         open(&identity, &schema, (kind, store.clone()), &windows, (clock, revocations))?;
-    watch_certificate(&globals.metrics, &identity.path(CERTIFICATE));
+    watch_certificate(&globals.metrics, &globals.health, &identity.path(CERTIFICATE));
     if !schema.frames.is_events() && kind == EngineKind::InProcess {
         engine.manager.service.check_with(ingest::server_check(&identity, &schema)?);
     }

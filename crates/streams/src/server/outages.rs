@@ -105,7 +105,9 @@ impl Outages {
             return;
         }
         if streams > 0 || !wait.hosts.is_empty() {
-            let hosts = wait.hosts.iter().map(String::as_str).collect::<Vec<_>>().join(", ");
+            // A host may be one person's: who is away is no matter for every log.
+            wait.hosts.iter().for_each(|host| tracing::debug!(host, "has not come back"));
+            let hosts = wait.hosts.len();
             tracing::warn!(streams, hosts, "not all came back in time; going on without these");
         }
         self.away.push_back((wait.down, now));

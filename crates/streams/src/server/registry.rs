@@ -3,6 +3,7 @@
 
 use crate::runtime::embedded::RuntimeError;
 use crate::runtime::manager::Manager;
+use crate::runtime::service::ServiceError;
 use crate::wire::Registration;
 use alpheus_crypto::hash::Digest;
 use alpheus_crypto::sign::VerifyingKey;
@@ -89,6 +90,8 @@ pub struct Registry {
     devices: HashMap<String, (Digest, VerifyingKey)>,
     /// Streams whose owners have withdrawn them permanently.
     withdrawn: HashSet<StreamId>,
+    /// Devices whose last certificate was revoked.
+    barred: HashSet<String>,
     /// Digests of certificates that the authority has revoked.
     revoked: BTreeSet<Digest>,
 }
@@ -142,7 +145,16 @@ impl Registry {
     /// Whether a device may send a stream.
     #[must_use]
     pub fn sends(&self, producer: &str, stream: &StreamId) -> bool {
-        self.streams.get(stream).is_some_and(|known| known.placement.producer == producer)
+        let placed = self.streams.get(stream).filter(|known| self.stands(known));
+        placed.is_some_and(|known| known.placement.producer == producer)
+            && !self.barred.contains(producer)
+    }
+
+    /// Whether the certificates of a stream's owner and controller are in force. Versions of
+    /// one that does not stand are kept: its owner may get another certificate.
+    fn stands(&self, stream: &RegisteredStream) -> bool {
+        !self.revoked.contains(&stream.certificate)
+            && self.hosts.contains_key(&stream.placement.controller)
     }
 
     /// Registers controllers that `host` introduces.
@@ -228,6 +240,7 @@ impl Registry {
             }
         }
         self.devices.insert(name.clone(), (digest, key));
+        self.barred.remove(name);
         Ok(())
     }
 
@@ -261,7 +274,8 @@ impl Registry {
                 is_later((choice, choice.version), (&known.annotation, known.annotation.version))?;
             let place =
                 is_later((place, place.version), (&known.placement, known.placement.version))?;
-            if !choice && !place {
+            let same = before.certificate == known.certificate;
+            if !choice && !place && same && self.stands(before) {
                 return Ok(());
             }
         }
@@ -297,6 +311,12 @@ impl Registry {
         Ok(())
     }
 
+    /// Whether the authority has revoked the certificate with this digest.
+    #[must_use]
+    pub fn has_revoked(&self, certificate: &Digest) -> bool {
+        self.revoked.contains(certificate)
+    }
+
     fn check(&self, certificate: &Digest, whose: &'static str) -> Result<(), IntroductionError> {
         if self.revoked.contains(certificate) {
             return Err(IntroductionError::Revoked(whose));
@@ -306,25 +326,29 @@ impl Registry {
 
     /// The authority has revoked these certificates. Messages of their controllers are dropped,
     /// frames of their devices refused, and streams of their owners in no later plan.
-    pub fn revoke(&mut self, manager: &mut Manager, revoked: BTreeSet<Digest>) {
+    ///
+    /// # Errors
+    /// [`ServiceError`] if the store fails.
+    pub fn revoke(
+        &mut self,
+        manager: &mut Manager,
+        revoked: BTreeSet<Digest>,
+    ) -> Result<(), ServiceError> {
         manager.service.revoke_ingest(&revoked);
         self.hosts.retain(|controller, _| !revoked.contains(&Digest(controller.0)));
-        self.devices.retain(|_, (digest, _)| !revoked.contains(digest));
+        let is_out = |(digest, _): &(Digest, VerifyingKey)| revoked.contains(digest);
+        let out = self.devices.extract_if(|_, device| is_out(device));
+        self.barred.extend(out.map(|(name, _)| name));
+        self.revoked = revoked;
         for (stream, known) in &self.streams {
-            if !self.devices.contains_key(&known.placement.producer) {
-                manager.service.dismiss_device(stream);
+            if self.barred.contains(&known.placement.producer) {
+                manager.service.dismiss_device(stream)?;
             }
-        }
-        let hosts = &self.hosts;
-        self.streams.retain(|stream, known| {
-            let stays = !revoked.contains(&known.certificate)
-                && hosts.contains_key(&known.placement.controller);
-            if !stays {
+            if !self.stands(known) {
                 manager.forget(stream);
             }
-            stays
-        });
-        self.revoked = revoked;
+        }
+        Ok(())
     }
 
     fn note_stream(
@@ -339,7 +363,9 @@ impl Registry {
             let admitted = manager.service.admit_device(stream, *digest, *key);
             admitted.map_err(RuntimeError::from)?;
         }
-        manager.catalog.put_stream(known.annotation.clone().into_catalog(controller));
+        if self.stands(&known) {
+            manager.catalog.put_stream(known.annotation.clone().into_catalog(controller));
+        }
         self.streams.insert(stream, known);
         Ok(())
     }

@@ -1,64 +1,100 @@
 //! The service's clock: the machine's, which somebody may set, beside one that never jumps.
 //!
-//! When the machine's clock jumps by more than the skew that devices are allowed, either may be
-//! right: somebody has set it wrong, or the machine slept. Devices know. The service goes on with
-//! the steady time until more devices agree with the machine's clock than with the steady time.
-//! Until then no frame is refused for its time by the slower of the two, and no window ends by
-//! the faster. While no device agrees with either, frames wait in the log.
+//! When the machine's clock is off the steady time by more than the skew that devices are allowed,
+//! either may be right: somebody has set it wrong, or the machine slept. Devices know. The service
+//! goes on with the steady time, and lets frames wait in the log until devices have had the time to
+//! speak. Then it follows the machine's clock if more of them agree with that than with the steady
+//! time. While neither has more, frames go on waiting. Each device counts once, by the name in the
+//! certificate that it connects with, and only with what it said since the doubt began.
 
-use alpheus_policy::ids::StreamId;
 use alpheus_time::{Span, Timestamp};
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 /// Devices whose times are kept.
 const MAX_DEVICES: usize = 10_000;
 /// Times of devices count for so long.
 const RECENT: Duration = Duration::from_secs(60);
+/// Devices have so long to speak before they are counted.
+const HEARING: Duration = Duration::from_secs(5);
+/// How often they are counted while the time is in doubt.
+const COUNTING: Duration = Duration::from_secs(1);
+
+/// A time that a device said, and when by the steady clock.
+type Said = (Timestamp, Duration);
 
 /// The times that devices said last. Clones share them.
 #[derive(Clone, Debug, Default)]
-pub struct DeviceTimes(Arc<Mutex<HashMap<StreamId, (Timestamp, Duration)>>>);
+pub struct DeviceTimes(Arc<Mutex<HashMap<String, Said>>>);
 
 impl DeviceTimes {
-    /// A device of this stream has sent a frame of this time; `steady` is when.
-    pub fn note(&self, stream: StreamId, said: Timestamp, steady: Duration) {
-        let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        if all.len() >= MAX_DEVICES && !all.contains_key(&stream) {
+    /// The device of this name, which its certificate states, has sent a frame of this time;
+    /// `steady` is when.
+    pub fn note(&self, device: &str, said: Timestamp, steady: Duration) {
+        let mut all = self.all();
+        if let Some(known) = all.get_mut(device) {
+            *known = (said, steady);
+            return;
+        }
+        if all.len() >= MAX_DEVICES {
             all.retain(|_, (_, noted)| steady.saturating_sub(*noted) <= RECENT);
         }
-        if all.len() < MAX_DEVICES || all.contains_key(&stream) {
-            all.insert(stream, (said, steady));
+        if all.len() < MAX_DEVICES {
+            all.insert(device.to_owned(), (said, steady));
         }
     }
 
-    /// How many devices lately said a time about `at`, which may be off by the skew. Each time
-    /// moves on with the steady clock.
-    fn agree(&self, at: Timestamp, steady: Duration, skew: Span) -> usize {
-        let all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let agrees = |(said, noted): &&(Timestamp, Duration)| {
-            let since = steady.saturating_sub(*noted);
-            since <= RECENT && off(said.plus(span(since)), at) <= skew.0
-        };
-        all.values().filter(agrees).count()
+    fn all(&self) -> MutexGuard<'_, HashMap<String, Said>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// How many devices said each of two times, lately and not before `since`. What they said may
+    /// be off by the skew, and moves on with the steady clock.
+    fn agree(
+        &self,
+        at: [Timestamp; 2],
+        steady: Duration,
+        since: Duration,
+        skew: Span,
+    ) -> [usize; 2] {
+        let mut counts = [0; 2];
+        for (said, noted) in self.all().values().filter(|(_, noted)| *noted >= since) {
+            let ago = steady.saturating_sub(*noted);
+            let now = said.plus(span(ago));
+            for (count, at) in counts.iter_mut().zip(at) {
+                *count += usize::from(ago <= RECENT && off(now, at) <= skew.0);
+            }
+        }
+        counts
     }
 }
 
 /// The service's clock.
 #[derive(Debug)]
 pub struct ServiceClock {
-    /// The largest step of the machine's clock that is no jump.
+    /// The largest difference to the steady time that is no jump.
     skew: Span,
     devices: DeviceTimes,
-    /// What the clock showed at a time of the steady clock.
-    set: Option<(Timestamp, Duration)>,
-    /// What the machine's clock showed last.
-    machine: Timestamp,
-    /// Whether the machine's clock has jumped, and nobody knows yet which time is right.
-    has_jumped: bool,
+    /// What the clock showed at a time of the steady clock: at the start, or when it last followed
+    /// a jump. Small corrections do not move it, so that many of them are a jump.
+    set: Option<Said>,
+    /// What the clock showed last.
+    shown: Timestamp,
+    doubt: Option<Doubt>,
     /// Jumps since the start.
     jumps: u64,
+}
+
+/// The machine's clock has jumped, and nobody knows yet which time is right.
+#[derive(Debug)]
+struct Doubt {
+    /// Since when, by the steady clock.
+    since: Duration,
+    /// When devices were counted last.
+    counted: Option<Duration>,
+    /// Whether more devices agreed with the service's time than with the machine's.
+    is_service_right: bool,
 }
 
 /// What happened to the machine's clock.
@@ -76,8 +112,8 @@ impl ServiceClock {
     /// A clock that has not been read.
     #[must_use]
     pub fn new(skew: Span, devices: DeviceTimes) -> ServiceClock {
-        let (set, machine, has_jumped, jumps) = (None, Timestamp(0), false, 0);
-        ServiceClock { skew, devices, set, machine, has_jumped, jumps }
+        let (set, shown, doubt, jumps) = (None, Timestamp(0), None, 0);
+        ServiceClock { skew, devices, set, shown, doubt, jumps }
     }
 
     /// Starts the clock, and gives the time. It showed `last`, or a later time, before the service
@@ -89,9 +125,13 @@ impl ServiceClock {
         steady: Duration,
     ) -> Timestamp {
         let last = last.filter(|last| *last > machine.plus(self.skew));
-        let shown = last.unwrap_or(machine);
-        self.set = Some((shown, steady));
-        shown
+        self.show_from(last.unwrap_or(machine), steady)
+    }
+
+    fn show_from(&mut self, time: Timestamp, steady: Duration) -> Timestamp {
+        self.set = Some((time, steady));
+        self.shown = time;
+        time
     }
 
     /// The time, given what the machine's clock and the steady clock show.
@@ -100,47 +140,56 @@ impl ServiceClock {
         machine: Timestamp,
         steady: Duration,
     ) -> (Timestamp, Option<ClockEvent>) {
-        self.machine = machine;
-        let Some((shown, at)) = self.set else {
-            self.set = Some((machine, steady));
-            return (machine, None);
+        let Some((set, at)) = self.set else {
+            return (self.show_from(machine, steady), None);
         };
-        let own = shown.plus(span(steady.saturating_sub(at)));
-        if off(machine, own) <= self.skew.0 {
-            // It is corrected a little: the service follows, but not back.
-            let now = if machine >= shown { machine } else { shown };
-            self.set = Some((now, steady));
-            let event = std::mem::take(&mut self.has_jumped).then_some(ClockEvent::Returned);
-            return (now, event);
+        let own = set.plus(span(steady.saturating_sub(at)));
+        let is_near = off(machine, own) <= self.skew.0;
+        // Small corrections are followed, but not back.
+        self.shown = self.shown.max(if is_near { machine } else { own });
+        if is_near {
+            return (self.shown, self.doubt.take().map(|_| ClockEvent::Returned));
         }
-        let with_machine = self.devices.agree(machine, steady, self.skew);
-        if with_machine > self.devices.agree(own, steady, self.skew) {
-            self.set = Some((machine, steady));
-            self.jumps += u64::from(!std::mem::take(&mut self.has_jumped));
-            return (machine, Some(ClockEvent::Followed));
+        let is_new = self.doubt.is_none();
+        let begun = Doubt { since: steady, counted: None, is_service_right: false };
+        let doubt = self.doubt.get_or_insert(begun);
+        if doubt.is_to_count(steady) {
+            let times = [machine, own];
+            let agree = self.devices.agree(times, steady, doubt.since, self.skew);
+            let [with_machine, with_service] = agree;
+            doubt.is_service_right = with_service > with_machine;
+            if with_machine > with_service {
+                self.doubt = None;
+                return (self.show_from(machine, steady), Some(ClockEvent::Followed));
+            }
         }
-        let is_new = !std::mem::replace(&mut self.has_jumped, true);
         self.jumps += u64::from(is_new);
         let by = i128::from(machine.0) - i128::from(own.0);
-        (own, is_new.then_some(ClockEvent::Jumped(by)))
+        (self.shown, is_new.then_some(ClockEvent::Jumped(by)))
     }
 
-    /// Whether a device agrees with the service's time, or nothing is in doubt.
+    /// Whether nothing is in doubt, or most devices agree with the service's time.
     #[must_use]
-    pub fn is_trusted(&self, now: Timestamp, steady: Duration) -> bool {
-        !self.has_jumped || self.devices.agree(now, steady, self.skew) > 0
-    }
-
-    /// The later of the two times, after which a frame is too early.
-    #[must_use]
-    pub fn later(&self, now: Timestamp) -> Timestamp {
-        now.max(self.machine)
+    pub fn is_trusted(&self) -> bool {
+        self.doubt.as_ref().is_none_or(|doubt| doubt.is_service_right)
     }
 
     /// Jumps since the start.
     #[must_use]
     pub fn jumps(&self) -> u64 {
         self.jumps
+    }
+}
+
+impl Doubt {
+    /// Whether devices are to be counted, which takes a while.
+    fn is_to_count(&mut self, steady: Duration) -> bool {
+        let due = self.counted.map_or(self.since + HEARING, |counted| counted + COUNTING);
+        let is_due = steady >= due;
+        if is_due {
+            self.counted = Some(steady);
+        }
+        is_due
     }
 }
 
@@ -183,16 +232,26 @@ mod tests {
     }
 
     #[test]
+    fn many_small_steps_are_a_jump() {
+        let (mut clock, _) = started();
+        assert_eq!(clock.read(at(10_045), after(6)).1, None);
+        assert_eq!(clock.read(at(10_061), after(7)).1, None);
+        let jumped = Some(ClockEvent::Jumped(97_000_000));
+        assert_eq!(clock.read(at(10_100), after(8)), (at(10_061), jumped));
+        assert!(!clock.is_trusted());
+    }
+
+    #[test]
     fn a_jump_is_said_once_and_not_followed_while_devices_disagree() {
         for (machine, by) in [(at(13_610), 3_600), (at(6_410), -3_600)] {
             let (mut clock, devices) = started();
-            devices.note(StreamId([1; 16]), at(10_009), after(14));
             let jumped = ClockEvent::Jumped(by * 1_000_000);
             assert_eq!(clock.read(machine, after(15)), (at(10_010), Some(jumped)));
+            devices.note("one", at(10_011), after(16));
+            assert!(!clock.is_trusted(), "others may be about to speak");
             let later = machine.plus(Span::seconds(5));
             assert_eq!(clock.read(later, after(20)), (at(10_015), None));
-            // Neither of the two times makes a frame too early.
-            assert_eq!(clock.later(at(10_015)), at(10_015).max(later));
+            assert!(clock.is_trusted());
             assert_eq!(clock.read(at(10_021), after(25)), (at(10_021), Some(ClockEvent::Returned)));
             assert_eq!(clock.jumps(), 1);
         }
@@ -202,14 +261,30 @@ mod tests {
     fn a_jump_is_followed_once_most_devices_agree_with_it() {
         let (mut clock, devices) = started();
         // The machine slept for an hour.
+        devices.note("one", at(10_009), after(14));
         assert!(matches!(clock.read(at(13_610), after(15)).1, Some(ClockEvent::Jumped(_))));
-        devices.note(StreamId([1; 16]), at(10_012), after(16));
-        devices.note(StreamId([2; 16]), at(13_612), after(17));
-        assert_eq!(clock.read(at(13_613), after(18)), (at(10_013), None), "one against one");
-        devices.note(StreamId([3; 16]), at(13_613), after(18));
-        assert_eq!(clock.read(at(13_614), after(19)), (at(13_614), Some(ClockEvent::Followed)));
-        assert_eq!(clock.read(at(13_615), after(20)), (at(13_615), None));
+        devices.note("two", at(10_012), after(16));
+        devices.note("three", at(13_612), after(17));
+        assert_eq!(clock.read(at(13_615), after(20)), (at(10_015), None), "one against one");
+        assert!(!clock.is_trusted());
+        devices.note("four", at(13_613), after(18));
+        assert_eq!(clock.read(at(13_616), after(21)), (at(13_616), Some(ClockEvent::Followed)));
+        assert_eq!(clock.read(at(13_617), after(22)), (at(13_617), None));
+        assert!(clock.is_trusted());
         assert_eq!(clock.jumps(), 1);
+    }
+
+    #[test]
+    fn a_device_counts_once() {
+        let (mut clock, devices) = started();
+        assert!(matches!(clock.read(at(13_610), after(15)).1, Some(ClockEvent::Jumped(_))));
+        for _ in 0..5 {
+            devices.note("eve", at(13_611), after(16));
+        }
+        devices.note("one", at(10_012), after(16));
+        devices.note("two", at(10_012), after(16));
+        assert_eq!(clock.read(at(13_615), after(20)), (at(10_015), None));
+        assert!(clock.is_trusted());
     }
 
     #[test]
@@ -218,13 +293,13 @@ mod tests {
         let mut clock = ServiceClock::new(SKEW, devices.clone());
         assert_eq!(clock.begin(Some(at(10_000)), at(100), after(0)), at(10_000));
         let jumped = Some(ClockEvent::Jumped(-9_901_000_000));
-        assert_eq!(clock.read(at(100), after(1)), (at(10_001), jumped));
-        assert!(!clock.is_trusted(at(10_001), after(1)), "nobody knows");
-        devices.note(StreamId([1; 16]), at(20_000), after(2));
-        assert!(!clock.is_trusted(at(10_002), after(2)), "it is neither time");
+        assert_eq!(clock.read(at(101), after(2)), (at(10_002), jumped));
+        devices.note("one", at(20_000), after(3));
+        assert_eq!(clock.read(at(106), after(7)), (at(10_007), None));
+        assert!(!clock.is_trusted(), "it is neither time");
         // Somebody sets the clock.
-        assert_eq!(clock.read(at(20_001), after(3)), (at(20_001), Some(ClockEvent::Followed)));
-        assert!(clock.is_trusted(at(20_001), after(3)));
+        assert_eq!(clock.read(at(20_005), after(8)), (at(20_005), Some(ClockEvent::Followed)));
+        assert!(clock.is_trusted());
         // A clock that is later, or a little earlier, is taken as it is.
         for machine in [9_950, 15_000] {
             let mut clock = ServiceClock::new(SKEW, DeviceTimes::default());
@@ -235,11 +310,14 @@ mod tests {
     }
 
     #[test]
-    fn what_devices_said_long_ago_does_not_count() {
+    fn what_devices_said_before_the_doubt_or_long_ago_does_not_count() {
         let (mut clock, devices) = started();
-        devices.note(StreamId([1; 16]), at(13_000), after(5));
+        devices.note("one", at(13_090), after(95));
         assert!(matches!(clock.read(at(13_095), after(100)).1, Some(ClockEvent::Jumped(_))));
-        devices.note(StreamId([1; 16]), at(13_095), after(100));
-        assert_eq!(clock.read(at(13_096), after(101)).1, Some(ClockEvent::Followed));
+        assert_eq!(clock.read(at(13_100), after(105)).1, None);
+        devices.note("one", at(13_101), after(106));
+        assert_eq!(clock.read(at(13_167), after(172)).1, None);
+        devices.note("one", at(13_167), after(172));
+        assert_eq!(clock.read(at(13_168), after(173)).1, Some(ClockEvent::Followed));
     }
 }

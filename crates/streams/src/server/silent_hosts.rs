@@ -8,17 +8,37 @@ use crate::runtime::storage::Topics;
 use alpheus_time::{Span, Timestamp};
 use alpheus_transport::{Batch, Store};
 use std::collections::BTreeSet;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 const KEY: &[u8] = b"silent-hosts";
 /// How often silent hosts are looked for. Each change is a write to the disk.
 const INTERVAL: Span = Span::seconds(10);
+/// Hosts that could not be heard for longer than this, because the service was frozen, get the
+/// time to call again.
+const LONGEST_TURN: Duration = Duration::from_secs(10);
 
 /// The silent hosts, as they are stored.
 pub struct SilentHosts {
     stored: BTreeSet<String>,
     looked: Option<Timestamp>,
-    began: Instant,
+    awake: Awake,
+}
+
+/// For how long the service has worked without a pause. While it was frozen, it heard nobody.
+struct Awake {
+    since: Instant,
+    last: Instant,
+}
+
+impl Awake {
+    /// How long it is awake, which it is now.
+    fn turn(&mut self, now: Instant) -> Duration {
+        if now.saturating_duration_since(self.last) > LONGEST_TURN {
+            self.since = now;
+        }
+        self.last = now;
+        now.saturating_duration_since(self.since)
+    }
 }
 
 impl SilentHosts {
@@ -32,7 +52,9 @@ impl SilentHosts {
                 .map_err(|_| ServiceError::Damaged { what: "list of silent hosts" })?,
             None => BTreeSet::new(),
         };
-        Ok(SilentHosts { stored, looked: None, began: Instant::now() })
+        let now = Instant::now();
+        let awake = Awake { since: now, last: now };
+        Ok(SilentHosts { stored, looked: None, awake })
     }
 
     /// Whether a host was silent.
@@ -53,7 +75,7 @@ impl SilentHosts {
         outboxes: &Outboxes,
     ) -> Result<(), ServiceError> {
         let is_early = self.looked.is_some_and(|looked| now < looked.plus(INTERVAL));
-        if is_early || self.began.elapsed() < SILENT {
+        if self.awake.turn(Instant::now()) < SILENT || is_early {
             return Ok(());
         }
         self.looked = Some(now);
@@ -69,5 +91,22 @@ impl SilentHosts {
             self.stored = silent;
         }
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_time_in_which_the_service_was_frozen_makes_no_host_silent() {
+        let start = Instant::now();
+        let mut awake = Awake { since: start, last: start };
+        assert_eq!(awake.turn(start + LONGEST_TURN), LONGEST_TURN);
+        let thawed = start + SILENT + 2 * LONGEST_TURN;
+        assert_eq!(awake.turn(thawed), Duration::ZERO, "it was frozen for a minute");
+        let turns = (1..8).map(|turn| awake.turn(thawed + turn * LONGEST_TURN));
+        assert_eq!(turns.last(), Some(7 * LONGEST_TURN));
+        assert!(7 * LONGEST_TURN >= SILENT);
     }
 }

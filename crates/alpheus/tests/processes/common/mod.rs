@@ -15,6 +15,7 @@ pub(crate) mod witness;
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{SocketAddr, TcpStream};
+use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
@@ -99,6 +100,8 @@ pub(crate) struct Process {
     child: Child,
     output: Arc<Output>,
     readers: Vec<JoinHandle<()>>,
+    /// Whether it leads a process group, which ends with it.
+    leads: bool,
 }
 
 #[derive(Default)]
@@ -126,7 +129,14 @@ impl Process {
         let streams: [Box<dyn Read + Send>; 2] =
             [Box::new(child.stdout.take().unwrap()), Box::new(child.stderr.take().unwrap())];
         let readers = streams.map(|stream| collect(stream, Arc::clone(&output)));
-        Self { child, output, readers: readers.into() }
+        Self { child, output, readers: readers.into(), leads: false }
+    }
+
+    /// Starts a script: what it starts ends with it.
+    pub(crate) fn start_script(command: &mut Command) -> Self {
+        let mut process = Self::start(command.process_group(0));
+        process.leads = true;
+        process
     }
 
     /// Waits for a line of output in which `find` finds what it looks for.
@@ -198,7 +208,11 @@ impl Process {
 
     /// Ends it and all that it started, where it leads a process group.
     pub(crate) fn hang_up(&self) {
-        let kill = format!("kill -TERM -- -{}", self.child.id());
+        self.signal_group("TERM");
+    }
+
+    fn signal_group(&self, name: &str) {
+        let kill = format!("kill -{name} -- -{}", self.child.id());
         // They may have ended already, which is as good.
         let _ = Command::new("bash").args(["-c", &kill]).stderr(Stdio::null()).status();
     }
@@ -234,6 +248,9 @@ impl Process {
 
 impl Drop for Process {
     fn drop(&mut self) {
+        if self.leads {
+            self.signal_group("KILL");
+        }
         // It may have ended already, which is as good.
         let _ = self.child.kill();
         let _ = self.child.wait();

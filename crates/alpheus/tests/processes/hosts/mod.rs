@@ -8,6 +8,7 @@ mod choices;
 mod endings;
 mod erasure;
 mod retention;
+mod revocations;
 mod strangers;
 mod withdrawal;
 mod world;

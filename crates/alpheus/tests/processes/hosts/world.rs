@@ -327,7 +327,7 @@ impl Town {
         let upload =
             Upload { stream, outbox: person.secret[..16].try_into().unwrap(), number, frames };
         let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
-        runtime.block_on(hall.intake.take(vec![upload])).unwrap().unwrap();
+        runtime.block_on(hall.intake.take("device", vec![upload])).unwrap().unwrap();
     }
 }
 

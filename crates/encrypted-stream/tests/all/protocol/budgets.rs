@@ -208,7 +208,7 @@ fn a_plan_with_noise_does_not_release_earlier_windows() {
     let answer = evil.say(0, accepted, &announcement);
     assert!(matches!(answer, Some(ControllerMessage::Acceptance(_))));
     let summons = evil.summons(0, evil.streams(0));
-    assert_eq!(evil.ask(0, after(1), &summons).err(), Some(WindowRefusalError::Settled));
+    assert_eq!(evil.ask(0, after(1), &summons).err(), Some(WindowRefusalError::BeforeAcceptance));
 }
 
 /// Two streams of one owner at each controller.

@@ -1,10 +1,11 @@
 //! A device with a copy: its stream waits for its owner, also after a restart, and the owner's
 //! log says so.
 
-use alpheus_encrypted_stream::error::{AnnotationError, ExclusionError};
+use alpheus_encrypted_stream::error::{AnnotationError, ExclusionError, WindowRefusalError};
 use alpheus_encrypted_stream::keys::StreamKeys;
 use alpheus_encrypted_stream::ledger::{LogEvent, Record, Scope, StampedRecord};
 use alpheus_encrypted_stream::messages::{Segments, SummonedStream};
+use alpheus_encrypted_stream::tick::claim::Claim;
 use alpheus_time::Timestamp;
 
 use crate::protocol::evil::Evil;
@@ -16,7 +17,7 @@ fn world() -> Evil {
 }
 
 /// The service shows two claims of the stream's device for the end of the window.
-fn show_copy(evil: &Evil, stream: &mut SummonedStream) {
+pub fn show_copy(evil: &Evil, stream: &mut SummonedStream) {
     let keys = StreamKeys::new(&master(stream_id(0)), stream_id(0), evil.world.schema.id());
     let Segments::OfTicks { claims, conflict } = &mut stream.segments else { unreachable!() };
     let own = *claims.last().unwrap().last().unwrap();
@@ -108,4 +109,50 @@ fn a_copy_in_another_session_is_logged_again() {
     assert_eq!(left_out(&mut evil, 4, true), CLONED);
     assert_eq!(left_out(&mut evil, 5, false), CLONED);
     assert_eq!(logged(&evil), [window(0).end, window(4).end]);
+}
+
+/// A service that shows two proofs in turn makes neither the log nor the ledger grow.
+#[test]
+fn known_proofs_that_are_shown_in_turn_change_nothing() {
+    let mut evil = world();
+    let mut proofs = Vec::new();
+    for number in [0, 4] {
+        (0..=number).for_each(|between| evil.close(between));
+        let mut streams = evil.streams(0);
+        show_copy(&evil, &mut streams[0]);
+        proofs.push(conflict(&mut streams[0]).clone());
+        evil.presence_at(0, streams, after(number));
+        confirm(&mut evil, 2 + number as u32, after(number)).unwrap();
+    }
+    let size = |evil: &Evil| evil.store.values(Scope::Controller(evil.controllers[0].id())).len();
+    let before = size(&evil);
+    for (number, proof) in (5..9).zip(proofs.iter().cycle()) {
+        evil.close(number);
+        let mut streams = evil.streams(0);
+        *conflict(&mut streams[0]) = proof.clone();
+        evil.presence_at(0, streams, after(number));
+        if number == 6 {
+            evil.start_again(after(number));
+        }
+    }
+    assert_eq!(logged(&evil).len(), 2);
+    assert_eq!(size(&evil), before);
+}
+
+fn conflict(stream: &mut SummonedStream) -> &mut Option<Box<[Claim; 2]>> {
+    let Segments::OfTicks { conflict, .. } = &mut stream.segments else { unreachable!() };
+    conflict
+}
+
+/// The owner confirms that the copy is gone after the window began, and before its token.
+#[test]
+fn a_window_of_a_copy_gets_no_token_once_the_copy_is_known() {
+    let mut evil = world();
+    let draft = evil.gather();
+    evil.close(1);
+    let mut streams = evil.streams(0);
+    show_copy(&evil, &mut streams[0]);
+    evil.presence_at(0, streams, after(1));
+    confirm(&mut evil, 2, after(1)).unwrap();
+    assert_eq!(evil.token(0, &draft).err(), Some(WindowRefusalError::PolicyChanged));
 }

@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 
 use alpheus_encrypted_stream::controller::{Controller, HostRecords};
 use alpheus_encrypted_stream::coordinator::{Coordinator, Outcome, Output, Timing};
-use alpheus_encrypted_stream::error::PlanRefusalError;
+use alpheus_encrypted_stream::error::{MessageError, PlanRefusalError};
 use alpheus_encrypted_stream::inbox::Inbox;
 use alpheus_encrypted_stream::keys::MasterSecret;
 use alpheus_encrypted_stream::ledger::{Scope, Step};
@@ -186,8 +186,11 @@ impl Net {
                 self.asleep.extend(tired.contains(&to).then_some(to));
                 self.heard.push((to, answer.clone()));
                 let message = self.coordinator.verify(&answer, to).unwrap();
-                let step = self.coordinator.handle(&message, now, &self.world).unwrap();
-                self.service(step, &mut queue);
+                match self.coordinator.handle(&message, now, &self.world) {
+                    // An earlier answer has ended the window.
+                    Err(MessageError::UnknownWindow) => {}
+                    step => self.service(step.unwrap(), &mut queue),
+                }
             }
         }
     }

@@ -20,6 +20,9 @@ impl Guard {
     ) -> Result<(), GuardError> {
         let GrantRequest { signed, owner, certificate } = asked;
         let owner = &self.certified(owner_name, owner)?;
+        if self.revoked.has(&certificate.digest()) {
+            return Err(GrantError::Revoked.into());
+        }
         let stream = signed.open(owner.key()).map_err(|_| GrantError::Unsigned)?.stream;
         let controller = self.of(owner_name, &stream)?.controller;
         let acted = self.host.with_batch(&controller, Batch::new(), |controller| {
@@ -42,10 +45,14 @@ impl Guard {
         let KeysRequest { stream, certificate } = asked;
         let certified = self.deployment.consumer(certificate);
         let certified = certified.map_err(|_| GrantError::Certificate)?;
+        if self.revoked.has(&certificate.digest()) {
+            return Err(GrantError::Revoked.into());
+        }
         if certified.party.name != reader_name {
             return Err(GrantError::OtherReader.into());
         }
         let reader = consumer_id(&certified);
+        self.apply_revocations();
         let known = self.streams.get(stream).ok_or(GrantError::NotGranted)?;
         let controller = known.controller;
         let rng = &mut self.rng;

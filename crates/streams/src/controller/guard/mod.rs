@@ -12,6 +12,7 @@ use crate::controller::outgoing::{Outgoing, OutgoingBatch};
 use crate::runtime::controller_host::{ControllerHost, HostError, ToController};
 use crate::runtime::fences::ControllerFences;
 use crate::runtime::membership_setup::{Keys, from_ledger};
+use alpheus_crypto::hash::Digest;
 use alpheus_crypto::signed::Signed;
 use alpheus_encrypted_stream::certificate::{Certificate, Deployment};
 use alpheus_encrypted_stream::controller::{Controller, HeldStream, HostRecords, Identity};
@@ -29,7 +30,7 @@ use alpheus_policy::schema::Schema;
 use alpheus_time::Timestamp;
 use alpheus_transport::{Batch, Space, Store};
 use rand_chacha::ChaCha20Rng;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use thiserror::Error;
 
@@ -100,8 +101,9 @@ pub struct Guard {
     outgoing: Outgoing,
     notices: Notices,
     deployment: Deployment,
-    /// Certificates that the authority has revoked.
+    /// Certificates that the authority has revoked, and those that controllers know of.
     revoked: Revoked,
+    applied: Arc<BTreeSet<Digest>>,
     rng: ChaCha20Rng,
 }
 
@@ -180,9 +182,11 @@ impl Guard {
             notices,
             deployment: deployment.clone(),
             revoked,
+            applied: Arc::default(),
             rng,
         };
         guard.seat(&deployment, now)?;
+        guard.apply_revocations();
         Ok(guard)
     }
 
@@ -216,6 +220,8 @@ impl Guard {
             let start = self.host.start_of(&id, &mut self.rng);
             controllers.push(from_ledger(keys, deployment, streams, &host, &values, now, start)?);
         }
+        let known = controllers.iter().flat_map(|(own, _)| own.known_plans().copied()).collect();
+        self.host.delete(host.forget_lists(&known))?;
         self.host.take(controllers)?;
         self.finish_erasures(now, destroyed)
     }
@@ -263,12 +269,22 @@ impl Guard {
         self.certificates.values().cloned().collect()
     }
 
+    /// Tells the controllers which certificates are revoked, if that has changed.
+    fn apply_revocations(&mut self) {
+        let revoked = self.revoked.all();
+        if !Arc::ptr_eq(&revoked, &self.applied) {
+            self.host.note_revocations(&revoked);
+            self.applied = revoked;
+        }
+    }
+
     /// Answers the service's messages; when it returns, all records are durable. The
     /// answers wait in [`Guard::outgoing_batch`].
     ///
     /// # Errors
     /// [`HostError`]; nothing may be sent then, and the process must restart.
     pub fn answer(&mut self, now: Timestamp, messages: Vec<ToController>) -> Result<(), HostError> {
+        self.apply_revocations();
         let answers = self.host.handle(now, messages)?;
         self.outgoing.add(answers);
         Ok(())

@@ -254,7 +254,7 @@ async fn uploads_that_wait_for_each_other_hold_no_thread() {
     // More than there are threads for blocking work.
     let many = (1..=600).map(|number| {
         let (intake, upload) = (intake.clone(), upload(number));
-        tokio::spawn(async move { intake.take(vec![upload]).await })
+        tokio::spawn(async move { intake.take("device", vec![upload]).await })
     });
     for taken in many.collect::<Vec<_>>() {
         taken.await.unwrap().unwrap().unwrap();

@@ -150,10 +150,8 @@ impl InProcess {
         frame: &[u8],
     ) -> Result<(), IngestError> {
         let ingest = self.ingest.as_mut().ok_or(AuthenticityError::UnknownIngestKey)?;
-        let known = self.devices.get(&stream);
-        let device = |digest: &Digest| {
-            known.filter(|(certificate, _)| certificate == digest).map(|(_, key)| *key)
-        };
+        let known = self.devices.get(&stream).ok_or(AuthenticityError::UnknownDevice)?;
+        let device = |digest: &Digest| (known.0 == *digest).then_some(known.1);
         let opening = |session| self.transformer.opening(&stream, session);
         let frame = ingest.check(stream, frame, device, opening)?;
         self.transformer.handle_tick(partition, &frame, now)?;
@@ -212,11 +210,13 @@ impl Plane for InProcess {
         Ok(())
     }
 
-    fn dismiss_device(&mut self, stream: &StreamId) {
+    /// Without a device none of its frames counts, nor those of a running session.
+    fn dismiss_device(&mut self, stream: &StreamId) -> Result<(), ServiceError> {
         self.devices.remove(stream);
         if let Some(ingest) = &mut self.ingest {
             ingest.forget(stream);
         }
+        Ok(())
     }
 
     fn revoke_ingest(&mut self, revoked: &BTreeSet<Digest>) {

@@ -113,9 +113,10 @@ pub(super) trait Plane: Sums + Send + Sync {
     ) -> Result<(), ServiceError>;
 
     /// The stream's device is no longer let in.
-    fn dismiss_device(&mut self, _stream: &StreamId) {}
+    fn dismiss_device(&mut self, stream: &StreamId) -> Result<(), ServiceError>;
 
-    /// These certificates of ingest keys are revoked.
+    /// These certificates of ingest keys are revoked. A job has keys of its own, and goes on with
+    /// them until it is restarted with others.
     fn revoke_ingest(&mut self, _revoked: &BTreeSet<Digest>) {}
 
     /// Frames that were refused, as far as that is kept.

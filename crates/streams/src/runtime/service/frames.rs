@@ -32,9 +32,13 @@ impl Service {
         self.plane.admit_device(stream, certificate, key)
     }
 
-    /// The stream's device is no longer let in.
-    pub fn dismiss_device(&mut self, stream: &StreamId) {
-        self.plane.dismiss_device(stream);
+    /// The stream's device is no longer let in. A job lets the running session end, at midnight at
+    /// the latest.
+    ///
+    /// # Errors
+    /// [`ServiceError`] if the store fails.
+    pub fn dismiss_device(&mut self, stream: &StreamId) -> Result<(), ServiceError> {
+        self.plane.dismiss_device(stream)
     }
 
     /// These certificates of ingest keys are revoked.

@@ -26,13 +26,14 @@ pub(super) async fn events(
     let uploads: Vec<Upload> = decode(&body)?;
     let streams: Vec<_> = uploads.iter().map(|upload| upload.stream).collect();
     let named = streams.clone();
+    let device = producer.clone();
     let own = move |engine: &mut Engine| {
         let own = |stream| engine.registry.sends(&producer, stream);
         named.iter().map(own).collect::<Vec<bool>>()
     };
     let own = api.engine.ask(own).await?;
     let taken = uploads.into_iter().zip(&own).filter(|(_, own)| **own).map(|(upload, _)| upload);
-    let became = api.intake.take(taken.collect()).await;
+    let became = api.intake.take(&device, taken.collect()).await;
     let became = became.map_err(|_| ApiError::failed("the upload was cut short"))?;
     let mut became = became.map_err(store_failed)?.into_iter();
     let uploads: Vec<UploadStatus> = own

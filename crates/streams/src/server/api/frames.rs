@@ -46,6 +46,9 @@ fn granted(
 ) -> Result<(StreamId, Days), GrantError> {
     let certified = engine.deployment.consumer(&asked.certificate);
     let certified = certified.map_err(|_| GrantError::Certificate)?;
+    if [&asked.certificate, &asked.owner].iter().any(|c| engine.registry.has_revoked(&c.digest())) {
+        return Err(GrantError::Revoked);
+    }
     let signer = engine.deployment.owner(&asked.owner).map_err(|_| GrantError::Unsigned)?;
     let stream = asked.signed.open(signer.key()).map_err(|_| GrantError::Unsigned)?.stream;
     let known = engine.manager.catalog.streams().find(|known| known.stream == stream);

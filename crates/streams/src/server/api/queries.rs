@@ -7,6 +7,9 @@ use crate::runtime::manager::QueryError;
 use crate::runtime::planning::{QueryContext, plan_query};
 use crate::runtime::results::Row;
 use crate::server::engine::Engine;
+use alpheus_crypto::signed::Signed;
+use alpheus_encrypted_stream::certificate::Certificate;
+use alpheus_encrypted_stream::error::CertificateError;
 use alpheus_node::network::answer::{ApiError, caller, encode};
 use alpheus_node::network::role::Role;
 use alpheus_node::service::http::Peer;
@@ -80,10 +83,14 @@ impl Engine {
     fn register_reader(&mut self, digits: &str, caller: &str) -> Result<ConsumerId, ApiError> {
         let help = "send the content of `consumer.txt` in the identity folder; `alpheus ca issue \
                     --role consumer` creates one";
-        let certificate = from_hex(digits).ok_or_else(|| {
+        let certificate: Signed<Certificate> = from_hex(digits).ok_or_else(|| {
             ApiError::malformed("the consumer's certificate is not valid").with_help(help)
         })?;
-        self.manager.register_consumer(caller, &certificate).map_err(|bad| {
+        let known = match self.registry.has_revoked(&certificate.digest()) {
+            true => Err(CertificateError::Revoked),
+            false => self.manager.register_consumer(caller, &certificate),
+        };
+        known.map_err(|bad| {
             ApiError::new(StatusCode::FORBIDDEN, "certificate", bad.to_string()).with_help(help)
         })
     }

@@ -5,6 +5,9 @@ use alpheus_policy::ids::PlanId;
 use alpheus_policy::plan::Fraction;
 
 use super::*;
+use crate::protocol::copies::show_copy;
+use crate::protocol::evil::Evil;
+use crate::protocol::world::stream_id;
 
 /// A minimum of three with two colluders: c + min − 1 = 4.
 fn guarded(controllers: u32) -> Setup {
@@ -17,7 +20,6 @@ fn guarded(controllers: u32) -> Setup {
     }
 }
 
-/// Both lists are honest, over different members.
 /// The service ends a plan at the first controller.
 fn retire(epochs: &mut Epochs, plan: PlanId, now: Timestamp) {
     let retirement = Signed::new(&Retirement { plan }, &epochs.world.service);
@@ -25,6 +27,7 @@ fn retire(epochs: &mut Epochs, plan: PlanId, now: Timestamp) {
     epochs.controllers[0].handle(&heard, now).commit(&mut epochs.store).unwrap();
 }
 
+/// Both lists are honest, over different members.
 #[test]
 fn a_controller_accepts_one_list_for_an_epoch() {
     let mut epochs = Epochs::new(guarded(8));
@@ -242,4 +245,20 @@ fn a_list_covers_the_windows_of_its_epoch_only() {
         panic!("it is another epoch's window")
     };
     assert_eq!(said.open(&key).unwrap().reason, WindowRefusalError::WrongWindow);
+}
+
+/// A stream whose device has a copy is not listed until its owner has confirmed.
+#[test]
+fn a_stream_that_waits_after_a_copy_is_not_attended_with() {
+    let mut evil = Evil::new(Setup { streams_each: 2, windows: 6, ..Setup::new(2) }.with_ticks());
+    let mut streams = evil.streams(0);
+    show_copy(&evil, &mut streams[0]);
+    evil.presence(0, streams);
+    let retirement = Signed::new(&Retirement { plan: evil.world.id() }, &evil.world.service);
+    evil.say(0, after(0), &ServiceMessage::Retirement(retirement));
+    let Evil { world, controllers, store, .. } = evil;
+    let mut epochs = Epochs::of(world, controllers, store);
+    let attended = epochs.attendance(0, 5).unwrap().entry;
+    let listed = attended.owners.iter().flat_map(|owner| owner.streams.clone());
+    assert_eq!(listed.collect::<Vec<_>>(), [stream_id(1)]);
 }

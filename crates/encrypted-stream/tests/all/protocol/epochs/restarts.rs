@@ -1,6 +1,14 @@
 //! Crashes and old copies between call, list and window.
 
+use std::collections::BTreeSet;
+use std::ops::Range;
+
+use alpheus_encrypted_stream::ledger::{Record, StampedRecord};
+use alpheus_encrypted_stream::messages::Summons;
+use alpheus_policy::ids::PlanId;
+
 use super::*;
+use crate::protocol::world::announce;
 
 fn setup() -> Setup {
     Setup { minimum: 3, windows: 3, ..Setup::new(6) }
@@ -102,4 +110,76 @@ fn attendance_and_list_are_in_the_ledger_before_they_leave() {
     let ControllerMessage::Attendance(signed) = &said[0] else { panic!("{said:?}") };
     assert!(epochs.store.map.len() > before.len());
     assert_eq!(signed.open(&key).unwrap().terms, epochs.terms.id());
+}
+
+/// How many records of a controller there are beside the lines of its log.
+fn records(epochs: &Epochs, at: usize) -> usize {
+    let values = epochs.store.values(Scope::Controller(epochs.controllers[at].id()));
+    let is_log = |value: &&[u8]| {
+        matches!(
+            StampedRecord::read(value).unwrap().record,
+            Record::Log(_) | Record::Session { .. }
+        )
+    };
+    values.into_iter().filter(|value| !is_log(value)).count()
+}
+
+/// Why a controller leaves its stream out of these windows of a plan of another family.
+fn left_out(epochs: &mut Epochs, at: usize, windows: Range<u64>) -> Vec<ExclusionError> {
+    let (world, now) = (&epochs.world, after(9));
+    let announced = announce(&epochs.all, &world.seats, &world.service, &world.deployment);
+    let step = epochs.controllers[at].handle_announcement(&announced, now).unwrap();
+    step.commit(&mut epochs.store).unwrap();
+    epochs.adopt(&announced);
+    let (plan, key) = (announced.id(), epochs.key(at));
+    let presence = |number| {
+        let closed = epochs.world.transformer.close(&plan, window(number), 0).unwrap();
+        let own = closed.complete().filter(|stream| stream.position as usize == at);
+        let streams = own.cloned().collect();
+        let summons = Summons { plan, window: window(number), controller: at as u32, streams };
+        let signed = Signed::new(&summons, &epochs.world.service);
+        match epochs.say(at, now, &ServiceMessage::Summons(signed)) {
+            ControllerMessage::Presence(signed) => signed.open(&key).unwrap().excluded[0].1,
+            other => panic!("{other:?}"),
+        }
+    };
+    windows.map(presence).collect()
+}
+
+/// Plans of epochs that are over are dropped, and what they released stays released, for a plan
+/// of another family as well.
+#[test]
+fn ended_epochs_leave_one_span_and_no_plan() {
+    let mut epochs = Epochs::new(Setup { windows: 6, ..setup() });
+    let mut sizes = Vec::new();
+    for number in 0..4 {
+        assert!(epochs.window(number, ALL).unwrap().result.is_ok(), "window {number}");
+        sizes.push(records(&epochs, 1));
+    }
+    assert!(sizes[1] == sizes[2] && sizes[2] == sizes[3], "{sizes:?}");
+    assert_eq!(epochs.controllers[1].known_plans().count(), 1, "the last epoch's");
+    let (store, fence) = (epochs.store.clone(), epochs.controllers[1].fence());
+    epochs.restore(1, &store, after(4), Some(fence));
+    for at in [0, 1] {
+        assert_eq!(left_out(&mut epochs, at, 0..4), [ExclusionError::Released; 4], "{at}");
+    }
+}
+
+#[test]
+fn lists_that_no_controller_knows_are_deleted_at_the_start_of_their_host() {
+    let mut epochs = Epochs::new(Setup { windows: 6, ..setup() });
+    for number in 0..3 {
+        epochs.window(number, ALL).unwrap();
+    }
+    let host = |epochs: &Epochs| {
+        HostRecords::read(epochs.store.values(Scope::Host), &epochs.world.deployment).unwrap()
+    };
+    let known: BTreeSet<PlanId> =
+        epochs.controllers.iter().flat_map(|own| own.known_plans().copied()).collect();
+    assert_eq!(known.len(), 1);
+    let gone = host(&epochs).forget_lists(&known);
+    assert_eq!(gone.len(), 2);
+    Step::new(gone, ()).commit(&mut epochs.store).unwrap();
+    assert_eq!(host(&epochs).forget_lists(&known).len(), 0);
+    assert!(known.iter().all(|plan| host(&epochs).plan(plan).is_some()));
 }

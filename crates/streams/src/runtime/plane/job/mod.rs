@@ -163,6 +163,24 @@ impl Job {
         Ok(())
     }
 
+    /// Informs the job of a stream's device, unless that was the last to be named.
+    fn name_device(&mut self, device: &DeviceNote) -> Result<(), ServiceError> {
+        if self.shape.frames.is_events() {
+            return Ok(());
+        }
+        let name = [DEVICE, &device.stream.0].concat();
+        let value = device.to_bytes();
+        let (space, to) = (self.topics.service.clone(), self.topics.job.instructions.partition(0));
+        if self.store.get(&space, &name)?.is_some_and(|known| *known == value) {
+            return Ok(());
+        }
+        let mut batch = Batch::new();
+        append(&mut batch, &to, self.reported, device)?;
+        batch.put(&space, name, value)?;
+        self.store.commit(batch)?;
+        Ok(())
+    }
+
     fn send_set(&mut self, id: &PlanId, set: &SumSet, rows: usize) -> Result<(), ServiceError> {
         let Some(windows) = self.plans.get(id) else { return Ok(()) };
         let start = set.window.start;
@@ -339,28 +357,22 @@ impl Plane for Job {
     /// The job takes events of any stream and keeps those of plans' streams.
     fn admit(&mut self, _: StreamId) {}
 
-    /// Informs the job, unless it was informed of this device last.
     fn admit_device(
         &mut self,
         stream: StreamId,
         certificate: Digest,
         key: VerifyingKey,
     ) -> Result<(), ServiceError> {
-        if self.shape.frames.is_events() {
-            return Ok(());
-        }
+        self.name_device(&DeviceNote { stream, certificate, key })
+    }
+
+    /// No opening names the certificate that the job then knows.
+    fn dismiss_device(&mut self, stream: &StreamId) -> Result<(), ServiceError> {
         let name = [DEVICE, &stream.0].concat();
-        let device = DeviceNote { stream, certificate, key };
-        let value = device.to_bytes();
-        let (space, to) = (self.topics.service.clone(), self.topics.job.instructions.partition(0));
-        if self.store.get(&space, &name)?.is_some_and(|known| *known == value) {
-            return Ok(());
-        }
-        let mut batch = Batch::new();
-        append(&mut batch, &to, self.reported, &device)?;
-        batch.put(&space, name, value)?;
-        self.store.commit(batch)?;
-        Ok(())
+        let Some(known) = self.store.get(&self.topics.service, &name)? else { return Ok(()) };
+        let known = DeviceNote::from_bytes(&known);
+        let known = known.map_err(|_| ServiceError::Damaged { what: "device of a stream" })?;
+        self.name_device(&DeviceNote { certificate: Digest([0; 32]), ..known })
     }
 
     fn refused(&self) -> RefusedFrames {

@@ -1,0 +1,108 @@
+//! Certificates that the authority revokes while all processes run: their holders are out within
+//! a minute, whatever their role, and stay out after a restart.
+
+#![expect(clippy::unwrap_used, reason = "a test's way to fail")]
+
+use crate::common::deployment::{HOUSES, QUERY, Running, Site, until};
+use alpheus_node::network::blocking::BlockingClient;
+use alpheus_node::network::identity::IdentityFolder;
+use alpheus_node::network::peer::ExpectedPeer;
+use alpheus_node::network::role::Role;
+use std::fs;
+use std::process::Output;
+use std::time::{Duration, Instant};
+
+/// How long it may take.
+const SOON: Duration = Duration::from_secs(60);
+
+/// The authority revokes these, and everybody gets the list.
+fn revoke(running: &Running, certificates: &[&str]) -> Instant {
+    running.place.done(&[&["ca", "revoke", "pki"], certificates].concat());
+    let hosts = HOUSES.map(|house| format!("host-{house}"));
+    let owners = HOUSES.map(|house| format!("owner-{house}"));
+    let meters = HOUSES.map(|house| format!("meter-{house}"));
+    let all = hosts.iter().chain(&owners).chain(&meters).map(String::as_str);
+    for party in all.chain(["service", "analyst", "eve"]) {
+        let own = running.place.path(&format!("pki/{party}/revoked.txt"));
+        fs::copy(running.place.path("pki/revoked.txt"), own).unwrap();
+    }
+    Instant::now()
+}
+
+/// Waits until it is refused for a revoked certificate, in good time.
+fn is_refused(what: &str, since: Instant, mut attempt: impl FnMut() -> Output) {
+    let said = until(what, || {
+        let output = attempt();
+        (!output.status.success()).then(|| String::from_utf8_lossy(&output.stderr).into_owned())
+    });
+    assert!(said.contains("the authority has revoked"), "{what}: {said}");
+    assert!(since.elapsed() < SOON, "{what}: {:?}", since.elapsed());
+}
+
+/// What a party hears whose own certificate is revoked, and one that calls another such party.
+const YOURS: &str = "the authority has revoked your certificate";
+const THEIRS: &str = "the authority has revoked the certificate at the other end";
+
+/// Waits until somebody's log says so, in good time.
+fn says(what: &str, since: Instant, log: impl Fn() -> String, text: &str) {
+    until(what, || log().contains(text).then_some(()));
+    assert!(since.elapsed() < SOON, "{what}: {:?}", since.elapsed());
+}
+
+/// The certificate of a house's controller goes into a file of this name.
+fn certificate_of(running: &Running, house: usize, file: &str) {
+    let owner = running.place.path(&format!("pki/owner-{}", HOUSES[house]));
+    let owner = IdentityFolder::open(&owner, Role::Owner).unwrap();
+    let base = format!("https://{}", running.hosts[house].0);
+    let client = BlockingClient::new(&base, ExpectedPeer::controller(None), &owner).unwrap();
+    let known: Vec<String> = client.get_json("/v1/controllers", Duration::ZERO).unwrap();
+    fs::write(running.place.path(file), &known[0]).unwrap();
+}
+
+#[test]
+fn a_revoked_certificate_is_refused_by_everybody_within_a_minute() {
+    let mut running = Running::start_in(Site::with_ticks(), |_, api| api.to_owned());
+    running.place.issue("consumer", "eve");
+    let ask = |running: &Running, sql: &str| running.place.ask(&running.server, sql);
+    let sealed = format!("{QUERY} BETWEEN 1 AND 100 RELEASE TO analyst");
+    assert!(ask(&running, &sealed).status.success());
+    let devices = running.feed();
+    let log = |house: usize| running.owner_does(house, "log", &[]);
+    assert!(log(1).status.success() && log(2).status.success());
+    certificate_of(&running, 2, "host-c.txt");
+
+    // A device, an owner, and the certificate that results are sealed to.
+    let out = ["pki/meter-a/tls.pem", "pki/meter-a/device.txt", "pki/owner-b/tls.pem"];
+    let since = revoke(&running, &[&out[..], &["pki/analyst/consumer.txt"]].concat());
+    is_refused("the owner", since, || log(1));
+    is_refused("the reader", since, || ask(&running, &format!("EXPLAIN {sealed}")));
+    says("the device", since, || devices[0].log(), YOURS);
+    until("the end of the query of the reader", || {
+        running.service.log().contains("the query's consumer is revoked").then_some(())
+    });
+    assert!(log(2).status.success(), "nobody else is refused");
+    assert!(!devices[1].log().contains("the authority has revoked"));
+    let first = fs::read(running.place.path("pki/revoked.txt")).unwrap();
+
+    // A controller, for the service and for its owner; and a consumer.
+    let since = revoke(&running, &["pki/host-c/tls.pem", "host-c.txt", "pki/analyst/tls.pem"]);
+    is_refused("the consumer", since, || ask(&running, "SHOW QUERIES"));
+    is_refused("the controller, by its owner", since, || log(2));
+    says("the controller, by the service", since, || running.hosts[2].1.log(), YOURS);
+
+    // After a restart, an older list is refused.
+    let second = fs::read(running.place.path("pki/revoked.txt")).unwrap();
+    let kept = running.place.path("pki/host-a/revoked.known");
+    until("a list that is kept", || (fs::read(&kept).ok()? == second).then_some(()));
+    let (api, host) = &mut running.hosts[0];
+    host.kill();
+    fs::write(running.place.path("pki/host-a/revoked.txt"), first).unwrap();
+    let mut again = running.place.start_controller(HOUSES[0], api, &running.server);
+    assert!(!again.wait().success());
+    assert!(again.log().contains("version 2 is known"), "{}", again.log());
+
+    // The service: devices and controllers end their connections.
+    let since = revoke(&running, &["pki/service/tls.pem"]);
+    says("the service, by a device", since, || devices[1].log(), THEIRS);
+    says("the service, by a controller", since, || running.hosts[1].1.log(), THEIRS);
+}

@@ -1,0 +1,89 @@
+//! Plans of epochs that are over: what they released is summed up, and the plans are dropped.
+//!
+//! Once a later epoch's list is accepted, no list of an earlier epoch can be. So its plan is
+//! needed no more than for the spans that it released, of which one for each stream, attribute
+//! and family stays, or several if the family paused.
+
+use std::collections::BTreeSet;
+
+use alpheus_policy::ids::{PlanId, StreamId};
+use alpheus_policy::plan::Plan;
+use alpheus_time::{Timestamp, Window};
+
+use super::Controller;
+use super::plan_state::PlanState;
+use crate::ledger::{Change, Record, StampedRecord};
+
+/// Spans that a stream has released, each of one attribute.
+pub(super) type Spans = Vec<(u16, Window)>;
+
+/// Adds a span, as a longer one if it follows the last one of the attribute.
+pub(super) fn add_span(spans: &mut Spans, attribute: u16, span: Window) {
+    let last = spans.iter_mut().rev().find(|(of, _)| *of == attribute);
+    match last.filter(|(_, last)| last.end == span.start) {
+        Some((_, last)) => last.end = span.end,
+        None => spans.push((attribute, span)),
+    }
+}
+
+impl Controller {
+    /// Drops the ended plans of a plan's family that are for earlier epochs.
+    pub(super) fn drop_past_epochs(&mut self, plan: &Plan, now: Timestamp) -> Vec<Change> {
+        let Some(epoch) = plan.epoch else { return Vec::new() };
+        let is_past = |joined: &&PlanState| {
+            let other = joined.plan();
+            let same = other.epoch.is_some_and(|other| other.terms == epoch.terms);
+            same && joined.ended.is_some() && other.from < plan.from
+        };
+        let mut past: Vec<(Timestamp, PlanId)> =
+            self.plans.values().filter(is_past).map(|own| (own.plan().from, own.id())).collect();
+        past.sort_unstable();
+        let (mut streams, id) = (BTreeSet::new(), self.id());
+        let mut changes = Vec::new();
+        for (_, plan) in past {
+            let Some(joined) = self.plans.remove(&plan) else { continue };
+            streams.extend(self.sum_up_spans(&joined));
+            let (settled, ended) = (joined.settled, joined.ended);
+            let gone = [Record::Plan { plan }, Record::Mark { plan, settled, ended }];
+            changes.extend(gone.iter().map(|record| Change::remove(record.key(id))));
+        }
+        let record = |stream: StreamId| {
+            let spans = self.summed_spans.get(&stream).cloned().unwrap_or_default();
+            Record::Spans { stream, spans }
+        };
+        let records: Vec<Record> = streams.into_iter().map(record).collect();
+        // They come first, because they replace what is deleted.
+        let kept = records.into_iter().map(|record| self.put(now, record));
+        kept.collect::<Vec<_>>().into_iter().chain(changes).collect()
+    }
+
+    /// Adds what an ended plan released to the summed spans. Returns its streams.
+    fn sum_up_spans(&mut self, joined: &PlanState) -> Vec<StreamId> {
+        let end = joined.ended.unwrap_or(joined.plan().from);
+        let span = Window { start: joined.plan().from, end };
+        let own: Vec<StreamId> = joined.own_streams().map(|(_, planned)| planned.stream).collect();
+        if span.start >= span.end {
+            return Vec::new();
+        }
+        for stream in &own {
+            let spans = self.summed_spans.entry(*stream).or_default();
+            joined.plan().attributes.iter().for_each(|at| add_span(spans, *at, span));
+        }
+        own
+    }
+
+    /// Takes the spans of dropped plans from the ledger, before any running plan: they bound it.
+    pub(super) fn take_spans(&mut self, records: &[StampedRecord]) {
+        for record in records {
+            if let Record::Spans { stream, spans } = &record.record {
+                self.released_spans.entry(*stream).or_default().extend(spans.iter().copied());
+                self.summed_spans.insert(*stream, spans.clone());
+            }
+        }
+    }
+
+    /// The plans that its ledger names.
+    pub fn known_plans(&self) -> impl Iterator<Item = &PlanId> {
+        self.plans.keys()
+    }
+}
