@@ -3,8 +3,10 @@
 //!
 //! A check fails by panicking, as fuzzers expect.
 
+mod contracts;
 mod roles;
 
+pub use contracts::contract;
 pub use roles::statistics;
 
 use alpheus_access_pass::file::FileKey;

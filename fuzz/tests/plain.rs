@@ -61,6 +61,7 @@ plain!(query, files("examples", ".sql"));
 plain!(schema_yaml, files("examples", "schema.yaml"));
 plain!(schema_avsc, avsc(&files("examples", "schema.yaml")));
 plain!(policies, files("examples/fitness", "policies.yaml"));
+plain!(contract, files("examples/fitness", ".yaml"));
 plain!(annotation, mutate::annotations());
 plain!(messages, messages::one_of_each());
 plain!(raw_access, mutate::frames(), mutate::raw_access());

@@ -1,7 +1,11 @@
 //! The command line of Alpheus, as a library so that tests can run it in their own process.
 //!
+//! - [`check`]: whether files that people wrote are valid,
 //! - [`commands`]: which commands there are,
-//! - [`console`]: a deployment in a browser.
+//! - [`console`]: a deployment in a browser,
+//! - [`import`]: schemas and policies from data contracts of other standards.
 
+pub mod check;
 pub mod commands;
 pub mod console;
+pub mod import;

@@ -21,6 +21,8 @@ pub enum Category {
     Input,
     /// I/O or permission error.
     Io,
+    /// The command would have to guess what matters.
+    Undecided,
     /// The command was asked to stop (Ctrl-C, SIGTERM) and did so cleanly before its end.
     Interrupted,
 }
@@ -35,6 +37,7 @@ impl Category {
             Self::Refused => 3,
             Self::Input => 4,
             Self::Io => 5,
+            Self::Undecided => 6,
             Self::Interrupted => 130,
         }
     }

@@ -9,6 +9,7 @@ pub mod catalog;
 pub mod comply;
 pub mod decimal;
 pub mod document;
+pub mod editor;
 #[cfg(feature = "query")]
 pub mod explain;
 pub mod ids;

@@ -11,6 +11,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
     ("alpheus-crypto", &["alpheus-test-support"]),
     ("alpheus-policy", &["alpheus-time"]),
     ("alpheus-transport", &["alpheus-test-support"]),
+    ("alpheus-standards", &["alpheus-test-support", "alpheus-time", "alpheus-policy"]),
     (
         "alpheus-encrypted-stream",
         &["alpheus-test-support", "alpheus-time", "alpheus-crypto", "alpheus-policy"],
@@ -106,6 +107,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
             "alpheus-verifiable-table",
             "alpheus-node",
             "alpheus-input",
+            "alpheus-standards",
             "alpheus-streams",
             "alpheus-pass-service",
             "alpheus-board-service",
@@ -150,6 +152,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
             "alpheus-anonymous-board",
             "alpheus-verifiable-table",
             "alpheus-pairing-table",
+            "alpheus-standards",
         ],
     ),
     ("xtask", &[]),

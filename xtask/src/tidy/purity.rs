@@ -14,6 +14,7 @@ const PURE: &[&str] = &[
     "crates/accountable-statistics/",
     "crates/anonymous-board/",
     "crates/verifiable-table/",
+    "crates/standards/",
 ];
 
 /// Doors to the outside, and what to take as an argument instead.

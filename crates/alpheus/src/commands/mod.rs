@@ -25,6 +25,7 @@ Exit codes:
   3  refused by a policy
   4  an input file cannot be parsed
   5  I/O or permission error
+  6  undecided: the command would have to guess what matters
   130  stopped early on request (Ctrl-C, SIGTERM)
 
 Each command's --help has examples.";
@@ -51,6 +52,10 @@ pub enum Command {
     Replay(alpheus_streams::replay::Args),
     /// Generate plausible data for an example
     Generate(alpheus_streams::generate::Args),
+    /// Check that files are valid: schemas, policies, sources, settings, queries
+    Check(crate::check::Args),
+    /// Turn a data contract into a schema and policies
+    Import(crate::import::Args),
     /// Show what a query would reveal, before it runs
     #[command(visible_alias = "explain")]
     Query(alpheus_streams::query::Args),
@@ -132,6 +137,8 @@ fn run(cli: Cli) -> Result<(), Failure> {
     match command {
         Command::Demo(args) => alpheus_streams::demo::run(&args, &globals),
         Command::Replay(args) => alpheus_streams::replay::run(&args, &globals),
+        Command::Check(args) => crate::check::run(&args, &globals),
+        Command::Import(args) => crate::import::run(&args, &globals),
         Command::Query(args) => alpheus_streams::query::run(&args, &globals),
         Command::Generate(args) => alpheus_streams::generate::run(&args, &globals),
         Command::Server(args) => alpheus_streams::server::run(&args, &globals),

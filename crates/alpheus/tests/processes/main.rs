@@ -11,6 +11,7 @@ mod board;
 #[path = "../../../transport/tests/suite/broker.rs"]
 mod broker;
 mod certified_owners;
+mod check;
 mod common;
 mod common_options;
 mod console;
@@ -21,6 +22,7 @@ mod faults;
 mod flink;
 mod formats;
 mod hosts;
+mod import;
 mod job;
 #[cfg(feature = "kafka")]
 mod kafka;

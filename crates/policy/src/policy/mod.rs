@@ -2,7 +2,7 @@
 
 mod choice;
 mod offers;
-mod policies;
+pub(crate) mod policies;
 
 pub use offers::OfferError;
 pub use policies::Policies;

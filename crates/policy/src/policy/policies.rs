@@ -9,7 +9,8 @@ use crate::schema::{Schema, SchemaError};
 use alpheus_time::Timestamp;
 use std::collections::BTreeMap;
 
-const KEYS: &[&str] = &["schema", "service", "validFrom", "validTo", "default", "mix", "owners"];
+pub(crate) const KEYS: &[&str] =
+    &["schema", "service", "validFrom", "validTo", "default", "mix", "owners"];
 
 /// The policies of many owners.
 #[derive(Clone, Debug, PartialEq, Eq)]

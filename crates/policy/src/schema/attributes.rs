@@ -5,12 +5,14 @@ use super::{Aggregation, Attribute, AttributeKind, Edges, fold_name};
 use crate::document::{ContentError, DocumentError, Fields, Node};
 use crate::layout::MAX_WORDS;
 
-const KEYS: &[&str] =
+pub(crate) const KEYS: &[&str] =
     &["name", "type", "scale", "min", "max", "unit", "optional", "maxBytes", "aggregations"];
-const TYPES: &[&str] = &["integer", "decimal", "boolean", "string", "optional"];
-const WORDS: &[&str] = &["count", "sum", "mean", "avg", "var", "variance", "stddev", "any", "all"];
-const MAPS: &[&str] = &["histogram", "regression", "by", "threshold", "sketch"];
-const STATISTICS: &[&str] = &["count", "sum", "mean", "avg", "squares", "var", "variance"];
+pub(crate) const TYPES: &[&str] = &["integer", "decimal", "boolean", "string", "optional"];
+pub(crate) const WORDS: &[&str] =
+    &["count", "sum", "mean", "avg", "var", "variance", "stddev", "any", "all"];
+pub(crate) const MAPS: &[&str] = &["histogram", "regression", "by", "threshold", "sketch"];
+pub(crate) const STATISTICS: &[&str] =
+    &["count", "sum", "mean", "avg", "squares", "var", "variance"];
 
 /// Longest text value if the schema does not set a limit.
 const DEFAULT_MAX_BYTES: u16 = 256;

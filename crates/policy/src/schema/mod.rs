@@ -6,15 +6,15 @@ use crate::layout::FieldStatistic;
 use alpheus_time::Span;
 use serde::{Deserialize, Serialize};
 
-mod attributes;
+pub(crate) mod attributes;
 mod avro;
 mod avsc;
 mod edges;
 mod frames;
 pub mod layout;
 mod option;
-mod options;
-mod read;
+pub(crate) mod options;
+pub(crate) mod read;
 mod registry;
 
 pub use crate::document::DocumentError as SchemaError;

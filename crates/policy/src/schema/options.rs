@@ -12,7 +12,7 @@ use crate::membership::DEFAULT_COLLUDERS;
 use crate::plan::Fraction;
 use alpheus_time::Span;
 
-const KEYS: &[&str] = &[
+pub(crate) const KEYS: &[&str] = &[
     "name",
     "option",
     "attributes",
@@ -31,8 +31,9 @@ const KEYS: &[&str] = &[
     "trusted",
 ];
 
-const KINDS: &[&str] = &["private", "public", "stream-aggregate", "aggregate", "dp-aggregate"];
-const UNITS: &[&str] = &["event", "person-per-window", "person-per-period"];
+pub(crate) const KINDS: &[&str] =
+    &["private", "public", "stream-aggregate", "aggregate", "dp-aggregate"];
+pub(crate) const UNITS: &[&str] = &["event", "person-per-window", "person-per-period"];
 
 /// The minimum population of an aggregate whose option names none.
 const DEFAULT_SIZE: &str = "small";

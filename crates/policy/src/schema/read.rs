@@ -7,7 +7,7 @@ use alpheus_time::Span;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Keys of a schema.
-pub(super) const KEYS: &[&str] = &[
+pub(crate) const KEYS: &[&str] = &[
     "name",
     "version",
     "tick",

@@ -1,6 +1,7 @@
 //! The integration tests of this crate. They are one binary, because each binary costs a link.
 
 mod budget;
+mod editor;
 mod examples;
 #[cfg(feature = "query")]
 mod planner;

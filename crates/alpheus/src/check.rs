@@ -1,0 +1,228 @@
+//! `alpheus check`: whether files that people wrote are valid, and JSON Schemas for editors.
+
+use alpheus_input::files::read_schema;
+use alpheus_input::source::Source;
+use alpheus_input::tables::print_json;
+use alpheus_node::failure::{Category, Failure, printed};
+use alpheus_node::files::read_text;
+use alpheus_node::globals::Globals;
+use alpheus_node::settings::layers::Layers;
+use alpheus_node::settings::{Format, Settings, SettingsError};
+use alpheus_policy::document::{Node, Value};
+use alpheus_policy::editor::{EditedFile, json_schema};
+use alpheus_policy::policy::Policies;
+use alpheus_policy::query::parse;
+use alpheus_policy::schema::Schema;
+use alpheus_streams::settings::WindowSettings;
+use clap::ValueEnum;
+use serde::Serialize;
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+
+const EXAMPLES: &str = "\
+Examples:
+  alpheus check examples/fitness/schema.yaml examples/fitness/policies.yaml examples/fitness/source.yaml
+  alpheus check alpheus.toml
+  alpheus check --json-schema schema > alpheus-schema.json
+
+Policies and sources are checked against the schema that they name, so name its file too.
+An editor with the YAML language server uses a JSON Schema by the line
+# yaml-language-server: $schema=alpheus-schema.json";
+
+/// Arguments of `alpheus check`.
+#[derive(Debug, clap::Args)]
+#[command(after_help = EXAMPLES)]
+pub struct Args {
+    /// Schemas, policies, sources and settings, and queries (.sql)
+    #[arg(value_name = "FILE", required_unless_present = "json_schema")]
+    pub files: Vec<PathBuf>,
+    /// Print the JSON Schema of a kind of file instead, for editors
+    #[arg(long, value_enum, value_name = "KIND", conflicts_with = "files")]
+    pub json_schema: Option<Kind>,
+}
+
+/// A kind of file that there is a JSON Schema of.
+#[derive(Clone, Copy, Debug, ValueEnum)]
+pub enum Kind {
+    /// What can be offered
+    Schema,
+    /// What owners chose
+    Policies,
+}
+
+/// What was found in one file.
+#[derive(Debug, Serialize)]
+struct Finding {
+    file: String,
+    kind: &'static str,
+    /// With the place, if something is wrong.
+    problem: Option<String>,
+}
+
+/// Some files are not valid.
+#[derive(Debug, thiserror::Error)]
+#[error("{wrong} of {all} files are not valid")]
+struct CheckError {
+    wrong: usize,
+    all: usize,
+}
+
+/// Runs the command.
+///
+/// # Errors
+/// [`Category::Input`] if a file is not valid; the findings are printed first.
+pub fn run(args: &Args, globals: &Globals) -> Result<(), Failure> {
+    let mut out = io::stdout().lock();
+    if let Some(kind) = args.json_schema {
+        let file = match kind {
+            Kind::Schema => EditedFile::Schema,
+            Kind::Policies => EditedFile::Policies,
+        };
+        return printed(print_json(&json_schema(file), &mut out)).map(drop);
+    }
+    let findings = check(&args.files, globals.parts)?;
+    let _ = printed(print(&findings, globals.format.unwrap_or_default(), &mut out))?;
+    let wrong = findings.iter().filter(|finding| finding.problem.is_some()).count();
+    if wrong == 0 {
+        return Ok(());
+    }
+    Err(Failure::new(Category::Input, CheckError { wrong, all: findings.len() }))
+}
+
+fn print(findings: &[Finding], format: Format, out: &mut impl Write) -> io::Result<()> {
+    match format {
+        Format::Json => return print_json(&findings, out),
+        Format::Csv => {
+            let what = "findings are no table; use --format json or table";
+            return Err(io::Error::new(io::ErrorKind::Unsupported, what));
+        }
+        Format::Table => {}
+    }
+    for Finding { file, kind, problem } in findings {
+        match problem {
+            None => writeln!(out, "{file}: {kind}: valid")?,
+            Some(problem) => writeln!(out, "{file}: {kind}: {problem}")?,
+        }
+    }
+    Ok(())
+}
+
+/// A file's text and what it seems to be.
+struct Input<'a> {
+    path: &'a Path,
+    text: String,
+    kind: &'static str,
+}
+
+/// Schemas come first: other files are checked against them.
+fn check(paths: &[PathBuf], parts: &[&str]) -> Result<Vec<Finding>, Failure> {
+    let read = |path: &PathBuf| read_text(path).map(|text| (path.clone(), text));
+    let texts = paths.iter().map(read).collect::<Result<Vec<_>, _>>()?;
+    let inputs: Vec<Input<'_>> = texts
+        .iter()
+        .map(|(path, text)| Input { path, kind: kind(path, text), text: text.clone() })
+        .collect();
+    let schemas: Vec<(&Path, Schema)> = inputs
+        .iter()
+        .filter(|input| input.kind == SCHEMA)
+        .filter_map(|input| Some((input.path, read_schema(input.path).ok()?)))
+        .collect();
+    let finding = |input: &Input<'_>| Finding {
+        file: input.path.display().to_string(),
+        kind: input.kind,
+        problem: problem(input, &schemas, parts).err(),
+    };
+    Ok(inputs.iter().map(finding).collect())
+}
+
+const SCHEMA: &str = "schema";
+const POLICIES: &str = "policies";
+const SOURCE: &str = "source";
+const SETTINGS: &str = "settings";
+const QUERY: &str = "query";
+const UNKNOWN: &str = "unknown";
+
+/// What a file is, by its ending, else by its keys.
+fn kind(path: &Path, text: &str) -> &'static str {
+    match path.extension().and_then(|ending| ending.to_str()) {
+        Some("sql") => return QUERY,
+        Some("toml") => return SETTINGS,
+        Some("avsc") => return SCHEMA,
+        _ => {}
+    }
+    let root = Node::from_yaml(text).map(|node| node.value);
+    let Ok(Value::Map(entries)) = root else { return UNKNOWN };
+    let has = |keys: &[&str]| entries.iter().any(|(key, _)| keys.contains(&key.as_str()));
+    if has(&["streamAttributes", "streamPolicyOptions", "metadataAttributes"]) {
+        SCHEMA
+    } else if has(&["default", "mix", "owners", "validFrom"]) {
+        POLICIES
+    } else if has(&["time", "wide", "stream"]) {
+        SOURCE
+    } else {
+        UNKNOWN
+    }
+}
+
+fn problem(input: &Input<'_>, schemas: &[(&Path, Schema)], parts: &[&str]) -> Result<(), String> {
+    let text = &input.text;
+    match input.kind {
+        SCHEMA if input.path.extension().is_some_and(|ending| ending == "avsc") => {
+            Schema::from_avsc(text).map(drop).map_err(|error| error.to_string())
+        }
+        SCHEMA => Schema::from_yaml(text).map(drop).map_err(|error| error.to_string()),
+        QUERY => parse(text).map(drop).map_err(|error| error.to_string()),
+        SETTINGS => {
+            // The place names the file again, so its last part is enough.
+            let name = input.path.file_name().unwrap_or_default().to_string_lossy();
+            let layers = Layers::default().text(&name, text);
+            settings(layers, parts).map_err(|error| error.to_string())
+        }
+        POLICIES => {
+            let schema = named(input, schemas)?;
+            Policies::from_yaml(text, schema).map(drop).map_err(|error| error.to_string())
+        }
+        SOURCE => {
+            let schema = named(input, schemas)?;
+            Source::parse(text, schema).map(drop).map_err(|error| error.to_string())
+        }
+        _ => {
+            let node = Node::from_yaml(text).map(drop).map_err(|error| error.to_string());
+            node.and(Err("neither a schema, policies, a source, settings nor a query".to_owned()))
+        }
+    }
+}
+
+/// Reads what every process shares, and the settings of each part.
+fn settings(layers: Layers, parts: &[&str]) -> Result<(), SettingsError> {
+    let settings = Settings::load(layers, parts)?;
+    settings.part::<WindowSettings>()?;
+    #[cfg(feature = "board")]
+    settings.part::<alpheus_board_service::settings::BoardSettings>()?;
+    #[cfg(feature = "pass")]
+    settings.part::<alpheus_pass_service::settings::PassSettings>()?;
+    #[cfg(feature = "stats")]
+    settings.part::<alpheus_stats_service::settings::StatsSettings>()?;
+    Ok(())
+}
+
+/// The schema that a file names: one in the same folder, else any of the name.
+fn named<'a>(input: &Input<'_>, schemas: &'a [(&Path, Schema)]) -> Result<&'a Schema, String> {
+    let node = Node::from_yaml(&input.text).map_err(|error| error.to_string())?;
+    let Value::Map(entries) = node.value else { return Err("expected a map".to_owned()) };
+    let named = entries.iter().find(|(key, _)| key == "schema").map(|(_, node)| &node.value);
+    let name = match named {
+        Some(Value::Scalar { text, .. }) => Some(text.as_str()),
+        _ => None,
+    };
+    let fits = |schema: &Schema| name.is_none_or(|name| schema.name == name);
+    let beside = |path: &Path| path.parent() == input.path.parent();
+    let near = schemas.iter().find(|(path, schema)| beside(path) && fits(schema));
+    let found = near.or_else(|| schemas.iter().find(|(_, schema)| fits(schema)));
+    found.map(|(_, schema)| schema).ok_or_else(|| match name {
+        Some(name) => {
+            format!("its schema `{name}` is not among the valid files; name its file too")
+        }
+        None => "no schema is among the valid files; name its file too".to_owned(),
+    })
+}

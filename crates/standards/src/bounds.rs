@@ -1,0 +1,219 @@
+//! Bounds of an attribute from its type and the limits that a contract states, never wider
+//! than both.
+
+use crate::contract::Limits;
+use crate::cursor::Noted;
+use crate::kinds::{self, Kind};
+use alpheus_policy::decimal::{format_scaled, parse_exact};
+
+/// Decimal places of a number whose places nobody states.
+const DEFAULT_SCALE: u8 = 6;
+/// The most decimal places of an attribute.
+const MAX_SCALE: u8 = 18;
+
+/// A number's decimal places and bounds.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Bounds {
+    /// Decimal places; `None` for whole numbers.
+    pub scale: Option<u8>,
+    /// Whether the contract states the places.
+    pub scale_is_stated: bool,
+    /// Smallest value in units of the last place.
+    pub min: i64,
+    /// Largest value in units of the last place.
+    pub max: i64,
+    /// Whether the contract states the smallest value.
+    pub min_is_stated: bool,
+    /// Whether the contract states the largest value.
+    pub max_is_stated: bool,
+}
+
+impl Bounds {
+    /// The smallest value as text.
+    #[must_use]
+    pub fn min_text(&self) -> String {
+        format_scaled(self.min, self.scale.unwrap_or(0))
+    }
+
+    /// The largest value as text.
+    #[must_use]
+    pub fn max_text(&self) -> String {
+        format_scaled(self.max, self.scale.unwrap_or(0))
+    }
+}
+
+/// What became of a stated limit.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Use {
+    /// Where the limit stands.
+    pub at: String,
+    /// Why it could not be used, if so.
+    pub problem: Option<&'static str>,
+}
+
+const NO_NUMBER: &str = "the limit is not a number that an attribute of 64 bits can hold";
+const EMPTY: &str = "no value would be left: the lower limit is above the upper one";
+const WIDER: &str = "wider than its type, whose bounds are used";
+
+/// The bounds of a number, and what became of each limit that the contract states. `None` if
+/// the kind is no number.
+#[must_use]
+pub fn of(kind: Kind, limits: &Limits) -> Option<(Bounds, Vec<Use>)> {
+    let mut uses = Vec::new();
+    let whole = by_type(kind, limits, &mut uses)?;
+    let mut bounds = whole.clone();
+    uses.extend(limits.min.iter().map(|limit| lower(&mut bounds, limit, 0)));
+    uses.extend(limits.above.iter().map(|limit| lower(&mut bounds, limit, 1)));
+    uses.extend(limits.max.iter().map(|limit| upper(&mut bounds, limit, 0)));
+    uses.extend(limits.below.iter().map(|limit| upper(&mut bounds, limit, 1)));
+    if bounds.min <= bounds.max {
+        return Some((bounds, uses));
+    }
+    let stated = [&limits.min, &limits.above, &limits.max, &limits.below];
+    for own in uses.iter_mut().filter(|own| own.problem.is_none()) {
+        if stated.iter().any(|limit| limit.as_ref().is_some_and(|limit| limit.at == own.at)) {
+            own.problem = Some(EMPTY);
+        }
+    }
+    Some((whole, uses))
+}
+
+fn lower(bounds: &mut Bounds, limit: &Noted<String>, step: i64) -> Use {
+    let at = limit.at.clone();
+    let value = inward(&limit.value, bounds.scale.unwrap_or(0), true, step);
+    let problem = match value {
+        None => Some(NO_NUMBER),
+        Some(value) if value < bounds.min => Some(WIDER),
+        Some(value) => {
+            (bounds.min, bounds.min_is_stated) = (value, true);
+            None
+        }
+    };
+    Use { at, problem }
+}
+
+fn upper(bounds: &mut Bounds, limit: &Noted<String>, step: i64) -> Use {
+    let at = limit.at.clone();
+    let value = inward(&limit.value, bounds.scale.unwrap_or(0), false, step);
+    let problem = match value {
+        None => Some(NO_NUMBER),
+        Some(value) if value > bounds.max => Some(WIDER),
+        Some(value) => {
+            (bounds.max, bounds.max_is_stated) = (value, true);
+            None
+        }
+    };
+    Use { at, problem }
+}
+
+/// The bounds that the type alone sets.
+fn by_type(kind: Kind, limits: &Limits, uses: &mut Vec<Use>) -> Option<Bounds> {
+    let digits = stated_digits(limits, uses);
+    let (scale, range) = match (digits.unwrap_or(kind), kind) {
+        (Kind::Decimal { precision, scale: 0 }, Kind::Integer { .. } | Kind::Decimal { .. }) => {
+            (None, kinds::digits(precision))
+        }
+        (
+            Kind::Decimal { precision, scale },
+            Kind::Integer { .. } | Kind::Decimal { .. } | Kind::Float,
+        ) => {
+            let scale = u8::try_from(scale).unwrap_or(MAX_SCALE).min(MAX_SCALE);
+            (Some(scale), kinds::digits(precision))
+        }
+        (Kind::Integer { bounds }, _) => (None, bounds.or_else(|| width(limits, uses))),
+        (Kind::Float, _) => (Some(places(limits)), None),
+        _ => return None,
+    };
+    let (min, max) = range.unwrap_or((-i64::MAX, i64::MAX));
+    let stated = range.is_some();
+    let scale_is_stated = digits.is_some() || kind != Kind::Float;
+    Some(Bounds { scale, scale_is_stated, min, max, min_is_stated: stated, max_is_stated: stated })
+}
+
+/// `precision` and `scale` beside a type without digits of its own.
+fn stated_digits(limits: &Limits, uses: &mut Vec<Use>) -> Option<Kind> {
+    let number = |noted: &Noted<String>| noted.value.parse::<u32>().ok();
+    let precision = number(limits.precision.as_ref()?)?;
+    let scale = limits.scale.as_ref().and_then(number).unwrap_or(0);
+    let used = limits.precision.iter().chain(&limits.scale);
+    uses.extend(used.map(|noted| Use { at: noted.at.clone(), problem: None }));
+    Some(Kind::Decimal { precision, scale })
+}
+
+/// The bounds of a width such as `i32`.
+fn width(limits: &Limits, uses: &mut Vec<Use>) -> Option<(i64, i64)> {
+    let width = limits.width.as_ref()?;
+    let Some(Kind::Integer { bounds }) = kinds::of(&[&width.value]) else { return None };
+    uses.push(Use { at: width.at.clone(), problem: None });
+    bounds
+}
+
+/// Decimal places that hold every stated limit, and at least the usual ones.
+fn places(limits: &Limits) -> u8 {
+    let stated = [&limits.min, &limits.above, &limits.max, &limits.below];
+    let places =
+        |noted: &Noted<String>| (0..=MAX_SCALE).find(|n| parse_exact(&noted.value, *n).is_ok());
+    let needed = stated.iter().filter_map(|limit| places(limit.as_ref()?)).max().unwrap_or(0);
+    needed.max(DEFAULT_SCALE)
+}
+
+/// A limit in units of `10^-scale`. What is finer is rounded inward, and an exclusive limit is
+/// a step further in.
+fn inward(text: &str, scale: u8, up: bool, step: i64) -> Option<i64> {
+    let (places, value) =
+        (scale..=MAX_SCALE).find_map(|places| Some((places, parse_exact(text, places).ok()?)))?;
+    let unit = 10i64.checked_pow(u32::from(places - scale))?;
+    let (floor, rest) = (value.div_euclid(unit), value.rem_euclid(unit));
+    match (rest == 0, up) {
+        (true, true) => floor.checked_add(step),
+        (true, false) => floor.checked_sub(step),
+        (false, true) => floor.checked_add(1),
+        (false, false) => Some(floor),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn noted(text: &str) -> Option<Noted<String>> {
+        (!text.is_empty()).then(|| Noted { value: text.to_owned(), at: text.to_owned() })
+    }
+
+    fn bounds(kind: Kind, [min, above, max, below]: [&str; 4]) -> (String, String, usize) {
+        let limits = Limits {
+            min: noted(min),
+            above: noted(above),
+            max: noted(max),
+            below: noted(below),
+            ..Limits::default()
+        };
+        let (bounds, uses) = of(kind, &limits).unwrap();
+        let problems = uses.iter().filter(|own| own.problem.is_some()).count();
+        (bounds.min_text(), bounds.max_text(), problems)
+    }
+
+    #[test]
+    fn bounds_are_never_wider_than_stated() {
+        let any = Kind::Integer { bounds: None };
+        let short = Kind::Integer { bounds: Some((-32768, 32767)) };
+        let cents = Kind::Decimal { precision: 12, scale: 2 };
+        let max = "9223372036854775807";
+        for (kind, limits, expected) in [
+            (any, ["18", "", "", "100"], ("18", "99", 0)),
+            (any, ["", "", "", ""], ("-9223372036854775807", max, 0)),
+            (any, ["0.5", "", "1.5", ""], ("1", "1", 0)),
+            (any, ["", "0.5", "", "1.5"], ("1", "1", 0)),
+            (short, ["-100000", "", "5", ""], ("-32768", "5", 1)),
+            (cents, ["", "0", "", ""], ("0.01", "9999999999.99", 0)),
+            (cents, ["0", "", "1000000", ""], ("0.00", "1000000.00", 0)),
+            (Kind::Float, ["0", "", "0.1234567", ""], ("0.0000000", "0.1234567", 0)),
+            (any, ["5", "", "1", ""], ("-9223372036854775807", max, 2)),
+            (any, ["2020-01-01", "", "7", ""], ("-9223372036854775807", "7", 1)),
+        ] {
+            let (low, high, problems) = bounds(kind, limits);
+            assert_eq!((low.as_str(), high.as_str(), problems), expected, "{kind:?} {limits:?}");
+        }
+        assert_eq!(of(Kind::Boolean, &Limits::default()), None);
+    }
+}

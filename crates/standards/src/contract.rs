@@ -1,0 +1,130 @@
+//! What all standards have in common: tables of columns, what is said about them, and rules.
+
+use crate::cursor::Noted;
+use crate::sensitivity::Label;
+
+/// A contract, as far as it can bear on a schema or a policy.
+#[derive(Debug, Default)]
+pub struct Contract {
+    /// The standard and its version, for people.
+    pub standard: String,
+    /// Its name, from which a schema without a table takes its own.
+    pub name: String,
+    /// Its tables.
+    pub tables: Vec<Table>,
+    /// Who may read, if the contract names them.
+    pub readers: Vec<Noted<String>>,
+    /// Who is responsible, for what is internal: a team, a tenant or a domain.
+    pub house: Option<Noted<String>>,
+    /// What is said about all tables.
+    pub labels: Vec<Label>,
+    /// Columns that the contract measures the age of events by, as `table.column` or `column`.
+    pub clocks: Vec<Noted<String>>,
+    /// Rules that belong to no table.
+    pub rules: Vec<Rule>,
+}
+
+/// A table, a model, a record: what becomes a schema.
+#[derive(Debug, Default)]
+pub struct Table {
+    /// Where it stands.
+    pub at: String,
+    /// Its name, and where that stands, if it is not a key.
+    pub name: Noted<String>,
+    /// Its columns, those of nested objects included.
+    pub columns: Vec<Column>,
+    /// What is said about all its columns.
+    pub labels: Vec<Label>,
+    /// Rules about its rows.
+    pub rules: Vec<Rule>,
+    /// Columns that identify a row, where the table lists them.
+    pub keys: Vec<Noted<String>>,
+}
+
+/// A property of a table.
+#[derive(Debug, Default)]
+pub struct Column {
+    /// Where it stands.
+    pub at: String,
+    /// Its name; a part of an object has the object's name before it, with a point.
+    pub name: Noted<String>,
+    /// Its types, the most telling first.
+    pub types: Vec<Noted<String>>,
+    /// Limits of its values.
+    pub limits: Limits,
+    /// Whether each row has a value.
+    pub required: Option<Noted<bool>>,
+    /// Whether it identifies a row.
+    pub key: Option<Noted<bool>>,
+    /// Its unit.
+    pub unit: Option<Noted<String>>,
+    /// What is said about who may learn it.
+    pub labels: Vec<Label>,
+    /// Tags, for rules that name them.
+    pub tags: Vec<Noted<String>>,
+    /// Rules about its values.
+    pub rules: Vec<Rule>,
+    /// What its reader followed to other parts, such as `$ref`.
+    pub links: Vec<Noted<String>>,
+    /// Whether it is part of an object that a row may lack.
+    pub in_optional: bool,
+    /// Whether it stands in a list, so that an event may have many values.
+    pub many: bool,
+}
+
+/// Limits of a column's values, as written.
+#[derive(Debug, Default)]
+pub struct Limits {
+    /// The smallest value.
+    pub min: Option<Noted<String>>,
+    /// A value below all values.
+    pub above: Option<Noted<String>>,
+    /// The largest value.
+    pub max: Option<Noted<String>>,
+    /// A value above all values.
+    pub below: Option<Noted<String>>,
+    /// Digits in all.
+    pub precision: Option<Noted<String>>,
+    /// Digits behind the point.
+    pub scale: Option<Noted<String>>,
+    /// Longest text, in characters.
+    pub length: Option<Noted<String>>,
+    /// The width of a number, such as `i32`.
+    pub width: Option<Noted<String>>,
+}
+
+/// A rule about values or rows.
+#[derive(Clone, Debug)]
+pub struct Rule {
+    /// Where it stands.
+    pub at: String,
+    /// The part that says which rule it is, if that is not the rule itself.
+    pub kind: Option<String>,
+    /// What it demands.
+    pub demand: Demand,
+}
+
+/// What a rule demands, as far as statistics can answer it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Demand {
+    /// A number of rows.
+    Rows,
+    /// Values that are there: of a column, or of the rule's own one.
+    Present(Option<String>),
+    /// A sum or mean of a column.
+    Mean(String),
+    /// No value is missing: each event must have one.
+    Mandatory,
+    /// Values between limits, which are in the column's [`Limits`].
+    Range,
+    /// That fields are kept back, which their labels say.
+    Labelled,
+    /// Nothing that a sum can answer, for this reason.
+    Other(&'static str),
+}
+
+impl Default for Noted<String> {
+    fn default() -> Self {
+        Noted { value: String::new(), at: String::new() }
+    }
+}

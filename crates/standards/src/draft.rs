@@ -1,0 +1,315 @@
+//! What a table becomes: attributes, each with what may be known of it, and nothing more.
+
+use crate::bounds::{self, Bounds};
+use crate::contract::{Column, Contract, Demand, Table};
+use crate::kinds::{self, Kind};
+use crate::ledger::Ledger;
+use crate::names::Names;
+use crate::roles::{self, Choice};
+use crate::sensitivity::{Label, Level};
+
+/// The most attributes of a schema.
+const MAX_ATTRIBUTES: usize = 1000;
+/// The greatest length of a text in bytes.
+const MAX_TEXT: u64 = 65_535;
+/// The most bytes of a character.
+const CHARACTER: u64 = 4;
+
+const NO_TYPE: &str = "its type is not stated, so it is no attribute; state one and import again";
+const MANY: &str = "it stands in a list, and an event has one value of an attribute";
+const OBJECT: &str = "an object; its parts stand for themselves";
+const MOMENT: &str = "a moment other than the event's own; no statistic here is of dates";
+const FULL: &str = "a schema has at most 1000 attributes";
+const NOT_HERE: &str = "its property is not carried, so nobody learns it";
+
+/// What a table becomes.
+#[derive(Debug)]
+pub struct Draft {
+    /// The schema's name.
+    pub name: String,
+    /// The table's name, for people.
+    pub table: String,
+    /// Its attributes.
+    pub attributes: Vec<Attribute>,
+    /// The column that names an event's owner.
+    pub owner: Option<String>,
+    /// The column with an event's time.
+    pub time: Option<String>,
+    /// Questions that the contract leaves open.
+    pub unsure: Vec<String>,
+}
+
+/// An attribute of a schema.
+#[derive(Debug)]
+pub struct Attribute {
+    /// Its name in the schema.
+    pub name: String,
+    /// The column's name in the contract.
+    pub column: String,
+    /// Its values.
+    pub values: Values,
+    /// Whether an event may lack it.
+    pub optional: bool,
+    /// Its unit.
+    pub unit: Option<String>,
+    /// Whether only its values are counted.
+    pub counted_only: bool,
+    /// Who may learn it.
+    pub audience: Audience,
+}
+
+/// Who may learn an attribute.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Audience {
+    /// The strictest of all that is said; `None` if nothing is.
+    pub level: Option<Level>,
+    /// Whether it is said to be internal, perhaps beside something stricter.
+    pub is_internal: bool,
+}
+
+/// The values of an attribute.
+#[derive(Debug)]
+pub enum Values {
+    /// Numbers.
+    Number(Bounds),
+    /// True or false.
+    Boolean,
+    /// Text of so many bytes at most.
+    Text(Option<u64>),
+}
+
+/// Drafts a schema for a table, and notes what became of each part.
+pub fn of(table: &Table, contract: &Contract, names: &mut Names, ledger: &mut Ledger) -> Draft {
+    let shown = if table.name.value.is_empty() { &contract.name } else { &table.name.value };
+    let mut draft = Draft {
+        name: names.give(shown, "Events"),
+        table: shown.clone(),
+        attributes: Vec::new(),
+        owner: None,
+        time: None,
+        unsure: Vec::new(),
+    };
+    ledger.name(&table.at, shown.clone());
+    let (owner, time) = (roles::owner(table), roles::time(table, contract));
+    let mut attributes = Names::default();
+    for (position, column) in table.columns.iter().enumerate() {
+        ledger.name(&column.at, format!("{shown}.{}", column.name.value));
+        let is = |choice: &Choice| choice.column() == Some(position);
+        let read = if is(&owner) {
+            Err(
+                "names an event's owner: not data, but whose data; write it as `owner` or `stream` into the source file",
+            )
+        } else if is(&time) {
+            Err("an event's time: name it as `time` in the source file")
+        } else {
+            attribute(table, column, &mut attributes, ledger)
+        };
+        match read {
+            Ok(_) if draft.attributes.len() >= MAX_ATTRIBUTES => leave(column, FULL, ledger),
+            Ok(attribute) => {
+                carry(column, &attribute, table, ledger);
+                draft.attributes.push(attribute);
+            }
+            Err(why) => leave(column, why, ledger),
+        }
+    }
+    close(&mut draft, table, ledger);
+    draft.owner = decide(&owner, table, OWNER, &mut draft.unsure, shown);
+    draft.time = decide(&time, table, TIME, &mut draft.unsure, shown);
+    draft
+}
+
+const OWNER: (&str, &str) = ("whose data an event is", "owner");
+const TIME: (&str, &str) = ("when an event happened", "time");
+
+fn decide(
+    choice: &Choice,
+    table: &Table,
+    (question, key): (&str, &str),
+    unsure: &mut Vec<String>,
+    shown: &str,
+) -> Option<String> {
+    match choice {
+        Choice::Column(at) => table.columns.get(*at).map(|column| column.name.value.clone()),
+        Choice::Several(names) => {
+            let names = names.join(", ");
+            unsure.push(format!(
+                "{shown}: {names} may all say {question}; name one as `{key}` in the source file"
+            ));
+            None
+        }
+        Choice::None => {
+            unsure.push(format!(
+                "{shown}: no column says {question}; name one as `{key}` in the source file"
+            ));
+            None
+        }
+    }
+}
+
+/// The table itself: carried if it has an attribute.
+fn close(draft: &mut Draft, table: &Table, ledger: &mut Ledger) {
+    if draft.attributes.is_empty() {
+        ledger.leave(&table.at, "none of its properties can be an attribute");
+        for label in &table.labels {
+            ledger.leave_unless_carried(&label.at, "there is no attribute that it could hold for");
+        }
+        draft.unsure.push(format!(
+            "{}: the contract names nothing that can be an attribute; the schema counts events and nothing else, and releases nothing",
+            draft.table
+        ));
+        return;
+    }
+    let why = format!("the schema `{}`", draft.name);
+    ledger.carry(&table.at, why.clone());
+    ledger.carry(&table.name.at, why);
+}
+
+/// The attribute that a column becomes, or why none.
+fn attribute(
+    table: &Table,
+    column: &Column,
+    names: &mut Names,
+    ledger: &mut Ledger,
+) -> Result<Attribute, &'static str> {
+    let types: Vec<&str> = column.types.iter().map(|word| word.value.as_str()).collect();
+    let has_parts = || {
+        let inner = format!("{}.", column.name.value);
+        table.columns.iter().any(|other| other.name.value.starts_with(&inner) && !other.many)
+    };
+    if column.many {
+        return Err(MANY);
+    }
+    let Some(kind) = kinds::of(&types) else {
+        return Err(if has_parts() { OBJECT } else { NO_TYPE });
+    };
+    let values = match kind {
+        Kind::Boolean => Values::Boolean,
+        Kind::Text { length } => Values::Text(text_length(length, column, ledger)),
+        Kind::Time => return Err(MOMENT),
+        Kind::Other(_) if has_parts() => return Err(OBJECT),
+        Kind::Other(why) => return Err(why),
+        number => {
+            let (bounds, uses) = bounds::of(number, &column.limits).ok_or(NO_TYPE)?;
+            for own in uses {
+                match own.problem {
+                    Some(problem) => ledger.leave(&own.at, problem),
+                    None => ledger.carry(&own.at, "a bound of the attribute"),
+                }
+            }
+            Values::Number(bounds)
+        }
+    };
+    let is_number = matches!(values, Values::Number(_));
+    let unit = column.unit.as_ref().map(|unit| unit.value.clone());
+    Ok(Attribute {
+        name: names.give(&column.name.value, "column"),
+        column: column.name.value.clone(),
+        optional: column.in_optional
+            || column.required.as_ref().is_none_or(|required| !required.value),
+        unit: unit.filter(|unit| unit.len() <= 256 && !unit.contains(char::is_control)),
+        counted_only: !is_number || roles::is_identifier(column),
+        audience: audience(column, table),
+        values,
+    })
+}
+
+/// The length of a text in bytes, from its length in characters.
+fn text_length(of_type: Option<u64>, column: &Column, ledger: &mut Ledger) -> Option<u64> {
+    let stated = column.limits.length.as_ref();
+    let length = stated.and_then(|noted| noted.value.parse().ok());
+    if let (Some(_), Some(noted)) = (length, stated) {
+        ledger.carry(&noted.at, "the greatest length of the text, four bytes a character");
+    }
+    let characters: u64 = [of_type, length].into_iter().flatten().min()?;
+    Some(characters.saturating_mul(CHARACTER).clamp(1, MAX_TEXT))
+}
+
+fn labels<'a>(column: &'a Column, table: &'a Table) -> impl Iterator<Item = &'a Label> {
+    column.labels.iter().chain(&table.labels)
+}
+
+fn audience(column: &Column, table: &Table) -> Audience {
+    let levels = || labels(column, table).map(|label| label.level);
+    Audience { level: levels().max(), is_internal: levels().any(|level| level == Level::Internal) }
+}
+
+/// A column that is no attribute: neither it nor what is said about it alone.
+fn leave(column: &Column, why: &str, ledger: &mut Ledger) {
+    ledger.leave_rest(&column.at, why);
+    ledger.leave(&column.at, why);
+    for label in &column.labels {
+        ledger.leave_unless_carried(&label.at, NOT_HERE);
+    }
+    for rule in &column.rules {
+        ledger.leave(&rule.at, NOT_HERE);
+    }
+}
+
+/// A column that is an attribute.
+fn carry(column: &Column, attribute: &Attribute, table: &Table, ledger: &mut Ledger) {
+    let name = &attribute.name;
+    let became = format!("the attribute `{name}`");
+    ledger.carry(&column.at, became.clone());
+    ledger.carry(&column.name.at, became);
+    for word in &column.types {
+        ledger.carry(&word.at, format!("the type of `{name}`"));
+    }
+    for link in &column.links {
+        ledger.carry(&link.at, format!("what it leads to is read for `{name}`"));
+    }
+    match &column.required {
+        Some(required) if required.value && attribute.optional => {
+            ledger.leave(&required.at, "the object that it is part of may be missing");
+        }
+        Some(required) if required.value => ledger.carry(&required.at, "each event has a value"),
+        Some(required) => ledger.carry(&required.at, "an event may lack a value"),
+        None => {}
+    }
+    if let (Some(noted), Some(_)) = (&column.unit, &attribute.unit) {
+        ledger.carry(&noted.at, "the unit of the attribute");
+    }
+    if let Some(key) = column.key.as_ref().filter(|key| key.value) {
+        ledger.carry(&key.at, format!("`{name}` identifies, so only its values are counted"));
+    }
+    for label in &column.labels {
+        carry_label(label, attribute, name, ledger);
+    }
+    for label in &table.labels {
+        carry_label(label, attribute, "", ledger);
+    }
+    for rule in &column.rules {
+        if rule.demand == Demand::Mandatory && !attribute.optional {
+            let why = format!("an event without `{name}` is refused");
+            ledger.carry(&rule.at, why.clone());
+            rule.kind.iter().for_each(|kind| ledger.carry(kind, why.clone()));
+        }
+    }
+}
+
+/// A label of the attribute called `name`; without a name, of all of a table.
+fn carry_label(label: &Label, attribute: &Attribute, name: &str, ledger: &mut Ledger) {
+    let strictest = attribute.audience.level;
+    let holds = match label.level {
+        Level::Public if strictest == Some(Level::Public) => {
+            "released for crowds of at least 10, to anyone; narrower than public"
+        }
+        Level::Public => {
+            let why = "something stricter is said about the same property";
+            return ledger.leave_unless_carried(&label.at, why);
+        }
+        Level::Internal => "released for crowds, to the house alone",
+        Level::Personal => "offered for crowds of at least 1000, and only by owners who choose so",
+        Level::Restricted if label.unknown => {
+            "not released; this word is not known here and is taken for the strictest"
+        }
+        Level::Restricted => "not released",
+    };
+    let more =
+        if Some(label.level) < strictest { ", and something stricter is said too" } else { "" };
+    if name.is_empty() {
+        ledger.carry(&label.at, format!("for each property: {holds}, or less where more is said"));
+    } else {
+        ledger.carry(&label.at, format!("`{name}`: {holds}{more}"));
+    }
+}

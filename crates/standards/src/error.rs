@@ -1,0 +1,53 @@
+//! Why a contract cannot be read.
+
+/// Why a contract cannot be read.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum ImportError {
+    /// Neither YAML nor JSON, or a key appears twice. The message is the parsing library's.
+    #[error("cannot be parsed: {0}")]
+    Syntax(String),
+    /// The file has no content.
+    #[error("the file is empty; name a data contract")]
+    Empty,
+    /// Longer than any real contract.
+    #[error("longer than {max} bytes, the limit; import its tables in several files")]
+    TooLong {
+        /// The limit.
+        max: usize,
+    },
+    /// None of the standards that are read.
+    #[error(
+        "not a contract of a known standard; known are the Open Data Contract Standard 3.x (`kind: DataContract`), the Data Contract Specification (`dataContractSpecification:`), dbt properties (a list of `models:` or `sources:`), Avro and JSON schemas, and Confluent metadata and rules"
+    )]
+    UnknownStandard,
+    /// A version of a standard that differs too much.
+    #[error(
+        "{standard} {version} is not read; convert the contract to {instead} first, for example with `datacontract export`"
+    )]
+    Version {
+        /// The standard.
+        standard: &'static str,
+        /// Its version in the file.
+        version: String,
+        /// The version that is read.
+        instead: &'static str,
+    },
+    /// `--table` names a table that the contract does not have.
+    #[error("the contract has no table `{name}`; its tables are {known}")]
+    NoSuchTable {
+        /// The name.
+        name: String,
+        /// The tables that there are.
+        known: String,
+    },
+    /// A written file would not be read again: a defect of this program.
+    #[error(
+        "the {file} that would be written is not valid: {problem}; please report this contract"
+    )]
+    Invalid {
+        /// Which file.
+        file: &'static str,
+        /// What its parser says.
+        problem: String,
+    },
+}

@@ -1,0 +1,176 @@
+//! What became of each part of a contract. Every leaf is listed before anything is read, so a
+//! part that no reader knows is listed as not carried and never lost.
+
+use crate::cursor::Cursor;
+use crate::reasons;
+use crate::tree::Tree;
+use serde::Serialize;
+use std::collections::HashMap;
+
+/// One part of a contract and what became of it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Entry {
+    /// Keys and item numbers (from 0) from the root, as `schema[0].properties[1].tags[0]`.
+    pub path: String,
+    /// The table and the property that it belongs to, as the contract names them.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub of: String,
+    /// What it became, or why nothing.
+    pub why: String,
+}
+
+/// Every part of a contract, with a verdict or none yet.
+#[derive(Debug, Default)]
+pub struct Ledger {
+    parts: Vec<Part>,
+    places: HashMap<String, usize>,
+    names: HashMap<String, String>,
+}
+
+#[derive(Debug)]
+struct Part {
+    path: String,
+    is_leaf: bool,
+    carried: Vec<String>,
+    left: Vec<String>,
+    otherwise: String,
+}
+
+impl Ledger {
+    /// All parts of a contract, in its order, without verdicts.
+    #[must_use]
+    pub fn of(root: &Tree) -> Ledger {
+        let mut ledger = Ledger::default();
+        ledger.list(&Cursor::root(root), &mut Vec::new());
+        ledger
+    }
+
+    fn list<'a>(&mut self, at: &Cursor<'a>, keys: &mut Vec<&'a str>) {
+        self.places.insert(at.path().to_owned(), self.parts.len());
+        self.parts.push(Part {
+            path: at.path().to_owned(),
+            is_leaf: at.tree().is_leaf(),
+            carried: Vec::new(),
+            left: Vec::new(),
+            otherwise: reasons::of(keys).to_owned(),
+        });
+        for item in at.items() {
+            self.list(&item, keys);
+        }
+        for (key, value) in at.entries() {
+            keys.push(key);
+            self.list(&value, keys);
+            keys.pop();
+        }
+    }
+
+    /// The part at `path` became something in the written files.
+    pub fn carry(&mut self, path: &str, why: impl Into<String>) {
+        self.note(path, why.into(), true);
+    }
+
+    /// The part at `path` became nothing, or not in all places where it counts.
+    pub fn leave(&mut self, path: &str, why: impl Into<String>) {
+        self.note(path, why.into(), false);
+    }
+
+    /// The part at `path`, if it has no verdict by the end, became nothing for this reason.
+    pub fn leave_unless_carried(&mut self, path: &str, why: &str) {
+        let part = self.places.get(path).and_then(|place| self.parts.get_mut(*place));
+        if let Some(part) = part {
+            why.clone_into(&mut part.otherwise);
+        }
+    }
+
+    /// The same for every part at and below `path`, which stand behind each other.
+    pub fn leave_rest(&mut self, path: &str, why: &str) {
+        let Some(first) = self.places.get(path).copied() else { return };
+        let below = self.parts.iter_mut().skip(first).take_while(|part| holds(path, &part.path));
+        below.for_each(|part| why.clone_into(&mut part.otherwise));
+    }
+
+    fn note(&mut self, path: &str, why: String, carried: bool) {
+        let part = self.places.get(path).and_then(|place| self.parts.get_mut(*place));
+        if let Some(part) = part {
+            let list = if carried { &mut part.carried } else { &mut part.left };
+            if !list.contains(&why) {
+                list.push(why);
+            }
+        }
+    }
+
+    /// Names what the part at `path` and those below it belong to.
+    pub fn name(&mut self, path: &str, name: String) {
+        self.names.insert(path.to_owned(), name);
+    }
+
+    /// The parts that are carried, and those that are not, in the contract's order. Each leaf
+    /// is in exactly one list. So is each other part with a verdict. A part that counts in
+    /// several places, and is not carried in one of them, is not carried.
+    #[must_use]
+    pub fn close(self) -> (Vec<Entry>, Vec<Entry>) {
+        let Ledger { parts, names, .. } = self;
+        let (mut carried, mut left) = (Vec::new(), Vec::new());
+        for part in parts {
+            let judged = !part.carried.is_empty() || !part.left.is_empty();
+            if !part.is_leaf && !judged {
+                continue;
+            }
+            let is_carried = judged && part.left.is_empty();
+            let why = match (judged, is_carried) {
+                (false, _) => part.otherwise,
+                (true, true) => part.carried.join("; "),
+                (true, false) => part.left.join("; "),
+            };
+            let of = owner(&names, &part.path);
+            let path = if part.path.is_empty() { "$".to_owned() } else { part.path };
+            let entry = Entry { path, of, why };
+            if is_carried { carried.push(entry) } else { left.push(entry) }
+        }
+        (carried, left)
+    }
+}
+
+/// Whether the part at `outer` is or holds the one at `path`.
+fn holds(outer: &str, path: &str) -> bool {
+    let rest = path.strip_prefix(outer);
+    rest.is_some_and(|rest| outer.is_empty() || rest.is_empty() || rest.starts_with(['.', '[']))
+}
+
+/// The name of the innermost named part that holds `path`.
+fn owner(names: &HashMap<String, String>, path: &str) -> String {
+    let mut outer = Some(path);
+    while let Some(at) = outer {
+        if let Some(name) = names.get(at) {
+            return name.clone();
+        }
+        outer = at.rfind(['.', '[']).and_then(|end| at.get(..end));
+    }
+    names.get("").cloned().unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_leaf_is_in_exactly_one_list() {
+        let tree = Tree::parse("a: {b: 1, c: [2, {d: 3}], e: [], f: }\ng: x\n").unwrap();
+        let mut ledger = Ledger::of(&tree);
+        ledger.carry("a.b", "kept");
+        ledger.leave("a.c[1]", "a thing with parts");
+        ledger.carry("a.c[0]", "kept here");
+        ledger.leave("a.c[0]", "but not there");
+        ledger.carry("a.nowhere", "ignored");
+        ledger.name("a.c", "inner".into());
+        ledger.name("a", "outer".into());
+        ledger.leave_rest("a.c[1]", "rest");
+        let (carried, left) = ledger.close();
+        let paths = |list: &[Entry]| list.iter().map(|e| e.path.clone()).collect::<Vec<_>>();
+        assert_eq!(paths(&carried), ["a.b"]);
+        assert_eq!(paths(&left), ["a.c[0]", "a.c[1]", "a.c[1].d", "a.e", "a.f", "g"]);
+        assert_eq!((left[0].why.as_str(), left[0].of.as_str()), ("but not there", "inner"));
+        assert_eq!((left[2].why.as_str(), left[2].of.as_str()), ("rest", "inner"));
+        assert_eq!((left[3].why == "rest", left[3].of.as_str()), (false, "outer"));
+    }
+}

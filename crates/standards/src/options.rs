@@ -1,0 +1,114 @@
+//! The policy options that the written schema offers: one for each level, none wider than what
+//! the contract says.
+
+use crate::contract::Contract;
+use crate::draft::{Audience, Draft};
+use crate::ledger::Ledger;
+use crate::sensitivity::Level;
+
+/// An option of the schema.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Offer {
+    /// Its name.
+    pub name: &'static str,
+    /// What the contract says of its attributes, as a sentence.
+    pub says: &'static str,
+    /// Minimum populations to choose from.
+    pub clients: &'static [u32],
+    /// Whether owners take part without choosing to.
+    pub by_default: bool,
+    /// Who may receive results; anyone if empty.
+    pub to: Vec<String>,
+    /// Names of its attributes.
+    pub attributes: Vec<String>,
+}
+
+/// The name of the option that releases nothing.
+pub const PRIVATE: &str = "private";
+
+/// Who receives what is internal, if the contract names nobody.
+const HOUSE: &str = "internal";
+
+/// Longest name of a receiver.
+const MAX_NAME: usize = 256;
+
+/// The option that an attribute with this audience is offered under; none if it is not
+/// released.
+#[must_use]
+pub fn name(audience: Audience) -> Option<&'static str> {
+    match (audience.level, audience.is_internal) {
+        (Some(Level::Public), _) => Some("open"),
+        (None, _) => Some("crowd"),
+        (Some(Level::Internal), _) => Some("house"),
+        (Some(Level::Personal), false) => Some("large-crowd"),
+        (Some(Level::Personal), true) => Some("large-house"),
+        (Some(Level::Restricted), _) => None,
+    }
+}
+
+/// All audiences that something is released to.
+const AUDIENCES: &[Audience] = &[
+    Audience { level: Some(Level::Public), is_internal: false },
+    Audience { level: None, is_internal: false },
+    Audience { level: Some(Level::Internal), is_internal: true },
+    Audience { level: Some(Level::Personal), is_internal: false },
+    Audience { level: Some(Level::Personal), is_internal: true },
+];
+
+/// The options for a draft, those without attributes left out.
+pub fn of(draft: &Draft, contract: &Contract, ledger: &mut Ledger) -> Vec<Offer> {
+    let offers = AUDIENCES.iter().filter_map(|audience| offer(*audience, draft, contract, ledger));
+    offers.collect()
+}
+
+fn offer(
+    audience: Audience,
+    draft: &Draft,
+    contract: &Contract,
+    ledger: &mut Ledger,
+) -> Option<Offer> {
+    let own = draft.attributes.iter().filter(|attribute| attribute.audience == audience);
+    let attributes: Vec<String> = own.map(|attribute| attribute.name.clone()).collect();
+    let name = name(audience)?;
+    if attributes.is_empty() {
+        return None;
+    }
+    let (clients, says): (&[u32], _) = match audience.level {
+        Some(Level::Public) => (&[10, 100, 1000], "Public, says the contract."),
+        Some(Level::Personal) => (&[1000], "About persons, says the contract."),
+        Some(_) => (&[100, 1000], "Internal, says the contract."),
+        None => (&[100, 1000], "The contract says nothing about who may learn these."),
+    };
+    let to = match audience.level {
+        Some(Level::Public) => Vec::new(),
+        _ => receivers(audience.is_internal, contract, ledger),
+    };
+    let by_default = audience.level != Some(Level::Personal);
+    Some(Offer { name, says, clients, by_default, to, attributes })
+}
+
+/// Whom the contract lets read; of what is internal, else the house.
+fn receivers(is_internal: bool, contract: &Contract, ledger: &mut Ledger) -> Vec<String> {
+    let mut to: Vec<String> = Vec::new();
+    for reader in contract.readers.iter().filter(|reader| is_name(&reader.value)) {
+        ledger.carry(&reader.at, "may receive results: a consumer with this name");
+        if !to.contains(&reader.value) {
+            to.push(reader.value.clone());
+        }
+    }
+    // Readers whose names cannot be used are no reason to let everybody read.
+    if !to.is_empty() || !is_internal && contract.readers.is_empty() {
+        return to;
+    }
+    match contract.house.as_ref().filter(|house| is_name(&house.value)) {
+        Some(house) => {
+            ledger.carry(&house.at, "receives what is internal: a consumer with this name");
+            vec![house.value.clone()]
+        }
+        None => vec![HOUSE.to_owned()],
+    }
+}
+
+fn is_name(text: &str) -> bool {
+    !text.is_empty() && text.len() <= MAX_NAME && !text.contains(char::is_control)
+}

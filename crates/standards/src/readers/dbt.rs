@@ -1,0 +1,150 @@
+//! dbt's properties files: models, sources, seeds and snapshots.
+
+use super::{odcs, rules};
+use crate::contract::{Column, Contract, Demand, Limits, Rule, Table};
+use crate::cursor::{Cursor, Noted};
+use crate::sensitivity::{labels, texts};
+use crate::tree::Tree;
+
+/// Keys whose lists have columns.
+const RELATIONS: &[&str] = &["models", "seeds", "snapshots"];
+/// Keys of other lists in such a file.
+const OTHERS: &[&str] = &["sources", "exposures", "metrics", "semantic_models", "unit_tests"];
+
+pub(super) fn is_one(root: &Cursor<'_>) -> bool {
+    let is_list = |key: &&str| matches!(root.tree().get(key), Some(Tree::List(_)));
+    RELATIONS.iter().chain(OTHERS).any(is_list)
+}
+
+pub(super) fn read(root: &Cursor<'_>) -> Contract {
+    let mut contract = Contract { standard: "dbt properties".to_owned(), ..Contract::default() };
+    for key in RELATIONS {
+        for relation in root.get(key).iter().flat_map(Cursor::items) {
+            contract.tables.push(table(&relation, &mut contract.clocks));
+        }
+    }
+    for source in root.get("sources").iter().flat_map(Cursor::items) {
+        let above = labels(&source);
+        for relation in source.get("tables").iter().flat_map(Cursor::items) {
+            let mut table = table(&relation, &mut contract.clocks);
+            table.labels.extend(above.iter().cloned());
+            contract.tables.push(table);
+        }
+    }
+    contract.name =
+        contract.tables.first().map(|table| table.name.value.clone()).unwrap_or_default();
+    contract
+}
+
+fn table(relation: &Cursor<'_>, clocks: &mut Vec<Noted<String>>) -> Table {
+    let mut table = Table {
+        at: relation.path().to_owned(),
+        name: relation.text("name").unwrap_or_default(),
+        labels: labels(relation),
+        rules: tests(relation).iter().map(|test| rule(test)).collect(),
+        ..Table::default()
+    };
+    for column in relation.get("columns").iter().flat_map(Cursor::items) {
+        table.columns.push(self::column(&column));
+    }
+    for constraint in relation.get("constraints").iter().flat_map(Cursor::items) {
+        let is_key = constraint.text("type").is_some_and(|kind| kind.value == "primary_key");
+        if is_key {
+            table
+                .keys
+                .extend(constraint.get("columns").map(|list| texts(&list)).unwrap_or_default());
+        }
+        table.rules.push(rule(&constraint));
+    }
+    for keys in [&["event_time"][..], &["config", "event_time"], &["loaded_at_field"]] {
+        clocks.extend(relation.reach(keys).and_then(|clock| clock.noted()));
+    }
+    table
+}
+
+fn column(at: &Cursor<'_>) -> Column {
+    let mut column = Column {
+        at: at.path().to_owned(),
+        name: at.text("name").unwrap_or_default(),
+        types: at.text("data_type").into_iter().collect(),
+        unit: odcs::unit(at),
+        labels: labels(at),
+        tags: at.get("tags").map(|tags| texts(&tags)).unwrap_or_default(),
+        ..Column::default()
+    };
+    let (mut mandatory, mut unique) = (None, false);
+    let constraints = at.get("constraints").map(|list| list.items()).unwrap_or_default();
+    for test in tests(at).iter().chain(&constraints) {
+        let rule = rule(test);
+        let kind = rule.kind.clone().unwrap_or_else(|| rule.at.clone());
+        match rule.demand {
+            Demand::Mandatory => mandatory = Some(Noted { value: true, at: kind }),
+            Demand::Range => range(test, &mut column.limits),
+            Demand::Other(rules::DISTINCT) => unique = true,
+            _ => {}
+        }
+        column.rules.push(rule);
+    }
+    // What is unique and always there identifies a row.
+    column.key = mandatory
+        .as_ref()
+        .filter(|_| unique)
+        .map(|noted| Noted { value: true, at: noted.at.clone() });
+    column.required = mandatory;
+    column
+}
+
+fn tests<'a>(at: &Cursor<'a>) -> Vec<Cursor<'a>> {
+    let lists = ["data_tests", "tests"].iter().filter_map(|key| at.get(key));
+    lists.flat_map(|list| list.items()).collect()
+}
+
+/// A test by name, a test with arguments, or a constraint.
+fn rule(test: &Cursor<'_>) -> Rule {
+    let named = name(test);
+    let word =
+        named.as_ref().map(|noted| noted.value.rsplit('.').next().unwrap_or_default().to_owned());
+    let demand = match word.as_deref() {
+        Some("primary_key") => Demand::Other(rules::DISTINCT),
+        Some(word) => rules::metric(word).unwrap_or(Demand::Other(rules::ENGINE)),
+        None => Demand::Other(rules::ENGINE),
+    };
+    let kind = named.map(|noted| noted.at).filter(|at| at != test.path());
+    Rule { at: test.path().to_owned(), kind, demand }
+}
+
+/// The name of a test: the text itself, `test_name`, `type`, or the only key.
+fn name(test: &Cursor<'_>) -> Option<Noted<String>> {
+    let named = test.noted().or_else(|| test.text("test_name")).or_else(|| test.text("type"));
+    named.or_else(|| {
+        let (key, value) = test.entries().into_iter().next()?;
+        Some(Noted { value: key.to_owned(), at: value.path().to_owned() })
+    })
+}
+
+/// `min_value` and `max_value`, beside the name or under it, or under `arguments`.
+fn range(test: &Cursor<'_>, limits: &mut Limits) {
+    let inner = test.entries().into_iter().next().map(|(_, inner)| inner);
+    let mut places = vec![test.clone()];
+    places.extend(inner);
+    places.extend(places.clone().iter().filter_map(|place| place.get("arguments")));
+    let (min, max) = (
+        places.iter().find_map(|place| place.text("min_value")),
+        places.iter().find_map(|place| place.text("max_value")),
+    );
+    let flags = |key| places.iter().find_map(|place| place.flag(key));
+    let exclusive = flags("inclusive").is_some_and(|noted| !noted.value)
+        || flags("strictly").is_some_and(|noted| noted.value);
+    // A test that holds for some rows only says nothing about the others.
+    if places
+        .iter()
+        .any(|place| place.get("where").is_some() || place.reach(&["config", "where"]).is_some())
+    {
+        return;
+    }
+    if exclusive {
+        (limits.above, limits.below) = (min, max);
+    } else {
+        (limits.min, limits.max) = (min, max);
+    }
+}

@@ -1,0 +1,62 @@
+//! The standards, each read into the same [`Contract`].
+
+mod avro;
+mod confluent;
+mod dbt;
+mod json_schema;
+mod odcs;
+mod rules;
+mod specification;
+
+use crate::contract::{Contract, Table};
+use crate::cursor::Cursor;
+use crate::error::ImportError;
+use crate::tree::Tree;
+
+/// How deeply objects may lie in objects.
+const MAX_DEPTH: usize = 16;
+
+/// A contract whose text within the text, such as the schema in a registry's answer, is
+/// opened, so that its parts have paths too.
+#[must_use]
+pub fn opened(tree: Tree) -> Tree {
+    confluent::opened(tree)
+}
+
+/// Reads a contract of any known standard.
+///
+/// # Errors
+/// If it is of none, or of a version that is not read.
+pub fn read(tree: &Tree) -> Result<Contract, ImportError> {
+    let root = Cursor::root(tree);
+    if root.get("dataContractSpecification").is_some() {
+        return Ok(specification::read(&root));
+    }
+    if is_odcs(&root) {
+        return odcs::read(&root);
+    }
+    if dbt::is_one(&root) {
+        return Ok(dbt::read(&root));
+    }
+    if confluent::is_one(&root) {
+        return Ok(confluent::read(&root));
+    }
+    if avro::is_one(&root) {
+        return Ok(plain("Avro schema", avro::tables(&root)));
+    }
+    if json_schema::is_one(&root) {
+        return Ok(plain("JSON schema", json_schema::tables(&root)));
+    }
+    Err(ImportError::UnknownStandard)
+}
+
+/// The kind alone decides; a draft may lack it, but then it has a version and a schema.
+fn is_odcs(root: &Cursor<'_>) -> bool {
+    let is = |key: &str, word: &str| root.text(key).is_some_and(|noted| noted.value == word);
+    let listed = matches!(root.tree().get("schema"), Some(Tree::List(_)));
+    is("kind", "DataContract") || root.get("apiVersion").is_some() && listed
+}
+
+fn plain(standard: &str, tables: Vec<Table>) -> Contract {
+    Contract { standard: standard.to_owned(), tables, ..Contract::default() }
+}

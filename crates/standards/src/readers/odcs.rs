@@ -1,0 +1,187 @@
+//! The Open Data Contract Standard, version 3.
+
+use super::rules;
+use crate::contract::{Column, Contract, Limits, Table};
+use crate::cursor::{Cursor, Noted};
+use crate::error::ImportError;
+use crate::readers::MAX_DEPTH;
+use crate::sensitivity::{labels, texts};
+
+pub(super) fn read(root: &Cursor<'_>) -> Result<Contract, ImportError> {
+    let version = root.text("apiVersion").map(|noted| noted.value).unwrap_or_default();
+    let number = version.trim_start_matches('v');
+    if root.get("dataset").is_some() || number.starts_with(['0', '1', '2']) {
+        let standard = "the Open Data Contract Standard";
+        return Err(ImportError::Version { standard, version, instead: "3.x" });
+    }
+    let mut contract = Contract {
+        standard: format!("Open Data Contract Standard {version}"),
+        name: root.text("name").or_else(|| root.text("id")).map(|n| n.value).unwrap_or_default(),
+        labels: labels(root),
+        readers: readers(root),
+        house: house(root),
+        clocks: clocks(root),
+        ..Contract::default()
+    };
+    for object in root.get("schema").iter().flat_map(Cursor::items) {
+        contract.tables.push(table(&object));
+    }
+    contract
+        .rules
+        .extend(root.get("quality").iter().flat_map(Cursor::items).map(|r| rules::quality(&r)));
+    Ok(contract)
+}
+
+fn readers(root: &Cursor<'_>) -> Vec<Noted<String>> {
+    let roles = root.get("roles").map(|roles| roles.items()).unwrap_or_default();
+    let reads = |role: &Cursor<'_>| {
+        let access = role.text("access").map(|noted| noted.value.to_ascii_lowercase());
+        access.is_none_or(|access| access.contains("read"))
+    };
+    roles.iter().filter(|role| reads(role)).filter_map(|role| role.text("role")).collect()
+}
+
+fn house(root: &Cursor<'_>) -> Option<Noted<String>> {
+    let team = root.reach(&["team", "name"]).and_then(|name| name.noted());
+    team.or_else(|| root.text("tenant")).or_else(|| root.text("domain"))
+}
+
+/// Elements that service levels measure time by.
+fn clocks(root: &Cursor<'_>) -> Vec<Noted<String>> {
+    const TIMES: &[&str] = &["latency", "ly", "freshness", "fy", "frequency", "fr"];
+    let mut found = Vec::new();
+    for level in root.get("slaProperties").iter().flat_map(Cursor::items) {
+        let named = level.text("property").map(|noted| noted.value.to_ascii_lowercase());
+        if named.is_some_and(|name| TIMES.contains(&name.as_str())) {
+            found.extend(level.text("element"));
+        }
+    }
+    found.extend(root.text("slaDefaultElement"));
+    found
+}
+
+fn table(object: &Cursor<'_>) -> Table {
+    let mut table = Table {
+        at: object.path().to_owned(),
+        name: object.first(&["name", "physicalName"]).and_then(|n| n.noted()).unwrap_or_default(),
+        labels: labels(object),
+        ..Table::default()
+    };
+    table
+        .rules
+        .extend(object.get("quality").iter().flat_map(Cursor::items).map(|r| rules::quality(&r)));
+    for property in object.get("properties").iter().flat_map(Cursor::items) {
+        columns(&property, &Above::default(), &mut table.columns);
+    }
+    table
+}
+
+/// What a part of an object inherits.
+#[derive(Clone, Default)]
+struct Above {
+    name: String,
+    many: bool,
+    optional: bool,
+    labels: Vec<crate::sensitivity::Label>,
+    depth: usize,
+}
+
+/// The column at a property, and those of its parts.
+fn columns(property: &Cursor<'_>, above: &Above, found: &mut Vec<Column>) {
+    let named = property.first(&["name", "physicalName"]).and_then(|name| name.noted());
+    let mut name = named.unwrap_or_default();
+    if !above.name.is_empty() {
+        name.value = format!("{}.{}", above.name, name.value).trim_end_matches('.').to_owned();
+    }
+    let options = property.get("logicalTypeOptions");
+    let mut labels = labels(property);
+    labels.extend(above.labels.iter().cloned());
+    let required = property.flag("required");
+    let below = Above {
+        name: name.value.clone(),
+        many: above.many,
+        optional: above.optional || required.as_ref().is_none_or(|required| !required.value),
+        labels: labels.clone(),
+        depth: above.depth + 1,
+    };
+    let rules = property
+        .get("quality")
+        .iter()
+        .flat_map(Cursor::items)
+        .map(|r| rules::quality(&r))
+        .collect();
+    found.push(Column {
+        at: property.path().to_owned(),
+        name,
+        types: ["logicalType", "physicalType"]
+            .iter()
+            .filter_map(|key| property.text(key))
+            .collect(),
+        limits: options.map(|options| limits(&options)).unwrap_or_default(),
+        required,
+        in_optional: above.optional,
+        key: property.flag("primaryKey"),
+        unit: unit(property),
+        labels,
+        tags: property.get("tags").map(|tags| texts(&tags)).unwrap_or_default(),
+        rules,
+        many: above.many,
+        links: Vec::new(),
+    });
+    if below.depth < MAX_DEPTH {
+        parts(property, below, found);
+    }
+}
+
+/// Columns of the parts of an object, or of the objects in a list.
+fn parts(property: &Cursor<'_>, below: Above, found: &mut Vec<Column>) {
+    for part in property.get("properties").iter().flat_map(Cursor::items) {
+        columns(&part, &below, found);
+    }
+    let below = Above { many: true, ..below };
+    let inner = property.get("items").and_then(|items| items.get("properties"));
+    for part in inner.iter().flat_map(Cursor::items) {
+        columns(&part, &below, found);
+    }
+}
+
+/// Limits under the names of JSON Schema.
+pub(super) fn limits(at: &Cursor<'_>) -> Limits {
+    let (mut min, mut max) = (at.text("minimum"), at.text("maximum"));
+    let (mut above, mut below) = (at.text("exclusiveMinimum"), at.text("exclusiveMaximum"));
+    // In older drafts these two are flags beside the limits.
+    let is_flag =
+        |noted: &Option<Noted<String>>, word| noted.as_ref().is_some_and(|n| n.value == word);
+    if is_flag(&above, "true") {
+        above = min.take();
+    }
+    if is_flag(&below, "true") {
+        below = max.take();
+    }
+    Limits {
+        above: above.filter(|noted| noted.value != "false"),
+        below: below.filter(|noted| noted.value != "false"),
+        min,
+        max,
+        precision: at.text("precision"),
+        scale: at.text("scale"),
+        length: at.text("maxLength"),
+        width: at.text("format").filter(|format| is_width(&format.value)),
+    }
+}
+
+fn is_width(format: &str) -> bool {
+    let (letter, digits) = format.split_at(format.len().min(1));
+    matches!(letter, "i" | "u" | "f") && digits.parse::<u16>().is_ok()
+}
+
+/// A unit among a property's own properties.
+pub(super) fn unit(property: &Cursor<'_>) -> Option<Noted<String>> {
+    let listed = property.get("customProperties").iter().flat_map(Cursor::items).find_map(|own| {
+        let is_unit = own.text("property").is_some_and(|noted| noted.value == "unit");
+        if is_unit { own.text("value") } else { None }
+    });
+    let in_meta = || property.reach(&["config", "meta"]).and_then(|meta| meta.text("unit"));
+    let meta = || property.reach(&["meta", "unit"]).and_then(|unit| unit.noted());
+    listed.or_else(|| property.text("unit")).or_else(meta).or_else(in_meta)
+}

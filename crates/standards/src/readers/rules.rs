@@ -1,0 +1,127 @@
+//! Quality rules of all standards, as what statistics can answer of them.
+
+use crate::contract::{Demand, Rule};
+use crate::cursor::Cursor;
+
+pub(super) const SQL: &str =
+    "a query over rows in the clear, which nobody has here; only a count of all rows is recognised";
+pub(super) const DISTINCT: &str =
+    "needs to know which rows are equal, and a sum does not show that";
+pub(super) const AGE: &str =
+    "the age of the newest row is no sum; a window without events shows late data";
+pub(super) const WORDS: &str = "a rule in words, for people";
+pub(super) const ENGINE: &str =
+    "a check by a tool that reads rows in the clear, which nobody has here";
+pub(super) const SINGLE: &str =
+    "a check of single values where they are written; no statistic shows a single value";
+pub(super) const SET: &str =
+    "a set of allowed texts or codes; statistics here are of numbers and their bounds";
+pub(super) const LINK: &str = "compares rows with those of another table";
+
+/// The rule at `at`, by its metric, rule or type and its text.
+pub(super) fn quality(at: &Cursor<'_>) -> Rule {
+    let named = ["metric", "rule", "name"].iter().find_map(|key| {
+        let noted = at.text(key)?;
+        Some((noted.at, metric(&noted.value)?))
+    });
+    let kind = at.text("type").map(|noted| noted.value).unwrap_or_default();
+    let (place, demand) = match named {
+        Some((place, demand)) => (Some(place), demand),
+        None => match at.text("query") {
+            Some(query) if counts_rows(&query.value) => (Some(query.at), Demand::Rows),
+            Some(_) => (None, Demand::Other(SQL)),
+            None if kind == "text" => (None, Demand::Other(WORDS)),
+            None => (None, Demand::Other(ENGINE)),
+        },
+    };
+    Rule { at: at.path().to_owned(), kind: place, demand }
+}
+
+/// What a metric of a library demands.
+pub(super) fn metric(name: &str) -> Option<Demand> {
+    let folded: String = name.chars().filter(char::is_ascii_alphanumeric).collect();
+    Some(match folded.to_ascii_lowercase().as_str() {
+        "rowcount" | "countrows" | "tablerowcount" => Demand::Rows,
+        "nullvalues" | "nullcheck" | "null" | "nullcount" | "nullpercent" | "missingvalues"
+        | "missingcount" | "missingpercent" | "notnullproportion" | "completeness" => {
+            Demand::Present(None)
+        }
+        "notnull" | "required" => Demand::Mandatory,
+        "duplicatevalues"
+        | "duplicatecount"
+        | "uniquecheck"
+        | "unique"
+        | "uniqueness"
+        | "uniquecombinationofcolumns"
+        | "duplicatepercent"
+        | "distinctcount" => Demand::Other(DISTINCT),
+        "freshness" | "timeliness" | "recency" => Demand::Other(AGE),
+        "invalidvalues" | "validvalues" | "acceptedvalues" | "invalidcount" | "invalidpercent" => {
+            Demand::Other(SET)
+        }
+        "acceptedrange" | "expectcolumnvaluestobebetween" | "range" => Demand::Range,
+        "relationships" | "referentialintegrity" | "foreignkey" => Demand::Other(LINK),
+        _ => return None,
+    })
+}
+
+/// Whether a query does nothing but count all rows of a table.
+fn counts_rows(query: &str) -> bool {
+    let lower = query.to_ascii_lowercase();
+    let words: Vec<&str> = lower.trim().trim_end_matches(';').split_whitespace().collect();
+    let words: Vec<&str> = match words.as_slice() {
+        [head @ .., "as", _, "from", table] => [head, &["from", table]].concat(),
+        other => other.to_vec(),
+    };
+    matches!(words.as_slice(), ["select", "count(*)" | "count(1)", "from", _])
+}
+
+/// What a check in the language SodaCL demands, such as `missing_count(name) = 0`.
+pub(super) fn soda(check: &str) -> Demand {
+    let head = check.trim();
+    let (name, rest) = head.split_at(head.find([' ', '(', '<', '>', '=']).unwrap_or(head.len()));
+    let column = rest.strip_prefix('(').and_then(|rest| rest.split(')').next());
+    let column = column.map(|column| column.trim().to_owned()).filter(|column| !column.is_empty());
+    match (name, column) {
+        ("row_count", None) => Demand::Rows,
+        ("missing_count" | "missing_percent", Some(column)) => Demand::Present(Some(column)),
+        ("avg" | "sum", Some(column)) => Demand::Mean(column),
+        ("duplicate_count" | "duplicate_percent" | "distinct_count", _) => Demand::Other(DISTINCT),
+        ("freshness", _) => Demand::Other(AGE),
+        ("invalid_count" | "invalid_percent", _) => Demand::Other(SET),
+        _ => Demand::Other(ENGINE),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_a_count_of_all_rows_is_one() {
+        for query in [
+            "SELECT COUNT(*) FROM orders",
+            "SELECT count(*) as row_count\nFROM {model}\n",
+            "select count(1) from a.b;",
+        ] {
+            assert!(counts_rows(query), "{query}");
+        }
+        for query in [
+            "SELECT COUNT(*) FROM orders WHERE total < 0",
+            "SELECT COUNT(DISTINCT a) FROM orders",
+            "SELECT COUNT(*) FROM orders, people",
+            "SELECT AVG(x) FROM orders",
+        ] {
+            assert!(!counts_rows(query), "{query}");
+        }
+    }
+
+    #[test]
+    fn checks_of_soda_are_distinguished() {
+        assert_eq!(soda("row_count > 1000"), Demand::Rows);
+        assert_eq!(soda("missing_count(a b) = 0"), Demand::Present(Some("a b".into())));
+        assert_eq!(soda("avg(x) between 1 and 2"), Demand::Mean("x".into()));
+        assert_eq!(soda("freshness(t::datetime) < 1d"), Demand::Other(AGE));
+        assert_eq!(soda("anomaly score for x"), Demand::Other(ENGINE));
+    }
+}

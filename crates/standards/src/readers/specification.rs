@@ -1,0 +1,199 @@
+//! The Data Contract Specification of datacontract.com, versions 0.9.3 to 1.2.
+
+use super::{MAX_DEPTH, odcs, rules};
+use crate::contract::{Column, Contract, Limits, Rule, Table};
+use crate::cursor::{Cursor, Noted};
+use crate::sensitivity::{Label, labels, texts};
+
+pub(super) fn read(root: &Cursor<'_>) -> Contract {
+    let version = root.text("dataContractSpecification").map(|noted| noted.value);
+    let title = root.reach(&["info", "title"]).and_then(|title| title.noted());
+    let mut contract = Contract {
+        standard: format!("Data Contract Specification {}", version.unwrap_or_default()),
+        name: title.or_else(|| root.text("id")).map(|noted| noted.value).unwrap_or_default(),
+        labels: labels(root),
+        readers: readers(root),
+        house: root.reach(&["info", "owner"]).and_then(|owner| owner.noted()),
+        clocks: clocks(root),
+        rules: checks(root),
+        ..Contract::default()
+    };
+    if let Some(info) = root.get("info") {
+        contract.labels.extend(labels(&info));
+    }
+    for (name, model) in root.get("models").iter().flat_map(Cursor::entries) {
+        contract.tables.push(table(root, name, &model));
+    }
+    contract
+}
+
+fn readers(root: &Cursor<'_>) -> Vec<Noted<String>> {
+    let servers = root.get("servers").map(|servers| servers.entries()).unwrap_or_default();
+    let roles = servers.iter().filter_map(|(_, server)| server.get("roles"));
+    let mut found: Vec<Noted<String>> = Vec::new();
+    for role in roles.flat_map(|roles| roles.items()) {
+        found.extend(role.text("name"));
+    }
+    found
+}
+
+fn clocks(root: &Cursor<'_>) -> Vec<Noted<String>> {
+    const FIELDS: &[&[&str]] = &[
+        &["latency", "sourceTimestampField"],
+        &["freshness", "timestampField"],
+        &["retention", "timestampField"],
+    ];
+    let levels = root.get("servicelevels");
+    let field = |keys: &&[&str]| levels.as_ref()?.reach(keys)?.noted();
+    FIELDS.iter().filter_map(field).collect()
+}
+
+/// Checks of the whole contract, in the language SodaCL.
+fn checks(root: &Cursor<'_>) -> Vec<Rule> {
+    let specification = root.get("quality").and_then(|quality| quality.get("specification"));
+    let mut found = Vec::new();
+    for (_, checks) in specification.iter().flat_map(Cursor::entries) {
+        for check in checks.items() {
+            let text = match check.entries().as_slice() {
+                [(name, _)] => Some((*name).to_owned()),
+                _ => check.noted().map(|noted| noted.value),
+            };
+            let demand = rules::soda(&text.unwrap_or_default());
+            found.push(Rule { at: check.path().to_owned(), kind: None, demand });
+        }
+    }
+    found
+}
+
+fn table(root: &Cursor<'_>, name: &str, model: &Cursor<'_>) -> Table {
+    let mut table = Table {
+        at: model.path().to_owned(),
+        name: Noted { value: name.to_owned(), at: String::new() },
+        labels: labels(model),
+        keys: model.get("primaryKey").map(|keys| texts(&keys)).unwrap_or_default(),
+        ..Table::default()
+    };
+    table
+        .rules
+        .extend(model.get("quality").iter().flat_map(Cursor::items).map(|r| rules::quality(&r)));
+    let above = Above { root, name: "", many: false, optional: false, labels: &[], depth: 0 };
+    for (name, field) in model.get("fields").iter().flat_map(Cursor::entries) {
+        columns(name, &field, &above, &mut table.columns);
+    }
+    table
+}
+
+/// What a part of an object inherits, and the contract with the definitions.
+#[derive(Clone, Copy)]
+struct Above<'a> {
+    root: &'a Cursor<'a>,
+    name: &'a str,
+    many: bool,
+    optional: bool,
+    labels: &'a [Label],
+    depth: usize,
+}
+
+/// The column at a field, and those of its parts.
+fn columns(name: &str, field: &Cursor<'_>, above: &Above<'_>, found: &mut Vec<Column>) {
+    let name =
+        if above.name.is_empty() { name.to_owned() } else { format!("{}.{name}", above.name) };
+    let sources = with_definitions(above.root, field);
+    let mut labels: Vec<Label> = sources.iter().flat_map(labels).collect();
+    labels.extend_from_slice(above.labels);
+    let required =
+        sources.iter().find_map(|at| at.flag("required").or_else(|| denied(at.flag("nullable"))));
+    let optional = above.optional || required.as_ref().is_none_or(|required| !required.value);
+    found.push(Column {
+        at: field.path().to_owned(),
+        name: Noted { value: name.clone(), at: String::new() },
+        types: types(&sources),
+        limits: limits(&sources),
+        required,
+        in_optional: above.optional,
+        links: sources
+            .iter()
+            .skip(1)
+            .zip(&sources)
+            .filter_map(|(_, from)| from.text("$ref"))
+            .collect(),
+        key: sources.iter().find_map(|at| at.flag("primaryKey").or_else(|| at.flag("primary"))),
+        unit: sources.iter().find_map(odcs::unit),
+        tags: sources
+            .iter()
+            .filter_map(|at| at.get("tags"))
+            .flat_map(|tags| texts(&tags))
+            .collect(),
+        rules: sources
+            .iter()
+            .filter_map(|at| at.get("quality"))
+            .flat_map(|q| q.items())
+            .map(|r| rules::quality(&r))
+            .collect(),
+        labels: labels.clone(),
+        many: above.many,
+    });
+    if above.depth < MAX_DEPTH {
+        let depth = above.depth + 1;
+        parts(&sources, &Above { name: &name, optional, labels: &labels, depth, ..*above }, found);
+    }
+}
+
+/// Columns of the parts of an object, or of the objects in a list.
+fn parts(sources: &[Cursor<'_>], below: &Above<'_>, found: &mut Vec<Column>) {
+    let fields = sources.iter().filter_map(|at| at.get("fields"));
+    for (name, part) in fields.flat_map(|fields| fields.entries()) {
+        columns(name, &part, below, found);
+    }
+    let below = Above { many: true, ..*below };
+    let items = sources.iter().filter_map(|at| at.get("items"));
+    let fields = items.filter_map(|items| items.get("fields"));
+    for (name, part) in fields.flat_map(|fields| fields.entries()) {
+        columns(name, &part, &below, found);
+    }
+}
+
+fn denied(nullable: Option<Noted<bool>>) -> Option<Noted<bool>> {
+    nullable.map(|noted| Noted { value: !noted.value, at: noted.at })
+}
+
+/// A field, and the definitions that it refers to, which say what it leaves open.
+fn with_definitions<'a>(root: &Cursor<'a>, field: &Cursor<'a>) -> Vec<Cursor<'a>> {
+    let mut found = vec![field.clone()];
+    while let Some(next) = found.last().and_then(|at| at.text("$ref")) {
+        let local = next.value.strip_prefix("#/");
+        let target = local.and_then(|path| root.reach(&path.split('/').collect::<Vec<_>>()));
+        match target {
+            Some(target) if found.len() < MAX_DEPTH => found.push(target),
+            _ => break,
+        }
+    }
+    found
+}
+
+fn types(sources: &[Cursor<'_>]) -> Vec<Noted<String>> {
+    let typed = |at: &Cursor<'_>| at.text("type");
+    let config = |at: &Cursor<'_>| {
+        let config = at.get("config")?;
+        let own = config.entries().into_iter().find(|(key, _)| key.ends_with("Type"));
+        own.and_then(|(_, value)| value.noted())
+    };
+    sources.iter().find_map(typed).into_iter().chain(sources.iter().find_map(config)).collect()
+}
+
+fn limits(sources: &[Cursor<'_>]) -> Limits {
+    let mut all = sources.iter().map(odcs::limits);
+    let mut limits = all.next().unwrap_or_default();
+    for next in all {
+        if limits.min.is_none() && limits.above.is_none() {
+            (limits.min, limits.above) = (next.min, next.above);
+        }
+        if limits.max.is_none() && limits.below.is_none() {
+            (limits.max, limits.below) = (next.max, next.below);
+        }
+        limits.precision = limits.precision.or(next.precision);
+        limits.scale = limits.scale.or(next.scale);
+        limits.length = limits.length.or(next.length);
+    }
+    limits
+}

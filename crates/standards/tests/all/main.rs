@@ -1,0 +1,8 @@
+//! Tests of the crate from outside.
+
+#![expect(clippy::unwrap_used, clippy::panic, reason = "a test's way to fail")]
+
+mod common;
+mod completeness;
+mod contracts;
+mod limits;
