@@ -30,7 +30,8 @@ fn the_service_exports_what_alerts_look_at() {
         "--listen",
         &listen.to_string(),
     ]));
-    server.wait_healthy(listen);
+    // By then it has all its metrics.
+    server.wait_for_prefix("serving at ");
     let (status, metrics) = get(listen, "/metrics").unwrap();
     assert_eq!(status, 200);
     // A counter without a reason yet shows its name without what all counters end in.

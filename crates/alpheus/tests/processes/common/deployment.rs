@@ -194,8 +194,9 @@ impl Site {
 
     pub(crate) fn server(&self, api: &str) -> Process {
         let job = self.kafka.as_ref().is_some_and(|cluster| cluster.job);
-        // A job that is restarted takes a while to say again what it knows.
-        let (engine, idle) = if job { ("job", "60") } else { ("in-process", self.idle) };
+        // A job that is restarted takes a while to report again what it knows, and minutes on a
+        // machine that does much else.
+        let (engine, idle) = if job { ("job", "240") } else { ("in-process", self.idle) };
         let mut server = self.command(&[
             "server",
             "--identity",
