@@ -5,6 +5,7 @@ use super::base::Base;
 use super::peer::WrongPeerError;
 use super::revoked::Revoked;
 use crate::proxy::Route;
+use crate::retry::{Backoff, RetryPolicy};
 use hyper_util::client::legacy::connect::{Connected, Connection};
 use hyper_util::rt::TokioIo;
 use rustls::ClientConfig;
@@ -22,6 +23,10 @@ use tokio_rustls::client::TlsStream;
 /// How long a connection may take to open, and through a proxy, which may first build a circuit.
 const CONNECT: Duration = Duration::from_secs(10);
 const CONNECT_BY_PROXY: Duration = Duration::from_secs(20);
+/// A server that is flooded may close a connection in the middle of its handshake. Nothing was
+/// sent by then, so the next attempt is safe.
+const HANDSHAKES: RetryPolicy =
+    RetryPolicy::doubling(Duration::from_millis(50), Duration::from_secs(1));
 
 /// Opens connections.
 #[derive(Clone)]
@@ -53,18 +58,30 @@ impl Connector {
     }
 
     async fn connect(self) -> io::Result<TokioIo<Stream>> {
+        let mut pauses = Backoff::new(HANDSHAKES);
+        loop {
+            match self.connect_once().await {
+                Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => {
+                    tokio::time::sleep(pauses.pause()).await;
+                }
+                connected => return connected,
+            }
+        }
+    }
+
+    async fn connect_once(&self) -> io::Result<TokioIo<Stream>> {
         let (host, port) = (self.base.host(), self.base.port());
         let stream = match &self.route {
             Some(route) => route.connect(host, port).await?,
             None => TcpStream::connect((host, port)).await?,
         };
         stream.set_nodelay(true)?;
-        let Some(tls) = self.tls else {
+        let Some(tls) = &self.tls else {
             return Ok(TokioIo::new(Stream::Plain(stream)));
         };
         let name = ServerName::try_from(self.base.host().to_owned()).map_err(io::Error::other)?;
         let stream = tls.connect(name, stream).await?;
-        Ok(TokioIo::new(Stream::Tls(Box::new(stream), self.revoked)))
+        Ok(TokioIo::new(Stream::Tls(Box::new(stream), self.revoked.clone())))
     }
 }
 

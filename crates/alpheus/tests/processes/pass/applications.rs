@@ -1,6 +1,6 @@
 //! The paper's three applications, as they stand in `examples`.
 
-use crate::common::{bash, ended_well, free_address};
+use crate::common::{bash, ended_well, free_address, in_some_attempt};
 use alpheus_test_support::skip::has_program;
 use std::path::Path;
 
@@ -35,7 +35,11 @@ fn a_page_is_read_through_the_content_proxy() {
 
 #[test]
 fn a_turnstile_opens_once() {
-    let Some(said) = run("pass-transit") else { return };
-    assert!(said.starts_with("open\n") && said.contains('█'), "{said}");
-    assert!(said.contains("a copy: the code was used already"), "{said}");
+    // On a loaded machine the code may expire before the copy is shown.
+    in_some_attempt("a copy of a code that is still valid", || {
+        let Some(said) = run("pass-transit") else { return Some(()) };
+        assert!(said.starts_with("open\n") && said.contains('█'), "{said}");
+        assert!(said.matches("open\n").count() == 1, "{said}");
+        said.contains("a copy: the code was used already").then_some(())
+    });
 }
