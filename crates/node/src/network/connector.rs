@@ -61,7 +61,7 @@ impl Connector {
         let mut pauses = Backoff::new(HANDSHAKES);
         loop {
             match self.connect_once().await {
-                Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => {
+                Err(error) if was_cut(&error) => {
                     tokio::time::sleep(pauses.pause()).await;
                 }
                 connected => return connected,
@@ -104,6 +104,11 @@ impl tower_service::Service<axum::http::Uri> for Connector {
             }
         })
     }
+}
+
+/// Whether the other end closed the connection before it was open.
+fn was_cut(error: &io::Error) -> bool {
+    matches!(error.kind(), io::ErrorKind::UnexpectedEof | io::ErrorKind::ConnectionReset)
 }
 
 /// A connection with or without TLS.
