@@ -9,3 +9,4 @@ pub mod check;
 pub mod commands;
 pub mod console;
 pub mod import;
+pub mod init;

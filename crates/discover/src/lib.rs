@@ -1,5 +1,16 @@
-//! What an unknown file of readings holds.
+//! What an unknown file of readings holds: its form, its times, its owners, its attributes.
+//!
+//! [`understand`] takes the bytes of a file and gives an [`Understanding`], or says why they are
+//! no table of readings. [`write::files`] makes a schema, a source file, policies and a query of
+//! it. What cannot be known is said, and what matters besides is a question
+//! ([`Understanding::questions`]): nothing is guessed in silence. All numbers are exact decimals.
+//!
+//! - [`form`], [`encoding`], [`cells`], [`number`], [`clock`]: how a file is written; what reads
+//!   recordings uses these too,
+//! - [`times`]: which columns are the time,
+//! - [`write`]: the files that an understanding becomes.
 
+pub mod bounds;
 pub mod cells;
 pub mod clock;
 pub mod encoding;
@@ -14,6 +25,7 @@ mod sentinels;
 pub mod times;
 mod units;
 mod words;
+pub mod write;
 
 /// What a person says about a file, in place of what would be found.
 #[derive(Clone, Debug, Default)]

@@ -112,6 +112,10 @@ impl Understanding {
                 let many = texts * 20 > attribute.total.count;
                 if many { &mut matters } else { &mut notes }.push(sentence);
             }
+            let scale = attribute.bounds().scale;
+            if scale < attribute.total.places {
+                notes.push(format!("`{column}` has up to {} decimal places; encrypted streams round it to {scale}, so their sums may differ from the exact one in the last places.", attribute.total.places));
+            }
             if attribute.total.unread > 0 {
                 matters.push(format!(
                     "{} cells of `{column}` cannot be read and would be refused.",

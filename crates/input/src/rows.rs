@@ -35,8 +35,8 @@ impl Recording {
     /// The time of its first event; 0 if there is none.
     #[must_use]
     pub fn begins(&self) -> Timestamp {
-        let first = self.streams.iter().filter_map(|stream| stream.times.first());
-        first.min().copied().unwrap_or(Timestamp(0))
+        let first = self.streams.iter().filter_map(RecordedStream::range).map(|(first, _)| first);
+        first.min().unwrap_or(Timestamp(0))
     }
 }
 
