@@ -117,15 +117,26 @@ pub fn run(args: &Args, globals: &Globals) -> Result<(), Failure> {
         say(&summary(&found, &args.file))?;
     }
     if found.is_undecided() && !args.yes && !asks {
-        return Err(undecided(&found, &args.file, "answer with the options that the questions name; `--yes` writes the files with the best guess"));
+        return Err(undecided(
+            &found,
+            &args.file,
+            "answer with the options that the questions name; `--yes` writes the files with the best guess",
+        ));
     }
     let folder = args.output.clone().unwrap_or_else(|| default_folder(&args.file));
     let name = args.file.file_name().unwrap_or_default().to_string_lossy();
     let written = files(&found, &name);
     write(&written, &found, &folder)?;
-    say(&format!("Written to {}: schema.yaml, source.yaml, policies.yaml, query.sql, README.md, understood.json\n", folder.display()))?;
+    say(&format!(
+        "Written to {}: schema.yaml, source.yaml, policies.yaml, query.sql, README.md, understood.json\n",
+        folder.display()
+    ))?;
     if found.is_undecided() && !accepted {
-        return Err(undecided(&found, &args.file, "correct the written files, or run again with the options that the questions name and another --output"));
+        return Err(undecided(
+            &found,
+            &args.file,
+            "correct the written files, or run again with the options that the questions name and another --output",
+        ));
     }
     answer(args, &written, &folder, globals)
 }
@@ -133,7 +144,9 @@ pub fn run(args: &Args, globals: &Globals) -> Result<(), Failure> {
 fn read(path: &Path) -> Result<Vec<u8>, Failure> {
     let file = File::open(path).blame_io(path)?;
     if file.metadata().blame_io(path)?.is_dir() {
-        return Err(Failure::new(Category::Input, "this is a folder").at(path.display().to_string()).with_help("name a file in it"));
+        return Err(Failure::new(Category::Input, "this is a folder")
+            .at(path.display().to_string())
+            .with_help("name a file in it"));
     }
     let mut bytes = Vec::new();
     unpacked(path, file).read_to_end(&mut bytes).blame_io(path)?;
@@ -209,7 +222,10 @@ impl Known {
         let zone = match &self.zone {
             None => None,
             Some(text) => {
-                let wrong = || Failure::new(Category::Usage, "not an offset such as UTC or +02:00").at("--zone");
+                let wrong = || {
+                    Failure::new(Category::Usage, "not an offset such as UTC or +02:00")
+                        .at("--zone")
+                };
                 Some(offset(text).ok_or_else(wrong)?)
             }
         };
@@ -250,18 +266,36 @@ fn summary(found: &Understanding, file: &Path) -> String {
     const SHOWN: usize = 8;
     let mut text = String::new();
     let tally = &found.tally;
-    let time: Vec<String> =
-        found.time.columns.iter().filter_map(|at| found.names.get(*at)).map(|name| format!("`{name}`")).collect();
+    let time: Vec<String> = found
+        .time
+        .columns
+        .iter()
+        .filter_map(|at| found.names.get(*at))
+        .map(|name| format!("`{name}`"))
+        .collect();
     // Writing to a text does not fail.
     let _ = writeln!(text, "{}: {} rows, {} refused", file.display(), tally.rows, tally.refused());
-    let _ = writeln!(text, "  time: {} as {}, zone: {}", time.join(" + "), found.time.format(), found.zone_text());
+    let _ = writeln!(
+        text,
+        "  time: {} as {}, zone: {}",
+        time.join(" + "),
+        found.time.format(),
+        found.zone_text()
+    );
     let _ = match &found.owner {
         Some(owner) => writeln!(text, "  owner: `{owner}`, {} of them", tally.owners),
         None => writeln!(text, "  owner: no column; one stream"),
     };
     for own in found.attributes.iter().take(SHOWN) {
         let unit = own.unit.as_ref().map(|unit| format!(" [{unit}]")).unwrap_or_default();
-        let _ = writeln!(text, "  {}{unit}: {} readings, sum {}, column `{}`", own.name, own.total.count, own.total.sum.text(), own.column);
+        let _ = writeln!(
+            text,
+            "  {}{unit}: {} readings, sum {}, column `{}`",
+            own.name,
+            own.total.count,
+            own.total.sum.text(),
+            own.column
+        );
     }
     match found.attributes.len().saturating_sub(SHOWN) {
         0 => {}
@@ -323,15 +357,20 @@ fn answer(args: &Args, written: &Files, folder: &Path, globals: &Globals) -> Res
     replay::run(&replayed, globals)?;
     let mut reader = csv::Reader::from_path(&output).blame_io(&output)?;
     let header = reader.headers().blame_io(&output)?.clone();
-    let cut = |record: &csv::StringRecord| record.iter().take(SHOWN_COLUMNS).map(str::to_owned).collect::<Vec<_>>();
-    let rows: Vec<Vec<String>> = reader.records().filter_map(Result::ok).map(|record| cut(&record)).collect();
+    let cut = |record: &csv::StringRecord| {
+        record.iter().take(SHOWN_COLUMNS).map(str::to_owned).collect::<Vec<_>>()
+    };
+    let rows: Vec<Vec<String>> =
+        reader.records().filter_map(Result::ok).map(|record| cut(&record)).collect();
     let all = rows.len();
     let shown = rows.into_iter().take(SHOWN_ROWS).collect();
     let mut text = Vec::new();
     let table = Table { columns: cut(&header), rows: shown };
     print_tables(&[table], Format::Table, &mut text).blame_io(&output)?;
     let mut out = std::io::stdout().lock();
-    let _ = printed(out.write_all(&text).and_then(|()| writeln!(out, "{all} rows, in {}", output.display())))?;
+    let _ = printed(
+        out.write_all(&text).and_then(|()| writeln!(out, "{all} rows, in {}", output.display())),
+    )?;
     Ok(())
 }
 
@@ -346,7 +385,10 @@ mod tests {
         let mut known = Known { zone: Some("UTC".to_owned()), ..Known::default() };
         known.add(Answer::try_parse_from(words).unwrap().known);
         let hints = known.hints().unwrap();
-        assert_eq!((hints.owner.as_deref(), hints.day_first, hints.zone), (Some("Survey ID"), Some(true), Some(0)));
+        assert_eq!(
+            (hints.owner.as_deref(), hints.day_first, hints.zone),
+            (Some("Survey ID"), Some(true), Some(0))
+        );
         assert!(Answer::try_parse_from(line_words("--nothing")).is_err());
     }
 

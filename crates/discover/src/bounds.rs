@@ -28,7 +28,11 @@ impl Bounds {
             (Decimal::ZERO, hundred)
         } else {
             let max = if hi > Decimal::ZERO { round_up(hi.times(2)) } else { Decimal::ZERO };
-            let min = if lo < Decimal::ZERO { negative(round_up(negative(lo.times(2)))) } else { Decimal::ZERO };
+            let min = if lo < Decimal::ZERO {
+                negative(round_up(negative(lo.times(2))))
+            } else {
+                Decimal::ZERO
+            };
             let nothing = min == max;
             (min, if nothing { Decimal { digits: 1, places: 0 } } else { max })
         };
@@ -45,7 +49,11 @@ impl Bounds {
     pub fn texts(&self) -> (String, String) {
         let text = |value: i128| {
             let text = scaled_text(&value.to_string(), usize::from(self.scale));
-            let short = if text.contains('.') { text.trim_end_matches('0').trim_end_matches('.') } else { &text };
+            let short = if text.contains('.') {
+                text.trim_end_matches('0').trim_end_matches('.')
+            } else {
+                &text
+            };
             short.to_owned()
         };
         (text(self.min), text(self.max))
@@ -55,7 +63,8 @@ impl Bounds {
     #[must_use]
     pub fn squares_fit(&self, values: u64) -> bool {
         let reach = self.max.max(-self.min);
-        let squares = reach.checked_mul(reach).and_then(|square| square.checked_mul(i128::from(values)));
+        let squares =
+            reach.checked_mul(reach).and_then(|square| square.checked_mul(i128::from(values)));
         squares.is_some_and(|sum| sum < i128::MAX / 4)
     }
 }

@@ -130,9 +130,14 @@ impl<'a> Rows<'a> {
     }
 
     /// Tries to end a quoted cell on one of the lines below.
-    fn longer(&mut self, start: &'a str, first: &str, row: &mut Row<'a>) -> Result<bool, BrokenQuotes> {
+    fn longer(
+        &mut self,
+        start: &'a str,
+        first: &str,
+        row: &mut Row<'a>,
+    ) -> Result<bool, BrokenQuotes> {
         const MAX_LINES: usize = 100;
-        let (rest, line) = (self.rest, self.next_line);
+        let (rest, line, began) = (self.rest, self.next_line, self.line);
         let mut length = first.len();
         let base = start.as_ptr() as usize;
         for _ in 0..MAX_LINES {
@@ -145,10 +150,11 @@ impl<'a> Rows<'a> {
             if let Some(text) = start.get(..length)
                 && split(text, self.delimiter, row).is_ok()
             {
+                self.line = began;
                 return Ok(true);
             }
         }
-        (self.rest, self.next_line) = (rest, line);
+        (self.rest, self.next_line, self.line) = (rest, line, began);
         row.clear();
         Err(BrokenQuotes)
     }
@@ -170,7 +176,11 @@ impl<'a> Rows<'a> {
 ///
 /// # Errors
 /// [`BrokenQuotes`] if a quoted cell does not end, or goes on after its end.
-pub fn split<'a>(line: &'a str, delimiter: Delimiter, row: &mut Row<'a>) -> Result<(), BrokenQuotes> {
+pub fn split<'a>(
+    line: &'a str,
+    delimiter: Delimiter,
+    row: &mut Row<'a>,
+) -> Result<(), BrokenQuotes> {
     let line = if delimiter == Delimiter::Spaces { line.trim() } else { line };
     let bytes = line.as_bytes();
     let mut at = 0;
@@ -224,7 +234,8 @@ mod tests {
     use proptest::prelude::*;
 
     fn all(text: &str, delimiter: Delimiter, multiline: bool) -> Vec<Option<Vec<String>>> {
-        let mut rows = Rows::new(text, delimiter, 1).over_lines(multiline).without_comments(Some('#'));
+        let mut rows =
+            Rows::new(text, delimiter, 1).over_lines(multiline).without_comments(Some('#'));
         let (mut row, mut found) = (Vec::new(), Vec::new());
         loop {
             match rows.read(&mut row) {
@@ -251,8 +262,14 @@ mod tests {
     #[test]
     fn a_quoted_cell_goes_over_lines_where_allowed() {
         let text = "1,\"two\nlines\",3\n4,5,6\n";
-        assert_eq!(all(text, Delimiter::Comma, true), [cells(&["1", "two\nlines", "3"]), cells(&["4", "5", "6"])]);
-        assert_eq!(all(text, Delimiter::Comma, false).iter().filter(|row| row.is_none()).count(), 1);
+        assert_eq!(
+            all(text, Delimiter::Comma, true),
+            [cells(&["1", "two\nlines", "3"]), cells(&["4", "5", "6"])]
+        );
+        assert_eq!(
+            all(text, Delimiter::Comma, false).iter().filter(|row| row.is_none()).count(),
+            1
+        );
         let open = all("1,\"two\n4,5\n", Delimiter::Comma, true);
         assert_eq!(open, [None, cells(&["4", "5"])]);
     }

@@ -66,7 +66,9 @@ impl Encoding {
     #[must_use]
     pub fn decode(self, bytes: &[u8]) -> Cow<'_, str> {
         let text = match self {
-            Encoding::Utf8 => String::from_utf8_lossy(bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(bytes)),
+            Encoding::Utf8 => {
+                String::from_utf8_lossy(bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(bytes))
+            }
             Encoding::Utf16Le => UTF_16LE.decode_with_bom_removal(bytes).0,
             Encoding::Utf16Be => UTF_16BE.decode_with_bom_removal(bytes).0,
             Encoding::Windows1252 => WINDOWS_1252.decode_without_bom_handling(bytes).0,

@@ -75,7 +75,11 @@ pub enum DiscoverError {
 pub(crate) fn check_bytes(bytes: &[u8]) -> Result<(), DiscoverError> {
     let csv = "save its sheet as CSV and give that";
     const KNOWN: [(&[u8], &str, &str); 6] = [
-        (b"PK\x03\x04", "a spreadsheet or another ZIP archive", "save the sheet as CSV, or unpack the archive, and give that"),
+        (
+            b"PK\x03\x04",
+            "a spreadsheet or another ZIP archive",
+            "save the sheet as CSV, or unpack the archive, and give that",
+        ),
         (b"PAR1", "Parquet", "write it as CSV and give that"),
         (b"\x1f\x8b", "compressed with gzip", "let its name end in .gz, or unpack it"),
         (b"%PDF", "a PDF", "give the data as CSV"),
@@ -109,7 +113,9 @@ pub(crate) fn check_text(text: &str) -> Result<(), DiscoverError> {
     if start.starts_with("<?xml") || start.starts_with("<!DOCTYPE") || start.starts_with("<html") {
         return other("XML or HTML", "write the table in it as CSV");
     }
-    let control = |c: &char| c.is_control() && !matches!(c, '\n' | '\r' | '\t' | '\u{c}' | '\u{1a}' | '\u{feff}');
+    let control = |c: &char| {
+        c.is_control() && !matches!(c, '\n' | '\r' | '\t' | '\u{c}' | '\u{1a}' | '\u{feff}')
+    };
     if start.chars().take(4096).filter(control).count() > 8 {
         return Err(DiscoverError::Binary { kind: "binary data", fix: "write it as CSV" });
     }

@@ -152,7 +152,11 @@ pub fn header(line: &str, delimiter: Delimiter) -> Vec<String> {
 pub fn unmarked(line: &str) -> &str {
     let trimmed = line.trim_start();
     let rest = trimmed.trim_start_matches(['#', '%', '!']);
-    if rest.len() < trimmed.len() && rest.starts_with([' ', '\t']) { rest.trim_start_matches(' ') } else { line }
+    if rest.len() < trimmed.len() && rest.starts_with([' ', '\t']) {
+        rest.trim_start_matches(' ')
+    } else {
+        line
+    }
 }
 
 /// Names, each different from all before it.

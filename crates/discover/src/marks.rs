@@ -77,7 +77,9 @@ pub(crate) fn decide(rows: &[Row<'_>], width: usize) -> Found {
 /// Every mark stands before three digits, so each may be either.
 fn undecided(columns: &[Votes], either: [u64; 2], open: &mut Option<String>) -> char {
     let grouped = |at: usize| {
-        columns.iter().any(|votes| votes.either[at] > 0 && votes.short * 4 > votes.either[at] && votes.long == 0)
+        columns.iter().any(|votes| {
+            votes.either[at] > 0 && votes.short * 4 > votes.either[at] && votes.long == 0
+        })
     };
     if either[0] > 0 {
         *open = Some(unknown(','));
@@ -102,7 +104,10 @@ fn mixed() -> String {
 
 /// The text within what stands around a number; notes what that was.
 fn bare<'c>(cell: &'c str, around: &mut Vec<String>) -> &'c str {
-    let number = |text: &str| text.chars().any(|c| c.is_ascii_digit()) && text.chars().all(|c| c.is_ascii_digit() || "+-.,' \u{a0}\u{202f}".contains(c));
+    let number = |text: &str| {
+        text.chars().any(|c| c.is_ascii_digit())
+            && text.chars().all(|c| c.is_ascii_digit() || "+-.,' \u{a0}\u{202f}".contains(c))
+    };
     for mark in AROUND {
         let inner = cell.strip_prefix(mark).or_else(|| cell.strip_suffix(mark)).map(str::trim);
         if let Some(inner) = inner.filter(|inner| number(inner)) {
@@ -118,7 +123,9 @@ fn bare<'c>(cell: &'c str, around: &mut Vec<String>) -> &'c str {
 impl Votes {
     fn count(&mut self, cell: &str) {
         let text = cell.trim_start_matches(['+', '-']);
-        if text.is_empty() || !text.starts_with(|c: char| c.is_ascii_digit() || c == '.' || c == ',') {
+        if text.is_empty()
+            || !text.starts_with(|c: char| c.is_ascii_digit() || c == '.' || c == ',')
+        {
             return;
         }
         let mut groups = text.split(['.', ',', ' ', '\'', '\u{a0}', '\u{202f}']);
@@ -136,7 +143,8 @@ impl Votes {
 
     fn one(&mut self, text: &str, mark: char) {
         let Some((whole, behind)) = text.split_once(mark) else { return };
-        let grouped = behind.len() == 3 && (1..=3).contains(&whole.len()) && !whole.starts_with('0');
+        let grouped =
+            behind.len() == 3 && (1..=3).contains(&whole.len()) && !whole.starts_with('0');
         match (MARKS.iter().position(|known| *known == mark), grouped) {
             (Some(at), true) => self.either[at] += 1,
             (Some(at), false) => self.decimal[at] += 1,
@@ -149,7 +157,8 @@ impl Votes {
     /// `1,234,567` and `1.234,5`; not a date such as `10.05.2006`.
     fn several(&mut self, text: &str, marks: &[char]) {
         let (Some(first), Some(last)) = (marks.first(), marks.last()) else { return };
-        let whole = if first == last { text } else { text.rsplit_once(*last).map_or(text, |(w, _)| w) };
+        let whole =
+            if first == last { text } else { text.rsplit_once(*last).map_or(text, |(w, _)| w) };
         let mut groups = whole.split(*first);
         let good = groups.next().is_some_and(|group| (1..=3).contains(&group.len()))
             && groups.all(|group| group.len() == 3 && group.bytes().all(|b| b.is_ascii_digit()));
@@ -161,7 +170,9 @@ impl Votes {
             None if *first == '\'' => self.ticked += 1,
             None => self.spaced += 1,
         }
-        if first != last && let Some(at) = MARKS.iter().position(|known| known == last) {
+        if first != last
+            && let Some(at) = MARKS.iter().position(|known| known == last)
+        {
             self.decimal[at] += 1;
         }
     }

@@ -49,8 +49,7 @@ impl Marks {
             Some(mark) => self.without(&text, mark)?,
             None => text,
         };
-        let plain =
-            if self.decimal == '.' { joined } else { pointed(&joined, self.decimal)? };
+        let plain = if self.decimal == '.' { joined } else { pointed(&joined, self.decimal)? };
         is_plain(&plain).then_some(Cow::Owned(plain))
     }
 

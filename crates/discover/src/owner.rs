@@ -68,14 +68,17 @@ pub(crate) fn find(
         return plan(None, Vec::new(), vec![series.question(&tried, name)]);
     }
     let texts = candidates.iter().copied().find(|at| !profile.columns[*at].is_number());
-    if !table.has_header && let Some(first) = texts {
+    if !table.has_header
+        && let Some(first) = texts
+    {
         let note = format!(
             "The file has no names of columns. {} is taken for the owner, since it is the first column of texts that repeat.",
             name(first)
         );
         return plan(Some(first), vec![note], Vec::new());
     }
-    let note = "No column says whose a reading is; the whole file is taken as one owner's.".to_owned();
+    let note =
+        "No column says whose a reading is; the whole file is taken as one owner's.".to_owned();
     plan(None, vec![note], Vec::new())
 }
 
@@ -83,11 +86,16 @@ pub(crate) fn find(
 fn candidates(profile: &Profile, table: &Table, time: &TimePlan) -> Vec<usize> {
     let fits = |(at, column): &(usize, &Column)| {
         let nearly_full = column.filled * 100 >= profile.rows * 97;
-        let repeats = column.distinct() * 2 <= column.filled || (column.filled < 20 && column.distinct() < column.filled);
+        let repeats = column.distinct() * 2 <= column.filled
+            || (column.filled < 20 && column.distinct() < column.filled);
         let number = column.is_number();
         let named = owner_score(&table.names[*at]) > 0;
         let whole = !column.fractional && !column.counts_up;
-        !time.columns.contains(at) && nearly_full && repeats && (!number || (named && whole)) && column.times() * 2 < column.filled.max(1)
+        !time.columns.contains(at)
+            && nearly_full
+            && repeats
+            && (!number || (named && whole))
+            && column.times() * 2 < column.filled.max(1)
     };
     profile.columns.iter().enumerate().filter(fits).map(|(at, _)| at).collect()
 }
@@ -130,12 +138,19 @@ fn rivals(profile: &Profile, candidates: &[usize], best: usize) -> Vec<String> {
         let column = &profile.columns[**at];
         **at != best && owner_score(&column.name) >= 60 && column.distinct() > 1
     };
-    let names: Vec<String> = candidates.iter().filter(likely).map(|at| format!("`{}`", profile.columns[*at].name)).collect();
+    let names: Vec<String> = candidates
+        .iter()
+        .filter(likely)
+        .map(|at| format!("`{}`", profile.columns[*at].name))
+        .collect();
     if names.is_empty() {
         return Vec::new();
     }
     let own = &profile.columns[best].name;
-    vec![format!("`{own}` is taken for the owner; {} could be meant too. Say so with `--owner`.", names.join(", "))]
+    vec![format!(
+        "`{own}` is taken for the owner; {} could be meant too. Say so with `--owner`.",
+        names.join(", ")
+    )]
 }
 
 /// Whether the values of a column are network addresses.
@@ -144,7 +159,8 @@ fn looks_like_address(column: &Column) -> bool {
         let parts: Vec<&str> = text.split('.').collect();
         let four = parts.len() == 4 && parts.iter().all(|part| part.parse::<u8>().is_ok());
         let hex: Vec<&str> = text.split([':', '-']).collect();
-        let six = hex.len() == 6 && hex.iter().all(|part| part.len() == 2 && u8::from_str_radix(part, 16).is_ok());
+        let six = hex.len() == 6
+            && hex.iter().all(|part| part.len() == 2 && u8::from_str_radix(part, 16).is_ok());
         four || six || text.contains('@')
     };
     !column.texts.is_empty() && column.texts.keys().all(address)
@@ -159,7 +175,8 @@ struct Series {
 
 impl Series {
     fn read(text: &str, form: &Form, time: &TimePlan, columns: &[usize]) -> Series {
-        let mut series = Series { rows: 0, repeats: 0, within: columns.iter().map(|at| (*at, 0)).collect() };
+        let mut series =
+            Series { rows: 0, repeats: 0, within: columns.iter().map(|at| (*at, 0)).collect() };
         let mut known: HashSet<i64> = HashSet::new();
         let mut own: Vec<HashSet<(u64, i64)>> = vec![HashSet::new(); columns.len()];
         let mut joined = String::new();
@@ -183,7 +200,9 @@ impl Series {
         let names: Vec<String> = tried.iter().map(|at| name(*at)).collect();
         format!(
             "{} of {} rows have the time of another row, so the file seems to hold several series, but no column says clearly whose a row is. It may be one of {}. Name it with `--owner COLUMN`, or say `--owner none` if all rows are one owner's.",
-            self.repeats, self.rows, names.join(", ")
+            self.repeats,
+            self.rows,
+            names.join(", ")
         )
     }
 

@@ -46,8 +46,10 @@ pub(crate) struct Column {
     pub ascends: bool,
     /// Whether a number's last two digits are always below 60, so that it may be `hhmm`.
     pub hhmm: bool,
-    distinct: HashSet<u64>,
-    before: Option<Decimal>,
+    /// Hashes of its values.
+    pub values: HashSet<u64>,
+    /// The number before.
+    pub before: Option<Decimal>,
 }
 
 /// The cells of one shape of times.
@@ -72,7 +74,7 @@ pub(crate) struct Profile {
 impl Column {
     /// The number of different values, up to a maximum.
     pub(crate) fn distinct(&self) -> u64 {
-        self.distinct.len() as u64
+        self.values.len() as u64
     }
 
     /// Cells that are times by their shape.
@@ -106,7 +108,8 @@ impl Column {
     pub(crate) fn may_be_times(&self) -> bool {
         let within = |power: u32| {
             let scale = |value: i128| Decimal { digits: value * 10i128.pow(power), places: 0 };
-            self.whole_range().is_some_and(|(lo, hi)| lo > scale(631_152_000) && hi < scale(2_524_608_000))
+            self.whole_range()
+                .is_some_and(|(lo, hi)| lo > scale(631_152_000) && hi < scale(2_524_608_000))
         };
         self.is_integer() && [3, 6, 9].into_iter().any(within)
     }
@@ -123,10 +126,10 @@ impl Column {
 
     fn count(&mut self, cell: &str, marks: &Marks) {
         self.filled += 1;
-        if self.distinct.len() < MAX_DISTINCT {
+        if self.values.len() < MAX_DISTINCT {
             let mut hasher = DefaultHasher::new();
             cell.hash(&mut hasher);
-            self.distinct.insert(hasher.finish());
+            self.values.insert(hasher.finish());
         }
         if let Some(plain) = marks.plain(cell)
             && let Some(value) = Decimal::read(&plain)
@@ -160,7 +163,9 @@ impl Column {
             self.fractional = true;
         } else {
             let length = plain.trim_start_matches(['+', '-']).len();
-            self.digits = Some(self.digits.map_or((length, length), |(lo, hi)| (lo.min(length), hi.max(length))));
+            self.digits = Some(
+                self.digits.map_or((length, length), |(lo, hi)| (lo.min(length), hi.max(length))),
+            );
             self.hhmm &= value.digits % 100 < 60 && (0..=2400).contains(&value.digits);
         }
         if is_suspect(plain) {
@@ -168,7 +173,8 @@ impl Column {
             entry.1 += 1;
             return;
         }
-        self.range = Some(self.range.map_or((value, value), |(lo, hi)| (lo.min(value), hi.max(value))));
+        self.range =
+            Some(self.range.map_or((value, value), |(lo, hi)| (lo.min(value), hi.max(value))));
     }
 
     /// Counts a text of a time's shape; false if no format can read it.
@@ -178,7 +184,8 @@ impl Column {
                 return false;
             }
             let formats = shape::formats(cell).into_iter();
-            let formats: Vec<_> = formats.filter_map(|text| Format::part(&text).ok()).map(|f| (f, 0)).collect();
+            let formats: Vec<_> =
+                formats.filter_map(|text| Format::part(&text).ok()).map(|f| (f, 0)).collect();
             if formats.is_empty() {
                 return false;
             }
@@ -220,7 +227,8 @@ fn is_suspect(plain: &str) -> bool {
     let nearly = digits.len() >= 4 && digits.get(1..).is_some_and(|rest| all(rest, b'9'));
     let eights = digits.len() >= 3 && all(digits, b'8');
     let negative = whole.starts_with('-');
-    let hundreds = negative && digits.len() >= 3 && digits.get(1..).is_some_and(|rest| all(rest, b'0'));
+    let hundreds =
+        negative && digits.len() >= 3 && digits.get(1..).is_some_and(|rest| all(rest, b'0'));
     const ENDS: [&str; 6] = ["32767", "32768", "65535", "2147483647", "2147483648", "-1"];
     nines || eights || (nearly && negative) || hundreds || ENDS.contains(&digits) || whole == "-1"
 }

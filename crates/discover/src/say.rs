@@ -41,8 +41,12 @@ impl Understanding {
         if self.time.zone == Zone::Unstated {
             self.notes.push("Nothing says in which zone the times are; they are read as UTC. If they are local times, set `zone` in source.yaml.".to_owned());
         }
-        let bare: Vec<&str> =
-            self.attributes.iter().filter(|a| a.unit.is_none()).map(|a| a.column.as_str()).collect();
+        let bare: Vec<&str> = self
+            .attributes
+            .iter()
+            .filter(|a| a.unit.is_none())
+            .map(|a| a.column.as_str())
+            .collect();
         if !bare.is_empty() {
             let more = if bare.len() > 8 { ", and others" } else { "" };
             let names: Vec<String> = bare.iter().take(8).map(|name| format!("`{name}`")).collect();
@@ -61,7 +65,10 @@ impl Understanding {
         say(tally.untimed, "without a time left out");
         say(tally.blank, "of nothing but empty cells passed over");
         say(tally.duplicates, "equal an earlier row in every cell; all are kept");
-        say(tally.out_of_order, "lie before an earlier row of their owner; all are kept and sorted");
+        say(
+            tally.out_of_order,
+            "lie before an earlier row of their owner; all are kept and sorted",
+        );
         say(tally.same_time, "have the time of an earlier row of their owner; all are kept");
         let bad = tally.bad_time + tally.bad_width + tally.broken + tally.no_owner;
         if bad > 0 {

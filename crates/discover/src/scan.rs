@@ -16,7 +16,11 @@ pub(crate) enum Scanned<'r, 'a> {
 }
 
 /// Passes every row to `each`, until that says no.
-pub(crate) fn scan<'a>(text: &'a str, form: &Form, mut each: impl FnMut(u64, Scanned<'_, 'a>) -> bool) {
+pub(crate) fn scan<'a>(
+    text: &'a str,
+    form: &Form,
+    mut each: impl FnMut(u64, Scanned<'_, 'a>) -> bool,
+) {
     let mut opened = form.open(text);
     let width = opened.names.len();
     let mut row = Vec::with_capacity(width);

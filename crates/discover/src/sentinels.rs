@@ -20,7 +20,9 @@ pub(crate) fn judge(columns: &[&Column]) -> Vec<Verdict> {
     let proven: Vec<Decimal> = columns
         .iter()
         .zip(&verdicts)
-        .flat_map(|(column, verdict)| verdict.left_out.keys().filter_map(|text| column.suspects.get(text)))
+        .flat_map(|(column, verdict)| {
+            verdict.left_out.keys().filter_map(|text| column.suspects.get(text))
+        })
         .map(|(value, _)| *value)
         .collect();
     for (column, verdict) in columns.iter().zip(&mut verdicts) {
@@ -62,7 +64,13 @@ fn alone(column: &Column) -> Verdict {
         }
         let span = hi.minus(lo);
         let gap = if below { lo.minus(*value) } else { value.minus(hi) };
-        let nines = text.trim_start_matches('-').bytes().take_while(|b| b.is_ascii_digit()).filter(|b| *b == b'9').count() >= 3;
+        let nines = text
+            .trim_start_matches('-')
+            .bytes()
+            .take_while(|b| b.is_ascii_digit())
+            .filter(|b| *b == b'9')
+            .count()
+            >= 3;
         let negative = *value < Decimal::ZERO;
         let far = gap > span;
         let stands_out = match text.as_str() {
@@ -88,7 +96,10 @@ mod tests {
         let number = |digits| Decimal { digits, places: 0 };
         Column {
             range: range.map(|(lo, hi)| (number(lo), number(hi))),
-            suspects: suspects.iter().map(|(text, count)| ((*text).to_owned(), (Decimal::read(text).unwrap(), *count))).collect(),
+            suspects: suspects
+                .iter()
+                .map(|(text, count)| ((*text).to_owned(), (Decimal::read(text).unwrap(), *count)))
+                .collect(),
             ..Column::default()
         }
     }

@@ -95,23 +95,36 @@ impl<'a> Sample<'a> {
         sample
     }
 
-    /// The rows that lie in the table for certain, if there is one: below what may stand
-    /// above it.
+    /// The position of the first row that is as wide as most.
+    fn start(&self) -> usize {
+        self.rows.iter().position(|row| row.len() == self.width).unwrap_or(0)
+    }
+
+    /// The rows from there on, but for the first, which may be a header.
     fn body(&self) -> &[Row<'a>] {
-        let above = (self.rows.len() / 3).min(MAX_ABOVE).max(usize::from(self.rows.len() > 1));
-        self.rows.get(above..).unwrap_or_default()
+        let start = self.start();
+        let first = if self.rows.len() > start + 1 { start + 1 } else { start };
+        self.rows.get(first..).unwrap_or_default()
+    }
+
+    /// The second half of them: rows of data for certain, if there are any.
+    fn core(&self) -> &[Row<'a>] {
+        let body = self.body();
+        body.get(body.len() / 2..).unwrap_or_default()
     }
 
     /// How well the delimiter fits: the part of rows with the usual width, times the part of
     /// cells without another delimiter in them.
     fn measure(&mut self) {
         let mut widths: HashMap<usize, usize> = HashMap::new();
-        for row in self.body().iter().filter(|row| row.len() > 1) {
+        for row in self.rows.iter().filter(|row| row.len() > 1) {
             *widths.entry(row.len()).or_default() += 1;
         }
         let most = widths.iter().max_by_key(|(width, count)| (**count, **width));
         let Some((width, count)) = most.map(|(width, count)| (*width, *count)) else { return };
+        self.width = width;
         let body = self.body();
+        let count = count.saturating_sub(1).min(body.len());
         let others: &[char] = match self.delimiter {
             Delimiter::Spaces => &[';', '\t', '|'],
             Delimiter::Comma => &[';', '\t', '|'],
@@ -171,7 +184,7 @@ impl<'a> Finder<'a> {
     fn columns(&mut self) -> Vec<(Option<Kind>, bool)> {
         let width = self.sample.width;
         let body: Vec<Row<'a>> =
-            self.sample.body().iter().filter(|row| row.len() == width).take(400).cloned().collect();
+            self.sample.core().iter().filter(|row| row.len() == width).take(400).cloned().collect();
         let mut found = Vec::new();
         for column in 0..width {
             let (mut number, mut time, mut all, mut filled) = (0, 0, 0, true);
@@ -205,35 +218,42 @@ impl<'a> Finder<'a> {
         let columns = self.columns();
         let rows = self.sample.rows.clone();
         let typed = columns.iter().position(|(kind, _)| kind.is_some());
-        rows.iter().map(|row| {
-            let mut found = Agreement { fits: row.len() == self.sample.width, ..Agreement::default() };
-            for (at, (cell, (wanted, filled))) in row.iter().zip(&columns).enumerate() {
-                let kind = self.kind(cell);
-                if kind == Kind::Missing {
-                    found.lacks += usize::from(*filled && cell.is_empty());
-                } else if let Some(wanted) = wanted {
-                    found.agree += usize::from(*wanted == kind);
-                    found.differ += usize::from(*wanted != kind);
-                    found.first_differs |= typed == Some(at) && *wanted != kind;
+        rows.iter()
+            .map(|row| {
+                let mut found =
+                    Agreement { fits: row.len() == self.sample.width, ..Agreement::default() };
+                for (at, (cell, (wanted, filled))) in row.iter().zip(&columns).enumerate() {
+                    let kind = self.kind(cell);
+                    if kind == Kind::Missing {
+                        found.lacks += usize::from(*filled && cell.is_empty());
+                    } else if let Some(wanted) = wanted {
+                        found.agree += usize::from(*wanted == kind);
+                        found.differ += usize::from(*wanted != kind);
+                        found.first_differs |= typed == Some(at) && *wanted != kind;
+                    }
                 }
-            }
-            let different: BTreeSet<&str> = row.iter().map(AsRef::as_ref).filter(|cell| !cell.is_empty()).collect();
-            found.names = different.len();
-            found.all_differ = different.len() == row.len();
-            found
-        }).collect()
+                let different: BTreeSet<&str> =
+                    row.iter().map(AsRef::as_ref).filter(|cell| !cell.is_empty()).collect();
+                found.names = different.len();
+                found.all_differ = different.len() == row.len();
+                found
+            })
+            .collect()
     }
 
     /// The position of the first row of data, and of the header if there is one.
     fn begin(&mut self) -> Option<(usize, Option<usize>)> {
         let agreement = self.agreement();
-        let is_data = |found: &Agreement| found.fits && found.differ == 0 && found.lacks == 0 && found.agree > 0;
+        let is_data = |found: &Agreement| {
+            found.fits && found.differ == 0 && found.lacks == 0 && found.agree > 0
+        };
         let sure = agreement.iter().position(is_data)?;
         let (width, used) = (self.sample.width, self.used_width(sure));
         let mut best: Option<usize> = None;
         for at in (sure.saturating_sub(MAX_ABOVE)..sure).rev() {
             let cells = self.names_at(at).len();
-            let lacks_one = self.sample.rows[at].len() < used && (cells + 1 == width || cells + 1 == used);
+            let lacks_one =
+                self.sample.rows[at].len() < used && (cells + 1 == width || cells + 1 == used);
             let within = |cells: usize| cells >= used && cells <= width;
             if !within(cells) && !within(self.sample.rows[at].len()) && !lacks_one {
                 break;
@@ -243,16 +263,17 @@ impl<'a> Finder<'a> {
             }
             let (own, known) = (&agreement[at], best.map(|at| &agreement[at]));
             let names = own.agree == 0 || (own.first_differs && own.all_differ) || lacks_one;
-            let better = known.is_none_or(|known| (own.differ, own.names) >= (known.differ, known.names));
+let better = known.is_none_or(|known| own.names >= known.names);
             if names && (own.differ > 0 || lacks_one || own.names > 1) && better {
                 best = Some(at);
             }
         }
-        // Right below the header, a row of data may have texts among its numbers.
-        let first = best.map_or(sure, |header| {
-            let data = |at: &usize| agreement[*at].fits && agreement[*at].agree > 0 && agreement[*at].agree >= agreement[*at].differ;
-            (header + 1..sure).find(data).unwrap_or(sure)
-        });
+        // A row of data may have texts among its numbers, or lack some.
+        let data = |at: &usize| {
+            let own = &agreement[*at];
+            own.fits && own.agree > 0 && own.agree >= own.differ
+        };
+        let first = (best.map_or(0, |header| header + 1)..sure).find(data).unwrap_or(sure);
         Some((first, best))
     }
 
@@ -275,7 +296,12 @@ impl<'a> Finder<'a> {
         self.same_records(first)?;
         let mut notes = Vec::new();
         self.widths(first, &mut notes);
-        let comments = self.sample.rows.iter().skip(first).any(|row| row.first().is_some_and(|cell| cell.starts_with('#')));
+        let comments = self
+            .sample
+            .rows
+            .iter()
+            .skip(first)
+            .any(|row| row.first().is_some_and(|cell| cell.starts_with('#')));
         self.form.comment = comments.then_some('#');
         let data_line = usize::try_from(self.sample.lines[first]).unwrap_or(1);
         let (names, units, above) = match header_row {
@@ -289,15 +315,35 @@ impl<'a> Finder<'a> {
         };
         let has_header = header_row.is_some();
         let above = self.text_lines.iter().take(above).map(|line| (*line).to_owned()).collect();
-        Ok(Table { form: self.form, names, units, above, has_header, open_marks: self.open_marks, notes })
+        Ok(Table {
+            form: self.form,
+            names,
+            units,
+            above,
+            has_header,
+            open_marks: self.open_marks,
+            notes,
+        })
     }
 
     /// Names, units and the number of lines above the header.
-    fn with_header(&mut self, at: usize, first: usize, data_line: usize) -> (Vec<String>, Vec<String>, usize) {
+    fn with_header(
+        &mut self,
+        at: usize,
+        first: usize,
+        data_line: usize,
+    ) -> (Vec<String>, Vec<String>, usize) {
         let header_line = usize::try_from(self.sample.lines[at]).unwrap_or(1);
         let names = header(self.line_at(at), self.form.delimiter);
-        let units = self.sample.rows.get(at + 1..first).into_iter().flatten().find(|row| row.len() >= names.len());
-        let units = units.map(|row| row.iter().map(ToString::to_string).collect()).unwrap_or_default();
+        let units = self
+            .sample
+            .rows
+            .get(at + 1..first)
+            .into_iter()
+            .flatten()
+            .find(|row| row.len() >= names.len());
+        let units =
+            units.map(|row| row.iter().map(ToString::to_string).collect()).unwrap_or_default();
         let used = self.used_width(first);
         let over_lines = self.sample.rows[at].iter().any(|cell| cell.contains('\n'));
         if names.len() >= used && names.len() <= self.sample.width && !over_lines {
@@ -321,7 +367,8 @@ impl<'a> Finder<'a> {
     /// The width of rows without the columns at their end that are empty throughout.
     fn used_width(&self, first: usize) -> usize {
         let rows = self.sample.rows.iter().skip(first).filter(|row| row.len() == self.sample.width);
-        let used = rows.map(|row| row.iter().rposition(|cell| !cell.is_empty()).map_or(0, |at| at + 1));
+        let used =
+            rows.map(|row| row.iter().rposition(|cell| !cell.is_empty()).map_or(0, |at| at + 1));
         used.max().unwrap_or(self.sample.width).max(1)
     }
 
@@ -335,8 +382,16 @@ impl<'a> Finder<'a> {
         let others: Vec<&Row<'_>> = rows().filter(|row| !fits(row)).collect();
         let codes: BTreeSet<String> = others.iter().map(|row| code(row)).collect();
         let many = others.len() * 100 > rows().count();
-        if many && full.len() <= 3 && !codes.is_empty() && codes.len() <= 12 && codes.is_disjoint(&full) && rows().count() > 4 {
-            let show = |set: BTreeSet<String>| set.into_iter().filter(|code| code.len() <= 12).collect::<Vec<_>>().join(", ");
+        if many
+            && full.len() <= 3
+            && !codes.is_empty()
+            && codes.len() <= 12
+            && codes.is_disjoint(&full)
+            && rows().count() > 4
+        {
+            let show = |set: BTreeSet<String>| {
+                set.into_iter().filter(|code| code.len() <= 12).collect::<Vec<_>>().join(", ")
+            };
             let widths: BTreeSet<usize> = rows().map(Vec::len).collect();
             let widths: Vec<String> = widths.iter().take(8).map(ToString::to_string).collect();
             let codes = show(full.union(&codes).cloned().collect());
@@ -350,10 +405,17 @@ impl<'a> Finder<'a> {
         let used = self.used_width(first);
         let rows = || self.sample.rows.iter().skip(first);
         let short = rows().filter(|row| row.len() > 1 && row.len() < used).count();
-        let long = rows().filter(|row| row.len() > self.sample.width && row.iter().skip(self.sample.width).any(|cell| !cell.is_empty())).count();
+        let long = rows()
+            .filter(|row| {
+                row.len() > self.sample.width
+                    && row.iter().skip(self.sample.width).any(|cell| !cell.is_empty())
+            })
+            .count();
         if short * 50 > rows().count() && long == 0 {
             self.form.ragged = true;
-            notes.push("Some rows end early; the cells that they lack are taken as empty.".to_owned());
+            notes.push(
+                "Some rows end early; the cells that they lack are taken as empty.".to_owned(),
+            );
         }
     }
 }

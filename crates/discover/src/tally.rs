@@ -114,7 +114,13 @@ struct Counter<'w> {
 }
 
 /// Reads all rows.
-pub(crate) fn tally(text: &str, form: &Form, time: &TimePlan, owner: Option<usize>, wanted: &[Wanted]) -> Tally {
+pub(crate) fn tally(
+    text: &str,
+    form: &Form,
+    time: &TimePlan,
+    owner: Option<usize>,
+    wanted: &[Wanted],
+) -> Tally {
     let mut counter = Counter {
         tally: Tally { totals: vec![Total::default(); wanted.len()], ..Tally::default() },
         form,
@@ -166,7 +172,9 @@ impl Counter<'_> {
         let mut hasher = DefaultHasher::new();
         row.hash(&mut hasher);
         self.tally.duplicates += u64::from(!self.seen.insert(hasher.finish()));
-        self.tally.span = Some(self.tally.span.map_or((micros, micros), |(lo, hi)| (lo.min(micros), hi.max(micros))));
+        self.tally.span = Some(
+            self.tally.span.map_or((micros, micros), |(lo, hi)| (lo.min(micros), hi.max(micros))),
+        );
         for (wanted, total) in self.wanted.iter().zip(&mut self.tally.totals) {
             let cell = row.get(wanted.column).map_or("", AsRef::as_ref);
             if !cell.is_empty() && !self.missing.contains(cell) && !wanted.missing.contains(cell) {
@@ -210,7 +218,9 @@ impl Total {
                 self.count += 1;
                 self.sum.add(value);
                 self.places = self.places.max(value.places);
-                self.range = Some(self.range.map_or((value, value), |(lo, hi)| (lo.min(value), hi.max(value))));
+                self.range = Some(
+                    self.range.map_or((value, value), |(lo, hi)| (lo.min(value), hi.max(value))),
+                );
             }
         }
     }

@@ -1,5 +1,6 @@
 //! What was understood of a file, and how.
 
+use crate::encoding::Encoding;
 use crate::error::{self, DiscoverError};
 use crate::form::Form;
 use crate::owner::{self, OwnerPlan};
@@ -10,7 +11,6 @@ use crate::tally::{Tally, Total, Values, Wanted, tally};
 use crate::times::{self, TimePlan};
 use crate::words::{has, schema_name};
 use crate::{Hints, units};
-use crate::encoding::Encoding;
 use std::collections::BTreeMap;
 
 /// One attribute.
@@ -123,10 +123,13 @@ impl Sorted {
         for (attribute, wanted) in sorted.attributes.iter_mut().zip(&sorted.wanted) {
             let below = table.units.get(wanted.column).and_then(|cell| units::of_cell(cell));
             let beside = units.get(&wanted.column).cloned();
-            attribute.unit = units::of_name(&attribute.column)
-                .or(below)
-                .or(beside)
-                .or_else(|| units::of_lines(&table.above, &attribute.column, is_only && !has(&attribute.column, CODES)));
+            attribute.unit = units::of_name(&attribute.column).or(below).or(beside).or_else(|| {
+                units::of_lines(
+                    &table.above,
+                    &attribute.column,
+                    is_only && !has(&attribute.column, CODES),
+                )
+            });
         }
         sorted.name();
         sorted
@@ -150,7 +153,10 @@ impl Sorted {
             self.categories.push((column.name.clone(), column.distinct()));
         } else {
             if column.numbers * 2 > column.filled {
-                self.notes.push(format!("`{}` holds numbers and many other texts; it is left out.", column.name));
+                self.notes.push(format!(
+                    "`{}` holds numbers and many other texts; it is left out.",
+                    column.name
+                ));
             }
             self.left_out.push(left("it holds texts"));
         }
@@ -158,12 +164,17 @@ impl Sorted {
 
     fn attribute(&mut self, at: usize, column: &Column, values: Values) {
         let texts: BTreeMap<String, u64> = match values {
-            Values::Number => column.texts.iter().map(|(text, count)| (text.clone(), *count)).collect(),
+            Values::Number => {
+                column.texts.iter().map(|(text, count)| (text.clone(), *count)).collect()
+            }
             _ => BTreeMap::new(),
         };
         let times = column.times();
         if times > 0 && values == Values::Number {
-            self.notes.push(format!("{times} cells of `{}` look like times among numbers; they are left out.", column.name));
+            self.notes.push(format!(
+                "{times} cells of `{}` look like times among numbers; they are left out.",
+                column.name
+            ));
         }
         self.wanted.push(Wanted { column: at, values, missing: texts.keys().cloned().collect() });
         self.attributes.push(Attribute {
@@ -179,9 +190,12 @@ impl Sorted {
 
     /// Leaves numbers out that stand for missing ones.
     fn judge(&mut self, profile: &Profile) {
-        let columns: Vec<&Column> = self.wanted.iter().map(|wanted| &profile.columns[wanted.column]).collect();
+        let columns: Vec<&Column> =
+            self.wanted.iter().map(|wanted| &profile.columns[wanted.column]).collect();
         let verdicts = sentinels::judge(&columns);
-        for ((attribute, wanted), verdict) in self.attributes.iter_mut().zip(&mut self.wanted).zip(verdicts) {
+        for ((attribute, wanted), verdict) in
+            self.attributes.iter_mut().zip(&mut self.wanted).zip(verdicts)
+        {
             if wanted.values != Values::Number {
                 continue;
             }
@@ -228,7 +242,8 @@ fn columns_of_units(table: &Table, profile: &Profile) -> BTreeMap<usize, String>
     for at in 1..profile.columns.len() {
         let column = &profile.columns[at];
         let name = table.names[at].to_lowercase();
-        let named = name.starts_with("unit") || name.starts_with("einheit") || name.ends_with("unit");
+        let named =
+            name.starts_with("unit") || name.starts_with("einheit") || name.ends_with("unit");
         if named && column.distinct() == 1 && column.texts.len() == 1 {
             found.extend(column.texts.keys().next().map(|unit| (at - 1, unit.trim().to_owned())));
         }
@@ -236,7 +251,13 @@ fn columns_of_units(table: &Table, profile: &Profile) -> BTreeMap<usize, String>
     found
 }
 
-fn finish(table: Table, time: TimePlan, owner: OwnerPlan, sorted: Sorted, tally: Tally) -> Understanding {
+fn finish(
+    table: Table,
+    time: TimePlan,
+    owner: OwnerPlan,
+    sorted: Sorted,
+    tally: Tally,
+) -> Understanding {
     let Table { mut form, names, open_marks, has_header, notes: noticed, .. } = table;
     let Sorted { mut attributes, categories, left_out, notes, .. } = sorted;
     for (attribute, total) in attributes.iter_mut().zip(&tally.totals) {
@@ -257,7 +278,10 @@ fn finish(table: Table, time: TimePlan, owner: OwnerPlan, sorted: Sorted, tally:
     };
     found.owner = owner.column.and_then(|at| found.names.get(at).cloned());
     if !has_header {
-        found.notes.push("No line names the columns; they are called `column 1`, `column 2` and so on.".to_owned());
+        found.notes.push(
+            "No line names the columns; they are called `column 1`, `column 2` and so on."
+                .to_owned(),
+        );
     }
     found.say();
     found

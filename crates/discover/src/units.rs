@@ -2,20 +2,23 @@
 
 /// Units that may stand in round brackets, behind a comma or at the end of a name, in lower case.
 const KNOWN: &[&str] = &[
-    "%", "°c", "°f", "c", "f", "k", "degc", "deg c", "degf", "celsius", "m", "cm", "mm", "km", "ft", "feet",
-    "mi", "miles", "in", "inches", "inch", "s", "sec", "seconds", "ms", "min", "minutes", "h", "hr", "hours",
-    "hz", "khz", "mhz", "v", "mv", "kv", "volt", "volts", "a", "ma", "amp", "w", "kw", "mw", "wh", "kwh",
-    "mwh", "var", "kvar", "kva", "va", "psi", "pa", "hpa", "kpa", "mbar", "bar", "g", "kg", "mg", "lb", "lbs",
-    "l", "ml", "m3", "m³", "gal", "ppm", "ppb", "lx", "lux", "db", "dbm", "dba", "bpm", "rpm", "kcal", "cal",
-    "j", "kj", "usd", "eur", "gbp", "chf", "$", "€", "£", "steps", "grams", "u", "deg", "degrees", "°", "ntu",
-    "ph", "µg/m3", "ug/m3", "μg/m3", "mg/m3", "vdc", "percent", "knots", "kn", "kt", "mph", "kmh", "km/h",
-    "m/s", "mps", "kmph", "wm2", "count", "counts", "bytes", "b", "kb", "mb", "gb", "us/cm", "ms/cm", "mws",
+    "%", "°c", "°f", "c", "f", "k", "degc", "deg c", "degf", "celsius", "m", "cm", "mm", "km",
+    "ft", "feet", "mi", "miles", "in", "inches", "inch", "s", "sec", "seconds", "ms", "min",
+    "minutes", "h", "hr", "hours", "hz", "khz", "mhz", "v", "mv", "kv", "volt", "volts", "a", "ma",
+    "amp", "w", "kw", "mw", "wh", "kwh", "mwh", "var", "kvar", "kva", "va", "psi", "pa", "hpa",
+    "kpa", "mbar", "bar", "g", "kg", "mg", "lb", "lbs", "l", "ml", "m3", "m³", "gal", "ppm", "ppb",
+    "lx", "lux", "db", "dbm", "dba", "bpm", "rpm", "kcal", "cal", "j", "kj", "usd", "eur", "gbp",
+    "chf", "$", "€", "£", "steps", "grams", "u", "deg", "degrees", "°", "ntu", "ph", "µg/m3",
+    "ug/m3", "μg/m3", "mg/m3", "vdc", "percent", "knots", "kn", "kt", "mph", "kmh", "km/h", "m/s",
+    "mps", "kmph", "wm2", "count", "counts", "bytes", "b", "kb", "mb", "gb", "us/cm", "ms/cm",
+    "mws",
 ];
 
 fn is_unit(text: &str) -> bool {
     let lower = text.to_lowercase();
     let compound = |c: char| matches!(c, '/' | '%' | '°' | '²' | '³' | '^' | 'µ' | 'μ');
-    KNOWN.contains(&lower.as_str()) || (text.contains(compound) && text.len() <= 16 && !text.contains(':'))
+    KNOWN.contains(&lower.as_str())
+        || (text.contains(compound) && text.len() <= 16 && !text.contains(':'))
 }
 
 /// The unit that a column's name ends with, if it does.
@@ -47,7 +50,8 @@ pub(crate) fn of_name(name: &str) -> Option<String> {
 #[must_use]
 pub(crate) fn of_cell(cell: &str) -> Option<String> {
     let cell = cell.trim().trim_start_matches(['[', '(', '#']).trim_end_matches([']', ')']).trim();
-    let text = cell.chars().any(char::is_alphabetic) || cell.chars().any(|c| matches!(c, '%' | '°'));
+    let text =
+        cell.chars().any(char::is_alphabetic) || cell.chars().any(|c| matches!(c, '%' | '°'));
     (text && cell.len() <= 24 && cell != "-").then(|| cell.to_owned())
 }
 
@@ -113,7 +117,9 @@ mod tests {
 
     #[test]
     fn units_are_found_above_and_below_the_header() {
-        let lines = ["T    = Temperatuur (in 0.1 graden) / Temperature (in 0.1 degrees Celsius)".to_owned()];
+        let lines =
+            ["T    = Temperatuur (in 0.1 graden) / Temperature (in 0.1 degrees Celsius)"
+                .to_owned()];
         assert_eq!(of_lines(&lines, "T", false).as_deref(), Some("0.1 degrees Celsius"));
         let lines = ["#ts_unitname;meter + NAP".to_owned(), "#ts_unitsymbol;m+NAP".to_owned()];
         assert_eq!(of_lines(&lines, "Value", true).as_deref(), Some("m+NAP"));

@@ -28,7 +28,8 @@ impl CellForm {
             missing: form.missing.iter().cloned().collect(),
             untimed: form.untimed,
         });
-        let missing = |name: &String| source.missing.get(name).into_iter().flatten().cloned().collect();
+        let missing =
+            |name: &String| source.missing.get(name).into_iter().flatten().cloned().collect();
         CellForm {
             form,
             missing: schema.attributes.iter().map(|attribute| missing(&attribute.name)).collect(),

@@ -1,8 +1,8 @@
 //! The source file: how the columns of a recorded file become streams of events.
 
 use super::times::TimeReader;
-pub use alpheus_discover::clock::Unit;
 use alpheus_discover::clock::FormatError;
+pub use alpheus_discover::clock::Unit;
 use alpheus_discover::form::Form;
 use alpheus_policy::schema::{MetadataAttribute, Schema};
 use serde::de::{SeqAccess, Visitor};
@@ -231,7 +231,9 @@ pub enum SourceError {
         zone: String,
     },
     /// A stream from a column, or one stream.
-    #[error("`single` makes the whole file one stream; remove `stream`, `owner` and `wide.columns: streams`")]
+    #[error(
+        "`single` makes the whole file one stream; remove `stream`, `owner` and `wide.columns: streams`"
+    )]
     SingleAndStream,
     /// `align` and `base` must be set together.
     #[error(
@@ -285,7 +287,9 @@ impl Source {
         match &self.wide {
             Some(_) if !self.attributes.is_empty() => return Err(SourceError::WideWithAttributes),
             Some(Wide { columns: Columns::Streams, .. }) => {}
-            _ if self.stream.is_none() && self.single.is_none() => return Err(SourceError::NoStream),
+            _ if self.stream.is_none() && self.single.is_none() => {
+                return Err(SourceError::NoStream);
+            }
             _ => {}
         }
         self.check_names(schema)

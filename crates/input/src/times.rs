@@ -56,6 +56,10 @@ impl TimeReader {
             }
         };
         let micros = u64::try_from(micros).map_err(|_| RowError::TimeOutOfRange)?;
-        if micros < Timestamp::LIMIT.0 { Ok(Timestamp(micros)) } else { Err(RowError::TimeOutOfRange) }
+        if micros < Timestamp::LIMIT.0 {
+            Ok(Timestamp(micros))
+        } else {
+            Err(RowError::TimeOutOfRange)
+        }
     }
 }

@@ -185,7 +185,8 @@ impl<'a> RowParser<'a> {
     ) -> Result<(), E> {
         let cell = |at: usize| record.get(at).unwrap_or_default();
         let times: Vec<&str> = self.positions.time.iter().map(|at| cell(*at)).collect();
-        let is_untimed = |form: &Form| form.untimed && times.iter().all(|time| form.is_missing(time));
+        let is_untimed =
+            |form: &Form| form.untimed && times.iter().all(|time| form.is_missing(time));
         if self.schema.file.as_ref().is_some_and(is_untimed) {
             return Ok(());
         }

@@ -308,7 +308,11 @@ impl Moment {
     #[must_use]
     pub fn exchanged(&self) -> Option<Moment> {
         let (month, day) = (self.month?, self.day?);
-        (day <= 12 && day != month).then_some(Moment { month: Some(day), day: Some(month), ..*self })
+        (day <= 12 && day != month).then_some(Moment {
+            month: Some(day),
+            day: Some(month),
+            ..*self
+        })
     }
 
     /// Days since 1970 of its date.

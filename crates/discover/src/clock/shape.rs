@@ -41,7 +41,9 @@ impl Token {
     fn sign(self) -> char {
         match self {
             Token::Digits(1 | 2) => '2',
-            Token::Digits(count) => char::from_digit(u32::try_from(count).unwrap_or(20).min(20), 36).unwrap_or('k'),
+            Token::Digits(count) => {
+                char::from_digit(u32::try_from(count).unwrap_or(20).min(20), 36).unwrap_or('k')
+            }
             Token::Fraction => 'F',
             Token::Month => 'B',
             Token::Weekday => 'A',
@@ -74,21 +76,25 @@ fn token(rest: &str, c: char, before: &[Token]) -> Option<(Token, usize)> {
         let fraction = before.len() > 3
             && matches!(before[before.len() - 1], Token::Literal('.' | ','))
             && matches!(before[before.len() - 2], Token::Digits(2 | 6))
-            && (before[before.len() - 3] == Token::Literal(':') || before[before.len() - 3] == Token::Literal('T'));
+            && (before[before.len() - 3] == Token::Literal(':')
+                || before[before.len() - 3] == Token::Literal('T'));
         return Some((if fraction { Token::Fraction } else { Token::Digits(length) }, length));
     }
     if c.is_whitespace() {
         return Some((Token::Space, run(char::is_whitespace)));
     }
     if matches!(c, '+' | '-') && before.iter().any(|t| matches!(t, Token::Literal(':' | 'T'))) {
-        let length = rest[1..].find(|c: char| !(c.is_ascii_digit() || c == ':')).map_or(rest.len(), |n| n + 1);
+        let length = rest[1..]
+            .find(|c: char| !(c.is_ascii_digit() || c == ':'))
+            .map_or(rest.len(), |n| n + 1);
         words::offset(rest.get(..length)?)?;
         return Some((Token::Offset, length));
     }
     if c.is_alphabetic() {
         return word(rest, run(|c| c.is_alphabetic() || c == '\''), before);
     }
-    matches!(c, '-' | '/' | '.' | ':' | ',' | '_' | '[' | ']' | '(' | ')').then_some((Token::Literal(c), c.len_utf8()))
+    matches!(c, '-' | '/' | '.' | ':' | ',' | '_' | '[' | ']' | '(' | ')')
+        .then_some((Token::Literal(c), c.len_utf8()))
 }
 
 fn word(rest: &str, length: usize, before: &[Token]) -> Option<(Token, usize)> {
@@ -104,7 +110,10 @@ fn word(rest: &str, length: usize, before: &[Token]) -> Option<(Token, usize)> {
         return Some((Token::Noon, length));
     }
     let dot = usize::from(rest.get(length..).is_some_and(|rest| rest.starts_with('.')));
-    if words::month(word).is_some() && !before.contains(&Token::Month) && word.to_lowercase() != "mardi" {
+    if words::month(word).is_some()
+        && !before.contains(&Token::Month)
+        && word.to_lowercase() != "mardi"
+    {
         return Some((Token::Month, length + dot));
     }
     if words::is_weekday(word) {
@@ -145,18 +154,15 @@ struct State {
     time: String,
     /// What stood between date fields of digits.
     between: Option<char>,
-    last: Option<char>,
 }
 
 impl State {
     fn with(&self, text: &str, date: &str, time: &str) -> State {
-        let last = text.chars().last();
         State {
             text: format!("{}{text}", self.text),
             date: format!("{}{date}", self.date),
             time: format!("{}{time}", self.time),
             between: self.between,
-            last,
         }
     }
 
@@ -213,7 +219,10 @@ impl Search<'_> {
 
     fn digits(&mut self, at: usize, count: usize, state: &State) {
         let mark = self.mark_before(at);
-        if count <= 2 && matches!(state.time.as_str(), "H" | "HM") && matches!(mark, Some(':' | '.' | 'h')) {
+        if count <= 2
+            && matches!(state.time.as_str(), "H" | "HM")
+            && matches!(mark, Some(':' | '.' | 'h'))
+        {
             let (text, field) = if state.time == "H" { ("%M", "M") } else { ("%S", "S") };
             return self.go(at + 1, &state.with(text, "", field));
         }
@@ -227,11 +236,14 @@ impl Search<'_> {
         }
         let hour = if self.twelve { "%I" } else { "%H" };
         match count {
-            1 | 2 if matches!(self.mark_after(at), Some(':' | '.' | 'h')) || self.is_lone_hour(at, state) => {
+            1 | 2
+                if matches!(self.mark_after(at), Some(':' | '.' | 'h'))
+                    || self.is_lone_hour(at, state) =>
+            {
                 self.go(at + 1, &state.with(hour, "", "H"));
             }
-            4 if !state.date.is_empty() => self.go(at + 1, &state.with("%H%M", "", "HM")),
-            6 if !state.date.is_empty() => self.go(at + 1, &state.with("%H%M%S", "", "HMS")),
+            4 if state.date.len() >= 3 => self.go(at + 1, &state.with("%H%M", "", "HM")),
+            6 if state.date.len() >= 3 => self.go(at + 1, &state.with("%H%M%S", "", "HMS")),
             _ => {}
         }
     }
@@ -240,16 +252,27 @@ impl Search<'_> {
     /// mark.
     fn is_lone_hour(&self, at: usize, state: &State) -> bool {
         let noon = matches!(self.tokens.get(at + 1), Some(Token::Noon))
-            || (matches!(self.tokens.get(at + 1), Some(Token::Space)) && matches!(self.tokens.get(at + 2), Some(Token::Noon)));
-        noon || (state.date.len() >= 3 && at + 1 == self.tokens.len() && matches!(self.mark_before(at), Some(' ' | 'T' | '-' | ':')))
+            || (matches!(self.tokens.get(at + 1), Some(Token::Space))
+                && matches!(self.tokens.get(at + 2), Some(Token::Noon)));
+        noon || (state.date.len() >= 3
+            && at + 1 == self.tokens.len()
+            && matches!(self.mark_before(at), Some(' ' | 'T' | '-' | ':')))
     }
 
-    fn date_field(&mut self, at: usize, mark: Option<char>, (text, date): (&str, &str), state: &State) {
+    fn date_field(
+        &mut self,
+        at: usize,
+        mark: Option<char>,
+        (text, date): (&str, &str),
+        state: &State,
+    ) {
         let mut next = state.with(text, date, "");
         if !state.date.is_empty() {
             let allowed = matches!(mark, Some('-' | '/' | '.' | ' ' | '_'));
             let named = state.date.contains('b') || matches!(mark, Some(','));
-            if !(allowed || named) || (!named && state.between.is_some_and(|between| Some(between) != mark)) {
+            if !(allowed || named)
+                || (!named && state.between.is_some_and(|between| Some(between) != mark))
+            {
                 return;
             }
             next.between = mark;
@@ -261,7 +284,8 @@ impl Search<'_> {
         let order = ORDERS.iter().position(|order| *order == state.date);
         let short = state.date.len() < 3 && state.date != "Yj" && !state.date.contains('b');
         let dotted = short && (state.between == Some('.') || !state.time.is_empty());
-        let clock_only = state.date.is_empty() && (state.time.len() > 1 || self.twelve) && self.has_colon(state);
+        let clock_only =
+            state.date.is_empty() && (state.time.len() > 1 || self.twelve) && self.has_colon(state);
         match order {
             Some(order) if !dotted => self.found.push((order, state.text.clone())),
             None if clock_only => self.found.push((ORDERS.len(), state.text.clone())),

@@ -126,11 +126,26 @@ mod tests {
 
     #[test]
     fn months_and_zones_are_known() {
-        for (word, number) in [("Jan", 1), ("März", 3), ("mai", 5), ("JUN", 6), ("juillet", 7), ("août", 8), ("Dez", 12)] {
+        for (word, number) in [
+            ("Jan", 1),
+            ("März", 3),
+            ("mai", 5),
+            ("JUN", 6),
+            ("juillet", 7),
+            ("août", 8),
+            ("Dez", 12),
+        ] {
             assert_eq!(month(word), Some(number), "{word}");
         }
         assert_eq!(month("xyz").or(month("T")).or(month("PM")), None);
-        for (text, seconds) in [("+01:00", 3600), ("-0730", -27_000), ("Z", 0), ("+2", 7200), ("UTC-4", -14_400), ("CEST", 7200)] {
+        for (text, seconds) in [
+            ("+01:00", 3600),
+            ("-0730", -27_000),
+            ("Z", 0),
+            ("+2", 7200),
+            ("UTC-4", -14_400),
+            ("CEST", 7200),
+        ] {
             assert_eq!(offset(text), Some(seconds), "{text}");
         }
         assert_eq!(offset("+25:00").or(offset("1")).or(offset("local")), None);

@@ -68,7 +68,13 @@ impl Found {
     }
 
     fn count(column: usize, unit: Unit) -> Found {
-        Found { columns: vec![column], formats: Vec::new(), unit: Some(unit), notes: Vec::new(), questions: Vec::new() }
+        Found {
+            columns: vec![column],
+            formats: Vec::new(),
+            unit: Some(unit),
+            notes: Vec::new(),
+            questions: Vec::new(),
+        }
     }
 }
 
@@ -76,7 +82,12 @@ impl Found {
 ///
 /// # Errors
 /// A [`DiscoverError`] if no column holds a time.
-pub(crate) fn find(text: &str, table: &Table, profile: &Profile, hints: &Hints) -> Result<TimePlan, DiscoverError> {
+pub(crate) fn find(
+    text: &str,
+    table: &Table,
+    profile: &Profile,
+    hints: &Hints,
+) -> Result<TimePlan, DiscoverError> {
     let mut found = columns(profile, table, hints)?;
     if let Some(format) = &hints.time_format {
         (found.formats, found.unit) = (vec![vec![format.clone()]], None);
@@ -108,10 +119,14 @@ fn columns(profile: &Profile, table: &Table, hints: &Hints) -> Result<Found, Dis
         return parts::named(profile, hints);
     }
     let moments = parts::moments(profile);
-    if let Some(found) = parts::whole(profile, &moments).or_else(|| parts::joined(profile, &moments)) {
+    if let Some(found) =
+        parts::whole(profile, &moments).or_else(|| parts::joined(profile, &moments))
+    {
         return Ok(found);
     }
-    if let Some(found) = parts::calendar(profile).or_else(|| parts::counted(profile, table.has_header)) {
+    if let Some(found) =
+        parts::calendar(profile).or_else(|| parts::counted(profile, table.has_header))
+    {
         return Ok(found);
     }
     if let Some(found) = parts::year_alone(profile) {
@@ -124,10 +139,9 @@ fn columns(profile: &Profile, table: &Table, hints: &Hints) -> Result<Found, Dis
 fn elapsed(profile: &Profile) -> String {
     let counts = |column: &&Column| column.is_number() && has(&column.name, TIMES);
     match profile.columns.iter().find(counts) {
-        Some(column) => format!(
-            ": `{}` may count from a start that the file does not say",
-            column.name
-        ),
+        Some(column) => {
+            format!(": `{}` may count from a start that the file does not say", column.name)
+        }
         None => String::new(),
     }
 }

@@ -71,7 +71,8 @@ pub(super) fn decide(
     questions: &mut Vec<String>,
 ) -> Vec<Format> {
     let all = products(&formats);
-    let mut orders: Vec<Order> = ORDERS.into_iter().filter(|o| all.iter().any(|f| order(f.text()) == Some(*o))).collect();
+    let mut orders: Vec<Order> =
+        ORDERS.into_iter().filter(|o| all.iter().any(|f| order(f.text()) == Some(*o))).collect();
     if let Some(day_first) = hints.day_first {
         let wanted = if day_first { Order::DayFirst } else { Order::MonthFirst };
         if orders.contains(&wanted) {
@@ -100,15 +101,23 @@ pub(super) fn decide(
     // `3.4.2018` has the day first wherever dates are written so, and 9.9. is the same day in both.
     let dotted = all.iter().any(|f| f.text().contains("%d.%m."));
     if weight.exchangeable == 0 || dotted {
-        let day = weights.iter().find(|(order, w)| *order == Order::DayFirst && w.unread == weight.unread);
+        let day = weights
+            .iter()
+            .find(|(order, w)| *order == Order::DayFirst && w.unread == weight.unread);
         return of_order(&all, day.map_or(*best, |(order, _)| *order));
     }
-    let tied: Vec<&(Order, Weight)> = weights.iter().filter(|(_, w)| w.unread == weight.unread).collect();
+    let tied: Vec<&(Order, Weight)> =
+        weights.iter().filter(|(_, w)| w.unread == weight.unread).collect();
     by_rows(&tied, &all, notes, questions)
 }
 
 /// Dates that each order can read: the order of rows decides, if it does so clearly.
-fn by_rows(tied: &[&(Order, Weight)], all: &[Format], notes: &mut Vec<String>, questions: &mut Vec<String>) -> Vec<Format> {
+fn by_rows(
+    tied: &[&(Order, Weight)],
+    all: &[Format],
+    notes: &mut Vec<String>,
+    questions: &mut Vec<String>,
+) -> Vec<Format> {
     let fits = |(_, weight): &&&(Order, Weight)| {
         let others = tied.iter().filter(|(_, other)| !std::ptr::eq(other, weight));
         others.clone().all(|(_, other)| {
@@ -163,7 +172,9 @@ fn products(formats: &[Vec<String>]) -> Vec<Format> {
     for column in formats {
         let with = |text: &String| {
             let text = text.clone();
-            column.iter().map(move |more| if text.is_empty() { more.clone() } else { format!("{text} {more}") })
+            column.iter().map(
+                move |more| if text.is_empty() { more.clone() } else { format!("{text} {more}") },
+            )
         };
         texts = texts.iter().flat_map(with).collect();
         texts.truncate(MAX_FORMATS);
@@ -193,7 +204,12 @@ fn weigh(view: &View<'_>, formats: &[Format]) -> Weight {
 }
 
 /// Joins the cells of a time; false if all are missing.
-pub(crate) fn join(row: &[std::borrow::Cow<'_, str>], columns: &[usize], form: &Form, joined: &mut String) -> bool {
+pub(crate) fn join(
+    row: &[std::borrow::Cow<'_, str>],
+    columns: &[usize],
+    form: &Form,
+    joined: &mut String,
+) -> bool {
     joined.clear();
     let mut some = false;
     for at in columns {

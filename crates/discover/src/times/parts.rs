@@ -45,12 +45,23 @@ fn of_column(at: usize, column: &Column) -> Option<Moments> {
         midnight &= shape.midnight;
         let least = shape.formats.iter().map(|(_, failed)| *failed).min()?;
         // Formats that differ in the order of day and month alone are weighed later.
-        let good = shape.formats.iter().filter(|(_, failed)| *failed == least || (*failed < shape.count && least * 100 > shape.count));
+        let good = shape.formats.iter().filter(|(_, failed)| {
+            *failed == least || (*failed < shape.count && least * 100 > shape.count)
+        });
         formats.extend(good.map(|(format, _)| format.text().to_owned()));
     }
-    let dated = column.shapes.values().any(|shape| shape.formats.first().is_some_and(|(f, _)| has_date(f.text())));
+    let dated = column
+        .shapes
+        .values()
+        .any(|shape| shape.formats.first().is_some_and(|(f, _)| has_date(f.text())));
     // A column where some have a date and others none is no time.
-    (date == dated && !formats.is_empty()).then_some(Moments { column: at, date, clock, midnight, formats })
+    (date == dated && !formats.is_empty()).then_some(Moments {
+        column: at,
+        date,
+        clock,
+        midnight,
+        formats,
+    })
 }
 
 /// One column with date and time of day; or a date alone, if no column has the time of day.
@@ -63,7 +74,9 @@ pub(super) fn whole(profile: &Profile, moments: &[Moments]) -> Option<Found> {
     let mut found = Found::text(vec![best.column], vec![best.formats.clone()]);
     for other in full.iter().filter(|other| other.column != best.column) {
         let (own, name) = (&profile.columns[best.column].name, &profile.columns[other.column].name);
-        found.notes.push(format!("`{name}` holds times too; the time of a row is taken from `{own}`."));
+        found
+            .notes
+            .push(format!("`{name}` holds times too; the time of a row is taken from `{own}`."));
     }
     Some(found)
 }
@@ -85,7 +98,9 @@ pub(super) fn joined(profile: &Profile, moments: &[Moments]) -> Option<Found> {
     if let Some((clock, format)) = number_clock(profile, date) {
         let mut columns = vec![date, clock];
         let mut all = vec![formats, vec![format.to_owned()]];
-        if format == "%H" && let Some(minute) = part(profile, MINUTE, 0, 59, &columns) {
+        if format == "%H"
+            && let Some(minute) = part(profile, MINUTE, 0, 59, &columns)
+        {
             columns.push(minute);
             all.push(vec!["%M".to_owned()]);
         }
@@ -100,12 +115,16 @@ fn compact_date(profile: &Profile) -> Option<(usize, Vec<String>)> {
         if !is_whole(profile, column) {
             continue;
         }
-        let Some((short, long)) = column.digits.filter(|(short, long)| short == long) else { continue };
+        let Some((short, long)) = column.digits.filter(|(short, long)| short == long) else {
+            continue;
+        };
         let (lo, hi) = column.whole_range()?;
-        let named = has(&column.name, TIMES) || is(&column.name, &["yyyymm", "month", "yyyymmddhh"]);
+        let named =
+            has(&column.name, TIMES) || is(&column.name, &["yyyymm", "month", "yyyymmddhh"]);
         let years = |rest: u32| {
             let unit = 10i128.pow(rest);
-            (1850..=2100).contains(&(lo.digits / unit)) && (1850..=2100).contains(&(hi.digits / unit))
+            (1850..=2100).contains(&(lo.digits / unit))
+                && (1850..=2100).contains(&(hi.digits / unit))
         };
         let format = match short.max(long) {
             8 if years(4) && months(column, 4) => "%Y%m%d",
@@ -137,14 +156,18 @@ fn number_clock(profile: &Profile, date: usize) -> Option<(usize, &'static str)>
     if let Some(hour) = part(profile, HOUR, 0, 24, &[date]) {
         return Some((hour, "%H"));
     }
-    let hhmm = |(at, column): &(usize, &Column)| *at != date && is_whole(profile, column) && column.hhmm && is(&column.name, HHMM);
+    let hhmm = |(at, column): &(usize, &Column)| {
+        *at != date && is_whole(profile, column) && column.hhmm && is(&column.name, HHMM)
+    };
     profile.columns.iter().enumerate().find(hhmm).map(|(at, _)| (at, "%H%M"))
 }
 
 /// An integer column of one of these names, within these bounds.
 fn part(profile: &Profile, names: &[&str], lo: i128, hi: i128, used: &[usize]) -> Option<usize> {
     let fits = |(at, column): &(usize, &Column)| {
-        let within = column.whole_range().is_some_and(|(least, most)| least.digits >= lo && most.digits <= hi);
+        let within = column
+            .whole_range()
+            .is_some_and(|(least, most)| least.digits >= lo && most.digits <= hi);
         !used.contains(at) && is_whole(profile, column) && within && is(&column.name, names)
     };
     profile.columns.iter().enumerate().find(fits).map(|(at, _)| at)
@@ -174,7 +197,9 @@ pub(super) fn calendar(profile: &Profile) -> Option<Found> {
         columns.push(at);
         formats.push(format);
     }
-    if !formats.contains(&"%H") && let Some((clock, format)) = number_clock(profile, year) {
+    if !formats.contains(&"%H")
+        && let Some((clock, format)) = number_clock(profile, year)
+    {
         columns.push(clock);
         formats.push(format);
     }
@@ -192,7 +217,10 @@ pub(super) fn counted(profile: &Profile, has_header: bool) -> Option<Found> {
     let mut found: Vec<(usize, Unit)> = Vec::new();
     for (at, column) in profile.columns.iter().enumerate() {
         let Some((lo, hi)) = column.whole_range() else { continue };
-        if column.numbers != column.filled || column.numbers * 10 < profile.rows * 9 || !is_timelike(column, has_header) {
+        if column.numbers != column.filled
+            || column.numbers * 10 < profile.rows * 9
+            || !is_timelike(column, has_header)
+        {
             continue;
         }
         // From 1985 to 2100.
@@ -229,7 +257,8 @@ fn is_timelike(column: &Column, has_header: bool) -> bool {
 /// Years alone.
 pub(super) fn year_alone(profile: &Profile) -> Option<Found> {
     let year = part(profile, YEAR, 1850, 2100, &[])?;
-    (profile.columns[year].digits == Some((4, 4))).then(|| Found::text(vec![year], vec![vec!["%Y".to_owned()]]))
+    (profile.columns[year].digits == Some((4, 4)))
+        .then(|| Found::text(vec![year], vec![vec!["%Y".to_owned()]]))
 }
 
 /// The columns that were named, in their order.
@@ -246,9 +275,15 @@ pub(super) fn named(profile: &Profile, hints: &Hints) -> Result<Found, DiscoverE
         }
     }
     if let ([at], Some([format])) = (columns.as_slice(), formats.first().map(Vec::as_slice))
-        && let Some(unit) = [Unit::Seconds, Unit::Milliseconds, Unit::Microseconds, Unit::Nanoseconds, Unit::SpreadsheetDays]
-            .into_iter()
-            .find(|unit| unit.name() == format)
+        && let Some(unit) = [
+            Unit::Seconds,
+            Unit::Milliseconds,
+            Unit::Microseconds,
+            Unit::Nanoseconds,
+            Unit::SpreadsheetDays,
+        ]
+        .into_iter()
+        .find(|unit| unit.name() == format)
     {
         return Ok(Found::count(*at, unit));
     }
@@ -270,7 +305,18 @@ fn of_named(profile: &Profile, at: usize) -> Result<Vec<String>, DiscoverError> 
     if let Some(unit) = counted(&alone, true).and_then(|found| found.unit) {
         return Ok(vec![unit.name().to_owned()]);
     }
-    let parts = [(YEAR, "%Y"), (MONTH, "%m"), (DAY, "%d"), (HOUR, "%H"), (MINUTE, "%M"), (SECOND, "%S"), (ORDINAL, "%j"), (HHMM, "%H%M")];
+    let parts = [
+        (YEAR, "%Y"),
+        (MONTH, "%m"),
+        (DAY, "%d"),
+        (HOUR, "%H"),
+        (MINUTE, "%M"),
+        (SECOND, "%S"),
+        (ORDINAL, "%j"),
+        (HHMM, "%H%M"),
+    ];
     let known = parts.iter().find(|(names, _)| is(&column.name, names));
-    known.map(|(_, format)| vec![(*format).to_owned()]).ok_or_else(|| DiscoverError::UnreadableTime { name: column.name.clone() })
+    known
+        .map(|(_, format)| vec![(*format).to_owned()])
+        .ok_or_else(|| DiscoverError::UnreadableTime { name: column.name.clone() })
 }

@@ -9,12 +9,16 @@ pub(super) fn find(names: &[&str], above: &[String]) -> Zone {
         return Zone::Fixed(seconds, "the column's name says so");
     }
     let legend = names.iter().find_map(|name| {
-        let line = above.iter().find(|line| line.split_once(['=', ':', ';']).is_some_and(|(left, _)| left.trim() == *name))?;
+        let line = above.iter().find(|line| {
+            line.split_once(['=', ':', ';']).is_some_and(|(left, _)| left.trim() == *name)
+        })?;
         in_name(line)
     });
     let zone = |line: &&String| {
         let lower = line.to_lowercase();
-        ["timezone", "time zone", "time_zone", "zeitzone", "utc offset", "utcoffset"].iter().any(|word| lower.contains(word))
+        ["timezone", "time zone", "time_zone", "zeitzone", "utc offset", "utcoffset"]
+            .iter()
+            .any(|word| lower.contains(word))
     };
     match legend.or_else(|| above.iter().filter(zone).find_map(|line| in_name(line))) {
         Some(seconds) => Zone::Fixed(seconds, "a line above the table says so"),
@@ -25,7 +29,9 @@ pub(super) fn find(names: &[&str], above: &[String]) -> Zone {
 /// A zone in a text: `GMT-04:00`, `UTC+1`, `(UTC)`, `time_utc`, `MST`, `+01:00`.
 fn in_name(name: &str) -> Option<i32> {
     let mut zone = None;
-    for word in name.split(|c: char| !(c.is_alphanumeric() || matches!(c, '+' | '-' | ':' | '\u{2212}'))) {
+    for word in
+        name.split(|c: char| !(c.is_alphanumeric() || matches!(c, '+' | '-' | ':' | '\u{2212}')))
+    {
         let word = word.trim_matches([':', '-']);
         let start = word.get(..3).unwrap_or_default();
         let is_offset = (start == "UTC" || start == "GMT") && word.len() > 3;

@@ -125,7 +125,12 @@ fn title(file: &str) -> String {
     let plain = schema_name(stem, &mut Vec::new());
     let word = |word: &str| {
         let mut chars = word.chars();
-        chars.next().map(|first| first.to_ascii_uppercase()).into_iter().chain(chars).collect::<String>()
+        chars
+            .next()
+            .map(|first| first.to_ascii_uppercase())
+            .into_iter()
+            .chain(chars)
+            .collect::<String>()
     };
     let joined: String = plain.split('_').map(word).collect();
     format!("{joined}Readings")

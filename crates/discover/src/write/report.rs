@@ -80,7 +80,9 @@ impl Understood {
     pub fn of(found: &Understanding) -> Understood {
         let tally = &found.tally;
         let formats = match &found.time.clock {
-            Clock::Formats(formats, _) => formats.iter().map(|f| Format::text(f).to_owned()).collect(),
+            Clock::Formats(formats, _) => {
+                formats.iter().map(|f| Format::text(f).to_owned()).collect()
+            }
             Clock::Count(unit) => vec![unit.says().to_owned()],
         };
         let names = found.time.columns.iter().filter_map(|at| found.names.get(*at).cloned());
@@ -143,7 +145,13 @@ pub(super) fn readme(draft: &Draft<'_>) -> String {
     for own in &found.attributes {
         let column = own.column.replace('|', "\\|");
         let unit = own.unit.clone().unwrap_or_default().replace('|', "\\|");
-        let _ = writeln!(text, "| {} | {column} | {unit} | {} | {} |", own.name, own.total.count, own.total.sum.text());
+        let _ = writeln!(
+            text,
+            "| {} | {column} | {unit} | {} | {} |",
+            own.name,
+            own.total.count,
+            own.total.sum.text()
+        );
     }
     text.push_str("\n## What is not certain\n\n");
     for sentence in found.unsure() {

@@ -19,8 +19,11 @@ pub(super) fn schema(draft: &Draft<'_>) -> String {
     for attribute in &draft.found.attributes {
         text.push_str(&self::attribute(draft, attribute));
     }
-    let windows: Vec<&str> =
-        WINDOWS.iter().filter(|other| other.seconds >= window.seconds).map(|other| other.name).collect();
+    let windows: Vec<&str> = WINDOWS
+        .iter()
+        .filter(|other| other.seconds >= window.seconds)
+        .map(|other| other.name)
+        .collect();
     let _ = write!(
         text,
         "\nstreamPolicyOptions:\n  # Totals over at least so many owners, and no shorter windows than these.\n  - name: crowd\n    option: aggregate\n    clients: [{least}{more}]\n    window: [{}]\n",
@@ -35,11 +38,16 @@ pub(super) fn schema(draft: &Draft<'_>) -> String {
 }
 
 fn attribute(draft: &Draft<'_>, own: &Attribute) -> String {
-    let mut text = format!("  # Column {}.\n  - name: {}\n", comment(&quoted(&own.column)), own.name);
+    let mut text =
+        format!("  # Column {}.\n  - name: {}\n", comment(&quoted(&own.column)), own.name);
     match own.values {
         Values::Boolean => text.push_str("    type: boolean\n"),
         Values::Text => {
-            let _ = write!(text, "    type: string\n    maxBytes: {}\n", (own.total.longest * 2).clamp(16, 65_535));
+            let _ = write!(
+                text,
+                "    type: string\n    maxBytes: {}\n",
+                (own.total.longest * 2).clamp(16, 65_535)
+            );
         }
         Values::Number => {
             let bounds = own.bounds();

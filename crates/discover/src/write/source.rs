@@ -19,19 +19,23 @@ pub(super) fn source(draft: &Draft<'_>) -> String {
         Some(owner) => {
             let _ = writeln!(text, "# Whose a reading is.\nstream: {}", quoted(owner));
         }
-        None => text.push_str("# The whole file is one stream, of this name.\nsingle: everything\n"),
+        None => {
+            text.push_str("# The whole file is one stream, of this name.\nsingle: everything\n")
+        }
     }
     text.push_str("# Attribute of the schema: column of the file.\nattributes:\n");
     for attribute in &draft.found.attributes {
         let _ = writeln!(text, "  {}: {}", attribute.name, quoted(&attribute.column));
     }
-    let missing = draft.found.attributes.iter().filter(|a| !a.sentinels.is_empty() || !a.texts.is_empty());
+    let missing =
+        draft.found.attributes.iter().filter(|a| !a.sentinels.is_empty() || !a.texts.is_empty());
     let mut missing = missing.peekable();
     if missing.peek().is_some() {
         text.push_str("# Texts that stand for a missing value, by attribute.\nmissing:\n");
     }
     for attribute in missing {
-        let texts = attribute.sentinels.keys().chain(attribute.texts.keys()).map(|text| quoted(text));
+        let texts =
+            attribute.sentinels.keys().chain(attribute.texts.keys()).map(|text| quoted(text));
         let _ = writeln!(text, "  {}: [{}]", attribute.name, texts.collect::<Vec<_>>().join(", "));
     }
     text
@@ -41,14 +45,19 @@ pub(super) fn source(draft: &Draft<'_>) -> String {
 fn form(form: &Form) -> String {
     let mut text = String::from("# How the file is written.\nfile:\n");
     let mut line = |key: &str, value: &str, says: &str| {
-        let _ = writeln!(text, "  {key}: {value}{}{says}", if says.is_empty() { "" } else { " # " });
+        let _ =
+            writeln!(text, "  {key}: {value}{}{says}", if says.is_empty() { "" } else { " # " });
     };
     line("delimiter", &quoted(form.delimiter.name()), "");
     if form.encoding != Encoding::Utf8 {
         line("encoding", form.encoding.name(), "");
     }
     if form.skip > 0 {
-        let above = if form.columns.is_empty() { "lines above the header" } else { "lines above the first row" };
+        let above = if form.columns.is_empty() {
+            "lines above the header"
+        } else {
+            "lines above the first row"
+        };
         line("skip", &form.skip.to_string(), above);
     }
     if form.below > 0 {
@@ -67,7 +76,9 @@ fn form(form: &Form) -> String {
     if let Some(mark) = form.thousands {
         line("thousands", &quoted(&mark.to_string()), "");
     }
-    let list = |texts: &[String]| format!("[{}]", texts.iter().map(|text| quoted(text)).collect::<Vec<_>>().join(", "));
+    let list = |texts: &[String]| {
+        format!("[{}]", texts.iter().map(|text| quoted(text)).collect::<Vec<_>>().join(", "))
+    };
     if !form.around.is_empty() {
         line("around", &list(&form.around), "what stands around numbers");
     }
@@ -86,7 +97,11 @@ fn form(form: &Form) -> String {
 
 fn time(draft: &Draft<'_>) -> String {
     let plan = &draft.found.time;
-    let names: Vec<String> = plan.columns.iter().map(|at| quoted(draft.found.names.get(*at).map_or("", String::as_str))).collect();
+    let names: Vec<String> = plan
+        .columns
+        .iter()
+        .map(|at| quoted(draft.found.names.get(*at).map_or("", String::as_str)))
+        .collect();
     let mut text = String::from("# When a reading was taken.\ntime:\n");
     match names.as_slice() {
         [name] => {
@@ -110,7 +125,9 @@ fn time(draft: &Draft<'_>) -> String {
             let _ = writeln!(text, "  zone: {} # {says}", quoted(&words::offset_text(*seconds)));
         }
         (Zone::Unstated, Clock::Formats(..)) => {
-            text.push_str("  zone: \"+00:00\" # nothing in the file says it; set the offset of local times\n");
+            text.push_str(
+                "  zone: \"+00:00\" # nothing in the file says it; set the offset of local times\n",
+            );
         }
         _ => {}
     }

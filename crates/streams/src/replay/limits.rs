@@ -52,7 +52,9 @@ impl fmt::Display for MaxRefused {
 
 /// More rows were refused than may be.
 #[derive(Debug, Error)]
-#[error("{refused} of {rows} rows were refused, for the reasons above; --max-refused allows {most}")]
+#[error(
+    "{refused} of {rows} rows were refused, for the reasons above; --max-refused allows {most}"
+)]
 struct TooManyRefusedError {
     refused: u64,
     rows: u64,

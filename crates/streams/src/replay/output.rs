@@ -130,7 +130,11 @@ pub(super) fn report(
     )?;
     if recording.duplicates > 0 {
         let rows = if recording.duplicates == 1 { "row equals" } else { "rows equal" };
-        writeln!(out, "{} {rows} an earlier one in every cell; all are kept", recording.duplicates)?;
+        writeln!(
+            out,
+            "{} {rows} an earlier one in every cell; all are kept",
+            recording.duplicates
+        )?;
     }
     if recording.untimed > 0 {
         writeln!(out, "{} rows without a time left out", recording.untimed)?;
