@@ -365,7 +365,7 @@ fn answer(args: &Args, written: &Files, folder: &Path, globals: &Globals) -> Res
     let all = rows.len();
     let shown = rows.into_iter().take(SHOWN_ROWS).collect();
     let mut text = Vec::new();
-    let table = Table { columns: cut(&header), rows: shown };
+    let table = Table { title: "First answer".to_owned(), columns: cut(&header), rows: shown };
     print_tables(&[table], Format::Table, &mut text).blame_io(&output)?;
     let mut out = std::io::stdout().lock();
     let _ = printed(
