@@ -4,9 +4,11 @@
 //! A check fails by panicking, as fuzzers expect.
 
 mod contracts;
+mod discoveries;
 mod roles;
 
 pub use contracts::contract;
+pub use discoveries::discover;
 pub use roles::statistics;
 
 use alpheus_access_pass::file::FileKey;

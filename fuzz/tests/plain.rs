@@ -61,6 +61,7 @@ plain!(query, files("examples", ".sql"));
 plain!(schema_yaml, files("examples", "schema.yaml"));
 plain!(schema_avsc, avsc(&files("examples", "schema.yaml")));
 plain!(policies, files("examples/fitness", "policies.yaml"));
+plain!(discover, files("fuzz/seeds/discover", ""));
 plain!(contract, files("examples/fitness", ".yaml"));
 plain!(annotation, mutate::annotations());
 plain!(messages, messages::one_of_each());

@@ -3,9 +3,11 @@
 //! - [`check`]: whether files that people wrote are valid,
 //! - [`commands`]: which commands there are,
 //! - [`console`]: a deployment in a browser,
-//! - [`import`]: schemas and policies from data contracts of other standards.
+//! - [`import`]: schemas and policies from data contracts of other standards,
+//! - [`init`]: schemas, policies and a first answer from an unknown file of readings.
 
 pub mod check;
 pub mod commands;
 pub mod console;
 pub mod import;
+pub mod init;

@@ -5,18 +5,24 @@
 //!
 //! - [`files`]: opening and unpacking files, reading schemas,
 //! - [`source`]: the source file: how columns become streams of events,
-//! - [`cells`]: one cell as a time or a value of the schema,
+//! - [`cells`]: one cell as a value of the schema,
+//! - [`times`]: the time of a row, from one column or several,
 //! - [`rows`]: a whole recording, one sorted run of events per stream,
 //! - [`refusals`]: the rows that were refused,
 //! - [`calendar`]: calendar dates,
 //! - [`tables`]: results as text, JSON or CSV.
 
 pub mod calendar;
+mod cell_form;
 pub mod cells;
 pub mod files;
 mod lines;
 mod metadata;
 pub mod refusals;
+mod row_reader;
 pub mod rows;
+mod shape;
 pub mod source;
+mod streams;
 pub mod tables;
+pub mod times;

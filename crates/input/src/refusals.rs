@@ -24,7 +24,7 @@ pub enum RowError {
     #[error("the owner is empty")]
     NoOwner,
     /// Not a time.
-    #[error("the time is not a number in the unit that the source file gives")]
+    #[error("the time is not in the unit or the format that the source file gives")]
     BadTime,
     /// A time that the cipher cannot express.
     #[error("the time lies before 1970 or after 2112; check `time.unit` in the source file")]
@@ -33,7 +33,7 @@ pub enum RowError {
     #[error("not a decimal number")]
     NotANumber,
     /// Not a truth value.
-    #[error("not true, false, 1 or 0")]
+    #[error("not true, false, yes, no, 1 or 0")]
     NotABoolean,
     /// Outside the schema's bounds.
     #[error("the value lies outside the schema's bounds for this attribute")]

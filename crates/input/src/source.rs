@@ -1,8 +1,14 @@
 //! The source file: how the columns of a recorded file become streams of events.
 
+use super::times::TimeReader;
+use alpheus_discover::clock::FormatError;
+pub use alpheus_discover::clock::Unit;
+use alpheus_discover::form::Form;
 use alpheus_policy::schema::{MetadataAttribute, Schema};
-use serde::Deserialize;
+use serde::de::{SeqAccess, Visitor};
+use serde::{Deserialize, Deserializer};
 use std::collections::BTreeMap;
+use std::fmt;
 use thiserror::Error;
 
 /// A source file as written.
@@ -11,15 +17,22 @@ use thiserror::Error;
 pub struct Source {
     /// Name of the schema that it feeds.
     pub schema: String,
+    /// How the file is written; by default UTF-8, commas and a header on the first line.
+    pub file: Option<Form>,
     /// The time of a row.
     pub time: Time,
     /// Column that identifies the stream; absent if each wide column is a stream.
     pub stream: Option<String>,
+    /// The key of the only stream, if the whole file is one.
+    pub single: Option<String>,
     /// Column that names the owner; by default each stream is its own owner.
     pub owner: Option<String>,
     /// Attribute of the schema → column of the file.
     #[serde(default)]
     pub attributes: BTreeMap<String, String>,
+    /// Attribute of the schema → texts that stand for a missing value in its column.
+    #[serde(default)]
+    pub missing: BTreeMap<String, Vec<String>>,
     /// Metadata attribute → where its value comes from.
     #[serde(default)]
     pub metadata: BTreeMap<String, Metadata>,
@@ -36,10 +49,17 @@ pub struct Source {
 #[serde(deny_unknown_fields, rename_all = "camelCase")]
 pub struct Time {
     /// The column.
-    pub column: String,
-    /// Unit of its numbers.
+    pub column: Option<String>,
+    /// In place of one column: several, whose texts are joined with spaces.
     #[serde(default)]
-    pub unit: Unit,
+    pub columns: Vec<String>,
+    /// The format of the joined text, as in strftime; of several, the first that fits.
+    #[serde(default, deserialize_with = "one_or_more")]
+    pub format: Vec<String>,
+    /// The zone of times without one, such as `UTC` or `+01:00`; by default UTC.
+    pub zone: Option<String>,
+    /// Unit of its numbers; by default seconds.
+    pub unit: Option<Unit>,
     /// Text before the number, as the `w` of `w44`.
     #[serde(default)]
     pub prefix: String,
@@ -59,31 +79,42 @@ pub struct Steps {
     pub length: u64,
 }
 
-/// Unit of a time column.
-#[derive(Clone, Copy, Debug, Default, Deserialize, PartialEq, Eq)]
-pub enum Unit {
-    /// Seconds.
-    #[default]
-    #[serde(rename = "s")]
-    Seconds,
-    /// Milliseconds.
-    #[serde(rename = "ms")]
-    Milliseconds,
-    /// Microseconds.
-    #[serde(rename = "us")]
-    Microseconds,
+impl Time {
+    /// The columns, in the order of the format.
+    pub fn names(&self) -> impl Iterator<Item = &str> {
+        self.column.iter().chain(&self.columns).map(String::as_str)
+    }
+
+    /// The first column.
+    #[must_use]
+    pub fn name(&self) -> &str {
+        self.names().next().unwrap_or_default()
+    }
 }
 
-impl Unit {
-    /// Decimal places between this unit and a microsecond.
-    #[must_use]
-    pub fn places(self) -> u8 {
-        match self {
-            Unit::Seconds => 6,
-            Unit::Milliseconds => 3,
-            Unit::Microseconds => 0,
+/// A text or a list of texts.
+fn one_or_more<'de, D: Deserializer<'de>>(input: D) -> Result<Vec<String>, D::Error> {
+    struct OneOrMore;
+    impl<'de> Visitor<'de> for OneOrMore {
+        type Value = Vec<String>;
+
+        fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+            f.write_str("a text or a list of texts")
+        }
+
+        fn visit_str<E>(self, text: &str) -> Result<Vec<String>, E> {
+            Ok(vec![text.to_owned()])
+        }
+
+        fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<Vec<String>, A::Error> {
+            let mut found = Vec::new();
+            while let Some(item) = items.next_element()? {
+                found.push(item);
+            }
+            Ok(found)
         }
     }
+    input.deserialize_any(OneOrMore)
 }
 
 /// Where a metadata value comes from.
@@ -179,6 +210,31 @@ pub enum SourceError {
         /// The metadata attribute.
         name: String,
     },
+    /// A time has one column or several.
+    #[error("`time` needs either `column` or `columns`")]
+    TimeColumns,
+    /// Several columns of a time need a format.
+    #[error(
+        "`time.columns` needs `format`, which reads their texts with a space between them, such as `%Y-%m-%d %H:%M`"
+    )]
+    NoFormat,
+    /// A time is a text or a number.
+    #[error("`time.format` is for texts, `time.unit` and `time.steps` for numbers; remove one")]
+    FormatAndUnit,
+    /// A format that cannot be used.
+    #[error("`time.format`: {0}")]
+    Format(#[from] FormatError),
+    /// A zone that is not known.
+    #[error("`time.zone` {zone:?} is not known; give an offset such as `+01:00`, or `UTC`")]
+    Zone {
+        /// The zone.
+        zone: String,
+    },
+    /// A stream from a column, or one stream.
+    #[error(
+        "`single` makes the whole file one stream; remove `stream`, `owner` and `wide.columns: streams`"
+    )]
+    SingleAndStream,
     /// `align` and `base` must be set together.
     #[error(
         "`align: common-start` needs `base: <seconds since the Unix epoch>`, and `base` needs `align`"
@@ -186,7 +242,7 @@ pub enum SourceError {
     AlignNeedsBase,
     /// Long files need to know the stream of a row.
     #[error(
-        "source file names no `stream:` column; only wide files whose columns are streams may leave it out"
+        "source file names no `stream:` column; name one, or say `single: NAME` if the whole file is one stream"
     )]
     NoStream,
     /// A wide file maps its one attribute under `wide`.
@@ -223,10 +279,17 @@ impl Source {
         if self.align.is_some() != self.base.is_some() {
             return Err(SourceError::AlignNeedsBase);
         }
+        TimeReader::new(&self.time)?;
+        let streams = matches!(&self.wide, Some(Wide { columns: Columns::Streams, .. }));
+        if self.single.is_some() && (self.stream.is_some() || self.owner.is_some() || streams) {
+            return Err(SourceError::SingleAndStream);
+        }
         match &self.wide {
             Some(_) if !self.attributes.is_empty() => return Err(SourceError::WideWithAttributes),
             Some(Wide { columns: Columns::Streams, .. }) => {}
-            _ if self.stream.is_none() => return Err(SourceError::NoStream),
+            _ if self.stream.is_none() && self.single.is_none() => {
+                return Err(SourceError::NoStream);
+            }
             _ => {}
         }
         self.check_names(schema)
@@ -250,7 +313,8 @@ impl Source {
             Some(wide) => wide.attribute == name,
             None => self.attributes.contains_key(name),
         };
-        self.attributes.keys().try_for_each(|name| known("attribute", name, &attributes))?;
+        let named = self.attributes.keys().chain(self.missing.keys());
+        named.into_iter().try_for_each(|name| known("attribute", name, &attributes))?;
         self.wide.iter().try_for_each(|wide| known("attribute", &wide.attribute, &attributes))?;
         self.metadata.keys().try_for_each(|name| known("metadata attribute", name, &metadata))?;
         if let Some(attribute) = schema.attributes.iter().find(|a| !a.optional && !mapped(&a.name))

@@ -1,12 +1,16 @@
 //! Rows of a recorded file, as time, groups and cells of a table.
 
 use super::schema::{TableSchema, WideFile};
-use alpheus_input::cells::parse_time;
+use alpheus_discover::cells::BrokenQuotes;
+use alpheus_discover::form::Form;
 use alpheus_input::refusals::RowError;
+use alpheus_input::source::SourceError;
+use alpheus_input::times::TimeReader;
 use alpheus_policy::decimal::parse_scaled;
 use alpheus_time::Timestamp;
 use alpheus_verifiable_table::layout::Row;
 use csv::StringRecord;
+use std::borrow::Cow;
 use std::io::Read;
 
 /// One row of a table.
@@ -38,6 +42,20 @@ pub enum CsvError {
     /// The input cannot be read.
     #[error("the input is not valid CSV: {0}")]
     Csv(#[from] csv::Error),
+    /// The input breaks off.
+    #[error("the input cannot be read: {0}; provide the complete file")]
+    Io(std::io::Error),
+    /// The schema's time cannot be used.
+    #[error(transparent)]
+    Source(#[from] SourceError),
+    /// A row does not fit the header.
+    #[error("line {line}: {fault}")]
+    Row {
+        /// The line.
+        line: u64,
+        /// The reason.
+        fault: RowError,
+    },
     /// A row's time is invalid.
     #[error("line {line}: {fault}")]
     Time {
@@ -85,7 +103,7 @@ const MAX_TIME: i64 = Timestamp::LIMIT.0.cast_signed();
 
 /// Positions of fields in a record.
 struct Positions {
-    time: usize,
+    time: Vec<usize>,
     groups: Vec<usize>,
     columns: Vec<usize>,
 }
@@ -95,40 +113,106 @@ struct Positions {
 /// # Errors
 /// [`CsvError`] at the first invalid line, or an error of `each`.
 pub fn read<E: From<CsvError>>(
-    input: impl Read,
+    mut input: impl Read,
     schema: &TableSchema,
     mut each: impl FnMut(Reading) -> Result<(), E>,
 ) -> Result<(), E> {
+    if let Some(form) = &schema.file {
+        let mut bytes = Vec::new();
+        input.read_to_end(&mut bytes).map_err(CsvError::Io)?;
+        return read_form(&bytes, form, schema, each);
+    }
     let mut reader = csv::ReaderBuilder::new().from_reader(input);
     let header = reader.headers().map_err(CsvError::from)?.clone();
-    let positions = positions(&header, schema)?;
+    let rows = RowParser::new(&header, schema)?;
     let mut record = StringRecord::new();
     while reader.read_record(&mut record).map_err(CsvError::from)? {
         let line = record.position().map_or(0, csv::Position::line);
-        let cell = |at: usize| record.get(at).unwrap_or_default();
-        let time = parse_time(cell(positions.time), &schema.time);
-        let time = time.map_err(|fault| CsvError::Time { line, fault })?;
-        let time = i64::try_from(time.0).unwrap_or(i64::MAX);
-        let groups: Vec<String> = positions.groups.iter().map(|at| cell(*at).to_owned()).collect();
-        let parsed = |column: usize, at: usize| parse(cell(at), schema, column, line);
-        if let Some(wide) = &schema.wide {
-            let step = i64::try_from(wide.step).unwrap_or(i64::MAX).saturating_mul(1_000_000);
-            let mut time = time;
-            for at in &positions.columns {
-                if time >= MAX_TIME {
-                    let fault = RowError::TimeOutOfRange;
-                    return Err(CsvError::Time { line, fault }.into());
-                }
-                each(Reading { time, groups: groups.clone(), cells: vec![parsed(0, *at)?], line })?;
-                time = time.saturating_add(step);
-            }
-        } else {
-            let cells =
-                positions.columns.iter().enumerate().map(|(column, at)| parsed(column, *at));
-            each(Reading { time, groups, cells: cells.collect::<Result<_, _>>()?, line })?;
-        }
+        rows.row(line, &record, &mut each)?;
     }
     Ok(())
+}
+
+/// Reads a file whose form the schema describes.
+fn read_form<E: From<CsvError>>(
+    bytes: &[u8],
+    form: &Form,
+    schema: &TableSchema,
+    mut each: impl FnMut(Reading) -> Result<(), E>,
+) -> Result<(), E> {
+    let text = form.encoding.decode(bytes);
+    let mut opened = form.open(&text);
+    let header = StringRecord::from(opened.names);
+    let rows = RowParser::new(&header, schema)?;
+    let (mut row, mut record) = (Vec::new(), StringRecord::new());
+    loop {
+        let read = opened.rows.read(&mut row);
+        let line = opened.rows.line();
+        let refused = |fault| CsvError::Row { line, fault };
+        match read {
+            Ok(false) => return Ok(()),
+            Err(BrokenQuotes) => return Err(refused(RowError::BrokenQuotes).into()),
+            Ok(true) if row.iter().all(|cell| cell.is_empty()) => continue,
+            Ok(true) if !form.fit(&mut row, header.len()) => {
+                return Err(refused(RowError::CellCount).into());
+            }
+            Ok(true) => {}
+        }
+        record.clear();
+        row.iter().for_each(|cell| record.push_field(cell));
+        rows.row(line, &record, &mut each)?;
+    }
+}
+
+/// Turns rows into readings.
+struct RowParser<'a> {
+    schema: &'a TableSchema,
+    positions: Positions,
+    clock: TimeReader,
+}
+
+impl<'a> RowParser<'a> {
+    fn new(header: &StringRecord, schema: &'a TableSchema) -> Result<Self, CsvError> {
+        let clock = TimeReader::new(&schema.time)?;
+        Ok(RowParser { schema, positions: positions(header, schema)?, clock })
+    }
+
+    fn row<E: From<CsvError>>(
+        &self,
+        line: u64,
+        record: &StringRecord,
+        each: &mut impl FnMut(Reading) -> Result<(), E>,
+    ) -> Result<(), E> {
+        let cell = |at: usize| record.get(at).unwrap_or_default();
+        let times: Vec<&str> = self.positions.time.iter().map(|at| cell(*at)).collect();
+        let is_untimed =
+            |form: &Form| form.untimed && times.iter().all(|time| form.is_missing(time));
+        if self.schema.file.as_ref().is_some_and(is_untimed) {
+            return Ok(());
+        }
+        let time = self.clock.read(&times.join(" "));
+        let time = time.map_err(|fault| CsvError::Time { line, fault })?;
+        let mut time = i64::try_from(time.0).unwrap_or(i64::MAX);
+        let groups: Vec<String> =
+            self.positions.groups.iter().map(|at| cell(*at).to_owned()).collect();
+        let columns = &self.positions.columns;
+        let parsed = |column: usize, at: usize| parse(cell(at), self.schema, column, line);
+        let Some(wide) = &self.schema.wide else {
+            let cells = columns.iter().enumerate().map(|(column, at)| parsed(column, *at));
+            let cells = cells.collect::<Result<_, _>>()?;
+            return each(Reading { time, groups, cells, line });
+        };
+        let step = i64::try_from(wide.step).unwrap_or(i64::MAX).saturating_mul(1_000_000);
+        for at in columns {
+            if time >= MAX_TIME {
+                let fault = RowError::TimeOutOfRange;
+                return Err(CsvError::Time { line, fault }.into());
+            }
+            each(Reading { time, groups: groups.clone(), cells: vec![parsed(0, *at)?], line })?;
+            time = time.saturating_add(step);
+        }
+        Ok(())
+    }
 }
 
 fn positions(header: &StringRecord, schema: &TableSchema) -> Result<Positions, CsvError> {
@@ -151,7 +235,8 @@ fn positions(header: &StringRecord, schema: &TableSchema) -> Result<Positions, C
         }
     };
     let groups = schema.groups.iter().map(|group| position(group)).collect::<Result<_, _>>()?;
-    Ok(Positions { time: position(&schema.time.column)?, groups, columns })
+    let time = schema.time.names().map(position).collect::<Result<_, _>>()?;
+    Ok(Positions { time, groups, columns })
 }
 
 /// A cell's number. Errors never contain it.
@@ -163,6 +248,14 @@ fn parse(
 ) -> Result<Option<i64>, CsvError> {
     let Some(declared) = schema.columns.get(column) else { return Ok(None) };
     let name = || declared.name.clone();
+    let form = schema.file.as_ref();
+    let plain = form.map_or(Some(Cow::Borrowed(text)), |form| form.marks().plain(text));
+    let text = if form.is_some_and(|form| form.is_missing(text)) {
+        Cow::Borrowed("")
+    } else {
+        plain.unwrap_or(Cow::Borrowed(text))
+    };
+    let text = text.as_ref();
     if text.is_empty() {
         let empty = || CsvError::Empty { line, column: name() };
         return if declared.optional { Ok(None) } else { Err(empty()) };
@@ -226,7 +319,7 @@ mod tests {
             ),
             ("g,b,t,a\nx,1,5,1\nx,1,6,\n", "line 3, column `a`: the cell is empty"),
             ("g,b,t,a\nx,1,5,fish\n", "line 2, column `a`: not a decimal number"),
-            ("g,b,t,a\nx,1,noon,1\n", "line 2: the time is not a number"),
+            ("g,b,t,a\nx,1,noon,1\n", "line 2: the time is not in the unit"),
             ("g,b,t,a\nx,1\n", "not valid CSV"),
         ] {
             let error = all(LONG, text).unwrap_err().to_string();

@@ -2,7 +2,9 @@
 //! combine.
 
 use super::wire::MAX_OBJECT;
-use alpheus_input::source::{Time, parser_message};
+use alpheus_discover::form::Form;
+use alpheus_input::source::{SourceError, Time, parser_message};
+use alpheus_input::times::TimeReader;
 use alpheus_policy::decimal::parse_exact;
 use alpheus_verifiable_table::error::PlanError;
 use alpheus_verifiable_table::label::Order;
@@ -27,6 +29,8 @@ pub struct TableSchema {
     /// K: one more than the degree of weights that are verified in constant time.
     #[serde(default = "usual_order")]
     pub order: Order,
+    /// How the files are written; by default UTF-8, commas and a header on the first line.
+    pub file: Option<Form>,
     /// The time of a row.
     pub time: Time,
     /// Columns to group and filter rows by. They stay with the owner.
@@ -103,6 +107,9 @@ pub enum SchemaError {
     /// Not YAML of this format.
     #[error("{0}")]
     Syntax(String),
+    /// The time cannot be read as it is described.
+    #[error(transparent)]
+    Time(#[from] SourceError),
     /// A bound is not a number, or has too many decimal places.
     #[error("column `{column}`: `{bound}` is not a number with at most {scale} decimal places")]
     Bound {
@@ -186,6 +193,7 @@ impl TableSchema {
     pub fn parse(text: &str) -> Result<Self, SchemaError> {
         let schema: Self = serde_saphyr::from_str(text)
             .map_err(|error| SchemaError::Syntax(parser_message(&error)))?;
+        TimeReader::new(&schema.time)?;
         let names = schema.columns.iter().map(|column| &column.name).chain(&schema.groups);
         let mut known = std::collections::BTreeSet::new();
         for name in names {

@@ -360,13 +360,13 @@ fn is_time(expr: &Expr, schema: &TableSchema) -> bool {
     match expr {
         Expr::Identifier(name) => {
             let name = &name.value;
-            name.eq_ignore_ascii_case("day") || name.eq_ignore_ascii_case(&schema.time.column)
+            name.eq_ignore_ascii_case("day") || name.eq_ignore_ascii_case(schema.time.name())
         }
         Expr::Function(call) => {
             let Some((name, arguments)) = plain_call(call) else { return false };
             let [inner] = arguments.as_slice() else { return false };
             let inner = inner.to_string();
-            let of_time = inner.eq_ignore_ascii_case(&schema.time.column)
+            let of_time = inner.eq_ignore_ascii_case(schema.time.name())
                 || inner.eq_ignore_ascii_case("timestamp");
             name == "day" && of_time
         }

@@ -11,6 +11,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
     ("alpheus-crypto", &["alpheus-test-support"]),
     ("alpheus-policy", &["alpheus-time"]),
     ("alpheus-transport", &["alpheus-test-support"]),
+    ("alpheus-discover", &["alpheus-test-support", "alpheus-time"]),
     ("alpheus-standards", &["alpheus-test-support", "alpheus-time", "alpheus-policy"]),
     (
         "alpheus-encrypted-stream",
@@ -30,7 +31,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
     ),
     ("alpheus-model", &["alpheus-policy"]),
     ("alpheus-node", &["alpheus-time", "alpheus-crypto", "alpheus-transport"]),
-    ("alpheus-input", &["alpheus-time", "alpheus-policy", "alpheus-node"]),
+    ("alpheus-input", &["alpheus-time", "alpheus-policy", "alpheus-discover", "alpheus-node"]),
     (
         "alpheus-streams",
         &[
@@ -86,6 +87,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
             "alpheus-time",
             "alpheus-crypto",
             "alpheus-policy",
+            "alpheus-discover",
             "alpheus-transport",
             "alpheus-encrypted-stream",
             "alpheus-verifiable-table",
@@ -107,6 +109,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
             "alpheus-verifiable-table",
             "alpheus-node",
             "alpheus-input",
+            "alpheus-discover",
             "alpheus-standards",
             "alpheus-streams",
             "alpheus-pass-service",
@@ -152,6 +155,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
             "alpheus-anonymous-board",
             "alpheus-verifiable-table",
             "alpheus-pairing-table",
+            "alpheus-discover",
             "alpheus-standards",
         ],
     ),

@@ -14,6 +14,7 @@ const PURE: &[&str] = &[
     "crates/accountable-statistics/",
     "crates/anonymous-board/",
     "crates/verifiable-table/",
+    "crates/discover/",
     "crates/standards/",
 ];
 

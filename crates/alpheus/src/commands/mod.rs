@@ -54,6 +54,8 @@ pub enum Command {
     Generate(alpheus_streams::generate::Args),
     /// Check that files are valid: schemas, policies, sources, settings, queries
     Check(crate::check::Args),
+    /// From a file of readings to a first answer: looks at it, writes all files, runs a query
+    Init(crate::init::Args),
     /// Turn a data contract into a schema and policies
     Import(crate::import::Args),
     /// Show what a query would reveal, before it runs
@@ -138,6 +140,7 @@ fn run(cli: Cli) -> Result<(), Failure> {
         Command::Demo(args) => alpheus_streams::demo::run(&args, &globals),
         Command::Replay(args) => alpheus_streams::replay::run(&args, &globals),
         Command::Check(args) => crate::check::run(&args, &globals),
+        Command::Init(args) => crate::init::run(&args, &globals),
         Command::Import(args) => crate::import::run(&args, &globals),
         Command::Query(args) => alpheus_streams::query::run(&args, &globals),
         Command::Generate(args) => alpheus_streams::generate::run(&args, &globals),

@@ -45,9 +45,14 @@ impl Files {
         self.with(name, text.replacen(from, to, 1))
     }
 
-    /// Exit code and all that was said.
+    /// Exit code and all that was said; any number of rows may be refused.
     fn replay(&self, input: &str) -> (i32, String) {
+        self.replay_with(input, &["--max-refused", "100%"])
+    }
+
+    fn replay_with(&self, input: &str, more: &[&str]) -> (i32, String) {
         let mut command = alpheus(["replay"]);
+        command.args(more);
         let files = [("schema", "yaml"), ("source", "yaml"), ("policies", "yaml")];
         for (name, ending) in files {
             command.arg(format!("--{name}")).arg(self.path(&format!("{name}.{ending}")));

@@ -23,6 +23,7 @@ mod flink;
 mod formats;
 mod hosts;
 mod import;
+mod init;
 mod job;
 #[cfg(feature = "kafka")]
 mod kafka;

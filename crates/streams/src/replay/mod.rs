@@ -3,8 +3,11 @@
 pub mod feed;
 mod fingerprint;
 pub mod inputs;
+mod limits;
 mod output;
 mod run;
+
+pub use limits::MaxRefused;
 
 use crate::runtime::embedded::Controllers;
 use alpheus_node::failure::Failure;
@@ -58,6 +61,9 @@ pub struct Args {
     /// Folder for logs, ledgers and keys, to continue after an interruption
     #[arg(long, value_name = "DIR")]
     pub state: Option<PathBuf>,
+    /// The part of rows that may be refused; above it, nothing is replayed
+    #[arg(long, value_name = "PERCENT", default_value = "0.1%")]
+    pub max_refused: MaxRefused,
     /// Where to write results: .csv or .json, or a directory for several queries
     #[arg(long, value_name = "FILE")]
     pub output: PathBuf,

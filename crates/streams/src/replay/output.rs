@@ -128,6 +128,17 @@ pub(super) fn report(
         counters.frames,
         counters.bytes
     )?;
+    if recording.duplicates > 0 {
+        let rows = if recording.duplicates == 1 { "row equals" } else { "rows equal" };
+        writeln!(
+            out,
+            "{} {rows} an earlier one in every cell; all are kept",
+            recording.duplicates
+        )?;
+    }
+    if recording.untimed > 0 {
+        writeln!(out, "{} rows without a time left out", recording.untimed)?;
+    }
     report_refused(out, &recording.refused)?;
     report_refused(out, refused)?;
     for (reason, count) in counters.refused_frames.iter().chain(&counters.refused_messages) {

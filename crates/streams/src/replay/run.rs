@@ -4,6 +4,7 @@ use super::Args;
 use super::feed::Feed;
 use super::fingerprint::Fingerprint;
 use super::inputs::{Inputs, QueryFile};
+use super::limits;
 use super::output;
 use crate::runtime::embedded::{Embedded, Pace, RuntimeError};
 use crate::runtime::planning;
@@ -40,7 +41,7 @@ pub(super) fn replay(args: &Args, globals: &Globals) -> Result<(), Failure> {
     let state = globals.settings(vec![("state", path_flag(args.state.as_ref()))])?.state;
     let stop = shutdown::on_signal().blame(Category::Io)?;
     let inputs = Inputs::read(args)?;
-    all_refused(&inputs, args)?;
+    limits::check_rows(&inputs, args)?;
     let temporary = tempfile::tempdir().blame(Category::Io)?;
     let folder = state.clone().unwrap_or_else(|| temporary.path().to_owned());
     let mut rng = entropy::rng()?;
@@ -66,25 +67,8 @@ pub(super) fn replay(args: &Args, globals: &Globals) -> Result<(), Failure> {
     // If standard error is closed, nobody can be notified.
     let counters = &embedded.manager.service.counters;
     let _ = output::report(&mut std::io::stderr().lock(), &inputs, counters, &refused);
-    Ok(())
-}
-
-/// Fails with the reasons if no row can be used.
-fn all_refused(inputs: &Inputs, args: &Args) -> Result<(), Failure> {
-    let recording = &inputs.recording;
-    if !recording.streams.is_empty() {
-        return Ok(());
-    }
-    // If standard error is closed, nobody can be notified.
-    let _ = output::report_refused(&mut std::io::stderr().lock(), &recording.refused);
-    let (what, help) = match recording.rows {
-        0 => ("the recording has no row after the header", "give a recording with data"),
-        _ => (
-            "no row can be used: each was refused, for the reasons above",
-            "fix the rows, or the source file and schema that describe them",
-        ),
-    };
-    Err(Failure::new(Category::Input, what).at(args.input.display().to_string()).with_help(help))
+    // A run that goes on where another stopped may have all results already.
+    if resume.is_some() { Ok(()) } else { limits::check_windows(counters) }
 }
 
 fn interrupted(state: Option<&Path>) -> Failure {

@@ -1,0 +1,272 @@
+//! `alpheus init`: from an unknown file to the files that `alpheus replay` reads, and an answer.
+
+#![expect(clippy::unwrap_used, clippy::panic, reason = "a test's way to fail")]
+
+use crate::common::{alpheus, bash};
+use alpheus_input::cells::Cell;
+use alpheus_input::rows;
+use alpheus_input::source::Source;
+use alpheus_policy::decimal::format_scaled;
+use alpheus_policy::policy::Policies;
+use alpheus_policy::schema::{AttributeKind, Schema};
+use alpheus_test_support::skip;
+use serde_json::Value;
+use std::path::{Path, PathBuf};
+
+fn init(file: &Path, output: &Path, more: &[&str]) -> (i32, String) {
+    let ran = alpheus(["init"]).arg(file).arg("--output").arg(output).args(more).output().unwrap();
+    let said = String::from_utf8([ran.stdout, ran.stderr].concat()).unwrap();
+    (ran.status.code().unwrap(), said)
+}
+
+fn written(folder: &tempfile::TempDir, name: &str, text: &str) -> PathBuf {
+    let path = folder.path().join(name);
+    std::fs::write(&path, text).unwrap();
+    path
+}
+
+fn understood(folder: &Path) -> Value {
+    serde_json::from_str(&std::fs::read_to_string(folder.join("understood.json")).unwrap()).unwrap()
+}
+
+/// Twelve people's steps, every hour of a day.
+fn steps() -> String {
+    let mut text = "Person;Zeit;Schritte;Puls [bpm]\n".to_owned();
+    for hour in 0..24 {
+        for person in 0..12 {
+            text.push_str(&format!(
+                "p{person};13.02.2024 {hour:02}:{person:02};{};{},5\n",
+                100 * hour + person,
+                60 + hour
+            ));
+        }
+    }
+    text
+}
+
+#[test]
+fn a_file_becomes_an_answer() {
+    let folder = tempfile::tempdir().unwrap();
+    let output = folder.path().join("steps");
+    let (code, said) = init(&written(&folder, "steps.csv", &steps()), &output, &["--yes"]);
+    assert_eq!(code, 0, "{said}");
+    for file in [
+        "schema.yaml",
+        "source.yaml",
+        "policies.yaml",
+        "query.sql",
+        "README.md",
+        "understood.json",
+        "answer.csv",
+    ] {
+        assert!(output.join(file).exists(), "{file}");
+    }
+    let understood = understood(&output);
+    assert_eq!(
+        (understood["owner"].as_str(), understood["rows"].as_u64()),
+        (Some("Person"), Some(288))
+    );
+    assert!(std::fs::read_to_string(output.join("policies.yaml")).unwrap().contains("clients: 10"));
+    let mut answer = csv::Reader::from_path(output.join("answer.csv")).unwrap();
+    let header = answer.headers().unwrap().clone();
+    let column = header
+        .iter()
+        .position(|name| name.to_lowercase().contains("sum") && name.contains("schritte"));
+    let column = column.unwrap_or_else(|| panic!("{header:?}"));
+    let sum: f64 =
+        answer.records().map(|record| record.unwrap()[column].parse::<f64>().unwrap_or(0.0)).sum();
+    let expected: u32 =
+        (0..24).flat_map(|hour| (0..12).map(move |person| 100 * hour + person)).sum();
+    assert!((sum - f64::from(expected)).abs() < 0.5, "{sum} of {expected}");
+    let again = init(&folder.path().join("steps.csv"), &output, &["--yes"]);
+    assert!(again.0 == 5 && again.1.contains("nothing is overwritten"), "{}", again.1);
+}
+
+#[test]
+fn what_matters_and_is_not_known_ends_with_code_6() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = written(
+        &folder,
+        "d.csv",
+        "user,day,v\na,03/04/2024,1\nb,03/04/2024,2\na,05/04/2024,3\nb,05/04/2024,4\n",
+    );
+    let output = folder.path().join("a");
+    let (code, said) = init(&file, &output, &[]);
+    assert!(code == 6 && said.contains("--day-first") && !output.exists(), "{said}");
+    let (code, said) = init(&file, &output, &["--yes"]);
+    assert!(
+        code == 6 && output.join("source.yaml").exists() && !output.join("answer.csv").exists(),
+        "{said}"
+    );
+    assert!(!understood(&output)["unsure"].as_array().unwrap().is_empty());
+    let (code, said) = init(&file, &folder.path().join("b"), &["--yes", "--day-first"]);
+    assert_eq!(code, 0, "{said}");
+}
+
+#[test]
+fn what_is_no_table_is_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    let (code, said) =
+        init(&written(&folder, "x.csv", "a,b\n1,2\n3,4\n"), &folder.path().join("o"), &["--yes"]);
+    assert!(
+        code == 4 && said.contains("no column holds a time") && !folder.path().join("o").exists(),
+        "{said}"
+    );
+}
+
+#[test]
+fn rows_that_do_not_fit_end_a_replay() {
+    let folder = tempfile::tempdir().unwrap();
+    let output = folder.path().join("steps");
+    assert_eq!(init(&written(&folder, "steps.csv", &steps()), &output, &["--yes"]).0, 0);
+    let bad = written(&folder, "bad.csv", &steps().replace("13.02.2024 05", "soon"));
+    let replay = |more: &[&str]| {
+        let mut command = alpheus(["replay"]);
+        for (flag, file) in [
+            ("--schema", "schema.yaml"),
+            ("--source", "source.yaml"),
+            ("--policies", "policies.yaml"),
+            ("--query", "query.sql"),
+            ("--output", "again.csv"),
+        ] {
+            command.arg(flag).arg(output.join(file));
+        }
+        let ran = command.arg("--input").arg(&bad).args(more).output().unwrap();
+        (ran.status.code().unwrap(), String::from_utf8(ran.stderr).unwrap())
+    };
+    let (code, said) = replay(&[]);
+    assert!(
+        code == 4 && said.contains("12 of 288 rows were refused") && said.contains("--max-refused"),
+        "{said}"
+    );
+    let (code, said) = replay(&["--max-refused", "5%"]);
+    assert_eq!(code, 0, "{said}");
+}
+
+/// The written files read the file to the same counts and sums that were understood.
+fn reads_the_same(file: &Path, folder: &Path) {
+    let text = |name: &str| std::fs::read_to_string(folder.join(name)).unwrap();
+    let schema = Schema::from_yaml(&text("schema.yaml"))
+        .unwrap_or_else(|e| panic!("{}: {e}", file.display()));
+    Policies::from_yaml(&text("policies.yaml"), &schema).unwrap();
+    let source = Source::parse(&text("source.yaml"), &schema).unwrap();
+    let bytes = std::fs::read(file).unwrap();
+    let recording = rows::read(bytes.as_slice(), &source, &schema, schema.tick).unwrap();
+    let understood = understood(folder);
+    let left_out = understood["refused"].as_u64().unwrap();
+    assert_eq!(recording.refused.total() + recording.untimed, left_out, "{}", file.display());
+    for (at, own) in understood["attributes"].as_array().unwrap().iter().enumerate() {
+        let (mut count, mut sum) = (0u64, 0i128);
+        for cell in recording.streams.iter().flat_map(|s| s.events()).map(|event| &event.cells[at])
+        {
+            match cell {
+                Cell::Absent => continue,
+                Cell::Number(value) => sum += i128::from(*value),
+                Cell::Boolean(yes) => sum += i128::from(*yes),
+                Cell::Text(_) => {}
+            }
+            count += 1;
+        }
+        let place = format!("{}: {}", file.display(), own["column"]);
+        assert_eq!(count, own["count"].as_u64().unwrap(), "{place}");
+        let scale = match schema.attributes[at].kind {
+            AttributeKind::Number { scale, .. } => scale,
+            _ => 0,
+        };
+        if own["scale"].as_u64() == Some(scale.into()) {
+            assert_eq!(format_scaled(sum, scale), own["sum"].as_str().unwrap(), "{place}");
+        }
+    }
+}
+
+/// Whether two names are of the same column, as far as marks around them go.
+fn same_name(found: &str, expected: &str) -> bool {
+    let plain = |name: &str| name.trim_start_matches('#').trim().to_owned();
+    let (found, expected) = (plain(found), plain(expected));
+    found == expected || expected.strip_prefix(&found).is_some_and(|rest| rest.starts_with(" ("))
+}
+
+/// What of the answers a file's understanding gets wrong.
+fn wrong(understood: &Value, answer: &Value) -> Vec<String> {
+    let mut wrong = Vec::new();
+    let expected = answer["owner"].as_str().unwrap();
+    let owner = understood["owner"].as_str();
+    if !owner.map_or(expected.starts_with("none"), |owner| same_name(owner, expected)) {
+        wrong.push(format!("owner {owner:?}, not {expected}"));
+    }
+    let expected = answer["time"].as_str().unwrap();
+    let columns = understood["time"].as_array().unwrap().iter().map(|name| name.as_str().unwrap());
+    if !columns.clone().all(|name| expected.contains(name)) || columns.count() == 0 {
+        wrong.push(format!("time {}, not {expected}", understood["time"]));
+    }
+    if understood["rows"] != answer["rows"] {
+        wrong.push(format!("{} rows, not {}", understood["rows"], answer["rows"]));
+    }
+    let checked = answer["checked_attribute"].as_str().unwrap();
+    let attributes = understood["attributes"].as_array().unwrap();
+    let named = |own: &&Value| {
+        let column = own["column"].as_str().unwrap();
+        same_name(column, checked) || column.split([' ', '[', '(']).next() == Some(checked)
+    };
+    let Some(own) =
+        attributes.iter().find(|own| own["column"] == checked).or(attributes.iter().find(named))
+    else {
+        wrong.push(format!("no attribute {checked}"));
+        return wrong;
+    };
+    let sum = answer["sum_as_decimal_string"].as_str().unwrap();
+    if own["count"] != answer["count"] || own["sum"].as_str() != Some(sum) {
+        wrong.push(format!("{checked}: {} of {}, not {sum}", own["sum"], own["count"]));
+    }
+    wrong
+}
+
+#[test]
+fn real_files_are_understood_or_asked_about() {
+    let Some(folder) = skip::real_data().map(|folder| folder.join("csv")) else { return };
+    let Ok(answers) = std::fs::read_to_string(folder.join("answers.json")) else {
+        return skip::skip("there is no folder `csv` in the folder of ALPHEUS_REAL_DATA");
+    };
+    let answers: serde_json::Map<String, Value> = serde_json::from_str(&answers).unwrap();
+    let output = tempfile::tempdir().unwrap();
+    let (mut right, mut usual, mut silent) = (0, 0, Vec::new());
+    for (name, answer) in &answers {
+        let name = name.rsplit('/').next().unwrap();
+        let (file, target) = (folder.join(name), output.path().join(name));
+        let (code, said) = init(&file, &target, &["--yes"]);
+        assert!(matches!(code, 0 | 4 | 6), "{name}: {said}");
+        if code != 4 {
+            reads_the_same_if_decided(&file, &target, code);
+        }
+        let wrong = if code == 4 {
+            vec!["refused".to_owned()]
+        } else {
+            wrong(&understood(&target), answer)
+        };
+        let is_usual = !name.starts_with("x_");
+        usual += usize::from(is_usual);
+        right += usize::from(is_usual && wrong.is_empty());
+        if code == 0 && !wrong.is_empty() {
+            silent.push(format!("{name}: {wrong:?}"));
+        }
+    }
+    assert_eq!(silent, [""; 0], "nothing is wrong without a question");
+    assert!(right + 1 >= usual, "{right} of {usual}");
+}
+
+fn reads_the_same_if_decided(file: &Path, target: &Path, code: i32) {
+    if code == 0 {
+        reads_the_same(file, target);
+    }
+}
+
+#[test]
+fn the_guide_works_as_it_is_written() {
+    let guide = include_str!("../../../../docs/bring-your-data.md");
+    let folder = tempfile::tempdir().unwrap();
+    for block in guide.split("```sh\n").skip(1).map(|rest| rest.split("```").next().unwrap()) {
+        let ran = bash(folder.path()).args(["-euc", block]).output().unwrap();
+        let said = String::from_utf8([ran.stdout, ran.stderr].concat()).unwrap();
+        assert!(ran.status.success(), "{block}\n{said}");
+    }
+}

@@ -1,0 +1,423 @@
+//! One format: read from its text, and applied to cells.
+
+use super::words;
+use thiserror::Error;
+use time::{Date, Month};
+
+/// Microseconds of a second.
+const SECOND: i64 = 1_000_000;
+/// Julian day of 1970-01-01.
+const EPOCH: i64 = 2_440_588;
+
+/// A part of a time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Field {
+    Year,
+    ShortYear,
+    Month,
+    Day,
+    Hour,
+    Hour12,
+    Minute,
+    Second,
+    Ordinal,
+}
+
+impl Field {
+    fn width(self) -> usize {
+        match self {
+            Field::Year => 4,
+            Field::Ordinal => 3,
+            _ => 2,
+        }
+    }
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Part {
+    /// Fields of digits without anything between them.
+    Digits(Vec<Field>),
+    Fraction,
+    Noon,
+    MonthName,
+    Weekday,
+    Offset,
+    Zone,
+    Spaces,
+    Literal(char),
+}
+
+/// Why a format cannot be used.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+pub enum FormatError {
+    /// A letter after `%` that is not known.
+    #[error("`%{0}` is not known; use Y y m d H I M S f p j b B a A z Z, as in strftime")]
+    Unknown(char),
+    /// No day.
+    #[error("the format has no date: it needs `%Y` or `%y`")]
+    NoDate,
+}
+
+/// A format, ready to read with.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Format {
+    text: String,
+    parts: Vec<Part>,
+}
+
+/// The parts of a time that a text gives.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Moment {
+    year: Option<i32>,
+    month: Option<u8>,
+    day: Option<u8>,
+    ordinal: Option<u16>,
+    hour: u8,
+    minute: u8,
+    second: u8,
+    micros: i64,
+    /// Whether it is after noon, of a clock of twelve hours.
+    noon: Option<bool>,
+    /// Seconds east of Greenwich.
+    offset: Option<i32>,
+}
+
+impl Format {
+    /// Reads a format that may lack the date, for one of several columns.
+    ///
+    /// # Errors
+    /// [`FormatError::Unknown`] if a letter is not known.
+    pub fn part(text: &str) -> Result<Format, FormatError> {
+        let (mut parts, mut chars) = (Vec::new(), text.chars());
+        while let Some(c) = chars.next() {
+            let part = match c {
+                '%' => directive(chars.next().unwrap_or('%'))?,
+                c if c.is_whitespace() => Part::Spaces,
+                c => Part::Literal(c),
+            };
+            match (parts.last_mut(), part) {
+                (Some(Part::Digits(run)), Part::Digits(more)) => run.extend(more),
+                (Some(Part::Spaces), Part::Spaces) => {}
+                (_, part) => parts.push(part),
+            }
+        }
+        Ok(Format { text: text.to_owned(), parts })
+    }
+
+    /// Reads a format.
+    ///
+    /// # Errors
+    /// A [`FormatError`] if it cannot give a date.
+    pub fn new(text: &str) -> Result<Format, FormatError> {
+        let format = Format::part(text)?;
+        let has_year = format.has(&[Field::Year]) || format.has(&[Field::ShortYear]);
+        if has_year { Ok(format) } else { Err(FormatError::NoDate) }
+    }
+
+    fn has(&self, fields: &[Field]) -> bool {
+        let mut runs = self.parts.iter().filter_map(|part| match part {
+            Part::Digits(run) => Some(run),
+            _ => None,
+        });
+        runs.any(|run| fields.iter().all(|field| run.contains(field)))
+    }
+
+    /// Its text.
+    #[must_use]
+    pub fn text(&self) -> &str {
+        &self.text
+    }
+
+    /// Whether its values have an offset or a zone.
+    #[must_use]
+    pub fn has_offset(&self) -> bool {
+        self.parts.iter().any(|part| matches!(part, Part::Offset | Part::Zone))
+    }
+
+    /// Whether its values say the hour.
+    #[must_use]
+    pub fn has_hour(&self) -> bool {
+        self.has(&[Field::Hour]) || self.has(&[Field::Hour12])
+    }
+
+    /// Reads a text; none if it is not in this format.
+    #[must_use]
+    pub fn read(&self, text: &str) -> Option<Moment> {
+        let (mut rest, mut moment) = (text.trim(), Moment::default());
+        for part in &self.parts {
+            rest = part.read(rest, &mut moment)?;
+        }
+        (rest.is_empty() && moment.is_possible()).then_some(moment)
+    }
+
+    /// The microseconds since 1970 of a text, in a zone so many seconds east of Greenwich
+    /// unless the text has its own.
+    #[must_use]
+    pub fn micros(&self, text: &str, zone: i32) -> Option<i64> {
+        self.read(text)?.micros(zone)
+    }
+}
+
+fn directive(letter: char) -> Result<Part, FormatError> {
+    let field = match letter {
+        'Y' => Field::Year,
+        'y' => Field::ShortYear,
+        'm' => Field::Month,
+        'd' => Field::Day,
+        'H' => Field::Hour,
+        'I' => Field::Hour12,
+        'M' => Field::Minute,
+        'S' => Field::Second,
+        'j' => Field::Ordinal,
+        'f' => return Ok(Part::Fraction),
+        'p' => return Ok(Part::Noon),
+        'b' | 'B' => return Ok(Part::MonthName),
+        'a' | 'A' => return Ok(Part::Weekday),
+        'z' => return Ok(Part::Offset),
+        'Z' => return Ok(Part::Zone),
+        '%' => return Ok(Part::Literal('%')),
+        other => return Err(FormatError::Unknown(other)),
+    };
+    Ok(Part::Digits(vec![field]))
+}
+
+impl Part {
+    /// Reads this part from the start of `text`; gives what follows.
+    fn read<'t>(&self, text: &'t str, moment: &mut Moment) -> Option<&'t str> {
+        match self {
+            Part::Digits(run) => digits(run, text, moment),
+            Part::Literal(c) => text.strip_prefix(*c),
+            Part::Spaces => {
+                let rest = text.trim_start();
+                (rest.len() < text.len() || text.is_empty()).then_some(rest)
+            }
+            Part::Fraction => {
+                let (number, rest) = leading(text, |b| b.is_ascii_digit());
+                moment.micros = micros_of(number)?;
+                Some(rest)
+            }
+            Part::Noon => {
+                let (word, rest) = leading(text, |b| b.is_ascii_alphabetic() || b == b'.');
+                let word: String = word.chars().filter(|c| *c != '.').collect();
+                moment.noon = Some(match word.to_ascii_lowercase().as_str() {
+                    "am" => false,
+                    "pm" => true,
+                    _ => return None,
+                });
+                Some(rest)
+            }
+            Part::MonthName => {
+                let (word, rest) = leading(text, |b| b.is_ascii_alphabetic() || b >= 0x80);
+                moment.month = Some(words::month(word)?);
+                Some(rest.strip_prefix('.').unwrap_or(rest))
+            }
+            Part::Weekday => {
+                let (word, rest) = leading(text, |b| b.is_ascii_alphabetic() || b == b'.');
+                (!word.is_empty()).then_some(rest)
+            }
+            Part::Offset => {
+                let (word, rest) =
+                    leading(text, |b| b.is_ascii_alphanumeric() || matches!(b, b'+' | b'-' | b':'));
+                moment.offset = Some(words::offset(word)?);
+                Some(rest)
+            }
+            Part::Zone => {
+                let (word, rest) = leading(text, |b| b.is_ascii_alphabetic());
+                moment.offset = Some(words::zone(word)?);
+                Some(rest)
+            }
+        }
+    }
+}
+
+/// The microseconds of the digits behind a second's point; further digits are cut off.
+fn micros_of(digits: &str) -> Option<i64> {
+    let mut micros = 0;
+    if digits.is_empty() {
+        return None;
+    }
+    for place in 0..6 {
+        let digit = digits.as_bytes().get(place).map_or(0, |byte| i64::from(byte - b'0'));
+        micros = micros * 10 + digit;
+    }
+    Some(micros)
+}
+
+/// Splits after the bytes at the start that are wanted.
+fn leading(text: &str, wanted: impl Fn(u8) -> bool) -> (&str, &str) {
+    let end = text.bytes().position(|byte| !wanted(byte)).unwrap_or(text.len());
+    text.split_at(end)
+}
+
+/// Reads a run of fields. A lone field may be short; in a run that begins with the hour,
+/// zeros may lack at its start; others have all their digits.
+fn digits<'t>(run: &[Field], text: &'t str, moment: &mut Moment) -> Option<&'t str> {
+    let (number, rest) = leading(text, |b| b.is_ascii_digit());
+    let width: usize = run.iter().map(|field| field.width()).sum();
+    if number.is_empty() || number.len() > width {
+        return None;
+    }
+    let padded = format!("{number:0>width$}");
+    let short = number.len() < width;
+    let may_be_short = match run {
+        [Field::Year] => false,
+        [_] => true,
+        [first, ..] => *first == Field::Hour,
+        [] => false,
+    };
+    if short && !may_be_short {
+        return None;
+    }
+    let mut at = 0;
+    for field in run {
+        let value: u16 = padded.get(at..at + field.width())?.parse().ok()?;
+        moment.set(*field, value)?;
+        at += field.width();
+    }
+    Some(rest)
+}
+
+impl Moment {
+    fn set(&mut self, field: Field, value: u16) -> Option<()> {
+        let small = u8::try_from(value).ok();
+        let within = |lo: u8, hi: u8| small.filter(|value| (lo..=hi).contains(value));
+        match field {
+            Field::Year => self.year = Some(i32::from(value)),
+            Field::ShortYear => {
+                let century = if value < 69 { 2000 } else { 1900 };
+                self.year = Some(century + i32::from(value));
+            }
+            Field::Month => self.month = Some(within(1, 12)?),
+            Field::Day => self.day = Some(within(1, 31)?),
+            Field::Hour => self.hour = within(0, 24)?,
+            Field::Hour12 => self.hour = within(1, 12)?,
+            Field::Minute => self.minute = within(0, 59)?,
+            Field::Second => self.second = within(0, 60)?,
+            Field::Ordinal => self.ordinal = Some(value).filter(|day| (1..=366).contains(day)),
+        }
+        Some(())
+    }
+
+    fn is_possible(&self) -> bool {
+        let end_of_day = self.hour == 24 && (self.minute > 0 || self.second > 0 || self.micros > 0);
+        let noon = self.noon.is_some() && !(1..=12).contains(&self.hour);
+        !end_of_day && !noon
+    }
+
+    /// The same with day and month exchanged; none if that is no date, or the same.
+    #[must_use]
+    pub fn exchanged(&self) -> Option<Moment> {
+        let (month, day) = (self.month?, self.day?);
+        (day <= 12 && day != month).then_some(Moment {
+            month: Some(day),
+            day: Some(month),
+            ..*self
+        })
+    }
+
+    /// Days since 1970 of its date.
+    #[must_use]
+    pub fn day_number(&self) -> Option<i64> {
+        let year = self.year?;
+        let first = Date::from_calendar_date(year, Month::January, 1).ok()?;
+        let date = match self.ordinal {
+            Some(day) => Date::from_ordinal_date(year, day).ok()?,
+            None => {
+                let month = self.month.map_or(Some(Month::January), |m| Month::try_from(m).ok())?;
+                Date::from_calendar_date(first.year(), month, self.day.unwrap_or(1)).ok()?
+            }
+        };
+        Some(i64::from(date.to_julian_day()) - EPOCH)
+    }
+
+    /// Microseconds since midnight.
+    #[must_use]
+    pub fn time_of_day(&self) -> i64 {
+        let hour = match self.noon {
+            Some(after) => i64::from(self.hour % 12) + if after { 12 } else { 0 },
+            None => i64::from(self.hour),
+        };
+        (hour * 3600 + i64::from(self.minute) * 60 + i64::from(self.second)) * SECOND + self.micros
+    }
+
+    /// Microseconds since 1970, in a zone so many seconds east of Greenwich unless it has its
+    /// own.
+    #[must_use]
+    pub fn micros(&self, zone: i32) -> Option<i64> {
+        let local = self.day_number()? * 86_400 * SECOND + self.time_of_day();
+        Some(local - i64::from(self.offset.unwrap_or(zone)) * SECOND)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn seconds(format: &str, text: &str, zone: i32) -> Option<i64> {
+        Format::new(format).unwrap().micros(text, zone).map(|micros| micros / SECOND)
+    }
+
+    #[test]
+    fn times_of_each_format_are_read() {
+        let expected = 1_520_345_730;
+        for (format, text) in [
+            ("%Y-%m-%dT%H:%M:%S", "2018-03-06T14:15:30"),
+            ("%Y-%m-%d %H:%M:%S.%f", "2018-03-06 14:15:30.25"),
+            ("%Y-%m-%dT%H:%M:%S%z", "2018-03-06T15:15:30+01:00"),
+            ("%Y-%m-%dT%H:%M:%S%z", "2018-03-06T14:15:30Z"),
+            ("%d.%m.%Y %H:%M:%S", "6.3.2018  14:15:30"),
+            ("%m/%d/%y %I:%M:%S %p", "03/06/18 02:15:30 PM"),
+            ("%d/%b/%Y:%H:%M:%S %z", "06/Mar/2018:14:15:30 +0000"),
+            ("%a %b %d %Y %H:%M:%S %Z", "Tue Mar 06 2018 15:15:30 CET"),
+            ("%Y%m%d%H%M%S", "20180306141530"),
+            ("%Y %j %H%M%S", "2018 65 141530"),
+        ] {
+            assert_eq!(seconds(format, text, 0), Some(expected), "{format}");
+        }
+        assert_eq!(seconds("%Y-%m-%d %H", "2018-03-06 14", -14_400), Some(1_520_359_200));
+        assert_eq!(seconds("%Y %j %H%M", "2018 65 5", 0), Some(1_520_294_700));
+        assert_eq!(seconds("%Y%m%d %H", "20180306 24", 0), Some(1_520_380_800));
+        assert_eq!(seconds("%Y", "1970", 0), Some(0));
+        assert_eq!(seconds("%Y-%m-%d %I:%M %p", "2018-03-06 12:00 AM", 0), Some(1_520_294_400));
+    }
+
+    #[test]
+    fn what_is_no_time_is_not_read() {
+        for (format, text) in [
+            ("%Y-%m-%d", "2018-02-30"),
+            ("%Y-%m-%d", "18-02-03"),
+            ("%Y-%m-%d", "2018-02-03 "),
+            ("%Y-%m-%d", "2018-13-03"),
+            ("%Y-%m-%d %H:%M", "2018-02-03 24:01"),
+            ("%Y-%m-%d %I:%M %p", "2018-02-03 13:00 PM"),
+            ("%Y%m%d", "2018023"),
+        ] {
+            let read = Format::new(format).unwrap().micros(text, 0);
+            assert_eq!(read.is_some(), text.ends_with(' '), "{format} {text}");
+        }
+        assert_eq!(Format::new("%H:%M"), Err(FormatError::NoDate));
+        assert_eq!(Format::new("%Q"), Err(FormatError::Unknown('Q')));
+    }
+
+    proptest! {
+        #[test]
+        fn any_format_and_text_do(format: String, text: String) {
+            if let Ok(format) = Format::part(&format) {
+                let _ = format.micros(&text, 3600);
+            }
+        }
+
+        #[test]
+        fn a_date_is_read_as_the_calendar_has_it(day in -30_000i32..60_000, second in 0u32..86_400) {
+            let date = Date::from_julian_day(day + 2_440_588).unwrap();
+            let (year, month, day_of_month) = date.to_calendar_date();
+            let (h, m, s) = (second / 3600, second / 60 % 60, second % 60);
+            let expected = i64::from(day) * 86_400 + i64::from(second);
+            let text = format!("{day_of_month}/{}/{year} {h}:{m:02}:{s:02}", u8::from(month));
+            prop_assert_eq!(seconds("%d/%m/%Y %H:%M:%S", &text, 0), Some(expected));
+            let text = format!("{year} {} {h:02}{m:02}{s:02}", date.ordinal());
+            prop_assert_eq!(seconds("%Y %j %H%M%S", &text, 0), Some(expected));
+        }
+    }
+}

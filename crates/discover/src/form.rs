@@ -1,0 +1,206 @@
+//! How a file of readings is written: all that is needed to read its rows.
+
+use crate::cells::{Delimiter, Row, Rows, split};
+use crate::encoding::Encoding;
+use crate::number::Marks;
+use serde::{Deserialize, Serialize};
+use std::borrow::Cow;
+use std::collections::HashSet;
+
+/// Texts that stand for a missing value in files of all kinds.
+pub const MISSING: &[&str] = &[
+    "NA", "N/A", "n/a", "na", "#N/A", "NaN", "nan", "NAN", "null", "NULL", "Null", "None", "none",
+    "-", "--", "---", "?", ".", "*", "\\N", "(null)", "MM", "ND", "nd", "n.d.", "k.A.", "missing",
+    "Missing", "nil", "#VALUE!", "#DIV/0!", "inf", "-inf", "Inf", "-Inf",
+];
+
+/// How a file is written, as in the `file:` section of a source file.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "camelCase", default)]
+pub struct Form {
+    /// The encoding of its text.
+    pub encoding: Encoding,
+    /// Lines above the header; if there are `columns`, lines above the first row.
+    pub skip: usize,
+    /// The names of the columns, if no line of the file gives one for each.
+    pub columns: Vec<String>,
+    /// Lines between the header and the first row, such as a row of units.
+    pub below: usize,
+    /// Rows that begin with this are comments.
+    pub comment: Option<char>,
+    /// What stands between cells.
+    pub delimiter: Delimiter,
+    /// Whether a quoted cell may go on over several lines.
+    pub multiline: bool,
+    /// Whether cells may lack at the end of a row.
+    pub ragged: bool,
+    /// What stands before the decimals.
+    pub decimal: char,
+    /// What stands between thousands.
+    pub thousands: Option<char>,
+    /// What stands around numbers, such as `$` or `%`.
+    pub around: Vec<String>,
+    /// Texts that stand for a missing value, besides the empty one.
+    pub missing: Vec<String>,
+    /// Whether rows without a time are left out rather than refused.
+    pub untimed: bool,
+}
+
+impl Default for Form {
+    fn default() -> Self {
+        Form {
+            encoding: Encoding::Utf8,
+            skip: 0,
+            columns: Vec::new(),
+            below: 0,
+            comment: None,
+            delimiter: Delimiter::Comma,
+            multiline: false,
+            ragged: false,
+            decimal: '.',
+            thousands: None,
+            around: Vec::new(),
+            missing: Vec::new(),
+            untimed: false,
+        }
+    }
+}
+
+/// A file that is open for reading.
+pub struct Opened<'a> {
+    /// The name of each column.
+    pub names: Vec<String>,
+    /// The rows.
+    pub rows: Rows<'a>,
+}
+
+impl Form {
+    /// How numbers are written.
+    #[must_use]
+    pub fn marks(&self) -> Marks {
+        Marks { decimal: self.decimal, thousands: self.thousands, around: self.around.clone() }
+    }
+
+    /// Whether a cell holds no value.
+    #[must_use]
+    pub fn is_missing(&self, cell: &str) -> bool {
+        cell.is_empty() || self.missing.iter().any(|missing| missing == cell)
+    }
+
+    /// Opens the text of a file.
+    #[must_use]
+    pub fn open<'a>(&self, text: &'a str) -> Opened<'a> {
+        let mut rest = text;
+        for _ in 0..self.skip {
+            rest = after_line(rest);
+        }
+        let (mut names, mut line) = (self.columns.clone(), self.skip as u64 + 1);
+        if names.is_empty() {
+            names = header(first_line(rest), self.delimiter);
+            rest = after_line(rest);
+            line += 1;
+        }
+        for _ in 0..self.below {
+            rest = after_line(rest);
+            line += 1;
+        }
+        let rows = Rows::new(rest, self.delimiter, line)
+            .without_comments(self.comment)
+            .over_lines(self.multiline);
+        Opened { names, rows }
+    }
+
+    /// Makes a row as wide as the header, if it may be: empty cells at its end may be more
+    /// or, in a ragged file, fewer.
+    #[must_use]
+    pub fn fit(&self, row: &mut Row<'_>, width: usize) -> bool {
+        if row.len() > width && row.iter().skip(width).all(|cell| cell.is_empty()) {
+            row.truncate(width);
+        }
+        if row.len() < width && self.ragged {
+            row.resize(width, Cow::Borrowed(""));
+        }
+        row.len() == width
+    }
+}
+
+fn first_line(text: &str) -> &str {
+    let line = text.split_once('\n').map_or(text, |(line, _)| line);
+    line.strip_suffix('\r').unwrap_or(line)
+}
+
+fn after_line(text: &str) -> &str {
+    text.split_once('\n').map_or("", |(_, rest)| rest)
+}
+
+/// The names of a header line: without a mark such as `# ` before them, `column 3` where there
+/// is none, and with a number where a name stands twice.
+#[must_use]
+pub fn header(line: &str, delimiter: Delimiter) -> Vec<String> {
+    let mut row = Vec::new();
+    if split(unmarked(line), delimiter, &mut row).is_err() {
+        return Vec::new();
+    }
+    while row.last().is_some_and(|cell| cell.is_empty()) {
+        row.pop();
+    }
+    distinct(row.iter().map(|cell| cell.as_ref()))
+}
+
+/// A line without a comment mark that a space follows.
+#[must_use]
+pub fn unmarked(line: &str) -> &str {
+    let trimmed = line.trim_start();
+    let rest = trimmed.trim_start_matches(['#', '%', '!']);
+    if rest.len() < trimmed.len() && rest.starts_with([' ', '\t']) {
+        rest.trim_start_matches(' ')
+    } else {
+        line
+    }
+}
+
+/// Names, each different from all before it.
+#[must_use]
+pub fn distinct<'n>(names: impl Iterator<Item = &'n str>) -> Vec<String> {
+    let mut known = HashSet::new();
+    let mut found = Vec::new();
+    for (at, name) in names.enumerate() {
+        let flat: String = name.chars().map(|c| if c.is_control() { ' ' } else { c }).collect();
+        let flat = flat.trim();
+        let base = if flat.is_empty() { format!("column {}", at + 1) } else { flat.to_owned() };
+        let (mut unique, mut number) = (base.clone(), 2);
+        while !known.insert(unique.clone()) {
+            unique = format!("{base} ({number})");
+            number += 1;
+        }
+        found.push(unique);
+    }
+    found
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_header_names_each_column_once() {
+        let names = |line: &str, delimiter| header(line, delimiter).join("|");
+        assert_eq!(names("# STN,YYYYMMDD,   HH", Delimiter::Comma), "STN|YYYYMMDD|HH");
+        assert_eq!(names("#Timestamp;Value", Delimiter::Semicolon), "#Timestamp|Value");
+        assert_eq!(names("A\tUnit\tB\tUnit\t", Delimiter::Tab), "A|Unit|B|Unit (2)");
+        assert_eq!(names("\"Temp, °C\",,x,", Delimiter::Comma), "Temp, °C|column 2|x");
+    }
+
+    #[test]
+    fn rows_begin_below_header_and_units() {
+        let form = Form { skip: 1, below: 1, comment: Some('#'), ..Form::default() };
+        let mut opened = form.open("title\na,b\nm,s\n# no row\n1,2,\n3\n");
+        assert_eq!(opened.names, ["a", "b"]);
+        let mut row = Vec::new();
+        assert_eq!(opened.rows.read(&mut row), Ok(true));
+        assert!(form.fit(&mut row, 2) && opened.rows.line() == 5);
+        assert_eq!(opened.rows.read(&mut row), Ok(true));
+        assert!(!form.fit(&mut row, 2));
+        assert!(Form { ragged: true, ..form }.fit(&mut row, 2));
+    }
+}

@@ -1,0 +1,211 @@
+//! Which marks numbers have in a file: decided from all cells of a sample.
+
+use crate::cells::Row;
+use crate::number::Marks;
+
+/// What stands around numbers in some files.
+const AROUND: [&str; 6] = ["$", "€", "£", "%", "°C", "°"];
+
+/// The marks of numbers, and what is open.
+pub(crate) struct Found {
+    /// The marks.
+    pub marks: Marks,
+    /// A question in full sentences, if the mark cannot be known.
+    pub open: Option<String>,
+}
+
+/// What the cells of one column say.
+#[derive(Clone, Default)]
+struct Votes {
+    /// Cells whose `,` or `.` can only stand before decimals.
+    decimal: [u64; 2],
+    /// Cells whose `,` or `.` can only stand between thousands.
+    thousands: [u64; 2],
+    /// Cells with one `,` or `.` before exactly three digits.
+    either: [u64; 2],
+    /// Cells of one to three digits.
+    short: u64,
+    /// Cells of four digits and more, without any mark.
+    long: u64,
+    spaced: u64,
+    ticked: u64,
+}
+
+const MARKS: [char; 2] = [',', '.'];
+
+/// Decides from the cells of rows.
+pub(crate) fn decide(rows: &[Row<'_>], width: usize) -> Found {
+    let mut columns = vec![Votes::default(); width];
+    let mut around = Vec::new();
+    for row in rows {
+        for (votes, cell) in columns.iter_mut().zip(row) {
+            let bare = bare(cell, &mut around);
+            votes.count(bare);
+        }
+    }
+    let sum = |of: fn(&Votes) -> u64| columns.iter().map(of).sum::<u64>();
+    let comma = sum(|votes| votes.decimal[0]);
+    let point = sum(|votes| votes.decimal[1]);
+    let grouped = [sum(|votes| votes.thousands[0]), sum(|votes| votes.thousands[1])];
+    let either = [sum(|votes| votes.either[0]), sum(|votes| votes.either[1])];
+    let mut open = None;
+    let decimal = match (comma > 0, point > 0) {
+        (true, false) => ',',
+        (false, true) => '.',
+        (true, true) => {
+            open = Some(mixed());
+            if comma > point { ',' } else { '.' }
+        }
+        (false, false) if grouped[0] > 0 => '.',
+        (false, false) if grouped[1] > 0 => ',',
+        (false, false) => undecided(&columns, either, &mut open),
+    };
+    let other = usize::from(decimal == ',');
+    let mark = MARKS[other];
+    let thousands = if grouped[other] > 0 || either[other] > 0 {
+        Some(mark)
+    } else if sum(|votes| votes.spaced) > 0 {
+        Some(' ')
+    } else if sum(|votes| votes.ticked) > 0 {
+        Some('\'')
+    } else {
+        None
+    };
+    Found { marks: Marks { decimal, thousands, around }, open }
+}
+
+/// Every mark stands before three digits, so each may be either.
+fn undecided(columns: &[Votes], either: [u64; 2], open: &mut Option<String>) -> char {
+    let grouped = |at: usize| {
+        columns.iter().any(|votes| {
+            votes.either[at] > 0 && votes.short * 4 > votes.either[at] && votes.long == 0
+        })
+    };
+    if either[0] > 0 {
+        *open = Some(unknown(','));
+        // Numbers with a comma beside short ones without: thousands, as in `950` and `1,020`.
+        return if grouped(0) { '.' } else { ',' };
+    }
+    if either[1] > 0 && grouped(1) {
+        *open = Some(unknown('.'));
+    }
+    '.'
+}
+
+fn unknown(mark: char) -> String {
+    format!(
+        "Some numbers have a `{mark}` before exactly three digits, as in 1{mark}234: it may stand before decimals or between thousands, and the file does not decide which. Say so with `--decimal`."
+    )
+}
+
+fn mixed() -> String {
+    "Some numbers have a decimal point and others a decimal comma, so a part of them may be read wrongly. Say which it is with `--decimal`.".to_owned()
+}
+
+/// The text within what stands around a number; notes what that was.
+fn bare<'c>(cell: &'c str, around: &mut Vec<String>) -> &'c str {
+    let number = |text: &str| {
+        text.chars().any(|c| c.is_ascii_digit())
+            && text.chars().all(|c| c.is_ascii_digit() || "+-.,' \u{a0}\u{202f}".contains(c))
+    };
+    for mark in AROUND {
+        let inner = cell.strip_prefix(mark).or_else(|| cell.strip_suffix(mark)).map(str::trim);
+        if let Some(inner) = inner.filter(|inner| number(inner)) {
+            if !around.iter().any(|known| known == mark) {
+                around.push(mark.to_owned());
+            }
+            return inner;
+        }
+    }
+    cell
+}
+
+impl Votes {
+    fn count(&mut self, cell: &str) {
+        let text = cell.trim_start_matches(['+', '-']);
+        if text.is_empty()
+            || !text.starts_with(|c: char| c.is_ascii_digit() || c == '.' || c == ',')
+        {
+            return;
+        }
+        let mut groups = text.split(['.', ',', ' ', '\'', '\u{a0}', '\u{202f}']);
+        if !groups.all(|group| group.bytes().all(|b| b.is_ascii_digit())) {
+            return;
+        }
+        let marks: Vec<char> = text.chars().filter(|c| !c.is_ascii_digit()).collect();
+        match marks.as_slice() {
+            [] if text.len() <= 3 => self.short += 1,
+            [] => self.long += 1,
+            [mark] => self.one(text, *mark),
+            several => self.several(text, several),
+        }
+    }
+
+    fn one(&mut self, text: &str, mark: char) {
+        let Some((whole, behind)) = text.split_once(mark) else { return };
+        let grouped =
+            behind.len() == 3 && (1..=3).contains(&whole.len()) && !whole.starts_with('0');
+        match (MARKS.iter().position(|known| *known == mark), grouped) {
+            (Some(at), true) => self.either[at] += 1,
+            (Some(at), false) => self.decimal[at] += 1,
+            (None, true) if mark == '\'' => self.ticked += 1,
+            (None, true) => self.spaced += 1,
+            (None, false) => {}
+        }
+    }
+
+    /// `1,234,567` and `1.234,5`; not a date such as `10.05.2006`.
+    fn several(&mut self, text: &str, marks: &[char]) {
+        let (Some(first), Some(last)) = (marks.first(), marks.last()) else { return };
+        let whole =
+            if first == last { text } else { text.rsplit_once(*last).map_or(text, |(w, _)| w) };
+        let mut groups = whole.split(*first);
+        let good = groups.next().is_some_and(|group| (1..=3).contains(&group.len()))
+            && groups.all(|group| group.len() == 3 && group.bytes().all(|b| b.is_ascii_digit()));
+        if !good {
+            return;
+        }
+        match MARKS.iter().position(|known| known == first) {
+            Some(at) => self.thousands[at] += 1,
+            None if *first == '\'' => self.ticked += 1,
+            None => self.spaced += 1,
+        }
+        if first != last
+            && let Some(at) = MARKS.iter().position(|known| known == last)
+        {
+            self.decimal[at] += 1;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn of(cells: &[&str]) -> (char, Option<char>, bool) {
+        let rows: Vec<Row<'_>> = cells.iter().map(|cell| vec![(*cell).into()]).collect();
+        let found = decide(&rows, 1);
+        (found.marks.decimal, found.marks.thousands, found.open.is_some())
+    }
+
+    #[test]
+    fn marks_follow_from_the_cells() {
+        assert_eq!(of(&["1.5", "2"]), ('.', None, false));
+        assert_eq!(of(&["28,801", "34,02"]), (',', None, false));
+        assert_eq!(of(&["1.234,5", "7"]), (',', Some('.'), false));
+        assert_eq!(of(&["1,234.5", "7"]), ('.', Some(','), false));
+        assert_eq!(of(&["1,234,567", "7"]), ('.', Some(','), false));
+        assert_eq!(of(&["1 234,5", "12"]), (',', Some(' '), false));
+        assert_eq!(of(&["1'234.5", "12"]), ('.', Some('\''), false));
+        assert_eq!(of(&["10.189", "10.190"]), ('.', None, false));
+        assert_eq!(of(&["2009.09.10", "10.05.2006"]), ('.', None, false));
+    }
+
+    #[test]
+    fn what_may_be_either_is_asked() {
+        assert_eq!(of(&["28,801", "34,020"]), (',', None, true));
+        assert_eq!(of(&["1,020", "950", "870"]), ('.', Some(','), true));
+        assert_eq!(of(&["1.020", "950", "870"]), ('.', None, true));
+        assert!(of(&["1.5", "1,5"]).2);
+    }
+}

@@ -1,0 +1,327 @@
+//! Numbers as people write them: decimal comma, thousands marks, signs around them. Exact.
+
+use num_bigint::BigInt;
+use serde::{Deserialize, Serialize};
+use std::borrow::Cow;
+use std::cmp::Ordering;
+
+/// Longest text that is taken for a number, in bytes.
+const MAX_BYTES: usize = 48;
+/// Most digits of a number.
+const MAX_DIGITS: u32 = 30;
+/// Most decimal places of a number.
+const MAX_PLACES: u8 = 40;
+
+/// How numbers are written in a file.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "camelCase", default)]
+pub struct Marks {
+    /// What stands before the decimals: `.` or `,`.
+    pub decimal: char,
+    /// What stands between thousands, if anything.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub thousands: Option<char>,
+    /// What stands before or after a number and does not belong to it, such as `$` or `%`.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub around: Vec<String>,
+}
+
+impl Default for Marks {
+    fn default() -> Self {
+        Marks { decimal: '.', thousands: None, around: Vec::new() }
+    }
+}
+
+impl Marks {
+    /// The number with a decimal point and without marks, such as `-1234.5`; none if the text
+    /// is not a number in this form.
+    #[must_use]
+    pub fn plain<'a>(&self, text: &'a str) -> Option<Cow<'a, str>> {
+        let text = self.bare(text);
+        if text.is_empty() || text.len() > MAX_BYTES {
+            return None;
+        }
+        if self.decimal == '.' && is_plain(text) {
+            return Some(Cow::Borrowed(text));
+        }
+        let text = text.replace('\u{2212}', "-");
+        let joined = match self.thousands {
+            Some(mark) => self.without(&text, mark)?,
+            None => text,
+        };
+        let plain = if self.decimal == '.' { joined } else { pointed(&joined, self.decimal)? };
+        is_plain(&plain).then_some(Cow::Owned(plain))
+    }
+
+    /// The text without what stands around its number.
+    fn bare<'a>(&self, text: &'a str) -> &'a str {
+        let mut text = text.trim();
+        for around in &self.around {
+            text = text.strip_prefix(around.as_str()).unwrap_or(text);
+            text = text.strip_suffix(around.as_str()).unwrap_or(text).trim();
+        }
+        text
+    }
+
+    /// Takes the marks between thousands away: only where each group has three digits.
+    fn without(&self, text: &str, mark: char) -> Option<String> {
+        if !text.contains(mark) {
+            return Some(text.to_owned());
+        }
+        let (whole, rest) = match text.find(self.decimal) {
+            Some(at) => text.split_at(at),
+            None => (text, ""),
+        };
+        let mut groups = whole.split(mark);
+        let first = groups.next()?.trim_start_matches(['+', '-']);
+        let good = (1..=3).contains(&first.len())
+            && groups.all(|group| group.len() == 3 && group.bytes().all(|b| b.is_ascii_digit()));
+        (good && !rest.contains(mark)).then(|| format!("{}{rest}", whole.replace(mark, "")))
+    }
+}
+
+/// With a point in place of a mark. A text that has a point already is not in this form.
+fn pointed(text: &str, mark: char) -> Option<String> {
+    (!text.contains('.')).then(|| text.replacen(mark, ".", 1))
+}
+
+/// Whether a text is `[+-]digits[.digits][e[+-]digits]`, with a digit before the exponent.
+fn is_plain(text: &str) -> bool {
+    let unsigned = text.strip_prefix(['+', '-']).unwrap_or(text);
+    let (number, exponent) = match unsigned.find(['e', 'E']) {
+        Some(at) => (&unsigned[..at], Some(&unsigned[at + 1..])),
+        None => (unsigned, None),
+    };
+    let (mut digits, mut points) = (0, 0);
+    for byte in number.bytes() {
+        match byte {
+            b'0'..=b'9' => digits += 1,
+            b'.' if points == 0 => points = 1,
+            _ => return false,
+        }
+    }
+    let whole = |text: &str| {
+        let text = text.strip_prefix(['+', '-']).unwrap_or(text);
+        (1..=3).contains(&text.len()) && text.bytes().all(|b| b.is_ascii_digit())
+    };
+    digits > 0 && exponent.is_none_or(whole)
+}
+
+/// An exact decimal: `digits / 10^places`.
+#[derive(Clone, Copy, Debug)]
+pub struct Decimal {
+    /// The digits with their sign.
+    pub digits: i128,
+    /// Decimal places.
+    pub places: u8,
+}
+
+impl Decimal {
+    /// Reads a number without marks; none if it has too many digits or places.
+    #[must_use]
+    pub fn read(plain: &str) -> Option<Decimal> {
+        let (number, exponent) = match plain.find(['e', 'E']) {
+            Some(at) => (&plain[..at], plain[at + 1..].parse::<i32>().ok()?),
+            None => (plain, 0),
+        };
+        let (mut digits, mut places, mut seen, mut behind) = (0i128, 0i32, 0u32, false);
+        for byte in number.bytes() {
+            match byte {
+                b'0'..=b'9' => {
+                    seen += u32::from(seen > 0 || byte != b'0');
+                    digits = digits.checked_mul(10)?.checked_add(i128::from(byte - b'0'))?;
+                    places += i32::from(behind);
+                }
+                b'.' => behind = true,
+                _ => {}
+            }
+        }
+        if seen > MAX_DIGITS {
+            return None;
+        }
+        let places = places - exponent;
+        if places < 0 {
+            let lift = u32::try_from(-places).ok().filter(|lift| seen + lift <= MAX_DIGITS)?;
+            digits = digits.checked_mul(10i128.checked_pow(lift)?)?;
+        }
+        let places = u8::try_from(places.max(0)).ok().filter(|places| *places <= MAX_PLACES)?;
+        Some(Decimal { digits: if number.starts_with('-') { -digits } else { digits }, places })
+    }
+
+    /// The number zero.
+    pub const ZERO: Decimal = Decimal { digits: 0, places: 0 };
+
+    /// `self − other`.
+    #[must_use]
+    pub fn minus(self, other: Decimal) -> Decimal {
+        let places = self.places.max(other.places);
+        let difference = self.lifted(places).saturating_sub(other.lifted(places));
+        Decimal { digits: difference, places }
+    }
+
+    /// `self · factor`.
+    #[must_use]
+    pub fn times(self, factor: i128) -> Decimal {
+        Decimal { digits: self.digits.saturating_mul(factor), places: self.places }
+    }
+
+    fn lifted(self, places: u8) -> i128 {
+        let power = 10i128.saturating_pow(u32::from(places.saturating_sub(self.places)));
+        self.digits.saturating_mul(power)
+    }
+}
+
+impl PartialEq for Decimal {
+    fn eq(&self, other: &Self) -> bool {
+        self.cmp(other) == Ordering::Equal
+    }
+}
+
+impl Eq for Decimal {}
+
+impl PartialOrd for Decimal {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl Ord for Decimal {
+    fn cmp(&self, other: &Self) -> Ordering {
+        let places = self.places.max(other.places);
+        self.lifted(places).cmp(&other.lifted(places))
+    }
+}
+
+/// An exact sum of decimals.
+#[derive(Clone, Debug, Default)]
+pub struct Sum {
+    /// The sum of the digits of numbers with so many places.
+    by_places: Vec<(i128, BigInt)>,
+}
+
+impl Sum {
+    /// Adds a number.
+    pub fn add(&mut self, number: Decimal) {
+        let places = usize::from(number.places);
+        if self.by_places.len() <= places {
+            self.by_places.resize(places + 1, (0, BigInt::ZERO));
+        }
+        let (small, large) = &mut self.by_places[places];
+        match small.checked_add(number.digits) {
+            Some(sum) => *small = sum,
+            None => {
+                *large += *small;
+                *small = number.digits;
+            }
+        }
+    }
+
+    /// The sum in full, with the most places that any number had.
+    #[must_use]
+    pub fn text(&self) -> String {
+        let places = self.by_places.len().saturating_sub(1);
+        let mut total = BigInt::ZERO;
+        for (small, large) in &self.by_places {
+            total = total * 10 + small + large;
+        }
+        scaled_text(&total.to_string(), places)
+    }
+}
+
+/// An integer's text with the point moved `places` to the left.
+#[must_use]
+pub fn scaled_text(integer: &str, places: usize) -> String {
+    let (sign, digits) = match integer.strip_prefix('-') {
+        Some(digits) => ("-", digits),
+        None => ("", integer),
+    };
+    if places == 0 {
+        return format!("{sign}{digits}");
+    }
+    let digits = format!("{digits:0>width$}", width = places + 1);
+    let (whole, behind) = digits.split_at(digits.len() - places);
+    format!("{sign}{whole}.{behind}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn plain(marks: &Marks, text: &str) -> Option<String> {
+        marks.plain(text).map(Cow::into_owned)
+    }
+
+    #[test]
+    fn numbers_of_each_form_are_read_and_others_are_not() {
+        let english = Marks { thousands: Some(','), around: vec!["$".into()], ..Marks::default() };
+        let german = Marks { decimal: ',', thousands: Some('.'), around: Vec::new() };
+        for (text, expected) in [
+            ("1,234.50", Some("1234.50")),
+            ("-1,234", Some("-1234")),
+            ("$ 12.5", Some("12.5")),
+            ("1,23", None),
+            ("12,34,567", None),
+            ("1.5,000", None),
+        ] {
+            assert_eq!(plain(&english, text).as_deref(), expected, "{text}");
+        }
+        for (text, expected) in [
+            ("1.234,5", Some("1234.5")),
+            ("28,801", Some("28.801")),
+            ("7", Some("7")),
+            ("1.5", None),
+            ("1,5,6", None),
+        ] {
+            assert_eq!(plain(&german, text).as_deref(), expected, "{text}");
+        }
+        let usual = Marks::default();
+        for (text, expected) in [
+            ("3.38e-05", Some("3.38e-05")),
+            (".005", Some(".005")),
+            ("\u{2212}4", Some("-4")),
+            ("1e", None),
+            ("-", None),
+            ("0x1F", None),
+            ("1 2", None),
+            ("NaN", None),
+        ] {
+            assert_eq!(plain(&usual, text).as_deref(), expected, "{text}");
+        }
+    }
+
+    #[test]
+    fn sums_are_exact_to_the_last_digit() {
+        let mut sum = Sum::default();
+        for text in ["0.1", "0.25", "-3", "1e2", "3.38e-05"] {
+            sum.add(Decimal::read(text).unwrap());
+        }
+        assert_eq!(sum.text(), "97.3500338");
+        assert_eq!(Sum::default().text(), "0");
+        assert!(Decimal::read("1e300").is_none() && Decimal::read("1e-300").is_none());
+    }
+
+    proptest! {
+        #[test]
+        fn any_text_is_read_or_refused(text: String) {
+            for decimal in ['.', ','] {
+                let marks = Marks { decimal, thousands: Some('.'), around: vec!["x".into()] };
+                if let Some(plain) = marks.plain(&text) {
+                    let _ = Decimal::read(&plain);
+                }
+            }
+        }
+
+        #[test]
+        fn a_sum_equals_that_of_integers(numbers in proptest::collection::vec(-1_000_000_000i64..1_000_000_000, 0..50)) {
+            let mut sum = Sum::default();
+            for number in &numbers {
+                sum.add(Decimal::read(&format!("{}.{:03}", number / 1000, (number % 1000).abs())).unwrap());
+            }
+            let total: i64 = numbers.iter().map(|n| (n / 1000) * 1000 + if *n / 1000 < 0 { -(n % 1000).abs() } else { (n % 1000).abs() }).sum();
+            if !numbers.is_empty() {
+                prop_assert_eq!(sum.text(), scaled_text(&total.to_string(), 3));
+            }
+        }
+    }
+}

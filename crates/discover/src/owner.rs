@@ -1,0 +1,220 @@
+//! Which column says whose a reading is, if any does.
+
+use crate::Hints;
+use crate::cells::Row;
+use crate::error::DiscoverError;
+use crate::form::Form;
+use crate::profile::{Column, Profile};
+use crate::scan::{Scanned, scan};
+use crate::table::Table;
+use crate::times::{TimePlan, join};
+use crate::words::owner_score;
+use std::collections::HashSet;
+use std::collections::hash_map::DefaultHasher;
+use std::hash::{Hash, Hasher};
+
+/// Rows that are read to see which column tells series apart.
+const SAMPLE: u64 = 200_000;
+/// Columns that are tried.
+const MAX_TRIED: usize = 8;
+
+/// The owner's column.
+pub(crate) struct OwnerPlan {
+    /// Its position; none if the file is one series.
+    pub column: Option<usize>,
+    /// What is noticed.
+    pub notes: Vec<String>,
+    /// What cannot be known and matters.
+    pub questions: Vec<String>,
+}
+
+/// Finds the owner's column.
+///
+/// # Errors
+/// If the hints name a column that is not there.
+pub(crate) fn find(
+    text: &str,
+    table: &Table,
+    profile: &Profile,
+    time: &TimePlan,
+    hints: &Hints,
+) -> Result<OwnerPlan, DiscoverError> {
+    let plan = |column, notes, questions| Ok(OwnerPlan { column, notes, questions });
+    match hints.owner.as_deref() {
+        Some("none") => return plan(None, Vec::new(), Vec::new()),
+        Some(name) => {
+            let at = hints.position(name, table.names.iter().map(String::as_str))?;
+            return plan(Some(at), Vec::new(), Vec::new());
+        }
+        None => {}
+    }
+    let candidates = candidates(profile, table, time);
+    if let Some(best) = by_name(profile, &candidates) {
+        let notes = rivals(profile, &candidates, best);
+        return plan(Some(best), notes, Vec::new());
+    }
+    let tried = worth_trying(profile, &candidates, time);
+    let series = Series::read(text, &table.form, time, &tried);
+    let name = |at: usize| format!("`{}`", profile.columns[at].name);
+    if series.repeats * 20 > series.rows && !tried.is_empty() {
+        let best = series.best().filter(|at| !profile.columns[*at].is_number());
+        if let Some(at) = best {
+            let note = format!(
+                "No column's name says whose a reading is. {} is taken for the owner, since with it no two rows have the same time.",
+                name(at)
+            );
+            return plan(Some(at), vec![note], Vec::new());
+        }
+        return plan(None, Vec::new(), vec![series.question(&tried, name)]);
+    }
+    let texts = candidates.iter().copied().find(|at| !profile.columns[*at].is_number());
+    if !table.has_header
+        && let Some(first) = texts
+    {
+        let note = format!(
+            "The file has no names of columns. {} is taken for the owner, since it is the first column of texts that repeat.",
+            name(first)
+        );
+        return plan(Some(first), vec![note], Vec::new());
+    }
+    let note =
+        "No column says whose a reading is; the whole file is taken as one owner's.".to_owned();
+    plan(None, vec![note], Vec::new())
+}
+
+/// Columns that repeat their values and are no part of the time.
+fn candidates(profile: &Profile, table: &Table, time: &TimePlan) -> Vec<usize> {
+    let fits = |(at, column): &(usize, &Column)| {
+        let nearly_full = column.filled * 100 >= profile.rows * 97;
+        let repeats = column.distinct() * 2 <= column.filled
+            || (column.filled < 20 && column.distinct() < column.filled);
+        let number = column.is_number();
+        let named = owner_score(&table.names[*at]) > 0;
+        let whole = !column.fractional && !column.counts_up;
+        !time.columns.contains(at)
+            && nearly_full
+            && repeats
+            && (!number || (named && whole))
+            && column.times() * 2 < column.filled.max(1)
+    };
+    profile.columns.iter().enumerate().filter(fits).map(|(at, _)| at).collect()
+}
+
+/// Columns with a few values that repeat, so that they may tell series apart.
+fn worth_trying(profile: &Profile, candidates: &[usize], time: &TimePlan) -> Vec<usize> {
+    let texts = candidates.iter().copied().filter(|at| !profile.columns[*at].is_number());
+    let whole = |at: &usize| {
+        let column = &profile.columns[*at];
+        let few = column.distinct() * 20 <= column.filled && column.distinct() <= 1000;
+        column.is_integer() && few && !time.columns.contains(at) && column.filled == profile.rows
+    };
+    let numbers = (0..profile.columns.len()).filter(whole);
+    let several = texts.chain(numbers).filter(|at| profile.columns[*at].distinct() > 1);
+    several.take(MAX_TRIED).collect()
+}
+
+/// The column whose name says it best. A column with one value needs a name that leaves no
+/// doubt, since a device that wrote the file is no owner.
+fn by_name(profile: &Profile, candidates: &[usize]) -> Option<usize> {
+    let score = |at: usize| {
+        let column = &profile.columns[at];
+        let shaped = if looks_like_address(column) { 80 } else { 0 };
+        let score = owner_score(&column.name).max(shaped);
+        if column.distinct() < 2 && score < 80 { 0 } else { score }
+    };
+    let mut best: Option<(usize, u32)> = None;
+    for at in candidates {
+        let score = score(*at);
+        if score > 0 && best.is_none_or(|(_, known)| score > known) {
+            best = Some((*at, score));
+        }
+    }
+    best.map(|(at, _)| at)
+}
+
+/// Other columns that may be meant.
+fn rivals(profile: &Profile, candidates: &[usize], best: usize) -> Vec<String> {
+    let likely = |at: &&usize| {
+        let column = &profile.columns[**at];
+        **at != best && owner_score(&column.name) >= 60 && column.distinct() > 1
+    };
+    let names: Vec<String> = candidates
+        .iter()
+        .filter(likely)
+        .map(|at| format!("`{}`", profile.columns[*at].name))
+        .collect();
+    if names.is_empty() {
+        return Vec::new();
+    }
+    let own = &profile.columns[best].name;
+    vec![format!(
+        "`{own}` is taken for the owner; {} could be meant too. Say so with `--owner`.",
+        names.join(", ")
+    )]
+}
+
+/// Whether the values of a column are network addresses.
+fn looks_like_address(column: &Column) -> bool {
+    let address = |text: &String| {
+        let parts: Vec<&str> = text.split('.').collect();
+        let four = parts.len() == 4 && parts.iter().all(|part| part.parse::<u8>().is_ok());
+        let hex: Vec<&str> = text.split([':', '-']).collect();
+        let six = hex.len() == 6
+            && hex.iter().all(|part| part.len() == 2 && u8::from_str_radix(part, 16).is_ok());
+        four || six || text.contains('@')
+    };
+    !column.texts.is_empty() && column.texts.keys().all(address)
+}
+
+/// How often times repeat, in the file and within each value of a column.
+struct Series {
+    rows: u64,
+    repeats: u64,
+    within: Vec<(usize, u64)>,
+}
+
+impl Series {
+    fn read(text: &str, form: &Form, time: &TimePlan, columns: &[usize]) -> Series {
+        let mut series =
+            Series { rows: 0, repeats: 0, within: columns.iter().map(|at| (*at, 0)).collect() };
+        let mut known: HashSet<i64> = HashSet::new();
+        let mut own: Vec<HashSet<(u64, i64)>> = vec![HashSet::new(); columns.len()];
+        let mut joined = String::new();
+        scan(text, form, |_, scanned| {
+            let Scanned::Row(row) = scanned else { return true };
+            if !join(row, &time.columns, form, &mut joined) {
+                return true;
+            }
+            let Some(at) = time.clock.micros(&joined) else { return true };
+            series.rows += 1;
+            series.repeats += u64::from(!known.insert(at));
+            for ((column, repeats), own) in series.within.iter_mut().zip(&mut own) {
+                *repeats += u64::from(!own.insert((hash(row, *column), at)));
+            }
+            series.rows < SAMPLE
+        });
+        series
+    }
+
+    fn question(&self, tried: &[usize], name: impl Fn(usize) -> String) -> String {
+        let names: Vec<String> = tried.iter().map(|at| name(*at)).collect();
+        format!(
+            "{} of {} rows have the time of another row, so the file seems to hold several series, but no column says clearly whose a row is. It may be one of {}. Name it with `--owner COLUMN`, or say `--owner none` if all rows are one owner's.",
+            self.repeats,
+            self.rows,
+            names.join(", ")
+        )
+    }
+
+    /// The first column within whose values times repeat hardly ever.
+    fn best(&self) -> Option<usize> {
+        let found = self.within.iter().find(|(_, repeats)| repeats * 20 <= self.repeats);
+        found.map(|(at, _)| *at)
+    }
+}
+
+fn hash(row: &Row<'_>, column: usize) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    row.get(column).map_or("", AsRef::as_ref).hash(&mut hasher);
+    hasher.finish()
+}

@@ -1,0 +1,269 @@
+//! What the cells of each column are: one pass over the whole file.
+
+use crate::clock::{Format, shape};
+use crate::form::Form;
+use crate::number::{Decimal, Marks};
+use crate::scan::{Scanned, scan};
+use std::collections::hash_map::DefaultHasher;
+use std::collections::{BTreeMap, HashMap, HashSet};
+use std::hash::{Hash, Hasher};
+
+/// Different values of a column that are counted.
+const MAX_DISTINCT: usize = 200_000;
+/// Different texts among numbers that are kept.
+const MAX_TEXTS: usize = 30;
+/// Shapes of times of one column.
+const MAX_SHAPES: usize = 40;
+
+/// One column.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Column {
+    /// Its name.
+    pub name: String,
+    /// Cells with a value.
+    pub filled: u64,
+    /// Cells that are numbers.
+    pub numbers: u64,
+    /// Cells that are yes, no, true or false.
+    pub booleans: u64,
+    /// Whether all numbers are integers.
+    pub fractional: bool,
+    /// Digits of the shortest and the longest integer.
+    pub digits: Option<(usize, usize)>,
+    /// The least and the greatest number that cannot stand for a missing one.
+    pub range: Option<(Decimal, Decimal)>,
+    /// Numbers that may stand for a missing one, by their text, with their count.
+    pub suspects: BTreeMap<String, (Decimal, u64)>,
+    /// Texts that are no numbers, with their count, as far as they are few.
+    pub texts: HashMap<String, u64>,
+    /// Whether there are more different texts than are kept.
+    pub many_texts: bool,
+    /// Shapes of times.
+    pub shapes: BTreeMap<String, ShapeCount>,
+    /// Whether each number is one more than that before it.
+    pub counts_up: bool,
+    /// Whether numbers never fall.
+    pub ascends: bool,
+    /// Whether a number's last two digits are always below 60, so that it may be `hhmm`.
+    pub hhmm: bool,
+    /// Hashes of its values.
+    pub values: HashSet<u64>,
+    /// The number before.
+    pub before: Option<Decimal>,
+}
+
+/// The cells of one shape of times.
+#[derive(Clone, Debug)]
+pub(crate) struct ShapeCount {
+    /// How many there are.
+    pub count: u64,
+    /// Each format that may read them, with the number that it cannot read.
+    pub formats: Vec<(Format, u64)>,
+    /// Whether all are at midnight.
+    pub midnight: bool,
+}
+
+/// All columns.
+pub(crate) struct Profile {
+    /// In order.
+    pub columns: Vec<Column>,
+    /// Rows that are as wide as the header and not blank.
+    pub rows: u64,
+}
+
+impl Column {
+    /// The number of different values, up to a maximum.
+    pub(crate) fn distinct(&self) -> u64 {
+        self.values.len() as u64
+    }
+
+    /// Cells that are times by their shape.
+    pub(crate) fn times(&self) -> u64 {
+        self.shapes.values().map(|shape| shape.count).sum()
+    }
+
+    /// Whether nearly all cells with a value are numbers, and texts among them few.
+    pub(crate) fn is_number(&self) -> bool {
+        self.numbers > 0 && self.numbers * 10 >= self.filled * 8 && !self.many_texts
+    }
+
+    /// Whether all cells with a value are numbers without decimals.
+    pub(crate) fn is_integer(&self) -> bool {
+        self.numbers > 0 && self.numbers == self.filled && !self.fractional
+    }
+
+    /// Whether the column numbers the rows.
+    pub(crate) fn numbers_rows(&self) -> bool {
+        if !self.is_integer() || self.numbers < 3 {
+            return false;
+        }
+        let all = self.whole_range().is_some_and(|(lo, hi)| {
+            let values = hi.minus(lo).digits + 1;
+            self.numbers > 20 && (0..=1).contains(&lo.digits) && values == i128::from(self.numbers)
+        });
+        self.counts_up || (all && self.distinct() == self.numbers)
+    }
+
+    /// Whether long integers lie where times since 1970 in milliseconds or finer do.
+    pub(crate) fn may_be_times(&self) -> bool {
+        let within = |power: u32| {
+            let scale = |value: i128| Decimal { digits: value * 10i128.pow(power), places: 0 };
+            self.whole_range()
+                .is_some_and(|(lo, hi)| lo > scale(631_152_000) && hi < scale(2_524_608_000))
+        };
+        self.is_integer() && [3, 6, 9].into_iter().any(within)
+    }
+
+    /// The least and the greatest number, suspects included.
+    pub(crate) fn whole_range(&self) -> Option<(Decimal, Decimal)> {
+        let suspects = self.suspects.values().map(|(value, _)| *value);
+        let all = suspects.chain(self.range.into_iter().flat_map(|(lo, hi)| [lo, hi]));
+        all.fold(None, |range: Option<(Decimal, Decimal)>, value| match range {
+            None => Some((value, value)),
+            Some((lo, hi)) => Some((lo.min(value), hi.max(value))),
+        })
+    }
+
+    fn count(&mut self, cell: &str, marks: &Marks) {
+        self.filled += 1;
+        if self.values.len() < MAX_DISTINCT {
+            let mut hasher = DefaultHasher::new();
+            cell.hash(&mut hasher);
+            self.values.insert(hasher.finish());
+        }
+        if let Some(plain) = marks.plain(cell)
+            && let Some(value) = Decimal::read(&plain)
+        {
+            return self.number(&plain, value);
+        }
+        if let Some(shape) = shape::shape(cell)
+            && self.time(cell, shape)
+        {
+            return;
+        }
+        self.booleans += u64::from(boolean(cell).is_some());
+        if self.texts.len() < MAX_TEXTS || self.texts.contains_key(cell) {
+            *self.texts.entry(cell.to_owned()).or_default() += 1;
+        } else {
+            self.many_texts = true;
+        }
+    }
+
+    fn number(&mut self, plain: &str, value: Decimal) {
+        if self.numbers == 0 {
+            (self.counts_up, self.ascends, self.hhmm) = (true, true, true);
+        }
+        self.numbers += 1;
+        if let Some(before) = self.before {
+            self.counts_up &= value.minus(before) == Decimal { digits: 1, places: 0 };
+            self.ascends &= value >= before;
+        }
+        self.before = Some(value);
+        if value.places > 0 || plain.contains('.') {
+            self.fractional = true;
+        } else {
+            let length = plain.trim_start_matches(['+', '-']).len();
+            self.digits = Some(
+                self.digits.map_or((length, length), |(lo, hi)| (lo.min(length), hi.max(length))),
+            );
+            self.hhmm &= value.digits % 100 < 60 && (0..=2400).contains(&value.digits);
+        }
+        if is_suspect(plain) {
+            let entry = self.suspects.entry(plain.to_owned()).or_insert((value, 0));
+            entry.1 += 1;
+            return;
+        }
+        self.range =
+            Some(self.range.map_or((value, value), |(lo, hi)| (lo.min(value), hi.max(value))));
+    }
+
+    /// Counts a text of a time's shape; false if no format can read it.
+    fn time(&mut self, cell: &str, shape: String) -> bool {
+        if !self.shapes.contains_key(&shape) {
+            if self.shapes.len() >= MAX_SHAPES {
+                return false;
+            }
+            let formats = shape::formats(cell).into_iter();
+            let formats: Vec<_> =
+                formats.filter_map(|text| Format::part(&text).ok()).map(|f| (f, 0)).collect();
+            if formats.is_empty() {
+                return false;
+            }
+            self.shapes.insert(shape.clone(), ShapeCount { count: 0, formats, midnight: true });
+        }
+        let Some(found) = self.shapes.get_mut(&shape) else { return false };
+        found.count += 1;
+        for (format, failed) in &mut found.formats {
+            match format.read(cell) {
+                Some(moment) => found.midnight &= moment.time_of_day() == 0,
+                None => *failed += 1,
+            }
+        }
+        true
+    }
+}
+
+/// What a word says that means yes or no.
+#[must_use]
+pub fn boolean(text: &str) -> Option<bool> {
+    let is = |words: &[&str]| words.iter().any(|word| text.eq_ignore_ascii_case(word));
+    if is(&["true", "yes", "y", "t", "ja", "oui", "si", "sí", "on"]) {
+        return Some(true);
+    }
+    is(&["false", "no", "n", "f", "nein", "non", "off"]).then_some(false)
+}
+
+/// Whether a number has the form of those that stand for a missing one: all nines, a digit
+/// before nines, round negative hundreds, the ends of an integer's range.
+fn is_suspect(plain: &str) -> bool {
+    let (whole, behind) = plain.split_once('.').unwrap_or((plain, ""));
+    let digits = whole.trim_start_matches(['-', '+']);
+    let all = |text: &str, digit: u8| text.bytes().all(|b| b == digit);
+    let zeros_or_nines = all(behind, b'0') || all(behind, b'9');
+    if !zeros_or_nines {
+        return false;
+    }
+    let nines = digits.len() >= 2 && all(digits, b'9');
+    let nearly = digits.len() >= 4 && digits.get(1..).is_some_and(|rest| all(rest, b'9'));
+    let eights = digits.len() >= 3 && all(digits, b'8');
+    let negative = whole.starts_with('-');
+    let hundreds =
+        negative && digits.len() >= 3 && digits.get(1..).is_some_and(|rest| all(rest, b'0'));
+    const ENDS: [&str; 6] = ["32767", "32768", "65535", "2147483647", "2147483648", "-1"];
+    nines || eights || (nearly && negative) || hundreds || ENDS.contains(&digits) || whole == "-1"
+}
+
+/// Looks at every cell.
+pub(crate) fn profile(text: &str, form: &Form, names: &[String]) -> Profile {
+    let columns = names.iter().map(|name| Column { name: name.clone(), ..Column::default() });
+    let mut profile = Profile { columns: columns.collect(), rows: 0 };
+    let marks = form.marks();
+    let missing: HashSet<&str> = form.missing.iter().map(String::as_str).collect();
+    scan(text, form, |_, scanned| {
+        if let Scanned::Row(row) = scanned {
+            profile.rows += 1;
+            for (column, cell) in profile.columns.iter_mut().zip(row) {
+                if !cell.is_empty() && !missing.contains(cell.as_ref()) {
+                    column.count(cell, &marks);
+                }
+            }
+        }
+        true
+    });
+    profile
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_that_stand_for_a_missing_one_look_so() {
+        for text in ["-999", "-7999.0", "-200", "99.99", "9999", "-888", "32767", "-1", "-999.9"] {
+            assert!(is_suspect(text), "{text}");
+        }
+        for text in ["12", "-20", "9.9", "1999", "100", "-250", "999.5", "0"] {
+            assert!(!is_suspect(text), "{text}");
+        }
+    }
+}

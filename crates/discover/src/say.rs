@@ -1,0 +1,136 @@
+//! What is not certain, in sentences for people.
+
+use crate::times::Zone;
+use crate::understanding::Understanding;
+use std::fmt::Write as _;
+
+/// Rows in a thousand that may be refused before a person should look.
+const MAX_REFUSED_PER_MILLE: u64 = 1;
+
+impl Understanding {
+    /// Whether something cannot be known that matters.
+    #[must_use]
+    pub fn is_undecided(&self) -> bool {
+        !self.questions.is_empty()
+    }
+
+    /// All that is not certain: what matters first.
+    #[must_use]
+    pub fn unsure(&self) -> Vec<String> {
+        self.questions.iter().chain(&self.notes).cloned().collect()
+    }
+
+    /// The zone, in words.
+    #[must_use]
+    pub fn zone_text(&self) -> String {
+        match &self.time.zone {
+            Zone::InValue => "offset in the value".to_owned(),
+            Zone::Fixed(seconds, _) => {
+                format!("UTC{}", crate::clock::words::offset_text(*seconds))
+            }
+            Zone::Unstated => "none stated".to_owned(),
+        }
+    }
+
+    /// Adds sentences about what was counted.
+    pub(crate) fn say(&mut self) {
+        self.questions.append(&mut self.time.questions.clone());
+        self.notes.append(&mut self.time.notes.clone());
+        self.say_rows();
+        self.say_values();
+        if self.time.zone == Zone::Unstated {
+            self.notes.push("Nothing says in which zone the times are; they are read as UTC. If they are local times, set `zone` in source.yaml.".to_owned());
+        }
+        let bare: Vec<&str> = self
+            .attributes
+            .iter()
+            .filter(|a| a.unit.is_none())
+            .map(|a| a.column.as_str())
+            .collect();
+        if !bare.is_empty() {
+            let more = if bare.len() > 8 { ", and others" } else { "" };
+            let names: Vec<String> = bare.iter().take(8).map(|name| format!("`{name}`")).collect();
+            self.notes.push(format!("No unit is stated for {}{more}.", names.join(", ")));
+        }
+    }
+
+    fn say_rows(&mut self) {
+        let tally = &self.tally;
+        let mut say = |count: u64, what: &str| {
+            if count > 0 {
+                let rows = if count == 1 { "1 row".to_owned() } else { format!("{count} rows") };
+                self.notes.push(format!("{rows} {what}."));
+            }
+        };
+        say(tally.untimed, "without a time left out");
+        say(tally.blank, "of nothing but empty cells passed over");
+        say(tally.duplicates, "equal an earlier row in every cell; all are kept");
+        say(
+            tally.out_of_order,
+            "lie before an earlier row of their owner; all are kept and sorted",
+        );
+        say(tally.same_time, "have the time of an earlier row of their owner; all are kept");
+        let bad = tally.bad_time + tally.bad_width + tally.broken + tally.no_owner;
+        if bad > 0 {
+            let mut text = format!("{bad} rows cannot be used:");
+            for (count, why) in [
+                (tally.bad_time, "no readable time"),
+                (tally.bad_width, "another number of cells than the header"),
+                (tally.broken, "quotes that do not fit"),
+                (tally.no_owner, "no owner"),
+            ] {
+                if count > 0 {
+                    let _ = write!(text, " {count} have {why},");
+                }
+            }
+            let lines: Vec<String> = tally.refused_lines.iter().map(ToString::to_string).collect();
+            let _ = write!(text, " first in line {}.", lines.join(", "));
+            let matters = bad * 1000 > (tally.rows + bad) * MAX_REFUSED_PER_MILLE;
+            if matters { &mut self.questions } else { &mut self.notes }.push(text);
+        }
+        if tally.out_of_range > 0 {
+            self.questions.push(format!(
+                "{} of {} rows lie before 1970 or after 2112, which encrypted streams cannot express; they would be refused. Leave them out, or shift the years.",
+                tally.out_of_range, tally.rows
+            ));
+        }
+        if tally.untimed > tally.rows {
+            self.questions.push(format!(
+                "Only {} of {} rows have a time.",
+                tally.rows,
+                tally.rows + tally.untimed
+            ));
+        }
+    }
+
+    fn say_values(&mut self) {
+        let (mut matters, mut notes) = (Vec::new(), Vec::new());
+        for attribute in &self.attributes {
+            let column = &attribute.column;
+            for (text, count) in &attribute.sentinels {
+                notes.push(format!("`{column}` has {text} in {count} cells, which is taken for a missing value and left out."));
+            }
+            if !attribute.texts.is_empty() {
+                let texts: u64 = attribute.texts.values().sum();
+                let sentence = format!(
+                    "`{column}` has {texts} cells that are no numbers ({} different texts); they are taken for missing values and left out.",
+                    attribute.texts.len()
+                );
+                let many = texts * 20 > attribute.total.count;
+                if many { &mut matters } else { &mut notes }.push(sentence);
+            }
+            let scale = attribute.bounds().scale;
+            if scale < attribute.total.places {
+                notes.push(format!("`{column}` has up to {} decimal places; encrypted streams round it to {scale}, so their sums may differ from the exact one in the last places.", attribute.total.places));
+            }
+            if attribute.total.unread > 0 {
+                matters.push(format!(
+                    "{} cells of `{column}` cannot be read and would be refused.",
+                    attribute.total.unread
+                ));
+            }
+        }
+        self.questions.append(&mut matters);
+        self.notes.append(&mut notes);
+    }
+}

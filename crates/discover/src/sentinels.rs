@@ -1,0 +1,121 @@
+//! Numbers that stand for a missing one, such as -999: their form and their distance set them
+//! apart from real ones.
+
+use crate::number::Decimal;
+use crate::profile::Column;
+use std::collections::BTreeMap;
+
+/// What a column's suspects are.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Verdict {
+    /// Texts that stand for a missing number, each with its count.
+    pub left_out: BTreeMap<String, u64>,
+    /// Texts that are taken as numbers, though they look odd.
+    pub odd: Vec<String>,
+}
+
+/// Decides for all columns: what one column proves counts as a hint in the others.
+pub(crate) fn judge(columns: &[&Column]) -> Vec<Verdict> {
+    let mut verdicts: Vec<Verdict> = columns.iter().map(|column| alone(column)).collect();
+    let proven: Vec<Decimal> = columns
+        .iter()
+        .zip(&verdicts)
+        .flat_map(|(column, verdict)| {
+            verdict.left_out.keys().filter_map(|text| column.suspects.get(text))
+        })
+        .map(|(value, _)| *value)
+        .collect();
+    for (column, verdict) in columns.iter().zip(&mut verdicts) {
+        for (text, (value, count)) in &column.suspects {
+            let hinted = proven.contains(value) && is_outside(column, *value);
+            if hinted && !verdict.left_out.contains_key(text) {
+                verdict.left_out.insert(text.clone(), *count);
+                verdict.odd.retain(|odd| odd != text);
+            }
+        }
+    }
+    verdicts
+}
+
+/// Whether a number lies below or above all ordinary ones of its column. A negative one among
+/// numbers that are never negative does.
+fn is_outside(column: &Column, value: Decimal) -> bool {
+    match column.range {
+        None => true,
+        Some((lo, hi)) => value < lo || value > hi,
+    }
+}
+
+fn alone(column: &Column) -> Verdict {
+    let mut verdict = Verdict::default();
+    let real = column.range;
+    for (text, (value, count)) in &column.suspects {
+        let Some((lo, hi)) = real else {
+            // A column without any other number says nothing about its own.
+            if *value < Decimal::ZERO && text != "-1" && column.suspects.len() == 1 && *count > 1 {
+                verdict.left_out.insert(text.clone(), *count);
+            }
+            continue;
+        };
+        let below = *value < lo;
+        let above = *value > hi;
+        if !below && !above {
+            continue;
+        }
+        let span = hi.minus(lo);
+        let gap = if below { lo.minus(*value) } else { value.minus(hi) };
+        let nines = text
+            .trim_start_matches('-')
+            .bytes()
+            .take_while(|b| b.is_ascii_digit())
+            .filter(|b| *b == b'9')
+            .count()
+            >= 3;
+        let negative = *value < Decimal::ZERO;
+        let far = gap > span;
+        let stands_out = match text.as_str() {
+            "-1" => false,
+            _ if negative && nines => lo >= Decimal::ZERO || far || *count > 1,
+            _ if negative => far && *count > 1,
+            _ => far && *count > 1,
+        };
+        if stands_out {
+            verdict.left_out.insert(text.clone(), *count);
+        } else if (negative && lo >= Decimal::ZERO) || gap.times(2) > span {
+            verdict.odd.push(text.clone());
+        }
+    }
+    verdict
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn column(range: Option<(i128, i128)>, suspects: &[(&str, u64)]) -> Column {
+        let number = |digits| Decimal { digits, places: 0 };
+        Column {
+            range: range.map(|(lo, hi)| (number(lo), number(hi))),
+            suspects: suspects
+                .iter()
+                .map(|(text, count)| ((*text).to_owned(), (Decimal::read(text).unwrap(), *count)))
+                .collect(),
+            ..Column::default()
+        }
+    }
+
+    #[test]
+    fn distance_and_form_decide() {
+        let sure = column(Some((0, 12)), &[("-200", 50)]);
+        let wide = column(Some((2, 340)), &[("-200", 40)]);
+        let cold = column(Some((-40, 30)), &[("99", 3), ("-1", 7)]);
+        let counted = column(Some((0, 1500)), &[("999", 2), ("-1", 7)]);
+        let verdicts = judge(&[&sure, &wide, &cold, &counted]);
+        assert_eq!(verdicts[0].left_out.get("-200"), Some(&50));
+        assert_eq!(verdicts[1].left_out.get("-200"), Some(&40));
+        assert!(verdicts[2].left_out.is_empty() && verdicts[3].left_out.is_empty());
+        assert_eq!(verdicts[3].odd, ["-1"]);
+        let alone = judge(&[&column(Some((2, 340)), &[("-200", 40)])]);
+        assert!(alone[0].left_out.is_empty() && alone[0].odd == ["-200"]);
+    }
+}

@@ -1,0 +1,421 @@
+//! Where the table is in a text: delimiter, lines above it, header, rows of units, widths.
+
+use crate::cells::{Delimiter, Row, Rows};
+use crate::clock::shape;
+use crate::error::DiscoverError;
+use crate::form::{Form, MISSING, distinct, header};
+use crate::marks;
+use std::collections::{BTreeSet, HashMap};
+
+/// Rows that are looked at to find the table.
+const SAMPLE: usize = 2000;
+/// Lines that a file may have above its table.
+const MAX_ABOVE: usize = 300;
+
+/// Where the table is.
+#[derive(Clone, Debug)]
+pub(crate) struct Table {
+    /// How to read it.
+    pub form: Form,
+    /// The name of each column.
+    pub names: Vec<String>,
+    /// What a row of units says of each column.
+    pub units: Vec<String>,
+    /// The lines above the header.
+    pub above: Vec<String>,
+    /// Whether the file names its columns.
+    pub has_header: bool,
+    /// A question about decimal marks.
+    pub open_marks: Option<String>,
+    /// What was noticed.
+    pub notes: Vec<String>,
+}
+
+/// The first rows of a text.
+struct Sample<'a> {
+    delimiter: Delimiter,
+    rows: Vec<Row<'a>>,
+    lines: Vec<u64>,
+    /// The width of most rows.
+    width: usize,
+    score: f64,
+    multiline: bool,
+}
+
+/// The kind of a cell.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Kind {
+    Missing,
+    Number,
+    Time,
+    Text,
+}
+
+/// How a row's cells agree with the kinds of their columns.
+#[derive(Default)]
+struct Agreement {
+    fits: bool,
+    agree: usize,
+    differ: usize,
+    /// Empty cells of columns that are never empty.
+    lacks: usize,
+    /// Whether the first column with a kind differs.
+    first_differs: bool,
+    /// The number of different texts, and whether no cell equals another or is empty.
+    names: usize,
+    all_differ: bool,
+}
+
+/// Finds the table.
+///
+/// # Errors
+/// A [`DiscoverError`] if the text holds none.
+pub(crate) fn find(text: &str) -> Result<Table, DiscoverError> {
+    let samples = Delimiter::ALL.map(|delimiter| Sample::read(text, delimiter));
+    let best = samples.into_iter().max_by(|a, b| a.score.total_cmp(&b.score));
+    let sample = best.filter(|sample| sample.score >= 0.6).ok_or(DiscoverError::NoTable)?;
+    Finder::new(text, sample).table()
+}
+
+impl<'a> Sample<'a> {
+    fn read(text: &'a str, delimiter: Delimiter) -> Self {
+        let mut reader = Rows::new(text, delimiter, 1).over_lines(true);
+        let (mut rows, mut lines, mut row) = (Vec::new(), Vec::new(), Vec::new());
+        while rows.len() < SAMPLE {
+            match reader.read(&mut row) {
+                Ok(false) => break,
+                Ok(true) => rows.push(std::mem::take(&mut row)),
+                Err(_) => rows.push(Vec::new()),
+            }
+            lines.push(reader.line());
+        }
+        let multiline = rows.iter().flatten().any(|cell| cell.contains('\n'));
+        let mut sample = Sample { delimiter, rows, lines, width: 0, score: 0.0, multiline };
+        sample.measure();
+        sample
+    }
+
+    /// The position of the first row that is as wide as most.
+    fn start(&self) -> usize {
+        self.rows.iter().position(|row| row.len() == self.width).unwrap_or(0)
+    }
+
+    /// The rows from there on, but for the first, which may be a header.
+    fn body(&self) -> &[Row<'a>] {
+        let start = self.start();
+        let first = if self.rows.len() > start + 1 { start + 1 } else { start };
+        self.rows.get(first..).unwrap_or_default()
+    }
+
+    /// The second half of them: rows of data for certain, if there are any.
+    fn core(&self) -> &[Row<'a>] {
+        let body = self.body();
+        body.get(body.len() / 2..).unwrap_or_default()
+    }
+
+    /// How well the delimiter fits: the part of rows with the usual width, times the part of
+    /// cells without another delimiter in them.
+    fn measure(&mut self) {
+        let mut widths: HashMap<usize, usize> = HashMap::new();
+        for row in self.rows.iter().filter(|row| row.len() > 1) {
+            *widths.entry(row.len()).or_default() += 1;
+        }
+        let most = widths.iter().max_by_key(|(width, count)| (**count, **width));
+        let Some((width, count)) = most.map(|(width, count)| (*width, *count)) else { return };
+        self.width = width;
+        let body = self.body();
+        let count = count.saturating_sub(1).min(body.len());
+        let others: &[char] = match self.delimiter {
+            Delimiter::Spaces => &[';', '\t', '|'],
+            Delimiter::Comma => &[';', '\t', '|'],
+            Delimiter::Semicolon => &['\t', '|'],
+            Delimiter::Tab | Delimiter::Pipe => &[';'],
+        };
+        let cells = body.iter().flatten();
+        let clean = cells.clone().filter(|cell| !cell.contains(others)).count();
+        let part = |some: usize, all: usize| some as f64 / all.max(1) as f64;
+        let fits = part(count, body.len());
+        let weight = if self.delimiter == Delimiter::Spaces { 0.75 } else { 1.0 };
+        // Of two that fit alike, the one with more cells.
+        let bonus = 1.0 + (width.min(20) as f64) / 1000.0;
+        self.score = fits * part(clean, cells.count()).powi(4) * weight * bonus;
+        self.width = width;
+    }
+}
+
+struct Finder<'a> {
+    text_lines: Vec<&'a str>,
+    sample: Sample<'a>,
+    form: Form,
+    open_marks: Option<String>,
+    shapes: HashMap<String, bool>,
+}
+
+impl<'a> Finder<'a> {
+    fn new(text: &'a str, sample: Sample<'a>) -> Self {
+        let found = marks::decide(sample.body(), sample.width);
+        let last = sample.lines.last().map_or(0, |line| usize::try_from(*line).unwrap_or(0));
+        let text_lines = text.lines().take(last + 1).collect();
+        let form = Form {
+            delimiter: sample.delimiter,
+            multiline: sample.multiline,
+            decimal: found.marks.decimal,
+            thousands: found.marks.thousands,
+            around: found.marks.around,
+            missing: MISSING.iter().map(|text| (*text).to_owned()).collect(),
+            ..Form::default()
+        };
+        Finder { text_lines, sample, form, open_marks: found.open, shapes: HashMap::new() }
+    }
+
+    fn kind(&mut self, cell: &str) -> Kind {
+        if self.form.is_missing(cell) {
+            return Kind::Missing;
+        }
+        if self.form.marks().plain(cell).is_some() {
+            return Kind::Number;
+        }
+        let Some(shape) = shape::shape(cell) else { return Kind::Text };
+        let is_time = *self.shapes.entry(shape).or_insert_with(|| !shape::formats(cell).is_empty());
+        if is_time { Kind::Time } else { Kind::Text }
+    }
+
+    /// The kind of each column, if nearly all its cells have one; whether it is never empty.
+    fn columns(&mut self) -> Vec<(Option<Kind>, bool)> {
+        let width = self.sample.width;
+        let body: Vec<Row<'a>> =
+            self.sample.core().iter().filter(|row| row.len() == width).take(400).cloned().collect();
+        let mut found = Vec::new();
+        for column in 0..width {
+            let (mut number, mut time, mut all, mut filled) = (0, 0, 0, true);
+            for row in &body {
+                match self.kind(&row[column]) {
+                    Kind::Missing => {
+                        filled = false;
+                        continue;
+                    }
+                    Kind::Number => number += 1,
+                    Kind::Time => time += 1,
+                    Kind::Text => {}
+                }
+                all += 1;
+            }
+            let most = |count: usize| all > 0 && count * 20 >= all * 19;
+            let kind = if most(number) {
+                Some(Kind::Number)
+            } else if most(time) {
+                Some(Kind::Time)
+            } else {
+                None
+            };
+            found.push((kind, filled));
+        }
+        found
+    }
+
+    /// How many cells of each row agree with the kinds of their columns, and how many do not.
+    fn agreement(&mut self) -> Vec<Agreement> {
+        let columns = self.columns();
+        let rows = self.sample.rows.clone();
+        let typed = columns.iter().position(|(kind, _)| kind.is_some());
+        rows.iter()
+            .map(|row| {
+                let mut found =
+                    Agreement { fits: row.len() == self.sample.width, ..Agreement::default() };
+                for (at, (cell, (wanted, filled))) in row.iter().zip(&columns).enumerate() {
+                    let kind = self.kind(cell);
+                    if kind == Kind::Missing {
+                        found.lacks += usize::from(*filled && cell.is_empty());
+                    } else if let Some(wanted) = wanted {
+                        found.agree += usize::from(*wanted == kind);
+                        found.differ += usize::from(*wanted != kind);
+                        found.first_differs |= typed == Some(at) && *wanted != kind;
+                    }
+                }
+                let different: BTreeSet<&str> =
+                    row.iter().map(AsRef::as_ref).filter(|cell| !cell.is_empty()).collect();
+                found.names = different.len();
+                found.all_differ = different.len() == row.len();
+                found
+            })
+            .collect()
+    }
+
+    /// The position of the first row of data, and of the header if there is one.
+    fn begin(&mut self) -> Option<(usize, Option<usize>)> {
+        let agreement = self.agreement();
+        let is_data = |found: &Agreement| {
+            found.fits && found.differ == 0 && found.lacks == 0 && found.agree > 0
+        };
+        let sure = agreement.iter().position(is_data)?;
+        let (width, used) = (self.sample.width, self.used_width(sure));
+        let mut best: Option<usize> = None;
+        for at in (sure.saturating_sub(MAX_ABOVE)..sure).rev() {
+            let cells = self.names_at(at).len();
+            let lacks_one =
+                self.sample.rows[at].len() < used && (cells + 1 == width || cells + 1 == used);
+            let within = |cells: usize| cells >= used && cells <= width;
+            if !within(cells) && !within(self.sample.rows[at].len()) && !lacks_one {
+                break;
+            }
+            if !within(cells) && !lacks_one {
+                continue;
+            }
+            let (own, known) = (&agreement[at], best.map(|at| &agreement[at]));
+            let names = own.agree == 0 || (own.first_differs && own.all_differ) || lacks_one;
+let better = known.is_none_or(|known| own.names >= known.names);
+            if names && (own.differ > 0 || lacks_one || own.names > 1) && better {
+                best = Some(at);
+            }
+        }
+        // A row of data may have texts among its numbers, or lack some.
+        let data = |at: &usize| {
+            let own = &agreement[*at];
+            own.fits && own.agree > 0 && own.agree >= own.differ
+        };
+        let first = (best.map_or(0, |header| header + 1)..sure).find(data).unwrap_or(sure);
+        Some((first, best))
+    }
+
+    /// The names on the line of a row.
+    fn names_at(&self, at: usize) -> Vec<String> {
+        let row = &self.sample.rows[at];
+        if row.iter().any(|cell| cell.contains('\n')) {
+            return row.iter().map(ToString::to_string).collect();
+        }
+        header(self.line_at(at), self.form.delimiter)
+    }
+
+    fn line_at(&self, at: usize) -> &'a str {
+        let line = usize::try_from(self.sample.lines[at]).unwrap_or(1);
+        self.text_lines.get(line - 1).copied().unwrap_or_default()
+    }
+
+    fn table(mut self) -> Result<Table, DiscoverError> {
+        let (first, header_row) = self.begin().ok_or(DiscoverError::NoTable)?;
+        self.same_records(first)?;
+        let mut notes = Vec::new();
+        self.widths(first, &mut notes);
+        let comments = self
+            .sample
+            .rows
+            .iter()
+            .skip(first)
+            .any(|row| row.first().is_some_and(|cell| cell.starts_with('#')));
+        self.form.comment = comments.then_some('#');
+        let data_line = usize::try_from(self.sample.lines[first]).unwrap_or(1);
+        let (names, units, above) = match header_row {
+            Some(at) => self.with_header(at, first, data_line),
+            None => {
+                let width = self.used_width(first);
+                let names = distinct(vec![""; width].into_iter());
+                (self.form.columns, self.form.skip) = (names.clone(), data_line - 1);
+                (names, Vec::new(), data_line - 1)
+            }
+        };
+        let has_header = header_row.is_some();
+        let above = self.text_lines.iter().take(above).map(|line| (*line).to_owned()).collect();
+        Ok(Table {
+            form: self.form,
+            names,
+            units,
+            above,
+            has_header,
+            open_marks: self.open_marks,
+            notes,
+        })
+    }
+
+    /// Names, units and the number of lines above the header.
+    fn with_header(
+        &mut self,
+        at: usize,
+        first: usize,
+        data_line: usize,
+    ) -> (Vec<String>, Vec<String>, usize) {
+        let header_line = usize::try_from(self.sample.lines[at]).unwrap_or(1);
+        let names = header(self.line_at(at), self.form.delimiter);
+        let units = self
+            .sample
+            .rows
+            .get(at + 1..first)
+            .into_iter()
+            .flatten()
+            .find(|row| row.len() >= names.len());
+        let units =
+            units.map(|row| row.iter().map(ToString::to_string).collect()).unwrap_or_default();
+        let used = self.used_width(first);
+        let over_lines = self.sample.rows[at].iter().any(|cell| cell.contains('\n'));
+        if names.len() >= used && names.len() <= self.sample.width && !over_lines {
+            self.form.skip = header_line - 1;
+            self.form.below = data_line - header_line - 1;
+            return (names, units, header_line - 1);
+        }
+        // A column without a name stands first, as some programs write their row numbers.
+        let mut named: Vec<String> = if over_lines {
+            self.sample.rows[at].iter().map(ToString::to_string).collect()
+        } else {
+            std::iter::once(String::new()).chain(names).collect()
+        };
+        named.resize(used.max(named.len()), String::new());
+        named.truncate(self.sample.width);
+        let names = distinct(named.iter().map(String::as_str));
+        (self.form.columns, self.form.skip) = (names.clone(), data_line - 1);
+        (names, units, header_line - 1)
+    }
+
+    /// The width of rows without the columns at their end that are empty throughout.
+    fn used_width(&self, first: usize) -> usize {
+        let rows = self.sample.rows.iter().skip(first).filter(|row| row.len() == self.sample.width);
+        let used =
+            rows.map(|row| row.iter().rposition(|cell| !cell.is_empty()).map_or(0, |at| at + 1));
+        used.max().unwrap_or(self.sample.width).max(1)
+    }
+
+    /// Refuses lines whose first cell says what kind of record they are.
+    fn same_records(&self, first: usize) -> Result<(), DiscoverError> {
+        let (width, used) = (self.sample.width, self.used_width(first));
+        let rows = || self.sample.rows.iter().skip(first).filter(|row| !row.is_empty());
+        let fits = |row: &&Row<'_>| row.len() == width || (row.len() >= used && row.len() < width);
+        let code = |row: &Row<'_>| row[0].to_string();
+        let full: BTreeSet<String> = rows().filter(fits).map(code).collect();
+        let others: Vec<&Row<'_>> = rows().filter(|row| !fits(row)).collect();
+        let codes: BTreeSet<String> = others.iter().map(|row| code(row)).collect();
+        let many = others.len() * 100 > rows().count();
+        if many
+            && full.len() <= 3
+            && !codes.is_empty()
+            && codes.len() <= 12
+            && codes.is_disjoint(&full)
+            && rows().count() > 4
+        {
+            let show = |set: BTreeSet<String>| {
+                set.into_iter().filter(|code| code.len() <= 12).collect::<Vec<_>>().join(", ")
+            };
+            let widths: BTreeSet<usize> = rows().map(Vec::len).collect();
+            let widths: Vec<String> = widths.iter().take(8).map(ToString::to_string).collect();
+            let codes = show(full.union(&codes).cloned().collect());
+            return Err(DiscoverError::Records { codes, widths: widths.join(", ") });
+        }
+        Ok(())
+    }
+
+    /// Whether rows lack cells at their end.
+    fn widths(&mut self, first: usize, notes: &mut Vec<String>) {
+        let used = self.used_width(first);
+        let rows = || self.sample.rows.iter().skip(first);
+        let short = rows().filter(|row| row.len() > 1 && row.len() < used).count();
+        let long = rows()
+            .filter(|row| {
+                row.len() > self.sample.width
+                    && row.iter().skip(self.sample.width).any(|cell| !cell.is_empty())
+            })
+            .count();
+        if short * 50 > rows().count() && long == 0 {
+            self.form.ragged = true;
+            notes.push(
+                "Some rows end early; the cells that they lack are taken as empty.".to_owned(),
+            );
+        }
+    }
+}

@@ -1,0 +1,147 @@
+//! Which columns say when a reading was taken, and how: in one column or several, as text or
+//! as numbers.
+
+mod order;
+mod parts;
+mod zone;
+
+use crate::Hints;
+pub(crate) use order::join;
+
+use crate::clock::{Clock, Format, Unit};
+use crate::error::DiscoverError;
+use crate::profile::{Column, Profile};
+use crate::table::Table;
+use crate::words::{TIMES, has};
+
+/// The zone of times.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Zone {
+    /// Each value has its own.
+    InValue,
+    /// So many seconds east of Greenwich, and what says so.
+    Fixed(i32, &'static str),
+    /// Nothing says it.
+    Unstated,
+}
+
+/// How times are read.
+#[derive(Clone, Debug)]
+pub struct TimePlan {
+    /// The columns, in the order of the format.
+    pub columns: Vec<usize>,
+    /// How their texts, with a space between them, are read.
+    pub clock: Clock,
+    /// The zone.
+    pub zone: Zone,
+    /// What is noticed.
+    pub notes: Vec<String>,
+    /// What cannot be known and matters.
+    pub questions: Vec<String>,
+}
+
+impl TimePlan {
+    /// The format for people: strftime's, several with ` or ` between them, or a unit's name.
+    #[must_use]
+    pub fn format(&self) -> String {
+        match &self.clock {
+            Clock::Count(unit) => unit.says().to_owned(),
+            Clock::Formats(formats, _) => {
+                formats.iter().map(Format::text).collect::<Vec<_>>().join(" or ")
+            }
+        }
+    }
+}
+
+/// The columns of a time, each with the formats that may read it.
+pub(crate) struct Found {
+    pub columns: Vec<usize>,
+    pub formats: Vec<Vec<String>>,
+    pub unit: Option<Unit>,
+    pub notes: Vec<String>,
+    pub questions: Vec<String>,
+}
+
+impl Found {
+    fn text(columns: Vec<usize>, formats: Vec<Vec<String>>) -> Found {
+        Found { columns, formats, unit: None, notes: Vec::new(), questions: Vec::new() }
+    }
+
+    fn count(column: usize, unit: Unit) -> Found {
+        Found {
+            columns: vec![column],
+            formats: Vec::new(),
+            unit: Some(unit),
+            notes: Vec::new(),
+            questions: Vec::new(),
+        }
+    }
+}
+
+/// Finds the columns of the time and decides how they are read.
+///
+/// # Errors
+/// A [`DiscoverError`] if no column holds a time.
+pub(crate) fn find(
+    text: &str,
+    table: &Table,
+    profile: &Profile,
+    hints: &Hints,
+) -> Result<TimePlan, DiscoverError> {
+    let mut found = columns(profile, table, hints)?;
+    if let Some(format) = &hints.time_format {
+        (found.formats, found.unit) = (vec![vec![format.clone()]], None);
+    }
+    let names: Vec<&str> = found.columns.iter().map(|at| table.names[*at].as_str()).collect();
+    let zone = match hints.zone {
+        Some(seconds) => Zone::Fixed(seconds, "you said so"),
+        None => zone::find(&names, &table.above),
+    };
+    let Found { columns, formats, unit, mut notes, mut questions } = found;
+    if let Some(unit) = unit {
+        let zone = Zone::Fixed(0, "it counts from 1970 in UTC");
+        let zone = if unit == Unit::SpreadsheetDays { Zone::Unstated } else { zone };
+        return Ok(TimePlan { columns, clock: Clock::Count(unit), zone, notes, questions });
+    }
+    let offset = match zone {
+        Zone::Fixed(seconds, _) => seconds,
+        _ => 0,
+    };
+    let view = order::View { text, form: &table.form, columns: &columns, zone: offset };
+    let formats = order::decide(&view, formats, hints, &mut notes, &mut questions);
+    let in_value = formats.iter().any(Format::has_offset);
+    let zone = if in_value { Zone::InValue } else { zone };
+    Ok(TimePlan { columns, clock: Clock::Formats(formats, offset), zone, notes, questions })
+}
+
+fn columns(profile: &Profile, table: &Table, hints: &Hints) -> Result<Found, DiscoverError> {
+    if !hints.time.is_empty() {
+        return parts::named(profile, hints);
+    }
+    let moments = parts::moments(profile);
+    if let Some(found) =
+        parts::whole(profile, &moments).or_else(|| parts::joined(profile, &moments))
+    {
+        return Ok(found);
+    }
+    if let Some(found) =
+        parts::calendar(profile).or_else(|| parts::counted(profile, table.has_header))
+    {
+        return Ok(found);
+    }
+    if let Some(found) = parts::year_alone(profile) {
+        return Ok(found);
+    }
+    Err(DiscoverError::NoTime { elapsed: elapsed(profile) })
+}
+
+/// Names a column that may count from a start.
+fn elapsed(profile: &Profile) -> String {
+    let counts = |column: &&Column| column.is_number() && has(&column.name, TIMES);
+    match profile.columns.iter().find(counts) {
+        Some(column) => {
+            format!(": `{}` may count from a start that the file does not say", column.name)
+        }
+        None => String::new(),
+    }
+}

@@ -1,0 +1,245 @@
+//! Whether the day or the month stands first: decided by the dates themselves, then by the
+//! order of the rows; else asked.
+
+use crate::Hints;
+use crate::clock::{Format, Moment};
+use crate::form::Form;
+use crate::scan::{Scanned, scan};
+
+/// Rows that are read to weigh one order against another.
+const SAMPLE: u64 = 300_000;
+/// Most formats that are kept.
+const MAX_FORMATS: usize = 24;
+const DAY: i64 = 86_400_000_000;
+
+/// The times of a file.
+pub(super) struct View<'a> {
+    pub text: &'a str,
+    pub form: &'a Form,
+    pub columns: &'a [usize],
+    pub zone: i32,
+}
+
+/// The order of the date's fields.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Order {
+    YearFirst,
+    DayFirst,
+    MonthFirst,
+}
+
+const ORDERS: [Order; 3] = [Order::YearFirst, Order::DayFirst, Order::MonthFirst];
+
+/// How well an order fits the rows.
+#[derive(Default)]
+struct Weight {
+    read: u64,
+    unread: u64,
+    /// Rows whose day is before that of the row above.
+    back: u64,
+    /// Days from each row to the next, and the same if day and month are exchanged where they
+    /// can be.
+    days: u64,
+    days_exchanged: u64,
+    /// Rows whose day and month can be exchanged.
+    exchangeable: u64,
+    /// Steps of less than a day, and of more than twenty.
+    small_steps: u64,
+    large_steps: u64,
+}
+
+/// The order of a format whose date is digits alone.
+fn order(format: &str) -> Option<Order> {
+    let (day, month) = (format.find("%d")?, format.find("%m")?);
+    let year = format.find("%Y").or_else(|| format.find("%y"))?;
+    Some(if year < day && year < month {
+        Order::YearFirst
+    } else if day < month {
+        Order::DayFirst
+    } else {
+        Order::MonthFirst
+    })
+}
+
+/// The formats to read with. Of several orders the one that fits; if none is certain, a
+/// question is asked.
+pub(super) fn decide(
+    view: &View<'_>,
+    formats: Vec<Vec<String>>,
+    hints: &Hints,
+    notes: &mut Vec<String>,
+    questions: &mut Vec<String>,
+) -> Vec<Format> {
+    let all = products(&formats);
+    let mut orders: Vec<Order> =
+        ORDERS.into_iter().filter(|o| all.iter().any(|f| order(f.text()) == Some(*o))).collect();
+    if let Some(day_first) = hints.day_first {
+        let wanted = if day_first { Order::DayFirst } else { Order::MonthFirst };
+        if orders.contains(&wanted) {
+            return of_order(&all, wanted);
+        }
+    }
+    let weigh = |o: Order| weigh(view, &of_order(&all, o));
+    let Some(first) = orders.first().copied() else { return all };
+    if orders.len() == 1 {
+        let weight = weigh(first);
+        contradicts(&weight, hints, questions);
+        return of_order(&all, first);
+    }
+    let mut weights: Vec<(Order, Weight)> = orders.drain(..).map(|o| (o, weigh(o))).collect();
+    weights.sort_by_key(|(_, weight)| weight.unread);
+    let (best, weight) = &weights[0];
+    let (_, second) = &weights[1];
+    if weight.unread * 100 > weight.read + weight.unread {
+        questions.push(both(weight.unread));
+        return of_order(&all, *best);
+    }
+    if second.unread > weight.unread {
+        contradicts(weight, hints, questions);
+        return of_order(&all, *best);
+    }
+    // `3.4.2018` has the day first wherever dates are written so, and 9.9. is the same day in both.
+    let dotted = all.iter().any(|f| f.text().contains("%d.%m."));
+    if weight.exchangeable == 0 || dotted {
+        let day = weights
+            .iter()
+            .find(|(order, w)| *order == Order::DayFirst && w.unread == weight.unread);
+        return of_order(&all, day.map_or(*best, |(order, _)| *order));
+    }
+    let tied: Vec<&(Order, Weight)> =
+        weights.iter().filter(|(_, w)| w.unread == weight.unread).collect();
+    by_rows(&tied, &all, notes, questions)
+}
+
+/// Dates that each order can read: the order of rows decides, if it does so clearly.
+fn by_rows(
+    tied: &[&(Order, Weight)],
+    all: &[Format],
+    notes: &mut Vec<String>,
+    questions: &mut Vec<String>,
+) -> Vec<Format> {
+    let fits = |(_, weight): &&&(Order, Weight)| {
+        let others = tied.iter().filter(|(_, other)| !std::ptr::eq(other, weight));
+        others.clone().all(|(_, other)| {
+            let sorted = weight.back * 50 <= weight.read && other.back > 5 + 5 * weight.back;
+            let close = weight.large_steps == 0 && other.large_steps > 1 && weight.small_steps > 20;
+            sorted || (close && weight.back <= other.back)
+        })
+    };
+    if let Some((order, _)) = tied.iter().find(fits).copied() {
+        let says = match order {
+            Order::YearFirst => "the year",
+            Order::DayFirst => "the day",
+            Order::MonthFirst => "the month",
+        };
+        notes.push(format!("No date has a day above 12; {says} is taken to stand first, since then the rows follow each other in order."));
+        return of_order(all, *order);
+    }
+    questions.push(
+        "No date has a day above 12, and the order of the rows does not decide whether the day or the month stands first. Say so with `--day-first` or `--month-first`.".to_owned(),
+    );
+    let usual = tied.iter().find(|(order, _)| *order == Order::DayFirst).or(tied.first());
+    usual.map_or_else(Vec::new, |(order, _)| of_order(all, *order))
+}
+
+fn both(unread: u64) -> String {
+    format!(
+        "The dates contradict each other: some can only have the day first, others only the month, and {unread} rows fit neither way at once. A spreadsheet may have rewritten a part of them. Use the original file, or correct the dates."
+    )
+}
+
+/// Asks if a part of the dates seems to have day and month exchanged: as written, rows jump to
+/// and fro in time, and with that part exchanged they do not.
+fn contradicts(weight: &Weight, hints: &Hints, questions: &mut Vec<String>) {
+    let mixed = weight.exchangeable > 0 && weight.exchangeable < weight.read;
+    let worse = weight.days > 30 + 4 * weight.days_exchanged;
+    if mixed && worse && hints.day_first.is_none() {
+        questions.push(format!(
+            "The dates contradict each other: as they are written, the rows jump to and fro over {} days in all, but over {} only if day and month are exchanged in the {} dates where both are at most 12. A spreadsheet may have exchanged them. Use the original file, or confirm the order with `--day-first` or `--month-first`.",
+            weight.days, weight.days_exchanged, weight.exchangeable
+        ));
+    }
+}
+
+fn of_order(all: &[Format], wanted: Order) -> Vec<Format> {
+    let fits = |format: &&Format| order(format.text()).is_none_or(|order| order == wanted);
+    all.iter().filter(fits).cloned().collect()
+}
+
+/// One format for each way to take one of each column's, with a space between columns.
+fn products(formats: &[Vec<String>]) -> Vec<Format> {
+    let mut texts = vec![String::new()];
+    for column in formats {
+        let with = |text: &String| {
+            let text = text.clone();
+            column.iter().map(
+                move |more| if text.is_empty() { more.clone() } else { format!("{text} {more}") },
+            )
+        };
+        texts = texts.iter().flat_map(with).collect();
+        texts.truncate(MAX_FORMATS);
+    }
+    let mut found: Vec<Format> = texts.iter().filter_map(|text| Format::new(text).ok()).collect();
+    found.dedup();
+    found
+}
+
+fn weigh(view: &View<'_>, formats: &[Format]) -> Weight {
+    let (mut weight, mut rows, mut joined) = (Weight::default(), 0, String::new());
+    let mut before = None::<(i64, i64, i64)>;
+    scan(view.text, view.form, |_, scanned| {
+        let Scanned::Row(row) = scanned else { return true };
+        rows += 1;
+        if !join(row, view.columns, view.form, &mut joined) {
+            return rows < SAMPLE;
+        }
+        let Some(moment) = formats.iter().find_map(|format| format.read(&joined)) else {
+            weight.unread += 1;
+            return rows < SAMPLE;
+        };
+        weight.count(moment, view.zone, &mut before);
+        rows < SAMPLE
+    });
+    weight
+}
+
+/// Joins the cells of a time; false if all are missing.
+pub(crate) fn join(
+    row: &[std::borrow::Cow<'_, str>],
+    columns: &[usize],
+    form: &Form,
+    joined: &mut String,
+) -> bool {
+    joined.clear();
+    let mut some = false;
+    for at in columns {
+        let cell = row.get(*at).map_or("", AsRef::as_ref);
+        some |= !form.is_missing(cell);
+        if !joined.is_empty() {
+            joined.push(' ');
+        }
+        joined.push_str(cell);
+    }
+    some
+}
+
+impl Weight {
+    fn count(&mut self, moment: Moment, zone: i32, before: &mut Option<(i64, i64, i64)>) {
+        let (Some(time), Some(day)) = (moment.micros(zone), moment.day_number()) else {
+            self.unread += 1;
+            return;
+        };
+        self.read += 1;
+        let other = moment.exchanged().and_then(|moment| moment.day_number());
+        self.exchangeable += u64::from(other.is_some());
+        let exchanged = other.unwrap_or(day);
+        if let Some((last, last_day, last_exchanged)) = before.replace((time, day, exchanged)) {
+            self.back += u64::from(day < last_day);
+            self.days += (day - last_day).unsigned_abs();
+            self.days_exchanged += (exchanged - last_exchanged).unsigned_abs();
+            let step = (time - last).abs();
+            self.small_steps += u64::from(step > 0 && step < DAY);
+            self.large_steps += u64::from(step > 20 * DAY);
+        }
+    }
+}

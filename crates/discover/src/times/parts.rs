@@ -1,0 +1,322 @@
+//! Candidates for the columns of the time.
+
+use super::Found;
+use crate::Hints;
+use crate::clock::Unit;
+use crate::error::DiscoverError;
+use crate::number::Decimal;
+use crate::profile::{Column, Profile};
+use crate::words::{DAY, HHMM, HOUR, MINUTE, MONTH, ORDINAL, SECOND, TIMES, YEAR, has, is};
+
+/// A column of texts that are times.
+pub(super) struct Moments {
+    column: usize,
+    /// Whether each has a date.
+    date: bool,
+    /// Whether some have a time of day.
+    clock: bool,
+    /// Whether all times of day are midnight.
+    midnight: bool,
+    formats: Vec<String>,
+}
+
+/// The columns whose values are nearly all times by their shape.
+pub(super) fn moments(profile: &Profile) -> Vec<Moments> {
+    let mut found = Vec::new();
+    for (at, column) in profile.columns.iter().enumerate() {
+        let likely = column.times() * 10 >= column.filled * 9 && column.times() * 2 >= profile.rows;
+        if likely && let Some(moments) = of_column(at, column) {
+            found.push(moments);
+        }
+    }
+    found
+}
+
+fn of_column(at: usize, column: &Column) -> Option<Moments> {
+    let has_date = |text: &str| text.contains("%Y") || text.contains("%y");
+    let has_clock = |text: &str| text.contains("%H") || text.contains("%I");
+    let (mut date, mut clock, mut midnight, mut formats) = (true, false, true, Vec::new());
+    let mut shapes: Vec<_> = column.shapes.values().collect();
+    shapes.sort_by_key(|shape| std::cmp::Reverse(shape.count));
+    for shape in shapes {
+        let (first, _) = shape.formats.first()?;
+        date &= has_date(first.text());
+        clock |= has_clock(first.text());
+        midnight &= shape.midnight;
+        let least = shape.formats.iter().map(|(_, failed)| *failed).min()?;
+        // Formats that differ in the order of day and month alone are weighed later.
+        let good = shape.formats.iter().filter(|(_, failed)| {
+            *failed == least || (*failed < shape.count && least * 100 > shape.count)
+        });
+        formats.extend(good.map(|(format, _)| format.text().to_owned()));
+    }
+    let dated = column
+        .shapes
+        .values()
+        .any(|shape| shape.formats.first().is_some_and(|(f, _)| has_date(f.text())));
+    // A column where some have a date and others none is no time.
+    (date == dated && !formats.is_empty()).then_some(Moments {
+        column: at,
+        date,
+        clock,
+        midnight,
+        formats,
+    })
+}
+
+/// One column with date and time of day; or a date alone, if no column has the time of day.
+pub(super) fn whole(profile: &Profile, moments: &[Moments]) -> Option<Found> {
+    let named = |found: &&Moments| has(&profile.columns[found.column].name, TIMES);
+    let full: Vec<&Moments> = moments.iter().filter(|m| m.date && m.clock).collect();
+    let clocks = moments.iter().any(|m| !m.date);
+    let full: Vec<&Moments> = full.into_iter().filter(|m| !(m.midnight && clocks)).collect();
+    let best = full.iter().copied().find(named).or(full.first().copied())?;
+    let mut found = Found::text(vec![best.column], vec![best.formats.clone()]);
+    for other in full.iter().filter(|other| other.column != best.column) {
+        let (own, name) = (&profile.columns[best.column].name, &profile.columns[other.column].name);
+        found
+            .notes
+            .push(format!("`{name}` holds times too; the time of a row is taken from `{own}`."));
+    }
+    Some(found)
+}
+
+/// A date in one column and the time of day in another; else a date alone.
+pub(super) fn joined(profile: &Profile, moments: &[Moments]) -> Option<Found> {
+    let name = |m: &&Moments| has(&profile.columns[m.column].name, TIMES);
+    let dates: Vec<&Moments> = moments.iter().filter(|m| m.date).collect();
+    let text = dates.iter().copied().find(name).or(dates.first().copied());
+    let (date, formats) = match text {
+        Some(date) => (date.column, date.formats.clone()),
+        None => compact_date(profile)?,
+    };
+    let clocks: Vec<&Moments> = moments.iter().filter(|m| !m.date).collect();
+    let near = clocks.iter().min_by_key(|m| m.column.abs_diff(date));
+    if let Some(clock) = near {
+        return Some(Found::text(vec![date, clock.column], vec![formats, clock.formats.clone()]));
+    }
+    if let Some((clock, format)) = number_clock(profile, date) {
+        let mut columns = vec![date, clock];
+        let mut all = vec![formats, vec![format.to_owned()]];
+        if format == "%H"
+            && let Some(minute) = part(profile, MINUTE, 0, 59, &columns)
+        {
+            columns.push(minute);
+            all.push(vec!["%M".to_owned()]);
+        }
+        return Some(Found::text(columns, all));
+    }
+    Some(Found::text(vec![date], vec![formats]))
+}
+
+/// A column of integers such as 20240131, each a date, or with hours and minutes behind it.
+fn compact_date(profile: &Profile) -> Option<(usize, Vec<String>)> {
+    for (at, column) in profile.columns.iter().enumerate() {
+        if !is_whole(profile, column) {
+            continue;
+        }
+        let Some((short, long)) = column.digits.filter(|(short, long)| short == long) else {
+            continue;
+        };
+        let (lo, hi) = column.whole_range()?;
+        let named =
+            has(&column.name, TIMES) || is(&column.name, &["yyyymm", "month", "yyyymmddhh"]);
+        let years = |rest: u32| {
+            let unit = 10i128.pow(rest);
+            (1850..=2100).contains(&(lo.digits / unit))
+                && (1850..=2100).contains(&(hi.digits / unit))
+        };
+        let format = match short.max(long) {
+            8 if years(4) && months(column, 4) => "%Y%m%d",
+            12 if years(8) && months(column, 8) => "%Y%m%d%H%M",
+            14 if years(10) && months(column, 10) => "%Y%m%d%H%M%S",
+            10 if named && years(6) && months(column, 6) => "%Y%m%d%H",
+            7 if named && years(3) => "%Y%j",
+            6 if named && years(2) && months(column, 2) => "%Y%m",
+            _ => continue,
+        };
+        return Some((at, vec![format.to_owned()]));
+    }
+    None
+}
+
+/// Whether the two digits behind the year are a month in the least and the greatest number.
+fn months(column: &Column, rest: u32) -> bool {
+    let month = |value: Decimal| (1..=12).contains(&(value.digits / 10i128.pow(rest - 2) % 100));
+    column.whole_range().is_some_and(|(lo, hi)| month(lo) && month(hi))
+}
+
+/// Whether nearly every row has an integer.
+fn is_whole(profile: &Profile, column: &Column) -> bool {
+    column.is_integer() && column.numbers * 10 >= profile.rows * 9
+}
+
+/// An hour, or `hhmm`, as a number.
+fn number_clock(profile: &Profile, date: usize) -> Option<(usize, &'static str)> {
+    if let Some(hour) = part(profile, HOUR, 0, 24, &[date]) {
+        return Some((hour, "%H"));
+    }
+    let hhmm = |(at, column): &(usize, &Column)| {
+        *at != date && is_whole(profile, column) && column.hhmm && is(&column.name, HHMM)
+    };
+    profile.columns.iter().enumerate().find(hhmm).map(|(at, _)| (at, "%H%M"))
+}
+
+/// An integer column of one of these names, within these bounds.
+fn part(profile: &Profile, names: &[&str], lo: i128, hi: i128, used: &[usize]) -> Option<usize> {
+    let fits = |(at, column): &(usize, &Column)| {
+        let within = column
+            .whole_range()
+            .is_some_and(|(least, most)| least.digits >= lo && most.digits <= hi);
+        !used.contains(at) && is_whole(profile, column) && within && is(&column.name, names)
+    };
+    profile.columns.iter().enumerate().find(fits).map(|(at, _)| at)
+}
+
+/// Year, month and day in columns of their own, or year and day of the year; with hour,
+/// minute and second if they are there.
+pub(super) fn calendar(profile: &Profile) -> Option<Found> {
+    let short = |year: usize| profile.columns[year].digits.is_some_and(|(_, most)| most <= 2);
+    let year = part(profile, YEAR, 1850, 2100, &[]).or_else(|| part(profile, YEAR, 0, 99, &[]))?;
+    let mut columns = vec![year];
+    let mut formats = vec![if short(year) { "%y" } else { "%Y" }];
+    if let Some(month) = part(profile, MONTH, 1, 12, &columns) {
+        columns.push(month);
+        formats.push("%m");
+        if let Some(day) = part(profile, DAY, 1, 31, &columns) {
+            columns.push(day);
+            formats.push("%d");
+        }
+    } else {
+        columns.push(part(profile, ORDINAL, 1, 366, &columns)?);
+        formats.push("%j");
+    }
+    let clock = [(HOUR, 24, "%H"), (MINUTE, 59, "%M"), (SECOND, 60, "%S")];
+    for (names, most, format) in clock {
+        let Some(at) = part(profile, names, 0, most, &columns) else { break };
+        columns.push(at);
+        formats.push(format);
+    }
+    if !formats.contains(&"%H")
+        && let Some((clock, format)) = number_clock(profile, year)
+    {
+        columns.push(clock);
+        formats.push(format);
+    }
+    Some(Found::text(columns, formats.into_iter().map(|format| vec![format.to_owned()]).collect()))
+}
+
+/// A number that counts from 1970, or a spreadsheet's days.
+pub(super) fn counted(profile: &Profile, has_header: bool) -> Option<Found> {
+    let units = [
+        (Unit::Seconds, 0),
+        (Unit::Milliseconds, 3),
+        (Unit::Microseconds, 6),
+        (Unit::Nanoseconds, 9),
+    ];
+    let mut found: Vec<(usize, Unit)> = Vec::new();
+    for (at, column) in profile.columns.iter().enumerate() {
+        let Some((lo, hi)) = column.whole_range() else { continue };
+        if column.numbers != column.filled
+            || column.numbers * 10 < profile.rows * 9
+            || !is_timelike(column, has_header)
+        {
+            continue;
+        }
+        // From 1985 to 2100.
+        let within = |power: u32, least: i128, most: i128| {
+            let scale = |value: i128| Decimal { digits: value * 10i128.pow(power), places: 0 };
+            lo >= scale(least) && hi <= scale(most)
+        };
+        let unit = units.iter().find(|(_, power)| within(*power, 473_385_600, 4_102_444_800));
+        let days = within(0, 20_000, 73_000) && has(&column.name, TIMES) && column.fractional;
+        match unit {
+            Some((unit, _)) => found.push((at, *unit)),
+            None if days => found.push((at, Unit::SpreadsheetDays)),
+            None => {}
+        }
+    }
+    let named = found.iter().find(|(at, _)| has(&profile.columns[*at].name, TIMES));
+    let (column, unit) = *named.or(found.first())?;
+    let mut chosen = Found::count(column, unit);
+    for (other, unit) in found.iter().filter(|(other, _)| *other != column) {
+        let (own, name) = (&profile.columns[column].name, &profile.columns[*other].name);
+        chosen.notes.push(format!(
+            "`{name}` may be a time too ({}); the time of a row is taken from `{own}`.",
+            unit.says()
+        ));
+    }
+    Some(chosen)
+}
+
+/// Whether a column's name, or its order in a file without names, lets it be a time.
+fn is_timelike(column: &Column, has_header: bool) -> bool {
+    has(&column.name, TIMES) || (!has_header && column.ascends && column.distinct() > 1)
+}
+
+/// Years alone.
+pub(super) fn year_alone(profile: &Profile) -> Option<Found> {
+    let year = part(profile, YEAR, 1850, 2100, &[])?;
+    (profile.columns[year].digits == Some((4, 4)))
+        .then(|| Found::text(vec![year], vec![vec!["%Y".to_owned()]]))
+}
+
+/// The columns that were named, in their order.
+///
+/// # Errors
+/// If there is no such column, or it holds no times.
+pub(super) fn named(profile: &Profile, hints: &Hints) -> Result<Found, DiscoverError> {
+    let (mut columns, mut formats) = (Vec::new(), Vec::new());
+    for name in &hints.time {
+        let at = hints.position(name, profile.columns.iter().map(|column| column.name.as_str()))?;
+        columns.push(at);
+        if hints.time_format.is_none() {
+            formats.push(of_named(profile, at)?);
+        }
+    }
+    if let ([at], Some([format])) = (columns.as_slice(), formats.first().map(Vec::as_slice))
+        && let Some(unit) = [
+            Unit::Seconds,
+            Unit::Milliseconds,
+            Unit::Microseconds,
+            Unit::Nanoseconds,
+            Unit::SpreadsheetDays,
+        ]
+        .into_iter()
+        .find(|unit| unit.name() == format)
+    {
+        return Ok(Found::count(*at, unit));
+    }
+    Ok(Found::text(columns, formats))
+}
+
+/// The formats of a column, whatever its name; a unit's name if it counts.
+fn of_named(profile: &Profile, at: usize) -> Result<Vec<String>, DiscoverError> {
+    let column = &profile.columns[at];
+    let mut renamed = column.clone();
+    "time".clone_into(&mut renamed.name);
+    let alone = Profile { columns: vec![renamed], rows: column.filled };
+    if let Some(moments) = moments(&alone).into_iter().next() {
+        return Ok(moments.formats);
+    }
+    if let Some((_, formats)) = compact_date(&alone) {
+        return Ok(formats);
+    }
+    if let Some(unit) = counted(&alone, true).and_then(|found| found.unit) {
+        return Ok(vec![unit.name().to_owned()]);
+    }
+    let parts = [
+        (YEAR, "%Y"),
+        (MONTH, "%m"),
+        (DAY, "%d"),
+        (HOUR, "%H"),
+        (MINUTE, "%M"),
+        (SECOND, "%S"),
+        (ORDINAL, "%j"),
+        (HHMM, "%H%M"),
+    ];
+    let known = parts.iter().find(|(names, _)| is(&column.name, names));
+    known
+        .map(|(_, format)| vec![(*format).to_owned()])
+        .ok_or_else(|| DiscoverError::UnreadableTime { name: column.name.clone() })
+}

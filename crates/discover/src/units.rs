@@ -1,0 +1,129 @@
+//! Units of columns: from their names, a row of units, a column of units, or the lines above.
+
+/// Units that may stand in round brackets, behind a comma or at the end of a name, in lower case.
+const KNOWN: &[&str] = &[
+    "%", "°c", "°f", "c", "f", "k", "degc", "deg c", "degf", "celsius", "m", "cm", "mm", "km",
+    "ft", "feet", "mi", "miles", "in", "inches", "inch", "s", "sec", "seconds", "ms", "min",
+    "minutes", "h", "hr", "hours", "hz", "khz", "mhz", "v", "mv", "kv", "volt", "volts", "a", "ma",
+    "amp", "w", "kw", "mw", "wh", "kwh", "mwh", "var", "kvar", "kva", "va", "psi", "pa", "hpa",
+    "kpa", "mbar", "bar", "g", "kg", "mg", "lb", "lbs", "l", "ml", "m3", "m³", "gal", "ppm", "ppb",
+    "lx", "lux", "db", "dbm", "dba", "bpm", "rpm", "kcal", "cal", "j", "kj", "usd", "eur", "gbp",
+    "chf", "$", "€", "£", "steps", "grams", "u", "deg", "degrees", "°", "ntu", "ph", "µg/m3",
+    "ug/m3", "μg/m3", "mg/m3", "vdc", "percent", "knots", "kn", "kt", "mph", "kmh", "km/h", "m/s",
+    "mps", "kmph", "wm2", "count", "counts", "bytes", "b", "kb", "mb", "gb", "us/cm", "ms/cm",
+    "mws",
+];
+
+fn is_unit(text: &str) -> bool {
+    let lower = text.to_lowercase();
+    let compound = |c: char| matches!(c, '/' | '%' | '°' | '²' | '³' | '^' | 'µ' | 'μ');
+    KNOWN.contains(&lower.as_str())
+        || (text.contains(compound) && text.len() <= 16 && !text.contains(':'))
+}
+
+/// The unit that a column's name ends with, if it does.
+#[must_use]
+pub(crate) fn of_name(name: &str) -> Option<String> {
+    if let Some((inner, _)) = name.split_once('[').and_then(|(_, rest)| rest.split_once(']')) {
+        let inner = inner.trim();
+        return (!inner.is_empty() && inner.len() <= 24).then(|| inner.to_owned());
+    }
+    for part in name.split('(').skip(1) {
+        let inner = part.split(')').next().unwrap_or_default().trim();
+        if is_unit(inner) {
+            return Some(inner.to_owned());
+        }
+    }
+    let before = name.split('(').next().unwrap_or(name).trim();
+    if let Some((_, behind)) = before.rsplit_once(", ") {
+        let behind = behind.trim();
+        if is_unit(behind) {
+            return Some(behind.to_owned());
+        }
+    }
+    let (_, last) = before.rsplit_once(['_', ' '])?;
+    // One letter is more often a name than a unit.
+    (last.len() > 1 && is_unit(last)).then(|| last.to_owned())
+}
+
+/// The unit in a cell of a row of units.
+#[must_use]
+pub(crate) fn of_cell(cell: &str) -> Option<String> {
+    let cell = cell.trim().trim_start_matches(['[', '(', '#']).trim_end_matches([']', ')']).trim();
+    let text =
+        cell.chars().any(char::is_alphabetic) || cell.chars().any(|c| matches!(c, '%' | '°'));
+    (text && cell.len() <= 24 && cell != "-").then(|| cell.to_owned())
+}
+
+/// The unit that a line above the table gives to a column: `T = Temperature (in 0.1 degC)`, or
+/// a line that names the unit of the only column.
+#[must_use]
+pub(crate) fn of_lines(lines: &[String], name: &str, is_only: bool) -> Option<String> {
+    for line in lines {
+        let line = line.trim_start_matches(['#', '%', ' ']);
+        let Some((left, right)) = line.split_once([';', '=', ':', ',', '\t']) else { continue };
+        let left = left.trim();
+        let right = right.trim().trim_end_matches([',', ';']);
+        if left == name {
+            return of_legend(right);
+        }
+        let says_unit = left.to_lowercase();
+        let says_unit = says_unit.contains("unit") || says_unit.contains("einheit");
+        if is_only && says_unit && !says_unit_name(left) && (1..=16).contains(&right.len()) {
+            return Some(right.to_owned());
+        }
+    }
+    None
+}
+
+fn says_unit_name(left: &str) -> bool {
+    left.to_lowercase().contains("name")
+}
+
+/// What stands behind the last `in` within brackets, else a known unit in brackets.
+fn of_legend(text: &str) -> Option<String> {
+    let mut found = None;
+    for part in text.split('(').skip(1) {
+        let inner = part.split(')').next().unwrap_or_default().trim();
+        if let Some(unit) = inner.strip_prefix("in ") {
+            found = Some(unit.trim().to_owned());
+        } else if is_unit(inner) {
+            found = Some(inner.to_owned());
+        }
+    }
+    found.or_else(|| of_name(text)).filter(|unit| unit.len() <= 32)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn units_are_found_in_names() {
+        for (name, unit) in [
+            ("Pressure [mWS]", Some("mWS")),
+            ("Water Temp, °C (LGR S/N: 10229557)", Some("°C")),
+            ("Abs Pres, psi (LGR S/N: 10229557)", Some("psi")),
+            ("Glucose Value (mg/dL)", Some("mg/dL")),
+            ("energy_kwh", Some("kwh")),
+            ("CO(GT)", None),
+            ("P(SUM)", None),
+            ("300037926 (Bohlweg)", None),
+            ("b3006", None),
+        ] {
+            assert_eq!(of_name(name).as_deref(), unit, "{name}");
+        }
+    }
+
+    #[test]
+    fn units_are_found_above_and_below_the_header() {
+        let lines =
+            ["T    = Temperatuur (in 0.1 graden) / Temperature (in 0.1 degrees Celsius)"
+                .to_owned()];
+        assert_eq!(of_lines(&lines, "T", false).as_deref(), Some("0.1 degrees Celsius"));
+        let lines = ["#ts_unitname;meter + NAP".to_owned(), "#ts_unitsymbol;m+NAP".to_owned()];
+        assert_eq!(of_lines(&lines, "Value", true).as_deref(), Some("m+NAP"));
+        assert_eq!(of_cell("[degC]").as_deref(), Some("degC"));
+        assert_eq!(of_cell("-"), None);
+    }
+}

@@ -1,0 +1,162 @@
+//! `understood.json`, and the page that explains the files.
+
+use super::{Draft, policies};
+use crate::Understanding;
+use crate::clock::{Clock, Format};
+use crate::tally::Values;
+use serde::Serialize;
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+
+/// What was understood, for programs.
+#[derive(Clone, Debug, Serialize)]
+pub struct Understood {
+    /// The owner's column; none if the file is one stream.
+    pub owner: Option<String>,
+    /// The columns of the time.
+    pub time: Vec<String>,
+    /// Their format, as in strftime, with a space between columns and ` or ` between several
+    /// formats; or `epoch seconds` and its like, or `spreadsheet days`.
+    pub time_format: String,
+    /// Each format by itself.
+    pub time_formats: Vec<String>,
+    /// The zone: an offset such as `UTC+01:00`, `offset in the value`, or `none stated`.
+    pub zone: String,
+    /// What can be measured.
+    pub attributes: Vec<UnderstoodAttribute>,
+    /// Columns of texts that repeat.
+    pub categories: Vec<String>,
+    /// Columns that are not used, and why.
+    pub left_out: BTreeMap<String, String>,
+    /// Rows with a reading.
+    pub rows: u64,
+    /// Rows that cannot be used.
+    pub refused: u64,
+    /// Rows of empty cells, which are passed over.
+    pub blank: u64,
+    /// Rows that equal an earlier one.
+    pub duplicates: u64,
+    /// Rows that lie before an earlier one of their owner.
+    pub out_of_order: u64,
+    /// Rows with the time of an earlier one of their owner.
+    pub same_time: u64,
+    /// Owners.
+    pub owners: u64,
+    /// The encoding.
+    pub encoding: &'static str,
+    /// What stands between cells.
+    pub delimiter: &'static str,
+    /// Whether something cannot be known that matters.
+    pub undecided: bool,
+    /// All that is not certain.
+    pub unsure: Vec<String>,
+}
+
+/// One attribute, for programs.
+#[derive(Clone, Debug, Serialize)]
+pub struct UnderstoodAttribute {
+    /// The column in the file.
+    pub column: String,
+    /// The name in schema and queries.
+    pub name: String,
+    /// `integer`, `decimal`, `boolean` or `string`.
+    #[serde(rename = "type")]
+    pub kind: &'static str,
+    /// The unit, if the file says it.
+    pub unit: Option<String>,
+    /// Decimal places of the cells' texts.
+    pub scale: u8,
+    /// Cells with a value.
+    pub count: u64,
+    /// Their exact sum.
+    pub sum: String,
+    /// Numbers that stand for a missing one, with the number of their cells.
+    pub sentinels: BTreeMap<String, u64>,
+}
+
+impl Understood {
+    /// The report of an understanding.
+    #[must_use]
+    pub fn of(found: &Understanding) -> Understood {
+        let tally = &found.tally;
+        let formats = match &found.time.clock {
+            Clock::Formats(formats, _) => {
+                formats.iter().map(|f| Format::text(f).to_owned()).collect()
+            }
+            Clock::Count(unit) => vec![unit.says().to_owned()],
+        };
+        let names = found.time.columns.iter().filter_map(|at| found.names.get(*at).cloned());
+        let left = found.left_out.iter().map(|(name, why)| (name.clone(), (*why).to_owned()));
+        Understood {
+            owner: found.owner.clone(),
+            time: names.collect(),
+            time_format: found.time.format(),
+            time_formats: formats,
+            zone: found.zone_text(),
+            attributes: found.attributes.iter().map(UnderstoodAttribute::of).collect(),
+            categories: found.categories.iter().map(|(name, _)| name.clone()).collect(),
+            left_out: left.collect(),
+            rows: tally.rows,
+            refused: tally.refused(),
+            blank: tally.blank,
+            duplicates: tally.duplicates,
+            out_of_order: tally.out_of_order,
+            same_time: tally.same_time,
+            owners: tally.owners,
+            encoding: found.form.encoding.name(),
+            delimiter: found.form.delimiter.name(),
+            undecided: found.is_undecided(),
+            unsure: found.unsure(),
+        }
+    }
+}
+
+impl UnderstoodAttribute {
+    fn of(own: &crate::Attribute) -> UnderstoodAttribute {
+        let kind = match own.values {
+            Values::Number if own.total.places == 0 => "integer",
+            Values::Number => "decimal",
+            Values::Boolean => "boolean",
+            Values::Text => "string",
+        };
+        UnderstoodAttribute {
+            column: own.column.clone(),
+            name: own.name.clone(),
+            kind,
+            unit: own.unit.clone(),
+            scale: own.total.places,
+            count: own.total.count,
+            sum: own.total.sum.text(),
+            sentinels: own.sentinels.clone(),
+        }
+    }
+}
+
+/// The page for people.
+pub(super) fn readme(draft: &Draft<'_>) -> String {
+    let found = draft.found;
+    let mut text = format!(
+        "# {}\n\nWritten by `alpheus init` from a file of {} rows. `understood.json` has all that was understood.\n\n## Who learns what\n\n{}\n\n## Ask\n\n```sh\nalpheus replay --schema schema.yaml --source source.yaml --policies policies.yaml --query query.sql{} --input FILE --output answer.csv\n```\n\n## Attributes\n\n| name | column | unit | readings | sum |\n| --- | --- | --- | --- | --- |\n",
+        draft.name,
+        found.tally.rows,
+        policies::says(draft),
+        draft.tick().map(|tick| format!(" --tick {tick}")).unwrap_or_default(),
+    );
+    for own in &found.attributes {
+        let column = own.column.replace('|', "\\|");
+        let unit = own.unit.clone().unwrap_or_default().replace('|', "\\|");
+        let _ = writeln!(
+            text,
+            "| {} | {column} | {unit} | {} | {} |",
+            own.name,
+            own.total.count,
+            own.total.sum.text()
+        );
+    }
+    text.push_str("\n## What is not certain\n\n");
+    for sentence in found.unsure() {
+        let _ = writeln!(text, "- {sentence}");
+    }
+    text.push_str("\nBounds in `schema.yaml` are a choice: twice what the file has, rounded up. Change them there.\n");
+    text
+}

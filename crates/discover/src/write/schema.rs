@@ -1,0 +1,89 @@
+//! `schema.yaml`: what can be measured, within which bounds, and what owners may choose.
+
+use super::{Draft, WINDOWS, comment, quoted};
+use crate::Attribute;
+use crate::bounds::Bounds;
+use crate::tally::Values;
+use std::fmt::Write as _;
+
+pub(super) fn schema(draft: &Draft<'_>) -> String {
+    let (window, least) = (draft.window, draft.least);
+    let mut text = format!(
+        "# What {file} holds, as `alpheus init` understood it. Bounds are a choice: twice what the\n# file has, rounded up. A value outside its bounds is refused, so widen or narrow them.\nname: {name}\nversion: 1\ntick: {tick}\n# At most so many streams in a window, and events of one stream in it.\ncapacity: {{ population: {population}, events: {events} }}\n\nstreamAttributes:\n",
+        file = comment(draft.file),
+        name = draft.name,
+        tick = draft.tick().unwrap_or(window.name),
+        population = draft.population,
+        events = draft.events,
+    );
+    for attribute in &draft.found.attributes {
+        text.push_str(&self::attribute(draft, attribute));
+    }
+    let windows: Vec<&str> = WINDOWS
+        .iter()
+        .filter(|other| other.seconds >= window.seconds)
+        .map(|other| other.name)
+        .collect();
+    let _ = write!(
+        text,
+        "\nstreamPolicyOptions:\n  # Totals over at least so many owners, and no shorter windows than these.\n  - name: crowd\n    option: aggregate\n    clients: [{least}{more}]\n    window: [{}]\n",
+        windows.join(", "),
+        more = if least < 10 { "" } else { ", 100" },
+    );
+    if least < 10 {
+        text.push_str("    # With so few owners, none of them may be missing, and none is expected to collude.\n    alpha: 0\n    dropout: 0\n");
+    }
+    text.push_str("  # Nothing at all.\n  - { name: nothing, option: private }\n");
+    text
+}
+
+fn attribute(draft: &Draft<'_>, own: &Attribute) -> String {
+    let mut text =
+        format!("  # Column {}.\n  - name: {}\n", comment(&quoted(&own.column)), own.name);
+    match own.values {
+        Values::Boolean => text.push_str("    type: boolean\n"),
+        Values::Text => {
+            let _ = write!(
+                text,
+                "    type: string\n    maxBytes: {}\n",
+                (own.total.longest * 2).clamp(16, 65_535)
+            );
+        }
+        Values::Number => {
+            let bounds = own.bounds();
+            let (min, max) = bounds.texts();
+            if bounds.scale == 0 {
+                text.push_str("    type: integer\n");
+            } else {
+                let _ = write!(text, "    type: decimal\n    scale: {}\n", bounds.scale);
+            }
+            if let Some(unit) = &own.unit {
+                let _ = writeln!(text, "    unit: {}", quoted(unit));
+            }
+            let _ = write!(text, "    min: {min}\n    max: {max}\n");
+        }
+    }
+    if own.total.count < draft.found.tally.rows {
+        text.push_str("    optional: true\n");
+    }
+    let _ = writeln!(text, "    aggregations: [{}]", statistics(draft, own));
+    text
+}
+
+/// What can be asked of an attribute.
+fn statistics(draft: &Draft<'_>, own: &Attribute) -> &'static str {
+    let values = draft.population.saturating_mul(draft.events);
+    match own.values {
+        Values::Number if own.bounds().squares_fit(values) => "count, sum, mean, var",
+        Values::Number => "count, sum, mean",
+        Values::Boolean | Values::Text => "count",
+    }
+}
+
+impl Attribute {
+    /// The bounds that the schema gets.
+    #[must_use]
+    pub fn bounds(&self) -> Bounds {
+        Bounds::of(self.total.range, self.total.places, self.unit.as_deref())
+    }
+}

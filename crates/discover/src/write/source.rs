@@ -1,0 +1,135 @@
+//! `source.yaml`: how the file's rows become events.
+
+use super::{Draft, comment, quoted};
+use crate::clock::{Clock, Format, words};
+use crate::encoding::Encoding;
+use crate::form::Form;
+use crate::times::Zone;
+use std::fmt::Write as _;
+
+pub(super) fn source(draft: &Draft<'_>) -> String {
+    let mut text = format!(
+        "# How the rows of {} become events, as `alpheus init` understood them.\nschema: {}\n",
+        comment(draft.file),
+        draft.name
+    );
+    text.push_str(&form(&draft.found.form));
+    text.push_str(&time(draft));
+    match &draft.found.owner {
+        Some(owner) => {
+            let _ = writeln!(text, "# Whose a reading is.\nstream: {}", quoted(owner));
+        }
+        None => {
+            text.push_str("# The whole file is one stream, of this name.\nsingle: everything\n")
+        }
+    }
+    text.push_str("# Attribute of the schema: column of the file.\nattributes:\n");
+    for attribute in &draft.found.attributes {
+        let _ = writeln!(text, "  {}: {}", attribute.name, quoted(&attribute.column));
+    }
+    let missing =
+        draft.found.attributes.iter().filter(|a| !a.sentinels.is_empty() || !a.texts.is_empty());
+    let mut missing = missing.peekable();
+    if missing.peek().is_some() {
+        text.push_str("# Texts that stand for a missing value, by attribute.\nmissing:\n");
+    }
+    for attribute in missing {
+        let texts =
+            attribute.sentinels.keys().chain(attribute.texts.keys()).map(|text| quoted(text));
+        let _ = writeln!(text, "  {}: [{}]", attribute.name, texts.collect::<Vec<_>>().join(", "));
+    }
+    text
+}
+
+/// How the file is written. What is as usual is left out.
+fn form(form: &Form) -> String {
+    let mut text = String::from("# How the file is written.\nfile:\n");
+    let mut line = |key: &str, value: &str, says: &str| {
+        let _ =
+            writeln!(text, "  {key}: {value}{}{says}", if says.is_empty() { "" } else { " # " });
+    };
+    line("delimiter", &quoted(form.delimiter.name()), "");
+    if form.encoding != Encoding::Utf8 {
+        line("encoding", form.encoding.name(), "");
+    }
+    if form.skip > 0 {
+        let above = if form.columns.is_empty() {
+            "lines above the header"
+        } else {
+            "lines above the first row"
+        };
+        line("skip", &form.skip.to_string(), above);
+    }
+    if form.below > 0 {
+        line("below", &form.below.to_string(), "lines between the header and the first row");
+    }
+    if !form.columns.is_empty() {
+        let columns: Vec<String> = form.columns.iter().map(|name| quoted(name)).collect();
+        line("columns", &format!("[{}]", columns.join(", ")), "");
+    }
+    if let Some(mark) = form.comment {
+        line("comment", &quoted(&mark.to_string()), "rows that begin with it are passed over");
+    }
+    if form.decimal != '.' {
+        line("decimal", &quoted(&form.decimal.to_string()), "");
+    }
+    if let Some(mark) = form.thousands {
+        line("thousands", &quoted(&mark.to_string()), "");
+    }
+    let list = |texts: &[String]| {
+        format!("[{}]", texts.iter().map(|text| quoted(text)).collect::<Vec<_>>().join(", "))
+    };
+    if !form.around.is_empty() {
+        line("around", &list(&form.around), "what stands around numbers");
+    }
+    line("missing", &list(&form.missing), "");
+    for (key, set, says) in [
+        ("multiline", form.multiline, "quoted cells go on over several lines"),
+        ("ragged", form.ragged, "cells may lack at the end of a row"),
+        ("untimed", form.untimed, "rows without a time are left out"),
+    ] {
+        if set {
+            line(key, "true", says);
+        }
+    }
+    text
+}
+
+fn time(draft: &Draft<'_>) -> String {
+    let plan = &draft.found.time;
+    let names: Vec<String> = plan
+        .columns
+        .iter()
+        .map(|at| quoted(draft.found.names.get(*at).map_or("", String::as_str)))
+        .collect();
+    let mut text = String::from("# When a reading was taken.\ntime:\n");
+    match names.as_slice() {
+        [name] => {
+            let _ = writeln!(text, "  column: {name}");
+        }
+        several => {
+            let _ = writeln!(text, "  columns: [{}] # joined with spaces", several.join(", "));
+        }
+    }
+    match &plan.clock {
+        Clock::Count(unit) => {
+            let _ = writeln!(text, "  unit: {}", unit.name());
+        }
+        Clock::Formats(formats, _) => {
+            let formats: Vec<String> = formats.iter().map(|f| quoted(Format::text(f))).collect();
+            let _ = writeln!(text, "  format: [{}]", formats.join(", "));
+        }
+    }
+    match (&plan.zone, &plan.clock) {
+        (Zone::Fixed(seconds, says), Clock::Formats(..)) => {
+            let _ = writeln!(text, "  zone: {} # {says}", quoted(&words::offset_text(*seconds)));
+        }
+        (Zone::Unstated, Clock::Formats(..)) => {
+            text.push_str(
+                "  zone: \"+00:00\" # nothing in the file says it; set the offset of local times\n",
+            );
+        }
+        _ => {}
+    }
+    text
+}

@@ -1,0 +1,49 @@
+//! Files of all forms, each written for one trait, and what must be understood of them.
+
+#![expect(clippy::unwrap_used, clippy::panic, reason = "a test's way to fail")]
+
+mod any_bytes;
+mod doubts;
+mod files;
+
+use alpheus_discover::{Hints, Understanding, understand};
+
+/// What must be understood of a file.
+struct Expected<'e> {
+    owner: Option<&'e str>,
+    time: &'e [&'e str],
+    format: &'e str,
+    zone: &'e str,
+    /// Column, count and sum of one attribute.
+    attribute: (&'e str, u64, &'e str),
+    rows: u64,
+}
+
+fn look(bytes: impl AsRef<[u8]>) -> Understanding {
+    understand(bytes.as_ref(), &Hints::default()).unwrap_or_else(|error| panic!("{error}"))
+}
+
+/// The file is understood so, and nothing about it is open.
+fn is(bytes: impl AsRef<[u8]>, expected: &Expected<'_>) -> Understanding {
+    let found = look(bytes);
+    assert_eq!(found.questions, [""; 0], "nothing is open");
+    agrees(&found, expected);
+    found
+}
+
+fn agrees(found: &Understanding, expected: &Expected<'_>) {
+    let time: Vec<&str> = found.time.columns.iter().map(|at| found.names[*at].as_str()).collect();
+    assert_eq!(time, expected.time, "the time");
+    assert_eq!(found.time.format(), expected.format, "the format");
+    assert_eq!(found.owner.as_deref(), expected.owner, "the owner");
+    assert_eq!(found.zone_text(), expected.zone, "the zone");
+    assert_eq!(found.tally.rows, expected.rows, "rows");
+    let (column, count, sum) = expected.attribute;
+    let own = found.attributes.iter().find(|own| own.column == column);
+    let own = own.unwrap_or_else(|| panic!("no attribute {column}"));
+    assert_eq!((own.total.count, own.total.sum.text()), (count, sum.to_owned()), "{column}");
+}
+
+fn unit<'f>(found: &'f Understanding, column: &str) -> Option<&'f str> {
+    found.attributes.iter().find(|own| own.column == column)?.unit.as_deref()
+}

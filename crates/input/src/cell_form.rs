@@ -1,0 +1,67 @@
+//! How the cells of a recorded file are written: missing values, marks of numbers.
+
+use super::source::Source;
+use alpheus_discover::number::Marks;
+use alpheus_policy::schema::{AttributeKind, Schema};
+use std::borrow::Cow;
+use std::collections::HashSet;
+
+/// Turns cells into what the schema's attributes take.
+pub(crate) struct CellForm {
+    /// Of files whose form the source file describes.
+    form: Option<Described>,
+    /// By attribute: texts that stand for a missing value.
+    missing: Vec<HashSet<String>>,
+    numbers: Vec<bool>,
+}
+
+struct Described {
+    marks: Marks,
+    missing: HashSet<String>,
+    untimed: bool,
+}
+
+impl CellForm {
+    pub(crate) fn new(source: &Source, schema: &Schema) -> CellForm {
+        let form = source.file.as_ref().map(|form| Described {
+            marks: form.marks(),
+            missing: form.missing.iter().cloned().collect(),
+            untimed: form.untimed,
+        });
+        let missing =
+            |name: &String| source.missing.get(name).into_iter().flatten().cloned().collect();
+        CellForm {
+            form,
+            missing: schema.attributes.iter().map(|attribute| missing(&attribute.name)).collect(),
+            numbers: schema
+                .attributes
+                .iter()
+                .map(|attribute| matches!(attribute.kind, AttributeKind::Number { .. }))
+                .collect(),
+        }
+    }
+
+    /// Whether a row without a time is left out rather than refused.
+    pub(crate) fn may_be_untimed(&self) -> bool {
+        self.form.as_ref().is_some_and(|form| form.untimed)
+    }
+
+    /// Whether a cell holds no value.
+    pub(crate) fn is_missing(&self, cell: &str) -> bool {
+        cell.is_empty() || self.form.as_ref().is_some_and(|form| form.missing.contains(cell))
+    }
+
+    /// The text of a cell as an attribute takes it; empty if it stands for a missing value.
+    pub(crate) fn plain<'c>(&self, cell: &'c str, attribute: usize) -> Cow<'c, str> {
+        let own = self.missing.get(attribute);
+        if self.is_missing(cell) || own.is_some_and(|own| own.contains(cell)) {
+            return Cow::Borrowed("");
+        }
+        match &self.form {
+            Some(form) if self.numbers.get(attribute) == Some(&true) => {
+                form.marks.plain(cell).unwrap_or(Cow::Borrowed(cell))
+            }
+            _ => Cow::Borrowed(cell),
+        }
+    }
+}
