@@ -24,7 +24,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 const EVENTS: &str = "frames: events\n";
-const TICKS: &str = "frames: ticks\nanchor: 4s\n";
+const TICKS: &str = "anchor: 4s\n";
 /// A meter is read so often, in milliseconds.
 const EVERY: u64 = 250;
 /// Windows of the query, in milliseconds.

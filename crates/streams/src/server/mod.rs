@@ -75,7 +75,7 @@ Examples:
   alpheus server --config server.toml --listen 127.0.0.1:9400
   alpheus server --config server.toml --engine job --kafka-brokers 127.0.0.1:9092 --kafka-prefix fitness.
 
-For a schema with `frames: ticks` the identity folder has the ingest key: ingest.seed, and retired
+Unless the schema says `frames: events`, the identity folder has the ingest key: ingest.seed, and retired
 ones as ingest.1.seed, ingest.2.seed and so on.
 
 A configuration file has the same settings as `identity`, `schema`, `state`, `api`; the

@@ -90,7 +90,7 @@ impl Site {
     /// The same, with the state in folders, or in a Kafka cluster.
     pub(crate) fn with_ticks_in(kafka: Option<Cluster>) -> Site {
         // Live devices on a busy machine come late.
-        let place = Site::of(kafka, &format!("frames: ticks\nanchor: 4s\n{SCHEMA}"));
+        let place = Site::of(kafka, &format!("anchor: 4s\n{SCHEMA}"));
         Site { idle: "30", ..place }
     }
 

@@ -48,6 +48,7 @@ use std::sync::Arc;
 pub(crate) const SCHEMA: &str = "\
 name: Meters
 version: 1
+frames: events
 tick: 1s
 capacity: { population: 100, events: 100 }
 streamAttributes:
