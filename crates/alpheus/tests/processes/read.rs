@@ -74,9 +74,10 @@ fn grant(running: &Running, more: &[&str]) {
     running.owner_with(0, "grant", &[&["--reader", "pki/analyst/consumer.txt"], more].concat());
 }
 
+/// With a frame for each event, the reader gets single events.
 #[test]
 fn days_that_an_owner_grants_are_read_and_no_other() {
-    let mut running = Running::start();
+    let mut running = Running::start_in(Site::with_events(), |_, api| api.to_owned());
     running.place.issue("consumer", "eve");
     let sent = events(3);
     let line =

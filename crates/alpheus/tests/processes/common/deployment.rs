@@ -82,7 +82,12 @@ impl Site {
         Site::of(kafka, SCHEMA)
     }
 
-    /// Whose devices send one frame a tick.
+    /// Whose devices send a frame for each event.
+    pub(crate) fn with_events() -> Site {
+        Site::of(None, &format!("frames: events\n{SCHEMA}"))
+    }
+
+    /// Whose devices send one frame a tick, with an anchor every few of them.
     pub(crate) fn with_ticks() -> Site {
         Site::with_ticks_in(None)
     }
