@@ -192,6 +192,7 @@ impl Retention {
         let deleted = before.saturating_sub(bounds.start.0);
         if deleted > 0 {
             store.truncate_before(&partition, Offset(before))?;
+            store.sync()?;
             tracing::debug!(deleted, "old results were deleted");
         }
         if let Some((at, _)) = old {

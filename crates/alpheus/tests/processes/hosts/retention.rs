@@ -83,7 +83,7 @@ fn results_are_deleted_for_their_number_and_their_age() {
     let mut retention = open(&hall, (Span::seconds(24), 1_000));
     retention.turn(at(20)).unwrap();
     sends(&mut town, &mut hall, &mut alice, [&mut first, &mut second], 18);
-    retention.turn(at(43)).unwrap();
+    retention.turn(at(37)).unwrap();
     assert!(rows(&hall).len() > 2);
     // The notes outlive a restart.
     let mut retention = open(&hall, (Span::seconds(24), 1_000));
