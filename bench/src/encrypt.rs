@@ -38,7 +38,7 @@ fn applications() -> [(String, String); 3] {
         ("fitness", include_str!("../../examples/fitness/schema.yaml")),
         ("web analytics", include_str!("../../examples/web-analytics/schema.yaml")),
     ]
-    .map(|(name, yaml)| (name.to_owned(), yaml.to_owned()))
+    .map(|(name, yaml)| (name.to_owned(), format!("frames: events\n{yaml}")))
 }
 
 fn single_encodings() -> [(String, String); 5] {
@@ -59,7 +59,7 @@ fn schema_of(aggregation: &str) -> String {
     let explaining =
         if aggregation.starts_with("regression") { attribute("y") } else { String::new() };
     format!(
-        "name: Bench\nversion: 1\ntick: 10s\n\
+        "name: Bench\nversion: 1\nframes: events\ntick: 10s\n\
          capacity: {{ population: 10000, eventsPerSecond: 2, window: 1hr }}\n\
          streamAttributes:\n{}    aggregations:\n      - {aggregation}\n{explaining}",
         attribute("x"),

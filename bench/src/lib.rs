@@ -127,6 +127,8 @@ enum Part {
     EndToEnd,
     /// Growth of ledgers, stores and memory with each window
     Growth,
+    /// Bytes of a stream in an hour, beside plaintext, encrypted fields and DAP
+    Wire,
 }
 
 /// A measurement failed.
@@ -244,6 +246,10 @@ fn measure(args: &Streams, wider: Option<&Schema>) -> Result<Report, BenchError>
         let windows = if args.quick { 256 } else { 1_024 };
         let windows = args.windows.map_or(windows, NonZeroUsize::get);
         figures.extend(end_to_end::growth(&directory, windows, say)?);
+    }
+    if wanted(Part::Wire) {
+        let directory = args.directory.clone().unwrap_or_else(std::env::temp_dir);
+        figures.extend(end_to_end::wire(&directory, say)?);
     }
     Ok(Report { environment, figures, series: Vec::new() })
 }

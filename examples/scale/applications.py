@@ -77,6 +77,7 @@ class Deployment:
     def start(self) -> None:
         """Issues certificates, starts service and controller, creates a stream for each owner."""
         self._run("pki")
+        self._run("schema")
         self._serve("server")
         self._serve("controller")
         self._file("policies.yaml")

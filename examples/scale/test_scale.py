@@ -39,7 +39,7 @@ class Truth(unittest.TestCase):
 
 class Words(unittest.TestCase):
     PAGE = Path(__file__).resolve().parents[2] / "docs/scale.md"
-    BLOCKS = {"pki", "server", "controller", "owners", "job", "ask", "results", "policies.yaml", "job.properties",
+    BLOCKS = {"pki", "schema", "server", "controller", "owners", "job", "ask", "results", "policies.yaml", "job.properties",
               "fleet.properties"}
 
     def test_the_page_has_every_block_that_the_demo_runs_and_no_other(self):

@@ -7,10 +7,14 @@ EXAMPLES = [
     "examples/real/weblog_apache/schema.yaml",
 ]
 
-SMALLEST = "name: S\nstreamAttributes: [{name: x, type: integer, aggregations: [sum]}]\n"
+# Most schemas here keep a frame for each event, so that their ids stay. `FRAMES` has what else there is.
+EVENTS_NAMED = "frames: events\n"
+UNSAID = "name: S\nstreamAttributes: [{name: x, type: integer, aggregations: [sum]}]\n"
+SMALLEST = EVENTS_NAMED + UNSAID
 
 EVERYTHING = """\
 # Every type and aggregation once.
+frames: events
 name: Every-thing
 version: 7
 tick: 1 min
@@ -69,6 +73,7 @@ streamPolicyOptions:
 """
 
 UNSHARED = """\
+frames: events
 name: Unshared
 tick: 250ms
 capacity: { population: 400000000, eventsPerSecond: 0.3, window: 10s }
@@ -80,6 +85,7 @@ streamAttributes:
 """
 
 GRIDS = """\
+frames: events
 name: Grids
 capacity: { population: 30, events: 30 }
 streamAttributes:
@@ -95,6 +101,7 @@ streamPolicyOptions:
 """
 
 LIMBS = """\
+frames: events
 name: Limbs
 capacity: { population: 1000, events: 1000 }
 streamAttributes:
@@ -103,14 +110,16 @@ streamAttributes:
       edges: [-4000000000, 0], statistics: var}}]}
 """
 
-TICKS = "frames: ticks\n" + SMALLEST
-ANCHORED = "anchor: 2min\nframes: ticks\ntick: 500ms\n" + SMALLEST
+TICKS = "frames: ticks\n" + UNSAID
+ANCHORED = "anchor: 2min\nframes: ticks\ntick: 500ms\n" + UNSAID
 # No multiple of seven hours is nearer to an hour than the first.
-LONG_TICKS = "frames: ticks\ntick: 7h\n" + SMALLEST
-EVENTS_NAMED = "frames: events\n" + SMALLEST
+LONG_TICKS = "frames: ticks\ntick: 7h\n" + UNSAID
+# A schema that says nothing, or only an anchor. An hour is no multiple of seven seconds.
+UNEVEN = "tick: 7s\n" + UNSAID
+ANCHOR_ALONE = "anchor: 20min\n" + UNSAID
 
 # What a device sends of its events.
-FRAMES = [EVENTS_NAMED, TICKS, ANCHORED, LONG_TICKS]
+FRAMES = [SMALLEST, TICKS, ANCHORED, LONG_TICKS, UNSAID, UNEVEN, ANCHOR_ALONE]
 
 WRITTEN = {"smallest": SMALLEST, "everything": EVERYTHING, "unshared": UNSHARED, "grids": GRIDS, "limbs": LIMBS}
 
@@ -120,10 +129,11 @@ AVSC = """\
    "alpheus": {"name": "power-draw", "min": "0.00", "max": "20000", "unit": "W", "aggregations": ["variance"]}},
   {"name": "on", "type": ["null", "boolean"], "default": null, "alpheus": {"aggregations": ["any"]}},
   {"name": "volts", "type": "int", "default": 230, "alpheus": {"min": 0, "max": 400, "aggregations": ["mean"]}}],
- "alpheus": {"tick": "10s", "capacity": {"population": 1000, "events": 600}}}
+ "alpheus": {"frames": "events", "tick": "10s", "capacity": {"population": 1000, "events": 600}}}
 """
 
 AVSC_YAML = """\
+frames: events
 name: Meter
 tick: 10s
 capacity: { population: 1000, events: 600 }
@@ -207,12 +217,12 @@ BAD = [
 ]
 
 BAD_FRAMES = [
-    ("UnknownWord", SMALLEST + "frames: windows\n"),
+    ("UnknownWord", UNSAID + "frames: windows\n"),
     ("Conflict", SMALLEST + "anchor: 1h\n"),
-    ("Conflict", SMALLEST + "frames: events\nanchor: 1h\n"),
-    ("NotMultipleOfTick", SMALLEST + "frames: ticks\nanchor: 61s\n"),
-    ("OutOfRange", SMALLEST + "frames: ticks\nanchor: 5s\n"),
-    ("OutOfRange", SMALLEST + "frames: ticks\nanchor: 2d\n"),
+    ("NotMultipleOfTick", UNSAID + "anchor: 15s\n"),
+    ("NotMultipleOfTick", UNSAID + "frames: ticks\nanchor: 61s\n"),
+    ("OutOfRange", UNSAID + "frames: ticks\nanchor: 5s\n"),
+    ("OutOfRange", UNSAID + "frames: ticks\nanchor: 2d\n"),
 ]
 
 BAD_AVSC = [

@@ -57,7 +57,7 @@ class Schema:
         self.tick = duration(raw.get("tick", "10s"))
         # The first multiple of the tick from an hour on.
         hour = -(-UNITS["h"] // self.tick) * self.tick
-        self.anchor = duration(raw.get("anchor", f"{hour}us")) if raw.get("frames") == "ticks" else None
+        self.anchor = duration(raw.get("anchor", f"{hour}us")) if raw.get("frames", "ticks") == "ticks" else None
         self.shared = raw.get("sharedCount", "true") == "true"
         capacity = raw.get("capacity", {"population": "10000", "events": "3600"})
         self.population = int(capacity["population"])

@@ -66,22 +66,28 @@ macro_rules! example {
     };
 }
 
+/// The schema and the query of one of [`APPLICATIONS`].
+fn files(name: &str) -> Result<[&'static str; 2], BenchError> {
+    Ok(match name {
+        "fitness" => example!("fitness", "heart-rate.sql"),
+        "web-analytics" => example!("web-analytics", "flows.sql"),
+        "car-maintenance" => example!("car-maintenance", "fleet.sql"),
+        _ => return Err(BenchError::Schema),
+    })
+}
+
 impl Application {
     /// Fitness, web analytics and car maintenance.
     pub(super) fn all() -> Result<Vec<Application>, BenchError> {
         APPLICATIONS.into_iter().map(|name| Application::of(name, None)).collect()
     }
 
-    /// One of [`APPLICATIONS`], over its own schema or a wider one.
+    /// One of [`APPLICATIONS`], over its own schema or a wider one, with a frame for each event.
     pub(super) fn of(name: &str, wider: Option<&Schema>) -> Result<Application, BenchError> {
-        let [schema, query] = match name {
-            "fitness" => example!("fitness", "heart-rate.sql"),
-            "web-analytics" => example!("web-analytics", "flows.sql"),
-            "car-maintenance" => example!("car-maintenance", "fleet.sql"),
-            _ => return Err(BenchError::Schema),
-        };
+        let [schema, query] = files(name)?;
         let own = || Schema::from_yaml(schema).map_err(|_| BenchError::Schema);
-        Application::new(name, wider.cloned().map_or_else(own, Ok)?, query)
+        let schema = wider.cloned().map_or_else(own, Ok)?;
+        Application::new(name, Schema { frames: Frames::Events, ..schema }, query)
     }
 
     fn new(name: &str, schema: Schema, query: &str) -> Result<Application, BenchError> {
@@ -110,7 +116,8 @@ impl Application {
     /// The same with one frame a tick.
     pub(super) fn with_ticks(&self) -> Result<Application, BenchError> {
         let frames = Frames::Ticks { anchor: Span::seconds(3600) };
-        Application::of(&self.key, Some(&Schema { frames, ..self.schema.clone() }))
+        let [_, query] = files(&self.key)?;
+        Application::new(&self.key, Schema { frames, ..self.schema.clone() }, query)
     }
 
     /// The values of a device's event: the same in every job.

@@ -13,6 +13,7 @@ mod ours;
 mod plain;
 mod raw;
 mod vectors;
+mod wire;
 
 use crate::BenchError;
 use crate::report::{Figure, Goal};
@@ -23,6 +24,7 @@ pub(super) use growth::figures as growth;
 use ours::Party;
 use plain::Job;
 use std::path::Path;
+pub(super) use wire::figures as wire;
 
 /// Two events a second and stream in windows of ten seconds.
 const EVENTS: u32 = 20;

@@ -75,7 +75,7 @@ fn people(program: &Program, hosts: usize, window: u32) -> Result<(), Failure> {
         fs::write(&path, text).blame_io(&path)
     };
     let by = |text: &str| text.replace("10s", &format!("{window}s"));
-    write("schema.yaml", &by(SCHEMA))?;
+    write("schema.yaml", &format!("frames: events\n{}", by(SCHEMA)))?;
     write("policies.yaml", &by(POLICIES))?;
     write("key", "a key file of a benchmark")?;
     let key = program.path("key");

@@ -47,7 +47,7 @@ struct Application {
 
 impl Application {
     fn new((name, yaml): (&str, &str)) -> Application {
-        let schema = Schema::from_yaml(yaml).unwrap();
+        let schema = Schema::from_yaml(&format!("frames: events\n{yaml}")).unwrap();
         let layout = Layout::of(&schema).unwrap();
         let encoder = Encoder::new(&schema, &layout).unwrap();
         let mut rng = ChaCha12Rng::from_seed([3; 32]);

@@ -15,7 +15,7 @@ use alpheus_crypto::seal::{Sealed, SealingPublic, seal};
 use alpheus_crypto::secret::Secret;
 use alpheus_crypto::signed::{Message, Signed, Verified};
 use alpheus_policy::ids::{ConsumerId, OwnerId, SchemaId, StreamId};
-use alpheus_time::Timestamp;
+use alpheus_time::{Timestamp, Window};
 use rand_core::CryptoRng;
 use serde::{Deserialize, Serialize};
 
@@ -52,6 +52,11 @@ impl Days {
     #[must_use]
     pub fn contain(&self, t: Timestamp) -> bool {
         (self.first..=self.last).contains(&(t.0 / DAY))
+    }
+
+    /// Whether any of them has a part of a window.
+    pub(crate) fn overlap(&self, window: Window) -> bool {
+        self.first <= window.end.0 / DAY && window.start.0 / DAY <= self.last
     }
 
     /// The days that are over by `now`; `None` if there are none.

@@ -16,6 +16,6 @@ pub use log_line::{LogEvent, LogLine};
 pub use records::{
     Fence, Record, RecordError, Scope, SpentToken, StampedRecord, Start, log_prefix,
 };
-pub(crate) use records::{read_record, session_key, window_keys, write_record};
+pub(crate) use records::{annotation_key, read_record, session_key, window_keys, write_record};
 
 pub use alpheus_crypto::ledger::{Change, Ledger, LedgerError, Step};

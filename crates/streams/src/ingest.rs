@@ -81,7 +81,7 @@ pub fn server_check(folder: &IdentityFolder, schema: &Schema) -> Result<Ingest, 
 }
 
 fn no_ingest() -> Failure {
-    let what = "deployment.json names no ingest key, which a schema with `frames: ticks` needs";
+    let what = "deployment.json names no ingest key, which a schema needs that does not say `frames: events`";
     Failure::new(Category::Input, what)
         .with_help("create the deployment with `alpheus ca init` of this version")
 }

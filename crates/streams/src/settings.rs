@@ -11,11 +11,12 @@ use serde::Deserialize;
 use std::path::PathBuf;
 
 /// The keys of the settings file that this crate reads.
-pub const KEYS: [&str; 3] = [SCHEMA, ENGINE, WINDOWS];
+pub const KEYS: [&str; 4] = [SCHEMA, ENGINE, WINDOWS, OWNERS_LOG];
 
 const SCHEMA: &str = "schema";
 const ENGINE: &str = "engine";
 const WINDOWS: &str = "windows";
+const OWNERS_LOG: &str = "owners-log";
 
 /// Reads the schema that the settings name.
 ///
@@ -53,6 +54,12 @@ const JOB_CONTROLLER_SECONDS: u32 = 30;
 /// How long the service waits for controllers and devices after it was away.
 const RECOVERY_SECONDS: u32 = 120;
 const RETENTION_HOURS: u32 = 168;
+/// How long results and lines of owners' logs are kept: a year, and some weeks to read it.
+const KEPT_DAYS: u32 = 400;
+/// How many results are kept.
+const RESULT_ROWS: u64 = 10_000_000;
+/// How many megabytes of owners' logs a host keeps.
+const LOG_MEGABYTES: u32 = 1024;
 
 /// How long windows wait, and how long ciphertext is kept.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
@@ -68,6 +75,10 @@ pub struct WindowSettings {
     pub recovery_timeout_seconds: Option<u32>,
     /// How long ciphertext is kept after it was summed.
     pub retention_hours: Option<u32>,
+    /// How long results are kept.
+    pub results_days: Option<u32>,
+    /// How many results are kept.
+    pub results_rows: Option<u64>,
 }
 
 impl Part for WindowSettings {
@@ -105,11 +116,45 @@ impl WindowSettings {
         seconds(self.recovery_timeout_seconds.unwrap_or(RECOVERY_SECONDS))
     }
 
+    /// How long results are kept, and how many at most.
+    #[must_use]
+    pub fn results(&self) -> (Span, u64) {
+        let rows = self.results_rows.unwrap_or(RESULT_ROWS);
+        (days(self.results_days.unwrap_or(KEPT_DAYS)), rows)
+    }
+
     /// How long ciphertext is kept after it was summed.
     #[must_use]
     pub fn retention(&self) -> Span {
         Span::seconds(u64::from(self.retention_hours.unwrap_or(RETENTION_HOURS)) * 3600)
     }
+}
+
+/// How much of its owners' logs a host of controllers keeps.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(default, rename_all = "kebab-case", deny_unknown_fields)]
+pub struct LogSettings {
+    /// How long lines are kept.
+    pub retention_days: Option<u32>,
+    /// How many megabytes are kept.
+    pub max_megabytes: Option<u32>,
+}
+
+impl Part for LogSettings {
+    const KEY: &'static str = OWNERS_LOG;
+}
+
+impl LogSettings {
+    /// How long lines are kept, and how many bytes at most.
+    #[must_use]
+    pub fn limits(&self) -> (Span, u64) {
+        let megabytes = self.max_megabytes.unwrap_or(LOG_MEGABYTES);
+        (days(self.retention_days.unwrap_or(KEPT_DAYS)), u64::from(megabytes) << 20)
+    }
+}
+
+fn days(n: u32) -> Span {
+    Span(u64::from(n).saturating_mul(Span::DAY.0))
 }
 
 /// Any `u32` of seconds, or of hours, fits into a span.
@@ -134,6 +179,8 @@ mod tests {
             sums_timeout_seconds: Some(3),
             recovery_timeout_seconds: Some(5),
             retention_hours: Some(4),
+            results_days: Some(6),
+            results_rows: Some(7),
         };
         let timing = set.timing(EngineKind::Job);
         let waits = [timing.presence, timing.tokens, timing.sums, set.idle(EngineKind::Job)];
@@ -141,6 +188,11 @@ mod tests {
         assert_eq!(usual.recovery(), Span::seconds(120));
         assert_eq!(set.recovery(), Span::seconds(5));
         assert_eq!(set.retention(), Span::seconds(4 * 3600));
+        assert_eq!((usual.results(), set.results().1), ((days(400), 10_000_000), 7));
+        assert_eq!(set.results().0, days(6));
+        assert_eq!(LogSettings::default().limits(), (days(400), 1 << 30));
+        let log = LogSettings { retention_days: Some(8), max_megabytes: Some(9) };
+        assert_eq!(log.limits(), (days(8), 9 << 20));
     }
 
     #[test]

@@ -102,6 +102,7 @@ const PARTS: &[&str] = &[
     alpheus_streams::settings::KEYS[0],
     alpheus_streams::settings::KEYS[1],
     alpheus_streams::settings::KEYS[2],
+    alpheus_streams::settings::KEYS[3],
 ];
 
 /// Runs the command of `args` (the program's name first) and prints a failure on standard

@@ -1,8 +1,9 @@
 //! The service goes away, and comes back as it was, older, or empty. Time is that of a clock which
 //! waits for all processes, so nothing here depends on how fast the machine is.
 //!
-//! `ALPHEUS_OUTAGES` says how many seconds the service is away, one after the other;
-//! `drills/outages.sh` has long ones.
+//! `ALPHEUS_OUTAGES` says how many seconds the service is away, one after the other, and
+//! `ALPHEUS_BACKUP_AGE` how many seconds old a restored backup is at least; `drills/outages.sh` has
+//! long ones.
 
 #![expect(clippy::unwrap_used, reason = "a test's way to fail")]
 
@@ -24,7 +25,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 const EVENTS: &str = "frames: events\n";
-const TICKS: &str = "frames: ticks\nanchor: 4s\n";
+const TICKS: &str = "anchor: 4s\n";
 /// A meter is read so often, in milliseconds.
 const EVERY: u64 = 250;
 /// Windows of the query, in milliseconds.
@@ -240,6 +241,12 @@ fn restored(frames: &str) {
     let since = live.now();
     let later = live.whole_window_since(since, "the backup") + 2 * WINDOW;
     live.whole_window_since(later, "some time");
+    if let Ok(age) = std::env::var("ALPHEUS_BACKUP_AGE") {
+        live.go_away(age.parse().unwrap());
+        live.come_back();
+        let since = live.now();
+        live.whole_window_since(since, "a long time");
+    }
     let published: BTreeMap<u64, Value> =
         live.rows().into_iter().map(|row| (start_of(&row), row)).collect();
     live.go_away(0);

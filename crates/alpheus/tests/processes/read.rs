@@ -74,9 +74,10 @@ fn grant(running: &Running, more: &[&str]) {
     running.owner_with(0, "grant", &[&["--reader", "pki/analyst/consumer.txt"], more].concat());
 }
 
+/// With a frame for each event, the reader gets single events.
 #[test]
 fn days_that_an_owner_grants_are_read_and_no_other() {
-    let mut running = Running::start();
+    let mut running = Running::start_in(Site::with_events(), |_, api| api.to_owned());
     running.place.issue("consumer", "eve");
     let sent = events(3);
     let line =
@@ -100,7 +101,7 @@ fn days_that_an_owner_grants_are_read_and_no_other() {
     assert!(refused.contains("grants this reader nothing"), "{refused}");
     let log = running.owner(0, "log");
     for part in [
-        format!("you let `analyst` read every event from {} to {}", written(first), written(last)),
+        format!("you let `analyst` read everything from {} to {}", written(first), written(last)),
         format!("`analyst` got the keys of {} to {}", written(first), written(today() - 1)),
     ] {
         assert!(log.contains(&part), "{part}\n{log}");

@@ -21,6 +21,7 @@ use std::collections::BTreeMap;
 const SCHEMA: &str = "\
 name: Meters
 version: 1
+frames: events
 tick: 10s
 capacity: { population: 10, events: 100 }
 streamAttributes:

@@ -46,16 +46,20 @@ fn replayed(folder: &Path, schema: &str) -> String {
 #[test]
 fn a_replay_of_ticks_has_the_rows_of_a_replay_of_events() {
     let folder = tempfile::tempdir().unwrap();
-    let events = fs::read_to_string(fitness().join("schema.yaml")).unwrap();
-    fs::write(folder.path().join("events.yaml"), &events).unwrap();
-    let ticks = format!("frames: ticks\nanchor: 30s\n{events}");
-    fs::write(folder.path().join("ticks.yaml"), ticks).unwrap();
+    let schema = fs::read_to_string(fitness().join("schema.yaml")).unwrap();
+    for (file, line) in
+        [("events", "frames: events\n"), ("ticks", ""), ("anchored", "anchor: 30s\n")]
+    {
+        let path = folder.path().join(format!("{file}.yaml"));
+        fs::write(path, format!("{line}{schema}")).unwrap();
+    }
     let profile = fitness().join("profile.yaml").to_str().unwrap().to_owned();
     let generate = ["generate", "--schema", "events.yaml", "--profile", &profile];
     let more = ["--streams", "20", "--minutes", "2", "--output", "riders.csv"];
     ended_well(alpheus([&generate[..], &more].concat()).current_dir(folder.path()));
     let rows = replayed(folder.path(), "events.yaml");
     assert_eq!(replayed(folder.path(), "ticks.yaml"), rows);
+    assert_eq!(replayed(folder.path(), "anchored.yaml"), rows);
     assert!(rows.lines().count() > 10 && rows.contains(",ok\n"), "{rows}");
 }
 

@@ -6,8 +6,12 @@
 use crate::common;
 use crate::common::Process;
 use crate::common::deployment::free;
+use std::cell::Cell;
 use std::path::Path;
 use std::process::{Command, Stdio};
+
+/// The tour's processes serve at so many ports.
+const PORTS: u16 = 5;
 
 struct Block {
     terminal: bool,
@@ -54,16 +58,25 @@ fn the_deployment_runs_as_the_tour_says() {
         .unwrap();
     let mut text = std::fs::read_to_string(root.join("docs/tour.md")).unwrap();
     let first = ports();
-    for number in 0..4 {
+    for number in 0..PORTS {
         text = text.replace(&format!("740{number}"), &(first + number).to_string());
     }
-    let (mut terminals, mut results) = (Vec::new(), None);
+    let (mut terminals, mut results, mut homes) = (Vec::new(), None, 3);
     for block in blocks(&text, "\n## In separate terminals") {
         if !block.terminal {
             if let Some(results) = &mut results {
-                row(results);
+                row(results, homes, 0);
             }
+            let before = results.as_ref().map_or(0, lines);
             done(folder.path(), &block.text);
+            if let Some(results) = results.as_mut().filter(|_| block.text.contains("-STOP")) {
+                shut(results, before);
+                let before = lines(results);
+                row(results, homes, before);
+            }
+            if block.text.contains("DROP") {
+                (results, homes) = (None, 4);
+            }
             continue;
         }
         let mut process = Process::start(&mut shell(folder.path(), &block.text));
@@ -77,13 +90,31 @@ fn the_deployment_runs_as_the_tour_says() {
             false => terminals.push(Terminal(process)),
         }
     }
-    assert_eq!(terminals.len(), 7, "all terminals of the tour");
-    row(&mut results.unwrap());
+    assert_eq!(terminals.len(), 9, "all terminals of the tour");
+    row(&mut results.unwrap(), homes, 0);
 }
 
-/// A window over all three homes.
-fn row(results: &mut Terminal) {
-    results.0.wait_for("row over three homes", |line| line.ends_with(",3,0,0,ok").then_some(()));
+fn lines(results: &Terminal) -> usize {
+    results.0.log().lines().count()
+}
+
+/// A window over all homes, after so many lines.
+fn row(results: &mut Terminal, homes: u32, after: usize) {
+    let end = format!(",{homes},0,0,ok");
+    line(results, after, &format!("row over {homes} homes"), |line| line.ends_with(&end));
+}
+
+/// A window that stayed shut.
+fn shut(results: &mut Terminal, after: usize) {
+    line(results, after, "window that stays shut", |line| !line.ends_with(",ok"));
+}
+
+fn line(results: &mut Terminal, after: usize, what: &str, is_it: impl Fn(&str) -> bool) {
+    let seen = Cell::new(0);
+    results.0.wait_for(what, |line| {
+        seen.set(seen.get() + 1);
+        (seen.get() > after && is_it(line)).then_some(())
+    });
 }
 
 /// Runs to its end. What has to wait for another terminal is tried again.
@@ -103,11 +134,11 @@ fn done(folder: &Path, text: &str) {
     }
 }
 
-/// The first of four ports in a row that are free.
+/// The first of some ports in a row that are free.
 fn ports() -> u16 {
     loop {
         let first: u16 = free().rsplit_once(':').unwrap().1.parse().unwrap();
-        let later = (1..4).map(|next| std::net::TcpListener::bind(("127.0.0.1", first + next)));
+        let later = (1..PORTS).map(|next| std::net::TcpListener::bind(("127.0.0.1", first + next)));
         if later.collect::<Result<Vec<_>, _>>().is_ok() {
             return first;
         }

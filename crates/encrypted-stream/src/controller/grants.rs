@@ -2,9 +2,10 @@
 
 use alpheus_crypto::seal::SealingPublic;
 use alpheus_crypto::signed::Signed;
-use alpheus_policy::ids::{ConsumerId, StreamId};
-use alpheus_time::{Span, Timestamp};
+use alpheus_policy::ids::{ConsumerId, OwnerId, StreamId};
+use alpheus_time::{Span, Timestamp, Window};
 use rand_core::CryptoRng;
+use std::collections::BTreeSet;
 
 use super::Controller;
 use super::stream_state::StreamState;
@@ -60,6 +61,13 @@ impl GrantState {
             name: reader.party.name.clone(),
             sealing: reader.party.sealing.ok_or(GrantError::NoSealing)?,
         })
+    }
+
+    /// Whether the reader can read a part of the window, now or once its day is over.
+    fn opens(&self, window: Window) -> bool {
+        let granted = self.days.filter(|_| !self.stopped);
+        let handed = self.handed.map(|(days, _)| days);
+        granted.into_iter().chain(handed).any(|days| days.overlap(window))
     }
 
     fn record(&self, stream: StreamId, reader: ConsumerId) -> Record {
@@ -150,6 +158,13 @@ impl Controller {
             _ if signed_at > now.plus(AHEAD) => Err(GrantError::Ahead { signed_at, now }),
             _ => Ok(()),
         }
+    }
+
+    /// Owners who let a consumer read raw data of a window. It can subtract them from a sum,
+    /// so they hide nobody from it.
+    pub(super) fn owners_read_by(&self, reader: &ConsumerId, window: Window) -> BTreeSet<OwnerId> {
+        let own = self.grants.iter().filter(|((_, known), _)| known == reader);
+        own.filter(|(_, granted)| granted.opens(window)).map(|(_, own)| own.owner.id()).collect()
     }
 
     /// What an owner last stated about a reader, and that owner.

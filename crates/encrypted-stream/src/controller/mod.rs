@@ -28,6 +28,7 @@
 //! answer ever depends on a commit that may have failed.
 
 pub mod identity;
+mod log_lines;
 
 mod budgets;
 mod copies;

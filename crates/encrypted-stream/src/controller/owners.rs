@@ -14,7 +14,7 @@ use crate::certificate::CertifiedOwner;
 use crate::error::AnnotationError;
 use crate::handover::Purpose;
 use crate::keys::MasterSecret;
-use crate::ledger::{Change, LogEvent, LogLine, Record, Step};
+use crate::ledger::{Change, LogEvent, LogLine, Record, Step, annotation_key};
 use crate::messages::ControllerMessage;
 use crate::withdrawal::{self, Erasure, Withdrawal};
 
@@ -103,6 +103,7 @@ impl Controller {
         let known = state.current().map(|taken| taken.annotation.version);
         let (id, policy) = (state.owner, opened.policy.clone());
         let (version, since) = state.annotate(opened, now.max(self.clock))?;
+        let forgotten = state.forget_oldest();
         state.note_owner(owner.certificate().digest(), &self.revoked);
         let copies = state.copies.confirm(now.max(self.clock));
         let charged = match waited && known != Some(version) {
@@ -114,6 +115,9 @@ impl Controller {
         let line = log(now, stream, LogEvent::PolicyChanged { version });
         let mut changes = vec![self.put(now, record), self.put(now, line)];
         changes.extend(charged);
+        let own = self.identity.id();
+        let forgotten = forgotten.map(|version| annotation_key(own, stream, version));
+        changes.extend(forgotten.map(Change::remove));
         for DeviceCopy { session, confirmed } in copies {
             changes.push(self.put(now, Record::Cloned { stream, session, confirmed }));
         }

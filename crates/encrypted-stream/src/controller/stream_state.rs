@@ -33,6 +33,10 @@ pub struct HeldStream {
     pub master: Option<MasterSecret>,
 }
 
+/// Number of an owner's choices for a stream that are kept. Of windows that began before the
+/// oldest of them nothing is released.
+const MAX_CHOICES: usize = 256;
+
 /// An annotation and when the controller accepted it.
 #[derive(Debug)]
 pub(super) struct DatedAnnotation {
@@ -157,6 +161,12 @@ impl StreamState {
             self.annotations.push(DatedAnnotation { annotation, since });
         }
         Ok((version, since))
+    }
+
+    /// Forgets the oldest annotation if there are too many, and returns its version.
+    pub(super) fn forget_oldest(&mut self) -> Option<u32> {
+        let too_many = self.annotations.len() > MAX_CHOICES;
+        too_many.then(|| self.annotations.remove(0).annotation.version)
     }
 
     /// The last annotation came with this certificate of its owner.

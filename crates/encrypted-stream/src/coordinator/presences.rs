@@ -134,7 +134,9 @@ impl Coordinator {
         if called.signed.digest() != presence.summons {
             return Err(MessageError::Mismatched);
         }
-        check_presence(presence, &called.streams, |at| owner(announced.plan(), at))?;
+        let may_be_read = announced.plan().sealed_to.is_some();
+        let owner = |at| owner(announced.plan(), at);
+        check_presence(presence, &called.streams, may_be_read, owner)?;
         let lacks = lacks && matches!(round.phase, Phase::Summoned);
         if lacks {
             // Without its picks, M could not state whom it masks with. It is asked again
@@ -322,10 +324,12 @@ pub(super) fn send_membership(fixing: &FixedRound, to: impl Iterator<Item = u32>
 
 /// Checks that every stream of the summons is accepted or excluded, and that the count of
 /// owners is what the borders state. Claims of ticks do not show who has data. There the
-/// controller's word counts, as far as it is possible.
+/// controller's word counts, as far as it is possible. If the plan's consumer may read owners'
+/// raw data, some may not count.
 fn check_presence<O: Ord>(
     presence: &Presence,
     streams: &[SummonedStream],
+    may_be_read: bool,
     owner: impl Fn(u32) -> Option<O>,
 ) -> Result<(), MessageError> {
     let ascends = presence.accepted.windows(2).all(|pair| matches!(pair, [a, b] if a < b));
@@ -352,15 +356,15 @@ fn check_presence<O: Ord>(
     possible.extend(certain);
     let most = narrow(possible.len());
     let said = presence.silent.checked_sub(silent).filter(|said| *said <= unknown);
-    let counted = match said {
-        None => false,
+    let possible = |said: u32| match said {
         // All of them have data.
-        Some(0) => presence.owners == most,
-        Some(said) => {
-            let most = most.min(least.saturating_add(unknown - said));
-            (least..=most).contains(&presence.owners)
-        }
+        0 => most..=most,
+        said => least..=most.min(least.saturating_add(unknown - said)),
     };
+    let counted = said.map(possible).is_some_and(|owners| {
+        let least = if may_be_read { 0 } else { *owners.start() };
+        (least..=*owners.end()).contains(&presence.owners)
+    });
     if ascends && all && counted { Ok(()) } else { Err(MessageError::Malformed) }
 }
 

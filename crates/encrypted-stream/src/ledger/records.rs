@@ -349,6 +349,12 @@ pub fn log_prefix(controller: ControllerId) -> Vec<u8> {
     key(Scope::Controller(controller), kind::LOG, &[])
 }
 
+/// The key of an annotation's record.
+pub(crate) fn annotation_key(controller: ControllerId, stream: StreamId, version: u32) -> Vec<u8> {
+    let subject: [&[u8]; 2] = [&stream.0, &version.to_be_bytes()];
+    key(Scope::Controller(controller), kind::ANNOTATION, &subject)
+}
+
 /// The key of a session's record.
 pub(crate) fn session_key(controller: ControllerId, stream: StreamId, session: u64) -> Vec<u8> {
     key(Scope::Controller(controller), kind::SESSION, &[&stream.0, &session.to_be_bytes()])
@@ -391,7 +397,7 @@ impl Record {
             Record::Restored { .. } => key(own, kind::RESTORED, &[]),
             Record::Started { .. } => key(own, kind::STARTED, &[]),
             Record::Annotation { stream, version, .. } => {
-                key(own, kind::ANNOTATION, &[&stream.0, &version.to_be_bytes()])
+                annotation_key(controller, *stream, *version)
             }
             Record::Revoked { stream, .. } => key(own, kind::REVOKED, &[&stream.0]),
             Record::Erased { stream, .. } => key(own, kind::ERASED, &[&stream.0]),

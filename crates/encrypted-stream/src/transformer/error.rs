@@ -53,6 +53,9 @@ pub enum IngestError {
     /// The stream opens sessions faster than windows close.
     #[error("the stream opens too many sessions")]
     TooManySessions,
+    /// More of the stream's ticks lack their borders than are kept.
+    #[error("the device sent no borders for too many ticks")]
+    TooManyOpenTicks,
     /// The session's device did not send it.
     #[error(transparent)]
     NotAuthentic(#[from] AuthenticityError),
@@ -87,6 +90,7 @@ impl IngestError {
             IngestError::Late => "late",
             IngestError::OverCapacity => "over-capacity",
             IngestError::TooManySessions => "too-many-sessions",
+            IngestError::TooManyOpenTicks => "too-many-open-ticks",
             IngestError::NotAuthentic(error) => error.name(),
             IngestError::OtherFrames => "other-frames",
             IngestError::Conflicting => "conflicting-frame",

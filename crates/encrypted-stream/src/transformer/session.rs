@@ -14,6 +14,9 @@ use smallvec::SmallVec;
 const MAX_AHEAD: usize = 1024;
 /// Number of open ticks kept for a stream whose words no plan needs.
 const MAX_IDLE_TICKS: usize = 4;
+/// Number of open ticks kept of a session. A device sends the border of a tick before the next
+/// tick, so there are many only if it sends no borders, or they are lost.
+const MAX_OPEN_TICKS: usize = 256;
 
 /// A data event, border or closing border, without its words.
 #[derive(Clone, Copy, Debug)]
@@ -181,9 +184,25 @@ impl Session {
             let idle = self.ticks.iter().position(|tick| tick.sum.words().is_empty());
             idle.map(|idle| self.ticks.swap_remove(idle));
         }
+        if self.ticks.len() >= MAX_OPEN_TICKS {
+            self.give_up_before(end)?;
+        }
         self.ticks.reserve_exact(1);
         self.ticks.push(OpenTick { end, sum: TickSum::new(words), border: None, trouble: None });
         Ok(self.ticks.len() - 1)
+    }
+
+    /// Gives up the oldest open tick for one that ends at `end`.
+    fn give_up_before(&mut self, end: Timestamp) -> Result<(), IngestError> {
+        match self.ticks.iter().map(|tick| tick.end).min() {
+            // Later ticks are open: it would be the one to give up.
+            Some(oldest) if end < oldest => Err(IngestError::TooManyOpenTicks),
+            Some(oldest) => {
+                self.settle(oldest);
+                Ok(())
+            }
+            None => Ok(()),
+        }
     }
 
     /// Notes that the tick is complete.

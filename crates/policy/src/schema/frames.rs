@@ -8,10 +8,9 @@ use serde::{Deserialize, Serialize};
 const HOUR: Span = Span(3_600_000_000);
 
 /// What a device sends of its events.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Frames {
     /// A frame for each event, and one at each tick.
-    #[default]
     Events,
     /// One frame for each tick, with the sum of its events. The service sees neither their
     /// times within the tick nor their number.
@@ -23,6 +22,11 @@ pub enum Frames {
 }
 
 impl Frames {
+    /// What a resolved schema has that was written without frames.
+    pub(super) const fn unwritten() -> Frames {
+        Frames::Events
+    }
+
     /// Whether each event has a frame of its own.
     #[must_use]
     pub const fn is_events(&self) -> bool {
@@ -42,7 +46,7 @@ impl Frames {
 /// Reads `frames` and `anchor` of a schema with this tick.
 pub(super) fn read(fields: &Fields<'_>, tick: Span) -> Result<Frames, DocumentError> {
     let ticks =
-        fields.read_or("frames", false, |node| node.word(&["events", "ticks"], &[false, true]))?;
+        fields.read_or("frames", true, |node| node.word(&["events", "ticks"], &[false, true]))?;
     if !ticks {
         fields.refuse("anchor", "`frames: events`; remove it or use `frames: ticks`")?;
         return Ok(Frames::Events);

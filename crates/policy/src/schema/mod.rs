@@ -41,9 +41,9 @@ pub struct Schema {
     pub attributes: Vec<Attribute>,
     /// Policies to choose from.
     pub options: Vec<PolicyOption>,
-    /// What a device sends of its events. Left out of the [id](Schema::id) where each event
-    /// has a frame of its own, as in every schema before there was a choice.
-    #[serde(default, skip_serializing_if = "Frames::is_events")]
+    /// What a device sends of its events: by default one frame a tick. Left out of the
+    /// [id](Schema::id) where each event has a frame of its own.
+    #[serde(default = "Frames::unwritten", skip_serializing_if = "Frames::is_events")]
     pub frames: Frames,
 }
 

@@ -236,20 +236,22 @@ fn ticks_are_at_most_a_day() {
 }
 
 #[test]
-fn frames_are_events_unless_the_schema_says_ticks() {
+fn frames_are_ticks_unless_the_schema_says_events() {
     let schema =
         |head: &str| Schema::from_yaml(&format!("{head}{}", small(INTEGER, "option: public")));
     let of = |head: &str| schema(head).unwrap().frames;
     let ticks = |anchor| Frames::Ticks { anchor };
-    assert_eq!((of(""), of("frames: events\n")), (Frames::Events, Frames::Events));
-    assert_eq!(of("frames: ticks\n"), ticks(Span::seconds(3600)));
+    assert_eq!(of("frames: events\n"), Frames::Events);
+    for head in ["", "frames: ticks\n", "anchor: 1h\n"] {
+        assert_eq!(of(head), ticks(Span::seconds(3600)), "{head}");
+    }
     // The first multiple of the tick that is no shorter than an hour.
-    assert_eq!(of("frames: ticks\ntick: 7s\n"), ticks(Span::seconds(3605)));
+    assert_eq!(of("tick: 7s\n"), ticks(Span::seconds(3605)));
     assert_eq!(of("frames: ticks\ntick: 1d\n"), ticks(Span::DAY));
     assert_eq!(of("frames: ticks\nanchor: 20s\n"), ticks(Span::seconds(20)));
     for (head, words) in [
         ("frames: windows\n", "not one of events, ticks"),
-        ("anchor: 1h\n", "use `frames: ticks`"),
+        ("frames: events\nanchor: 1h\n", "use `frames: ticks`"),
         (
             "frames: ticks\nanchor: 15s\n",
             "15s is not a multiple of the schema's tick of 10s; use 20s",
@@ -262,20 +264,21 @@ fn frames_are_events_unless_the_schema_says_ticks() {
     }
 }
 
-/// The schemas of everybody who chose nothing keep their ids. All else changes the id.
 #[test]
 fn frames_and_anchor_are_in_the_id_unless_frames_are_events() {
     let id = |head: &str| {
         Schema::from_yaml(&format!("{head}{}", small(INTEGER, "option: public"))).unwrap().id()
     };
-    assert_eq!(id(""), id("frames: events\n"));
-    assert_eq!(id("frames: ticks\n"), id("frames: ticks\nanchor: 60min\n"));
-    assert_ne!(id(""), id("frames: ticks\n"));
+    assert_eq!(id(""), id("frames: ticks\n"));
+    assert_eq!(id(""), id("anchor: 60min\n"));
+    assert_ne!(id(""), id("frames: events\n"));
     assert_ne!(id("frames: ticks\n"), id("frames: ticks\nanchor: 2h\n"));
-    let schema = Schema::from_yaml(&format!("frames: ticks\n{}", small(INTEGER, "option: public")));
-    let schema = schema.unwrap();
-    let json = serde_json::to_string(&schema).unwrap();
-    assert_eq!(serde_json::from_str::<Schema>(&json).unwrap(), schema);
+    for head in ["", "frames: events\n"] {
+        let schema = Schema::from_yaml(&format!("{head}{}", small(INTEGER, "option: public")));
+        let schema = schema.unwrap();
+        let json = serde_json::to_string(&schema).unwrap();
+        assert_eq!(serde_json::from_str::<Schema>(&json).unwrap(), schema);
+    }
 }
 
 #[test]

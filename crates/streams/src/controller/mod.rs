@@ -21,7 +21,7 @@ use crate::deployment;
 use crate::links;
 use crate::revocations::Revocations;
 use crate::runtime::fences::ControllerFences;
-use crate::settings;
+use crate::settings::{self, LogSettings};
 use alpheus_encrypted_stream::certificate::Party;
 use alpheus_node::clock;
 use alpheus_node::entropy;
@@ -39,7 +39,7 @@ use alpheus_node::settings::{Settings, path_flag};
 use alpheus_node::slots::SlotFile;
 use alpheus_policy::layout::Layout;
 use alpheus_transport::Store;
-use guard::{Guard, GuardError, Parts, Spaces};
+use guard::{Guard, GuardError, LogKeeper, Parts, Spaces};
 use keystore::{KeyStore, KeyStoreError};
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -122,6 +122,13 @@ struct Run {
     /// Address to serve owners at
     #[arg(long, value_name = "ADDRESS")]
     api: Option<SocketAddr>,
+    /// How long lines of the owners' log are kept [default: 400]
+    #[arg(long, value_name = "DAYS")]
+    log_retention: Option<u32>,
+    /// How many megabytes of the owners' log are kept: the oldest lines are deleted first
+    /// [default: 1024]
+    #[arg(long, value_name = "MEGABYTES")]
+    log_size: Option<u32>,
 }
 
 impl HostArgs {
@@ -242,6 +249,8 @@ fn serve(run: &Run, globals: &Globals) -> Result<(), Failure> {
         ("schema", path_flag(run.schema.as_ref())),
         ("server", run.server.clone()),
         ("api", run.api.map(|api| api.to_string())),
+        ("owners-log.retention-days", run.log_retention.map(|days| days.to_string())),
+        ("owners-log.max-megabytes", run.log_size.map(|size| size.to_string())),
     ];
     let settings = run.place.settings(globals, flags)?;
     let opened = HostState::new(&settings, globals)?;
@@ -263,7 +272,9 @@ fn serve(run: &Run, globals: &Globals) -> Result<(), Failure> {
         schema: schema.clone(),
         rng: entropy::rng()?,
     };
-    let guard = Guard::open(parts, layout, clock::now()).map_err(failed)?;
+    let keeper = LogKeeper::new(settings.part::<LogSettings>()?.limits());
+    keeper.register(&globals.metrics);
+    let guard = Guard::open(parts, layout, clock::now()).map_err(failed)?.keeping_logs(keeper);
     let guard = Arc::new(Mutex::new(guard));
     let trigger = Trigger::new();
     let broken = trigger.shutdown();

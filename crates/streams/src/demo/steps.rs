@@ -7,8 +7,8 @@ use super::world::World;
 use crate::owner::log::{in_order, in_words};
 use crate::runtime::planning::{QueryContext, plan_query};
 use alpheus_encrypted_stream::error::ExclusionError;
-use alpheus_encrypted_stream::frame::{Frame, FrameView};
 use alpheus_encrypted_stream::ledger::{LogEvent, LogLine};
+use alpheus_encrypted_stream::tick::frame::TickFrame;
 use alpheus_node::failure::{Blame, Category, Failure};
 use alpheus_policy::catalog::RunningQuery;
 use alpheus_policy::explain::explain;
@@ -20,8 +20,8 @@ use alpheus_transport::{Limits, Offset};
 use std::collections::BTreeSet;
 use std::time::Instant;
 
-/// Events that are shown as bytes, and how many bytes of each.
-const EVENTS: usize = 4;
+/// Frames that are shown as bytes, and how many bytes of each.
+const FRAMES: usize = 4;
 const BYTES: usize = 40;
 
 /// Plays the demo from start to end.
@@ -53,12 +53,13 @@ pub(super) fn play(args: &Args) -> Result<(), Failure> {
 fn service_view(play: &mut Play<'_>) -> Result<PlannedQuery, Failure> {
     play.stage.step(
         "What the service sees",
-        "Ten seconds have passed. This is all that the service's log contains:",
+        "Ten seconds have passed. Each device has added up its readings and sent one frame. This is all\n\
+         that the service's log contains:",
     )?;
     play.tick()?;
-    let events = shown_events(play)?;
-    play.expect(events.len() == EVENTS, "events in the service's log");
-    play.stage.quote(&events.join("\n"))?;
+    let frames = shown_frames(play)?;
+    play.expect(frames.len() == FRAMES, "frames in the service's log");
+    play.stage.quote(&frames.join("\n"))?;
     play.stage.say("\nWhat it may ask, given the owners' options:\n")?;
     let tables =
         describe(&play.embedded.manager.catalog, &play.world.schema.name).blame(Category::Check)?;
@@ -82,14 +83,15 @@ fn service_view(play: &mut Play<'_>) -> Result<PlannedQuery, Failure> {
     Ok(planned)
 }
 
-/// The first events of the service's own store, as bytes.
-fn shown_events(play: &Play<'_>) -> Result<Vec<String>, Failure> {
+/// The first ticks of the service's own store, as bytes.
+fn shown_frames(play: &Play<'_>) -> Result<Vec<String>, Failure> {
     let mut shown = Vec::new();
     for partition in 0..play.embedded.topics.partitions {
         let partition = play.embedded.topics.events.partition(partition);
         let fetched = play.embedded.store.read(&partition, Offset(0), Limits::default());
         for record in fetched.map_err(|error| broken(error.into()))? {
-            let Ok(Frame::Data { .. }) = FrameView::parse(&record.value) else { continue };
+            let frame = TickFrame::parse(&record.value, play.world.schema.tick);
+            let Ok(TickFrame::Tick(..)) = frame else { continue };
             let tail = record.value.len().saturating_sub(BYTES);
             shown.push(format!(
                 "stream {}…  {} bytes  …{}",
@@ -97,7 +99,7 @@ fn shown_events(play: &Play<'_>) -> Result<Vec<String>, Failure> {
                 record.value.len(),
                 hex(record.value.get(tail..).unwrap_or_default()),
             ));
-            if shown.len() == EVENTS {
+            if shown.len() == FRAMES {
                 return Ok(shown);
             }
         }

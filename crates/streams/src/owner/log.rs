@@ -63,7 +63,7 @@ pub fn in_words(line: &LogLine, schema: &Schema, when: impl Fn(Window) -> String
         }
         LogEvent::Granted { reader, days } => granted(reader, *days),
         LogEvent::KeysHanded { reader, days } => format!(
-            "`{reader}` got the keys of {}: it can read every event of these days, forever",
+            "`{reader}` got the keys of {}: it can read everything of these days, forever",
             between(*days)
         ),
         LogEvent::Revoked => "you revoked your consent".to_owned(),
@@ -96,7 +96,7 @@ fn ended(outcome: &WindowOutcome) -> String {
 /// What an owner lets a consumer read.
 fn granted(reader: &str, days: Option<Days>) -> String {
     match days {
-        Some(days) => format!("you let `{reader}` read every event from {}", between(days)),
+        Some(days) => format!("you let `{reader}` read everything from {}", between(days)),
         None => format!("you ended the access of `{reader}`; it keeps the keys that it has"),
     }
 }

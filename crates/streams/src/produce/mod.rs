@@ -52,7 +52,7 @@ Examples:
   alpheus produce --identity pki/meter --device meter.json --state run/meter \\
       --schema meter.yaml --server https://localhost:7400 --input readings.csv --time-column unix_ms
 
-For a schema with `frames: ticks` the identity folder has the device's key and certificate:
+Unless the schema says `frames: events`, the identity folder has the device's key and certificate:
 device.seed and device.txt, from `alpheus ca issue`.
 
 Lines are JSON objects, or CSV with a header, named like the attributes. Without

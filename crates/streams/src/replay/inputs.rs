@@ -11,7 +11,7 @@ use alpheus_node::files::read_text;
 use alpheus_policy::document::parse_duration;
 use alpheus_policy::policy::{Policies, ResolvedPolicy};
 use alpheus_policy::query::{Create, Statement, parse};
-use alpheus_policy::schema::Schema;
+use alpheus_policy::schema::{Frames, Schema};
 use alpheus_time::Span;
 use std::collections::HashSet;
 use std::fs::File;
@@ -47,10 +47,10 @@ impl Inputs {
     pub fn read(args: &Args) -> Result<Inputs, Failure> {
         let files = [&args.schema, &args.source, &args.input].into_iter();
         files.chain(&args.policies).chain(&args.query).try_for_each(|path| is_file(path))?;
-        let mut schema = read_schema(&args.schema)?;
+        let schema = read_schema(&args.schema)?;
         let queries =
             args.query.iter().map(|path| read_query(path)).collect::<Result<Vec<_>, _>>()?;
-        schema.tick = tick(args, &queries)?;
+        let schema = with_tick(schema, tick(args, &queries)?);
         let policies = match &args.policies {
             Some(path) => Policies::from_yaml(&read_text(path)?, &schema).blame_input(path)?,
             None => Policies::for_all(ResolvedPolicy::first_offered(&schema)),
@@ -115,6 +115,18 @@ fn read_query(path: &Path) -> Result<QueryFile, Failure> {
             .at(path.display().to_string())
             .with_help("use `alpheus query` for EXPLAIN, SHOW and DESCRIBE")),
     }
+}
+
+/// The schema with another tick. Where that does not divide its anchor period, the next multiple
+/// takes its place.
+fn with_tick(schema: Schema, tick: Span) -> Schema {
+    let frames = match schema.frames {
+        Frames::Ticks { anchor } if tick.0 > 0 => {
+            Frames::Ticks { anchor: Span(anchor.0.next_multiple_of(tick.0)) }
+        }
+        unchanged => unchanged,
+    };
+    Schema { tick, frames, ..schema }
 }
 
 /// The tick of the flag, or the longest that divides every window.

@@ -1,6 +1,6 @@
 //! The service's counters, also as metrics.
 
-use super::results::{OK, Row};
+use super::results::{KeptResults, OK, Row};
 use alpheus_encrypted_stream::coordinator::Outcome;
 use alpheus_encrypted_stream::error::ExclusionError;
 use alpheus_node::service::metrics::Metrics;
@@ -45,6 +45,8 @@ pub struct Counters {
     pub absent_streams: usize,
     /// Hosts of controllers that are waited for after an outage.
     pub absent_hosts: usize,
+    /// Results in the log, and deleted ones.
+    pub results: KeptResults,
     /// Event time that all partitions have reached.
     pub watermark: Option<Timestamp>,
 }
@@ -129,6 +131,10 @@ impl Collector for Watch {
         let watermark = counters.watermark.map_or(0.0, |reached| reached.0 as f64 / 1e6);
         let help = "Event time that every partition has reached, in seconds since the Unix epoch";
         gauge(encoder, "stream_watermark_seconds", help, watermark)?;
+        let help = "Results in the log";
+        gauge(encoder, "stream_results", help, counters.results.kept as f64)?;
+        let help = "Results deleted for their age or their number";
+        total(encoder, "stream_results_deleted", help, counters.results.deleted)?;
         let help = "Frames that became dead letters";
         by_reason(encoder, "stream_frames_refused", help, &counters.refused_frames)?;
         let help = "Messages of controllers that were refused";

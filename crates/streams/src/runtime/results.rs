@@ -70,6 +70,15 @@ impl Sealed {
     }
 }
 
+/// Results in the log.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct KeptResults {
+    /// How many there are.
+    pub kept: u64,
+    /// How many were deleted since the start.
+    pub deleted: u64,
+}
+
 /// The columns of an opened window.
 ///
 /// # Errors

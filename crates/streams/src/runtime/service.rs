@@ -21,7 +21,7 @@ use alpheus_node::ledger::store::{LedgerWithBatch, StoreLedger};
 use alpheus_policy::ids::{ControllerId, PlanId};
 use alpheus_policy::plan::Plan;
 use alpheus_time::{Span, Timestamp};
-use alpheus_transport::{Batch, Error, NewRecord, Offset, Store};
+use alpheus_transport::{Batch, Error, NewRecord, Store};
 use rayon::prelude::*;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
@@ -459,7 +459,8 @@ impl Service {
     /// # Errors
     /// [`ServiceError`] if the log cannot be read.
     pub fn results(&self) -> Result<Vec<Row>, ServiceError> {
-        let (topic, mut position) = (self.topics.results.partition(0), Offset(0));
+        let topic = self.topics.results.partition(0);
+        let mut position = self.store.bounds(&topic)?.start;
         let mut rows = Vec::new();
         read_on(self.store.as_ref(), &topic, &mut position, |fetched| {
             for record in fetched {

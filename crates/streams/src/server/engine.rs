@@ -219,6 +219,7 @@ impl Engine {
         }
         service.checkpoint_if_worth()?;
         self.retention.turn(now)?;
+        self.manager.service.counters.results = self.retention.kept_results();
         self.silent.turn(now, &self.manager.service, &self.registry, &self.outboxes)?;
         self.lost.note_windows(self.manager.service.counters.of_lost_state);
         rounds.into_iter().for_each(|round| self.deliver(round));

@@ -75,7 +75,7 @@ Examples:
   alpheus server --config server.toml --listen 127.0.0.1:9400
   alpheus server --config server.toml --engine job --kafka-brokers 127.0.0.1:9092 --kafka-prefix fitness.
 
-For a schema with `frames: ticks` the identity folder has the ingest key: ingest.seed, and retired
+Unless the schema says `frames: events`, the identity folder has the ingest key: ingest.seed, and retired
 ones as ingest.1.seed, ingest.2.seed and so on.
 
 A configuration file has the same settings as `identity`, `schema`, `state`, `api`; the
@@ -127,6 +127,12 @@ pub struct Args {
     /// How long ciphertext is kept after it was summed [default: 168]
     #[arg(long, value_name = "HOURS")]
     retention: Option<u32>,
+    /// How long results are kept [default: 400]
+    #[arg(long, value_name = "DAYS")]
+    results_retention: Option<u32>,
+    /// How many results are kept: the oldest are deleted first [default: 10000000]
+    #[arg(long, value_name = "ROWS")]
+    results_rows: Option<u64>,
 }
 
 impl Args {
@@ -144,6 +150,8 @@ impl Args {
             ("windows.sums-timeout-seconds", number(self.sums_timeout)),
             ("windows.recovery-timeout-seconds", number(self.recovery_timeout)),
             ("windows.retention-hours", number(self.retention)),
+            ("windows.results-days", number(self.results_retention)),
+            ("windows.results-rows", self.results_rows.map(|rows| rows.to_string())),
         ]);
         globals.settings(flags)
     }
@@ -221,7 +229,9 @@ fn open(
         let last = manager.service.last_entry();
         manager.resume(clock.begin(last, clock::now(), clock::steady()))?;
         let (outboxes, rows) = (Outboxes::new(life), watch::Sender::new(0));
-        let mut retention = Retention::open(store, topics, windows.retention()).map_err(runtime)?;
+        let retention = Retention::open(store, topics, windows.retention());
+        let retention = retention.and_then(|own| own.with_results(windows.results()));
+        let mut retention = retention.map_err(runtime)?;
         if kind == EngineKind::Job {
             retention = retention.with_job();
         }

@@ -1,10 +1,13 @@
 //! Deletes events that were summed and have passed the retention time. Sums are stored
-//! apart, so windows no longer need these events.
+//! apart, so windows no longer need these events. Deletes old results, and results beyond a
+//! number.
 //!
 //! Devices' clocks do not count. From time to time a note records how far the log was
-//! summed. Everything before a note is deleted once the note is old enough.
+//! summed, and how many results there were. Everything before a note is deleted once the note
+//! is old enough.
 
 use crate::runtime::plane::noted_positions;
+use crate::runtime::results::KeptResults;
 use crate::runtime::service::ServiceError;
 use crate::runtime::storage::{JobTopics, Topics};
 use alpheus_node::ledger::scan_all;
@@ -14,22 +17,110 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 
 const NOTES: &[u8] = b"kept/";
+const RESULT_NOTES: &[u8] = b"kept-results/";
 /// Number of notes per retention time.
 const NOTES_KEPT: u64 = 24;
 /// Minimum time between notes: each is a write to the disk.
 const MIN_INTERVAL: Span = Span::seconds(1);
 
+/// Time between two looks at how many results there are.
+const LOOK: Span = Span::seconds(60);
+/// Results are deleted for their number once there are more by this part of it.
+const SLACK: u64 = 100;
+
 /// How far topics may be deleted, by partition.
 type Ends = Vec<Offset>;
+
+/// Notes of how far topics had come at a time.
+struct Notes {
+    prefix: &'static [u8],
+    keep: Span,
+    all: VecDeque<(Timestamp, Ends)>,
+}
+
+impl Notes {
+    fn load(
+        store: &dyn Store,
+        topics: &Topics,
+        prefix: &'static [u8],
+        keep: Span,
+    ) -> Result<Notes, ServiceError> {
+        let mut all = VecDeque::new();
+        for (key, value) in scan_all(store, &topics.service, prefix)? {
+            let at = key.get(prefix.len()..).and_then(|at| at.try_into().ok());
+            let ends = value.chunks_exact(8).filter_map(|end| end.try_into().ok());
+            // A note that cannot be read is skipped.
+            if let Some(at) = at.map(u64::from_be_bytes) {
+                let ends = ends.map(u64::from_be_bytes).map(Offset).collect();
+                all.push_back((Timestamp(at), ends));
+            }
+        }
+        Ok(Notes { prefix, keep, all })
+    }
+
+    /// Time between two of them.
+    fn between(&self) -> Span {
+        Span(self.keep.0 / NOTES_KEPT).max(MIN_INTERVAL)
+    }
+
+    fn is_due(&self, now: Timestamp) -> bool {
+        self.all.back().is_none_or(|(last, _)| last.plus(self.between()) <= now)
+    }
+
+    fn add(
+        &mut self,
+        store: &dyn Store,
+        topics: &Topics,
+        now: Timestamp,
+        ends: Ends,
+    ) -> Result<(), ServiceError> {
+        let value: Vec<u8> = ends.iter().flat_map(|end| end.0.to_be_bytes()).collect();
+        let mut batch = Batch::new();
+        batch.put(&topics.service, [self.prefix, &now.0.to_be_bytes()].concat(), value)?;
+        store.commit(batch)?;
+        self.all.push_back((now, ends));
+        Ok(())
+    }
+
+    /// The last note that is old enough. It and older ones are dropped.
+    fn take_old(&mut self, now: Timestamp) -> Option<(Timestamp, Ends)> {
+        let mut old = None;
+        while self.all.front().is_some_and(|(at, _)| at.0.saturating_add(self.keep.0) <= now.0) {
+            old = self.all.pop_front();
+        }
+        old
+    }
+
+    /// Deletes the stored notes up to this one.
+    fn forget(
+        &self,
+        store: &dyn Store,
+        topics: &Topics,
+        noted: Timestamp,
+    ) -> Result<(), ServiceError> {
+        let mut batch = Batch::new();
+        for (key, _) in scan_all(store, &topics.service, self.prefix)? {
+            if key.get(self.prefix.len()..) <= Some(&noted.0.to_be_bytes()[..]) {
+                batch.delete(&topics.service, key)?;
+            }
+        }
+        store.commit(batch)?;
+        Ok(())
+    }
+}
 
 /// Deletes old events.
 pub struct Retention {
     store: Arc<dyn Store>,
     topics: Topics,
-    keep: Span,
     /// Whether a job sums events.
     job: bool,
-    notes: VecDeque<(Timestamp, Ends)>,
+    notes: Notes,
+    /// Notes of results, and how many are kept at most.
+    results: Option<(Notes, u64)>,
+    /// When to look at results again.
+    look: Timestamp,
+    kept: KeptResults,
 }
 
 impl Retention {
@@ -42,17 +133,9 @@ impl Retention {
         topics: Topics,
         keep: Span,
     ) -> Result<Retention, ServiceError> {
-        let mut notes = VecDeque::new();
-        for (key, value) in scan_all(store.as_ref(), &topics.service, NOTES)? {
-            let at = key.get(NOTES.len()..).and_then(|at| at.try_into().ok());
-            let ends = value.chunks_exact(8).filter_map(|end| end.try_into().ok());
-            // A note that cannot be read is skipped.
-            if let Some(at) = at.map(u64::from_be_bytes) {
-                notes
-                    .push_back((Timestamp(at), ends.map(u64::from_be_bytes).map(Offset).collect()));
-            }
-        }
-        Ok(Retention { store, topics, keep, job: false, notes })
+        let notes = Notes::load(store.as_ref(), &topics, NOTES, keep)?;
+        let (results, look, kept) = (None, Timestamp(0), KeptResults::default());
+        Ok(Retention { store, topics, job: false, notes, results, look, kept })
     }
 
     /// For a service whose events a job sums.
@@ -61,32 +144,62 @@ impl Retention {
         Retention { job: true, ..self }
     }
 
-    /// Makes a note if it is time, and deletes old events.
+    /// Deletes results that are older, and the oldest beyond this number.
+    ///
+    /// # Errors
+    /// The store's error.
+    pub fn with_results(self, (keep, most): (Span, u64)) -> Result<Retention, ServiceError> {
+        let notes = Notes::load(self.store.as_ref(), &self.topics, RESULT_NOTES, keep)?;
+        Ok(Retention { results: Some((notes, most)), ..self })
+    }
+
+    /// Results in the log after the last turn.
+    #[must_use]
+    pub fn kept_results(&self) -> KeptResults {
+        self.kept
+    }
+
+    /// Makes notes if it is time, and deletes old events and results.
     ///
     /// # Errors
     /// The store's error.
     pub fn turn(&mut self, now: Timestamp) -> Result<(), ServiceError> {
-        let between = (self.keep.0 / NOTES_KEPT).max(MIN_INTERVAL.0);
-        if self.notes.back().is_none_or(|(last, _)| last.0.saturating_add(between) <= now.0) {
-            self.note(now)?;
+        if self.notes.is_due(now) {
+            let ends = self.ends()?;
+            self.notes.add(self.store.as_ref(), &self.topics, now, ends)?;
         }
-        let mut old = None;
-        while self.notes.front().is_some_and(|(at, _)| at.0.saturating_add(self.keep.0) <= now.0) {
-            old = self.notes.pop_front();
+        if let Some((at, ends)) = self.notes.take_old(now) {
+            self.delete_before(at, &ends)?;
         }
-        match old {
-            Some((at, ends)) => self.delete_before(at, &ends),
-            None => Ok(()),
-        }
+        self.delete_results(now)
     }
 
-    fn note(&mut self, now: Timestamp) -> Result<(), ServiceError> {
-        let ends = self.ends()?;
-        let value: Vec<u8> = ends.iter().flat_map(|end| end.0.to_be_bytes()).collect();
-        let mut batch = Batch::new();
-        batch.put(&self.topics.service, [NOTES, &now.0.to_be_bytes()].concat(), value)?;
-        self.store.commit(batch)?;
-        self.notes.push_back((now, ends));
+    fn delete_results(&mut self, now: Timestamp) -> Result<(), ServiceError> {
+        let Some((notes, most)) = self.results.as_mut().filter(|_| self.look <= now) else {
+            return Ok(());
+        };
+        self.look = now.plus(LOOK.min(notes.between()));
+        let (store, partition) = (self.store.as_ref(), self.topics.results.partition(0));
+        let bounds = store.bounds(&partition)?;
+        if notes.is_due(now) {
+            notes.add(store, &self.topics, now, vec![bounds.end])?;
+        }
+        let old = notes.take_old(now);
+        let aged = old.as_ref().and_then(|(_, ends)| ends.first()).map_or(0, |end| end.0);
+        let few = bounds.end.0.saturating_sub(*most);
+        let many = few.saturating_sub(bounds.start.0) > *most / SLACK;
+        let before = aged.max(if many { few } else { 0 }).min(bounds.end.0);
+        let deleted = before.saturating_sub(bounds.start.0);
+        if deleted > 0 {
+            store.truncate_before(&partition, Offset(before))?;
+            store.sync()?;
+            tracing::debug!(deleted, "old results were deleted");
+        }
+        if let Some((at, _)) = old {
+            notes.forget(store, &self.topics, at)?;
+        }
+        self.kept.deleted += deleted;
+        self.kept.kept = bounds.end.0.saturating_sub(bounds.start.0 + deleted);
         Ok(())
     }
 
@@ -120,13 +233,7 @@ impl Retention {
         for (partition, end) in self.partitions()?.iter().zip(ends) {
             self.store.truncate_before(partition, *end)?;
         }
-        let mut batch = Batch::new();
-        for (key, _) in scan_all(self.store.as_ref(), &self.topics.service, NOTES)? {
-            if key.get(NOTES.len()..) <= Some(&noted.0.to_be_bytes()[..]) {
-                batch.delete(&self.topics.service, key)?;
-            }
-        }
-        self.store.commit(batch)?;
+        self.notes.forget(self.store.as_ref(), &self.topics, noted)?;
         tracing::debug!(noted = noted.0, "old events were deleted");
         Ok(())
     }

@@ -42,6 +42,9 @@ kubernetes.namespace: {{ .Release.Namespace }}
 {{- if .Values.job.settingsSecret }}
 - {name: secret, mountPath: /secret, readOnly: true}
 {{- end }}
+{{- if .Values.job.ingestSecret }}
+- {name: ingest, mountPath: /ingest, readOnly: true}
+{{- end }}
 {{- end -}}
 
 {{- define "alpheus.volumes" -}}
@@ -57,5 +60,10 @@ kubernetes.namespace: {{ .Release.Namespace }}
 - name: secret
   secret:
     secretName: {{ .Values.job.settingsSecret }}
+{{- end }}
+{{- if .Values.job.ingestSecret }}
+- name: ingest
+  secret:
+    secretName: {{ .Values.job.ingestSecret }}
 {{- end }}
 {{- end -}}

@@ -82,7 +82,12 @@ impl Site {
         Site::of(kafka, SCHEMA)
     }
 
-    /// Whose devices send one frame a tick.
+    /// Whose devices send a frame for each event.
+    pub(crate) fn with_events() -> Site {
+        Site::of(None, &format!("frames: events\n{SCHEMA}"))
+    }
+
+    /// Whose devices send one frame a tick, with an anchor every few of them.
     pub(crate) fn with_ticks() -> Site {
         Site::with_ticks_in(None)
     }
@@ -90,7 +95,7 @@ impl Site {
     /// The same, with the state in folders, or in a Kafka cluster.
     pub(crate) fn with_ticks_in(kafka: Option<Cluster>) -> Site {
         // Live devices on a busy machine come late.
-        let place = Site::of(kafka, &format!("frames: ticks\nanchor: 4s\n{SCHEMA}"));
+        let place = Site::of(kafka, &format!("anchor: 4s\n{SCHEMA}"));
         Site { idle: "30", ..place }
     }
 

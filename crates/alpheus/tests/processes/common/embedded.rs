@@ -33,13 +33,14 @@ pub(crate) struct Scene {
 }
 
 impl Scene {
+    /// With a frame for each event.
     pub(crate) fn new(recording: &Recording, controllers: Controllers) -> Self {
-        Scene::of(SCHEMA, recording, controllers)
+        Scene::of(&format!("frames: events\n{SCHEMA}"), recording, controllers)
     }
 
     /// With one frame a tick.
     pub(crate) fn with_ticks(recording: &Recording, controllers: Controllers) -> Self {
-        Scene::of(&format!("frames: ticks\nanchor: 40s\n{SCHEMA}"), recording, controllers)
+        Scene::of(&format!("anchor: 40s\n{SCHEMA}"), recording, controllers)
     }
 
     fn of(schema: &str, recording: &Recording, controllers: Controllers) -> Self {

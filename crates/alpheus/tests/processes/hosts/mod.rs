@@ -9,6 +9,8 @@ mod endings;
 mod erasure;
 mod retention;
 mod revocations;
+mod schedules;
+mod sea;
 mod strangers;
 mod withdrawal;
 mod world;

@@ -1,6 +1,10 @@
-//! The service deletes what it has summed, and nothing else.
+//! The service deletes what it has summed, and old results; hosts delete old lines of owners'
+//! logs. Nobody deletes anything else.
 
 use super::world::{Hall, House, Person, Town, at};
+use alpheus_encrypted_stream::ledger::{LogEvent, LogLine};
+use alpheus_streams::controller::guard::LogKeeper;
+use alpheus_streams::runtime::results::{KeptResults, Row};
 use alpheus_streams::server::retention::Retention;
 use alpheus_time::Span;
 
@@ -51,4 +55,87 @@ fn events_are_deleted_once_summed_and_old_and_not_before() {
     let disk = hall.stop();
     let hall = town.hall(disk);
     assert_eq!(held(&hall), (left, gone));
+}
+
+fn rows(hall: &Hall) -> Vec<Row> {
+    hall.manager.service.results().unwrap()
+}
+
+#[test]
+fn results_are_deleted_for_their_number_and_their_age() {
+    let mut town = Town::new();
+    let (mut hall, [mut first, mut second], [mut alice, _]) = town.two_houses();
+    let open = |hall: &Hall, limits: (Span, u64)| {
+        let keep = Span::seconds(10_000);
+        let events = Retention::open(hall.store.clone(), hall.topics.clone(), keep);
+        events.unwrap().with_results(limits).unwrap()
+    };
+    for to in [6, 10, 14] {
+        sends(&mut town, &mut hall, &mut alice, [&mut first, &mut second], to);
+    }
+    let all = rows(&hall);
+    assert!(all.len() > 3, "{all:?}");
+    let mut retention = open(&hall, (Span::seconds(10_000), 2));
+    retention.turn(at(14)).unwrap();
+    assert_eq!(rows(&hall), all[all.len() - 2..]);
+    let deleted = all.len() as u64 - 2;
+    assert_eq!(retention.kept_results(), KeptResults { kept: 2, deleted });
+    let mut retention = open(&hall, (Span::seconds(24), 1_000));
+    retention.turn(at(20)).unwrap();
+    sends(&mut town, &mut hall, &mut alice, [&mut first, &mut second], 18);
+    retention.turn(at(37)).unwrap();
+    assert!(rows(&hall).len() > 2);
+    // The notes outlive a restart.
+    let mut retention = open(&hall, (Span::seconds(24), 1_000));
+    retention.turn(at(44)).unwrap();
+    let left = rows(&hall);
+    let later = |row: &Row| row.window_start >= all[all.len() - 1].window_end;
+    assert!(!left.is_empty() && left.iter().all(later), "{left:?}");
+}
+
+fn log(house: &mut House, person: &Person) -> Vec<LogLine> {
+    house.guard().log(&person.name, &person.stream).unwrap().read().unwrap()
+}
+
+/// The host starts again, and looks at its owners' logs.
+fn tended(town: &mut Town, house: &mut House, limits: (Span, u64), second: u64) {
+    house.guard = None;
+    let guard = town.wake(house, at(second)).unwrap();
+    house.guard = Some(guard.keeping_logs(LogKeeper::new(limits)));
+    house.guard().tend_logs(at(second)).unwrap();
+}
+
+#[test]
+fn logs_of_owners_keep_lines_up_to_an_age_and_a_size_and_what_a_restart_needs() {
+    let mut town = Town::new();
+    let (mut hall, [mut first, mut second], [mut alice, _]) = town.two_houses();
+    sends(&mut town, &mut hall, &mut alice, [&mut first, &mut second], 6);
+    let all = log(&mut first, &alice);
+    assert!(all.len() > 4, "{all:?}");
+    let large = 1 << 30;
+    tended(&mut town, &mut first, (Span::seconds(100), large), 7);
+    assert_eq!(log(&mut first, &alice), all);
+    // Of a plan that runs, and of windows that may be asked for, all lines stay.
+    tended(&mut town, &mut first, (Span::seconds(1), large), 8);
+    let left = log(&mut first, &alice);
+    let changed = |line: &&LogLine| !matches!(line.event, LogEvent::PolicyChanged { .. });
+    assert_eq!(left, all.iter().filter(changed).cloned().collect::<Vec<_>>());
+    tended(&mut town, &mut first, (Span::seconds(1000), 1), 8);
+    assert_eq!(log(&mut first, &alice), left);
+    // The ledger is still known to be the latest: nobody has to confirm anything.
+    tended(&mut town, &mut first, (Span::seconds(1000), large), 8);
+    let before = rows(&hall).len();
+    sends(&mut town, &mut hall, &mut alice, [&mut first, &mut second], 12);
+    let new = rows(&hall).split_off(before);
+    assert!(new.iter().any(|row| row.population == 1), "{new:?}");
+    let round = hall.manager.drop_query("Readings").unwrap().unwrap();
+    hall.carry(at(13), round, &mut [&mut first, &mut second]);
+    let many = log(&mut first, &alice).len();
+    assert!(many > left.len());
+    // The oldest go first, if the logs are too large.
+    tended(&mut town, &mut first, (Span::seconds(1000), 1000), 14);
+    let few = log(&mut first, &alice);
+    assert!(!few.is_empty() && few.len() < many, "{few:?}");
+    tended(&mut town, &mut first, (Span::seconds(1), large), 20);
+    assert_eq!(log(&mut first, &alice), []);
 }

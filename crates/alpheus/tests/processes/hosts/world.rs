@@ -48,6 +48,7 @@ use std::sync::Arc;
 pub(crate) const SCHEMA: &str = "\
 name: Meters
 version: 1
+frames: events
 tick: 1s
 capacity: { population: 100, events: 100 }
 streamAttributes:
@@ -118,7 +119,12 @@ impl Person {
 
 impl Town {
     pub(crate) fn new() -> Town {
-        let schema = Schema::from_yaml(SCHEMA).unwrap();
+        Town::of(SCHEMA)
+    }
+
+    /// The same with another schema, which offers what [`SCHEMA`] offers.
+    pub(crate) fn of(schema: &str) -> Town {
+        let schema = Schema::from_yaml(schema).unwrap();
         let layout = Layout::of(&schema).unwrap();
         let authority = SigningKey::from_seed(&Secret::from_bytes([1; 32]));
         let service = [2; 32];
@@ -135,8 +141,17 @@ impl Town {
 
     /// A service on a disk, as it was left.
     pub(crate) fn hall(&self, disk: Machine) -> Hall {
-        let keys = ServiceKeys::from_seed(&Secret::from_bytes(self.service));
-        let key = Arc::new(keys.into_signing());
+        self.hall_at(disk, EPOCH)
+    }
+
+    /// The keys of the service.
+    pub(crate) fn service_keys(&self) -> ServiceKeys {
+        ServiceKeys::from_seed(&Secret::from_bytes(self.service))
+    }
+
+    /// The same at a time.
+    pub(crate) fn hall_at(&self, disk: Machine, now: Timestamp) -> Hall {
+        let key = Arc::new(self.service_keys().into_signing());
         let topics = Topics::new(2).unwrap();
         let shape = Shape::of(&self.schema, &self.layout, Span::seconds(60));
         let store = disk.open().unwrap();
@@ -152,7 +167,7 @@ impl Town {
         let mut manager =
             Manager::new(service, &self.schema, self.deployment.clone(), key).unwrap();
         let registry = Registry::load(&mut manager, &self.deployment).unwrap();
-        manager.resume(EPOCH).unwrap();
+        manager.resume(now).unwrap();
         let intake = Intake::new(store.clone(), topics.clone());
         Hall { disk, manager, registry, intake, store, topics }
     }

@@ -36,6 +36,7 @@ mod noise;
 mod old_ledgers;
 mod plans;
 mod producing;
+mod read_owners;
 mod revoked;
 mod sealed;
 mod simulation;

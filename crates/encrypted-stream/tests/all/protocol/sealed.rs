@@ -45,7 +45,7 @@ fn consumer(deployment: &Deployment) -> Consumer {
     secrets(77).certified(&certificate(), deployment).unwrap()
 }
 
-fn reader(world: &World) -> Reader {
+pub fn reader(world: &World) -> Reader {
     consumer(&world.deployment).reader(&world.announced).unwrap()
 }
 

@@ -12,7 +12,7 @@ use alpheus_time::Timestamp;
 use crate::protocol::honest::opened;
 use crate::protocol::identities::{certified, owner, owner_key};
 use crate::protocol::net::Net;
-use crate::protocol::world::{Setup, after, stream_id};
+use crate::protocol::world::{Setup, after, policy, stream_id};
 
 /// An owner withdraws consent.
 pub fn revoke(
@@ -95,4 +95,36 @@ fn only_the_owner_withdraws() {
     let signed = Signed::new(&Withdrawal { stream: elsewhere, erase: false }, &key);
     let refused = controller.withdraw(&signed, &certified(&key), after(0)).map(drop);
     assert_eq!(refused.unwrap_err(), AnnotationError::NotHeld);
+}
+
+/// Versions of a stream's annotation in the ledger of controller 0.
+fn versions(net: &Net, stream: StreamId) -> Vec<u32> {
+    let values = net.store.values(Scope::Controller(net.controllers[0].id()));
+    let records = values.into_iter().map(|value| StampedRecord::read(value).unwrap().record);
+    let version = |record| match record {
+        Record::Annotation { stream: of, version, .. } if of == stream => Some(version),
+        _ => None,
+    };
+    records.filter_map(version).collect()
+}
+
+#[test]
+fn an_owner_who_chooses_often_fills_no_ledger() {
+    let mut net = Net::new(Setup::new(2));
+    let (stream, setup) = (stream_id(0), net.world.setup.clone());
+    for version in 2..=300 {
+        let signed = net.world.annotate(stream, version, policy(&setup));
+        let step = net.controllers[0].annotate(&signed, &owner(stream), after(0)).unwrap();
+        step.commit(&mut net.store).unwrap();
+    }
+    assert_eq!(versions(&net, stream), (45..=300).collect::<Vec<u32>>());
+    // What was in force when the first two windows began is no longer known.
+    for number in 0..2 {
+        net.close(number);
+        assert_eq!(net.outcomes[number as usize].excluded[&ExclusionError::Policy], 1);
+    }
+    net.close(2);
+    assert_eq!(opened(&net, 2), (net.world.truth([0, 1], 2), 2));
+    net.restore_controllers(after(2), true);
+    assert_eq!(versions(&net, stream).len(), 256);
 }

@@ -58,3 +58,25 @@ fn an_open_window_needs_little_more_memory_than_its_words() {
 fn a_hundred_thousand_streams_need_no_more_memory_each() {
     holds(100_000, 64, everything(64), 2);
 }
+
+/// The most memory for a device that sends an event in each tick of a window, and no border.
+fn without_borders(ticks: u64) -> usize {
+    const WORDS: u16 = 683;
+    let mut transformer = Transformer::new(shape(WORDS), 1);
+    transformer.register(&plan(1, ticks * TICK, everything(WORDS))).unwrap();
+    let (mut session, opening) = Session::open(1, 0, WORDS);
+    transformer.handle(0, stream(0), &opening, NOW).unwrap();
+    let mut most = 0;
+    for tick in 0..ticks {
+        // Refused, since the border before it is missing.
+        let _ = transformer.handle(0, stream(0), &session.data(tick * TICK + 1, 1), NOW);
+        most = most.max(transformer.footprint());
+    }
+    most
+}
+
+#[test]
+fn a_device_that_sends_no_borders_needs_bounded_memory() {
+    let (few, many) = (without_borders(256), without_borders(2_000));
+    assert!(many < few + few / 10, "{many} bytes, and {few} for 256 ticks");
+}

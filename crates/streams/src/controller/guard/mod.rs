@@ -1,9 +1,11 @@
 //! A host of controllers: keys, ledgers, fence, and the controllers built from them.
-//! [`owners`]: the requests of owners.
+//! [`owners`]: the requests of owners. [`log_keeper`]: how much of their logs is kept.
 
 mod grants;
+mod log_keeper;
 mod owners;
 
+pub use log_keeper::LogKeeper;
 pub use owners::OwnersLog;
 
 use crate::controller::keystore::{KeyStore, KeyStoreError, StreamKey};
@@ -104,6 +106,7 @@ pub struct Guard {
     /// Certificates that the authority has revoked, and those that controllers know of.
     revoked: Revoked,
     applied: Arc<BTreeSet<Digest>>,
+    log_keeper: LogKeeper,
     rng: ChaCha20Rng,
 }
 
@@ -183,6 +186,7 @@ impl Guard {
             deployment: deployment.clone(),
             revoked,
             applied: Arc::default(),
+            log_keeper: LogKeeper::endless(),
             rng,
         };
         guard.seat(&deployment, now)?;
@@ -294,6 +298,12 @@ impl Guard {
     /// is missing. It works in slices, so that owners never wait for it.
     pub fn draw_ahead(&mut self, now: Timestamp) -> bool {
         self.host.draw_ahead(now)
+    }
+
+    /// Limits the owners' logs.
+    #[must_use]
+    pub fn keeping_logs(self, log_keeper: LogKeeper) -> Guard {
+        Guard { log_keeper, ..self }
     }
 
     /// The messages to send.

@@ -241,8 +241,10 @@ fn read_rows(
     name: &str,
     after: u64,
 ) -> Result<(Vec<serde_json::Map<String, serde_json::Value>>, u64), ApiError> {
-    let (partition, mut position, mut rows) =
-        (topics.results.partition(0), Offset(after), Vec::new());
+    let (partition, mut rows) = (topics.results.partition(0), Vec::new());
+    // Older ones are deleted.
+    let first = store.bounds(&partition).map_err(store_failed)?.start;
+    let mut position = Offset(after).max(first);
     loop {
         let fetched = store.read(&partition, position, Limits::default()).map_err(store_failed)?;
         let next = fetched.next_offset();

@@ -37,17 +37,18 @@ final class BenchApplication {
         }
     }
 
-    /** An unchanged example. */
-    static BenchApplication example(Path examples, String name) throws IOException, AlpheusException {
-        Path file = examples.resolve(name).resolve("schema.yaml");
-        Schema schema = Schema.fromYaml(Files.readString(file));
+    /** An example as it is, but with a frame for each event. */
+    static BenchApplication example(Path examples, String name, Path folder) throws IOException, AlpheusException {
+        String text = "frames: events\n" + Files.readString(examples.resolve(name).resolve("schema.yaml"));
+        Path file = Files.writeString(folder.resolve(name + ".yaml"), text);
+        Schema schema = Schema.fromYaml(text);
         return new BenchApplication(name, file, schema, schema.attributes().size());
     }
 
     /** The same, padded to as many words as in the paper, because ours packs several statistics into one word. */
     static BenchApplication padded(Path examples, String name, int words, Path folder)
             throws IOException, AlpheusException {
-        BenchApplication packed = example(examples, name);
+        BenchApplication packed = example(examples, name, folder);
         StringBuilder pads = new StringBuilder();
         for (int pad = packed.words(); pad < words; pad++) {
             pads.append("  - {name: pad").append(pad)

@@ -33,8 +33,8 @@ final class BenchEncrypt {
     }
 
     void run(BenchReport report) throws Exception {
-        measure(report, BenchApplication.example(examples, "car-maintenance"));
-        measure(report, BenchApplication.example(examples, "fitness"));
+        measure(report, BenchApplication.example(examples, "car-maintenance", folder));
+        measure(report, BenchApplication.example(examples, "fitness", folder));
         measure(report, BenchApplication.padded(examples, "fitness", 683, folder));
         measure(report, BenchApplication.padded(examples, "car-maintenance", 169, folder));
     }

@@ -24,7 +24,7 @@ public sealed interface Frames {
 
     /** Reads {@code frames} and {@code anchor} of a schema with this tick. */
     static Frames read(Fields fields, long tick) throws DocumentException {
-        if (fields.readOr("frames", 0, node -> node.word(List.of("events", "ticks"))) == 0) {
+        if (fields.readOr("frames", 1, node -> node.word(List.of("events", "ticks"))) == 0) {
             fields.refuse("anchor", "`frames: events`; remove it or use `frames: ticks`");
             return new Events();
         }

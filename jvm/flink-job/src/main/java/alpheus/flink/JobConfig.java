@@ -64,7 +64,7 @@ public final class JobConfig extends AbstractConfig {
     /** How far event time may run ahead of the clock. */
     public static final String SKEW = "alpheus.skew.ms";
 
-    /** The folder of the service's ingest keys. Needed with {@code frames: ticks}. */
+    /** The folder of the service's ingest keys. Needed unless the schema has {@code frames: events}. */
     public static final String IDENTITY = "alpheus.identity.folder";
 
     private static final String PREFIX = "alpheus.";
@@ -106,7 +106,7 @@ public final class JobConfig extends AbstractConfig {
                     "How far event time may run ahead of this clock.")
             .define(IDENTITY, Type.STRING, null, Importance.HIGH,
                     "The folder with deployment.json and the service's ingest keys: ingest.seed, and ingest.1.seed and "
-                            + "so on of retired ones. Task managers read it. Needed if the schema has `frames: ticks`.");
+                            + "so on of retired ones. Task managers read it. Needed unless the schema has `frames: events`.");
 
     private final Map<String, ?> settings;
 
@@ -140,7 +140,7 @@ public final class JobConfig extends AbstractConfig {
             return null;
         }
         if (getString(IDENTITY) == null) {
-            throw new ConfigException(IDENTITY, null, "with `frames: ticks` the job checks each frame; set this folder");
+            throw new ConfigException(IDENTITY, null, "with `frames: ticks`, the default, the job checks each frame; set this folder");
         }
         if (REGISTRY.equals(getString(FORMAT))) {
             throw new ConfigException(FORMAT, REGISTRY, "there is no Avro form of tick frames; use `frame`");

@@ -69,6 +69,7 @@ class KafkaJobTest {
     private JobConfig config(String name) throws Exception {
         Path schema = Files.writeString(folder.resolve("schema.yaml"), """
                 name: Feed
+                frames: events
                 tick: 10s
                 capacity: { population: 10, events: 1000 }
                 streamAttributes:

@@ -77,7 +77,7 @@ public final class AlpheusConfig extends AbstractConfig {
                     "The device's file that `alpheus owner add` wrote. It holds the stream's key.")
             .define(IDENTITY, Type.STRING, null, Importance.HIGH,
                     "The device's identity folder, as `alpheus ca issue` wrote it: deployment.json, device.txt and "
-                            + "device.seed. Needed if the schema has `frames: ticks`.")
+                            + "device.seed. Needed unless the schema has `frames: events`.")
             .define(TIME, Type.STRING, CLOCK, ValidString.in(CLOCK, RECORD), Importance.MEDIUM,
                     "Time of an event: the time of sending (`clock`), or its record's timestamp "
                 + "(`record`; events must then be in order of time).")

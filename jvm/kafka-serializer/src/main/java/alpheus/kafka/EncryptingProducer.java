@@ -35,10 +35,10 @@ import org.apache.kafka.common.serialization.ByteArraySerializer;
  * Borders are sent on time even without events, through the same connection, in order and in the
  * application's transactions. It is safe for concurrent use.
  *
- * <p>The broker and the readers of the topic see the stream's id, times, and the number of events. They
- * never see a value, nor the record's own key, which is not sent.
+ * <p>The broker and the readers of the topic see the stream's id, and when it is on. They never see a value,
+ * nor the record's own key, which is not sent. With {@code frames: events} they see the time of each event.
  *
- * <p>If the schema has {@code frames: ticks}, the producer adds up its events and sends one frame a tick. A
+ * <p>Unless the schema has {@code frames: events}, the producer adds up its events and sends one frame a tick. A
  * future or callback of {@link #send} tells what became of the event's tick, after its end. There are no
  * transactions then, and no headers.
  *

@@ -77,8 +77,8 @@ public final class EncryptingSerializer<V> implements Serializer<V> {
             encryptor.close();
             counters.close();
             throw new ConfigException(AlpheusConfig.SCHEMA, config.getString(AlpheusConfig.SCHEMA),
-                    "with `frames: ticks` events have no records of their own, which a serializer must return: use "
-                            + EncryptingProducer.class.getName());
+                    "with `frames: ticks`, the default, events have no records of their own, which a serializer must return: use "
+                            + EncryptingProducer.class.getName() + ", or `frames: events` in the schema");
         }
         reader = Encryptors.reader(config);
         key = encryptor.stream().bytes();

@@ -66,7 +66,7 @@ final class Encryptors {
         String folder = config.getString(AlpheusConfig.IDENTITY);
         if (folder == null) {
             throw new ConfigException(AlpheusConfig.IDENTITY, null,
-                    "with `frames: ticks` a device signs its sessions; set the folder that `alpheus ca issue` wrote for it");
+                    "with `frames: ticks`, the default, a device signs its sessions; set the folder that `alpheus ca issue` wrote for it");
         }
         Deployment deployment = read(folder, "deployment.json", text -> Deployment.read(new String(text)));
         Certificate device = read(folder, "device.txt",

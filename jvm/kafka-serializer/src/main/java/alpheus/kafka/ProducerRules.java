@@ -49,10 +49,10 @@ final class ProducerRules {
             summed += "that may be after the commit, so there are no transactions: remove this setting, or use `frames: events`";
         } else if (!config.getList(AlpheusConfig.HEADERS).isEmpty()) {
             wrong = AlpheusConfig.HEADERS;
-            summed += "an event has no record that could have headers: remove this setting";
+            summed += "an event has no record that could have headers: remove this setting, or use `frames: events`";
         } else if (config.isInRegistryFormat()) {
             wrong = AlpheusConfig.FORMAT;
-            summed += "there is no Avro form of that frame: use `frame`";
+            summed += "there is no Avro form of that frame: use `frame`, or `frames: events` in the schema";
         }
         if (wrong != null) {
             encryptor.close();

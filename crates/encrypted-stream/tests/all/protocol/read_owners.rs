@@ -1,0 +1,84 @@
+//! A consumer that may read an owner's raw data can subtract it from a sum. So that owner does
+//! not count towards the minimum population of results for this consumer.
+
+use alpheus_crypto::signed::Signed;
+use alpheus_encrypted_stream::coordinator::Outcome;
+use alpheus_encrypted_stream::error::ReleaseError;
+use alpheus_encrypted_stream::grant::{Days, Grant};
+use alpheus_time::Timestamp;
+
+use crate::protocol::grants::FIRST;
+use crate::protocol::identities::{owner, owner_key};
+use crate::protocol::net::Net;
+use crate::protocol::sealed;
+use crate::protocol::world::{EPOCH, Setup, stream_id};
+
+/// Three owners with a controller each.
+fn crowd(minimum: u32) -> Setup {
+    Setup { sealed: true, minimum, ..Setup::new(3) }
+}
+
+/// The owner of stream 0 lets the plan's consumer read some days, or no more of them.
+fn grant(net: &mut Net, days: Option<Days>, later: u64) {
+    let (stream, now) = (stream_id(0), Timestamp(EPOCH + later));
+    let grant = Grant { stream, reader: sealed::id(), at: now, days };
+    let signed = Signed::new(&grant, &owner_key(stream));
+    let step = net.controllers[0].grant(&signed, &sealed::certificate(), &owner(stream), now);
+    step.unwrap().commit(&mut net.store).unwrap();
+}
+
+fn days(first: u64, last: u64) -> Option<Days> {
+    Some(Days::new(first, last).unwrap())
+}
+
+fn last(net: &Net) -> &Outcome {
+    net.outcomes.last().unwrap()
+}
+
+fn population(net: &Net) -> Result<u32, ReleaseError> {
+    last(net).result.as_ref().map(|opened| opened.population).map_err(Clone::clone)
+}
+
+#[test]
+fn an_owner_with_a_raw_grant_does_not_count_for_its_reader() {
+    for setup in [crowd(3), crowd(3).with_ticks()] {
+        let mut net = Net::new(setup);
+        net.close(0);
+        assert_eq!(population(&net), Ok(3));
+        // Another week's data is no help with this window's sum.
+        grant(&mut net, days(FIRST + 7, FIRST + 9), 1);
+        net.close(1);
+        assert_eq!(population(&net), Ok(3));
+        grant(&mut net, days(FIRST, FIRST + 1), 2);
+        net.close(2);
+        let counted = ReleaseError::PopulationTooSmall { counted: 2, needed: 3 };
+        assert_eq!(population(&net), Err(counted));
+    }
+}
+
+#[test]
+fn it_is_in_the_sum_all_the_same_and_counts_again_once_access_has_ended() {
+    let mut net = Net::new(crowd(2));
+    grant(&mut net, days(FIRST, FIRST + 1), 1);
+    net.close(0);
+    assert_eq!(population(&net), Ok(2));
+    let sum = last(&net).result.as_ref().unwrap().sealed.clone().unwrap();
+    let reader = sealed::reader(&net.world);
+    assert_eq!(reader.open(&sum), Ok(net.world.truth(0..3, 0)));
+    // No key has been handed out.
+    grant(&mut net, None, 2);
+    net.close(1);
+    assert_eq!(population(&net), Ok(3));
+}
+
+#[test]
+fn it_counts_for_everybody_else_and_where_the_minimum_is_one() {
+    let mut open = Net::new(Setup { sealed: false, ..crowd(3) });
+    grant(&mut open, days(FIRST, FIRST + 1), 1);
+    open.close(0);
+    assert_eq!(population(&open), Ok(3));
+    let mut alone = Net::new(Setup { sealed: true, ..Setup::new(1) });
+    grant(&mut alone, days(FIRST, FIRST + 1), 1);
+    alone.close(0);
+    assert_eq!(population(&alone), Ok(1));
+}
