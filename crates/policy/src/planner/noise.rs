@@ -57,7 +57,8 @@ impl<'a> NoiseOffers<'a> {
     /// The noise that the query requests, without its rows, if it requests any.
     pub(super) fn request(&self, create: &Create) -> Option<Privacy> {
         let micro_epsilon = positive(create.settings.epsilon?, 6);
-        let events = create.settings.events.unwrap_or(self.schema.schema.capacity.events);
+        let own = self.schema.schema.capacity.events_in(create.window);
+        let events = create.settings.events.unwrap_or(own);
         let delta = create.settings.delta.map_or(0, |delta| positive(delta, 18));
         let mut privacy = Privacy {
             mechanism: Mechanism::Laplace,
