@@ -3,7 +3,7 @@
 use crate::layout::{FieldStatistic, Layout};
 use crate::plan::Plan;
 use crate::schema::{AttributeKind, Schema};
-use crate::select::SumLocation;
+use crate::select::{CellRef, SumLocation};
 
 /// The sums of a plan's cells if a window has `values` values of every attribute, and each is
 /// `value(attribute)`, in units of the attribute's scale. NaN for sums that take more than that to
@@ -15,19 +15,22 @@ pub fn assumed_sums(
     values: f64,
     value: impl Fn(u16) -> f64,
 ) -> Vec<f64> {
-    let cell = |place: &SumLocation| {
-        let (SumLocation::Whole { row }
-        | SumLocation::Digit { row, .. }
-        | SumLocation::Limbs { low: row, .. }) = place;
-        let word = plan.release.rows.get(usize::from(*row)).and_then(|words| words.first());
-        match word.and_then(|word| layout.field_at(*word)).map(|field| field.statistic) {
-            Some(FieldStatistic::EventCount | FieldStatistic::Count(_)) => values,
-            Some(FieldStatistic::Sum(attribute)) => values * value(attribute),
-            Some(FieldStatistic::SumOfSquares(attribute)) => values * value(attribute).powi(2),
-            _ => f64::NAN,
-        }
+    let cell = |at| match statistic_of(plan, layout, at) {
+        Some(FieldStatistic::EventCount | FieldStatistic::Count(_)) => values,
+        Some(FieldStatistic::Sum(attribute)) => values * value(attribute),
+        Some(FieldStatistic::SumOfSquares(attribute)) => values * value(attribute).powi(2),
+        _ => f64::NAN,
     };
-    plan.select.cells.iter().map(cell).collect()
+    (0..).zip(&plan.select.cells).map(|(at, _)| cell(at)).collect()
+}
+
+/// What a cell of a plan sums.
+pub(crate) fn statistic_of(plan: &Plan, layout: &Layout, cell: CellRef) -> Option<FieldStatistic> {
+    let (SumLocation::Whole { row }
+    | SumLocation::Digit { row, .. }
+    | SumLocation::Limbs { low: row, .. }) = plan.select.cells.get(usize::from(cell))?;
+    let word = plan.release.rows.get(usize::from(*row))?.first()?;
+    Some(layout.field_at(*word)?.statistic)
 }
 
 /// The value of an attribute that is farthest from zero, in units of its scale. With it, errors

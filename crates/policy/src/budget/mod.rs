@@ -23,6 +23,7 @@ mod standing;
 
 pub use account::{Account, Accounts};
 pub use amount::{Epsilon, Rho};
+pub(crate) use assumed::statistic_of;
 pub use assumed::{assumed_sums, farthest};
 pub use budget_error::{BudgetError, Rule};
 pub use calibrate::{
@@ -34,9 +35,11 @@ pub use expected_error::{
 };
 pub use fit::check_noise_fits;
 pub use guarantee::Guarantee;
+#[cfg(feature = "query")]
+pub(crate) use guarantee::Rounded;
 pub use loss::{PrivacyLoss, Slack};
 pub use noise::{RowNoise, RunningNoise};
-pub use predicted::expected_errors;
+pub use predicted::{expected_errors, rank_margin};
 pub use record::{BudgetRecord, BudgetRecordError, Charge, Entry};
 pub use running::{RunningCalibration, calibrate_running, column_norm_squared, running_slack_bits};
 pub use sensitivity::{Change, RowGroup, SensitivityError, events_of, groups, windows_of};

@@ -177,6 +177,25 @@ impl Cells<'_> {
     }
 }
 
+/// A bound on the error of a quantile's rank, as a share of `values` values: the returned quantile
+/// is that of a share which is at most this far from the requested one, in 95 of 100 cases.
+/// Counts below zero are taken for empty, so empty bins count for a little.
+#[must_use]
+pub fn rank_margin(
+    select: &ReleasePlan,
+    noise: &[RowNoise],
+    shared: NoiseShares,
+    bins: &Bins,
+    values: f64,
+) -> f64 {
+    let noise = cell_spreads(select, noise, shared);
+    let cells = Cells { sums: &[], noise: &noise };
+    let all = Spread::sum(bins.cells.iter().map(|own| (cells.bin(own).noise, 1.0)));
+    // E[max(0, x)] is at most 0.4 σ.
+    let lifted: f64 = bins.cells.iter().map(|own| 0.4 * cells.bin(own).noise.deviation).sum();
+    (all.within + lifted) / values.max(1.0)
+}
+
 /// The probability that a quantile is in each bin, from the mean and variance of each bin's
 /// count. It is in the first bin up to which the counts reach the share q of all. Their
 /// surplus is nearly normal, since it sums over all bins.
@@ -236,10 +255,7 @@ fn kept(own: Noisy) -> (f64, f64) {
         let z = count / deviation;
         let (density, share) =
             ((-z * z / 2.0).exp() / std::f64::consts::TAU.sqrt() * deviation, normal(z));
-        (
-            count * share + density,
-            (count * count + deviation * deviation) * share + count * density,
-        )
+        (count * share + density, (count * count + deviation * deviation) * share + count * density)
     };
     (mean, (square - mean * mean).max(0.0))
 }

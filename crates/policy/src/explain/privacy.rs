@@ -144,6 +144,14 @@ impl PrivacyExplanation {
             write!(f, " ({})", approximately(time))?;
         }
         writeln!(f, "; each controller keeps its own accounts")?;
+        if self.horizon.is_none() {
+            writeln!(
+                f,
+                "    one person pays up to ε = {} a day and ε = {} a year",
+                Epsilon::from_micro(life.day_micro_epsilon),
+                Epsilon::from_micro(life.year_micro_epsilon)
+            )?;
+        }
         let Some((micro, period)) = self.lifetime() else { return Ok(()) };
         write!(
             f,

@@ -57,6 +57,7 @@ impl PlanningError {
                     | RuleError::NotWithNoise { .. }
                     | RuleError::Noise { .. }
                     | RuleError::NoReader { .. }
+                    | RuleError::OutOfReach { .. }
             )
         })
     }
@@ -250,6 +251,40 @@ pub enum RuleError {
         /// The reason.
         fault: String,
     },
+    /// Results with the noise that policies require are less exact than the query asks for.
+    #[error(
+        "`{column}` would be within {best} in 95 of 100 windows at best, but the query asks for {asked}: policies allow {noise}, over at least {owners} owners with {values} each"
+    )]
+    OutOfReach {
+        /// The column that is farthest from what is asked.
+        column: String,
+        /// The margin that the query asks for.
+        asked: String,
+        /// The smallest margin that can be had.
+        best: String,
+        /// The least noise that policies allow.
+        noise: String,
+        /// The smallest population of a window.
+        owners: u32,
+        /// How many values each is expected to have.
+        values: String,
+    },
+    /// A column whose error is not known before there is a result.
+    #[error(
+        "the error of `{column}` depends on the data, so a query cannot ask for it{}",
+        if *.relative { " as a share; use WITHIN 5 OF 95 %, or leave the column out" } else { "; leave the column out" }
+    )]
+    ErrorUnknown {
+        /// The column.
+        column: String,
+        /// Whether the query asks for it as a share of the result.
+        relative: bool,
+    },
+    /// One typical value for attributes of different units.
+    #[error(
+        "`typical` is the mean of one attribute, but the query sums several; use one query for each"
+    )]
+    TypicalOfSeveral,
     /// A population beyond what the schema's digits can hold.
     #[error("a population of at least {requested} exceeds the schema's capacity of {max} streams")]
     BeyondCapacity {

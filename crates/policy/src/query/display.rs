@@ -106,10 +106,8 @@ impl Display for Item {
             }
             Call::Percentile(x, numerator, denominator) => {
                 let places = denominator.ilog10();
-                let p = Decimal::from_scaled(
-                    i64::from(*numerator),
-                    u8::try_from(places).unwrap_or(9),
-                );
+                let p =
+                    Decimal::from_scaled(i64::from(*numerator), u8::try_from(places).unwrap_or(9));
                 write!(f, "{x}, {p}")?;
             }
             Call::TopK(x, k) => write!(f, "{x}, {k}")?,
