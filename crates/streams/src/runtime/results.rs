@@ -225,7 +225,8 @@ fn noise(plan: &Plan, window: Window, opened: &Opened) -> Option<Value> {
     let honest = members.saturating_sub(plan.discounted());
     let windows = place.map_or(1, |place| place.saturating_add(1));
     let shared = NoiseShares { honest, members, windows, lost: opened.lost };
-    let known = if opened.sealed.is_some() { None } else { cells(&plan.select, &opened.outputs).ok() };
+    let known =
+        if opened.sealed.is_some() { None } else { cells(&plan.select, &opened.outputs).ok() };
     let sums: Vec<f64> = known.into_iter().flatten().map(|sum| sum as f64).collect();
     let errors = expected_errors(&plan.select, &privacy.noise, shared, &sums);
     let column = |OutputError { alias, spread, .. }| {
