@@ -9,6 +9,7 @@
 use super::attempt::attempt;
 use super::error::RuleError;
 use super::finding::{Finding, Fix};
+use super::narrower::narrower;
 use super::{PlanOptions, PlannedQuery, with_noise_if_needed};
 use crate::budget::{
     Epsilon, NoiseShares, Rounded, assumed_sums, expected_errors, farthest, rank_margin,
@@ -78,9 +79,9 @@ impl Margin {
     }
 
     fn in_words(&self, margin: f64) -> String {
-        let share = |whole: &f64| format!(" ({} %)", Rounded(margin / whole * 100.0));
+        let share = |whole: &f64| format!(" ({} %)", short(margin / whole * 100.0));
         let share = self.whole.as_ref().map(share).unwrap_or_default();
-        format!("±{}{share}", Rounded(margin))
+        format!("±{}{share}", short(margin))
     }
 }
 
@@ -338,8 +339,21 @@ impl Solver<'_> {
             noise,
             owners: plan.map_or(0, |plan| plan.population.min),
             values: self.each(),
+            bounds: plan.and_then(|plan| self.narrower_bounds(best, plan)),
         };
         Finding { at: self.at(), rule, fix }
+    }
+
+    /// Bounds of the query's attribute with which its demands are met, if it has only one.
+    fn narrower_bounds(&self, best: &Tried, plan: &Plan) -> Option<String> {
+        let [attribute] = plan.attributes.as_slice() else { return None };
+        let typical = self.typical(plan).ok().flatten();
+        let gap = best.worst.gap();
+        let narrower = narrower(self.catalog, self.schema, *attribute, gap, typical)?;
+        let schema = narrower.catalog.schema(&self.asked.from.text)?;
+        let solver = Solver { catalog: &narrower.catalog, schema, ..*self };
+        solver.tried(best.create.clone()).filter(|tried| tried.worst.is_met())?;
+        Some(narrower.words)
     }
 
     fn each(&self) -> String {
@@ -383,6 +397,15 @@ pub(super) fn counted(plan: &Plan) -> u32 {
 
 fn number(decimal: Decimal) -> f64 {
     decimal.to_string().parse().unwrap_or(f64::NAN)
+}
+
+/// Three digits at most.
+fn short(number: f64) -> String {
+    let text = Rounded(number).to_string();
+    match text.contains('.') {
+        true => text.trim_end_matches('0').trim_end_matches('.').to_owned(),
+        false => text,
+    }
 }
 
 /// One in the third digit of a number.

@@ -1,7 +1,8 @@
 //! One attempt to plan a query.
 
 use super::eligible::{Judge, Objection, most_permissible};
-use super::error::{ExclusionError, RuleError};
+use super::error::RuleError;
+use super::exclusion::ExclusionError;
 use super::fill::{Group, Query};
 use super::filter::{fits, unknown_names};
 use super::finding::{Finding, Fix};
