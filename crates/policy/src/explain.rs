@@ -39,6 +39,9 @@ pub struct Explanation {
     pub excluded: Vec<ExclusionCount>,
     /// The groups.
     pub groups: Vec<GroupExplanation>,
+    /// If the query says how exact results have to be: the error of each column, in words.
+    #[serde(default)]
+    pub accuracy: Vec<String>,
     /// What the results do not hide.
     pub warnings: Vec<String>,
     /// Whether to show only what is revealed to whom.
@@ -120,6 +123,7 @@ pub fn explain(
         excluded: planned.excluded.clone(),
         warnings: all_warnings(planned, schema, &groups),
         groups,
+        accuracy: planned.accuracy.clone(),
         privacy_only,
     }
 }
@@ -332,6 +336,10 @@ impl fmt::Display for Explanation {
             writeln!(f, "    {streams} excluded: {reason}")?;
         }
         self.groups.iter().try_for_each(|group| group.write(f, self.privacy_only))?;
+        if !self.accuracy.is_empty() {
+            writeln!(f, "  as exact as the query asks:")?;
+            self.accuracy.iter().try_for_each(|what| writeln!(f, "    {what}"))?;
+        }
         if !self.privacy_only {
             match self.grace {
                 Span(0) => writeln!(f, "  windows do not wait for late events")?,

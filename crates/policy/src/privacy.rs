@@ -348,21 +348,7 @@ pub fn max_epsilon(
 #[must_use]
 pub fn windows_within(cost: Cost, slack: Slack, budget: &Budget) -> u64 {
     let times = |count: u64| {
-        let many = u128::from(count);
-        let slack = Slack(slack.0.saturating_mul(many));
-        let spent = match cost {
-            Cost::Pure(epsilon) => PrivacyLoss {
-                epsilon: Epsilon(epsilon.0.saturating_mul(many)),
-                rho_of_pure: crate::budget::Rho(epsilon.rho().0.saturating_mul(many)),
-                slack,
-                ..PrivacyLoss::default()
-            },
-            Cost::Concentrated(rho) => PrivacyLoss {
-                rho: crate::budget::Rho(rho.0.saturating_mul(many)),
-                slack,
-                ..PrivacyLoss::default()
-            },
-        };
+        let spent = PrivacyLoss::of_many(cost, slack, count);
         spent.within(Epsilon::from_micro(budget.total_micro_epsilon), budget.atto_delta)
     };
     let (mut low, mut high) = (0u64, 1 << 32);

@@ -61,6 +61,8 @@ pub enum Command {
     /// Show what a query would reveal, before it runs
     #[command(visible_alias = "explain")]
     Query(alpheus_streams::query::Args),
+    /// Find the smallest change with which a refused query is answered
+    Suggest(alpheus_streams::query::suggest::Args),
     /// Run the service: log, sums and queries, without any data key
     Server(alpheus_streams::server::Args),
     /// Guard owners' streams: keys, policies, ledger
@@ -144,6 +146,7 @@ fn run(cli: Cli) -> Result<(), Failure> {
         Command::Init(args) => crate::init::run(&args, &globals),
         Command::Import(args) => crate::import::run(&args, &globals),
         Command::Query(args) => alpheus_streams::query::run(&args, &globals),
+        Command::Suggest(args) => alpheus_streams::query::suggest::run(&args, &globals),
         Command::Generate(args) => alpheus_streams::generate::run(&args, &globals),
         Command::Server(args) => alpheus_streams::server::run(&args, &globals),
         Command::Controller(args) => alpheus_streams::controller::run(&args, &globals),

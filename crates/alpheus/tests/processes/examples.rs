@@ -115,6 +115,14 @@ fn car_maintenance_runs_as_its_readme_says() {
     holds("car-maintenance", &[6, 6, 1]);
 }
 
+#[test]
+fn homes_with_noise_run_as_their_readme_says() {
+    let said = follow("household");
+    assert!(said.contains("(asked: 5 %) in 95 of 100 windows of"), "{said}");
+    assert!(said.contains("policies allow laplace noise of ε = 5"), "{said}");
+    assert!(said.contains("the error of the query becomes"), "{said}");
+}
+
 /// The real recordings themselves are run by `real_data.rs`; here only the files
 /// that the README names must be there.
 #[test]

@@ -50,6 +50,7 @@ mod sessions;
 #[cfg(feature = "stats")]
 mod stats;
 mod strangers;
+mod suggest;
 #[cfg(feature = "table")]
 mod table;
 mod ticks;

@@ -34,6 +34,12 @@ impl Epsilon {
         u64::try_from(self.0 / Self::MICRO).unwrap_or(u64::MAX)
     }
 
+    /// In millionths, rounded up.
+    #[must_use]
+    pub fn ceil_micro(self) -> u64 {
+        u64::try_from(self.0.div_ceil(Self::MICRO)).unwrap_or(u64::MAX)
+    }
+
     /// `above / below`, rounded up to a unit.
     #[must_use]
     pub fn at_least(above: &BigUint, below: &BigUint) -> Epsilon {

@@ -1,11 +1,9 @@
-//! The expected error from noise. It is for display only, so it uses floats.
+//! The noise of rows and cells. It is for display only, so it uses floats.
 
 use super::{RowNoise, RunningNoise};
 use serde::{Deserialize, Serialize};
 
-use crate::select::{
-    Bins, ByOutput, HistogramOutput, MomentOutput, ReleasePlan, Statistic, SumLocation,
-};
+use crate::select::{ReleasePlan, SumLocation};
 
 /// 95 % quantile of the magnitude of a normal variable, in standard deviations.
 const NORMAL_95: f64 = 1.96;
@@ -30,8 +28,11 @@ pub struct OutputError {
     /// The column.
     pub alias: String,
     /// In the unit of the column, for the worst bin if it has several. `None` if it depends
-    /// on the data.
+    /// on data that is not known.
     pub spread: Option<Spread>,
+    /// Whether it is a bound, for values as far from zero as the schema allows.
+    #[serde(default)]
+    pub at_most: bool,
 }
 
 /// The shares of noise that controllers add.
@@ -54,7 +55,7 @@ impl Spread {
     }
 
     /// The sum of independent noises, each multiplied by `weight`, with the wider quantile.
-    fn sum(parts: impl Iterator<Item = (Spread, f64)>) -> Spread {
+    pub(super) fn sum(parts: impl Iterator<Item = (Spread, f64)>) -> Spread {
         let (mut variance, mut quantile) = (0.0, NORMAL_95);
         for (part, weight) in parts {
             variance += (part.deviation * weight).powi(2);
@@ -65,7 +66,7 @@ impl Spread {
         Spread::of(variance.sqrt(), quantile)
     }
 
-    fn scaled(self, factor: f64) -> Spread {
+    pub(super) fn scaled(self, factor: f64) -> Spread {
         Spread { deviation: self.deviation * factor, within: self.within * factor }
     }
 }
@@ -174,69 +175,30 @@ fn running(noise: &RunningNoise, shared: NoiseShares) -> Spread {
     Spread::of((seed * seed * seeds + grid * grid / 12.0 * members).sqrt(), NORMAL_95)
 }
 
-/// The errors of a query's columns with these shares and `values` values in a window, or
-/// in everything that running totals add up.
-#[must_use]
-pub fn expected_errors(
+/// The noise of each of a plan's cells with these shares.
+pub(super) fn cell_spreads(
     select: &ReleasePlan,
     noise: &[RowNoise],
     shared: NoiseShares,
-    values: u64,
-) -> Vec<OutputError> {
-    let row = |row: usize| noise.get(row).map(|own| row_spread(own, shared));
-    errors(select, values, |own| row(own).unwrap_or_default())
-}
-
-fn errors(select: &ReleasePlan, values: u64, row: impl Fn(usize) -> Spread) -> Vec<OutputError> {
-    let cell = |cell: &u16| match select.cells.get(usize::from(*cell)) {
-        Some(SumLocation::Whole { row: own } | SumLocation::Digit { row: own, .. }) => {
-            row((*own).into())
-        }
-        Some(SumLocation::Limbs { low, high }) => {
-            let parts = [(row((*low).into()), 1.0), (row((*high).into()), 2f64.powi(32))];
-            Spread::sum(parts.into_iter())
-        }
-        None => Spread::default(),
-    };
-    let item = |statistic: &Statistic| item_error(statistic, values, &cell);
-    let of = |item: &crate::select::SelectItem, spread| OutputError {
-        alias: item.alias.clone(),
-        spread,
-    };
-    select.items.iter().map(|own| of(own, item(&own.statistic))).collect()
-}
-
-fn item_error(
-    statistic: &Statistic,
-    values: u64,
-    cell: &impl Fn(&u16) -> Spread,
-) -> Option<Spread> {
-    let unit = |scale: u8| 10f64.powi(-i32::from(scale));
-    let all = |cells: &[u16]| Spread::sum(cells.iter().map(|own| (cell(own), 1.0)));
-    let worst = |bins: &[Vec<u16>]| {
-        bins.iter().map(|bin| all(bin)).fold(Spread::default(), |worst, own| {
-            if own.deviation > worst.deviation { own } else { worst }
-        })
-    };
-    match statistic {
-        Statistic::Sum { sum, scale, .. } | Statistic::SideSum { sum, scale, .. } => {
-            Some(cell(sum).scaled(unit(*scale)))
-        }
-        Statistic::Count { count, .. } => Some(cell(count)),
-        // Only for a count without noise; a noisy count adds to the error.
-        Statistic::Moments { output: MomentOutput::Mean, sum, count, scale, .. }
-            if values > 0 && cell(count).deviation == 0.0 =>
-        {
-            Some(cell(sum).scaled(unit(*scale) / values as f64))
-        }
-        Statistic::Histogram { output: HistogramOutput::Counts, bins: Bins { cells, .. } } => {
-            Some(worst(cells))
-        }
-        Statistic::By { output: ByOutput::Count, counts, .. } => Some(worst(&counts.cells)),
-        Statistic::By { output: ByOutput::Sum, sums: Some(sums), scale, .. } => {
-            Some(worst(sums).scaled(unit(*scale)))
-        }
-        Statistic::Frequency { cells } => Some(worst(std::slice::from_ref(cells))),
-        _ => None,
+) -> Vec<Spread> {
+    // Rows of equal noise are many and beside each other.
+    let mut rows: Vec<Spread> = Vec::with_capacity(noise.len());
+    for (at, own) in noise.iter().enumerate() {
+        let before = at.checked_sub(1).filter(|before| noise.get(*before) == Some(own));
+        let known = before.and_then(|before| rows.get(before)).copied();
+        rows.push(known.unwrap_or_else(|| row_spread(own, shared)));
     }
+    let row = |row: u16| rows.get(usize::from(row)).copied().unwrap_or_default();
+    let cell = |place: &SumLocation| match *place {
+        SumLocation::Whole { row: own } | SumLocation::Digit { row: own, .. } => row(own),
+        SumLocation::Limbs { low, high } => {
+            Spread::sum([(row(low), 1.0), (row(high), 2f64.powi(32))].into_iter())
+        }
+    };
+    select.cells.iter().map(cell).collect()
+}
+
+/// Whether noise has the peak and the tails of a Laplace variable.
+pub(super) fn is_peaked(noise: Spread) -> bool {
+    noise.within > noise.deviation * f64::midpoint(NORMAL_95, LAPLACE_95)
 }

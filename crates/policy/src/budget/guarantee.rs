@@ -1,7 +1,8 @@
 //! The privacy guarantee in words and the expected error, for `EXPLAIN PRIVACY`.
 
 use super::convert::min_epsilon;
-use super::expected_error::{NoiseShares, OutputError, expected_errors};
+use super::expected_error::{NoiseShares, OutputError};
+use super::predicted::expected_errors;
 use super::{Calibration, Cost, Epsilon};
 use crate::plan::Plan;
 use crate::schema::PrivacyUnit;
@@ -34,7 +35,7 @@ pub struct Guarantee {
 
 impl Guarantee {
     /// The guarantee of a plan with this noise, if `members` of its controllers open a window
-    /// that has `values` values.
+    /// whose cells have these sums (as far as they are known).
     #[must_use]
     pub fn of(
         plan: &Plan,
@@ -42,14 +43,13 @@ impl Guarantee {
         unit: PrivacyUnit,
         atto_delta: u64,
         members: u32,
-        values: u64,
+        sums: &[f64],
     ) -> Guarantee {
         let narrow = |number: usize| u32::try_from(number).unwrap_or(u32::MAX);
         let tolerated = plan.tolerated();
         let honest = members.saturating_sub(plan.discounted());
         let horizon = plan.horizon();
         let windows = horizon.map_or(1, |horizon| horizon.windows);
-        let values = values.saturating_mul(windows.into());
         let shared = NoiseShares { honest, members, windows, lost: 0 };
         Guarantee {
             unit,
@@ -60,7 +60,7 @@ impl Guarantee {
             controllers: narrow(plan.roster.len()),
             tolerated,
             members,
-            errors: expected_errors(&plan.select, &noise.rows, shared, values),
+            errors: expected_errors(&plan.select, &noise.rows, shared, sums),
         }
     }
 
@@ -123,11 +123,15 @@ impl fmt::Display for Guarantee {
         let of = if self.running { "the last running total" } else { "each window" };
         let one = if self.members == 1 { "" } else { "s" };
         writeln!(f, "  expected error of {of}, with {} controller{one}:", self.members)?;
-        for OutputError { alias, spread } in &self.errors {
+        for OutputError { alias, spread, at_most } in &self.errors {
+            let bound = match at_most {
+                true => ", or less: for one value per owner, as far from zero as the schema allows",
+                false => "",
+            };
             match spread {
                 Some(spread) => writeln!(
                     f,
-                    "    {alias}: within ±{} in 95 of 100 cases (standard deviation {})",
+                    "    {alias}: within ±{} in 95 of 100 cases (standard deviation {}){bound}",
                     Rounded(spread.within),
                     Rounded(spread.deviation)
                 )?,
@@ -148,7 +152,7 @@ fn power(number: f64) -> String {
 }
 
 /// A number to three significant digits, rounded up.
-struct Rounded(f64);
+pub(crate) struct Rounded(pub(crate) f64);
 
 impl fmt::Display for Rounded {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -64,6 +64,26 @@ impl PrivacyLoss {
         self
     }
 
+    /// The loss of so many equal releases.
+    #[must_use]
+    pub fn of_many(cost: Cost, slack: Slack, releases: u64) -> PrivacyLoss {
+        let many = u128::from(releases);
+        let slack = Slack(slack.0.saturating_mul(many));
+        match cost {
+            Cost::Pure(epsilon) => PrivacyLoss {
+                epsilon: Epsilon(epsilon.0.saturating_mul(many)),
+                rho_of_pure: Rho(epsilon.rho().0.saturating_mul(many)),
+                slack,
+                ..PrivacyLoss::default()
+            },
+            Cost::Concentrated(rho) => PrivacyLoss {
+                rho: Rho(rho.0.saturating_mul(many)),
+                slack,
+                ..PrivacyLoss::default()
+            },
+        }
+    }
+
     /// The sum of both.
     #[must_use]
     pub fn and(self, other: PrivacyLoss) -> PrivacyLoss {

@@ -6,6 +6,7 @@
 
 mod account;
 mod amount;
+mod assumed;
 mod budget_error;
 mod calibrate;
 mod convert;
@@ -14,6 +15,7 @@ mod fit;
 mod guarantee;
 mod loss;
 mod noise;
+mod predicted;
 mod record;
 mod running;
 mod sensitivity;
@@ -21,19 +23,23 @@ mod standing;
 
 pub use account::{Account, Accounts};
 pub use amount::{Epsilon, Rho};
+pub(crate) use assumed::statistic_of;
+pub use assumed::{assumed_sums, farthest};
 pub use budget_error::{BudgetError, Rule};
 pub use calibrate::{
     Calibration, CalibrationError, Cost, Horizon, Mechanism, NoiseRequest, calibrate, calibrate_for,
 };
 pub use convert::{fits, ln_inverse_delta, max_rho, min_epsilon};
 pub use expected_error::{
-    NoiseShares, OutputError, Spread, expected_errors, max_share_variance, row_spread,
-    share_variance,
+    NoiseShares, OutputError, Spread, max_share_variance, row_spread, share_variance,
 };
 pub use fit::check_noise_fits;
 pub use guarantee::Guarantee;
+#[cfg(feature = "query")]
+pub(crate) use guarantee::Rounded;
 pub use loss::{PrivacyLoss, Slack};
 pub use noise::{RowNoise, RunningNoise};
+pub use predicted::{expected_errors, rank_margin};
 pub use record::{BudgetRecord, BudgetRecordError, Charge, Entry};
 pub use running::{RunningCalibration, calibrate_running, column_norm_squared, running_slack_bits};
 pub use sensitivity::{Change, RowGroup, SensitivityError, events_of, groups, windows_of};

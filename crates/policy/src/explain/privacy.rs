@@ -1,9 +1,10 @@
 //! The guarantee, expected error and cost of noise, before a query runs.
 
-use crate::budget::{Epsilon, Guarantee, Horizon, Mechanism};
+use crate::budget::{Epsilon, Guarantee, Horizon, Mechanism, assumed_sums, farthest};
 use crate::catalog::CatalogSchema;
 use crate::plan::Plan;
 use crate::planner::BudgetLife;
+use crate::select::Statistic;
 use alpheus_time::Span;
 use serde::{Deserialize, Serialize};
 use std::fmt;
@@ -47,7 +48,14 @@ pub(super) fn of(
     let noise = plan.calibration(&schema.schema, &schema.layout).ok().flatten()?;
     let members = u32::try_from(plan.roster.len()).unwrap_or(u32::MAX);
     let values: u32 = super::owners_per_controller(plan).iter().sum();
-    let guarantee = Guarantee::of(plan, &noise, own.unit, own.atto_delta, members, values.into());
+    let windows = own.horizon().map_or(1, |horizon| horizon.windows);
+    let values = f64::from(values) * f64::from(windows);
+    let most = |attribute| farthest(&schema.schema, attribute);
+    let sums = assumed_sums(plan, &schema.layout, values, most);
+    let mut guarantee = Guarantee::of(plan, &noise, own.unit, own.atto_delta, members, &sums);
+    for (error, item) in guarantee.errors.iter_mut().zip(&plan.select.items) {
+        error.at_most = matches!(item.statistic, Statistic::Moments { .. });
+    }
     let name = |attribute: u16| {
         let attribute = schema.schema.attributes.get(usize::from(attribute));
         attribute.map_or_else(String::new, |attribute| attribute.name.clone())
@@ -136,6 +144,14 @@ impl PrivacyExplanation {
             write!(f, " ({})", approximately(time))?;
         }
         writeln!(f, "; each controller keeps its own accounts")?;
+        if self.horizon.is_none() {
+            writeln!(
+                f,
+                "    one person pays up to ε = {} a day and ε = {} a year",
+                Epsilon::from_micro(life.day_micro_epsilon),
+                Epsilon::from_micro(life.year_micro_epsilon)
+            )?;
+        }
         let Some((micro, period)) = self.lifetime() else { return Ok(()) };
         write!(
             f,

@@ -1,7 +1,8 @@
 //! One attempt to plan a query.
 
 use super::eligible::{Judge, Objection, most_permissible};
-use super::error::{ExclusionError, RuleError};
+use super::error::RuleError;
+use super::exclusion::ExclusionError;
 use super::fill::{Group, Query};
 use super::filter::{fits, unknown_names};
 use super::finding::{Finding, Fix};
@@ -157,6 +158,7 @@ impl<'a> Attempt<'a> {
             fitting: self.fitting,
             excluded: self.excluded(),
             budgets,
+            accuracy: Vec::new(),
         })
     }
 
@@ -335,7 +337,7 @@ impl<'a> Attempt<'a> {
         let demand = Demand::of(&plan, &self.schema.schema, &self.schema.layout);
         let allowed = demand.and_then(|demand| {
             members.iter().try_for_each(|member| demand.allowed_by(&member.stream.policy))?;
-            Ok(noise::budget_life(&demand, &members))
+            Ok(noise::budget_life(&demand, &members, &plan))
         });
         // Never plan what controllers would refuse. This should not happen.
         match allowed {
@@ -385,8 +387,7 @@ impl<'a> Attempt<'a> {
             .collect()
     }
 
-    /// Why nobody takes part: every reason with its count, fixable and common ones first. Only
-    /// the first is fixed. The next attempt shows whether others remain.
+    /// Why nobody takes part: every reason with its count, fixable and common ones first.
     fn nobody(&self) -> Vec<Finding> {
         let mut counts: BTreeMap<&ExclusionError, (u32, Option<&Fix>)> = BTreeMap::new();
         for (exclusion, fix) in self.out.iter().flatten() {
@@ -396,15 +397,13 @@ impl<'a> Attempt<'a> {
         let mut reasons: Vec<_> = counts.into_iter().collect();
         reasons.sort_by_key(|(_, (streams, fix))| (fix.is_none(), std::cmp::Reverse(*streams)));
         let of = self.fitting;
-        let finding = |(position, (exclusion, (streams, fix))): (
-            usize,
-            (&ExclusionError, (u32, Option<&Fix>)),
-        )| Finding {
-            at: self.at(exclusion),
-            rule: RuleError::Excluded { streams, of, exclusion: exclusion.clone() },
-            fix: fix.filter(|_| position == 0).cloned(),
-        };
-        reasons.into_iter().enumerate().map(finding).collect()
+        let finding =
+            |(exclusion, (streams, fix)): (&ExclusionError, (u32, Option<&Fix>))| Finding {
+                at: self.at(exclusion),
+                rule: RuleError::Excluded { streams, of, exclusion: exclusion.clone() },
+                fix: fix.cloned(),
+            };
+        reasons.into_iter().map(finding).collect()
     }
 
     /// The location in the query that an exclusion refers to.

@@ -4,7 +4,7 @@
 //! in which a few controllers fail is lost for all. Such a choice is left out by name, if fewer
 //! than half of the streams make it, and the others' windows are safe without it.
 
-use super::error::ExclusionError;
+use super::exclusion::ExclusionError;
 use super::population::{
     Candidate, Numbers, PopulationCount, PopulationRequest, Settlement, settle_all,
 };

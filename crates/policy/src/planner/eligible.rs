@@ -3,7 +3,7 @@
 //! Uses [`comply`](crate::comply), as controllers do, so that nothing is planned that they
 //! would refuse.
 
-use super::error::ExclusionError;
+use super::exclusion::ExclusionError;
 use super::finding::Fix;
 use super::population::Terms;
 use crate::budget::Cost;

@@ -1,10 +1,8 @@
 //! Why a query is refused, and the nearest query that would be allowed.
 
-use crate::budget::Epsilon;
-use crate::plan::Fraction;
+use super::exclusion::ExclusionError;
 use crate::query::{Create, DidYouMean, Location, QuerySpan, point_at};
 use alpheus_time::Span;
-use serde::{Deserialize, Serialize};
 use std::fmt;
 use thiserror::Error;
 
@@ -57,6 +55,7 @@ impl PlanningError {
                     | RuleError::NotWithNoise { .. }
                     | RuleError::Noise { .. }
                     | RuleError::NoReader { .. }
+                    | RuleError::OutOfReach { .. }
             )
         })
     }
@@ -250,6 +249,43 @@ pub enum RuleError {
         /// The reason.
         fault: String,
     },
+    /// Results with the noise that policies require are less exact than the query asks for.
+    #[error(
+        "`{column}` would be within {best} in 95 of 100 windows at best, but the query asks for {asked}: policies allow {noise}, over at least {owners} owners with {values} each{}",
+        Instead(bounds)
+    )]
+    OutOfReach {
+        /// The column that is farthest from what is asked.
+        column: String,
+        /// The margin that the query asks for.
+        asked: String,
+        /// The smallest margin that can be had.
+        best: String,
+        /// The least noise that policies allow.
+        noise: String,
+        /// The smallest population of a window.
+        owners: u32,
+        /// How many values each is expected to have.
+        values: String,
+        /// Narrower bounds of an attribute in the schema, with which it could be had.
+        bounds: Option<String>,
+    },
+    /// A column whose error is not known before there is a result.
+    #[error(
+        "the error of `{column}` depends on the data, so a query cannot ask for it{}",
+        if *.relative { " as a share; use WITHIN 5 OF 95 %, or leave the column out" } else { "; leave the column out" }
+    )]
+    ErrorUnknown {
+        /// The column.
+        column: String,
+        /// Whether the query asks for it as a share of the result.
+        relative: bool,
+    },
+    /// One typical value for attributes of different units.
+    #[error(
+        "`typical` is the mean of one attribute, but the query sums several; use one query for each"
+    )]
+    TypicalOfSeveral,
     /// A population beyond what the schema's digits can hold.
     #[error("a population of at least {requested} exceeds the schema's capacity of {max} streams")]
     BeyondCapacity {
@@ -294,176 +330,24 @@ pub enum RuleError {
     },
 }
 
-/// Why a stream does not take part.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, Error)]
-#[non_exhaustive]
-pub enum ExclusionError {
-    /// The stream has another version of the schema.
-    #[error("they have another version of the schema")]
-    OtherVersion,
-    /// The stream has no value to group by.
-    #[error("they have no value of `{metadata}` to group by")]
-    NoValue {
-        /// The metadata attribute.
-        metadata: String,
-    },
-    /// The owner keeps the attribute private.
-    #[error("their owners keep `{attribute}` private")]
-    Private {
-        /// The attribute.
-        attribute: String,
-    },
-    /// The policy requires noise.
-    #[error(
-        "their policy `{option}` (dp-aggregate) releases `{attribute}` only with noise; add WITH (epsilon = …)"
-    )]
-    NeedsNoise {
-        /// The attribute.
-        attribute: String,
-        /// The chosen option.
-        option: String,
-    },
-    /// A window would cost more ε than the policy allows.
-    #[error(
-        "their policy `{option}` allows at most ε = {most} per window for `{attribute}`, but the query needs {asked}"
-    )]
-    Epsilon {
-        /// The attribute.
-        attribute: String,
-        /// The chosen option.
-        option: String,
-        /// What the query would cost the attribute.
-        asked: String,
-        /// The maximum that the option allows.
-        most: Epsilon,
-    },
-    /// The query needs a δ, and the policy allows none.
-    #[error(
-        "their policy `{option}` allows no delta for `{attribute}`; use mechanism = 'laplace' in tumbling windows"
-    )]
-    NoDelta {
-        /// The attribute.
-        attribute: String,
-        /// The chosen option.
-        option: String,
-    },
-    /// Too fine in time.
-    #[error("their policy `{option}` releases `{attribute}` only in windows that are multiples of {}", QuerySpan(*allowed))]
-    Window {
-        /// The attribute.
-        attribute: String,
-        /// The chosen option.
-        option: String,
-        /// Windows must be multiples of this.
-        allowed: Span,
-    },
-    /// Not for this consumer.
-    #[error("their policy `{option}` releases `{attribute}` only to {}, sealed to its key; add RELEASE TO", .allowed.join(", "))]
-    Consumer {
-        /// The attribute.
-        attribute: String,
-        /// The chosen option.
-        option: String,
-        /// The consumers that may receive results.
-        allowed: Vec<String>,
-    },
-    /// Too fine in values.
-    #[error("their policy `{option}` releases `{bucketed}` only in buckets of {buckets}")]
-    Finer {
-        /// The chosen option.
-        option: String,
-        /// The attribute that is generalised.
-        bucketed: String,
-        /// A description of the buckets.
-        buckets: String,
-    },
-    /// Already in a running plan.
-    #[error(
-        "their `{attribute}` is already released by the running query `{query}`, and only one query may release it"
-    )]
-    Locked {
-        /// The attribute.
-        attribute: String,
-        /// The query.
-        query: String,
-    },
-    /// The owner's streams are at two controllers.
-    #[error(
-        "their owner has another stream at another controller, and each owner counts only once"
-    )]
-    SplitOwner,
-    /// The population is too small for the policy or the query.
-    #[error("at least {needed} owners with data are required, but {present} owners count as {counted} if {tolerated} of {controllers} controllers collude (alpha {}, colluders {colluders}); {enough} controllers with one owner each would be enough", Share(*alpha))]
-    TooFew {
-        /// The minimum population.
-        needed: u32,
-        /// The number of owners.
-        present: u32,
-        /// Their number as an honest controller counts them.
-        counted: u32,
-        /// t.
-        tolerated: u32,
-        /// N.
-        controllers: u32,
-        /// α.
-        alpha: Fraction,
-        /// c.
-        colluders: u32,
-        /// The smallest number of controllers, with one owner each, that is enough.
-        enough: u32,
-    },
-    /// The policy's minimum is so close to all that there are that everybody's windows would
-    /// be lost.
-    #[error(
-        "their policies require at least {least} owners, with which {losses} of 1000 windows of everybody would be lost if 1 % of controllers failed"
-    )]
-    Brittle {
-        /// The policies' minimum.
-        least: u32,
-        /// Windows lost.
-        losses: u32,
-    },
-    /// The policy's minimum is above the query's maximum.
-    #[error("their policies require at least {least} owners, but the query allows at most {most}")]
-    MaximumTooLow {
-        /// The policies' minimum.
-        least: u32,
-        /// The query's maximum.
-        most: u32,
-    },
-    /// The query has its maximum of owners.
-    #[error("the query already has its maximum of {most} owners")]
-    BeyondMaximum {
-        /// The query's maximum.
-        most: u32,
-    },
-    /// More streams than the schema's digits can hold.
-    #[error("the schema's capacity of {most} streams per window is used up")]
-    BeyondCapacity {
-        /// The schema's.
-        most: u64,
-    },
-    /// A rule that only the plan as a whole breaks.
-    #[error("their controllers would refuse the plan (rule `{rule}`)")]
-    Refused {
-        /// The rule's name.
-        rule: String,
-    },
+/// Bounds with which an error could be had, if there are any.
+struct Instead<'a>(&'a Option<String>);
+
+impl fmt::Display for Instead<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.0 {
+            Some(bounds) => {
+                write!(
+                    f,
+                    "; with {bounds} in the schema, beyond which devices refuse readings, it could be had"
+                )
+            }
+            None => Ok(()),
+        }
+    }
 }
 
 /// A list of names, or `nothing`.
 fn or_none(names: &str) -> &str {
     if names.is_empty() { "nothing" } else { names }
-}
-
-/// A fraction in query syntax.
-pub(crate) struct Share(pub(crate) Fraction);
-
-impl fmt::Display for Share {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self.0 {
-            Fraction { numerator: 0, .. } => f.write_str("0"),
-            Fraction { numerator, denominator } => write!(f, "{numerator}/{denominator}"),
-        }
-    }
 }

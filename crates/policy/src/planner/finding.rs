@@ -28,6 +28,15 @@ impl Finding {
     }
 }
 
+/// The changes that help at once: of everything that is wrong with the query itself, and of the
+/// first reason why nobody takes part. Whether other reasons remain, the next attempt shows.
+pub(super) fn first_fixes(findings: &[Finding]) -> impl Iterator<Item = &Fix> {
+    let excluded = |finding: &Finding| matches!(finding.rule, RuleError::Excluded { .. });
+    let first = findings.iter().position(excluded);
+    let counts = move |(at, finding): &(usize, &Finding)| !excluded(finding) || Some(*at) == first;
+    findings.iter().enumerate().filter(counts).filter_map(|(_, finding)| finding.fix.as_ref())
+}
+
 /// A change to a query.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Fix {
@@ -61,6 +70,12 @@ pub(super) enum Fix {
     Tumbling,
     /// Limit the events of a stream.
     Events(u64),
+    /// Ask for this error instead, as a share of results and as a margin.
+    Accuracy(Option<Decimal>, Option<Decimal>),
+    /// Do not ask for more colluders to be tolerated than policies do.
+    NoAlpha,
+    /// Let the planner choose masks.
+    NoMasks,
     /// Remove `GROUP BY`.
     NoGroups,
     /// Remove `WHERE`.

@@ -71,6 +71,11 @@ fn change_clauses(query: &mut Create, fix: &Fix) {
         }
         Fix::Tumbling => query.cumulating = None,
         Fix::Events(max) => query.settings.events = Some(*max),
+        Fix::Accuracy(error, within) => {
+            (query.settings.accuracy.error, query.settings.accuracy.within) = (*error, *within);
+        }
+        Fix::NoAlpha => query.settings.alpha = None,
+        Fix::NoMasks => query.settings.masks = None,
         Fix::NoGroups => query.group_by.clear(),
         Fix::NoFilter => query.filter = None,
     }

@@ -9,24 +9,29 @@
 //! The planner does not decide for owners: each controller checks a plan again
 //! ([`crate::comply`]) before it takes part.
 
+mod accuracy;
 mod attempt;
 mod bins;
 mod brittle;
 mod eligible;
 mod error;
+mod exclusion;
 mod fill;
 mod filter;
 mod finding;
 mod fix;
+mod narrower;
 mod noise;
 mod offers;
 mod population;
 mod raw;
 mod resolve;
 mod rows;
+pub mod suggest;
 
-pub(crate) use error::Share;
-pub use error::{ExclusionError, PlanningError, RuleError, ViolationError};
+pub use error::{PlanningError, RuleError, ViolationError};
+pub use exclusion::ExclusionError;
+pub(crate) use exclusion::Share;
 pub(crate) use offers::{in_words, offered};
 pub(crate) use population::controllers_for;
 pub use raw::{event_columns, tick_columns};
@@ -92,6 +97,9 @@ pub struct PlannedQuery {
     pub excluded: Vec<ExclusionCount>,
     /// For each plan, how long its members' budgets last. `None` if nothing is charged.
     pub budgets: Vec<Option<BudgetLife>>,
+    /// If the query says how exact results have to be: the error of each column, in words.
+    #[serde(default)]
+    pub accuracy: Vec<String>,
 }
 
 /// How long the members' budgets last, and what that costs one of them. Only controllers
@@ -106,6 +114,13 @@ pub struct BudgetLife {
     pub total_micro_epsilon: u64,
     /// The period in which they allow it, or `None` if that is all time.
     pub period: Option<Span>,
+    /// The most that windows of one day cost one member, in millionths of ε, added up over
+    /// attributes. What running totals cost, once.
+    #[serde(default)]
+    pub day_micro_epsilon: u64,
+    /// The same of a year.
+    #[serde(default)]
+    pub year_micro_epsilon: u64,
 }
 
 /// The number of streams that do not take part for one reason.
@@ -133,35 +148,63 @@ pub fn plan(
     catalog: &Catalog,
     options: &PlanOptions<'_>,
 ) -> Result<PlannedQuery, PlanningError> {
-    let first = match attempt::attempt(create, catalog, options) {
+    let first = match answer(create, catalog, options) {
         Ok(planned) => return Ok(planned),
         Err(findings) => findings,
     };
-    // If no policy allows the query without noise and it does not set epsilon, add noise.
-    let noisy = first.iter().find_map(|finding| match (create.settings.epsilon, &finding.fix) {
-        (None, Some(fix @ (Fix::Noise(..) | Fix::Epsilon(_)))) => Some(fix.clone()),
-        _ => None,
-    });
-    let noisy = noisy.and_then(|fix| fix::apply_fixes(create, &[fix], None));
-    if let Some(Ok(planned)) = noisy.map(|noisy| attempt::attempt(&noisy, catalog, options)) {
-        return Ok(planned);
-    }
     let mut violations = first.iter().map(Finding::violation).collect::<Vec<_>>();
     // Add noise where it is required. If that does not help, request less.
     for noise in [true, false] {
         let mut next = |query: &Create, findings: &[Finding]| {
             let schema = catalog.schema(&query.from.text).map(|known| &known.schema);
-            let fixes = findings.iter().filter_map(|finding| finding.fix.clone());
+            let fixes = finding::first_fixes(findings).cloned();
             let fixes: Vec<_> =
                 fixes.map(|fix| if noise { fix } else { fix.without_noise() }).collect();
             fix::apply_fixes(query, &fixes, schema)
         };
-        let try_one = |query: &Create| attempt::attempt(query, catalog, options).err();
+        let try_one = |query: &Create| match query.settings.accuracy.is_asked() {
+            true => answer(query, catalog, options).err(),
+            false => attempt::attempt(query, catalog, options).err(),
+        };
         if let Some(nearest) = search(create, &first, &mut next, try_one, &mut violations) {
             return Err(PlanningError { violations, nearest: Some(Box::new(nearest)) });
         }
     }
     Err(PlanningError { violations, nearest: None })
+}
+
+/// Plans a query, with noise if policies allow it only so, and as exact as it asks for.
+fn answer(
+    create: &Create,
+    catalog: &Catalog,
+    options: &PlanOptions<'_>,
+) -> Result<PlannedQuery, Vec<Finding>> {
+    match create.settings.accuracy.is_asked() {
+        true => accuracy::answer(create, catalog, options),
+        false => with_noise_if_needed(create, catalog, options).map(|(planned, _)| planned),
+    }
+}
+
+/// Plans a query, and the query that was planned: if no policy allows it without noise and it does
+/// not set epsilon, with the largest that all allow.
+fn with_noise_if_needed(
+    create: &Create,
+    catalog: &Catalog,
+    options: &PlanOptions<'_>,
+) -> Result<(PlannedQuery, Create), Vec<Finding>> {
+    let first = match attempt::attempt(create, catalog, options) {
+        Ok(planned) => return Ok((planned, create.clone())),
+        Err(findings) => findings,
+    };
+    let noisy = finding::first_fixes(&first).find_map(|fix| match (create.settings.epsilon, fix) {
+        (None, fix @ (Fix::Noise(..) | Fix::Epsilon(_))) => Some(fix.clone()),
+        _ => None,
+    });
+    let Some(noisy) = noisy.and_then(|fix| fix::apply_fixes(create, &[fix], None)) else {
+        return Err(first);
+    };
+    let planned = attempt::attempt(&noisy, catalog, options).map_err(|_| first)?;
+    Ok((planned, noisy))
 }
 
 /// Changes a query until it is accepted, and collects violations on the way.

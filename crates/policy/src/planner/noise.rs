@@ -7,8 +7,8 @@ use super::finding::{Finding, Fix};
 use super::population::Candidate;
 use super::resolve::Resolved;
 use crate::budget::{
-    CalibrationError, Cost, Horizon, Mechanism, NoiseRequest, NoiseShares, RowGroup, Slack,
-    calibrate, groups, row_spread,
+    CalibrationError, Cost, Horizon, Mechanism, NoiseRequest, NoiseShares, PrivacyLoss, RowGroup,
+    Slack, calibrate, groups, row_spread,
 };
 use crate::catalog::{CatalogSchema, CatalogStream};
 use crate::comply::Demand;
@@ -17,6 +17,7 @@ use crate::privacy::{NoiseError, Privacy, max_epsilon, stronger, touched_windows
 use crate::query::{Create, Decimal};
 use crate::schema::{Budget, PrivacyUnit};
 use crate::select::Statistic;
+use alpheus_time::Span;
 use std::collections::BTreeSet;
 
 /// What policies with noise allow, for all streams that match a query.
@@ -57,7 +58,8 @@ impl<'a> NoiseOffers<'a> {
     /// The noise that the query requests, without its rows, if it requests any.
     pub(super) fn request(&self, create: &Create) -> Option<Privacy> {
         let micro_epsilon = positive(create.settings.epsilon?, 6);
-        let events = create.settings.events.unwrap_or(self.schema.schema.capacity.events);
+        let own = self.schema.schema.capacity.events_in(create.window);
+        let events = create.settings.events.unwrap_or(own);
         let delta = create.settings.delta.map_or(0, |delta| positive(delta, 18));
         let mut privacy = Privacy {
             mechanism: Mechanism::Laplace,
@@ -211,7 +213,13 @@ pub(super) fn finding(create: &Create, fault: NoiseError) -> Finding {
 
 /// How long the members' budgets last, and the most that one member's allow. `None` if
 /// nothing is charged.
-pub(super) fn budget_life(demand: &Demand<'_>, members: &[Candidate<'_>]) -> Option<BudgetLife> {
+pub(super) fn budget_life(
+    demand: &Demand<'_>,
+    members: &[Candidate<'_>],
+    plan: &Plan,
+) -> Option<BudgetLife> {
+    // Running totals are charged once.
+    let window = if plan.horizon().is_some() { None } else { Some(plan.window) };
     let mut seen = BTreeSet::new();
     let mut life: Option<BudgetLife> = None;
     for member in members {
@@ -221,14 +229,18 @@ pub(super) fn budget_life(demand: &Demand<'_>, members: &[Candidate<'_>]) -> Opt
             continue;
         }
         let charges = demand.charges(&member.stream.policy).unwrap_or_default();
-        let own = life_of(&charges, demand.slack_bits());
+        let own = life_of(&charges, demand.slack_bits(), window);
         life = [life, own].into_iter().flatten().reduce(BudgetLife::worse);
     }
     life
 }
 
 /// How long one member's budgets last: until the first attribute's is used up.
-fn life_of(charges: &[(u16, Budget, Cost)], slack_bits: u32) -> Option<BudgetLife> {
+fn life_of(
+    charges: &[(u16, Budget, Cost)],
+    slack_bits: u32,
+    window: Option<Span>,
+) -> Option<BudgetLife> {
     let lasts = |(_, budget, cost): &(u16, Budget, Cost)| {
         windows_within(*cost, Slack::of(slack_bits, budget.window_micro_epsilon), budget)
     };
@@ -248,7 +260,35 @@ fn life_of(charges: &[(u16, Budget, Cost)], slack_bits: u32) -> Option<BudgetLif
         windows,
         total_micro_epsilon: charges.iter().map(spent).fold(0, u64::saturating_add),
         period: charges.iter().map(period).min().flatten(),
+        day_micro_epsilon: spent_in(Span::DAY, charges, slack_bits, window),
+        year_micro_epsilon: spent_in(Span(365 * Span::DAY.0), charges, slack_bits, window),
     })
+}
+
+/// What all windows of a span cost, in millionths of ε rounded up, added up over attributes. No
+/// more windows open than the budgets allow.
+fn spent_in(
+    span: Span,
+    charges: &[(u16, Budget, Cost)],
+    slack_bits: u32,
+    window: Option<Span>,
+) -> u64 {
+    let of = |(_, budget, cost): &(u16, Budget, Cost)| {
+        let slack = Slack::of(slack_bits, budget.window_micro_epsilon);
+        let lasts = windows_within(*cost, slack, budget);
+        let begun = |part: Span| window.map_or(1, |own| part.0.div_ceil(own.0.max(1)));
+        let windows = match budget.unit {
+            PrivacyUnit::PersonPerPeriod(period) if period.0 < span.0 => {
+                let periods = span.0.div_ceil(period.0.max(1));
+                begun(period).min(lasts).saturating_mul(periods)
+            }
+            _ => begun(span).min(lasts),
+        };
+        let spent = PrivacyLoss::of_many(*cost, slack, windows);
+        let epsilon = spent.min_epsilon(budget.atto_delta);
+        epsilon.map_or(budget.total_micro_epsilon, |own| own.ceil_micro())
+    };
+    charges.iter().map(of).fold(0, u64::saturating_add)
 }
 
 impl BudgetLife {
@@ -258,6 +298,8 @@ impl BudgetLife {
             windows: self.windows.min(other.windows),
             total_micro_epsilon: self.total_micro_epsilon.max(other.total_micro_epsilon),
             period: self.period.zip(other.period).map(|(a, b)| a.min(b)),
+            day_micro_epsilon: self.day_micro_epsilon.max(other.day_micro_epsilon),
+            year_micro_epsilon: self.year_micro_epsilon.max(other.year_micro_epsilon),
         }
     }
 }

@@ -1,7 +1,7 @@
 //! The population of a plan, as its controllers will count it.
 
 use super::brittle::leave_out_brittle;
-use super::error::ExclusionError;
+use super::exclusion::ExclusionError;
 use crate::ids::{ControllerId, OwnerId};
 use crate::membership::{DEFAULT_COLLUDERS, tolerated};
 use crate::plan::{Fraction, PopulationBounds};

@@ -128,16 +128,35 @@ fn offered<'a>(
     Err(node.error(ContentError::NotOffered { option: name.to_owned(), attribute }))
 }
 
+impl Schema {
+    /// Everything that owners can choose for an attribute, with each window and population.
+    #[must_use]
+    pub fn choices(&self, attribute: u16) -> Vec<ResolvedOption> {
+        let offered = self.options.iter().filter(|own| own.attributes.contains(&attribute));
+        let mut choices = Vec::new();
+        for option in offered.filter(|own| own.kind != OptionKind::Private) {
+            for window in &option.windows {
+                choices.extend(option.clients.iter().map(|least| chosen(option, *window, *least)));
+            }
+        }
+        choices
+    }
+}
+
 /// An option with the largest window and population that it offers.
 fn most_private(option: &PolicyOption) -> Option<ResolvedOption> {
     if option.kind == OptionKind::Private {
         return None;
     }
-    Some(ResolvedOption {
+    Some(chosen(option, *option.windows.last()?, *option.clients.last()?))
+}
+
+fn chosen(option: &PolicyOption, window: Span, min_population: u32) -> ResolvedOption {
+    ResolvedOption {
         name: option.name.clone(),
         kind: option.kind,
-        window: *option.windows.last()?,
-        min_population: *option.clients.last()?,
+        window,
+        min_population,
         generalise: option.generalise.clone(),
         budget: option.budget,
         to: option.to.clone(),
@@ -147,7 +166,7 @@ fn most_private(option: &PolicyOption) -> Option<ResolvedOption> {
         missing_ticks: option.missing_ticks,
         split_populations: option.split_populations,
         trusted: option.trusted.clone(),
-    })
+    }
 }
 
 fn chosen_clients(node: &Node, option: &PolicyOption) -> Result<u32, DocumentError> {

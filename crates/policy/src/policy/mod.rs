@@ -3,9 +3,11 @@
 mod choice;
 mod offers;
 pub(crate) mod policies;
+mod sections;
 
 pub use offers::OfferError;
 pub use policies::Policies;
+pub use sections::Section;
 
 use crate::ids::ControllerId;
 use crate::plan::Fraction;

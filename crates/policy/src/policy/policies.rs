@@ -1,7 +1,7 @@
 //! A file with the choices of many owners, for replays, examples and tests. In a
 //! deployment, owners sign their own annotations.
 
-use super::ResolvedPolicy;
+use super::{ResolvedPolicy, Section};
 use crate::document::{ContentError, DocumentError, Fields, Node};
 use crate::ids::labelled_hash;
 use crate::plan::Fraction;
@@ -21,9 +21,9 @@ pub struct Policies {
     pub valid_from: Timestamp,
     /// End of the annotations' validity.
     pub valid_to: Timestamp,
-    default: ResolvedPolicy,
-    mix: Vec<(Fraction, ResolvedPolicy)>,
-    owners: BTreeMap<String, ResolvedPolicy>,
+    pub(super) default: ResolvedPolicy,
+    pub(super) mix: Vec<(Fraction, ResolvedPolicy)>,
+    pub(super) owners: BTreeMap<String, ResolvedPolicy>,
 }
 
 impl Policies {
@@ -57,21 +57,33 @@ impl Policies {
     /// the hash of the name selects, else the default.
     #[must_use]
     pub fn of_owner(&self, owner: &str) -> &ResolvedPolicy {
-        self.owners.get(owner).unwrap_or_else(|| self.mixed(owner))
+        self.owners.get(owner).unwrap_or_else(|| self.of_section(self.mixed(owner)))
     }
 
-    fn mixed(&self, owner: &str) -> &ResolvedPolicy {
+    /// The part of the file that decides for the owner with this name.
+    #[must_use]
+    pub fn section_of(&self, owner: &str) -> Section {
+        // Of many owners few are named.
+        match self.owners.contains_key(owner) {
+            true => {
+                Section::Owner(self.owners.keys().take_while(|name| name.as_str() < owner).count())
+            }
+            false => self.mixed(owner),
+        }
+    }
+
+    fn mixed(&self, owner: &str) -> Section {
         let hash = labelled_hash("alpheus/policy-mix/v1", &[owner.as_bytes()]);
         let [a, b, c, d, ..] = hash;
         // The owner's point in [0, 1), and the end of each part.
         let (point, mut end) = (f64::from(u32::from_be_bytes([a, b, c, d])), 0.0);
-        for (share, policy) in &self.mix {
+        for (part, (share, _)) in self.mix.iter().enumerate() {
             end += f64::from(share.numerator) / f64::from(share.denominator) * 4_294_967_296.0;
             if point < end {
-                return policy;
+                return Section::Mix(part);
             }
         }
-        &self.default
+        Section::Default
     }
 }
 

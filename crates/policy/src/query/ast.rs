@@ -111,6 +111,8 @@ pub struct Settings {
     pub delta: Option<Decimal>,
     /// How noise is drawn.
     pub mechanism: Option<Mechanism>,
+    /// How exact results have to be, and what is expected of the data.
+    pub accuracy: Accuracy,
     /// Maximum number of events of one stream in a window.
     pub events: Option<u64>,
     /// Share of controllers that may collude with the service.
@@ -122,6 +124,30 @@ pub struct Settings {
     /// Exponent of the bound on the probability that an epoch's graphs are disconnected:
     /// 10^-this.
     pub mask_delta_exponent: Option<u8>,
+}
+
+/// How exact results with noise have to be: the planner chooses what is omitted so that the 95 %
+/// margin of every column is small enough. The rest says what to expect of the data.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Accuracy {
+    /// `error = 2 %`: the margin as a share of the result, above 0 and below 1.
+    pub error: Option<Decimal>,
+    /// `WITHIN 5 OF 95 %`: the margin in the unit of the column, above 0.
+    pub within: Option<Decimal>,
+    /// `typical = 300`: the mean that is expected of the attribute.
+    pub typical: Option<Decimal>,
+    /// `values = 24`: how many values a stream is expected to have in a window, at least 1.
+    pub values: Option<u64>,
+    /// Location of `error` or `WITHIN`.
+    pub at: SourceLocation,
+}
+
+impl Accuracy {
+    /// Whether it requires anything.
+    #[must_use]
+    pub fn is_asked(&self) -> bool {
+        self.error.is_some() || self.within.is_some()
+    }
 }
 
 /// The name of a strategy. Its parameters follow from the plan.

@@ -4,6 +4,7 @@ use super::ast::{
     BinRequest, Call, Comparison, Condition, Create, Item, MaskChoice, Settings, Show, Statement,
     Word,
 };
+use super::decimal::Decimal;
 use super::items::default_alias;
 use crate::plan::Fraction;
 use alpheus_time::Span;
@@ -81,6 +82,9 @@ impl Display for Create {
             write!(f, "\nGROUP BY {}", List(&self.group_by))?;
         }
         self.settings.fmt(f)?;
+        if let Some(margin) = self.settings.accuracy.within {
+            write!(f, "\nWITHIN {margin} OF 95 %")?;
+        }
         match &self.release_to {
             Some(consumer) => write!(f, "\nRELEASE TO {}", Quoted(&consumer.text)),
             None => Ok(()),
@@ -102,10 +106,8 @@ impl Display for Item {
             }
             Call::Percentile(x, numerator, denominator) => {
                 let places = denominator.ilog10();
-                let p = super::Decimal::from_scaled(
-                    i64::from(*numerator),
-                    u8::try_from(places).unwrap_or(9),
-                );
+                let p =
+                    Decimal::from_scaled(i64::from(*numerator), u8::try_from(places).unwrap_or(9));
                 write!(f, "{x}, {p}")?;
             }
             Call::TopK(x, k) => write!(f, "{x}, {k}")?,
@@ -176,6 +178,9 @@ impl Display for Settings {
             self.delta.map(|delta| format!("delta = {delta}")),
             self.mechanism.map(|mechanism| format!("mechanism = '{mechanism}'")),
             self.events.map(|events| format!("events = {events}")),
+            self.accuracy.error.map(|error| format!("error = {}", Percent(error))),
+            self.accuracy.typical.map(|typical| format!("typical = {typical}")),
+            self.accuracy.values.map(|values| format!("values = {values}")),
             self.alpha.map(|alpha| format!("alpha = {}", fraction(alpha))),
             self.dropout.map(|dropout| format!("dropout = {}", fraction(dropout))),
             self.masks.map(|masks| format!("masks = '{masks}'")),
@@ -185,6 +190,18 @@ impl Display for Settings {
         .flatten()
         .collect();
         if settings.is_empty() { Ok(()) } else { write!(f, "\nWITH ({})", settings.join(", ")) }
+    }
+}
+
+/// A share as a percentage.
+pub(crate) struct Percent(pub(crate) Decimal);
+
+impl Display for Percent {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        match Decimal::parse(&format!("{}e2", self.0)) {
+            Some(percent) => write!(f, "{percent} %"),
+            None => write!(f, "{}", self.0),
+        }
     }
 }
 

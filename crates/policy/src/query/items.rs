@@ -16,6 +16,7 @@ const RESERVED: &[&str] = &[
     "excluded",
     "status",
     "noise",
+    "mostly_noise",
     "windows",
 ];
 

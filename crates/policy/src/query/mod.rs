@@ -31,11 +31,11 @@ mod parser;
 mod settings;
 
 pub use ast::{
-    BinRequest, Call, ClauseLocations, Comparison, Condition, Create, Item, MaskChoice, Settings,
-    Show, SourceLocation, Statement, Word,
+    Accuracy, BinRequest, Call, ClauseLocations, Comparison, Condition, Create, Item, MaskChoice,
+    Settings, Show, SourceLocation, Statement, Word,
 };
 pub use decimal::Decimal;
-pub(crate) use display::QuerySpan;
+pub(crate) use display::{Percent, QuerySpan};
 pub(crate) use error::{DidYouMean, nearest, point_at};
 pub use error::{Location, QueryError, SyntaxError};
 pub use function::Function;

@@ -2,10 +2,11 @@
 
 use super::ast::{ClauseLocations, Create, Show, SourceLocation, Statement, Word};
 use super::condition::condition;
+use super::decimal::Decimal;
 use super::error::{Location, QueryError, SyntaxError};
 use super::items::{item, item_aliases};
 use super::lexer::{StreamDialect, end_of, location, words};
-use super::settings::settings;
+use super::settings::{settings, within};
 use alpheus_time::Span;
 use sqlparser::parser::Parser;
 use sqlparser::tokenizer::{Token, TokenWithSpan};
@@ -46,7 +47,7 @@ impl Reader {
         match second {
             true => self.error(SyntaxError::OneStatement),
             false => self.expected(
-                "the end of the query or one of WINDOW, FROM, WHERE, GROUP BY, WITH, RELEASE TO",
+                "the end of the query or one of WINDOW, FROM, WHERE, GROUP BY, WITH, WITHIN, RELEASE TO",
             ),
         }
     }
@@ -196,6 +197,7 @@ struct Clauses {
     filter: Option<super::ast::Condition>,
     group_by: Vec<Word>,
     settings: Option<super::ast::Settings>,
+    within: Option<(Decimal, Location)>,
     release_to: Option<Word>,
 }
 
@@ -215,6 +217,8 @@ fn clauses(reader: &mut Reader) -> Result<Clauses, QueryError> {
             ("GROUP BY", !std::mem::replace(&mut clauses.group_by, columns(reader)?).is_empty())
         } else if reader.word("WITH") {
             ("WITH", clauses.settings.replace(settings(reader)?).is_some())
+        } else if reader.word("WITHIN") {
+            ("WITHIN", clauses.within.replace((within(reader)?, at)).is_some())
         } else if reader.word("RELEASE") {
             reader.need("TO")?;
             ("RELEASE TO", clauses.release_to.replace(consumer(reader)?).is_some())
@@ -263,6 +267,11 @@ impl Clauses {
             self.window.ok_or_else(|| missing("WINDOW", "WINDOW TUMBLING (SIZE 1 HOUR)"))?;
         let (from, population) =
             self.from.ok_or_else(|| missing("FROM", "FROM and the name of a schema"))?;
+        let mut settings = self.settings.unwrap_or_default();
+        if let Some((margin, at)) = self.within {
+            settings.accuracy.within = Some(margin);
+            settings.accuracy.at = SourceLocation(at);
+        }
         Ok(Create {
             name,
             items,
@@ -274,7 +283,7 @@ impl Clauses {
             filter: self.filter,
             group_by: self.group_by,
             places: self.places,
-            settings: self.settings.unwrap_or_default(),
+            settings,
             release_to: self.release_to,
         })
     }

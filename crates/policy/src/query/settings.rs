@@ -1,6 +1,6 @@
 //! Parses `WITH (…)`.
 
-use super::ast::{MaskChoice, Settings};
+use super::ast::{MaskChoice, Settings, SourceLocation};
 use super::decimal::Decimal;
 use super::error::{Location, QueryError, SyntaxError, nearest};
 use super::items::number;
@@ -9,8 +9,19 @@ use crate::budget::Mechanism;
 use crate::plan::Fraction;
 use sqlparser::tokenizer::Token;
 
-const KNOWN: &[&str] =
-    &["epsilon", "delta", "mechanism", "events", "alpha", "dropout", "masks", "mask_delta"];
+const KNOWN: &[&str] = &[
+    "epsilon",
+    "delta",
+    "mechanism",
+    "events",
+    "error",
+    "typical",
+    "values",
+    "alpha",
+    "dropout",
+    "masks",
+    "mask_delta",
+];
 
 pub(super) fn settings(reader: &mut Reader) -> Result<Settings, QueryError> {
     reader.need_sign(&Token::LParen, "`(`")?;
@@ -32,7 +43,13 @@ fn setting(reader: &mut Reader, settings: &mut Settings) -> Result<(), QueryErro
         "epsilon" => settings.epsilon.replace(positive(reader, at, "epsilon")?).is_some(),
         "delta" => settings.delta.replace(delta(reader, at)?).is_some(),
         "mechanism" => settings.mechanism.replace(mechanism(reader)?).is_some(),
-        "events" => settings.events.replace(events(reader, at)?).is_some(),
+        "events" => settings.events.replace(events(reader, at, "events")?).is_some(),
+        "error" => {
+            settings.accuracy.at = SourceLocation(at);
+            settings.accuracy.error.replace(share(reader, at)?).is_some()
+        }
+        "typical" => settings.accuracy.typical.replace(typical(reader, at)?).is_some(),
+        "values" => settings.accuracy.values.replace(events(reader, at, "values")?).is_some(),
         "alpha" => settings.alpha.replace(fraction(reader, at, "alpha")?).is_some(),
         "dropout" => settings.dropout.replace(fraction(reader, at, "dropout")?).is_some(),
         "masks" => settings.masks.replace(masks(reader)?).is_some(),
@@ -89,11 +106,50 @@ fn delta(reader: &mut Reader, at: Location) -> Result<Decimal, QueryError> {
     if number < Decimal::from_scaled(1, 0) { Ok(number) } else { Err(error) }
 }
 
-fn events(reader: &mut Reader, at: Location) -> Result<u64, QueryError> {
+fn events(reader: &mut Reader, at: Location, what: &'static str) -> Result<u64, QueryError> {
     let range = "a whole number of at least 1";
-    let error = QueryError::new(at, SyntaxError::OutOfRange { what: "events", range });
+    let error = QueryError::new(at, SyntaxError::OutOfRange { what, range });
     let number = decimal(reader, &error)?.scaled(0).and_then(|number| u64::try_from(number).ok());
     number.filter(|number| *number > 0).ok_or(error)
+}
+
+/// `2 %`, `'2 %'` or `0.02`, as a share.
+fn share(reader: &mut Reader, at: Location) -> Result<Decimal, QueryError> {
+    let range = "above 0 and below 100 %, such as 5 %";
+    let error = QueryError::new(at, SyntaxError::OutOfRange { what: "error", range });
+    let (text, percent) = match quoted(reader) {
+        Some(text) => match text.trim().strip_suffix('%') {
+            Some(number) => (number.trim().to_owned(), true),
+            None => (text.trim().to_owned(), false),
+        },
+        None => (number(reader)?.to_string(), reader.takes(&Token::Mod)),
+    };
+    let text = if percent { format!("{text}e-2") } else { text };
+    let whole = Decimal::from_scaled(1, 0);
+    Decimal::parse(&text).filter(|own| *own > Decimal::ZERO && *own < whole).ok_or(error)
+}
+
+/// A mean other than 0, of which an error can be a share.
+fn typical(reader: &mut Reader, at: Location) -> Result<Decimal, QueryError> {
+    let range = "a number other than 0, in the unit of the attribute";
+    let error = QueryError::new(at, SyntaxError::OutOfRange { what: "typical", range });
+    let number = decimal(reader, &error)?;
+    if number == Decimal::ZERO { Err(error) } else { Ok(number) }
+}
+
+/// `5 OF 95 %` after `WITHIN`: a margin. Margins are those of 95 % of results.
+pub(super) fn within(reader: &mut Reader) -> Result<Decimal, QueryError> {
+    let at = reader.here();
+    let margin = positive(reader, at, "WITHIN")?;
+    reader.need("OF")?;
+    let at = reader.here();
+    let confidence = number(reader)?;
+    reader.need_sign(&Token::Mod, "`%`")?;
+    let range = "95 %, the share of results for which errors are computed";
+    match confidence == Decimal::from_scaled(95, 0) {
+        true => Ok(margin),
+        false => Err(QueryError::new(at, SyntaxError::OutOfRange { what: "the share", range })),
+    }
 }
 
 fn mechanism(reader: &mut Reader) -> Result<Mechanism, QueryError> {

@@ -117,7 +117,28 @@ pub struct Capacity {
     pub population: u64,
     /// Maximum number of events of one stream in a window.
     pub events: u64,
+    /// Events of a stream in a million seconds at most, if the schema states a rate, else 0. It
+    /// only says what a query asks for that states no number. So it is not part of the
+    /// [id](Schema::id).
+    #[serde(skip)]
+    pub micro_rate: u64,
 }
+
+impl Capacity {
+    /// Maximum number of events of one stream in a window of this size: by the schema's rate, if
+    /// it states one.
+    #[must_use]
+    pub fn events_in(&self, window: Span) -> u64 {
+        let at_rate = (u128::from(self.micro_rate) * u128::from(window.0)).div_ceil(PER_MICRO);
+        match u64::try_from(at_rate) {
+            Ok(events @ 1..) => events.min(self.events),
+            _ => self.events,
+        }
+    }
+}
+
+/// Microseconds in a million seconds.
+const PER_MICRO: u128 = 1_000_000_000_000;
 
 /// A public attribute of a stream.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]

@@ -55,7 +55,7 @@ pub(super) fn schema(root: &Node) -> Result<Schema, DocumentError> {
 
 /// Bounds if a schema declares none: ten thousand streams with one event per second,
 /// over an hour.
-const DEFAULT_CAPACITY: Capacity = Capacity { population: 10_000, events: 3_600 };
+const DEFAULT_CAPACITY: Capacity = Capacity { population: 10_000, events: 3_600, micro_rate: 0 };
 
 /// At most a day. Sessions end on the first boundary of each day. A session that held a
 /// whole day between two others would open its sum to anyone with the keys of those two.
@@ -70,20 +70,21 @@ fn tick(node: &Node) -> Result<Span, DocumentError> {
 fn capacity(node: &Node) -> Result<Capacity, DocumentError> {
     let fields = Fields::of(node, &["population", "events", "eventsPerSecond", "window"])?;
     let population = fields.required("population")?.integer(1i64, u32::MAX.into())?.unsigned_abs();
-    let events = match fields.get("eventsPerSecond") {
+    let (events, micro_rate) = match fields.get("eventsPerSecond") {
         None => {
             fields.refuse(
                 "window",
                 "`events`, which already counts one window; remove one of them",
             )?;
-            fields.required("events")?.integer(1i64, 1 << 40)?.unsigned_abs()
+            (fields.required("events")?.integer(1i64, 1 << 40)?.unsigned_abs(), 0)
         }
         Some(rate) => {
             fields.refuse("events", "`eventsPerSecond`; remove one of them")?;
-            events_at(rate, fields.required("window")?.duration()?)?
+            let events = events_at(rate, fields.required("window")?.duration()?)?;
+            (events, rate.decimal(6)?.unsigned_abs())
         }
     };
-    Ok(Capacity { population, events })
+    Ok(Capacity { population, events, micro_rate })
 }
 
 /// ⌈rate × window⌉, with the rate to a millionth.

@@ -114,6 +114,7 @@ mod tests {
             excluded: 0,
             status: OK.to_owned(),
             noise: None,
+            mostly_noise: None,
             windows: None,
             streams_without_report: None,
             sealed: None,

@@ -6,6 +6,7 @@
 mod remote;
 mod sample_owners;
 pub mod sealed;
+pub mod suggest;
 
 use crate::replay::ControllerCount;
 use crate::runtime::planning::{QueryContext, failure, plan_query};
@@ -114,6 +115,16 @@ fn catalog(
     policies: &Policies,
 ) -> Result<Catalog, Failure> {
     let sample = SampleOwners::new(args.owners, args.controllers.0, &schema, &args.metadata)?;
+    catalog_of(&sample, path, schema, policies)
+}
+
+/// The catalogue of these sample owners.
+fn catalog_of(
+    sample: &SampleOwners,
+    path: &Path,
+    schema: Schema,
+    policies: &Policies,
+) -> Result<Catalog, Failure> {
     let mut catalog = Catalog::default();
     let id = catalog.add_schema(schema).blame_input(path)?;
     for stream in sample.streams(id, policies) {

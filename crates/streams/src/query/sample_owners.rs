@@ -4,8 +4,9 @@ use crate::runtime::embedded::Controllers;
 use alpheus_node::failure::{Category, Failure};
 use alpheus_policy::catalog::CatalogStream;
 use alpheus_policy::ids::{ConsumerId, ControllerId, OwnerId, SchemaId, StreamId, labelled_hash};
-use alpheus_policy::policy::Policies;
+use alpheus_policy::policy::{Policies, Section};
 use alpheus_policy::schema::{MetadataAttribute, Schema};
+use std::collections::BTreeMap;
 
 const LABEL: &str = "alpheus/invented/v1";
 
@@ -50,10 +51,8 @@ impl SampleOwners {
         policies: &'a Policies,
     ) -> impl Iterator<Item = CatalogStream> + 'a {
         (0..self.owners).map(move |number| {
-            let name = format!("owner-{number}");
+            let (name, stream) = named(number);
             let hash = |what: &str, of: &[u8]| labelled_hash(LABEL, &[what.as_bytes(), of]);
-            let mut stream = StreamId([0; 16]);
-            stream.0.copy_from_slice(&hash("stream", name.as_bytes())[..16]);
             let controller = number % self.controllers;
             CatalogStream {
                 stream,
@@ -66,6 +65,12 @@ impl SampleOwners {
         })
     }
 
+    /// The part of the policies file that decides for each stream.
+    pub(super) fn sections(&self, policies: &Policies) -> BTreeMap<StreamId, Section> {
+        let of = |(name, stream): (String, StreamId)| (stream, policies.section_of(&name));
+        (0..self.owners).map(named).map(of).collect()
+    }
+
     /// One value of each attribute, so that all combinations occur.
     fn values(&self, number: u32) -> Vec<(String, String)> {
         let mut left = number as usize;
@@ -76,6 +81,15 @@ impl SampleOwners {
         };
         self.metadata.iter().filter_map(&mut pick).collect()
     }
+}
+
+/// The name and the stream of an owner.
+fn named(number: u32) -> (String, StreamId) {
+    let name = format!("owner-{number}");
+    let mut stream = StreamId([0; 16]);
+    let hash = labelled_hash(LABEL, &[b"stream", name.as_bytes()]);
+    stream.0.copy_from_slice(&hash[..16]);
+    (name, stream)
 }
 
 /// The certificate of any consumer.

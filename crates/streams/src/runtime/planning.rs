@@ -54,17 +54,21 @@ pub fn plan_query(
 ) -> Result<PlannedQuery, PlanningError> {
     let mut nonce = [0; 32];
     rng.fill_bytes(&mut nonce);
-    let options = PlanOptions {
+    plan(create, catalog, &options(context, &nonce))
+}
+
+/// Everything about a plan that is not in its query, with fresh bytes for its nonce.
+pub(crate) fn options<'a>(context: QueryContext<'a>, nonce: &'a [u8; 32]) -> PlanOptions<'a> {
+    PlanOptions {
         now: context.now,
         from: context.from,
-        nonce: &nonce,
+        nonce,
         consumer: context.consumer,
         readers: context.readers,
         grace: Span(0),
         mask_delta_exponent: MASK_DELTA_EXPONENT,
         masks: &masks,
-    };
-    plan(create, catalog, &options)
+    }
 }
 
 /// Explains why a query was refused, with a hint if there was no policies file.

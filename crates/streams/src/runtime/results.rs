@@ -2,7 +2,7 @@
 
 use alpheus_encrypted_stream::consumer::{Reader, SealedSum, SealedSumError};
 use alpheus_encrypted_stream::coordinator::{Opened, Outcome};
-use alpheus_encrypted_stream::decode::{decode, decode_noisy};
+use alpheus_encrypted_stream::decode::{cells, decode, decode_noisy};
 use alpheus_policy::budget::{NoiseShares, OutputError, Spread, expected_errors};
 use alpheus_policy::plan::Plan;
 use alpheus_time::Window;
@@ -33,10 +33,14 @@ pub struct Row {
     /// `ok`, or the rule that kept the window closed.
     pub status: String,
     /// For a query with noise: each column's standard deviation of the noise, and the margin
-    /// that 95 % of results stay within. Null if that depends on the data, or if the window
-    /// did not open.
+    /// that 95 % of results stay within. Null if that depends on more than the result, or if the
+    /// window did not open.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub noise: Option<Value>,
+    /// For a query with noise: the columns in which that margin exceeds the result itself, so
+    /// that it says little more than that there is noise.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub mostly_noise: Option<Vec<String>>,
     /// For running totals: the number of windows in them, including this one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub windows: Option<u32>,
@@ -128,6 +132,7 @@ impl Row {
                 let items = plan.select.items.iter();
                 Value::Object(items.map(|item| (item.alias.clone(), Value::Null)).collect())
             }),
+            mostly_noise: plan.privacy.as_ref().map(|_| Vec::new()),
             windows: plan.horizon().map(|_| 0),
             streams_without_report: None,
             sealed: plan.sealed_to.map(|_| Sealed { to: plan.consumer.clone(), sum: None }),
@@ -165,6 +170,7 @@ impl Row {
             Ok(values) => {
                 let cells = self.outputs.iter_mut().map(|(_, cell)| cell);
                 cells.zip(values).for_each(|(cell, value)| *cell = value);
+                self.mostly_noise = self.noise.as_ref().map(|noise| exceeded(noise, &self.outputs));
             }
             Err(status) => self.status = status,
         }
@@ -192,6 +198,8 @@ impl Row {
             self.group.iter().map(|(name, value)| (name.as_str(), Value::from(value.as_str())));
         let outputs = self.outputs.iter().map(|(name, value)| (name.as_str(), value.clone()));
         let noise = self.noise.iter().map(|noise| ("noise", noise.clone()));
+        let mostly = self.mostly_noise.iter();
+        let mostly = mostly.map(|names| ("mostly_noise", Value::from(names.as_slice())));
         let sealed = |sealed| ("sealed", serde_json::to_value(sealed).unwrap_or_default());
         let sealed = self.sealed.iter().map(sealed);
         let counts: [(&str, Value); 4] = [
@@ -203,7 +211,7 @@ impl Row {
         let windows = self.windows.iter().map(|windows| ("windows", Value::from(*windows)));
         let unreported = self.streams_without_report.iter();
         let unreported = unreported.map(|n| ("streams_without_report", Value::from(*n)));
-        let optional = windows.chain(unreported).chain(noise).chain(sealed);
+        let optional = windows.chain(unreported).chain(noise).chain(mostly).chain(sealed);
         times.into_iter().chain(group).chain(outputs).chain(counts).chain(optional)
     }
 
@@ -215,20 +223,22 @@ impl Row {
 }
 
 /// The expected error from noise in each column of a window, given how many controllers
-/// opened it. The population is known, but numbers of values are not: for a mean over an
-/// exact count it assumes one value per owner. For running totals it counts all
-/// controllers, present or not, and the noise left over from failed windows.
+/// opened it. Errors that depend on the data are computed from the released sums, which a sealed
+/// row does not show. For running totals it counts all controllers, present or not, and the
+/// noise left over from failed windows.
 fn noise(plan: &Plan, window: Window, opened: &Opened) -> Option<Value> {
     let privacy = plan.privacy.as_ref()?;
     let narrow = |number: usize| u32::try_from(number).unwrap_or(u32::MAX);
     let place = plan.index_in_totals(window);
     let members = if place.is_some() { narrow(plan.roster.len()) } else { opened.members };
     let honest = members.saturating_sub(plan.discounted());
-    let values = u64::from(opened.population).saturating_mul(opened.windows.max(1).into());
     let windows = place.map_or(1, |place| place.saturating_add(1));
     let shared = NoiseShares { honest, members, windows, lost: opened.lost };
-    let errors = expected_errors(&plan.select, &privacy.noise, shared, values);
-    let column = |OutputError { alias, spread }| {
+    let known =
+        if opened.sealed.is_some() { None } else { cells(&plan.select, &opened.outputs).ok() };
+    let sums: Vec<f64> = known.into_iter().flatten().map(|sum| sum as f64).collect();
+    let errors = expected_errors(&plan.select, &privacy.noise, shared, &sums);
+    let column = |OutputError { alias, spread, .. }| {
         let error = spread.map_or(
             Value::Null,
             |Spread { deviation, within }| json!({ "deviation": deviation, "margin_95": within }),
@@ -236,6 +246,27 @@ fn noise(plan: &Plan, window: Window, opened: &Opened) -> Option<Value> {
         (alias, error)
     };
     Some(Value::Object(errors.into_iter().map(column).collect()))
+}
+
+/// The columns whose margin exceeds the result: the number, or the largest of several.
+fn exceeded(noise: &Value, outputs: &[(String, Value)]) -> Vec<String> {
+    let exceeds = |(name, value): &&(String, Value)| {
+        let margin = noise.get(name).and_then(|own| own.get("margin_95")).and_then(Value::as_f64);
+        // Nothing is written where no data could have such sums.
+        magnitude(value).is_none_or(|size| margin.is_some_and(|margin| margin > size))
+    };
+    outputs.iter().filter(exceeds).map(|(name, _)| name.clone()).collect()
+}
+
+/// The largest magnitude of the numbers in a value, if there are any.
+fn magnitude(value: &Value) -> Option<f64> {
+    match value {
+        Value::Number(number) => number.as_f64().map(f64::abs),
+        Value::String(text) => text.parse().ok().map(f64::abs),
+        Value::Array(all) => all.iter().filter_map(magnitude).reduce(f64::max),
+        Value::Object(all) => all.values().filter_map(magnitude).reduce(f64::max),
+        Value::Null | Value::Bool(_) => None,
+    }
 }
 
 /// Sorts rows as results are read: by window, then group.

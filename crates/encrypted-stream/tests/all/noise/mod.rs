@@ -9,6 +9,7 @@
     reason = "a test's way to fail, and numbers it knows"
 )]
 
+mod errors;
 mod laws;
 pub(crate) mod pmf;
 mod privacy;

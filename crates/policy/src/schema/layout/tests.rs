@@ -22,7 +22,7 @@ fn of(attributes: Vec<Attribute>, population: u64, events: u64) -> Schema {
         name: "Test".into(),
         version: 1,
         tick: Span::seconds(10),
-        capacity: Capacity { population, events },
+        capacity: Capacity { population, events, micro_rate: 0 },
         shared_count: true,
         frames: Frames::Events,
         metadata: Vec::new(),

@@ -154,7 +154,7 @@ fn errors_are_in_the_units_of_the_columns() {
         charges: Vec::new(),
     };
     let five = NoiseShares { honest: 5, members: 5, windows: 1, lost: 0 };
-    let errors = expected_errors(&plan(), &noise.rows, five, 50);
+    let errors = expected_errors(&plan(), &noise.rows, five, &[f64::NAN, 50.0]);
     let deviation = |at: usize| errors[at].spread.map(|spread| spread.deviation);
     let expected =
         [Some(10.0), Some(0.2), None, Some(4.0), None, Some((4.0 + 12.0 * 2f64.powi(64)).sqrt())];
@@ -178,8 +178,8 @@ fn guarantee(cost: Cost, unit: PrivacyUnit) -> Guarantee {
         tolerated: 10,
         members: 28,
         errors: vec![
-            OutputError { alias: "avg".to_owned(), spread },
-            OutputError { alias: "mode".to_owned(), spread: None },
+            OutputError { alias: "avg".to_owned(), spread, at_most: false },
+            OutputError { alias: "mode".to_owned(), spread: None, at_most: false },
         ],
     }
 }
@@ -228,7 +228,7 @@ fn guarantees_are_computed_from_plans() {
         cost: Cost::Pure(Epsilon::from_micro(1)),
         charges: Vec::new(),
     };
-    let guarantee = Guarantee::of(&plan, &noise, PrivacyUnit::Event, 0, 8, 50);
+    let guarantee = Guarantee::of(&plan, &noise, PrivacyUnit::Event, 0, 8, &[]);
     assert_eq!((guarantee.controllers, guarantee.tolerated, guarantee.members), (9, 3, 8));
     close(
         guarantee.errors[0].spread.unwrap().deviation,

@@ -7,10 +7,12 @@
 )]
 
 mod accepted;
+mod accurate;
 mod examples;
 mod fixture;
 mod noise;
 mod populations;
 mod refused;
 mod releases;
+mod suggested;
 mod totals;

@@ -1,0 +1,180 @@
+//! The edits of a change in words.
+
+use super::super::finding::Fix;
+use super::Owners;
+use super::slots::{Act, Edit, Found, Grant};
+use crate::policy::Section;
+use crate::query::{Create, Item, Percent, QuerySpan};
+use crate::schema::OptionKind;
+use alpheus_time::Span;
+use serde::Serialize;
+use std::fmt;
+
+/// One edit of a change.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[serde(tag = "what", rename_all = "snake_case")]
+pub enum Change {
+    /// Owners also choose an option.
+    Grant {
+        /// The part of the policies file.
+        section: Section,
+        /// The number of its streams.
+        streams: usize,
+        /// The attribute.
+        attribute: String,
+        /// The option.
+        option: String,
+        /// Its kind.
+        kind: OptionKind,
+        /// The minimum population.
+        clients: u32,
+        /// Windows are multiples of this, in microseconds.
+        window: Span,
+    },
+    /// A clause or a setting of the query is another one.
+    Query {
+        /// The clause.
+        clause: &'static str,
+        /// What it is, if it is there.
+        before: Option<String>,
+        /// What it becomes, if it stays.
+        after: Option<String>,
+    },
+}
+
+impl Change {
+    /// Whether owners would have to choose something.
+    #[must_use]
+    pub fn is_grant(&self) -> bool {
+        matches!(self, Change::Grant { .. })
+    }
+}
+
+impl fmt::Display for Change {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Change::Grant { section, streams, attribute, option, kind, clients, window } => {
+                let many = if *streams == 1 {
+                    "1 stream".to_owned()
+                } else {
+                    format!("{streams} streams")
+                };
+                let also = if matches!(section, Section::Owner(_)) { "chooses" } else { "choose" };
+                write!(f, "{section} ({many}) also {also} `{option}` for `{attribute}`: ")?;
+                match kind {
+                    OptionKind::Public => f.write_str("anything of it may be released"),
+                    OptionKind::StreamAggregate => write!(
+                        f,
+                        "totals of one stream, in windows that are multiples of {}",
+                        QuerySpan(*window)
+                    ),
+                    _ => write!(
+                        f,
+                        "totals of at least {clients} owners{}, in windows that are multiples of {}",
+                        if *kind == OptionKind::DpAggregate { " with noise" } else { "" },
+                        QuerySpan(*window)
+                    ),
+                }
+            }
+            Change::Query { clause, before: Some(before), after: Some(after) } => {
+                write!(f, "{clause} of the query becomes {after} instead of {before}")
+            }
+            Change::Query { clause, before: None, after: Some(after) } => {
+                write!(f, "the query gets {clause} {after}")
+            }
+            Change::Query { clause, before: Some(before), after: None } => {
+                write!(f, "the query loses {clause} {before}")
+            }
+            Change::Query { clause, before: None, after: None } => {
+                write!(f, "the query loses {clause}")
+            }
+        }
+    }
+}
+
+/// The edits that lead from one query to another.
+pub(super) fn changes(
+    edits: &[&Edit],
+    before: &Create,
+    after: &Create,
+    owners: &Owners<'_>,
+) -> Vec<Change> {
+    let one = |edit: &&Edit| match &edit.act {
+        Act::Grant(grant) => granted(grant, before, owners),
+        Act::Fix(fix) => of_query(fix, before, after),
+        Act::Found(Found::Population) => {
+            let bounds = |query: &Create| query.population.map(|(a, b)| format!("{a} AND {b}"));
+            query("BETWEEN", bounds(before), bounds(after))
+        }
+        Act::Found(Found::Epsilon) => {
+            let epsilon = |query: &Create| query.settings.epsilon.map(|own| own.to_string());
+            query("epsilon", epsilon(before), epsilon(after))
+        }
+        Act::Found(Found::Accuracy) => query("the error", accuracy(before), accuracy(after)),
+    };
+    edits.iter().map(one).collect()
+}
+
+fn query(clause: &'static str, before: Option<String>, after: Option<String>) -> Change {
+    Change::Query { clause, before, after }
+}
+
+fn accuracy(query: &Create) -> Option<String> {
+    let own = &query.settings.accuracy;
+    let share = own.error.map(|error| Percent(error).to_string());
+    let margin = own.within.map(|within| format!("WITHIN {within}"));
+    match (share, margin) {
+        (Some(share), Some(margin)) => Some(format!("{share} and {margin}")),
+        (share, margin) => share.or(margin),
+    }
+}
+
+fn granted(grant: &Grant, query: &Create, owners: &Owners<'_>) -> Change {
+    let known = owners.catalog.schema(&query.from.text);
+    let attribute =
+        known.and_then(|known| known.schema.attributes.get(usize::from(grant.attribute)));
+    Change::Grant {
+        section: grant.section,
+        streams: owners.sections.values().filter(|own| **own == grant.section).count(),
+        attribute: attribute.map_or_else(String::new, |own| own.name.clone()),
+        option: grant.option.name.clone(),
+        kind: grant.option.kind,
+        clients: grant.option.min_population,
+        window: grant.option.window,
+    }
+}
+
+fn of_query(fix: &Fix, before: &Create, after: &Create) -> Change {
+    let items = |query: &Create, other: &Create| {
+        let own = query.items.iter().filter(|item| !other.items.contains(item));
+        let own: Vec<String> = own.map(Item::to_string).collect();
+        (!own.is_empty()).then(|| own.join(", "))
+    };
+    match fix {
+        Fix::Window(_) => {
+            let window = |query: &Create| Some(QuerySpan(query.window).to_string());
+            query("WINDOW", window(before), window(after))
+        }
+        Fix::Consumer(name) => {
+            let to = before.release_to.as_ref().map(|to| to.text.clone());
+            query("RELEASE TO", to, Some(name.clone()))
+        }
+        Fix::Drop(position) => {
+            query("SELECT", before.items.get(*position).map(Item::to_string), None)
+        }
+        Fix::Generalise(..) => query("SELECT", items(before, after), items(after, before)),
+        Fix::NoNoise => query("its noise", None, None),
+        Fix::Laplace => {
+            let drawn = before.settings.mechanism.map(|own| own.to_string());
+            query("mechanism", drawn, Some("laplace".to_owned()))
+        }
+        Fix::Tumbling => {
+            query("WINDOW", Some("CUMULATING".to_owned()), Some("TUMBLING".to_owned()))
+        }
+        Fix::NoGroups => query("GROUP BY", None, None),
+        Fix::NoFilter => query("WHERE", None, None),
+        Fix::NoAlpha => query("alpha", None, None),
+        Fix::NoMasks => query("masks", None, None),
+        _ => query("another clause", None, None),
+    }
+}

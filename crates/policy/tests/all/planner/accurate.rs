@@ -1,0 +1,196 @@
+//! Queries that say how exact their results have to be.
+
+use crate::planner::fixture::World;
+use alpheus_policy::budget::{Mechanism, NoiseShares, row_spread};
+use alpheus_policy::explain::explain;
+use alpheus_policy::plan::Plan;
+use alpheus_policy::planner::PlannedQuery;
+use alpheus_policy::query::{Statement, parse};
+
+const SCHEMA: &str = "
+name: Homes
+tick: 1h
+capacity: { population: 1000, eventsPerSecond: 0.000277, window: 31d }
+streamAttributes:
+  - { name: energy, type: decimal, scale: 1, min: 0, max: 2000, aggregations: [var, { histogram: { lo: 0, width: 100, bins: 20 } }] }
+  - { name: water, type: [integer, optional], min: 0, max: 100, aggregations: [mean] }
+streamPolicyOptions:
+  - { name: noisy, option: dp-aggregate, clients: [50], window: 1d, alpha: 0, budget: { perWindow: 5, total: 100, unit: person-per-window } }
+  - { name: plain, option: aggregate, clients: [50], window: 1d, alpha: 0 }
+";
+
+fn homes(count: u32, option: &str) -> World {
+    World::of(SCHEMA).with(count, &format!("default: {{ '*': {option} }}"), &[])
+}
+
+fn ask(items: &str, tail: &str) -> String {
+    format!("CREATE STREAM s AS SELECT {items} WINDOW TUMBLING (SIZE 1 DAY) FROM Homes {tail}")
+}
+
+fn only(planned: &PlannedQuery) -> &Plan {
+    let [plan] = planned.plans.as_slice() else { panic!("{planned:?}") };
+    plan
+}
+
+/// The 95 % margin of the first row's noise, in the smallest set that opens a window.
+fn margin(plan: &Plan) -> f64 {
+    let honest = plan.min_honest();
+    let shared = NoiseShares { honest, members: honest, windows: 1, lost: 0 };
+    row_spread(&plan.privacy.as_ref().unwrap().noise[0], shared).within
+}
+
+#[test]
+fn the_limit_on_events_follows_from_the_schemas_rate() {
+    let events = |text: &str| {
+        let planned = homes(60, "noisy").plan(text).unwrap();
+        only(&planned).privacy.as_ref().unwrap().events
+    };
+    let day = ask("AVG(energy)", "WITH (epsilon = 1)");
+    assert_eq!(events(&day), 24);
+    assert_eq!(events(&day.replace("1 DAY", "7 DAYS")), 168);
+    assert_eq!(events(&day.replace("1 DAY", "60 DAYS")), 742, "the capacity");
+    assert_eq!(events(&ask("AVG(energy)", "WITH (epsilon = 1, events = 3)")), 3);
+}
+
+#[test]
+fn the_least_epsilon_is_found() {
+    let world = homes(200, "noisy");
+    let tail = "WITH (error = 20 %, typical = 300, values = 24)";
+    let planned = world.plan(&ask("AVG(energy)", tail)).unwrap();
+    // Of at least fifty homes with 24 values each, a fifth of 300.
+    let accepted = 0.2 * 300.0 * 50.0 * 24.0 * 10.0;
+    let found = margin(only(&planned));
+    assert!(found <= accepted && found > accepted * 0.98, "{found} {accepted}");
+    assert!(planned.sql.contains("WITH (epsilon = ") && !planned.sql.contains("error"));
+    assert!(
+        planned.accuracy[0].starts_with("avg_energy: within ±")
+            && planned.accuracy[0].contains("(asked: 20 %) in 95 of 100 windows of 50 owners with 24 values each, if their mean is 300"),
+        "{:?}",
+        planned.accuracy
+    );
+    // Planning the result again gives the same noise, and less is not enough.
+    let again = world.plan(&planned.sql).unwrap();
+    assert_eq!(only(&again).privacy, only(&planned).privacy);
+    let epsilon = only(&planned).privacy.as_ref().unwrap().micro_epsilon;
+    let less = format!("WITH (epsilon = {})", (epsilon / 10_000 - 1) as f64 / 100.0);
+    assert!(margin(only(&world.plan(&ask("AVG(energy)", &less)).unwrap())) > accepted);
+    let text = explain(&planned, world.catalog.schema("Homes").unwrap(), 0.01, true).to_string();
+    for part in ["as exact as the query asks:", "one person pays up to ε = ", " a day and ε = "] {
+        assert!(text.contains(part), "{part}\n{text}");
+    }
+}
+
+/// The same margin in the unit of the column.
+#[test]
+fn a_margin_is_the_same_as_its_share() {
+    let world = homes(200, "noisy");
+    let share = ask("AVG(energy)", "WITH (error = 20 %, typical = 300, values = 24)");
+    let within = ask("AVG(energy)", "WITH (values = 24) WITHIN 60 OF 95 %");
+    let noise = |text: &str| only(&world.plan(text).unwrap()).privacy.clone();
+    assert_eq!(noise(&share), noise(&within));
+}
+
+#[test]
+fn the_population_is_raised_if_epsilon_is_not_enough() {
+    let world = homes(200, "noisy");
+    let tail = "BETWEEN 50 AND 300 WITH (error = 3 %, typical = 300, values = 24)";
+    let planned = world.plan(&ask("AVG(energy)", tail)).unwrap();
+    let plan = only(&planned);
+    assert!(plan.population.min > 50 && plan.population.min <= 180, "{:?}", plan.population);
+    let accepted = |owners: u32| 0.03 * 300.0 * f64::from(owners) * 24.0 * 10.0;
+    assert!(margin(plan) <= accepted(plan.population.min));
+    // With one owner fewer, even the largest ε is too noisy.
+    let tail = format!("BETWEEN {} AND 300 WITH (epsilon = 5)", plan.population.min - 1);
+    let fewer = world.plan(&ask("AVG(energy)", &tail)).unwrap();
+    assert!(margin(only(&fewer)) > accepted(plan.population.min - 1));
+}
+
+#[test]
+fn an_error_that_cannot_be_had_is_refused_with_the_smallest_that_can() {
+    let world = homes(200, "noisy");
+    let tail = "WITH (error = 0.1 %, typical = 300, values = 24)";
+    let (refusal, nearest) = world.refuse(&ask("AVG(energy)", tail));
+    let text = refusal.to_string();
+    for part in [
+        "`avg_energy` would be within ±",
+        "but the query asks for ±0.3 (0.1 %)",
+        "policies allow laplace noise of ε = 5 for at most 24 events, over at least 180 owners with 24 values each",
+    ] {
+        assert!(text.contains(part), "{part}\n{text}");
+    }
+    assert!(!refusal.is_mistaken());
+    assert!(nearest.unwrap().contains("error = "));
+    // Narrower bounds would do, if readings are small.
+    let tail = "WITH (error = 1 %, typical = 100, values = 24)";
+    let (refusal, _) = world.refuse(&ask("AVG(energy)", tail));
+    assert!(refusal.to_string().contains("; with `energy` between 0"), "{refusal}");
+}
+
+#[test]
+fn an_error_that_depends_on_the_data_cannot_be_asked_for() {
+    let world = homes(200, "noisy");
+    let (refusal, nearest) =
+        world.refuse(&ask("VAR(energy), AVG(energy)", "WITH (error = 30 %, values = 24)"));
+    assert!(refusal.to_string().contains("the error of `var_energy` depends on the data"));
+    assert!(nearest.unwrap().contains("SELECT AVG(energy)"));
+    let two = "WITH (error = 30 %, typical = 9, values = 24)";
+    let (refusal, _) = world.refuse(&ask("AVG(water), AVG(energy)", two));
+    assert!(refusal.to_string().contains("`typical` is the mean of one attribute"), "{refusal}");
+}
+
+/// Variances have bounds, and quantiles have ranks.
+#[test]
+fn every_output_with_a_known_error_can_be_asked_for() {
+    let world = homes(800, "noisy");
+    for (items, tail) in [
+        ("COUNT(water), SUM(water)", "WITH (error = 50 %, values = 24)"),
+        ("AVG(water)", "WITH (error = 50 %, values = 24)"),
+        ("HISTOGRAM(energy)", "WITH (error = 20 %, values = 24)"),
+        ("MEDIAN(energy)", "WITH (error = 30 %, values = 24)"),
+        ("VAR(energy)", "WITH (values = 24) WITHIN 900000 OF 95 %"),
+    ] {
+        let planned =
+            world.plan(&ask(items, tail)).unwrap_or_else(|error| panic!("{items}: {error}"));
+        assert!(only(&planned).privacy.as_ref().unwrap().mechanism == Mechanism::Laplace);
+        assert!(!planned.accuracy.is_empty(), "{items}");
+    }
+}
+
+#[test]
+fn exact_results_are_exact_enough() {
+    let planned = homes(60, "plain").plan(&ask("AVG(energy)", "WITH (error = 1 %)")).unwrap();
+    assert_eq!((only(&planned).privacy.as_ref(), planned.accuracy.len()), (None, 0));
+}
+
+#[test]
+fn errors_are_read_and_written() {
+    let read = |tail: &str| match parse(&ask("AVG(energy)", tail)) {
+        Ok(Statement::Create(create)) => Ok(create),
+        Ok(other) => panic!("{other}"),
+        Err(error) => Err(error.to_string()),
+    };
+    let percent = read("WITH (error = 2.5 %, typical = -3, values = 4) WITHIN 5 OF 95 %").unwrap();
+    for same in ["WITH (error = '2.5 %'", "WITH (error = 0.025"] {
+        let tail = format!("{same}, typical = -3, values = 4) WITHIN 5 OF 95 %");
+        assert_eq!(read(&tail).unwrap(), percent);
+    }
+    let text = percent.to_string();
+    assert!(
+        text.contains("WITH (error = 2.5 %, typical = -3, values = 4)\nWITHIN 5 OF 95 %"),
+        "{text}"
+    );
+    assert_eq!(parse(&text), Ok(Statement::Create(percent)));
+    for (bad, message) in [
+        ("WITH (error = 0 %)", "above 0 and below 100 %"),
+        ("WITH (error = 2)", "above 0 and below 100 %"),
+        ("WITH (typical = 0)", "a number other than 0"),
+        ("WITH (values = 0)", "at least 1"),
+        ("WITHIN 5 OF 90 %", "95 %, the share of results"),
+        ("WITHIN 5", "expected OF"),
+        ("WITHIN -5 OF 95 %", "above 0"),
+        ("WITHIN 5 OF 95 % WITHIN 5 OF 95 %", "a second WITHIN"),
+    ] {
+        let error = read(bad).unwrap_err();
+        assert!(error.contains(message), "{bad}: {error}");
+    }
+}

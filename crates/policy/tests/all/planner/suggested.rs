@@ -1,0 +1,500 @@
+//! Suggestions are the smallest changes: compared with all changes, in a small world whose rules
+//! are written here a second time.
+
+use crate::planner::fixture::{World, create};
+use alpheus_policy::catalog::Catalog;
+use alpheus_policy::ids::{ConsumerId, StreamId};
+use alpheus_policy::plan::MaskStrategy;
+use alpheus_policy::planner::suggest::{Advice, Change, Owners, Suggestion, suggest};
+use alpheus_policy::planner::{MaskRequest, PlanOptions, plan};
+use alpheus_policy::policy::{Policies, Section};
+use alpheus_policy::query::{Create, Statement, Word, parse};
+use alpheus_policy::schema::Schema;
+use alpheus_time::{Span, Timestamp};
+use std::collections::BTreeMap;
+
+const SCHEMA: &str = "
+name: Meters
+tick: 10s
+capacity: { population: 100, events: 10 }
+streamAttributes:
+  - { name: a, type: integer, min: 0, max: 9, aggregations: [sum] }
+  - { name: b, type: integer, min: 0, max: 9, aggregations: [sum] }
+streamPolicyOptions:
+  - { name: crowd, option: aggregate, clients: [2, 4], window: [10s, 30s], alpha: 0, dropout: 0 }
+  - { name: lab, option: aggregate, clients: [3], window: 20s, alpha: 0, dropout: 0, to: lab }
+  - { name: open, option: public, attributes: [b] }
+  - { name: none, option: private }
+";
+
+/// What can be chosen: option, population, window, recipient, and how wide its kind is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Choice {
+    name: &'static str,
+    clients: u32,
+    window: u64,
+    to: Option<&'static str>,
+    only_b: bool,
+}
+
+const fn choice(name: &'static str, clients: u32, window: u64) -> Choice {
+    Choice { name, clients, window, to: None, only_b: false }
+}
+
+const CHOICES: [Choice; 6] = [
+    choice("crowd", 2, 10),
+    choice("crowd", 2, 30),
+    choice("crowd", 4, 10),
+    choice("crowd", 4, 30),
+    Choice { to: Some("lab"), ..choice("lab", 3, 20) },
+    Choice { only_b: true, ..choice("open", 1, 10) },
+];
+
+impl Choice {
+    fn yaml(self) -> String {
+        match self.name {
+            "crowd" => {
+                format!("{{ option: crowd, clients: {}, window: {}s }}", self.clients, self.window)
+            }
+            name => format!("{{ option: {name} }}"),
+        }
+    }
+
+    /// Whether the other allows no less and something else.
+    fn is_narrower_than(self, other: Choice) -> bool {
+        let public = |own: Choice| own.only_b;
+        self != other
+            && (public(other) || !public(self))
+            && self.clients >= other.clients
+            && self.window.is_multiple_of(other.window)
+            && (other.to.is_none() || other.to == self.to)
+    }
+}
+
+/// What the owners of the two parts of a file choose, for `a` and `b`, and how many there are.
+#[derive(Clone, Debug)]
+struct Chosen {
+    parts: [[Vec<Choice>; 2]; 2],
+    owners: [u32; 2],
+}
+
+impl Chosen {
+    fn yaml(&self) -> String {
+        let list = |own: &[Choice]| {
+            let all: Vec<String> = own.iter().map(|choice| choice.yaml()).collect();
+            format!("[{}]", all.join(", "))
+        };
+        let part = |[a, b]: &[Vec<Choice>; 2]| format!("{{ a: {}, b: {} }}", list(a), list(b));
+        format!(
+            "default: {}\nmix: [{{ share: 0.5, policy: {} }}]\n",
+            part(&self.parts[0]),
+            part(&self.parts[1])
+        )
+    }
+}
+
+/// A query in numbers.
+#[derive(Clone, Debug, PartialEq)]
+struct Asked {
+    attributes: Vec<usize>,
+    window: u64,
+    population: Option<(u32, u32)>,
+    to: Option<&'static str>,
+}
+
+impl Asked {
+    fn sql(&self) -> String {
+        let items: Vec<_> = self.attributes.iter().map(|at| ["SUM(a)", "SUM(b)"][*at]).collect();
+        let between = self.population.map(|(min, max)| format!(" BETWEEN {min} AND {max}"));
+        let to = self.to.map(|to| format!(" RELEASE TO {to}"));
+        format!(
+            "CREATE STREAM s AS SELECT {} WINDOW TUMBLING (SIZE {} SECONDS) FROM Meters{}{}",
+            items.join(", "),
+            self.window,
+            between.unwrap_or_default(),
+            to.unwrap_or_default()
+        )
+    }
+}
+
+/// The rules: an owner takes part if for each attribute a choice allows the query, with the least
+/// population of those. There must be as many as the most demanding of them and the query require.
+fn is_answered(chosen: &Chosen, asked: &Asked) -> bool {
+    let (least, most) = asked.population.unwrap_or((1, 100));
+    let mut terms = Vec::new();
+    for (part, owners) in chosen.parts.iter().zip(chosen.owners) {
+        let min = |at: &usize| {
+            let allows = |own: &&Choice| {
+                asked.window.is_multiple_of(own.window) && (own.to.is_none() || own.to == asked.to)
+            };
+            part[*at].iter().filter(allows).map(|own| own.clients).min()
+        };
+        let mins: Option<Vec<u32>> = asked.attributes.iter().map(min).collect();
+        let needed = mins.and_then(|mins| mins.into_iter().max()).filter(|needed| *needed <= most);
+        terms.extend(needed.map(|needed| (needed, owners)));
+    }
+    terms.iter().any(|(limit, _)| {
+        let within = terms.iter().filter(|(needed, _)| needed <= limit);
+        within.map(|(_, owners)| owners).sum::<u32>() >= least.max(*limit)
+    })
+}
+
+/// An edit, as its weight and what it does. Edits of one slot exclude each other.
+struct Edit {
+    slot: usize,
+    weight: u32,
+    act: Box<dyn Fn(&mut Chosen, &mut Asked)>,
+}
+
+fn all_edits(chosen: &Chosen, asked: &Asked) -> Vec<Edit> {
+    let mut edits: Vec<Edit> = Vec::new();
+    let mut add = |slot, weight, act: Box<dyn Fn(&mut Chosen, &mut Asked)>| {
+        edits.push(Edit { slot, weight, act });
+    };
+    for part in 0..2 {
+        for at in 0..2 {
+            for choice in CHOICES {
+                let known = chosen.parts[part][at].contains(&choice) || chosen.owners[part] == 0;
+                if !known && (at == 1 || !choice.only_b) {
+                    let act = move |all: &mut Chosen, _: &mut Asked| {
+                        all.parts[part][at].push(choice);
+                    };
+                    add(2 * part + at, 3, Box::new(act));
+                }
+            }
+        }
+    }
+    for window in (1..=6).map(|n| 10 * n).filter(|window| *window > asked.window) {
+        add(4, 2, Box::new(move |_, asked| asked.window = window));
+    }
+    if let Some((least, most)) = asked.population {
+        for (min, max) in
+            (1..=least).flat_map(|min| (most..=most.max(4)).map(move |max| (min, max)))
+        {
+            add(5, 2, Box::new(move |_, asked| asked.population = Some((min, max))));
+        }
+    }
+    add(6, 2, Box::new(|_, asked| asked.to = Some("lab")));
+    if asked.attributes.len() > 1 {
+        for position in 0..asked.attributes.len() {
+            let act = move |_: &mut Chosen, asked: &mut Asked| {
+                let kept = asked.attributes.iter().enumerate();
+                asked.attributes =
+                    kept.filter(|(at, _)| *at != position).map(|(_, own)| *own).collect();
+            };
+            add(7, 5, Box::new(act));
+        }
+    }
+    edits
+}
+
+/// The least number of edits, and of those the least weight, by trying all.
+fn by_force(chosen: &Chosen, asked: &Asked) -> Option<(usize, u32)> {
+    let edits = all_edits(chosen, asked);
+    let works = |picked: &[&Edit]| {
+        let (mut chosen, mut asked) = (chosen.clone(), asked.clone());
+        picked.iter().for_each(|edit| (edit.act)(&mut chosen, &mut asked));
+        is_answered(&chosen, &asked)
+    };
+    let one = edits.iter().filter(|edit| works(&[edit])).map(|edit| edit.weight).min();
+    if let Some(weight) = one {
+        return Some((1, weight));
+    }
+    let mut best: Option<(usize, u32)> = None;
+    for (at, first) in edits.iter().enumerate() {
+        for (next, second) in edits.iter().enumerate().skip(at + 1) {
+            if second.slot != first.slot && works(&[first, second]) {
+                let found = (2, first.weight + second.weight);
+                best = Some(best.map_or(found, |best| best.min(found)));
+            }
+            if best.is_some() {
+                continue;
+            }
+            for third in edits.iter().skip(next + 1) {
+                let differ = first.slot != second.slot
+                    && second.slot != third.slot
+                    && first.slot != third.slot;
+                if differ && works(&[first, second, third]) {
+                    let found = (3, first.weight + second.weight + third.weight);
+                    best = Some(best.map_or(found, |best| best.min(found)));
+                }
+            }
+        }
+    }
+    best
+}
+
+/// A splitmix generator.
+struct Draws(u64);
+
+impl Draws {
+    fn below(&mut self, n: u64) -> u64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let z = (self.0 ^ (self.0 >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        let z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        (z ^ (z >> 31)) % n
+    }
+
+    fn world(&mut self) -> (Chosen, Asked) {
+        let mut part = || {
+            [0, 1].map(|at| {
+                let mut own = Vec::new();
+                for _ in 0..[0, 0, 1, 1, 2][usize::try_from(self.below(5)).unwrap()] {
+                    let choice = CHOICES[usize::try_from(self.below(6)).unwrap()];
+                    if (at == 1 || !choice.only_b) && !own.contains(&choice) {
+                        own.push(choice);
+                    }
+                }
+                own
+            })
+        };
+        let parts = [part(), part()];
+        let attributes =
+            [vec![0], vec![1], vec![0, 1]][usize::try_from(self.below(3)).unwrap()].clone();
+        let min = u32::try_from(self.below(6) + 1).unwrap();
+        let max = min + u32::try_from(self.below(5)).unwrap();
+        let asked = Asked {
+            attributes,
+            window: 10 * (self.below(3) + 1),
+            population: (self.below(2) > 0).then_some((min, max)),
+            to: (self.below(4) == 0).then_some("lab"),
+        };
+        (Chosen { parts, owners: [0, 0] }, asked)
+    }
+}
+
+fn options() -> PlanOptions<'static> {
+    PlanOptions {
+        now: Timestamp(1_700_000_003_000_000),
+        from: None,
+        nonce: &[7; 32],
+        consumer: "service",
+        readers: &|_| Some(ConsumerId([4; 32])),
+        grace: Span::seconds(5),
+        mask_delta_exponent: 9,
+        masks: &|_: &MaskRequest<'_>| Some(MaskStrategy::Clique),
+    }
+}
+
+struct Small {
+    schema: Schema,
+    policies: Policies,
+    catalog: Catalog,
+    sections: BTreeMap<StreamId, Section>,
+}
+
+impl Small {
+    /// A world of so many owners, and how many are in each part.
+    fn of(chosen: &mut Chosen, owners: u32) -> Small {
+        let mut world = World::of(SCHEMA);
+        let schema = world.schema.clone();
+        let policies = Policies::from_yaml(&chosen.yaml(), &schema).unwrap();
+        let mut sections = BTreeMap::new();
+        chosen.owners = [0, 0];
+        for n in 1..=owners {
+            let name = n.to_string();
+            let section = policies.section_of(&name);
+            chosen.owners[usize::from(section == Section::Mix(0))] += 1;
+            world.put(n, n, n, policies.of_owner(&name).clone(), &[]);
+            let mut id = [0; 16];
+            id[..4].copy_from_slice(&n.to_be_bytes());
+            sections.insert(StreamId(id), section);
+        }
+        Small { schema, policies, catalog: world.catalog, sections }
+    }
+
+    fn advice(&self, asked: &str) -> Advice {
+        let owners =
+            Owners { catalog: &self.catalog, policies: &self.policies, sections: &self.sections };
+        suggest(&create(asked), owners, &options())
+    }
+
+    /// Whether the planner answers a query under other policies.
+    fn is_answered(&self, policies: &Policies, query: &Create) -> bool {
+        let mut catalog = self.catalog.clone();
+        for mut stream in self.catalog.streams().cloned() {
+            stream.policy = policies.of_section(self.sections[&stream.stream]).clone();
+            catalog.put_stream(stream);
+        }
+        plan(query, &catalog, &options()).is_ok()
+    }
+}
+
+fn weight(change: &Change) -> u32 {
+    match change {
+        Change::Grant { .. } => 3,
+        Change::Query { clause: "SELECT", .. } => 5,
+        Change::Query { .. } => 2,
+    }
+}
+
+fn parsed(sql: &str) -> Create {
+    let Ok(Statement::Create(create)) = parse(sql) else { panic!("{sql}") };
+    create
+}
+
+/// Without any one of its edits, the planner refuses.
+fn every_edit_is_needed(small: &Small, asked: &Create, found: &Suggestion) {
+    for left_out in 0..found.changes.len() {
+        let (mut policies, mut query) = (small.policies.clone(), asked.clone());
+        let to = parsed(&found.query);
+        for (at, change) in found.changes.iter().enumerate() {
+            if at != left_out {
+                apply(small, change, &to, &mut policies, &mut query);
+            }
+        }
+        assert!(!small.is_answered(&policies, &query), "{found:?} without {left_out}");
+    }
+}
+
+fn apply(small: &Small, change: &Change, to: &Create, policies: &mut Policies, query: &mut Create) {
+    match change {
+        Change::Grant { section, attribute, option, clients, window, .. } => {
+            let position = small.schema.position(attribute).unwrap();
+            let choices = small.schema.choices(position);
+            let own = choices.into_iter().find(|own| {
+                own.name == *option && own.min_population == *clients && own.window == *window
+            });
+            *policies = policies.with_choice(*section, position, own.unwrap());
+        }
+        Change::Query { clause: "WINDOW", .. } => query.window = to.window,
+        Change::Query { clause: "BETWEEN", .. } => query.population = to.population,
+        Change::Query { clause: "RELEASE TO", after, .. } => {
+            query.release_to = after.as_deref().map(Word::new);
+        }
+        Change::Query { clause: "SELECT", before, .. } => {
+            query.items.retain(|item| Some(item.to_string()) != *before);
+        }
+        other => panic!("{other:?}"),
+    }
+}
+
+/// No choice allows more than needed, and nothing changes that no edit names.
+fn nothing_is_wider_than_needed(small: &Small, asked: &Create, found: &Suggestion) {
+    let to = parsed(&found.query);
+    for wide in 0..found.changes.len() {
+        let Change::Grant { section, attribute, option, clients, window, .. } =
+            &found.changes[wide]
+        else {
+            continue;
+        };
+        let seconds = window.0 / 1_000_000;
+        let own = CHOICES
+            .into_iter()
+            .find(|own| own.name == option && own.clients == *clients && own.window == seconds);
+        for narrow in CHOICES.into_iter().filter(|narrow| narrow.is_narrower_than(own.unwrap())) {
+            let (mut policies, mut query) = (small.policies.clone(), asked.clone());
+            for (_, change) in found.changes.iter().enumerate().filter(|(at, _)| *at != wide) {
+                apply(small, change, &to, &mut policies, &mut query);
+            }
+            let narrower = Change::Grant {
+                section: *section,
+                streams: 0,
+                attribute: attribute.clone(),
+                option: narrow.name.to_owned(),
+                kind: alpheus_policy::schema::OptionKind::Aggregate,
+                clients: narrow.clients,
+                window: Span::seconds(narrow.window),
+            };
+            let position = small.schema.position(attribute).unwrap();
+            let offered = small.schema.choices(position);
+            if offered.iter().any(|own| own.name == narrow.name) {
+                apply(small, &narrower, &to, &mut policies, &mut query);
+                assert!(!small.is_answered(&policies, &query), "{found:?}: {narrow:?} is enough");
+            }
+        }
+    }
+    let changes = |clause: &str| {
+        found
+            .changes
+            .iter()
+            .any(|change| matches!(change, Change::Query { clause: own, .. } if *own == clause))
+    };
+    assert!(changes("WINDOW") || to.window == asked.window);
+    assert!(changes("BETWEEN") || to.population == asked.population);
+    assert!(changes("RELEASE TO") || to.release_to == asked.release_to);
+    assert!(changes("SELECT") || to.items == asked.items);
+    let (mut policies, mut query) = (small.policies.clone(), asked.clone());
+    found.changes.iter().for_each(|change| apply(small, change, &to, &mut policies, &mut query));
+    assert_eq!(policies, found.policies);
+    let written = found.policies.to_yaml(&small.schema);
+    assert_eq!(Policies::from_yaml(&written, &small.schema).unwrap(), found.policies, "{written}");
+    assert!(small.is_answered(&found.policies, &to));
+}
+
+fn compare(seeds: std::ops::Range<u64>) {
+    let (mut sizes, mut answered) = ([0; 5], 0);
+    for seed in seeds {
+        let mut draws = Draws(seed);
+        let (mut chosen, asked) = draws.world();
+        let owners = u32::try_from(draws.below(7) + 1).unwrap();
+        let small = Small::of(&mut chosen, owners);
+        let create = create(&asked.sql());
+        let context = format!("{seed}: {} over {owners} owners\n{}", asked.sql(), chosen.yaml());
+        // The two writings of the rules agree.
+        let is_answered = is_answered(&chosen, &asked);
+        assert_eq!(small.is_answered(&small.policies, &create), is_answered, "{context}");
+        match (small.advice(&asked.sql()), by_force(&chosen, &asked)) {
+            (Advice::Nothing(_), _) => {
+                assert!(is_answered, "{context}");
+                answered += 1;
+            }
+            (Advice::Change { change, without_grants, .. }, Some(least)) => {
+                let weights = change.changes.iter().map(weight).sum();
+                assert_eq!((change.changes.len(), weights), least, "{context}\n{change:?}");
+                every_edit_is_needed(&small, &create, &change);
+                nothing_is_wider_than_needed(&small, &create, &change);
+                if let Some(other) = without_grants {
+                    assert!(!other.changes.iter().any(Change::is_grant), "{context}\n{other:?}");
+                    every_edit_is_needed(&small, &create, &other);
+                }
+                sizes[least.0] += 1;
+            }
+            (Advice::Impossible { edits, .. }, least) => {
+                assert!(least.is_none_or(|(size, _)| size > edits), "{context}\n{least:?}");
+                sizes[0] += 1;
+            }
+            (other, None) => assert!(
+                matches!(&other, Advice::Change { change, .. } if change.changes.len() > 3),
+                "{context}\n{other:?}"
+            ),
+        }
+    }
+    // The worlds are of all kinds.
+    assert!(answered > 0 && sizes[1] > 0 && sizes[2] > 0, "{answered} {sizes:?}");
+}
+
+#[test]
+fn suggestions_are_the_smallest_of_all_changes() {
+    compare(0..200);
+}
+
+#[test]
+#[ignore = "the same over ten times as many worlds; run by `make drills`"]
+fn suggestions_are_the_smallest_of_all_changes_in_many_worlds() {
+    compare(1000..3000);
+}
+
+#[test]
+fn a_change_is_said_in_sentences() {
+    let mut chosen = Chosen { parts: Default::default(), owners: [0, 0] };
+    let small = Small::of(&mut chosen, 9);
+    let asked = "CREATE STREAM s AS SELECT SUM(a) WINDOW TUMBLING (SIZE 10 SECONDS) FROM Meters BETWEEN 2 AND 9";
+    let Advice::Change { change, refusal, .. } = small.advice(asked) else { panic!() };
+    assert!(refusal.to_string().contains("keep `a` private"), "{refusal}");
+    let [only] = change.changes.as_slice() else { panic!("{change:?}") };
+    let text = only.to_string();
+    assert!(text.contains("also choose `crowd` for `a`: totals of at least "), "{text}");
+    assert!(text.contains("in windows that are multiples of 10 SECONDS"), "{text}");
+    assert!(!change.query_changed && change.query == create(asked).to_string());
+}
+
+/// A refusal that no change removes still names the nearest query.
+#[test]
+fn what_no_change_makes_possible_is_refused() {
+    let mut chosen = Chosen { parts: Default::default(), owners: [0, 0] };
+    let small = Small::of(&mut chosen, 1);
+    let asked = "CREATE STREAM s AS SELECT SUM(a) WINDOW TUMBLING (SIZE 10 SECONDS) FROM Meters";
+    let Advice::Impossible { refusal, edits } = small.advice(asked) else { panic!() };
+    assert!(edits >= 3 && refusal.nearest.is_none(), "{edits} {refusal}");
+}
