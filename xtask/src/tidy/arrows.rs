@@ -44,6 +44,17 @@ const ALLOWED: &[(&str, &[&str])] = &[
         ],
     ),
     (
+        "alpheus-otlp",
+        &[
+            "alpheus-policy",
+            "alpheus-transport",
+            "alpheus-node",
+            "alpheus-input",
+            "alpheus-standards",
+            "alpheus-streams",
+        ],
+    ),
+    (
         "alpheus-pass-service",
         &[
             "alpheus-time",
@@ -108,6 +119,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
             "alpheus-node",
             "alpheus-input",
             "alpheus-standards",
+            "alpheus-otlp",
             "alpheus-streams",
             "alpheus-pass-service",
             "alpheus-board-service",
@@ -152,6 +164,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
             "alpheus-anonymous-board",
             "alpheus-verifiable-table",
             "alpheus-pairing-table",
+            "alpheus-otlp",
             "alpheus-standards",
         ],
     ),
