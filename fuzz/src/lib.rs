@@ -6,7 +6,7 @@
 mod contracts;
 mod roles;
 
-pub use contracts::contract;
+pub use contracts::{contract, metrics};
 pub use roles::statistics;
 
 use alpheus_access_pass::file::FileKey;

@@ -62,6 +62,7 @@ plain!(schema_yaml, files("examples", "schema.yaml"));
 plain!(schema_avsc, avsc(&files("examples", "schema.yaml")));
 plain!(policies, files("examples/fitness", "policies.yaml"));
 plain!(contract, files("examples/fitness", ".yaml"));
+plain!(metrics, vec![b"{}".to_vec()]);
 plain!(annotation, mutate::annotations());
 plain!(messages, messages::one_of_each());
 plain!(raw_access, mutate::frames(), mutate::raw_access());
