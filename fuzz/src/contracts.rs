@@ -1,6 +1,6 @@
 //! Data contracts of other standards, and metrics of OpenTelemetry.
 
-use alpheus_otlp::capture::{Seen, requests};
+use alpheus_otlp::capture::{Survey, requests};
 use alpheus_otlp::draft::{DraftError, draft};
 use alpheus_standards::ImportError;
 use std::collections::HashSet;
@@ -21,7 +21,7 @@ pub fn contract(data: &[u8]) {
 /// Captured metrics become files that their parsers read; each point either has amounts or a reason.
 pub fn metrics(data: &[u8]) {
     let Ok(requests) = requests(data) else { return };
-    let mut seen = Seen::default();
+    let mut seen = Survey::default();
     requests.iter().for_each(|request| seen.look(request));
     match draft(&seen, "Fuzz") {
         Ok(draft) => assert!(!draft.mapping.metrics.is_empty()),

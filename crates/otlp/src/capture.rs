@@ -10,11 +10,11 @@ pub const MAX_VALUES: usize = 8;
 
 /// What was seen.
 #[derive(Debug, Default)]
-pub struct Seen {
+pub struct Survey {
     /// Attributes of resources, with their values.
     pub resource: BTreeMap<String, BTreeSet<String>>,
     /// Metrics by name.
-    pub metrics: BTreeMap<String, SeenMetric>,
+    pub metrics: BTreeMap<String, MetricSurvey>,
 }
 
 /// What kind a metric is of.
@@ -39,7 +39,7 @@ pub enum Kind {
 
 /// What was seen of one metric.
 #[derive(Debug)]
-pub struct SeenMetric {
+pub struct MetricSurvey {
     /// Its kind.
     pub kind: Kind,
     /// Its unit.
@@ -99,7 +99,7 @@ pub fn requests(bytes: &[u8]) -> Result<Vec<ExportRequest>, CaptureError> {
     if all.iter().map(metrics).sum::<usize>() == 0 { Err(CaptureError::Empty) } else { Ok(all) }
 }
 
-impl Seen {
+impl Survey {
     /// Adds what a request shows.
     pub fn look(&mut self, request: &ExportRequest) {
         for resource in &request.resource_metrics {
@@ -109,7 +109,7 @@ impl Seen {
             for metric in resource.scope_metrics.iter().flat_map(|own| &own.metrics) {
                 let kind = kind(metric);
                 let seen = self.metrics.entry(metric.name.clone());
-                seen.or_insert_with(|| SeenMetric::new(kind, metric)).look(kind, metric);
+                seen.or_insert_with(|| MetricSurvey::new(kind, metric)).look(kind, metric);
             }
         }
     }
@@ -133,9 +133,9 @@ fn kind(metric: &Metric) -> Kind {
     kinds.into_iter().flatten().next().unwrap_or(Kind::Unclear)
 }
 
-impl SeenMetric {
-    fn new(kind: Kind, metric: &Metric) -> SeenMetric {
-        SeenMetric {
+impl MetricSurvey {
+    fn new(kind: Kind, metric: &Metric) -> MetricSurvey {
+        MetricSurvey {
             kind,
             unit: metric.unit.clone(),
             is_described: false,
@@ -167,7 +167,7 @@ impl SeenMetric {
         for (key, value) in &of {
             note(self.attributes.entry(key.clone()).or_default(), value.clone());
         }
-        // More than this many series are told apart by no schema.
+        // More than this many series are too many for a schema.
         if self.series.len() < 1000 {
             self.series.insert(of);
         }

@@ -1,6 +1,6 @@
 //! A schema, policies and a mapping from what was seen.
 
-use crate::capture::{Kind, MAX_VALUES, Seen, SeenMetric};
+use crate::capture::{Kind, MAX_VALUES, MetricSurvey, Survey};
 use crate::mapping::{Compiled, Mapping, MetricMap, SUM, SeriesMap, Shape};
 use alpheus_policy::policy::Policies;
 use alpheus_policy::schema::Schema;
@@ -63,7 +63,7 @@ pub enum DraftError {
 ///
 /// # Errors
 /// [`DraftError`].
-pub fn draft(seen: &Seen, name: &str) -> Result<Draft, DraftError> {
+pub fn draft(seen: &Survey, name: &str) -> Result<Draft, DraftError> {
     let mut writer = Writer::default();
     for (metric, own) in &seen.metrics {
         writer.metric(metric, own);
@@ -131,7 +131,7 @@ impl Writer {
         self.carried.push(Entry { path: path.to_owned(), of: of.to_owned(), why: why.into() });
     }
 
-    fn metric(&mut self, metric: &str, own: &SeenMetric) {
+    fn metric(&mut self, metric: &str, own: &MetricSurvey) {
         let path = format!("metrics[{}]", Tree::quoted(metric));
         let shape = match shape(own) {
             Ok(shape) => shape,
@@ -179,8 +179,8 @@ impl Writer {
         self.mapping.metrics.push(MetricMap { name: metric.to_owned(), shape, by, series, other });
     }
 
-    /// The keys that series are told apart by.
-    fn keys(&mut self, path: &str, metric: &str, own: &SeenMetric) -> Vec<String> {
+    /// The keys that distinguish series.
+    fn keys(&mut self, path: &str, metric: &str, own: &MetricSurvey) -> Vec<String> {
         let mut keys = Vec::new();
         for (key, values) in &own.attributes {
             let at = format!("{path}.attributes[{}]", Tree::quoted(key));
@@ -209,7 +209,7 @@ impl Writer {
         }
     }
 
-    fn write(&mut self, prefix: &str, own: &SeenMetric, shape: &Shape) {
+    fn write(&mut self, prefix: &str, own: &MetricSurvey, shape: &Shape) {
         let places = if own.places == 0 { 0 } else { own.places.clamp(PLACES.0, PLACES.1) };
         let is_number = matches!(shape, Shape::Sum | Shape::Gauge);
         for (part, ending) in shape.endings().iter().enumerate() {
@@ -238,7 +238,7 @@ impl Writer {
         }
     }
 
-    fn report(&mut self, path: &str, metric: &str, own: &SeenMetric, prefix: &str) {
+    fn report(&mut self, path: &str, metric: &str, own: &MetricSurvey, prefix: &str) {
         self.carry(
             path,
             metric,
@@ -315,7 +315,7 @@ impl Writer {
     }
 }
 
-fn shape(own: &SeenMetric) -> Result<Shape, &'static str> {
+fn shape(own: &MetricSurvey) -> Result<Shape, &'static str> {
     match own.kind {
         Kind::Sum { .. } => Ok(Shape::Sum),
         Kind::Gauge => Ok(Shape::Gauge),

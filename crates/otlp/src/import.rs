@@ -1,6 +1,6 @@
 //! `alpheus otlp import`: a schema, policies and a mapping from captured metrics.
 
-use crate::capture::{Seen, requests};
+use crate::capture::{Survey, requests};
 use crate::draft::{Draft, draft};
 use alpheus_input::tables::print_json;
 use alpheus_node::failure::{Blame, Failure, printed};
@@ -38,7 +38,7 @@ struct Report<'a> {
 /// # Errors
 /// A capture cannot be read, has no metric that adds up, or a file cannot be written.
 pub fn run(args: &Args, _globals: &Globals) -> Result<(), Failure> {
-    let mut seen = Seen::default();
+    let mut seen = Survey::default();
     for path in &args.captures {
         let bytes = std::fs::read(path).blame_io(path)?;
         let all = requests(&bytes).blame_input(path)?;

@@ -10,7 +10,7 @@
 use crate::mapping::{Compiled, Shape, Target};
 use crate::message::{ExportRequest, KeyValue, Metric, ResourceMetrics, ScopeMetrics};
 use crate::point::{Flow, Point, PointError, amounts, by_key, points};
-use crate::series::{Known, added};
+use crate::series::{SeriesState, added};
 use alpheus_transport::{Batch, Bytes, Error, Space, Store};
 use prometheus_client::encoding::EncodeLabelSet;
 use prometheus_client::metrics::counter::Counter;
@@ -45,7 +45,7 @@ pub enum IntakeError {
 
 /// What became of the points.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Taken {
+pub struct Outcome {
     /// Points that were counted, or were counted before.
     pub taken: u64,
     /// Points that were refused.
@@ -102,7 +102,7 @@ impl Intake {
     ///
     /// # Errors
     /// [`IntakeError`]; then nothing of it was taken.
-    pub fn take(&self, request: &ExportRequest) -> Result<Taken, IntakeError> {
+    pub fn take(&self, request: &ExportRequest) -> Result<Outcome, IntakeError> {
         let inner = &self.0;
         let mut next = inner.next.lock().unwrap_or_else(PoisonError::into_inner);
         let oldest = inner.store.scan(&inner.space, EVENTS, Bound::Unbounded, 1)?;
@@ -115,7 +115,7 @@ impl Intake {
             known: HashMap::new(),
             sums: BTreeMap::new(),
             moments: Vec::new(),
-            taken: Taken::default(),
+            taken: Outcome::default(),
         };
         for resource in &request.resource_metrics {
             for scope in &resource.scope_metrics {
@@ -186,10 +186,10 @@ fn number_of(key: &[u8]) -> Option<u64> {
 /// What one request changes.
 struct Work<'a> {
     inner: &'a Inner,
-    known: HashMap<Vec<u8>, Known>,
+    known: HashMap<Vec<u8>, SeriesState>,
     sums: BTreeMap<u16, (i128, Target)>,
     moments: Vec<(u16, i64)>,
-    taken: Taken,
+    taken: Outcome,
 }
 
 impl Work<'_> {

@@ -1,8 +1,12 @@
 //! Numbers in OTLP's JSON: whole ones are texts or numbers, and what is no number has a name.
 
-use crate::message::{CUMULATIVE, DELTA};
 use serde::Deserialize;
 use serde::de::{Deserializer, Error};
+
+/// A point is what was added since the one before.
+pub const DELTA: i32 = 1;
+/// A point is what was added since the start.
+pub const CUMULATIVE: i32 = 2;
 
 /// A number as JSON has it.
 #[derive(Deserialize)]

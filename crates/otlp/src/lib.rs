@@ -43,7 +43,7 @@ http://localhost:4317 (gRPC). Each point counts in the window in which it arrive
 #[command(subcommand_negates_reqs = true)]
 pub struct Args {
     #[command(flatten)]
-    receive: Option<receive::Args>,
+    receive: receive::ReceiverArgs,
     #[command(subcommand)]
     command: Option<Command>,
 }
@@ -55,21 +55,13 @@ enum Command {
     Import(import::Args),
 }
 
-/// No flags were given.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("name the device's file with --device and the mapping with --mapping; --help has examples")]
-struct NothingGivenError;
-
 /// Runs the command.
 ///
 /// # Errors
 /// See [`receive::run`] and [`import::run`].
 pub fn run(args: &Args, globals: &Globals) -> Result<(), Failure> {
-    match (&args.command, &args.receive) {
-        (Some(Command::Import(args)), _) => import::run(args, globals),
-        (None, Some(args)) => receive::run(args, globals),
-        (None, None) => {
-            Err(Failure::new(alpheus_node::failure::Category::Usage, NothingGivenError))
-        }
+    match &args.command {
+        Some(Command::Import(args)) => import::run(args, globals),
+        None => receive::run(&args.receive, globals),
     }
 }

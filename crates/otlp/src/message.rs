@@ -4,6 +4,8 @@
 use crate::json::{real, reals, signed, temporality, whole, wholes};
 use serde::Deserialize;
 
+pub use crate::json::{CUMULATIVE, DELTA};
+
 /// What an exporter sends.
 #[derive(Clone, PartialEq, prost::Message, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
@@ -138,10 +140,6 @@ pub struct Sum {
     pub is_monotonic: bool,
 }
 
-/// A point is what was added since the one before.
-pub const DELTA: i32 = 1;
-/// A point is what was added since the start.
-pub const CUMULATIVE: i32 = 2;
 /// The flag of a point without a value.
 pub const NO_VALUE: u32 = 1;
 
@@ -319,7 +317,7 @@ pub struct KeyValue {
     pub value: Option<AnyValue>,
 }
 
-/// The value of an attribute. Lists, maps and bytes are not told apart.
+/// The value of an attribute. Lists, maps and bytes count as one.
 #[derive(Clone, PartialEq, prost::Message, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
 pub struct AnyValue {

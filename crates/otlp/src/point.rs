@@ -256,7 +256,7 @@ fn exponential(
     // Two buckets of one scale are one of the next coarser.
     let coarser = i64::from(own.scale) - i64::from(scale);
     let shift = u32::try_from(coarser.min(63)).ok();
-    for positive in &own.positive {
+    if let Some(positive) = &own.positive {
         for (index, count) in (i64::from(positive.offset)..).zip(&positive.bucket_counts) {
             let part = match shift {
                 Some(shift) => {

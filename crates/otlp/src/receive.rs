@@ -9,6 +9,7 @@ use alpheus_node::files::read_text;
 use alpheus_node::globals::Globals;
 use alpheus_node::listeners::{Listener, serve};
 use alpheus_node::service::shutdown::{self, Shutdown, Trigger};
+use alpheus_node::settings::Settings;
 use alpheus_streams::produce::device::{Device, DeviceArgs};
 use alpheus_streams::produce::lines::Line;
 use alpheus_streams::produce::live::Pace;
@@ -27,13 +28,13 @@ const AHEAD: usize = 1024;
 
 /// Arguments of `alpheus otlp`.
 #[derive(Debug, clap::Args)]
-pub struct Args {
+pub struct ReceiverArgs {
     /// Whose events they are, and where they go.
     #[command(flatten)]
     device: DeviceArgs,
     /// Which attributes a metric becomes: otlp.json, from `alpheus otlp import`
-    #[arg(long, value_name = "FILE")]
-    mapping: PathBuf,
+    #[arg(long, value_name = "FILE", required = true)]
+    mapping: Option<PathBuf>,
     /// The address for OTLP over HTTP, on this machine
     #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:4318")]
     http: SocketAddr,
@@ -47,15 +48,16 @@ pub struct Args {
 /// # Errors
 /// A setting, a file or an address cannot be used; the store fails; the service does not know
 /// the stream.
-pub fn run(args: &Args, globals: &Globals) -> Result<(), Failure> {
+pub fn run(args: &ReceiverArgs, globals: &Globals) -> Result<(), Failure> {
     for address in [args.http, args.grpc] {
         if !address.ip().is_loopback() {
             return Err(Failure::new(Category::Usage, NotLoopbackError(address)));
         }
     }
-    let mapping = read(&args.mapping)?;
+    let path = Settings::needed(&args.mapping, "mapping")?;
+    let mapping = read(&path)?;
     let device = Device::open(&args.device, globals)?;
-    let compiled = Compiled::of(&mapping, device.schema()).blame_input(&args.mapping)?;
+    let compiled = Compiled::of(&mapping, device.schema()).blame_input(&path)?;
     let attributes = device.schema().attributes.len();
     let intake = Intake::open(device.store(), compiled).blame(Category::Io)?;
     intake.register(&globals.metrics);

@@ -1,7 +1,7 @@
 //! The doors: OTLP over HTTP in Protobuf and JSON, and over gRPC. Both are on this machine alone,
 //! since what comes in is not encrypted yet.
 
-use crate::intake::{Intake, IntakeError, Taken};
+use crate::intake::{Intake, IntakeError, Outcome};
 use crate::message::{ExportRequest, ExportResponse, PartialSuccess};
 use axum::Router;
 use axum::body::Bytes;
@@ -134,7 +134,7 @@ async fn taken(intake: Intake, request: ExportRequest) -> Result<ExportResponse,
     }
 }
 
-fn response(taken: Taken) -> ExportResponse {
+fn response(taken: Outcome) -> ExportResponse {
     if taken.refused == 0 {
         return ExportResponse { partial_success: None };
     }

@@ -14,7 +14,7 @@ const MAX_PARTS: i64 = 100;
 
 /// What is known of a series.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub struct Known {
+pub struct SeriesState {
     /// Start and time of the last points.
     seen: Vec<(u64, u64)>,
     /// Cumulative: the last point's amounts. Deltas: what rounding has left over.
@@ -32,12 +32,12 @@ pub type Added = BTreeMap<u16, i64>;
 /// # Errors
 /// [`PointError`]; then nothing is known that was not before.
 pub fn added(
-    known: Option<Known>,
+    known: Option<SeriesState>,
     (flow, shape): (Flow, &Shape),
     (start, time): (u64, u64),
     amounts: &Amounts,
     targets: &[Target],
-) -> Result<Option<(Known, Added)>, PointError> {
+) -> Result<Option<(SeriesState, Added)>, PointError> {
     let is_first = known.is_none();
     let mut known = known.unwrap_or_default();
     let is_late = matches!(flow, Flow::Cumulative { .. })
@@ -67,7 +67,11 @@ pub fn added(
 }
 
 /// Amounts with a point are rounded as they run, so that what was sent is what is counted in all.
-fn delta(known: &mut Known, amounts: &Amounts, targets: &[Target]) -> Result<Added, PointError> {
+fn delta(
+    known: &mut SeriesState,
+    amounts: &Amounts,
+    targets: &[Target],
+) -> Result<Added, PointError> {
     let mut added = Added::new();
     for (part, amount) in amounts {
         let scale = target(targets, *part)?.scale;

@@ -433,6 +433,14 @@ mod tests {
             ("databricks_tags: {pii: 'true', team: x}", Some(Personal)),
             ("tags: {sensitivity: high}", Some(Restricted)),
             ("quality: [{description: pii}]", None),
+        ] {
+            assert_eq!(level(yaml), expected, "{yaml}");
+        }
+    }
+
+    #[test]
+    fn words_with_parts_and_negations_are_read_as_meant() {
+        for (yaml, expected) in [
             ("classification: {level: restricted}", Some(Restricted)),
             ("classification: [public, secret]", Some(Restricted)),
             ("meta: {pii: {category: email}}", Some(Personal)),

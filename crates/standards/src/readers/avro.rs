@@ -146,10 +146,7 @@ fn columns<'a>(field: &Cursor<'a>, above: &Above<'a, '_>, found: &mut Vec<Column
     if let Some(kind) = field.get("type") {
         resolve(&kind, above.names, &mut resolved, 0);
     }
-    let mut labels = labels(field);
-    labels.extend(of_tags(&resolved.tags));
-    labels.append(&mut resolved.labels);
-    labels.extend_from_slice(above.labels);
+    let labels = said(field, &resolved, above);
     let mut tags = field.get(TAGS).map(|tags| texts(&tags)).unwrap_or_default();
     tags.append(&mut resolved.tags);
     let optional = resolved.optional.or_else(|| above.optional.cloned());
@@ -171,13 +168,12 @@ fn columns<'a>(field: &Cursor<'a>, above: &Above<'a, '_>, found: &mut Vec<Column
         ..Column::default()
     });
     let Some(record) = inner.filter(|_| above.depth < MAX_DEPTH) else { return };
-    let (name, optional) = (name.value.as_str(), optional.as_ref());
     let within: Vec<String> = above.within.iter().chain([&resolved.record_name]).cloned().collect();
     let below = Above {
-        name,
+        name: &name.value,
         record: &resolved.record_name,
         many: wide,
-        optional,
+        optional: optional.as_ref(),
         labels: &labels,
         within: &within,
         depth: above.depth + 1,
@@ -186,6 +182,12 @@ fn columns<'a>(field: &Cursor<'a>, above: &Above<'a, '_>, found: &mut Vec<Column
     for part in record.get("fields").iter().flat_map(Cursor::items) {
         columns(&part, &below, found);
     }
+}
+
+/// What is said about a field, its type and all that it is part of.
+fn said(field: &Cursor<'_>, resolved: &Resolved<'_>, above: &Above<'_, '_>) -> Vec<Label> {
+    let own = labels(field).into_iter().chain(of_tags(&resolved.tags));
+    own.chain(resolved.labels.iter().chain(above.labels).cloned()).collect()
 }
 
 fn resolve<'a>(kind: &Cursor<'a>, names: &Definitions<'a>, found: &mut Resolved<'a>, depth: usize) {

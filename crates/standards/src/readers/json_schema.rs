@@ -132,7 +132,7 @@ impl<'a> Parts<'a> {
         }
         let lists = |part: &Cursor<'_>| part.get("type").is_some_and(|kind| kind.items().len() > 1);
         if !self.either.is_empty() || self.whole.iter().any(lists) {
-            // One of them holds: whoever says `number` may mean any.
+            // One of them holds, so `number` allows any.
             let is_wide = types.iter().any(|word| word.value == "number");
             types.retain(|word| !is_wide || word.value == "number");
         }
@@ -242,12 +242,23 @@ fn column<'a>(
     let depth = above.depth + 1;
     let below = Above { name: &name, optional, labels: &own, within: &within, depth, ..*above };
     object(&parts, &below, found);
-    for items in parts.all().filter_map(|part| part.get("items")).filter(|_| is_list) {
+    if is_list {
+        items(&parts, &below, found);
+    }
+}
+
+/// Columns of the objects in a list.
+fn items<'a>(parts: &Parts<'a>, above: &Above<'a, '_>, found: &mut Vec<Column>) {
+    for items in parts.all().filter_map(|part| part.get("items")) {
         let items = Parts::of(above.root, &items);
-        if items.targets.iter().all(|target| !within.contains(target)) {
-            let within: Vec<String> = within.iter().chain(&items.targets).cloned().collect();
-            let labels: Vec<Label> = own.iter().cloned().chain(items.labels()).collect();
-            object(&items, &Above { many: true, within: &within, labels: &labels, ..below }, found);
+        if items.targets.iter().all(|target| !above.within.contains(target)) {
+            let within: Vec<String> = above.within.iter().chain(&items.targets).cloned().collect();
+            let labels: Vec<Label> = above.labels.iter().cloned().chain(items.labels()).collect();
+            object(
+                &items,
+                &Above { many: true, within: &within, labels: &labels, ..*above },
+                found,
+            );
         }
     }
 }

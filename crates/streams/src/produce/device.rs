@@ -37,8 +37,8 @@ pub struct DeviceArgs {
     #[arg(long, value_name = "FOLDER")]
     identity: Option<PathBuf>,
     /// The device's file, from `alpheus owner add`: it holds the stream's key
-    #[arg(long, value_name = "FILE")]
-    device: PathBuf,
+    #[arg(long, value_name = "FILE", required = true)]
+    device: Option<PathBuf>,
     /// The folder for frames that the service has not confirmed
     #[arg(long, value_name = "FOLDER")]
     state: Option<PathBuf>,
@@ -79,7 +79,8 @@ impl Device {
         watch_certificate(&globals.metrics, &globals.health, &identity.path(CERTIFICATE));
         let schema = settings::schema(&settings)?;
         let layout = Layout::of(&schema).blame(Category::Input)?;
-        let (stream, master) = DeviceFile::read(&args.device, &schema)?;
+        let (stream, master) =
+            DeviceFile::read(&Settings::needed(&args.device, "device")?, &schema)?;
         let client = links::service(&Settings::needed(&settings.server, "server")?, &identity)?;
         let (producer, client) = match schema.frames {
             Frames::Events => {

@@ -85,9 +85,6 @@ impl LiveDevice {
         loop {
             if self.refused.take(session.number()) {
                 session = self.reopen(session, &mut frames)?;
-                for line in std::mem::take(&mut self.unsettled) {
-                    self.event(&mut session, line, &mut frames)?;
-                }
             }
             if let Some(line) = next.take() {
                 match line.and_then(|line| self.event(&mut session, line, &mut frames)) {
@@ -150,7 +147,8 @@ impl LiveDevice {
     }
 
     /// The service does not take the session any more. After a part of a pause, another opens,
-    /// since many devices may be in this at once. Until then events are lost.
+    /// since many devices may be in this at once. Until then events are lost, but for those that
+    /// records hold.
     fn reopen(
         &mut self,
         session: StreamSession,
@@ -160,7 +158,11 @@ impl LiveDevice {
         let (producer, lost) = session.abandon();
         tracing::warn!(lost, "the service does not take this session; opening a new one");
         std::thread::sleep(Backoff::new(REOPENING).jittered(&mut self.rng));
-        self.open(producer, None, frames)
+        let mut session = self.open(producer, None, frames)?;
+        for line in std::mem::take(&mut self.unsettled) {
+            self.event(&mut session, line, frames)?;
+        }
+        Ok(session)
     }
 
     /// The first line; none if the input ends, the process is to stop, or none is waited for.

@@ -1,5 +1,5 @@
 //! `alpheus otlp`: metrics that OpenTelemetry's own SDK sends, over all doors and of all kinds, are
-//! counted in encrypted windows to the last count, whoever is killed meanwhile.
+//! counted in encrypted windows to the last count, whichever process is killed meanwhile.
 
 #![expect(clippy::unwrap_used, reason = "a test's way to fail")]
 
@@ -27,7 +27,7 @@ fn python() -> Option<PathBuf> {
 /// What was recorded, by the names of attributes.
 type Totals = BTreeMap<String, f64>;
 
-/// A program that records a batch when it is told to.
+/// A program that records a batch for each line it reads.
 struct Program {
     child: Child,
     said: BufReader<std::process::ChildStdout>,
@@ -79,11 +79,7 @@ fn draft(python: &Path, folder: &Path) -> (String, String) {
 const POLICIES: &str =
     "schema: Shop\nservice: analyst\ndefault: { \"*\": { option: crowd, clients: 1 } }\n";
 
-struct Receiver {
-    process: Process,
-    http: String,
-    grpc: String,
-}
+struct Receiver(Process);
 
 impl Receiver {
     fn start(place: &Site, server: &str, (http, grpc): (&str, &str)) -> Receiver {
@@ -107,7 +103,7 @@ impl Receiver {
             grpc,
         ]));
         process.wait_for_prefix("OTLP over HTTP at ");
-        Receiver { process, http: http.to_owned(), grpc: grpc.to_owned() }
+        Receiver(process)
     }
 }
 
@@ -136,42 +132,66 @@ fn released(place: &Site, server: &str) -> Totals {
     totals
 }
 
-#[test]
-fn what_a_real_sdk_sends_is_counted_whoever_is_killed() {
-    let Some(python) = python() else { return };
-    let folder = tempfile::tempdir().unwrap();
-    let (schema, mapping) = draft(&python, folder.path());
-    let place = Site::with_schema(&schema);
-    std::fs::write(place.path("policies.yaml"), POLICIES).unwrap();
-    std::fs::write(place.path("otlp.json"), &mapping).unwrap();
-    let names: Vec<String> = schema
-        .lines()
-        .filter_map(|line| line.trim().strip_prefix("- { name: ")?.split(',').next())
-        .filter(|name| {
-            schema.contains(&format!("name: {name}, type: integer"))
-                || schema.contains(&format!("name: {name}, type: decimal"))
-        })
-        .map(str::to_owned)
-        .collect();
-    let api = free();
-    let server = format!("https://{api}");
-    let mut service = place.server(&api);
-    let host = free();
-    let _controller = place.controller("a", &host, &server);
-    place.add_stream("a", &host);
-    let sql = query(&names);
-    until("a stream at the service", || {
-        place.ask(&server, &format!("EXPLAIN {sql}")).status.success().then_some(())
-    });
-    let started = place.ask(&server, &sql);
-    assert!(started.status.success(), "{}", String::from_utf8_lossy(&started.stderr));
+/// A service and a controller with one stream, and a query for all that the schema has.
+struct Shop {
+    place: Site,
+    server: String,
+    api: String,
+    service: Process,
+    _controller: Process,
+}
 
-    let doors = (free(), free());
-    let mut receiver = Receiver::start(&place, &server, (&doors.0, &doors.1));
-    let (http, grpc) = (receiver.http.clone(), receiver.grpc.clone());
+impl Shop {
+    fn open(python: &Path) -> Shop {
+        let folder = tempfile::tempdir().unwrap();
+        let (schema, mapping) = draft(python, folder.path());
+        let place = Site::with_schema(&schema);
+        std::fs::write(place.path("policies.yaml"), POLICIES).unwrap();
+        std::fs::write(place.path("otlp.json"), &mapping).unwrap();
+        let named = |line: &str| {
+            let name = line.trim().strip_prefix("- { name: ")?.split(',').next()?.to_owned();
+            line.contains("aggregations").then_some(name)
+        };
+        let sql = query(&schema.lines().filter_map(named).collect::<Vec<_>>());
+        let (api, host) = (free(), free());
+        let server = format!("https://{api}");
+        let service = place.server(&api);
+        let controller = place.controller("a", &host, &server);
+        place.add_stream("a", &host);
+        until("a stream at the service", || {
+            place.ask(&server, &format!("EXPLAIN {sql}")).status.success().then_some(())
+        });
+        let started = place.ask(&server, &sql);
+        assert!(started.status.success(), "{}", String::from_utf8_lossy(&started.stderr));
+        Shop { place, server, api, service, _controller: controller }
+    }
+
+    /// The sums over all released windows equal these, and stay so.
+    fn has_counted(&self, sent: &Totals) {
+        let all = |counted: &Totals| {
+            ["latency_count", "temp_points"].iter().all(|key| counted.get(*key) >= sent.get(*key))
+        };
+        let counted =
+            until("all that was sent", || Some(released(&self.place, &self.server)).filter(all));
+        assert_eq!(&counted, sent);
+        // Nothing comes twice: two more windows have none of it.
+        let windows = || self.place.rows_of(&self.server, "Shopped").len();
+        let before = windows();
+        until("two more windows", || (windows() >= before + 2).then_some(()));
+        assert_eq!(&released(&self.place, &self.server), sent);
+    }
+}
+
+#[test]
+fn what_a_real_sdk_sends_is_counted_after_any_kill() {
+    let Some(python) = python() else { return };
+    let mut shop = Shop::open(&python);
+    let (http, grpc) = (free(), free());
+    let receiver = |shop: &Shop| Receiver::start(&shop.place, &shop.server, (&http, &grpc));
     let start = |protocol, temporality, door: &str| {
         Program::start(&python, [protocol, temporality, door, &format!("{protocol}-{temporality}")])
     };
+    let mut first = receiver(&shop);
     let mut programs = [
         start("grpc", "delta", &grpc),
         start("http", "cumulative", &http),
@@ -180,19 +200,19 @@ fn what_a_real_sdk_sends_is_counted_whoever_is_killed() {
     programs.iter_mut().for_each(Program::batch);
     programs.iter_mut().for_each(Program::batch);
     // What was confirmed is counted, even if the receiver dies at once.
-    receiver.process.kill();
-    receiver = Receiver::start(&place, &server, (&http, &grpc));
+    first.0.kill();
+    let mut second = receiver(&shop);
     programs.iter_mut().for_each(Program::batch);
     // A program that starts again counts from nothing.
     let mut again = start("http", "cumulative", &http);
     again.batch();
-    service.kill();
+    shop.service.kill();
     programs.iter_mut().for_each(Program::batch);
-    let _service = place.server(&api);
+    shop.service = shop.place.server(&shop.api);
     again.batch();
-    receiver.process.terminate();
-    receiver.process.wait();
-    let _receiver = Receiver::start(&place, &server, (&http, &grpc));
+    second.0.terminate();
+    second.0.wait();
+    let _third = receiver(&shop);
     programs.iter_mut().for_each(Program::batch);
 
     let mut sent = Totals::new();
@@ -200,17 +220,5 @@ fn what_a_real_sdk_sends_is_counted_whoever_is_killed() {
         *sent.entry(name.clone()).or_default() += value;
     }
     sent.retain(|_, value| *value != 0.0);
-    let last = until("all that was sent", || {
-        let counted = released(&place, &server);
-        let all = counted.get("latency_count") >= sent.get("latency_count");
-        let points = counted.get("temp_points") >= sent.get("temp_points");
-        (all && points).then_some(counted)
-    });
-    assert_eq!(last, sent);
-    // Nothing comes twice: two more windows have none of it.
-    let windows = place.rows_of(&server, "Shopped").len();
-    until("two more windows", || {
-        (place.rows_of(&server, "Shopped").len() >= windows + 2).then_some(())
-    });
-    assert_eq!(released(&place, &server), sent);
+    shop.has_counted(&sent);
 }
