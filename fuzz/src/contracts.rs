@@ -1,5 +1,7 @@
-//! Data contracts of other standards.
+//! Data contracts of other standards, and metrics of OpenTelemetry.
 
+use alpheus_otlp::capture::{Survey, requests};
+use alpheus_otlp::draft::{DraftError, draft};
 use alpheus_standards::ImportError;
 use std::collections::HashSet;
 
@@ -13,5 +15,16 @@ pub fn contract(data: &[u8]) {
             assert!(import.report.carried.iter().all(|entry| !left.contains(entry.path.as_str())));
         }
         Err(error) => assert!(!matches!(error, ImportError::Invalid { .. }), "{error}"),
+    }
+}
+
+/// Captured metrics become files that their parsers read; each point either has amounts or a reason.
+pub fn metrics(data: &[u8]) {
+    let Ok(requests) = requests(data) else { return };
+    let mut seen = Survey::default();
+    requests.iter().for_each(|request| seen.look(request));
+    match draft(&seen, "Fuzz") {
+        Ok(draft) => assert!(!draft.mapping.metrics.is_empty()),
+        Err(error) => assert!(matches!(error, DraftError::Nothing), "{error}"),
     }
 }

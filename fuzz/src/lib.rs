@@ -9,6 +9,7 @@ mod roles;
 
 pub use contracts::contract;
 pub use discoveries::discover;
+pub use contracts::{contract, metrics};
 pub use roles::statistics;
 
 use alpheus_access_pass::file::FileKey;

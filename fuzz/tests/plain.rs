@@ -63,6 +63,7 @@ plain!(schema_avsc, avsc(&files("examples", "schema.yaml")));
 plain!(policies, files("examples/fitness", "policies.yaml"));
 plain!(discover, files("fuzz/seeds/discover", ""));
 plain!(contract, files("examples/fitness", ".yaml"));
+plain!(metrics, vec![b"{}".to_vec()]);
 plain!(annotation, mutate::annotations());
 plain!(messages, messages::one_of_each());
 plain!(raw_access, mutate::frames(), mutate::raw_access());

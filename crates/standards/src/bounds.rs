@@ -51,31 +51,24 @@ pub struct Use {
     pub problem: Option<&'static str>,
 }
 
+const NO_KIND: &str = "its type is not stated, so it is no attribute; state one and import again";
 const NO_NUMBER: &str = "the limit is not a number that an attribute of 64 bits can hold";
-const EMPTY: &str = "no value would be left: the lower limit is above the upper one";
-const WIDER: &str = "wider than its type, whose bounds are used";
+const NONE_LEFT: &str =
+    "no value is allowed: a lower limit is above an upper one, so it is no attribute";
+const WIDER: &str = "wider than its type or another limit, which is used";
 
-/// The bounds of a number, and what became of each limit that the contract states. `None` if
-/// the kind is no number.
-#[must_use]
-pub fn of(kind: Kind, limits: &Limits) -> Option<(Bounds, Vec<Use>)> {
+/// The bounds of a number, and what became of each limit that the contract states.
+///
+/// # Errors
+/// If the kind is no number, or the limits leave none.
+pub fn of(kind: Kind, limits: &Limits) -> Result<(Bounds, Vec<Use>), &'static str> {
     let mut uses = Vec::new();
-    let whole = by_type(kind, limits, &mut uses)?;
-    let mut bounds = whole.clone();
+    let mut bounds = by_type(kind, limits, &mut uses).ok_or(NO_KIND)?;
     uses.extend(limits.min.iter().map(|limit| lower(&mut bounds, limit, 0)));
     uses.extend(limits.above.iter().map(|limit| lower(&mut bounds, limit, 1)));
     uses.extend(limits.max.iter().map(|limit| upper(&mut bounds, limit, 0)));
     uses.extend(limits.below.iter().map(|limit| upper(&mut bounds, limit, 1)));
-    if bounds.min <= bounds.max {
-        return Some((bounds, uses));
-    }
-    let stated = [&limits.min, &limits.above, &limits.max, &limits.below];
-    for own in uses.iter_mut().filter(|own| own.problem.is_none()) {
-        if stated.iter().any(|limit| limit.as_ref().is_some_and(|limit| limit.at == own.at)) {
-            own.problem = Some(EMPTY);
-        }
-    }
-    Some((whole, uses))
+    if bounds.min <= bounds.max { Ok((bounds, uses)) } else { Err(NONE_LEFT) }
 }
 
 fn lower(bounds: &mut Bounds, limit: &Noted<String>, step: i64) -> Use {
@@ -150,10 +143,9 @@ fn width(limits: &Limits, uses: &mut Vec<Use>) -> Option<(i64, i64)> {
 
 /// Decimal places that hold every stated limit, and at least the usual ones.
 fn places(limits: &Limits) -> u8 {
-    let stated = [&limits.min, &limits.above, &limits.max, &limits.below];
     let places =
         |noted: &Noted<String>| (0..=MAX_SCALE).find(|n| parse_exact(&noted.value, *n).is_ok());
-    let needed = stated.iter().filter_map(|limit| places(limit.as_ref()?)).max().unwrap_or(0);
+    let needed = limits.stated().filter_map(places).max().unwrap_or(0);
     needed.max(DEFAULT_SCALE)
 }
 
@@ -176,19 +168,18 @@ fn inward(text: &str, scale: u8, up: bool, step: i64) -> Option<i64> {
 mod tests {
     use super::*;
 
-    fn noted(text: &str) -> Option<Noted<String>> {
-        (!text.is_empty()).then(|| Noted { value: text.to_owned(), at: text.to_owned() })
+    fn noted(text: &str) -> Vec<Noted<String>> {
+        let all = text.split_whitespace();
+        all.map(|text| Noted { value: text.to_owned(), at: text.to_owned() }).collect()
     }
 
-    fn bounds(kind: Kind, [min, above, max, below]: [&str; 4]) -> (String, String, usize) {
-        let limits = Limits {
-            min: noted(min),
-            above: noted(above),
-            max: noted(max),
-            below: noted(below),
-            ..Limits::default()
-        };
-        let (bounds, uses) = of(kind, &limits).unwrap();
+    fn limits([min, above, max, below]: [&str; 4]) -> Limits {
+        let (min, above, max, below) = (noted(min), noted(above), noted(max), noted(below));
+        Limits { min, above, max, below, ..Limits::default() }
+    }
+
+    fn bounds(kind: Kind, stated: [&str; 4]) -> (String, String, usize) {
+        let (bounds, uses) = of(kind, &limits(stated)).unwrap();
         let problems = uses.iter().filter(|own| own.problem.is_some()).count();
         (bounds.min_text(), bounds.max_text(), problems)
     }
@@ -199,7 +190,7 @@ mod tests {
         let short = Kind::Integer { bounds: Some((-32768, 32767)) };
         let cents = Kind::Decimal { precision: 12, scale: 2 };
         let max = "9223372036854775807";
-        for (kind, limits, expected) in [
+        for (kind, stated, expected) in [
             (any, ["18", "", "", "100"], ("18", "99", 0)),
             (any, ["", "", "", ""], ("-9223372036854775807", max, 0)),
             (any, ["0.5", "", "1.5", ""], ("1", "1", 0)),
@@ -208,12 +199,15 @@ mod tests {
             (cents, ["", "0", "", ""], ("0.01", "9999999999.99", 0)),
             (cents, ["0", "", "1000000", ""], ("0.00", "1000000.00", 0)),
             (Kind::Float, ["0", "", "0.1234567", ""], ("0.0000000", "0.1234567", 0)),
-            (any, ["5", "", "1", ""], ("-9223372036854775807", max, 2)),
+            (any, ["0 5", "", "9 7 8", ""], ("5", "7", 1)),
             (any, ["2020-01-01", "", "7", ""], ("-9223372036854775807", "7", 1)),
         ] {
-            let (low, high, problems) = bounds(kind, limits);
-            assert_eq!((low.as_str(), high.as_str(), problems), expected, "{kind:?} {limits:?}");
+            let (low, high, problems) = bounds(kind, stated);
+            assert_eq!((low.as_str(), high.as_str(), problems), expected, "{kind:?} {stated:?}");
         }
-        assert_eq!(of(Kind::Boolean, &Limits::default()), None);
+        assert_eq!(of(Kind::Boolean, &Limits::default()), Err(NO_KIND));
+        // Where limits contradict each other, no value is allowed, and not every one.
+        assert_eq!(of(any, &limits(["5", "", "1", ""])), Err(NONE_LEFT));
+        assert_eq!(of(short, &limits(["40000", "", "", ""])), Err(NONE_LEFT));
     }
 }

@@ -56,6 +56,8 @@ pub struct Column {
     pub required: Option<Noted<bool>>,
     /// Whether it identifies a row.
     pub key: Option<Noted<bool>>,
+    /// Other full names that patterns of a registry may select it by.
+    pub paths: Vec<String>,
     /// Its unit.
     pub unit: Option<Noted<String>>,
     /// What is said about who may learn it.
@@ -72,17 +74,17 @@ pub struct Column {
     pub many: bool,
 }
 
-/// Limits of a column's values, as written.
+/// Limits of a column's values, as written. All of them hold.
 #[derive(Debug, Default)]
 pub struct Limits {
     /// The smallest value.
-    pub min: Option<Noted<String>>,
+    pub min: Vec<Noted<String>>,
     /// A value below all values.
-    pub above: Option<Noted<String>>,
+    pub above: Vec<Noted<String>>,
     /// The largest value.
-    pub max: Option<Noted<String>>,
+    pub max: Vec<Noted<String>>,
     /// A value above all values.
-    pub below: Option<Noted<String>>,
+    pub below: Vec<Noted<String>>,
     /// Digits in all.
     pub precision: Option<Noted<String>>,
     /// Digits behind the point.
@@ -91,6 +93,27 @@ pub struct Limits {
     pub length: Option<Noted<String>>,
     /// The width of a number, such as `i32`.
     pub width: Option<Noted<String>>,
+}
+
+impl Limits {
+    /// These limits and others.
+    #[must_use]
+    pub fn and(mut self, other: Limits) -> Limits {
+        self.min.extend(other.min);
+        self.above.extend(other.above);
+        self.max.extend(other.max);
+        self.below.extend(other.below);
+        self.precision = self.precision.or(other.precision);
+        self.scale = self.scale.or(other.scale);
+        self.length = self.length.or(other.length);
+        self.width = self.width.or(other.width);
+        self
+    }
+
+    /// Limits of values.
+    pub(crate) fn stated(&self) -> impl Iterator<Item = &Noted<String>> {
+        self.min.iter().chain(&self.above).chain(&self.max).chain(&self.below)
+    }
 }
 
 /// A rule about values or rows.

@@ -7,6 +7,7 @@ use crate::ledger::Ledger;
 use crate::names::Names;
 use crate::roles::{self, Choice};
 use crate::sensitivity::{Label, Level};
+use std::collections::HashSet;
 
 /// The most attributes of a schema.
 const MAX_ATTRIBUTES: usize = 1000;
@@ -91,7 +92,7 @@ pub fn of(table: &Table, contract: &Contract, names: &mut Names, ledger: &mut Le
     };
     ledger.name(&table.at, shown.clone());
     let (owner, time) = (roles::owner(table), roles::time(table, contract));
-    let mut attributes = Names::default();
+    let (mut attributes, objects) = (Names::default(), objects(table));
     for (position, column) in table.columns.iter().enumerate() {
         ledger.name(&column.at, format!("{shown}.{}", column.name.value));
         let is = |choice: &Choice| choice.column() == Some(position);
@@ -102,7 +103,7 @@ pub fn of(table: &Table, contract: &Contract, names: &mut Names, ledger: &mut Le
         } else if is(&time) {
             Err("an event's time: name it as `time` in the source file")
         } else {
-            attribute(table, column, &mut attributes, ledger)
+            attribute(table, column, &objects, &mut attributes, ledger)
         };
         match read {
             Ok(_) if draft.attributes.len() >= MAX_ATTRIBUTES => leave(column, FULL, ledger),
@@ -147,6 +148,16 @@ fn decide(
     }
 }
 
+/// The names of objects that have parts with one value.
+fn objects(table: &Table) -> HashSet<&str> {
+    let mut found = HashSet::new();
+    for column in table.columns.iter().filter(|column| !column.many) {
+        let name = column.name.value.as_str();
+        found.extend(name.match_indices('.').filter_map(|(at, _)| name.get(..at)));
+    }
+    found
+}
+
 /// The table itself: carried if it has an attribute.
 fn close(draft: &mut Draft, table: &Table, ledger: &mut Ledger) {
     if draft.attributes.is_empty() {
@@ -169,14 +180,12 @@ fn close(draft: &mut Draft, table: &Table, ledger: &mut Ledger) {
 fn attribute(
     table: &Table,
     column: &Column,
+    objects: &HashSet<&str>,
     names: &mut Names,
     ledger: &mut Ledger,
 ) -> Result<Attribute, &'static str> {
     let types: Vec<&str> = column.types.iter().map(|word| word.value.as_str()).collect();
-    let has_parts = || {
-        let inner = format!("{}.", column.name.value);
-        table.columns.iter().any(|other| other.name.value.starts_with(&inner) && !other.many)
-    };
+    let has_parts = || objects.contains(column.name.value.as_str());
     if column.many {
         return Err(MANY);
     }
@@ -190,7 +199,7 @@ fn attribute(
         Kind::Other(_) if has_parts() => return Err(OBJECT),
         Kind::Other(why) => return Err(why),
         number => {
-            let (bounds, uses) = bounds::of(number, &column.limits).ok_or(NO_TYPE)?;
+            let (bounds, uses) = bounds::of(number, &column.limits)?;
             for own in uses {
                 match own.problem {
                     Some(problem) => ledger.leave(&own.at, problem),

@@ -15,6 +15,12 @@ pub enum ImportError {
         /// The limit.
         max: usize,
     },
+    /// More properties than any real contract, perhaps by references within references.
+    #[error("more than {max} properties, references included; import its tables in several files")]
+    TooMany {
+        /// The limit.
+        max: usize,
+    },
     /// None of the standards that are read.
     #[error(
         "not a contract of a known standard; known are the Open Data Contract Standard 3.x (`kind: DataContract`), the Data Contract Specification (`dataContractSpecification:`), dbt properties (a list of `models:` or `sources:`), Avro and JSON schemas, and Confluent metadata and rules"

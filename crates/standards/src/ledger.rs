@@ -7,6 +7,30 @@ use crate::tree::Tree;
 use serde::Serialize;
 use std::collections::HashMap;
 
+/// Keys of lists whose items are properties, tables or rules.
+const IN_LISTS: &[&str] = &[
+    "properties",
+    "fields",
+    "columns",
+    "tables",
+    "models",
+    "seeds",
+    "snapshots",
+    "quality",
+    "tests",
+    "data_tests",
+    "constraints",
+    "domainRules",
+    "migrationRules",
+    "encodingRules",
+    "measures",
+    "dimensions",
+    "entities",
+    "metrics",
+];
+/// Keys of maps whose entries are.
+const IN_MAPS: &[&str] = &["properties", "patternProperties", "fields", "models"];
+
 /// One part of a contract and what became of it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Entry {
@@ -30,7 +54,8 @@ pub struct Ledger {
 #[derive(Debug)]
 struct Part {
     path: String,
-    is_leaf: bool,
+    /// Whether it is listed even if nobody judges it: a leaf, a property, a rule.
+    is_listed: bool,
     carried: Vec<String>,
     left: Vec<String>,
     otherwise: String,
@@ -41,27 +66,37 @@ impl Ledger {
     #[must_use]
     pub fn of(root: &Tree) -> Ledger {
         let mut ledger = Ledger::default();
-        ledger.list(&Cursor::root(root), &mut Vec::new());
+        ledger.list(&Cursor::root(root), &mut Vec::new(), false);
         ledger
     }
 
-    fn list<'a>(&mut self, at: &Cursor<'a>, keys: &mut Vec<&'a str>) {
+    fn list<'a>(&mut self, at: &Cursor<'a>, keys: &mut Vec<&'a str>, is_whole: bool) {
         self.places.insert(at.path().to_owned(), self.parts.len());
         self.parts.push(Part {
             path: at.path().to_owned(),
-            is_leaf: at.tree().is_leaf(),
+            is_listed: is_whole || at.tree().is_leaf(),
             carried: Vec::new(),
             left: Vec::new(),
             otherwise: reasons::of(keys).to_owned(),
         });
+        let holds = |wholes: &[&str]| keys.last().is_some_and(|key| wholes.contains(key));
+        let (of_lists, of_maps) = (holds(IN_LISTS), holds(IN_MAPS));
         for item in at.items() {
-            self.list(&item, keys);
+            self.list(&item, keys, of_lists);
         }
         for (key, value) in at.entries() {
             keys.push(key);
-            self.list(&value, keys);
+            self.list(&value, keys, of_maps);
             keys.pop();
         }
+    }
+
+    /// Whether a part at or below `path` became something.
+    #[must_use]
+    pub fn carries_below(&self, path: &str) -> bool {
+        let Some(first) = self.places.get(path).copied() else { return false };
+        let mut below = self.parts.iter().skip(first).take_while(|part| holds(path, &part.path));
+        below.any(|part| !part.carried.is_empty() && part.left.is_empty())
     }
 
     /// The part at `path` became something in the written files.
@@ -113,7 +148,7 @@ impl Ledger {
         let (mut carried, mut left) = (Vec::new(), Vec::new());
         for part in parts {
             let judged = !part.carried.is_empty() || !part.left.is_empty();
-            if !part.is_leaf && !judged {
+            if !part.is_listed && !judged {
                 continue;
             }
             let is_carried = judged && part.left.is_empty();

@@ -42,6 +42,7 @@ use cursor::Noted;
 use ledger::{Entry, Ledger};
 use names::Names;
 use serde::Serialize;
+use std::collections::HashMap;
 use tree::Tree;
 
 /// What a contract became.
@@ -117,6 +118,10 @@ pub fn import(text: &str, first: Option<&str>) -> Result<Import, ImportError> {
         // Metadata and rules alone: they belong to a table of another file.
         contract.tables.push(Table { at: "?".to_owned(), ..Table::default() });
     }
+    let columns = contract.tables.iter().map(|table| table.columns.len()).sum::<usize>();
+    if columns >= readers::MAX_COLUMNS {
+        return Err(ImportError::TooMany { max: readers::MAX_COLUMNS });
+    }
     put_first(&mut contract.tables, first)?;
     for table in &mut contract.tables {
         table.labels.extend(contract.labels.iter().cloned());
@@ -144,11 +149,11 @@ pub fn import(text: &str, first: Option<&str>) -> Result<Import, ImportError> {
 
 /// Columns that the table lists as its key.
 fn mark_keys(table: &mut Table) {
-    for key in &table.keys {
-        let column = table.columns.iter_mut().find(|column| column.name.value == key.value);
-        if let Some(column) = column.filter(|column| column.key.is_none()) {
-            column.key = Some(Noted { value: true, at: key.at.clone() });
-        }
+    let keys: HashMap<&str, &str> =
+        table.keys.iter().rev().map(|key| (key.value.as_str(), key.at.as_str())).collect();
+    for column in table.columns.iter_mut().filter(|column| column.key.is_none()) {
+        let at = keys.get(column.name.value.as_str());
+        column.key = at.map(|at| Noted { value: true, at: (*at).to_owned() });
     }
 }
 

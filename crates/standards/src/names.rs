@@ -1,12 +1,16 @@
 //! Names that queries can use, from names that contracts use.
 
+use std::collections::{HashMap, HashSet};
+
 /// Longest name in a schema.
 const MAX_BYTES: usize = 64;
 
 /// Names that were given out, so that none is given twice.
 #[derive(Debug, Default)]
 pub struct Names {
-    given: Vec<String>,
+    given: HashSet<String>,
+    /// The number that a name gets which was given before.
+    next: HashMap<String, usize>,
 }
 
 impl Names {
@@ -14,14 +18,14 @@ impl Names {
     pub fn give(&mut self, wanted: &str, otherwise: &str) -> String {
         let base = plain(wanted, otherwise);
         let mut name = base.clone();
-        let mut number = 2;
+        let number = self.next.entry(folded(&base)).or_insert(2);
         while self.given.contains(&folded(&name)) {
             let ending = format!("_{number}");
             let kept: String = base.chars().take(MAX_BYTES - ending.len()).collect();
             name = kept + &ending;
-            number += 1;
+            *number += 1;
         }
-        self.given.push(folded(&name));
+        self.given.insert(folded(&name));
         name
     }
 }

@@ -75,14 +75,8 @@ impl Query<'_> {
                 named(name).ok_or(HIDDEN).and_then(|own| self.present(own))
             }
             Demand::Mean(name) => named(name).ok_or(HIDDEN).and_then(|own| self.mean(own)),
-            Demand::Range => match own.map(|own| &own.values) {
-                Some(crate::draft::Values::Number(bounds))
-                    if bounds.min_is_stated || bounds.max_is_stated =>
-                {
-                    Ok(Vec::new())
-                }
-                _ => Err(UNBOUNDED),
-            },
+            Demand::Range if ledger.carries_below(&rule.at) => Ok(Vec::new()),
+            Demand::Range => Err(UNBOUNDED),
         };
         match answer {
             Ok(columns) => {

@@ -13,6 +13,8 @@ const SERVICE: &str = "a promise about the service, which a policy does not make
 const EXAMPLES: &str = "examples; a schema holds no values";
 const TERMS: &str = "terms for people; a policy limits what can be computed, and nothing else";
 const FORMAT: &str = "the form of a text, of which at most the number of values is released";
+const VALUES: &str =
+    "allowed values: of numbers the bounds are kept, of texts at most their number is released";
 const KEY: &str = "says how rows are identified, ordered or joined; an event has no key";
 const LINEAGE: &str = "says where the data come from; a schema does not";
 const RULE: &str =
@@ -90,7 +92,8 @@ const KEYS: &[(&[&str], &str)] = &[
         SERVICE,
     ),
     (&["examples", "example", "default"], EXAMPLES),
-    (&["pattern", "format", "minLength", "maxLength", "enum", "symbols"], FORMAT),
+    (&["pattern", "format", "minLength", "maxLength"], FORMAT),
+    (&["enum", "const", "symbols"], VALUES),
     (
         &[
             "primaryKey",
@@ -149,6 +152,12 @@ const KEYS: &[(&[&str], &str)] = &[
             "data_type",
             "minItems",
             "maxItems",
+            "oneOf",
+            "anyOf",
+            "allOf",
+            "additionalProperties",
+            "patternProperties",
+            "multipleOf",
         ],
         TYPE,
     ),

@@ -28,7 +28,20 @@ pub struct Label {
     pub unknown: bool,
 }
 
-const PERSONAL: &[&str] = &["pii", "personal", "gdpr", "ccpa", "lgpd", "spi", "dsgvo"];
+const PERSONAL: &[&str] = &[
+    "pii",
+    "personal",
+    "personally",
+    "gdpr",
+    "ccpa",
+    "lgpd",
+    "spi",
+    "dsgvo",
+    "personenbezogen",
+    "personenbezogene",
+];
+/// Words for personal data that were joined.
+const JOINED: &[&str] = &["personaldata", "personalinfo", "personallyidentif", "personenbezogen"];
 const RESTRICTED: &[&str] = &[
     "restricted",
     "confidential",
@@ -46,8 +59,12 @@ const RESTRICTED: &[&str] = &[
     "protected",
     "special",
     "spii",
+    "vertraulich",
+    "geheim",
+    "confidentiel",
+    "confidencial",
 ];
-const INTERNAL: &[&str] = &["internal", "company", "employees"];
+const INTERNAL: &[&str] = &["internal", "company", "employees", "intern"];
 const PUBLIC: &[&str] = &["public", "open", "unrestricted", "opendata", "unclassified"];
 const NEGATIONS: &[&str] = &["no", "not", "non", "none", "false", "without", "0", "n"];
 
@@ -93,7 +110,7 @@ const PROTECTIONS: &[&str] = &[
 const TAGS: &[&str] =
     &["tags", "tag", "labels", "confluent:tags", "databrickstags", "snowflaketags"];
 /// Keys whose texts are for people. Only unmistakable words count there.
-const NOTES: &[&str] = &["description", "doc", "comment"];
+const NOTES: &[&str] = &["description", "doc", "comment", "businessname", "title"];
 /// Parts of a column, table or contract that say nothing about its values, or are read on their
 /// own.
 const APART: &[&str] = &[
@@ -116,15 +133,12 @@ const APART: &[&str] = &[
     "values",
     "name",
     "physicalName",
-    "businessName",
-    "title",
     "keys",
     "links",
     "$defs",
     "servers",
     "schema",
     "models",
-    "data",
     "transformSourceObjects",
     "transformLogic",
     "sources",
@@ -145,9 +159,6 @@ const APART: &[&str] = &[
     "domainRules",
     "migrationRules",
     "encodingRules",
-    "metadata",
-    "defaultMetadata",
-    "overrideMetadata",
 ];
 /// Parts with columns of their own, at any depth.
 const INNER: &[&str] = &["properties", "fields", "items", "columns", "tables"];
@@ -155,9 +166,15 @@ const INNER: &[&str] = &["properties", "fields", "items", "columns", "tables"];
 /// All labels that stand below a column, table or contract.
 #[must_use]
 pub fn labels(at: &Cursor<'_>) -> Vec<Label> {
+    labels_but(at, &[])
+}
+
+/// The same without what stands under some keys.
+#[must_use]
+pub fn labels_but(at: &Cursor<'_>, keys: &[&str]) -> Vec<Label> {
     let mut found = Vec::new();
     for (key, value) in at.entries() {
-        if !APART.contains(&key) {
+        if !APART.contains(&key) && !keys.contains(&key) {
             collect(key, &value, &mut found);
         }
     }
@@ -173,24 +190,30 @@ pub fn of_tags(tags: &[Noted<String>]) -> Vec<Label> {
     tags.iter().filter_map(label).collect()
 }
 
+/// Keys that name what the key `value` beside them says.
+const NAMING: &[&str] = &["property", "key", "name"];
+
 fn collect(key: &str, at: &Cursor<'_>, found: &mut Vec<Label>) {
     // `{property: pii, value: true}` says what `pii: true` says.
-    let named = at.text("property").or_else(|| at.text("key"));
-    if let (Some(named), Some(value)) = (named, at.get("value")) {
-        collect(&named.value, &value, found);
-        return;
+    let named = at.first(NAMING).and_then(|named| Some((named.noted()?, at.get("value")?)));
+    if let Some((named, value)) = &named {
+        collect(&named.value, value, found);
     }
     for item in at.items() {
         collect(key, &item, found);
     }
     for (inner, value) in at.entries() {
-        if INNER.contains(&inner) && matches!(value.tree(), Tree::List(_) | Tree::Map(_)) {
+        let is_pair = named.is_some() && (inner == "value" || NAMING.contains(&inner));
+        let is_inner =
+            INNER.contains(&inner) && matches!(value.tree(), Tree::List(_) | Tree::Map(_));
+        if is_pair || is_inner {
             continue;
         }
         if TAGS.contains(&folded(key).as_str()) && folded(inner) != "value" {
             collect_pair(inner, &value, found);
         } else {
-            collect(inner, &value, found);
+            // `classification: {level: secret}`: what says nothing itself is said by the key above.
+            collect(if tells(inner) || !tells(key) { inner } else { key }, &value, found);
         }
     }
     if let Some(text) = at.tree().text()
@@ -198,6 +221,14 @@ fn collect(key: &str, at: &Cursor<'_>, found: &mut Vec<Label>) {
     {
         found.push(Label { at: at.path().to_owned(), level, unknown });
     }
+}
+
+/// Whether values of a key say who may learn what.
+fn tells(key: &str) -> bool {
+    let short = folded(key);
+    let ends = |list: &[&str]| list.iter().any(|ending| short.ends_with(ending));
+    let is_word = TAGS.contains(&short.as_str()) || NOTES.contains(&short.as_str());
+    is_word || ends(CLASSIFICATIONS) || ends(PROTECTIONS) || flag(&words(key)).is_some()
 }
 
 /// Tags as a map: `{pii: "true", team: sales}`.
@@ -225,15 +256,26 @@ fn stated(key: &str, value: &str) -> Option<(Level, bool)> {
         return tagged(value);
     }
     if NOTES.contains(&folded.as_str()) {
-        return noted(value, &said).then_some((Level::Personal, false));
+        return noted(value, &said).map(|level| (level, false));
     }
-    flagged(&words(key), &said)
+    flagged(&words(key), &said).map(|level| {
+        // `privacy_category: SENSITIVE`
+        let more = self::said(value).map_or(level, |(more, _)| more);
+        (level.max(more), false)
+    })
 }
 
 /// A key such as `contains_pii`, unless its value denies it.
-fn flagged(key: &[String], value: &[String]) -> Option<(Level, bool)> {
-    let has = |list: &[&str]| key.iter().any(|word| list.contains(&word.as_str()));
-    let level = if has(&[
+fn flagged(key: &[String], value: &[String]) -> Option<Level> {
+    let level = flag(key)?;
+    let denies = key.iter().any(|word| NEGATIONS.contains(&word.as_str()));
+    // `non_pii: false` says that it is.
+    (is_negation(value) == denies).then_some(level)
+}
+
+/// What a key says that is a flag.
+fn flag(key: &[String]) -> Option<Level> {
+    const KEPT_BACK: &[&str] = &[
         "private",
         "sensitive",
         "confidential",
@@ -243,15 +285,15 @@ fn flagged(key: &[String], value: &[String]) -> Option<(Level, bool)> {
         "pci",
         "hipaa",
         "spii",
-    ]) {
-        Level::Restricted
+    ];
+    let has = |list: &[&str]| key.iter().any(|word| list.contains(&word.as_str()));
+    if has(KEPT_BACK) {
+        Some(Level::Restricted)
     } else if has(PERSONAL) || has(&["privacy"]) {
-        Level::Personal
+        Some(Level::Personal)
     } else {
-        return None;
-    };
-    // `non_pii: false` says that it is.
-    (is_negation(value) == has(NEGATIONS)).then_some((level, false))
+        None
+    }
 }
 
 fn classified(value: &str, words: &[String]) -> Option<(Level, bool)> {
@@ -284,15 +326,12 @@ fn tagged(tag: &str) -> Option<(Level, bool)> {
 }
 
 fn said(tag: &str) -> Option<(Level, bool)> {
-    let words = words(tag);
-    let has = |list: &[&str]| words.iter().any(|word| list.contains(&word.as_str()));
-    if has(NEGATIONS) || words.iter().any(|word| word == "free") {
-        return None;
-    }
-    if has(RESTRICTED) {
+    let (words, joined) = (words(tag), folded(tag));
+    if has(&words, RESTRICTED) {
         return Some((Level::Restricted, false));
     }
-    if has(PERSONAL) {
+    let is_joined = words.len() == 1 && JOINED.iter().any(|word| joined.contains(word));
+    if has(&words, PERSONAL) || is_joined {
         return Some((Level::Personal, false));
     }
     // A tag may limit, but only a classification opens: `public` may be the name of anything.
@@ -302,17 +341,29 @@ fn said(tag: &str) -> Option<(Level, bool)> {
     }
 }
 
-/// Whether a text for people says that the value is personal.
-fn noted(text: &str, words: &[String]) -> bool {
-    let position = words.iter().position(|word| matches!(word.as_str(), "pii" | "phi"));
-    let denied = |at: usize| {
-        at.checked_sub(1)
-            .and_then(|at| words.get(at))
-            .is_some_and(|w| NEGATIONS.contains(&w.as_str()))
+/// Whether one of these words is there and is not denied, as in `non-pii`, `pii-free` or `pii_false`.
+fn has(words: &[String], list: &[&str]) -> bool {
+    let is_no = |word: &String| NEGATIONS.contains(&word.as_str());
+    let is_denied = |at: usize| {
+        let before = at.checked_sub(1).and_then(|at| words.get(at)).is_some_and(is_no);
+        let after = words.get(at + 1);
+        let ends = after.is_some_and(is_no) && at + 2 == words.len();
+        before || ends || after.is_some_and(|word| word == "free")
     };
+    let mut all = words.iter().enumerate();
+    all.any(|(at, word)| list.contains(&word.as_str()) && !is_denied(at))
+}
+
+/// What a text for people says, if it says so unmistakably.
+fn noted(text: &str, words: &[String]) -> Option<Level> {
+    if has(words, &["confidential"]) {
+        return Some(Level::Restricted);
+    }
     let lower = text.to_lowercase();
-    let phrase = ["personally identif", "personal data", "personal information", "confidential"];
-    position.is_some_and(|at| !denied(at)) || phrase.iter().any(|phrase| lower.contains(phrase))
+    let phrase = ["personally identif", "personal data", "personal information"];
+    let is_personal =
+        has(words, &["pii", "phi"]) || phrase.iter().any(|phrase| lower.contains(phrase));
+    is_personal.then_some(Level::Personal)
 }
 
 fn is_negation(words: &[String]) -> bool {
@@ -382,6 +433,38 @@ mod tests {
             ("databricks_tags: {pii: 'true', team: x}", Some(Personal)),
             ("tags: {sensitivity: high}", Some(Restricted)),
             ("quality: [{description: pii}]", None),
+        ] {
+            assert_eq!(level(yaml), expected, "{yaml}");
+        }
+    }
+
+    #[test]
+    fn words_with_parts_and_negations_are_read_as_meant() {
+        for (yaml, expected) in [
+            ("classification: {level: restricted}", Some(Restricted)),
+            ("classification: [public, secret]", Some(Restricted)),
+            ("meta: {pii: {category: email}}", Some(Personal)),
+            ("meta: {pii: {is_pii: false}}", None),
+            ("meta: {masking: {policy: none}}", None),
+            ("meta: {masking: {policy: sha256}}", Some(Restricted)),
+            ("metadata: {pii: true}", Some(Personal)),
+            ("tags: [Personally Identifiable Information]", Some(Personal)),
+            ("tags: [personaldata]", Some(Personal)),
+            ("tags: [personenbezogen]", Some(Personal)),
+            ("tags: [vertraulich]", Some(Restricted)),
+            ("tags: [confidential-do-not-share]", Some(Restricted)),
+            ("tags: ['PII, not for export']", Some(Personal)),
+            ("tags: [pii-free]", None),
+            ("tags: [pii_false]", None),
+            ("tags: [not_confidential]", None),
+            ("customProperties: [{name: pii, value: true}]", Some(Personal)),
+            ("customProperties: [{property: pii, value: false}]", None),
+            ("customProperties: [{property: x, value: 1, description: has PII}]", Some(Personal)),
+            ("meta: {privacy_category: SENSITIVE}", Some(Restricted)),
+            ("description: {limitations: Contains PII.}", Some(Personal)),
+            ("description: No PII in a, but PII in b", Some(Personal)),
+            ("description: Strictly confidential.", Some(Restricted)),
+            ("businessName: Mail (PII)", Some(Personal)),
             ("config: {bigqueryPolicyTags: [a/b]}", Some(Restricted)),
             ("meta: {is_pii_data: true}", Some(Personal)),
             ("meta: {non_pii: true}", None),

@@ -45,6 +45,17 @@ const ALLOWED: &[(&str, &[&str])] = &[
         ],
     ),
     (
+        "alpheus-otlp",
+        &[
+            "alpheus-policy",
+            "alpheus-transport",
+            "alpheus-node",
+            "alpheus-input",
+            "alpheus-standards",
+            "alpheus-streams",
+        ],
+    ),
+    (
         "alpheus-pass-service",
         &[
             "alpheus-time",
@@ -111,6 +122,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
             "alpheus-input",
             "alpheus-discover",
             "alpheus-standards",
+            "alpheus-otlp",
             "alpheus-streams",
             "alpheus-pass-service",
             "alpheus-board-service",
@@ -156,6 +168,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
             "alpheus-verifiable-table",
             "alpheus-pairing-table",
             "alpheus-discover",
+            "alpheus-otlp",
             "alpheus-standards",
         ],
     ),

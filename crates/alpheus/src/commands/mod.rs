@@ -73,6 +73,9 @@ pub enum Command {
     Read(alpheus_streams::read::Args),
     /// Encrypt lines of input as a device's events, and send them
     Produce(alpheus_streams::produce::Args),
+    #[cfg(feature = "otlp")]
+    /// Encrypt what a program with OpenTelemetry sends, or make a schema from it
+    Otlp(alpheus_otlp::Args),
     /// See results, or who learned what about you, in a browser
     Console(crate::console::Args),
     #[cfg(feature = "pass")]
@@ -153,6 +156,8 @@ fn run(cli: Cli) -> Result<(), Failure> {
         Command::Owner(args) => alpheus_streams::owner::run(&args, &globals),
         Command::Read(args) => alpheus_streams::read::run(&args, &globals),
         Command::Produce(args) => alpheus_streams::produce::run(&args, &globals),
+        #[cfg(feature = "otlp")]
+        Command::Otlp(args) => alpheus_otlp::run(&args, &globals),
         Command::Console(args) => crate::console::run(&args, &globals),
         #[cfg(feature = "pass")]
         Command::Pass(args) => alpheus_pass_service::run(&args, &globals),

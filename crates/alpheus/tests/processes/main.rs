@@ -32,6 +32,8 @@ mod midnight;
 mod noise;
 mod old_ledger;
 mod openings;
+#[cfg(feature = "otlp")]
+mod otlp;
 mod outages;
 #[cfg(feature = "pass")]
 mod pass;

@@ -1,10 +1,11 @@
 //! Avro schemas, with the tags of a Confluent registry.
 
-use super::{MAX_DEPTH, odcs};
+use super::{MAX_COLUMNS, MAX_DEPTH, odcs};
 use crate::contract::{Column, Limits, Table};
 use crate::cursor::{Cursor, Noted};
 use crate::sensitivity::{Label, labels, of_tags, texts};
 use crate::tree::Tree;
+use std::collections::HashMap;
 
 /// The key of tags in a Confluent registry.
 const TAGS: &str = "confluent:tags";
@@ -15,8 +16,8 @@ pub(super) fn is_one(root: &Cursor<'_>) -> bool {
 
 /// A table for each record: the schema itself, or the members of a union.
 pub(super) fn tables(root: &Cursor<'_>) -> Vec<Table> {
-    let mut names = Vec::new();
-    define(root, &mut names, 0);
+    let mut names = Definitions::default();
+    define(root, "", &mut names, 0);
     records(root).iter().map(|record| table(record, &names)).collect()
 }
 
@@ -28,25 +29,53 @@ fn records<'a>(root: &Cursor<'a>) -> Vec<Cursor<'a>> {
     root.one_or_items().into_iter().filter(is_record).collect()
 }
 
-/// Named types, under their name with and without namespace.
-type Definitions<'a> = Vec<(String, Cursor<'a>)>;
+/// Named types.
+#[derive(Default)]
+struct Definitions<'a> {
+    /// Under their full names, and under those without namespace.
+    types: HashMap<String, Cursor<'a>>,
+    /// The full names, by the places of the types.
+    names: HashMap<String, String>,
+}
 
-fn define<'a>(at: &Cursor<'a>, names: &mut Definitions<'a>, depth: usize) {
+/// Collects named types. A name without namespace is in that of the type around it.
+fn define<'a>(at: &Cursor<'a>, namespace: &str, names: &mut Definitions<'a>, depth: usize) {
     if depth > 2 * MAX_DEPTH {
         return;
     }
-    if let (Some(name), Some(_)) = (at.text("name"), at.text("type")) {
-        let namespace = at.text("namespace").map(|own| format!("{}.{}", own.value, name.value));
-        names.extend(namespace.map(|full| (full, at.clone())));
-        names.push((name.value, at.clone()));
+    let mut inner = namespace.to_owned();
+    let kind = at.text("type").map(|kind| kind.value).unwrap_or_default();
+    if let Some(name) = at.text("name").filter(|_| NAMED.contains(&kind.as_str())) {
+        let full = full_name(at, &name.value, namespace);
+        inner = full.rsplit_once('.').map(|(space, _)| space.to_owned()).unwrap_or_default();
+        let short = full.rsplit('.').next().unwrap_or_default().to_owned();
+        names.types.entry(short).or_insert_with(|| at.clone());
+        names.types.insert(full.clone(), at.clone());
+        names.names.insert(at.path().to_owned(), full);
     }
     for item in at.items() {
-        define(&item, names, depth + 1);
+        define(&item, &inner, names, depth + 1);
     }
     for key in ["type", "fields", "items", "values"] {
-        if let Some(inner) = at.get(key) {
-            define(&inner, names, depth + 1);
+        if let Some(part) = at.get(key) {
+            define(&part, &inner, names, depth + 1);
         }
+    }
+}
+
+/// Types that have names.
+const NAMED: &[&str] = &["record", "error", "enum", "fixed"];
+/// Types whose names no other type can have.
+const PRIMITIVE: &[&str] =
+    &["null", "boolean", "int", "long", "float", "double", "bytes", "string"];
+
+fn full_name(at: &Cursor<'_>, name: &str, around: &str) -> String {
+    let stated = at.text("namespace").map(|own| own.value);
+    let namespace = stated.unwrap_or_else(|| around.to_owned());
+    if name.contains('.') || namespace.is_empty() {
+        name.to_owned()
+    } else {
+        format!("{namespace}.{name}")
     }
 }
 
@@ -57,7 +86,17 @@ fn table(record: &Cursor<'_>, names: &Definitions<'_>) -> Table {
         labels: labels(record),
         ..Table::default()
     };
-    let above = Above { names, name: "", many: false, optional: None, labels: &[], depth: 0 };
+    let full = full_name(record, &table.name.value, "");
+    let above = Above {
+        names,
+        name: "",
+        record: &full,
+        many: false,
+        optional: None,
+        labels: &[],
+        within: &[],
+        depth: 0,
+    };
     for field in record.get("fields").iter().flat_map(Cursor::items) {
         columns(&field, &above, &mut table.columns);
     }
@@ -69,9 +108,13 @@ fn table(record: &Cursor<'_>, names: &Definitions<'_>) -> Table {
 struct Above<'a, 'b> {
     names: &'b Definitions<'a>,
     name: &'b str,
+    /// The full name of the record that it is a field of.
+    record: &'b str,
     many: bool,
     optional: Option<&'b Noted<bool>>,
     labels: &'b [Label],
+    /// Records that it stands in.
+    within: &'b [String],
     depth: usize,
 }
 
@@ -82,12 +125,20 @@ struct Resolved<'a> {
     limits: Limits,
     optional: Option<Noted<bool>>,
     record: Option<Cursor<'a>>,
+    /// The full name of its record.
+    record_name: String,
     many: bool,
     tags: Vec<Noted<String>>,
+    /// What is said about a named type.
+    labels: Vec<Label>,
 }
 
 fn columns<'a>(field: &Cursor<'a>, above: &Above<'a, '_>, found: &mut Vec<Column>) {
+    if found.len() >= MAX_COLUMNS {
+        return;
+    }
     let mut name = field.text("name").unwrap_or_default();
+    let path = format!("{}.{}", above.record, name.value);
     if !above.name.is_empty() {
         name.value = format!("{}.{}", above.name, name.value);
     }
@@ -95,14 +146,14 @@ fn columns<'a>(field: &Cursor<'a>, above: &Above<'a, '_>, found: &mut Vec<Column
     if let Some(kind) = field.get("type") {
         resolve(&kind, above.names, &mut resolved, 0);
     }
-    let mut labels = labels(field);
-    labels.extend(of_tags(&resolved.tags));
-    labels.extend_from_slice(above.labels);
+    let labels = said(field, &resolved, above);
     let mut tags = field.get(TAGS).map(|tags| texts(&tags)).unwrap_or_default();
     tags.append(&mut resolved.tags);
     let optional = resolved.optional.or_else(|| above.optional.cloned());
     let required = optional.as_ref().map(|noted| Noted { value: false, at: noted.at.clone() });
-    let (wide, inner) = (resolved.many || above.many, resolved.record.clone());
+    let wide = resolved.many || above.many;
+    // A record that is part of itself has no end.
+    let inner = resolved.record.filter(|_| !above.within.contains(&resolved.record_name));
     found.push(Column {
         at: field.path().to_owned(),
         name: name.clone(),
@@ -112,16 +163,31 @@ fn columns<'a>(field: &Cursor<'a>, above: &Above<'a, '_>, found: &mut Vec<Column
         unit: odcs::unit(field),
         labels: labels.clone(),
         tags,
+        paths: vec![path],
         many: wide,
         ..Column::default()
     });
     let Some(record) = inner.filter(|_| above.depth < MAX_DEPTH) else { return };
-    let (name, optional) = (name.value.as_str(), optional.as_ref());
-    let below =
-        Above { name, many: wide, optional, labels: &labels, depth: above.depth + 1, ..*above };
+    let within: Vec<String> = above.within.iter().chain([&resolved.record_name]).cloned().collect();
+    let below = Above {
+        name: &name.value,
+        record: &resolved.record_name,
+        many: wide,
+        optional: optional.as_ref(),
+        labels: &labels,
+        within: &within,
+        depth: above.depth + 1,
+        ..*above
+    };
     for part in record.get("fields").iter().flat_map(Cursor::items) {
         columns(&part, &below, found);
     }
+}
+
+/// What is said about a field, its type and all that it is part of.
+fn said(field: &Cursor<'_>, resolved: &Resolved<'_>, above: &Above<'_, '_>) -> Vec<Label> {
+    let own = labels(field).into_iter().chain(of_tags(&resolved.tags));
+    own.chain(resolved.labels.iter().chain(above.labels).cloned()).collect()
 }
 
 fn resolve<'a>(kind: &Cursor<'a>, names: &Definitions<'a>, found: &mut Resolved<'a>, depth: usize) {
@@ -130,9 +196,13 @@ fn resolve<'a>(kind: &Cursor<'a>, names: &Definitions<'a>, found: &mut Resolved<
         Tree::Map(_) => complex(kind, names, found, depth),
         _ => {
             let Some(word) = kind.noted() else { return };
-            let named = names.iter().find(|(name, _)| *name == word.value);
-            match named.filter(|_| depth < MAX_DEPTH) {
-                Some((_, definition)) => complex(definition, names, found, depth + 1),
+            let is_own = !PRIMITIVE.contains(&word.value.as_str());
+            let named = names.types.get(&word.value).filter(|_| is_own && depth < MAX_DEPTH);
+            match named {
+                Some(named) => {
+                    found.labels.extend(labels(named));
+                    complex(named, names, found, depth + 1);
+                }
                 None => found.types.push(Noted { value: avro_word(&word.value), at: word.at }),
             }
         }
@@ -176,7 +246,10 @@ fn complex<'a>(kind: &Cursor<'a>, names: &Definitions<'a>, found: &mut Resolved<
     let Some(inner) = kind.get("type") else { return };
     let Some(word) = inner.noted() else { return resolve(&inner, names, found, depth + 1) };
     match word.value.as_str() {
-        "record" | "error" => found.record = Some(kind.clone()),
+        "record" | "error" => {
+            found.record_name = names.names.get(kind.path()).cloned().unwrap_or_default();
+            found.record = Some(kind.clone());
+        }
         "array" | "map" => {
             found.many = true;
             found.types.push(Noted { value: "array".to_owned(), at: word.at });
@@ -184,8 +257,9 @@ fn complex<'a>(kind: &Cursor<'a>, names: &Definitions<'a>, found: &mut Resolved<
             if let Some(items) = items {
                 let mut inside = Resolved::default();
                 resolve(&items, names, &mut inside, depth + 1);
-                found.record = inside.record;
+                (found.record, found.record_name) = (inside.record, inside.record_name);
                 found.tags.extend(inside.tags);
+                found.labels.extend(inside.labels);
             }
             return;
         }

@@ -1,9 +1,9 @@
 //! What a Confluent registry holds: a schema with metadata and rules, or these alone.
 
 use super::{avro, json_schema, rules};
-use crate::contract::{Contract, Demand, Rule, Table};
+use crate::contract::{Column, Contract, Demand, Rule, Table};
 use crate::cursor::{Cursor, Noted};
-use crate::sensitivity::{Label, Level, labels, of_tags, texts};
+use crate::sensitivity::{Label, Level, labels, labels_but, of_tags, texts};
 use crate::tree::Tree;
 
 /// Keys of rule sets and of metadata, of a subject or as its defaults.
@@ -38,15 +38,14 @@ pub(super) fn read(root: &Cursor<'_>) -> Contract {
     let mut contract = Contract {
         standard: "Confluent schema registry".to_owned(),
         name: root.text("subject").map(|noted| noted.value).unwrap_or_default(),
-        labels: labels(root),
+        labels: labels_but(root, METADATA),
         tables: root.get("schema").map(|schema| tables(&schema)).unwrap_or_default(),
         ..Contract::default()
     };
     for metadata in METADATA.iter().filter_map(|key| root.get(key)) {
         contract.labels.extend(metadata.get("properties").iter().flat_map(labels));
         for (pattern, tags) in metadata.get("tags").iter().flat_map(Cursor::entries) {
-            let tags = texts(&tags);
-            contract.tables.iter_mut().for_each(|table| mark(table, pattern, &tags));
+            mark_all(&mut contract.tables, pattern, &texts(&tags));
         }
     }
     let mut sets: Vec<Cursor<'_>> = RULE_SETS.iter().filter_map(|key| root.get(key)).collect();
@@ -72,39 +71,69 @@ fn tables(schema: &Cursor<'_>) -> Vec<Table> {
     }
 }
 
-/// Adds tags to the columns that a pattern such as `**.ssn` or `Person.name` selects.
-fn mark(table: &mut Table, pattern: &str, tags: &[Noted<String>]) {
-    let name = table.name.value.clone();
-    for column in &mut table.columns {
-        let path = format!("{name}.{}", column.name.value);
-        if selects(pattern, &path) || selects(pattern, &column.name.value) {
-            column.labels.extend(of_tags(tags));
-            column.tags.extend_from_slice(tags);
+/// Adds tags to the columns that a pattern such as `**.ssn` or `Person.name` selects. If it selects
+/// none, it may be of another file's record, or begin otherwise: then its last word decides.
+fn mark_all(tables: &mut [Table], pattern: &str, tags: &[Noted<String>]) {
+    let mut marked = false;
+    for table in tables.iter_mut() {
+        let name = table.name.value.clone();
+        for column in &mut table.columns {
+            let path = format!("{name}.{}", column.name.value);
+            let is_selected = [&path, &column.name.value]
+                .into_iter()
+                .chain(&column.paths)
+                .any(|path| selects(pattern, path));
+            if is_selected {
+                mark(column, tags);
+                marked = true;
+            }
+        }
+    }
+    let last = pattern.rsplit('.').next().unwrap_or_default();
+    for column in tables.iter_mut().flat_map(|table| &mut table.columns).filter(|_| !marked) {
+        let word = column.name.value.rsplit('.').next().unwrap_or_default();
+        if selects(last, word) {
+            mark(column, tags);
         }
     }
 }
 
-/// Whether a pattern with `*` for one word and `**` for any selects a path. What is too long
-/// to compare is selected, as the careful answer.
+fn mark(column: &mut Column, tags: &[Noted<String>]) {
+    column.labels.extend(of_tags(tags));
+    column.tags.extend_from_slice(tags);
+}
+
+/// Longest pattern that is compared. A longer one selects all, as the careful answer.
+const MAX_PATTERN: usize = 256;
+
+/// Whether a pattern selects a path: `*` is any part of a word, `**` any words, `?` a letter.
 fn selects(pattern: &str, path: &str) -> bool {
-    let split = |text: &str| text.split('.').map(str::to_owned).collect::<Vec<_>>();
-    let (pattern, path) = (split(pattern), split(path));
-    if pattern.len() > super::MAX_DEPTH {
+    if pattern.len() > MAX_PATTERN {
         return true;
     }
+    let path: Vec<char> = path.chars().collect();
     // Which lengths of the path the pattern's beginning can cover.
-    let mut covers = vec![true];
-    covers.resize(path.len() + 1, false);
-    for word in &pattern {
+    let mut covers = vec![false; path.len() + 1];
+    covers.iter_mut().take(1).for_each(|covered| *covered = true);
+    let mut rest = pattern.chars().peekable();
+    while let Some(sign) = rest.next() {
+        let is_any = sign == '*' && rest.next_if_eq(&'*').is_some();
         let mut next = vec![false; covers.len()];
-        for (place, _) in covers.iter().enumerate().filter(|(_, covered)| **covered) {
-            if word == "**" {
-                next.iter_mut().skip(place).for_each(|covered| *covered = true);
-            } else if path.get(place).is_some_and(|own| word == "*" || own == word)
-                && let Some(covered) = next.get_mut(place + 1)
-            {
-                *covered = true;
+        let mut before = false;
+        for (place, covered) in covers.iter().enumerate() {
+            let last = place.checked_sub(1).and_then(|at| path.get(at));
+            let covered = if sign == '*' {
+                // What was covered goes on, to the word's end or beyond it.
+                *covered || before && (is_any || last.is_some_and(|c| *c != '.'))
+            } else {
+                let fits = |c: &char| *c == sign || sign == '?' && *c != '.';
+                let shorter = place.checked_sub(1).and_then(|at| covers.get(at));
+                shorter.is_some_and(|covered| *covered) && last.is_some_and(fits)
+            };
+            if let Some(own) = next.get_mut(place) {
+                *own = covered;
             }
+            before = covered;
         }
         covers = next;
     }
@@ -152,6 +181,11 @@ mod tests {
             ("Person.*", "Person.home.street", false),
             ("Person.name", "Person.name", true),
             ("**", "anything", true),
+            ("com.acme.Person.s*", "com.acme.Person.ssn", true),
+            ("com.acme.*.ssn", "com.acme.Person.ssn", true),
+            ("Person.s?n", "Person.ssn", true),
+            ("Person.s", "Person.ssn", false),
+            ("*", "a.b", false),
         ] {
             assert_eq!(selects(pattern, path), selected, "{pattern} {path}");
         }

@@ -109,6 +109,10 @@ fn rule(test: &Cursor<'_>) -> Rule {
         Some(word) => rules::metric(word).unwrap_or(Demand::Other(rules::ENGINE)),
         None => Demand::Other(rules::ENGINE),
     };
+    let is_partial = places(test)
+        .iter()
+        .any(|place| place.get("where").is_some() || place.reach(&["config", "where"]).is_some());
+    let demand = if is_partial { Demand::Other(rules::SOME) } else { demand };
     let kind = named.map(|noted| noted.at).filter(|at| at != test.path());
     Rule { at: test.path().to_owned(), kind, demand }
 }
@@ -122,12 +126,18 @@ fn name(test: &Cursor<'_>) -> Option<Noted<String>> {
     })
 }
 
-/// `min_value` and `max_value`, beside the name or under it, or under `arguments`.
-fn range(test: &Cursor<'_>, limits: &mut Limits) {
+/// Where a test's arguments may stand: beside its name or under it, or under `arguments`.
+fn places<'a>(test: &Cursor<'a>) -> Vec<Cursor<'a>> {
     let inner = test.entries().into_iter().next().map(|(_, inner)| inner);
     let mut places = vec![test.clone()];
     places.extend(inner);
     places.extend(places.clone().iter().filter_map(|place| place.get("arguments")));
+    places
+}
+
+/// `min_value` and `max_value`. Ranges of several tests all hold.
+fn range(test: &Cursor<'_>, limits: &mut Limits) {
+    let places = places(test);
     let (min, max) = (
         places.iter().find_map(|place| place.text("min_value")),
         places.iter().find_map(|place| place.text("max_value")),
@@ -135,16 +145,11 @@ fn range(test: &Cursor<'_>, limits: &mut Limits) {
     let flags = |key| places.iter().find_map(|place| place.flag(key));
     let exclusive = flags("inclusive").is_some_and(|noted| !noted.value)
         || flags("strictly").is_some_and(|noted| noted.value);
-    // A test that holds for some rows only says nothing about the others.
-    if places
-        .iter()
-        .any(|place| place.get("where").is_some() || place.reach(&["config", "where"]).is_some())
-    {
-        return;
-    }
     if exclusive {
-        (limits.above, limits.below) = (min, max);
+        limits.above.extend(min);
+        limits.below.extend(max);
     } else {
-        (limits.min, limits.max) = (min, max);
+        limits.min.extend(min);
+        limits.max.extend(max);
     }
 }

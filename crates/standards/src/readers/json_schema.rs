@@ -1,25 +1,41 @@
 //! JSON Schema, as a Confluent registry holds it.
 
-use super::{MAX_DEPTH, odcs};
-use crate::contract::{Column, Table};
+use super::{MAX_COLUMNS, MAX_DEPTH, odcs};
+use crate::contract::{Column, Limits, Table};
 use crate::cursor::{Cursor, Noted};
+use crate::kinds;
 use crate::sensitivity::{Label, labels, texts};
 use crate::tree::Tree;
 
+/// Keys that hold definitions.
+const DEFINITIONS: &[&str] = &["$defs", "definitions"];
+/// The most parts that one property is put together from.
+const MAX_SOURCES: usize = 64;
+
 pub(super) fn is_one(root: &Cursor<'_>) -> bool {
+    let refers =
+        root.text("$ref").is_some() && DEFINITIONS.iter().any(|key| root.get(key).is_some());
+    let is_list = |key: &&str| matches!(root.tree().get(key), Some(Tree::List(_)));
+    let says = root.text("$schema").is_some_and(|noted| noted.value.contains("json-schema.org"));
     matches!(root.tree().get("properties"), Some(Tree::Map(_)))
+        || refers
+        || says
+        || ["allOf", "oneOf", "anyOf"].iter().any(|key| is_list(&key))
 }
 
 /// The schema as one table.
 pub(super) fn tables(root: &Cursor<'_>) -> Vec<Table> {
+    let parts = Parts::of(root, root);
+    let named = parts.all().find_map(|part| part.first(&["title", "$id"])?.noted());
     let mut table = Table {
         at: root.path().to_owned(),
-        name: root.first(&["title", "$id"]).and_then(|name| name.noted()).unwrap_or_default(),
-        labels: labels(root),
+        name: named.unwrap_or_default(),
+        labels: parts.labels(),
         ..Table::default()
     };
-    let above = Above { root, name: "", many: false, optional: false, labels: &[], depth: 0 };
-    object(root, &above, &mut table.columns);
+    let above =
+        Above { root, name: "", many: false, optional: false, labels: &[], within: &[], depth: 0 };
+    object(&parts, &above, &mut table.columns);
     vec![table]
 }
 
@@ -31,14 +47,156 @@ struct Above<'a, 'b> {
     many: bool,
     optional: bool,
     labels: &'b [Label],
+    /// Definitions that it stands in.
+    within: &'b [String],
     depth: usize,
 }
 
-fn object<'a>(at: &Cursor<'a>, above: &Above<'a, '_>, found: &mut Vec<Column>) {
-    let listed = at.get("required").map(|list| texts(&list)).unwrap_or_default();
-    for (name, property) in at.get("properties").iter().flat_map(Cursor::entries) {
-        let required = listed.iter().find(|noted| noted.value == name);
-        column(name, &property, required, above, found);
+/// What a property is put together from: itself, what it refers to, and parts of which all, or
+/// one, must hold.
+#[derive(Default)]
+struct Parts<'a> {
+    /// All of these hold.
+    whole: Vec<Cursor<'a>>,
+    /// One of these holds.
+    either: Vec<Cursor<'a>>,
+    links: Vec<Noted<String>>,
+    /// Definitions that are among them.
+    targets: Vec<String>,
+    may_be_null: bool,
+}
+
+impl<'a> Parts<'a> {
+    fn of(root: &Cursor<'a>, property: &Cursor<'a>) -> Parts<'a> {
+        let mut parts = Parts::default();
+        let mut waiting = vec![(property.clone(), false)];
+        while let Some((part, is_either)) = waiting.pop() {
+            let known = parts.all().any(|other| other.path() == part.path());
+            if known || parts.whole.len() + parts.either.len() >= MAX_SOURCES {
+                continue;
+            }
+            if let Some(link) = part.text("$ref")
+                && let Some(target) = target(root, &link.value)
+            {
+                parts.targets.push(target.path().to_owned());
+                parts.links.push(link);
+                waiting.push((target, is_either));
+            }
+            let all = part.get("allOf").map(|all| all.items()).unwrap_or_default();
+            waiting.extend(all.into_iter().map(|part| (part, is_either)));
+            for key in ["oneOf", "anyOf"] {
+                let mut any = part.get(key).map(|any| any.items()).unwrap_or_default();
+                let before = any.len();
+                any.retain(|part| !part.text("type").is_some_and(|kind| kind.value == "null"));
+                parts.may_be_null |= any.len() < before;
+                let is_only = any.len() == 1;
+                waiting.extend(any.into_iter().map(|part| (part, is_either || !is_only)));
+            }
+            if is_either { parts.either.push(part) } else { parts.whole.push(part) }
+        }
+        parts
+    }
+
+    fn all(&self) -> impl Iterator<Item = &Cursor<'a>> {
+        self.whole.iter().chain(&self.either)
+    }
+
+    fn labels(&self) -> Vec<Label> {
+        let mut found: Vec<Label> = Vec::new();
+        for label in self.all().flat_map(labels) {
+            if !found.contains(&label) {
+                found.push(label);
+            }
+        }
+        found
+    }
+
+    /// A format such as `date-time`, then the types. Values of several kinds are of none.
+    fn types(&mut self) -> Vec<Noted<String>> {
+        let format = self.all().find_map(|part| {
+            part.text("format")
+                .filter(|f| matches!(f.value.as_str(), "date" | "date-time" | "time"))
+        });
+        let stated = self.all().filter_map(|part| part.get("type"));
+        let mut types: Vec<_> = stated.flat_map(|kind| texts(&kind)).collect();
+        let before = types.len();
+        types.retain(|word| word.value != "null");
+        self.may_be_null |= types.len() < before;
+        let mut kinds: Vec<_> = types.iter().map(|word| kinds::of(&[&word.value])).collect();
+        kinds.dedup();
+        let are_numbers =
+            types.iter().all(|word| matches!(word.value.as_str(), "integer" | "number"));
+        if kinds.len() > 1 && !are_numbers {
+            types.iter_mut().for_each(|word| "union".clone_into(&mut word.value));
+            return types;
+        }
+        let lists = |part: &Cursor<'_>| part.get("type").is_some_and(|kind| kind.items().len() > 1);
+        if !self.either.is_empty() || self.whole.iter().any(lists) {
+            // One of them holds, so `number` allows any.
+            let is_wide = types.iter().any(|word| word.value == "number");
+            types.retain(|word| !is_wide || word.value == "number");
+        }
+        format.into_iter().chain(types).collect()
+    }
+
+    fn limits(&self) -> Limits {
+        let own = self.whole.iter().map(|part| odcs::limits(part).and(allowed(part)));
+        own.fold(Limits::default(), Limits::and)
+    }
+}
+
+/// The least and the greatest of allowed numbers.
+fn allowed(part: &Cursor<'_>) -> Limits {
+    let constant = part.get("const").into_iter();
+    let listed = part.get("enum").map(|list| list.items()).unwrap_or_default();
+    let all: Vec<Cursor<'_>> = constant.chain(listed).collect();
+    let number = |value: &Cursor<'_>| match value.tree() {
+        Tree::Number(text) => text.parse::<f64>().ok(),
+        _ => None,
+    };
+    let numbers: Option<Vec<f64>> = all.iter().map(number).collect();
+    let pairs = numbers.unwrap_or_default().into_iter().zip(&all);
+    let mut sorted: Vec<_> = pairs.collect();
+    sorted.sort_by(|(one, _), (other, _)| one.total_cmp(other));
+    let at =
+        |pair: Option<&(f64, &Cursor<'_>)>| Vec::from_iter(pair.and_then(|(_, at)| at.noted()));
+    Limits { min: at(sorted.first()), max: at(sorted.last()), ..Limits::default() }
+}
+
+/// What a reference within the schema leads to.
+fn target<'a>(root: &Cursor<'a>, link: &str) -> Option<Cursor<'a>> {
+    let path = link.strip_prefix('#')?;
+    let Some(path) = path.strip_prefix('/') else {
+        return if path.is_empty() { Some(root.clone()) } else { anchored(root, path) };
+    };
+    let plain = |key: &str| key.replace("~1", "/").replace("~0", "~").replace("%20", " ");
+    path.split('/').try_fold(root.clone(), |at, key| {
+        let item = || at.items().into_iter().nth(key.parse().ok()?);
+        at.get(&plain(key)).or_else(item)
+    })
+}
+
+/// A definition that is called by its anchor.
+fn anchored<'a>(root: &Cursor<'a>, name: &str) -> Option<Cursor<'a>> {
+    let all = DEFINITIONS.iter().filter_map(|key| root.get(key));
+    let mut all = all.flat_map(|own| own.entries());
+    let is_called = |own: &Cursor<'_>| {
+        let id = own.text("$id").is_some_and(|id| id.value.strip_prefix('#') == Some(name));
+        id || own.text("$anchor").is_some_and(|anchor| anchor.value == name)
+    };
+    all.find(|(_, own)| is_called(own)).map(|(_, own)| own)
+}
+
+fn object<'a>(parts: &Parts<'a>, above: &Above<'a, '_>, found: &mut Vec<Column>) {
+    let whole = parts.whole.iter().filter_map(|part| part.get("required"));
+    let listed: Vec<_> = whole.flat_map(|list| texts(&list)).collect();
+    for part in parts.all() {
+        let optional = above.optional || parts.either.iter().any(|own| own.path() == part.path());
+        let above = Above { optional, ..*above };
+        for (name, property) in part.get("properties").iter().flat_map(Cursor::entries) {
+            let required = listed.iter().find(|noted| noted.value == name);
+            column(name, &property, required, &above, found);
+        }
     }
 }
 
@@ -49,63 +207,58 @@ fn column<'a>(
     above: &Above<'a, '_>,
     found: &mut Vec<Column>,
 ) {
+    if found.len() >= MAX_COLUMNS {
+        return;
+    }
     let name =
         if above.name.is_empty() { name.to_owned() } else { format!("{}.{name}", above.name) };
-    let property = defined(above.root, property);
-    let mut own = labels(&property);
+    let mut parts = Parts::of(above.root, property);
+    // What is part of itself has no end.
+    let is_endless = parts.targets.iter().any(|target| above.within.contains(target));
+    let mut own = parts.labels();
     own.extend_from_slice(above.labels);
-    let types = types(&property);
+    let types = parts.types();
     let is_list = types.iter().any(|word| word.value == "array");
-    let mandatory =
-        required.filter(|_| !above.optional && !types.iter().any(|t| t.value == "null"));
+    let mandatory = required.filter(|_| !above.optional && !parts.may_be_null);
+    let tags = parts.all().filter_map(|part| part.first(&["confluent:tags", "tags"]));
     found.push(Column {
         at: property.path().to_owned(),
         name: Noted { value: name.clone(), at: String::new() },
-        types: types.into_iter().filter(|word| word.value != "null").collect(),
-        limits: odcs::limits(&property),
+        types,
+        limits: parts.limits(),
         required: mandatory.map(|noted| Noted { value: true, at: noted.at.clone() }),
-        unit: odcs::unit(&property),
+        unit: parts.all().find_map(odcs::unit),
         labels: own.clone(),
-        tags: property
-            .first(&["confluent:tags", "tags"])
-            .map(|tags| texts(&tags))
-            .unwrap_or_default(),
+        tags: tags.flat_map(|tags| texts(&tags)).collect(),
+        links: parts.links.clone(),
         many: above.many,
         ..Column::default()
     });
-    if above.depth >= MAX_DEPTH {
+    if above.depth >= MAX_DEPTH || is_endless {
         return;
     }
     let optional = above.optional || mandatory.is_none();
-    let below = Above { name: &name, optional, labels: &own, depth: above.depth + 1, ..*above };
-    object(&property, &below, found);
-    if let Some(items) = property.get("items").filter(|_| is_list) {
-        object(&defined(above.root, &items), &Above { many: true, ..below }, found);
+    let within: Vec<String> = above.within.iter().chain(&parts.targets).cloned().collect();
+    let depth = above.depth + 1;
+    let below = Above { name: &name, optional, labels: &own, within: &within, depth, ..*above };
+    object(&parts, &below, found);
+    if is_list {
+        items(&parts, &below, found);
     }
 }
 
-/// A property, or what it refers to within the schema.
-fn defined<'a>(root: &Cursor<'a>, property: &Cursor<'a>) -> Cursor<'a> {
-    let mut at = property.clone();
-    for _ in 0..MAX_DEPTH {
-        let Some(next) = at.text("$ref") else { break };
-        let path = next.value.strip_prefix("#/").map(str::to_owned);
-        let target = path.and_then(|path| root.reach(&path.split('/').collect::<Vec<_>>()));
-        let Some(target) = target else { break };
-        at = target;
+/// Columns of the objects in a list.
+fn items<'a>(parts: &Parts<'a>, above: &Above<'a, '_>, found: &mut Vec<Column>) {
+    for items in parts.all().filter_map(|part| part.get("items")) {
+        let items = Parts::of(above.root, &items);
+        if items.targets.iter().all(|target| !above.within.contains(target)) {
+            let within: Vec<String> = above.within.iter().chain(&items.targets).cloned().collect();
+            let labels: Vec<Label> = above.labels.iter().cloned().chain(items.labels()).collect();
+            object(
+                &items,
+                &Above { many: true, within: &within, labels: &labels, ..*above },
+                found,
+            );
+        }
     }
-    at
-}
-
-/// A format such as `date-time`, then the types; of alternatives, all.
-fn types(property: &Cursor<'_>) -> Vec<Noted<String>> {
-    let format = property
-        .text("format")
-        .filter(|f| matches!(f.value.as_str(), "date" | "date-time" | "time"));
-    let mut found: Vec<_> = format.into_iter().collect();
-    found.extend(property.get("type").map(|kind| texts(&kind)).unwrap_or_default());
-    for alternative in property.first(&["oneOf", "anyOf"]).iter().flat_map(Cursor::items) {
-        found.extend(alternative.text("type"));
-    }
-    found
 }

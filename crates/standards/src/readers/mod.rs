@@ -15,6 +15,8 @@ use crate::tree::Tree;
 
 /// How deeply objects may lie in objects.
 const MAX_DEPTH: usize = 16;
+/// The most properties of a contract. References within references can make any number.
+pub const MAX_COLUMNS: usize = 20_000;
 
 /// A contract whose text within the text, such as the schema in a registry's answer, is
 /// opened, so that its parts have paths too.

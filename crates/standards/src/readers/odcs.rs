@@ -4,7 +4,7 @@ use super::rules;
 use crate::contract::{Column, Contract, Limits, Table};
 use crate::cursor::{Cursor, Noted};
 use crate::error::ImportError;
-use crate::readers::MAX_DEPTH;
+use crate::readers::{MAX_COLUMNS, MAX_DEPTH};
 use crate::sensitivity::{labels, texts};
 
 pub(super) fn read(root: &Cursor<'_>) -> Result<Contract, ImportError> {
@@ -33,7 +33,11 @@ pub(super) fn read(root: &Cursor<'_>) -> Result<Contract, ImportError> {
 }
 
 fn readers(root: &Cursor<'_>) -> Vec<Noted<String>> {
-    let roles = root.get("roles").map(|roles| roles.items()).unwrap_or_default();
+    // Roles of the contract, and of a server alone.
+    let servers = root.get("servers").map(|servers| servers.items()).unwrap_or_default();
+    let holders = std::iter::once(root).chain(&servers);
+    let roles: Vec<Cursor<'_>> =
+        holders.filter_map(|own| own.get("roles")).flat_map(|roles| roles.items()).collect();
     let reads = |role: &Cursor<'_>| {
         let access = role.text("access").map(|noted| noted.value.to_ascii_lowercase());
         access.is_none_or(|access| access.contains("read"))
@@ -93,6 +97,9 @@ fn columns(property: &Cursor<'_>, above: &Above, found: &mut Vec<Column>) {
     if !above.name.is_empty() {
         name.value = format!("{}.{}", above.name, name.value).trim_end_matches('.').to_owned();
     }
+    if found.len() >= MAX_COLUMNS {
+        return;
+    }
     let options = property.get("logicalTypeOptions");
     let mut labels = labels(property);
     labels.extend(above.labels.iter().cloned());
@@ -126,7 +133,7 @@ fn columns(property: &Cursor<'_>, above: &Above, found: &mut Vec<Column>) {
         tags: property.get("tags").map(|tags| texts(&tags)).unwrap_or_default(),
         rules,
         many: above.many,
-        links: Vec::new(),
+        ..Column::default()
     });
     if below.depth < MAX_DEPTH {
         parts(property, below, found);
@@ -147,20 +154,22 @@ fn parts(property: &Cursor<'_>, below: Above, found: &mut Vec<Column>) {
 
 /// Limits under the names of JSON Schema.
 pub(super) fn limits(at: &Cursor<'_>) -> Limits {
-    let (mut min, mut max) = (at.text("minimum"), at.text("maximum"));
-    let (mut above, mut below) = (at.text("exclusiveMinimum"), at.text("exclusiveMaximum"));
+    let stated = |key| Vec::from_iter(at.text(key));
+    let (mut min, mut max) = (stated("minimum"), stated("maximum"));
+    let (mut above, mut below) = (stated("exclusiveMinimum"), stated("exclusiveMaximum"));
     // In older drafts these two are flags beside the limits.
-    let is_flag =
-        |noted: &Option<Noted<String>>, word| noted.as_ref().is_some_and(|n| n.value == word);
+    let is_flag = |noted: &[Noted<String>], word| noted.iter().any(|noted| noted.value == word);
     if is_flag(&above, "true") {
-        above = min.take();
+        above = std::mem::take(&mut min);
     }
     if is_flag(&below, "true") {
-        below = max.take();
+        below = std::mem::take(&mut max);
     }
+    above.retain(|noted| noted.value != "false");
+    below.retain(|noted| noted.value != "false");
     Limits {
-        above: above.filter(|noted| noted.value != "false"),
-        below: below.filter(|noted| noted.value != "false"),
+        above,
+        below,
         min,
         max,
         precision: at.text("precision"),

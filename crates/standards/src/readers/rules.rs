@@ -16,6 +16,7 @@ pub(super) const SINGLE: &str =
     "a check of single values where they are written; no statistic shows a single value";
 pub(super) const SET: &str =
     "a set of allowed texts or codes; statistics here are of numbers and their bounds";
+pub(super) const SOME: &str = "a check of some rows only, which says nothing about the others";
 pub(super) const LINK: &str = "compares rows with those of another table";
 
 /// The rule at `at`, by its metric, rule or type and its text.

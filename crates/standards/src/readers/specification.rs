@@ -1,6 +1,6 @@
 //! The Data Contract Specification of datacontract.com, versions 0.9.3 to 1.2.
 
-use super::{MAX_DEPTH, odcs, rules};
+use super::{MAX_COLUMNS, MAX_DEPTH, odcs, rules};
 use crate::contract::{Column, Contract, Limits, Rule, Table};
 use crate::cursor::{Cursor, Noted};
 use crate::sensitivity::{Label, labels, texts};
@@ -76,7 +76,8 @@ fn table(root: &Cursor<'_>, name: &str, model: &Cursor<'_>) -> Table {
     table
         .rules
         .extend(model.get("quality").iter().flat_map(Cursor::items).map(|r| rules::quality(&r)));
-    let above = Above { root, name: "", many: false, optional: false, labels: &[], depth: 0 };
+    let above =
+        Above { root, name: "", many: false, optional: false, labels: &[], within: &[], depth: 0 };
     for (name, field) in model.get("fields").iter().flat_map(Cursor::entries) {
         columns(name, &field, &above, &mut table.columns);
     }
@@ -91,11 +92,16 @@ struct Above<'a> {
     many: bool,
     optional: bool,
     labels: &'a [Label],
+    /// Definitions that it stands in.
+    within: &'a [String],
     depth: usize,
 }
 
 /// The column at a field, and those of its parts.
 fn columns(name: &str, field: &Cursor<'_>, above: &Above<'_>, found: &mut Vec<Column>) {
+    if found.len() >= MAX_COLUMNS {
+        return;
+    }
     let name =
         if above.name.is_empty() { name.to_owned() } else { format!("{}.{name}", above.name) };
     let sources = with_definitions(above.root, field);
@@ -132,11 +138,20 @@ fn columns(name: &str, field: &Cursor<'_>, above: &Above<'_>, found: &mut Vec<Co
             .collect(),
         labels: labels.clone(),
         many: above.many,
+        ..Column::default()
     });
-    if above.depth < MAX_DEPTH {
-        let depth = above.depth + 1;
-        parts(&sources, &Above { name: &name, optional, labels: &labels, depth, ..*above }, found);
+    if let Some(within) = entered(&sources, above).filter(|_| above.depth < MAX_DEPTH) {
+        let (within, depth) = (within.as_slice(), above.depth + 1);
+        let below = Above { name: &name, optional, labels: &labels, within, depth, ..*above };
+        parts(&sources, &below, found);
     }
+}
+
+/// The definitions that parts of a field stand in; none if it would be part of itself.
+fn entered(sources: &[Cursor<'_>], above: &Above<'_>) -> Option<Vec<String>> {
+    let own = || sources.iter().skip(1).map(|source| source.path().to_owned());
+    let is_endless = own().any(|path| above.within.contains(&path));
+    (!is_endless).then(|| above.within.iter().cloned().chain(own()).collect())
 }
 
 /// Columns of the parts of an object, or of the objects in a list.
@@ -145,11 +160,14 @@ fn parts(sources: &[Cursor<'_>], below: &Above<'_>, found: &mut Vec<Column>) {
     for (name, part) in fields.flat_map(|fields| fields.entries()) {
         columns(name, &part, below, found);
     }
-    let below = Above { many: true, ..*below };
-    let items = sources.iter().filter_map(|at| at.get("items"));
-    let fields = items.filter_map(|items| items.get("fields"));
-    for (name, part) in fields.flat_map(|fields| fields.entries()) {
-        columns(name, &part, &below, found);
+    for items in sources.iter().filter_map(|at| at.get("items")) {
+        let items = with_definitions(below.root, &items);
+        let Some(within) = entered(&items, below) else { continue };
+        let below = Above { many: true, within: &within, ..*below };
+        let fields: Vec<Cursor<'_>> = items.iter().filter_map(|at| at.get("fields")).collect();
+        for (name, part) in fields.iter().flat_map(Cursor::entries) {
+            columns(name, &part, &below, found);
+        }
     }
 }
 
@@ -182,18 +200,5 @@ fn types(sources: &[Cursor<'_>]) -> Vec<Noted<String>> {
 }
 
 fn limits(sources: &[Cursor<'_>]) -> Limits {
-    let mut all = sources.iter().map(odcs::limits);
-    let mut limits = all.next().unwrap_or_default();
-    for next in all {
-        if limits.min.is_none() && limits.above.is_none() {
-            (limits.min, limits.above) = (next.min, next.above);
-        }
-        if limits.max.is_none() && limits.below.is_none() {
-            (limits.max, limits.below) = (next.max, next.below);
-        }
-        limits.precision = limits.precision.or(next.precision);
-        limits.scale = limits.scale.or(next.scale);
-        limits.length = limits.length.or(next.length);
-    }
-    limits
+    sources.iter().map(odcs::limits).fold(Limits::default(), Limits::and)
 }

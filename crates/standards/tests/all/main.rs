@@ -6,3 +6,4 @@ mod common;
 mod completeness;
 mod contracts;
 mod limits;
+mod references;

@@ -1,5 +1,6 @@
 //! Lines of input as cells of the schema: JSON objects, or CSV with a header.
 
+use super::outbox::Record;
 use alpheus_input::cells::parse_cell;
 use alpheus_input::files::unpacked;
 use alpheus_input::rows::Cell;
@@ -29,6 +30,9 @@ pub struct Line {
     pub time: Option<Timestamp>,
     /// In the order of the schema's attributes.
     pub cells: Vec<Cell>,
+    /// The record that holds it until a border after it is durable, if one does. Then it is sent
+    /// again where a session is lost.
+    pub record: Option<Record>,
 }
 
 /// Reads lines one by one.
@@ -136,7 +140,7 @@ impl Lines {
             Some(column) => Some(time_of(fields.get(column), column)?),
             None => None,
         };
-        Ok(Line { place: format!("{}:{}", self.name, self.number), time, cells })
+        Ok(Line { place: format!("{}:{}", self.name, self.number), time, cells, record: None })
     }
 }
 

@@ -30,6 +30,9 @@ const UPLOAD: usize = 1 << 20;
 /// Numbers that are deleted in one commit.
 const AT_ONCE: u64 = 1_000;
 
+/// A record of the store that an event came from: its space and its key.
+pub type Record = (Space, Vec<u8>);
+
 /// Why frames cannot be added.
 #[derive(Debug, thiserror::Error)]
 pub enum OutboxError {
@@ -101,7 +104,7 @@ impl Outbox {
     }
 
     /// Adds frames durably, in uploads of bounded size, with the session and the border that they
-    /// have reached; blocks while too many wait.
+    /// have reached; blocks while too many wait. Records that are `done` go in the same commit.
     ///
     /// # Errors
     /// [`OutboxError`].
@@ -109,18 +112,16 @@ impl Outbox {
         &self,
         frames: Vec<Vec<u8>>,
         reached: Option<(u64, Timestamp)>,
+        done: &[Record],
     ) -> Result<(), OutboxError> {
-        let mut upload = Vec::new();
-        let mut bytes = 0;
-        for frame in frames {
-            if bytes + frame.len() > UPLOAD && !upload.is_empty() {
-                self.put_one(&std::mem::take(&mut upload), reached)?;
-                bytes = 0;
-            }
-            bytes += frame.len();
-            upload.push(frame);
+        let uploads = in_uploads(frames);
+        if done.is_empty() {
+            return uploads
+                .chunks(1)
+                .try_for_each(|upload| self.put_together(upload, reached, done));
         }
-        if upload.is_empty() { Ok(()) } else { self.put_one(&upload, reached) }
+        // A border in one upload ends records of events in another.
+        self.put_together(&uploads, reached, done)
     }
 
     /// The session and border that the stored frames have reached.
@@ -136,10 +137,11 @@ impl Outbox {
         }))
     }
 
-    fn put_one(
+    fn put_together(
         &self,
-        frames: &[Vec<u8>],
+        uploads: &[Vec<Vec<u8>>],
         reached: Option<(u64, Timestamp)>,
+        done: &[Record],
     ) -> Result<(), OutboxError> {
         let mut state = self.state();
         if state.next - state.oldest >= MAX_UPLOADS && !state.closed {
@@ -154,16 +156,22 @@ impl Outbox {
         if state.closed {
             return Err(OutboxError::Closed);
         }
-        let mut batch = Batch::new();
-        let bytes = postcard::to_allocvec(frames).unwrap_or_default();
-        batch.put(&self.0.space, key_of(state.next), bytes)?;
-        batch.put(&self.0.space, NEXT, (state.next + 1).to_be_bytes().to_vec())?;
+        let (mut batch, mut next) = (Batch::new(), state.next);
+        for frames in uploads {
+            let bytes = postcard::to_allocvec(frames).unwrap_or_default();
+            batch.put(&self.0.space, key_of(next), bytes)?;
+            next += 1;
+        }
+        batch.put(&self.0.space, NEXT, next.to_be_bytes().to_vec())?;
         if let Some((session, border)) = reached {
             let value = [session.to_be_bytes(), border.0.to_be_bytes()].concat();
             batch.put(&self.0.space, REACHED, value)?;
         }
+        for (space, key) in done {
+            batch.delete(space, key.clone())?;
+        }
         self.0.store.commit(batch)?;
-        state.next += 1;
+        state.next = next;
         drop(state);
         self.0.changed.notify_all();
         Ok(())
@@ -264,6 +272,23 @@ pub struct OutgoingUploads {
     pub uploads: Vec<Upload>,
     /// The highest number that may have been sent before.
     pub sent_before: u64,
+}
+
+/// Frames in uploads of bounded size.
+fn in_uploads(frames: Vec<Vec<u8>>) -> Vec<Vec<Vec<u8>>> {
+    let (mut uploads, mut upload, mut bytes) = (Vec::new(), Vec::new(), 0);
+    for frame in frames {
+        if bytes + frame.len() > UPLOAD && !upload.is_empty() {
+            uploads.push(std::mem::take(&mut upload));
+            bytes = 0;
+        }
+        bytes += frame.len();
+        upload.push(frame);
+    }
+    if !upload.is_empty() {
+        uploads.push(upload);
+    }
+    uploads
 }
 
 /// Draws a name and stores it; nothing was sent under it yet.

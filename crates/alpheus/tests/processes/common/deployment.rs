@@ -77,6 +77,11 @@ impl Site {
         Site::with_state_in(None)
     }
 
+    /// With another schema. Policies are still those of meters.
+    pub(crate) fn with_schema(schema: &str) -> Site {
+        Site::of(None, schema)
+    }
+
     /// With the state in folders, or in a Kafka cluster.
     pub(crate) fn with_state_in(kafka: Option<Cluster>) -> Site {
         Site::of(kafka, SCHEMA)

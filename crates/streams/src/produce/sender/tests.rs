@@ -111,7 +111,7 @@ fn a_backlog_larger_than_a_request_may_be_arrives() {
     let outbox = outbox(&machine.open().unwrap(), 1);
     // Frames of 857 words, 256 at a time: each batch is more than a megabyte.
     for batch in 0..20 {
-        outbox.put(frames(256 * batch, 256 * (batch + 1), 8 * 857), None).unwrap();
+        outbox.put(frames(256 * batch, 256 * (batch + 1), 8 * 857), None, &[]).unwrap();
     }
     send_all(&service, outbox).unwrap();
     assert!(service.frames() == frames(0, 256 * 20, 8 * 857), "frames are lost or out of order");
@@ -133,7 +133,7 @@ fn a_device_learns_which_session_the_service_does_not_take() {
         let (machine, mut service) = (Machine::new(), Service::new(3 << 20));
         service.says = vec![RefusedFrame { stream: STREAM, session: 7, reason: reason.clone() }];
         let outbox = outbox(&machine.open().unwrap(), 1);
-        outbox.put(frames(0, 1, 100), None).unwrap();
+        outbox.put(frames(0, 1, 100), None, &[]).unwrap();
         let sender = Sender::start(service, outbox, Health::new().part("service")).unwrap();
         let refused = sender.refused();
         sender.finish(&never()).unwrap();
@@ -150,8 +150,8 @@ fn an_outbox_remembers_the_last_session_and_border() {
     let store = machine.open().unwrap();
     assert_eq!(outbox(&store, 1).reached().unwrap(), None);
     let reached = Some((u64::MAX, alpheus_time::Timestamp(77)));
-    outbox(&store, 1).put(frames(0, 1, 100), reached).unwrap();
-    outbox(&store, 1).put(frames(1, 2, 100), None).unwrap();
+    outbox(&store, 1).put(frames(0, 1, 100), reached, &[]).unwrap();
+    outbox(&store, 1).put(frames(1, 2, 100), None, &[]).unwrap();
     assert_eq!(outbox(&store, 1).reached().unwrap(), reached);
 }
 
@@ -159,10 +159,10 @@ fn an_outbox_remembers_the_last_session_and_border() {
 fn an_upload_that_is_refused_for_good_ends_sending_with_the_reason() {
     let (machine, service) = (Machine::new(), Service::new(1000));
     let outbox = outbox(&machine.open().unwrap(), 1);
-    outbox.put(frames(0, 1, 2000), None).unwrap();
+    outbox.put(frames(0, 1, 2000), None, &[]).unwrap();
     let failure = send_all(&service, outbox.clone()).unwrap_err();
     assert!(failure.to_string().contains("the test refuses"), "{failure}");
-    assert!(matches!(outbox.put(frames(1, 2, 8), None), Err(OutboxError::Closed)));
+    assert!(matches!(outbox.put(frames(1, 2, 8), None, &[]), Err(OutboxError::Closed)));
 }
 
 #[test]
@@ -170,7 +170,7 @@ fn a_service_that_learns_of_the_stream_later_gets_it_all() {
     let (machine, service) = (Machine::new(), Service::new(1 << 20));
     let outbox = outbox(&machine.open().unwrap(), 1);
     *service.ignorant.lock().unwrap() = 3;
-    outbox.put(frames(0, 10, 100), None).unwrap();
+    outbox.put(frames(0, 10, 100), None, &[]).unwrap();
     send_all(&service, outbox).unwrap();
     assert_eq!(service.frames(), frames(0, 10, 100));
 }
@@ -181,10 +181,10 @@ fn a_permanent_refusal_wakes_callers_that_wait_to_add_frames() {
     let service = Service { refuses: true, ..Service::new(1 << 20) };
     let outbox = outbox(&machine.open().unwrap(), 1);
     let health = Health::new();
-    outbox.put(frames(0, 1, 100), None).unwrap();
+    outbox.put(frames(0, 1, 100), None, &[]).unwrap();
     let sender = Sender::start(service, outbox.clone(), health.part("service")).unwrap();
     let refused =
-        std::iter::repeat_with(|| outbox.put(frames(0, 1, 100), None)).find(Result::is_err);
+        std::iter::repeat_with(|| outbox.put(frames(0, 1, 100), None, &[])).find(Result::is_err);
     assert!(matches!(refused, Some(Err(OutboxError::Closed))));
     assert!(!health.report().ready);
     assert!(sender.finish(&never()).is_err());
@@ -223,7 +223,7 @@ fn a_device_restored_from_an_older_state_loses_nothing_new() {
 
 /// Each frame an upload of its own.
 fn put(outbox: Outbox, from: usize, to: usize) -> Outbox {
-    frames(from, to, 100).into_iter().for_each(|frame| outbox.put(vec![frame], None).unwrap());
+    frames(from, to, 100).into_iter().for_each(|frame| outbox.put(vec![frame], None, &[]).unwrap());
     outbox
 }
 

@@ -1,0 +1,155 @@
+//! A device's key, store and service: what it needs before it can send anything.
+
+use super::lines::Line;
+use super::live::{LiveDevice, Pace, Summary};
+use super::outbox::Outbox;
+use super::sender::{Sender, ServiceClient};
+use crate::ingest::DeviceIdentity;
+use crate::links;
+use crate::owner::DeviceFile;
+use crate::revocations::open_identity;
+use crate::runtime::producing::StreamProducer;
+use crate::settings;
+use alpheus_encrypted_stream::encode::Encoder;
+use alpheus_encrypted_stream::producer::{Producer, TickProducer};
+use alpheus_node::entropy;
+use alpheus_node::failure::{Blame, Category, Failure};
+use alpheus_node::globals::Globals;
+use alpheus_node::network::identity::CERTIFICATE;
+use alpheus_node::network::role::Role;
+use alpheus_node::service::expiry::watch_certificate;
+use alpheus_node::service::health::Part;
+use alpheus_node::service::metrics::Metrics;
+use alpheus_node::service::shutdown::Shutdown;
+use alpheus_node::settings::{Settings, path_flag};
+use alpheus_policy::ids::StreamId;
+use alpheus_policy::layout::Layout;
+use alpheus_policy::schema::{Frames, Schema};
+use alpheus_transport::Store;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::mpsc::Receiver;
+
+/// Whose events a command sends, and where to.
+#[derive(Debug, clap::Args)]
+pub struct DeviceArgs {
+    /// The device's identity folder
+    #[arg(long, value_name = "FOLDER")]
+    identity: Option<PathBuf>,
+    /// The device's file, from `alpheus owner add`: it holds the stream's key
+    #[arg(long, value_name = "FILE", required = true)]
+    device: Option<PathBuf>,
+    /// The folder for frames that the service has not confirmed
+    #[arg(long, value_name = "FOLDER")]
+    state: Option<PathBuf>,
+    /// The stream's schema: YAML or .avsc
+    #[arg(long, value_name = "FILE")]
+    schema: Option<PathBuf>,
+    /// The service's URL
+    #[arg(long, value_name = "URL")]
+    server: Option<String>,
+}
+
+/// A device that can send.
+pub struct Device {
+    schema: Schema,
+    encoder: Encoder,
+    stream: StreamId,
+    producer: StreamProducer,
+    client: ServiceClient,
+    store: Arc<dyn Store>,
+    metrics: Metrics,
+    part: Part,
+}
+
+impl Device {
+    /// Reads all that it needs.
+    ///
+    /// # Errors
+    /// A setting is missing or wrong, or a file cannot be used.
+    pub fn open(args: &DeviceArgs, globals: &Globals) -> Result<Device, Failure> {
+        let settings = globals.settings(vec![
+            ("identity", path_flag(args.identity.as_ref())),
+            ("state", path_flag(args.state.as_ref())),
+            ("schema", path_flag(args.schema.as_ref())),
+            ("server", args.server.clone()),
+        ])?;
+        let folder = Settings::needed(&settings.identity, "identity")?;
+        let identity = open_identity(&folder, Role::Producer)?;
+        watch_certificate(&globals.metrics, &globals.health, &identity.path(CERTIFICATE));
+        let schema = settings::schema(&settings)?;
+        let layout = Layout::of(&schema).blame(Category::Input)?;
+        let (stream, master) =
+            DeviceFile::read(&Settings::needed(&args.device, "device")?, &schema)?;
+        let client = links::service(&Settings::needed(&settings.server, "server")?, &identity)?;
+        let (producer, client) = match schema.frames {
+            Frames::Events => {
+                let own = Producer::for_schema(&master, stream, &schema, &layout);
+                (
+                    StreamProducer::Events(Box::new(own.blame(Category::Input)?)),
+                    ServiceClient::new(client),
+                )
+            }
+            Frames::Ticks { .. } => {
+                let DeviceIdentity { secrets, certificate } = DeviceIdentity::open(&identity)?;
+                let own = TickProducer::for_schema(&master, stream, &schema, &layout, secrets);
+                let client = ServiceClient::new(client).introducing(certificate);
+                (StreamProducer::Ticks(Box::new(own.blame(Category::Input)?)), client)
+            }
+        };
+        let store = globals.open_store(&settings)?;
+        let encoder = Encoder::new(&schema, &layout).blame(Category::Input)?;
+        let (metrics, part) = (globals.metrics.clone(), globals.health.part("service"));
+        Ok(Device { schema, encoder, stream, producer, client, store, metrics, part })
+    }
+
+    /// The schema of its stream.
+    #[must_use]
+    pub fn schema(&self) -> &Schema {
+        &self.schema
+    }
+
+    /// Its store, where records of lines can lie.
+    #[must_use]
+    pub fn store(&self) -> Arc<dyn Store> {
+        Arc::clone(&self.store)
+    }
+
+    /// Sends lines until they end or the process is to stop, and what waits of earlier starts.
+    ///
+    /// # Errors
+    /// The store fails; the service does not know the stream.
+    pub fn run(
+        self,
+        lines: Receiver<Result<Line, Failure>>,
+        pace: Pace,
+        stop: &Shutdown,
+    ) -> Result<Summary, Failure> {
+        let mut rng = entropy::rng()?;
+        let (outbox, is_new) =
+            Outbox::open(self.store, self.stream, &mut rng).blame(Category::Io)?;
+        let reached = outbox.reached().blame(Category::Io)?;
+        let sender = Sender::start(self.client, outbox.clone(), self.part).blame(Category::Io)?;
+        let refused = sender.refused();
+        refused.register(&self.metrics);
+        let device = LiveDevice {
+            encoder: self.encoder,
+            schema: self.schema,
+            outbox,
+            rng,
+            is_new,
+            reached,
+            pace,
+            refused,
+            stop: stop.clone(),
+            unsettled: Vec::new(),
+            done: Vec::new(),
+        };
+        let ran = device.run(self.producer, lines);
+        // A failed sender explains more than the closed outbox.
+        match ran {
+            Err(failure) if !sender.has_ended() => Err(failure),
+            ran => sender.finish(stop).and(ran),
+        }
+    }
+}

@@ -1,0 +1,332 @@
+//! A running device: it encrypts lines as events, and makes borders between them.
+
+use super::lines::Line;
+use super::outbox::{Outbox, Record};
+use super::refused_sessions::RefusedSessions;
+use crate::runtime::devices::value_of;
+use crate::runtime::producing::{StreamProducer, StreamSession};
+use alpheus_encrypted_stream::encode::{Encoder, Value};
+use alpheus_encrypted_stream::producer::{EventError, MAX_SILENCE, Start};
+use alpheus_node::clock;
+use alpheus_node::failure::{Blame, Category, Failure};
+use alpheus_node::retry::{Backoff, RetryPolicy};
+use alpheus_node::service::shutdown::Shutdown;
+use alpheus_policy::schema::Schema;
+use alpheus_time::{Span, Timestamp};
+use rand_chacha::ChaCha20Rng;
+use std::sync::mpsc::{Receiver, RecvTimeoutError};
+use std::time::Duration;
+
+/// How long frames are collected before they are written to the outbox.
+const GATHER: Duration = Duration::from_millis(100);
+/// Maximum number of frames collected.
+const MAX_GATHERED: usize = 256;
+/// Borders that are made before they are written to the outbox.
+const BORDERS: u64 = 256;
+/// Whole ticks that passed unseen: then the device slept.
+const ASLEEP: u64 = 2;
+/// Pause before a session is opened that takes the place of a refused one.
+const REOPENING: RetryPolicy =
+    RetryPolicy::doubling(Duration::from_secs(1), Duration::from_secs(60));
+/// What became of the lines.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Summary {
+    /// Lines that were encrypted and have arrived, or wait for the next start.
+    pub events: u64,
+    /// Lines that were refused.
+    pub refused: u64,
+}
+
+/// When events happen.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Pace {
+    /// When their lines say so.
+    Stated,
+    /// When their lines are read.
+    Live,
+    /// When their lines are read, and the session begins before the first.
+    AtOnce,
+}
+
+/// A running device.
+pub(super) struct LiveDevice {
+    pub(super) encoder: Encoder,
+    pub(super) schema: Schema,
+    pub(super) outbox: Outbox,
+    pub(super) rng: ChaCha20Rng,
+    pub(super) is_new: bool,
+    /// The last session and its last border, if the next one names them.
+    pub(super) reached: Option<(u64, Timestamp)>,
+    /// When events happen.
+    pub(super) pace: Pace,
+    /// Sessions that the service does not take.
+    pub(super) refused: RefusedSessions,
+    /// The request to stop.
+    pub(super) stop: Shutdown,
+    /// Lines with records whose events no border has followed yet: they may be lost.
+    pub(super) unsettled: Vec<Line>,
+    /// Records of events that a border has followed, or that can never be sent.
+    pub(super) done: Vec<Record>,
+}
+
+impl LiveDevice {
+    /// Sends all lines, and borders between them; closes the session at the end.
+    pub(super) fn run(
+        mut self,
+        producer: StreamProducer,
+        lines: Receiver<Result<Line, Failure>>,
+    ) -> Result<Summary, Failure> {
+        let mut summary = Summary::default();
+        let (mut frames, mut next) = (Vec::new(), self.first(&lines));
+        if next.is_none() && self.pace != Pace::AtOnce {
+            return Ok(summary);
+        }
+        let mut session = self.open(producer, next.as_ref(), &mut frames)?;
+        loop {
+            if self.refused.take(session.number()) {
+                session = self.reopen(session, &mut frames)?;
+            }
+            if let Some(line) = next.take() {
+                match line.and_then(|line| self.event(&mut session, line, &mut frames)) {
+                    Ok(()) => summary.events += 1,
+                    Err(refused) if refused.category() == Category::Input => {
+                        tracing::warn!(%refused, "a line was refused");
+                        summary.refused += 1;
+                    }
+                    Err(failure) => return Err(failure),
+                }
+                if frames.len() < MAX_GATHERED {
+                    // More lines may be waiting: write them together.
+                    next = lines.try_recv().ok();
+                    if next.is_some() {
+                        continue;
+                    }
+                }
+            }
+            self.keep(&session, &mut frames)?;
+            match lines.recv_timeout(GATHER) {
+                Ok(line) => next = Some(line),
+                // With times in the lines, the clock does not count: the next line may be
+                // older than now.
+                Err(RecvTimeoutError::Timeout) if self.pace == Pace::Stated => {}
+                Err(RecvTimeoutError::Timeout) => {
+                    self.borders(&mut session, clock::now(), &mut frames)?;
+                }
+                Err(RecvTimeoutError::Disconnected) => break,
+            }
+            if self.stop.is_stopping() {
+                break;
+            }
+        }
+        self.close(session, &mut frames)?;
+        Ok(summary)
+    }
+
+    /// Opens a session: before the first line if the stream is new, else at the
+    /// next tick, for which it waits.
+    fn open(
+        &mut self,
+        producer: StreamProducer,
+        first: Option<&Result<Line, Failure>>,
+        frames: &mut Vec<Vec<u8>>,
+    ) -> Result<StreamSession, Failure> {
+        let now = clock::now();
+        let (start, at) = if self.is_new {
+            let said = first.and_then(|line| line.as_ref().ok()).and_then(|line| line.time);
+            (Start::First, said.unwrap_or(now).floor(self.schema.tick))
+        } else {
+            (Start::Again { now }, producer.next_tick(now))
+        };
+        let (rng, mut sink) = (&mut self.rng, |frame: &[u8]| frames.push(frame.to_vec()));
+        let opened = producer.open(start, at, self.reached, rng, &mut sink);
+        let session = opened.map_err(|(_, error)| error).blame(Category::Input)?;
+        self.is_new = false;
+        self.keep(&session, frames)?;
+        wait_for(at);
+        Ok(session)
+    }
+
+    /// The service does not take the session any more. After a part of a pause, another opens,
+    /// since many devices may be in this at once. Until then events are lost, but for those that
+    /// records hold.
+    fn reopen(
+        &mut self,
+        session: StreamSession,
+        frames: &mut Vec<Vec<u8>>,
+    ) -> Result<StreamSession, Failure> {
+        self.reached = session.reached();
+        let (producer, lost) = session.abandon();
+        tracing::warn!(lost, "the service does not take this session; opening a new one");
+        std::thread::sleep(Backoff::new(REOPENING).jittered(&mut self.rng));
+        let mut session = self.open(producer, None, frames)?;
+        for line in std::mem::take(&mut self.unsettled) {
+            self.event(&mut session, line, frames)?;
+        }
+        Ok(session)
+    }
+
+    /// The first line; none if the input ends, the process is to stop, or none is waited for.
+    fn first(&self, lines: &Receiver<Result<Line, Failure>>) -> Option<Result<Line, Failure>> {
+        if self.pace == Pace::AtOnce {
+            return lines.try_recv().ok();
+        }
+        loop {
+            match lines.recv_timeout(GATHER) {
+                Ok(first) => return Some(first),
+                Err(RecvTimeoutError::Timeout) if !self.stop.is_stopping() => {}
+                Err(_) => return None,
+            }
+        }
+    }
+
+    /// All borders up to `to`, written in portions: after a long pause there are many.
+    fn borders(
+        &mut self,
+        session: &mut StreamSession,
+        to: Timestamp,
+        frames: &mut Vec<Vec<u8>>,
+    ) -> Result<(), Failure> {
+        let asleep = to.0.saturating_sub(session.next_border().0) / self.schema.tick.0 >= ASLEEP;
+        if asleep && self.pace != Pace::Stated {
+            // The process did not run, so nothing happened here.
+            let (rng, mut sink) = (&mut self.rng, |frame: &[u8]| frames.push(frame.to_vec()));
+            session.sleep_until(to, rng, &mut sink).blame(Category::Input)?;
+            self.settle();
+            return Ok(());
+        }
+        while session.next_border() <= to {
+            let some = Span(self.schema.tick.0.saturating_mul(BORDERS));
+            let piece = to.min(session.next_border().plus(some));
+            let (rng, mut sink) = (&mut self.rng, |frame: &[u8]| frames.push(frame.to_vec()));
+            session.advance(piece, rng, &mut sink).blame(Category::Input)?;
+            self.settle();
+            if frames.len() >= MAX_GATHERED {
+                self.keep(session, frames)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// A border has followed all events.
+    fn settle(&mut self) {
+        self.done.extend(self.unsettled.drain(..).filter_map(|line| line.record));
+    }
+
+    fn event(
+        &mut self,
+        session: &mut StreamSession,
+        line: Line,
+        frames: &mut Vec<Vec<u8>>,
+    ) -> Result<(), Failure> {
+        let (last, tick) = (session.last(), self.schema.tick);
+        let at = match line.time {
+            Some(said) => time_of_line(said, last, tick)
+                .map_err(|late| Failure::new(Category::Input, late).at(line.place.clone()))?,
+            None => after(clock::now(), last, tick),
+        };
+        if at.0.saturating_sub(last.0) / tick.0 <= MAX_SILENCE {
+            // A larger jump of the clock is refused below.
+            self.borders(session, at, frames)?;
+        }
+        let values: Vec<Value<'_>> = line.cells.iter().map(value_of).collect();
+        let (encoder, rng) = (&self.encoder, &mut self.rng);
+        let sent = session.event(
+            at,
+            rng,
+            |rng, vector| encoder.encode(&values, rng, |word, addend| vector.add(word, addend)),
+            &mut |frame| frames.push(frame.to_vec()),
+        );
+        let has_record = line.record.is_some();
+        match sent {
+            Ok(()) if has_record => self.unsettled.push(line),
+            Ok(()) => {}
+            Err(EventError::Encoding(error)) => {
+                self.done.extend(line.record);
+                return Err(Failure::new(Category::Input, error.to_string()).at(line.place));
+            }
+            // The clock leapt. What a record holds is sent by the next start.
+            Err(other) => {
+                let category = if has_record { Category::Io } else { Category::Input };
+                return Err(Failure::new(category, other.to_string()).at(line.place));
+            }
+        }
+        Ok(())
+    }
+
+    fn keep(&mut self, session: &StreamSession, frames: &mut Vec<Vec<u8>>) -> Result<(), Failure> {
+        if frames.is_empty() {
+            return Ok(());
+        }
+        self.reached = session.reached();
+        let done = std::mem::take(&mut self.done);
+        self.outbox.put(std::mem::take(frames), self.reached, &done).blame(Category::Io)
+    }
+
+    /// Ends the session at the end of its tick, for which it waits.
+    fn close(&mut self, session: StreamSession, frames: &mut Vec<Vec<u8>>) -> Result<(), Failure> {
+        let at = session.next_border();
+        wait_for(at);
+        let reached = session.reached().map(|(number, _)| (number, at));
+        let (rng, mut sink) = (&mut self.rng, |frame: &[u8]| frames.push(frame.to_vec()));
+        let closed = session.close(at, rng, &mut sink);
+        closed.map_err(|(_, error)| error).blame(Category::Input)?;
+        self.settle();
+        let done = std::mem::take(&mut self.done);
+        self.outbox.put(std::mem::take(frames), reached, &done).blame(Category::Io)
+    }
+}
+
+/// A line whose time is too early.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error(
+    "its time is not after the last event's, or it is before the session was opened: sort lines by time; after a start, older lines are not sent"
+)]
+struct LateLineError;
+
+/// The time of an event whose line has a time in milliseconds: that time, or just after
+/// the last event of the same millisecond.
+fn time_of_line(said: Timestamp, last: Timestamp, tick: Span) -> Result<Timestamp, LateLineError> {
+    let at = after(said, last, tick);
+    let same = at.floor(Span(1000)) == said.floor(Span(1000)) && at.floor(tick) == said.floor(tick);
+    if same { Ok(at) } else { Err(LateLineError) }
+}
+
+/// The first time from `wanted` on that is after `last` and not on a tick.
+fn after(wanted: Timestamp, last: Timestamp, tick: Span) -> Timestamp {
+    let at = if wanted > last { wanted } else { last.plus(Span(1)) };
+    if at.0.is_multiple_of(tick.0) { at.plus(Span(1)) } else { at }
+}
+
+/// Waits until the time `at`.
+pub fn wait_for(at: Timestamp) {
+    loop {
+        let left = clock::until(at);
+        if left.is_zero() {
+            return;
+        }
+        std::thread::sleep(left);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_late_line_is_refused_and_not_moved() {
+        let tick = Span::seconds(1);
+        let at = |millis: u64, micros: u64| Timestamp(1000 * millis + micros);
+        let last = at(5_500, 0);
+        assert_eq!(time_of_line(at(5_600, 0), last, tick), Ok(at(5_600, 0)));
+        // Several in one millisecond stand in their order.
+        assert_eq!(time_of_line(at(5_500, 0), last, tick), Ok(at(5_500, 1)));
+        assert_eq!(time_of_line(at(6_000, 0), last, tick), Ok(at(6_000, 1)), "not on a border");
+        for late in [at(5_499, 0), at(4_000, 0), at(0, 0)] {
+            assert_eq!(time_of_line(late, last, tick), Err(LateLineError));
+        }
+        // A thousand in one millisecond, and no more.
+        assert_eq!(time_of_line(at(5_500, 0), at(5_500, 999), tick), Err(LateLineError));
+        // Not into the next window, however short the tick.
+        assert_eq!(time_of_line(at(5_500, 0), at(5_500, 9), Span(10)), Err(LateLineError));
+    }
+}
