@@ -96,22 +96,25 @@ processes() {
   for home in a b c; do
     own=/var/lib/alpheus-controller/$home
     start homes controller "guard-$home" ALPHEUS_IDENTITY=$own/identity ALPHEUS_STATE=$own/state \
-      ALPHEUS_KEY_FILE=$own/key-file ALPHEUS_SERVER=https://localhost:$PORT \
+      ALPHEUS_KEY_FILE=$own/key-file ALPHEUS_SERVER=https://127.0.0.1:$PORT \
       ALPHEUS_API=127.0.0.1:$((PORT + number)) ALPHEUS_LISTEN=127.0.0.1:$((PORT + 90 + number))
     healthy $((PORT + 90 + number)) "controller $home"
-    in_machine homes "cd /root; alpheus owner add --identity pki/owner-$home --controller https://localhost:$((PORT + number)) \
+    tries=0
+    until in_machine homes "cd /root; alpheus owner add --identity pki/owner-$home --controller https://127.0.0.1:$((PORT + number)) \
       --schema /etc/alpheus/schema.yaml --policies /usr/share/alpheus/examples/household/policies.yaml \
-      --producer meter-$home --device $home.device >$home.stream" >"$WORK/owner-$home.log" 2>&1 || failed "owner $home"
+      --producer meter-$home --device $home.device >$home.stream" >"$WORK/owner-$home.log" 2>&1; do
+      tries=$((tries + 1)); [ "$tries" -lt 60 ] || failed "owner $home"; sleep 0.5
+    done
     (while sleep 1; do echo "{\"power\": $((number * 500))}"; done) | chroot "$WORK/homes" sh -c "cd /root; exec alpheus produce \
       --identity pki/meter-$home --device $home.device --state meter-$home --schema /etc/alpheus/schema.yaml \
-      --server https://localhost:$PORT --input -" >"$WORK/meter-$home.log" 2>&1 &
+      --server https://127.0.0.1:$PORT --input -" >"$WORK/meter-$home.log" 2>&1 &
     PIDS="$PIDS $!"
     number=$((number + 1))
   done
 }
 
 window() {
-  ask="cd /root; alpheus query --server https://localhost:$PORT --identity pki/analyst"
+  ask="cd /root; alpheus query --server https://127.0.0.1:$PORT --identity pki/analyst"
   tries=0
   until in_machine homes "$ask --query /usr/share/alpheus/examples/household/street.sql" >"$WORK/query.log" 2>&1; do
     tries=$((tries + 1)); [ "$tries" -lt 120 ] || failed "the query is refused"; sleep 0.5
@@ -155,8 +158,8 @@ echo "packages: installed on two machines in $((installed - from)) s, first wind
 in_machine service "apt-get purge -qq alpheus-server >/dev/null 2>&1; test -s /var/lib/alpheus-server/identity/tls.key" \
   || failed "removing a package has removed keys"
 
-# Every role: its unit, its settings.
-install homes "./*.deb" || failed "all packages"
+# Every role: its unit, which names units of systemd, and its settings.
+install homes "systemd ./*.deb" || failed "all packages"
 in_machine homes "alpheus check /etc/alpheus/*.toml /etc/alpheus/schema.yaml" >"$WORK/check.log" 2>&1 || failed "settings"
 units homes
 
