@@ -272,7 +272,7 @@ packages: package-tools dist ## install and run what `make dist` leaves, on bare
 
 .PHONY: package-tools
 package-tools:
-	@$(call need,debootstrap:debootstrap umoci:umoci systemd-analyze:systemd curl:curl)
+	@$(call need,debootstrap:debootstrap umoci:umoci systemd-analyze:systemd systemd-nspawn:systemd-container curl:curl)
 
 .PHONY: clean
 clean: ## remove what was built

@@ -1,11 +1,12 @@
 #!/bin/sh
 # What `make dist` has left is installed on bare Debian systems without Rust, in chroots. One has the service, one has
 # three controllers, meters and the analyst. Units are started without systemd: the command of ExecStart, as the
-# unit's user, without capabilities. It prints the seconds from `apt install` to the first window.
+# unit's user, without capabilities. It prints the seconds from `apt install` to the first window. Then the service's
+# system is booted in a container, and systemd itself starts the unit in its sandbox.
 set -eu
 cd "$(dirname "$0")/.."
 [ "$(id -u)" = 0 ] || { echo "skipped: only root can create root file systems"; exit 0; }
-for tool in debootstrap umoci systemd-analyze curl; do
+for tool in debootstrap umoci systemd-analyze systemd-nspawn curl; do
   command -v "$tool" >/dev/null || { echo "skipped: this machine lacks $tool; make packages installs it"; exit 0; }
 done
 DIST=$PWD/target/dist
@@ -91,6 +92,7 @@ EOF
 
 processes() {
   start service server server
+  server=$!
   healthy $((PORT + 90)) "the service"
   number=1
   for home in a b c; do
@@ -136,6 +138,27 @@ units() {
   done
 }
 
+# systemd starts the service's unit. The kernel says whether the sandbox holds.
+sandboxed() {
+  kill "$server"; wait "$server" || true
+  install service "systemd systemd-sysv" || failed "systemd on the service's machine"
+  in_machine service "systemctl enable alpheus-server" >"$WORK/enable.log" 2>&1 || failed "the unit is not enabled"
+  umount "$WORK/service/proc"
+  systemd-nspawn --quiet --register=no --keep-unit --boot --directory="$WORK/service" </dev/null >"$WORK/systemd.log" 2>&1 &
+  boot=$!
+  PIDS="$PIDS $boot"
+  healthy $((PORT + 90)) "the service under systemd"
+  pid=$(pgrep -f '^/usr/bin/alpheus --config /etc/alpheus/server.toml server') || failed "the service does not run"
+  for line in Seccomp:2 NoNewPrivs:1 CapEff:0000000000000000 CapBnd:0000000000000000; do
+    tr -d '\t' <"/proc/$pid/status" | grep -q "^$line$" || failed "the sandbox lacks $line"
+  done
+  kill -HUP "$pid"
+  healthy $((PORT + 90)) "the service after SIGHUP"
+  [ "$pid" = "$(pgrep -f '^/usr/bin/alpheus --config /etc/alpheus/server.toml server')" ] || failed "SIGHUP has ended the service"
+  kill "$boot"; wait "$boot" || true
+  mount -t proc proc "$WORK/service/proc"
+}
+
 (cd "$DIST" && sha256sum --quiet --check SHA256SUMS)
 bare
 machine service
@@ -155,6 +178,8 @@ echo "packages: installed on two machines in $((installed - from)) s, first wind
 # Each machine has what belongs to its role and nothing of the other.
 [ -z "$(find "$WORK/service" -xdev -name '*alpheus-controller*' ! -path '*/packages/*' ! -path '*/man/*')" ] || failed "the service's machine has a controller's files"
 [ -z "$(find "$WORK/homes" -xdev -name '*alpheus-server*' ! -path '*/packages/*' ! -path '*/man/*')" ] || failed "the controllers' machine has the service's files"
+sandboxed
+echo "systemd: the service's unit runs in its sandbox, and outlives SIGHUP"
 in_machine service "apt-get purge -qq alpheus-server >/dev/null 2>&1; test -s /var/lib/alpheus-server/identity/tls.key" \
   || failed "removing a package has removed keys"
 
@@ -164,7 +189,8 @@ in_machine homes "alpheus check /etc/alpheus/*.toml /etc/alpheus/schema.yaml" >"
 units homes
 
 # The same program from the image, as its user, and from the tarball.
-umoci unpack --image "$DIST"/*.oci:"$(basename "$DIST"/*.oci | cut -d- -f2)" "$WORK/image" >"$WORK/umoci.log" 2>&1 || failed umoci
+image=$(echo "$DIST"/*.oci)
+umoci unpack --image "$image:$(basename "$image" | cut -d- -f2)" "$WORK/image" >"$WORK/umoci.log" 2>&1 || failed umoci
 tar -xzf "$DIST"/alpheus-*-linux-gnu.tar.gz -C "$WORK/homes/opt"
 cmp "$WORK/image/rootfs/usr/bin/alpheus" "$WORK/homes/usr/bin/alpheus"
 cmp "$WORK/homes"/opt/alpheus-*/bin/alpheus "$WORK/homes/usr/bin/alpheus"

@@ -117,7 +117,7 @@ def image(tree, debs, version, now):
 
 def sums(folder):
     """SHA256SUMS of all files, and its signature if there is a key."""
-    files = sorted(file for file in folder.rglob("*") if file.is_file())
+    files = sorted(file for file in folder.rglob("*") if file.is_file() and not file.name.startswith("SHA256SUMS"))
     lines = [f"{hashlib.sha256(file.read_bytes()).hexdigest()}  {file.relative_to(folder)}\n" for file in files]
     (folder / "SHA256SUMS").write_text("".join(lines))
     if key := os.environ.get("DIST_SIGNING_KEY"):
