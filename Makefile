@@ -184,7 +184,7 @@ mutants: tools ## changes the code of one crate at random places: do its tests n
 	@$(PYTHON) .ci/mutants.py $${CRATE:-} --shards $${SHARDS:-1}
 
 .PHONY: drills
-drills: tools web browser broker totals kills ## the long forms of tests: an hour
+drills: tools web browser broker totals kills package-tools ## the long forms of tests: an hour
 	@$(call need,valgrind:valgrind)
 	$(CARGO) test --workspace --features $(FEATURES) --locked -- --ignored
 	set -e; for drill in drills/*.sh; do echo "$$drill"; sh "$$drill"; done
@@ -264,6 +264,21 @@ deploy: .venv/ready ## check the files of deploy/, as far as this machine can
 	@$(call need,promtool:prometheus)
 	promtool check rules deploy/prometheus/alerts.yaml
 	promtool test rules deploy/prometheus/alerts_test.yaml
+
+.PHONY: dist
+# DIST_SIGNING_KEY=FILE make dist: signed checksums, by a key of ssh-keygen. On Debian, for amd64.
+dist: kafka-build ## Debian packages, image, tarball, bill of materials, checksums: in target/dist
+	@$(call need,dpkg-shlibdeps:dpkg-dev objdump:binutils git:git $(PYTHON):python3)
+	cd deploy/packages && $(PYTHON) -B -m unittest -q test_packages
+	nice -n 10 $(PYTHON) -B deploy/packages/dist.py
+
+.PHONY: packages
+packages: package-tools dist ## install and run what `make dist` leaves, on bare Debian systems
+	sh drills/packages.sh
+
+.PHONY: package-tools
+package-tools:
+	@$(call need,debootstrap:debootstrap umoci:umoci systemd-analyze:systemd systemd-nspawn:systemd-container curl:curl)
 
 .PHONY: clean
 clean: ## remove what was built

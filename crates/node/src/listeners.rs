@@ -5,6 +5,7 @@ use crate::failure::Failure;
 use crate::globals::Globals;
 use crate::service::ServiceError;
 use crate::service::descriptors::{self, Share};
+use crate::service::expiry::watch_certificate;
 use crate::service::http::{Bounds, Drained, Server};
 use crate::service::shutdown::{Shutdown, Signals, Trigger};
 use crate::service::tls::{TlsError, server};
@@ -53,6 +54,10 @@ pub fn serve(
         let (trigger, mut serving, mut addresses) = (Trigger::new(), Vec::new(), Vec::new());
         let listeners = listeners()?;
         let share = share(settings, listeners.len());
+        let certificate = listeners.iter().find_map(|own| own.tls.as_ref()?.certificate.clone());
+        if let Some(certificate) = certificate {
+            watch_certificate(&globals.metrics, &globals.health, &certificate);
+        }
         for listener in listeners {
             let (server, address) = bind(&listener, share).await?;
             addresses.push(address);

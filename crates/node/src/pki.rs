@@ -4,12 +4,15 @@
 //! A production deployment has an authority already, with its root key somewhere safer than
 //! a folder; see [`crate::network::identity`] for the files that it must provide.
 
+mod known;
+
 use crate::failure::{Blame, Category, Failure};
 use crate::files::{Readers, make_private_folder, write_new};
 use crate::network::identity;
 use crate::network::role::{Name, Role};
 use alpheus_crypto::secret::Secret;
 use data_encoding::{HEXLOWER, HEXLOWER_PERMISSIVE};
+use known::Known;
 use rcgen::{
     BasicConstraints, CertificateParams, DistinguishedName, DnType, ExtendedKeyUsagePurpose, IsCa,
     Issuer, KeyPair, KeyUsagePurpose, SanType,
@@ -17,11 +20,14 @@ use rcgen::{
 use rustls::pki_types::CertificateDer;
 use rustls::pki_types::pem::PemObject;
 use std::fs;
+use std::os::unix::fs::{MetadataExt, chown};
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 use zeroize::Zeroizing;
 
 const AUTHORITY_KEY: &str = "ca.key";
+/// Where processes that listen are also reached.
+const LOCAL: [&str; 2] = ["localhost", "127.0.0.1"];
 
 /// A folder whose files are written once.
 pub struct Folder(PathBuf);
@@ -173,6 +179,29 @@ pub fn issue(
     identity_folder.copy(authority, identity::AUTHORITY)
 }
 
+/// Extends a certificate that the authority has issued: its key, its role, its name and its hosts
+/// stay. The file is replaced as a whole. The private key is not needed.
+///
+/// # Errors
+/// If the authority's files or the certificate cannot be read, the authority has not issued it, or
+/// the file cannot be replaced.
+pub fn renew(authority: &Folder, certificate: &Path, days: u32) -> Result<(), Failure> {
+    let path = authority.path(AUTHORITY_KEY);
+    let issuer = KeyPair::from_pem(&authority.read(AUTHORITY_KEY)?).blame_input(&path)?;
+    let der = read_certificate(certificate)?;
+    let name = Name::of_certificate(&der).blame_input(certificate)?;
+    let known = Known::open(&der, &issuer).blame_input(certificate)?;
+    let issuer = Issuer::new(authority_params(), issuer);
+    let renewed = leaf(&name, &known.hosts, days)?.signed_by(&known.key, &issuer);
+    let text = renewed.blame(Category::Io)?.pem();
+    let new = certificate.with_extension("pem.new");
+    fs::write(&new, text).blame_io(&new)?;
+    let before = fs::metadata(certificate).blame_io(certificate)?;
+    fs::set_permissions(&new, before.permissions()).blame_io(&new)?;
+    chown(&new, Some(before.uid()), Some(before.gid())).blame_io(&new)?;
+    fs::rename(&new, certificate).blame_io(certificate)
+}
+
 fn leaf(name: &Name, hosts: &[String], days: u32) -> Result<CertificateParams, Failure> {
     let mut names = hosts.to_vec();
     // Processes that listen are also reached on the machine itself.
@@ -180,7 +209,7 @@ fn leaf(name: &Name, hosts: &[String], days: u32) -> Result<CertificateParams, F
         || matches!(name.role, Role::Issuer | Role::Verifier | Role::Gateway | Role::Board)
         || matches!(name.role, Role::Registrar | Role::Smoother | Role::Aggregator);
     if serves {
-        names.extend(["localhost".to_owned(), "127.0.0.1".to_owned()]);
+        names.extend(LOCAL.map(str::to_owned));
     }
     let mut params = CertificateParams::new(names).blame(Category::Usage)?;
     let uri = name.to_string().try_into().blame(Category::Usage)?;

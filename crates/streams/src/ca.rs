@@ -19,6 +19,7 @@ use alpheus_node::entropy;
 use alpheus_node::failure::{Blame, Category, Failure};
 use alpheus_node::files::read_text;
 use alpheus_node::globals::Globals;
+use alpheus_node::network::identity::CERTIFICATE;
 use alpheus_node::network::role::{Name, Role};
 use alpheus_node::pki::{self, Folder, read_seed};
 use data_encoding::{HEXLOWER, HEXLOWER_PERMISSIVE};
@@ -34,6 +35,7 @@ Examples:
   alpheus owner request --identity alice > alice/request.txt
   alpheus ca certify pki alice/request.txt --name alice > alice/owner.txt
   alpheus ca certify pki alice/request.txt --name alice --renew alice/owner.txt > renewed.txt
+  alpheus ca renew pki pki/service pki/first
   alpheus ca revoke pki pki/phone/tls.pem pki/phone/device.txt";
 
 /// Arguments of `alpheus ca`.
@@ -68,6 +70,20 @@ enum Command {
         /// The party's certificate until now: it stays the same party, with other keys
         #[arg(long, value_name = "FILE")]
         renew: Option<PathBuf>,
+    },
+    /// Extend TLS certificates; keys, names and hosts stay
+    ///
+    /// Processes read the file again within seconds, without a restart.
+    #[command(after_help = EXAMPLES)]
+    Renew {
+        /// The authority's folder
+        folder: PathBuf,
+        /// Identity folders, or certificates (`tls.pem`), which are replaced
+        #[arg(required = true, value_name = "FOLDER|FILE")]
+        certificates: Vec<PathBuf>,
+        /// Validity from now on
+        #[arg(long, value_name = "DAYS", default_value = "90", value_parser = clap::value_parser!(u32).range(1..=3650))]
+        days: u32,
     },
     /// Revoke certificates: write the signed list of all that are revoked to `revoked.txt`
     ///
@@ -121,8 +137,29 @@ pub fn run(args: &Args, _globals: &Globals) -> Result<(), Failure> {
             println!("{}", deployment::to_hex(&certificate));
             Ok(())
         }
+        Command::Renew { folder, certificates, days } => renew(folder, certificates, *days),
         Command::Revoke { folder, certificates } => revoke(folder, certificates),
     }
+}
+
+/// Extends TLS certificates that are not revoked.
+fn renew(folder: &Path, certificates: &[PathBuf], days: u32) -> Result<(), Failure> {
+    let authority = Folder::existing(folder);
+    let key = authority_key(&authority)?.verifying_key();
+    let revoked = revocations::list_of(&authority.path(REVOKED), &key)?;
+    for path in certificates {
+        let file = if path.is_dir() { path.join(CERTIFICATE) } else { path.clone() };
+        let digest = tls_digest(&pki::read_certificate(&file)?);
+        if revoked.certificates.contains(&digest) {
+            let failure = Err("the certificate is revoked, and is not extended");
+            return failure.blame(Category::Check).map_err(|failure| {
+                failure.at(file.display().to_string()).with_help("`alpheus ca issue` makes another")
+            });
+        }
+        pki::renew(&authority, &file, days)?;
+        println!("{}", file.display());
+    }
+    Ok(())
 }
 
 /// Adds certificates to the authority's list, which is replaced as a whole.

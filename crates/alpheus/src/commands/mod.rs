@@ -4,6 +4,7 @@
 //! (`replay::Args`, `replay::run`); here is one variant and one arm for each.
 
 pub mod completions;
+pub mod manual;
 
 use alpheus_node::failure::{Category, Failure};
 use alpheus_node::globals::Globals;
@@ -94,6 +95,9 @@ pub enum Command {
     Ca(alpheus_streams::ca::Args),
     /// Print a completion script for a shell
     Completions(completions::Args),
+    /// Write manual pages
+    #[command(hide = true)]
+    Manual(manual::Args),
 }
 
 /// The settings keys that the parts read.
@@ -169,6 +173,7 @@ fn run(cli: Cli) -> Result<(), Failure> {
         Command::Table(args) => alpheus_table_service::run(&args, &globals),
         Command::Ca(args) => alpheus_streams::ca::run(&args, &globals),
         Command::Completions(args) => completions::run(args),
+        Command::Manual(args) => manual::run(&args),
     }
 }
 

@@ -42,6 +42,7 @@ mod processes;
 mod query;
 mod read;
 mod real_data;
+mod renewals;
 mod revocations;
 #[cfg(all(feature = "board", feature = "pass", feature = "stats", feature = "table"))]
 mod roles;

@@ -6,6 +6,7 @@ use crate::common;
 use alpheus_node::service::health::Health;
 use alpheus_node::service::http::{Peer, Server, observability};
 use alpheus_node::service::metrics::Metrics;
+use alpheus_node::service::reload::Live;
 use alpheus_node::service::shutdown::Trigger;
 use alpheus_node::service::tls::{self, TlsError};
 use alpheus_node::settings::TlsFiles;
@@ -73,7 +74,7 @@ impl Site {
         path
     }
 
-    fn load(&self) -> Result<Arc<rustls::ServerConfig>, TlsError> {
+    fn load(&self) -> Result<Arc<Live<rustls::ServerConfig>>, TlsError> {
         tls::server(&self.files, SystemTime::now())
     }
 

@@ -11,6 +11,7 @@ use super::revoked::Revoked;
 use super::role::Name;
 use crate::failure::{Blame, Category, Failure};
 use crate::proxy::Route;
+use crate::service::reload::Live;
 use axum::body::{Body, Bytes, HttpBody};
 use axum::http::{HeaderName, HeaderValue, Method, Request, Response, StatusCode, header};
 use http_body_util::{BodyExt, LengthLimitError, Limited};
@@ -22,6 +23,7 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use std::fmt;
 use std::pin::Pin;
+use std::sync::Arc;
 use std::task::{Context, Poll};
 use std::time::Duration;
 
@@ -92,14 +94,15 @@ impl HttpClient {
                 None => Err("no authority is given that its certificate may come from")
                     .blame(Category::Input),
             };
-            Some(tls.map_err(|failure| failure.at(base.origin()))?)
+            Some(Live::fixed(tls.map_err(|failure| failure.at(base.origin()))?))
         } else {
             None
         };
         Self::with(base, (tls, None), last)
     }
 
-    /// A client that shows the certificate of its identity, over TLS alone.
+    /// A client that shows the certificate of its identity, over TLS alone. New connections show
+    /// the one that is in the folder then.
     ///
     /// # Errors
     /// If the address is without TLS, or a file of the identity cannot be used.
@@ -119,7 +122,7 @@ impl HttpClient {
 
     fn with(
         base: Base,
-        (tls, revoked): (Option<ClientConfig>, Option<Revoked>),
+        (tls, revoked): (Option<Arc<Live<ClientConfig>>>, Option<Revoked>),
         last: LastPeer,
     ) -> Result<Self, Failure> {
         let connector = Connector::new(base.clone(), (tls, revoked), Route::draw()?);

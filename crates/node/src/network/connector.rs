@@ -6,6 +6,7 @@ use super::peer::WrongPeerError;
 use super::revoked::Revoked;
 use crate::proxy::Route;
 use crate::retry::{Backoff, RetryPolicy};
+use crate::service::reload::Live;
 use hyper_util::client::legacy::connect::{Connected, Connection};
 use hyper_util::rt::TokioIo;
 use rustls::ClientConfig;
@@ -32,7 +33,7 @@ const HANDSHAKES: RetryPolicy =
 #[derive(Clone)]
 pub(super) struct Connector {
     base: Base,
-    tls: Option<TlsConnector>,
+    tls: Option<Arc<Live<ClientConfig>>>,
     /// Certificates that end a connection.
     revoked: Option<Revoked>,
     route: Option<Route>,
@@ -42,12 +43,11 @@ impl Connector {
     /// One with TLS, perhaps through a proxy, or without.
     pub(super) fn new(
         base: Base,
-        (tls, revoked): (Option<ClientConfig>, Option<Revoked>),
+        (tls, revoked): (Option<Arc<Live<ClientConfig>>>, Option<Revoked>),
         route: Option<Route>,
     ) -> Self {
         // Without TLS it stays on this machine, which for a proxy would be the proxy's.
         let route = route.filter(|_| tls.is_some());
-        let tls = tls.map(|config| TlsConnector::from(Arc::new(config)));
         Self { base, tls, revoked, route }
     }
 
@@ -80,7 +80,7 @@ impl Connector {
             return Ok(TokioIo::new(Stream::Plain(stream)));
         };
         let name = ServerName::try_from(self.base.host().to_owned()).map_err(io::Error::other)?;
-        let stream = tls.connect(name, stream).await?;
+        let stream = TlsConnector::from(tls.current()).connect(name, stream).await?;
         Ok(TokioIo::new(Stream::Tls(Box::new(stream), self.revoked.clone())))
     }
 }

@@ -9,6 +9,7 @@ use super::identity::{AUTHORITY, CERTIFICATE, IdentityFolder, KEY};
 use super::revoked::Revoked;
 use super::role::{Name, PeerNameError, Role};
 use crate::failure::{Blame, Category, Failure};
+use crate::service::reload::Live;
 use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
 use rustls::client::{Resumption, WebPkiServerVerifier};
 use rustls::pki_types::pem::PemObject;
@@ -181,8 +182,20 @@ pub(super) fn anonymous(
     Ok(unlinkable(builder.with_no_client_auth()))
 }
 
-/// TLS of a client that shows the certificate of its identity.
+/// TLS of a client that shows the certificate of its identity, which is read again when it changes.
 pub(super) fn identified(
+    expected: ExpectedPeer,
+    identity: &IdentityFolder,
+    last: LastPeer,
+) -> Result<Arc<Live<ClientConfig>>, Failure> {
+    let files = [CERTIFICATE, KEY, AUTHORITY].map(|file| identity.path(file));
+    let identity = identity.clone();
+    let read = move || read_identity(expected.clone(), &identity, last.clone());
+    let again = read.clone();
+    Live::watching(files.into(), read, move || again().map_err(|failure| failure.to_string()))
+}
+
+fn read_identity(
     expected: ExpectedPeer,
     identity: &IdentityFolder,
     last: LastPeer,

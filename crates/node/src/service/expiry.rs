@@ -9,6 +9,7 @@ use prometheus_client::encoding::{DescriptorEncoder, EncodeMetric};
 use prometheus_client::metrics::gauge::ConstGauge;
 use rustls::pki_types::CertificateDer;
 use rustls::pki_types::pem::PemObject;
+use std::collections::BTreeMap;
 use std::fmt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -27,9 +28,9 @@ pub fn watch_certificate(metrics: &Metrics, health: &Health, path: &Path) {
 
 fn finding(end: Option<Duration>, now: Timestamp) -> Finding {
     match end.map(|end| days_left(end, now)) {
-        Some(left) if left <= 0.0 => Finding::Broken(
-            "the TLS certificate has expired: issue another, and restart the process".into(),
-        ),
+        Some(left) if left <= 0.0 => {
+            Finding::Broken("the TLS certificate has expired: `alpheus ca renew` extends it".into())
+        }
         Some(left) if left <= NOTED_DAYS => {
             Finding::Noteworthy(format!("days until the TLS certificate ends: {}", left.ceil()))
         }
@@ -37,8 +38,64 @@ fn finding(end: Option<Duration>, now: Timestamp) -> Finding {
     }
 }
 
-/// For so many days before the end the report on health says when it is.
+/// For so many days before the end the report on health says when it is, and the log says it once.
 const NOTED_DAYS: f64 = 21.0;
+/// So many days before the end the log says it once more.
+const URGENT_DAYS: f64 = 7.0;
+
+/// Seconds in a day.
+const DAY: f64 = 86_400.0;
+
+/// How near the end of a certificate is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Stage {
+    Far,
+    Noted,
+    Urgent,
+    Over,
+}
+
+impl Stage {
+    /// Of a certificate that is valid for `all` days, of which so many are `left`. One that is never
+    /// valid for longer than a stage begins is not near its end for that alone.
+    fn of(left: f64, all: f64) -> Stage {
+        let within = |days: f64| left <= days && all > days;
+        match () {
+            () if left <= 0.0 => Stage::Over,
+            () if within(URGENT_DAYS) => Stage::Urgent,
+            () if within(NOTED_DAYS) => Stage::Noted,
+            () => Stage::Far,
+        }
+    }
+}
+
+/// What the log has said of each file: of a certificate with which end, and how near.
+pub(super) type Warned = BTreeMap<PathBuf, (Duration, Stage)>;
+
+/// Warns once 21 days and once 7 days before the end of the certificate in a file, and when it is over.
+pub(super) fn warn(file: &Path, warned: &mut Warned) {
+    let Some((start, end)) = validity_of(file) else { return };
+    let days = days_left(end, clock::now());
+    let all = (end.saturating_sub(start)).as_secs_f64() / DAY;
+    let news = news(file, (end, Stage::of(days, all)), warned);
+    let (file, days_left) = (file.display(), days.ceil());
+    match news {
+        Some(Stage::Over) => {
+            tracing::error!(%file, "the TLS certificate has expired: `alpheus ca renew` extends it");
+        }
+        Some(Stage::Urgent | Stage::Noted) => {
+            tracing::warn!(%file, days_left, "the TLS certificate ends soon: `alpheus ca renew` extends it");
+        }
+        Some(Stage::Far) | None => {}
+    }
+}
+
+/// The stage, if it is later than what was said of the same certificate.
+fn news(file: &Path, (end, stage): (Duration, Stage), warned: &mut Warned) -> Option<Stage> {
+    let last = warned.insert(file.to_owned(), (end, stage));
+    let same = last.filter(|(known, _)| *known == end).map(|(_, stage)| stage);
+    (same.is_none_or(|last| last < stage) && stage > Stage::Far).then_some(stage)
+}
 
 #[derive(Debug)]
 struct Expiry(PathBuf);
@@ -55,14 +112,20 @@ impl Collector for Expiry {
 
 /// The end of the first certificate's validity.
 fn end_of(path: &Path) -> Option<Duration> {
+    validity_of(path).map(|(_, end)| end)
+}
+
+/// When the first certificate's validity starts, and when it ends.
+fn validity_of(path: &Path) -> Option<(Duration, Duration)> {
     let der = CertificateDer::from_pem_file(path).ok()?;
     let certificate = Certificate::from_der(&der).ok()?;
-    Some(certificate.tbs_certificate().validity().not_after.to_unix_duration())
+    let validity = certificate.tbs_certificate().validity();
+    Some((validity.not_before.to_unix_duration(), validity.not_after.to_unix_duration()))
 }
 
 fn days_left(end: Duration, now: Timestamp) -> f64 {
     let now = Duration::from_micros(now.0);
-    let days = |time: Duration| time.as_secs_f64() / 86_400.0;
+    let days = |time: Duration| time.as_secs_f64() / DAY;
     days(end) - days(now)
 }
 
@@ -90,6 +153,36 @@ mod tests {
         assert!(health.report().ready);
         assert!(!missing.text().contains("certificate_days_left"));
         assert!(days_left(Duration::from_secs(86_400), Timestamp(2 * 86_400_000_000)) < 0.0);
+    }
+
+    #[test]
+    fn the_log_warns_once_at_each_stage_and_again_of_another_certificate() {
+        let (mut warned, file, end) =
+            (BTreeMap::new(), Path::new("tls.pem"), Duration::from_secs(9));
+        let mut hear = |days, end| news(file, (end, Stage::of(days, 90.0)), &mut warned);
+        for (days, expected) in [
+            (21.5, None),
+            (21.0, Some(Stage::Noted)),
+            (20.0, None),
+            (7.0, Some(Stage::Urgent)),
+            (6.0, None),
+            (0.0, Some(Stage::Over)),
+            (-1.0, None),
+        ] {
+            assert_eq!(hear(days, end), expected, "{days}");
+        }
+        let renewed = Duration::from_secs(10);
+        assert_eq!(hear(90.0, renewed), None);
+        assert_eq!(hear(20.0, renewed), Some(Stage::Noted));
+        assert_eq!(hear(20.0, Duration::from_secs(11)), Some(Stage::Noted));
+    }
+
+    #[test]
+    fn a_certificate_of_days_or_hours_is_not_near_its_end_all_the_time() {
+        assert_eq!(Stage::of(0.5, 1.0), Stage::Far);
+        assert_eq!(Stage::of(6.0, 14.0), Stage::Urgent);
+        assert_eq!(Stage::of(13.0, 14.0), Stage::Far);
+        assert_eq!(Stage::of(0.0, 1.0), Stage::Over);
     }
 
     #[test]

@@ -7,10 +7,12 @@
 //! [`strangers`].
 
 mod closer;
+mod refusals;
 mod strangers;
 
 use super::health::Health;
 use super::metrics::{CONTENT_TYPE, Metrics};
+use super::reload::Live;
 use super::shutdown::{Shutdown, Trigger};
 use axum::http::{StatusCode, header};
 use axum::response::IntoResponse;
@@ -20,6 +22,7 @@ pub use closer::{Closer, Cut, CutGuard};
 use hyper::server::conn::http1;
 use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::service::TowerToHyperService;
+use refusals::Refusals;
 use std::collections::HashMap;
 use std::io;
 use std::net::SocketAddr;
@@ -103,7 +106,7 @@ impl Default for Bounds {
 #[derive(Debug)]
 pub struct Server {
     listener: TcpListener,
-    tls: Option<Arc<rustls::ServerConfig>>,
+    tls: Option<Arc<Live<rustls::ServerConfig>>>,
     bounds: Bounds,
 }
 
@@ -125,7 +128,8 @@ struct Connections {
 /// What a connection passes before it is served. Clones share it.
 #[derive(Clone)]
 struct Entrance {
-    tls: Option<TlsAcceptor>,
+    tls: Option<Arc<Live<rustls::ServerConfig>>>,
+    refusals: Refusals,
     slots: Arc<Semaphore>,
     guests: Guests,
     silence: Option<Duration>,
@@ -213,7 +217,7 @@ impl Server {
     /// The address cannot be used.
     pub async fn bind(
         address: SocketAddr,
-        tls: Option<Arc<rustls::ServerConfig>>,
+        tls: Option<Arc<Live<rustls::ServerConfig>>>,
     ) -> Result<Self, ListenError> {
         let failed = |source| ListenError { address, source };
         let listener = TcpListener::bind(address).await.map_err(failed)?;
@@ -238,7 +242,8 @@ impl Server {
     /// Serves until `shutdown`, then lets open requests finish for at most `drain`.
     pub async fn serve(self, router: Router, mut shutdown: Shutdown, drain: Duration) -> Drained {
         let entrance = Entrance {
-            tls: self.tls.clone().map(TlsAcceptor::from),
+            tls: self.tls.clone(),
+            refusals: Refusals::default(),
             slots: Arc::new(Semaphore::new(self.bounds.connections)),
             guests: Guests { most: self.bounds.of_one, counts: Arc::default() },
             silence: self.bounds.silence,
@@ -346,7 +351,8 @@ impl Entrance {
             let (stream, slot) = (Stream::Plain(stream), self.slot().await?);
             return Ok(Entered { stream, certificate: None, _slot: slot, _guest: None });
         };
-        let stream = Box::new(tls.accept(stream).await?);
+        let accepted = TlsAcceptor::from(tls.current()).accept(stream).await;
+        let stream = Box::new(accepted.inspect_err(|error| self.refusals.note(error))?);
         let (_, session) = stream.get_ref();
         let first = session.peer_certificates().and_then(<[_]>::first);
         let certificate: Option<Arc<[u8]>> = first.map(|first| Arc::from(first.as_ref()));

@@ -13,6 +13,7 @@ mod kafka;
 pub mod log;
 pub mod metrics;
 pub mod progress;
+pub mod reload;
 pub mod shutdown;
 pub mod tls;
 
@@ -24,6 +25,7 @@ use health::{Health, State};
 use http::{Drained, ListenError, Server};
 use log::LogError;
 use metrics::Metrics;
+use reload::Live;
 use shutdown::{Shutdown, Trigger};
 use std::io;
 use std::net::SocketAddr;
@@ -151,7 +153,7 @@ pub fn open_hidden_store(
     Ok(store)
 }
 
-fn tls_of(settings: &Settings) -> Result<Option<Arc<rustls::ServerConfig>>, TlsError> {
+fn tls_of(settings: &Settings) -> Result<Option<Arc<Live<rustls::ServerConfig>>>, TlsError> {
     settings.tls.as_ref().map(|files| tls::server(files, SystemTime::now())).transpose()
 }
 
@@ -177,6 +179,9 @@ pub fn run(
 ) -> Result<Drained, ServiceError> {
     let address = settings.listen.ok_or(SettingsError::Missing("listen"))?;
     let tls = tls_of(settings)?;
+    if let Some(certificate) = settings.tls.as_ref().and_then(|files| files.certificate.as_ref()) {
+        expiry::watch_certificate(metrics, health, certificate);
+    }
     let router = router.merge(http::observability(health.clone(), metrics.clone()));
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
     runtime.block_on(async {

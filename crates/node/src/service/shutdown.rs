@@ -1,5 +1,6 @@
 //! One signal that stops everything in a process.
 
+use super::reload;
 use crate::failure::Category;
 use std::io;
 use tokio::signal::unix::{Signal, SignalKind, signal};
@@ -57,10 +58,13 @@ impl Shutdown {
     }
 }
 
-/// The two ways to ask a process to stop: SIGTERM and SIGINT (Ctrl-C).
+/// The ways to ask a process to stop: SIGTERM, SIGINT (Ctrl-C), and closing its terminal. Without a
+/// terminal, SIGHUP asks it to read its [TLS files](super::reload) again.
 pub struct Signals {
     terminate: Signal,
     interrupt: Signal,
+    hang_up: Signal,
+    in_terminal: bool,
 }
 
 impl Signals {
@@ -69,17 +73,47 @@ impl Signals {
     /// # Errors
     /// The operating system refuses signal handlers.
     pub fn listen() -> io::Result<Self> {
-        let terminate = signal(SignalKind::terminate())?;
-        Ok(Self { terminate, interrupt: signal(SignalKind::interrupt())? })
+        // `nohup` makes a process outlive its terminal.
+        let in_terminal = !ignores_hang_up() && has_terminal();
+        Ok(Self {
+            terminate: signal(SignalKind::terminate())?,
+            interrupt: signal(SignalKind::interrupt())?,
+            hang_up: signal(SignalKind::hangup())?,
+            in_terminal,
+        })
     }
 
-    /// Waits for either.
+    /// Waits until the process is asked to stop.
     pub async fn next(&mut self) {
-        tokio::select! {
-            _ = self.terminate.recv() => {}
-            _ = self.interrupt.recv() => {}
+        loop {
+            tokio::select! {
+                _ = self.terminate.recv() => return,
+                _ = self.interrupt.recv() => return,
+                _ = self.hang_up.recv() => {}
+            }
+            if self.in_terminal && !has_terminal() {
+                return;
+            }
+            reload::ask();
         }
     }
+}
+
+/// Whether there is a terminal that controls this process. One that was closed is none.
+fn has_terminal() -> bool {
+    std::fs::File::open("/dev/tty").is_ok()
+}
+
+/// Whether the process was started so that SIGHUP means nothing to it.
+fn ignores_hang_up() -> bool {
+    std::fs::read_to_string("/proc/self/status").is_ok_and(|status| ignores(&status))
+}
+
+/// The lowest bit of the mask of ignored signals is SIGHUP's.
+fn ignores(status: &str) -> bool {
+    let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
+    let last = mask.and_then(|mask| mask.trim().chars().next_back()?.to_digit(16));
+    last.is_some_and(|digit| digit & 1 == 1)
 }
 
 /// For a command that runs for a while: the first signal asks it to stop cleanly, a second
@@ -106,6 +140,13 @@ pub fn on_signal() -> io::Result<Shutdown> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_process_under_nohup_is_known() {
+        assert!(ignores("SigBlk:\t0000000000000000\nSigIgn:\t0000000000001001\n"));
+        assert!(!ignores("SigBlk:\t0000000000000001\nSigIgn:\t0000000000001000\n"));
+        assert!(!ignores(""));
+    }
 
     #[tokio::test]
     async fn receivers_stop_when_triggered_or_when_the_trigger_is_gone() {

@@ -1,8 +1,9 @@
 //! TLS for our servers: version 1.3 only, keys and certificates from PEM files.
 //!
 //! Faulty files are reported with their names when the process starts, rather than to each
-//! client as a failed handshake.
+//! client as a failed handshake. Changed files are read again.
 
+use super::reload::Live;
 use crate::settings::TlsFiles;
 use rustls::pki_types::pem::{self, PemObject};
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
@@ -83,11 +84,19 @@ pub enum TlsError {
     },
 }
 
-/// Reads and checks the files. `now` is the time by which certificates must be valid.
+/// Reads and checks the files, and again when they change. `now` is the time by which certificates
+/// must be valid.
 ///
 /// # Errors
 /// What is wrong with which file.
-pub fn server(files: &TlsFiles, now: SystemTime) -> Result<Arc<ServerConfig>, TlsError> {
+pub fn server(files: &TlsFiles, now: SystemTime) -> Result<Arc<Live<ServerConfig>>, TlsError> {
+    let paths = [&files.certificate, &files.key, &files.client_ca].into_iter().flatten().cloned();
+    let again = files.clone();
+    let make = move || read(&again, SystemTime::now());
+    Live::watching(paths.collect(), || read(files, now), make)
+}
+
+fn read(files: &TlsFiles, now: SystemTime) -> Result<ServerConfig, TlsError> {
     let named = |file: &Option<PathBuf>, setting| file.clone().ok_or(TlsError::Missing { setting });
     let certificate = named(&files.certificate, "certificate")?;
     let key = named(&files.key, "key")?;
@@ -114,7 +123,7 @@ pub fn server(files: &TlsFiles, now: SystemTime) -> Result<Arc<ServerConfig>, Tl
     config.alpn_protocols = vec![b"http/1.1".to_vec()];
     // A ticket would let an eavesdropper or the server link two connections of a client.
     config.send_tls13_tickets = 0;
-    Ok(Arc::new(config))
+    Ok(config)
 }
 
 fn client_verifier(path: &Path, now: SystemTime) -> Result<Arc<dyn ClientCertVerifier>, TlsError> {

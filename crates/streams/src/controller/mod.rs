@@ -28,9 +28,8 @@ use alpheus_node::entropy;
 use alpheus_node::failure::{Blame, Category, Failure};
 use alpheus_node::files::read_key_file;
 use alpheus_node::globals::Globals;
-use alpheus_node::network::identity::{CERTIFICATE, IdentityFolder};
+use alpheus_node::network::identity::IdentityFolder;
 use alpheus_node::network::role::Role;
-use alpheus_node::service::expiry::watch_certificate;
 use alpheus_node::service::shutdown::Trigger;
 use alpheus_node::service::{self, ServiceError};
 use alpheus_node::settings::Flags;
@@ -261,7 +260,6 @@ fn serve(run: &Run, globals: &Globals) -> Result<(), Failure> {
     let identity = opened.identity.clone().without(revocations.revoked());
     let server = links::service(&Settings::needed(&settings.server, "server")?, &identity)?;
     revocations.watch().map_err(ServiceError::from)?;
-    watch_certificate(&globals.metrics, &globals.health, &identity.path(CERTIFICATE));
     let parts = Parts {
         keys: opened.keys(run.place.slots(&settings)?)?,
         revoked: revocations.revoked(),

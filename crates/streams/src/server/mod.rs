@@ -39,10 +39,9 @@ use alpheus_node::clock;
 use alpheus_node::entropy;
 use alpheus_node::failure::{Blame, Category, Failure};
 use alpheus_node::globals::Globals;
-use alpheus_node::network::identity::{CERTIFICATE, IdentityFolder};
+use alpheus_node::network::identity::IdentityFolder;
 use alpheus_node::network::role::Role;
 use alpheus_node::pki::read_seed;
-use alpheus_node::service::expiry::watch_certificate;
 use alpheus_node::service::health::{Note, Part, State};
 use alpheus_node::service::http::Drained;
 use alpheus_node::service::shutdown::Trigger;
@@ -178,7 +177,6 @@ pub fn run(args: &Args, globals: &Globals) -> Result<(), Failure> {
     revocations.watch().map_err(ServiceError::from)?;
     let (mut engine, handle, inlet) =
         open(&identity, &schema, (kind, store.clone()), &windows, (clock, revocations))?;
-    watch_certificate(&globals.metrics, &globals.health, &identity.path(CERTIFICATE));
     if !schema.frames.is_events() && kind == EngineKind::InProcess {
         engine.manager.service.check_with(ingest::server_check(&identity, &schema)?);
     }

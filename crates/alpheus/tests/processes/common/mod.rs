@@ -217,6 +217,11 @@ impl Process {
         let _ = Command::new("bash").args(["-c", &kill]).stderr(Stdio::null()).status();
     }
 
+    /// SIGHUP, to it alone.
+    pub(crate) fn hang_up_alone(&self) {
+        self.signal("HUP");
+    }
+
     /// Freezes it, as a machine that hangs (SIGSTOP).
     pub(crate) fn freeze(&self) {
         self.signal("STOP");

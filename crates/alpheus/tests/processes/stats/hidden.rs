@@ -28,7 +28,11 @@ pub(crate) fn watched(deployment: &str) -> String {
 pub(crate) fn check(folder: &Path) {
     let read =
         |kind: &str, when| fs::read_to_string(folder.join(format!("{kind}.{when}"))).unwrap();
-    let time = ["alpheus_uptime_seconds ", "alpheus_stats_requests_total{request=\"outcomes\""];
+    let time = [
+        "alpheus_uptime_seconds ",
+        "alpheus_certificate_days_left ",
+        "alpheus_stats_requests_total{request=\"outcomes\"",
+    ];
     let still = |text: String| -> Vec<String> {
         let moves = |line: &&str| time.iter().any(|moves| line.starts_with(moves));
         text.lines().filter(|line| !moves(line)).map(str::to_owned).collect()

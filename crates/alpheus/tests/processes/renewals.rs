@@ -1,0 +1,181 @@
+//! Certificates that are renewed while processes run: new connections show the new one, open ones
+//! go on, and no process restarts.
+
+#![expect(clippy::unwrap_used, reason = "a test's way to fail")]
+
+use crate::common::deployment::{free, until};
+use crate::common::{self, Process, alpheus};
+use alpheus_node::network::client::HttpClient;
+use alpheus_node::network::identity::{AUTHORITY, CERTIFICATE, IdentityFolder, KEY};
+use alpheus_node::network::role::Role;
+use alpheus_node::network::{base::Base, peer::ExpectedPeer};
+use alpheus_node::pki::read_certificate;
+use alpheus_node::service::http::Peer;
+use axum::routing::get;
+use axum::{Extension, Json, Router};
+use rustls::pki_types::pem::PemObject;
+use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName};
+use rustls::{ClientConfig, ClientConnection, RootCertStore, StreamOwned, crypto::ring};
+use std::io::{Read, Write};
+use std::net::TcpStream;
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
+
+type Connection = StreamOwned<ClientConnection, TcpStream>;
+
+/// A PKI whose certificates end in a day.
+fn pki() -> tempfile::TempDir {
+    let folder = tempfile::tempdir().unwrap();
+    done(folder.path(), &["ca", "init", "pki"]);
+    for (role, name) in [("server", "service"), ("producer", "meter")] {
+        done(folder.path(), &["ca", "issue", "pki", "--role", role, "--name", name, "--days", "1"]);
+    }
+    folder
+}
+
+fn done(folder: &Path, args: &[&str]) {
+    common::ended_well(alpheus(args.iter().copied()).current_dir(folder));
+}
+
+fn renew(folder: &Path, name: &str, days: &str) {
+    done(folder, &["ca", "renew", "pki", &format!("pki/{name}"), "--days", days]);
+}
+
+/// A service that says what it does.
+fn service(folder: &Path, api: &str) -> Process {
+    std::fs::write(folder.join("schema.yaml"), common::deployment::SCHEMA).unwrap();
+    let args = ["--log", "info", "server", "--identity", "pki/service", "--schema", "schema.yaml"];
+    let args = args.into_iter().chain(["--state", "state", "--api", api]);
+    let mut service = Process::start(alpheus(args).current_dir(folder));
+    service.wait_for_prefix("serving at ");
+    service
+}
+
+/// Connects to the service as the meter, or as a stranger.
+fn connect(folder: &Path, api: &str, known: bool) -> Connection {
+    let own = folder.join("pki/meter");
+    let mut roots = RootCertStore::empty();
+    roots.add(CertificateDer::from_pem_file(own.join(AUTHORITY)).unwrap()).unwrap();
+    let builder = ClientConfig::builder_with_provider(Arc::new(ring::default_provider()))
+        .with_protocol_versions(&[&rustls::version::TLS13])
+        .unwrap()
+        .with_root_certificates(roots);
+    let chain = vec![CertificateDer::from_pem_file(own.join(CERTIFICATE)).unwrap()];
+    let key = PrivateKeyDer::from_pem_file(own.join(KEY)).unwrap();
+    let config = match known {
+        true => builder.with_client_auth_cert(chain, key).unwrap(),
+        false => builder.with_no_client_auth(),
+    };
+    let name = ServerName::try_from("localhost").unwrap();
+    let stream = TcpStream::connect(api).unwrap();
+    stream.set_read_timeout(Some(common::PATIENCE)).unwrap();
+    StreamOwned::new(ClientConnection::new(Arc::new(config), name).unwrap(), stream)
+}
+
+/// What `/metrics` says over a connection that stays open.
+fn metrics(connection: &mut Connection) -> String {
+    write!(connection, "GET /metrics HTTP/1.1\r\nHost: localhost\r\n\r\n").unwrap();
+    connection.flush().unwrap();
+    let mut answer = Vec::new();
+    while !answer.ends_with(b"\r\n\r\n") {
+        let mut byte = [0];
+        connection.read_exact(&mut byte).unwrap();
+        answer.push(byte[0]);
+    }
+    let head = String::from_utf8(answer).unwrap().to_lowercase();
+    let length = head.split("content-length: ").nth(1).unwrap().split('\r').next().unwrap();
+    let mut text = vec![0; length.parse().unwrap()];
+    connection.read_exact(&mut text).unwrap();
+    String::from_utf8(text).unwrap()
+}
+
+/// The certificate at the other end of a new connection.
+fn shown(folder: &Path, api: &str) -> Vec<u8> {
+    let mut connection = connect(folder, api, true);
+    metrics(&mut connection);
+    connection.conn.peer_certificates().unwrap()[0].to_vec()
+}
+
+fn days_left(metrics: &str) -> f64 {
+    let line = metrics.lines().find(|line| line.starts_with("alpheus_certificate_days_left "));
+    line.unwrap().rsplit(' ').next().unwrap().parse().unwrap()
+}
+
+#[test]
+fn a_service_shows_a_renewed_certificate_without_a_restart() {
+    let place = pki();
+    let (folder, api) = (place.path(), free());
+    let mut service = service(folder, &api);
+    let file = folder.join("pki/service").join(CERTIFICATE);
+    let before = read_certificate(&file).unwrap();
+    assert_eq!(shown(folder, &api), before);
+    let mut open = connect(folder, &api, true);
+    assert!(days_left(&metrics(&mut open)) <= 1.0);
+    let again = |log: String| log.matches("the TLS files were read again").count();
+    assert_eq!(again(service.log()), 0);
+
+    // The file changes.
+    renew(folder, "service", "200");
+    let after = read_certificate(&file).unwrap();
+    assert_ne!(before, after);
+    until("the renewed certificate", || (shown(folder, &api) == after).then_some(()));
+    assert!(days_left(&metrics(&mut open)) > 199.0, "the old connection goes on");
+    until("a line in the log", || (again(service.log()) == 1).then_some(()));
+
+    // SIGHUP: everything is read again, although nothing has changed.
+    service.hang_up_alone();
+    until("another line in the log", || (again(service.log()) == 2).then_some(()));
+    assert!(!service.has_ended(), "{}", service.log());
+    metrics(&mut open);
+
+    // A file that is damaged changes nothing.
+    std::fs::write(&file, "none").unwrap();
+    service.wait_for("complaint", |line| line.contains("cannot be used").then_some(()));
+    assert_eq!(shown(folder, &api), after);
+
+    // Who is refused hears nothing more than that; the log says why.
+    assert!(common::get_over(connect(folder, &api, false), "/metrics").is_none());
+    service.wait_for("refusal", |line| {
+        (line.contains("a TLS handshake was refused") && line.contains("no certificate"))
+            .then_some(())
+    });
+}
+
+#[test]
+fn a_client_shows_a_renewed_certificate_on_new_connections() {
+    let place = pki();
+    let folder = place.path();
+    let meter = IdentityFolder::open(&folder.join("pki/meter"), Role::Producer).unwrap();
+    let whoami = |Extension(peer): Extension<Peer>| async move {
+        Json(peer.certificate.map(|der| der.to_vec()).unwrap_or_default())
+    };
+    let service = IdentityFolder::open(&folder.join("pki/service"), Role::Server).unwrap();
+    let routes = Router::new().route("/", get(whoami));
+    let (_serving, base) = common::serving::serve(&service.tls(), routes);
+    let base = Base::parse(&base).unwrap();
+    let client = HttpClient::identified(base, ExpectedPeer::from(Role::Server), &meter).unwrap();
+    let runtime = tokio::runtime::Runtime::new().unwrap();
+    let seen = |client: &HttpClient| -> Vec<u8> {
+        runtime.block_on(client.get_json("/", Duration::ZERO)).unwrap()
+    };
+    let file = folder.join("pki/meter").join(CERTIFICATE);
+    let before = read_certificate(&file).unwrap();
+    assert_eq!(seen(&client), before);
+    renew(folder, "meter", "30");
+    let after = read_certificate(&file).unwrap();
+    // An unlinked client has connections of its own.
+    until("the renewed certificate", || (seen(&client.unlinked()) == after).then_some(()));
+    assert_eq!(seen(&client), before, "the old connection goes on");
+}
+
+#[test]
+fn a_revoked_certificate_is_not_renewed() {
+    let place = pki();
+    let folder = place.path();
+    done(folder, &["ca", "revoke", "pki", "pki/meter/tls.pem"]);
+    let args = ["ca", "renew", "pki", "pki/meter"];
+    let refused = alpheus(args).current_dir(folder).output().unwrap();
+    let said = String::from_utf8_lossy(&refused.stderr).into_owned();
+    assert!(refused.status.code() == Some(1) && said.contains("is revoked"), "{said}");
+}

@@ -1,0 +1,186 @@
+//! TLS files that are read again while a process runs: when they change, and on SIGHUP.
+//!
+//! A file that cannot be used changes nothing: what was read before stays in use, and the log says
+//! why. The log also says when a certificate nears its end.
+
+use super::expiry;
+use std::collections::BTreeMap;
+use std::error::Error;
+use std::fmt;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Condvar, Mutex, Once, PoisonError, RwLock, Weak};
+use std::time::{Duration, SystemTime};
+
+/// How often files are looked at.
+const INTERVAL: Duration = Duration::from_secs(5);
+
+/// All that is in use in this process.
+static WATCHED: Mutex<Vec<Weak<dyn Reload>>> = Mutex::new(Vec::new());
+static THREAD: Once = Once::new();
+/// Whether all files are to be read again, changed or not.
+static ASKED: (Mutex<bool>, Condvar) = (Mutex::new(false), Condvar::new());
+
+/// What was made of files, and is made again when they change.
+pub struct Live<T> {
+    current: RwLock<Arc<T>>,
+    files: Vec<PathBuf>,
+    seen: Mutex<Vec<Stamp>>,
+    make: Make<T>,
+}
+
+type Make<T> = Box<dyn Fn() -> Result<T, Box<dyn Error + Send + Sync>> + Send + Sync>;
+
+/// What changes when a file is replaced: its number, size and time; nothing if it is missing.
+type Stamp = Option<(u64, u64, SystemTime)>;
+
+/// Something that can be made again.
+trait Reload: Send + Sync {
+    /// Makes it again if its files have changed, or if it is `forced`.
+    fn reload(&self, forced: bool);
+
+    /// The file whose end is watched.
+    fn certificate(&self) -> Option<&Path>;
+}
+
+impl<T> fmt::Debug for Live<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Live").field("files", &self.files).finish_non_exhaustive()
+    }
+}
+
+impl<T: Send + Sync + 'static> Live<T> {
+    /// Watches files, a certificate's first. `first` makes something of them now, and `make` again.
+    ///
+    /// # Errors
+    /// Those of `first`.
+    pub fn watching<F, E: Into<Box<dyn Error + Send + Sync>>>(
+        files: Vec<PathBuf>,
+        first: impl FnOnce() -> Result<T, F>,
+        make: impl Fn() -> Result<T, E> + Send + Sync + 'static,
+    ) -> Result<Arc<Live<T>>, F> {
+        let seen = stamps(&files);
+        let make: Make<T> = Box::new(move || make().map_err(Into::into));
+        let live = Arc::new(Live::new(first()?, (files, seen), make));
+        let weak = Arc::downgrade(&live);
+        WATCHED.lock().unwrap_or_else(PoisonError::into_inner).push(weak);
+        THREAD.call_once(start);
+        Ok(live)
+    }
+
+    /// What is made of no file, and stays.
+    pub fn fixed(value: T) -> Arc<Live<T>> {
+        let make: Make<T> = Box::new(|| Err("it is made of no file".into()));
+        Arc::new(Live::new(value, (Vec::new(), Vec::new()), make))
+    }
+
+    fn new(first: T, (files, seen): (Vec<PathBuf>, Vec<Stamp>), make: Make<T>) -> Live<T> {
+        Live { current: RwLock::new(Arc::new(first)), files, seen: Mutex::new(seen), make }
+    }
+
+    /// What was made last.
+    pub fn current(&self) -> Arc<T> {
+        Arc::clone(&self.current.read().unwrap_or_else(PoisonError::into_inner))
+    }
+}
+
+impl<T: Send + Sync + 'static> Reload for Live<T> {
+    fn reload(&self, forced: bool) {
+        let stamps = stamps(&self.files);
+        let mut seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
+        if *seen == stamps && !forced {
+            return;
+        }
+        *seen = stamps;
+        let file = self.certificate().unwrap_or(Path::new("")).display();
+        match (self.make)() {
+            Ok(made) => {
+                *self.current.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(made);
+                tracing::info!(%file, "the TLS files were read again");
+            }
+            Err(error) => {
+                tracing::error!(%file, %error, "the TLS files cannot be used: those read before stay in use");
+            }
+        }
+    }
+
+    fn certificate(&self) -> Option<&Path> {
+        self.files.first().map(PathBuf::as_path)
+    }
+}
+
+fn stamps(files: &[PathBuf]) -> Vec<Stamp> {
+    files.iter().map(|file| stamp(file)).collect()
+}
+
+fn stamp(file: &Path) -> Stamp {
+    let known = std::fs::metadata(file).ok()?;
+    Some((known.ino(), known.size(), known.modified().ok()?))
+}
+
+/// Has all files read again at once.
+pub(super) fn ask() {
+    *ASKED.0.lock().unwrap_or_else(PoisonError::into_inner) = true;
+    ASKED.1.notify_all();
+}
+
+/// Starts the thread that looks at the files. Without it the process goes on with what it has.
+fn start() {
+    let thread = std::thread::Builder::new().name("certificates".into());
+    if let Err(error) = thread.spawn(watch) {
+        tracing::error!(%error, "changed TLS files will not be noticed");
+    }
+}
+
+fn watch() {
+    let mut warned = BTreeMap::new();
+    loop {
+        let asked = ASKED.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let waited = ASKED.1.wait_timeout_while(asked, INTERVAL, |asked| !*asked);
+        let (mut asked, _) = waited.unwrap_or_else(PoisonError::into_inner);
+        let forced = std::mem::take(&mut *asked);
+        drop(asked);
+        for live in in_use() {
+            live.reload(forced);
+            if let Some(file) = live.certificate() {
+                expiry::warn(file, &mut warned);
+            }
+        }
+    }
+}
+
+/// What is still in use; the rest is forgotten.
+fn in_use() -> Vec<Arc<dyn Reload>> {
+    let mut watched = WATCHED.lock().unwrap_or_else(PoisonError::into_inner);
+    watched.retain(|live| live.strong_count() > 0);
+    watched.iter().filter_map(Weak::upgrade).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_changed_file_is_read_again_and_a_bad_one_changes_nothing() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("number");
+        std::fs::write(&file, "1").unwrap();
+        let read = {
+            let file = file.clone();
+            move || std::fs::read_to_string(&file).unwrap().parse::<u32>()
+        };
+        let files = vec![file.clone()];
+        let seen = stamps(&files);
+        let live = Live::new(1, (files, seen), Box::new(move || read().map_err(Into::into)));
+        for (text, expected) in [("22", 22), ("none", 22), ("333", 333)] {
+            std::fs::write(&file, text).unwrap();
+            live.reload(false);
+            assert_eq!(*live.current(), expected, "{text}");
+        }
+        *live.current.write().unwrap() = Arc::new(4);
+        live.reload(false);
+        assert_eq!(*live.current(), 4, "nothing has changed");
+        live.reload(true);
+        assert_eq!(*live.current(), 333);
+    }
+}
