@@ -36,6 +36,7 @@ mod epochs;
 mod grants;
 mod openings;
 mod owners;
+mod owners_view;
 mod past_epochs;
 mod plan_state;
 mod plans;
@@ -50,6 +51,7 @@ mod tokens;
 mod totals;
 
 pub use identity::{Identity, IdentitySecrets};
+pub use owners_view::{StatedGrant, StreamHolds};
 pub use restore::HostRecords;
 pub use stream_state::HeldStream;
 

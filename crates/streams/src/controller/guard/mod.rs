@@ -3,6 +3,7 @@
 
 mod grants;
 mod owners;
+mod view;
 
 pub use owners::OwnersLog;
 
