@@ -1,5 +1,6 @@
 //! What an owner may allow and has allowed, for the page; and what the page sends back.
 
+use alpheus_crypto::sign::VerifyingKey;
 use alpheus_crypto::signed::Signed;
 use alpheus_encrypted_stream::annotation::Annotation;
 use alpheus_node::network::answer::ApiError;
@@ -8,7 +9,6 @@ use alpheus_policy::columns::label;
 use alpheus_policy::ids::StreamId;
 use alpheus_policy::policy::{Policies, ResolvedOption, ResolvedPolicy};
 use alpheus_policy::schema::{Budget, OptionKind, PolicyOption, PrivacyUnit, Schema};
-use alpheus_streams::owner::identity::OwnerIdentity;
 use alpheus_streams::wire::StreamView;
 use data_encoding::HEXLOWER;
 use serde::{Deserialize, Serialize};
@@ -136,13 +136,13 @@ impl OwnChoices {
     /// Those that this owner has signed for this stream and schema, oldest first.
     pub(super) fn of(
         view: &StreamView,
-        (owner, stream): (&OwnerIdentity, &StreamId),
+        (key, stream): (&VerifyingKey, &StreamId),
         schema: &Schema,
     ) -> OwnChoices {
         let open = |digits: &str| {
             let bytes = HEXLOWER.decode(digits.as_bytes()).ok()?;
             let signed: Signed<Annotation> = postcard::from_bytes(&bytes).ok()?;
-            let opened = signed.open(owner.certified.key()).ok()?.into_inner();
+            let opened = signed.open(key).ok()?.into_inner();
             (opened.schema == schema.id() && opened.stream == *stream).then_some(opened)
         };
         let opened = view.choices.iter().filter_map(|choice| open(&choice.annotation));
@@ -167,4 +167,105 @@ impl OwnChoices {
 /// Whether a policy allows nothing.
 pub(super) fn is_private(policy: &ResolvedPolicy) -> bool {
     policy.attributes.iter().all(|own| own.alternatives.is_empty())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use alpheus_crypto::secret::Secret;
+    use alpheus_crypto::sign::SigningKey;
+    use alpheus_policy::ids::OwnerId;
+    use alpheus_streams::wire::SignedChoice;
+    use alpheus_time::Timestamp;
+
+    const SCHEMA: &str = "\
+name: Meters
+version: 1
+tick: 1s
+streamAttributes:
+  - { name: reading, type: integer, min: 0, max: 1000, aggregations: [mean] }
+  - { name: other_one, type: integer, min: 0, max: 1000, aggregations: [mean] }
+streamPolicyOptions:
+  - { name: crowd, option: aggregate, clients: [10, 20], window: [1m, 1h], attributes: [reading] }
+  - { name: nothing, option: private }
+";
+
+    fn schema() -> Schema {
+        Schema::from_yaml(SCHEMA).unwrap()
+    }
+
+    fn wished(text: &str) -> Result<ResolvedPolicy, ApiError> {
+        serde_json::from_str::<Wish>(text).unwrap().policy(&schema())
+    }
+
+    fn crowd() -> ResolvedPolicy {
+        wished(
+            r#"{"attributes": {"reading": [{"option": "crowd", "clients": 10, "window": 60000000}], "other_one": []}}"#,
+        )
+        .unwrap()
+    }
+
+    #[test]
+    fn a_wish_becomes_a_policy_that_the_schema_offers() {
+        let policy = crowd();
+        assert_eq!(schema().offers(&policy), Ok(()));
+        let chosen = &policy.attributes[0].alternatives[0];
+        assert_eq!((chosen.min_population, chosen.window.0), (10, 60_000_000));
+        assert!(policy.attributes[1].alternatives.is_empty());
+        assert!(is_private(&wished(r#"{"attributes": {}}"#).unwrap()));
+        for refused in [
+            r#"{"attributes": {"other_one": [{"option": "crowd", "clients": 10, "window": 60000000}]}}"#,
+            r#"{"attributes": {"reading": [{"option": "crowd", "clients": 3, "window": 60000000}]}}"#,
+            r#"{"attributes": {"reading": [{"option": "everything", "clients": null, "window": null}]}}"#,
+        ] {
+            assert!(wished(refused).is_err(), "{refused}");
+        }
+        let shown = serde_json::to_value(attributes(&schema(), &policy)).unwrap();
+        assert_eq!(shown[1]["label"], "other one");
+        assert_eq!(shown[0]["chosen"][0]["clients"], 10);
+        assert_eq!(shown[0]["offers"][0]["clients"], json!([10, 20]));
+        assert_eq!(shown[1]["offers"], json!([]));
+    }
+
+    /// A controller that lies cannot have an owner sign what the owner has never signed.
+    #[test]
+    fn only_own_choices_for_this_stream_count() {
+        let key = |seed| SigningKey::from_seed(&Secret::from_bytes([seed; 32]));
+        let (own, other) = (key(1), key(2));
+        let choice = |key: &SigningKey, stream: u8, version, policy: &ResolvedPolicy| {
+            let annotation = Annotation {
+                stream: StreamId([stream; 16]),
+                owner: OwnerId([1; 32]),
+                schema: schema().id(),
+                version,
+                valid_from: Timestamp(0),
+                valid_to: Timestamp::LIMIT,
+                metadata: Vec::new(),
+                policy: policy.clone(),
+            };
+            let bytes = postcard::to_allocvec(&Signed::new(&annotation, key)).unwrap();
+            SignedChoice { since: Timestamp(0), annotation: HEXLOWER.encode(&bytes) }
+        };
+        let private = ResolvedPolicy::private(&schema());
+        let known = |choices: Vec<SignedChoice>| {
+            let view = StreamView {
+                device: "meter".to_owned(),
+                revoked: false,
+                erased: false,
+                copied: false,
+                unconfirmed: false,
+                choices,
+                grants: Vec::new(),
+                plans: Vec::new(),
+            };
+            OwnChoices::of(&view, (&own.verifying_key(), &StreamId([9; 16])), &schema())
+        };
+        let (signed, forged) = (choice(&own, 9, 1, &crowd()), choice(&other, 9, 8, &crowd()));
+        let (moved, paused) = (choice(&own, 8, 7, &crowd()), choice(&own, 9, 2, &private));
+        let lies = known(vec![forged.clone(), moved.clone(), paused.clone()]);
+        assert!(lies.last_sharing(&schema()).is_none() && lies.current().unwrap().version == 2);
+        let truth = known(vec![paused, signed, forged, moved]);
+        assert_eq!(truth.current().map(|current| current.version), Some(2));
+        assert_eq!(truth.last_sharing(&schema()).map(|last| last.version), Some(1));
+    }
 }

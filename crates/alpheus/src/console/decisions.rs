@@ -67,7 +67,7 @@ impl Place {
     async fn of(owner: &Owner, stream: &str) -> Result<Place, ApiError> {
         let stream = parsed(stream)?;
         let (view, schema) = (owner.view(&stream).await?, owner.schema().await?);
-        let own = OwnChoices::of(&view, (&owner.identity, &stream), &schema);
+        let own = OwnChoices::of(&view, (owner.identity.certified.key(), &stream), &schema);
         Ok(Place { stream, schema, view, own })
     }
 

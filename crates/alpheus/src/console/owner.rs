@@ -110,7 +110,7 @@ async fn one(
 ) -> Result<Json<Device>, ApiError> {
     let stream = parsed(&stream)?;
     let (view, schema) = (owner.view(&stream).await?, owner.schema().await?);
-    let own = OwnChoices::of(&view, (&owner.identity, &stream), &schema);
+    let own = OwnChoices::of(&view, (owner.identity.certified.key(), &stream), &schema);
     let nothing = ResolvedPolicy::private(&schema);
     let current = own.current().map_or(&nothing, |current| &current.policy);
     let last = own.last_sharing(&schema);

@@ -1,7 +1,7 @@
 // Charts as SVG: a line over time with error bars, and bars by bucket. Drawn at the width that they have,
 // so that text is never scaled.
 import { make } from "/dom.js";
-import { clock, number } from "/words.js";
+import { clock, fixed, number } from "/words.js";
 
 const HEIGHT = 200;
 const [TOP, BOTTOM] = [10, 26];
@@ -41,7 +41,8 @@ function scale(values, hasZero) {
 }
 
 function frame(label, width, { ticks, y }) {
-  const texts = ticks.map((tick) => number(tick));
+  const places = Math.max(...ticks.map((tick) => String(tick).split(".")[1]?.length ?? 0));
+  const texts = ticks.map((tick) => fixed(tick, Math.min(places, 6)));
   const left = 10 + 6.8 * Math.max(...texts.map((text) => text.length));
   const svg = make("svg", { class: "chart", viewBox: `0 0 ${width} ${HEIGHT}`, height: HEIGHT, role: "img", "aria-label": label });
   ticks.forEach((tick, at) => svg.append(

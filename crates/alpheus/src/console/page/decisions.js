@@ -122,7 +122,7 @@ function attributeField(attribute) {
   const nothing = make("p", { class: "quiet small" }, "The schema offers nothing else: this stays private.");
   return {
     name: attribute.name,
-    element: make("fieldset", {}, make("legend", {}, title), options.length ? options.map((option) => option.element) : nothing),
+    element: make("fieldset", { "data-attribute": attribute.name }, make("legend", {}, title), options.length ? options.map((option) => option.element) : nothing),
     value: () => options.flatMap((option) => option.value()),
   };
 }

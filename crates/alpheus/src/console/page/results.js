@@ -123,7 +123,8 @@ function tiles(place, outputs, row) {
     const noise = row.noise ? (error ? `noise: ± ${number(error, error)} in 95 of 100 windows` : "with noise; how much depends on the data") : "exact";
     return tile(sentence(column.what), [number(value, error), column.unit && value !== null && value !== undefined ? make("small", {}, ` ${column.unit}`) : null], ok ? noise : "this window did not open");
   });
-  show(place, ...own, tile("People", count(row.population), `${plural(row.silent, "person", "people")} sent nothing, ${count(row.excluded)} left out`));
+  const missing = [row.silent && `${people(row.silent)} sent nothing`, row.excluded && `${count(row.excluded)} left out`].filter(Boolean);
+  show(place, ...own, tile("People", count(row.population), missing.length ? list(missing) : "nobody was left out"));
 }
 
 /** Moves through the windows, for fingers and keys. */

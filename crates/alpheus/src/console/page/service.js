@@ -85,7 +85,7 @@ function outcomes(place_, now) {
 function reasons(place_, now) {
   const part = (title, name, counts, none) => {
     const rows = Object.entries(counts).sort((a, b) => b[1] - a[1]).map(([why, many]) => [sentence(why), count(many)]);
-    return make("div", { class: "card" }, make("h2", {}, title), rows.length ? table(title, ["reason", name], rows, [1]) : make("p", { class: "quiet" }, none));
+    return make("div", { class: "card" }, make("h2", {}, title), rows.length ? table(title, ["reason", name], rows, [1], [0]) : make("p", { class: "quiet" }, none));
   };
   show(place_, make("div", { class: "two" },
     part("Streams left out of windows", "times", now.streams_excluded, "None: every stream was in every window."),

@@ -48,7 +48,7 @@ function fill(parts, rows, unit) {
   const reasons = new Map();
   for (const row of without) reasons.set(row.state, (reasons.get(row.state) ?? 0) + 1);
   show(parts.why, reasons.size
-    ? make("div", { class: "card", id: "failed" }, make("h2", {}, "Why some have no result"), table("Why some have no result", ["reason", "aggregates"], [...reasons].map(([why, many]) => [sentence(why), count(many)]), [1]))
+    ? make("div", { class: "card", id: "failed" }, make("h2", {}, "Why some have no result"), table("Why some have no result", ["reason", "aggregates"], [...reasons].map(([why, many]) => [sentence(why), count(many)]), [1], [0]))
     : null);
 }
 

@@ -8,7 +8,7 @@ const MORE = 20;
 export function timeline() {
   const [days, records] = [make("div"), make("div")];
   const [nothing, more] = [make("div"), make("div", { class: "row" })];
-  const record = make("details", {}, make("summary", {}, "The record, line by line, as your controller keeps it"), records);
+  const record = make("details", { class: "record" }, make("summary", {}, "The record, line by line, as your controller keeps it"), records);
   let [shown, last] = [MORE, []];
   const element = make("div", {}, nothing, days, more, record);
   const draw = () => {

@@ -27,19 +27,24 @@ export function list(items, word = "and") {
 }
 
 /** A number as people read it: with an error, to the error's second digit; whole numbers whole. */
-export function number(value, margin) {
+export const number = (value, margin) => digits(value, margin).replace(/^-/, "−");
+
+function digits(value, margin) {
   if (value === null || value === undefined) return "–";
   if (typeof value === "boolean") return value ? "yes" : "no";
   const known = Number(value);
   if (!Number.isFinite(known)) return String(value);
   if (margin > 0) {
     const places = Math.min(6, Math.max(0, 1 - Math.floor(Math.log10(margin))));
-    return format({ minimumFractionDigits: places, maximumFractionDigits: places }).format(known);
+    return fixed(known, places);
   }
   if (Number.isInteger(known)) return whole.format(known);
-  const places = Math.abs(known) >= 1 ? { maximumFractionDigits: Math.abs(known) >= 1000 ? 1 : 2 } : { maximumSignificantDigits: 3 };
-  return format(places).format(known);
+  if (Math.abs(known) < 1) return format({ maximumSignificantDigits: 3 }).format(known);
+  return fixed(known, Math.abs(known) >= 1000 ? 1 : 2);
 }
+
+/** With so many decimal places, so that numbers below each other align. */
+export const fixed = (value, places) => format({ minimumFractionDigits: places, maximumFractionDigits: places }).format(value).replace(/^-/, "−");
 
 /** Number and unit; percent signs and degrees stand as they are. */
 export const measured = (value, unit, margin) => `${number(value, margin)}${unit && value !== null && value !== undefined ? ` ${unit}` : ""}`;

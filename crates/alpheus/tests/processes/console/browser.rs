@@ -4,10 +4,11 @@ use crate::common::deployment::free;
 use crate::common::{PATIENCE, Process};
 use alpheus_test_support::skip;
 use fantoccini::actions::{InputSource, KeyAction, KeyActions};
+use fantoccini::elements::Element;
 use fantoccini::key::Key;
 use fantoccini::{Client, ClientBuilder, Locator};
 use serde_json::{Value, json};
-use std::io::{Read, Write};
+use std::io::{BufRead, BufReader, Write};
 use std::net::TcpStream;
 use std::process::Command;
 use std::time::{Duration, Instant};
@@ -32,7 +33,11 @@ const FOCUSABLE: &str = "const root = document.querySelector('dialog[open]') ?? 
 
 /// Takes the focus away, as on a page that has just come.
 const UNFOCUS: &str = "window.seen = new Set(); window.last = undefined;
-    document.activeElement.blur(); scrollTo(0, 0); getSelection().removeAllRanges()";
+    const start = document.querySelector('dialog[open]') ?? document.body;
+    start.tabIndex = -1;
+    start.focus();
+    start.removeAttribute('tabindex');
+    scrollTo(0, 0)";
 
 /// What has the focus, whether one sees that it has, and whether it had it before. Some have
 /// several stops, such as a date.
@@ -99,8 +104,9 @@ impl Browser {
             "POST {path} HTTP/1.1\r\nHost: {address}\r\nContent-Type: application/json\r\nContent-Length: {length}\r\nConnection: close\r\n\r\n{body}"
         )
         .unwrap();
+        // It keeps the connection, so its end is not waited for.
         let mut answer = String::new();
-        stream.read_to_string(&mut answer).unwrap();
+        BufReader::new(stream).read_line(&mut answer).unwrap();
         assert!(answer.starts_with("HTTP/1.1 200"), "{name}: {answer}");
     }
 
@@ -131,27 +137,29 @@ impl Browser {
         }
     }
 
+    /// Waits until the page has this.
+    async fn found(&self, what: Locator<'_>) -> Element {
+        self.client.wait().at_most(PATIENCE).for_element(what).await.unwrap()
+    }
+
     /// Waits until the page has this, and presses Enter on it, as who has no mouse does.
     pub(super) async fn presses(&self, css: &str) {
-        let found = self.client.wait().at_most(PATIENCE).for_element(Locator::Css(css)).await;
-        found.unwrap().send_keys(&Key::Enter.to_string()).await.unwrap();
+        self.found(Locator::Css(css)).await.send_keys(&Key::Enter.to_string()).await.unwrap();
     }
 
     /// Presses the button of this text.
     pub(super) async fn decides(&self, within: &str, text: &str) {
         let path = format!("//{within}//button[starts-with(normalize-space(), '{text}')]");
-        let found = self.client.wait().at_most(PATIENCE).for_element(Locator::XPath(&path)).await;
-        found.unwrap().send_keys(&Key::Enter.to_string()).await.unwrap();
+        self.found(Locator::XPath(&path)).await.send_keys(&Key::Enter.to_string()).await.unwrap();
     }
 
     /// Ticks a box by keyboard.
     pub(super) async fn ticks(&self, css: &str) {
-        let found = self.client.wait().at_most(PATIENCE).for_element(Locator::Css(css)).await;
-        found.unwrap().send_keys(" ").await.unwrap();
+        self.found(Locator::Css(css)).await.send_keys(" ").await.unwrap();
     }
 
     pub(super) async fn writes(&self, css: &str, text: &str) {
-        let area = self.client.find(Locator::Css(css)).await.unwrap();
+        let area = self.found(Locator::Css(css)).await;
         area.clear().await.unwrap();
         area.send_keys(text).await.unwrap();
     }

@@ -37,8 +37,10 @@ async fn a_consumer_an_owner_and_an_operator_have_their_pages() {
     let (_page, address) = console(&running, "pki/watch", ["--server", &running.server]);
     operator(&browser, &address).await;
     let controller = format!("https://{}", running.hosts[0].0);
-    let (_page, address) = console(&running, "pki/owner-a", ["--controller", &controller]);
+    let (mut owners, address) = console(&running, "pki/owner-a", ["--controller", &controller]);
     owner::sees_and_decides(&browser, &running, &address).await;
+    owners.kill();
+    browser.says("[role=alert]", "This page has lost its program.").await;
     drop((page, devices));
     browser.client.clone().close().await.unwrap();
 }
