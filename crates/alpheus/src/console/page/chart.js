@@ -52,12 +52,15 @@ function frame(label, width, { ticks, y }) {
   return { svg, left, right: width - 10 };
 }
 
-function under(svg, x, text, [from, to]) {
-  const half = text.length * 3.3;
+/** A mark on the horizontal axis, with its text unless that would touch the one before. Where that one ends. */
+function under(svg, x, text, [from, to], before = 0) {
+  const half = text.length * 3.4;
   const anchor = x - half < from ? "start" : x + half > to ? "end" : "middle";
-  svg.append(
-    make("line", { class: "axis", x1: x, x2: x, y1: HEIGHT - BOTTOM, y2: HEIGHT - BOTTOM + 4 }),
-    make("text", { x, y: HEIGHT - 7, "text-anchor": anchor }, text));
+  const start = { start: x, middle: x - half, end: x - 2 * half }[anchor];
+  svg.append(make("line", { class: "axis", x1: x, x2: x, y1: HEIGHT - BOTTOM, y2: HEIGHT - BOTTOM + 4 }));
+  if (start < before) return before;
+  svg.append(make("text", { x, y: HEIGHT - 7, "text-anchor": anchor }, text));
+  return start + 2 * half + 10;
 }
 
 /** Values over time. A point is `{ time, value, margin }`; without a value the line breaks. */
@@ -69,8 +72,9 @@ export function timeChart({ label, points, chosen, onChoose, width, hasZero }) {
   const [start, end] = [points[0].time, points.at(-1).time];
   const pad = points.length > 1 ? 8 : (right - left) / 2;
   const x = (time) => left + pad + (right - left - 2 * pad) * (end > start ? (time - start) / (end - start) : 0);
-  times(start, end, Math.max(2, (right - left) / 95)).forEach(([at, text]) => under(svg, x(at), text, [left, width]));
-  const crowded = (right - left) / points.length < 9;
+  times(start, end, Math.max(2, (right - left) / 95)).reduce((before, [at, text]) => under(svg, x(at), text, [0, width], before), 0);
+  const room = (right - left) / points.length;
+  const [crowded, cap] = [room < 5, Math.min(3, room / 3)];
   const runs = [[]];
   for (const point of points) {
     if (point.value === null) {
@@ -87,11 +91,11 @@ export function timeChart({ label, points, chosen, onChoose, width, hasZero }) {
     } else {
       run.filter((point) => point.margin).forEach((point) => {
         const [at, from, to] = [x(point.time), axis.y(point.value - point.margin), axis.y(point.value + point.margin)];
-        svg.append(make("path", { class: "error", d: `M${at - 3} ${from}h6M${at - 3} ${to}h6M${at} ${from}V${to}` }));
+        svg.append(make("path", { class: "error", d: `M${at - cap} ${from}h${2 * cap}M${at - cap} ${to}h${2 * cap}M${at} ${from}V${to}` }));
       });
     }
     if (run.length > 1) svg.append(make("polyline", { class: "path", points: run.map((point) => spot(point)).join(" ") }));
-    if (!crowded || run.length === 1) run.forEach((point) => svg.append(make("circle", { class: "mark", cx: x(point.time), cy: axis.y(point.value), r: 2.75 })));
+    if (!crowded || run.length === 1) run.forEach((point) => svg.append(make("circle", { class: "mark", cx: x(point.time), cy: axis.y(point.value), r: Math.min(2.75, cap) })));
   }
   const point = points[chosen];
   if (point) {

@@ -61,7 +61,7 @@ export function duration(milliseconds) {
 /** How long something lasts, roughly: `3 s`, `12 min`, `2 h`. */
 export function roughly(milliseconds) {
   const s = Math.max(0, milliseconds / 1000);
-  if (s < 10) return `${number(Math.round(s * 10) / 10)} s`;
+  if (s < 10) return `${fixed(s, 1)} s`;
   if (s < 120) return `${Math.round(s)} s`;
   if (s < 7200) return `${Math.round(s / 60)} min`;
   return s < 172_800 ? `${Math.round(s / 3600)} h` : plural(Math.round(s / 86_400), "day");
