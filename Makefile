@@ -319,8 +319,15 @@ tools: compiler librdkafka
 
 # The console is tested in a real browser.
 .PHONY: browser
-browser:
+browser: target/axe/axe.min.js
 	@$(call need,chromedriver:chromium-driver)
+
+# What its pages are checked with; docs/decisions/0036 says why by pip.
+target/axe/axe.min.js: crates/alpheus/tests/axe/requirements.txt .venv/ready
+	@rm -rf target/axe && mkdir -p target/axe
+	.venv/bin/pip download --quiet --disable-pip-version-check --no-deps --require-hashes --requirement $< --dest target/axe
+	cd target/axe && $(CURDIR)/.venv/bin/python -m zipfile --extract *.whl . && cp axe_playwright_python/axe.min.js .
+	@touch $@
 
 # Generators of vectors may use libraries; the repository pins them.
 .venv/ready: vectors/requirements.txt

@@ -14,7 +14,8 @@ mod records;
 
 pub use log_line::{LogEvent, LogLine};
 pub use records::{
-    Fence, Record, RecordError, Scope, SpentToken, StampedRecord, Start, log_prefix,
+    Fence, Record, RecordError, Scope, SpentToken, StampedRecord, Start, annotations_prefix,
+    log_prefix,
 };
 pub(crate) use records::{annotation_key, read_record, session_key, window_keys, write_record};
 

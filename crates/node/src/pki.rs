@@ -225,7 +225,9 @@ fn leaf(name: &Name, hosts: &[String], days: u32) -> Result<CertificateParams, F
         Role::Controller | Role::Verifier | Role::Gateway | Role::Smoother | Role::Aggregator => {
             vec![ExtendedKeyUsagePurpose::ClientAuth, ExtendedKeyUsagePurpose::ServerAuth]
         }
-        Role::Producer | Role::Owner | Role::Consumer => vec![ExtendedKeyUsagePurpose::ClientAuth],
+        Role::Producer | Role::Owner | Role::Consumer | Role::Operator => {
+            vec![ExtendedKeyUsagePurpose::ClientAuth]
+        }
     };
     (params.not_before, params.not_after) = validity(days);
     Ok(params)

@@ -6,6 +6,7 @@
 
 pub mod budget;
 pub mod catalog;
+pub mod columns;
 pub mod comply;
 pub mod decimal;
 pub mod document;

@@ -228,6 +228,7 @@ fn issue_one(issue: &Issue) -> Result<(), Failure> {
         }
         Role::Consumer => certify_consumer(&authority, &folder, &name),
         Role::Controller
+        | Role::Operator
         | Role::Issuer
         | Role::Verifier
         | Role::Gateway

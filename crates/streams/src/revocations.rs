@@ -40,7 +40,18 @@ pub struct Revocations {
 /// # Errors
 /// As [`IdentityFolder::open`] and [`Revocations::open`].
 pub fn open_identity(folder: &Path, wanted: Role) -> Result<IdentityFolder, Failure> {
-    let identity = IdentityFolder::open(folder, wanted)?;
+    watched(folder, IdentityFolder::open(folder, wanted)?)
+}
+
+/// The same where the command also acts as some other roles.
+///
+/// # Errors
+/// As [`open_identity`].
+pub fn open_identity_of(folder: &Path, roles: (Role, &[Role])) -> Result<IdentityFolder, Failure> {
+    watched(folder, IdentityFolder::open_one_of(folder, roles)?)
+}
+
+fn watched(folder: &Path, identity: IdentityFolder) -> Result<IdentityFolder, Failure> {
     if !identity.path(DEPLOYMENT).exists() {
         // It knows no authority whose list it could check.
         return Ok(identity);

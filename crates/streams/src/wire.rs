@@ -13,9 +13,11 @@ use alpheus_crypto::signed::Signed;
 use alpheus_encrypted_stream::annotation::{Annotation, Placement};
 use alpheus_encrypted_stream::certificate::Certificate;
 use alpheus_encrypted_stream::frame::DATA_HEAD;
-use alpheus_encrypted_stream::grant::{Grant, HandedDay};
+use alpheus_encrypted_stream::grant::{Days, Grant, HandedDay};
 use alpheus_encrypted_stream::withdrawal::Withdrawal;
-use alpheus_policy::ids::StreamId;
+use alpheus_policy::columns::Column;
+use alpheus_policy::ids::{ConsumerId, PlanId, StreamId};
+use alpheus_time::{Span, Timestamp};
 use serde::de::{Error as _, SeqAccess, Visitor};
 use serde::{Deserialize, Deserializer, Serialize};
 use std::fmt;
@@ -189,6 +191,69 @@ pub struct GrantRequest {
     pub owner: Signed<Certificate>,
     /// The consumer's certificate.
     pub certificate: Signed<Certificate>,
+}
+
+/// What a controller shows an owner of a stream, as JSON.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct StreamView {
+    /// The name on the certificate of the device that sends it.
+    pub device: String,
+    /// Consent is withdrawn for good.
+    pub revoked: bool,
+    /// The key is destroyed.
+    pub erased: bool,
+    /// The device has a copy: nothing is released until the owner submits a choice again.
+    pub copied: bool,
+    /// The controller cannot know the owner's latest choice: nothing is released until the owner
+    /// submits it again.
+    pub unconfirmed: bool,
+    /// The owner's signed choices, oldest first.
+    pub choices: Vec<SignedChoice>,
+    /// What the owner has stated about readers.
+    pub grants: Vec<GrantView>,
+    /// The plans that use the stream; old ones may be missing.
+    pub plans: Vec<PlanView>,
+}
+
+/// A choice of an owner.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct SignedChoice {
+    /// When the controller accepted it.
+    pub since: Timestamp,
+    /// The annotation as its owner signed it, in hexadecimal digits.
+    pub annotation: String,
+}
+
+/// What an owner has stated about a reader.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct GrantView {
+    /// The reader.
+    pub reader: ConsumerId,
+    /// Its name.
+    pub name: String,
+    /// Its certificate, in hexadecimal digits.
+    pub certificate: String,
+    /// Which days it may read; none if the access has ended.
+    pub days: Option<Days>,
+    /// The days whose keys it has.
+    pub handed: Option<Days>,
+}
+
+/// A plan that uses a stream.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct PlanView {
+    /// The plan.
+    pub plan: PlanId,
+    /// Its result stream.
+    pub name: String,
+    /// Who asked.
+    pub consumer: String,
+    /// The size of its windows.
+    pub window: Span,
+    /// What each window reveals.
+    pub columns: Vec<Column>,
+    /// Whether it has ended.
+    pub ended: bool,
 }
 
 /// A consumer asks a controller for the keys of days that it may read.

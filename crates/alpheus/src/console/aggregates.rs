@@ -37,14 +37,25 @@ pub(super) fn router(card: VerifiedCard, plan: Option<Plan>) -> Router {
 
 #[derive(Serialize)]
 struct Identity {
+    role: &'static str,
+    name: &'static str,
     base: String,
     /// The plan's place, if results are shown in its unit.
     place: Option<String>,
+    /// How many smoothers there are, and how many must sign a result.
+    smoothers: usize,
+    threshold: u16,
 }
 
 async fn who(State(Viewer { card, plan, .. }): State<Viewer>) -> Json<Identity> {
-    let place = plan.map(|plan| plan.place.as_str().to_owned());
-    Json(Identity { base: card.aggregator.origin(), place })
+    Json(Identity {
+        role: "statistics",
+        name: "Statistics",
+        base: card.aggregator.origin(),
+        place: plan.map(|plan| plan.place.as_str().to_owned()),
+        smoothers: card.pinned.smoothers.len(),
+        threshold: card.pinned.threshold,
+    })
 }
 
 /// An aggregate on the page.

@@ -1,4 +1,4 @@
-//! The page's requests for a consumer.
+//! The page's requests for a consumer, and for an operator, who sees no results.
 
 use super::failed;
 use alpheus_node::network::answer::ApiError;
@@ -6,7 +6,8 @@ use alpheus_node::network::client::HttpClient;
 use alpheus_policy::show::Table;
 use alpheus_streams::query::StatementResult;
 use alpheus_streams::query::sealed::{self, Opener, Rows};
-use alpheus_streams::server::api::status::Status;
+use alpheus_streams::server::api::running::QueryView;
+use alpheus_streams::server::api::status::{HostStatus, Status};
 use axum::extract::{Path, Query, State};
 use axum::routing::{get, post};
 use axum::{Json, Router};
@@ -29,25 +30,65 @@ pub(super) fn router(client: HttpClient, opener: Opener, name: String) -> Router
     let opener = Arc::new(opener);
     Router::new()
         .route("/api/identity", get(who))
+        .route("/api/queries", get(queries))
         .route("/api/status", get(status))
         .route("/api/statements", post(statement))
         .route("/api/queries/{name}/results", get(results))
         .with_state(Console { client, opener, name })
 }
 
-#[derive(Serialize)]
+/// The routes of an operator.
+pub(super) fn operators_router(client: HttpClient, name: String) -> Router {
+    let identity = identity("operator", &name, &client);
+    let who = move || std::future::ready(Json(identity));
+    Router::new()
+        .route("/api/identity", get(who))
+        .route("/api/status", get(|State(client): State<HttpClient>| status_of(client)))
+        .route("/api/hosts", get(hosts))
+        .with_state(client)
+}
+
+#[derive(Clone, Serialize)]
 struct Identity {
+    role: &'static str,
     name: String,
     base: String,
 }
 
+fn identity(role: &'static str, name: &str, client: &HttpClient) -> Identity {
+    Identity { role, name: name.to_owned(), base: client.base().origin() }
+}
+
 async fn who(State(learner): State<Console>) -> Json<Identity> {
-    Json(Identity { name: learner.name, base: learner.client.base().origin() })
+    Json(identity("consumer", &learner.name, &learner.client))
 }
 
 async fn status(State(learner): State<Console>) -> Result<Json<Status>, ApiError> {
-    let status = learner.client.get_json("/v1/status", Duration::ZERO).await;
-    status.map(Json).map_err(failed)
+    status_of(learner.client).await
+}
+
+async fn status_of(client: HttpClient) -> Result<Json<Status>, ApiError> {
+    client.get_json("/v1/status", Duration::ZERO).await.map(Json).map_err(failed)
+}
+
+async fn hosts(State(client): State<HttpClient>) -> Result<Json<Vec<HostStatus>>, ApiError> {
+    client.get_json("/v1/hosts", Duration::ZERO).await.map(Json).map_err(failed)
+}
+
+/// A running query of this consumer or of another.
+#[derive(Serialize)]
+struct Running {
+    /// Whether its results can be read here.
+    mine: bool,
+    #[serde(flatten)]
+    query: QueryView,
+}
+
+async fn queries(State(learner): State<Console>) -> Result<Json<Vec<Running>>, ApiError> {
+    let known: Vec<QueryView> =
+        learner.client.get_json("/v1/queries", Duration::ZERO).await.map_err(failed)?;
+    let own = |query: QueryView| Running { mine: query.consumer == learner.name, query };
+    Ok(Json(known.into_iter().map(own).collect()))
 }
 
 #[derive(Deserialize)]

@@ -1,6 +1,6 @@
-//! `alpheus console`: a browser page for a running deployment. Consumers see what they may
-//! ask, and the results. Owners see who learned what about them, and can revoke. Anyone can
-//! see the results of accountable statistics.
+//! `alpheus console`: a web app for a running deployment. Consumers see what they may ask, and the
+//! results. Owners see who learned what about them, and decide. Operators see how the service
+//! does. Anyone can see the results of accountable statistics.
 //!
 //! The page is part of this program and is served only on this machine. The browser needs
 //! no certificate, and the untrusted service cannot change what the page does. Requests are
@@ -9,7 +9,9 @@
 mod access_key;
 #[cfg(feature = "stats")]
 mod aggregates;
+mod choices;
 mod consumer;
+mod decisions;
 mod owner;
 mod page;
 
@@ -26,16 +28,17 @@ use alpheus_node::settings::Settings;
 use alpheus_streams::links;
 use alpheus_streams::owner::identity::OwnerIdentity;
 use alpheus_streams::query::sealed::Opener;
-use alpheus_streams::revocations::open_identity;
+use alpheus_streams::revocations::{open_identity, open_identity_of};
 use axum::Router;
 use axum::http::StatusCode;
 use std::net::{Ipv4Addr, SocketAddr};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 const EXAMPLES: &str = "\
 Examples:
   alpheus console --identity pki/analyst --server https://localhost:7400
   alpheus console --identity pki/alice --controller https://localhost:7401
+  alpheus console --identity pki/operator --server https://localhost:7400
   alpheus console --statistics roads/card.json --plan speed.yaml
 
 It prints an address to open in a browser on this machine. The address contains a key:
@@ -53,10 +56,10 @@ const SOURCES: [&str; 2] = ["server", "controller"];
 #[command(after_help = EXAMPLES)]
 #[group(id = "source", required = true, args = SOURCES)]
 pub struct Args {
-    /// The identity folder of a consumer or an owner
+    /// The identity folder of a consumer, an owner or an operator
     #[arg(long, value_name = "FOLDER", required_unless_present_any = &SOURCES[2..])]
     identity: Option<PathBuf>,
-    /// For a consumer: the URL of the service
+    /// For a consumer or an operator: the URL of the service
     #[arg(long, value_name = "URL")]
     server: Option<String>,
     /// For an owner: the URL of the controller
@@ -83,10 +86,10 @@ pub struct Args {
 /// # Errors
 /// The identity or the port cannot be used.
 pub fn run(args: &Args, globals: &Globals) -> Result<(), Failure> {
-    let (router, title) = args.page()?;
+    let router = args.routes()?;
     let gate = AccessKey::new(&mut entropy::rng()?);
     let key = gate.key().to_owned();
-    let router: Router = gate.guard(router).merge(page::router(title));
+    let router: Router = gate.guard(router).merge(page::router());
     let listen = Some(SocketAddr::from((Ipv4Addr::LOCALHOST, args.port)));
     // Other settings concern the deployment, not a page on this machine.
     let drain_seconds = Some(1);
@@ -98,35 +101,31 @@ pub fn run(args: &Args, globals: &Globals) -> Result<(), Failure> {
 }
 
 impl Args {
-    /// The routes to serve, and the page's main script.
-    fn page(&self) -> Result<(Router, &'static str), Failure> {
+    /// The page's requests. Who the identity is decides which there are.
+    fn routes(&self) -> Result<Router, Failure> {
         #[cfg(feature = "stats")]
         if let Some(card) = &self.statistics {
             let plan =
                 self.plan.as_deref().map(alpheus_stats_service::plan::Plan::open).transpose()?;
-            return Ok((
-                aggregates::router(alpheus_stats_service::card::open(card)?, plan),
-                "aggregates",
-            ));
+            return Ok(aggregates::router(alpheus_stats_service::card::open(card)?, plan));
         }
         let folder = Settings::needed(&self.identity, "identity")?;
-        match (&self.server, &self.controller) {
-            (Some(server), _) => {
-                let identity = open_identity(&folder, Role::Consumer)?;
-                let name = identity.name().name.clone();
-                let opener = Opener::new(&identity)?;
-                let client = links::service(server, &identity)?;
-                Ok((consumer::router(client.http().clone(), opener, name), "results"))
-            }
-            (None, controller) => {
-                let identity = open_identity(&folder, Role::Owner)?;
-                let base = controller.as_deref();
-                let controller = self.controller_name.as_deref();
-                let client = links::controller(base.unwrap_or_default(), controller, &identity)?;
-                let owner = OwnerIdentity::open(&identity)?;
-                Ok((owner::router(client.http().clone(), owner), "streams"))
-            }
+        let Some(server) = &self.server else { return self.owners_routes(&folder) };
+        let identity = open_identity_of(&folder, (Role::Consumer, &[Role::Operator]))?;
+        let name = identity.name().name.clone();
+        let client = links::service(server, &identity)?.http().clone();
+        if identity.name().role == Role::Operator {
+            return Ok(consumer::operators_router(client, name));
         }
+        Ok(consumer::router(client, Opener::new(&identity)?, name))
+    }
+
+    fn owners_routes(&self, folder: &Path) -> Result<Router, Failure> {
+        let identity = open_identity(folder, Role::Owner)?;
+        let base = self.controller.as_deref().unwrap_or_default();
+        let client = links::controller(base, self.controller_name.as_deref(), &identity)?;
+        let owner = OwnerIdentity::open(&identity)?;
+        Ok(owner::router(client.http().clone(), owner, identity))
     }
 }
 

@@ -5,38 +5,44 @@ use axum::http::{HeaderName, header};
 use axum::response::{IntoResponse, Response};
 use axum::routing::get;
 
-const SHELL: &str = include_str!("page/index.html");
-const STYLE: &str = include_str!("page/style.css");
-const COMMON: &str = include_str!("page/common.js");
-const RESULTS: &str = include_str!("page/results.js");
-const STREAMS: &str = include_str!("page/streams.js");
-#[cfg(feature = "stats")]
-const AGGREGATES: &str = include_str!("page/aggregates.js");
+/// Where each file is, what it is, and its content.
+const FILES: &[(&str, &str, &str)] = &[
+    ("/", "text/html; charset=utf-8", include_str!("page/index.html")),
+    ("/icon.svg", "image/svg+xml", include_str!("page/icon.svg")),
+    ("/style.css", "text/css; charset=utf-8", include_str!("page/style.css")),
+    ("/api.js", SCRIPT, include_str!("page/api.js")),
+    ("/app.js", SCRIPT, include_str!("page/app.js")),
+    ("/asking.js", SCRIPT, include_str!("page/asking.js")),
+    ("/budgets.js", SCRIPT, include_str!("page/budgets.js")),
+    ("/chart.js", SCRIPT, include_str!("page/chart.js")),
+    ("/decisions.js", SCRIPT, include_str!("page/decisions.js")),
+    ("/dom.js", SCRIPT, include_str!("page/dom.js")),
+    ("/options.js", SCRIPT, include_str!("page/options.js")),
+    ("/owner.js", SCRIPT, include_str!("page/owner.js")),
+    ("/results.js", SCRIPT, include_str!("page/results.js")),
+    ("/service.js", SCRIPT, include_str!("page/service.js")),
+    ("/statistics.js", SCRIPT, include_str!("page/statistics.js")),
+    ("/timeline.js", SCRIPT, include_str!("page/timeline.js")),
+    ("/words.js", SCRIPT, include_str!("page/words.js")),
+];
+
+const SCRIPT: &str = "text/javascript; charset=utf-8";
 
 /// Nothing from elsewhere, nothing inline, no frame around it.
-const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; \
-     base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
+const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; \
+     connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
 
-/// The page, whose main script is `results`, `streams` or `aggregates`.
-pub(super) fn router(main: &'static str) -> Router {
-    let shell = SHELL.replace("{{main}}", main);
-    let router = Router::new()
-        .route(
-            "/",
-            get(move || std::future::ready(file("text/html; charset=utf-8", shell.clone()))),
-        )
-        .route("/style.css", get(|| std::future::ready(file("text/css", STYLE))))
-        .route("/common.js", get(|| std::future::ready(file("text/javascript", COMMON))))
-        .route("/results.js", get(|| std::future::ready(file("text/javascript", RESULTS))))
-        .route("/streams.js", get(|| std::future::ready(file("text/javascript", STREAMS))));
-    #[cfg(feature = "stats")]
-    let aggregates = get(|| std::future::ready(file("text/javascript", AGGREGATES)));
-    #[cfg(feature = "stats")]
-    let router = router.route("/aggregates.js", aggregates);
-    router
+/// The page. What it shows follows from who the console's identity is.
+pub(super) fn router() -> Router {
+    let serve = |router: Router,
+                 (path, kind, text): &(&'static str, &'static str, &'static str)| {
+        let (kind, text) = (*kind, *text);
+        router.route(path, get(move || std::future::ready(file(kind, text))))
+    };
+    FILES.iter().fold(Router::new(), serve)
 }
 
-fn file(kind: &'static str, text: impl IntoResponse) -> Response {
+fn file(kind: &'static str, text: &'static str) -> Response {
     let headers: [(HeaderName, &str); 5] = [
         (header::CONTENT_TYPE, kind),
         (header::CONTENT_SECURITY_POLICY, POLICY),
@@ -45,4 +51,33 @@ fn file(kind: &'static str, text: impl IntoResponse) -> Response {
         (header::X_CONTENT_TYPE_OPTIONS, "nosniff"),
     ];
     (headers, text).into_response()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::collections::BTreeSet;
+
+    #[test]
+    fn every_file_of_the_page_is_served() {
+        let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/src/console/page");
+        let there = std::fs::read_dir(folder).unwrap().map(|file| file.unwrap().file_name());
+        let there: BTreeSet<String> = there
+            .map(|name| name.into_string().unwrap())
+            .filter(|name| name != "index.html")
+            .collect();
+        let served = FILES.iter().map(|(path, ..)| path[1..].to_owned());
+        assert_eq!(served.filter(|name| !name.is_empty()).collect::<BTreeSet<_>>(), there);
+    }
+
+    #[test]
+    fn no_file_of_the_page_needs_another_place_or_inline_code() {
+        for (path, _, text) in FILES {
+            let own = text.replace("http://www.w3.org/", "");
+            assert!(!own.contains("http://") && !own.contains("https://"), "{path}");
+            for inline in ["<script>", " onclick=", " style=", "innerHTML", "eval("] {
+                assert!(!text.contains(inline), "{path}: {inline}");
+            }
+        }
+    }
 }

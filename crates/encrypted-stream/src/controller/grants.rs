@@ -23,14 +23,14 @@ pub(super) struct GrantState {
     at: Timestamp,
     owner: CertifiedOwner,
     signed: Signed<Grant>,
-    certificate: Signed<Certificate>,
+    pub(super) certificate: Signed<Certificate>,
     /// Which days, and when first. The line about it is the same whenever it is written.
-    handed: Option<(Days, Timestamp)>,
+    pub(super) handed: Option<(Days, Timestamp)>,
     /// Withdrawn since, by a statement that was signed earlier than the grant.
-    stopped: bool,
+    pub(super) stopped: bool,
     signed_at: Timestamp,
-    days: Option<Days>,
-    name: String,
+    pub(super) days: Option<Days>,
+    pub(super) name: String,
     sealing: SealingPublic,
 }
 

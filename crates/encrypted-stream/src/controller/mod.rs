@@ -37,6 +37,7 @@ mod epochs;
 mod grants;
 mod openings;
 mod owners;
+mod owners_view;
 mod past_epochs;
 mod plan_state;
 mod plans;
@@ -51,6 +52,7 @@ mod tokens;
 mod totals;
 
 pub use identity::{Identity, IdentitySecrets};
+pub use owners_view::{StatedGrant, StreamHolds};
 pub use restore::HostRecords;
 pub use stream_state::HeldStream;
 

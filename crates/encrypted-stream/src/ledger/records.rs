@@ -355,6 +355,12 @@ pub(crate) fn annotation_key(controller: ControllerId, stream: StreamId, version
     key(Scope::Controller(controller), kind::ANNOTATION, &subject)
 }
 
+/// The prefix of the keys of an owner's annotations of a stream.
+#[must_use]
+pub fn annotations_prefix(controller: ControllerId, stream: &StreamId) -> Vec<u8> {
+    key(Scope::Controller(controller), kind::ANNOTATION, &[&stream.0])
+}
+
 /// The key of a session's record.
 pub(crate) fn session_key(controller: ControllerId, stream: StreamId, session: u64) -> Vec<u8> {
     key(Scope::Controller(controller), kind::SESSION, &[&stream.0, &session.to_be_bytes()])

@@ -54,6 +54,17 @@ impl IdentityFolder {
     /// # Errors
     /// If its certificate cannot be read, or is another role's.
     pub fn open(folder: &Path, wanted: Role) -> Result<IdentityFolder, Failure> {
+        IdentityFolder::open_one_of(folder, (wanted, &[]))
+    }
+
+    /// The same where the command also acts as some other roles.
+    ///
+    /// # Errors
+    /// If its certificate cannot be read, or is of none of these roles.
+    pub fn open_one_of(
+        folder: &Path,
+        (wanted, others): (Role, &[Role]),
+    ) -> Result<IdentityFolder, Failure> {
         let path = folder.join(CERTIFICATE);
         let help = "`alpheus ca issue` makes a folder with the files that belong there";
         let pem = std::fs::read(&path).blame_io(&path).map_err(|e| e.with_help(help))?;
@@ -61,7 +72,7 @@ impl IdentityFolder {
             .map_err(|_| PeerNameError::Malformed)
             .blame_input(&path)?;
         let name = Name::of_certificate(&der).blame_input(&path)?;
-        if name.role != wanted {
+        if name.role != wanted && !others.contains(&name.role) {
             return Err(IdentityError::Role { is: name.role, wanted }).blame_input(&path);
         }
         Ok(IdentityFolder { folder: folder.to_owned(), name, revoked: None })

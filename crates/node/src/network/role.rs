@@ -21,6 +21,8 @@ pub enum Role {
     Owner,
     /// Asks queries and reads results.
     Consumer,
+    /// Watches the service: health, hosts, running queries. It reads no result.
+    Operator,
     /// Issues access passes.
     Issuer,
     /// Checks access passes and keeps spent tags.
@@ -70,12 +72,13 @@ const MAX_WINDOWS: usize = 64;
 
 impl Role {
     /// Every role.
-    pub const ALL: [Role; 12] = [
+    pub const ALL: [Role; 13] = [
         Role::Server,
         Role::Controller,
         Role::Producer,
         Role::Owner,
         Role::Consumer,
+        Role::Operator,
         Role::Issuer,
         Role::Verifier,
         Role::Gateway,
@@ -94,6 +97,7 @@ impl Role {
             Role::Producer => "producer",
             Role::Owner => "owner",
             Role::Consumer => "consumer",
+            Role::Operator => "operator",
             Role::Issuer => "issuer",
             Role::Verifier => "verifier",
             Role::Gateway => "gateway",

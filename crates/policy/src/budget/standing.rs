@@ -20,7 +20,13 @@ pub struct Standing {
     /// if no ε is enough: they were charged under a policy with a δ, and this budget has
     /// none.
     pub spent: Option<Epsilon>,
+    /// The same for the last 365 days, or for longer where older releases are summed up.
+    #[serde(default)]
+    pub year: Option<Epsilon>,
 }
+
+/// The last year.
+const YEAR: Span = Span::seconds(365 * 86_400);
 
 impl Accounts {
     /// The standing of an owner's budget for an attribute.
@@ -43,7 +49,10 @@ impl Accounts {
         let empty = Account::default();
         let account = self.account(owner, attribute).unwrap_or(&empty);
         let spent = period.map_or_else(|| account.total(), |period| account.spent_in(period));
-        Standing { attribute, budget, period, spent: spent.min_epsilon(budget.atto_delta) }
+        let last = Window { start: Timestamp(now.0.saturating_sub(YEAR.0)), end: now };
+        let year = account.spent_in(last).min_epsilon(budget.atto_delta);
+        let spent = spent.min_epsilon(budget.atto_delta);
+        Standing { attribute, budget, period, spent, year }
     }
 }
 
@@ -95,6 +104,9 @@ mod tests {
         assert!((standing.share() - 0.2).abs() < 1e-9);
         let ever = accounts.standing(OWNER, 3, budget(0, PrivacyUnit::Event), at(65));
         assert_eq!((ever.spent, ever.period), (Some(Epsilon::from_micro(300_000)), None));
+        assert_eq!(ever.year, ever.spent);
+        let later = accounts.standing(OWNER, 3, budget(0, PrivacyUnit::Event), at(366 * 86_400));
+        assert_eq!((later.spent, later.year), (ever.spent, Some(Epsilon(0))), "a year ago");
         let nobody = accounts.standing(OWNER, 4, minute, at(65));
         assert_eq!((nobody.spent, nobody.share()), (Some(Epsilon(0)), 0.0));
     }

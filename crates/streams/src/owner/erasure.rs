@@ -1,14 +1,20 @@
 //! `alpheus owner erase`: destroys a stream's key at the controller and in the device's file.
 
+use super::identity::OwnerIdentity;
 use super::{DeviceFile, Owner, StreamArgs};
-use alpheus_crypto::signed::Signed;
+use crate::deployment::{self, from_hex};
+use alpheus_crypto::signed::{Signed, Verified};
 use alpheus_encrypted_stream::certificate::{Certificate, fingerprint};
+use alpheus_encrypted_stream::error::CertificateError;
 use alpheus_encrypted_stream::withdrawal::Erasure;
 use alpheus_node::failure::{Blame, Category, Failure};
 use alpheus_node::files::{Readers, write_new};
+use alpheus_node::network::identity::IdentityFolder;
+use alpheus_node::network::role::{Name, host_named};
+use alpheus_policy::ids::StreamId;
 use data_encoding::HEXLOWER;
 use serde_json::json;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::time::Duration;
 
 #[derive(Debug, clap::Args)]
@@ -37,47 +43,93 @@ pub(super) fn erase(args: &Erase) -> Result<(), Failure> {
     let asked = owner.identity.withdrawal(stream, true);
     let signed: Option<Signed<Erasure>> =
         owner.client.call("/v1/withdrawals", &asked, Duration::ZERO)?;
-    let said = signed.as_ref().and_then(|signed| {
-        known.iter().find_map(|certificate| {
-            let from = (&fingerprint(certificate), &certificate.party.verifying);
-            let said = Erasure::open(signed, from, &stream).ok()?.into_inner();
-            let ours = said.owner == owner.identity.certified.id();
-            ours.then_some((said, signed, certificate))
-        })
-    });
-    let wrong = "the controller did not sign that it has erased the stream";
-    let (said, signed, certificate) = said.ok_or(wrong).blame(Category::Check)?;
+    let erased = Erased::of(signed, &known, &owner.identity, &stream)?;
     if let Some(path) = &args.statement {
-        keep(path, &said, signed, certificate)?;
+        write_new(path, erased.statement()?.as_bytes(), Readers::Owner)?;
     }
     if let Some(path) = &args.device {
         DeviceFile::destroy(path)?;
     }
-    println!("controller {} has destroyed the key of {stream}", said.controller);
+    println!("controller {} has destroyed the key of {stream}", erased.said.controller);
     if args.device.is_none() {
         eprintln!("the device's file holds the key too: remove it with `shred -u` on the device");
     }
     Ok(())
 }
 
-/// Writes everything that is needed to check the statement later.
-fn keep(
-    path: &Path,
-    said: &Erasure,
-    signed: &Signed<Erasure>,
-    certificate: &Certificate,
-) -> Result<(), Failure> {
-    let hex = |bytes: Result<Vec<u8>, postcard::Error>| {
-        bytes.map(|bytes| HEXLOWER.encode(&bytes)).blame(Category::Check)
+/// A controller's statement that it has destroyed a stream's key.
+pub struct Erased {
+    said: Erasure,
+    signed: Signed<Erasure>,
+    certificate: Certificate,
+}
+
+impl Erased {
+    /// Checks that one of these controllers has signed it, about a stream of this owner.
+    ///
+    /// # Errors
+    /// If none has.
+    pub fn of(
+        signed: Option<Signed<Erasure>>,
+        known: &[Verified<Certificate>],
+        owner: &OwnerIdentity,
+        stream: &StreamId,
+    ) -> Result<Erased, Failure> {
+        let wrong = "the controller did not sign that it has erased the stream";
+        let signed = signed.ok_or(wrong).blame(Category::Check)?;
+        let opened = known.iter().find_map(|certificate| {
+            let from = (&fingerprint(certificate), &certificate.party.verifying);
+            let said = Erasure::open(&signed, from, stream).ok()?.into_inner();
+            (said.owner == owner.certified.id()).then(|| (said, certificate.clone().into_inner()))
+        });
+        let (said, certificate) = opened.ok_or(wrong).blame(Category::Check)?;
+        Ok(Erased { said, signed, certificate })
+    }
+
+    /// Everything that is needed to check the statement later, as JSON.
+    ///
+    /// # Errors
+    /// None in practice.
+    pub fn statement(&self) -> Result<String, Failure> {
+        let Erased { said, signed, certificate } = self;
+        let hex = |bytes: Result<Vec<u8>, postcard::Error>| {
+            bytes.map(|bytes| HEXLOWER.encode(&bytes)).blame(Category::Check)
+        };
+        let statement = json!({
+            "stream": said.stream,
+            "owner": said.owner,
+            "controller": said.controller,
+            "at": said.at.0 / 1_000_000,
+            "certificate": hex(postcard::to_allocvec(certificate))?,
+            "signed": hex(postcard::to_allocvec(signed))?,
+        });
+        serde_json::to_string_pretty(&statement).blame(Category::Check)
+    }
+}
+
+/// The controllers of a host, from what it says they are: the authority has certified each for
+/// the host that answered, and has not revoked it.
+///
+/// # Errors
+/// If one of them is not.
+pub fn certified(
+    known: &[String],
+    identity: &IdentityFolder,
+    peer: Option<Name>,
+) -> Result<Vec<Verified<Certificate>>, Failure> {
+    let deployment = deployment::of(identity)?;
+    let check = |text: &String| {
+        let what = "the controller sent something that is not a certificate";
+        let certificate = from_hex(text).ok_or(what).blame(Category::Check)?;
+        let certificate = deployment.controller(&certificate).blame(Category::Check)?;
+        if identity.revoked().is_some_and(|revoked| revoked.has(&certificate.digest())) {
+            return Err(CertificateError::Revoked).blame(Category::Check);
+        }
+        if peer.as_ref().is_none_or(|peer| peer.name != host_named(&certificate.party.name)) {
+            let what = "the controller presented a certificate of another host";
+            return Err(what).blame(Category::Check);
+        }
+        Ok(certificate)
     };
-    let statement = json!({
-        "stream": said.stream,
-        "owner": said.owner,
-        "controller": said.controller,
-        "at": said.at.0 / 1_000_000,
-        "certificate": hex(postcard::to_allocvec(certificate))?,
-        "signed": hex(postcard::to_allocvec(signed))?,
-    });
-    let text = serde_json::to_string_pretty(&statement).blame(Category::Check)?;
-    write_new(path, text.as_bytes(), Readers::Owner)
+    known.iter().map(check).collect()
 }

@@ -1,13 +1,11 @@
 //! `alpheus owner grant`: lets a named consumer read days of a stream itself.
 
-use super::identity::OwnerIdentity;
 use super::{Owner, StreamArgs};
 use crate::deployment;
 use crate::deployment::from_hex;
-use crate::wire::GrantRequest;
 use alpheus_crypto::signed::Signed;
-use alpheus_encrypted_stream::certificate::{Certificate, consumer_id};
-use alpheus_encrypted_stream::grant::{Days, Grant};
+use alpheus_encrypted_stream::certificate::Certificate;
+use alpheus_encrypted_stream::grant::Days;
 use alpheus_input::calendar::Day;
 use alpheus_node::clock;
 use alpheus_node::failure::{Blame, Category, Failure};
@@ -44,11 +42,8 @@ pub(super) fn grant(args: &Args) -> Result<(), Failure> {
         (Some(from), Some(to)) => Some(Days::new(from.0, to.0).blame(Category::Usage)?),
         _ => None,
     };
-    let grant =
-        Grant { stream: args.one.stream, reader: consumer_id(&reader), at: clock::now(), days };
-    let OwnerIdentity { key, certified } = &owner.identity;
-    let signed = Signed::new(&grant, key);
-    let asked = GrantRequest { signed, owner: certified.certificate().clone(), certificate };
+    let stream = args.one.stream;
+    let asked = owner.identity.grant(stream, &reader, certificate, (clock::now(), days));
     owner.client.call::<EmptyAnswer>("/v1/grants", &asked, Duration::ZERO)?;
     match days {
         None => println!("`{}` gets no further keys", reader.party.name),
@@ -59,6 +54,7 @@ pub(super) fn grant(args: &Args) -> Result<(), Failure> {
             Day(days.last)
         ),
     }
-    println!("the reader can check that the stream is yours with --owner {}", certified.id());
+    let own = owner.identity.certified.id();
+    println!("the reader can check that the stream is yours with --owner {own}");
     Ok(())
 }

@@ -2,15 +2,21 @@
 //! makes its holder one owner of the deployment.
 
 use crate::deployment::{self, OWNER_CERTIFICATE, OWNER_SEED};
-use crate::wire::WithdrawalRequest;
+use crate::wire::{Choice, GrantRequest, WithdrawalRequest};
 use alpheus_crypto::sign::SigningKey;
-use alpheus_crypto::signed::Signed;
-use alpheus_encrypted_stream::certificate::{CertifiedOwner, Party, Role};
+use alpheus_crypto::signed::{Signed, Verified};
+use alpheus_encrypted_stream::annotation::Annotation;
+use alpheus_encrypted_stream::certificate::{
+    Certificate, CertifiedOwner, Party, Role, consumer_id,
+};
+use alpheus_encrypted_stream::grant::{Days, Grant};
 use alpheus_encrypted_stream::withdrawal::Withdrawal;
 use alpheus_node::failure::{Blame, Failure};
 use alpheus_node::network::identity::IdentityFolder;
 use alpheus_node::pki::read_seed;
-use alpheus_policy::ids::StreamId;
+use alpheus_policy::ids::{SchemaId, StreamId};
+use alpheus_policy::policy::ResolvedPolicy;
+use alpheus_time::Timestamp;
 
 /// An owner who can sign.
 pub struct OwnerIdentity {
@@ -33,6 +39,48 @@ impl OwnerIdentity {
         let certified = deployment::of(folder)?.owner(&signed).blame_input(&path)?;
         deployment::check_own(&path, (certified.key(), certified.name()), &key, folder)?;
         Ok(OwnerIdentity { key, certified })
+    }
+
+    /// A choice for a stream, without an end.
+    #[must_use]
+    pub fn choice(
+        &self,
+        (stream, schema): (StreamId, SchemaId),
+        version: u32,
+        metadata: Vec<(String, String)>,
+        policy: ResolvedPolicy,
+    ) -> Signed<Annotation> {
+        let annotation = Annotation {
+            stream,
+            owner: self.certified.id(),
+            schema,
+            version,
+            valid_from: Timestamp(0),
+            valid_to: Timestamp::LIMIT,
+            metadata,
+            policy,
+        };
+        Signed::new(&annotation, &self.key)
+    }
+
+    /// Submits a signed choice.
+    #[must_use]
+    pub fn submission(&self, annotation: Signed<Annotation>) -> Choice {
+        Choice { annotation, owner: self.certified.certificate().clone() }
+    }
+
+    /// Lets a consumer read days of a stream; without days, ends that.
+    #[must_use]
+    pub fn grant(
+        &self,
+        stream: StreamId,
+        reader: &Verified<Certificate>,
+        certificate: Signed<Certificate>,
+        (at, days): (Timestamp, Option<Days>),
+    ) -> GrantRequest {
+        let grant = Grant { stream, reader: consumer_id(reader), at, days };
+        let signed = Signed::new(&grant, &self.key);
+        GrantRequest { signed, owner: self.certified.certificate().clone(), certificate }
     }
 
     /// Withdraws consent for a stream, and has its key destroyed if `erase`.

@@ -4,7 +4,7 @@
 mod backup;
 pub mod budgets;
 mod device;
-mod erasure;
+pub mod erasure;
 pub mod grant;
 pub mod identity;
 pub mod log;
@@ -12,16 +12,14 @@ pub mod log;
 pub use device::DeviceFile;
 
 use crate::ca;
-use crate::deployment;
-use crate::deployment::{OWNER_SEED, from_hex};
+use crate::deployment::OWNER_SEED;
 use crate::links;
 use crate::revocations::open_identity;
-use crate::wire::{Choice, Handover};
+use crate::wire::Handover;
 use alpheus_crypto::secret::Secret;
 use alpheus_crypto::signed::{Signed, Verified};
 use alpheus_encrypted_stream::annotation::{Annotation, Placement};
 use alpheus_encrypted_stream::certificate::{Certificate, fingerprint};
-use alpheus_encrypted_stream::error::CertificateError;
 use alpheus_encrypted_stream::handover::Purpose;
 use alpheus_encrypted_stream::keys::MasterSecret;
 use alpheus_encrypted_stream::ledger::LogLine;
@@ -36,7 +34,7 @@ use alpheus_node::globals::Globals;
 use alpheus_node::network::answer::EmptyAnswer;
 use alpheus_node::network::blocking::BlockingClient;
 use alpheus_node::network::identity::IdentityFolder;
-use alpheus_node::network::role::{Name, Role, host_named};
+use alpheus_node::network::role::{Name, Role};
 use alpheus_node::pki::Folder;
 use alpheus_policy::ids::StreamId;
 use alpheus_policy::policy::Policies;
@@ -219,27 +217,8 @@ impl Owner {
         &self,
         identity: &IdentityFolder,
     ) -> Result<Vec<Verified<Certificate>>, Failure> {
-        let deployment = deployment::of(identity)?;
         let known: Vec<String> = self.client.get_json("/v1/controllers", Duration::ZERO)?;
-        let certified = known.iter().map(|text| {
-            let certificate =
-                from_hex(text).ok_or("the controller sent something that is not a certificate");
-            let certificate = certificate.blame(Category::Check)?;
-            let certificate = deployment.controller(&certificate).blame(Category::Check)?;
-            if identity.revoked().is_some_and(|revoked| revoked.has(&certificate.digest())) {
-                return Err(CertificateError::Revoked).blame(Category::Check);
-            }
-            if self
-                .client
-                .peer()
-                .is_none_or(|peer| peer.name != host_named(&certificate.party.name))
-            {
-                let what = "the controller presented a certificate of another host";
-                return Err(what).blame(Category::Check);
-            }
-            Ok(certificate)
-        });
-        certified.collect()
+        erasure::certified(&known, identity, self.client.peer())
     }
 
     /// The signed choice. A later one has a higher version: versions are Unix seconds.
@@ -255,18 +234,16 @@ impl Owner {
             let pair = given.split_once('=').ok_or("metadata must be given as NAME=VALUE");
             pair.map(|(name, value)| (name.to_owned(), value.to_owned()))
         });
-        let annotation = Annotation {
-            stream,
-            owner: self.identity.certified.id(),
-            schema: schema.id(),
-            version: u32::try_from(clock::now().0 / 1_000_000).unwrap_or(u32::MAX),
-            valid_from: Timestamp(0),
-            valid_to: Timestamp::LIMIT,
-            metadata: metadata.collect::<Result<_, _>>().blame(Category::Usage)?,
-            policy: policies.of_owner(self.identity.certified.name()).clone(),
-        };
-        Ok(Signed::new(&annotation, &self.identity.key))
+        let metadata = metadata.collect::<Result<_, _>>().blame(Category::Usage)?;
+        let policy = policies.of_owner(self.identity.certified.name()).clone();
+        Ok(self.identity.choice((stream, schema.id()), version_at(clock::now()), metadata, policy))
     }
+}
+
+/// The version of a choice: the time, in Unix seconds.
+#[must_use]
+pub fn version_at(now: Timestamp) -> u32 {
+    u32::try_from(now.0 / 1_000_000).unwrap_or(u32::MAX)
 }
 
 /// Prints the request. The key never leaves the folder.
@@ -317,7 +294,7 @@ fn change_choice(choose: &Choose) -> Result<(), Failure> {
     let (owner, _) = Owner::open(&choose.one.reach)?;
     let schema = read_schema(&choose.wish.schema)?;
     let annotation = owner.choice(&choose.wish, &schema, choose.one.stream)?;
-    let choice = Choice { annotation, owner: owner.identity.certified.certificate().clone() };
+    let choice = owner.identity.submission(annotation);
     owner.client.call::<EmptyAnswer>("/v1/choices", &choice, Duration::ZERO)?;
     Ok(())
 }

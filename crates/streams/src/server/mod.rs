@@ -196,6 +196,7 @@ pub fn run(args: &Args, globals: &Globals) -> Result<(), Failure> {
         tick: (!schema.frames.is_events()).then_some(schema.tick),
         lost: engine.lost.clone(),
         windows_wait: windows.timing(kind).presence,
+        health: globals.health.clone(),
     };
     let router = api::router(api_state, revoked);
     let settings = Settings { listen: Some(api), tls: Some(identity.tls()), ..settings };

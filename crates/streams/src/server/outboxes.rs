@@ -82,6 +82,19 @@ impl Outboxes {
         (hosts.len(), hosts.values().filter(|outbox| outbox.was_heard(within)).count())
     }
 
+    /// How long ago a host fetched messages, if it did, and how many wait for it.
+    #[must_use]
+    pub fn state_of(&self, host: &str) -> (Option<Duration>, usize) {
+        let outbox = {
+            let hosts = self.hosts.lock().unwrap_or_else(PoisonError::into_inner);
+            hosts.get(host).cloned()
+        };
+        let Some(outbox) = outbox else { return (None, 0) };
+        let heard = *outbox.last_fetch.lock().unwrap_or_else(PoisonError::into_inner);
+        let waiting = outbox.waiting.lock().unwrap_or_else(PoisonError::into_inner);
+        (heard.map(|at| at.elapsed()), waiting.messages.len())
+    }
+
     /// Whether a host has fetched messages in this run of the service.
     #[must_use]
     pub fn has_fetched(&self, host: &str) -> bool {
@@ -167,6 +180,9 @@ mod tests {
         assert_eq!(outboxes.hosts(Duration::from_secs(60)), (1, 1));
         outboxes.leave("second", vec![message(1)]);
         assert_eq!(outboxes.hosts(Duration::from_secs(60)), (2, 1), "it never fetched");
+        assert_eq!(outboxes.state_of("second"), (None, 1));
+        assert!(matches!(outboxes.state_of("first"), (Some(_), 3)));
+        assert_eq!(outboxes.state_of("third"), (None, 0));
         let rest = outboxes.fetch("first", post.cursor, Duration::ZERO).await;
         assert_eq!(rest.messages, [message(3)]);
         assert!(outboxes.fetch("first", rest.cursor, Duration::ZERO).await.messages.is_empty());

@@ -16,7 +16,7 @@ use alpheus_node::network::role::{Name, Role, host_named};
 use alpheus_policy::ids::{ControllerId, OwnerId, StreamId};
 use alpheus_transport::Batch;
 use std::cmp::Ordering;
-use std::collections::{BTreeSet, HashMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use thiserror::Error;
 
 const CONTROLLERS: &[u8] = b"controller/";
@@ -140,6 +140,22 @@ impl Registry {
     #[must_use]
     pub fn host_of(&self, controller: &ControllerId) -> Option<&str> {
         self.hosts.get(controller).map(String::as_str)
+    }
+
+    /// Each host: its controllers, and the streams that they guard.
+    #[must_use]
+    pub fn hosts(&self) -> BTreeMap<String, (usize, usize)> {
+        let mut hosts: BTreeMap<String, (usize, usize)> = BTreeMap::new();
+        for host in self.hosts.values() {
+            hosts.entry(host.clone()).or_default().0 += 1;
+        }
+        for stream in self.streams.values() {
+            let host = self.hosts.get(&stream.placement.controller);
+            if let Some(known) = host.and_then(|host| hosts.get_mut(host)) {
+                known.1 += 1;
+            }
+        }
+        hosts
     }
 
     /// Whether a device may send a stream.

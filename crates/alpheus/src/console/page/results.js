@@ -1,181 +1,258 @@
-// A consumer's page: what may be asked, running queries, and results as they arrive.
-import { ask, clock, failure, make, table } from "/common.js";
+// A consumer's results: the latest value of each column, charts over time, what is known of them, and the rows.
+import { ask, download, every } from "/api.js";
+import { button, empty, facts, failure, make, show, table, tried } from "/dom.js";
+import { barChart, place, timeChart } from "/chart.js";
+import { count, each, list, number, people, plural, range, roughly, sentence, zone } from "/words.js";
 
-const KEPT = 60; // windows on a chart
-const EVERY = 5000;
-const COUNTS = ["population", "silent", "excluded", "status"];
-const main = document.getElementById("main");
-const live = new Map(); // name of a query → its section
+const DRAWN = 60; // windows on a chart
+const KEPT = 20_000; // rows for export
+const NOT_OUTPUTS = new Set(["window_start", "window_end", "population", "silent", "excluded", "status", "noise", "windows", "streams_without_report"]);
 
-const statement = make("textarea", { id: "statement", spellcheck: "false", "aria-describedby": "hint" });
-const answer = make("div", { id: "answer", "aria-live": "polite" });
-const queries = make("div", { id: "queries" });
-const results = make("div", { id: "results" });
-const health = make("div", { id: "health" });
-
-async function say(sql) {
-  answer.replaceChildren(make("p", { class: "quiet" }, "sending …"));
-  try {
-    const said = await ask("/api/statements", { sql });
-    const tables = said.tables.map((t) => table(t.title, t.columns, t.rows));
-    answer.replaceChildren(...(said.text ? [make("pre", {}, said.text)] : []), ...tables);
-    if (said.running) watch(said.running);
-    await list();
-  } catch (error) {
-    answer.replaceChildren(failure(error));
-  }
+export async function begin(main) {
+  const [trouble, tabs, body] = [make("div"), make("div", { class: "row", role: "group", "aria-label": "Queries" }), make("div")];
+  main.append(make("h1", {}, "Results"), make("p", { class: "lead" }, `One result for each window. Times are yours (${zone()}).`), trouble, tabs, body);
+  let chosen = sessionStorage.getItem("query");
+  let follower;
+  const choose = (query) => {
+    chosen = query.name;
+    sessionStorage.setItem("query", chosen);
+    tabs.querySelectorAll("button").forEach((tab) => {
+      tab.classList.toggle("on", tab.textContent === chosen);
+      tab.setAttribute("aria-pressed", String(tab.textContent === chosen));
+    });
+    follower = section(query, () => { chosen = null; follower = null; });
+    body.replaceChildren(follower);
+  };
+  await every(5000, main, () => tried(trouble, async () => {
+    const queries = (await ask("/api/queries")).filter((query) => query.mine);
+    tabs.hidden = queries.length < 2;
+    if (queries.map((query) => query.name).join() !== [...tabs.children].map((tab) => tab.textContent).join()) {
+      tabs.replaceChildren(...queries.map((query) => button(query.name, () => choose(query), { class: "plain" })));
+    }
+    if (!queries.length) {
+      if (!follower) show(body, empty("You have no running query.", [make("a", { href: "#/ask" }, "Ask"), " for something. You see which data there is, and what a query would reveal before it runs."]));
+    } else if (!follower?.isConnected) choose(queries.find((query) => query.name === chosen) ?? queries[0]);
+  }));
 }
 
-/** Running queries; those of other consumers are listed, but their results are not shown. */
-async function list() {
-  const { tables: [known] } = await ask("/api/statements", { sql: "SHOW QUERIES" });
-  const rows = known.rows.map((row) => [...row, make("span", { class: "row" },
-    make("button", { class: "plain", type: "button", onclick: () => watch(row[0]) }, `Show ${row[0]}`),
-    make("button", { class: "plain", type: "button", onclick: () => stop(row[0]) }, `Stop ${row[0]}`))]);
-  queries.replaceChildren(rows.length
-    ? table("Running queries", [...known.columns, "actions"], rows)
-    : make("p", { class: "quiet" }, "No query is running."));
+/** One query. */
+function section(query, gone) {
+  const state = { query, rows: [], chosen: null, group: null };
+  const parts = Object.fromEntries(["status", "group", "tiles", "scrub", "charts", "rows", "trouble"].map((name) => [name, make("div")]));
+  parts.status.className = "state";
+  parts.tiles.className = "tiles";
+  parts.charts.className = "charts";
+  const element = make("section", { "aria-label": `Results of ${query.name}`, "data-query": query.name },
+    make("div", { class: "head" }, make("h2", {}, query.name), make("span", { class: "quiet" }, about(query))),
+    parts.status, parts.trouble, parts.group, parts.tiles, parts.scrub, parts.charts,
+    known(query),
+    make("div", { class: "card" },
+      make("div", { class: "head" }, make("h2", {}, "Rows"),
+        make("span", { class: "row" },
+          button("Save as CSV", () => save(state, "csv"), { class: "plain" }),
+          button("Save as JSON", () => save(state, "json"), { class: "plain" }))),
+      parts.rows),
+    make("div", { class: "row" }, button("Stop this query…", () => stop(query, parts.trouble, gone), { class: "danger" })));
+  show(parts.status, make("p", { class: "quiet" }, "Waiting for the first window …"));
+  follow(element, state, parts).catch((error) => show(parts.trouble, failure(error)));
+  return element;
 }
 
-async function stop(name) {
-  if (confirm(`Stop ${name}? Its results stay, but no more windows will open.`)) await say(`DROP STREAM ${name}`);
+function about(query) {
+  const crowd = query.population[0] === query.population[1] ? people(query.population[0]) : `${count(query.population[0])} to ${people(query.population[1])}`;
+  return `every ${each(query.window_ms)}, over ${crowd}`;
 }
 
-function watch(name) {
-  if (live.has(name)) return live.get(name).focus();
-  const status = make("p", { class: "quiet", role: "status" }, "waiting for the first window …");
-  const charts = make("div", { class: "charts" });
-  const rows = make("div");
-  const section = make("section", { tabindex: "-1", "aria-label": `Results of ${name}`, "data-query": name },
-    make("h3", {}, name), status, charts, rows);
-  live.set(name, section);
-  results.append(section);
-  follow(name, { section, status, charts, rows }).catch((error) => {
-    live.delete(name);
-    status.replaceChildren(failure(error));
-  });
-}
-
-async function follow(name, place) {
-  const known = [];
-  for (let after = 0; live.get(name) === place.section;) {
-    const { rows, next } = await ask(`/api/queries/${name}/results?after=${after}`);
+async function follow(element, state, parts) {
+  await new Promise((wake) => setTimeout(wake)); // until it is on the page
+  for (let after = 0; element.isConnected;) {
+    const { rows, next } = await ask(`/api/queries/${encodeURIComponent(state.query.name)}/results?after=${after}`);
     after = next;
     if (!rows.length) continue;
-    known.push(...rows);
-    known.splice(0, known.length - KEPT);
-    show(known, place);
+    state.rows.push(...rows);
+    state.rows.splice(0, state.rows.length - KEPT);
+    draw(state, parts);
   }
 }
 
-function show(rows, place) {
+const groupOf = (state, row) => state.query.group.map((name) => row[name]).join(", ");
+
+function draw(state, parts) {
+  const groups = [...new Set(state.rows.map((row) => groupOf(state, row)))].sort();
+  state.group = groups.includes(state.group) ? state.group : groups[0];
+  if (groups.length > 1) {
+    const field = make("select", { id: "group", onchange: () => { state.group = field.value; draw(state, parts); } }, groups.map((name) => make("option", { selected: name === state.group }, name)));
+    show(parts.group, make("label", { for: "group" }, sentence(list(state.query.group))), field);
+  }
+  const rows = state.rows.filter((row) => groupOf(state, row) === state.group);
+  const drawn = rows.slice(-DRAWN);
+  // The latest result, unless the reader has moved to another window.
+  const at = drawn.findIndex((row) => row.window_start === state.chosen);
+  const latest = drawn.findLastIndex((row) => row.status === "ok");
+  const place = at >= 0 ? at : Math.max(0, latest);
+  const choose = (index) => {
+    state.chosen = index >= latest ? null : drawn[index].window_start;
+    draw(state, parts);
+  };
+  const columns = state.query.columns.filter((column) => drawn.some((row) => column.name in row));
+  const outputs = columns.length ? columns : Object.keys(drawn[0]).filter((name) => !NOT_OUTPUTS.has(name)).map((name) => ({ name, what: name, unit: "" }));
+  status(parts.status, drawn);
+  tiles(parts.tiles, outputs, drawn[place]);
+  scrubber(parts.scrub, drawn, place, choose);
+  const crowd = { name: "population", what: "people", unit: "" };
+  charts(parts.charts, [...outputs, crowd], drawn, place, choose);
+  lines(parts.rows, state, outputs, rows);
+}
+
+function status(place, rows) {
   const last = rows.at(-1);
   const opened = rows.filter((row) => row.status === "ok").length;
-  const behind = Math.max(0, Math.round((Date.now() - last.window_end) / 1000));
-  place.status.textContent =
-    `Last window ended ${behind} s ago with ${last.population} people, ${last.excluded} excluded; ` +
-    `${opened} of the last ${rows.length} windows opened.`;
-  const names = Object.keys(last).filter((name) => !COUNTS.includes(name) && !name.startsWith("window_"));
-  place.charts.replaceChildren(...names.map((name) => chart(name, rows)).filter(Boolean));
-  const columns = ["from", ...names, "people", "silent", "excluded", "status"];
-  const cells = rows.toReversed().map((row) => [
-    clock(row.window_start), ...names.map((name) => words(row[name])),
-    String(row.population), String(row.silent), String(row.excluded), row.status]);
-  place.rows.replaceChildren(table("Windows, latest first", columns, cells));
+  const closed = rows.length - opened;
+  const ago = roughly(Date.now() - last.window_end);
+  show(place, make("p", {}, `The last window ended ${ago} ago. ${opened} of the last ${plural(rows.length, "window")} opened.`),
+    closed ? make("p", { class: "note warn" }, `${plural(closed, "window")} did not open, most recently because: ${rows.findLast((row) => row.status !== "ok").status}`) : null);
 }
 
-/** State of the service: lag, failures with reasons, active hosts. */
-async function look() {
-  try {
-    const now = await ask("/api/status");
-    const counts = (reasons) => Object.entries(reasons).sort((a, b) => b[1] - a[1])
-      .map(([reason, count]) => `${reason}: ${count}`).join("; ") || "none";
-    const lag = now.lag_ms === undefined ? "no event yet" : `${(now.lag_ms / 1000).toFixed(1)} s`;
-    const lost = now.lost_state;
-    const signs = lost === undefined ? [] : [["state",
-      `restored from a backup or emptied: ${lost.streams} streams and ${lost.windows} windows are ahead of it`]];
-    const absent = now.absent_streams + now.absent_hosts === 0 ? [] : [["back from an outage, waiting for",
-      `${now.absent_streams} streams, ${now.absent_hosts} hosts of controllers`]];
-    health.replaceChildren(table("The service since its start", ["measure", "value"], [
-      ...signs,
-      ...absent,
-      ["lag behind the clock", lag],
-      ["windows in progress", String(now.windows_in_progress)],
-      ["windows opened", String(now.windows_opened)],
-      ["windows failed, by reason", counts(now.windows_failed)],
-      ["streams excluded from windows, by reason", counts(now.streams_excluded)],
-      ["frames read", String(now.frames_read)],
-      ["frames refused, by reason", counts(now.frames_refused)],
-      ["hosts of controllers active in the last minute", `${now.hosts_active} of ${now.hosts}`]]));
-  } catch (error) {
-    health.replaceChildren(failure(error));
-  }
-  setTimeout(look, EVERY);
-}
+const margin = (row, name) => row.noise?.[name]?.margin_95 ?? undefined;
 
-function words(value) {
-  if (value === null || value === undefined) return "–";
-  if (typeof value === "number") return String(Number(value.toPrecision(8)));
-  return typeof value === "string" ? value : JSON.stringify(value);
-}
-
-/** Numbers over time as a line, the latest histogram as bars. */
-function chart(name, rows) {
-  const latest = rows.findLast((row) => row[name] !== null)?.[name];
-  if (Array.isArray(latest)) return bars(name, latest);
-  const points = rows.map((row) => (row[name] === null ? null : Number(row[name])));
-  return points.some(Number.isFinite) ? line(name, points) : undefined;
-}
-
-function figure(caption, label, ...marks) {
-  return make("figure", {},
-    make("svg", { viewBox: "0 0 320 120", role: "img", "aria-label": label },
-      make("line", { class: "axis", x1: 0, y1: 100, x2: 320, y2: 100 }), ...marks),
-    make("figcaption", {}, caption));
-}
-
-function bars(name, bins) {
-  const most = Math.max(1, ...bins);
-  const width = 320 / bins.length;
-  const marks = bins.map((count, at) => make("rect", {
-    class: "mark", x: at * width, width: Math.max(1, width - 1), y: 100 - 95 * count / most, height: 95 * count / most }));
-  return figure(`${name}, last window, largest bin ${most}`, `Histogram ${name}: ${bins.join(", ")}`, ...marks);
-}
-
-function line(name, points) {
-  const known = points.filter(Number.isFinite);
-  const [low, high] = [Math.min(...known), Math.max(...known)];
-  const at = (value) => 95 - 85 * (high > low ? (value - low) / (high - low) : 0.5);
-  const step = 308 / Math.max(1, points.length - 1);
-  // A window that did not open breaks the line.
-  const parts = [[]];
-  points.forEach((value, index) => {
-    if (Number.isFinite(value)) parts.at(-1).push([6 + index * step, at(value)]);
-    else parts.push([]);
+function tiles(place, outputs, row) {
+  const tile = (name, value, more) => make("div", { class: "tile" }, make("p", { class: "name" }, name), make("p", { class: "value" }, value), make("p", { class: "more" }, more));
+  const ok = row.status === "ok";
+  const own = outputs.filter(({ name }) => !Array.isArray(row[name])).map((column) => {
+    const [value, error] = [row[column.name], margin(row, column.name)];
+    const noise = row.noise ? (error ? `noise: ± ${number(error, error)} in 95 of 100 windows` : "with noise; how much depends on the data") : "exact";
+    return tile(sentence(column.what), [number(value, error), column.unit && value !== null && value !== undefined ? make("small", {}, ` ${column.unit}`) : null], ok ? noise : "this window did not open");
   });
-  const marks = parts.filter((part) => part.length).map((part) => part.length > 1
-    ? make("polyline", { class: "path", points: part.map((point) => point.join(",")).join(" ") })
-    : make("circle", { class: "mark", cx: part[0][0], cy: part[0][1], r: 3 }));
-  const label = `${name} over ${points.length} windows, from ${words(low)} to ${words(high)}, now ${words(known.at(-1))}`;
-  return figure(`${name}: ${words(low)} to ${words(high)}, now ${words(known.at(-1))}`, label, ...marks);
+  const missing = [row.silent && `${people(row.silent)} sent nothing`, row.excluded && `${count(row.excluded)} left out`].filter(Boolean);
+  show(place, ...own, tile("People", count(row.population), missing.length ? list(missing) : "nobody was left out"));
 }
 
-async function begin() {
-  const who = await ask("/api/identity");
-  document.getElementById("who").textContent = `${who.name} at ${who.base}`;
-  document.title = `Results – Alpheus`;
-  main.append(
-    make("h2", {}, "Ask"),
-    make("label", { for: "statement" }, "A statement"), statement,
-    make("p", { id: "hint", class: "quiet" },
-      "CREATE STREAM starts a query. EXPLAIN CREATE STREAM only shows what it would reveal. A refusal names the rule and the nearest query that is allowed."),
-    make("div", { class: "row" },
-      make("button", { type: "button", id: "ask", onclick: () => say(statement.value) }, "Ask"),
-      make("button", { type: "button", class: "plain", onclick: () => say("SHOW STREAMS") }, "Which streams are there?"),
-      make("button", { type: "button", class: "plain", onclick: () => say("SHOW SCHEMAS") }, "What may be asked?")),
-    answer, make("h2", {}, "Queries"), queries, make("h2", {}, "Results"), results,
-    make("h2", {}, "Health"), health);
-  await Promise.all([list(), look()]);
+/** Moves through the windows, for fingers and keys. */
+function scrubber(place, rows, at, choose) {
+  let [field, text] = [place.querySelector("input"), place.querySelector("output")];
+  if (!field) {
+    text = make("output", { class: "quiet small", for: "window" });
+    field = make("input", { type: "range", id: "window", min: 0, "aria-label": "Window" });
+    place.append(make("div", { class: "scrub" }, text, field));
+  }
+  field.oninput = () => choose(Number(field.value));
+  place.hidden = rows.length < 2;
+  field.max = rows.length - 1;
+  field.value = at;
+  const words = `Window ${range(rows[at].window_start, rows[at].window_end)}`;
+  field.setAttribute("aria-valuetext", words);
+  show(text, words);
 }
 
-begin().catch((error) => main.replaceChildren(failure(error)));
+function charts(place_, outputs, rows, at, choose) {
+  const wanted = outputs.map((column) => column.name).join();
+  if (place_.dataset.columns !== wanted) {
+    place_.dataset.columns = wanted;
+    place_.replaceChildren(...outputs.map((column) => {
+      const title = [sentence(column.what), column.unit ? make("span", { class: "quiet" }, `, ${column.unit}`) : null];
+      const element = make("figure", { "data-column": column.name }, make("figcaption", {}, title));
+      element.holder = place((width) => element.make(width));
+      element.append(element.holder);
+      return element;
+    }));
+  }
+  outputs.forEach((column, index) => {
+    const element = place_.children[index];
+    element.make = (width) => chart(column, rows, at, choose, width);
+    element.holder.draw();
+  });
+}
+
+function chart(column, rows, at, choose, width) {
+  const row = rows[at];
+  const title = `${sentence(column.what)}${column.unit ? ` in ${column.unit}` : ""}`;
+  if (rows.some((each) => Array.isArray(each[column.name]))) {
+    const bars = buckets(column, row);
+    if (!bars.length) return make("p", { class: "quiet" }, `The window ${range(row.window_start, row.window_end)} has no result.`);
+    return barChart({ label: `${title}: ${bars.map((bar) => `${bar.name}: ${number(bar.value)}`).join(", ")}`, bars, width });
+  }
+  const points = rows.map((each) => ({
+    time: each.window_start, why: each.status,
+    value: each.status !== "ok" || each[column.name] === null || each[column.name] === undefined ? null : Number(each[column.name]),
+    margin: margin(each, column.name) }));
+  const known = points.filter((point) => point.value !== null).map((point) => point.value);
+  const span = known.length ? `from ${number(Math.min(...known))} to ${number(Math.max(...known))}, last ${number(known.at(-1))}` : "no result yet";
+  return timeChart({ label: `${title} over ${plural(points.length, "window")}: ${span}`, points, chosen: at, onChoose: choose, width, hasZero: column.name === "population" });
+}
+
+/** Bins of a histogram, values by bucket, or the fullest bins. */
+function buckets(column, row) {
+  const value = row[column.name];
+  if (!Array.isArray(value)) return [];
+  const error = margin(row, column.name);
+  if (value.every((each) => typeof each === "number" || typeof each === "string")) {
+    return value.map((each, at) => ({ name: number(column.edges?.[at] ?? at), value: Number(each), margin: error }));
+  }
+  return value.map((each) => {
+    const [name, inside] = Array.isArray(each) ? each : Object.values(each);
+    return { name: number(name), value: Number(inside), margin: error };
+  });
+}
+
+function lines(place_, state, outputs, rows) {
+  const names = [...state.query.group, ...outputs.map((column) => (column.unit ? `${column.what}, ${column.unit}` : column.what))];
+  const cell = (row, column) => (Array.isArray(row[column.name]) ? plural(row[column.name].length, "value") : number(row[column.name], margin(row, column.name)));
+  const error = (row, column) => {
+    const known = margin(row, column.name);
+    return known && !Array.isArray(row[column.name]) ? ` ± ${number(known, known)}` : "";
+  };
+  const latest = rows.slice(-50).reverse();
+  const cells = latest.map((row) => [
+    range(row.window_start, row.window_end), ...state.query.group.map((name) => row[name]),
+    ...outputs.map((column) => (row.status === "ok" ? cell(row, column) + error(row, column) : "–")),
+    count(row.population), count(row.silent), count(row.excluded), row.status === "ok" ? "opened" : row.status]);
+  const first = 1 + state.query.group.length;
+  const numbers = [...outputs.keys(), outputs.length, outputs.length + 1, outputs.length + 2].map((at) => at + first);
+  const title = rows.length > latest.length ? `The latest ${latest.length} of ${count(rows.length)} windows` : `${plural(rows.length, "window")}, latest first`;
+  show(place_, table(title, ["window", ...names, "people", "silent", "left out", "outcome"], cells, numbers, [numbers.at(-1) + 1]));
+}
+
+/** What is known of the results' truth: no more than that. */
+function known(query) {
+  const reach = query.sealed
+    ? ["Only you can read them.", "They are sealed for your key, and this page opened them on your machine. The service sees that a window opened, and over how many people, but no value."]
+    : ["The service can read them too.", "It adds up the encrypted readings, opens each window with the owners' tokens, and hands you the result."];
+  return make("div", { class: "card", "data-integrity": query.sealed ? "sealed" : "plain" },
+    make("h2", {}, "What is known of these numbers"),
+    facts([
+      ["Checked", query.sealed
+        ? "The plan was signed by the service and names certified controllers; your key and their tokens fit the sum, since its check word is zero. A window that fails this says so in its row."
+        : "The connection: the rows come from the service that your deployment's authority certified. Nothing else: the page shows what the service says."],
+      ["Not proven", "That the numbers are right. The service could change a sum before you get it, or leave people out, and devices could send false readings. No signature covers a result."],
+      ["Who reads", reach.join(" ")],
+      ["Population", "As the service counts it. Each owner's controller checks that its own owners take part, and that enough people do, before it helps to open a window."],
+      query.noise ? ["Noise", "The controllers add random noise before a window opens. The ± is what 95 of 100 windows stay within. It counts the noise alone, not what a small crowd or a lost window does."] : null,
+      ["What was asked", make("code", {}, query.sql)],
+    ]));
+}
+
+async function stop(query, trouble, gone) {
+  if (!confirm(`Stop ${query.name}? No more windows will open. Its results stay at the service, under the same name.`)) return;
+  await tried(trouble, async () => {
+    await ask("/api/statements", { sql: `DROP STREAM ${query.name}` });
+    gone();
+  });
+}
+
+function save(state, kind) {
+  const name = `${state.query.name}.${kind}`;
+  if (kind === "json") return download(name, "application/json", `[\n${state.rows.map((row) => JSON.stringify(row)).join(",\n")}\n]\n`);
+  return download(name, "text/csv", asCsv(state.rows));
+}
+
+/** As `alpheus query --format csv` writes them: null is empty, lists are JSON. Whole text, exact numbers. */
+export function asCsv(rows) {
+  const names = [...new Set(rows.flatMap((row) => Object.keys(row)))];
+  const cell = (value) => {
+    if (value === null || value === undefined) return "";
+    const text = typeof value === "string" ? value : JSON.stringify(value);
+    return /[",\r\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
+  };
+  return [names, ...rows.map((row) => names.map((name) => row[name]))].map((line) => line.map(cell).join(",")).join("\n") + "\n";
+}
+

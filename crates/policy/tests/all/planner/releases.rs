@@ -1,6 +1,7 @@
 //! Rows and cells: a release contains exactly what the query needs, once.
 
 use crate::planner::fixture::{World, plain};
+use alpheus_policy::columns::columns;
 use alpheus_policy::layout::{Layout, Packing};
 use alpheus_policy::plan::Plan;
 use alpheus_policy::select::{ByOutput, HistogramOutput, Statistic, SumLocation};
@@ -13,6 +14,7 @@ capacity: { population: 1000, events: 100 }
 streamAttributes:
   - name: x
     type: [decimal, optional]
+    unit: m
     scale: 2
     min: 0
     max: 1000
@@ -176,4 +178,44 @@ fn default_aliases_are_function_and_attribute() {
     let plan = plan("SUM(x), COUNT_BY(x, y), COUNT(*), AVG(y) AS why");
     let aliases: Vec<_> = plan.select.items.iter().map(|item| item.alias.as_str()).collect();
     assert_eq!(aliases, ["sum_x", "count_by_x_y", "count", "why"]);
+}
+
+/// Owners read these words, so they come from the cells that leave the streams, whatever a
+/// consumer calls its columns.
+#[test]
+fn columns_say_what_they_are() {
+    let world = world();
+    let layout = Layout::of(&world.schema).unwrap();
+    let what = |item: &str| {
+        let plan = plan(&format!("{item} AS harmless"));
+        let mut columns = columns(&plan, &world.schema, &layout);
+        let column = columns.remove(0);
+        assert_eq!((column.name.as_str(), columns.len()), ("harmless", 0));
+        (column.what, column.unit, column.edges.len())
+    };
+    for (item, words, unit, edges) in [
+        ("SUM(x)", "total x", "m", 0),
+        ("COUNT(x)", "number of readings of x", "", 0),
+        ("COUNT(*)", "number of readings", "", 0),
+        ("AVG(x)", "average x", "m", 0),
+        ("VAR(x)", "variance of x", "m²", 0),
+        ("STDDEV(x)", "standard deviation of x", "m", 0),
+        ("HISTOGRAM(x)", "distribution of x", "m", 12),
+        ("MEDIAN(x)", "median x", "m", 0),
+        ("PERCENTILE(x, 0.95)", "value that 95 % of x stay below", "m", 0),
+        ("MAX(x)", "highest x", "m", 0),
+        ("TOPK(x, 3)", "3 most common ranges of x", "m", 0),
+        ("REGR_SLOPE(x, y)", "slope of x over y", "", 0),
+        ("REGR_R2(x, y)", "share of x that y explains", "", 0),
+        ("AVG_BY(x, y)", "average x by y", "m", 0),
+        ("COUNT_BY(x, y)", "number of readings of x by y", "", 0),
+        ("SUM_ABOVE(x)", "total x on one side of its threshold", "m", 0),
+        ("COUNT_BELOW(x)", "number of readings of x on one side of its threshold", "", 0),
+        ("ANY(ok)", "whether any ok is true", "", 0),
+        ("ALL(ok)", "whether all ok are true", "", 0),
+        ("APPROX_DISTINCT(item)", "number of different values of item", "", 0),
+        ("FREQUENCY(item, 'a')", "how often one value of item occurs", "", 0),
+    ] {
+        assert_eq!(what(item), (words.to_owned(), unit.to_owned(), edges), "{item}");
+    }
 }

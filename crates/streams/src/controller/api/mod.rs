@@ -11,12 +11,13 @@
 //! | `POST /v1/withdrawals` | withdraws consent permanently; if the key is destroyed too, answers with a signed statement |
 //! | `POST /v1/grants` | lets a consumer read days of a stream, or ends that |
 //! | `POST /v1/keys` | for that consumer: the keys of the granted days that are over |
+//! | `GET /v1/streams/{stream}` | its device, choices, readers and plans, and why nothing of it is released |
 //! | `GET /v1/streams/{stream}/log` | who asked, what was released, with which outcome |
 //! | `GET /v1/streams/{stream}/budgets` | how much of the owner's budgets is spent |
 
 use super::guard::{Guard, GuardError};
 use crate::deployment::to_hex;
-use crate::wire::{Choice, GrantRequest, Handover, KeysRequest, WithdrawalRequest};
+use crate::wire::{Choice, GrantRequest, Handover, KeysRequest, StreamView, WithdrawalRequest};
 use alpheus_encrypted_stream::error::GrantError;
 use alpheus_encrypted_stream::ledger::LogLine;
 use alpheus_node::clock;
@@ -54,6 +55,7 @@ pub fn router(guard: Arc<Mutex<Guard>>, schema: Schema, revoked: Revoked) -> Rou
         .route("/v1/schema", owner(get(schema_of)))
         .route("/v1/streams", owner(get(streams).post(hand_over)))
         .route("/v1/choices", owner(post(choose)))
+        .route("/v1/streams/{stream}", owner(get(view)))
         .route("/v1/streams/{stream}/log", owner(get(log)))
         .route("/v1/streams/{stream}/budgets", owner(get(budgets)))
         .route("/v1/withdrawals", owner(post(withdraw)))
@@ -134,6 +136,16 @@ async fn streams(
     let owner = caller(&peer, &[Role::Owner])?.name;
     let streams = api.act(move |guard| Ok(guard.streams_of(&owner))).await?;
     Ok(Json(streams.iter().map(ToString::to_string).collect()))
+}
+
+async fn view(
+    State(api): State<Api>,
+    Extension(peer): Extension<Peer>,
+    Path(stream): Path<String>,
+) -> Result<Json<StreamView>, ApiError> {
+    let owner = caller(&peer, &[Role::Owner])?.name;
+    let stream = stream_in(&stream)?;
+    Ok(Json(api.act(move |guard| guard.view(&owner, &stream)).await?))
 }
 
 async fn log(

@@ -4,6 +4,7 @@
 mod grants;
 mod log_keeper;
 mod owners;
+mod view;
 
 pub use log_keeper::LogKeeper;
 pub use owners::OwnersLog;

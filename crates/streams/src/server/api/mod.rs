@@ -10,10 +10,12 @@
 //! | `POST /v1/streams` | controller | registers streams, later choices and withdrawals |
 //! | `GET /v1/schema` | anybody | the schema, as JSON |
 //! | `POST /v1/statements` | consumer | CREATE, EXPLAIN, SHOW, DESCRIBE, DROP |
+//! | `GET /v1/queries` | consumer, operator | running queries, and what their columns are |
 //! | `GET /v1/queries/{name}/results` | consumer | rows from an offset on, waiting for new ones |
 //! | `GET /v1/queries/{name}/plans/{plan}` | consumer | a plan as it was announced, to read sealed rows with |
 //! | `POST /v1/frames` | consumer | ciphertext of days that an owner lets it read |
-//! | `GET /v1/status` | consumer | lag, failures, active hosts |
+//! | `GET /v1/status` | consumer, operator | lag, failures, active hosts |
+//! | `GET /v1/hosts` | operator | hosts of controllers: when they were heard from, what waits for them |
 //! | `GET /openapi.json` | anybody | this list, for programs |
 
 mod controllers;
@@ -22,6 +24,7 @@ mod frames;
 mod problem;
 mod public;
 mod queries;
+pub mod running;
 pub mod status;
 
 use super::engine::Handle;
@@ -33,6 +36,7 @@ use crate::runtime::storage::Topics;
 use alpheus_node::network::door::Door;
 use alpheus_node::network::revoked::Revoked;
 use alpheus_node::network::role::Role;
+use alpheus_node::service::health::Health;
 use alpheus_time::Span;
 use alpheus_transport::Store;
 use axum::Router;
@@ -73,6 +77,8 @@ pub struct Api {
     pub lost: LostState,
     /// How long windows wait for controllers' answers.
     pub windows_wait: Span,
+    /// What operators should know.
+    pub health: Health,
 }
 
 /// The routes, for all but revoked certificates.
@@ -81,6 +87,8 @@ pub fn router(api: Api, revoked: Revoked) -> Router {
     let device = |route| door.guard(route, &[Role::Producer], MAX_UPLOAD);
     let host = |route| door.guard(route, &[Role::Controller], MAX_BODY);
     let consumer = |route| door.guard(route, &[Role::Consumer], MAX_STATEMENT);
+    let watcher = |route| door.guard(route, &[Role::Consumer, Role::Operator], 0);
+    let operator = |route| door.guard(route, &[Role::Operator], 0);
     let anybody = |route| door.guard(route, &Role::ALL, 0);
     Router::new()
         .route("/v1/events", device(post(devices::events)))
@@ -93,7 +101,9 @@ pub fn router(api: Api, revoked: Revoked) -> Router {
         .route("/v1/queries/{name}/results", consumer(get(queries::results)))
         .route("/v1/queries/{name}/plans/{plan}", consumer(get(queries::plan)))
         .route("/v1/frames", consumer(post(frames::frames)))
-        .route("/v1/status", consumer(get(status::status)))
+        .route("/v1/queries", watcher(get(running::list)))
+        .route("/v1/status", watcher(get(status::status)))
+        .route("/v1/hosts", operator(get(status::hosts)))
         .route("/openapi.json", anybody(get(public::openapi)))
         .fallback(public::unknown)
         .layer(DefaultBodyLimit::max(MAX_BODY))

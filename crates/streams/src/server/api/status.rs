@@ -45,6 +45,35 @@ pub struct Status {
     /// Signs that the state was restored from a backup, or emptied.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub lost_state: Option<LostStateReport>,
+    /// What `/healthz` says an operator should know, by subject.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub notes: BTreeMap<String, String>,
+}
+
+/// A host of controllers, for the operator.
+#[derive(Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct HostStatus {
+    /// The name on its certificate.
+    pub name: String,
+    /// Its controllers that the service knows.
+    pub controllers: usize,
+    /// The streams that they guard.
+    pub streams: usize,
+    /// How long ago it was heard from, in milliseconds; none if not since the service's start.
+    pub heard_ms_ago: Option<u64>,
+    /// Messages that wait for it.
+    pub waiting: usize,
+}
+
+/// The hosts of controllers, by name.
+pub(super) async fn hosts(State(api): State<Api>) -> Result<Json<Vec<HostStatus>>, ApiError> {
+    let known = api.engine.ask(|engine| engine.registry.hosts()).await?;
+    let host = |(name, (controllers, streams)): (String, (usize, usize))| {
+        let (heard, waiting) = api.outboxes.state_of(&name);
+        let heard_ms_ago = heard.map(|ago| u64::try_from(ago.as_millis()).unwrap_or(u64::MAX));
+        HostStatus { name, controllers, streams, heard_ms_ago, waiting }
+    };
+    Ok(Json(known.into_iter().map(host).collect()))
 }
 
 pub(super) async fn status(State(api): State<Api>) -> Result<Json<Status>, ApiError> {
@@ -66,5 +95,12 @@ pub(super) async fn status(State(api): State<Api>) -> Result<Json<Status>, ApiEr
         absent_streams: counters.absent_streams,
         absent_hosts: counters.absent_hosts,
         lost_state: api.lost.report(),
+        notes: api
+            .health
+            .report()
+            .notes
+            .iter()
+            .map(|(at, text)| (at.to_string(), text.clone()))
+            .collect(),
     }))
 }

@@ -1,0 +1,50 @@
+// Requests to the local alpheus. The page's key comes in the address, and is removed from it.
+
+const GIVEN = /^#([0-9a-f]{32})$/.exec(location.hash)?.[1];
+if (GIVEN) {
+  // A reload finds it in the session; the history does not keep it.
+  sessionStorage.setItem("key", GIVEN);
+  history.replaceState(null, "", location.pathname);
+}
+const key = sessionStorage.getItem("key") ?? "";
+
+/** Makes a request to the local alpheus; throws its refusal as a readable error. */
+export async function ask(path, body) {
+  const headers = { authorization: `Bearer ${key}` };
+  const request = body === undefined
+    ? { headers }
+    : { method: "POST", headers: { ...headers, "content-type": "application/json" }, body: JSON.stringify(body) };
+  let answer;
+  try {
+    answer = await fetch(path, request);
+  } catch {
+    const error = new Error("This page has lost its program.");
+    error.help = "`alpheus console` has stopped. Start it again, and open the address that it prints.";
+    throw error;
+  }
+  const text = await answer.text();
+  if (answer.ok) return JSON.parse(text);
+  let problem = {};
+  try { problem = JSON.parse(text); } catch { /* reported below */ }
+  const error = new Error(problem.detail ?? `The answer has status ${answer.status}.`);
+  error.rule = problem.rule;
+  error.help = problem.help;
+  throw error;
+}
+
+/** Does something now and then, while anybody looks at it: `where` is an element of the page. */
+export async function every(milliseconds, where, act) {
+  do {
+    if (!document.hidden) await act();
+    await new Promise((wake) => setTimeout(wake, milliseconds));
+  } while (where.isConnected);
+}
+
+/** Lets the reader keep a text as a file. */
+export function download(name, kind, text) {
+  const link = document.createElement("a");
+  link.href = URL.createObjectURL(new Blob([text], { type: kind }));
+  link.download = name;
+  link.click();
+  setTimeout(() => URL.revokeObjectURL(link.href), 60_000);
+}

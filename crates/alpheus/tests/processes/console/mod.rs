@@ -1,0 +1,172 @@
+//! The console in a real browser, over a deployment of processes: a consumer asks and sees results
+//! come, an owner sees who learned what, decides, and stops it, and an operator watches. Skipped
+//! without chromedriver.
+
+#![expect(clippy::unwrap_used, reason = "a test's way to fail")]
+
+mod browser;
+mod owner;
+#[cfg(feature = "stats")]
+mod statistics;
+
+use crate::common::deployment::{QUERY, Running, until};
+use crate::common::{Process, get};
+use browser::Browser;
+use serde_json::Value;
+
+/// A query with noise, of which each owner's budget allows three windows.
+const NOISY: &str = "CREATE STREAM Alarms AS SELECT SUM(alarms) \
+    WINDOW TUMBLING (SIZE 2 SECONDS, GRACE PERIOD 1 SECONDS) FROM Meters \
+    WITH (epsilon = 1, events = 4)";
+
+fn console(running: &Running, who: &str, whom: [&str; 2]) -> (Process, String) {
+    let args = ["console", "--identity", who, whom[0], whom[1]];
+    let mut process = Process::start(&mut running.place.command(&args));
+    let address =
+        process.wait_for("address", |line| line.starts_with("http://").then(|| line.to_owned()));
+    (process, address)
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_consumer_an_owner_and_an_operator_have_their_pages() {
+    let Some(browser) = Browser::open().await else { return };
+    let running = Running::start();
+    running.place.issue("operator", "watch");
+    let (page, address) = console(&running, "pki/analyst", ["--server", &running.server]);
+    let devices = consumer(&browser, &running, &address).await;
+    let (_page, address) = console(&running, "pki/watch", ["--server", &running.server]);
+    operator(&browser, &address).await;
+    let controller = format!("https://{}", running.hosts[0].0);
+    let (mut owners, address) = console(&running, "pki/owner-a", ["--controller", &controller]);
+    owner::sees_and_decides(&browser, &running, &address).await;
+    owners.kill();
+    browser.says("[role=alert]", "This page has lost its program.").await;
+    drop((page, devices));
+    browser.client.clone().close().await.unwrap();
+}
+
+async fn consumer(browser: &Browser, running: &Running, address: &str) -> Vec<Process> {
+    browser.client.goto(address).await.unwrap();
+    browser.says("#who", "analyst at https://").await;
+    browser.says(".empty", "You have no running query.").await;
+    browser.is_for_everybody("results-empty").await;
+    browser.presses("a[href='#/ask']").await;
+    browser
+        .writes("#statement", &QUERY.replace("SUM(reading)", "HISTOGRAM(reading, 0, 1, 5)"))
+        .await;
+    browser.presses("#ask").await;
+    browser.says("#answer [role=alert]", "the schema does not support").await;
+    browser.writes("#statement", QUERY).await;
+    browser.presses("#explain").await;
+    browser.says("#answer pre", "revealed in each window").await;
+    let running_now = running.place.ask(&running.server, "SHOW QUERIES");
+    let running_now = String::from_utf8_lossy(&running_now.stdout).into_owned();
+    assert!(!running_now.contains("Readings"), "it was explained, and not run: {running_now}");
+    browser.presses("#ask").await;
+    browser.says("#answer .note", "Readings is running.").await;
+    browser.is_for_everybody("ask").await;
+    browser.writes("#statement", NOISY).await;
+    browser.presses("#ask").await;
+    browser.says("#answer .note", "Alarms is running.").await;
+    let devices = running.feed();
+    browser.presses("#answer .note a").await;
+    noisy_results(browser).await;
+    exact_results(browser, running).await;
+    browser.presses("a[href='#/service']").await;
+    browser.says(".tile", "3 of 3").await;
+    browser.says(".bars", "Opened").await;
+    browser.is_for_everybody("service").await;
+    devices
+}
+
+/// Error bars, as long as the row says, and the noise in words.
+async fn noisy_results(browser: &Browser) {
+    browser.says("[data-query=Alarms] .tile", "noise: ±").await;
+    let bars = "return document.querySelectorAll('[data-column=sum_alarms] .error').length";
+    assert!(browser.finds(bars).await.as_u64().unwrap() >= 1, "error bars where there is noise");
+    browser.says("[data-query=Alarms] [data-integrity]", "random noise").await;
+    browser.is_for_everybody("results-noise").await;
+}
+
+async fn exact_results(browser: &Browser, running: &Running) {
+    browser.decides("div[@aria-label='Queries']", "Readings").await;
+    // Readings of 1, 2 and 3, twice in each window.
+    browser.says("[data-query=Readings] .tile:first-child .value", "12").await;
+    browser.says("[data-query=Readings] .state", "The last window ended").await;
+    let drawn = browser
+        .finds("return document.querySelectorAll('[data-query=Readings] svg.chart').length")
+        .await;
+    assert_eq!(drawn, 3, "a chart for each output, and one of the people");
+    let axis = browser.finds("return [...document.querySelectorAll('[data-column=sum_reading] text')].map((e) => e.textContent).join(' ')").await;
+    let start = browser.finds("return new Date(Date.now()).getHours() % 12").await;
+    let hour =
+        |hour: u64| axis.as_str().unwrap().contains(&format!("{:02}:", (hour + 11) % 12 + 1));
+    let start = start.as_u64().unwrap();
+    assert!(hour(start) || hour(start + 11), "the axis has times of the reader's clock: {axis}");
+    browser
+        .says("[data-query=Readings] [data-integrity=plain]", "No signature covers a result.")
+        .await;
+    browser.is_for_everybody("results").await;
+    // What is saved is what the command prints.
+    let caught = "window.saved = []; const real = URL.createObjectURL;
+        URL.createObjectURL = (blob) => { blob.text().then((text) => saved.push(text)); return real(blob); }";
+    browser.finds(caught).await;
+    browser.decides("section", "Save as CSV").await;
+    browser.decides("section", "Save as JSON").await;
+    let saved =
+        until_found(browser, "return window.saved.length === 2 ? window.saved : null").await;
+    let rows: Vec<Value> = serde_json::from_str(saved[1].as_str().unwrap()).unwrap();
+    let known = running.place.rows(&running.server);
+    assert!(!rows.is_empty() && known.starts_with(&rows), "{rows:?} of {known:?}");
+    let read = csv::Reader::from_reader(saved[0].as_str().unwrap().as_bytes()).into_records();
+    let lines: Vec<csv::StringRecord> = read.map(Result::unwrap).collect();
+    assert_eq!(lines.len(), rows.len());
+    assert_eq!(&lines[0][0], rows[0]["window_start"].to_string());
+}
+
+async fn until_found(browser: &Browser, script: &str) -> Value {
+    let end = std::time::Instant::now() + crate::common::PATIENCE;
+    loop {
+        let found = browser.finds(script).await;
+        if !found.is_null() {
+            return found;
+        }
+        assert!(std::time::Instant::now() < end, "nothing from {script}");
+        tokio::time::sleep(std::time::Duration::from_millis(100)).await;
+    }
+}
+
+async fn operator(browser: &Browser, address: &str) {
+    browser.client.goto(address).await.unwrap();
+    browser.says("#who", "watch at https://").await;
+    let hosts = browser.says("[aria-label='3 hosts'] table", "host-c").await;
+    assert!(hosts.contains("host-a") && hosts.contains("ago"), "{hosts}");
+    browser.says(".tile", "3 of 3").await;
+    browser.says(".bars", "Opened").await;
+    browser.says("figcaption", "Lag behind the clock").await;
+    browser.is_for_everybody("operator").await;
+    let refused = browser.finds("return fetch('/api/queries', { headers: { authorization: `Bearer ${sessionStorage.getItem('key')}` } }).then((answer) => answer.status)").await;
+    assert_eq!(refused, 404, "an operator reads no results");
+}
+
+#[test]
+fn nobody_without_the_key_learns_anything() {
+    let running = Running::start();
+    let (_page, address) = console(&running, "pki/analyst", ["--server", &running.server]);
+    let place = address.strip_prefix("http://").unwrap().split('/').next().unwrap();
+    let place = place.parse().unwrap();
+    until("page", || {
+        get(place, "/").filter(|(status, text)| *status == 200 && text.contains("<main"))
+    });
+    for path in [
+        "/api/identity",
+        "/api/status",
+        "/api/statements",
+        "/api/queries",
+        "/api/queries/Readings/results?after=0",
+    ] {
+        let (status, text) = get(place, path).unwrap();
+        assert_eq!(status, 403, "{path}: {text}");
+        assert!(!text.contains("analyst"), "{path}: {text}");
+    }
+}

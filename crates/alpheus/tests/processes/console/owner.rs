@@ -1,0 +1,131 @@
+//! An owner in the browser: what the page says, and what each decision does to the processes.
+
+use super::browser::Browser;
+use super::until_found;
+use crate::common::deployment::{Running, until};
+use serde_json::Value;
+
+/// Allowed while three owners share their litres.
+const LITRES: &str = "EXPLAIN CREATE STREAM Litres AS SELECT SUM(litres) \
+    WINDOW TUMBLING (SIZE 2 SECONDS, GRACE PERIOD 1 SECONDS) FROM Meters BETWEEN 3 AND 100 \
+    WITH (epsilon = 1, events = 4)";
+
+pub(super) async fn sees_and_decides(browser: &Browser, running: &Running, address: &str) {
+    browser.client.goto(address).await.unwrap();
+    browser.says("#who", "owner-a at https://").await;
+    browser.says("article h2", "meter-a").await;
+    let story = "the total reading and the number of readings of 3 people, you among them";
+    let lines = browser.says(".timeline", story).await;
+    assert!(lines.contains("analyst learned") && lines.contains("analyst asked for"), "{lines}");
+    let noisy = browser.says(".timeline", "the total alarms").await;
+    assert!(noisy.contains("blurred with noise"), "{noisy}");
+    browser.says(".gauge", "ε = 3 of 3 (100 %)").await;
+    browser.says(".gauge", "The last 365 days used ε = 3.").await;
+    browser.is_for_everybody("owner").await;
+    keeps_the_whole_record(browser, running).await;
+    pauses_and_resumes(browser, running).await;
+    changes_the_choice(browser, running).await;
+    gives_and_ends_access(browser, running).await;
+    revokes_and_erases(browser, running).await;
+}
+
+/// The lines of the log are there, as the command prints them.
+async fn keeps_the_whole_record(browser: &Browser, running: &Running) {
+    browser.presses("details.record > summary").await;
+    let record = browser.says("[aria-label$=lines] table", "`analyst` got `Readings`").await;
+    assert!(record.contains("of them real") && record.contains("opened over"), "{record}");
+    assert!(running.owner(0, "log").contains("`analyst` got `Readings`"));
+    browser.presses("details.record > summary").await;
+}
+
+/// The number of people in the latest window that opened after now.
+fn next_population(running: &Running, wanted: u64) {
+    let last = |rows: &[Value]| rows.last().map_or(0, |row| row["window_start"].as_u64().unwrap());
+    let before = last(&running.place.rows(&running.server));
+    until("a window over so many people", || {
+        let rows = running.place.rows(&running.server);
+        let later = |row: &&Value| row["window_start"].as_u64().unwrap() > before;
+        rows.iter().filter(later).any(|row| row["population"] == wanted).then_some(())
+    });
+}
+
+async fn pauses_and_resumes(browser: &Browser, running: &Running) {
+    browser.decides("article", "Pause").await;
+    browser.says("dialog", "nobody gets a result that includes this device").await;
+    let inside = "return document.querySelector('dialog').contains(document.activeElement)";
+    assert_eq!(browser.finds(inside).await, true, "the dialog has the focus");
+    browser.is_for_everybody("owner-pause").await;
+    browser.decides("dialog", "Pause").await;
+    browser.says("article .pill", "Paused").await;
+    next_population(running, 2);
+    browser.decides("article", "Share again").await;
+    browser.says("dialog", "Only as part of a crowd").await;
+    browser.decides("dialog", "Sign and share").await;
+    browser.says("article .pill", "Sharing").await;
+    next_population(running, 3);
+}
+
+async fn changes_the_choice(browser: &Browser, running: &Running) {
+    let allowed = running.place.ask(&running.server, LITRES);
+    assert!(allowed.status.success(), "{}", String::from_utf8_lossy(&allowed.stderr));
+    let versions = running.owner(0, "log").matches("you changed your policy").count();
+    browser.decides("article", "Change what is shared").await;
+    browser.says("dialog", "Only as part of a crowd, and blurred with noise").await;
+    browser.is_for_everybody("owner-choice").await;
+    browser.ticks("[data-attribute=litres] [data-option=metered]").await;
+    browser.decides("dialog", "Sign and save").await;
+    browser.says("article", "Your new choice is signed and in force.").await;
+    browser.says("article", "Not shared: litres").await;
+    let log = running.owner(0, "log");
+    assert_eq!(log.matches("you changed your policy").count(), versions + 1, "{log}");
+    until("a service that knows that two owners are left for litres", || {
+        let asked = running.place.ask(&running.server, LITRES);
+        (asked.status.code() == Some(3)).then_some(())
+    });
+}
+
+async fn gives_and_ends_access(browser: &Browser, running: &Running) {
+    let certificate =
+        std::fs::read_to_string(running.place.path("pki/analyst/consumer.txt")).unwrap();
+    browser.decides("article", "Let somebody read").await;
+    let shut = "return document.querySelector('dialog [type=submit]').disabled";
+    assert_eq!(browser.finds(shut).await, true, "it asks twice");
+    browser.writes("#certificate", "00ff").await;
+    browser.says("#reader", "not a certificate").await;
+    browser.writes("#certificate", certificate.trim()).await;
+    browser.says("#reader", "This is analyst, certified").await;
+    browser.ticks("#sure").await;
+    browser.decides("dialog", "Sign and give").await;
+    browser.says("article .note.warn", "analyst may read every single event").await;
+    assert!(running.owner(0, "log").contains("you let `analyst` read every event"));
+    browser.decides("article", "End access").await;
+    browser.decides("dialog", "End access").await;
+    browser.says("article", "You ended the access of analyst.").await;
+    assert!(running.owner(0, "log").contains("you ended the access of `analyst`"));
+}
+
+async fn revokes_and_erases(browser: &Browser, running: &Running) {
+    browser.decides("article", "End sharing").await;
+    browser.says("dialog", "this cannot be undone").await;
+    let shut = "return document.querySelector('dialog [type=submit]').disabled";
+    assert_eq!(browser.finds(shut).await, true, "it asks twice");
+    browser.is_for_everybody("owner-revoke").await;
+    browser.ticks("#sure").await;
+    browser.decides("dialog", "End sharing").await;
+    browser.says("article .pill", "Ended for good").await;
+    browser.says(".timeline", "You ended sharing for good.").await;
+    assert!(running.owner(0, "log").contains("you revoked your consent"));
+    browser.decides("article", "Erase").await;
+    browser.ticks("#sure").await;
+    browser.decides("dialog", "Erase for good").await;
+    browser.says("article .pill", "Erased").await;
+    let caught = "window.saved = []; const real = URL.createObjectURL;
+        URL.createObjectURL = (blob) => { blob.text().then((text) => saved.push(text)); return real(blob); }";
+    browser.finds(caught).await;
+    browser.decides("article", "Save the statement").await;
+    let saved = until_found(browser, "return window.saved[0] ?? null").await;
+    let statement: Value = serde_json::from_str(saved.as_str().unwrap()).unwrap();
+    assert_eq!(statement["stream"], running.streams[0].as_str());
+    assert!(statement["signed"].as_str().unwrap().len() > 100, "{statement}");
+    browser.is_for_everybody("owner-erased").await;
+}

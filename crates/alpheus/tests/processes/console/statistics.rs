@@ -1,0 +1,88 @@
+//! Accountable statistics as a page.
+
+use super::browser::Browser;
+use crate::common;
+use crate::common::Process;
+use alpheus_accountable_statistics::{
+    configuration::SmootherId,
+    endorsed::Endorsed,
+    messages::{NoResultError, Outcome, PublishedResult},
+    publication::Publication,
+    tuple::ThresholdKey,
+};
+use alpheus_crypto::{group::Element, signed::Signed};
+use alpheus_node::clock::Clock;
+use alpheus_node::network::identity::IdentityFolder;
+use alpheus_node::network::role::Role;
+use alpheus_node::settings::TlsFiles;
+use alpheus_stats_service::{card, keys, plan::Plan, published::ShownResult};
+use alpheus_time::Timestamp;
+use std::path::Path;
+use std::sync::{Arc, Mutex};
+
+/// Three aggregates as the only smoother of a deployment has signed them: one with a result, one
+/// without, and one that is open.
+fn published(folder: &Path) -> Vec<u8> {
+    let card = card::open(&folder.join("roads/card.json")).unwrap();
+    let plan = Plan::open(&folder.join("road.yaml")).unwrap();
+    let key = keys::signing(&folder.join("roads/smoother-1").join(keys::SIGNING)).unwrap();
+    let day = 86_400_000_000;
+    let noon = Clock::Process.now().0 / day * day + day / 2;
+    let full = PublishedResult::Full { count: 8, sum: 4817, squares: None, uploads: 9 };
+    let ends = [Some(Ok(full)), Some(Err(NoResultError::NotFilled)), None];
+    let shown = ends.into_iter().zip(0..).map(|(end, number)| {
+        let start = Timestamp(noon + number * 30_000_000);
+        let any = ThresholdKey(Element::second_base());
+        let definition = Signed::new(&plan.definition(&card.pinned, start, any).unwrap(), &key);
+        let mut outcomes = Endorsed::default();
+        if let Some(result) = end {
+            let outcome = Outcome { aggregate: definition.digest(), result };
+            outcomes.add(SmootherId(0), Signed::new(&outcome, &key));
+        }
+        let mut endorsed = Endorsed::default();
+        endorsed.add(SmootherId(0), definition);
+        let claimed = end.and_then(Result::err);
+        let shown = Publication { definition: endorsed, outcomes, claimed };
+        ShownResult::Aggregate(Box::new(shown))
+    });
+    postcard::to_allocvec(&shown.collect::<Vec<_>>()).unwrap()
+}
+
+/// Aggregates of a deployment, as an aggregator by hand says them.
+#[tokio::test(flavor = "multi_thread")]
+async fn anybody_sees_aggregates_and_why_some_have_no_result() {
+    let Some(browser) = Browser::open().await else { return };
+    let folder = tempfile::tempdir().unwrap();
+    let run = |script: &str| common::run_script(folder.path(), script);
+    run("umask 077; alpheus ca init pki; alpheus ca issue pki --role aggregator --name aggregator");
+    let identity = folder.path().join("pki/aggregator");
+    let identity = IdentityFolder::open(&identity, Role::Aggregator).unwrap();
+    let tls = TlsFiles { client_ca: None, ..identity.tls() };
+    let shown = Arc::new(Mutex::new(Vec::new()));
+    let rows = Arc::clone(&shown);
+    let rows = axum::routing::get(move || std::future::ready(rows.lock().unwrap().clone()));
+    let routes = axum::Router::new().route("/v1/rows", rows);
+    let (_serving, aggregator) = common::serving::serve(&tls, routes);
+    let nobody = "https://localhost:9";
+    run(&format!(
+        "alpheus stats init roads --threshold 1 --min-accounts 2 --wasteful-accounts 0 --authority pki/ca.pem --registrar {nobody} --smoother {nobody},{nobody} --aggregator {aggregator}"
+    ));
+    std::fs::write(folder.path().join("road.yaml"), common::road(&[])).unwrap();
+    *shown.lock().unwrap() = published(folder.path());
+    let mut page =
+        common::alpheus(["console", "--statistics", "roads/card.json", "--plan", "road.yaml"]);
+    let mut page = Process::start(page.current_dir(folder.path()));
+    let address =
+        page.wait_for("address", |line| line.starts_with("http://").then(|| line.to_owned()));
+    browser.client.goto(&address).await.unwrap();
+    browser.says("h1 + .lead", "speed/road, in the unit of its plan").await;
+    let shown = browser.says("[aria-label^=Aggregates] table", "60.21").await;
+    assert!(shown.contains("result") && shown.contains("open"), "{shown}");
+    let failed = browser.says("#failed table", "Not all slots were filled").await;
+    assert!(failed.contains('1'), "{failed}");
+    browser.says("[role=status]", "1 open, 1 with a result, 1 without.").await;
+    browser.says("[data-integrity]", "signed by 1 of 1 smoother;").await;
+    assert_eq!(browser.finds("return document.querySelectorAll('svg.chart').length").await, 1);
+    browser.is_for_everybody("statistics").await;
+    browser.client.clone().close().await.unwrap();
+}
