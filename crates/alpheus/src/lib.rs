@@ -3,9 +3,17 @@
 //! - [`check`]: whether files that people wrote are valid,
 //! - [`commands`]: which commands there are,
 //! - [`console`]: a deployment in a browser,
-//! - [`import`]: schemas and policies from data contracts of other standards.
+//! - [`errors`]: what failures mean,
+//! - [`import`]: schemas and policies from data contracts of other standards,
+//! - [`local_time`]: times for people,
+//! - [`sql`]: a prompt,
+//! - [`up`]: a whole deployment on one machine.
 
 pub mod check;
 pub mod commands;
 pub mod console;
+pub mod errors;
 pub mod import;
+pub mod local_time;
+pub mod sql;
+pub mod up;

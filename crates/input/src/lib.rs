@@ -14,6 +14,7 @@
 pub mod calendar;
 pub mod cells;
 pub mod files;
+pub mod kinds;
 mod lines;
 mod metadata;
 pub mod refusals;

@@ -16,11 +16,13 @@ mod common;
 mod common_options;
 mod console;
 mod demo;
+mod errors;
 mod examples;
 mod faults;
 #[cfg(feature = "kafka")]
 mod flink;
 mod formats;
+mod help;
 mod hosts;
 mod import;
 mod job;
@@ -39,6 +41,7 @@ mod processes;
 mod query;
 mod read;
 mod real_data;
+mod reference;
 mod revocations;
 #[cfg(all(feature = "board", feature = "pass", feature = "stats", feature = "table"))]
 mod roles;
@@ -53,3 +56,4 @@ mod strangers;
 mod table;
 mod ticks;
 mod tour;
+mod up;

@@ -50,7 +50,8 @@ Examples:
   alpheus produce --identity pki/watch --device watch.json --state run/watch \\
       --schema examples/fitness/schema.yaml --server https://localhost:7400 --input -
   alpheus produce --identity pki/meter --device meter.json --state run/meter \\
-      --schema meter.yaml --server https://localhost:7400 --input readings.csv --time-column unix_ms
+      --schema meter.yaml --server https://localhost:7400 --input readings.csv \\
+      --time-column unix_ms
 
 For a schema with `frames: ticks` the identity folder has the device's key and certificate:
 device.seed and device.txt, from `alpheus ca issue`.
@@ -375,7 +376,7 @@ impl LiveDevice {
 #[error(
     "its time is not after the last event's, or it is before the session was opened: sort lines by time; after a start, older lines are not sent"
 )]
-struct LateLineError;
+pub(crate) struct LateLineError;
 
 /// The time of an event whose line has a time in milliseconds: that time, or just after
 /// the last event of the same millisecond.

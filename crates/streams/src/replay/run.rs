@@ -10,6 +10,7 @@ use crate::runtime::planning;
 use crate::runtime::storage::{reach, reached};
 use alpheus_input::refusals::Refusals;
 use alpheus_node::entropy;
+use alpheus_node::errors::ErrorId;
 use alpheus_node::failure::{Blame, Category, Failure};
 use alpheus_node::globals::Globals;
 use alpheus_node::service::health::State;
@@ -84,7 +85,10 @@ fn all_refused(inputs: &Inputs, args: &Args) -> Result<(), Failure> {
             "fix the rows, or the source file and schema that describe them",
         ),
     };
-    Err(Failure::new(Category::Input, what).at(args.input.display().to_string()).with_help(help))
+    Err(Failure::new(Category::Input, what)
+        .at(args.input.display().to_string())
+        .with_help(help)
+        .with_id(ErrorId::RecordingEmpty))
 }
 
 fn interrupted(state: Option<&Path>) -> Failure {
