@@ -7,6 +7,7 @@ use alpheus_node::globals::Globals;
 use alpheus_node::kinds;
 use alpheus_node::settings::Format;
 use alpheus_policy::show::Table;
+use anstyle::{AnsiColor, Style};
 use serde::Serialize;
 use std::error::Error;
 use std::fmt::Write as _;
@@ -70,10 +71,39 @@ fn own(error: &(dyn Error + 'static)) -> Option<ErrorId> {
     )
 }
 
+const ERROR: Style = AnsiColor::Red.on_default().bold();
+const HELP: Style = AnsiColor::Cyan.on_default();
+const MORE: Style = Style::new().dimmed();
+
+/// Says on standard error what failed and where its explanation is found; in colour where a
+/// terminal has it and `NO_COLOR` is not set.
+pub fn report(failure: &Failure) {
+    let said = format!("{failure}\n{}", pointer(id_of(failure)));
+    // If standard error is closed too, nobody can be notified.
+    let _ = writeln!(anstream::stderr(), "{}", coloured(&said));
+}
+
+/// Says where the kinds of failures are explained that the command line itself has.
+pub fn report_usage() {
+    let said = coloured(&pointer(ErrorId::CommandLine));
+    let _ = writeln!(anstream::stderr(), "{said}");
+}
+
 /// Where the explanation of a failure is found.
-#[must_use]
-pub fn pointer(id: ErrorId) -> String {
+fn pointer(id: ErrorId) -> String {
     format!("more: alpheus errors {id}")
+}
+
+fn coloured(said: &str) -> String {
+    let line = |line: &str| {
+        for (word, style) in [("error:", ERROR), ("help:", HELP), ("more:", MORE)] {
+            if let Some(rest) = line.strip_prefix(word) {
+                return format!("{style}{word}{style:#}{rest}");
+            }
+        }
+        line.to_owned()
+    };
+    said.lines().map(line).collect::<Vec<_>>().join("\n")
 }
 
 #[derive(Serialize)]
@@ -178,6 +208,15 @@ mod tests {
         assert_eq!(id_of(&failure), ErrorId::SchemaInvalid);
         let plain = Failure::new(Category::Undecided, "two meanings");
         assert_eq!(id_of(&plain), ErrorId::MustGuess);
+    }
+
+    #[test]
+    fn only_the_first_word_of_a_line_has_a_colour() {
+        let said = coloured("error: x: error: y\nhelp: z\nplain");
+        let plain = anstream::adapter::strip_str(&said).to_string();
+        assert_eq!(plain, "error: x: error: y\nhelp: z\nplain");
+        assert!(said.ends_with("plain") && said.contains(" x: error: y"), "{said:?}");
+        assert!(said.starts_with('\x1b'), "{said:?}");
     }
 
     #[test]

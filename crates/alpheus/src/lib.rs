@@ -5,7 +5,6 @@
 //! - [`console`]: a deployment in a browser,
 //! - [`errors`]: what failures mean,
 //! - [`import`]: schemas and policies from data contracts of other standards,
-//! - [`local_time`]: times for people,
 //! - [`sql`]: a prompt,
 //! - [`up`]: a whole deployment on one machine.
 
@@ -14,6 +13,5 @@ pub mod commands;
 pub mod console;
 pub mod errors;
 pub mod import;
-pub mod local_time;
 pub mod sql;
 pub mod up;

@@ -13,6 +13,7 @@
 //! - [`service`]: health, metrics, logs, TLS, listeners and an orderly stop,
 //! - [`engine`]: a role on its own thread,
 //! - [`network`]: who processes are, and how they reach each other,
+//! - [`local_time`]: times for people, and for programs,
 //! - [`retry`]: when a failed attempt is repeated,
 //! - [`globals`]: the options that every command understands,
 //! - [`listeners`]: serves the routers of a process until it stops,
@@ -31,6 +32,7 @@ pub mod globals;
 pub mod kinds;
 pub mod ledger;
 pub mod listeners;
+pub mod local_time;
 pub mod network;
 pub mod pki;
 pub mod proxy;

@@ -6,7 +6,6 @@
 pub mod completions;
 
 use crate::errors;
-use alpheus_node::errors::ErrorId;
 use alpheus_node::failure::{Category, Failure};
 use alpheus_node::globals::Globals;
 use alpheus_node::proxy;
@@ -121,9 +120,7 @@ pub fn main(args: impl IntoIterator<Item = OsString>) -> ExitCode {
     match run(cli) {
         Ok(()) => ExitCode::SUCCESS,
         Err(failure) => {
-            // If standard error is closed too, nobody can be notified.
-            let pointer = errors::pointer(errors::id_of(&failure));
-            let _ = writeln!(std::io::stderr(), "{failure}\n{pointer}");
+            errors::report(&failure);
             failure.exit_code()
         }
     }
@@ -178,7 +175,7 @@ fn usage(error: &clap::Error) -> ExitCode {
     match error.kind() {
         ErrorKind::DisplayHelp | ErrorKind::DisplayVersion => ExitCode::SUCCESS,
         _ => {
-            let _ = writeln!(std::io::stderr(), "{}", errors::pointer(ErrorId::CommandLine));
+            errors::report_usage();
             ExitCode::from(Category::Usage.exit_code())
         }
     }

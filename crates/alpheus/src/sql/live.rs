@@ -1,6 +1,6 @@
 //! Rows as an aligned table that grows: the header again whenever a column becomes wider.
 
-use crate::local_time::local_time;
+use alpheus_node::local_time::local_time;
 use alpheus_node::settings::Format;
 use alpheus_streams::runtime::results::cell;
 use serde_json::{Map, Value};

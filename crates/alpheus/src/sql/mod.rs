@@ -103,7 +103,7 @@ pub fn run(args: &Args, globals: &Globals) -> Result<(), Failure> {
             Ok(()) => {}
             Err(failure) if failure.is_broken_pipe() => return Ok(()),
             Err(failure) if input.is_terminal() => {
-                eprintln!("{failure}\n{}", errors::pointer(errors::id_of(&failure)));
+                errors::report(&failure);
             }
             Err(failure) => return Err(failure),
         }

@@ -2,8 +2,8 @@
 
 use super::inputs::Inputs;
 use super::stage::Stage;
-use crate::local_time::local_time;
 use alpheus_node::failure::Failure;
+use alpheus_node::local_time::local_time;
 use alpheus_streams::runtime::results::cell;
 use alpheus_time::Timestamp;
 use serde_json::{Map, Value};

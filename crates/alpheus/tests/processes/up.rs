@@ -70,7 +70,7 @@ fn one_command_runs_a_deployment_and_its_end_ends_all() {
                  FROM Household BETWEEN 2 AND 10;\nSHOW SCHEMAS;";
     let (code, said, log) = sql(at, &[], asked);
     assert_eq!(code, Some(3), "{log}");
-    assert!(log.ends_with("more: alpheus errors query-window\n"), "{log}");
+    assert!(log.ends_with("more: alpheus errors policy-released-once\n"), "{log}");
     assert!(said.is_empty(), "it goes on after a failure: {said}");
     prompt(at);
 
@@ -101,7 +101,8 @@ fn prompt((server, state): (&str, &Path)) {
     let output = child.wait_with_output().unwrap();
     let said = String::from_utf8_lossy(&output.stdout);
     assert!(output.status.success(), "{said}");
-    assert!(said.contains("more: alpheus errors query-syntax"), "{said}");
+    assert!(said.contains(" alpheus errors query-syntax"), "{said}");
+    assert!(said.contains("\x1b[1m\x1b[31merror:"), "in colour at a terminal: {said:?}");
     assert!(said.contains("aggregations") || said.contains("statistics"), "{said}");
 }
 

@@ -67,7 +67,7 @@ mod tests {
             let plain = |c: char| c.is_ascii_lowercase() || c == '-';
             assert!(id.chars().all(plain) && !id.starts_with('-') && !id.ends_with('-'), "{id}");
             for text in [known.what(), known.why(), known.fix()] {
-                assert!(text.len() > 20 && text.ends_with('.'), "{id}: {text}");
+                assert!(text.len() > 15 && text.ends_with('.'), "{id}: {text}");
             }
             assert_eq!(ErrorId::parse(id), Some(*known));
         }

@@ -70,8 +70,9 @@ impl ApiError {
     /// The caller's role may not.
     #[must_use]
     pub fn role(is: Role, allowed: &[Role]) -> ApiError {
-        let allowed: Vec<&str> = allowed.iter().map(|role| role.as_str()).collect();
-        let detail = format!("a {is} may not ask this, only a {}", allowed.join(" or a "));
+        let allowed: Vec<&str> = allowed.iter().map(|role| role.with_article()).collect();
+        let detail =
+            format!("{} may not ask this, only {}", is.with_article(), allowed.join(" or "));
         ApiError::new(StatusCode::FORBIDDEN, "role", detail)
     }
 }

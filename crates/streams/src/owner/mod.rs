@@ -32,11 +32,13 @@ use alpheus_node::clock;
 use alpheus_node::entropy;
 use alpheus_node::failure::{Blame, Category, Failure, printed};
 use alpheus_node::globals::Globals;
+use alpheus_node::local_time::{iso_time, local_time};
 use alpheus_node::network::answer::EmptyAnswer;
 use alpheus_node::network::blocking::BlockingClient;
 use alpheus_node::network::identity::IdentityFolder;
 use alpheus_node::network::role::{Name, Role, host_named};
 use alpheus_node::pki::Folder;
+use alpheus_node::settings::Format;
 use alpheus_policy::ids::StreamId;
 use alpheus_policy::schema::Schema;
 use alpheus_policy::show::Table;
@@ -342,21 +344,25 @@ fn show_log(one: &StreamArgs, globals: &Globals) -> Result<(), Failure> {
     let mut lines: Vec<LogLine> = owner.client.get_json(&path, Duration::ZERO)?;
     let schema: Schema = owner.client.get_json("/v1/schema", Duration::ZERO)?;
     lines.sort_by_key(in_order);
-    let row = |line: &LogLine| {
-        vec![(line.at.0 / 1_000_000).to_string(), in_words(line, &schema, seconds)]
+    let format = globals.format.unwrap_or_default();
+    let time = |at: Timestamp| match format {
+        Format::Table => local_time(at.0 / 1000),
+        Format::Json | Format::Csv => iso_time(at.0 / 1000),
     };
+    let window = |window: Window| format!("{} to {}", time(window.start), time(window.end));
+    let row = |line: &LogLine| vec![time(line.at), in_words(line, &schema, window)];
     let table = Table {
-        title: "Who learned what, and your decisions; times in Unix seconds".to_owned(),
+        title: "Who learned what, and your decisions".to_owned(),
         columns: vec!["at".to_owned(), "event".to_owned()],
         rows: lines.iter().map(row).collect(),
     };
     let out = &mut io::stdout().lock();
-    printed(print_tables(&[table], globals.format.unwrap_or_default(), out)).map(drop)
+    printed(print_tables(&[table], format, out)).map(drop)
 }
 
-/// A window in Unix seconds.
-fn seconds(window: Window) -> String {
-    format!("{} to {}", window.start.0 / 1_000_000, window.end.0 / 1_000_000)
+/// A window in UTC.
+fn in_utc(window: Window) -> String {
+    format!("{} to {}", iso_time(window.start.0 / 1000), iso_time(window.end.0 / 1000))
 }
 
 fn revoke(one: &StreamArgs) -> Result<(), Failure> {
