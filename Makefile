@@ -111,6 +111,7 @@ rules: tools ## formatting and house rules, which need no build
 	$(CARGO) fmt --all --check
 	$(CARGO) xtask tidy
 	cd .ci && $(PYTHON) -m unittest -q test_mutants
+	$(PYTHON) .ci/site.py --check
 
 .PHONY: lint
 lint: tools lean ## what `make test` holds code to, without tests: lints, and links in documentation
@@ -256,6 +257,18 @@ broker: jdk ## a Kafka broker and the Flink job for tests: fetches both with Mav
 	cd jvm && ./mvnw -q --batch-mode --no-transfer-progress -pl test-broker,flink-job -am compile \
 	  dependency:build-classpath -Dmdep.outputFile=target/classpath
 	@printf ':%s' "$(CURDIR)/jvm/test-broker/target/classes" >> jvm/test-broker/target/classpath
+
+.PHONY: site
+# The pages lie in target/site/html. Their links are checked first, and again by the generator.
+site: .venv/site ## the documentation as one static site, with search
+	$(PYTHON) .ci/site.py target/site
+	cd target/site && NO_MKDOCS_2_WARNING=1 $(CURDIR)/.venv/site/bin/mkdocs build --quiet
+	@echo "target/site/html/index.html"
+
+.venv/site: .ci/requirements-site.txt .venv/ready
+	rm -rf $@
+	$(PYTHON) -m venv $@
+	$@/bin/pip install --quiet --disable-pip-version-check --requirement .ci/requirements-site.txt
 
 .PHONY: deploy
 # Not part of `make test` yet.

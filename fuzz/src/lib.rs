@@ -7,9 +7,8 @@ mod contracts;
 mod discoveries;
 mod roles;
 
-pub use contracts::contract;
-pub use discoveries::discover;
 pub use contracts::{contract, metrics};
+pub use discoveries::discover;
 pub use roles::statistics;
 
 use alpheus_access_pass::file::FileKey;

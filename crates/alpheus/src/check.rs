@@ -21,7 +21,8 @@ use std::path::{Path, PathBuf};
 
 const EXAMPLES: &str = "\
 Examples:
-  alpheus check examples/fitness/schema.yaml examples/fitness/policies.yaml examples/fitness/source.yaml
+  alpheus check examples/fitness/schema.yaml examples/fitness/policies.yaml \\
+      examples/fitness/source.yaml
   alpheus check alpheus.toml
   alpheus check --json-schema schema > alpheus-schema.json
 

@@ -18,7 +18,7 @@ pub struct MessageArgs {
 
 /// A message cannot be written to this board.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-enum MessageError {
+pub(crate) enum MessageError {
     /// Empty.
     #[error("the message is empty; give it in a file or on standard input")]
     Empty,

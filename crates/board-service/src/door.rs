@@ -48,7 +48,8 @@ use std::sync::Arc;
 
 const EXAMPLES: &str = "\
 Examples:
-  alpheus board door --identity pki/door --card board.json --key door.key --deployment deployment --state run/door --fence fences/door --api 127.0.0.1:7604
+  alpheus board door --identity pki/door --card board.json --key door.key \\
+      --deployment deployment --state run/door --fence fences/door --api 127.0.0.1:7604
 
 Create the deployment with `alpheus pass init`, for this board alone. Keep its folder away from
 the board's servers: with it they could issue passes, and fake a crowd.";

@@ -19,10 +19,21 @@ use std::path::PathBuf;
 
 const EXAMPLES: &str = "\
 Examples:
-  alpheus board init board.json --first https://first.example --first-key HEX --second https://second.example --second-key HEX --auditor https://auditor.example --auditor-key HEX --members members.txt
-  alpheus board init board.json --servers 3 --server https://a.example --server-key HEX --server https://b.example --server-key HEX --server https://c.example --server-key HEX --members members.txt
-  alpheus board init board.json --servers 3 --server https://a.example --server-key HEX --server https://b.example --server-key HEX --server https://c.example --server-key HEX --passes deployment/card.json --door https://door.example --door-key HEX
-  alpheus board init board.json --first https://localhost:7601 --first-key HEX --second https://localhost:7602 --second-key HEX --auditor https://localhost:7603 --auditor-key HEX --members members.txt --authority pki/ca.pem --epoch 60 --complaints 10
+  alpheus board init board.json --first https://first.example --first-key $(cat first.pub) \\
+      --second https://second.example --second-key $(cat second.pub) \\
+      --auditor https://auditor.example --auditor-key $(cat auditor.pub) \\
+      --members members.txt
+  alpheus board init board.json --servers 3 --server https://a.example \\
+      --server-key $(cat a.pub) --server https://b.example --server-key $(cat b.pub) \\
+      --server https://c.example --server-key $(cat c.pub) --members members.txt
+  alpheus board init board.json --servers 3 --server https://a.example \\
+      --server-key $(cat a.pub) --server https://b.example --server-key $(cat b.pub) \\
+      --server https://c.example --server-key $(cat c.pub) --passes deployment/card.json \\
+      --door https://door.example --door-key $(cat door.pub)
+  alpheus board init board.json --first https://localhost:7601 --first-key $(cat first.pub) \\
+      --second https://localhost:7602 --second-key $(cat second.pub) \\
+      --auditor https://localhost:7603 --auditor-key $(cat auditor.pub) --members members.txt \\
+      --authority pki/ca.pem --epoch 60 --complaints 10
 
 Each server needs its own operator: a board whose servers all belong to one person hides nothing
 from that person.";
@@ -103,7 +114,7 @@ struct EqualArgs {
 
 /// The arguments do not define the board's servers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-enum ServersError {
+pub(crate) enum ServersError {
     /// Wrong number of servers.
     #[error("give --server and --server-key as often as --servers says")]
     Count,

@@ -14,7 +14,7 @@ use zeroize::Zeroizing;
 
 const EXAMPLES: &str = "\
 Examples:
-  alpheus board key first.key
+  alpheus board key first.key > first.pub
   alpheus board key ada.key >> members.txt
 
 Each operator and each member creates their own key, and passes on only the public half.";

@@ -19,6 +19,7 @@ pub mod door;
 pub mod entry;
 pub mod init;
 pub mod keys;
+pub mod kinds;
 pub mod links;
 pub mod member;
 pub mod moments;
@@ -36,9 +37,12 @@ use alpheus_node::globals::Globals;
 
 const EXAMPLES: &str = "\
 Examples:
-  alpheus board key first.key
-  alpheus board init board.json --first https://localhost:7601 --first-key HEX --second https://localhost:7602 --second-key HEX --auditor https://localhost:7603 --auditor-key HEX --members members.txt
-  alpheus board serve --role database --identity pki/first --card board.json --key first.key --members members.txt --state run/first --fence fences/first --api 127.0.0.1:7601
+  alpheus board key first.key > first.pub
+  alpheus board init board.json --first https://localhost:7601 --first-key $(cat first.pub) \\
+      --second https://localhost:7602 --second-key $(cat second.pub) \\
+      --auditor https://localhost:7603 --auditor-key $(cat auditor.pub) --members members.txt
+  alpheus board serve --role database --identity pki/first --card board.json --key first.key \\
+      --members members.txt --state run/first --fence fences/first --api 127.0.0.1:7601
   alpheus board member --card board.json --key ada.key --state run/ada
   echo 'Hello' | alpheus board queue --card board.json --state run/ada
   alpheus board read --card board.json

@@ -1,6 +1,6 @@
 //! `alpheus board post`: writes a message, or a cover.
 
-mod background;
+pub(crate) mod background;
 
 use crate::card::{self, VerifiedCard};
 use crate::client::{Client, Posted};
@@ -103,7 +103,7 @@ impl From<Crowd> for CrowdReport {
 #[error(
     "not every database has confirmed the write, so it may or may not be in the table; without --no-wait the command finds out"
 )]
-struct UnconfirmedError;
+pub(crate) struct UnconfirmedError;
 
 /// Runs the command.
 ///

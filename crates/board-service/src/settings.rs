@@ -25,7 +25,7 @@ pub struct BoardSettings {
 #[error(
     "the fence is inside the state folder, and a copy of that folder would copy it too; give a file on another disk with --fence, and keep it out of backups"
 )]
-struct FenceInsideError;
+pub(crate) struct FenceInsideError;
 
 impl BoardSettings {
     /// The path of the fence, which is outside of the state. Its folder is created.

@@ -1,7 +1,9 @@
 //! Input files of commands: schemas, and recordings that may be compressed.
 
+use alpheus_node::errors::ErrorId;
 use alpheus_node::failure::{Blame, Failure};
 use alpheus_node::files::read_text;
+use alpheus_policy::policy::Policies;
 use alpheus_policy::schema::Schema;
 use flate2::read::MultiGzDecoder;
 use std::fs::File;
@@ -15,7 +17,19 @@ use std::path::Path;
 pub fn read_schema(path: &Path) -> Result<Schema, Failure> {
     let text = read_text(path)?;
     let avro = path.extension().is_some_and(|ending| ending == "avsc");
-    if avro { Schema::from_avsc(&text) } else { Schema::from_yaml(&text) }.blame_input(path)
+    if avro { Schema::from_avsc(&text) } else { Schema::from_yaml(&text) }
+        .blame_input(path)
+        .map_err(|failure| failure.with_id(ErrorId::SchemaInvalid))
+}
+
+/// Reads the policies of owners.
+///
+/// # Errors
+/// A [`Failure`] that names file and line.
+pub fn read_policies(path: &Path, schema: &Schema) -> Result<Policies, Failure> {
+    Policies::from_yaml(&read_text(path)?, schema)
+        .blame_input(path)
+        .map_err(|failure| failure.with_id(ErrorId::PoliciesInvalid))
 }
 
 /// The bytes of a file, decompressed if its name ends in `.gz`.

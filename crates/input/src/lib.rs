@@ -16,6 +16,7 @@ pub mod calendar;
 mod cell_form;
 pub mod cells;
 pub mod files;
+pub mod kinds;
 mod lines;
 mod metadata;
 pub mod refusals;

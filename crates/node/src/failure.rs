@@ -1,5 +1,6 @@
 //! How a command fails: the category, the exit code, and how to fix it.
 
+use crate::errors::ErrorId;
 use std::error::Error;
 use std::fmt;
 use std::io;
@@ -55,12 +56,13 @@ pub struct Failure {
     place: Option<String>,
     error: Box<dyn Error + Send + Sync>,
     help: Option<String>,
+    id: Option<ErrorId>,
 }
 
 impl Failure {
     /// A failure caused by `error`.
     pub fn new(category: Category, error: impl Into<Box<dyn Error + Send + Sync>>) -> Self {
-        Self { category, place: None, error: error.into(), help: None }
+        Self { category, place: None, error: error.into(), help: None, id: None }
     }
 
     /// Says which file, line or address it happened at.
@@ -75,6 +77,25 @@ impl Failure {
     pub fn with_help(mut self, help: impl Into<String>) -> Self {
         self.help = Some(help.into());
         self
+    }
+
+    /// Says which kind of failure it is, where the type of the error does not.
+    #[must_use]
+    pub fn with_id(mut self, id: ErrorId) -> Self {
+        self.id = Some(id);
+        self
+    }
+
+    /// The kind of failure, where it was said.
+    #[must_use]
+    pub const fn id(&self) -> Option<ErrorId> {
+        self.id
+    }
+
+    /// The error, whose type and causes tell its kind where it was not said.
+    #[must_use]
+    pub fn error(&self) -> &(dyn Error + 'static) {
+        self.error.as_ref()
     }
 
     /// The category.

@@ -1,5 +1,6 @@
 //! Files and folders: read whole, or created once and never overwritten.
 
+use crate::errors::ErrorId;
 use crate::failure::{Blame, Category, Failure};
 use rustix::fs::Mode;
 use std::fs::{DirBuilder, OpenOptions};
@@ -60,6 +61,7 @@ pub fn read_text(path: &Path) -> Result<String, Failure> {
         Failure::new(Category::Input, "not UTF-8 text")
             .at(path.display().to_string())
             .with_help("save it as UTF-8; decompress a compressed file first")
+            .with_id(ErrorId::FileNotText)
     })
 }
 

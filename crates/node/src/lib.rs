@@ -2,6 +2,7 @@
 //!
 //! From the bottom up; a module knows only those above it in this list:
 //!
+//! - [`errors`]: the ids of failures, and what they mean,
 //! - [`failure`]: how a command fails, and with which exit code,
 //! - [`entropy`], [`clock`], [`files`]: the operating system's randomness, time and files,
 //! - [`slots`]: a file whose entries are overwritten in place, so that what is locked under them is gone,
@@ -12,21 +13,26 @@
 //! - [`service`]: health, metrics, logs, TLS, listeners and an orderly stop,
 //! - [`engine`]: a role on its own thread,
 //! - [`network`]: who processes are, and how they reach each other,
+//! - [`local_time`]: times for people, and for programs,
 //! - [`retry`]: when a failed attempt is repeated,
 //! - [`globals`]: the options that every command understands,
 //! - [`listeners`]: serves the routers of a process until it stops,
-//! - [`pki`]: a small certificate authority for trials and tests.
+//! - [`pki`]: a small certificate authority for trials and tests,
+//! - [`kinds`]: the ids of the errors of all of the above.
 
 pub mod card;
 pub mod clock;
 pub mod engine;
 pub mod entropy;
+pub mod errors;
 pub mod failure;
 pub mod fence;
 pub mod files;
 pub mod globals;
+pub mod kinds;
 pub mod ledger;
 pub mod listeners;
+pub mod local_time;
 pub mod network;
 pub mod pki;
 pub mod proxy;

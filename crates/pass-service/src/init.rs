@@ -23,8 +23,10 @@ use zeroize::Zeroizing;
 const EXAMPLES: &str = "\
 Examples:
   alpheus pass init deployment --issuer https://issuer.example --gateway https://music.example
-  alpheus pass init deployment --issuer https://localhost:7501 --gateway https://localhost:7443 --authority pki/ca.pem --epoch 15
-  alpheus pass init gates --issuer https://localhost:7501 --gateway https://localhost:7443 --epoch 300 --ahead 3";
+  alpheus pass init deployment --issuer https://localhost:7501 \\
+      --gateway https://localhost:7443 --authority pki/ca.pem --epoch 15
+  alpheus pass init gates --issuer https://localhost:7501 --gateway https://localhost:7443 \\
+      --epoch 300 --ahead 3";
 
 /// The key that issues and verifies passes.
 const ISSUER_KEY: &str = "issuer.key";

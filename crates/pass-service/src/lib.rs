@@ -16,6 +16,7 @@ pub mod forward;
 pub mod gateway;
 pub mod init;
 pub mod issuer;
+pub mod kinds;
 pub mod links;
 pub mod refusal;
 pub mod scan;
@@ -29,11 +30,16 @@ const EXAMPLES: &str = "\
 Examples:
   alpheus pass init deployment --issuer https://localhost:7501 --gateway https://localhost:7443
   alpheus pass account ada --accounts accounts.txt
-  alpheus pass issuer --identity pki/issuer --deployment deployment --accounts accounts.txt --state run/issuer --api 127.0.0.1:7501 --new-state
-  alpheus pass verifier --identity pki/verifier --deployment deployment --state run/verifier --api 127.0.0.1:7502
-  alpheus pass gateway --identity pki/gateway --card deployment/card.json --verifiers https://localhost:7502 --upstream http://127.0.0.1:8000 --api 127.0.0.1:7443
+  alpheus pass issuer --identity pki/issuer --deployment deployment --accounts accounts.txt \\
+      --state run/issuer --api 127.0.0.1:7501 --new-state
+  alpheus pass verifier --identity pki/verifier --deployment deployment --state run/verifier \\
+      --api 127.0.0.1:7502
+  alpheus pass gateway --identity pki/gateway --card deployment/card.json \\
+      --verifiers https://localhost:7502 --upstream http://127.0.0.1:8000 \\
+      --api 127.0.0.1:7443
   alpheus pass client run --pass ada.pass --key-file ada.key
-  alpheus pass scan --identity pki/gate --card deployment/card.json --verifiers https://localhost:7502 CODE
+  alpheus pass scan --identity pki/gate --card deployment/card.json \\
+      --verifiers https://localhost:7502 CODE
 
 docs/pass.md is a ten-minute guide.";
 

@@ -34,8 +34,10 @@ use std::time::Duration;
 const EXAMPLES: &str = "\
 Examples:
   alpheus ca issue pki --role gateway --name gate
-  alpheus pass scan --identity pki/gate --card deployment/card.json --verifiers https://localhost:7502 CODE
-  zbarcam --raw --oneshot | alpheus pass scan --identity pki/gate --card deployment/card.json --verifiers https://localhost:7502
+  alpheus pass scan --identity pki/gate --card deployment/card.json \\
+      --verifiers https://localhost:7502 CODE
+  zbarcam --raw --oneshot | alpheus pass scan --identity pki/gate --card deployment/card.json \\
+      --verifiers https://localhost:7502
   alpheus pass scan --offline --deployment deployment --state run/gate --gates 3 CODE
 
 Exit code 0 opens the gate, exit code 3 does not. An offline gate holds the issuer's key, which can
@@ -80,7 +82,7 @@ const PAUSE: Duration = Duration::from_millis(1_100);
 
 /// Why the gate stays closed.
 #[derive(Debug, thiserror::Error)]
-enum ScanError {
+pub(crate) enum ScanError {
     #[error(transparent)]
     Code(#[from] CodeError),
     #[error("this is not a login code; scan it again")]

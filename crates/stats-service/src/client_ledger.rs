@@ -39,7 +39,7 @@ pub struct ClientLedger {
 #[error(
     "the state is older than its fence, so this client could present a credential twice; use a new folder when the next period of credentials begins"
 )]
-struct OldCopyError;
+pub(crate) struct OldCopyError;
 
 impl Ledger for ClientLedger {
     fn commit(&mut self, changes: &[Change]) -> Result<(), LedgerError> {

@@ -124,7 +124,7 @@ fn starts(every: u64, many: u64, now: Timestamp) -> impl Iterator<Item = Timesta
 #[error(
     "a count must be signed by the deployment's operator; give the operator key that `alpheus stats init` created"
 )]
-struct OperatorKeyError;
+pub(crate) struct OperatorKeyError;
 
 /// Sends counts signed by the operator to the aggregator. Smoothers are not involved.
 async fn ask(

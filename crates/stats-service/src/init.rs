@@ -22,8 +22,15 @@ use std::path::{Path, PathBuf};
 
 const EXAMPLES: &str = "\
 Examples:
-  alpheus stats init roads --registrar https://localhost:7701 --aggregator https://localhost:7702 --smoother https://localhost:7711,https://localhost:7721 --threshold 1 --authority pki/ca.pem
-  alpheus stats init roads --registrar https://r.example --aggregator https://a.example --smoother https://s1.example,https://s1.example:7801 --smoother https://s2.example,https://s2.example:7801 --smoother https://s3.example,https://s3.example:7801 --smoother https://s4.example,https://s4.example:7801
+  alpheus stats init roads --registrar https://localhost:7701 \\
+      --aggregator https://localhost:7702 \\
+      --smoother https://localhost:7711,https://localhost:7721 --threshold 1 \\
+      --authority pki/ca.pem
+  alpheus stats init roads --registrar https://r.example --aggregator https://a.example \\
+      --smoother https://s1.example,https://s1.example:7801 \\
+      --smoother https://s2.example,https://s2.example:7801 \\
+      --smoother https://s3.example,https://s3.example:7801 \\
+      --smoother https://s4.example,https://s4.example:7801
 
 Give each party its own folder and the card, and nothing else. A threshold t needs at least 3t - 2
 smoothers. Smoothers that all belong to one person hide nothing from that person.";

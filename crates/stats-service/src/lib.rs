@@ -21,6 +21,7 @@ pub mod counts;
 pub mod define;
 pub mod init;
 pub mod keys;
+pub mod kinds;
 pub mod links;
 pub mod names;
 pub mod parties;
@@ -43,12 +44,19 @@ use alpheus_node::globals::Globals;
 
 const EXAMPLES: &str = "\
 Examples:
-  alpheus stats init roads --registrar https://localhost:7701 --aggregator https://localhost:7702 --smoother https://localhost:7711,https://localhost:7721 --threshold 1 --authority pki/ca.pem
-  alpheus stats smoother --identity pki/smoother-1 --card roads/card.json --keys roads/smoother-1 --state run/smoother-1 --api 127.0.0.1:7711 --peers 127.0.0.1:7721
+  alpheus stats init roads --registrar https://localhost:7701 \\
+      --aggregator https://localhost:7702 \\
+      --smoother https://localhost:7711,https://localhost:7721 --threshold 1 \\
+      --authority pki/ca.pem
+  alpheus stats smoother --identity pki/smoother-1 --card roads/card.json \\
+      --keys roads/smoother-1 --state run/smoother-1 --api 127.0.0.1:7711 \\
+      --peers 127.0.0.1:7721
   alpheus stats define speed.yaml --card roads/card.json --key roads/definer.key
-  alpheus stats client speed.yaml --card roads/card.json --account ada --secret-file ada.secret --state run/ada --input ada.txt
+  alpheus stats client speed.yaml --card roads/card.json --account ada \\
+      --secret-file ada.secret --state run/ada --input ada.txt
   alpheus stats results --card roads/card.json
-  alpheus stats replay --input speed.csv --source source.yaml --define define.yaml --output out.csv";
+  alpheus stats replay --input speed.csv --source source.yaml --define define.yaml \\
+      --output out.csv";
 
 /// Arguments of `alpheus stats`.
 #[derive(Debug, clap::Args)]

@@ -33,7 +33,9 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 const EXAMPLES: &str = "\
 Examples:
-  alpheus stats registrar --identity pki/registrar --card roads/card.json --keys roads/registrar --accounts accounts.txt --state run/registrar --api 127.0.0.1:7701
+  alpheus stats registrar --identity pki/registrar --card roads/card.json \\
+      --keys roads/registrar --accounts accounts.txt --state run/registrar \\
+      --api 127.0.0.1:7701
 
 `alpheus pass account ada --accounts accounts.txt` adds an account and prints its secret. If a
 registrar starts with an older copy of its state, it issues credentials for later periods only.";

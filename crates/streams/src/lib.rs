@@ -16,6 +16,7 @@ pub mod demo;
 pub mod deployment;
 pub mod generate;
 pub mod ingest;
+pub mod kinds;
 pub mod links;
 pub mod owner;
 pub mod produce;

@@ -39,10 +39,11 @@ use std::time::Duration;
 const EXAMPLES: &str = "\
 Examples:
   alpheus read --identity pki/doctor --controller https://localhost:7401 \\
-      --server https://localhost:7400 --stream 9f… --schema examples/fitness/schema.yaml
+      --server https://localhost:7400 --stream $(cat alice.stream) \\
+      --schema examples/fitness/schema.yaml
   alpheus read --identity pki/doctor --controller https://localhost:7401 \\
-      --controller-name first --server https://localhost:7400 --stream 9f… --owner 3c… \\
-      --schema schema.yaml --format csv
+      --controller-name first --server https://localhost:7400 --stream $(cat alice.stream) \\
+      --owner $(cat alice.id) --schema schema.yaml --format csv
 
 The stream's owner permits this with `alpheus owner grant`. A day's key is available once
 the day is over.";

@@ -18,7 +18,8 @@ use std::path::{Path, PathBuf};
 const EXAMPLES: &str = "\
 Examples:
   alpheus table append counts.csv --identity pki/ada --state ada --server https://localhost:7601
-  alpheus table append counts.csv.gz --identity pki/ada --state ada --server https://localhost:7601
+  alpheus table append counts.csv.gz --identity pki/ada --state ada \\
+      --server https://localhost:7601
 
 The whole file is checked before its first row is appended. After an interruption, run the same
 command again: it continues where it stopped, and appends no row twice.";
@@ -42,7 +43,7 @@ pub struct Args {
 #[error(
     "line {line}: the table already has a row of this time and these groups; `alpheus table correct` replaces rows, --repeats appends it anyway"
 )]
-struct RepeatedRowError {
+pub(crate) struct RepeatedRowError {
     line: u64,
 }
 

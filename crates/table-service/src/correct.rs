@@ -15,7 +15,8 @@ use std::path::PathBuf;
 const EXAMPLES: &str = "\
 Examples:
   alpheus table correct fixes.csv --identity pki/ada --state ada --server https://localhost:7601
-  alpheus table correct fixes.csv --rewrite --identity pki/ada --state ada --server https://localhost:7601
+  alpheus table correct fixes.csv --rewrite --identity pki/ada --state ada \\
+      --server https://localhost:7601
 
 The file has the same header as the table's files. Each row replaces the one row with the same time
 and groups. Corrections stay here until --rewrite uploads their blocks again. The server keeps the
@@ -39,7 +40,7 @@ pub struct Args {
 #[error(
     "line {line}: {found} rows of the table have this time and these groups; a correction must match exactly one"
 )]
-struct MatchError {
+pub(crate) struct MatchError {
     line: u64,
     found: u64,
 }
@@ -47,7 +48,7 @@ struct MatchError {
 /// A row is corrected twice.
 #[derive(Debug, thiserror::Error)]
 #[error("lines {first} and {line} correct the same row; keep one of them")]
-struct RepeatedCorrectionError {
+pub(crate) struct RepeatedCorrectionError {
     first: u64,
     line: u64,
 }

@@ -10,7 +10,8 @@ use std::path::PathBuf;
 
 const EXAMPLES: &str = "\
 Examples:
-  alpheus table create schema.yaml --identity pki/ada --state ada --server https://localhost:7601
+  alpheus table create schema.yaml --identity pki/ada --state ada \\
+      --server https://localhost:7601
 
 Keep a copy of ada/table.key: without it the table is unreadable for ever. With it, `alpheus table
 recover` rebuilds a lost folder from what the server has.";

@@ -8,7 +8,8 @@ use alpheus_verifiable_table::label::Address;
 
 const EXAMPLES: &str = "\
 Examples:
-  alpheus table drop --name Street --identity pki/ada --state ada --server https://localhost:7601
+  alpheus table drop --name Street --identity pki/ada --state ada \\
+      --server https://localhost:7601
 
 An honest server forgets the table. The folder stays as it is; remove it yourself. A server that kept
 copies still has what the old key opens: nothing can take that back.";
@@ -27,7 +28,7 @@ pub struct Args {
 /// The folder holds another table.
 #[derive(Debug, thiserror::Error)]
 #[error("the table in this folder is called `{found}`; give its name with --name to delete it")]
-struct OtherNameError {
+pub(crate) struct OtherNameError {
     found: String,
 }
 

@@ -18,6 +18,7 @@ pub mod create;
 pub mod csv_rows;
 pub mod drop_table;
 pub mod index;
+pub mod kinds;
 pub mod links;
 pub mod merge;
 pub mod prune;
@@ -42,11 +43,14 @@ use alpheus_node::globals::Globals;
 const EXAMPLES: &str = "\
 Examples:
   alpheus table serve --identity pki/service --state run/tables --api 127.0.0.1:7601
-  alpheus table create schema.yaml --identity pki/ada --state ada --server https://localhost:7601
+  alpheus table create schema.yaml --identity pki/ada --state ada \\
+      --server https://localhost:7601
   alpheus table append counts.csv --identity pki/ada --state ada --server https://localhost:7601
-  alpheus table query 'SELECT MEAN(cars), REGRESSION(trucks ~ cars)' --identity pki/ada --state ada --server https://localhost:7601
+  alpheus table query 'SELECT MEAN(cars), REGRESSION(trucks ~ cars)' --identity pki/ada \\
+      --state ada --server https://localhost:7601
   alpheus table verify --identity pki/ada --state ada --server https://localhost:7601
-  alpheus table replay --schema schema.yaml --input counts.csv --query stats.sql --output out.json
+  alpheus table replay --schema schema.yaml --input counts.csv --query stats.sql \\
+      --output out.json
 
 docs/tables.md is a guide.";
 

@@ -43,7 +43,7 @@ pub struct Args {
 #[error(
     "there is no block between --from {from} and --to; the table has {blocks} blocks, counted from 0"
 )]
-struct RangeError {
+pub(crate) struct RangeError {
     from: u64,
     blocks: u64,
 }

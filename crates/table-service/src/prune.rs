@@ -9,7 +9,8 @@ use alpheus_node::globals::Globals;
 
 const EXAMPLES: &str = "\
 Examples:
-  cp -r ada ada.backup && alpheus table prune --identity pki/ada --state ada --server https://localhost:7601
+  cp -r ada ada.backup && alpheus table prune --identity pki/ada --state ada \\
+      --server https://localhost:7601
 
 Copy the folder first, and delete every other copy, older or newer. Of a block that was rewritten
 here, other copies refer to the old version. Pruning deletes it, and its rows are lost to them.";
@@ -30,7 +31,7 @@ pub struct Args {
 #[error(
     "the server has blocks of {0} starts that this folder does not know: another copy of the folder uploaded them, and would lose the blocks that are deleted now"
 )]
-struct UnknownSegmentsError(usize);
+pub(crate) struct UnknownSegmentsError(usize);
 
 /// Runs the command.
 ///

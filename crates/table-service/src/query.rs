@@ -18,10 +18,16 @@ use std::path::{Path, PathBuf};
 
 const EXAMPLES: &str = "\
 Examples:
-  alpheus table query 'SELECT MEAN(cars), VAR(cars), COV(cars, trucks), REGRESSION(trucks ~ cars)' --identity pki/ada --state ada --server https://localhost:7601
-  alpheus table query \"SELECT SUM(cars) WHERE day BETWEEN '2013-05-01' AND '2013-05-31' GROUP BY DAY(timestamp)\" --format csv
-  alpheus table query 'EXPLAIN SELECT VAR(cars)' --identity pki/ada --state ada --server https://localhost:7601
-  alpheus table query --file stats.sql --identity pki/ada --state ada --server https://localhost:7601
+  alpheus table query \\
+      'SELECT MEAN(cars), VAR(cars), COV(cars, trucks), REGRESSION(trucks ~ cars)' \\
+      --identity pki/ada --state ada --server https://localhost:7601
+  alpheus table query \\
+      \"SELECT SUM(cars) WHERE day BETWEEN '2013-05-01' AND '2013-05-31' GROUP BY DAY(timestamp)\" \\
+      --format csv
+  alpheus table query 'EXPLAIN SELECT VAR(cars)' --identity pki/ada --state ada \\
+      --server https://localhost:7601
+  alpheus table query --file stats.sql --identity pki/ada --state ada \\
+      --server https://localhost:7601
 
 It exits with 1 if an answer of the server is wrong, and prints nothing of that answer.";
 

@@ -16,8 +16,10 @@ use std::path::{Path, PathBuf};
 
 const EXAMPLES: &str = "\
 Examples:
-  alpheus table recover --key table.key --identity pki/ada --state ada --server https://localhost:7601
-  alpheus table recover --key table.key --at-least 12 --identity pki/ada --state ada --server https://localhost:7601
+  alpheus table recover --key table.key --identity pki/ada --state ada \\
+      --server https://localhost:7601
+  alpheus table recover --key table.key --at-least 12 --identity pki/ada --state ada \\
+      --server https://localhost:7601
 
 Every command that changes the table saves its state at the server, sealed under the key, and prints
 the state's number. A server can neither read nor forge a state, but it can hide newer ones and show an
@@ -44,12 +46,12 @@ pub struct Args {
 /// The server has no state of the table.
 #[derive(Debug, thiserror::Error)]
 #[error("the server shows no saved state of this key's table")]
-struct NoStateError;
+pub(crate) struct NoStateError;
 
 /// No state has the name.
 #[derive(Debug, thiserror::Error)]
 #[error("the server shows no saved state of the name `{chosen}`; it shows {shown}")]
-struct NoSuchStateError {
+pub(crate) struct NoSuchStateError {
     chosen: String,
     shown: String,
 }
@@ -59,7 +61,7 @@ struct NoSuchStateError {
 #[error(
     "the newest state that the server shows is {name}, older than number {at_least}: it hides or has lost newer ones"
 )]
-struct OldStateError {
+pub(crate) struct OldStateError {
     name: StateName,
     at_least: u64,
 }
@@ -67,7 +69,7 @@ struct OldStateError {
 /// Copies of the folder were changed apart from each other.
 #[derive(Debug, thiserror::Error)]
 #[error("copies of the folder went separate ways, and each has saved a state: {0}")]
-struct ForkError(String);
+pub(crate) struct ForkError(String);
 
 /// Runs the command.
 ///

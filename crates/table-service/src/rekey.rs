@@ -17,8 +17,10 @@ use std::path::{Path, PathBuf};
 
 const EXAMPLES: &str = "\
 Examples:
-  alpheus table rekey --into ada-2 --identity pki/ada --state ada --server https://localhost:7601
-  alpheus table rekey --into ada-2 --schema wider.yaml --identity pki/ada --state ada --server https://localhost:7601
+  alpheus table rekey --into ada-2 --identity pki/ada --state ada \\
+      --server https://localhost:7601
+  alpheus table rekey --into ada-2 --schema wider.yaml --identity pki/ada --state ada \\
+      --server https://localhost:7601
 
 The copy is a table of its own: its folder has a new key, which the old one tells nothing of. Until you
 `alpheus table drop` the old table, its key still opens what the server has. A wider schema may add
@@ -41,7 +43,7 @@ pub struct Args {
 
 /// A copy cannot be continued.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-enum RekeyError {
+pub(crate) enum RekeyError {
     /// The folder holds a table.
     #[error(
         "this folder holds a table that is not an incomplete copy; give another one with --into"

@@ -21,8 +21,10 @@ use std::process::{Child, Command, Stdio};
 
 const EXAMPLES: &str = "\
 Examples:
-  alpheus table replay --schema schema.yaml --input counts.csv --query stats.sql --output out.json
-  alpheus table replay --schema schema.yaml --input meters.csv.gz --query daily.sql --output out.json
+  alpheus table replay --schema schema.yaml --input counts.csv --query stats.sql \\
+      --output out.json
+  alpheus table replay --schema schema.yaml --input meters.csv.gz --query daily.sql \\
+      --output out.json
 
 It starts and stops the server as another process on this machine, and connects over TLS. Every
 answer is verified. Each object of the output has the times of server and owner, and the bytes of

@@ -118,17 +118,17 @@ pub struct CopySource {
 #[error(
     "`alpheus table rekey` has not completed this copy of a table; run it again with the same folders"
 )]
-struct IncompleteError;
+pub(crate) struct IncompleteError;
 
 /// The schema is missing.
 #[derive(Debug, thiserror::Error)]
 #[error("the table's state has no schema; restore the folder from a backup")]
-struct NoSchemaError;
+pub(crate) struct NoSchemaError;
 
 /// Index and table do not match.
 #[derive(Debug, thiserror::Error)]
 #[error("the index has {index} rows and the table {table}; restore the folder from a backup")]
-struct IndexError {
+pub(crate) struct IndexError {
     index: u64,
     table: u64,
 }

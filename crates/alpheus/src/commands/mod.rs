@@ -6,6 +6,7 @@
 pub mod completions;
 pub mod manual;
 
+use crate::errors;
 use alpheus_node::failure::{Category, Failure};
 use alpheus_node::globals::Globals;
 use alpheus_node::proxy;
@@ -29,7 +30,7 @@ Exit codes:
   6  undecided: the command would have to guess what matters
   130  stopped early on request (Ctrl-C, SIGTERM)
 
-Each command's --help has examples.";
+Each command's --help has examples. `alpheus errors ID` explains a failure.";
 
 /// Learn from personal data without ever holding it.
 #[derive(Debug, Parser)]
@@ -49,6 +50,8 @@ pub struct Cli {
 pub enum Command {
     /// A guided tour: owners, a service, queries, refusals
     Demo(alpheus_streams::demo::Args),
+    /// Run a whole deployment on this machine: service, controllers, owners, devices, consoles
+    Up(crate::up::Args),
     /// Run a recorded file through the whole system, in event time
     Replay(alpheus_streams::replay::Args),
     /// Generate plausible data for an example
@@ -64,6 +67,8 @@ pub enum Command {
     Query(alpheus_streams::query::Args),
     /// Find the smallest change with which a refused query is answered
     Suggest(alpheus_streams::query::suggest::Args),
+    /// Ask a running service at a prompt, with history and completion
+    Sql(crate::sql::Args),
     /// Run the service: log, sums and queries, without any data key
     Server(alpheus_streams::server::Args),
     /// Guard owners' streams: keys, policies, ledger
@@ -91,6 +96,8 @@ pub enum Command {
     #[cfg(feature = "table")]
     /// Keep an encrypted table on an untrusted server, and verify its answers
     Table(alpheus_table_service::Args),
+    /// Explain an error by the id that a command printed
+    Errors(crate::errors::Args),
     /// Create a PKI for trials
     Ca(alpheus_streams::ca::Args),
     /// Print a completion script for a shell
@@ -125,8 +132,7 @@ pub fn main(args: impl IntoIterator<Item = OsString>) -> ExitCode {
     match run(cli) {
         Ok(()) => ExitCode::SUCCESS,
         Err(failure) => {
-            // If standard error is closed too, nobody can be notified.
-            let _ = writeln!(std::io::stderr(), "{failure}");
+            errors::report(&failure);
             failure.exit_code()
         }
     }
@@ -148,12 +154,14 @@ fn run(cli: Cli) -> Result<(), Failure> {
     }
     match command {
         Command::Demo(args) => alpheus_streams::demo::run(&args, &globals),
+        Command::Up(args) => crate::up::run(&args, &globals),
         Command::Replay(args) => alpheus_streams::replay::run(&args, &globals),
         Command::Check(args) => crate::check::run(&args, &globals),
         Command::Init(args) => crate::init::run(&args, &globals),
         Command::Import(args) => crate::import::run(&args, &globals),
         Command::Query(args) => alpheus_streams::query::run(&args, &globals),
         Command::Suggest(args) => alpheus_streams::query::suggest::run(&args, &globals),
+        Command::Sql(args) => crate::sql::run(&args, &globals),
         Command::Generate(args) => alpheus_streams::generate::run(&args, &globals),
         Command::Server(args) => alpheus_streams::server::run(&args, &globals),
         Command::Controller(args) => alpheus_streams::controller::run(&args, &globals),
@@ -171,6 +179,7 @@ fn run(cli: Cli) -> Result<(), Failure> {
         Command::Stats(args) => alpheus_stats_service::run(&args, &globals),
         #[cfg(feature = "table")]
         Command::Table(args) => alpheus_table_service::run(&args, &globals),
+        Command::Errors(args) => crate::errors::run(&args, &globals),
         Command::Ca(args) => alpheus_streams::ca::run(&args, &globals),
         Command::Completions(args) => completions::run(args),
         Command::Manual(args) => manual::run(&args),
@@ -182,7 +191,10 @@ fn usage(error: &clap::Error) -> ExitCode {
     let _ = error.print();
     match error.kind() {
         ErrorKind::DisplayHelp | ErrorKind::DisplayVersion => ExitCode::SUCCESS,
-        _ => ExitCode::from(Category::Usage.exit_code()),
+        _ => {
+            errors::report_usage();
+            ExitCode::from(Category::Usage.exit_code())
+        }
     }
 }
 

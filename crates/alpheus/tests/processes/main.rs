@@ -16,11 +16,13 @@ mod common;
 mod common_options;
 mod console;
 mod demo;
+mod errors;
 mod examples;
 mod faults;
 #[cfg(feature = "kafka")]
 mod flink;
 mod formats;
+mod help;
 mod hosts;
 mod import;
 mod init;
@@ -43,6 +45,7 @@ mod query;
 mod read;
 mod real_data;
 mod renewals;
+mod reference;
 mod revocations;
 #[cfg(all(feature = "board", feature = "pass", feature = "stats", feature = "table"))]
 mod roles;
@@ -58,3 +61,4 @@ mod suggest;
 mod table;
 mod ticks;
 mod tour;
+mod up;

@@ -63,7 +63,7 @@ pub struct Args {
 /// Another process uses the folder.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("another process writes for this member; end it first, or give another folder")]
-struct InUseError;
+pub(crate) struct InUseError;
 
 /// Runs the command until it is stopped.
 ///

@@ -71,7 +71,7 @@ pub struct MemberFolder(PathBuf);
 /// A file of the folder is damaged.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("the file is damaged, or of another board; move it away to go on without it")]
-struct DamagedFileError;
+pub(crate) struct DamagedFileError;
 
 impl MemberFolder {
     /// Opens the folder, and creates it if it does not exist.

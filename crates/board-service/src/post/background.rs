@@ -13,7 +13,7 @@ use std::process::{Command, Stdio};
 /// The process in the background ended before it had written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("the write was not made; see the messages above")]
-struct NotWrittenError;
+pub(crate) struct NotWrittenError;
 
 /// Starts this command again without `--background`, gives it the message, and waits for its first
 /// report.

@@ -46,9 +46,12 @@ use tokio::sync::Semaphore;
 
 const EXAMPLES: &str = "\
 Examples:
-  alpheus board serve --role database --identity pki/first --card board.json --key first.key --members members.txt --state run/first --fence fences/first --api 127.0.0.1:7601
-  alpheus board serve --role server --identity pki/a --card board.json --key a.key --members members.txt --state run/a --fence fences/a --api 127.0.0.1:7601
-  alpheus board serve --role auditor --identity pki/auditor --card board.json --key auditor.key --state run/auditor --fence fences/auditor --api 127.0.0.1:7603
+  alpheus board serve --role database --identity pki/first --card board.json --key first.key \\
+      --members members.txt --state run/first --fence fences/first --api 127.0.0.1:7601
+  alpheus board serve --role server --identity pki/a --card board.json --key a.key \\
+      --members members.txt --state run/a --fence fences/a --api 127.0.0.1:7601
+  alpheus board serve --role auditor --identity pki/auditor --card board.json \\
+      --key auditor.key --state run/auditor --fence fences/auditor --api 127.0.0.1:7603
 
 If a server starts with an older copy of its state, as its fence or another server shows, it burns
 the epochs that had begun. Nothing in them is revealed. An equal server does so after every end that

@@ -2,6 +2,7 @@
 //! status, the rule as a word, what would fix it.
 
 use crate::engine::EngineError;
+use crate::errors::ErrorId;
 use crate::network::error::Problem;
 use crate::network::role::{Name, PeerNameError, Role};
 use crate::service::http::Peer;
@@ -19,13 +20,20 @@ impl ApiError {
     #[must_use]
     pub fn new(status: StatusCode, rule: &str, detail: impl Into<String>) -> ApiError {
         let (rule, detail) = (rule.to_owned(), detail.into());
-        ApiError(Problem { rule, detail, help: None, status: status.as_u16() })
+        ApiError(Problem { rule, detail, help: None, status: status.as_u16(), id: None })
     }
 
     /// Says what would fix it.
     #[must_use]
     pub fn with_help(mut self, help: impl Into<String>) -> ApiError {
         self.0.help = Some(help.into());
+        self
+    }
+
+    /// Says which kind of failure it is.
+    #[must_use]
+    pub fn with_id(mut self, id: ErrorId) -> ApiError {
+        self.0.id = Some(id.id().to_owned());
         self
     }
 
@@ -62,8 +70,9 @@ impl ApiError {
     /// The caller's role may not.
     #[must_use]
     pub fn role(is: Role, allowed: &[Role]) -> ApiError {
-        let allowed: Vec<&str> = allowed.iter().map(|role| role.as_str()).collect();
-        let detail = format!("a {is} may not ask this, only a {}", allowed.join(" or a "));
+        let allowed: Vec<&str> = allowed.iter().map(|role| role.with_article()).collect();
+        let detail =
+            format!("{} may not ask this, only {}", is.with_article(), allowed.join(" or "));
         ApiError::new(StatusCode::FORBIDDEN, "role", detail)
     }
 }

@@ -44,6 +44,9 @@ pub struct Problem {
     pub help: Option<String>,
     /// The HTTP status.
     pub status: u16,
+    /// The kind of failure, as [`ErrorId`](crate::errors::ErrorId) names it.
+    #[serde(rename = "type", default, skip_serializing_if = "Option::is_none")]
+    pub id: Option<String>,
 }
 
 impl Problem {
@@ -54,6 +57,7 @@ impl Problem {
             detail: format!("it answered {status}"),
             help: None,
             status: status.as_u16(),
+            id: None,
         })
     }
 }

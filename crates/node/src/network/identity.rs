@@ -39,7 +39,7 @@ pub enum IdentityError {
     #[error(transparent)]
     Name(#[from] PeerNameError),
     /// The certificate is for another role.
-    #[error("the certificate is a {is}'s, and this command acts as a {wanted}")]
+    #[error("the certificate is {}'s, and this command acts as {}", is.with_article(), wanted.with_article())]
     Role {
         /// Whose it is.
         is: Role,

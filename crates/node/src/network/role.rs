@@ -107,6 +107,25 @@ impl Role {
             Role::Aggregator => "aggregator",
         }
     }
+
+    /// The same with its article.
+    #[must_use]
+    pub const fn with_article(self) -> &'static str {
+        match self {
+            Role::Server => "a server",
+            Role::Controller => "a controller",
+            Role::Producer => "a producer",
+            Role::Owner => "an owner",
+            Role::Consumer => "a consumer",
+            Role::Issuer => "an issuer",
+            Role::Verifier => "a verifier",
+            Role::Gateway => "a gateway",
+            Role::Board => "a board",
+            Role::Registrar => "a registrar",
+            Role::Smoother => "a smoother",
+            Role::Aggregator => "an aggregator",
+        }
+    }
 }
 
 impl fmt::Display for Role {

@@ -6,15 +6,21 @@ use crate::failure::{Blame, Category, Failure};
 use alpheus_crypto::secret::Secret;
 use rand_core::Rng;
 use std::fs::File;
-use std::io::{self, Read};
-use std::net::{SocketAddr, TcpListener};
+use std::io::{self, BufRead, BufReader, Read};
+use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::ops::Range;
+use std::os::unix::process::parent_id;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
+use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 use std::sync::OnceLock;
+use std::time::Duration;
 
 /// The variable that marks a child process.
 const GOES_ALONG: &str = "CHILD_OF_ALPHEUS";
+/// What the variable says before the parent's number, where standard input has another use.
+const PARENT: &str = "parent ";
+/// How often such a process looks whether its parent is there, and others whether they serve.
+const LOOK: Duration = Duration::from_millis(100);
 /// Ports outside the system's ephemeral range. So a process that is killed and restarted gets
 /// its address back, and no outgoing connection takes it.
 const PORTS: Range<u16> = 10_000..32_768;
@@ -86,6 +92,21 @@ struct ChildProcess {
     /// The file with its output, unless a log is requested.
     said: PathBuf,
     revivals: u32,
+    /// What this process writes to it or reads from it; such a process is not restarted.
+    bound: bool,
+    /// Its further output, which nobody reads.
+    _output: Option<BufReader<ChildStdout>>,
+}
+
+/// How a process is bound to this one.
+#[derive(Clone, Copy)]
+enum Pipes {
+    /// Its standard input only shows that this process is there.
+    None,
+    /// This process writes its input.
+    Input,
+    /// This process reads its output.
+    Output,
 }
 
 /// The condition of the processes.
@@ -106,11 +127,76 @@ impl Children {
     /// # Errors
     /// If it cannot be started.
     pub fn start(&mut self, folder: &Path, args: &[&str]) -> Result<(), Failure> {
+        self.spawned(folder, args, Pipes::None).map(drop)
+    }
+
+    /// The same for a process whose input this one writes. It is not restarted.
+    ///
+    /// # Errors
+    /// If it cannot be started.
+    pub fn start_fed(&mut self, folder: &Path, args: &[&str]) -> Result<ChildStdin, Failure> {
+        let started = self.spawned(folder, args, Pipes::Input)?;
+        started.child.stdin.take().ok_or("a process without input").blame(Category::Io)
+    }
+
+    /// The same for a process that prints a line once it is ready. It is not restarted.
+    ///
+    /// # Errors
+    /// If it cannot be started, or ends without a line.
+    pub fn start_heard(&mut self, folder: &Path, args: &[&str]) -> Result<String, Failure> {
+        let started = self.spawned(folder, args, Pipes::Output)?;
+        let output = started.child.stdout.take().map(BufReader::new);
+        let (mut output, mut line) =
+            (output.ok_or("a process without output").blame(Category::Io)?, String::new());
+        output.read_line(&mut line).blame(Category::Io)?;
+        started._output = Some(output);
+        if line.is_empty() {
+            let said = last_words(&started.said);
+            return Err(said.trim().to_owned()).blame(Category::Io);
+        }
+        Ok(line.trim_end().to_owned())
+    }
+
+    fn spawned(
+        &mut self,
+        folder: &Path,
+        args: &[&str],
+        pipes: Pipes,
+    ) -> Result<&mut ChildProcess, Failure> {
         let args: Vec<String> = args.iter().map(|arg| (*arg).to_owned()).collect();
         let said = folder.join(format!("said-by-{}", self.0.len()));
-        let child = spawn(folder, &args, &said)?;
-        self.0.push(ChildProcess { child, folder: folder.to_owned(), args, said, revivals: 0 });
-        Ok(())
+        let child = spawn(folder, &args, &said, pipes)?;
+        let bound = !matches!(pipes, Pipes::None);
+        self.0.push(ChildProcess {
+            child,
+            folder: folder.to_owned(),
+            args,
+            said,
+            revivals: 0,
+            bound,
+            _output: None,
+        });
+        self.0.last_mut().ok_or("no process was started").blame(Category::Io)
+    }
+
+    /// Waits until the process that was started last accepts connections at an address, and says
+    /// whether it does; if it has ended or is to stop, it does not.
+    pub fn serves(&mut self, address: SocketAddr, stop: impl Fn() -> bool) -> bool {
+        while TcpStream::connect(address).is_err() {
+            let ended =
+                self.0.last_mut().is_none_or(|last| !matches!(last.child.try_wait(), Ok(None)));
+            if ended || stop() {
+                return false;
+            }
+            std::thread::sleep(LOOK);
+        }
+        true
+    }
+
+    /// The last output of the process that was started last.
+    #[must_use]
+    pub fn last_words(&self) -> String {
+        self.0.last().map(|last| last_words(&last.said)).unwrap_or_default()
     }
 
     /// The process that was started as the `index`-th.
@@ -134,9 +220,14 @@ impl Children {
         for started in &mut self.0 {
             match started.child.try_wait() {
                 Ok(None) => {}
-                Ok(Some(status)) if status.code().is_none() && started.revivals < MAX_REVIVALS => {
+                Ok(Some(status))
+                    if status.code().is_none()
+                        && !started.bound
+                        && started.revivals < MAX_REVIVALS =>
+                {
                     started.revivals += 1;
-                    started.child = spawn(&started.folder, &started.args, &started.said)?;
+                    started.child =
+                        spawn(&started.folder, &started.args, &started.said, Pipes::None)?;
                     condition = Condition::Revived;
                 }
                 _ => {
@@ -156,20 +247,34 @@ fn last_words(said: &Path) -> String {
     String::from_utf8_lossy(said.get(last..).unwrap_or_default()).into_owned()
 }
 
-fn spawn(folder: &Path, args: &[String], said: &Path) -> Result<Child, Failure> {
+fn spawn(folder: &Path, args: &[String], said: &Path, pipes: Pipes) -> Result<Child, Failure> {
     let mut command = Command::new(program()?);
-    command.current_dir(folder).args(args).stdin(Stdio::piped()).stdout(Stdio::null());
-    command.env(GOES_ALONG, "1");
+    command.current_dir(folder).args(args).stdin(Stdio::piped());
+    command.stdout(match pipes {
+        Pipes::Output => Stdio::piped(),
+        Pipes::None | Pipes::Input => Stdio::null(),
+    });
+    match pipes {
+        Pipes::Input => command.env(GOES_ALONG, format!("{PARENT}{}", std::process::id())),
+        Pipes::None | Pipes::Output => command.env(GOES_ALONG, "1"),
+    };
     if std::env::var_os("ALPHEUS_LOG").is_none() {
         command.stderr(File::create(said).blame_io(said)?);
     }
     command.spawn().blame(Category::Io)
 }
 
-/// Ends this process once its parent is gone for any reason, which closes standard input.
-/// Does nothing in a process that is not a child of this program.
+/// Ends this process once its parent is gone for any reason, which closes standard input or gives
+/// it another parent. Does nothing in a process that is not a child of this program.
 pub fn go_along() {
-    if std::env::var_os(GOES_ALONG).is_none() {
+    let Ok(how) = std::env::var(GOES_ALONG) else { return };
+    if let Some(parent) = how.strip_prefix(PARENT).and_then(|id| id.parse::<u32>().ok()) {
+        std::thread::spawn(move || {
+            while parent_id() == parent {
+                std::thread::sleep(LOOK);
+            }
+            std::process::exit(0)
+        });
         return;
     }
     std::thread::spawn(|| {

@@ -10,6 +10,9 @@ const QUIET: Duration = Duration::from_secs(1);
 const ON_TERMINAL: Duration = Duration::from_millis(200);
 const ELSEWHERE: Duration = Duration::from_secs(10);
 
+/// Letters of a bar.
+const BAR: u64 = 20;
+
 /// Counts steps of one piece of work.
 #[derive(Debug)]
 pub struct Progress<W = std::io::Stderr> {
@@ -71,7 +74,25 @@ impl<W: Write> Progress<W> {
         // A rate for display: precision beyond 2^53 is useless.
         #[expect(clippy::cast_precision_loss, reason = "shown without decimals")]
         let rate = done as f64 / seconds;
-        format!("{done}{share} {what}, {rate:.0}/s")
+        let left = match self.total {
+            Some(total) if total > done && done > 0 => {
+                #[expect(clippy::cast_precision_loss, reason = "shown in whole seconds")]
+                let left = (total - done) as f64 / rate;
+                format!(", {left:.0} s left")
+            }
+            _ => String::new(),
+        };
+        format!("{}{done}{share} {what}, {rate:.0}/s{left}", self.bar())
+    }
+
+    /// On a terminal, how much is done as a bar.
+    fn bar(&self) -> String {
+        let Some(total) = self.total.filter(|total| self.moves && *total > 0) else {
+            return String::new();
+        };
+        let full = usize::try_from(self.done.min(total) * BAR / total).unwrap_or(0);
+        let rest = usize::try_from(BAR).unwrap_or(0).saturating_sub(full);
+        format!("[{}{}] ", "#".repeat(full), ".".repeat(rest))
     }
 }
 
@@ -104,9 +125,18 @@ mod tests {
 
     #[test]
     fn lines_are_added_or_one_line_is_updated() {
-        assert_eq!(lines(false), "100 of 400 (25 %) rows, 10/s\n200 of 400 (50 %) rows, 10/s\n");
+        assert_eq!(
+            lines(false),
+            "100 of 400 (25 %) rows, 10/s, 30 s left\n200 of 400 (50 %) rows, 10/s, 20 s left\n"
+        );
         let moving = lines(true);
-        assert!(moving.starts_with("\r\x1b[K10 of 400 (2 %) rows, 10/s\r"), "{moving:?}");
+        assert!(
+            moving.starts_with(
+                "\r\x1b[K[....................] 10 of 400 (2 %) rows, 10/s, 39 s left\r"
+            ),
+            "{moving:?}"
+        );
+        assert!(moving.contains("[##########..........] 200 of 400"), "{moving:?}");
         assert_eq!(moving.matches('\r').count(), 24);
     }
 }

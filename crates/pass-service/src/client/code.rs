@@ -18,7 +18,8 @@ use qrcode::{EcLevel, QrCode};
 const EXAMPLES: &str = "\
 Examples:
   alpheus pass client code --pass ada.pass --key-file ada.key --qr
-  alpheus pass client code --pass ada.pass --key-file ada.key --nonce 00112233445566778899aabbccddeeff
+  alpheus pass client code --pass ada.pass --key-file ada.key \\
+      --nonce 00112233445566778899aabbccddeeff
 
 A code spends the current epoch, and as many later ones as the deployment defines. The same command
 prints the same code again, freshly bound each time to ten seconds or to a gate's nonce.";

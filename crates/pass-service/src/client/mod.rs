@@ -46,8 +46,10 @@ use tokio::sync::mpsc;
 const EXAMPLES: &str = "\
 Examples:
   (umask 077; head -c 32 /dev/urandom | base64 > ada.key)
-  alpheus pass client join --card card.json --account ada --secret-file ada.secret --pass ada.pass --key-file ada.key
-  alpheus pass client join --card card.json --id-token-command 'oidc-token --id-token example' --pass ada.pass --key-file ada.key
+  alpheus pass client join --card card.json --account ada --secret-file ada.secret \\
+      --pass ada.pass --key-file ada.key
+  alpheus pass client join --card card.json \\
+      --id-token-command 'oidc-token --id-token example' --pass ada.pass --key-file ada.key
   alpheus pass client fetch --pass ada.pass --key-file ada.key
   alpheus pass client run --pass ada.pass --key-file ada.key
   alpheus pass client code --pass ada.pass --key-file ada.key --qr";
@@ -133,7 +135,7 @@ struct Run {
 #[error(
     "{0} is reachable from other machines, which could then use the pass; listen on a loopback address"
 )]
-struct LocalAddressError(SocketAddr);
+pub(crate) struct LocalAddressError(SocketAddr);
 
 /// Runs the command.
 ///

@@ -44,8 +44,11 @@ use std::time::Duration;
 
 const EXAMPLES: &str = "\
 Examples:
-  alpheus pass gateway --identity pki/gateway --card deployment/card.json --verifiers https://localhost:7502 --upstream http://127.0.0.1:8000 --api 127.0.0.1:7443
-  alpheus pass gateway --identity pki/gateway --card deployment/card.json --verifiers https://localhost:7502 --api 127.0.0.1:7443 --plain --check 127.0.0.1:7444
+  alpheus pass gateway --identity pki/gateway --card deployment/card.json \\
+      --verifiers https://localhost:7502 --upstream http://127.0.0.1:8000 \\
+      --api 127.0.0.1:7443
+  alpheus pass gateway --identity pki/gateway --card deployment/card.json \\
+      --verifiers https://localhost:7502 --api 127.0.0.1:7443 --plain --check 127.0.0.1:7444
 
 The first is the reverse proxy of a service, and cuts streams when their session ends. The second
 answers forward authentication of nginx, Traefik, Caddy or Envoy at http://127.0.0.1:7444; see
@@ -90,7 +93,7 @@ pub struct Args {
 /// A gateway without TLS that other machines can reach.
 #[derive(Debug, thiserror::Error)]
 #[error("without TLS a gateway may listen on a loopback address only; {0} is not one")]
-struct PlainAddressError(SocketAddr);
+pub(crate) struct PlainAddressError(SocketAddr);
 
 /// The label of the metric for requests.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]

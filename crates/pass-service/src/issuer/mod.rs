@@ -49,10 +49,15 @@ use tokio::time::timeout;
 
 const EXAMPLES: &str = "\
 Examples:
-  alpheus pass issuer --identity pki/issuer --deployment deployment --accounts accounts.txt --state run/issuer --api 127.0.0.1:7501 --new-state
-  alpheus pass issuer --identity pki/issuer --deployment deployment --accounts-command 'exec check-account' --state run/issuer --api 127.0.0.1:7501
+  alpheus pass issuer --identity pki/issuer --deployment deployment --accounts accounts.txt \\
+      --state run/issuer --api 127.0.0.1:7501 --new-state
+  alpheus pass issuer --identity pki/issuer --deployment deployment \\
+      --accounts-command 'exec check-account' --state run/issuer --api 127.0.0.1:7501
 
-  alpheus pass issuer --identity pki/issuer --deployment deployment --oidc-provider https://login.example --oidc-client alpheus --oidc-authority /etc/ssl/certs/ca-certificates.crt --state run/issuer --api 127.0.0.1:7501
+  alpheus pass issuer --identity pki/issuer --deployment deployment \\
+      --oidc-provider https://login.example --oidc-client alpheus \\
+      --oidc-authority /etc/ssl/certs/ca-certificates.crt --state run/issuer \\
+      --api 127.0.0.1:7501
 
 The command reads the account's name and secret as two lines from its standard input. If they match,
 it prints the account's identifier, one line that is the same for every spelling of the name (a
@@ -105,7 +110,7 @@ pub struct Args {
 
 /// The state does not match what its operator declared.
 #[derive(Debug, thiserror::Error)]
-enum StateError {
+pub(crate) enum StateError {
     #[error("there is no state in this folder, and it was not declared new")]
     Absent,
     #[error("there is a state in this folder, though it was declared new")]

@@ -34,8 +34,11 @@ use std::path::PathBuf;
 
 const EXAMPLES: &str = "\
 Examples:
-  alpheus pass verifier --identity pki/verifier --deployment deployment --state run/verifier --api 127.0.0.1:7502
-  alpheus pass verifier --identity pki/second --deployment deployment --state run/second --api 127.0.0.1:7503 --shard 1 --verifiers https://localhost:7502,https://localhost:7503
+  alpheus pass verifier --identity pki/verifier --deployment deployment --state run/verifier \\
+      --api 127.0.0.1:7502
+  alpheus pass verifier --identity pki/second --deployment deployment --state run/second \\
+      --api 127.0.0.1:7503 --shard 1 \\
+      --verifiers https://localhost:7502,https://localhost:7503
 
 A verifier whose state is new, or older than its fence, serves from the next epoch on. With login
 codes it waits for as many more epochs as a code spends. By then all tags that it may have lost have
@@ -68,7 +71,7 @@ pub struct Args {
 /// The shard does not exist.
 #[derive(Debug, thiserror::Error)]
 #[error("there is no shard {shard} among {of} verifiers; the first is 0")]
-struct ShardError {
+pub(crate) struct ShardError {
     shard: u64,
     of: u64,
 }

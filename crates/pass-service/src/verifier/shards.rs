@@ -45,7 +45,7 @@ struct ShardLink {
 #[error(
     "the list of verifiers is empty; give all addresses in the order of shards, separated by commas"
 )]
-struct NoVerifierError;
+pub(crate) struct NoVerifierError;
 
 impl Shards {
     /// Parses addresses in the order of shards, separated by commas. Requests wait up to

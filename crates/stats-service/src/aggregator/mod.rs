@@ -60,7 +60,8 @@ use results_log::ResultsLog;
 
 const EXAMPLES: &str = "\
 Examples:
-  alpheus stats aggregator --identity pki/aggregator --card roads/card.json --keys roads/aggregator --state run/aggregator --api 127.0.0.1:7702
+  alpheus stats aggregator --identity pki/aggregator --card roads/card.json \\
+      --keys roads/aggregator --state run/aggregator --api 127.0.0.1:7702
   curl --cacert pki/ca.pem https://localhost:7702/v1/results";
 
 /// The maximum size of a request: a count, or a presentation.

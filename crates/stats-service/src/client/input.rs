@@ -51,7 +51,7 @@ pub struct Sample {
 #[error(
     "lines of another file of this name were contributed already; rename the new file, or delete the state to contribute all of it"
 )]
-struct OtherFileError;
+pub(crate) struct OtherFileError;
 
 impl Input {
     /// Begins to read; skips the lines of a file that were contributed already.

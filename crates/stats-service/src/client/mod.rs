@@ -38,8 +38,10 @@ use zeroize::Zeroizing;
 
 const EXAMPLES: &str = "\
 Examples:
-  alpheus stats client speed.yaml --card roads/card.json --account ada --secret-file ada.secret --state run/ada --input ada.txt
-  speedometer | alpheus stats client speed.yaml --card roads/card.json --account ada --secret-file ada.secret --state run/ada
+  alpheus stats client speed.yaml --card roads/card.json --account ada \\
+      --secret-file ada.secret --state run/ada --input ada.txt
+  speedometer | alpheus stats client speed.yaml --card roads/card.json --account ada \\
+      --secret-file ada.secret --state run/ada
 
 Each line of the input is a number, one sample. The lines of a file are contributed in order and
 once each, at random times, while an aggregate accepts them. A line of standard input is a sample of
@@ -89,7 +91,7 @@ pub struct Args {
 /// Contributions are not known to count.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{0} contributions are not known to count, and their receipts stay in the state: {1}")]
-struct NotCountedError(u64, InclusionError);
+pub(crate) struct NotCountedError(u64, InclusionError);
 
 /// Runs the command until all its contributions are known to count.
 ///

@@ -38,7 +38,7 @@ struct PendingCount {
 #[error(
     "the aggregator did not acknowledge this client before the count was over, so it is not counted; check that the aggregator runs"
 )]
-struct NotAcknowledgedError;
+pub(crate) struct NotAcknowledgedError;
 
 fn key(count: &Digest) -> Vec<u8> {
     [[WAITS].as_slice(), count.as_bytes()].concat()

@@ -93,12 +93,12 @@ pub struct Driver {
 /// A result is missing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("no result of an aggregate came in time; run with ALPHEUS_LOG=info to see why")]
-struct NoResultError;
+pub(crate) struct NoResultError;
 
 /// A process has ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("a process of the replay has ended; run with ALPHEUS_LOG=info to see why")]
-struct ProcessEndedError;
+pub(crate) struct ProcessEndedError;
 
 /// Runs the replay.
 ///

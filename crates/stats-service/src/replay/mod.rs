@@ -28,9 +28,13 @@ use std::path::PathBuf;
 
 const EXAMPLES: &str = "\
 Examples:
-  alpheus stats replay --input speed.csv --source source.yaml --define define.yaml --output out.csv
-  alpheus stats replay --input speed.csv --source source.yaml --define gate.yaml --output gate.csv
-  alpheus stats replay --from 2012-03-01T06:00 --until 2012-03-01T10:00 --input traffic_speed.csv --source examples/real/traffic_speed/statistics/source.yaml --define examples/real/traffic_speed/statistics/define.yaml --output speed.csv
+  alpheus stats replay --input speed.csv --source source.yaml --define define.yaml \\
+      --output out.csv
+  alpheus stats replay --input speed.csv --source source.yaml --define gate.yaml \\
+      --output gate.csv
+  alpheus stats replay --from 2012-03-01T06:00 --until 2012-03-01T10:00 \\
+      --input traffic_speed.csv --source examples/real/traffic_speed/statistics/source.yaml \\
+      --define examples/real/traffic_speed/statistics/define.yaml --output speed.csv
 
 One person runs all roles on one machine, so this demonstrates the results but hides nothing from
 that person. The clients live in this process, each with its own credentials and keys. With a plan of
@@ -71,14 +75,14 @@ const DAY: u64 = 86_400_000_000;
 /// Aggregates have no result.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{0} aggregates have no result; see the reasons above")]
-struct WithoutResultError(usize);
+pub(crate) struct WithoutResultError(usize);
 
 /// A result does not include all samples.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
     "{0} samples are not counted: they found no slot in time; give more `slots`, or more turns `during` the aggregate"
 )]
-struct NotCountedError(u64);
+pub(crate) struct NotCountedError(u64);
 
 /// Runs the command.
 ///

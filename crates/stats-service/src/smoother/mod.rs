@@ -57,7 +57,9 @@ use tokio::sync::mpsc::Receiver;
 
 const EXAMPLES: &str = "\
 Examples:
-  alpheus stats smoother --identity pki/smoother-1 --card roads/card.json --keys roads/smoother-1 --state run/smoother-1 --api 127.0.0.1:7711 --peers 127.0.0.1:7721
+  alpheus stats smoother --identity pki/smoother-1 --card roads/card.json \\
+      --keys roads/smoother-1 --state run/smoother-1 --api 127.0.0.1:7711 \\
+      --peers 127.0.0.1:7721
 
 Smoothers create the key of each day together, and wait some time for absent ones. Nothing is
 defined until the key exists. A smoother that starts with an older copy of its state, as its fence
@@ -87,7 +89,7 @@ pub struct Args {
 #[error(
     "the signing key belongs to no smoother on the card; give the folder that `alpheus stats init` created for this smoother"
 )]
-struct NoSmootherError;
+pub(crate) struct NoSmootherError;
 
 /// Runs the command until a shutdown signal.
 ///

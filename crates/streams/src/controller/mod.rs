@@ -44,11 +44,11 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
 
-const EXAMPLES: &str = "\\
+const EXAMPLES: &str = "\
 Examples:
   (umask 077 && head -c 32 /dev/urandom | base64 > first.key)
   alpheus controller init --identity pki/first --state run/first --key-file first.key --ca pki
-  alpheus controller run --identity pki/first --state run/first --key-file first.key \\\\
+  alpheus controller run --identity pki/first --state run/first --key-file first.key \\
       --schema examples/fitness/schema.yaml --server https://localhost:7400 --api 127.0.0.1:7401
 
 Without --ca, `init` writes request.txt to the state folder. Have it certified with

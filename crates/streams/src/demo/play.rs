@@ -12,6 +12,7 @@ use alpheus_encrypted_stream::coordinator::Timing;
 use alpheus_encrypted_stream::error::ExclusionError;
 use alpheus_input::refusals::Refusals;
 use alpheus_node::entropy;
+use alpheus_node::errors::ErrorId;
 use alpheus_node::failure::{Blame, Category, Failure};
 use alpheus_node::service::shutdown::{self, Shutdown};
 use alpheus_time::{Span, Timestamp};
@@ -188,5 +189,5 @@ pub(super) fn broken(error: RuntimeError) -> Failure {
 }
 
 fn too_short() -> Failure {
-    Failure::new(Category::Input, DemoError::TooShort)
+    Failure::new(Category::Input, DemoError::TooShort).with_id(ErrorId::PopulationShort)
 }

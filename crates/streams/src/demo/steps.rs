@@ -9,6 +9,7 @@ use crate::runtime::planning::{QueryContext, plan_query};
 use alpheus_encrypted_stream::error::ExclusionError;
 use alpheus_encrypted_stream::ledger::{LogEvent, LogLine};
 use alpheus_encrypted_stream::tick::frame::TickFrame;
+use alpheus_node::errors::ErrorId;
 use alpheus_node::failure::{Blame, Category, Failure};
 use alpheus_policy::catalog::RunningQuery;
 use alpheus_policy::explain::explain;
@@ -266,7 +267,8 @@ fn compare(mut play: Play<'_>) -> Result<(), Failure> {
     if play.unmet.is_empty() {
         play.stage.say("\nEvery step succeeded, and every answer equals the plaintext.")
     } else {
-        Err(Failure::new(Category::Check, DemoError::Unmet(play.unmet)))
+        let unmet = DemoError::Unmet(play.unmet);
+        Err(Failure::new(Category::Check, unmet).with_id(ErrorId::DemoUnmet))
     }
 }
 

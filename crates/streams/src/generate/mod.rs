@@ -18,8 +18,10 @@ use std::path::PathBuf;
 
 const EXAMPLES: &str = "\
 Examples:
-  alpheus generate --schema examples/fitness/schema.yaml --profile examples/fitness/profile.yaml --output fitness.csv
-  alpheus generate --schema S.yaml --profile P.yaml --streams 300 --minutes 5 --seed 7 --output data.csv";
+  alpheus generate --schema examples/fitness/schema.yaml \\
+      --profile examples/fitness/profile.yaml --output fitness.csv
+  alpheus generate --schema S.yaml --profile P.yaml --streams 300 --minutes 5 --seed 7 \\
+      --output data.csv";
 
 /// Arguments of `alpheus generate`.
 #[derive(Debug, clap::Args)]

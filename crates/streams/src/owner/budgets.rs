@@ -1,6 +1,6 @@
 //! The state of an owner's budgets, as text.
 
-use super::{Owner, StreamArgs, seconds};
+use super::{Owner, StreamArgs, in_utc};
 use alpheus_input::tables::print_tables;
 use alpheus_node::failure::{Failure, printed};
 use alpheus_node::globals::Globals;
@@ -20,7 +20,7 @@ pub fn in_words(standing: &Standing, schema: &Schema) -> [String; 5] {
         atto => format!(", δ = {:.0e}", atto as f64 * 1e-18),
     };
     let counts = match (budget.unit, standing.period) {
-        (PrivacyUnit::PersonPerPeriod(_), Some(period)) => seconds(period),
+        (PrivacyUnit::PersonPerPeriod(_), Some(period)) => in_utc(period),
         (PrivacyUnit::Event, _) => "each event, forever".to_owned(),
         _ => "each window's data, forever".to_owned(),
     };

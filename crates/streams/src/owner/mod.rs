@@ -24,20 +24,20 @@ use alpheus_encrypted_stream::handover::Purpose;
 use alpheus_encrypted_stream::keys::MasterSecret;
 use alpheus_encrypted_stream::ledger::LogLine;
 use alpheus_encrypted_stream::withdrawal::Erasure;
-use alpheus_input::files::read_schema;
+use alpheus_input::files::{read_policies, read_schema};
 use alpheus_input::tables::print_tables;
 use alpheus_node::clock;
 use alpheus_node::entropy;
 use alpheus_node::failure::{Blame, Category, Failure, printed};
-use alpheus_node::files::read_text;
 use alpheus_node::globals::Globals;
+use alpheus_node::local_time::{iso_time, local_time};
 use alpheus_node::network::answer::EmptyAnswer;
 use alpheus_node::network::blocking::BlockingClient;
 use alpheus_node::network::identity::IdentityFolder;
 use alpheus_node::network::role::{Name, Role};
 use alpheus_node::pki::Folder;
+use alpheus_node::settings::Format;
 use alpheus_policy::ids::StreamId;
-use alpheus_policy::policy::Policies;
 use alpheus_policy::schema::Schema;
 use alpheus_policy::show::Table;
 use alpheus_time::{Timestamp, Window};
@@ -53,17 +53,22 @@ const EXAMPLES: &str = "\
 Examples:
   alpheus owner add --identity pki/alice --controller https://localhost:7401 \\
       --schema examples/fitness/schema.yaml --policies examples/fitness/policies.yaml \\
-      --metadata group=riders --producer watch --device watch.json
-  alpheus owner log --identity pki/alice --controller https://localhost:7401 --stream 9f…
-  alpheus owner budgets --identity pki/alice --controller https://localhost:7401 --stream 9f… --format json
-  alpheus owner grant --identity pki/alice --controller https://localhost:7401 --stream 9f… \\
-      --reader doctor/consumer.txt --from 2026-11-01 --to 2026-11-30
-  alpheus owner grant --identity pki/alice --controller https://localhost:7401 --stream 9f… \\
-      --reader doctor/consumer.txt --stop
-  alpheus owner revoke --identity pki/alice --controller https://localhost:7401 --stream 9f…
-  alpheus owner erase --identity pki/alice --controller https://localhost:7401 --stream 9f… \\
-      --device watch.json --statement erased.txt
-  alpheus owner backup --identity pki/alice --device watch.json --key-file alice.key --to alice.backup
+      --metadata group=riders --producer watch --device watch.json > alice.stream
+  alpheus owner log --identity pki/alice --controller https://localhost:7401 \\
+      --stream $(cat alice.stream)
+  alpheus owner budgets --identity pki/alice --controller https://localhost:7401 \\
+      --stream $(cat alice.stream) --format json
+  alpheus owner grant --identity pki/alice --controller https://localhost:7401 \\
+      --stream $(cat alice.stream) --reader doctor/consumer.txt --from 2026-11-01 \\
+      --to 2026-11-30
+  alpheus owner grant --identity pki/alice --controller https://localhost:7401 \\
+      --stream $(cat alice.stream) --reader doctor/consumer.txt --stop
+  alpheus owner revoke --identity pki/alice --controller https://localhost:7401 \\
+      --stream $(cat alice.stream)
+  alpheus owner erase --identity pki/alice --controller https://localhost:7401 \\
+      --stream $(cat alice.stream) --device watch.json --statement erased.txt
+  alpheus owner backup --identity pki/alice --device watch.json --key-file alice.key \\
+      --to alice.backup
   alpheus owner restore --from alice.backup --key-file alice.key --identity pki/alice-again";
 
 /// Arguments of `alpheus owner`.
@@ -228,8 +233,7 @@ impl Owner {
         schema: &Schema,
         stream: StreamId,
     ) -> Result<Signed<Annotation>, Failure> {
-        let policies = Policies::from_yaml(&read_text(&wish.policies)?, schema);
-        let policies = policies.blame_input(&wish.policies)?;
+        let policies = read_policies(&wish.policies, schema)?;
         let metadata = wish.metadata.iter().map(|given| {
             let pair = given.split_once('=').ok_or("metadata must be given as NAME=VALUE");
             pair.map(|(name, value)| (name.to_owned(), value.to_owned()))
@@ -317,21 +321,25 @@ fn show_log(one: &StreamArgs, globals: &Globals) -> Result<(), Failure> {
     let mut lines: Vec<LogLine> = owner.client.get_json(&path, Duration::ZERO)?;
     let schema: Schema = owner.client.get_json("/v1/schema", Duration::ZERO)?;
     lines.sort_by_key(in_order);
-    let row = |line: &LogLine| {
-        vec![(line.at.0 / 1_000_000).to_string(), in_words(line, &schema, seconds)]
+    let format = globals.format.unwrap_or_default();
+    let time = |at: Timestamp| match format {
+        Format::Table => local_time(at.0 / 1000),
+        Format::Json | Format::Csv => iso_time(at.0 / 1000),
     };
+    let window = |window: Window| format!("{} to {}", time(window.start), time(window.end));
+    let row = |line: &LogLine| vec![time(line.at), in_words(line, &schema, window)];
     let table = Table {
-        title: "Who learned what, and your decisions; times in Unix seconds".to_owned(),
+        title: "Who learned what, and your decisions".to_owned(),
         columns: vec!["at".to_owned(), "event".to_owned()],
         rows: lines.iter().map(row).collect(),
     };
     let out = &mut io::stdout().lock();
-    printed(print_tables(&[table], globals.format.unwrap_or_default(), out)).map(drop)
+    printed(print_tables(&[table], format, out)).map(drop)
 }
 
-/// A window in Unix seconds.
-fn seconds(window: Window) -> String {
-    format!("{} to {}", window.start.0 / 1_000_000, window.end.0 / 1_000_000)
+/// A window in UTC.
+fn in_utc(window: Window) -> String {
+    format!("{} to {}", iso_time(window.start.0 / 1000), iso_time(window.end.0 / 1000))
 }
 
 fn revoke(one: &StreamArgs) -> Result<(), Failure> {

@@ -281,7 +281,7 @@ impl LiveDevice {
 #[error(
     "its time is not after the last event's, or it is before the session was opened: sort lines by time; after a start, older lines are not sent"
 )]
-struct LateLineError;
+pub(crate) struct LateLineError;
 
 /// The time of an event whose line has a time in milliseconds: that time, or just after
 /// the last event of the same millisecond.

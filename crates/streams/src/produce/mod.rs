@@ -19,6 +19,8 @@ pub mod outbox;
 pub mod refused_sessions;
 pub mod sender;
 
+pub(crate) use live::LateLineError;
+
 use alpheus_node::failure::{Blame, Category, Failure};
 use alpheus_node::globals::Globals;
 use alpheus_node::service::shutdown;
@@ -33,7 +35,8 @@ Examples:
   alpheus produce --identity pki/watch --device watch.json --state run/watch \\
       --schema examples/fitness/schema.yaml --server https://localhost:7400 --input -
   alpheus produce --identity pki/meter --device meter.json --state run/meter \\
-      --schema meter.yaml --server https://localhost:7400 --input readings.csv --time-column unix_ms
+      --schema meter.yaml --server https://localhost:7400 --input readings.csv \\
+      --time-column unix_ms
 
 Unless the schema says `frames: events`, the identity folder has the device's key and certificate:
 device.seed and device.txt, from `alpheus ca issue`.

@@ -10,8 +10,9 @@ pub mod suggest;
 
 use crate::replay::ControllerCount;
 use crate::runtime::planning::{QueryContext, failure, plan_query};
-use alpheus_input::files::read_schema;
+use alpheus_input::files::{read_policies, read_schema};
 use alpheus_input::tables::{print_json, print_tables};
+use alpheus_node::errors::ErrorId;
 use alpheus_node::failure::{Blame, Category, Failure, printed};
 use alpheus_node::files::read_text;
 use alpheus_node::globals::Globals;
@@ -38,7 +39,8 @@ Examples:
       'EXPLAIN CREATE STREAM hr AS SELECT AVG(heart_rate)
        WINDOW TUMBLING (SIZE 10 SECONDS) FROM FitnessTracker BETWEEN 10 AND 1000'
   alpheus query --server https://localhost:7400 --identity pki/analyst --query stats.sql
-  alpheus query --server https://localhost:7400 --identity pki/analyst --results Stats --follow --format csv
+  alpheus query --server https://localhost:7400 --identity pki/analyst --results Stats \\
+      --follow --format csv
   alpheus query --schema schema.yaml --metadata region=California,Texas --query 'SHOW STREAMS'
 
 If policies forbid a query, the exit code is 3. The error lists every rule that the query
@@ -96,12 +98,13 @@ pub fn run(args: &Args, globals: &Globals) -> Result<(), Failure> {
     };
     let schema = read_schema(path)?;
     let policies = match &args.policies {
-        Some(path) => Policies::from_yaml(&read_text(path)?, &schema).blame_input(path)?,
+        Some(path) => read_policies(path, &schema)?,
         None => Policies::for_all(ResolvedPolicy::first_offered(&schema)),
     };
     let query = Query::of(query)?;
-    let statement = parse(&query.text)
-        .map_err(|error| query.failure(Category::Input, error.render(&query.text)))?;
+    let statement = parse(&query.text).map_err(|error| {
+        query.failure(Category::Input, error.render(&query.text)).with_id(ErrorId::QuerySyntax)
+    })?;
     let catalog = catalog(args, path, schema, &policies)?;
     let answer = answer(&statement, &catalog, &query, args.policies.is_some())?;
     let mut out = io::stdout().lock();
@@ -183,7 +186,9 @@ fn answer(
         Statement::Show(what) => Ok(Answer::Tables(vec![show(catalog, *what)])),
         Statement::Describe(name) => match describe(catalog, &name.to_string()) {
             Ok(tables) => Ok(Answer::Tables(tables)),
-            Err(unknown) => Err(query.failure(Category::Input, unknown.to_string())),
+            Err(unknown) => Err(query
+                .failure(Category::Input, unknown.to_string())
+                .with_id(ErrorId::QueryUnknownName)),
         },
         Statement::Drop(_) => {
             let message = "there is no running query to drop".to_owned();
@@ -206,7 +211,8 @@ fn explained(
     let planned = plan_query(create, catalog, asking, &mut rng)
         .map_err(|refusal| failure(&refusal, &query.text, &query.place, policies))?;
     let known = catalog.schema(&create.from.text).ok_or_else(|| {
-        query.failure(Category::Input, format!("there is no schema `{}`", create.from))
+        let what = format!("there is no schema `{}`", create.from);
+        query.failure(Category::Input, what).with_id(ErrorId::QueryUnknownName)
     })?;
     Ok(Answer::Explanation(Box::new(explain(&planned, known, FAILURE_RATE, privacy_only))))
 }

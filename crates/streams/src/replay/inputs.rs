@@ -2,10 +2,11 @@
 
 use super::Args;
 use crate::runtime::embedded::Member;
-use alpheus_input::files::{read_schema, unpacked};
+use alpheus_input::files::{read_policies, read_schema, unpacked};
 use alpheus_input::rows::RecordedStream;
 use alpheus_input::rows::{Recording, read};
 use alpheus_input::source::Source;
+use alpheus_node::errors::ErrorId;
 use alpheus_node::failure::{Blame, Category, Failure};
 use alpheus_node::files::read_text;
 use alpheus_policy::document::parse_duration;
@@ -52,7 +53,7 @@ impl Inputs {
             args.query.iter().map(|path| read_query(path)).collect::<Result<Vec<_>, _>>()?;
         let schema = with_tick(schema, tick(args, &queries)?);
         let policies = match &args.policies {
-            Some(path) => Policies::from_yaml(&read_text(path)?, &schema).blame_input(path)?,
+            Some(path) => read_policies(path, &schema)?,
             None => Policies::for_all(ResolvedPolicy::first_offered(&schema)),
         };
         let source = Source::parse(&read_text(&args.source)?, &schema).blame_input(&args.source)?;
@@ -107,7 +108,9 @@ pub fn members(recording: &Recording) -> Vec<Member> {
 fn read_query(path: &Path) -> Result<QueryFile, Failure> {
     let text = read_text(path)?;
     let statement = parse(&text).map_err(|error| {
-        Failure::new(Category::Input, error.render(&text)).at(path.display().to_string())
+        Failure::new(Category::Input, error.render(&text))
+            .at(path.display().to_string())
+            .with_id(ErrorId::QuerySyntax)
     })?;
     match statement {
         Statement::Create(create) => Ok(QueryFile { path: path.into(), text, create }),

@@ -4,6 +4,7 @@ use super::Args;
 use super::inputs::Inputs;
 use super::output;
 use crate::runtime::counters::Counters;
+use alpheus_node::errors::ErrorId;
 use alpheus_node::failure::{Category, Failure};
 use alpheus_policy::decimal::{format_scaled, parse_exact};
 use std::fmt;
@@ -92,7 +93,8 @@ pub(super) fn check_rows(inputs: &Inputs, args: &Args) -> Result<(), Failure> {
             "fix the rows, or the source file and schema that describe them",
         ),
     };
-    Err(Failure::new(Category::Input, what).at(place).with_help(help))
+    let failure = Failure::new(Category::Input, what).at(place).with_help(help);
+    Err(failure.with_id(ErrorId::RecordingEmpty))
 }
 
 /// Fails if no window opened.

@@ -21,8 +21,11 @@ const EXAMPLES: &str = "\
 Examples:
   alpheus replay --schema schema.yaml --source source.yaml --input data.csv.gz \\
       --policies policies.yaml --query stats.sql --output results.csv
-  alpheus replay … --controllers 8 --masks epoch --state state/ --output results.json
-  alpheus replay … --query stats.sql --query daily.sql --output results/
+  alpheus replay --schema schema.yaml --source source.yaml --input data.csv.gz \\
+      --policies policies.yaml --query stats.sql --controllers 8 --masks epoch \\
+      --state state --output results.json
+  alpheus replay --schema schema.yaml --source source.yaml --input data.csv.gz \\
+      --policies policies.yaml --query stats.sql --query daily.sql --output results
 
 Every role takes part: devices encrypt, controllers check their owners' policies
 and release tokens, the service sums ciphertexts. Only event time is simulated.

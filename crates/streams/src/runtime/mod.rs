@@ -14,6 +14,7 @@ pub mod plane;
 pub mod planning;
 pub mod producing;
 mod readers;
+pub(crate) mod refusal_ids;
 pub mod refused;
 pub mod results;
 pub mod service;

@@ -1,5 +1,6 @@
 //! From a query to plans: the planner, with masks chosen for the roster.
 
+use super::refusal_ids::of_refusal;
 use alpheus_encrypted_stream::mask::params::{MaskPreference, choose};
 use alpheus_encrypted_stream::mask::quorum::Roster;
 use alpheus_node::failure::{Category, Failure};
@@ -74,7 +75,8 @@ pub(crate) fn options<'a>(context: QueryContext<'a>, nonce: &'a [u8; 32]) -> Pla
 /// Explains why a query was refused, with a hint if there was no policies file.
 pub(crate) fn failure(refusal: &PlanningError, text: &str, place: &str, policies: bool) -> Failure {
     let category = if refusal.is_mistaken() { Category::Input } else { Category::Refused };
-    let failure = Failure::new(category, refusal.render(text)).at(place);
+    let failure =
+        Failure::new(category, refusal.render(text)).at(place).with_id(of_refusal(refusal));
     if policies || category == Category::Input {
         return failure;
     }

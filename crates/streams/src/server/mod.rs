@@ -70,9 +70,11 @@ use tokio::sync::watch;
 
 const EXAMPLES: &str = "\
 Examples:
-  alpheus server --identity pki/service --schema examples/fitness/schema.yaml --state run/service --api 127.0.0.1:7400
+  alpheus server --identity pki/service --schema examples/fitness/schema.yaml \\
+      --state run/service --api 127.0.0.1:7400
   alpheus server --config server.toml --listen 127.0.0.1:9400
-  alpheus server --config server.toml --engine job --kafka-brokers 127.0.0.1:9092 --kafka-prefix fitness.
+  alpheus server --config server.toml --engine job --kafka-brokers 127.0.0.1:9092 \\
+      --kafka-prefix fitness.
 
 Unless the schema says `frames: events`, the identity folder has the ingest key: ingest.seed, and retired
 ones as ingest.1.seed, ingest.2.seed and so on.

@@ -306,8 +306,14 @@ async fn a_gateway_restart_between_login_and_connection_costs_no_epoch() {
 fn temporary_failures_are_not_refusals() {
     let kind = |rule: &str, status| {
         let (rule, detail) = (rule.to_owned(), String::new());
-        SessionError::Link(RequestError::Refused(Problem { rule, detail, help: None, status }))
-            .kind()
+        SessionError::Link(RequestError::Refused(Problem {
+            rule,
+            detail,
+            help: None,
+            status,
+            id: None,
+        }))
+        .kind()
     };
     for refused in ["spent", "ended", "no-session", "proof", "malformed", "may-have-forgotten"] {
         assert_eq!(kind(refused, 409), FailureKind::Refused, "{refused}");

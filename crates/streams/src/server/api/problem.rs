@@ -2,8 +2,10 @@
 
 use crate::runtime::embedded::RuntimeError;
 use crate::runtime::manager::QueryError;
+use crate::runtime::refusal_ids::of_refusal;
 use crate::server::engine::StoppedError;
 use crate::server::registry::IntroductionError;
+use alpheus_node::errors::ErrorId;
 use alpheus_node::network::answer::ApiError;
 use axum::http::StatusCode;
 
@@ -40,10 +42,13 @@ impl From<QueryError> for ApiError {
             QueryError::Runtime(error) => error.into(),
             QueryError::Conflict(taken) => {
                 ApiError::new(StatusCode::CONFLICT, "taken", taken.to_string())
+                    .with_id(ErrorId::PolicyReleasedOnce)
             }
-            refused @ (QueryError::Refused(_) | QueryError::UnsupportedPlanError(_)) => {
-                ApiError::policy(refused.to_string())
+            QueryError::Refused(ref refusal) => {
+                let id = of_refusal(refusal);
+                ApiError::policy(error.to_string()).with_id(id)
             }
+            refused @ QueryError::UnsupportedPlanError(_) => ApiError::policy(refused.to_string()),
         }
     }
 }

@@ -5,11 +5,13 @@ use super::problem::store_failed;
 use crate::deployment::from_hex;
 use crate::runtime::manager::QueryError;
 use crate::runtime::planning::{QueryContext, plan_query};
+use crate::runtime::refusal_ids::of_refusal;
 use crate::runtime::results::Row;
 use crate::server::engine::Engine;
 use alpheus_crypto::signed::Signed;
 use alpheus_encrypted_stream::certificate::Certificate;
 use alpheus_encrypted_stream::error::CertificateError;
+use alpheus_node::errors::ErrorId;
 use alpheus_node::network::answer::{ApiError, caller, encode};
 use alpheus_node::network::role::Role;
 use alpheus_node::service::http::Peer;
@@ -69,7 +71,9 @@ pub(super) async fn statement(
 ) -> Result<Json<Answer>, ApiError> {
     let consumer = caller(&peer, &[Role::Consumer])?.name;
     let parsed = parse(&body.sql);
-    let statement = parsed.map_err(|error| ApiError::malformed(error.render(&body.sql)))?;
+    let statement = parsed.map_err(|error| {
+        ApiError::malformed(error.render(&body.sql)).with_id(ErrorId::QuerySyntax)
+    })?;
     let act = move |engine: &mut Engine| {
         let reader = body.certificate.as_deref();
         let reader = reader.map(|digits| engine.register_reader(digits, &consumer)).transpose()?;
@@ -122,7 +126,9 @@ impl Engine {
             Statement::Show(what) => Ok(Answer::Tables(vec![show(&self.manager.catalog, *what)])),
             Statement::Describe(name) => describe(&self.manager.catalog, &name.to_string())
                 .map(Answer::Tables)
-                .map_err(|unknown| ApiError::missing(unknown.to_string())),
+                .map_err(|unknown| {
+                    ApiError::missing(unknown.to_string()).with_id(ErrorId::QueryUnknownName)
+                }),
             Statement::Drop(name) => {
                 let name = name.to_string();
                 if self.manager.owner_of(&name) != Some(consumer) {
@@ -140,7 +146,9 @@ impl Engine {
 
 fn refused(error: QueryError, sql: &str) -> ApiError {
     match error {
-        QueryError::Refused(refusal) => ApiError::policy(refusal.render(sql)),
+        QueryError::Refused(refusal) => {
+            ApiError::policy(refusal.render(sql)).with_id(of_refusal(&refusal))
+        }
         other => other.into(),
     }
 }

@@ -1,0 +1,131 @@
+//! `alpheus up`: a whole deployment on this machine in one command. The service, controllers,
+//! owners, their devices and two consoles are processes of their own and talk over mutual TLS.
+//!
+//! - [`inputs`]: the files of a folder, or the example that is built in,
+//! - [`stage`]: keys, certificates and processes,
+//! - [`feed`]: the recording's events, each at its time, and the clock that all follow,
+//! - [`rows`]: results as they arrive.
+
+mod feed;
+mod inputs;
+mod rows;
+mod stage;
+
+use alpheus_node::failure::{Blame, Category, Failure};
+use alpheus_node::globals::Globals;
+use alpheus_node::service::children::Folder;
+use alpheus_node::service::shutdown;
+use clap::value_parser;
+use feed::Feed;
+use inputs::Inputs;
+use stage::Stage;
+use std::path::{Path, PathBuf};
+
+const EXAMPLES: &str = "\
+Examples:
+  alpheus up
+  alpheus up my-data --input readings.csv
+  alpheus up my-data --owners 40 --controllers 5 --state my-data/run
+  alpheus up --once
+
+DIR has schema.yaml, source.yaml, policies.yaml and query.sql, and the recording unless --input
+names it. Without DIR, a street of generated electricity meters is used.
+
+The recording is played from its first event on: each device sends each event at its time, and
+all processes follow one clock, which may be faster than real time. It prints the addresses of two
+consoles, and commands for another terminal. Ctrl-C ends everything.";
+
+/// Arguments of `alpheus up`.
+#[derive(Debug, clap::Args)]
+#[command(after_help = EXAMPLES)]
+pub struct Args {
+    /// The folder with the files; by default a built-in example
+    #[arg(value_name = "DIR")]
+    dir: Option<PathBuf>,
+    /// The recording; by default the only .csv or .csv.gz file of the folder
+    #[arg(long, value_name = "FILE", requires = "dir")]
+    input: Option<PathBuf>,
+    /// Number of owners of the recording that take part, those with the most events; by default
+    /// 24, or as many as the query needs
+    #[arg(long, value_name = "N", value_parser = value_parser!(u32).range(1..=1000))]
+    owners: Option<u32>,
+    /// Number of privacy controllers
+    #[arg(long, value_name = "N", default_value_t = 3, value_parser = value_parser!(u32).range(1..=64))]
+    controllers: u32,
+    /// How many seconds of the recording pass in one; by default a window takes about five
+    #[arg(long, value_name = "N", value_parser = value_parser!(u32).range(1..=1_000_000))]
+    speed: Option<u32>,
+    /// Folder for keys, logs and state, which must not exist; by default a temporary one that is
+    /// removed at the end
+    #[arg(long, value_name = "FOLDER")]
+    state: Option<PathBuf>,
+    /// End when the recording has ended and its last window has a result
+    #[arg(long)]
+    once: bool,
+}
+
+/// Where the state lies.
+enum Place {
+    Temporary(Folder),
+    Kept(PathBuf),
+}
+
+impl Place {
+    fn create(state: Option<&Path>) -> Result<Self, Failure> {
+        let Some(path) = state else { return Folder::create("up").map(Place::Temporary) };
+        alpheus_node::files::make_private_folder(path)?;
+        std::fs::canonicalize(path).blame_io(path).map(Place::Kept)
+    }
+
+    fn path(&self) -> &Path {
+        match self {
+            Self::Temporary(folder) => folder.path(),
+            Self::Kept(path) => path,
+        }
+    }
+}
+
+/// Runs the command until it is stopped.
+///
+/// # Errors
+/// A file cannot be used, policies refuse the query, or a process ends by itself.
+pub fn run(args: &Args, _globals: &Globals) -> Result<(), Failure> {
+    let stop = shutdown::on_signal().blame(Category::Io)?;
+    let place = Place::create(args.state.as_deref())?;
+    let inputs = Inputs::read(args, place.path())?;
+    eprintln!("{}", inputs.summary());
+    let speed = args.speed.unwrap_or_else(|| inputs.usual_speed());
+    let mut stage = Stage::build(place.path(), &inputs, (args.controllers, speed), &stop)?;
+    let devices = stage.start(&inputs, &stop)?;
+    stage.ask(&inputs, &stop)?;
+    stage.open_consoles()?;
+    describe(&place, &stage, &inputs, speed);
+    let rows = rows::follow(&stage, &inputs)?;
+    let feed = Feed::new(&inputs, devices, speed);
+    feed.play(&mut stage, (&rows, args.once), &stop)?;
+    eprintln!("ending all processes");
+    Ok(())
+}
+
+/// What to do next.
+fn describe(place: &Place, stage: &Stage, inputs: &Inputs, speed: u32) {
+    let at = place.path().display();
+    let (server, name) = (stage.server(), &inputs.create.name);
+    let analyst = format!("--server {server} --identity {at}/pki/analyst");
+    println!("service:    {server}, and {} controllers", stage.controllers());
+    println!("consumer:   {}", stage.consumer_page);
+    println!("an owner:   {}", stage.owner_page);
+    match place {
+        Place::Temporary(_) => println!("state:      {at} (removed at the end)"),
+        Place::Kept(_) => println!("state:      {at}"),
+    }
+    println!("clock:      {speed} times as fast as real time, from the recording's beginning");
+    println!();
+    println!("Open one of the pages in a browser, or try in another terminal:");
+    println!("  alpheus sql {analyst}");
+    println!("  alpheus query {analyst} --results {name} --follow");
+    println!("  {}", stage.owner_command(place.path(), "log"));
+    println!("  {}", stage.owner_command(place.path(), "revoke"));
+    println!();
+    println!("Results of {name}, as they arrive; Ctrl-C ends everything:");
+}

@@ -1,0 +1,351 @@
+//! Keys, certificates and processes of a deployment on this machine.
+
+use super::inputs::Inputs;
+use crate::commands::{Cli, Command as Parsed};
+use alpheus_node::clock::ClockWriter;
+use alpheus_node::entropy;
+use alpheus_node::failure::{Blame, Category, Failure};
+use alpheus_node::files::{Readers, write_new};
+use alpheus_node::network::blocking::BlockingClient;
+use alpheus_node::network::role::Role;
+use alpheus_node::service::children::{Children, Condition, free_address, program};
+use alpheus_node::service::shutdown::Shutdown;
+use alpheus_streams::links;
+use alpheus_streams::query::StatementResult;
+use alpheus_streams::query::sealed::{Opener, Statement};
+use alpheus_streams::revocations::open_identity;
+use clap::Parser;
+use rand_core::Rng;
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
+use std::process::{ChildStdin, Command, Stdio};
+use std::time::Duration;
+
+/// Seconds of real time that a window waits for streams, and for controllers.
+const WAITS: [u32; 2] = [20, 10];
+/// Bytes of a key file.
+const KEY_BYTES: usize = 32;
+/// How often the service is asked whether it knows all streams.
+const LOOK: Duration = Duration::from_millis(200);
+/// The column of each line's time.
+pub(super) const TIME_COLUMN: &str = "alpheus_unix_ms";
+const CLOCK: &str = "clock";
+/// The folder of the devices' logs.
+const DEVICES: &str = "devices";
+
+/// A deployment on this machine. Its processes end with it.
+pub(super) struct Stage {
+    folder: PathBuf,
+    api: SocketAddr,
+    hosts: Vec<SocketAddr>,
+    speed: u32,
+    /// The first owner, at the first controller, and their first stream.
+    owner: (String, String),
+    /// Addresses of the consoles.
+    pub(super) consumer_page: String,
+    pub(super) owner_page: String,
+    pub(super) clock: ClockWriter,
+    // Devices end first: they have something to send.
+    devices: Children,
+    roles: Children,
+}
+
+impl Stage {
+    /// Creates keys and certificates.
+    pub(super) fn build(
+        folder: &Path,
+        inputs: &Inputs,
+        (controllers, speed): (u32, u32),
+        stop: &Shutdown,
+    ) -> Result<Self, Failure> {
+        let begin =
+            inputs.streams.iter().filter_map(|device| device.recorded.range()).map(|range| range.0);
+        let begin = begin.min().ok_or("the recording has no event").blame(Category::Input)?;
+        let clock = ClockWriter::create(&folder.join(CLOCK), begin.floor(inputs.schema.tick))?;
+        let devices = folder.join(DEVICES);
+        std::fs::create_dir(&devices).blame_io(&devices)?;
+        ca(&["ca", "init", &at(folder, "pki")])?;
+        issue(folder, "server", "service")?;
+        issue(folder, "consumer", "analyst")?;
+        for number in 1..=controllers {
+            issue(folder, "controller", &guard(number))?;
+        }
+        for owner in &inputs.owners {
+            running(stop)?;
+            issue(folder, "owner", owner)?;
+        }
+        for number in 1..=inputs.streams.len() {
+            running(stop)?;
+            issue(folder, "producer", &device(number))?;
+        }
+        let hosts = (0..controllers).map(|_| free_address()).collect::<Result<_, _>>()?;
+        Ok(Self {
+            folder: folder.to_owned(),
+            api: free_address()?,
+            hosts,
+            speed,
+            owner: (inputs.owners.first().cloned().unwrap_or_default(), String::new()),
+            consumer_page: String::new(),
+            owner_page: String::new(),
+            clock,
+            devices: Children::default(),
+            roles: Children::default(),
+        })
+    }
+
+    /// Starts the service, the controllers and the devices; returns the inputs of the devices.
+    pub(super) fn start(
+        &mut self,
+        inputs: &Inputs,
+        stop: &Shutdown,
+    ) -> Result<Vec<ChildStdin>, Failure> {
+        let (schema, api) = (inputs.schema_file.display().to_string(), self.api.to_string());
+        let [idle, wait] = WAITS.map(|seconds| seconds.saturating_mul(self.speed).to_string());
+        self.serve(
+            &[
+                "server",
+                "--identity",
+                "pki/service",
+                "--schema",
+                &schema,
+                "--state",
+                "run/service",
+                "--api",
+                &api,
+                "--idle-timeout",
+                &idle,
+                "--controller-timeout",
+                &wait,
+                "--recovery-timeout",
+                &idle,
+            ],
+            (self.api, stop),
+        )?;
+        let server = self.server();
+        for (number, host) in (1..).zip(self.hosts.clone()) {
+            let (name, own) = (guard(number), host.to_string());
+            let (identity, state, key) =
+                (format!("pki/{name}"), format!("run/{name}"), format!("{name}.key"));
+            self.write_key(&key)?;
+            let who = ["--identity", &identity, "--state", &state, "--key-file", &key];
+            self.done(&[&["controller", "init"], &who[..], &["--ca", "pki"]].concat())?;
+            let what = ["--schema", &schema, "--server", &server, "--api", &own];
+            self.serve(&[&["controller", "run"], &who[..], &what].concat(), (host, stop))?;
+        }
+        let streams = self.add_streams(inputs, stop)?;
+        self.owner.1 = streams.into_iter().next().unwrap_or_default();
+        (1..=inputs.streams.len()).map(|number| self.start_device(number, &schema)).collect()
+    }
+
+    /// Each owner adds their streams at their controller.
+    fn add_streams(&self, inputs: &Inputs, stop: &Shutdown) -> Result<Vec<String>, Failure> {
+        let add = |(number, stream): (usize, &super::inputs::DeviceStream)| {
+            running(stop)?;
+            let device = device(number);
+            let (schema, policies) = (inputs.schema_file.display(), inputs.policies_file.display());
+            let identity =
+                format!("pki/{}", inputs.owners.get(stream.owner).map_or("", String::as_str));
+            let file = format!("{device}.device");
+            let mut args: Vec<String> =
+                ["owner", "add", "--identity", &identity, "--producer", &device, "--device", &file]
+                    .map(str::to_owned)
+                    .to_vec();
+            args.extend(["--controller".to_owned(), self.host_of(stream.owner)]);
+            args.extend([
+                "--schema".to_owned(),
+                schema.to_string(),
+                "--policies".to_owned(),
+                policies.to_string(),
+            ]);
+            for (name, value) in &stream.recorded.metadata {
+                args.extend(["--metadata".to_owned(), format!("{name}={value}")]);
+            }
+            let args: Vec<&str> = args.iter().map(String::as_str).collect();
+            self.done(&args)
+        };
+        (1..).zip(&inputs.streams).map(add).collect()
+    }
+
+    fn start_device(&mut self, number: usize, schema: &str) -> Result<ChildStdin, Failure> {
+        let (name, server, own) = (device(number), self.server(), self.folder.join(DEVICES));
+        // Their logs are beside each other in a folder of their own.
+        let [identity, file, state, clock] = [
+            format!("pki/{name}"),
+            format!("{name}.device"),
+            format!("run/{name}"),
+            CLOCK.to_owned(),
+        ]
+        .map(|path| at(&self.folder, &path));
+        let args = [
+            "produce",
+            "--identity",
+            &identity,
+            "--device",
+            &file,
+            "--state",
+            &state,
+            "--schema",
+            schema,
+            "--server",
+            &server,
+            "--input",
+            "-",
+            "--time-column",
+            TIME_COLUMN,
+            "--replay-clock",
+            &clock,
+        ];
+        self.devices.start_fed(&own, &args)
+    }
+
+    /// Asks the query, once the service knows the streams.
+    pub(super) fn ask(&self, inputs: &Inputs, stop: &Shutdown) -> Result<(), Failure> {
+        let (client, opener) = self.consumer()?;
+        let (text, path) = &inputs.query;
+        let shown = |failure: Failure| failure.at(path.display().to_string());
+        loop {
+            running(stop)?;
+            let show = Statement { sql: "SHOW STREAMS", certificate: None };
+            let answer: StatementResult = client.post_json("/v1/statements", &show)?;
+            if streams(&answer) >= inputs.streams.len() {
+                break;
+            }
+            std::thread::sleep(LOOK);
+        }
+        let statement = Statement { sql: text, certificate: opener.certificate() };
+        let answer = client.post_json::<StatementResult>("/v1/statements", &statement);
+        answer.map(drop).map_err(|error| shown(error.into()))
+    }
+
+    /// A connection as the consumer.
+    pub(super) fn consumer(&self) -> Result<(BlockingClient, Opener), Failure> {
+        let identity = open_identity(&self.folder.join("pki/analyst"), Role::Consumer)?;
+        Ok((links::service(&self.server(), &identity)?, Opener::new(&identity)?))
+    }
+
+    /// Starts a console for the consumer and one for the first owner.
+    pub(super) fn open_consoles(&mut self) -> Result<(), Failure> {
+        let (server, host, identity) =
+            (self.server(), self.host_of(0), format!("pki/{}", self.owner.0));
+        let args = ["console", "--identity", "pki/analyst", "--server", &server];
+        self.consumer_page = self.roles.start_heard(&self.folder, &args)?;
+        let args = ["console", "--identity", &identity, "--controller", &host];
+        self.owner_page = self.roles.start_heard(&self.folder, &args)?;
+        Ok(())
+    }
+
+    /// The service's address.
+    pub(super) fn server(&self) -> String {
+        format!("https://{}", self.api)
+    }
+
+    /// Number of controllers' hosts.
+    pub(super) fn controllers(&self) -> usize {
+        self.hosts.len()
+    }
+
+    /// A command of the first owner about their first stream.
+    pub(super) fn owner_command(&self, at: &Path, what: &str) -> String {
+        let (owner, stream) = &self.owner;
+        let (at, host) = (at.display(), self.host_of(0));
+        format!(
+            "alpheus owner {what} --identity {at}/pki/{owner} --controller {host} --stream {stream}"
+        )
+    }
+
+    /// Fails if a process has ended by itself; restarts what was killed.
+    pub(super) fn check(&mut self, devices_send: bool) -> Result<(), Failure> {
+        let ended = self.roles.revive()? == Condition::Ended
+            || devices_send && self.devices.revive()? == Condition::Ended;
+        match ended {
+            true => Err("a process ended by itself; its last words are above").blame(Category::Io),
+            false => Ok(()),
+        }
+    }
+
+    fn host_of(&self, owner: usize) -> String {
+        let host = self.hosts.get(owner % self.hosts.len().max(1));
+        host.map(|host| format!("https://{host}")).unwrap_or_default()
+    }
+
+    /// Starts a process that serves, and waits until it does.
+    fn serve(
+        &mut self,
+        args: &[&str],
+        (address, stop): (SocketAddr, &Shutdown),
+    ) -> Result<(), Failure> {
+        let args = [args, &["--replay-clock", CLOCK]].concat();
+        self.roles.start(&self.folder, &args)?;
+        if self.roles.serves(address, || stop.is_stopping()) {
+            return Ok(());
+        }
+        running(stop)?;
+        Err(failure_of(&self.roles.last_words()))
+    }
+
+    /// Runs a command of this program to its end; what it prints.
+    fn done(&self, args: &[&str]) -> Result<String, Failure> {
+        let mut command = Command::new(program()?);
+        command.current_dir(&self.folder).args(args).stdin(Stdio::null());
+        let output = command.output().blame(Category::Io)?;
+        if !output.status.success() {
+            return Err(failure_of(&String::from_utf8_lossy(&output.stderr)));
+        }
+        Ok(String::from_utf8_lossy(&output.stdout).trim().to_owned())
+    }
+
+    fn write_key(&self, name: &str) -> Result<(), Failure> {
+        let mut key = [0; KEY_BYTES];
+        entropy::rng()?.fill_bytes(&mut key);
+        write_new(&self.folder.join(name), data_encoding::BASE64.encode(&key), Readers::Owner)
+    }
+}
+
+fn guard(number: u32) -> String {
+    format!("guard-{number}")
+}
+
+fn device(number: usize) -> String {
+    format!("device-{number}")
+}
+
+fn at(folder: &Path, name: &str) -> String {
+    folder.join(name).display().to_string()
+}
+
+fn issue(folder: &Path, role: &str, name: &str) -> Result<(), Failure> {
+    let output = at(folder, &format!("pki/{name}"));
+    ca(&["ca", "issue", &at(folder, "pki"), "--role", role, "--name", name, "--output", &output])
+}
+
+/// A command of the authority, in this process: there are many.
+fn ca(args: &[&str]) -> Result<(), Failure> {
+    let line = std::iter::once("alpheus").chain(args.iter().copied());
+    match Cli::try_parse_from(line) {
+        Ok(Cli { globals, command: Parsed::Ca(args) }) => alpheus_streams::ca::run(&args, &globals),
+        _ => Err("the state folder cannot be named on a command line").blame(Category::Usage),
+    }
+}
+
+/// What a process said as it failed, without what this one says again.
+fn failure_of(said: &str) -> Failure {
+    let lines = said.lines().filter(|line| !line.starts_with("more: "));
+    let text: Vec<&str> = lines.collect();
+    let text = text.join("\n");
+    Failure::new(Category::Io, text.trim().trim_start_matches("error: ").to_owned())
+}
+
+/// How many streams the service knows.
+fn streams(answer: &StatementResult) -> usize {
+    let StatementResult::Tables(tables) = answer else { return 0 };
+    let count = |row: &Vec<String>| row.get(1).and_then(|cell| cell.parse().ok()).unwrap_or(0);
+    tables.iter().flat_map(|table| &table.rows).map(count).sum::<usize>()
+}
+
+/// Fails if it is time to stop.
+fn running(stop: &Shutdown) -> Result<(), Failure> {
+    match stop.is_stopping() {
+        true => Err("stopped before everything ran").blame(Category::Interrupted),
+        false => Ok(()),
+    }
+}

@@ -1,0 +1,127 @@
+//! The reference is true: pages that are made from the code are the same as the code makes them,
+//! and every word of the languages has an example that is read here.
+//!
+//! With the variable `WRITE_REFERENCE` the pages are written instead of compared.
+
+#![expect(clippy::unwrap_used, reason = "a test's way to fail")]
+
+use crate::common::alpheus;
+use alpheus::commands::Cli;
+use alpheus_policy::policy::Policies;
+use alpheus_policy::query::parse;
+use alpheus_policy::schema::Schema;
+use clap::CommandFactory;
+use std::fmt::Write as _;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+fn page(name: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/reference").join(name)
+}
+
+fn is_made(name: &str, made: &str) {
+    if std::env::var_os("WRITE_REFERENCE").is_some() {
+        fs::write(page(name), made).unwrap();
+    }
+    let found = fs::read_to_string(page(name)).unwrap();
+    let differs = found.lines().zip(made.lines()).find(|(found, made)| found != made);
+    assert!(
+        found == made,
+        "docs/reference/{name} is not what the code makes: {differs:?}; write it with WRITE_REFERENCE=1"
+    );
+}
+
+/// The help of a command and of all below it.
+fn describe(command: &mut clap::Command, above: &str, out: &mut String) {
+    let name = format!("{above} {}", command.get_name()).trim().to_owned();
+    let help = command.render_long_help().to_string();
+    // Common options are the same everywhere.
+    let (before, after) = help.split_once("\nCommon options:\n").unwrap_or((&help, ""));
+    let examples = after.find("\nExamples:").map_or("", |at| &after[at..]);
+    let shown = if above.is_empty() { help.clone() } else { format!("{before}{examples}") };
+    let shown: Vec<&str> = shown.lines().map(str::trim_end).collect();
+    let _ = write!(out, "\n## {name}\n\n```text\n{}\n```\n", shown.join("\n").trim_end());
+    for below in command.get_subcommands_mut().filter(|below| below.get_name() != "help") {
+        describe(below, &name, out);
+    }
+}
+
+#[test]
+#[cfg(all(feature = "board", feature = "pass", feature = "stats", feature = "table"))]
+fn the_pages_of_commands_and_errors_are_made_from_the_code() {
+    is_made("errors.md", &alpheus::errors::page());
+    let mut commands = String::from(
+        "# Commands\n\nEvery command as its `--help` shows it. Options that all commands have are \
+         listed once, under `alpheus`.\n",
+    );
+    let mut all = Cli::command();
+    all.build();
+    describe(&mut all, "", &mut commands);
+    is_made("commands.md", &commands);
+}
+
+/// The fenced blocks of a language on a page.
+fn blocks(name: &str, language: &str) -> Vec<String> {
+    let text = fs::read_to_string(page(name)).unwrap();
+    let fence = format!("```{language}\n");
+    text.split(&fence).skip(1).map(|rest| rest.split("\n```").next().unwrap().to_owned()).collect()
+}
+
+#[test]
+fn every_example_of_the_languages_is_read() {
+    let schemas = blocks("schema.md", "yaml");
+    assert!(!schemas.is_empty());
+    let read: Vec<Schema> = schemas.iter().map(|text| Schema::from_yaml(text).unwrap()).collect();
+    for text in blocks("policies.md", "yaml") {
+        let named = text.lines().find_map(|line| line.strip_prefix("schema: ")).unwrap();
+        let schema = read.iter().find(|schema| schema.name == named.trim()).unwrap();
+        Policies::from_yaml(&text, schema).unwrap();
+    }
+    for text in blocks("source.md", "yaml") {
+        let named = text.lines().find_map(|line| line.strip_prefix("schema: ")).unwrap();
+        let schema = read.iter().find(|schema| schema.name == named.trim()).unwrap();
+        alpheus_input::source::Source::parse(&text, schema).unwrap();
+    }
+    let statements = blocks("query-language.md", "sql");
+    assert!(statements.len() >= 20, "{}", statements.len());
+    for text in statements {
+        assert!(parse(&text).is_ok(), "{}\n{text}", parse(&text).unwrap_err().render(&text));
+    }
+    for text in blocks("settings.md", "toml") {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("alpheus.toml");
+        fs::write(&path, &text).unwrap();
+        let output = alpheus(["check", path.to_str().unwrap()]).output().unwrap();
+        let said = String::from_utf8_lossy(&output.stdout);
+        assert!(output.status.success(), "{said}\n{text}");
+    }
+}
+
+/// The words that a parser knows stand on the page of its language.
+fn has_words(source: &str, before: &str, name: &str) -> usize {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    let code = fs::read_to_string(root.join(source)).unwrap();
+    // What tests say is no word of the language.
+    let code = code.split("#[cfg(test)]").next().unwrap();
+    let text = fs::read_to_string(page(name)).unwrap();
+    let mut count = 0;
+    for rest in code.split(before).skip(1) {
+        let word = rest.split('"').next().unwrap();
+        if !word.is_empty()
+            && word.chars().all(|letter| letter.is_ascii_alphabetic() || letter == '_')
+        {
+            assert!(text.contains(word), "{name} does not explain `{word}` of {source}");
+            count += 1;
+        }
+    }
+    count
+}
+
+#[test]
+fn every_word_of_the_query_language_is_on_its_page() {
+    let mut words = 0;
+    for before in ["need(\"", "word(\"", "is(\""] {
+        words += has_words("crates/policy/src/query/parser.rs", before, "query-language.md");
+    }
+    assert!(words >= 20, "{words}");
+}

@@ -1,0 +1,146 @@
+//! `alpheus up` as a process, with all that it starts; `alpheus sql` at the service that it runs.
+
+#![expect(clippy::unwrap_used, reason = "a test's way to fail")]
+
+use crate::common::deployment::until;
+use crate::common::{Process, alpheus};
+use alpheus_test_support::skip;
+use std::fs;
+use std::io::Write;
+use std::path::Path;
+use std::process::{Command, Stdio};
+
+/// The processes whose parent is this one.
+fn children(parent: u32) -> Vec<u32> {
+    let running = fs::read_dir("/proc").unwrap().filter_map(Result::ok);
+    let number = |entry: fs::DirEntry| entry.file_name().to_str()?.parse::<u32>().ok();
+    let is_child = |id: &u32| {
+        let stat = fs::read_to_string(format!("/proc/{id}/stat")).unwrap_or_default();
+        let after = stat.rsplit(") ").next().unwrap_or_default();
+        after.split(' ').nth(1).and_then(|parent| parent.parse().ok()) == Some(parent)
+    };
+    running.filter_map(number).filter(is_child).collect()
+}
+
+fn runs(id: u32) -> bool {
+    let stat = fs::read_to_string(format!("/proc/{id}/stat")).unwrap_or_default();
+    stat.rsplit(") ").next().is_some_and(|rest| !rest.is_empty() && !rest.starts_with('Z'))
+}
+
+/// Runs `alpheus sql` over some lines: exit code, output and log.
+fn sql(at: (&str, &Path), more: &[&str], lines: &str) -> (Option<i32>, String, String) {
+    let analyst = at.1.join("pki/analyst").display().to_string();
+    let mut command = alpheus(["sql", "--server", at.0, "--identity", &analyst]);
+    let mut child = command
+        .args(more)
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    child.stdin.take().unwrap().write_all(lines.as_bytes()).unwrap();
+    let output = child.wait_with_output().unwrap();
+    let text = |bytes| String::from_utf8_lossy(bytes).into_owned();
+    (output.status.code(), text(&output.stdout), text(&output.stderr))
+}
+
+#[test]
+fn one_command_runs_a_deployment_and_its_end_ends_all() {
+    let folder = tempfile::tempdir().unwrap();
+    let state = folder.path().join("run");
+    let mut up = Process::start(&mut alpheus(["up", "--state", state.to_str().unwrap()]));
+    let server = up.wait_for_prefix("service:    ");
+    let server = server.split(',').next().unwrap().to_owned();
+    up.wait_for("row over six owners", |line| line.contains("ok          6 owners").then_some(()));
+    // The service, three controllers, six devices, two consoles.
+    let all = children(up.id());
+    assert_eq!(all.len(), 12, "{}", up.log());
+
+    let at = (server.as_str(), state.as_path());
+    let lines =
+        "SHOW SCHEMAS;\n\\d Household\n\\d\nSHOW\n QUERIES;\n\\r Street\n\\?\n\\f Street 1\n\\q\n";
+    let (code, said, log) = sql(at, &[], lines);
+    assert_eq!(code, Some(0), "{log}");
+    for expected in ["Household", "power", "Street", "window_start", "sum_power", "list schemas"] {
+        assert!(said.contains(expected), "no {expected}:\n{said}");
+    }
+    let (code, said, _) = sql(at, &["--format", "csv"], "\\f Street 1\n");
+    assert_eq!((code, said.lines().count()), (Some(0), 2), "{said}");
+    let asked = "EXPLAIN CREATE STREAM Fast AS SELECT SUM(power) WINDOW TUMBLING (SIZE 1 SECONDS)\n\
+                 FROM Household BETWEEN 2 AND 10;\nSHOW SCHEMAS;";
+    let (code, said, log) = sql(at, &[], asked);
+    assert_eq!(code, Some(3), "{log}");
+    assert!(log.ends_with("more: alpheus errors policy-released-once\n"), "{log}");
+    assert!(said.is_empty(), "it goes on after a failure: {said}");
+    prompt(at);
+
+    // It is killed, so that it can end nothing itself.
+    up.kill();
+    until("end of all processes", || all.iter().all(|id| !runs(*id)).then_some(()));
+}
+
+/// At a terminal: completion, a failure after which the prompt is still there, and the end.
+fn prompt((server, state): (&str, &Path)) {
+    if !skip::has_program("script") {
+        return;
+    }
+    let line = format!(
+        "{} sql --no-history --server {server} --identity {}",
+        env!("CARGO_BIN_EXE_alpheus"),
+        state.join("pki/analyst").display()
+    );
+    let mut script = Command::new("script");
+    let mut child = script
+        .args(["--quiet", "--return", "--command", &line, "/dev/null"])
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let typed = b"SELECT;\rDESCRIBE Househ\t;\r\\q\r";
+    child.stdin.take().unwrap().write_all(typed).unwrap();
+    let output = child.wait_with_output().unwrap();
+    let said = String::from_utf8_lossy(&output.stdout);
+    assert!(output.status.success(), "{said}");
+    assert!(said.contains(" alpheus errors query-syntax"), "{said}");
+    assert!(said.contains("\x1b[1m\x1b[31merror:"), "in colour at a terminal: {said:?}");
+    assert!(said.contains("aggregations") || said.contains("statistics"), "{said}");
+}
+
+/// A folder with a recording, played to its end.
+#[test]
+fn a_folder_with_a_recording_is_played_to_its_end() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = |name: &str| folder.path().join(name).display().to_string();
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    for name in ["schema.yaml", "source.yaml", "policies.yaml", "profile.yaml"] {
+        fs::copy(root.join("examples/household").join(name), path(name)).unwrap();
+    }
+    fs::copy(root.join("examples/household/street.sql"), path("query.sql")).unwrap();
+    let (schema, profile, output) = (path("schema.yaml"), path("profile.yaml"), path("meters.csv"));
+    let generated = alpheus([
+        "generate",
+        "--schema",
+        &schema,
+        "--profile",
+        &profile,
+        "--streams",
+        "5",
+        "--minutes",
+        "1",
+        "--output",
+        &output,
+    ])
+    .status();
+    assert!(generated.unwrap().success());
+    let dir = folder.path().to_str().unwrap();
+    let mut up = Process::start(&mut alpheus(["up", dir, "--owners", "4", "--once"]));
+    assert!(up.wait().success(), "{}", up.log());
+    let said = up.log();
+    assert!(said.contains("4 of 5 owners of the recording take part"), "{said}");
+    let rows = said.lines().filter(|line| line.contains("ok          4 owners")).count();
+    assert!(rows >= 5, "{said}");
+
+    let mut few = Process::start(&mut alpheus(["up", dir, "--owners", "1", "--once"]));
+    assert_eq!(few.wait().code(), Some(4));
+    assert!(few.log().contains("more: alpheus errors population-short"), "{}", few.log());
+}
