@@ -87,6 +87,7 @@ fn shown(line: &LogLine, schema: &Schema) -> Line {
     let (kind, window) = match &line.event {
         LogEvent::PlanAccepted { .. } => ("asked", None),
         LogEvent::Released { window, .. } => ("released", Some(*window)),
+        LogEvent::SmallList { window, .. } => ("asked", Some(*window)),
         LogEvent::Ended { window, .. } => ("ended", Some(*window)),
         LogEvent::PolicyChanged { .. } | LogEvent::Granted { .. } => ("changed", None),
         LogEvent::KeysHanded { .. } => ("released", None),

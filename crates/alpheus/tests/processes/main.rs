@@ -16,6 +16,7 @@ mod common;
 mod common_options;
 mod console;
 mod demo;
+mod epochs;
 mod examples;
 mod faults;
 #[cfg(feature = "kafka")]
@@ -27,6 +28,7 @@ mod job;
 #[cfg(feature = "kafka")]
 mod kafka;
 mod kill;
+mod latecomers;
 mod midnight;
 mod noise;
 mod old_ledger;

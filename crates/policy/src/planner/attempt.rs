@@ -1,6 +1,7 @@
 //! One attempt to plan a query.
 
 use super::eligible::{Judge, Objection, most_permissible};
+use super::epochs::{beside_epochs, membership};
 use super::error::{ExclusionError, RuleError};
 use super::fill::{Group, Query};
 use super::filter::{fits, unknown_names};
@@ -29,6 +30,7 @@ pub(super) fn attempt(
     findings.extend(unknown_names(create.filter.as_ref(), &create.group_by, &schema.schema));
     findings.extend(against_the_query(create, catalog, schema));
     findings.extend(no_reader(create, options));
+    findings.extend(beside_epochs(create));
     if create.settings.epsilon.is_some() {
         findings.extend(noise::meaningless(create, &resolved));
     }
@@ -157,6 +159,8 @@ impl<'a> Attempt<'a> {
             fitting: self.fitting,
             excluded: self.excluded(),
             budgets,
+            membership: membership(self.create),
+            masks: self.create.settings.masks,
         })
     }
 
@@ -263,7 +267,7 @@ impl<'a> Attempt<'a> {
         }
         let group = self.group_of(stream)?;
         let mut objections = Vec::new();
-        if let Some(locked) = self.catalog.locks().holder(stream.stream, &template.attributes) {
+        if let Some(locked) = self.catalog.holder(stream, &template.attributes) {
             let query = self
                 .catalog
                 .query_of(&locked.holder)

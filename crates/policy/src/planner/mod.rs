@@ -13,6 +13,7 @@ mod attempt;
 mod bins;
 mod brittle;
 mod eligible;
+mod epochs;
 mod error;
 mod fill;
 mod filter;
@@ -34,7 +35,7 @@ pub use raw::{event_columns, tick_columns};
 use crate::catalog::Catalog;
 use crate::ids::ConsumerId;
 use crate::plan::{MaskStrategy, Plan};
-use crate::query::{Create, MaskChoice};
+use crate::query::{Create, MaskChoice, MembershipChoice};
 use alpheus_time::{Span, Timestamp};
 use finding::{Finding, Fix};
 use serde::{Deserialize, Serialize};
@@ -92,6 +93,21 @@ pub struct PlannedQuery {
     pub excluded: Vec<ExclusionCount>,
     /// For each plan, how long its members' budgets last. `None` if nothing is charged.
     pub budgets: Vec<Option<BudgetLife>>,
+    /// When it is fixed who takes part. By epochs, the plans list those who may.
+    pub membership: MembershipChoice,
+    /// How the query wants masks to be shared.
+    pub masks: Option<MaskChoice>,
+}
+
+impl PlannedQuery {
+    /// What is to run: the plans, or by epochs their terms.
+    #[must_use]
+    pub fn to_run(&self) -> Vec<Plan> {
+        match self.membership {
+            MembershipChoice::Fixed => self.plans.clone(),
+            MembershipChoice::Epochs => self.plans.iter().map(Plan::terms).collect(),
+        }
+    }
 }
 
 /// How long the members' budgets last, and what that costs one of them. Only controllers

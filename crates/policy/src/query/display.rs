@@ -1,8 +1,8 @@
 //! Formats statements as SQL, so that an error can suggest a query to run.
 
 use super::ast::{
-    BinRequest, Call, Comparison, Condition, Create, Item, MaskChoice, Settings, Show, Statement,
-    Word,
+    BinRequest, Call, Comparison, Condition, Create, Item, MaskChoice, MembershipChoice, Settings,
+    Show, Statement, Word,
 };
 use super::items::default_alias;
 use crate::plan::Fraction;
@@ -179,12 +179,22 @@ impl Display for Settings {
             self.alpha.map(|alpha| format!("alpha = {}", fraction(alpha))),
             self.dropout.map(|dropout| format!("dropout = {}", fraction(dropout))),
             self.masks.map(|masks| format!("masks = '{masks}'")),
+            self.membership.map(|membership| format!("membership = '{membership}'")),
             self.mask_delta_exponent.map(|exponent| format!("mask_delta = 1e-{exponent}")),
         ]
         .into_iter()
         .flatten()
         .collect();
         if settings.is_empty() { Ok(()) } else { write!(f, "\nWITH ({})", settings.join(", ")) }
+    }
+}
+
+impl Display for MembershipChoice {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            MembershipChoice::Fixed => "fixed",
+            MembershipChoice::Epochs => "epochs",
+        })
     }
 }
 

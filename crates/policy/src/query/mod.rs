@@ -31,8 +31,8 @@ mod parser;
 mod settings;
 
 pub use ast::{
-    BinRequest, Call, ClauseLocations, Comparison, Condition, Create, Item, MaskChoice, Settings,
-    Show, SourceLocation, Statement, Word,
+    BinRequest, Call, ClauseLocations, Comparison, Condition, Create, Item, MaskChoice,
+    MembershipChoice, Settings, Show, SourceLocation, Statement, Word,
 };
 pub use decimal::Decimal;
 pub(crate) use display::QuerySpan;

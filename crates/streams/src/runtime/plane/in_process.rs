@@ -192,6 +192,14 @@ impl Plane for InProcess {
         self.transformer.unregister(plan);
     }
 
+    fn epochs(&self) -> Option<&Transformer> {
+        Some(&self.transformer)
+    }
+
+    fn epochs_mut(&mut self) -> Option<&mut Transformer> {
+        Some(&mut self.transformer)
+    }
+
     fn admit(&mut self, stream: StreamId) {
         self.transformer.admit(stream);
     }
