@@ -4,7 +4,7 @@
 //! The sums of a closed window are kept for each stream until its epoch's list is fixed. Then
 //! those of the listed streams go on under the epoch's own plan, and the others are dropped.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use alpheus_policy::ids::{PlanId, StreamId};
 use alpheus_policy::plan::Plan;
@@ -147,6 +147,14 @@ impl Transformer {
         let mut listed = ListedWindow::none(window);
         report.streams.into_iter().for_each(|(_, status)| listed.leave_out(status));
         Some(listed)
+    }
+
+    /// Stops all plans but these. A stored state may be older than the end of a plan.
+    pub fn keep_only(&mut self, plans: &BTreeSet<PlanId>) {
+        let others: Vec<PlanId> = self.plans.ids().filter(|id| !plans.contains(id)).collect();
+        for plan in others {
+            self.unregister(&plan);
+        }
     }
 
     fn take_unlisted(

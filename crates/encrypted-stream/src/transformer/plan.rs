@@ -44,6 +44,10 @@ impl Plans {
         self.slots.contains_key(plan)
     }
 
+    pub(super) fn ids(&self) -> impl Iterator<Item = PlanId> {
+        self.slots.keys().copied()
+    }
+
     pub(super) fn insert(&mut self, id: PlanId, mut plan: Running, streams: Vec<u32>) -> u32 {
         let slot = self.next;
         self.next += 1;

@@ -324,6 +324,7 @@ impl Manager {
                 postcard::from_bytes(&value).map_err(|_| RuntimeError::DamagedPlans)?;
             self.start_terms(now, &terms, masks)?;
         }
+        self.service.resumed();
         Ok(())
     }
 }

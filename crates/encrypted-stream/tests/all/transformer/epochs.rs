@@ -55,6 +55,10 @@ fn sums_go_on_for_the_listed_and_are_dropped_for_others() {
     // Another list of the window finds nothing.
     assert_eq!(transformer.list(&terms, &listed(&text, 0, &[1])), None);
     assert_eq!(transformer.closable_window(&id), None);
+    // A stored state may have plans that are over.
+    let mut older = Transformer::restore(&transformer.snapshot().unwrap()).unwrap();
+    older.keep_only(&[terms].into());
+    assert!(!older.unregister(&id) && older.unregister(&terms));
     assert!(transformer.finish(&id, window(0, TICK)));
     assert!(transformer.unregister(&id));
 }

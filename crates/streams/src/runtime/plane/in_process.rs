@@ -192,6 +192,10 @@ impl Plane for InProcess {
         self.transformer.unregister(plan);
     }
 
+    fn keep_only(&mut self, plans: &BTreeSet<PlanId>) {
+        self.transformer.keep_only(plans);
+    }
+
     fn epochs(&self) -> Option<&Transformer> {
         Some(&self.transformer)
     }

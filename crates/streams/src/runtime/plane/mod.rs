@@ -101,6 +101,9 @@ pub(super) trait Plane: Sums + Send + Sync {
     /// Stops summing for a plan.
     fn unregister(&mut self, plan: &PlanId);
 
+    /// Stops summing for all plans but these, once all that run are registered.
+    fn keep_only(&mut self, _plans: &BTreeSet<PlanId>) {}
+
     /// What sums plans by epochs; none if this engine sums fixed plans only.
     fn epochs(&self) -> Option<&Transformer> {
         None

@@ -172,6 +172,12 @@ impl Service {
         listed.into_iter().try_for_each(|announced| self.begin_epoch(now, id, announced))
     }
 
+    /// All plans that run have been resumed: sums of others are dropped.
+    pub fn resumed(&mut self) {
+        let running = self.queries.keys().copied().chain(self.epochs.plans()).collect();
+        self.plane.keep_only(&running);
+    }
+
     /// A stream, as its owner has placed it. It may take part from the next epoch on.
     pub fn place(&mut self, known: &CatalogStream) {
         self.epochs.placed.insert(known.stream, (known.owner, known.controller));
