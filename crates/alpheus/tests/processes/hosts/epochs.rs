@@ -42,7 +42,7 @@ fn reading(person: usize, second: u64) -> i64 {
 impl Street {
     /// So many houses, with a person each, of whom a query asks.
     fn new(houses: u8, query: &str) -> Street {
-        let mut town = Town::new();
+        let town = Town::new();
         let hall = town.hall(Machine::new());
         let (waiting, rows, lists) = (Vec::new(), Vec::new(), BTreeMap::new());
         let (houses_there, people) = (Vec::new(), Vec::new());
@@ -119,29 +119,30 @@ impl Street {
 
     /// A window from its end to its row, with these awake.
     fn window(&mut self, window: u64, awake: &[usize]) -> Row {
-        self.finish(end(window), awake)
+        self.finish(window, end(window), awake)
     }
 
-    fn finish(&mut self, mut now: Timestamp, awake: &[usize]) -> Row {
+    fn finish(&mut self, window: u64, mut now: Timestamp, awake: &[usize]) -> Row {
+        let start = at(2 * window).0 / 1000;
         for _ in 0..40 {
             self.turn(now);
             while !self.waiting.is_empty() {
                 self.carry_once(now, awake);
             }
-            if let Some(row) = self.rows.pop() {
-                return row;
+            if let Some(place) = self.rows.iter().position(|row| row.window_start == start) {
+                return self.rows.remove(place);
             }
             now = now.plus(Span(500_000));
         }
-        panic!("no row of a window that ended at {now:?}")
+        panic!("no row of window {window}")
     }
 
     /// The process of the service ends, and starts again from its disk.
-    fn restart(&mut self, seed: u64) {
+    fn restart(&mut self, seed: u64, now: Timestamp) {
         let other = self.town.hall(Machine::new());
         let disk = std::mem::replace(&mut self.hall, other).stop();
         disk.crash(seed);
-        self.hall = self.town.hall(disk);
+        self.hall = self.town.hall_at(disk, now);
         self.waiting.clear();
     }
 
@@ -243,10 +244,10 @@ fn a_service_that_ends_anywhere_goes_on_with_the_same_list() {
             street.carry_once(end(0), &all(4));
         }
         let before: Vec<Row> = street.rows.drain(..).collect();
-        street.restart(exchanges);
+        street.restart(exchanges, end(0));
         let row = match before.first() {
             Some(row) => row.clone(),
-            None => street.finish(end(0), &all(4)),
+            None => street.finish(0, end(0), &all(4)),
         };
         street.check(&row, 0, &all(4));
         street.turn(end(0).plus(Span(500_000)));
@@ -271,10 +272,10 @@ fn a_restarted_service_waits_for_the_listed_and_calls_nobody_else() {
     street.carry_once(end(0), &[0, 1]);
     street.turn(end(0).plus(Span::seconds(1)));
     assert_eq!(street.lists.len(), 1);
-    street.restart(1);
-    let row = street.finish(end(0).plus(Span::seconds(1)), &[2, 3]);
+    street.restart(1, end(0).plus(Span::seconds(1)));
+    let row = street.finish(0, end(0).plus(Span::seconds(1)), &[2, 3]);
     assert_eq!(row.status, "0 controllers answered; 2 needed");
-    street.had_one_list_a_window(1);
+    assert_eq!(street.lists[&at(0)].len(), 1);
 }
 
 /// The host's disk is an older copy: what it attended and accepted since is lost.
@@ -318,7 +319,7 @@ fn another_query_follows_when_the_first_is_dropped() {
     street.waiting.clear();
     street.rows.clear();
     drop(street.hall.manager.drop_query("Readings").unwrap().unwrap());
-    street.restart(3);
+    street.restart(3, end(0));
     let round = street.hall.ask(&QUERY.replace("Readings", "Again"), at(2), &mut street.town.rng);
     street.take(round);
     street.send(1);

@@ -135,6 +135,11 @@ impl Town {
 
     /// A service on a disk, as it was left.
     pub(crate) fn hall(&self, disk: Machine) -> Hall {
+        self.hall_at(disk, EPOCH)
+    }
+
+    /// The same, which starts then.
+    pub(crate) fn hall_at(&self, disk: Machine, now: Timestamp) -> Hall {
         let keys = ServiceKeys::from_seed(&Secret::from_bytes(self.service));
         let key = Arc::new(keys.into_signing());
         let topics = Topics::new(2).unwrap();
@@ -152,7 +157,7 @@ impl Town {
         let mut manager =
             Manager::new(service, &self.schema, self.deployment.clone(), key).unwrap();
         let registry = Registry::load(&mut manager, &self.deployment).unwrap();
-        manager.resume(EPOCH).unwrap();
+        manager.resume(now).unwrap();
         let intake = Intake::new(store.clone(), topics.clone());
         Hall { disk, manager, registry, intake, store, topics }
     }
