@@ -1,6 +1,6 @@
 //! Membership epochs, simulated: how many windows open, and what they cost, when most
 //! controllers are asleep most of the time. Nothing is encrypted; the numbers are those that
-//! decide in the protocol (`encrypted-stream/docs/next.md`).
+//! decide in the protocol (`encrypted-stream/docs/protocol.md`, *Membership epochs*).
 
 mod cohort;
 mod presence;

@@ -53,7 +53,7 @@ pub struct AnnouncedPlan {
 #[derive(Clone, Debug)]
 enum Source {
     Announced(Signed<Announcement>),
-    Listed(Box<Listing>),
+    Listed(Arc<Listing>),
 }
 
 impl AnnouncedPlan {
@@ -86,7 +86,7 @@ impl AnnouncedPlan {
     pub fn of_list(
         call: &Verified<EpochCall>,
         list: &Verified<List>,
-        listing: &Listing,
+        listing: &Arc<Listing>,
         deployment: &Deployment,
     ) -> Result<Self, (PlanId, PlanRefusalError)> {
         let asked = (list.terms, list.window, list.windows);
@@ -99,7 +99,7 @@ impl AnnouncedPlan {
         }
         let plan = plan_of(&call.terms, list).map_err(|refused| (list.terms, refused))?;
         let participants = (listing.certificates.as_slice(), listing.consumer.as_ref());
-        let source = Source::Listed(Box::new(listing.clone()));
+        let source = Source::Listed(Arc::clone(listing));
         let announced = Self::with_participants(&plan, participants, source, deployment)
             .map_err(|refused| (plan.id(), refused))?;
         let other = |(entry, key): (&ListEntry, &AgreementPublic)| entry.agreement != *key;
@@ -186,7 +186,10 @@ impl AnnouncedPlan {
     ///
     /// # Errors
     /// [`PlanRefusalError`]; [`PlanRefusalError::NotTheService`] if a signature is invalid.
-    pub fn open_list(listing: &Listing, deployment: &Deployment) -> Result<Self, PlanRefusalError> {
+    pub fn open_list(
+        listing: &Arc<Listing>,
+        deployment: &Deployment,
+    ) -> Result<Self, PlanRefusalError> {
         let key = deployment.service();
         let call = listing.call.open(key).map_err(|_| PlanRefusalError::NotTheService)?;
         let list = listing.list.open(key).map_err(|_| PlanRefusalError::NotTheService)?;
@@ -222,7 +225,7 @@ impl AnnouncedPlan {
     pub fn message(&self) -> ServiceMessage {
         match &self.source {
             Source::Announced(signed) => ServiceMessage::Announcement(signed.clone()),
-            Source::Listed(listing) => ServiceMessage::List(listing.clone()),
+            Source::Listed(listing) => ServiceMessage::List(Arc::clone(listing)),
         }
     }
 
@@ -231,7 +234,7 @@ impl AnnouncedPlan {
         let plan = self.id;
         match &self.source {
             Source::Announced(signed) => Record::Announcement { plan, signed: signed.clone() },
-            Source::Listed(listing) => Record::Listing { plan, listing: listing.clone() },
+            Source::Listed(listing) => Record::Listing { plan, listing: Arc::clone(listing) },
         }
     }
 

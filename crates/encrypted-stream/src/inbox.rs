@@ -158,9 +158,9 @@ impl Inbox {
         })
     }
 
-    fn list(&mut self, listing: &Listing) -> Result<CheckedPlan, SignedMessageError> {
+    fn list(&mut self, listing: &Arc<Listing>) -> Result<CheckedPlan, SignedMessageError> {
         let deployment = &self.deployment;
-        let call = listing.call.open(deployment.service())?;
+        let call = self.calls.get_or(&listing.call, opened_by(deployment.service()))?;
         self.lists.get_or(&listing.list, |signed| {
             let list = signed.open(deployment.service())?;
             Ok(AnnouncedPlan::of_list(&call, &list, listing, deployment).map(Arc::new))

@@ -28,7 +28,10 @@
 
 mod epochs;
 
+pub(crate) use epochs::shared;
 pub use epochs::{Attendance, EpochCall, List, ListEntry, ListedOwner, Listing};
+
+use std::sync::Arc;
 
 use alpheus_crypto::hash::{Digest, labelled_hash};
 use alpheus_crypto::labels;
@@ -366,7 +369,7 @@ pub enum ServiceMessage {
     /// To every controller that may take part.
     EpochCall(Signed<EpochCall>),
     /// To each member of it.
-    List(Box<Listing>),
+    List(#[serde(with = "shared")] Arc<Listing>),
 }
 
 /// A message from a controller, as sent.

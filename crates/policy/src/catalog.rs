@@ -57,6 +57,12 @@ impl CatalogStream {
     pub fn value(&self, name: &str) -> Option<&str> {
         self.metadata.iter().find(|(known, _)| known == name).map(|(_, value)| value.as_str())
     }
+
+    /// Whether it is of the schema and the group of a plan without roster.
+    #[must_use]
+    pub fn may_join(&self, terms: &Plan) -> bool {
+        self.schema == terms.schema && terms.group.iter().all(|pair| self.metadata.contains(pair))
+    }
 }
 
 /// A query and the plans that answer it, one for each group.
@@ -143,6 +149,26 @@ impl Catalog {
     #[must_use]
     pub fn locks(&self) -> &Locks {
         &self.locks
+    }
+
+    /// The streams that may take part in a plan without roster.
+    pub fn streams_of<'a>(&'a self, terms: &'a Plan) -> impl Iterator<Item = &'a CatalogStream> {
+        self.streams.values().filter(|stream| stream.may_join(terms))
+    }
+
+    /// The first of these attributes of a stream that a running query holds: by its plan, or
+    /// because the stream may take part in its next epoch.
+    #[must_use]
+    pub fn holder(&self, stream: &CatalogStream, attributes: &[u16]) -> Option<LockError> {
+        self.locks.holder(stream.stream, attributes).or_else(|| {
+            let plans = self.queries.values().flat_map(|query| &query.plans);
+            let mut joined = plans.filter(|plan| plan.is_terms() && stream.may_join(plan));
+            joined.find_map(|plan| {
+                let held = attributes.iter().find(|at| plan.attributes.contains(at))?;
+                let (stream, attribute, holder) = (stream.stream, *held, plan.id());
+                Some(LockError { stream, attribute, holder })
+            })
+        })
     }
 
     /// Starts a query: takes its locks, or changes nothing. After a restart, the same

@@ -11,7 +11,7 @@ use crate::ids::PlanId;
 use crate::layout::{FieldStatistic, Packing};
 use crate::plan::{Fraction, MaskStrategy, Plan};
 use crate::planner::{ExclusionCount, PlannedQuery, Share, controllers_for, in_words};
-use crate::query::QuerySpan;
+use crate::query::{MembershipChoice, QuerySpan};
 use crate::quorum::{majority, min_opening};
 use crate::window_loss::{WindowRisk, max_absent};
 use alpheus_time::Span;
@@ -42,6 +42,9 @@ pub struct Explanation {
     /// If the query says how exact results have to be: the error of each column, in words.
     #[serde(default)]
     pub accuracy: Vec<String>,
+    /// When it is fixed who takes part, if that is by epochs.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub membership: Option<String>,
     /// What the results do not hide.
     pub warnings: Vec<String>,
     /// Whether to show only what is revealed to whom.
@@ -107,9 +110,12 @@ pub fn explain(
     privacy_only: bool,
 ) -> Explanation {
     let first = planned.plans.first();
+    let by_epochs = planned.membership == MembershipChoice::Epochs;
     let group = |(at, plan): (usize, &Plan)| {
         let life = planned.budgets.get(at).copied().flatten();
-        GroupExplanation { privacy: privacy::of(plan, schema, life), ..group(plan, failure_rate) }
+        let privacy = privacy::of(plan, schema, life);
+        let id = if by_epochs { plan.terms().id() } else { plan.id() };
+        GroupExplanation { privacy, plan: id, ..group(plan, failure_rate) }
     };
     let groups: Vec<_> = planned.plans.iter().enumerate().map(group).collect();
     Explanation {
@@ -121,12 +127,16 @@ pub fn explain(
         grace: first.map_or(Span(0), |plan| plan.grace),
         fitting: planned.fitting,
         excluded: planned.excluded.clone(),
+        membership: by_epochs.then(|| EPOCHS.to_owned()),
         warnings: all_warnings(planned, schema, &groups),
         groups,
         accuracy: planned.accuracy.clone(),
         privacy_only,
     }
 }
+
+/// What membership by epochs means for the numbers of an explanation.
+const EPOCHS: &str = "by epochs of one window: those whose streams are online and whose controllers answer when the window is over; the numbers below are for all who may take part now";
 
 /// Above this loss over a query's life a guarantee says little.
 const MAX_LIFETIME_MICRO_EPSILON: u64 = 10_000_000;
@@ -335,6 +345,7 @@ impl fmt::Display for Explanation {
         for ExclusionCount { reason, streams } in &self.excluded {
             writeln!(f, "    {streams} excluded: {reason}")?;
         }
+        self.membership.iter().try_for_each(|how| writeln!(f, "  membership: {how}"))?;
         self.groups.iter().try_for_each(|group| group.write(f, self.privacy_only))?;
         if !self.accuracy.is_empty() {
             writeln!(f, "  as exact as the query asks:")?;

@@ -73,6 +73,20 @@ impl Plan {
         PlanId(crate::ids::labelled_hash("alpheus/plan/v4", &[&bytes]))
     }
 
+    /// The terms of epochs: the plan without those who take part, which is known for each
+    /// window only.
+    #[must_use]
+    pub fn terms(&self) -> Plan {
+        let (roster, streams, masks) = (Vec::new(), Vec::new(), MaskStrategy::Single);
+        Plan { roster, streams, masks, ..self.clone() }
+    }
+
+    /// Whether it names nobody who takes part.
+    #[must_use]
+    pub fn is_terms(&self) -> bool {
+        self.roster.is_empty() && self.epoch.is_none()
+    }
+
     /// The window that starts at `start`.
     #[must_use]
     pub fn window_at(&self, start: Timestamp) -> Window {

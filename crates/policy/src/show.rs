@@ -1,6 +1,7 @@
 //! `SHOW` and `DESCRIBE`: the contents of the catalog as tables.
 
 use crate::catalog::{Catalog, CatalogSchema, RunningQuery};
+use crate::plan::Plan;
 use crate::planner::offered;
 use crate::query::{QuerySpan, Show, nearest};
 use crate::schema::{Attribute, AttributeKind, PolicyOption};
@@ -101,7 +102,7 @@ fn streams(catalog: &Catalog) -> Table {
 
 fn queries(catalog: &Catalog) -> Table {
     let row = |query: &RunningQuery| {
-        let streams: usize = query.plans.iter().map(|plan| plan.streams.len()).sum();
+        let streams: usize = query.plans.iter().map(|plan| streams_in(catalog, plan)).sum();
         let window =
             query.plans.first().map_or_else(String::new, |plan| QuerySpan(plan.window).to_string());
         [query.name.clone(), window, query.plans.len().to_string(), streams.to_string()]
@@ -115,7 +116,7 @@ fn queries(catalog: &Catalog) -> Table {
 /// If no schema or running query has the name.
 pub fn describe(catalog: &Catalog, name: &str) -> Result<Vec<Table>, UnknownNameError> {
     if let Some(query) = catalog.query(name) {
-        return Ok(vec![describe_query(query)]);
+        return Ok(vec![describe_query(catalog, query)]);
     }
     if let Some(known) = catalog.schema(name) {
         return Ok(describe_schema(known));
@@ -125,8 +126,16 @@ pub fn describe(catalog: &Catalog, name: &str) -> Result<Vec<Table>, UnknownName
     Err(UnknownNameError { name: name.to_owned(), suggestion: nearest(name, names) })
 }
 
-fn describe_query(query: &RunningQuery) -> Table {
-    let row = |plan: &crate::plan::Plan| {
+/// How many streams take part, or by epochs may.
+fn streams_in(catalog: &Catalog, plan: &Plan) -> usize {
+    match plan.is_terms() {
+        true => catalog.streams_of(plan).count(),
+        false => plan.streams.len(),
+    }
+}
+
+fn describe_query(catalog: &Catalog, query: &RunningQuery) -> Table {
+    let row = |plan: &Plan| {
         let group: Vec<_> =
             plan.group.iter().map(|(name, value)| format!("{name} = {value}")).collect();
         let columns: Vec<_> = plan.select.items.iter().map(|item| item.alias.as_str()).collect();
@@ -134,7 +143,7 @@ fn describe_query(query: &RunningQuery) -> Table {
         [
             group.join(", "),
             columns.join(", "),
-            plan.streams.len().to_string(),
+            streams_in(catalog, plan).to_string(),
             population,
             plan.id().to_string(),
         ]

@@ -207,6 +207,9 @@ impl Log {
                     WindowOutcome::Failed(failure) => Some(failure.to_string()),
                 },
             }),
+            LogEvent::SmallList { plan, window, .. } => {
+                json!({ "kind": "small", "plan": plan, "window": edges(*window) })
+            }
             LogEvent::PolicyChanged { version } => json!({ "kind": "changed", "version": version }),
             LogEvent::Granted { reader, days } => {
                 json!({ "kind": "granted", "who": reader, "days": days.map(in_days) })

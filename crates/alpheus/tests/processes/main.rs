@@ -16,6 +16,7 @@ mod common;
 mod common_options;
 mod console;
 mod demo;
+mod epochs;
 mod errors;
 mod examples;
 mod faults;
@@ -30,6 +31,7 @@ mod job;
 #[cfg(feature = "kafka")]
 mod kafka;
 mod kill;
+mod latecomers;
 mod midnight;
 mod noise;
 mod old_ledger;
@@ -44,8 +46,8 @@ mod processes;
 mod query;
 mod read;
 mod real_data;
-mod renewals;
 mod reference;
+mod renewals;
 mod revocations;
 #[cfg(all(feature = "board", feature = "pass", feature = "stats", feature = "table"))]
 mod roles;

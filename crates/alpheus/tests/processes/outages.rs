@@ -34,10 +34,16 @@ const WINDOW: u64 = 2_000;
 const LEAP: Duration = Duration::from_secs(1);
 
 /// What a house's meter has read: when, in milliseconds, and what.
-type Readings = Arc<Mutex<BTreeMap<u64, u64>>>;
+pub(crate) type Readings = Arc<Mutex<BTreeMap<u64, u64>>>;
 
 /// Reads a house's meter into a pipe, by the clock.
-fn read_meter(pipe: &Path, house: u64, clock: &PacedClock, readings: &Readings, over: &AtomicBool) {
+pub(crate) fn read_meter(
+    pipe: &Path,
+    house: u64,
+    clock: &PacedClock,
+    readings: &Readings,
+    over: &AtomicBool,
+) {
     let mut open = OpenOptions::new().write(true).open(pipe).unwrap();
     let mut next = clock.now().0 / 1000 + EVERY;
     while !over.load(Ordering::Relaxed) {

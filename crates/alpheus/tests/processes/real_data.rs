@@ -57,6 +57,8 @@ const WEBLOG: Case = Case {
     group: None,
 };
 
+const WEBLOG_NASA: Case = Case { dataset: "weblog_nasa", input: "weblog_nasa.csv", ..WEBLOG };
+
 fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
 }
@@ -119,6 +121,8 @@ impl Case {
 
 const ONE: &[&str] = &["--controllers", "1"];
 const PER_OWNER: &[&str] = &["--controllers", "per-owner"];
+/// Each window has members of its own: those whose streams were online.
+const BY_EPOCHS: &[&str] = &["--controllers", "per-owner", "--membership", "epochs"];
 
 #[test]
 fn fitness_with_one_controller() {
@@ -179,8 +183,30 @@ fn web_log_with_a_controller_for_each_client() {
     WEBLOG.equals_truth(PER_OWNER);
 }
 
+/// Of a window's list, those who have no data are silent, as with everybody in the roster.
+#[test]
+fn web_log_by_epochs() {
+    WEBLOG.equals_truth(BY_EPOCHS);
+}
+
+#[test]
+fn an_older_web_log_by_epochs() {
+    WEBLOG_NASA.equals_truth(BY_EPOCHS);
+}
+
+#[test]
+fn an_older_web_log_with_one_controller() {
+    WEBLOG_NASA.equals_truth(ONE);
+}
+
+#[test]
+fn motorway_speeds_by_epochs() {
+    TRAFFIC.equals_truth(BY_EPOCHS);
+}
+
 #[test]
 fn windows_with_fewer_than_ten_owners_are_refused() {
     FITNESS.honours_a_minimum_of_ten();
     WEBLOG.honours_a_minimum_of_ten();
+    WEBLOG_NASA.honours_a_minimum_of_ten();
 }

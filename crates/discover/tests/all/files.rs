@@ -64,10 +64,7 @@ fn prose_above_a_header_with_a_mark_and_padded_cells() {
     };
     let found = is(text, &expected);
     assert_eq!(unit(&found, "T"), Some("0.1 degC"));
-    assert_eq!(
-        found.tally.span,
-        Some((1_704_150_000_000_000, 1_704_157_200_000_000))
-    );
+    assert_eq!(found.tally.span, Some((1_704_150_000_000_000, 1_704_157_200_000_000)));
 }
 
 #[test]

@@ -111,7 +111,7 @@ impl Controller {
 }
 
 /// Removes the records of a window from the ledger.
-fn removals(
+pub(super) fn removals(
     id: ControllerId,
     plan: &PlanId,
     start: Timestamp,

@@ -10,6 +10,7 @@ use alpheus_policy::plan::Plan;
 use alpheus_time::{Timestamp, Window};
 
 use super::Controller;
+use super::plan_state::PlanState;
 use super::stream_state::StreamState;
 use crate::announced_plan::AnnouncedPlan;
 use crate::epoch_list::{self, check_terms};
@@ -28,7 +29,12 @@ pub(super) struct AttendedEpoch {
     pub(super) since: Timestamp,
     /// The plan of the list that it accepted.
     pub(super) listed: Option<PlanId>,
+    /// How many controllers the last lists had, this one last.
+    pub(super) sizes: Vec<u32>,
 }
+
+/// Number of lists before one that its size is compared with.
+const LISTS: usize = 24;
 
 impl AttendedEpoch {
     /// The end of its last window. Epochs that begin earlier are over.
@@ -40,7 +46,24 @@ impl AttendedEpoch {
 
     fn record(&self) -> Record {
         let (signed, since) = (self.signed.clone(), self.since);
-        Record::Attended { terms: self.attendance.terms, signed, since, listed: self.listed }
+        let (terms, sizes) = (self.attendance.terms, self.sizes.clone());
+        Record::Attended { terms, signed, since, listed: self.listed, sizes }
+    }
+
+    /// Notes the list that was accepted, once.
+    fn accept(&mut self, plan: PlanId, controllers: u32) {
+        if self.listed.replace(plan).is_none() {
+            self.sizes.push(controllers);
+            let excess = self.sizes.len().saturating_sub(LISTS + 1);
+            self.sizes.drain(..excess);
+        }
+    }
+
+    /// Its size and the largest before, if it has less than half.
+    fn shrunk(&self) -> Option<(u32, u32)> {
+        let (listed, before) = self.sizes.split_last()?;
+        let most = *before.iter().max()?;
+        (listed.saturating_mul(2) < most).then_some((*listed, most))
     }
 }
 
@@ -65,12 +88,13 @@ impl Controller {
                 return Err(WindowRefusalError::AlreadyAttended);
             }
             let since = last.map_or(now.max(self.clock), |last| last.since);
+            let sizes = last.map_or_else(Vec::new, |last| last.sizes.clone());
             let owners = self.attending(&call.terms, terms, window, now)?;
             let (controller, agreement) = (self.id(), self.identity.agreement().public());
             let entry = ListEntry { controller, agreement, owners };
             let attendance = Attendance { terms, window, windows, entry };
             let signed = Signed::new(&attendance, self.identity.signing());
-            let attended = AttendedEpoch { attendance, signed, since, listed: None };
+            let attended = AttendedEpoch { attendance, signed, since, listed: None, sizes };
             self.epochs.insert(terms, attended);
         }
         let attended = self.epochs.get(&terms).ok_or(WindowRefusalError::UnknownPlan)?;
@@ -119,7 +143,8 @@ impl Controller {
         let demand = demand.map_err(|_| WindowRefusalError::NotTerms)?;
         let mut owners: BTreeMap<OwnerId, Vec<StreamId>> = BTreeMap::new();
         for (stream, state) in self.streams.iter().filter(|(_, state)| of_schema(state)) {
-            let free = self.holder_of(*stream, &terms.attributes, family).is_none();
+            let holder = self.holder_of(*stream, &terms.attributes, family, window.start);
+            let free = holder.is_none();
             if free && consents(state, terms, &demand, window, now) {
                 owners.entry(state.owner).or_default().push(*stream);
             }
@@ -129,33 +154,37 @@ impl Controller {
         if owners.is_empty() { Err(WindowRefusalError::NothingToGive) } else { Ok(owners) }
     }
 
-    /// The running plan of another family that holds one of these attributes of a stream.
+    /// The running plan of another family that holds one of these attributes of a stream, and
+    /// may release windows that end after `from`. The plan of an epoch has no others than the
+    /// epoch's, so one whose end this controller was not told of holds up nothing later.
     pub(super) fn holder_of(
         &self,
         stream: StreamId,
         attributes: &[u16],
         family: PlanId,
+        from: Timestamp,
     ) -> Option<PlanId> {
+        let holds = |holder: &PlanId| {
+            let plan = self.plans.get(holder).map(PlanState::plan);
+            let own = plan.and_then(|plan| plan.epoch).map_or(*holder, |epoch| epoch.terms);
+            let is_over = plan.and_then(Plan::epoch_end).is_some_and(|end| end <= from);
+            own != family && !is_over
+        };
         let holders = attributes.iter().filter_map(|at| self.locks.get(&(stream, *at)));
-        holders.flatten().copied().find(|holder| self.family_of(*holder) != family)
-    }
-
-    fn family_of(&self, plan: PlanId) -> PlanId {
-        let epoch = self.plans.get(&plan).and_then(|joined| joined.plan().epoch);
-        epoch.map_or(plan, |epoch| epoch.terms)
+        holders.flatten().copied().find(holds)
     }
 
     /// Takes the last attendance of a plan from the ledger.
     pub(super) fn take_attended(
         &mut self,
         signed: Signed<Attendance>,
-        (since, listed): (Timestamp, Option<PlanId>),
+        (since, listed, sizes): (Timestamp, Option<PlanId>, Vec<u32>),
         bad: RestoreError,
     ) -> Result<(), RestoreError> {
         let key = self.identity.signing().verifying_key();
         let attendance = signed.open(&key).map_err(|_| bad)?.into_inner();
         let terms = attendance.terms;
-        self.epochs.insert(terms, AttendedEpoch { attendance, signed, since, listed });
+        self.epochs.insert(terms, AttendedEpoch { attendance, signed, since, listed, sizes });
         Ok(())
     }
 
@@ -203,15 +232,22 @@ impl Controller {
         if attended.attendance.window.start != plan.from {
             return Vec::new();
         }
-        attended.listed = Some(announced.id());
+        attended.accept(announced.id(), announced.controllers());
         let (at, record) = (attended.since, attended.record());
         let owners = &attended.attendance.entry.owners;
-        let streams = owners.iter().flat_map(|listed| listed.streams.clone()).collect();
+        let streams: Vec<StreamId> =
+            owners.iter().flat_map(|listed| listed.streams.clone()).collect();
+        let (terms, window) = (epoch.terms, attended.attendance.window);
+        let shrunk = attended.shrunk().map(|(listed, most)| {
+            let event = LogEvent::SmallList { plan: terms, window, listed, most };
+            Record::Log(LogLine { at: window.end, streams: streams.clone(), event })
+        });
         let (name, consumer) = (plan.name.clone(), plan.consumer.clone());
         let (plan, sealed) = (epoch.terms, plan.sealed_to.is_some());
         let event = LogEvent::PlanAccepted { plan, name, consumer, sealed };
         let line = Record::Log(LogLine { at, streams, event });
-        let kept = [record, line].into_iter().map(|record| self.put(now, record));
+        let kept = [record, line].into_iter().chain(shrunk);
+        let kept = kept.map(|record| self.put(now, record));
         let mut changes: Vec<Change> = kept.collect();
         changes.extend(self.drop_past_epochs(announced.plan(), now));
         changes

@@ -8,11 +8,15 @@ use std::collections::BTreeSet;
 
 use alpheus_policy::ids::{PlanId, StreamId};
 use alpheus_policy::plan::Plan;
-use alpheus_time::{Timestamp, Window};
+use alpheus_time::{Span, Timestamp, Window};
 
 use super::Controller;
+use super::endings::removals;
 use super::plan_state::PlanState;
 use crate::ledger::{Change, Record, StampedRecord};
+
+/// How long after its end an epoch is answered, if nobody says that it is over.
+const SETTLE: Span = Span::seconds(2 * 24 * 3600);
 
 /// Spans that a stream has released, each of one attribute.
 pub(super) type Spans = Vec<(u16, Window)>;
@@ -27,13 +31,15 @@ pub(super) fn add_span(spans: &mut Spans, attribute: u16, span: Window) {
 }
 
 impl Controller {
-    /// Drops the ended plans of a plan's family that are for earlier epochs.
+    /// Drops the plans of a plan's family that are for earlier epochs, once they have ended. One
+    /// whose end this controller was not told of ends [`SETTLE`] after its last window.
     pub(super) fn drop_past_epochs(&mut self, plan: &Plan, now: Timestamp) -> Vec<Change> {
         let Some(epoch) = plan.epoch else { return Vec::new() };
         let is_past = |joined: &&PlanState| {
             let other = joined.plan();
             let same = other.epoch.is_some_and(|other| other.terms == epoch.terms);
-            same && joined.ended.is_some() && other.from < plan.from
+            let settled = other.epoch_end().is_some_and(|end| end.plus(SETTLE) <= now);
+            same && (joined.ended.is_some() || settled) && other.from < plan.from
         };
         let mut past: Vec<(Timestamp, PlanId)> =
             self.plans.values().filter(is_past).map(|own| (own.plan().from, own.id())).collect();
@@ -41,6 +47,16 @@ impl Controller {
         let (mut streams, id) = (BTreeSet::new(), self.id());
         let mut changes = Vec::new();
         for (_, plan) in past {
+            if let Some(joined) = self.plans.get_mut(&plan)
+                && joined.ended.is_none()
+            {
+                // Whatever it has released lies in its epoch.
+                joined.ended = joined.plan().epoch_end();
+                let windows = joined.rounds.iter();
+                let gone = windows.flat_map(|(start, round)| removals(id, &plan, *start, round));
+                changes.extend(gone);
+                self.release_locks(&plan);
+            }
             let Some(joined) = self.plans.remove(&plan) else { continue };
             streams.extend(self.sum_up_spans(&joined));
             let (settled, ended) = (joined.settled, joined.ended);

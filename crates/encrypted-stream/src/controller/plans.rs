@@ -159,7 +159,7 @@ impl Controller {
         let family = plan.family();
         for planned in plan.streams.iter().filter(|planned| planned.controller == position) {
             let stream = planned.stream;
-            if let Some(plan) = self.holder_of(stream, &plan.attributes, family) {
+            if let Some(plan) = self.holder_of(stream, &plan.attributes, family, plan.from) {
                 return Err(PlanRefusalError::Locked { stream, plan });
             }
         }

@@ -75,6 +75,13 @@ impl HostRecords {
         self.plans.get(id)
     }
 
+    /// Removes the list that a plan follows from, which no controller of the host knows any
+    /// more.
+    #[must_use]
+    pub fn forget_list(plan: PlanId) -> Change {
+        Change::remove(Record::listing_key(plan))
+    }
+
     /// Removes the lists of epochs whose plans no controller of the host knows any more. The
     /// host calls it at its start, with all plans that its controllers know.
     #[must_use]
@@ -323,8 +330,8 @@ impl Controller {
                 self.remember_grant((at, &owner), (&signed, &certificate), so_far, bad)?;
             }
             Record::Totals { plan, last } => self.take_totals(&plan, last),
-            Record::Attended { signed, since, listed, .. } => {
-                self.take_attended(signed, (since, listed), bad)?;
+            Record::Attended { signed, since, listed, sizes, .. } => {
+                self.take_attended(signed, (since, listed, sizes), bad)?;
             }
             Record::Announcement { .. } | Record::Listing { .. } | Record::Membership { .. } => {
                 return Err(bad);

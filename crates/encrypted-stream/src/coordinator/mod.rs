@@ -42,7 +42,7 @@ use std::sync::Arc;
 
 use alpheus_crypto::sign::SigningKey;
 use alpheus_crypto::signed::Signed;
-use alpheus_policy::ids::PlanId;
+use alpheus_policy::ids::{ControllerId, PlanId};
 use alpheus_policy::plan::Plan;
 use alpheus_time::{Timestamp, Window};
 
@@ -204,6 +204,25 @@ impl Coordinator {
         let messages = vec![Output::Broadcast(ServiceMessage::Retirement(message))];
         step.merge(Step::new(vec![self.put(&ServiceRecord::Retired)], messages));
         step
+    }
+
+    /// Ends the plan of an epoch whose windows are over. The controllers are informed, and
+    /// nothing of it stays in the store: that the epoch is over is a record of its own.
+    pub fn dismiss(&mut self) -> Step<Vec<Output>> {
+        let step = self.retire();
+        let records = self.ended.iter().map(|start| ServiceRecord::Ended { start: *start });
+        let mark = ServiceRecord::Mark { settled: self.settled };
+        let records: Vec<ServiceRecord> = records.chain([ServiceRecord::Retired, mark]).collect();
+        let gone = records.iter().map(|record| Change::remove(self.key_of(record)));
+        step.then(|messages| Step::new(gone.collect(), messages))
+    }
+
+    /// Controllers that have kept a window waiting for their openings for long.
+    #[must_use]
+    pub fn owing_controllers(&self, now: Timestamp) -> Vec<ControllerId> {
+        let roster = &self.plan().roster;
+        let owing = self.owing(now).into_iter();
+        owing.filter_map(|position| roster.get(position as usize).copied()).collect()
     }
 
     fn take_answer(

@@ -207,7 +207,7 @@ impl Coordinator {
 
     /// Controllers that have kept another window waiting for their openings for long. Each
     /// window with them in M would wait as well.
-    fn owing(&self, now: Timestamp) -> BTreeSet<u32> {
+    pub(super) fn owing(&self, now: Timestamp) -> BTreeSet<u32> {
         let waiting = self.rounds.values().filter(|round| {
             let begun = round.deadline.0.saturating_sub(self.timing.openings.0);
             matches!(round.phase, Phase::Opening(..)) && now.0.saturating_sub(begun) >= OWED.0

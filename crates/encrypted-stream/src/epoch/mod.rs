@@ -1,9 +1,11 @@
 //! Membership epochs: a plan states who may take part, and a list who does, for some windows
-//! only (`docs/next.md`, *Epochs*).
+//! only (`docs/protocol.md`, *Membership epochs*).
 //!
 //! | file | contents |
 //! | --- | --- |
-//! | [`caller`] | the service's side: the call, the attendances, the list |
+//! | [`caller`] | the service's side: the call, the attendances |
+//! | [`fixing`] | the list |
+//! | [`records`] | what the service's store has of epochs |
 //!
 //! The plan that follows from a list is in [`epoch_list`](crate::epoch_list), the controller's
 //! side in `controller/epochs.rs`. From a list follows one plan, whose
@@ -11,5 +13,8 @@
 //! opening of the epoch to the list.
 
 pub mod caller;
+mod fixing;
+mod records;
 
 pub use caller::{Caller, EpochOutput, VerifiedAttendance};
+pub use records::EpochProgress;

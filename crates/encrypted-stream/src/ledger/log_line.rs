@@ -55,6 +55,18 @@ pub enum LogEvent {
         /// The cost by attribute, for owners who allow it only with noise.
         costs: Vec<(u16, Cost)>,
     },
+    /// The list of a window has far fewer controllers than others before. A service that chooses
+    /// who takes part makes it small to learn more.
+    SmallList {
+        /// The plan that the list is for.
+        plan: PlanId,
+        /// The window.
+        window: Window,
+        /// Controllers in the list.
+        listed: u32,
+        /// The most of the lists before.
+        most: u32,
+    },
     /// How a window in which they took part ended.
     Ended {
         /// The plan.

@@ -4,6 +4,8 @@
 //! clock at the time of writing. Keys sort by scope, then by kind of record, then by
 //! subject.
 
+use std::sync::Arc;
+
 use alpheus_crypto::hash::{Digest, labelled_hash};
 use alpheus_crypto::labels;
 use alpheus_crypto::signed::Signed;
@@ -17,11 +19,11 @@ use super::{Change, LogLine};
 use crate::annotation::Annotation;
 use crate::certificate::Certificate;
 use crate::grant::{Days, Grant};
-use crate::messages::{Announcement, Attendance, Listing, Membership, Opening, Token};
+use crate::messages::{Announcement, Attendance, Listing, Membership, Opening, Token, shared};
 use crate::withdrawal::Erasure;
 
 /// Version of the format below. Any other version is refused.
-const VERSION: u8 = 5;
+const VERSION: u8 = 6;
 
 /// The owner of a part of the store.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -111,7 +113,8 @@ pub enum Record {
         /// The plan.
         plan: PlanId,
         /// The list as the service signed it.
-        listing: Box<Listing>,
+        #[serde(with = "shared")]
+        listing: Arc<Listing>,
     },
     /// The last epoch of a plan that was attended, and its list once it is accepted.
     Attended {
@@ -123,6 +126,8 @@ pub enum Record {
         since: Timestamp,
         /// The plan of the list.
         listed: Option<PlanId>,
+        /// How many controllers the last lists had, oldest first.
+        sizes: Vec<u32>,
     },
     /// Windows of a plan that end at or before the mark are settled, except those that the
     /// ledger still holds.

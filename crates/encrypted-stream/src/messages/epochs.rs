@@ -83,3 +83,25 @@ pub struct Listing {
     /// The certificate of the consumer that results are sealed to, if any.
     pub consumer: Option<Signed<Certificate>>,
 }
+
+/// One copy for all members.
+pub(crate) mod shared {
+    use std::sync::Arc;
+
+    use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+    use super::Listing;
+
+    pub(crate) fn serialize<S: Serializer>(
+        listing: &Arc<Listing>,
+        to: S,
+    ) -> Result<S::Ok, S::Error> {
+        listing.as_ref().serialize(to)
+    }
+
+    pub(crate) fn deserialize<'de, D: Deserializer<'de>>(
+        from: D,
+    ) -> Result<Arc<Listing>, D::Error> {
+        Listing::deserialize(from).map(Arc::new)
+    }
+}

@@ -15,9 +15,11 @@
 //! anyway.
 
 mod absent;
+mod epochs;
 mod error;
 mod plan;
 mod session;
+mod shape;
 mod snapshot;
 mod stream;
 mod ticks;
@@ -25,7 +27,9 @@ mod tiles;
 mod watermark;
 mod window;
 
+pub use epochs::ListedWindow;
 pub use error::{IngestError, PlanMismatchError, WindowError};
+pub use shape::Shape;
 pub use snapshot::SnapshotError;
 pub use watermark::Watermarks;
 pub use window::{IncompleteError, Status, WindowReport};
@@ -34,13 +38,10 @@ use crate::frame::{Frame, FrameError, FrameView, Words};
 use crate::tick::claim::ClaimKind;
 use crate::tick::ingest::AuthenticFrame;
 use absent::AbsentStreams;
-use alpheus_policy::ids::{PlanId, SchemaId, StreamId};
-use alpheus_policy::layout::Layout;
+use alpheus_policy::ids::{PlanId, StreamId};
 use alpheus_policy::plan::Plan;
-use alpheus_policy::schema::{Frames, Schema};
 use alpheus_time::{Span, Timestamp, Window};
 use plan::Plans;
-use serde::{Deserialize, Serialize};
 use session::Event;
 use std::collections::HashMap;
 use stream::Stream;
@@ -48,39 +49,6 @@ use ticks::TickUse;
 
 /// Number of frames whose streams' memory is prefetched together.
 const AHEAD: usize = 16;
-
-/// What the transformer needs to know about a schema.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Shape {
-    /// The schema's id.
-    pub schema: SchemaId,
-    /// Words of an event, the check word included.
-    pub words: u16,
-    /// Distance between borders.
-    pub tick: Span,
-    /// Maximum number of events of one stream in one window. A stream above it is excluded,
-    /// because digits are sized for this number.
-    pub events: u64,
-    /// How far event time may run ahead of the clock.
-    pub skew: Span,
-    /// What devices send.
-    pub frames: Frames,
-}
-
-impl Shape {
-    /// The shape of a schema, with the clock skew that the deployment allows.
-    #[must_use]
-    pub fn of(schema: &Schema, layout: &Layout, skew: Span) -> Shape {
-        Shape {
-            schema: schema.id(),
-            words: layout.words,
-            tick: schema.tick,
-            events: schema.capacity.events,
-            skew,
-            frames: schema.frames,
-        }
-    }
-}
 
 /// The effect of an accepted frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -339,6 +307,10 @@ impl Transformer {
     /// If the plan does not fit the schema's shape, or is already running.
     pub fn register(&mut self, plan: &Plan) -> Result<PlanId, PlanMismatchError> {
         let checked = plan::Running::new(plan, &self.shape)?;
+        self.run(plan, checked)
+    }
+
+    fn run(&mut self, plan: &Plan, checked: plan::Running) -> Result<PlanId, PlanMismatchError> {
         let id = plan.id();
         if self.plans.contains(&id) {
             return Err(PlanMismatchError::Running);
@@ -437,6 +409,7 @@ impl Transformer {
         }
         let complete: Vec<u32> = report.complete().map(|stream| stream.position).collect();
         let streams = running.finish_closing(window, &complete);
+        running.members.note(&report);
         self.settle(&streams);
         Ok(report)
     }

@@ -1,5 +1,6 @@
 //! Running plans: what each keeps of a complete tick, and its windows.
 
+use super::epochs::Members;
 use super::session::{FrozenTick, Interest};
 use super::stream::{Membership, Stream};
 use super::window::{OpenWindow, Status};
@@ -33,12 +34,18 @@ pub(super) struct Running {
     /// Indexes of its streams in the transformer, in the plan's order.
     streams: Vec<u32>,
     /// Windows with data, by start. Closed ones stay until they are finished.
-    windows: BTreeMap<Timestamp, OpenWindow>,
+    pub(super) windows: BTreeMap<Timestamp, OpenWindow>,
+    /// Whether its streams are fixed.
+    pub(super) members: Members,
 }
 
 impl Plans {
     pub(super) fn contains(&self, plan: &PlanId) -> bool {
         self.slots.contains_key(plan)
+    }
+
+    pub(super) fn ids(&self) -> impl Iterator<Item = PlanId> {
+        self.slots.keys().copied()
     }
 
     pub(super) fn insert(&mut self, id: PlanId, mut plan: Running, streams: Vec<u32>) -> u32 {
@@ -165,7 +172,21 @@ impl Running {
             release: plan.release.clone(),
             streams: Vec::new(),
             windows: BTreeMap::new(),
+            members: Members::Fixed,
         })
+    }
+
+    /// Adds a stream, by its index in the transformer. Returns its position.
+    pub(super) fn enrol(&mut self, stream: u32) -> u32 {
+        self.streams.push(stream);
+        u32::try_from(self.streams.len() - 1).unwrap_or(u32::MAX)
+    }
+
+    /// Of a plan that releases one window, which is closed with these sums.
+    pub(super) fn closed_with(mut self, window: Window, sums: OpenWindow) -> Running {
+        self.closed = window.end;
+        self.windows.insert(window.start, sums);
+        self
     }
 
     pub(super) fn grace(&self) -> Span {
@@ -195,6 +216,7 @@ impl Running {
         let window = self.window_of(Timestamp(end.0 - shape.tick.0));
         let streams = self.streams.len();
         let open = self.windows.entry(window.start).or_insert_with(|| OpenWindow::new(streams));
+        open.widen(streams);
         open.add(position, &self.release, tick);
     }
 
@@ -204,6 +226,7 @@ impl Running {
         }
         let (window, streams) = (self.window_of(claim.from), self.streams.len());
         let open = self.windows.entry(window.start).or_insert_with(|| OpenWindow::new(streams));
+        open.widen(streams);
         open.add_words(position, &self.release, claim, words);
     }
 
@@ -241,6 +264,7 @@ impl Running {
             let streams = self.streams.len();
             let open = self.windows.entry(window.start);
             let open = open.or_insert_with(|| OpenWindow::new(streams));
+            open.widen(streams);
             open.keep(complete, self.release.outputs());
         } else if let Some(open) = self.windows.get_mut(&window.start) {
             open.keep(&[], 0);
@@ -262,11 +286,12 @@ impl Running {
     }
 
     pub(super) fn finish(&mut self, window: Window) -> bool {
+        self.members.forget(window);
         window.end <= self.closed && self.windows.remove(&window.start).is_some()
     }
 
     fn heap(&self) -> usize {
         let windows: usize = self.windows.values().map(OpenWindow::heap).sum();
-        windows + self.streams.capacity() * size_of::<u32>()
+        windows + self.members.heap() + self.streams.capacity() * size_of::<u32>()
     }
 }

@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 pub struct SnapshotError;
 
 /// Version of the format. Others are refused.
-const VERSION: u8 = 2;
+const VERSION: u8 = 3;
 
 #[derive(Deserialize)]
 struct Content {

@@ -52,6 +52,16 @@ pub enum Status {
     Incomplete(IncompleteError),
 }
 
+impl Status {
+    /// The same, for another position of the stream.
+    pub(super) fn at(mut self, position: u32) -> Status {
+        if let Status::Complete(stream) | Status::Silent(stream) = &mut self {
+            stream.position = position;
+        }
+        self
+    }
+}
+
 /// Why a stream is not complete in a window. If several ticks are incomplete, the first
 /// one's reason.
 #[derive(
@@ -154,6 +164,22 @@ impl OpenWindow {
 
     pub(super) fn get(&self, position: u32) -> Option<&StreamSum> {
         self.streams.get(usize::try_from(position).ok()?)?.as_deref()
+    }
+
+    /// Makes room for so many streams: more may have joined since the window began.
+    pub(super) fn widen(&mut self, streams: usize) {
+        if self.streams.len() < streams {
+            self.streams.resize_with(streams, || None);
+        }
+    }
+
+    /// Moves a stream's sum to a position of another window's.
+    pub(super) fn hand_over(&mut self, from: u32, to: &mut OpenWindow, position: u32) {
+        let sum = usize::try_from(from).ok().and_then(|i| self.streams.get_mut(i));
+        let place = usize::try_from(position).ok().and_then(|i| to.streams.get_mut(i));
+        if let (Some(sum), Some(place)) = (sum, place) {
+            *place = sum.take();
+        }
     }
 
     /// Adds a complete tick.

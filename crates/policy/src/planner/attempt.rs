@@ -1,6 +1,7 @@
 //! One attempt to plan a query.
 
 use super::eligible::{Judge, Objection, most_permissible};
+use super::epochs::{beside_epochs, membership};
 use super::error::RuleError;
 use super::exclusion::ExclusionError;
 use super::fill::{Group, Query};
@@ -30,6 +31,7 @@ pub(super) fn attempt(
     findings.extend(unknown_names(create.filter.as_ref(), &create.group_by, &schema.schema));
     findings.extend(against_the_query(create, catalog, schema));
     findings.extend(no_reader(create, options));
+    findings.extend(beside_epochs(create));
     if create.settings.epsilon.is_some() {
         findings.extend(noise::meaningless(create, &resolved));
     }
@@ -159,6 +161,8 @@ impl<'a> Attempt<'a> {
             excluded: self.excluded(),
             budgets,
             accuracy: Vec::new(),
+            membership: membership(self.create),
+            masks: self.create.settings.masks,
         })
     }
 
@@ -265,7 +269,7 @@ impl<'a> Attempt<'a> {
         }
         let group = self.group_of(stream)?;
         let mut objections = Vec::new();
-        if let Some(locked) = self.catalog.locks().holder(stream.stream, &template.attributes) {
+        if let Some(locked) = self.catalog.holder(stream, &template.attributes) {
             let query = self
                 .catalog
                 .query_of(&locked.holder)

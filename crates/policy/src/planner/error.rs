@@ -52,6 +52,7 @@ impl PlanningError {
                     | RuleError::NoMasks { .. }
                     | RuleError::NoEpsilon
                     | RuleError::NotOfTotals { .. }
+                    | RuleError::NotByEpochs { .. }
                     | RuleError::NotWithNoise { .. }
                     | RuleError::Noise { .. }
                     | RuleError::NoReader { .. }
@@ -234,6 +235,14 @@ pub enum RuleError {
         "running totals do not support {clause}, because they have their own noise and the service adds them up; remove it or use WINDOW TUMBLING"
     )]
     NotOfTotals {
+        /// The clause.
+        clause: &'static str,
+    },
+    /// A clause that cannot be used where each window has members of its own.
+    #[error(
+        "membership by epochs does not support {clause}; remove it, or use `membership = 'fixed'`"
+    )]
+    NotByEpochs {
         /// The clause.
         clause: &'static str,
     },

@@ -80,6 +80,8 @@ pub(super) enum Fix {
     NoGroups,
     /// Remove `WHERE`.
     NoFilter,
+    /// Fix the members with the query.
+    FixedMembership,
 }
 
 impl Fix {

@@ -3,7 +3,9 @@
 use super::bins::Values;
 use super::finding::Fix;
 use crate::budget::Mechanism;
-use crate::query::{BinRequest, Call, Create, Decimal, Item, Word, default_alias};
+use crate::query::{
+    BinRequest, Call, Create, Decimal, Item, MembershipChoice, Word, default_alias,
+};
 use crate::schema::{Aggregation, CoarseBuckets, Edges, Generalisation, Schema};
 use alpheus_time::Span;
 
@@ -78,6 +80,7 @@ fn change_clauses(query: &mut Create, fix: &Fix) {
         Fix::NoMasks => query.settings.masks = None,
         Fix::NoGroups => query.group_by.clear(),
         Fix::NoFilter => query.filter = None,
+        Fix::FixedMembership => query.settings.membership = Some(MembershipChoice::Fixed),
     }
 }
 

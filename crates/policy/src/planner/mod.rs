@@ -14,6 +14,7 @@ mod attempt;
 mod bins;
 mod brittle;
 mod eligible;
+mod epochs;
 mod error;
 mod exclusion;
 mod fill;
@@ -39,7 +40,7 @@ pub use raw::{event_columns, tick_columns};
 use crate::catalog::Catalog;
 use crate::ids::ConsumerId;
 use crate::plan::{MaskStrategy, Plan};
-use crate::query::{Create, MaskChoice};
+use crate::query::{Create, MaskChoice, MembershipChoice};
 use alpheus_time::{Span, Timestamp};
 use finding::{Finding, Fix};
 use serde::{Deserialize, Serialize};
@@ -100,6 +101,21 @@ pub struct PlannedQuery {
     /// If the query says how exact results have to be: the error of each column, in words.
     #[serde(default)]
     pub accuracy: Vec<String>,
+    /// When it is fixed who takes part. By epochs, the plans list those who may.
+    pub membership: MembershipChoice,
+    /// How the query wants masks to be shared.
+    pub masks: Option<MaskChoice>,
+}
+
+impl PlannedQuery {
+    /// What is to run: the plans, or by epochs their terms.
+    #[must_use]
+    pub fn to_run(&self) -> Vec<Plan> {
+        match self.membership {
+            MembershipChoice::Fixed => self.plans.clone(),
+            MembershipChoice::Epochs => self.plans.iter().map(Plan::terms).collect(),
+        }
+    }
 }
 
 /// How long the members' budgets last, and what that costs one of them. Only controllers

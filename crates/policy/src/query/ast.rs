@@ -6,6 +6,7 @@ use super::function::Function;
 use crate::budget::Mechanism;
 use crate::plan::Fraction;
 use alpheus_time::Span;
+use serde::{Deserialize, Serialize};
 
 /// A statement of the query language.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -121,6 +122,8 @@ pub struct Settings {
     pub dropout: Option<Fraction>,
     /// How controllers share masks.
     pub masks: Option<MaskChoice>,
+    /// Whether who takes part is fixed with the query.
+    pub membership: Option<MembershipChoice>,
     /// Exponent of the bound on the probability that an epoch's graphs are disconnected:
     /// 10^-this.
     pub mask_delta_exponent: Option<u8>,
@@ -150,8 +153,17 @@ impl Accuracy {
     }
 }
 
+/// When it is fixed who takes part.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum MembershipChoice {
+    /// With the query.
+    Fixed,
+    /// For each window, when it is over.
+    Epochs,
+}
+
 /// The name of a strategy. Its parameters follow from the plan.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum MaskChoice {
     /// Every pair, in every window.
     Clique,

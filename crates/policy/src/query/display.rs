@@ -1,8 +1,8 @@
 //! Formats statements as SQL, so that an error can suggest a query to run.
 
 use super::ast::{
-    BinRequest, Call, Comparison, Condition, Create, Item, MaskChoice, Settings, Show, Statement,
-    Word,
+    BinRequest, Call, Comparison, Condition, Create, Item, MaskChoice, MembershipChoice, Settings,
+    Show, Statement, Word,
 };
 use super::decimal::Decimal;
 use super::items::default_alias;
@@ -184,6 +184,7 @@ impl Display for Settings {
             self.alpha.map(|alpha| format!("alpha = {}", fraction(alpha))),
             self.dropout.map(|dropout| format!("dropout = {}", fraction(dropout))),
             self.masks.map(|masks| format!("masks = '{masks}'")),
+            self.membership.map(|membership| format!("membership = '{membership}'")),
             self.mask_delta_exponent.map(|exponent| format!("mask_delta = 1e-{exponent}")),
         ]
         .into_iter()
@@ -202,6 +203,15 @@ impl Display for Percent {
             Some(percent) => write!(f, "{percent} %"),
             None => write!(f, "{}", self.0),
         }
+    }
+}
+
+impl Display for MembershipChoice {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            MembershipChoice::Fixed => "fixed",
+            MembershipChoice::Epochs => "epochs",
+        })
     }
 }
 

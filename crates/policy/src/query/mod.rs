@@ -32,7 +32,7 @@ mod settings;
 
 pub use ast::{
     Accuracy, BinRequest, Call, ClauseLocations, Comparison, Condition, Create, Item, MaskChoice,
-    Settings, Show, SourceLocation, Statement, Word,
+    MembershipChoice, Settings, Show, SourceLocation, Statement, Word,
 };
 pub use decimal::Decimal;
 pub(crate) use display::{Percent, QuerySpan};

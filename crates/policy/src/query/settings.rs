@@ -1,6 +1,6 @@
 //! Parses `WITH (…)`.
 
-use super::ast::{MaskChoice, Settings, SourceLocation};
+use super::ast::{MaskChoice, MembershipChoice, Settings, SourceLocation};
 use super::decimal::Decimal;
 use super::error::{Location, QueryError, SyntaxError, nearest};
 use super::items::number;
@@ -21,6 +21,7 @@ const KNOWN: &[&str] = &[
     "dropout",
     "masks",
     "mask_delta",
+    "membership",
 ];
 
 pub(super) fn settings(reader: &mut Reader) -> Result<Settings, QueryError> {
@@ -53,6 +54,7 @@ fn setting(reader: &mut Reader, settings: &mut Settings) -> Result<(), QueryErro
         "alpha" => settings.alpha.replace(fraction(reader, at, "alpha")?).is_some(),
         "dropout" => settings.dropout.replace(fraction(reader, at, "dropout")?).is_some(),
         "masks" => settings.masks.replace(masks(reader)?).is_some(),
+        "membership" => settings.membership.replace(membership(reader)?).is_some(),
         "mask_delta" => settings.mask_delta_exponent.replace(power(reader, at)?).is_some(),
         _ => {
             let suggestion = nearest(&name.text, KNOWN.iter().copied());
@@ -217,6 +219,16 @@ fn masks(reader: &mut Reader) -> Result<MaskChoice, QueryError> {
         "epoch" => MaskChoice::Epoch,
         "neighbours" => MaskChoice::Neighbours,
         _ => return Err(reader.expected("'clique', 'dream', 'epoch' or 'neighbours'")),
+    };
+    reader.parser.next_token();
+    Ok(choice)
+}
+
+fn membership(reader: &mut Reader) -> Result<MembershipChoice, QueryError> {
+    let choice = match word(reader).as_str() {
+        "fixed" => MembershipChoice::Fixed,
+        "epochs" => MembershipChoice::Epochs,
+        _ => return Err(reader.expected("'fixed' or 'epochs'")),
     };
     reader.parser.next_token();
     Ok(choice)

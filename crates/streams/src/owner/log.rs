@@ -14,6 +14,7 @@ pub fn in_order(line: &LogLine) -> (Timestamp, Timestamp, u8) {
         LogEvent::Ended { window, .. } => (window.start, 1),
         LogEvent::PolicyChanged { .. } | LogEvent::Granted { .. } => (Timestamp::LIMIT, 0),
         LogEvent::KeysHanded { .. } | LogEvent::Cloned { .. } => (Timestamp::LIMIT, 1),
+        LogEvent::SmallList { window, .. } => (window.start, 0),
         LogEvent::PlanAccepted { .. } | LogEvent::Revoked => (Timestamp::LIMIT, 1),
         LogEvent::Erased => (Timestamp::LIMIT, 2),
     };
@@ -55,6 +56,10 @@ pub fn in_words(line: &LogLine, schema: &Schema, when: impl Fn(Window) -> String
                 names.join(", ")
             )
         }
+        LogEvent::SmallList { window, listed, most, .. } => format!(
+            "the service named only {listed} controllers for {}, where it had named up to {most} before; if it chooses them, they can learn more",
+            when(*window)
+        ),
         LogEvent::Ended { window, outcome, .. } => {
             format!("the service reports that {} {}", when(*window), ended(outcome))
         }

@@ -12,7 +12,7 @@ const HASH: usize = 32;
 pub(super) struct Fingerprint(Vec<u8>);
 
 impl Fingerprint {
-    const NAMES: [&str; 8] = [
+    const NAMES: [&str; 9] = [
         "--schema",
         "--source",
         "--input",
@@ -20,6 +20,7 @@ impl Fingerprint {
         "--query",
         "--controllers",
         "--masks",
+        "--membership",
         "--tick",
     ];
 
@@ -29,6 +30,7 @@ impl Fingerprint {
         let flags = [
             format!("{:?}", args.controllers),
             format!("{:?}", args.masks),
+            format!("{:?}", args.membership),
             format!("{:?}", args.tick),
         ];
         let mut hashes = [&args.schema, &args.source, &args.input]

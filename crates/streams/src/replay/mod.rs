@@ -12,7 +12,7 @@ pub use limits::MaxRefused;
 use crate::runtime::embedded::Controllers;
 use alpheus_node::failure::Failure;
 use alpheus_node::globals::Globals;
-use alpheus_policy::query::MaskChoice;
+use alpheus_policy::query::{MaskChoice, MembershipChoice};
 use clap::ValueEnum;
 use std::path::PathBuf;
 use std::str::FromStr;
@@ -58,6 +58,9 @@ pub struct Args {
     /// How controllers share masks; by default chosen by their number
     #[arg(long, value_enum)]
     pub masks: Option<Masks>,
+    /// When it is fixed who takes part; by default as the query says
+    #[arg(long, value_enum)]
+    pub membership: Option<Membership>,
     /// Interval of border events, such as `10s`; by default the longest that divides all windows
     #[arg(long, value_name = "DURATION")]
     pub tick: Option<String>,
@@ -92,6 +95,24 @@ impl From<Masks> for MaskChoice {
             Masks::Dream => MaskChoice::Dream,
             Masks::Epoch => MaskChoice::Epoch,
             Masks::Neighbours => MaskChoice::Neighbours,
+        }
+    }
+}
+
+/// When it is fixed who takes part.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Membership {
+    /// With the query
+    Fixed,
+    /// For each window, when it is over: those whose streams were online
+    Epochs,
+}
+
+impl From<Membership> for MembershipChoice {
+    fn from(membership: Membership) -> MembershipChoice {
+        match membership {
+            Membership::Fixed => MembershipChoice::Fixed,
+            Membership::Epochs => MembershipChoice::Epochs,
         }
     }
 }

@@ -20,6 +20,7 @@ use alpheus_node::service::shutdown::{self, Shutdown};
 use alpheus_node::settings::path_flag;
 use alpheus_policy::catalog::RunningQuery;
 use alpheus_policy::plan::Plan;
+use alpheus_policy::query::MaskChoice;
 use alpheus_time::{Span, Timestamp};
 use alpheus_transport::Batch;
 use rand_chacha::ChaCha20Rng;
@@ -105,14 +106,17 @@ fn begin(
         }
         Some(_) if !embedded.running().is_empty() => {}
         _ => {
-            let mut plans = Vec::new();
+            let mut queries = Vec::new();
             for query in &inputs.queries {
                 let begins = inputs.recording.begins();
-                plans.extend(plan(embedded, query, begins, args, rng)?);
+                queries.push(plan(embedded, query, begins, args, rng)?);
             }
             // A run that was killed between these two steps has no plan yet.
             put(embedded, RUN, run.bytes())?;
-            embedded.start(inputs.recording.begins(), &plans).map_err(store_failure)?;
+            for (plans, masks) in queries {
+                let begins = inputs.recording.begins();
+                embedded.start_masked(begins, &plans, masks).map_err(store_failure)?;
+            }
         }
     }
     for running in embedded.running() {
@@ -132,10 +136,13 @@ fn plan(
     begins: Timestamp,
     args: &Args,
     rng: &mut ChaCha20Rng,
-) -> Result<Vec<Plan>, Failure> {
+) -> Result<(Vec<Plan>, Option<MaskChoice>), Failure> {
     let mut create = query.create.clone();
     if let Some(masks) = args.masks {
         create.settings.masks = Some(masks.into());
+    }
+    if let Some(membership) = args.membership {
+        create.settings.membership = Some(membership.into());
     }
     let refused =
         |error: String| Failure::new(Category::Refused, error).at(query.path.display().to_string());
@@ -161,10 +168,10 @@ fn plan(
             left.reason
         );
     }
-    let plans = planned.plans.clone();
-    let running = RunningQuery { name: planned.name, sql: planned.sql, plans: planned.plans };
+    let (plans, masks) = (planned.to_run(), planned.masks);
+    let running = RunningQuery { name: planned.name, sql: planned.sql, plans: plans.clone() };
     embedded.manager.catalog.start(running).map_err(|error| refused(error.to_string()))?;
-    Ok(plans)
+    Ok((plans, masks))
 }
 
 /// Feeds the recording in chunks of ticks: a chunk's events are durable as a

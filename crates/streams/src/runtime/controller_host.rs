@@ -5,9 +5,9 @@ use crate::runtime::fences::ControllerFences;
 use alpheus_crypto::hash::Digest;
 use alpheus_crypto::ledger::{Change, Ledger, LedgerError, Step};
 use alpheus_encrypted_stream::certificate::Deployment;
-use alpheus_encrypted_stream::controller::Controller;
-use alpheus_encrypted_stream::inbox::Inbox;
-use alpheus_encrypted_stream::ledger::Start;
+use alpheus_encrypted_stream::controller::{Controller, HostRecords};
+use alpheus_encrypted_stream::inbox::{InboundMessage, Inbox};
+use alpheus_encrypted_stream::ledger::{Scope, Start};
 use alpheus_encrypted_stream::messages::{ControllerMessage, ServiceMessage};
 use alpheus_node::fence::FenceError;
 use alpheus_node::ledger::store::{LedgerWithBatch, StoreLedger};
@@ -30,7 +30,12 @@ pub struct ControllerHost {
     down: HashSet<ControllerId>,
     ledger: StoreLedger,
     fence: ControllerFences,
+    /// Plans of lists that were stored since the start.
+    lists: BTreeSet<PlanId>,
 }
+
+/// Number of lists after which those are deleted that no controller knows any more.
+const LISTS: usize = 32;
 
 /// Seeds of running totals that a thread draws ahead in one slice: up to half a second.
 const SLICE: u32 = 1024;
@@ -41,6 +46,8 @@ struct Shard {
     controllers: HashMap<ControllerId, Controller>,
     /// Whether answers wait until all of their noise is drawn.
     eager_noise: bool,
+    /// Plans of lists in messages of this round.
+    lists: BTreeSet<PlanId>,
 }
 
 /// A message to a controller, about a plan.
@@ -73,9 +80,11 @@ impl ControllerHost {
             inbox: Inbox::new(deployment.clone()),
             controllers: HashMap::new(),
             eager_noise: false,
+            lists: BTreeSet::new(),
         };
         let shards = (0..rayon::current_num_threads()).map(|_| shard()).collect();
-        ControllerHost { shards, shard_of: HashMap::new(), down: HashSet::new(), ledger, fence }
+        let (shard_of, down, lists) = Default::default();
+        ControllerHost { shards, shard_of, down, ledger, fence, lists }
     }
 
     /// Makes answers wait until all of their noise is drawn, for hosts that serve nobody else.
@@ -245,7 +254,25 @@ impl ControllerHost {
             .zip(sorted)
             .map(|(shard, messages)| shard.handle(now, messages))
             .collect();
-        self.commit(steps.into_iter().flatten())
+        let answers = self.commit(steps.into_iter().flatten())?;
+        self.forget_lists()?;
+        Ok(answers)
+    }
+
+    /// Deletes lists of epochs that are over, now and then.
+    fn forget_lists(&mut self) -> Result<(), HostError> {
+        for shard in &mut self.shards {
+            self.lists.append(&mut shard.lists);
+        }
+        if self.lists.len() < LISTS {
+            return Ok(());
+        }
+        let controllers = self.shards.iter().flat_map(|shard| shard.controllers.values());
+        let known: BTreeSet<PlanId> =
+            controllers.flat_map(|own| own.known_plans().copied()).collect();
+        let over = self.lists.extract_if(.., |plan| !known.contains(plan));
+        let changes = over.map(HostRecords::forget_list).collect();
+        self.delete(changes)
     }
 
     /// Commits the ledger, then the fence, then returns the messages. Uses as few commits
@@ -289,10 +316,16 @@ impl Shard {
         messages: Vec<ToController>,
     ) -> Vec<Step<Vec<FromController>>> {
         let mut steps = Vec::with_capacity(messages.len());
+        let mut shared = HashSet::new();
         for (id, plan, message) in messages {
             let Some(controller) = self.controllers.get_mut(&id) else { continue };
             match self.inbox.open(&message) {
                 Ok(verified) => {
+                    if let InboundMessage::Announcement(Ok(announced)) = &verified
+                        && announced.plan().epoch.is_some()
+                    {
+                        self.lists.insert(announced.id());
+                    }
                     let lacked = controller.lacks_seeds();
                     let mut step = controller.handle(&verified, now);
                     if self.eager_noise && !lacked && controller.lacks_seeds() {
@@ -300,7 +333,7 @@ impl Shard {
                         while controller.draw_ahead(SLICE, now) >= SLICE {}
                         step = controller.handle(&verified, now);
                     }
-                    steps.push(step.map(|answers| {
+                    steps.push(once(step, &mut shared).map(|answers| {
                         answers.into_iter().map(|answer| (id, plan, answer)).collect()
                     }));
                 }
@@ -309,4 +342,22 @@ impl Shard {
         }
         steps
     }
+}
+
+/// The step without records of the host that an earlier one of the same commit has: their keys
+/// name what they hold.
+fn once(
+    step: Step<Vec<ControllerMessage>>,
+    shared: &mut HashSet<Vec<u8>>,
+) -> Step<Vec<ControllerMessage>> {
+    let (released, host) = (step.dangerous_preview().clone(), Scope::Host.prefix());
+    let mut changes = step.dangerous_changes();
+    changes.retain(|change| match &change.value {
+        Some(_) => !change.key.starts_with(&host) || shared.insert(change.key.clone()),
+        None => {
+            shared.remove(&change.key);
+            true
+        }
+    });
+    Step::new(changes, released)
 }

@@ -27,6 +27,7 @@ use alpheus_policy::ids::{ControllerId, StreamId};
 use alpheus_policy::layout::{Layout, LayoutError};
 use alpheus_policy::plan::Plan;
 use alpheus_policy::policy::Policies;
+use alpheus_policy::query::MaskChoice;
 use alpheus_policy::schema::Schema;
 use alpheus_time::{Span, Timestamp};
 use alpheus_transport::{Store, local};
@@ -282,8 +283,21 @@ impl Embedded {
     /// # Errors
     /// [`RuntimeError`]; a controller's refusal is no error, see [`Service::refusals`].
     pub fn start(&mut self, clock: Timestamp, plans: &[Plan]) -> Result<(), RuntimeError> {
+        self.start_masked(clock, plans, None)
+    }
+
+    /// The same for plans that share masks as their query says.
+    ///
+    /// # Errors
+    /// As [`Embedded::start`].
+    pub fn start_masked(
+        &mut self,
+        clock: Timestamp,
+        plans: &[Plan],
+        masks: Option<MaskChoice>,
+    ) -> Result<(), RuntimeError> {
         self.introduce_readers(plans)?;
-        let round = self.manager.start(self.now(), plans)?;
+        let round = self.manager.start(self.now(), plans, masks)?;
         self.exchange(clock, round).map(|_| ())
     }
 

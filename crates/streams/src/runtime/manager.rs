@@ -5,7 +5,7 @@ use super::embedded::RuntimeError;
 use super::plane::UnsupportedPlanError;
 use super::planning::{QueryContext, plan_query};
 use super::service::{Round, Service};
-use super::storage::PLANS;
+use super::storage::{PLANS, TERMS};
 use alpheus_crypto::hash::Digest;
 use alpheus_crypto::sign::SigningKey;
 use alpheus_crypto::signed::Signed;
@@ -14,11 +14,11 @@ use alpheus_encrypted_stream::certificate::{Certificate, Deployment, consumer_id
 use alpheus_encrypted_stream::error::CertificateError;
 use alpheus_encrypted_stream::messages::Announcement;
 use alpheus_node::ledger::scan_all;
-use alpheus_policy::catalog::{Catalog, RunningQuery, StartError};
+use alpheus_policy::catalog::{Catalog, CatalogStream, RunningQuery, StartError};
 use alpheus_policy::ids::{ConsumerId, ControllerId, PlanId, StreamId};
 use alpheus_policy::plan::Plan;
 use alpheus_policy::planner::{PlannedQuery, PlanningError};
-use alpheus_policy::query::Create;
+use alpheus_policy::query::{Create, MaskChoice};
 use alpheus_policy::schema::Schema;
 use alpheus_time::Timestamp;
 use alpheus_transport::Batch;
@@ -98,7 +98,15 @@ impl Manager {
     ) -> Result<ControllerId, RuntimeError> {
         let id = fingerprint(&self.deployment.controller(certificate)?);
         self.certificates.insert(id, certificate.clone());
+        self.service.know(id, certificate);
         Ok(id)
+    }
+
+    /// Registers a stream as its owner placed it, or a new choice. By epochs it may take part from
+    /// the next one on.
+    pub fn put_stream(&mut self, known: CatalogStream) {
+        self.service.place(&known);
+        self.catalog.put_stream(known);
     }
 
     /// Registers a consumer, so that results can be sealed to it.
@@ -139,23 +147,36 @@ impl Manager {
     }
 
     /// Starts plans and stores them, so that a restart resumes them. The returned messages
-    /// announce them.
+    /// announce them. `masks` is how lists share them, if the query says so.
     ///
     /// # Errors
     /// [`RuntimeError`]; a controller's refusal is no error, see [`Service::refusals`].
-    pub fn start(&mut self, now: Timestamp, plans: &[Plan]) -> Result<Round, RuntimeError> {
-        self.start_with(now, plans, Batch::new())
+    pub fn start(
+        &mut self,
+        now: Timestamp,
+        plans: &[Plan],
+        masks: Option<MaskChoice>,
+    ) -> Result<Round, RuntimeError> {
+        self.start_with(now, (plans, masks), Batch::new())
     }
 
     /// The same, with a batch in the same commit.
     fn start_with(
         &mut self,
         now: Timestamp,
-        plans: &[Plan],
+        (plans, masks): (&[Plan], Option<MaskChoice>),
         mut batch: Batch,
     ) -> Result<Round, RuntimeError> {
         let mut announced = Vec::with_capacity(plans.len());
-        for plan in plans {
+        let (by_epochs, fixed): (Vec<&Plan>, Vec<&Plan>) =
+            plans.iter().partition(|plan| plan.is_terms());
+        for plan in &by_epochs {
+            let key = [TERMS, &plan.id().0].concat();
+            let bytes = postcard::to_allocvec(&(plan, masks));
+            let bytes = bytes.map_err(|_| RuntimeError::DamagedPlans)?;
+            batch.put(&self.service.topics().service, key, bytes)?;
+        }
+        for plan in fixed {
             let certificates =
                 plan.roster.iter().filter_map(|id| self.certificates.get(id).cloned());
             let consumer = plan.sealed_to.and_then(|id| self.consumers.get(&id).cloned());
@@ -171,7 +192,18 @@ impl Manager {
         for announced in announced {
             self.service.start(now, announced)?;
         }
+        by_epochs.into_iter().try_for_each(|terms| self.start_terms(now, terms, masks))?;
         Ok(self.service.close_windows(now, Timestamp(0))?)
+    }
+
+    fn start_terms(
+        &mut self,
+        now: Timestamp,
+        terms: &Plan,
+        masks: Option<MaskChoice>,
+    ) -> Result<(), RuntimeError> {
+        let streams = self.catalog.streams_of(terms);
+        Ok(self.service.start_terms(now, (terms, masks), &self.deployment, streams)?)
     }
 
     /// Plans a query and starts it under its name, durably.
@@ -188,9 +220,10 @@ impl Manager {
         if self.owners.get(&planned.name).is_some_and(|owner| owner != context.consumer) {
             return Err(StartError::NameTaken(planned.name).into());
         }
-        planned.plans.iter().try_for_each(|plan| self.service.check(plan))?;
-        let (name, sql, plans) = (planned.name.clone(), planned.sql.clone(), planned.plans.clone());
-        let query = RunningQuery { name: name.clone(), sql, plans };
+        let plans = planned.to_run();
+        plans.iter().try_for_each(|plan| self.service.check(plan))?;
+        let (name, sql) = (planned.name.clone(), planned.sql.clone());
+        let query = RunningQuery { name: name.clone(), sql, plans: plans.clone() };
         let bytes = postcard::to_allocvec(&query).map_err(|_| RuntimeError::DamagedPlans)?;
         self.catalog.start(query)?;
         let mut batch = Batch::new();
@@ -202,7 +235,7 @@ impl Manager {
             .put(space, asker, context.consumer.as_bytes().to_vec())
             .map_err(RuntimeError::from)?;
         // The query and its plans are stored together or not at all.
-        let started = self.start_with(context.now, &planned.plans, batch);
+        let started = self.start_with(context.now, (&plans, planned.masks), batch);
         let round = started.inspect_err(|_| drop(self.catalog.stop(&name)))?;
         self.owners.insert(name, context.consumer.to_owned());
         Ok((planned, round))
@@ -216,6 +249,7 @@ impl Manager {
 
     /// Forgets a stream whose owner has withdrawn: no later plan uses it.
     pub fn forget(&mut self, stream: &StreamId) {
+        self.service.displace(stream);
         self.catalog.remove_stream(stream);
     }
 
@@ -238,6 +272,7 @@ impl Manager {
                 batch.put(&space, [SEALED, &id.0].concat(), kept.to_vec())?;
             }
             batch.delete(&space, key)?;
+            batch.delete(&space, [TERMS, &id.0].concat())?;
         }
         self.service.store().commit(batch)?;
         Ok(Some(round))
@@ -284,6 +319,12 @@ impl Manager {
             let announced = Arc::new(AnnouncedPlan::open(&signed, &self.deployment)?);
             self.service.start(now, announced)?;
         }
+        for (_, value) in scan_all(store.as_ref(), &space, TERMS)? {
+            let (terms, masks): (Plan, Option<MaskChoice>) =
+                postcard::from_bytes(&value).map_err(|_| RuntimeError::DamagedPlans)?;
+            self.start_terms(now, &terms, masks)?;
+        }
+        self.service.resumed();
         Ok(())
     }
 }

@@ -108,7 +108,7 @@ impl Embedded {
             policy,
         };
         let signed = Signed::new(&annotation, &owner_key);
-        self.manager.catalog.put_stream(annotation.into_catalog(seat.identity.id()));
+        self.manager.put_stream(annotation.into_catalog(seat.identity.id()));
         let (schema, layout, master) =
             (self.schema.clone(), layout.clone(), self.root.master(&member.key));
         seat.streams.push((

@@ -77,7 +77,7 @@ impl Embedded {
             policy: known.policy.clone(),
         };
         self.annotate(clock, member, owner, &annotation)?;
-        self.manager.catalog.put_stream(known);
+        self.manager.put_stream(known);
         Ok(())
     }
 

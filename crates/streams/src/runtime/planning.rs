@@ -87,12 +87,17 @@ pub(crate) fn failure(refusal: &PlanningError, text: &str, place: &str, policies
 }
 
 fn masks(request: &MaskRequest<'_>) -> Option<MaskStrategy> {
-    let wanted = request.wanted.map(|choice| match choice {
+    let wanted = request.wanted.map(preference);
+    let roster = Roster::new(request.owners, request.tolerated, request.min_population);
+    choose(wanted, &roster, request.delta_exponent).ok()
+}
+
+/// How a query wants masks to be shared.
+pub(super) fn preference(choice: MaskChoice) -> MaskPreference {
+    match choice {
         MaskChoice::Clique => MaskPreference::Clique,
         MaskChoice::Dream => MaskPreference::Dream,
         MaskChoice::Epoch => MaskPreference::Epoch,
         MaskChoice::Neighbours => MaskPreference::Neighbours,
-    });
-    let roster = Roster::new(request.owners, request.tolerated, request.min_population);
-    choose(wanted, &roster, request.delta_exponent).ok()
+    }
 }

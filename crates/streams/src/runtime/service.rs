@@ -1,31 +1,36 @@
 //! The service: the windows of running plans, over a data plane. It never holds a key to data.
 
 mod addressing;
+mod commits;
+mod epochs;
+mod error;
 mod frames;
 mod pauses;
+
+pub use error::ServiceError;
 
 use super::counters::{Counters, Watch};
 use super::plane::{self, EngineKind, Plane, UnsupportedPlanError, open_sums};
 use super::results::Row;
 use super::storage::{Topics, read_on};
-use alpheus_crypto::ledger::{Ledger, LedgerError, Step};
+use alpheus_crypto::ledger::Step;
 use alpheus_crypto::sign::SigningKey;
 use alpheus_encrypted_stream::announced_plan::AnnouncedPlan;
 use alpheus_encrypted_stream::coordinator::{
-    AdderMessage, Coordinator, Outcome, Output, SumSet, Timing, VerifiedMessage,
+    AdderMessage, Coordinator, Output, SumSet, Timing, VerifiedMessage,
 };
 use alpheus_encrypted_stream::error::{MessageError, PlanRefusalError};
 use alpheus_encrypted_stream::ledger::Scope;
-use alpheus_encrypted_stream::transformer::{PlanMismatchError, Shape};
-use alpheus_node::ledger::store::{LedgerWithBatch, StoreLedger};
+use alpheus_encrypted_stream::transformer::Shape;
+use alpheus_node::ledger::store::StoreLedger;
 use alpheus_policy::ids::{ControllerId, PlanId};
 use alpheus_policy::plan::Plan;
 use alpheus_time::{Span, Timestamp};
-use alpheus_transport::{Batch, Error, NewRecord, Store};
+use alpheus_transport::{Batch, Error, NewRecord, Offset, Store};
+use epochs::{EpochWindow, Epochs};
 use rayon::prelude::*;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
-use thiserror::Error;
 
 /// Maximum number of summons in one round, when many windows have passed at once, as
 /// after a restart or in a replay.
@@ -41,6 +46,7 @@ pub struct Service {
     key: Arc<SigningKey>,
     plane: Box<dyn Plane>,
     queries: BTreeMap<PlanId, Query>,
+    epochs: Epochs,
     /// Requests that restored coordinators repeat, once their windows' sums are back.
     pending: Vec<(PlanId, Step<Vec<Output>>)>,
     timing: Timing,
@@ -63,41 +69,8 @@ struct Query {
     refusals: BTreeMap<ControllerId, PlanRefusalError>,
     /// Ended plans that each controller was informed of again, after it missed the end.
     ended: BTreeMap<ControllerId, BTreeSet<PlanId>>,
-}
-
-/// Why the service stops.
-#[derive(Debug, Error)]
-pub enum ServiceError {
-    /// The log or the state store.
-    #[error(transparent)]
-    Store(#[from] Error),
-    /// Records could not be written.
-    #[error(transparent)]
-    Ledger(#[from] LedgerError),
-    /// A plan of another schema, or with windows that are no multiples of the tick.
-    #[error(transparent)]
-    Mismatch(#[from] PlanMismatchError),
-    /// The stored state cannot be read.
-    #[error(
-        "the service's stored {what} cannot be read; restore the state folder from a backup, or start with a new --state folder"
-    )]
-    Damaged {
-        /// What.
-        what: &'static str,
-    },
-    /// Running plans belong to another engine, which alone has their sums.
-    #[error(
-        "plans are running under the engine {before}, not {asked}: drop their queries with that engine, or start with a new --state folder"
-    )]
-    OtherEngine {
-        /// The engine that runs them.
-        before: EngineKind,
-        /// The requested engine.
-        asked: EngineKind,
-    },
-    /// A row cannot be written as JSON.
-    #[error(transparent)]
-    Row(#[from] serde_json::Error),
+    /// The epoch that the plan is for; none if its roster is fixed.
+    epoch: Option<EpochWindow>,
 }
 
 /// The output of one round of the service.
@@ -134,6 +107,7 @@ impl Service {
             key,
             plane,
             queries: BTreeMap::new(),
+            epochs: Epochs::default(),
             pending: Vec::new(),
             timing,
             uncounted: Span(0),
@@ -174,9 +148,19 @@ impl Service {
         now: Timestamp,
         announced: Arc<AnnouncedPlan>,
     ) -> Result<(), ServiceError> {
-        let (id, plan) = (announced.id(), announced.plan());
         let now = self.counted(now);
-        self.plane.register(plan)?;
+        self.plane.register(announced.plan())?;
+        self.coordinate(now, announced, None)
+    }
+
+    /// Starts or resumes the coordinator of a plan.
+    fn coordinate(
+        &mut self,
+        now: Timestamp,
+        announced: Arc<AnnouncedPlan>,
+        epoch: Option<EpochWindow>,
+    ) -> Result<(), ServiceError> {
+        let (id, plan) = (announced.id(), announced.plan());
         let place = (0..).zip(&plan.roster).map(|(place, id)| (*id, place)).collect();
         let prefix = Scope::Service(id).prefix();
         let records =
@@ -191,7 +175,7 @@ impl Service {
         };
         self.pending.extend([(id, coordinator.announce()), (id, asked)]);
         let (refusals, ended) = (BTreeMap::new(), BTreeMap::new());
-        self.queries.insert(id, Query { coordinator, place, refusals, ended });
+        self.queries.insert(id, Query { coordinator, place, refusals, ended, epoch });
         Ok(())
     }
 
@@ -201,19 +185,29 @@ impl Service {
     /// # Errors
     /// [`ServiceError`] if what must be durable cannot be written.
     pub fn retire(&mut self, plans: &[PlanId]) -> Result<Round, ServiceError> {
-        let retired = plans.iter().filter_map(|id| {
-            self.queries.get_mut(id).map(|query| (*id, query.coordinator.retire()))
+        let mut ended = plans.to_vec();
+        ended.extend(self.epochs_of(plans));
+        let retired = ended.iter().filter_map(|id| {
+            let Query { coordinator, epoch, .. } = self.queries.get_mut(id)?;
+            let by_epoch = epoch.is_some();
+            Some((*id, if by_epoch { coordinator.dismiss() } else { coordinator.retire() }))
         });
         let steps = retired.collect();
-        let round = self.finish_with(steps, plans)?;
-        plans.iter().for_each(|id| drop(self.queries.remove(id)));
+        let round = self.finish_with(steps, &ended)?;
+        ended.iter().for_each(|id| drop(self.queries.remove(id)));
+        self.drop_terms(plans)?;
         Ok(round)
     }
 
-    /// Plans that run.
+    /// Plans that run: those with a fixed roster, and those by epochs.
     #[must_use]
     pub fn running(&self) -> Vec<PlanId> {
-        self.queries.keys().copied().collect()
+        self.fixed_plans().chain(self.epochs.plans()).collect()
+    }
+
+    fn fixed_plans(&self) -> impl Iterator<Item = PlanId> {
+        let fixed = self.queries.iter().filter(|(_, query)| query.epoch.is_none());
+        fixed.map(|(id, _)| *id)
     }
 
     /// Controllers that refused a plan, and why.
@@ -239,8 +233,9 @@ impl Service {
     /// Whether [`Service::close_windows`] has anything to do.
     #[must_use]
     pub fn has_due(&self, idle: Timestamp) -> bool {
-        let due = |id| self.plane.due(id, idle).is_some();
-        let closes = !self.is_paused && self.queries.keys().any(due);
+        let due = |id: PlanId| self.plane.due(&id, idle).is_some();
+        let closes = self.fixed_plans().any(due) || self.has_due_epochs(idle);
+        let closes = !self.is_paused && closes;
         !self.pending.is_empty() || self.plane.has_sums() || closes
     }
 
@@ -286,7 +281,7 @@ impl Service {
             return self.finish_round(steps);
         }
         let (now, mut summons) = (self.counted(now), 0);
-        for id in self.running() {
+        for id in self.fixed_plans().collect::<Vec<_>>() {
             while summons < MAX_SUMMONS
                 && let Some(window) = self.plane.due(&id, idle)
                 && let Some(query) = self.queries.get_mut(&id)
@@ -309,7 +304,9 @@ impl Service {
                 steps.push((id, query.coordinator.handle_window_report(&report, now)));
             }
         }
-        self.finish_round(steps)
+        let mut round = self.finish_round(steps)?;
+        self.close_epochs(now, idle, &mut round)?;
+        Ok(round)
     }
 
     /// Takes messages of controllers.
@@ -321,7 +318,11 @@ impl Service {
         now: Timestamp,
         messages: Vec<super::controller_host::FromController>,
     ) -> Result<Round, ServiceError> {
-        let (now, verified) = (self.counted(now), self.verify(&messages));
+        let now = self.counted(now);
+        let (answers, messages): (Vec<_>, Vec<_>) =
+            messages.into_iter().partition(|(_, plan, _)| self.epochs.has(plan));
+        let mut round = self.receive_attendances(now, &answers)?;
+        let verified = self.verify(&messages);
         let mut steps = Vec::with_capacity(verified.len());
         for (plan, message) in verified {
             let Some(query) = self.queries.get_mut(&plan) else { continue };
@@ -332,7 +333,8 @@ impl Service {
                 }
             }
         }
-        self.finish_round(steps)
+        round.add(self.finish_round(steps)?);
+        Ok(round)
     }
 
     /// Verifies messages in groups, on all processors: signatures are most of the work.
@@ -363,95 +365,24 @@ impl Service {
         let (now, sums) = (self.counted(now), &self.plane);
         let step = |(id, query): (&PlanId, &mut Query)| (*id, query.coordinator.poll(now, sums));
         let steps = self.queries.iter_mut().map(step).collect();
-        self.finish_round(steps)
+        let mut round = self.finish_round(steps)?;
+        round.add(self.time_out_calls(now)?);
+        Ok(round)
     }
 
     /// When [`Service::timeout`] is next due.
     #[must_use]
     pub fn deadline(&self) -> Option<Timestamp> {
-        let due = self.queries.values().filter_map(|query| query.coordinator.deadline()).min();
+        let windows = self.queries.values().filter_map(|query| query.coordinator.deadline());
+        let due = windows.chain(self.epochs.deadline()).min();
         due.map(|due| due.plus(self.uncounted))
     }
 
     /// Windows in progress.
     #[must_use]
     pub fn in_progress(&self) -> usize {
-        self.queries.values().map(|query| query.coordinator.under_way()).sum()
-    }
-
-    fn finish_round(
-        &mut self,
-        steps: Vec<(PlanId, Step<Vec<Output>>)>,
-    ) -> Result<Round, ServiceError> {
-        self.finish_with(steps, &[])
-    }
-
-    /// Commits records, result rows and messages to the engine together, then returns
-    /// messages to controllers. The ended plans are no longer summed.
-    fn finish_with(
-        &mut self,
-        steps: Vec<(PlanId, Step<Vec<Output>>)>,
-        ended: &[PlanId],
-    ) -> Result<Round, ServiceError> {
-        self.check_not_failed()?;
-        let committed = self.commit(steps, ended);
-        self.failed |= committed.is_err();
-        committed
-    }
-
-    /// Fails once a commit has failed: memory and store then differ, and no further message
-    /// may depend on either.
-    fn check_not_failed(&self) -> Result<(), ServiceError> {
-        if self.failed { Err(LedgerError.into()) } else { Ok(()) }
-    }
-
-    fn commit(
-        &mut self,
-        steps: Vec<(PlanId, Step<Vec<Output>>)>,
-        ended: &[PlanId],
-    ) -> Result<Round, ServiceError> {
-        let (mut rows, mut merged) = (Vec::new(), Step::default());
-        for (id, step) in steps {
-            let Some(query) = self.queries.get(&id) else { continue };
-            let plan = query.coordinator.plan();
-            AdderMessage::in_step(&step).try_for_each(|given| self.plane.give(&id, plan, given))?;
-            for outcome in Outcome::in_step(&step) {
-                rows.extend(self.counters.row(plan, outcome));
-                self.plane.finish(&id, outcome.window);
-            }
-            merged.merge(
-                step.map(|outputs| {
-                    outputs.into_iter().map(|output| (id, output)).collect::<Vec<_>>()
-                }),
-            );
-        }
-        ended.iter().for_each(|id| self.plane.unregister(id));
-        let mut batch = self.plane.staged()?;
-        for row in &rows {
-            let value = serde_json::to_vec(row)?;
-            let record =
-                NewRecord { value: &value, timestamp: row.window_end, ..Default::default() };
-            batch.append(&self.topics.results.partition(0), &record)?;
-        }
-        // With no window in progress, the end of a window is a good time to record how far
-        // the log was read: it shares the row's flush.
-        let noted = !rows.is_empty() && self.in_progress() == 0 && self.plane.is_worth_noting();
-        if noted {
-            self.plane.note(&mut batch)?;
-        }
-        self.counters.in_progress = self.in_progress();
-        self.counters.watermark = Some(self.watermark());
-        self.watch.show(&self.counters);
-        let mut beside = LedgerWithBatch { ledger: &mut self.ledger, batch };
-        let outputs = merged.commit(&mut beside)?;
-        if !beside.batch.is_empty() {
-            // The steps changed no record.
-            beside.commit(&[])?;
-        }
-        if noted {
-            self.plane.noted();
-        }
-        Ok(Round { messages: self.address(outputs), rows })
+        let windows = self.queries.values().map(|query| query.coordinator.under_way());
+        windows.sum::<usize>() + self.epochs.calling()
     }
 
     /// All result rows of the store, in the order in which windows ended.
@@ -490,5 +421,13 @@ impl Service {
     /// [`ServiceError`] if it cannot be written.
     pub fn checkpoint_if_worth(&mut self) -> Result<(), ServiceError> {
         if self.plane.is_worth_noting() { self.checkpoint() } else { Ok(()) }
+    }
+}
+
+impl Round {
+    /// What comes after it.
+    fn add(&mut self, mut later: Round) {
+        self.messages.append(&mut later.messages);
+        self.rows.append(&mut later.rows);
     }
 }

@@ -80,6 +80,8 @@ pub fn device_partition(topics: &Topics, key: &[u8]) -> Partition {
 
 /// Announcements of plans that run, in the service's space.
 pub(super) const PLANS: &[u8] = b"announcement/";
+/// Plans by epochs that run, in the service's space.
+pub(super) const TERMS: &[u8] = b"terms/";
 
 /// Reads a partition to its end from a position on, which moves along.
 ///

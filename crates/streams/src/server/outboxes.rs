@@ -5,6 +5,7 @@
 
 use crate::runtime::controller_host::ToController;
 use crate::wire::{MailCursor, Post};
+use alpheus_encrypted_stream::messages::ServiceMessage;
 use std::collections::{HashMap, VecDeque};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
@@ -44,6 +45,8 @@ struct Waiting {
     messages: VecDeque<ToController>,
     /// The number of the first message, counted from 0.
     first: u64,
+    /// How many of the first messages the host may have received.
+    shown: usize,
 }
 
 impl Outboxes {
@@ -68,7 +71,7 @@ impl Outboxes {
     pub fn leave(&self, host: &str, messages: Vec<ToController>) {
         let outbox = self.of(host);
         let mut waiting = outbox.waiting.lock().unwrap_or_else(PoisonError::into_inner);
-        waiting.messages.extend(messages);
+        messages.into_iter().for_each(|message| waiting.add(message));
         let excess = waiting.messages.len().saturating_sub(MAX_WAITING);
         waiting.forget(excess);
         drop(waiting);
@@ -132,14 +135,31 @@ impl Outboxes {
 }
 
 impl Waiting {
+    /// Adds a message. A host that sleeps needs no more than the last call of a plan.
+    fn add(&mut self, message: ToController) {
+        let is_call = |of: &ToController| matches!(of.2, ServiceMessage::EpochCall(_));
+        if is_call(&message) {
+            let mut unseen = self.messages.iter_mut().skip(self.shown);
+            let same = |known: &&mut ToController| {
+                (known.0, known.1) == (message.0, message.1) && is_call(known)
+            };
+            if let Some(earlier) = unseen.find(same) {
+                *earlier = message;
+                return;
+            }
+        }
+        self.messages.push_back(message);
+    }
+
     fn forget(&mut self, messages: usize) {
         let messages = messages.min(self.messages.len());
+        self.shown = self.shown.saturating_sub(messages);
         self.messages.drain(..messages);
         self.first += messages as u64;
     }
 
     /// The oldest messages, as many as fit an answer, and the number after them.
-    fn some(&self) -> (u64, Vec<ToController>) {
+    fn some(&mut self) -> (u64, Vec<ToController>) {
         let mut bytes = 0;
         let fits = |message: &&ToController| {
             let before = bytes;
@@ -147,6 +167,7 @@ impl Waiting {
             before == 0 || bytes <= AT_ONCE
         };
         let messages: Vec<ToController> = self.messages.iter().take_while(fits).cloned().collect();
+        self.shown = self.shown.max(messages.len());
         (self.first + messages.len() as u64, messages)
     }
 }
@@ -200,5 +221,29 @@ mod tests {
         outboxes.leave("first", vec![message(2)]);
         let post = outboxes.fetch("first", MailCursor::default(), Duration::ZERO).await;
         assert_eq!(post.messages, [message(2)]);
+    }
+    fn call(window: u8) -> ToController {
+        // Nobody here opens it.
+        let (_, _, signed) = message(window);
+        let ServiceMessage::Retirement(signed) = signed else { panic!("{signed:?}") };
+        let bytes = postcard::to_allocvec(&signed).unwrap();
+        let call = ServiceMessage::EpochCall(postcard::from_bytes(&bytes).unwrap());
+        (ControllerId([0; 32]), PlanId([255; 32]), call)
+    }
+
+    /// One that has been received is not replaced, since the host will confirm it.
+    #[tokio::test]
+    async fn a_host_that_sleeps_has_one_call_to_read() {
+        let outboxes = Outboxes::new([7; 16]);
+        for window in 1..100 {
+            outboxes.leave("first", vec![call(window)]);
+        }
+        outboxes.leave("first", vec![message(1)]);
+        let nothing = MailCursor::default();
+        let post = outboxes.fetch("first", nothing, Duration::ZERO).await;
+        assert_eq!(post.messages, [call(99), message(1)]);
+        outboxes.leave("first", vec![call(100), call(101)]);
+        let rest = outboxes.fetch("first", post.cursor, Duration::ZERO).await;
+        assert_eq!(rest.messages, [call(101)]);
     }
 }

@@ -380,7 +380,7 @@ impl Registry {
             admitted.map_err(RuntimeError::from)?;
         }
         if self.stands(&known) {
-            manager.catalog.put_stream(known.annotation.clone().into_catalog(controller));
+            manager.put_stream(known.annotation.clone().into_catalog(controller));
         }
         self.streams.insert(stream, known);
         Ok(())

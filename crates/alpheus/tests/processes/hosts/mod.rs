@@ -6,6 +6,7 @@
 mod certificates;
 mod choices;
 mod endings;
+mod epochs;
 mod erasure;
 mod retention;
 mod revocations;

@@ -149,7 +149,7 @@ impl Town {
         ServiceKeys::from_seed(&Secret::from_bytes(self.service))
     }
 
-    /// The same at a time.
+    /// The same, which starts then.
     pub(crate) fn hall_at(&self, disk: Machine, now: Timestamp) -> Hall {
         let key = Arc::new(self.service_keys().into_signing());
         let topics = Topics::new(2).unwrap();

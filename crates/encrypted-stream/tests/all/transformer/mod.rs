@@ -9,6 +9,7 @@
 )]
 
 mod absent;
+mod epochs;
 pub(crate) mod feed;
 mod memory;
 mod order;

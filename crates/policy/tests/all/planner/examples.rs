@@ -63,6 +63,7 @@ fn queries_of_the_recordings_are_planned() {
         ("real/smartmeter", &[("VID", "a")], &["stats.sql", "daily.sql"]),
         ("real/traffic_speed", &[], &["stats.sql"]),
         ("real/weblog_apache", &[], &["stats.sql"]),
+        ("real/weblog_nasa", &[], &["stats.sql"]),
     ] {
         for (policies, min) in [("policies.yaml", 1), ("policies.min10.yaml", 10)] {
             let world = world(folder, policies, 12, metadata);

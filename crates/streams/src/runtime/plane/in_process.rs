@@ -192,6 +192,18 @@ impl Plane for InProcess {
         self.transformer.unregister(plan);
     }
 
+    fn keep_only(&mut self, plans: &BTreeSet<PlanId>) {
+        self.transformer.keep_only(plans);
+    }
+
+    fn epochs(&self) -> Option<&Transformer> {
+        Some(&self.transformer)
+    }
+
+    fn epochs_mut(&mut self) -> Option<&mut Transformer> {
+        Some(&mut self.transformer)
+    }
+
     fn admit(&mut self, stream: StreamId) {
         self.transformer.admit(stream);
     }

@@ -11,18 +11,18 @@ pub use in_process::noted_positions;
 use super::counters::Counters;
 use super::refused::RefusedFrames;
 use super::service::ServiceError;
-use super::storage::{PLANS, Topics};
+use super::storage::{PLANS, TERMS, Topics};
 use alpheus_crypto::hash::Digest;
 use alpheus_crypto::sign::VerifyingKey;
 use alpheus_encrypted_stream::coordinator::{AdderMessage, Sums, WindowReport};
 use alpheus_encrypted_stream::job::WindowSum;
 use alpheus_encrypted_stream::tick::ingest::Ingest;
-use alpheus_encrypted_stream::transformer::Shape;
+use alpheus_encrypted_stream::transformer::{Shape, Transformer};
 use alpheus_node::ledger::scan_all;
 use alpheus_policy::ids::{PlanId, StreamId};
 use alpheus_policy::plan::Plan;
 use alpheus_time::{Timestamp, Window};
-use alpheus_transport::{Batch, Record, Store};
+use alpheus_transport::{Batch, Error, Record, Store};
 use clap::ValueEnum;
 use in_process::InProcess;
 use job::Job;
@@ -71,6 +71,11 @@ pub enum UnsupportedPlanError {
         "the query's window, grace period or start is beyond the time range of the engine `job`"
     )]
     Time,
+    /// It sums streams that a plan names.
+    #[error(
+        "the engine `job` sums fixed plans only: say `membership = 'fixed'`, or use the engine `in-process`"
+    )]
+    Epochs,
     /// The summary of one stream's window would not fit into a record, with one frame a tick.
     #[error(
         "the engine `job` sums windows of at most {most} anchor periods of the schema, and this one has {anchors}: choose a shorter window or a longer `anchor`, or the engine `in-process`"
@@ -95,6 +100,19 @@ pub(super) trait Plane: Sums + Send + Sync {
 
     /// Stops summing for a plan.
     fn unregister(&mut self, plan: &PlanId);
+
+    /// Stops summing for all plans but these, once all that run are registered.
+    fn keep_only(&mut self, _plans: &BTreeSet<PlanId>) {}
+
+    /// What sums plans by epochs; none if this engine sums fixed plans only.
+    fn epochs(&self) -> Option<&Transformer> {
+        None
+    }
+
+    /// The same, to change it.
+    fn epochs_mut(&mut self) -> Option<&mut Transformer> {
+        None
+    }
 
     /// Accepts a stream's events, before any plan needs them.
     fn admit(&mut self, stream: StreamId);
@@ -231,7 +249,8 @@ fn take_over(kind: EngineKind, store: &dyn Store, topics: &Topics) -> Result<(),
     if before == kind {
         return Ok(());
     }
-    if !scan_all(store, &topics.service, PLANS)?.is_empty() {
+    let runs = |prefix| Ok::<_, Error>(!scan_all(store, &topics.service, prefix)?.is_empty());
+    if runs(PLANS)? || runs(TERMS)? {
         return Err(ServiceError::OtherEngine { before, asked: kind });
     }
     let mut batch = Batch::new();

@@ -47,11 +47,11 @@ impl Service {
         self.uncounted = Span(self.uncounted.0.saturating_add(span.0));
     }
 
-    /// The controllers of plans that run.
+    /// The controllers of plans that run. By epochs, those of the last lists.
     #[must_use]
     pub fn rosters(&self) -> BTreeSet<ControllerId> {
-        let queries = self.queries.values();
-        queries.flat_map(|query| query.place.keys().copied()).collect()
+        let queries = self.queries.values().flat_map(|query| query.place.keys().copied());
+        queries.chain(self.epochs.last_members()).collect()
     }
 
     /// The time as coordinators count it.

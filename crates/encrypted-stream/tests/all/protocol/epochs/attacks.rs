@@ -37,7 +37,7 @@ fn a_controller_accepts_one_list_for_an_epoch() {
     assert_eq!(epochs.accept(0, 0, &all), Err(PlanRefusalError::OtherList));
     assert_eq!(epochs.accept(0, 0, &some), Ok(()), "the same list again");
     // Nor once the first list's plan has ended.
-    let plan = epochs.inbox.open(&ServiceMessage::List(Box::new(some.clone()))).unwrap();
+    let plan = epochs.inbox.open(&ServiceMessage::List(Arc::new(some.clone()))).unwrap();
     let alpheus_encrypted_stream::inbox::InboundMessage::Announcement(Ok(plan)) = plan else {
         panic!("an honest list")
     };

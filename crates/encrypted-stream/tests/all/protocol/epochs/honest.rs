@@ -1,6 +1,7 @@
 //! Epochs of one window with an honest service: who is there takes part, and who comes later
 //! is in from the next epoch.
 
+use alpheus_encrypted_stream::ledger::{LogEvent, Record, StampedRecord};
 use alpheus_policy::plan::Fraction;
 
 use super::*;
@@ -116,4 +117,37 @@ fn windows_open_at_every_presence() {
         let opened = outcome.unwrap().result.unwrap();
         assert_eq!(opened.outputs, epochs.truth(0..present, number), "{percent} %");
     }
+}
+
+/// Owners read of a list that has less than half of the controllers of an earlier one.
+#[test]
+fn a_list_that_shrinks_is_in_the_owners_log() {
+    let mut epochs = Epochs::new(phones());
+    let small = |epochs: &Epochs| {
+        let own = Scope::Controller(epochs.controllers[1].id());
+        let records = epochs.store.values(own).into_iter();
+        let events = records.filter_map(|value| match StampedRecord::read(value).unwrap().record {
+            Record::Log(line) => Some(line.event),
+            _ => None,
+        });
+        let small = events.filter_map(|event| match event {
+            LogEvent::SmallList { window, listed, most, .. } => Some((window, listed, most)),
+            _ => None,
+        });
+        small.collect::<Vec<_>>()
+    };
+    for (number, present) in [(0, 12), (1, 6)] {
+        epochs.window(number, &|at| at < present).unwrap();
+        assert!(small(&epochs).is_empty(), "{present}");
+    }
+    epochs.window(2, &|at| at < 5).unwrap();
+    assert_eq!(small(&epochs), [(window(2), 5, 12)]);
+    // The list again, and a restart: the line is there once.
+    let listed = epochs.listed.clone().unwrap();
+    let (store, fence) = (epochs.store.clone(), epochs.controllers[1].fence());
+    epochs.restore(1, &store, after(2), Some(fence));
+    epochs.say(1, after(2), &listed.message());
+    assert_eq!(small(&epochs).len(), 1);
+    epochs.window(3, &|at| at < 5).unwrap();
+    assert_eq!(small(&epochs), [(window(2), 5, 12), (window(3), 5, 12)]);
 }

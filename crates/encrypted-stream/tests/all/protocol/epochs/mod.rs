@@ -3,6 +3,7 @@
 mod attacks;
 mod honest;
 mod lists;
+mod missed;
 mod restarts;
 
 use std::collections::VecDeque;
@@ -135,7 +136,10 @@ impl Epochs {
                 let attended = self.caller.verify(from, signed, |stream| Self::guards(all, stream));
                 self.caller.attend(attended.unwrap(), now)
             }
-            ControllerMessage::WindowRefusal(_) => self.caller.decline(from, now),
+            ControllerMessage::WindowRefusal(signed) => {
+                let reason = self.caller.verify_refusal(from, signed).unwrap();
+                self.caller.decline(from, reason, now)
+            }
             other => panic!("{other:?}"),
         };
         step.commit(&mut self.store).unwrap()
@@ -329,7 +333,7 @@ impl Epochs {
         listing: &Listing,
     ) -> Result<(), PlanRefusalError> {
         let key = self.key(at);
-        match self.say(at, after(number), &ServiceMessage::List(Box::new(listing.clone()))) {
+        match self.say(at, after(number), &ServiceMessage::List(Arc::new(listing.clone()))) {
             ControllerMessage::Acceptance(_) => Ok(()),
             ControllerMessage::PlanRefusal(said) => Err(said.open(&key).unwrap().reason.clone()),
             other => panic!("{other:?}"),

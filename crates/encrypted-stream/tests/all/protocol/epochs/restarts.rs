@@ -125,8 +125,13 @@ fn records(epochs: &Epochs, at: usize) -> usize {
 }
 
 /// Why a controller leaves its stream out of these windows of a plan of another family.
-fn left_out(epochs: &mut Epochs, at: usize, windows: Range<u64>) -> Vec<ExclusionError> {
-    let (world, now) = (&epochs.world, after(9));
+pub(super) fn left_out(
+    epochs: &mut Epochs,
+    at: usize,
+    now: Timestamp,
+    windows: Range<u64>,
+) -> Vec<ExclusionError> {
+    let world = &epochs.world;
     let announced = announce(&epochs.all, &world.seats, &world.service, &world.deployment);
     let step = epochs.controllers[at].handle_announcement(&announced, now).unwrap();
     step.commit(&mut epochs.store).unwrap();
@@ -161,7 +166,11 @@ fn ended_epochs_leave_one_span_and_no_plan() {
     let (store, fence) = (epochs.store.clone(), epochs.controllers[1].fence());
     epochs.restore(1, &store, after(4), Some(fence));
     for at in [0, 1] {
-        assert_eq!(left_out(&mut epochs, at, 0..4), [ExclusionError::Released; 4], "{at}");
+        assert_eq!(
+            left_out(&mut epochs, at, after(9), 0..4),
+            [ExclusionError::Released; 4],
+            "{at}"
+        );
     }
 }
 

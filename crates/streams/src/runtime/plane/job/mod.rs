@@ -311,6 +311,9 @@ impl Sums for Job {
 
 impl Plane for Job {
     fn check(&self, plan: &Plan) -> Result<(), UnsupportedPlanError> {
+        if plan.is_terms() {
+            return Err(UnsupportedPlanError::Epochs);
+        }
         let far = |time: u64| time >= Timestamp::LIMIT.0;
         if far(plan.window.0) || far(plan.grace.0) || far(plan.from.0) {
             return Err(UnsupportedPlanError::Time);

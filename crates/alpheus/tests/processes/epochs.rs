@@ -1,0 +1,230 @@
+//! A simulation of a query by epochs from a seed, with the real service and the real controllers:
+//! of many controllers few are awake, and some of these drop out. Each window opens once over the
+//! listed, or says why not.
+//!
+//! The long forms are for `make drills`.
+
+#![expect(clippy::unwrap_used, clippy::panic, reason = "a test's way to fail")]
+
+use crate::common::recording::{Draw, POLICIES, SCHEMA};
+use alpheus_encrypted_stream::messages::ServiceMessage;
+use alpheus_encrypted_stream::producer::Start;
+use alpheus_input::rows::Cell;
+use alpheus_policy::ids::ControllerId;
+use alpheus_policy::policy::Policies;
+use alpheus_policy::query::{Statement, parse};
+use alpheus_policy::schema::Schema;
+use alpheus_streams::runtime::embedded::{Controllers, Embedded, Member, Pace, Stores};
+use alpheus_streams::runtime::planning::{QueryContext, plan_query};
+use alpheus_streams::runtime::results::{OK, Row};
+use alpheus_streams::runtime::service::Round;
+use alpheus_time::{Span, Timestamp};
+use alpheus_transport::Batch;
+use alpheus_transport::simulated::Machine;
+use rand_chacha::ChaCha20Rng;
+use rand_core::SeedableRng;
+use std::collections::{BTreeMap, BTreeSet};
+
+const QUERY: &str = "CREATE STREAM Readings AS SELECT SUM(reading), COUNT(reading) \
+    WINDOW TUMBLING (SIZE 10 SECONDS) FROM Meters WITH (membership = 'epochs')";
+const START: u64 = 1_700_000_000_000_000;
+const WINDOW: u64 = 10_000_000;
+
+/// When a controller that is listed stops answering in a window.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Dropout {
+    BeforePresence,
+    BeforeToken,
+}
+
+struct World {
+    embedded: Embedded,
+    rng: ChaCha20Rng,
+    draw: Draw,
+    now: Timestamp,
+    _fence: tempfile::TempDir,
+}
+
+/// Who is there in a window.
+struct Window {
+    awake: BTreeSet<usize>,
+    drops: BTreeMap<usize, Dropout>,
+}
+
+/// What a member reads in a window.
+fn reading(member: usize, window: u64) -> i64 {
+    i64::try_from((member as u64 * 37 + window * 11) % 1001).unwrap()
+}
+
+impl World {
+    /// So many owners, each with a controller.
+    fn new(owners: usize, seed: u64) -> World {
+        let (owner, fence) = (|number: usize| format!("m{number}"), tempfile::tempdir().unwrap());
+        let members: Vec<Member> = (0..owners)
+            .map(|number| Member {
+                key: owner(number),
+                owner: owner(number),
+                metadata: BTreeMap::new(),
+            })
+            .collect();
+        // As the defaults are: a third of the controllers may collude, and at least eight.
+        let schema = SCHEMA.replace("clients: [1]", "clients: [10]");
+        let schema = schema.replace("alpha: 0, dropout: 0", "alpha: 1/3, dropout: 1/5");
+        let schema = schema.replace("population: 100", "population: 20000");
+        let schema = Schema::from_yaml(&schema).unwrap();
+        let policies = POLICIES.replace("clients: 1", "clients: 10");
+        let policies = Policies::from_yaml(&policies, &schema).unwrap();
+        let stores = Stores {
+            service: Machine::new().open().unwrap(),
+            private: Machine::new().open().unwrap(),
+            fence: fence.path().join("fence"),
+        };
+        let mut rng = ChaCha20Rng::seed_from_u64(seed);
+        let each = Controllers::PerOwner;
+        let mut embedded =
+            Embedded::on(stores, &schema, &members, &policies, each, Pace::Recorded, &mut rng)
+                .unwrap();
+        let Statement::Create(create) = parse(QUERY).unwrap() else { panic!("no query") };
+        let asking = QueryContext::from(Timestamp(START));
+        let planned = plan_query(&create, &embedded.manager.catalog, asking, &mut rng).unwrap();
+        embedded.start(Timestamp(START), &planned.to_run()).unwrap();
+        let now = Timestamp(0);
+        World { embedded, rng, draw: Draw(seed), now, _fence: fence }
+    }
+
+    /// Some of a hundred, drawn: those who are awake, of whom up to a tenth drop out.
+    fn draw(&mut self, percent: u64) -> Window {
+        let all = self.embedded.devices.len();
+        let wanted = usize::try_from(all as u64 * percent / 100).unwrap();
+        let mut awake = BTreeSet::new();
+        while awake.len() < wanted {
+            awake.insert(usize::try_from(self.draw.below(all as u64)).unwrap());
+        }
+        let mut drops = BTreeMap::new();
+        for member in &awake {
+            if drops.len() < wanted / 10 && self.draw.below(8) == 0 {
+                let when = if self.draw.below(2) == 0 {
+                    Dropout::BeforePresence
+                } else {
+                    Dropout::BeforeToken
+                };
+                drops.insert(*member, when);
+            }
+        }
+        Window { awake, drops }
+    }
+
+    /// Every device reads once in a window.
+    fn feed(&mut self, window: u64) {
+        let from = Timestamp(START + window * WINDOW);
+        let (embedded, mut batch) = (&mut self.embedded, Batch::new());
+        for (member, device) in embedded.devices.iter_mut().enumerate() {
+            if !device.is_online() {
+                device.open(Start::First, from, &mut self.rng, &mut batch).unwrap();
+            }
+            let cells = [Cell::Number(reading(member, window))];
+            let time = from.plus(Span(1));
+            device.event(time, &cells, &embedded.encoder, &mut self.rng, &mut batch).unwrap();
+            device.advance(from.plus(Span(WINDOW)), &mut self.rng, &mut batch).unwrap();
+        }
+        embedded.store.commit(batch).unwrap();
+    }
+
+    /// A window, from its readings to its row.
+    fn run(&mut self, window: u64, there: &Window) -> Row {
+        self.feed(window);
+        let clock = Timestamp(START + (window + 1) * WINDOW);
+        self.embedded.manager.service.ingest(clock).unwrap();
+        let mut rows = Vec::new();
+        loop {
+            let service = &mut self.embedded.manager.service;
+            let round = service.close_windows(self.now, Timestamp(0)).unwrap();
+            self.exchange(clock, round, there, &mut rows);
+            let Some(deadline) = self.embedded.manager.service.deadline() else { break };
+            self.now = self.now.max(deadline);
+            let round = self.embedded.manager.service.timeout(self.now).unwrap();
+            self.exchange(clock, round, there, &mut rows);
+        }
+        assert_eq!(rows.len(), 1, "a window has one row: {rows:?}");
+        rows.remove(0)
+    }
+
+    fn exchange(
+        &mut self,
+        clock: Timestamp,
+        mut round: Round,
+        there: &Window,
+        rows: &mut Vec<Row>,
+    ) {
+        let places = self.embedded.controller_of.iter().copied().zip(0..);
+        let places: BTreeMap<ControllerId, usize> = places.collect();
+        loop {
+            rows.append(&mut round.rows);
+            round.messages.retain(|(to, _, message)| {
+                let member = places[to];
+                let dropped = match message {
+                    ServiceMessage::EpochCall(_) | ServiceMessage::List(_) => false,
+                    ServiceMessage::Summons(_) => {
+                        there.drops.get(&member) == Some(&Dropout::BeforePresence)
+                    }
+                    _ => there.drops.contains_key(&member),
+                };
+                there.awake.contains(&member) && !dropped
+            });
+            if round.messages.is_empty() {
+                return;
+            }
+            let answers = self.embedded.host.handle(clock, round.messages).unwrap();
+            round = self.embedded.manager.service.receive(self.now, answers).unwrap();
+        }
+    }
+}
+
+/// Of so many controllers, at each presence one window. Opened windows are the truth over those
+/// who were listed and stayed; others say why they did not open.
+fn simulate(controllers: usize, presences: &[u64], seed: u64) {
+    let mut world = World::new(controllers, seed);
+    for (window, percent) in (0..).zip(presences) {
+        let there = world.draw(*percent);
+        let row = world.run(window, &there);
+        let stayed: Vec<usize> =
+            there.awake.iter().filter(|at| !there.drops.contains_key(at)).copied().collect();
+        let about = format!("{percent} % of {controllers}, {} dropped", there.drops.len());
+        // t of the listed, and what a window needs of them.
+        let listed = there.awake.len();
+        let tolerated = (listed - 1).min((listed / 3).max(8));
+        if listed - tolerated < 10 {
+            // Of two, each may trust the other.
+            let counted = if listed == 2 { 2 } else { listed - tolerated };
+            assert_eq!(row.status, format!("population {counted} below the minimum 10"), "{about}");
+            assert_eq!(row.excluded as usize, controllers, "{about}");
+            continue;
+        }
+        assert_eq!(row.status, OK, "{about}: {row:?}");
+        let truth: i64 = stayed.iter().map(|member| reading(*member, window)).sum();
+        assert_eq!(row.outputs[0].1, truth.to_string(), "{about}");
+        assert_eq!(row.outputs[1].1, stayed.len(), "{about}");
+        assert_eq!(row.population as usize, stayed.len(), "{about}");
+        assert_eq!(row.excluded as usize, controllers - stayed.len(), "{about}");
+    }
+    let rows = world.embedded.manager.service.results().unwrap();
+    assert_eq!(rows.len(), presences.len(), "each window has one row");
+}
+
+#[test]
+fn windows_open_at_every_presence_of_hundreds() {
+    simulate(200, &[1, 3, 10, 50, 100, 10, 50], 1);
+}
+
+/// Agreements of all pairs of a list are most of it.
+#[test]
+#[ignore = "a minute or more; `make drills` runs it"]
+fn windows_open_at_every_presence_of_a_thousand() {
+    simulate(1000, &[1, 3, 10, 50, 100, 3, 10], 2);
+}
+
+#[test]
+#[ignore = "ten minutes or more; `make drills` runs it"]
+fn windows_open_at_every_presence_of_ten_thousand() {
+    simulate(10_000, &[1, 3, 10, 1, 3], 3);
+}

@@ -1,0 +1,106 @@
+//! How a list is made from attendances.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use alpheus_crypto::signed::Signed;
+use alpheus_policy::ids::ControllerId;
+use alpheus_policy::membership::tolerated;
+use alpheus_policy::plan::MaskStrategy;
+
+use super::caller::{Caller, Calling};
+use crate::announced_plan::AnnouncedPlan;
+use crate::certificate::Certificate;
+use crate::counts::narrow;
+use crate::error::ReleaseError;
+use crate::mask::params::{self, MaskPreference};
+use crate::mask::quorum::{Roster, counted_population};
+use crate::messages::{List, ListEntry, Listing};
+
+impl Caller {
+    /// The list over all that attended.
+    pub(super) fn fix(&self, calling: &Calling) -> Result<Arc<Listing>, ReleaseError> {
+        let attended = calling.called.values().filter_map(|called| {
+            Some((called.attended.as_ref()?.entry.clone(), called.certificate.clone()))
+        });
+        let mut members: Vec<_> = attended.collect();
+        leave_out_second_homes(&mut members);
+        let (entries, certificates): (Vec<_>, Vec<_>) = members.into_iter().unzip();
+        let owners: Vec<u32> = entries.iter().map(|entry| narrow(entry.owners.len())).collect();
+        let masks = self.masks_for(&owners)?;
+        let (terms, window, windows) = (self.id, calling.window, calling.windows);
+        let list = List { terms, window, windows, masks, entries };
+        let list = Signed::new(&list, &self.key);
+        let (call, consumer) = (calling.call.clone(), self.consumer.clone());
+        let listing = Listing { call, list, certificates, consumer };
+        // What no member would accept is not sent.
+        let listing = Arc::new(listing);
+        match AnnouncedPlan::open_list(&listing, &self.deployment) {
+            Ok(_) => Ok(listing),
+            Err(_) => Err(ReleaseError::NotListed),
+        }
+    }
+
+    /// Those whom a list names.
+    pub(super) fn members(&self, listing: &Listing) -> Vec<ControllerId> {
+        let opened = listing.list.open(self.deployment.service());
+        let entries = opened.map(|list| list.into_inner().entries).unwrap_or_default();
+        entries.into_iter().map(|entry| entry.controller).collect()
+    }
+
+    /// How the members mask, or why their windows would not open.
+    fn masks_for(&self, owners: &[u32]) -> Result<MaskStrategy, ReleaseError> {
+        let listed = narrow(owners.len());
+        let tolerated = tolerated(listed, self.terms.alpha, self.terms.colluders);
+        let min = self.terms.population.min;
+        let alone = listed == 1 && (min > 1 || self.terms.alpha.numerator > 0);
+        if listed == 0 || alone {
+            return Err(ReleaseError::QuorumLost { held: listed, needed: listed + 1 });
+        }
+        let roster = Roster::new(owners, tolerated, min);
+        let counted = least_count(owners, tolerated, listed);
+        if counted < u64::from(min) {
+            let counted = u32::try_from(counted).unwrap_or(u32::MAX);
+            return Err(ReleaseError::PopulationTooSmall { counted, needed: min });
+        }
+        // The graph of `Epoch` lasts for many windows, and a list for few.
+        let sparse = listed >= params::SPARSE_FROM;
+        let wanted = match self.masks {
+            Some(MaskPreference::Clique | MaskPreference::Dream) => self.masks,
+            _ if sparse => Some(MaskPreference::Dream),
+            _ => None,
+        };
+        params::choose(wanted, &roster, self.terms.delta_exponent)
+            .map_err(|_| ReleaseError::NotListed)
+    }
+}
+
+/// An owner with streams at two controllers takes part with one. An entry must be what its
+/// controller attended with, so the smaller one is left out.
+fn leave_out_second_homes(members: &mut Vec<(ListEntry, Signed<Certificate>)>) {
+    let mut order: Vec<usize> = (0..members.len()).collect();
+    let size = |at: &usize| members.get(*at).map_or(0, |(entry, _)| entry.owners.len());
+    order.sort_by_key(|at| std::cmp::Reverse(size(at)));
+    let (mut known, mut kept) = (BTreeSet::new(), BTreeSet::new());
+    for at in order {
+        let Some((entry, _)) = members.get(at) else { continue };
+        if entry.owners.iter().all(|listed| !known.contains(&listed.owner)) {
+            known.extend(entry.owners.iter().map(|listed| listed.owner));
+            kept.insert(at);
+        }
+    }
+    let mut at = 0;
+    members.retain(|_| {
+        at += 1;
+        kept.contains(&(at - 1))
+    });
+}
+
+/// The owners that the worst placed member counts. Its token is needed as well: without it the
+/// others count even fewer.
+fn least_count(owners: &[u32], tolerated: u32, listed: u32) -> u64 {
+    let mut owners = owners.to_vec();
+    owners.sort_unstable();
+    let (own, others) = owners.split_first().map_or((0, &[][..]), |(own, others)| (*own, others));
+    counted_population(own, others, tolerated, listed, true)
+}

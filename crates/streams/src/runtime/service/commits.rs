@@ -1,0 +1,102 @@
+//! Commits of the service: records, result rows and messages to the engine, together.
+
+use super::{Round, Service, ServiceError};
+use crate::runtime::results::Row;
+use alpheus_crypto::ledger::{Ledger, LedgerError, Step};
+use alpheus_encrypted_stream::coordinator::{AdderMessage, Outcome, Output};
+use alpheus_node::ledger::store::LedgerWithBatch;
+use alpheus_policy::ids::PlanId;
+use alpheus_transport::NewRecord;
+
+impl Service {
+    pub(super) fn finish_round(
+        &mut self,
+        steps: Vec<(PlanId, Step<Vec<Output>>)>,
+    ) -> Result<Round, ServiceError> {
+        self.finish_with(steps, &[])
+    }
+
+    /// Commits records, result rows and messages to the engine together, then returns
+    /// messages to controllers. The ended plans are no longer summed.
+    pub(super) fn finish_with(
+        &mut self,
+        steps: Vec<(PlanId, Step<Vec<Output>>)>,
+        ended: &[PlanId],
+    ) -> Result<Round, ServiceError> {
+        self.check_not_failed()?;
+        let committed = self.commit(steps, ended);
+        self.failed |= committed.is_err();
+        committed
+    }
+
+    /// Fails once a commit has failed: memory and store then differ, and no further message
+    /// may depend on either.
+    pub(super) fn check_not_failed(&self) -> Result<(), ServiceError> {
+        if self.failed { Err(LedgerError.into()) } else { Ok(()) }
+    }
+
+    fn commit(
+        &mut self,
+        steps: Vec<(PlanId, Step<Vec<Output>>)>,
+        ended: &[PlanId],
+    ) -> Result<Round, ServiceError> {
+        let (mut rows, mut merged, mut over) = (Vec::new(), Step::default(), Vec::new());
+        for (id, step) in steps {
+            let Some(query) = self.queries.get(&id) else { continue };
+            let plan = query.coordinator.plan();
+            AdderMessage::in_step(&step).try_for_each(|given| self.plane.give(&id, plan, given))?;
+            for outcome in Outcome::in_step(&step) {
+                rows.extend(self.counters.row(plan, &query.whole(outcome)));
+                self.plane.finish(&id, outcome.window);
+                over.extend(query.epoch.is_some().then_some(id).filter(|id| !ended.contains(id)));
+            }
+            merged.merge(step.map(|outputs| addressed(id, outputs)));
+        }
+        for id in &over {
+            merged.merge(self.end_epoch(id).map(|outputs| addressed(*id, outputs)));
+        }
+        ended.iter().chain(&over).for_each(|id| self.plane.unregister(id));
+        let outputs = self.write_down(&rows, merged)?;
+        let messages = self.address(outputs);
+        over.iter().for_each(|id| drop(self.queries.remove(id)));
+        Ok(Round { messages, rows })
+    }
+
+    /// Makes rows and what a step needs durable, and returns what it releases.
+    pub(super) fn write_down<T>(
+        &mut self,
+        rows: &[Row],
+        step: Step<Vec<T>>,
+    ) -> Result<Vec<T>, ServiceError> {
+        let mut batch = self.plane.staged()?;
+        for row in rows {
+            let value = serde_json::to_vec(row)?;
+            let record =
+                NewRecord { value: &value, timestamp: row.window_end, ..Default::default() };
+            batch.append(&self.topics.results.partition(0), &record)?;
+        }
+        // With no window in progress, the end of a window is a good time to record how far
+        // the log was read: it shares the row's flush.
+        let noted = !rows.is_empty() && self.in_progress() == 0 && self.plane.is_worth_noting();
+        if noted {
+            self.plane.note(&mut batch)?;
+        }
+        self.counters.in_progress = self.in_progress();
+        self.counters.watermark = Some(self.watermark());
+        self.watch.show(&self.counters);
+        let mut beside = LedgerWithBatch { ledger: &mut self.ledger, batch };
+        let outputs = step.commit(&mut beside)?;
+        if !beside.batch.is_empty() {
+            // The step changed no record.
+            beside.commit(&[])?;
+        }
+        if noted {
+            self.plane.noted();
+        }
+        Ok(outputs)
+    }
+}
+
+fn addressed(id: PlanId, outputs: Vec<Output>) -> Vec<(PlanId, Output)> {
+    outputs.into_iter().map(|output| (id, output)).collect()
+}
