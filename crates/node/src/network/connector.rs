@@ -28,6 +28,7 @@ const CONNECT_BY_PROXY: Duration = Duration::from_secs(20);
 /// sent by then, so the next attempt is safe.
 const HANDSHAKES: RetryPolicy =
     RetryPolicy::doubling(Duration::from_millis(50), Duration::from_secs(1));
+const MAX_HANDSHAKES: u32 = 6;
 
 /// Opens connections.
 #[derive(Clone)]
@@ -59,14 +60,13 @@ impl Connector {
 
     async fn connect(self) -> io::Result<TokioIo<Stream>> {
         let mut pauses = Backoff::new(HANDSHAKES);
-        loop {
+        for _ in 1..MAX_HANDSHAKES {
             match self.connect_once().await {
-                Err(error) if was_cut(&error) => {
-                    tokio::time::sleep(pauses.pause()).await;
-                }
+                Err(error) if was_cut(&error) => tokio::time::sleep(pauses.pause()).await,
                 connected => return connected,
             }
         }
+        self.connect_once().await
     }
 
     async fn connect_once(&self) -> io::Result<TokioIo<Stream>> {

@@ -117,6 +117,7 @@ impl Role {
             Role::Producer => "a producer",
             Role::Owner => "an owner",
             Role::Consumer => "a consumer",
+            Role::Operator => "an operator",
             Role::Issuer => "an issuer",
             Role::Verifier => "a verifier",
             Role::Gateway => "a gateway",

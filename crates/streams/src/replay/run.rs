@@ -11,7 +11,6 @@ use crate::runtime::planning;
 use crate::runtime::storage::{reach, reached};
 use alpheus_input::refusals::Refusals;
 use alpheus_node::entropy;
-use alpheus_node::errors::ErrorId;
 use alpheus_node::failure::{Blame, Category, Failure};
 use alpheus_node::globals::Globals;
 use alpheus_node::service::health::State;

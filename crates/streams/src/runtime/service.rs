@@ -26,7 +26,7 @@ use alpheus_node::ledger::store::StoreLedger;
 use alpheus_policy::ids::{ControllerId, PlanId};
 use alpheus_policy::plan::Plan;
 use alpheus_time::{Span, Timestamp};
-use alpheus_transport::{Batch, Error, NewRecord, Offset, Store};
+use alpheus_transport::{Batch, Store};
 use epochs::{EpochWindow, Epochs};
 use rayon::prelude::*;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
