@@ -263,7 +263,7 @@ impl<'a> Finder<'a> {
             }
             let (own, known) = (&agreement[at], best.map(|at| &agreement[at]));
             let names = own.agree == 0 || (own.first_differs && own.all_differ) || lacks_one;
-let better = known.is_none_or(|known| own.names >= known.names);
+            let better = known.is_none_or(|known| own.names >= known.names);
             if names && (own.differ > 0 || lacks_one || own.names > 1) && better {
                 best = Some(at);
             }

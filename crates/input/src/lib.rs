@@ -18,6 +18,7 @@ pub mod cells;
 pub mod files;
 mod lines;
 mod metadata;
+mod recording;
 pub mod refusals;
 mod row_reader;
 pub mod rows;
