@@ -51,12 +51,12 @@ pub struct Args {
     pub output: Option<PathBuf>,
     /// What you know about the file.
     #[command(flatten)]
-    pub known: Known,
+    pub known: FileFacts,
 }
 
 /// What a person knows about a file.
 #[derive(Clone, Debug, Default, clap::Args)]
-pub struct Known {
+pub struct FileFacts {
     /// The column that says whose a reading is; `none` if all are one owner's
     #[arg(long, value_name = "COLUMN")]
     pub owner: Option<String>,
@@ -85,7 +85,7 @@ pub struct Known {
 #[command(no_binary_name = true)]
 struct Answer {
     #[command(flatten)]
-    known: Known,
+    known: FileFacts,
 }
 
 /// Something matters that the file does not say.
@@ -153,7 +153,7 @@ fn read(path: &Path) -> Result<Vec<u8>, Failure> {
     Ok(bytes)
 }
 
-fn look(bytes: &[u8], known: &Known, path: &Path) -> Result<Understanding, Failure> {
+fn look(bytes: &[u8], known: &FileFacts, path: &Path) -> Result<Understanding, Failure> {
     understand(bytes, &known.hints()?).blame_input(path)
 }
 
@@ -174,7 +174,7 @@ fn say(text: &str) -> Result<(), Failure> {
 }
 
 /// Reads an answer to the questions that were shown. None if the person accepts the best guess.
-fn ask() -> Result<Option<Known>, Failure> {
+fn ask() -> Result<Option<FileFacts>, Failure> {
     loop {
         say("Your answer, as the option that the question names (empty: take the best guess): ")?;
         let mut line = String::new();
@@ -217,7 +217,7 @@ fn line_words(line: &str) -> Vec<String> {
     words
 }
 
-impl Known {
+impl FileFacts {
     fn hints(&self) -> Result<Hints, Failure> {
         let zone = match &self.zone {
             None => None,
@@ -247,7 +247,7 @@ impl Known {
     }
 
     /// Adds what a later answer says.
-    fn add(&mut self, more: Known) {
+    fn add(&mut self, more: FileFacts) {
         self.owner = more.owner.or(self.owner.take());
         if !more.time.is_empty() {
             self.time = more.time;
@@ -303,6 +303,14 @@ fn summary(found: &Understanding, file: &Path) -> String {
             let _ = writeln!(text, "  and {more} more attributes");
         }
     }
+    text.push_str(&open_points(found));
+    text
+}
+
+/// What is asked, and the first notes.
+fn open_points(found: &Understanding) -> String {
+    const SHOWN: usize = 8;
+    let mut text = String::new();
     for question in &found.questions {
         let _ = writeln!(text, "  open: {question}");
     }
@@ -382,7 +390,7 @@ mod tests {
     fn answers_are_options() {
         let words = line_words("--owner 'Survey ID' --day-first\n");
         assert_eq!(words, ["--owner", "Survey ID", "--day-first"]);
-        let mut known = Known { zone: Some("UTC".to_owned()), ..Known::default() };
+        let mut known = FileFacts { zone: Some("UTC".to_owned()), ..FileFacts::default() };
         known.add(Answer::try_parse_from(words).unwrap().known);
         let hints = known.hints().unwrap();
         assert_eq!(

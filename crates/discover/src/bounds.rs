@@ -65,7 +65,7 @@ impl Bounds {
         let reach = self.max.max(-self.min);
         let squares =
             reach.checked_mul(reach).and_then(|square| square.checked_mul(i128::from(values)));
-        squares.is_some_and(|sum| sum < i128::MAX / 4)
+        squares.is_some_and(|sum| sum < i128::MAX / 1024)
     }
 }
 

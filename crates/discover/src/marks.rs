@@ -7,7 +7,7 @@ use crate::number::Marks;
 const AROUND: [&str; 6] = ["$", "€", "£", "%", "°C", "°"];
 
 /// The marks of numbers, and what is open.
-pub(crate) struct Found {
+pub(crate) struct Decision {
     /// The marks.
     pub marks: Marks,
     /// A question in full sentences, if the mark cannot be known.
@@ -34,7 +34,7 @@ struct Votes {
 const MARKS: [char; 2] = [',', '.'];
 
 /// Decides from the cells of rows.
-pub(crate) fn decide(rows: &[Row<'_>], width: usize) -> Found {
+pub(crate) fn decide(rows: &[Row<'_>], width: usize) -> Decision {
     let mut columns = vec![Votes::default(); width];
     let mut around = Vec::new();
     for row in rows {
@@ -71,7 +71,7 @@ pub(crate) fn decide(rows: &[Row<'_>], width: usize) -> Found {
     } else {
         None
     };
-    Found { marks: Marks { decimal, thousands, around }, open }
+    Decision { marks: Marks { decimal, thousands, around }, open }
 }
 
 /// Every mark stands before three digits, so each may be either.

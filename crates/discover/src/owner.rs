@@ -8,7 +8,7 @@ use crate::profile::{Column, Profile};
 use crate::scan::{Scanned, scan};
 use crate::table::Table;
 use crate::times::{TimePlan, join};
-use crate::words::owner_score;
+use crate::words::{names_a_number, owner_score};
 use std::collections::HashSet;
 use std::collections::hash_map::DefaultHasher;
 use std::hash::{Hash, Hasher};
@@ -89,7 +89,8 @@ fn candidates(profile: &Profile, table: &Table, time: &TimePlan) -> Vec<usize> {
         let repeats = column.distinct() * 2 <= column.filled
             || (column.filled < 20 && column.distinct() < column.filled);
         let number = column.is_number();
-        let named = owner_score(&table.names[*at]) > 0;
+        let name = &table.names[*at];
+        let named = owner_score(name) > 0 && names_a_number(name);
         let whole = !column.fractional && !column.counts_up;
         !time.columns.contains(at)
             && nearly_full

@@ -77,6 +77,8 @@ fn alone(column: &Column) -> Verdict {
             "-1" => false,
             _ if negative && nines => lo >= Decimal::ZERO || far || *count > 1,
             _ if negative => far && *count > 1,
+            // Two nines are more often a real number.
+            _ if !nines => gap > span.times(2) && *count > 1,
             _ => far && *count > 1,
         };
         if stands_out {

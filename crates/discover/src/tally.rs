@@ -25,7 +25,7 @@ pub enum Values {
 }
 
 /// An attribute whose cells are counted.
-pub(crate) struct Wanted {
+pub(crate) struct CountedColumn {
     pub column: usize,
     pub values: Values,
     /// Texts that stand for a missing value, in this column.
@@ -107,7 +107,7 @@ struct Counter<'w> {
     marks: Marks,
     time: &'w TimePlan,
     owner: Option<usize>,
-    wanted: &'w [Wanted],
+    wanted: &'w [CountedColumn],
     owners: HashMap<String, Owner>,
     seen: HashSet<u64>,
     joined: String,
@@ -119,7 +119,7 @@ pub(crate) fn tally(
     form: &Form,
     time: &TimePlan,
     owner: Option<usize>,
-    wanted: &[Wanted],
+    wanted: &[CountedColumn],
 ) -> Tally {
     let mut counter = Counter {
         tally: Tally { totals: vec![Total::default(); wanted.len()], ..Tally::default() },

@@ -7,7 +7,7 @@ use crate::owner::{self, OwnerPlan};
 use crate::profile::{Column, Profile, profile};
 use crate::sentinels;
 use crate::table::{self, Table};
-use crate::tally::{Tally, Total, Values, Wanted, tally};
+use crate::tally::{CountedColumn, Tally, Total, Values, tally};
 use crate::times::{self, TimePlan};
 use crate::words::{has, schema_name};
 use crate::{Hints, units};
@@ -91,7 +91,7 @@ pub fn understand(bytes: &[u8], hints: &Hints) -> Result<Understanding, Discover
 
 /// Columns, sorted by what they are.
 struct Sorted {
-    wanted: Vec<Wanted>,
+    wanted: Vec<CountedColumn>,
     attributes: Vec<Attribute>,
     categories: Vec<(String, u64)>,
     left_out: Vec<(String, &'static str)>,
@@ -176,7 +176,11 @@ impl Sorted {
                 column.name
             ));
         }
-        self.wanted.push(Wanted { column: at, values, missing: texts.keys().cloned().collect() });
+        self.wanted.push(CountedColumn {
+            column: at,
+            values,
+            missing: texts.keys().cloned().collect(),
+        });
         self.attributes.push(Attribute {
             column: column.name.clone(),
             name: String::new(),

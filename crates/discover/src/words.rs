@@ -160,7 +160,6 @@ const OWNERS: &[(u32, &[&str])] = &[
             "animal",
             "individual",
             "account",
-            "response",
             "responseid",
             "volunteer",
             "worker",
@@ -176,6 +175,10 @@ const OWNERS: &[(u32, &[&str])] = &[
         80,
         &[
             "station",
+            "stations",
+            "stationsid",
+            "sensor",
+            "sensorid",
             "stationid",
             "stationname",
             "stn",
@@ -233,25 +236,8 @@ const OWNERS: &[(u32, &[&str])] = &[
     (
         60,
         &[
-            "id",
-            "device",
-            "deviceid",
-            "devid",
-            "sensor",
-            "sensorid",
-            "mac",
-            "imei",
-            "serial",
-            "logger",
-            "tag",
-            "tagid",
-            "beacon",
-            "unit",
-            "source",
-            "sourcekey",
-            "bike",
-            "bikeid",
-            "name",
+            "id", "device", "deviceid", "devid", "mac", "imei", "serial", "logger", "tagid",
+            "beacon", "bike", "bikeid",
         ],
     ),
     (
@@ -263,14 +249,20 @@ const OWNERS: &[(u32, &[&str])] = &[
     ),
 ];
 
-/// How strongly a name says that its column tells whose a reading is: 0 to 100.
+/// How strongly a name says that its column tells whose a reading is: 0 to 100. A name of two
+/// words counts by each of them and by both together.
 pub(crate) fn owner_score(name: &str) -> u32 {
     let words = words(name);
-    let whole = words.concat();
-    let fits = |list: &[&str]| {
-        list.contains(&whole.as_str()) || words.iter().any(|word| list.contains(&word.as_str()))
-    };
+    let pairs: Vec<String> = words.windows(2).map(|pair| pair.concat()).collect();
+    let fits = |list: &[&str]| words.iter().chain(&pairs).any(|word| list.contains(&word.as_str()));
     OWNERS.iter().find(|(_, list)| fits(list)).map_or(0, |(score, _)| *score)
+}
+
+/// Whether a column of numbers may be an owner's by its name: one word, or one that says that it
+/// is a number of something.
+pub(crate) fn names_a_number(name: &str) -> bool {
+    const NUMBERS: &[&str] = &["id", "no", "nr", "num", "number", "code", "key"];
+    words(name).len() == 1 || has(name, NUMBERS)
 }
 
 /// A name that schemas and queries can use, different from `taken`.
@@ -385,6 +377,9 @@ mod tests {
         assert_eq!(words("ActivityHour"), ["activity", "hour"]);
         assert_eq!(words("Survey ResponseID"), ["survey", "response", "id"]);
         assert_eq!(owner_score("Survey ResponseID"), 100);
+        assert_eq!(owner_score("STATIONS_ID"), 80);
+        assert_eq!(owner_score("response time"), 0);
+        assert!(names_a_number("site_no") && !names_a_number("meter reading"));
         assert_eq!(owner_score("subject#"), 100);
         assert_eq!(owner_score("STN"), 80);
         assert_eq!(owner_score("Source Device ID"), 60);

@@ -19,6 +19,7 @@ pub mod files;
 pub mod kinds;
 mod lines;
 mod metadata;
+mod recording;
 pub mod refusals;
 mod row_reader;
 pub mod rows;

@@ -3,8 +3,8 @@
 use super::cell_form::CellForm;
 use super::cells::{Cell, allowed, parse_cell};
 use super::metadata::MetadataColumns;
+use super::recording::{ReadError, Recording};
 use super::refusals::{Refusals, RefusedRow, RowError};
-use super::rows::{ReadError, Recording};
 use super::shape::{Shape, position};
 use super::source::Source;
 use super::streams::StreamBuilder;

@@ -1,6 +1,6 @@
 //! What each column of a recorded file is.
 
-use super::rows::ReadError;
+use super::recording::ReadError;
 use super::source::{Columns, Source, Wide};
 use alpheus_policy::schema::{Attribute, Schema};
 use csv::StringRecord;

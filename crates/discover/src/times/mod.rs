@@ -8,7 +8,7 @@ mod zone;
 use crate::Hints;
 pub(crate) use order::join;
 
-use crate::clock::{Clock, Format, Unit};
+use crate::clock::{Clock, Format, Unit, words};
 use crate::error::DiscoverError;
 use crate::profile::{Column, Profile};
 use crate::table::Table;
@@ -54,7 +54,7 @@ impl TimePlan {
 }
 
 /// The columns of a time, each with the formats that may read it.
-pub(crate) struct Found {
+pub(crate) struct Candidate {
     pub columns: Vec<usize>,
     pub formats: Vec<Vec<String>>,
     pub unit: Option<Unit>,
@@ -62,13 +62,13 @@ pub(crate) struct Found {
     pub questions: Vec<String>,
 }
 
-impl Found {
-    fn text(columns: Vec<usize>, formats: Vec<Vec<String>>) -> Found {
-        Found { columns, formats, unit: None, notes: Vec::new(), questions: Vec::new() }
+impl Candidate {
+    fn text(columns: Vec<usize>, formats: Vec<Vec<String>>) -> Candidate {
+        Candidate { columns, formats, unit: None, notes: Vec::new(), questions: Vec::new() }
     }
 
-    fn count(column: usize, unit: Unit) -> Found {
-        Found {
+    fn count(column: usize, unit: Unit) -> Candidate {
+        Candidate {
             columns: vec![column],
             formats: Vec::new(),
             unit: Some(unit),
@@ -92,12 +92,13 @@ pub(crate) fn find(
     if let Some(format) = &hints.time_format {
         (found.formats, found.unit) = (vec![vec![format.clone()]], None);
     }
+    add_zone_column(&mut found, profile);
     let names: Vec<&str> = found.columns.iter().map(|at| table.names[*at].as_str()).collect();
     let zone = match hints.zone {
         Some(seconds) => Zone::Fixed(seconds, "you said so"),
         None => zone::find(&names, &table.above),
     };
-    let Found { columns, formats, unit, mut notes, mut questions } = found;
+    let Candidate { columns, formats, unit, mut notes, mut questions } = found;
     if let Some(unit) = unit {
         let zone = Zone::Fixed(0, "it counts from 1970 in UTC");
         let zone = if unit == Unit::SpreadsheetDays { Zone::Unstated } else { zone };
@@ -114,7 +115,26 @@ pub(crate) fn find(
     Ok(TimePlan { columns, clock: Clock::Formats(formats, offset), zone, notes, questions })
 }
 
-fn columns(profile: &Profile, table: &Table, hints: &Hints) -> Result<Found, DiscoverError> {
+/// Takes a column of zones, such as `tz_cd` with EST and EDT, as the last part of the time.
+fn add_zone_column(found: &mut Candidate, profile: &Profile) {
+    const NAMES: &[&str] = &["tz", "timezone", "zone", "zeitzone"];
+    let is_zone = |column: &Column| {
+        let known = |text: &String| words::zone(text).is_some();
+        let all = column.texts.values().sum::<u64>() == profile.rows;
+        all && !column.many_texts && has(&column.name, NAMES) && column.texts.keys().all(known)
+    };
+    let has_own =
+        found.formats.iter().flatten().any(|format| format.contains("%z") || format.contains("%Z"));
+    if found.unit.is_none()
+        && !has_own
+        && let Some(at) = profile.columns.iter().position(is_zone)
+    {
+        found.columns.push(at);
+        found.formats.push(vec!["%Z".to_owned()]);
+    }
+}
+
+fn columns(profile: &Profile, table: &Table, hints: &Hints) -> Result<Candidate, DiscoverError> {
     if !hints.time.is_empty() {
         return parts::named(profile, hints);
     }

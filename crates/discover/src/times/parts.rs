@@ -1,6 +1,6 @@
 //! Candidates for the columns of the time.
 
-use super::Found;
+use super::Candidate;
 use crate::Hints;
 use crate::clock::Unit;
 use crate::error::DiscoverError;
@@ -65,13 +65,13 @@ fn of_column(at: usize, column: &Column) -> Option<Moments> {
 }
 
 /// One column with date and time of day; or a date alone, if no column has the time of day.
-pub(super) fn whole(profile: &Profile, moments: &[Moments]) -> Option<Found> {
+pub(super) fn whole(profile: &Profile, moments: &[Moments]) -> Option<Candidate> {
     let named = |found: &&Moments| has(&profile.columns[found.column].name, TIMES);
     let full: Vec<&Moments> = moments.iter().filter(|m| m.date && m.clock).collect();
     let clocks = moments.iter().any(|m| !m.date);
     let full: Vec<&Moments> = full.into_iter().filter(|m| !(m.midnight && clocks)).collect();
     let best = full.iter().copied().find(named).or(full.first().copied())?;
-    let mut found = Found::text(vec![best.column], vec![best.formats.clone()]);
+    let mut found = Candidate::text(vec![best.column], vec![best.formats.clone()]);
     for other in full.iter().filter(|other| other.column != best.column) {
         let (own, name) = (&profile.columns[best.column].name, &profile.columns[other.column].name);
         found
@@ -82,7 +82,7 @@ pub(super) fn whole(profile: &Profile, moments: &[Moments]) -> Option<Found> {
 }
 
 /// A date in one column and the time of day in another; else a date alone.
-pub(super) fn joined(profile: &Profile, moments: &[Moments]) -> Option<Found> {
+pub(super) fn joined(profile: &Profile, moments: &[Moments]) -> Option<Candidate> {
     let name = |m: &&Moments| has(&profile.columns[m.column].name, TIMES);
     let dates: Vec<&Moments> = moments.iter().filter(|m| m.date).collect();
     let text = dates.iter().copied().find(name).or(dates.first().copied());
@@ -93,7 +93,10 @@ pub(super) fn joined(profile: &Profile, moments: &[Moments]) -> Option<Found> {
     let clocks: Vec<&Moments> = moments.iter().filter(|m| !m.date).collect();
     let near = clocks.iter().min_by_key(|m| m.column.abs_diff(date));
     if let Some(clock) = near {
-        return Some(Found::text(vec![date, clock.column], vec![formats, clock.formats.clone()]));
+        return Some(Candidate::text(
+            vec![date, clock.column],
+            vec![formats, clock.formats.clone()],
+        ));
     }
     if let Some((clock, format)) = number_clock(profile, date) {
         let mut columns = vec![date, clock];
@@ -104,9 +107,9 @@ pub(super) fn joined(profile: &Profile, moments: &[Moments]) -> Option<Found> {
             columns.push(minute);
             all.push(vec!["%M".to_owned()]);
         }
-        return Some(Found::text(columns, all));
+        return Some(Candidate::text(columns, all));
     }
-    Some(Found::text(vec![date], vec![formats]))
+    Some(Candidate::text(vec![date], vec![formats]))
 }
 
 /// A column of integers such as 20240131, each a date, or with hours and minutes behind it.
@@ -175,7 +178,7 @@ fn part(profile: &Profile, names: &[&str], lo: i128, hi: i128, used: &[usize]) -
 
 /// Year, month and day in columns of their own, or year and day of the year; with hour,
 /// minute and second if they are there.
-pub(super) fn calendar(profile: &Profile) -> Option<Found> {
+pub(super) fn calendar(profile: &Profile) -> Option<Candidate> {
     let short = |year: usize| profile.columns[year].digits.is_some_and(|(_, most)| most <= 2);
     let year = part(profile, YEAR, 1850, 2100, &[]).or_else(|| part(profile, YEAR, 0, 99, &[]))?;
     let mut columns = vec![year];
@@ -203,11 +206,14 @@ pub(super) fn calendar(profile: &Profile) -> Option<Found> {
         columns.push(clock);
         formats.push(format);
     }
-    Some(Found::text(columns, formats.into_iter().map(|format| vec![format.to_owned()]).collect()))
+    Some(Candidate::text(
+        columns,
+        formats.into_iter().map(|format| vec![format.to_owned()]).collect(),
+    ))
 }
 
 /// A number that counts from 1970, or a spreadsheet's days.
-pub(super) fn counted(profile: &Profile, has_header: bool) -> Option<Found> {
+pub(super) fn counted(profile: &Profile, has_header: bool) -> Option<Candidate> {
     let units = [
         (Unit::Seconds, 0),
         (Unit::Milliseconds, 3),
@@ -238,7 +244,7 @@ pub(super) fn counted(profile: &Profile, has_header: bool) -> Option<Found> {
     }
     let named = found.iter().find(|(at, _)| has(&profile.columns[*at].name, TIMES));
     let (column, unit) = *named.or(found.first())?;
-    let mut chosen = Found::count(column, unit);
+    let mut chosen = Candidate::count(column, unit);
     for (other, unit) in found.iter().filter(|(other, _)| *other != column) {
         let (own, name) = (&profile.columns[column].name, &profile.columns[*other].name);
         chosen.notes.push(format!(
@@ -255,17 +261,17 @@ fn is_timelike(column: &Column, has_header: bool) -> bool {
 }
 
 /// Years alone.
-pub(super) fn year_alone(profile: &Profile) -> Option<Found> {
+pub(super) fn year_alone(profile: &Profile) -> Option<Candidate> {
     let year = part(profile, YEAR, 1850, 2100, &[])?;
     (profile.columns[year].digits == Some((4, 4)))
-        .then(|| Found::text(vec![year], vec![vec!["%Y".to_owned()]]))
+        .then(|| Candidate::text(vec![year], vec![vec!["%Y".to_owned()]]))
 }
 
 /// The columns that were named, in their order.
 ///
 /// # Errors
 /// If there is no such column, or it holds no times.
-pub(super) fn named(profile: &Profile, hints: &Hints) -> Result<Found, DiscoverError> {
+pub(super) fn named(profile: &Profile, hints: &Hints) -> Result<Candidate, DiscoverError> {
     let (mut columns, mut formats) = (Vec::new(), Vec::new());
     for name in &hints.time {
         let at = hints.position(name, profile.columns.iter().map(|column| column.name.as_str()))?;
@@ -285,9 +291,9 @@ pub(super) fn named(profile: &Profile, hints: &Hints) -> Result<Found, DiscoverE
         .into_iter()
         .find(|unit| unit.name() == format)
     {
-        return Ok(Found::count(*at, unit));
+        return Ok(Candidate::count(*at, unit));
     }
-    Ok(Found::text(columns, formats))
+    Ok(Candidate::text(columns, formats))
 }
 
 /// The formats of a column, whatever its name; a unit's name if it counts.

@@ -9,10 +9,10 @@ pub(super) fn says(draft: &Draft<'_>) -> String {
     let (owners, window) = (draft.found.tally.owners, draft.window.name);
     match (&draft.found.owner, owners) {
         (None, _) => format!(
-            "The file names no owner, so all its rows are one stream. There is no crowd to hide in: whoever reads a result learns this stream's totals of each {window}. If the rows are about people, name their column with `--owner`."
+            "The file names no owner, so all its rows are one stream. There is no crowd to hide in: anyone who reads a result learns this stream's totals of each {window}. If the rows are about people, name their column with `--owner`."
         ),
         (Some(_), 1) => format!(
-            "The file has one owner. There is no crowd to hide in: whoever reads a result learns this owner's totals of each {window}. Choose `nothing` to release nothing."
+            "The file has one owner. There is no crowd to hide in: anyone who reads a result learns this owner's totals of each {window}. Choose `nothing` to release nothing."
         ),
         (Some(_), 2..=9) => format!(
             "The file has {owners} owners. A total over so few says much about each of them, so it is released only if all {owners} have data in a window of {window} or longer. Choose `nothing` to release nothing."

@@ -77,19 +77,27 @@ fn form(form: &Form) -> String {
         line("thousands", &quoted(&mark.to_string()), "");
     }
     let list = |texts: &[String]| {
-        format!("[{}]", texts.iter().map(|text| quoted(text)).collect::<Vec<_>>().join(", "))
+        let texts: Vec<String> = texts.iter().map(|text| quoted(text)).collect();
+        format!("[{}]", texts.join(", "))
     };
     if !form.around.is_empty() {
         line("around", &list(&form.around), "what stands around numbers");
     }
     line("missing", &list(&form.missing), "");
+    text.push_str(&switches(form));
+    text
+}
+
+/// What is not so in usual files.
+fn switches(form: &Form) -> String {
+    let mut text = String::new();
     for (key, set, says) in [
         ("multiline", form.multiline, "quoted cells go on over several lines"),
         ("ragged", form.ragged, "cells may lack at the end of a row"),
         ("untimed", form.untimed, "rows without a time are left out"),
     ] {
         if set {
-            line(key, "true", says);
+            let _ = writeln!(text, "  {key}: true # {says}");
         }
     }
     text

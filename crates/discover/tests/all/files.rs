@@ -350,3 +350,32 @@ fn money_and_percent_signs() {
     };
     assert_eq!(is(text, &expected).attributes[1].total.sum.text(), "200");
 }
+
+#[test]
+fn a_gauge_with_a_column_of_zones_and_a_row_of_widths() {
+    let text = "# a survey\n#\nagency\tsite_no\tdatetime\ttz_cd\tstage_ft\n5s\t15s\t20d\t6s\t14n\nUS\t0123\t2024-03-10 00:00\tEST\t1.5\nUS\t0123\t2024-03-10 12:00\tEDT\t2\nUS\t0123\t2024-03-11 00:00\tEDT\t2.25\nUS\t0123\t2024-03-11 06:00\tEDT\t2.5\n";
+    let expected = Expected {
+        owner: Some("site_no"),
+        time: &["datetime", "tz_cd"],
+        format: "%Y-%m-%d %H:%M %Z",
+        zone: "offset in the value",
+        attribute: ("stage_ft", 4, "8.25"),
+        rows: 4,
+    };
+    let found = is(text, &expected);
+    assert_eq!(found.tally.span.map(|(first, _)| first), Some(1_710_046_800_000_000));
+}
+
+#[test]
+fn a_station_with_hours_in_one_number_and_an_end_mark() {
+    let text = "STATIONS_ID;MESS_DATUM;QN_9;TT_TU;eor\n         44;2024010100;    3;   4.5;eor\n         44;2024010101;    3;-999;eor\n         44;2024010102;    3;   4.25;eor\n         44;2024010103;    3;-999;eor\n";
+    let expected = Expected {
+        owner: Some("STATIONS_ID"),
+        time: &["MESS_DATUM"],
+        format: "%Y%m%d%H",
+        zone: NONE,
+        attribute: ("TT_TU", 2, "8.75"),
+        rows: 4,
+    };
+    is(text, &expected);
+}
