@@ -49,7 +49,7 @@ fn schema(schema: String, name: String, kind: AttributeKind, every: Span) -> Sch
         name: schema,
         version: 1,
         tick: every,
-        capacity: Capacity { population: 0, events: 0 },
+        capacity: Capacity { population: 0, events: 0, micro_rate: 0 },
         shared_count: false,
         frames: Frames::Events,
         metadata: Vec::new(),
