@@ -26,7 +26,7 @@ fn schema() -> Schema {
         name: "Test".into(),
         version: 1,
         tick: Span::seconds(10),
-        capacity: Capacity { population: 100, events: 100 },
+        capacity: Capacity { population: 100, events: 100, micro_rate: 0 },
         shared_count: true,
         frames: Frames::Events,
         metadata: vec![],

@@ -63,7 +63,7 @@ fn schema() -> Schema {
         name: "Test".into(),
         version: 1,
         tick: Span(TICK),
-        capacity: Capacity { population: STREAMS.into(), events: EVENTS },
+        capacity: Capacity { population: STREAMS.into(), events: EVENTS, micro_rate: 0 },
         shared_count: true,
         frames: Frames::Events,
         metadata: vec![],

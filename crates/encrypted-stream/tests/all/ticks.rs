@@ -274,7 +274,7 @@ fn blocks_hold_words_of_one_attribute_and_cover_every_word() {
             number("a", &[Aggregation::Variance, Aggregation::Histogram(edges)]),
             number("b", &[Aggregation::Sum]),
         ],
-        capacity: Capacity { population: 1000, events: 100 },
+        capacity: Capacity { population: 1000, events: 100, micro_rate: 0 },
         name: "Blocks".into(),
         version: 1,
         tick: Span::seconds(1),

@@ -270,6 +270,10 @@ fn moments(
     let mean = |[n, s]: [f64; 2]| if n > 0.0 { s / n } else { f64::NAN };
     let variance = |[n, s, q]: [f64; 3]| if n > 0.0 { q / n - (s / n).powi(2) } else { f64::NAN };
     let own = match (output, squares) {
+        // Over an exact count, the sum itself does not matter.
+        (MomentOutput::Mean, _) if count.noise.deviation <= 0.0 => {
+            smooth([count, Noisy { sum: 0.0, ..sum }], mean)
+        }
         (MomentOutput::Mean, _) => smooth([count, sum], mean),
         (_, None) => None,
         (MomentOutput::Variance, Some(squares)) => {

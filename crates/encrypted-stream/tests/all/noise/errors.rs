@@ -15,10 +15,11 @@ use alpheus_policy::select::{
 use std::num::NonZeroU32;
 
 const RUNS: usize = 1000;
-/// Two thousand values from 0 to 100.
-const COUNT: u64 = 2_000;
+/// Five thousand values from 0 to 100.
+const COUNT: u64 = 5_000;
 const SUM: u64 = 40 * COUNT;
 const SQUARES: u64 = 2_100 * COUNT;
+/// Two thousand values in bins.
 const BINS: [u64; 8] = [120, 180, 300, 430, 380, 290, 200, 100];
 
 /// How noise is drawn, and for how many controllers.

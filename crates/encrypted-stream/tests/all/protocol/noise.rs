@@ -91,7 +91,7 @@ pub fn noisy_schema() -> Schema {
         name: "Noisy".into(),
         version: 1,
         tick: WINDOW,
-        capacity: Capacity { population: 1000, events: 100 },
+        capacity: Capacity { population: 1000, events: 100, micro_rate: 0 },
         shared_count: true,
         frames: Frames::Events,
         metadata: vec![],

@@ -32,11 +32,12 @@ fn only(planned: &PlannedQuery) -> &Plan {
     plan
 }
 
-/// The 95 % margin of the first row's noise, in the smallest set that opens a window.
+/// The 95 % margin of the widest row's noise, in the smallest set that opens a window.
 fn margin(plan: &Plan) -> f64 {
     let honest = plan.min_honest();
     let shared = NoiseShares { honest, members: honest, windows: 1, lost: 0 };
-    row_spread(&plan.privacy.as_ref().unwrap().noise[0], shared).within
+    let rows = plan.privacy.as_ref().unwrap().noise.iter();
+    rows.map(|row| row_spread(row, shared).within).fold(0.0, f64::max)
 }
 
 #[test]

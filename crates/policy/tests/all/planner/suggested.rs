@@ -8,7 +8,7 @@ use alpheus_policy::plan::MaskStrategy;
 use alpheus_policy::planner::suggest::{Advice, Change, Owners, Suggestion, suggest};
 use alpheus_policy::planner::{MaskRequest, PlanOptions, plan};
 use alpheus_policy::policy::{Policies, Section};
-use alpheus_policy::query::{Create, Statement, Word, parse};
+use alpheus_policy::query::{Create, Word};
 use alpheus_policy::schema::Schema;
 use alpheus_time::{Span, Timestamp};
 use std::collections::BTreeMap;
@@ -207,7 +207,7 @@ fn by_force(chosen: &Chosen, asked: &Asked) -> Option<(usize, u32)> {
                 let found = (2, first.weight + second.weight);
                 best = Some(best.map_or(found, |best| best.min(found)));
             }
-            if best.is_some() {
+            if best.is_some_and(|(edits, _)| edits == 2) {
                 continue;
             }
             for third in edits.iter().skip(next + 1) {
@@ -328,16 +328,11 @@ fn weight(change: &Change) -> u32 {
     }
 }
 
-fn parsed(sql: &str) -> Create {
-    let Ok(Statement::Create(create)) = parse(sql) else { panic!("{sql}") };
-    create
-}
-
 /// Without any one of its edits, the planner refuses.
 fn every_edit_is_needed(small: &Small, asked: &Create, found: &Suggestion) {
     for left_out in 0..found.changes.len() {
         let (mut policies, mut query) = (small.policies.clone(), asked.clone());
-        let to = parsed(&found.query);
+        let to = create(&found.query);
         for (at, change) in found.changes.iter().enumerate() {
             if at != left_out {
                 apply(small, change, &to, &mut policies, &mut query);
@@ -369,9 +364,9 @@ fn apply(small: &Small, change: &Change, to: &Create, policies: &mut Policies, q
     }
 }
 
-/// No choice allows more than needed, and nothing changes that no edit names.
+/// No choice allows more than needed.
 fn nothing_is_wider_than_needed(small: &Small, asked: &Create, found: &Suggestion) {
-    let to = parsed(&found.query);
+    let to = create(&found.query);
     for wide in 0..found.changes.len() {
         let Change::Grant { section, attribute, option, clients, window, .. } =
             &found.changes[wide]
@@ -404,6 +399,11 @@ fn nothing_is_wider_than_needed(small: &Small, asked: &Create, found: &Suggestio
             }
         }
     }
+}
+
+/// Nothing changes that no edit names.
+fn nothing_else_changes(small: &Small, asked: &Create, found: &Suggestion) {
+    let to = create(&found.query);
     let changes = |clause: &str| {
         found
             .changes
@@ -444,6 +444,7 @@ fn compare(seeds: std::ops::Range<u64>) {
                 assert_eq!((change.changes.len(), weights), least, "{context}\n{change:?}");
                 every_edit_is_needed(&small, &create, &change);
                 nothing_is_wider_than_needed(&small, &create, &change);
+                nothing_else_changes(&small, &create, &change);
                 if let Some(other) = without_grants {
                     assert!(!other.changes.iter().any(Change::is_grant), "{context}\n{other:?}");
                     every_edit_is_needed(&small, &create, &other);
