@@ -104,7 +104,7 @@ mod tests {
         assert!((standing.share() - 0.2).abs() < 1e-9);
         let ever = accounts.standing(OWNER, 3, budget(0, PrivacyUnit::Event), at(65));
         assert_eq!((ever.spent, ever.period), (Some(Epsilon::from_micro(300_000)), None));
-        assert_eq!(ever.year, ever.spent);
+        assert_eq!(ever.year, Some(Epsilon::from_micro(200_000)), "what has begun");
         let later = accounts.standing(OWNER, 3, budget(0, PrivacyUnit::Event), at(366 * 86_400));
         assert_eq!((later.spent, later.year), (ever.spent, Some(Epsilon(0))), "a year ago");
         let nobody = accounts.standing(OWNER, 4, minute, at(65));

@@ -8,14 +8,11 @@ const [TOP, BOTTOM] = [10, 26];
 const STEPS = [1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 10_800, 21_600, 43_200, 86_400, 172_800, 604_800, 2_592_000].map((s) => s * 1000);
 const shortDate = new Intl.DateTimeFormat("en-GB", { day: "numeric", month: "short" });
 
-/** Round marks from `low` to `high`, about `wanted` of them. */
-export function marks(low, high, wanted) {
-  const rough = (high - low) / Math.max(1, wanted) || 1;
+/** A round distance between marks, so that there are about so many. */
+export function stepOf(low, high, wanted) {
+  const rough = (high - low) / wanted || 1;
   const power = 10 ** Math.floor(Math.log10(rough));
-  const step = [1, 2, 5, 10].map((by) => by * power).find((by) => by >= rough * 0.999);
-  const first = Math.ceil(low / step - 1e-9);
-  const last = Math.floor(high / step + 1e-9);
-  return Array.from({ length: Math.max(0, last - first + 1) }, (_, at) => Number(((first + at) * step).toPrecision(12)));
+  return [1, 2, 5, 10].map((by) => by * power).find((by) => by >= rough * 0.85);
 }
 
 /** Times at round moments of the reader's clock. */
@@ -33,11 +30,11 @@ function scale(values, hasZero) {
   let [low, high] = [Math.min(...values), Math.max(...values)];
   if (hasZero || (low > 0 && high - low > 0.5 * high)) low = Math.min(0, low);
   if (high <= low) [low, high] = low === 0 ? [0, 1] : [low - Math.abs(low) * 0.1, high + Math.abs(high) * 0.1];
-  const ticks = marks(low, high, 4);
-  const step = ticks.length > 1 ? ticks[1] - ticks[0] : high - low;
+  const step = stepOf(low, high, 4);
   [low, high] = [Math.floor(low / step + 1e-9) * step, Math.ceil(high / step - 1e-9) * step];
   const y = (value) => TOP + (HEIGHT - TOP - BOTTOM) * (1 - (value - low) / (high - low));
-  return { ticks: marks(low, high, 4), y, low };
+  const steps = Math.round((high - low) / step);
+  return { ticks: Array.from({ length: steps + 1 }, (_, at) => Number((low + at * step).toPrecision(12))), y };
 }
 
 function frame(label, width, { ticks, y }) {

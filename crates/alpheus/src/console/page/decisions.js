@@ -159,16 +159,17 @@ const today = () => new Date().toISOString().slice(0, 10);
 export function giveAccess(view, place) {
   const file = make("input", { type: "file", id: "file", accept: ".txt,text/plain" });
   const text = make("textarea", { id: "certificate", rows: 3, required: true, spellcheck: "false", "aria-describedby": "reader" });
-  const reader = make("p", { id: "reader", role: "status", class: "note" }, "Choose the file consumer.txt that the reader gave you, or paste its text.");
+  const reader = make("div", { id: "reader", role: "status", class: "note" }, "Choose the file consumer.txt that the reader gave you, or paste its text.");
   const [from, to] = ["from", "to"].map((id) => make("input", { type: "date", id, required: true, value: today() }));
+  let latest = 0;
   const look = async () => {
-    if (!text.value.trim()) return;
-    try {
-      const { name } = await ask("/api/readers", { certificate: text.value.trim() });
-      show(reader, "This is ", make("strong", {}, name), ", certified by your deployment's authority.");
-    } catch (error) {
-      show(reader, failure(error));
-    }
+    // Answers may overtake each other while somebody types: only the last counts.
+    const own = ++latest;
+    await new Promise((wake) => setTimeout(wake, 150));
+    if (own !== latest || !text.value.trim()) return;
+    const asked = ask("/api/readers", { certificate: text.value.trim() });
+    const said = await asked.then(({ name }) => ["This is ", make("strong", {}, name), ", certified by your deployment's authority."], (error) => [failure(error)]);
+    if (own === latest) show(reader, ...said);
   };
   file.addEventListener("change", async () => { text.value = await file.files[0].text(); await look(); });
   text.addEventListener("input", look);

@@ -120,7 +120,7 @@ function tiles(place, outputs, row) {
   const ok = row.status === "ok";
   const own = outputs.filter(({ name }) => !Array.isArray(row[name])).map((column) => {
     const [value, error] = [row[column.name], margin(row, column.name)];
-    const noise = row.noise ? (error ? `noise: ± ${number(error, error)} in 95 of 100 windows` : "with noise; how much depends on the data") : "exact";
+    const noise = row.noise ? (error ? `noise: ± ${number(error, error)} in 95 of 100 windows${Math.abs(value) < error ? ", more than the value itself" : ""}` : "with noise; how much depends on the data") : "exact";
     return tile(sentence(column.what), [number(value, error), column.unit && value !== null && value !== undefined ? make("small", {}, ` ${column.unit}`) : null], ok ? noise : "this window did not open");
   });
   const missing = [row.silent && `${people(row.silent)} sent nothing`, row.excluded && `${count(row.excluded)} left out`].filter(Boolean);

@@ -196,7 +196,7 @@ fn columns_say_what_they_are() {
     for (item, words, unit, edges) in [
         ("SUM(x)", "total x", "m", 0),
         ("COUNT(x)", "number of readings of x", "", 0),
-        ("COUNT(*)", "number of readings", "", 0),
+        ("COUNT(y)", "number of readings", "", 0),
         ("AVG(x)", "average x", "m", 0),
         ("VAR(x)", "variance of x", "m²", 0),
         ("STDDEV(x)", "standard deviation of x", "m", 0),
