@@ -1,7 +1,6 @@
 //! The files of a deployment: those of a folder, or the example that is built in.
 
 use super::Args;
-use crate::commands::{Cli, Command};
 use alpheus_input::rows::RecordedStream;
 use alpheus_node::clock;
 use alpheus_node::errors::ErrorId;
@@ -15,6 +14,7 @@ use alpheus_streams::generate::profile::Profile;
 use alpheus_streams::replay::inputs as replay;
 use clap::Parser;
 use std::collections::BTreeMap;
+use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
 /// Owners, unless the query needs more.
@@ -29,6 +29,13 @@ const SOURCE: &str = include_str!("../../../../examples/household/source.yaml");
 const POLICIES: &str = include_str!("../../../../examples/household/policies.yaml");
 const QUERY: &str = include_str!("../../../../examples/household/street.sql");
 const PROFILE: &str = include_str!("../../../../examples/household/profile.yaml");
+
+/// The files of a replay, as its command line names them.
+#[derive(clap::Parser)]
+struct ReplayLine {
+    #[command(flatten)]
+    files: alpheus_streams::replay::Args,
+}
 
 /// A stream of the recording and its device.
 pub(super) struct DeviceStream {
@@ -66,18 +73,15 @@ impl Inputs {
         let [schema_file, source, policies_file, query] =
             ["schema.yaml", "source.yaml", "policies.yaml", "query.sql"]
                 .map(|name| folder.join(name));
-        let mut line =
-            vec!["alpheus".into(), "replay".into(), "--output".into(), "results.csv".into()];
+        let mut line: Vec<OsString> =
+            ["replay", "--output", "results.csv"].map(OsString::from).to_vec();
         let files = [("--schema", &schema_file), ("--source", &source), ("--input", &input)];
         for (flag, path) in
             files.into_iter().chain([("--policies", &policies_file), ("--query", &query)])
         {
             line.extend([flag.into(), path.clone().into_os_string()]);
         }
-        let parsed = Cli::try_parse_from(line).map(|cli| cli.command);
-        let Ok(Command::Replay(files)) = parsed else {
-            return Err("the files cannot be named on a command line").blame(Category::Usage);
-        };
+        let ReplayLine { files } = ReplayLine::try_parse_from(line).blame(Category::Usage)?;
         let replay::Inputs { policies, queries, recording, .. } = replay::Inputs::read(&files)?;
         let asked = queries.into_iter().next().ok_or("there is no query").blame(Category::Input)?;
         let schema = alpheus_input::files::read_schema(&schema_file)?;

@@ -1,11 +1,11 @@
 //! Keys, certificates and processes of a deployment on this machine.
 
 use super::inputs::Inputs;
-use crate::commands::{Cli, Command as Parsed};
 use alpheus_node::clock::ClockWriter;
 use alpheus_node::entropy;
 use alpheus_node::failure::{Blame, Category, Failure};
 use alpheus_node::files::{Readers, write_new};
+use alpheus_node::globals::Globals;
 use alpheus_node::network::blocking::BlockingClient;
 use alpheus_node::network::role::Role;
 use alpheus_node::service::children::{Children, Condition, free_address, program};
@@ -319,12 +319,19 @@ fn issue(folder: &Path, role: &str, name: &str) -> Result<(), Failure> {
 }
 
 /// A command of the authority, in this process: there are many.
-fn ca(args: &[&str]) -> Result<(), Failure> {
-    let line = std::iter::once("alpheus").chain(args.iter().copied());
-    match Cli::try_parse_from(line) {
-        Ok(Cli { globals, command: Parsed::Ca(args) }) => alpheus_streams::ca::run(&args, &globals),
-        _ => Err("the state folder cannot be named on a command line").blame(Category::Usage),
-    }
+fn ca(line: &[&str]) -> Result<(), Failure> {
+    let AuthorityLine { globals, args } =
+        AuthorityLine::try_parse_from(line).blame(Category::Usage)?;
+    alpheus_streams::ca::run(&args, &globals)
+}
+
+/// The command line of the authority.
+#[derive(clap::Parser)]
+struct AuthorityLine {
+    #[command(flatten)]
+    globals: Globals,
+    #[command(flatten)]
+    args: alpheus_streams::ca::Args,
 }
 
 /// What a process said as it failed, without what this one says again.

@@ -43,7 +43,7 @@ fn failures_print_their_ids() {
         (&["query", "--schema", &latin, "--query", "SHOW SCHEMAS"], 4, "file-not-text"),
         (&query("SELECT nothing"), 4, "query-syntax"),
         (&query("DESCRIBE Nobody"), 4, "query-unknown-name"),
-        (&query(forbidden), 3, "policy-forbids-window"),
+        (&query(forbidden), 3, "policy-forbids-precision"),
         (
             &["console", "--identity", &missing, "--server", "https://localhost:1"],
             5,
