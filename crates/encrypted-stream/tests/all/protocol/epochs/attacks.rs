@@ -215,7 +215,8 @@ fn an_epoch_that_is_retired_frees_nothing_that_another_holds() {
         let listing = epochs.list(number, entries);
         assert_eq!(epochs.accept(0, number, &listing), Ok(()));
         if number == 1 {
-            let opened = AnnouncedPlan::open_list(&listing, &epochs.world.deployment).unwrap();
+            let opened =
+                AnnouncedPlan::open_list(&Arc::new(listing), &epochs.world.deployment).unwrap();
             retire(&mut epochs, opened.id(), after(1));
         }
     }
