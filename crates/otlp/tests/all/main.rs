@@ -141,7 +141,7 @@ fn what_comes_again_adds_nothing_also_after_a_restart() {
 fn totals_become_differences_by_series_and_start() {
     let store = Machine::new().open().unwrap();
     let (intake, names) = open(&store);
-    let mut take = |request: ExportRequest| intake.take(&request).unwrap();
+    let take = |request: ExportRequest| intake.take(&request).unwrap();
     for (start, time, kind, value) in [
         (1, 10, "book", 5),
         (1, 20, "book", 9),

@@ -20,7 +20,7 @@ pub(super) fn is_one(root: &Cursor<'_>) -> bool {
     matches!(root.tree().get("properties"), Some(Tree::Map(_)))
         || refers
         || says
-        || ["allOf", "oneOf", "anyOf"].iter().any(|key| is_list(&key))
+        || ["allOf", "oneOf", "anyOf"].iter().any(is_list)
 }
 
 /// The schema as one table.
@@ -87,7 +87,7 @@ impl<'a> Parts<'a> {
             for key in ["oneOf", "anyOf"] {
                 let mut any = part.get(key).map(|any| any.items()).unwrap_or_default();
                 let before = any.len();
-                any.retain(|part| !part.text("type").is_some_and(|kind| kind.value == "null"));
+                any.retain(|part| part.text("type").is_none_or(|kind| kind.value != "null"));
                 parts.may_be_null |= any.len() < before;
                 let is_only = any.len() == 1;
                 waiting.extend(any.into_iter().map(|part| (part, is_either || !is_only)));
