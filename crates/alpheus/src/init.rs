@@ -357,6 +357,7 @@ fn answer(args: &Args, written: &Files, folder: &Path, globals: &Globals) -> Res
         query: vec![folder.join("query.sql")],
         controllers: replay::ControllerCount(Controllers::Count(1)),
         masks: None,
+        membership: None,
         tick: written.tick.map(str::to_owned),
         state: None,
         max_refused: replay::MaxRefused::default(),
