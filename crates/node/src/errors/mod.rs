@@ -75,8 +75,8 @@ mod tests {
 
     #[test]
     fn a_misspelt_id_finds_its_neighbours() {
-        assert_eq!(ErrorId::parse("policy-forbids"), None);
-        assert!(ErrorId::similar("policy-forbids").len() > 3);
+        assert_eq!(ErrorId::parse("policy-forbid"), None);
+        assert!(ErrorId::similar("policy-forbid").len() > 3);
         assert!(ErrorId::similar("window-to-short").contains(&ErrorId::PolicyForbidsWindow));
         assert!(ErrorId::similar("zzz").is_empty());
     }
