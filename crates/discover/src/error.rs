@@ -42,6 +42,9 @@ pub enum DiscoverError {
     /// A header and nothing else.
     #[error("the file has a header and no row with a reading; give a file with data")]
     NoRows,
+    /// Nothing to count.
+    #[error("the file has times but no column to measure or to count; give a file with readings")]
+    NothingToMeasure,
     /// No time.
     #[error(
         "no column holds a time of the calendar{elapsed}; add a column with the date of each row, such as 2024-05-01 12:30:00, or name the column with `--time` if there is one"

@@ -82,6 +82,9 @@ pub fn understand(bytes: &[u8], hints: &Hints) -> Result<Understanding, Discover
     let time = times::find(&text, &table, &profile, hints)?;
     let owner = owner::find(&text, &table, &profile, &time, hints)?;
     let sorted = Sorted::of(&table, &profile, &time, &owner);
+    if sorted.attributes.is_empty() {
+        return Err(DiscoverError::NothingToMeasure);
+    }
     let tally = tally(&text, &table.form, &time, owner.column, &sorted.wanted);
     if tally.rows == 0 {
         return Err(DiscoverError::NoRows);
@@ -139,7 +142,7 @@ impl Sorted {
         let left = |why| (column.name.clone(), why);
         if column.filled == 0 {
             self.left_out.push(left("it is empty"));
-        } else if column.numbers_rows() {
+        } else if column.numbers_rows() && (at == 0 || numbers_by_name(&column.name)) {
             self.left_out.push(left("it numbers the rows"));
         } else if column.may_be_times() {
             self.left_out.push(left("it may hold times"));
@@ -228,6 +231,25 @@ impl Sorted {
             attribute.name = schema_name(short(&attribute.column), &mut taken);
         }
     }
+}
+
+/// Whether a name says that its column numbers the rows.
+fn numbers_by_name(name: &str) -> bool {
+    const NAMES: &[&str] = &[
+        "index",
+        "idx",
+        "no",
+        "nr",
+        "row",
+        "rownumber",
+        "record",
+        "recno",
+        "seq",
+        "sequence",
+        "lfd",
+        "unnamed",
+    ];
+    name.starts_with("column ") || has(name, NAMES)
 }
 
 /// A column's name without its unit and without what stands in brackets behind it.

@@ -6,7 +6,6 @@
 //! - [`files`]: opening and unpacking files, reading schemas,
 //! - [`source`]: the source file: how columns become streams of events,
 //! - [`cells`]: one cell as a value of the schema,
-//! - [`times`]: the time of a row, from one column or several,
 //! - [`rows`]: a whole recording, one sorted run of events per stream,
 //! - [`refusals`]: the rows that were refused,
 //! - [`calendar`]: calendar dates,
@@ -27,4 +26,3 @@ mod shape;
 pub mod source;
 mod streams;
 pub mod tables;
-pub mod times;

@@ -6,9 +6,8 @@ use super::metadata::MetadataColumns;
 use super::recording::{ReadError, Recording};
 use super::refusals::{Refusals, RefusedRow, RowError};
 use super::shape::{Shape, position};
-use super::source::Source;
+use super::source::{Source, TimeReader};
 use super::streams::StreamBuilder;
-use super::times::TimeReader;
 use alpheus_policy::schema::Schema;
 use alpheus_time::{Span, Timestamp};
 use csv::StringRecord;
@@ -99,8 +98,7 @@ impl<'a> RowReader<'a> {
             Err(fault) => return self.refuse(line, self.time.first().copied(), fault),
         };
         let mut hasher = DefaultHasher::new();
-        record.as_slice().hash(&mut hasher);
-        record.range(record.len().saturating_sub(1)).hash(&mut hasher);
+        record.iter().for_each(|cell| cell.hash(&mut hasher));
         self.duplicates += u64::from(!self.known.insert(hasher.finish()));
         match &self.shape {
             Shape::Long(columns) => {

@@ -3,8 +3,7 @@
 
 use super::wire::MAX_OBJECT;
 use alpheus_discover::form::Form;
-use alpheus_input::source::{SourceError, Time, parser_message};
-use alpheus_input::times::TimeReader;
+use alpheus_input::source::{SourceError, Time, TimeReader, parser_message};
 use alpheus_policy::decimal::parse_exact;
 use alpheus_verifiable_table::error::PlanError;
 use alpheus_verifiable_table::label::Order;

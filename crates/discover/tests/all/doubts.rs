@@ -77,7 +77,10 @@ fn thousands_that_may_be_decimals_are_asked_about() {
         "time;v\n2024-01-15 00:00;28,801\n2024-01-15 01:00;34,020\n2024-01-15 02:00;31,997\n",
         "--decimal",
     );
-    asks("time;v\n2024-01-15 00:00;1.5\n2024-01-15 01:00;1,5\n2024-01-15 02:00;2,5\n", "--decimal");
+    asks(
+        "time;v\n2024-01-15 00:00;1.5\n2024-01-15 01:00;1,5\n2024-01-15 02:00;2,5\n2024-01-15 03:00;1,7\n2024-01-15 04:00;2,1\n2024-01-15 05:00;2,9\n2024-01-15 06:00;2,2\n",
+        "--decimal",
+    );
 }
 
 #[test]
@@ -97,6 +100,8 @@ fn what_is_no_table_is_refused_with_the_reason() {
     assert!(matches!(refused("<?xml version=\"1.0\"?>\n<a/>\n"), DiscoverError::Other { .. }));
     assert_eq!(refused("one\ntwo\nthree\n"), DiscoverError::NoTable);
     assert!(matches!(refused("a,b\n1,2\n3,4\n5,6\n"), DiscoverError::NoTime { .. }));
+    let nothing = "time,note\n2024-01-01 00:00,aa\n2024-01-01 01:00,bb\n2024-01-01 02:00,cc\n";
+    assert_eq!(refused(nothing), DiscoverError::NothingToMeasure);
     let elapsed = refused("subject,test_time,v\n1,5.5,2\n1,6.5,3\n2,1.5,4\n2,2.5,5\n").to_string();
     assert!(elapsed.contains("`test_time` may count from a start"), "{elapsed}");
     let records = "100,NEM12,2023\n200,N1,kWh,5\n300,20230301,1,2,3,4,5,6\n300,20230302,1,2,3,4,5,6\n300,20230303,1,2,3,4,5,6\n200,N2,kWh,5\n300,20230301,1,2,3,4,5,6\n300,20230302,1,2,3,4,5,6\n900\n";
