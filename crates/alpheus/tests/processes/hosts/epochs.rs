@@ -236,7 +236,7 @@ fn an_owner_who_leaves_is_out_from_the_next_window() {
 /// After so many exchanges the service's process is gone, at each of them in turn.
 #[test]
 fn a_service_that_ends_anywhere_goes_on_with_the_same_list() {
-    for exchanges in 0..8 {
+    for exchanges in 0..6 {
         let mut street = Street::new(4, QUERY);
         street.send(0);
         street.turn(end(0));
