@@ -5,7 +5,7 @@ use super::devices::Devices;
 use crate::program::Lines;
 use alpheus_node::clock;
 use alpheus_node::failure::{Blame, Category, Failure};
-use alpheus_streams::produce::wait_for;
+use alpheus_streams::produce::live::wait_for;
 use alpheus_streams::runtime::results::OK;
 use alpheus_time::{Span, Timestamp};
 use serde_json::Value;
