@@ -124,12 +124,13 @@ fn difference(
 
 /// Whether each amount fits into events of its attribute. Only what adds up can be split.
 fn fits(added: &Added, flow: Flow, targets: &[Target]) -> Result<(), PointError> {
-    let most = if flow == Flow::Moment { 1 } else { MAX_PARTS };
     for (part, value) in added {
         let own = target(targets, *part)?;
         let bound = if *value < 0 { own.min.min(0) } else { own.max.max(0) };
-        let is_inside = *value == 0 || bound != 0 && (*value / bound) < most;
-        let is_inside = is_inside && (most > 1 || (own.min..=own.max).contains(value));
+        let is_inside = match flow {
+            Flow::Moment => (own.min..=own.max).contains(value),
+            _ => *value == 0 || bound != 0 && *value / bound < MAX_PARTS,
+        };
         if !is_inside {
             return Err(PointError::OutOfBounds);
         }
