@@ -43,7 +43,7 @@ machine() {
   mkdir "$WORK/$1/packages"
   cp "$DIST"/*.deb "$WORK/$1/packages"
 }
-in_machine() { chroot "$WORK/$1" env -i PATH=/usr/sbin:/usr/bin:/sbin:/bin HOME=/root DEBIAN_FRONTEND=noninteractive sh -ec "$2"; }
+in_machine() { chroot "$WORK/$1" env -i PATH=/usr/sbin:/usr/bin:/sbin:/bin HOME=/ DEBIAN_FRONTEND=noninteractive sh -ec "$2"; }
 install() { in_machine "$1" "cd /packages; apt-get install -qq --no-install-recommends $2 >/dev/null 2>&1"; }
 
 # start MACHINE ROLE LOG [VARIABLE=VALUE ...]: the unit's command as its user.
@@ -64,8 +64,9 @@ healthy() {
 }
 
 street() {
-  cat >"$WORK/homes/root/street.sh" <<EOF
-cd /root
+  mkdir "$WORK/homes/street"
+  cat >"$WORK/homes/street/street.sh" <<EOF
+cd /street
 alpheus ca init pki
 alpheus ca issue pki --role server --name service
 alpheus ca issue pki --role consumer --name analyst
@@ -81,8 +82,8 @@ for home in a b c; do
   chown -R alpheus-controller: \$own
 done
 EOF
-  in_machine homes "sh -e /root/street.sh" >"$WORK/street.log" 2>&1 || failed "the street is not set up"
-  mv "$WORK/homes/root/pki/service" "$WORK/service/var/lib/alpheus-server/identity"
+  in_machine homes "sh -e /street/street.sh" >"$WORK/street.log" 2>&1 || failed "the street is not set up"
+  mv "$WORK/homes/street/pki/service" "$WORK/service/var/lib/alpheus-server/identity"
   in_machine service "chown -R alpheus-server: /var/lib/alpheus-server"
   for machine in service homes; do
     in_machine "$machine" "cp /usr/share/alpheus/examples/household/schema.yaml /etc/alpheus/schema.yaml"
@@ -102,12 +103,12 @@ processes() {
       ALPHEUS_API=127.0.0.1:$((PORT + number)) ALPHEUS_LISTEN=127.0.0.1:$((PORT + 90 + number))
     healthy $((PORT + 90 + number)) "controller $home"
     tries=0
-    until in_machine homes "cd /root; alpheus owner add --identity pki/owner-$home --controller https://127.0.0.1:$((PORT + number)) \
+    until in_machine homes "cd /street; alpheus owner add --identity pki/owner-$home --controller https://127.0.0.1:$((PORT + number)) \
       --schema /etc/alpheus/schema.yaml --policies /usr/share/alpheus/examples/household/policies.yaml \
       --producer meter-$home --device $home.device >$home.stream" >"$WORK/owner-$home.log" 2>&1; do
       tries=$((tries + 1)); [ "$tries" -lt 60 ] || failed "owner $home"; sleep 0.5
     done
-    (while sleep 1; do echo "{\"power\": $((number * 500))}"; done) | chroot "$WORK/homes" sh -c "cd /root; exec alpheus produce \
+    (while sleep 1; do echo "{\"power\": $((number * 500))}"; done) | chroot "$WORK/homes" sh -c "cd /street; exec alpheus produce \
       --identity pki/meter-$home --device $home.device --state meter-$home --schema /etc/alpheus/schema.yaml \
       --server https://127.0.0.1:$PORT --input -" >"$WORK/meter-$home.log" 2>&1 &
     PIDS="$PIDS $!"
@@ -116,7 +117,7 @@ processes() {
 }
 
 window() {
-  ask="cd /root; alpheus query --server https://127.0.0.1:$PORT --identity pki/analyst"
+  ask="cd /street; alpheus query --server https://127.0.0.1:$PORT --identity pki/analyst"
   tries=0
   until in_machine homes "$ask --query /usr/share/alpheus/examples/household/street.sql" >"$WORK/query.log" 2>&1; do
     tries=$((tries + 1)); [ "$tries" -lt 120 ] || failed "the query is refused"; sleep 0.5

@@ -1,6 +1,6 @@
 """What must hold for everything that is released: no secret, no path of the machine that built it, no role in another's package.
 
-`check.py FOLDER` reads the artefacts as whoever downloads them does: it unpacks packages, layers and the tarball.
+`check.py FOLDER` reads the artefacts as anyone who downloads them does: it unpacks packages, layers and the tarball.
 """
 
 import gzip

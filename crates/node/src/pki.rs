@@ -4,7 +4,7 @@
 //! A production deployment has an authority already, with its root key somewhere safer than
 //! a folder; see [`crate::network::identity`] for the files that it must provide.
 
-mod known;
+mod issued;
 
 use crate::failure::{Blame, Category, Failure};
 use crate::files::{Readers, make_private_folder, write_new};
@@ -12,7 +12,7 @@ use crate::network::identity;
 use crate::network::role::{Name, Role};
 use alpheus_crypto::secret::Secret;
 use data_encoding::{HEXLOWER, HEXLOWER_PERMISSIVE};
-use known::Known;
+use issued::IssuedCertificate;
 use rcgen::{
     BasicConstraints, CertificateParams, DistinguishedName, DnType, ExtendedKeyUsagePurpose, IsCa,
     Issuer, KeyPair, KeyUsagePurpose, SanType,
@@ -190,7 +190,7 @@ pub fn renew(authority: &Folder, certificate: &Path, days: u32) -> Result<(), Fa
     let issuer = KeyPair::from_pem(&authority.read(AUTHORITY_KEY)?).blame_input(&path)?;
     let der = read_certificate(certificate)?;
     let name = Name::of_certificate(&der).blame_input(certificate)?;
-    let known = Known::open(&der, &issuer).blame_input(certificate)?;
+    let known = IssuedCertificate::open(&der, &issuer).blame_input(certificate)?;
     let issuer = Issuer::new(authority_params(), issuer);
     let renewed = leaf(&name, &known.hosts, days)?.signed_by(&known.key, &issuer);
     let text = renewed.blame(Category::Io)?.pem();

@@ -11,7 +11,7 @@ use x509_cert::ext::pkix::SubjectAltName;
 use x509_cert::ext::pkix::name::GeneralName;
 
 /// What is kept of it.
-pub(super) struct Known {
+pub(super) struct IssuedCertificate {
     pub(super) key: PublicKey,
     /// But those that every process that listens has.
     pub(super) hosts: Vec<String>,
@@ -43,9 +43,9 @@ pub(super) enum UnknownError {
     Key,
 }
 
-impl Known {
+impl IssuedCertificate {
     /// Reads a certificate, whose time may be over, and checks the authority's signature.
-    pub(super) fn open(der: &[u8], authority: &KeyPair) -> Result<Known, UnknownError> {
+    pub(super) fn open(der: &[u8], authority: &KeyPair) -> Result<IssuedCertificate, UnknownError> {
         let malformed = |_| UnknownError::Malformed;
         let certificate = Certificate::from_der(der).map_err(malformed)?;
         let signed = certificate.tbs_certificate();
@@ -62,7 +62,10 @@ impl Known {
         }
         let names = signed.get_extension::<SubjectAltName>().map_err(malformed)?;
         let hosts = names.iter().flat_map(|(_, names)| &names.0).filter_map(host);
-        Ok(Known { key, hosts: hosts.filter(|host| !LOCAL.contains(&host.as_str())).collect() })
+        Ok(IssuedCertificate {
+            key,
+            hosts: hosts.filter(|host| !LOCAL.contains(&host.as_str())).collect(),
+        })
     }
 }
 
