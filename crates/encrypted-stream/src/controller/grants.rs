@@ -2,7 +2,7 @@
 
 use alpheus_crypto::seal::SealingPublic;
 use alpheus_crypto::signed::Signed;
-use alpheus_policy::ids::{ConsumerId, OwnerId, StreamId};
+use alpheus_policy::ids::{ConsumerId, OwnerId, PlanId, StreamId};
 use alpheus_time::{Span, Timestamp, Window};
 use rand_core::CryptoRng;
 use std::collections::BTreeSet;
@@ -160,11 +160,21 @@ impl Controller {
         }
     }
 
-    /// Owners who let a consumer read raw data of a window. It can subtract them from a sum,
-    /// so they hide nobody from it.
-    pub(super) fn owners_read_by(&self, reader: &ConsumerId, window: Window) -> BTreeSet<OwnerId> {
-        let own = self.grants.iter().filter(|((_, known), _)| known == reader);
-        own.filter(|(_, granted)| granted.opens(window)).map(|(_, own)| own.owner.id()).collect()
+    /// Leaves owners out who let the consumer of a plan read raw data of a window. It can subtract
+    /// them from the sum, so they hide nobody from it. A minimum of one hides nobody anyway.
+    pub(super) fn leave_out_read(
+        &self,
+        plan: &PlanId,
+        window: Window,
+        owners: &mut BTreeSet<OwnerId>,
+    ) {
+        let joined = self.plans.get(plan).filter(|joined| joined.plan().population.min > 1);
+        let Some(reader) = joined.and_then(|joined| joined.plan().sealed_to) else { return };
+        for ((_, known), granted) in &self.grants {
+            if *known == reader && granted.opens(window) {
+                owners.remove(&granted.owner.id());
+            }
+        }
     }
 
     /// What an owner last stated about a reader, and that owner.

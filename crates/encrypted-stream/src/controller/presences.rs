@@ -100,12 +100,7 @@ impl Controller {
                 Err(reason) => examined.excluded.push((stream.position, reason)),
             }
         }
-        // A minimum of one hides nobody from anybody.
-        let joined = self.plans.get(&summons.plan).filter(|own| own.plan().population.min > 1);
-        if let Some(reader) = joined.and_then(|joined| joined.plan().sealed_to) {
-            let read = self.owners_read_by(&reader, summons.window);
-            examined.owners.retain(|owner| !read.contains(owner));
-        }
+        self.leave_out_read(&summons.plan, summons.window, &mut examined.owners);
         let Examination { spans, charges, excluded, owners, silent, fresh, gone, forgotten } =
             examined;
         let joined = self.plans.get_mut(&summons.plan).ok_or(WindowRefusalError::UnknownPlan)?;

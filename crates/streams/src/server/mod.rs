@@ -230,12 +230,7 @@ fn open(
         let last = manager.service.last_entry();
         manager.resume(clock.begin(last, clock::now(), clock::steady()))?;
         let (outboxes, rows) = (Outboxes::new(life), watch::Sender::new(0));
-        let retention = Retention::open(store, topics, windows.retention());
-        let retention = retention.and_then(|own| own.with_results(windows.results()));
-        let mut retention = retention.map_err(runtime)?;
-        if kind == EngineKind::Job {
-            retention = retention.with_job();
-        }
+        let retention = retention((store, topics), windows, kind).map_err(runtime)?;
         let service = &manager.service;
         let silent = SilentHosts::load(service.store().as_ref(), service.topics());
         Ok(Engine {
@@ -257,6 +252,16 @@ fn open(
     let engine = opened().blame(Category::Io)?;
     let (handle, inlet) = engine::channel();
     Ok((engine, handle, inlet))
+}
+
+fn retention(
+    (store, topics): (Arc<dyn Store>, Topics),
+    windows: &WindowSettings,
+    kind: EngineKind,
+) -> Result<Retention, ServiceError> {
+    let events = Retention::open(store, topics, windows.retention())?;
+    let all = events.with_results(windows.results())?;
+    Ok(if kind == EngineKind::Job { all.with_job() } else { all })
 }
 
 fn topics_of(store: &dyn Store) -> Result<Topics, Failure> {

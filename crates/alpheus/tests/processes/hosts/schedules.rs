@@ -145,7 +145,7 @@ fn run_all(seeds: std::ops::Range<u64>) {
 }
 
 #[test]
-fn whoever_was_away_each_window_holds_what_the_devices_kept() {
+fn after_any_outage_each_window_holds_what_the_devices_kept() {
     run_all(0..10);
 }
 

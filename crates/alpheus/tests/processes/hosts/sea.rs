@@ -238,7 +238,7 @@ impl Sea {
         });
     }
 
-    /// Lets time pass, with whoever is there.
+    /// Lets time pass, with those who are there.
     pub(super) fn step(&mut self, schedule: &Schedule, draw: &mut Draw) {
         let second = self.second;
         for (number, meter) in self.meters.iter_mut().enumerate() {
