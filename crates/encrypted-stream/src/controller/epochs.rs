@@ -156,7 +156,7 @@ impl Controller {
 
     /// The running plan of another family that holds one of these attributes of a stream, and
     /// may release windows that end after `from`. The plan of an epoch has no others than the
-    /// epoch's, so one whose end this controller was not told of holds up nothing later.
+    /// epoch's, so one of whose end this controller was not informed holds up nothing later.
     pub(super) fn holder_of(
         &self,
         stream: StreamId,

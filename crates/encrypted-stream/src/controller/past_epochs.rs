@@ -32,7 +32,7 @@ pub(super) fn add_span(spans: &mut Spans, attribute: u16, span: Window) {
 
 impl Controller {
     /// Drops the plans of a plan's family that are for earlier epochs, once they have ended. One
-    /// whose end this controller was not told of ends [`SETTLE`] after its last window.
+    /// of whose end this controller was not informed ends [`SETTLE`] after its last window.
     pub(super) fn drop_past_epochs(&mut self, plan: &Plan, now: Timestamp) -> Vec<Change> {
         let Some(epoch) = plan.epoch else { return Vec::new() };
         let is_past = |joined: &&PlanState| {

@@ -61,7 +61,7 @@ const RETRY: Span = Span(500_000);
 pub struct VerifiedAttendance(Attendance);
 
 /// A controller that was called.
-pub(super) struct Called {
+pub(super) struct Candidate {
     pub(super) certificate: Signed<Certificate>,
     key: VerifyingKey,
     pub(super) attended: Option<Attendance>,
@@ -76,12 +76,12 @@ pub(super) struct Calling {
     deadline: Timestamp,
     /// When those are called again whose clocks were behind.
     again: Option<Timestamp>,
-    pub(super) called: BTreeMap<ControllerId, Called>,
+    pub(super) called: BTreeMap<ControllerId, Candidate>,
 }
 
 impl Calling {
     fn waiting(&self) -> Vec<ControllerId> {
-        let waits = |called: &Called| called.attended.is_none() && called.declined.is_none();
+        let waits = |called: &Candidate| called.attended.is_none() && called.declined.is_none();
         let waiting = self.called.iter().filter(|(_, called)| waits(called));
         waiting.map(|(controller, _)| *controller).collect()
     }
@@ -98,7 +98,8 @@ impl Calling {
     /// Whether more controllers than may collude know the epoch, or a later one, from a state of
     /// the service that was lost.
     fn is_of_lost_state(&self, colluders: u32) -> bool {
-        let knows = |called: &&Called| called.declined == Some(WindowRefusalError::AlreadyAttended);
+        let knows =
+            |called: &&Candidate| called.declined == Some(WindowRefusalError::AlreadyAttended);
         self.called.values().filter(knows).count() > colluders as usize
     }
 }
@@ -174,7 +175,7 @@ impl Caller {
             let certificate = self.deployment.controller(signed).ok()?;
             let (key, id) = (certificate.party.verifying, fingerprint(&certificate));
             let (certificate, attended, declined) = (signed.clone(), None, None);
-            Some((id, Called { certificate, key, attended, declined }))
+            Some((id, Candidate { certificate, key, attended, declined }))
         });
         let called = called.collect();
         let call = Signed::new(&call, &self.key);

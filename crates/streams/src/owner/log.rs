@@ -56,16 +56,13 @@ pub fn in_words(line: &LogLine, schema: &Schema, when: impl Fn(Window) -> String
                 names.join(", ")
             )
         }
-        LogEvent::SmallList { window, listed, most, .. } => format!(
-            "the service named only {listed} controllers for {}, where it had named up to {most} before; if it chooses them, they can learn more",
-            when(*window)
-        ),
+        LogEvent::SmallList { window, listed, most, .. } => {
+            small_list(&when(*window), *listed, *most)
+        }
         LogEvent::Ended { window, outcome, .. } => {
             format!("the service reports that {} {}", when(*window), ended(outcome))
         }
-        LogEvent::PolicyChanged { version } => {
-            format!("you changed your policy; version {version} is in force")
-        }
+        LogEvent::PolicyChanged { version } => changed(*version),
         LogEvent::Granted { reader, days } => granted(reader, *days),
         LogEvent::KeysHanded { reader, days } => format!(
             "`{reader}` got the keys of {}: it can read everything of these days, forever",
@@ -75,6 +72,17 @@ pub fn in_words(line: &LogLine, schema: &Schema, when: impl Fn(Window) -> String
         LogEvent::Erased => "you had the key of your data destroyed".to_owned(),
         LogEvent::Cloned { border } => copied(&when(tick_before(*border, schema))),
     }
+}
+
+fn changed(version: u32) -> String {
+    format!("you changed your policy; version {version} is in force")
+}
+
+/// What an owner has to know about a list that is much shorter than others were.
+fn small_list(window: &str, listed: u32, most: u32) -> String {
+    format!(
+        "the service named only {listed} controllers for {window}, where it had named up to {most} before; if it chooses them, they can learn more"
+    )
 }
 
 /// What an owner has to do about a device with a copy.

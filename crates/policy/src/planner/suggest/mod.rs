@@ -21,7 +21,7 @@ use crate::ids::StreamId;
 use crate::policy::{Policies, ResolvedOption, Section};
 use crate::query::Create;
 use serde::Serialize;
-use slots::{Edit, Found, Grant, Slot, passes};
+use slots::{Edit, Grant, Slot, Solved, passes};
 use std::collections::BTreeMap;
 
 /// The most edits of a change.
@@ -158,12 +158,12 @@ impl Search<'_> {
             false => apply_fixes(self.create, &fixes, Some(&known.schema))?,
         };
         let grants: Vec<&Grant> = edits.iter().filter_map(|edit| edit.grant()).collect();
-        let found: Vec<Found> = edits.iter().filter_map(|edit| edit.found()).collect();
+        let found: Vec<Solved> = edits.iter().filter_map(|edit| edit.found()).collect();
         let granted = |section, attribute| {
             let own = grants.iter().filter(move |own| own.section == section);
             own.filter(move |own| own.attribute == attribute).map(|own| &own.option)
         };
-        if !self.may_pass(&query, found.contains(&Found::Population), &granted) {
+        if !self.may_pass(&query, found.contains(&Solved::Population), &granted) {
             return None;
         }
         let mut policies = self.owners.policies.clone();
@@ -238,7 +238,7 @@ impl Search<'_> {
     fn reached(
         &self,
         query: &Create,
-        found: &[Found],
+        found: &[Solved],
         catalog: &Catalog,
     ) -> Option<(PlannedQuery, Create)> {
         let findings = match answer(query, catalog, self.options) {

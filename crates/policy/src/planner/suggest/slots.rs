@@ -26,14 +26,14 @@ pub(super) enum Act {
     /// A change of the query.
     Fix(Fix),
     /// A change of the query to a number that the planner names when it refuses.
-    Found(Found),
+    Solve(Solved),
     /// A choice of owners.
     Grant(Grant),
 }
 
 /// Numbers that follow from what policies allow together.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Found {
+pub(super) enum Solved {
     /// ε.
     Epsilon,
     /// The bounds of the population.
@@ -65,8 +65,8 @@ impl Edit {
         if let Act::Fix(fix) = &self.act { Some(fix) } else { None }
     }
 
-    pub(super) fn found(&self) -> Option<Found> {
-        if let Act::Found(found) = self.act { Some(found) } else { None }
+    pub(super) fn found(&self) -> Option<Solved> {
+        if let Act::Solve(found) = self.act { Some(found) } else { None }
     }
 
     pub(super) fn grant(&self) -> Option<&Grant> {
@@ -74,13 +74,13 @@ impl Edit {
     }
 }
 
-impl Found {
+impl Solved {
     /// The changes of this kind among these, nearest to the query first.
     pub(super) fn fixes(self, all: &[Fix]) -> Vec<Fix> {
         let is_own = |fix: &&Fix| match self {
-            Found::Epsilon => matches!(fix, Fix::Epsilon(_) | Fix::Noise(..)),
-            Found::Population => matches!(fix, Fix::Population(..)),
-            Found::Accuracy => matches!(fix, Fix::Accuracy(..)),
+            Solved::Epsilon => matches!(fix, Fix::Epsilon(_) | Fix::Noise(..)),
+            Solved::Population => matches!(fix, Fix::Population(..)),
+            Solved::Accuracy => matches!(fix, Fix::Accuracy(..)),
         };
         let mut own: Vec<Fix> = all.iter().filter(is_own).cloned().collect();
         own.sort_by_key(|fix| match fix {
@@ -134,7 +134,7 @@ pub(super) fn of(query: &Create, owners: &Owners<'_>, consumer: &str) -> Vec<Slo
     }
     let mut slots = settings(query);
     slots.push(windows(query, &known_options));
-    slots.push(found(Weight::Clause, Found::Population));
+    slots.push(found(Weight::Clause, Solved::Population));
     slots.push(recipients(query, &known_options, consumer));
     slots.extend(grants(owners, &attributes, &offered));
     slots.extend(columns(query, &attributes, &known_options));
@@ -142,8 +142,8 @@ pub(super) fn of(query: &Create, owners: &Owners<'_>, consumer: &str) -> Vec<Slo
     slots
 }
 
-fn found(weight: Weight, found: Found) -> Slot {
-    Slot(vec![Edit { weight, detail: Vec::new(), act: Act::Found(found) }])
+fn found(weight: Weight, found: Solved) -> Slot {
+    Slot(vec![Edit { weight, detail: Vec::new(), act: Act::Solve(found) }])
 }
 
 fn settings(query: &Create) -> Vec<Slot> {
@@ -159,7 +159,7 @@ fn settings(query: &Create) -> Vec<Slot> {
         edits.push(Edit {
             weight: Weight::Setting,
             detail: vec![0],
-            act: Act::Found(Found::Epsilon),
+            act: Act::Solve(Solved::Epsilon),
         });
         edits.push(Edit::of(Weight::Column, 0, Fix::NoNoise));
         slots.push(Slot(edits));
@@ -168,7 +168,7 @@ fn settings(query: &Create) -> Vec<Slot> {
         slots.push(one(Weight::Clause, Fix::Tumbling));
     }
     if settings.accuracy.is_asked() {
-        slots.push(found(Weight::Setting, Found::Accuracy));
+        slots.push(found(Weight::Setting, Solved::Accuracy));
     }
     slots.extend(settings.alpha.map(|_| one(Weight::Setting, Fix::NoAlpha)));
     slots.extend(settings.masks.map(|_| one(Weight::Setting, Fix::NoMasks)));

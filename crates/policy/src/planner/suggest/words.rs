@@ -2,7 +2,7 @@
 
 use super::super::finding::Fix;
 use super::Owners;
-use super::slots::{Act, Edit, Found, Grant};
+use super::slots::{Act, Edit, Grant, Solved};
 use crate::policy::Section;
 use crate::query::{Create, Item, Percent, QuerySpan};
 use crate::schema::OptionKind;
@@ -102,15 +102,15 @@ pub(super) fn changes(
     let one = |edit: &&Edit| match &edit.act {
         Act::Grant(grant) => granted(grant, before, owners),
         Act::Fix(fix) => of_query(fix, before, after),
-        Act::Found(Found::Population) => {
+        Act::Solve(Solved::Population) => {
             let bounds = |query: &Create| query.population.map(|(a, b)| format!("{a} AND {b}"));
             query("BETWEEN", bounds(before), bounds(after))
         }
-        Act::Found(Found::Epsilon) => {
+        Act::Solve(Solved::Epsilon) => {
             let epsilon = |query: &Create| query.settings.epsilon.map(|own| own.to_string());
             query("epsilon", epsilon(before), epsilon(after))
         }
-        Act::Found(Found::Accuracy) => query("the error", accuracy(before), accuracy(after)),
+        Act::Solve(Solved::Accuracy) => query("the error", accuracy(before), accuracy(after)),
     };
     edits.iter().map(one).collect()
 }
