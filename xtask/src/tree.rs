@@ -24,7 +24,9 @@ impl Tree {
         let mut files = BTreeMap::new();
         for name in String::from_utf8_lossy(&listed.stdout).split_terminator('\0') {
             // Listed but gone, or not text: nothing for rules about text.
-            if let Ok(content) = std::fs::read_to_string(root.join(name)) {
+            // A picture is there too, without text.
+            if let Ok(bytes) = std::fs::read(root.join(name)) {
+                let content = String::from_utf8(bytes).unwrap_or_default();
                 files.insert(name.to_owned(), content);
             }
         }
