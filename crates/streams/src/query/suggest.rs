@@ -23,8 +23,7 @@ const EXAMPLES: &str = "\
 Examples:
   alpheus suggest --schema schema.yaml --policies policies.yaml --query stats.sql
   alpheus suggest --schema schema.yaml --policies policies.yaml --query stats.sql --format json
-  alpheus suggest --schema schema.yaml --policies policies.yaml --owners 30 --controllers per-owner --query \\
-      'CREATE STREAM hr AS SELECT AVG(heart_rate) WINDOW TUMBLING (SIZE 10 SECONDS) FROM FitnessTracker BETWEEN 10 AND 1000'
+  alpheus suggest --schema schema.yaml --policies policies.yaml --owners 300 --query stats.sql
 
 A change consists of choices that owners add, clauses of the query, and its settings. No
 smaller change would be enough, and no choice allows more than it has to. The exit code is 0
