@@ -335,7 +335,7 @@ tools: compiler librdkafka
 browser: target/axe/axe.min.js
 	@$(call need,chromedriver:chromium-driver)
 
-# What its pages are checked with; docs/decisions/0036 says why by pip.
+# What its pages are checked with; docs/decisions/0038 says why by pip.
 target/axe/axe.min.js: crates/alpheus/tests/axe/requirements.txt .venv/ready
 	@rm -rf target/axe && mkdir -p target/axe
 	.venv/bin/pip download --quiet --disable-pip-version-check --no-deps --require-hashes --requirement $< --dest target/axe

@@ -19,7 +19,10 @@ FENCE = re.compile(r"^(```|~~~)")
 # Titles and pages of the navigation. A guide that is not named here fails the build.
 GUIDES = [
     ("Quick start", "README.md"),
+    ("Bring your data", "docs/bring-your-data.md"),
     ("A tour", "docs/tour.md"),
+    ("Noise", "docs/noise.md"),
+    ("Pages in a browser", "docs/pages.md"),
     ("Kafka and Flink", "docs/scale.md"),
     ("Data contracts", "docs/standards.md"),
     ("Access pass", "docs/pass.md"),

@@ -39,8 +39,7 @@ pub fn in_words(line: &LogLine, schema: &Schema, when: impl Fn(Window) -> String
             ..
         } => {
             let called = |position: &u16| {
-                let attribute = schema.attributes.get(usize::from(*position));
-                attribute.map_or("?", |attribute| attribute.name.as_str())
+                schema.attributes.get(usize::from(*position)).map_or("?", |it| it.name.as_str())
             };
             let names: Vec<&str> = attributes.iter().map(called).collect();
             let costs: Vec<String> =
@@ -68,8 +67,8 @@ pub fn in_words(line: &LogLine, schema: &Schema, when: impl Fn(Window) -> String
             "`{reader}` got the keys of {}: it can read everything of these days, forever",
             between(*days)
         ),
-        LogEvent::Revoked => "you revoked your consent".to_owned(),
-        LogEvent::Erased => "you had the key of your data destroyed".to_owned(),
+        LogEvent::Revoked => "you revoked your consent".into(),
+        LogEvent::Erased => "you had the key of your data destroyed".into(),
         LogEvent::Cloned { border } => copied(&when(tick_before(*border, schema))),
     }
 }

@@ -490,7 +490,6 @@ fn a_change_is_said_in_sentences() {
     assert!(!change.query_changed && change.query == create(asked).to_string());
 }
 
-/// A refusal that no change removes still names the nearest query.
 #[test]
 fn what_no_change_makes_possible_is_refused() {
     let mut chosen = Chosen { parts: Default::default(), owners: [0, 0] };
