@@ -230,7 +230,7 @@ fn open(
         let last = manager.service.last_entry();
         manager.resume(clock.begin(last, clock::now(), clock::steady()))?;
         let (outboxes, rows) = (Outboxes::new(life), watch::Sender::new(0));
-        let retention = retention((store, topics), windows, kind).map_err(runtime)?;
+        let retention = retention((store, topics), windows, kind)?;
         let service = &manager.service;
         let silent = SilentHosts::load(service.store().as_ref(), service.topics());
         Ok(Engine {
@@ -258,7 +258,7 @@ fn retention(
     (store, topics): (Arc<dyn Store>, Topics),
     windows: &WindowSettings,
     kind: EngineKind,
-) -> Result<Retention, ServiceError> {
+) -> Result<Retention, RuntimeError> {
     let events = Retention::open(store, topics, windows.retention())?;
     let all = events.with_results(windows.results())?;
     Ok(if kind == EngineKind::Job { all.with_job() } else { all })
