@@ -270,9 +270,8 @@ impl Search<'_> {
         if !state.date.is_empty() {
             let allowed = matches!(mark, Some('-' | '/' | '.' | ' ' | '_'));
             let named = state.date.contains('b') || matches!(mark, Some(','));
-            if !(allowed || named)
-                || (!named && state.between.is_some_and(|between| Some(between) != mark))
-            {
+            let same = state.between.is_none_or(|between| Some(between) == mark);
+            if !named && !(allowed && same) {
                 return;
             }
             next.between = mark;

@@ -27,8 +27,8 @@ pub fn month(word: &str) -> Option<u8> {
         return None;
     }
     let word = word.to_lowercase();
-    let fits = |names: &&[&str]| names.iter().any(|name| word.starts_with(name));
-    let at = MONTHS.iter().position(|names| fits(&names))?;
+    let fits = |names: &[&str]| names.iter().any(|name| word.starts_with(name));
+    let at = MONTHS.iter().position(|names| fits(names))?;
     u8::try_from(at + 1).ok()
 }
 

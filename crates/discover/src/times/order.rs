@@ -20,15 +20,15 @@ pub(super) struct View<'a> {
     pub zone: i32,
 }
 
-/// The order of the date's fields.
+/// Which of the date's fields is first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Order {
-    YearFirst,
-    DayFirst,
-    MonthFirst,
+    Year,
+    Day,
+    Month,
 }
 
-const ORDERS: [Order; 3] = [Order::YearFirst, Order::DayFirst, Order::MonthFirst];
+const ORDERS: [Order; 3] = [Order::Year, Order::Day, Order::Month];
 
 /// How well an order fits the rows.
 #[derive(Default)]
@@ -53,11 +53,11 @@ fn order(format: &str) -> Option<Order> {
     let (day, month) = (format.find("%d")?, format.find("%m")?);
     let year = format.find("%Y").or_else(|| format.find("%y"))?;
     Some(if year < day && year < month {
-        Order::YearFirst
+        Order::Year
     } else if day < month {
-        Order::DayFirst
+        Order::Day
     } else {
-        Order::MonthFirst
+        Order::Month
     })
 }
 
@@ -74,7 +74,7 @@ pub(super) fn decide(
     let mut orders: Vec<Order> =
         ORDERS.into_iter().filter(|o| all.iter().any(|f| order(f.text()) == Some(*o))).collect();
     if let Some(day_first) = hints.day_first {
-        let wanted = if day_first { Order::DayFirst } else { Order::MonthFirst };
+        let wanted = if day_first { Order::Day } else { Order::Month };
         if orders.contains(&wanted) {
             return of_order(&all, wanted);
         }
@@ -101,9 +101,8 @@ pub(super) fn decide(
     // `3.4.2018` has the day first wherever dates are written so, and 9.9. is the same day in both.
     let dotted = all.iter().any(|f| f.text().contains("%d.%m."));
     if weight.exchangeable == 0 || dotted {
-        let day = weights
-            .iter()
-            .find(|(order, w)| *order == Order::DayFirst && w.unread == weight.unread);
+        let day =
+            weights.iter().find(|(order, w)| *order == Order::Day && w.unread == weight.unread);
         return of_order(&all, day.map_or(*best, |(order, _)| *order));
     }
     let tied: Vec<&(Order, Weight)> =
@@ -128,9 +127,9 @@ fn by_rows(
     };
     if let Some((order, _)) = tied.iter().find(fits).copied() {
         let says = match order {
-            Order::YearFirst => "the year",
-            Order::DayFirst => "the day",
-            Order::MonthFirst => "the month",
+            Order::Year => "the year",
+            Order::Day => "the day",
+            Order::Month => "the month",
         };
         notes.push(format!("No date has a day above 12; {says} is taken to stand first, since then the rows follow each other in order."));
         return of_order(all, *order);
@@ -138,7 +137,7 @@ fn by_rows(
     questions.push(
         "No date has a day above 12, and the order of the rows does not decide whether the day or the month stands first. Say so with `--day-first` or `--month-first`.".to_owned(),
     );
-    let usual = tied.iter().find(|(order, _)| *order == Order::DayFirst).or(tied.first());
+    let usual = tied.iter().find(|(order, _)| *order == Order::Day).or(tied.first());
     usual.map_or_else(Vec::new, |(order, _)| of_order(all, *order))
 }
 
