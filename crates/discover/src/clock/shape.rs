@@ -271,7 +271,7 @@ impl Search<'_> {
             let allowed = matches!(mark, Some('-' | '/' | '.' | ' ' | '_'));
             let named = state.date.contains('b') || matches!(mark, Some(','));
             let same = state.between.is_none_or(|between| Some(between) == mark);
-            if !named && !(allowed && same) {
+            if !(named || allowed && same) {
                 return;
             }
             next.between = mark;

@@ -449,8 +449,11 @@ fn is_answer(record: &Record) -> bool {
     matches!(record, Record::Spent(_) | Record::Opened { .. } | Record::Pickers { .. })
 }
 
-/// Sequence number and number of the last start, and what the fence had then.
-fn started(record: &StampedRecord) -> Option<(u64, u64, Option<(u64, u64)>)> {
+/// Sequence number and number of a start, and what the fence had then.
+type Started = (u64, u64, Option<(u64, u64)>);
+
+/// The last start.
+fn started(record: &StampedRecord) -> Option<Started> {
     match record.record {
         Record::Started { number, fence } => Some((record.sequence, number, fence)),
         _ => None,

@@ -139,16 +139,18 @@ fn is_answered(chosen: &Chosen, asked: &Asked) -> bool {
     })
 }
 
+type Act = Box<dyn Fn(&mut Chosen, &mut Asked)>;
+
 /// An edit, as its weight and what it does. Edits of one slot exclude each other.
 struct Edit {
     slot: usize,
     weight: u32,
-    act: Box<dyn Fn(&mut Chosen, &mut Asked)>,
+    act: Act,
 }
 
 fn all_edits(chosen: &Chosen, asked: &Asked) -> Vec<Edit> {
     let mut edits: Vec<Edit> = Vec::new();
-    let mut add = |slot, weight, act: Box<dyn Fn(&mut Chosen, &mut Asked)>| {
+    let mut add = |slot, weight, act: Act| {
         edits.push(Edit { slot, weight, act });
     };
     for part in 0..2 {
