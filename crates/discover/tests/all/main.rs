@@ -1,6 +1,6 @@
 //! Files of all forms, each written for one trait, and what must be understood of them.
 
-#![expect(clippy::unwrap_used, clippy::panic, reason = "a test's way to fail")]
+#![expect(clippy::panic, reason = "a test's way to fail")]
 
 mod any_bytes;
 mod doubts;

@@ -77,7 +77,7 @@ pub fn run(args: &Args, globals: &Globals) -> Result<(), Failure> {
         Advice::Nothing(_) => Reply::Nothing,
         Advice::Change { refusal, change, without_grants } => Reply::Change {
             because: refusal.violations.iter().map(ToString::to_string).collect(),
-            change: Files::of(*change, &schema),
+            change: Box::new(Files::of(*change, &schema)),
             without_grants: without_grants.map(|other| Box::new(Files::of(*other, &schema))),
         },
         Advice::Impossible { refusal, edits } => {
@@ -115,7 +115,7 @@ enum Reply {
     Nothing,
     Change {
         because: Vec<String>,
-        change: Files,
+        change: Box<Files>,
         without_grants: Option<Box<Files>>,
     },
 }

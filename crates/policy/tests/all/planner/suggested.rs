@@ -140,7 +140,6 @@ fn is_answered(chosen: &Chosen, asked: &Asked) -> bool {
 }
 
 type Act = Box<dyn Fn(&mut Chosen, &mut Asked)>;
-
 /// An edit, as its weight and what it does. Edits of one slot exclude each other.
 struct Edit {
     slot: usize,
@@ -403,7 +402,6 @@ fn nothing_is_wider_than_needed(small: &Small, asked: &Create, found: &Suggestio
     }
 }
 
-/// Nothing changes that no edit names.
 fn nothing_else_changes(small: &Small, asked: &Create, found: &Suggestion) {
     let to = create(&found.query);
     let changes = |clause: &str| {
