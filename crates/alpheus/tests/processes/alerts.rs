@@ -1,7 +1,5 @@
 //! The alerts of `deploy/prometheus` name metrics that a live service exports.
 
-#![expect(clippy::unwrap_used, reason = "a test's way to fail")]
-
 use crate::common::deployment::{Site, free};
 use crate::common::{Process, free_address, get};
 use std::collections::BTreeSet;
