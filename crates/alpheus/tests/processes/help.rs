@@ -1,7 +1,7 @@
 //! Every example in `--help` can be pasted: as it is shown, it is a command that a shell and the
 //! program understand. Those of the guides are run by other tests; here each is parsed.
 
-#![expect(clippy::unwrap_used, clippy::panic, reason = "a test's way to fail")]
+#![expect(clippy::panic, reason = "a test's way to fail")]
 
 use alpheus::commands::Cli;
 use clap::{CommandFactory, Parser};
