@@ -59,13 +59,14 @@ impl Bounds {
         (text(self.min), text(self.max))
     }
 
-    /// Whether the squares of so many values surely fit where sums of squares are kept.
+    /// Whether the squares of so many values surely fit where sums of squares are kept: in two
+    /// words, each half of which counts up to 2^63.
     #[must_use]
     pub fn squares_fit(&self, values: u64) -> bool {
         let reach = self.max.max(-self.min);
         let squares =
             reach.checked_mul(reach).and_then(|square| square.checked_mul(i128::from(values)));
-        squares.is_some_and(|sum| sum < i128::MAX / 1024)
+        squares.is_some_and(|sum| sum < 1 << 94)
     }
 }
 

@@ -11,8 +11,13 @@ use serde::Serialize;
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
 
+const EXAMPLES: &str = "\
+Examples:
+  alpheus otlp import captured.json --output checkout --name Checkout";
+
 /// Arguments of `alpheus otlp import`.
 #[derive(Debug, clap::Args)]
+#[command(after_help = EXAMPLES)]
 pub struct Args {
     /// Captured requests: OTLP in JSON, one file or one a line, or in Protobuf
     #[arg(value_name = "FILE", required = true)]

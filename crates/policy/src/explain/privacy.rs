@@ -109,7 +109,10 @@ impl fmt::Display for PrivacyExplanation {
             Some(_) => write!(f, "    cost for each owner with data, once for all windows: ")?,
         }
         match charges.is_empty() {
-            true => writeln!(f, "nothing, since this guarantee does not hide how many events there are")?,
+            true => writeln!(
+                f,
+                "nothing, since this guarantee does not hide how many events there are"
+            )?,
             false => writeln!(f, "{}", charges.join(", "))?,
         }
         self.life.iter().try_for_each(|life| self.write_life(*life, f))?;

@@ -97,7 +97,7 @@ async fn gives_and_ends_access(browser: &Browser, running: &Running) {
     browser.ticks("#sure").await;
     browser.decides("dialog", "Sign and give").await;
     browser.says("article .note.warn", "analyst may read every single event").await;
-    assert!(running.owner(0, "log").contains("you let `analyst` read every event"));
+    assert!(running.owner(0, "log").contains("you let `analyst` read everything"));
     browser.decides("article", "End access").await;
     browser.decides("dialog", "End access").await;
     browser.says("article", "You ended the access of analyst.").await;
