@@ -185,6 +185,7 @@ fn web_log_with_a_controller_for_each_client() {
 
 /// Of a window's list, those who have no data are silent, as with everybody in the roster.
 #[test]
+#[ignore = "two minutes; `make drills` runs it"]
 fn web_log_by_epochs() {
     WEBLOG.equals_truth(BY_EPOCHS);
 }
@@ -200,6 +201,7 @@ fn an_older_web_log_with_one_controller() {
 }
 
 #[test]
+#[ignore = "minutes; `make drills` runs it"]
 fn motorway_speeds_by_epochs() {
     TRAFFIC.equals_truth(BY_EPOCHS);
 }
