@@ -8,7 +8,7 @@
 //! - [`form`], [`encoding`], [`cells`], [`number`], [`clock`]: how a file is written; what reads
 //!   recordings uses these too,
 //! - [`times`]: which columns are the time,
-//! - [`write`]: the files that an understanding becomes.
+//! - [`write`](mod@write): the files that an understanding becomes.
 
 pub mod bounds;
 pub mod cells;

@@ -18,7 +18,7 @@
 //! - [`globals`]: the options that every command understands,
 //! - [`listeners`]: serves the routers of a process until it stops,
 //! - [`pki`]: a small certificate authority for trials and tests,
-//! - [`kinds`]: the ids of the errors of all of the above.
+//! - [`kinds`](mod@kinds): the ids of the errors of all of the above.
 
 pub mod card;
 pub mod clock;

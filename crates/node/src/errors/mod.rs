@@ -2,7 +2,7 @@
 //!
 //! A command prints the id of its failure. The list is here once; the command `alpheus errors` and
 //! the reference page are made from it. Kinds that share a remedy share an id, however many types
-//! of errors they come from. [`kinds`](crate::kinds) finds the
+//! of errors they come from. [`kinds`](mod@crate::kinds) finds the
 //! id of an error of this crate or of the system.
 
 mod list;

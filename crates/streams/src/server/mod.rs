@@ -9,7 +9,7 @@
 //! - [`silent_hosts`]: controllers' hosts that nobody waits for,
 //! - [`outboxes`]: messages that wait for controllers,
 //! - [`registry`]: registered controllers and streams,
-//! - [`retention`]: deletion of old events,
+//! - [`retention`](mod@retention): deletion of old events,
 //! - [`api`]: the requests.
 
 pub mod api;
