@@ -199,7 +199,7 @@ impl Browser {
     }
 
     /// The tabulator reaches all that can be used, shows where it is, and comes to an end. On a page,
-    /// the first stop leads past the navigation. A page that is drawn anew on the way is walked again.
+    /// the first stop leads past the navigation. A page that changes on the way is walked again.
     async fn goes_by_keyboard(&self, name: &str) {
         let (mut reached, mut wanted) = (0, 0);
         for _ in 0..5 {
