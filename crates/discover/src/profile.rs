@@ -82,9 +82,9 @@ impl Column {
         self.shapes.values().map(|shape| shape.count).sum()
     }
 
-    /// Whether nearly all cells with a value are numbers, and texts among them few.
+    /// Whether most cells with a value are numbers, and different texts among them few.
     pub(crate) fn is_number(&self) -> bool {
-        self.numbers > 0 && self.numbers * 10 >= self.filled * 8 && !self.many_texts
+        self.numbers > 0 && self.numbers * 10 >= self.filled * 6 && !self.many_texts
     }
 
     /// Whether all cells with a value are numbers without decimals.

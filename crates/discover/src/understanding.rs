@@ -152,16 +152,13 @@ impl Sorted {
             self.attribute(at, column, Values::Boolean);
         } else if column.times() * 2 > column.filled {
             self.left_out.push(left("it holds times"));
-        } else if column.distinct() * 2 <= column.filled && column.distinct() <= 10_000 {
-            self.categories.push((column.name.clone(), column.distinct()));
         } else {
-            if column.numbers * 2 > column.filled {
-                self.notes.push(format!(
-                    "`{}` holds numbers and many other texts; it is left out.",
-                    column.name
-                ));
+            self.notes.extend(not_measured(column));
+            if column.distinct() * 2 <= column.filled && column.distinct() <= 10_000 {
+                self.categories.push((column.name.clone(), column.distinct()));
+            } else {
+                self.left_out.push(left("it holds texts"));
             }
-            self.left_out.push(left("it holds texts"));
         }
     }
 
@@ -231,6 +228,27 @@ impl Sorted {
             attribute.name = schema_name(short(&attribute.column), &mut taken);
         }
     }
+}
+
+/// What to say of a column of texts that may hold measurements.
+fn not_measured(column: &Column) -> Option<String> {
+    let name = &column.name;
+    if column.numbers * 10 >= column.filled {
+        let (numbers, texts) = (column.numbers, column.filled - column.numbers);
+        return Some(format!(
+            "`{name}` holds {numbers} numbers and {texts} other texts; it is not measured. If the texts stand for missing values, clear these cells and start again."
+        ));
+    }
+    let is_like = |text: &&String| {
+        let digits = text.trim_start_matches(['-', '+', '<', '>', '~', ' ']);
+        digits.starts_with(|first: char| first.is_ascii_digit())
+    };
+    let like = column.texts.keys().filter(is_like).count();
+    (like * 2 > column.texts.len()).then(|| {
+        format!(
+            "`{name}` holds texts that begin with numbers, perhaps with units behind them; it is not measured."
+        )
+    })
 }
 
 /// Whether a name says that its column numbers the rows.

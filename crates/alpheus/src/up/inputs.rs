@@ -147,7 +147,9 @@ fn recording_in(folder: &Path) -> Result<PathBuf, Failure> {
     let entries = std::fs::read_dir(folder).blame_io(folder)?.filter_map(Result::ok);
     let is_recording = |path: &PathBuf| {
         let name = path.to_string_lossy();
-        path.is_file() && (name.ends_with(".csv") || name.ends_with(".csv.gz"))
+        // `alpheus init` writes its first answer there.
+        let is_answer = path.ends_with("answer.csv");
+        path.is_file() && !is_answer && (name.ends_with(".csv") || name.ends_with(".csv.gz"))
     };
     let mut found: Vec<PathBuf> = entries.map(|entry| entry.path()).filter(is_recording).collect();
     match (found.pop(), found.is_empty()) {
