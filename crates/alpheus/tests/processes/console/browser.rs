@@ -205,10 +205,10 @@ impl Browser {
         for _ in 0..5 {
             (reached, wanted) = self.walks_by_keyboard(name).await;
             if reached >= wanted {
-                return;
+                break;
             }
         }
-        panic!("{name}: the tabulator reached {reached} of {wanted}");
+        assert!(reached >= wanted, "{name}: the tabulator reached {reached} of {wanted}");
     }
 
     /// How many stops the tabulator reaches, and how many there are.
