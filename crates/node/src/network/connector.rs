@@ -5,7 +5,7 @@ use super::base::Base;
 use super::peer::WrongPeerError;
 use super::revoked::Revoked;
 use crate::proxy::Route;
-use crate::retry::{Backoff, RetryPolicy};
+use crate::retry::{RetryPolicy, retry};
 use crate::service::reload::Live;
 use hyper_util::client::legacy::connect::{Connected, Connection};
 use hyper_util::rt::TokioIo;
@@ -27,8 +27,8 @@ const CONNECT_BY_PROXY: Duration = Duration::from_secs(20);
 /// A server that is flooded may close a connection in the middle of its handshake. Nothing was
 /// sent by then, so the next attempt is safe.
 const HANDSHAKES: RetryPolicy =
-    RetryPolicy::doubling(Duration::from_millis(50), Duration::from_secs(1));
-const MAX_HANDSHAKES: u32 = 6;
+    RetryPolicy::doubling(Duration::from_millis(50), Duration::from_secs(1))
+        .within(Duration::from_secs(4));
 
 /// Opens connections.
 #[derive(Clone)]
@@ -59,14 +59,7 @@ impl Connector {
     }
 
     async fn connect(self) -> io::Result<TokioIo<Stream>> {
-        let mut pauses = Backoff::new(HANDSHAKES);
-        for _ in 1..MAX_HANDSHAKES {
-            match self.connect_once().await {
-                Err(error) if was_cut(&error) => tokio::time::sleep(pauses.pause()).await,
-                connected => return connected,
-            }
-        }
-        self.connect_once().await
+        retry(HANDSHAKES, was_cut, || self.connect_once()).await
     }
 
     async fn connect_once(&self) -> io::Result<TokioIo<Stream>> {
