@@ -333,15 +333,17 @@ pub(crate) fn free() -> String {
     free_address().to_string()
 }
 
-/// Waits until `found` finds something.
+/// Waits until `found` finds something. It looks less often after a while: most looks start a process.
 pub(crate) fn until<T>(what: &str, mut found: impl FnMut() -> Option<T>) -> T {
     let end = Instant::now() + PATIENCE;
+    let mut pause = Duration::from_millis(100);
     loop {
         if let Some(found) = found() {
             return found;
         }
         assert!(Instant::now() < end, "no {what}");
-        std::thread::sleep(Duration::from_millis(200));
+        std::thread::sleep(pause);
+        pause = (pause * 3 / 2).min(Duration::from_secs(1));
     }
 }
 
