@@ -12,26 +12,24 @@ fn named(text: &str) -> BTreeSet<&str> {
 }
 
 #[test]
-fn the_service_exports_what_alerts_look_at() {
+fn the_service_and_a_host_export_what_alerts_look_at() {
     let alerts = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../deploy/prometheus/alerts.yaml");
     let alerts = std::fs::read_to_string(alerts).unwrap();
-    let (place, listen) = (Site::new(), free_address());
-    let mut server = Process::start(place.command(&["server"]).args([
-        "--identity",
-        "pki/service",
-        "--schema",
-        "schema.yaml",
-        "--state",
-        "run/service",
-        "--api",
-        &free(),
-        "--listen",
-        &listen.to_string(),
-    ]));
+    let (place, api) = (Site::new(), free());
+    let (listen, host_listen) = (free_address(), free_address());
+    let files = ["--identity", "pki/service", "--schema", "schema.yaml", "--state", "run/service"];
+    let health = listen.to_string();
+    let at = ["--api", &api, "--listen", &health];
+    let mut server = Process::start(&mut place.command(&[&["server"], &files[..], &at].concat()));
     // By then it has all its metrics.
     server.wait_for_prefix("serving at ");
-    let (status, metrics) = get(listen, "/metrics").unwrap();
-    assert_eq!(status, 200);
+    let files = ["--identity", "pki/host-a", "--schema", "schema.yaml", "--state", "run/host-a"];
+    let (service, host_api, health) = (format!("https://{api}"), free(), host_listen.to_string());
+    let at = ["--server", &service, "--api", &host_api, "--listen", &health, "--key-file", "key"];
+    let run = [&["controller", "run"], &files[..], &at].concat();
+    let mut host = Process::start(&mut place.command(&run));
+    host.wait_for_prefix("serving at ");
+    let metrics = [listen, host_listen].map(|at| get(at, "/metrics").unwrap().1).concat();
     // A counter without a reason yet shows its name without what all counters end in.
     let exported = named(&metrics);
     let is_exported = |name: &&str| {

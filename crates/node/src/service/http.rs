@@ -7,6 +7,7 @@
 //! [`strangers`].
 
 mod closer;
+pub mod handshakes;
 mod refusals;
 mod strangers;
 
@@ -355,6 +356,7 @@ impl Entrance {
             return Ok(Entered { stream, certificate: None, _slot: slot, _guest: None });
         };
         let accepted = TlsAcceptor::from(tls.current()).accept(stream).await;
+        handshakes::note(accepted.is_ok());
         let stream = Box::new(accepted.inspect_err(|error| self.refusals.note(error))?);
         let (_, session) = stream.get_ref();
         let first = session.peer_certificates().and_then(<[_]>::first);

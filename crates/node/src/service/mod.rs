@@ -135,6 +135,7 @@ pub fn open_store(
     metrics.watch_store(&store);
     metrics.watch_health(health);
     process::register(metrics);
+    http::handshakes::register(metrics);
     if let Some(folder) = &settings.state {
         heartbeat::watch_disk(health, metrics, folder);
         if settings.kafka.is_none() {

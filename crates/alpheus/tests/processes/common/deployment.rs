@@ -426,6 +426,20 @@ impl Running {
         HOUSES.iter().enumerate().map(feed).collect()
     }
 
+    /// A house's meter that says its number as it comes, on the clock.
+    pub(crate) fn live_meter(&self, house: usize) -> Process {
+        let name = HOUSES[house];
+        let script = format!(
+            "while echo '{{\"reading\": {}, \"alarms\": 1}}'; do sleep 0.4; done | alpheus produce \
+             --identity pki/meter-{name} --device {name}.device --state run/meter-{name} \
+             --schema schema.yaml --server {} --input -",
+            house + 1,
+            self.server
+        );
+        let folder = self.place.path("");
+        Process::start_script(super::bash(&folder).args(["-c", &script]))
+    }
+
     /// The first row over so many owners.
     pub(crate) fn row(&self, population: u64) -> serde_json::Value {
         until("such a window", || {

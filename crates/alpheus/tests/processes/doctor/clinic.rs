@@ -151,7 +151,7 @@ impl Clinic {
         patients::prepare(&running);
         let asked = running.place.ask(&running.server, QUERY);
         assert!(asked.status.success(), "{}", String::from_utf8_lossy(&asked.stderr));
-        let devices = running.feed_in(4, 3_000);
+        let devices = (0..HOUSES.len()).map(|house| running.live_meter(house)).collect();
         running.row(3);
         let line = line.into_inner().unwrap().unwrap();
         Clinic { running, line, uploads: Cell::new(0), _devices: devices }

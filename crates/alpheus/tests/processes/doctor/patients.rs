@@ -211,8 +211,11 @@ pub(crate) const BLINDING: &[(&str, fn(&Clinic) -> Local)] = &[
         Local { identity: "pki/mixed".into(), ..Local::default() }
     }),
     ("expired-certificate", |clinic| {
-        let issue = ["ca", "issue", "pki", "--role", "consumer", "--name", "late", "--days", "0"];
-        clinic.running.place.done(&issue);
+        let issue = ["ca", "issue", "pki", "--role", "consumer", "--name", "late", "--days", "1"];
+        let mut issue = clinic.running.place.command(&issue);
+        // Three days ago.
+        issue.env("LD_PRELOAD", clock::faketime().unwrap()).env("FAKETIME", "-3d");
+        assert!(issue.status().unwrap().success());
         Local { identity: "pki/late".into(), ..Local::default() }
     }),
     ("wrong-port", |_| {
