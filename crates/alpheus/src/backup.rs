@@ -2,7 +2,7 @@
 
 use alpheus_crypto::vault::Hardness;
 use alpheus_node::BUILD;
-use alpheus_node::backup::archive::{About, Item, Place, Reader, Writer};
+use alpheus_node::backup::archive::{About, Item, Origin, Reader, Writer};
 use alpheus_node::backup::source::{self, FENCE};
 use alpheus_node::clock;
 use alpheus_node::entropy;
@@ -104,7 +104,8 @@ fn take(taken: &Taken) -> Result<(), Failure> {
     }
     let secret = read_key_file(&taken.key_file)?;
     let mut options = OpenOptions::new();
-    let file = options.write(true).create_new(true).mode(0o600).open(&taken.to).blame_io(&taken.to)?;
+    let file =
+        options.write(true).create_new(true).mode(0o600).open(&taken.to).blame_io(&taken.to)?;
     let written = write(taken, &secret, file);
     // Half a backup is none.
     let written = written.and_then(|()| count(&taken.to, &secret));
@@ -136,11 +137,11 @@ fn write(taken: &Taken, secret: &[u8], file: File) -> Result<(), Failure> {
         // After the store: it is at least as far.
         let fence = taken.fence.clone().unwrap_or_else(|| state.join(FENCE));
         if fence.exists() {
-            writer.push(&source::file(&fence, Place::Fence)?)?;
+            writer.push(&source::file(&fence, Origin::Fence)?)?;
         }
     }
     if let Some(slots) = &taken.slots {
-        writer.push(&source::file(slots, Place::Slots)?)?;
+        writer.push(&source::file(slots, Origin::Slots)?)?;
     }
     let mut out = writer.end()?;
     out.flush().blame(Category::Io)?;

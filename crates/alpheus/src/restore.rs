@@ -1,7 +1,7 @@
 //! `alpheus restore`: new folders from a backup, and what that means.
 
 use alpheus_node::backup::BackupError;
-use alpheus_node::backup::archive::{About, Item, Place, Reader};
+use alpheus_node::backup::archive::{About, Item, Origin, Reader};
 use alpheus_node::failure::{Blame, Category, Failure};
 use alpheus_node::files::{Readers, make_private_folder, read_key_file, write_new};
 use alpheus_node::globals::Globals;
@@ -80,7 +80,8 @@ pub fn run(args: &Args, _: &Globals) -> Result<(), Failure> {
     let (identity, state) = (args.identity.as_ref().map(beside), args.state.as_ref().map(beside));
     let unfinished = [&identity, &state].into_iter().flatten();
     unfinished.clone().try_for_each(|folder| make_private_folder(folder))?;
-    let mut place = Restored { identity: identity.clone(), state: state.clone(), ..Restored::default() };
+    let mut place =
+        Restored { identity: identity.clone(), state: state.clone(), ..Restored::default() };
     let restored = place.all(args, &secret);
     let moved = restored.and_then(|about| {
         for (from, to) in [(&identity, &args.identity), (&state, &args.state)] {
@@ -90,7 +91,8 @@ pub fn run(args: &Args, _: &Globals) -> Result<(), Failure> {
         }
         Ok(about)
     });
-    let about = moved.inspect_err(|_| unfinished.for_each(|folder| drop(fs::remove_dir_all(folder))))?;
+    let about =
+        moved.inspect_err(|_| unfinished.for_each(|folder| drop(fs::remove_dir_all(folder))))?;
     place.say(&about);
     Ok(())
 }
@@ -131,7 +133,7 @@ impl Restored {
         let (mut reader, about) = Reader::open(file, secret).blame_input(path)?;
         while let Some(item) = reader.next().blame_input(path)? {
             match item {
-                Item::File { place, name, bytes } => self.file(place, &name, &bytes)?,
+                Item::File { origin, name, bytes } => self.file(origin, &name, &bytes)?,
                 Item::Entry { is_log, key, value } => {
                     let first = ExportEntry { is_log, key: key.into(), value: value.into() };
                     self.store(path, first, &mut reader)?;
@@ -163,8 +165,8 @@ impl Restored {
                 Some(Item::Entry { is_log, key, value }) => {
                     Ok(Some(ExportEntry { is_log, key: key.into(), value: value.into() }))
                 }
-                Some(Item::File { place, name, bytes }) => {
-                    files.push((place, name, bytes));
+                Some(Item::File { origin, name, bytes }) => {
+                    files.push((origin, name, bytes));
                     Ok(None)
                 }
                 Some(_) => Err(BackupError::Changed.into()),
@@ -172,18 +174,20 @@ impl Restored {
             }
         });
         imported.map_err(|error| match error {
-            ImportError::Backup(error) => Failure::new(Category::Input, error).at(path.display().to_string()),
+            ImportError::Backup(error) => {
+                Failure::new(Category::Input, error).at(path.display().to_string())
+            }
             ImportError::Store(error) => Failure::new(Category::Io, error),
         })?;
         self.has_state = true;
         // The first file after the entries was read already.
         let after = files.is_empty();
-        for (place, name, bytes) in files {
-            self.file(place, &name, &bytes)?;
+        for (origin, name, bytes) in files {
+            self.file(origin, &name, &bytes)?;
         }
         while !after {
             match reader.next().blame_input(path)? {
-                Some(Item::File { place, name, bytes }) => self.file(place, &name, &bytes)?,
+                Some(Item::File { origin, name, bytes }) => self.file(origin, &name, &bytes)?,
                 Some(_) => return Err(BackupError::Changed).blame_input(path),
                 None => break,
             }
@@ -191,16 +195,16 @@ impl Restored {
         Ok(())
     }
 
-    fn file(&mut self, place: Place, name: &str, bytes: &[u8]) -> Result<(), Failure> {
-        let (folder, name) = match place {
-            Place::Identity => (&self.identity, name.to_owned()),
-            Place::State => (&self.state, name.to_owned()),
-            Place::Slots => (&self.state, "slots".to_owned()),
+    fn file(&mut self, origin: Origin, name: &str, bytes: &[u8]) -> Result<(), Failure> {
+        let (folder, name) = match origin {
+            Origin::Identity => (&self.identity, name.to_owned()),
+            Origin::State => (&self.state, name.to_owned()),
+            Origin::Slots => (&self.state, "slots".to_owned()),
             // It would say that this is the latest state.
-            Place::Fence => (&self.state, "fence.backup".to_owned()),
+            Origin::Fence => (&self.state, "fence.backup".to_owned()),
         };
-        let what = match place {
-            Place::Identity => "an identity folder (--identity)",
+        let what = match origin {
+            Origin::Identity => "an identity folder (--identity)",
             _ => "a state (--state)",
         };
         let folder = folder.as_ref().ok_or(RestoreError::NoPlace(what)).blame(Category::Usage)?;
@@ -214,11 +218,11 @@ impl Restored {
             builder.recursive(true).mode(0o700).create(above).blame_io(above)?;
         }
         write_new(&target, bytes, Readers::Owner)?;
-        match place {
-            Place::Identity => self.has_identity = true,
-            Place::State => self.has_state = true,
-            Place::Slots => self.has_slots = true,
-            Place::Fence => self.has_fence = true,
+        match origin {
+            Origin::Identity => self.has_identity = true,
+            Origin::State => self.has_state = true,
+            Origin::Slots => self.has_slots = true,
+            Origin::Fence => self.has_fence = true,
         }
         Ok(())
     }
@@ -298,18 +302,19 @@ mod tests {
         let state = Some(folder.path().join("state"));
         let mut place = Restored { state, ..Restored::default() };
         for bad in ["../x", "/x", "a/../../x", "..", "", "."] {
-            let refused = place.file(Place::State, bad, b"x").is_err();
+            let refused = place.file(Origin::State, bad, b"x").is_err();
             assert!(refused || bad.is_empty(), "{bad}");
         }
-        place.file(Place::State, "a/b", b"x").unwrap();
-        assert!(place.file(Place::State, "a/b", b"x").is_err(), "nothing is overwritten");
-        assert!(place.file(Place::Identity, "c", b"x").is_err(), "there is no such folder");
+        place.file(Origin::State, "a/b", b"x").unwrap();
+        assert!(place.file(Origin::State, "a/b", b"x").is_err(), "nothing is overwritten");
+        assert!(place.file(Origin::Identity, "c", b"x").is_err(), "there is no such folder");
         assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1);
     }
 
     #[test]
-    fn each_role_is_told_what_it_means() {
-        for role in ["server", "controller", "producer", "board", "issuer", "verifier", "smoother"] {
+    fn each_role_has_its_meaning() {
+        for role in ["server", "controller", "producer", "board", "issuer", "verifier", "smoother"]
+        {
             assert!(!meaning(role, true).is_empty(), "{role}");
         }
         assert!(meaning("controller", false).len() > meaning("controller", true).len());

@@ -69,7 +69,7 @@ pub struct CardFacts {
     pub file: String,
     /// Why the file is no card, if it is none.
     pub fault: Option<String>,
-    /// Whether its fingerprint is the one that the caller was told, if they were told one.
+    /// Whether its fingerprint is the one that the caller expects, if they expect one.
     pub is_expected: Option<bool>,
     /// Its addresses.
     pub endpoints: Vec<Endpoint>,

@@ -1,4 +1,4 @@
-//! The faults that are told apart.
+//! The faults that are distinguished.
 
 use serde::{Deserialize, Serialize};
 use std::fmt;

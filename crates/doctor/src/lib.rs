@@ -3,7 +3,7 @@
 //! [`diagnose`] is a function of [`Facts`] alone. Who collects them sees only what they may see: their
 //! own files, who answers at an address, and what the service tells their role.
 //!
-//! - [`fault`]: the faults that are told apart,
+//! - [`fault`]: the faults that are distinguished,
 //! - [`facts`]: what was seen,
 //! - [`diagnosis`]: what it means.
 //!

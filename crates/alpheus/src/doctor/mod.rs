@@ -35,7 +35,7 @@ exit code 1; if nothing is, with 0. Operators and consumers see most. It changes
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub struct Args {
-    /// The identity folder of whoever asks
+    /// The identity folder of the one who asks
     #[arg(long, value_name = "FOLDER")]
     identity: Option<PathBuf>,
     /// The role as which its holder means to act

@@ -19,7 +19,12 @@ fn back_up(running: &Running, identity: &str, state: &str) -> String {
 }
 
 /// Restores a backup to a new folder, which then takes the place of the lost one; what was said.
-fn restore(running: &Running, backup: &str, (identity, state): (&str, &str), more: &[&str]) -> String {
+fn restore(
+    running: &Running,
+    backup: &str,
+    (identity, state): (&str, &str),
+    more: &[&str],
+) -> String {
     let (new_identity, new_state) = (format!("{identity}-elsewhere"), format!("{state}-elsewhere"));
     let args = ["restore", "--from", backup, "--key-file", "key"];
     let places = ["--identity", &new_identity, "--state", &new_state];
@@ -51,7 +56,8 @@ fn a_service_a_controller_and_a_device_go_on_from_backups_that_were_taken_under_
     let service = back_up(&running, "pki/service", "run/service");
     let device = back_up(&running, "pki/meter-a", "run/meter-a");
     let host = back_up(&running, "pki/host-c", "run/host-c");
-    let slots = ["backup", "--slots", "run/host-c/slots", "--key-file", "key", "--to", "slots.backup"];
+    let slots =
+        ["backup", "--slots", "run/host-c/slots", "--key-file", "key", "--to", "slots.backup"];
     running.place.done(&slots);
     later_row(&running, "backups");
 
@@ -76,7 +82,8 @@ fn a_service_a_controller_and_a_device_go_on_from_backups_that_were_taken_under_
 
     // The controller: left out until its owner confirms.
     running.hosts[2].1.kill();
-    let said = restore(&running, &host, ("pki/host-c", "run/host-c"), &["--slots-from", "slots.backup"]);
+    let said =
+        restore(&running, &host, ("pki/host-c", "run/host-c"), &["--slots-from", "slots.backup"]);
     assert!(said.contains("controller host-c") && said.contains("alpheus owner choose"), "{said}");
     let state = running.place.path("run/host-c");
     assert!(state.join("fence.backup").exists() && !state.join("fence").exists());

@@ -20,7 +20,8 @@ fn service(place: &Site, api: &str) -> (Process, SocketAddr) {
     let health = listen.to_string();
     let files = ["--identity", "pki/service", "--schema", "schema.yaml", "--state", "run/service"];
     let rest = ["--api", api, "--listen", &health];
-    let mut process = Process::start(&mut place.command(&[&["server"], &files[..], &rest].concat()));
+    let mut process =
+        Process::start(&mut place.command(&[&["server"], &files[..], &rest].concat()));
     process.wait_for_prefix("serving at ");
     process.wait_healthy(listen);
     (process, listen)

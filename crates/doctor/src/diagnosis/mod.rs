@@ -13,7 +13,7 @@ use crate::facts::{CardFacts, Facts, IdentityFacts, Reach, SchemaFacts};
 use crate::fault::{Fault, Finding};
 
 /// Folders with less room than this are full: a store sets as much aside for its journal.
-pub const LEAST_FREE_BYTES: u64 = 64 << 20;
+pub const MIN_FREE_BYTES: u64 = 64 << 20;
 /// Clocks that differ by more are wrong: frames from further ahead are refused.
 pub const MAX_SKEW_SECONDS: u64 = 60;
 
@@ -55,19 +55,21 @@ fn is_policy(id: &str) -> bool {
 }
 
 fn folders(facts: &Facts, found: &mut Vec<Finding>) {
-    for folder in facts.folders.iter().filter(|folder| folder.free_bytes < LEAST_FREE_BYTES) {
+    for folder in facts.folders.iter().filter(|folder| folder.free_bytes < MIN_FREE_BYTES) {
         let cause = format!("{} has room for {} bytes", folder.path, folder.free_bytes);
         found.push(finding(Fault::FullDisk, cause, free(&folder.path)));
     }
 }
 
 fn free(path: &str) -> String {
-    format!("df -h {path}; make room, then start the process again: nothing that was confirmed is lost")
+    format!(
+        "df -h {path}; make room, then start the process again: nothing that was confirmed is lost"
+    )
 }
 
 /// Whether a folder of this machine is full: its process has ended, or will.
 fn is_any_full(facts: &Facts) -> bool {
-    facts.folders.iter().any(|folder| folder.free_bytes < LEAST_FREE_BYTES)
+    facts.folders.iter().any(|folder| folder.free_bytes < MIN_FREE_BYTES)
 }
 
 fn own_identity(identity: &IdentityFacts, acts_as: Option<&str>, found: &mut Vec<Finding>) {
@@ -102,8 +104,12 @@ fn schema(own: Option<&SchemaFacts>, served: Option<&SchemaFacts>, found: &mut V
     }
     let named = |schema: &SchemaFacts| format!("{} version {}", schema.name, schema.version);
     let cause = match named(own) == named(served) {
-        true => format!("the schema here is {}, and the service's of that name differs", named(own)),
-        false => format!("the schema here is {}, and the service serves {}", named(own), named(served)),
+        true => {
+            format!("the schema here is {}, and the service's of that name differs", named(own))
+        }
+        false => {
+            format!("the schema here is {}, and the service serves {}", named(own), named(served))
+        }
     };
     let heal = "take the service's: its file is the one that `alpheus server --schema` names";
     found.push(finding(Fault::SchemaVersion, cause, heal));
@@ -116,7 +122,10 @@ fn own_card(card: &CardFacts, found: &mut Vec<Finding>) {
         return say(format!("{}: {fault}", card.file));
     }
     if card.is_expected == Some(false) {
-        return say(format!("{} has another fingerprint than the one that was told", card.file));
+        return say(format!(
+            "{} has another fingerprint than the one that was expected",
+            card.file
+        ));
     }
     let other = |reach: &Reach| matches!(reach, Reach::OtherAuthority | Reach::OtherPeer { .. });
     if let Some(end) = card.endpoints.iter().find(|end| other(&end.reach)) {

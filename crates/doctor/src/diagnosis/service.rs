@@ -1,7 +1,7 @@
 //! What it means that the service has counted something.
 
-use super::reach::START_HOST;
 use super::finding;
+use super::reach::START_HOST;
 use crate::facts::{CountFacts, Facts, QueryFacts, Reach, ServiceFacts, Sign};
 use crate::fault::{Fault, Finding};
 
@@ -20,7 +20,10 @@ pub(super) fn counted(service: &ServiceFacts, facts: &Facts, found: &mut Vec<Fin
 /// Hosts that were not heard from, but for those that were asked directly: these say more.
 fn silent_hosts(service: &ServiceFacts, facts: &Facts, found: &mut Vec<Finding>) {
     let answers = |name: &str| {
-        facts.controllers.iter().any(|end| matches!(&end.reach, Reach::Answered(who) if who.name == name))
+        facts
+            .controllers
+            .iter()
+            .any(|end| matches!(&end.reach, Reach::Answered(who) if who.name == name))
     };
     let is_known = |name: &str, found: &[Finding]| {
         found.iter().any(|known| known.fault == Fault::Partition && known.cause.starts_with(name))
@@ -32,12 +35,17 @@ fn silent_hosts(service: &ServiceFacts, facts: &Facts, found: &mut Vec<Finding>)
         let (fault, cause, heal) = match answers(name) {
             true => {
                 let cause = format!("{name} runs, and the service does not hear from it");
-                let heal = format!("on its machine: curl --verbose --insecure {}/healthz", service.endpoint.address);
+                let heal = format!(
+                    "on its machine: curl --verbose --insecure {}/healthz",
+                    service.endpoint.address
+                );
                 (Fault::Partition, cause, heal)
             }
-            false => {
-                (Fault::DeadController, format!("the service does not hear from {name}"), START_HOST.to_owned())
-            }
+            false => (
+                Fault::DeadController,
+                format!("the service does not hear from {name}"),
+                START_HOST.to_owned(),
+            ),
         };
         found.push(finding(fault, cause, heal));
     }
@@ -56,7 +64,8 @@ fn brittle(query: &QueryFacts, found: &mut Vec<Finding>) {
     let QueryFacts { name, least, streams } = query;
     // With one owner in all, nobody can be absent without the query having nothing to say.
     if *streams > 1 && *least as usize >= *streams {
-        let cause = format!("{name} needs {least} owners in each window, and has {streams} streams");
+        let cause =
+            format!("{name} needs {least} owners in each window, and has {streams} streams");
         let heal = format!(
             "alpheus query --query 'DROP STREAM {name}', then ask again with a smaller BETWEEN or more owners; \
              alpheus suggest shows what is allowed"
@@ -113,12 +122,14 @@ fn frames(counts: &CountFacts, found: &mut Vec<Finding>) {
         found.push(finding(Fault::UnknownSession, cause, heal));
     }
     if let Some(times) = seen(counts, Sign::Forged) {
-        let cause = format!("{times} frames or sums lately were not made by the device of their stream");
+        let cause =
+            format!("{times} frames or sums lately were not made by the device of their stream");
         let heal = "the log of the service at the level debug names the sender; revoke it: alpheus ca revoke pki FILE";
         found.push(finding(Fault::ForgedFrames, cause, heal));
     }
     if let Some(times) = seen(counts, Sign::FutureFrames) {
-        let cause = format!("{times} frames lately are from the future: clocks of devices are ahead");
+        let cause =
+            format!("{times} frames lately are from the future: clocks of devices are ahead");
         let heal = "timedatectl set-ntp true, on the devices";
         found.push(finding(Fault::Clock, cause, heal));
     }
@@ -127,14 +138,18 @@ fn frames(counts: &CountFacts, found: &mut Vec<Finding>) {
 /// A controller that is there but was not in time. One that is not there explains more.
 fn presence(counts: &CountFacts, service: &ServiceFacts, facts: &Facts, found: &mut Vec<Finding>) {
     let direct = |end: &crate::facts::Endpoint| match &end.reach {
-        Reach::Answered(answer) => answer.parts.get("service").is_some_and(|state| state != "ready"),
+        Reach::Answered(answer) => {
+            answer.parts.get("service").is_some_and(|state| state != "ready")
+        }
         _ => true,
     };
     let is_gone = counts.silent_hosts > 0
         || !service.silent_hosts.is_empty()
         || facts.controllers.iter().any(direct);
     if let Some(times) = seen(counts, Sign::ControllerAbsent).filter(|_| !is_gone) {
-        let cause = format!("all hosts of controllers answer, and {times} times lately one was too late for a window");
+        let cause = format!(
+            "all hosts of controllers answer, and {times} times lately one was too late for a window"
+        );
         let heal = "look at the load of their machines and at the line (ping), or let windows wait longer: \
                     alpheus server --controller-timeout 10";
         found.push(finding(Fault::MissingPresence, cause, heal));

@@ -1,7 +1,10 @@
 //! Each fault by the facts that show it, and what explains what.
 
 use super::*;
-use crate::facts::{Answer, CountFacts, Endpoint, FolderFacts, QueryFacts, Rejection, RefusalFacts, ServiceFacts, Sign};
+use crate::facts::{
+    Answer, CountFacts, Endpoint, FolderFacts, QueryFacts, RefusalFacts, Rejection, ServiceFacts,
+    Sign,
+};
 
 const BUILD: &str = "alpheus/1.2.3";
 
@@ -135,7 +138,7 @@ const SHOWN: &[(Fault, Change)] = &[
     }),
     (Fault::Partition, |facts| service(facts).silent_hosts.push("host".into())),
     (Fault::Partition, |facts| unreached(facts, Reach::Silent)),
-    (Fault::FullDisk, |facts| facts.folders[0].free_bytes = LEAST_FREE_BYTES - 1),
+    (Fault::FullDisk, |facts| facts.folders[0].free_bytes = MIN_FREE_BYTES - 1),
     (Fault::FullDisk, |facts| {
         service_answer(facts).parts.insert("space".into(), "failed".into());
     }),
@@ -225,7 +228,10 @@ fn faults_are_found_among_others() {
             // Some changes replace each other: of one process, or one file.
             let both = [*first, *second].iter().filter(|fault| found.contains(fault)).count();
             assert!(both > 0, "{first}, {second}: {found:?}");
-            assert!(found.iter().all(|known| [*first, *second].contains(known)), "{first}, {second}: {found:?}");
+            assert!(
+                found.iter().all(|known| [*first, *second].contains(known)),
+                "{first}, {second}: {found:?}"
+            );
         }
     }
 }

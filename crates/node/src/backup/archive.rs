@@ -41,7 +41,7 @@ pub struct About {
 
 /// Where a file belongs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub enum Place {
+pub enum Origin {
     /// The identity folder.
     Identity,
     /// The state folder, beside the store.
@@ -57,10 +57,10 @@ pub enum Place {
 pub enum Item {
     /// The first.
     About(About),
-    /// A file, by its path below its place.
+    /// A file, by its path below the folder that it is from.
     File {
         /// Where it belongs.
-        place: Place,
+        origin: Origin,
         /// Its path, with `/` between folders.
         name: String,
         /// Its content.
@@ -106,12 +106,18 @@ impl<W: Write, R: CryptoRng> Writer<W, R> {
     ///
     /// # Errors
     /// If it cannot be written.
-    pub fn begin(mut out: W, secret: &[u8], hardness: Hardness, mut rng: R) -> Result<Self, Failure> {
+    pub fn begin(
+        mut out: W,
+        secret: &[u8],
+        hardness: Hardness,
+        mut rng: R,
+    ) -> Result<Self, Failure> {
         let mut salt = [0; 16];
         rng.fill_bytes(&mut salt);
         let key = VaultKey::derive(secret, &salt, hardness).blame(Category::Input)?;
         let check = key.lock(CHECK, b"", &mut rng);
-        let header = postcard::to_allocvec(&Header { salt, hardness, check }).blame(Category::Check)?;
+        let header =
+            postcard::to_allocvec(&Header { salt, hardness, check }).blame(Category::Check)?;
         let length = u16::try_from(header.len()).blame(Category::Check)?.to_le_bytes();
         out.write_all(&[MAGIC, &length[..], &header].concat()).blame(Category::Io)?;
         let waiting = Zeroizing::new(Vec::with_capacity(2 * CHUNK));
@@ -176,7 +182,8 @@ impl<R: Read> Reader<R> {
         let mut magic = [0; 8];
         input.read_exact(&mut magic).map_err(|_| BackupError::Other)?;
         if magic != *MAGIC {
-            let other = || other_format(&magic, MAGIC).map_or(BackupError::Other, BackupError::Format);
+            let other =
+                || other_format(&magic, MAGIC).map_or(BackupError::Other, BackupError::Format);
             return Err(other());
         }
         let mut length = [0; 2];
@@ -188,8 +195,7 @@ impl<R: Read> Reader<R> {
         let key = key.map_err(|_| BackupError::Changed)?;
         key.unlock(CHECK, &header.check).map_err(|_| BackupError::Key)?;
         let opened = Zeroizing::default();
-        let mut reader =
-            Self { input, key, opened, at: 0, chunks: 0, items: 0, is_last: false };
+        let mut reader = Self { input, key, opened, at: 0, chunks: 0, items: 0, is_last: false };
         match reader.next()? {
             Some(Item::About(about)) => Ok((reader, about)),
             _ => Err(BackupError::Changed),
@@ -273,7 +279,7 @@ mod tests {
         let mut writer = Writer::begin(Vec::new(), SECRET, WEAK, rng).unwrap();
         writer.push(&Item::About(about())).unwrap();
         let bytes = Zeroizing::new(b"seed".to_vec());
-        let file = Item::File { place: Place::Identity, name: "tls.key".into(), bytes };
+        let file = Item::File { origin: Origin::Identity, name: "tls.key".into(), bytes };
         writer.push(&file).unwrap();
         for number in 0..entries {
             let (key, value) = (number.to_be_bytes().to_vec(), vec![7; 100_000]);
@@ -303,7 +309,7 @@ mod tests {
     }
 
     #[test]
-    fn another_key_another_format_and_another_file_are_told_apart() {
+    fn another_key_another_format_and_another_file_differ() {
         let bytes = written(1);
         assert!(matches!(read(&bytes, b"another key file"), Err(BackupError::Key)));
         let newer = [b"ALPHBAK2", &bytes[8..]].concat();

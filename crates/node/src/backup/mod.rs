@@ -19,7 +19,9 @@ pub enum BackupError {
     #[error("not a backup that `alpheus backup` wrote")]
     Other,
     /// Another version of the program wrote it.
-    #[error("the backup has format {0}, and this version reads format 1: use the version that made it")]
+    #[error(
+        "the backup has format {0}, and this version reads format 1: use the version that made it"
+    )]
     Format(char),
     /// The secret does not open it.
     #[error("the key file or passphrase is not the one that the backup was made with")]

@@ -4,7 +4,7 @@
 //! through a socket in a folder that only its user may enter ([`serve_exports`]). If nobody runs, the store
 //! is opened instead.
 
-use super::archive::{Item, Place};
+use super::archive::{Item, Origin};
 use crate::failure::{Blame, Category, Failure};
 use alpheus_transport::{ExportEntry, Store, local};
 use std::fs::{self, DirBuilder};
@@ -52,7 +52,7 @@ pub enum ExportError {
     Name(PathBuf),
 }
 
-/// Hands out copies of a store to whoever may enter its folder, until the store is closed.
+/// Hands out copies of a store to anyone who may enter its folder, until the store is closed.
 pub fn serve_exports(store: &Arc<dyn Store>, folder: &Path) {
     let (store, place) = (Arc::downgrade(store), folder.join(CONTROL));
     let listener = match listen(&place) {
@@ -90,7 +90,8 @@ fn listen(place: &Path) -> io::Result<UnixListener> {
 
 fn hand_out(stream: &UnixStream, store: &Weak<dyn Store>) -> io::Result<()> {
     let Some(store) = store.upgrade() else { return Ok(()) };
-    let (mut out, mut count, mut written) = (BufWriter::with_capacity(1 << 20, stream), 0_u64, Ok(()));
+    let (mut out, mut count, mut written) =
+        (BufWriter::with_capacity(1 << 20, stream), 0_u64, Ok(()));
     let exported = store.export(&mut |entry| {
         count += 1;
         written = write_entry(&mut out, &entry);
@@ -121,7 +122,10 @@ fn write_entry(out: &mut impl Write, entry: &ExportEntry) -> io::Result<()> {
 ///
 /// # Errors
 /// If the store cannot be read, or `each` fails.
-pub fn export(folder: &Path, mut each: impl FnMut(Item) -> Result<(), Failure>) -> Result<bool, Failure> {
+pub fn export(
+    folder: &Path,
+    mut each: impl FnMut(Item) -> Result<(), Failure>,
+) -> Result<bool, Failure> {
     if let Ok(stream) = UnixStream::connect(folder.join(CONTROL).join(SOCKET)) {
         take(BufReader::with_capacity(1 << 20, stream), each)?;
         return Ok(true);
@@ -144,7 +148,10 @@ fn of_store(error: alpheus_transport::Error) -> Failure {
 }
 
 /// Takes what [`hand_out`] says.
-fn take(mut input: impl Read, mut each: impl FnMut(Item) -> Result<(), Failure>) -> Result<(), Failure> {
+fn take(
+    mut input: impl Read,
+    mut each: impl FnMut(Item) -> Result<(), Failure>,
+) -> Result<(), Failure> {
     let ended = |_| Failure::new(Category::Io, ExportError::Ended);
     let mut count = 0_u64;
     loop {
@@ -184,8 +191,11 @@ pub fn is_store(folder: &Path) -> bool {
 ///
 /// # Errors
 /// If one cannot be read.
-pub fn identity_files(folder: &Path, each: impl FnMut(Item) -> Result<(), Failure>) -> Result<(), Failure> {
-    files(folder, Place::Identity, |_| true, each)
+pub fn identity_files(
+    folder: &Path,
+    each: impl FnMut(Item) -> Result<(), Failure>,
+) -> Result<(), Failure> {
+    files(folder, Origin::Identity, |_| true, each)
 }
 
 /// The files of a state folder beside its store. Slots are left out, so that what was erased stays erased, and
@@ -193,7 +203,10 @@ pub fn identity_files(folder: &Path, each: impl FnMut(Item) -> Result<(), Failur
 ///
 /// # Errors
 /// If one cannot be read.
-pub fn state_files(folder: &Path, each: impl FnMut(Item) -> Result<(), Failure>) -> Result<(), Failure> {
+pub fn state_files(
+    folder: &Path,
+    each: impl FnMut(Item) -> Result<(), Failure>,
+) -> Result<(), Failure> {
     let kept = |name: &str| {
         let first = name.split('/').next().unwrap_or_default();
         let is_slots = first == "slots" || first.ends_with(".slots");
@@ -201,20 +214,20 @@ pub fn state_files(folder: &Path, each: impl FnMut(Item) -> Result<(), Failure>)
         let is_coming = name.rsplit('/').next().is_some_and(|last| last.starts_with(".coming-"));
         !(LEFT_OUT.contains(&first) || is_slots || is_coming || first == FENCE)
     };
-    files(folder, Place::State, kept, each)
+    files(folder, Origin::State, kept, each)
 }
 
 /// One file, under its own name.
 ///
 /// # Errors
 /// If it cannot be read.
-pub fn file(path: &Path, place: Place) -> Result<Item, Failure> {
+pub fn file(path: &Path, origin: Origin) -> Result<Item, Failure> {
     let name = path.file_name().and_then(|name| name.to_str());
     let name = name.ok_or_else(|| ExportError::Name(path.to_owned())).blame(Category::Input)?;
-    item(path, place, name)
+    item(path, origin, name)
 }
 
-fn item(path: &Path, place: Place, name: &str) -> Result<Item, Failure> {
+fn item(path: &Path, origin: Origin, name: &str) -> Result<Item, Failure> {
     let known = fs::metadata(path);
     if known.as_ref().is_err_and(|error| error.kind() == io::ErrorKind::NotFound) {
         return Err(ExportError::Moved(path.to_owned())).blame(Category::Io);
@@ -223,13 +236,13 @@ fn item(path: &Path, place: Place, name: &str) -> Result<Item, Failure> {
         return Err(ExportError::Large(path.to_owned())).blame(Category::Input);
     }
     let bytes = Zeroizing::new(fs::read(path).blame_io(path)?);
-    Ok(Item::File { place, name: name.to_owned(), bytes })
+    Ok(Item::File { origin, name: name.to_owned(), bytes })
 }
 
 /// Files below a folder, by name: those that say what others belong to first.
 fn files(
     folder: &Path,
-    place: Place,
+    origin: Origin,
     kept: impl Fn(&str) -> bool,
     mut each: impl FnMut(Item) -> Result<(), Failure>,
 ) -> Result<(), Failure> {
@@ -237,9 +250,10 @@ fn files(
     list(folder, "", &mut names)?;
     names.retain(|name| kept(name));
     // A table's state names its blocks: read before them, it names none that is not there.
-    let is_block = |name: &String| !name.rsplit('/').next().is_some_and(|last| last.starts_with("state-"));
+    let is_block =
+        |name: &String| !name.rsplit('/').next().is_some_and(|last| last.starts_with("state-"));
     names.sort_by_key(|name| (is_block(name), name.clone()));
-    names.iter().try_for_each(|name| each(item(&folder.join(name), place, name)?))
+    names.iter().try_for_each(|name| each(item(&folder.join(name), origin, name)?))
 }
 
 fn list(folder: &Path, above: &str, names: &mut Vec<String>) -> Result<(), Failure> {
@@ -311,7 +325,8 @@ mod tests {
     #[test]
     fn slots_fences_and_the_store_are_no_files_of_a_backup() {
         let folder = tempfile::tempdir().unwrap();
-        for name in ["slots", "board.slots", "fence", "LOCK", "FORMAT", "heartbeat", "request.txt"] {
+        for name in ["slots", "board.slots", "fence", "LOCK", "FORMAT", "heartbeat", "request.txt"]
+        {
             fs::write(folder.path().join(name), name).unwrap();
         }
         for name in ["data", "control", "table"] {

@@ -96,7 +96,7 @@ impl IntoResponse for ApiError {
     }
 }
 
-/// The rule of a refusal, for whoever counts answers.
+/// The rule of a refusal, for counters of answers.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Rule(pub String);
 

@@ -111,9 +111,9 @@ impl IdentityFolder {
         let chain = CertificateDer::pem_file_iter(self.path(CERTIFICATE));
         let chain = chain.ok().and_then(|all| all.collect::<Result<Vec<_>, _>>().ok());
         let key = PrivateKeyDer::from_pem_file(self.path(KEY)).ok();
-        let both = chain.zip(key).map(|(chain, key)| {
-            CertifiedKey::from_der(chain, key, &ring::default_provider())
-        });
+        let both = chain
+            .zip(key)
+            .map(|(chain, key)| CertifiedKey::from_der(chain, key, &ring::default_provider()));
         both.is_some_and(|own| own.is_ok())
     }
 

@@ -24,7 +24,7 @@ use prometheus_client::metrics::histogram::Histogram;
 use std::time::Instant;
 
 const PROBLEM: &str = "application/problem+json";
-/// Bounds of the latencies that are told apart, in seconds.
+/// Bounds of the latencies that are distinguished, in seconds.
 const SECONDS: [f64; 8] = [0.001, 0.005, 0.025, 0.1, 0.5, 2.5, 10.0, 60.0];
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
@@ -138,7 +138,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn every_refusal_is_a_problem_whoever_refuses() {
+    async fn every_refusal_is_a_problem_from_any_layer() {
         let metrics = Metrics::new();
         for (method, path, body, status, rule) in [
             ("GET", "/v1/refused", "", 403, "policy"),

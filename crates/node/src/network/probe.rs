@@ -267,7 +267,7 @@ mod tests {
     }
 
     #[test]
-    fn each_reason_is_told_apart() {
+    fn each_reason_has_its_error() {
         let folder = tempfile::tempdir().unwrap();
         let (own, foreign) = (folder.path().join("pki"), folder.path().join("foreign"));
         for pki in [&own, &foreign] {
@@ -276,7 +276,8 @@ mod tests {
         let runtime = tokio::runtime::Runtime::new().unwrap();
         let trigger = Trigger::new();
         let port = serve(&own, "service", &runtime, &trigger);
-        let reader = |pki: &Path| IdentityFolder::open(&pki.join("reader"), Role::Consumer).unwrap();
+        let reader =
+            |pki: &Path| IdentityFolder::open(&pki.join("reader"), Role::Consumer).unwrap();
         let asked = |host: &str, port: u16, role: Role, pki: &Path| {
             Probe::identified(base(host, port), role, &reader(pki)).unwrap().get("/")
         };
@@ -286,8 +287,11 @@ mod tests {
         let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap().as_secs();
         assert!(answer.date.unwrap().abs_diff(i64::try_from(now).unwrap()) < 600);
 
-        let refused = |host: &str, port, role, pki: &Path| asked(host, port, role, pki).unwrap_err();
-        assert!(matches!(refused("localhost", port, Role::Issuer, &own), ProbeError::OtherPeer(is) if is.role == Role::Server));
+        let refused =
+            |host: &str, port, role, pki: &Path| asked(host, port, role, pki).unwrap_err();
+        assert!(
+            matches!(refused("localhost", port, Role::Issuer, &own), ProbeError::OtherPeer(is) if is.role == Role::Server)
+        );
         assert_eq!(refused("localhost", port, Role::Server, &foreign), ProbeError::OtherAuthority);
         assert_eq!(refused("127.0.0.2", port, Role::Server, &own), ProbeError::Refused);
         assert_eq!(refused("host.invalid", port, Role::Server, &own), ProbeError::NoSuchHost);
@@ -301,7 +305,7 @@ mod tests {
     }
 
     #[test]
-    fn what_does_not_speak_tls_is_told_apart_from_what_says_nothing() {
+    fn what_does_not_speak_tls_is_not_silent() {
         let folder = tempfile::tempdir().unwrap();
         let pki = folder.path().join("pki");
         pki::make(&pki, &[(Role::Consumer, "reader")]).unwrap();

@@ -95,9 +95,10 @@ impl Disk {
         let beats = self.beats();
         let under_way = beats.begun.map(|begun| now.saturating_duration_since(begun));
         match (under_way, beats.failed) {
-            (Some(ago), _) if ago > HANGS => {
-                Finding::Broken(format!("a flush of the disk has not returned for {} s", ago.as_secs()))
-            }
+            (Some(ago), _) if ago > HANGS => Finding::Broken(format!(
+                "a flush of the disk has not returned for {} s",
+                ago.as_secs()
+            )),
             (_, Some(kind)) if !is_full(kind) => Finding::Broken(format!("the disk fails: {kind}")),
             _ => Finding::Fine,
         }
@@ -226,7 +227,7 @@ mod tests {
     }
 
     #[test]
-    fn a_full_disk_is_told_apart_from_one_that_fails() {
+    fn a_full_disk_is_not_one_that_fails() {
         let folder = tempfile::tempdir().unwrap();
         let disk = disk(folder.path());
         disk.beat(|_| Err(io::ErrorKind::StorageFull.into()));

@@ -15,6 +15,7 @@ use super::health::Health;
 use super::metrics::{CONTENT_TYPE, Metrics};
 use super::reload::Live;
 use super::shutdown::{Shutdown, Trigger};
+use crate::BUILD;
 use axum::http::{StatusCode, header};
 use axum::response::IntoResponse;
 use axum::routing::get;
@@ -422,12 +423,17 @@ pub fn observability(health: Health, metrics: Metrics, may_read: fn(&[u8]) -> bo
         let report = health.report();
         let status = if report.ready { StatusCode::OK } else { StatusCode::SERVICE_UNAVAILABLE };
         let body = serde_json::to_string(&report).unwrap_or_default();
-        (status, [(header::CONTENT_TYPE, "application/json")], body).into_response()
+        let heads = [(header::CONTENT_TYPE, "application/json"), (header::SERVER, BUILD)];
+        (status, heads, body).into_response()
     };
     let metrics = move |peer: Option<Extension<Peer>>| async move {
         let certificate = peer.and_then(|Extension(peer)| peer.certificate);
         if certificate.is_some_and(|certificate| !may_read(&certificate)) {
-            return (StatusCode::FORBIDDEN, [(header::CONTENT_TYPE, PROBLEM)], NO_METRICS.to_owned());
+            return (
+                StatusCode::FORBIDDEN,
+                [(header::CONTENT_TYPE, PROBLEM)],
+                NO_METRICS.to_owned(),
+            );
         }
         (StatusCode::OK, [(header::CONTENT_TYPE, CONTENT_TYPE)], metrics.text())
     };

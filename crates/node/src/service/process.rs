@@ -26,7 +26,12 @@ impl Collector for Process {
         if let Some(seconds) = cpu_seconds(&stat) {
             let counter = ConstCounter::new(seconds);
             let (help, kind) = ("Processor time that the process has taken", counter.metric_type());
-            counter.encode(encoder.encode_descriptor("process_cpu_seconds", help, None, kind)?)?;
+            counter.encode(encoder.encode_descriptor(
+                "process_cpu_seconds",
+                help,
+                None,
+                kind,
+            )?)?;
         }
         let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
         let open = std::fs::read_dir("/proc/self/fd").map_or(0, |all| all.count() as u64);

@@ -82,7 +82,7 @@ impl Counters {
             }
             Ok(_) => *self.failed.entry("the result cannot be decoded").or_default() += 1,
             Err(failure) => {
-                // What it would have told is lost.
+                // Its result is lost.
                 tracing::warn!(window = start, excluded, reason = %failure, "window did not open");
                 *self.failed.entry(failure.kind()).or_default() += 1;
             }

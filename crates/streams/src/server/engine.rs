@@ -4,10 +4,10 @@
 
 use super::lost_state::LostState;
 use super::outages::Outages;
+use super::outages::SILENT;
 use super::outboxes::Outboxes;
 use super::registry::{IntroductionError, Registry};
 use super::retention::Retention;
-use super::outages::SILENT;
 use super::service_clock::{ClockEvent, ServiceClock};
 use super::signs::Signs;
 use super::silent_hosts::SilentHosts;
@@ -23,8 +23,8 @@ use alpheus_node::service::health::Note;
 use alpheus_node::service::heartbeat::Heart;
 use alpheus_node::service::metrics::Metrics;
 use alpheus_time::{Span, Timestamp};
-use rand_chacha::ChaCha20Rng;
 use prometheus_client::metrics::gauge::Gauge;
+use rand_chacha::ChaCha20Rng;
 use std::collections::{BTreeSet, HashMap};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
 use std::time::Duration;
@@ -128,11 +128,7 @@ impl Engine {
     ///
     /// # Errors
     /// [`RuntimeError`] if the store fails; everything sent before is durable.
-    pub fn run(
-        mut self,
-        inlet: &Inlet,
-        heart: impl FnOnce() -> Heart,
-    ) -> Result<(), RuntimeError> {
+    pub fn run(mut self, inlet: &Inlet, heart: impl FnOnce() -> Heart) -> Result<(), RuntimeError> {
         self.start()?;
         let heart = heart();
         loop {

@@ -117,7 +117,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_counted_is_told_for_as_long_as_it_is_recent() {
+    fn what_was_counted_shows_for_as_long_as_it_is_recent() {
         let (signs, at) = (Signs::default(), Duration::from_secs);
         assert_eq!(signs.within(at(5), at(600)), Totals::new());
         signs.note(at(10), &counted(2, 1));

@@ -33,7 +33,7 @@ fn pair(store: &dyn Store, number: u32) {
 }
 
 /// Batches that are written while copies are made.
-const MOST: u32 = 2_000;
+const MAX_BATCHES: u32 = 2_000;
 
 /// Both parts of the last batch are there, or neither.
 fn whole(world: &World) {
@@ -47,7 +47,7 @@ fn whole(world: &World) {
     let writing = std::thread::spawn(move || {
         let mut number = 2;
         // Memory is so fast that the copies would grow without end.
-        while !ends.load(Ordering::Relaxed) && number < MOST {
+        while !ends.load(Ordering::Relaxed) && number < MAX_BATCHES {
             pair(&*writer, number);
             number += 1;
         }

@@ -1,4 +1,4 @@
-//! A deployment to make ill, and a doctor who is not told how.
+//! A deployment to make ill, and a doctor who does not know how.
 
 use super::patients::{self, Round};
 use crate::common::deployment::{HOUSES, QUERY, Running, Site, free, until};
@@ -75,7 +75,8 @@ impl Chart {
     fn note(&mut self, found: &BTreeSet<String>, expected: &BTreeSet<&str>) {
         let is_expected = |fault: &&String| expected.contains(fault.as_str());
         self.named.extend(found.iter().filter(is_expected).cloned());
-        self.false_alarms += found.iter().filter(|fault| !expected.contains(fault.as_str())).count();
+        self.false_alarms +=
+            found.iter().filter(|fault| !expected.contains(fault.as_str())).count();
         self.missed += expected.iter().filter(|fault| !found.contains(**fault)).count();
     }
 }
@@ -118,7 +119,7 @@ impl Line {
         }
     }
 
-    pub(crate) fn mend(&self) {
+    pub(crate) fn repair(&self) {
         self.is_cut.store(false, Ordering::Relaxed);
     }
 }

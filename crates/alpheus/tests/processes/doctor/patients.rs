@@ -57,7 +57,7 @@ pub(crate) const ROUNDS: &[Round] = &[
     Round {
         fault: "partition",
         inject: |clinic| clinic.line.cut(),
-        heal: |clinic| clinic.line.mend(),
+        heal: |clinic| clinic.line.repair(),
         is_seen_by_service: false,
         ..ROUND
     },
@@ -158,7 +158,8 @@ fn stray(clinic: &Clinic, is_opening: bool) {
     let device = SigningKey::from_seed(&Secret::from_bytes([77; 32]));
     let secrets = OpeningSecrets { device, ..genuine };
     let stream = running.streams[0].parse().unwrap();
-    let (layout, master) = (Layout::of(&schema).unwrap(), MasterSecret::new(Secret::from_bytes([66; 32])));
+    let (layout, master) =
+        (Layout::of(&schema).unwrap(), MasterSecret::new(Secret::from_bytes([66; 32])));
     let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap().as_secs() * 1_000_000;
     let number = clinic.uploads.get() + 1;
     clinic.uploads.set(number);
@@ -237,7 +238,8 @@ pub(crate) fn prepare(running: &Running) {
     place.done(&["ca", "init", "other"]);
     for (folder, authority) in [("deployment", "pki/ca.pem"), ("foreign", "other/ca.pem")] {
         let at = running.server.as_str();
-        let init = ["pass", "init", folder, "--issuer", at, "--gateway", at, "--authority", authority];
+        let init =
+            ["pass", "init", folder, "--issuer", at, "--gateway", at, "--authority", authority];
         place.done(&[&init[..], &["--epoch", "60"]].concat());
     }
     let old = place.path("old-alpheus");
@@ -256,7 +258,10 @@ pub(crate) fn prepare(running: &Running) {
 /// A version of the same length that was before this one.
 fn older() -> String {
     let (name, version) = BUILD.split_once('/').unwrap();
-    format!("{name}/{}", version.chars().map(|letter| if letter == '.' { '.' } else { '0' }).collect::<String>())
+    format!(
+        "{name}/{}",
+        version.chars().map(|letter| if letter == '.' { '.' } else { '0' }).collect::<String>()
+    )
 }
 
 fn memchr_all(bytes: &[u8], wanted: &[u8]) -> Vec<usize> {

@@ -28,7 +28,8 @@ struct Handshakes;
 impl Collector for Handshakes {
     fn encode(&self, mut encoder: DescriptorEncoder<'_>) -> Result<(), fmt::Error> {
         let help = "TLS handshakes of clients";
-        let mut family = encoder.encode_descriptor("handshakes", help, None, MetricType::Counter)?;
+        let mut family =
+            encoder.encode_descriptor("handshakes", help, None, MetricType::Counter)?;
         for (outcome, count) in [("finished", &FINISHED), ("refused", &REFUSED)] {
             let count = ConstCounter::new(count.load(Ordering::Relaxed));
             count.encode(family.encode_family(&[("outcome", outcome)])?)?;
