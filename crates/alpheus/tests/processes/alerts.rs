@@ -1,4 +1,4 @@
-//! The alerts of `deploy/prometheus` name metrics that a live service exports.
+//! The alerts and the dashboard in `deploy` name metrics that live processes export.
 
 use crate::common::deployment::{Site, free};
 use crate::common::{Process, free_address, get};
@@ -13,8 +13,9 @@ fn named(text: &str) -> BTreeSet<&str> {
 
 #[test]
 fn the_service_and_a_host_export_what_alerts_look_at() {
-    let alerts = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../deploy/prometheus/alerts.yaml");
-    let alerts = std::fs::read_to_string(alerts).unwrap();
+    let deploy = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../deploy");
+    let files = ["prometheus/alerts.yaml", "grafana/alpheus.json"];
+    let alerts = files.map(|file| std::fs::read_to_string(deploy.join(file)).unwrap()).concat();
     let (place, api) = (Site::new(), free());
     let (listen, host_listen) = (free_address(), free_address());
     let files = ["--identity", "pki/service", "--schema", "schema.yaml", "--state", "run/service"];
@@ -34,7 +35,9 @@ fn the_service_and_a_host_export_what_alerts_look_at() {
     let exported = named(&metrics);
     let is_exported = |name: &&str| {
         exported.contains(*name)
-            || name.strip_suffix("_total").is_some_and(|it| exported.contains(it))
+            || ["_total", "_bucket"]
+                .iter()
+                .any(|end| name.strip_suffix(end).is_some_and(|it| exported.contains(it)))
     };
     let missing: Vec<_> = named(&alerts).into_iter().filter(|name| !is_exported(name)).collect();
     assert!(missing.is_empty(), "{missing:?} are not in {metrics}");

@@ -128,6 +128,8 @@ impl Line {
 pub(crate) struct Clinic {
     pub(crate) running: Running,
     pub(crate) line: Line,
+    /// A fourth stream, whose device does not run.
+    pub(crate) spare: String,
     /// Uploads of a stranger so far.
     pub(crate) uploads: Cell<u64>,
     _devices: Vec<Process>,
@@ -149,13 +151,13 @@ impl Clinic {
             *line.lock().unwrap() = Some(own);
             address.to_string()
         });
-        patients::prepare(&running);
+        let spare = patients::prepare(&running);
         let asked = running.place.ask(&running.server, QUERY);
         assert!(asked.status.success(), "{}", String::from_utf8_lossy(&asked.stderr));
         let devices = (0..HOUSES.len()).map(|house| running.live_meter(house)).collect();
         running.row(3);
         let line = line.into_inner().unwrap().unwrap();
-        Clinic { running, line, uploads: Cell::new(0), _devices: devices }
+        Clinic { running, line, spare, uploads: Cell::new(0), _devices: devices }
     }
 
     /// What the doctor names.

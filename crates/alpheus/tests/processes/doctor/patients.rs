@@ -2,7 +2,7 @@
 
 use super::clinic::{Clinic, Local};
 use crate::common::clock;
-use crate::common::deployment::{HOUSES, QUERY, Running, until};
+use crate::common::deployment::{QUERY, Running, until};
 use alpheus_crypto::secret::Secret;
 use alpheus_crypto::sign::SigningKey;
 use alpheus_encrypted_stream::keys::MasterSecret;
@@ -96,7 +96,7 @@ pub(crate) const ROUNDS: &[Round] = &[
         fault: "brittle-plan",
         inject: |clinic| {
             ask(clinic, "DROP STREAM Readings");
-            ask(clinic, &format!("{QUERY} BETWEEN 3 AND 100"));
+            ask(clinic, &format!("{QUERY} BETWEEN 4 AND 100"));
         },
         heal: |clinic| {
             ask(clinic, "DROP STREAM Readings");
@@ -145,11 +145,12 @@ fn ask(clinic: &Clinic, sql: &str) {
     });
 }
 
-/// Frames of somebody who has the first meter's TLS key and nothing else: the opening of a session that the
-/// device did not sign, or what would follow it.
+/// Frames of somebody who has the TLS key of the device that does not run, and nothing else of it: the opening of
+/// a session that the device did not sign, or what would follow it. Beside a device that runs they would also
+/// look like a second outbox of it.
 fn stray(clinic: &Clinic, is_opening: bool) {
     let running = &clinic.running;
-    let folder = running.place.path(&format!("pki/meter-{}", HOUSES[0]));
+    let folder = running.place.path("pki/spare");
     let identity = IdentityFolder::open(&folder, Role::Producer).unwrap();
     let client = BlockingClient::new(&running.server, Role::Server, &identity).unwrap();
     let text = fs::read_to_string(running.place.path("schema.yaml")).unwrap();
@@ -157,7 +158,7 @@ fn stray(clinic: &Clinic, is_opening: bool) {
     let genuine = DeviceIdentity::open(&identity).unwrap().secrets;
     let device = SigningKey::from_seed(&Secret::from_bytes([77; 32]));
     let secrets = OpeningSecrets { device, ..genuine };
-    let stream = running.streams[0].parse().unwrap();
+    let stream = clinic.spare.parse().unwrap();
     let (layout, master) =
         (Layout::of(&schema).unwrap(), MasterSecret::new(Secret::from_bytes([66; 32])));
     let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap().as_secs() * 1_000_000;
@@ -231,8 +232,8 @@ pub(crate) const BLINDING: &[(&str, fn(&Clinic) -> Local)] = &[
 ];
 
 /// Files that faults of the caller need: cards of this deployment and of another one, and a program of an
-/// older version.
-pub(crate) fn prepare(running: &Running) {
+/// older version. Gives back the stream of a fourth owner, whose device does not run.
+pub(crate) fn prepare(running: &Running) -> String {
     let place = &running.place;
     assert!(clock::faketime().is_some(), "this needs faketime: apt-get install faketime");
     place.done(&["ca", "init", "other"]);
@@ -253,6 +254,23 @@ pub(crate) fn prepare(running: &Running) {
     assert!(found > 0, "the program does not hold its version as text");
     fs::write(&old, program).unwrap();
     fs::set_permissions(&old, fs::Permissions::from_mode(0o700)).unwrap();
+    spare(running)
+}
+
+fn spare(running: &Running) -> String {
+    let place = &running.place;
+    place.issue("producer", "spare");
+    place.issue("owner", "owner-d");
+    let controller = format!("https://{}", running.hosts[0].0);
+    let own = ["owner", "add", "--identity", "pki/owner-d", "--controller", &controller];
+    let files = ["--schema", "schema.yaml", "--policies", "policies.yaml"];
+    let device = ["--producer", "spare", "--device", "spare.device"];
+    let stream = place.done(&[&own[..], &files, &device].concat());
+    until("four streams at the service", || {
+        let asked = format!("EXPLAIN {QUERY} BETWEEN 4 AND 100");
+        place.ask(&running.server, &asked).status.success().then_some(())
+    });
+    stream
 }
 
 /// A version of the same length that was before this one.
