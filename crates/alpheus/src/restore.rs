@@ -14,12 +14,14 @@ use std::path::{Component, Path, PathBuf};
 
 const EXAMPLES: &str = "\
 Examples:
-  alpheus restore --from service.backup --key-file backup.key --identity pki/service --state run/service
+  alpheus restore --from service.backup --key-file backup.key --identity pki/service \\
+      --state run/service
   alpheus restore --from first.backup --slots-from first-slots.backup --key-file backup.key \\
       --identity pki/first --state run/first
 
-The folders must not exist. The process of the backup must have ended for good: two of one identity fence each
-other off, and a device's copy is left out. The command prints what the restored state means.";
+The folders must not exist. The process of the backup must have ended for good: two of one identity
+fence each other off, and a device's copy is left out. The command prints what the restored state
+means.";
 
 /// Arguments of `alpheus restore`.
 #[derive(Debug, clap::Args)]

@@ -26,10 +26,10 @@ Examples:
   alpheus doctor --identity pki/watch --as operator --server https://localhost:7400 --format json
   alpheus doctor --config /etc/alpheus/server.toml --state /var/lib/alpheus-server
   alpheus doctor --identity pki/analyst --server https://localhost:7400 \\
-      --query 'CREATE STREAM Sums AS SELECT SUM(reading) WINDOW TUMBLING (SIZE 1 HOUR) FROM Meters'
+      --query 'CREATE STREAM Sums AS SELECT SUM(power) WINDOW TUMBLING (SIZE 1 HOUR) FROM House'
 
-It names what is wrong as far as the identity may see, each with the command that heals it, and ends with the
-exit code 1; if nothing is, with 0. Operators and consumers see most. It changes nothing.";
+It names what is wrong as far as the identity may see, each with the command that heals it, and ends
+with the exit code 1; if nothing is, with 0. Operators and consumers see most. It changes nothing.";
 
 /// Arguments of `alpheus doctor`.
 #[derive(Debug, clap::Args)]

@@ -30,6 +30,8 @@ fn the_service_and_a_host_export_what_alerts_look_at() {
     let run = [&["controller", "run"], &files[..], &at].concat();
     let mut host = Process::start(&mut place.command(&run));
     host.wait_for_prefix("serving at ");
+    // Families show their names with their first member.
+    assert!(!place.ask(&service, "DROP STREAM Nothing").status.success());
     let metrics = [listen, host_listen].map(|at| get(at, "/metrics").unwrap().1).concat();
     // A counter without a reason yet shows its name without what all counters end in.
     let exported = named(&metrics);

@@ -21,7 +21,7 @@ default:
   alarms: { option: noisy, clients: 1 }
 ";
 /// For so many seconds back counts matter here.
-const WITHIN: &str = "15";
+const WITHIN: &str = "20";
 /// A state in which the doctor has named all faults is looked at again so often.
 const AGAIN: usize = 3;
 
@@ -139,7 +139,8 @@ impl Clinic {
     /// A service, three hosts with a stream each, of which the second is behind a line that can be cut, and a
     /// query that runs.
     pub(crate) fn open() -> Clinic {
-        let place = Site::new();
+        // Hosts on a busy machine are late now and then, and that is no fault here.
+        let place = Site::with_patience("8");
         fs::write(place.path("policies.yaml"), POLICIES).unwrap();
         place.issue("operator", "watch");
         let line: Mutex<Option<Line>> = Mutex::default();

@@ -109,7 +109,7 @@ pub(crate) const ROUNDS: &[Round] = &[
         again: |clinic| {
             // For longer than a window waits for it.
             clinic.running.hosts[0].1.freeze();
-            std::thread::sleep(Duration::from_secs(4));
+            std::thread::sleep(Duration::from_secs(11));
             clinic.running.hosts[0].1.thaw();
             std::thread::sleep(Duration::from_secs(2));
         },
@@ -155,7 +155,9 @@ fn stray(clinic: &Clinic, is_opening: bool) {
     let client = BlockingClient::new(&running.server, Role::Server, &identity).unwrap();
     let text = fs::read_to_string(running.place.path("schema.yaml")).unwrap();
     let schema = Schema::from_yaml(&text).unwrap();
-    let genuine = DeviceIdentity::open(&identity).unwrap().secrets;
+    let DeviceIdentity { secrets: genuine, certificate } = DeviceIdentity::open(&identity).unwrap();
+    // As the device would at its start, so that the service knows whose signature to expect.
+    let () = client.call("/v1/device", &certificate, Duration::ZERO).unwrap();
     let device = SigningKey::from_seed(&Secret::from_bytes([77; 32]));
     let secrets = OpeningSecrets { device, ..genuine };
     let stream = clinic.spare.parse().unwrap();
