@@ -68,14 +68,19 @@ fn identity(facts: &mut Facts) -> &mut IdentityFacts {
 }
 
 fn service_answer(facts: &mut Facts) -> &mut Answer {
-    match &mut service(facts).endpoint.reach {
-        Reach::Answered(answer) => answer,
-        _ => unreachable!("it answers"),
-    }
+    answering(&mut service(facts).endpoint.reach, "service")
 }
 
 fn host_answer(facts: &mut Facts) -> &mut Answer {
-    match &mut facts.controllers[0].reach {
+    answering(&mut facts.controllers[0].reach, "host")
+}
+
+/// The answer of a process, which answers from now on.
+fn answering<'a>(reach: &'a mut Reach, name: &str) -> &'a mut Answer {
+    if !matches!(reach, Reach::Answered(_)) {
+        *reach = Reach::Answered(answer(name));
+    }
+    match reach {
         Reach::Answered(answer) => answer,
         _ => unreachable!("it answers"),
     }
