@@ -272,11 +272,16 @@ site: .venv/site ## the documentation as one static site, with search
 
 .PHONY: deploy
 # Not part of `make test` yet.
-deploy: .venv/ready ## check the files of deploy/, as far as this machine can
-	.venv/bin/python deploy/check.py
+deploy: .venv/deploy ## check the files of deploy/, as far as this machine can
+	.venv/deploy/bin/python deploy/check.py
 	@$(call need,promtool:prometheus)
 	promtool check rules deploy/prometheus/alerts.yaml
 	promtool test rules deploy/prometheus/alerts_test.yaml
+
+.venv/deploy: deploy/requirements.txt .venv/ready
+	rm -rf $@
+	$(PYTHON) -m venv $@
+	$@/bin/pip install --quiet --disable-pip-version-check --requirement deploy/requirements.txt
 
 .PHONY: dist
 # DIST_SIGNING_KEY=FILE make dist: signed checksums, by a key of ssh-keygen. On Debian, for amd64.

@@ -19,6 +19,10 @@ import yaml
 HERE = pathlib.Path(__file__).resolve().parent
 ROOT = HERE.parent
 CHART = HERE / "helm" / "alpheus"
+# The service and hosts of controllers.
+STREAMS = HERE / "helm" / "alpheus-streams"
+# The version of Kubernetes whose schemas objects are held to.
+KUBERNETES = "1.31"
 
 INSTRUCTIONS = {
     "ADD", "ARG", "CMD", "COPY", "ENTRYPOINT", "ENV", "EXPOSE", "FROM", "HEALTHCHECK", "LABEL", "ONBUILD", "RUN",
@@ -140,9 +144,13 @@ def kept(where, volume, service):
     if source.startswith((".", "/")):
         return
     settings = str(service.get("environment", {}))
-    if not re.search(rf"(_DIRS'|\.dir): ('|file://){re.escape(target)}\b", settings):
+    if not re.search(rf"(_DIRS'|_STATE'|\.dir): ('|file://){re.escape(target)}\b", settings):
         fault(where, f"no setting writes into {target}")
     made = (HERE / "Containerfile.job").read_text()
+    if service["image"] == "alpheus":
+        made = (HERE / "Containerfile.alpheus").read_text()
+        if f"--home-dir {target} " not in made:
+            fault(where, f"its user may not write into {target}: the image does not create it")
     if service["image"] == "alpheus-job" and not re.search(rf"mkdir {target} && chown flink:flink {target}", made):
         fault(where, f"its user may not write into {target}: the image does not create it")
 
@@ -155,30 +163,30 @@ def mounted(path, where, source, volumes):
         fault(where, f"no volume {source}")
 
 
-def rendered():
-    """The chart as Kubernetes gets it, for every set of values that changes a branch; empty if nothing can render it."""
+def rendered(chart=CHART, more="values.yaml"):
+    """A chart as Kubernetes gets it, for every set of values that changes a branch; empty if nothing can render it."""
+    values = str(HERE / "check" / more)
     if shutil.which("helm"):
-        commands = [["helm", "template", "demo", str(CHART)]]
-        commands += [commands[0] + ["--values", str(HERE / "check" / "values.yaml")]]
-        subprocess.run(["helm", "lint", "--strict", str(CHART)], check=True, capture_output=True)
+        commands = [["helm", "template", "demo", str(chart)]]
+        commands += [commands[0] + ["--values", values]]
+        subprocess.run(["helm", "lint", "--strict", str(chart)], check=True, capture_output=True)
     elif shutil.which("go"):
-        commands = [["go", "run", str(HERE / "check" / "render.go"), str(CHART), *more] for more in ([], [
-            str(HERE / "check" / "values.yaml")])]
+        commands = [["go", "run", str(HERE / "check" / "render.go"), str(chart), *rest] for rest in ([], [values])]
     else:
         return []
-    return [run(command) for command in commands]
+    return [run(command, chart) for command in commands]
 
 
-def run(command):
+def run(command, chart):
     """A command's output. A failure is a fault."""
-    values = [word for word in command if command[0] == "go" and word.endswith("values.yaml")]
-    merged = merge(yaml.safe_load((CHART / "values.yaml").read_text()),
+    values = [word for word in command if command[0] == "go" and word.endswith(".yaml")]
+    merged = merge(yaml.safe_load((chart / "values.yaml").read_text()),
                    yaml.safe_load(pathlib.Path(values[0]).read_text()) if values else {})
-    chart = yaml.safe_load((CHART / "Chart.yaml").read_text())
+    about = yaml.safe_load((chart / "Chart.yaml").read_text())
     # The engine alone reads no YAML: it gets the values as JSON.
     given = None
     if command[0] == "go":
-        given = json.dumps({"Values": merged, "Chart": {"AppVersion": chart["appVersion"], "Name": chart["name"]}})
+        given = json.dumps({"Values": merged, "Chart": {"AppVersion": about["appVersion"], "Name": about["name"]}})
         command = command[:4]
     done = subprocess.run(command, input=given, capture_output=True, text=True)
     if done.returncode != 0:
@@ -210,6 +218,74 @@ def chart(texts):
             fault("helm", "the job has no settings")
 
 
+def streams(texts):
+    """Checks the rendered chart of the service and its hosts."""
+    for text in texts:
+        objects = [each for each in yaml.safe_load_all(text) if each]
+        config = next((each for each in objects if each["kind"] == "ConfigMap"), None)
+        owners = [each for each in objects if each["kind"] == "StatefulSet"]
+        if config is None or "schema.yaml" not in config["data"] or not owners:
+            fault("helm", "no schema, or nothing that runs")
+            continue
+        for each in objects:
+            if KINDS.get(each["kind"]) != each["apiVersion"]:
+                fault("helm", f"unknown kind {each['apiVersion']} {each['kind']}")
+        for owner in owners:
+            pods(owner, config)
+            one(owner, objects)
+
+
+def one(owner, objects):
+    """One process has a state, its keys lie in memory, and its service leads to it."""
+    name, spec = owner["metadata"]["name"], owner["spec"]["template"]["spec"]
+    if owner["spec"]["replicas"] != 1:
+        fault("helm", f"{name}: two processes of one state")
+    if "serviceAccountName" in spec or spec.get("automountServiceAccountToken") is not False:
+        fault("helm", f"{name} may ask Kubernetes, and need not")
+    claims = {claim["metadata"]["name"] for claim in owner["spec"]["volumeClaimTemplates"]}
+    volumes = {volume["name"]: volume for volume in spec["volumes"]}
+    for container in spec["initContainers"] + spec["containers"]:
+        mounted = {mount["name"]: mount for mount in container["volumeMounts"]}
+        for missing in mounted.keys() - volumes.keys() - claims:
+            fault("helm", f"{name}: no volume {missing}")
+        if not container["securityContext"]["readOnlyRootFilesystem"]:
+            fault("helm", f"{name} may write into its image")
+    main = spec["containers"][0]
+    if "state" not in claims or "emptyDir" not in volumes["identity"]:
+        fault("helm", f"{name} has no state, or keys that a group may read")
+    paths = {probe: main[probe]["httpGet"]["path"] for probe in ("livenessProbe", "readinessProbe")}
+    if paths != {"livenessProbe": "/livez", "readinessProbe": "/readyz"}:
+        fault("helm", f"{name}: liveness and readiness are not apart: {paths}")
+    leads = [each for each in objects if each["kind"] == "Service" and each["metadata"]["name"] == name]
+    labels = owner["spec"]["template"]["metadata"]["labels"]
+    if len(leads) != 1 or not leads[0]["spec"]["selector"].items() <= labels.items():
+        fault("helm", f"{name}: its service does not lead to it")
+    settings(name, main["env"])
+
+
+def settings(name, env):
+    """Each variable is a setting that the program knows."""
+    known = (ROOT / "docs/reference/settings.md").read_text() + (ROOT / "docs/operating.md").read_text()
+    for each in env:
+        key = each["name"].removeprefix("ALPHEUS_").lower().replace("__", ".").replace("_", "-")
+        if key.split(".")[-1] not in known:
+            fault("helm", f"{name}: nothing reads {each['name']}")
+
+
+def schemas(texts):
+    """Holds objects to Kubernetes's own schemas, if the package with them is there."""
+    try:
+        import kubernetes_validate
+    except ImportError:
+        print("note: kubernetes-validate is not installed: objects were not held to Kubernetes's schemas")
+        return
+    for each in (each for text in texts for each in yaml.safe_load_all(text) if each):
+        try:
+            kubernetes_validate.validate(each, KUBERNETES, strict=True)
+        except kubernetes_validate.ValidationError as error:
+            fault("helm", f"{each['kind']} {each['metadata']['name']}: {'.'.join(map(str, error.path))}: {error.message}")
+
+
 def pods(owner, config):
     """Selectors find their pods, and mounts their volumes."""
     template = owner["spec"]["template"]
@@ -217,9 +293,10 @@ def pods(owner, config):
     if not wanted.items() <= template["metadata"]["labels"].items():
         fault("helm", f"{owner['kind']} does not select its own pods")
     volumes = {each["name"]: each for each in template["spec"]["volumes"]}
+    claims = {claim["metadata"]["name"] for claim in owner["spec"].get("volumeClaimTemplates", [])}
     for container in template["spec"]["containers"]:
         for mount in container["volumeMounts"]:
-            if mount["name"] not in volumes:
+            if mount["name"] not in volumes.keys() | claims:
                 fault("helm", f"no volume {mount['name']}")
     if volumes["conf"]["configMap"]["name"] != config["metadata"]["name"]:
         fault("helm", "the configuration that is mounted is not there")
@@ -251,7 +328,7 @@ def flink_settings(env):
 
 def brackets():
     """Checks templates without an engine."""
-    for path in sorted(CHART.glob("templates/*")):
+    for path in sorted((HERE / "helm").glob("*/templates/*")):
         text = path.read_text()
         if text.count("{{") != text.count("}}"):
             fault(path.name, "{{ and }} do not match")
@@ -261,13 +338,17 @@ def main():
     """Checks everything, and reports what was not checked."""
     for path in sorted(HERE.glob("Containerfile.*")):
         containerfile(path)
-    compose(HERE / "compose.yaml")
+    for path in sorted(HERE.glob("compose*.yaml")):
+        compose(path)
     subprocess.run(["sh", "-n", str(HERE / "conf" / "topics.sh")], check=True)
     brackets()
     texts = rendered()
     if not texts:
         print("note: neither helm nor go is installed: the chart was not rendered")
     chart(texts)
+    services = rendered(STREAMS, "values-streams.yaml")
+    streams(services)
+    schemas(texts + services)
     for each in faults:
         print(f"error: {each}", file=sys.stderr)
     return 1 if faults else 0

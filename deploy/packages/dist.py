@@ -83,6 +83,8 @@ def stage(tree, program, texts):
         write(tree / "usr/share/alpheus/examples/household" / example.name, example.read_bytes())
     alerts = ROOT / "deploy/prometheus/alerts.yaml"
     write(tree / "usr/share/alpheus/prometheus/alerts.yaml", alerts.read_bytes())
+    dashboard = ROOT / "deploy/grafana/alpheus.json"
+    write(tree / "usr/share/alpheus/grafana/alpheus.json", dashboard.read_bytes())
     for name, text in texts.items():
         write(tree / "usr/share/doc/alpheus" / name, text)
 

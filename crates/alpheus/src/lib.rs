@@ -1,19 +1,24 @@
 //! The command line of Alpheus, as a library so that tests can run it in their own process.
 //!
+//! - [`backup`], [`restore`]: a process's state and identity, in one locked file, and back,
 //! - [`check`]: whether files that people wrote are valid,
 //! - [`commands`]: which commands there are,
 //! - [`console`]: a deployment in a browser,
+//! - [`doctor`]: what is wrong, and what heals it,
 //! - [`errors`]: what failures mean,
 //! - [`import`]: schemas and policies from data contracts of other standards,
 //! - [`init`]: schemas, policies and a first answer from an unknown file of readings,
 //! - [`sql`]: a prompt,
 //! - [`up`]: a whole deployment on one machine.
 
+pub mod backup;
 pub mod check;
 pub mod commands;
 pub mod console;
+pub mod doctor;
 pub mod errors;
 pub mod import;
 pub mod init;
+pub mod restore;
 pub mod sql;
 pub mod up;

@@ -1,5 +1,6 @@
 //! Ids of the errors of this crate, and of the system.
 
+use crate::backup::BackupError;
 use crate::card::CardError;
 use crate::engine::EngineError;
 use crate::errors::ErrorId;
@@ -49,6 +50,7 @@ pub fn of(error: &(dyn Error + 'static)) -> Option<ErrorId> {
         FenceError as error => fence(error),
         SlotError as error => slot(error),
         FormatError as _ => ErrorId::StateOtherFormat,
+        BackupError as _ => ErrorId::BackupInvalid,
         CardError as _ => ErrorId::CardInvalid,
         EngineError as _ => ErrorId::InternalError,
         StoreError as error => store(error),

@@ -8,6 +8,7 @@
 //! - [`slots`]: a file whose entries are overwritten in place, so that what is locked under them is gone,
 //! - [`proxy`]: a SOCKS proxy for all connections of the process,
 //! - [`card`]: the public, signed file that pins a deployment,
+//! - [`backup`]: copies of a process's state and identity, encrypted,
 //! - [`fence`], [`ledger`]: a durable ledger, and the file that exposes an older copy of it,
 //! - [`settings`]: configuration from a file, the environment and flags,
 //! - [`service`]: health, metrics, logs, TLS, listeners and an orderly stop,
@@ -20,6 +21,7 @@
 //! - [`pki`]: a small certificate authority for trials and tests,
 //! - [`kinds`](mod@kinds): the ids of the errors of all of the above.
 
+pub mod backup;
 pub mod card;
 pub mod clock;
 pub mod engine;
@@ -40,3 +42,6 @@ pub mod retry;
 pub mod service;
 pub mod settings;
 pub mod slots;
+
+/// This program, as processes of a deployment name it to each other and in backups.
+pub const BUILD: &str = concat!("alpheus/", env!("CARGO_PKG_VERSION"));

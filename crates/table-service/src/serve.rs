@@ -13,11 +13,12 @@ use alpheus_node::globals::Globals;
 use alpheus_node::network::answer::{ApiError, caller, decode, encode};
 use alpheus_node::network::door::Door;
 use alpheus_node::network::identity::IdentityFolder;
+use alpheus_node::network::observed::{may_read_metrics, observed};
 use alpheus_node::network::role::Role;
-use alpheus_node::service;
 use alpheus_node::service::health::State as Condition;
 use alpheus_node::service::http::{Drained, Peer};
 use alpheus_node::service::shutdown::Trigger;
+use alpheus_node::service::{self, MayRead, process};
 use alpheus_node::settings::{Settings, path_flag};
 use alpheus_verifiable_table::error::RequestError;
 use alpheus_verifiable_table::label::{Address, DataSet};
@@ -97,9 +98,10 @@ pub fn run(args: &Args, globals: &Globals) -> Result<(), Failure> {
     let settings = Settings { listen: Some(address), tls: Some(identity.tls()), ..settings };
     let trigger = Trigger::new();
     let started = |address| eprintln!("serving at https://{address}");
-    let (health, metrics) = (&globals.health, &globals.metrics);
-    let drained =
-        service::run(&settings, router(api), health, metrics, trigger.shutdown(), started)?;
+    let watched = (&globals.health, &globals.metrics);
+    let routes = (observed(router(api), &globals.metrics), may_read_metrics as MayRead);
+    process::register(&globals.metrics);
+    let drained = service::run(&settings, routes, watched, trigger.shutdown(), started)?;
     if let Drained::Cut(connections) = drained {
         tracing::warn!(connections, "connections were closed before they ended");
     }

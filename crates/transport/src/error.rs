@@ -153,6 +153,9 @@ pub enum Error {
     #[cfg(feature = "kafka")]
     #[error(transparent)]
     Kafka(#[from] cluster::ClusterError),
+    /// The store is not on this machine, so this process cannot copy it at one moment.
+    #[error("a store in a cluster cannot be copied from here")]
+    NoExport,
     /// This handle belongs to a store that has crashed (simulation only).
     #[error("the simulated machine has crashed")]
     Crashed,
@@ -195,6 +198,7 @@ impl Error {
             Self::Failed { .. } => Some("fix the cause of the first error, then restart"),
             #[cfg(feature = "kafka")]
             Self::Kafka(error) => error.help(),
+            Self::NoExport => Some("copy the cluster's topics by the cluster's own means"),
             Self::TopicDiffers { .. } => {
                 Some("use the number of partitions that the topic was created with")
             }

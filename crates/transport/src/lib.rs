@@ -33,7 +33,7 @@ pub use partitioner::partition_for_key;
 pub use receipt::{CommitReceipt, OffsetRange, PendingCommit, Sequence, SyncPoint};
 pub use record::{NewRecord, Record};
 pub use std::ops::Bound;
-pub use store::{FetchedRecords, Limits, Stats, Store};
+pub use store::{ExportEntry, FetchedRecords, Limits, Stats, Store};
 
 #[doc = include_str!("../README.md")]
 #[cfg(doctest)]

@@ -134,6 +134,24 @@ pub trait Store: Send + Sync {
 
     /// Statistics since the store was opened.
     fn stats(&self) -> Stats;
+
+    /// Passes everything that is durable at one moment to `each`, in order, while it returns true;
+    /// others write meanwhile. [`local::import`](crate::local::import) makes a store of it.
+    ///
+    /// # Errors
+    /// [`Error::NoExport`] if the store is not on this machine, or an error of the storage.
+    fn export(&self, each: &mut dyn FnMut(ExportEntry) -> bool) -> Result<(), Error>;
+}
+
+/// A part of an exported store, as [`Store::export`] gives it. Its content has the store's format.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ExportEntry {
+    /// Whether it is a chunk of records; otherwise it is state, a position or a definition.
+    pub is_log: bool,
+    /// Its key.
+    pub key: Bytes,
+    /// Its value.
+    pub value: Bytes,
 }
 
 /// How much to read at once. A read returns at least one record if there is one.

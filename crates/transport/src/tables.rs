@@ -60,6 +60,10 @@ pub(crate) trait Tables: Send + Sync {
         each: &mut dyn FnMut(&[u8]) -> bool,
     ) -> Result<(), Error>;
 
+    /// Passes all entries of both tables to `each`, first the log's, each table in order, as they are at one
+    /// moment, while it returns true.
+    fn all(&self, each: &mut dyn FnMut(Table, Bytes, Bytes) -> bool) -> Result<(), Error>;
+
     /// Size on disk, if known.
     fn disk_bytes(&self) -> u64;
 }

@@ -10,6 +10,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
     ("alpheus-time", &[]),
     ("alpheus-crypto", &["alpheus-test-support"]),
     ("alpheus-policy", &["alpheus-time"]),
+    ("alpheus-doctor", &[]),
     ("alpheus-transport", &["alpheus-test-support"]),
     ("alpheus-discover", &["alpheus-test-support", "alpheus-time"]),
     ("alpheus-standards", &["alpheus-test-support", "alpheus-time", "alpheus-policy"]),
@@ -36,6 +37,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
         "alpheus-streams",
         &[
             "alpheus-time",
+            "alpheus-doctor",
             "alpheus-crypto",
             "alpheus-policy",
             "alpheus-transport",
@@ -121,6 +123,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
             "alpheus-node",
             "alpheus-input",
             "alpheus-discover",
+            "alpheus-doctor",
             "alpheus-standards",
             "alpheus-otlp",
             "alpheus-streams",

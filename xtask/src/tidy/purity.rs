@@ -15,6 +15,7 @@ const PURE: &[&str] = &[
     "crates/anonymous-board/",
     "crates/verifiable-table/",
     "crates/discover/",
+    "crates/doctor/",
     "crates/standards/",
 ];
 

@@ -96,6 +96,12 @@ pub enum Command {
     #[cfg(feature = "table")]
     /// Keep an encrypted table on an untrusted server, and verify its answers
     Table(alpheus_table_service::Args),
+    /// Name what is wrong with a deployment or the way to it, and what heals it
+    Doctor(crate::doctor::Args),
+    /// Back up a process while it runs, in one locked file
+    Backup(crate::backup::Args),
+    /// Make new folders from a backup, and say what that means
+    Restore(crate::restore::Args),
     /// Explain an error by the id that a command printed
     Errors(crate::errors::Args),
     /// Create a PKI for trials
@@ -179,6 +185,9 @@ fn run(cli: Cli) -> Result<(), Failure> {
         Command::Stats(args) => alpheus_stats_service::run(&args, &globals),
         #[cfg(feature = "table")]
         Command::Table(args) => alpheus_table_service::run(&args, &globals),
+        Command::Doctor(args) => crate::doctor::run(&args, &globals),
+        Command::Backup(args) => crate::backup::run(&args, &globals),
+        Command::Restore(args) => crate::restore::run(&args, &globals),
         Command::Errors(args) => crate::errors::run(&args, &globals),
         Command::Ca(args) => alpheus_streams::ca::run(&args, &globals),
         Command::Completions(args) => completions::run(args),

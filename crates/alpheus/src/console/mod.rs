@@ -95,8 +95,8 @@ pub fn run(args: &Args, globals: &Globals) -> Result<(), Failure> {
     let drain_seconds = Some(1);
     let settings = Settings { listen, drain_seconds, ..Settings::default() };
     let started = |address: SocketAddr| println!("http://{address}/#{key}");
-    let (health, metrics, never) = (&globals.health, &globals.metrics, Trigger::new());
-    service::run(&settings, router, health, metrics, never.shutdown(), started)?;
+    let (watched, never) = ((&globals.health, &globals.metrics), Trigger::new());
+    service::run(&settings, (router, |_| true), watched, never.shutdown(), started)?;
     Ok(())
 }
 

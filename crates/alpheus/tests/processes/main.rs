@@ -2,6 +2,7 @@
 //! because each binary costs a link.
 
 mod alerts;
+mod backups;
 mod bad_input;
 #[cfg(feature = "board")]
 mod board;
@@ -16,6 +17,8 @@ mod common;
 mod common_options;
 mod console;
 mod demo;
+#[cfg(feature = "pass")]
+mod doctor;
 mod epochs;
 mod errors;
 mod examples;
@@ -23,6 +26,7 @@ mod faults;
 #[cfg(feature = "kafka")]
 mod flink;
 mod formats;
+mod health;
 mod help;
 mod hosts;
 mod import;

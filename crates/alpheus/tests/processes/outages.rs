@@ -229,7 +229,8 @@ fn copy(from: &Path, to: &Path) {
         let (entry, to) = (entry.as_ref().unwrap(), to.join(entry.as_ref().unwrap().file_name()));
         if entry.path().is_dir() {
             copy(&entry.path(), &to);
-        } else {
+        } else if entry.path().is_file() {
+            // All but the socket through which a process hands out copies.
             fs::copy(entry.path(), to).unwrap();
         }
     }

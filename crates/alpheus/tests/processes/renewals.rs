@@ -28,7 +28,7 @@ type Connection = StreamOwned<ClientConnection, TcpStream>;
 fn pki() -> tempfile::TempDir {
     let folder = tempfile::tempdir().unwrap();
     done(folder.path(), &["ca", "init", "pki"]);
-    for (role, name) in [("server", "service"), ("producer", "meter")] {
+    for (role, name) in [("server", "service"), ("producer", "meter"), ("operator", "watch")] {
         done(folder.path(), &["ca", "issue", "pki", "--role", role, "--name", name, "--days", "1"]);
     }
     folder
@@ -52,9 +52,9 @@ fn service(folder: &Path, api: &str) -> Process {
     service
 }
 
-/// Connects to the service as the meter, or as a stranger.
+/// Connects to the service as an operator, who may read metrics, or as a stranger.
 fn connect(folder: &Path, api: &str, known: bool) -> Connection {
-    let own = folder.join("pki/meter");
+    let own = folder.join("pki/watch");
     let mut roots = RootCertStore::empty();
     roots.add(CertificateDer::from_pem_file(own.join(AUTHORITY)).unwrap()).unwrap();
     let builder = ClientConfig::builder_with_provider(Arc::new(ring::default_provider()))

@@ -7,7 +7,7 @@ use crate::common::Process;
 use alpheus_node::service::health::Health;
 use alpheus_node::service::metrics::Metrics;
 use alpheus_node::service::shutdown::Trigger;
-use alpheus_node::service::{Monitor, log, run};
+use alpheus_node::service::{MayRead, Monitor, log, run};
 use alpheus_node::settings::Settings;
 use alpheus_node::settings::layers::Layers;
 use alpheus_transport::{Batch, Space};
@@ -52,7 +52,8 @@ fn service() {
         .route("/count", post(move || std::future::ready(count())))
         .route("/slow/{milliseconds}", get(slow));
     let (started, never) = (|address| println!("serving {address}"), Trigger::new());
-    let drained = run(&settings, router, &health, &metrics, never.shutdown(), started).unwrap();
+    let (routes, watched) = ((router, (|_| true) as MayRead), (&health, &metrics));
+    let drained = run(&settings, routes, watched, never.shutdown(), started).unwrap();
     println!("drained {drained:?}");
 }
 

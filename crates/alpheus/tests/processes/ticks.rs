@@ -161,20 +161,6 @@ fn later_windows(running: &Running) {
     });
 }
 
-/// A meter that says its number as it comes, on the clock.
-fn live_meter(running: &Running, house: usize) -> Process {
-    let name = HOUSES[house];
-    let script = format!(
-        "while echo '{{\"reading\": {}}}'; do sleep 0.4; done | alpheus produce \
-         --identity pki/meter-{name} --device {name}.device --state run/meter-{name} \
-         --schema schema.yaml --server {} --input -",
-        house + 1,
-        running.server
-    );
-    let folder = running.place.path("");
-    Process::start_script(crate::common::bash(&folder).args(["-c", &script]))
-}
-
 /// The service lost everything. Controllers and devices go on, without a restart.
 #[test]
 fn devices_open_new_sessions_at_a_service_that_lost_its_state() {
@@ -185,7 +171,7 @@ fn devices_open_new_sessions_at_a_service_that_lost_its_state() {
         });
     };
     ask(&running);
-    let _meters: Vec<Process> = (0..3).map(|house| live_meter(&running, house)).collect();
+    let _meters: Vec<Process> = (0..3).map(|house| running.live_meter(house)).collect();
     running.row(3);
     // Somebody with the device's key, but without the stream's, opens a session: it ends nothing.
     let (mut stranger, genuine) = Stranger::of(&running, 0);

@@ -260,6 +260,10 @@ errors! {
         "The state of a process is corrupted or incomplete."
         "A ledger, a key store or a log does not hold what it must. The process does not guess."
         "Restore the state folder from a backup, as the guide to operating describes.";
+    BackupInvalid "backup-invalid"
+        "A backup cannot be used."
+        "It is cut short, was changed, is something else, or was made with another key file."
+        "Take another backup, or the key file that it was made with. `alpheus backup verify` checks one.";
     StateOld "state-old"
         "The state of a process is older than what it has done."
         "A backup was restored, or a file was lost. Acting on old state could release something twice."

@@ -89,9 +89,16 @@ impl IntoResponse for ApiError {
         let status = StatusCode::from_u16(self.0.status);
         let body = serde_json::to_string(&self.0).unwrap_or_default();
         let kind = [(header::CONTENT_TYPE, "application/problem+json")];
-        (status.unwrap_or(StatusCode::INTERNAL_SERVER_ERROR), kind, body).into_response()
+        let status = status.unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
+        let mut response = (status, kind, body).into_response();
+        response.extensions_mut().insert(Rule(self.0.rule));
+        response
     }
 }
+
+/// The rule of a refusal, for counters of answers.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Rule(pub String);
 
 impl From<EngineError> for ApiError {
     fn from(error: EngineError) -> Self {

@@ -12,8 +12,10 @@ use crate::failure::{Blame, Failure};
 use crate::network::revoked::Revoked;
 use crate::network::role::{Name, PeerNameError, Role};
 use crate::settings::TlsFiles;
-use rustls::pki_types::CertificateDer;
+use rustls::crypto::ring;
 use rustls::pki_types::pem::PemObject;
+use rustls::pki_types::{CertificateDer, PrivateKeyDer};
+use rustls::sign::CertifiedKey;
 use std::path::{Path, PathBuf};
 
 /// Names of the files.
@@ -101,6 +103,18 @@ impl IdentityFolder {
     #[must_use]
     pub fn path(&self, file: &str) -> PathBuf {
         self.folder.join(file)
+    }
+
+    /// Whether the key file holds the key of the certificate.
+    #[must_use]
+    pub fn has_own_key(&self) -> bool {
+        let chain = CertificateDer::pem_file_iter(self.path(CERTIFICATE));
+        let chain = chain.ok().and_then(|all| all.collect::<Result<Vec<_>, _>>().ok());
+        let key = PrivateKeyDer::from_pem_file(self.path(KEY)).ok();
+        let both = chain
+            .zip(key)
+            .map(|(chain, key)| CertifiedKey::from_der(chain, key, &ring::default_provider()));
+        both.is_some_and(|own| own.is_ok())
     }
 
     /// Settings of a server that asks its clients for certificates of the same

@@ -9,7 +9,9 @@
 //! - [`revoked`]: certificates that are no longer let in,
 //! - [`base`]: the address of a server,
 //! - [`peer`]: who a client expects at the other end,
-//! - [`client`], [`blocking`]: requests, for tasks and for threads.
+//! - [`client`], [`blocking`]: requests, for tasks and for threads,
+//! - [`observed`]: requests in metrics, and the form of refusals,
+//! - [`probe`]: why there is no answer.
 //!
 //! The service listens; devices, controllers and consumers connect to it, so
 //! that they can be anywhere. A controller listens for its owners and their
@@ -23,6 +25,8 @@ mod connector;
 pub mod door;
 pub mod error;
 pub mod identity;
+pub mod observed;
 pub mod peer;
+pub mod probe;
 pub mod revoked;
 pub mod role;

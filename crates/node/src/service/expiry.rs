@@ -115,6 +115,14 @@ fn end_of(path: &Path) -> Option<Duration> {
     validity_of(path).map(|(_, end)| end)
 }
 
+/// Seconds until the first certificate in a PEM file is over, less than zero if it is; none without one.
+#[must_use]
+pub fn seconds_left(path: &Path) -> Option<i64> {
+    let seconds = |time: Duration| i64::try_from(time.as_secs()).unwrap_or(i64::MAX);
+    let end = seconds(end_of(path)?);
+    Some(end - seconds(Duration::from_micros(clock::now().0)))
+}
+
 /// When the first certificate's validity starts, and when it ends.
 fn validity_of(path: &Path) -> Option<(Duration, Duration)> {
     let der = CertificateDer::from_pem_file(path).ok()?;

@@ -7,6 +7,7 @@
 //! [`strangers`].
 
 mod closer;
+pub mod handshakes;
 mod refusals;
 mod strangers;
 
@@ -14,6 +15,7 @@ use super::health::Health;
 use super::metrics::{CONTENT_TYPE, Metrics};
 use super::reload::Live;
 use super::shutdown::{Shutdown, Trigger};
+use crate::BUILD;
 use axum::http::{StatusCode, header};
 use axum::response::IntoResponse;
 use axum::routing::get;
@@ -47,6 +49,9 @@ const PATIENCE: Duration = Duration::from_secs(10);
 /// The size up to which a request's head is surely accepted. A connection's read buffer has
 /// this size too, so it holds at most twice as much.
 const HEAD: usize = 64 << 10;
+const PROBLEM: &str = "application/problem+json";
+/// What others than operators get for metrics.
+const NO_METRICS: &str = r#"{"rule":"role","detail":"only an operator may read metrics here","help":"show the certificate of `alpheus ca issue --role operator`, or ask at the address of --listen","status":403}"#;
 /// Pause after an error of the listener, such as too many open files.
 const REST: Duration = Duration::from_millis(50);
 
@@ -352,6 +357,7 @@ impl Entrance {
             return Ok(Entered { stream, certificate: None, _slot: slot, _guest: None });
         };
         let accepted = TlsAcceptor::from(tls.current()).accept(stream).await;
+        handshakes::note(accepted.is_ok());
         let stream = Box::new(accepted.inspect_err(|error| self.refusals.note(error))?);
         let (_, session) = stream.get_ref();
         let first = session.peer_certificates().and_then(<[_]>::first);
@@ -409,15 +415,32 @@ async fn serve_one(
     }
 }
 
-/// `/healthz`: 200 if every part is ready, else 503; the parts as JSON.
-/// `/metrics`: what Prometheus reads.
-pub fn observability(health: Health, metrics: Metrics) -> Router {
+/// `/livez`: 200 as long as the process answers; only a restart would help one that does not.
+/// `/healthz`, also as `/readyz`: 200 if every part is ready, else 503; the parts as JSON.
+/// `/metrics`: what Prometheus reads; of those who show a certificate, only for whom `may_read` holds.
+pub fn observability(health: Health, metrics: Metrics, may_read: fn(&[u8]) -> bool) -> Router {
     let healthz = move || async move {
         let report = health.report();
         let status = if report.ready { StatusCode::OK } else { StatusCode::SERVICE_UNAVAILABLE };
         let body = serde_json::to_string(&report).unwrap_or_default();
-        (status, [(header::CONTENT_TYPE, "application/json")], body).into_response()
+        let heads = [(header::CONTENT_TYPE, "application/json"), (header::SERVER, BUILD)];
+        (status, heads, body).into_response()
     };
-    let metrics = move || async move { ([(header::CONTENT_TYPE, CONTENT_TYPE)], metrics.text()) };
-    Router::new().route("/healthz", get(healthz)).route("/metrics", get(metrics))
+    let metrics = move |peer: Option<Extension<Peer>>| async move {
+        let certificate = peer.and_then(|Extension(peer)| peer.certificate);
+        if certificate.is_some_and(|certificate| !may_read(&certificate)) {
+            return (
+                StatusCode::FORBIDDEN,
+                [(header::CONTENT_TYPE, PROBLEM)],
+                NO_METRICS.to_owned(),
+            );
+        }
+        (StatusCode::OK, [(header::CONTENT_TYPE, CONTENT_TYPE)], metrics.text())
+    };
+    let livez = || async { ([(header::CONTENT_TYPE, "application/json")], r#"{"alive":true}"#) };
+    Router::new()
+        .route("/healthz", get(healthz.clone()))
+        .route("/readyz", get(healthz))
+        .route("/livez", get(livez))
+        .route("/metrics", get(metrics))
 }

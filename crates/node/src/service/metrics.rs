@@ -4,10 +4,12 @@
 //! Labels name kinds (a reason, a part, a topic of ours), never a stream, an
 //! owner or a value: metrics are read by people who may see no data.
 
+use super::health::{Health, State};
 use alpheus_transport::{Stats, Store};
 use prometheus_client::collector::Collector;
 use prometheus_client::encoding::text::encode;
 use prometheus_client::encoding::{DescriptorEncoder, EncodeLabelSet, EncodeMetric};
+use prometheus_client::metrics::MetricType;
 use prometheus_client::metrics::counter::{ConstCounter, Counter};
 use prometheus_client::metrics::family::Family;
 use prometheus_client::metrics::gauge::ConstGauge;
@@ -82,6 +84,13 @@ impl Metrics {
         self.with(|registry| registry.register_collector(Box::new(collector)));
     }
 
+    /// Exports the report on health: `alpheus_ready`, 0 or 1, and `alpheus_part_failed` for each part that has
+    /// failed.
+    pub fn watch_health(&self, health: &Health) {
+        let collector = HealthMetrics(health.clone());
+        self.with(|registry| registry.register_collector(Box::new(collector)));
+    }
+
     /// Everything, as Prometheus reads it.
     #[must_use]
     pub fn text(&self) -> String {
@@ -102,6 +111,24 @@ impl Collector for Uptime {
         let help = "Time since the program started";
         let metric = encoder.encode_descriptor("uptime", help, Some(&Unit::Seconds), kind)?;
         uptime.encode(metric)
+    }
+}
+
+#[derive(Debug)]
+struct HealthMetrics(Health);
+
+impl Collector for HealthMetrics {
+    fn encode(&self, mut encoder: DescriptorEncoder<'_>) -> Result<(), fmt::Error> {
+        let report = self.0.report();
+        let ready = ConstGauge::new(i64::from(report.ready));
+        let (help, kind) = ("Whether the process can do its work", ready.metric_type());
+        ready.encode(encoder.encode_descriptor("ready", help, None, kind)?)?;
+        let help = "A part of the process that cannot do its work";
+        let mut family = encoder.encode_descriptor("part_failed", help, None, MetricType::Gauge)?;
+        let failed = report.parts.into_iter().filter(|(_, state)| *state == State::Failed);
+        failed.map(|(part, _)| part).try_for_each(|part| {
+            ConstGauge::new(1_i64).encode(family.encode_family(&[("part", part)])?)
+        })
     }
 }
 
@@ -147,6 +174,18 @@ mod tests {
     use alpheus_transport::simulated::Machine;
     use alpheus_transport::{Batch, NewRecord, Topic};
     use prometheus_client::metrics::counter::Counter;
+
+    #[test]
+    fn health_is_exported() {
+        let (metrics, health) = (Metrics::new(), Health::new());
+        metrics.watch_health(&health);
+        let has = |line: &str| metrics.text().lines().any(|known| known == line);
+        assert!(has("alpheus_ready 1"));
+        health.part("disk").set(State::Failed);
+        health.part("engine").set(State::Ready);
+        assert!(has("alpheus_ready 0") && has("alpheus_part_failed{part=\"disk\"} 1"));
+        assert!(!metrics.text().contains("engine"), "{}", metrics.text());
+    }
 
     #[test]
     fn counters_are_exported() {

@@ -8,15 +8,18 @@ pub mod children;
 pub mod descriptors;
 pub mod expiry;
 pub mod health;
+pub mod heartbeat;
 pub mod http;
 mod kafka;
 pub mod log;
 pub mod metrics;
+pub mod process;
 pub mod progress;
 pub mod reload;
 pub mod shutdown;
 pub mod tls;
 
+use crate::backup::source::serve_exports;
 use crate::failure::{Category, Failure};
 use crate::settings::{Settings, SettingsError};
 use alpheus_transport::{Error as StoreError, Store, local};
@@ -130,6 +133,15 @@ pub fn open_store(
         (None, None) => return Err(SettingsError::Missing("state").into()),
     };
     metrics.watch_store(&store);
+    metrics.watch_health(health);
+    process::register(metrics);
+    http::handshakes::register(metrics);
+    if let Some(folder) = &settings.state {
+        heartbeat::watch_disk(health, metrics, folder);
+        if settings.kafka.is_none() {
+            serve_exports(&store, folder);
+        }
+    }
     part.set(State::Ready);
     Ok(store)
 }
@@ -149,6 +161,7 @@ pub fn open_hidden_store(
     let path = settings.state.as_ref().ok_or(SettingsError::Missing("state"))?;
     let part = health.part("store");
     let store = local::open(path, &local::Options::default())?;
+    serve_exports(&store, path);
     part.set(State::Ready);
     Ok(store)
 }
@@ -156,6 +169,9 @@ pub fn open_hidden_store(
 fn tls_of(settings: &Settings) -> Result<Option<Arc<Live<rustls::ServerConfig>>>, TlsError> {
     settings.tls.as_ref().map(|files| tls::server(files, SystemTime::now())).transpose()
 }
+
+/// Whether the holder of a certificate may read metrics.
+pub type MayRead = fn(&[u8]) -> bool;
 
 /// Creates a folder for its user alone, unless it exists.
 fn make_private(path: &Path) -> Result<(), ServiceError> {
@@ -165,15 +181,15 @@ fn make_private(path: &Path) -> Result<(), ServiceError> {
 }
 
 /// Serves `router`, health and metrics until the process is asked to stop or `broken` is
-/// triggered, then drains. `started` is called with the address as soon as it is known.
+/// triggered, then drains. `started` is called with the address as soon as it is known. Of those
+/// who show a certificate, metrics are for those for whom `may_read` holds.
 ///
 /// # Errors
 /// The service cannot start; once it runs it does not fail.
 pub fn run(
     settings: &Settings,
-    router: Router,
-    health: &Health,
-    metrics: &Metrics,
+    (router, may_read): (Router, MayRead),
+    (health, metrics): (&Health, &Metrics),
     mut broken: Shutdown,
     started: impl FnOnce(SocketAddr),
 ) -> Result<Drained, ServiceError> {
@@ -182,7 +198,8 @@ pub fn run(
     if let Some(certificate) = settings.tls.as_ref().and_then(|files| files.certificate.as_ref()) {
         expiry::watch_certificate(metrics, health, certificate);
     }
-    let router = router.merge(http::observability(health.clone(), metrics.clone()));
+    let observability = http::observability(health.clone(), metrics.clone(), may_read);
+    let router = router.merge(observability);
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
     runtime.block_on(async {
         // A process that sees this one serving may stop it at once.
@@ -253,7 +270,7 @@ impl Monitor {
         let address = server.address()?;
         let trigger = Trigger::new();
         let shutdown = trigger.shutdown();
-        let router = http::observability(health.clone(), metrics.clone());
+        let router = http::observability(health.clone(), metrics.clone(), |_| true);
         let drain = settings.drain().min(Duration::from_secs(1));
         let thread = std::thread::Builder::new()
             .name("monitor".into())

@@ -29,9 +29,10 @@ use alpheus_node::failure::{Blame, Category, Failure};
 use alpheus_node::files::read_key_file;
 use alpheus_node::globals::Globals;
 use alpheus_node::network::identity::IdentityFolder;
+use alpheus_node::network::observed::{may_read_metrics, observed};
 use alpheus_node::network::role::Role;
 use alpheus_node::service::shutdown::Trigger;
-use alpheus_node::service::{self, ServiceError};
+use alpheus_node::service::{self, MayRead, ServiceError};
 use alpheus_node::settings::Flags;
 use alpheus_node::settings::kafka::KafkaArgs;
 use alpheus_node::settings::{Settings, path_flag};
@@ -283,7 +284,8 @@ fn serve(run: &Run, globals: &Globals) -> Result<(), Failure> {
     let address = settings.api;
     let settings = Settings { listen: address, tls: Some(identity.tls()), ..settings };
     let started = |address| eprintln!("serving at https://{address}");
-    service::run(&settings, router, &globals.health, &globals.metrics, broken, started)?;
+    let routes = (observed(router, &globals.metrics), may_read_metrics as MayRead);
+    service::run(&settings, routes, (&globals.health, &globals.metrics), broken, started)?;
     carrier.end().map_err(failed)
 }
 

@@ -145,6 +145,7 @@ impl Round {
         self.send_notices()?;
         let busy = self.guard()?.draw_ahead(clock::now());
         self.guard()?.tend_logs(clock::now())?;
+        self.guard()?.count_unconfirmed();
         let batch = self.guard()?.outgoing_batch();
         let wait = if batch.messages.is_empty() && !busy { WAIT } else { Duration::ZERO };
         let milliseconds = u32::try_from(wait.as_millis()).unwrap_or(0);

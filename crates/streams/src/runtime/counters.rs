@@ -45,6 +45,8 @@ pub struct Counters {
     pub absent_streams: usize,
     /// Hosts of controllers that are waited for after an outage.
     pub absent_hosts: usize,
+    /// Hosts of controllers since the start, and those that were heard from lately.
+    pub hosts: (usize, usize),
     /// Results in the log, and deleted ones.
     pub results: KeptResults,
     /// Event time that all partitions have reached.
@@ -80,7 +82,8 @@ impl Counters {
             }
             Ok(_) => *self.failed.entry("the result cannot be decoded").or_default() += 1,
             Err(failure) => {
-                tracing::info!(window = start, excluded, reason = %failure, "window did not open");
+                // Its result is lost.
+                tracing::warn!(window = start, excluded, reason = %failure, "window did not open");
                 *self.failed.entry(failure.kind()).or_default() += 1;
             }
         }
@@ -128,6 +131,10 @@ impl Collector for Watch {
         gauge(encoder, "stream_absent_streams", help, counters.absent_streams as f64)?;
         let help = "Hosts of controllers that are waited for after an outage";
         gauge(encoder, "stream_absent_hosts", help, counters.absent_hosts as f64)?;
+        let help = "Hosts of controllers since the start";
+        gauge(encoder, "stream_hosts", help, counters.hosts.0 as f64)?;
+        let help = "Hosts of controllers that were heard from in the last minute";
+        gauge(encoder, "stream_hosts_active", help, counters.hosts.1 as f64)?;
         let watermark = counters.watermark.map_or(0.0, |reached| reached.0 as f64 / 1e6);
         let help = "Event time that every partition has reached, in seconds since the Unix epoch";
         gauge(encoder, "stream_watermark_seconds", help, watermark)?;

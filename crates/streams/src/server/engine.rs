@@ -4,10 +4,12 @@
 
 use super::lost_state::LostState;
 use super::outages::Outages;
+use super::outages::SILENT;
 use super::outboxes::Outboxes;
 use super::registry::{IntroductionError, Registry};
 use super::retention::Retention;
 use super::service_clock::{ClockEvent, ServiceClock};
+use super::signs::Signs;
 use super::silent_hosts::SilentHosts;
 use crate::revocations::Revocations;
 use crate::runtime::controller_host::{FromController, ToController};
@@ -18,7 +20,10 @@ use crate::wire::{Introduction, Notice};
 use alpheus_encrypted_stream::certificate::Deployment;
 use alpheus_node::clock;
 use alpheus_node::service::health::Note;
+use alpheus_node::service::heartbeat::Heart;
+use alpheus_node::service::metrics::Metrics;
 use alpheus_time::{Span, Timestamp};
+use prometheus_client::metrics::gauge::Gauge;
 use rand_chacha::ChaCha20Rng;
 use std::collections::{BTreeSet, HashMap};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
@@ -54,6 +59,8 @@ pub struct Engine {
     pub revocations: (Revocations, u64),
     /// Signs that the state is older than what others have seen.
     pub lost: LostState,
+    /// Signs of faults lately.
+    pub signs: Signs,
     /// Deletes old events from the log.
     pub retention: Retention,
     /// Messages that wait for controllers.
@@ -66,7 +73,7 @@ type Work = Box<dyn FnOnce(&mut Engine) + Send>;
 
 /// Sends jobs to the thread. Clones share it.
 #[derive(Clone)]
-pub struct Handle(SyncSender<Work>);
+pub struct Handle(SyncSender<Work>, Gauge);
 
 /// The thread has ended: its store failed, or the process is stopping.
 #[derive(Clone, Copy, Debug, thiserror::Error)]
@@ -74,6 +81,12 @@ pub struct Handle(SyncSender<Work>);
 pub struct StoppedError;
 
 impl Handle {
+    /// Exports how many jobs wait, as `alpheus_engine_waiting`.
+    pub fn register(&self, metrics: &Metrics) {
+        let help = "Requests that wait for the engine";
+        metrics.with(|registry| registry.register("engine_waiting", help, self.1.clone()));
+    }
+
     /// Runs a job on the thread and waits for its result.
     ///
     /// # Errors
@@ -83,11 +96,14 @@ impl Handle {
         work: impl FnOnce(&mut Engine) -> T + Send + 'static,
     ) -> Result<T, StoppedError> {
         let (say, hear) = oneshot::channel();
+        let (waits, taken) = (self.1.clone(), self.1.clone());
         let work: Work = Box::new(move |engine| {
+            taken.dec();
             // The caller may be gone.
             let _ = say.send(work(engine));
         });
         let sender = self.0.clone();
+        waits.inc();
         let sent = tokio::task::spawn_blocking(move || sender.send(work)).await;
         if !matches!(sent, Ok(Ok(()))) {
             return Err(StoppedError);
@@ -103,17 +119,20 @@ pub struct Inlet(Receiver<Work>);
 #[must_use]
 pub fn channel() -> (Handle, Inlet) {
     let (sender, receiver) = sync_channel(MAX_JOBS);
-    (Handle(sender), Inlet(receiver))
+    (Handle(sender, Gauge::default()), Inlet(receiver))
 }
 
 impl Engine {
-    /// Works until every [`Handle`] is gone.
+    /// Works until every [`Handle`] is gone. `heart` begins to beat once the log was read, and beats with each
+    /// turn.
     ///
     /// # Errors
     /// [`RuntimeError`] if the store fails; everything sent before is durable.
-    pub fn run(mut self, inlet: &Inlet) -> Result<(), RuntimeError> {
+    pub fn run(mut self, inlet: &Inlet, heart: impl FnOnce() -> Heart) -> Result<(), RuntimeError> {
         self.start()?;
+        let heart = heart();
         loop {
+            heart.beat();
             let first = match inlet.0.recv_timeout(REST) {
                 Ok(work) => Some(work),
                 Err(RecvTimeoutError::Timeout) => None,
@@ -222,6 +241,8 @@ impl Engine {
         self.manager.service.counters.results = self.retention.kept_results();
         self.silent.turn(now, &self.manager.service, &self.registry, &self.outboxes)?;
         self.lost.note_windows(self.manager.service.counters.of_lost_state);
+        self.manager.service.counters.hosts = self.outboxes.hosts(SILENT);
+        self.signs.note(clock::steady(), &self.manager.service.counters);
         rounds.into_iter().for_each(|round| self.deliver(round));
         Ok(())
     }

@@ -6,6 +6,7 @@
 //! - [`lost_state`]: signs that the state is older than what others have seen,
 //! - [`outages`]: who is waited for after the service was away,
 //! - [`service_clock`]: the time, also when the machine's clock jumps,
+//! - [`signs`]: signs of faults, counted lately,
 //! - [`silent_hosts`]: controllers' hosts that nobody waits for,
 //! - [`outboxes`]: messages that wait for controllers,
 //! - [`registry`]: registered controllers and streams,
@@ -21,6 +22,7 @@ pub mod outboxes;
 pub mod registry;
 pub mod retention;
 pub mod service_clock;
+pub mod signs;
 pub mod silent_hosts;
 
 use crate::deployment;
@@ -40,12 +42,14 @@ use alpheus_node::entropy;
 use alpheus_node::failure::{Blame, Category, Failure};
 use alpheus_node::globals::Globals;
 use alpheus_node::network::identity::IdentityFolder;
+use alpheus_node::network::observed::{may_read_metrics, observed};
 use alpheus_node::network::role::Role;
 use alpheus_node::pki::read_seed;
-use alpheus_node::service::health::{Note, Part, State};
+use alpheus_node::service::health::{Health, Note, Part, State};
+use alpheus_node::service::heartbeat::Heart;
 use alpheus_node::service::http::Drained;
 use alpheus_node::service::shutdown::Trigger;
-use alpheus_node::service::{self, ServiceError};
+use alpheus_node::service::{self, MayRead, ServiceError};
 use alpheus_node::settings::kafka::KafkaArgs;
 use alpheus_node::settings::{Settings, path_flag};
 use alpheus_policy::layout::Layout;
@@ -62,6 +66,7 @@ use rand_core::Rng;
 use registry::{IntroductionError, Registry};
 use retention::Retention;
 use service_clock::{DeviceTimes, ServiceClock};
+use signs::Signs;
 use silent_hosts::SilentHosts;
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -185,6 +190,7 @@ pub fn run(args: &Args, globals: &Globals) -> Result<(), Failure> {
     engine.manager.service.watch.register(&globals.metrics);
     let topics = engine.manager.service.topics().clone();
     engine.lost.register(&globals.metrics, &globals.health);
+    handle.register(&globals.metrics);
     let intake = Intake::new(store.clone(), topics.clone()).for_schema(&schema);
     let api_state = Api {
         engine: handle,
@@ -197,6 +203,7 @@ pub fn run(args: &Args, globals: &Globals) -> Result<(), Failure> {
         refused: engine.manager.service.refused(),
         tick: (!schema.frames.is_events()).then_some(schema.tick),
         lost: engine.lost.clone(),
+        signs: engine.signs.clone(),
         windows_wait: windows.timing(kind).presence,
         health: globals.health.clone(),
     };
@@ -244,6 +251,7 @@ fn open(
             clock_note,
             revocations: (revocations, 0),
             lost: LostState::default(),
+            signs: Signs::default(),
             retention,
             outboxes,
             rows,
@@ -281,16 +289,18 @@ fn serve(
     globals: &Globals,
 ) -> Result<(), Failure> {
     let (trigger, part) = (Trigger::new(), globals.health.part("engine"));
+    let health = globals.health.clone();
     let broken = trigger.shutdown();
     let engine = std::thread::Builder::new().name("engine".into()).spawn(move || {
-        let worked = work(engine, &inlet, &part);
+        let worked = work(engine, &inlet, (&part, &health));
         drop(trigger);
         worked
     });
     let engine = engine.map_err(ServiceError::from)?;
     let started = |address| eprintln!("serving at https://{address}");
-    let drained =
-        service::run(settings, router, &globals.health, &globals.metrics, broken, started)?;
+    let routes = (observed(router, &globals.metrics), may_read_metrics as MayRead);
+    let watched = (&globals.health, &globals.metrics);
+    let drained = service::run(settings, routes, watched, broken, started)?;
     if let Drained::Cut(connections) = drained {
         tracing::warn!(connections, "connections were cut off");
     }
@@ -300,9 +310,13 @@ fn serve(
     }
 }
 
-fn work(engine: Engine, inlet: &Inlet, part: &Part) -> Result<(), RuntimeError> {
+fn work(
+    engine: Engine,
+    inlet: &Inlet,
+    (part, health): (&Part, &Health),
+) -> Result<(), RuntimeError> {
     part.set(State::Ready);
-    let worked = engine.run(inlet);
+    let worked = engine.run(inlet, || Heart::watched(health, "engine"));
     if let Err(error) = &worked {
         tracing::error!(%error, "the engine stops");
         part.set(State::Failed);

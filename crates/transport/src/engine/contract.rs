@@ -7,7 +7,7 @@ use crate::catalog::{Catalog, parse_offset};
 use crate::error::Error;
 use crate::names::{Bounds, Group, Offset, Partition, Space, Topic};
 use crate::receipt::{CommitReceipt, PendingCommit, Placement, Sequence, SyncPoint};
-use crate::store::{FetchedRecords, Limits, Stats, Store};
+use crate::store::{ExportEntry, FetchedRecords, Limits, Stats, Store};
 use crate::tables::{self, STATE_PREFIX, Table, Tables};
 use bytes::Bytes;
 use std::ops::Bound;
@@ -139,6 +139,13 @@ impl<T: Tables> Store for Engine<T> {
 
     fn stats(&self) -> Stats {
         Stats { disk_bytes: self.tables().disk_bytes(), ..self.queue.stats() }
+    }
+
+    fn export(&self, each: &mut dyn FnMut(ExportEntry) -> bool) -> Result<(), Error> {
+        drop(self.queue.usable()?);
+        self.tables().all(&mut |table, key, value| {
+            each(ExportEntry { is_log: table == Table::Log, key, value })
+        })
     }
 }
 

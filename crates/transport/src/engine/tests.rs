@@ -42,6 +42,10 @@ impl Tables for Slow {
         Ok(())
     }
 
+    fn all(&self, _: &mut dyn FnMut(Table, Bytes, Bytes) -> bool) -> Result<(), Error> {
+        Ok(())
+    }
+
     fn disk_bytes(&self) -> u64 {
         0
     }

@@ -12,7 +12,7 @@ use crate::names::{Bounds, Group, Offset, Partition, Space, Topic};
 use crate::queue::Queue;
 use crate::receipt::{CommitReceipt, PendingCommit, Placement, Sequence, SyncPoint};
 use crate::record::{Chunk, Record};
-use crate::store::{FetchedRecords, Limits, Stats, Store};
+use crate::store::{ExportEntry, FetchedRecords, Limits, Stats, Store};
 use bytes::Bytes;
 use rdkafka::message::{BorrowedMessage, Headers, Message};
 use rdkafka::producer::Producer;
@@ -418,6 +418,10 @@ impl Store for Kafka {
             Some(sequence) => self.queue.settle(sequence).map(|()| sequence),
             None => Ok(reached),
         }
+    }
+
+    fn export(&self, _: &mut dyn FnMut(ExportEntry) -> bool) -> Result<(), Error> {
+        Err(Error::NoExport)
     }
 
     fn stats(&self) -> Stats {

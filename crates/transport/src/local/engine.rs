@@ -152,6 +152,20 @@ impl Tables for Fjall {
         Ok(())
     }
 
+    fn all(&self, each: &mut dyn FnMut(Table, Bytes, Bytes) -> bool) -> Result<(), Error> {
+        // One snapshot of both trees contains only whole batches.
+        let snapshot = self.database.snapshot();
+        for table in [Table::Log, Table::State] {
+            for entry in snapshot.iter(self.tree(table)) {
+                let (key, value) = entry.into_inner().map_err(self.failed("read"))?;
+                if !each(table, key.into(), value.into()) {
+                    return Ok(());
+                }
+            }
+        }
+        Ok(())
+    }
+
     fn disk_bytes(&self) -> u64 {
         self.database.disk_space().unwrap_or_default()
     }

@@ -15,7 +15,8 @@ mod repair;
 
 use crate::engine::Engine;
 use crate::error::Error;
-use crate::store::Store;
+use crate::store::{ExportEntry, Store};
+use crate::tables::{Op, Table, Tables};
 use directory::Directory;
 use engine::Fjall;
 use std::path::Path;
@@ -62,4 +63,38 @@ pub fn open(path: &Path, options: &Options) -> Result<Arc<dyn Store>, Error> {
     let directory = Directory::claim(path)?;
     let tables = Fjall::open(directory, options)?;
     Ok(Arc::new(Engine::open(tables, path.to_owned(), options.max_staged)?))
+}
+
+/// Bytes of an import that are written at once.
+const IMPORTED_AT_ONCE: usize = 8 << 20;
+
+/// Makes a store in `path`, which must not exist or be empty, of what [`Store::export`] gave, and checks
+/// that it can be opened. `next` gives an entry at a time, then none. If it fails, or the machine stops, the
+/// folder holds a part of a store: remove it.
+///
+/// # Errors
+/// Those of `next`; those of [`open`]; [`Error::NotAStore`] if there is a store already.
+pub fn import<E: From<Error>>(
+    path: &Path,
+    mut next: impl FnMut() -> Result<Option<ExportEntry>, E>,
+) -> Result<(), E> {
+    if path.join("data").exists() {
+        return Err(Error::NotAStore { path: path.to_owned() }.into());
+    }
+    let options = Options::default();
+    let tables = Fjall::open(Directory::claim(path)?, &options)?;
+    let (mut ops, mut bytes) = (Vec::new(), 0);
+    while let Some(ExportEntry { is_log, key, value }) = next()? {
+        bytes += key.len() + value.len();
+        let table = if is_log { Table::Log } else { Table::State };
+        ops.push(Op { table, key, value: Some(value) });
+        if bytes >= IMPORTED_AT_ONCE {
+            tables.apply(std::mem::take(&mut ops))?;
+            bytes = 0;
+        }
+    }
+    tables.apply(ops)?;
+    // Reads the catalog, so that a store that lacks a part is noticed here.
+    Engine::open(tables, path.to_owned(), options.max_staged)?;
+    Ok(())
 }

@@ -124,6 +124,16 @@ impl Tables for Memory {
         self.range(table, range, &mut |key, _| each(&key))
     }
 
+    fn all(&self, each: &mut dyn FnMut(Table, Bytes, Bytes) -> bool) -> Result<(), Error> {
+        let disk = self.disk()?;
+        for ((table, key), value) in &disk.entries {
+            if !each(*table, key.clone(), value.clone()) {
+                break;
+            }
+        }
+        Ok(())
+    }
+
     fn disk_bytes(&self) -> u64 {
         let sum = |disk: MutexGuard<'_, Disk>| {
             disk.entries.iter().map(|((_, key), value)| (key.len() + value.len()) as u64).sum()

@@ -1,7 +1,7 @@
 //! Tests of the guarantees of `Store`, for every implementation.
 //!
 //! `contract` runs on all stores. `crashes` simulates machines that lose power,
-//! from seeds. `kills` kills processes, and `torn` damages journals. `kafka` tests
+//! from seeds. `exports` copies live stores. `kills` kills processes, and `torn` damages journals. `kafka` tests
 //! what only a Kafka cluster does.
 
 #![expect(clippy::unwrap_used, clippy::panic, reason = "a test's way to fail")]
@@ -10,6 +10,7 @@
 mod broker;
 mod contract;
 mod crashes;
+mod exports;
 #[cfg(feature = "kafka")]
 mod kafka;
 mod kills;

@@ -59,6 +59,8 @@ pub(crate) struct Site {
     paced: Option<Mutex<BTreeMap<String, SocketAddr>>>,
     /// What lets the service's clock be set, by the file `service.clock`.
     skewed: Option<PathBuf>,
+    /// Seconds that a window waits for controllers, if not as many as usual.
+    controllers: Option<&'static str>,
     /// How many files the service may have open, if not as many as the system lets it.
     open_files: Option<u32>,
 }
@@ -122,6 +124,11 @@ impl Site {
         Site { skewed: Some(library), idle: "30", ..place }
     }
 
+    /// Whose windows wait so many seconds for controllers.
+    pub(crate) fn with_patience(seconds: &'static str) -> Site {
+        Site { controllers: Some(seconds), ..Site::new() }
+    }
+
     /// Whose service may have so many files open.
     pub(crate) fn with_open_files(open_files: u32) -> Site {
         Site { open_files: Some(open_files), ..Site::new() }
@@ -135,7 +142,15 @@ impl Site {
 
     fn of(kafka: Option<Cluster>, schema: &str) -> Site {
         let folder = tempfile::tempdir().unwrap();
-        let place = Site { folder, kafka, idle: "3", paced: None, skewed: None, open_files: None };
+        let place = Site {
+            folder,
+            kafka,
+            idle: "3",
+            paced: None,
+            skewed: None,
+            open_files: None,
+            controllers: None,
+        };
         fs::write(place.path("schema.yaml"), schema).unwrap();
         fs::write(place.path("policies.yaml"), POLICIES).unwrap();
         fs::write(place.path("key"), "a key file of some length").unwrap();
@@ -226,6 +241,9 @@ impl Site {
             let clock = self.path("service.clock");
             server.env("LD_PRELOAD", library).env("FAKETIME_TIMESTAMP_FILE", clock);
             server.env("FAKETIME_NO_CACHE", "1").env("FAKETIME_DONT_FAKE_MONOTONIC", "1");
+        }
+        if let Some(seconds) = self.controllers {
+            server.env("ALPHEUS_WINDOWS__CONTROLLER_TIMEOUT_SECONDS", seconds);
         }
         if let Some(files) = self.open_files {
             server = with_open_files(&server, files);
@@ -426,6 +444,20 @@ impl Running {
             self.place.device(house, &self.server, &lines)
         };
         HOUSES.iter().enumerate().map(feed).collect()
+    }
+
+    /// A house's meter that says its number as it comes, on the clock.
+    pub(crate) fn live_meter(&self, house: usize) -> Process {
+        let name = HOUSES[house];
+        let script = format!(
+            "while echo '{{\"reading\": {}, \"alarms\": 1}}'; do sleep 0.4; done | alpheus produce \
+             --identity pki/meter-{name} --device {name}.device --state run/meter-{name} \
+             --schema schema.yaml --server {} --input -",
+            house + 1,
+            self.server
+        );
+        let folder = self.place.path("");
+        Process::start_script(super::bash(&folder).args(["-c", &script]))
     }
 
     /// The first row over so many owners.

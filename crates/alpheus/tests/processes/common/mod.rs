@@ -36,12 +36,12 @@ pub(crate) fn in_some_attempt<T>(what: &str, mut attempt: impl FnMut() -> Option
 /// The binary, with these arguments.
 pub(crate) fn alpheus<'a>(args: impl IntoIterator<Item = &'a str>) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_alpheus"));
-    without_test_variables(command.args(args));
+    without_variables(command.args(args));
     command
 }
 
 /// Takes out the variables that are for tests: the program would warn that it ignores them.
-fn without_test_variables(command: &mut Command) -> &mut Command {
+pub(crate) fn without_variables(command: &mut Command) -> &mut Command {
     let variables = ["ALPHEUS_KILLS", "ALPHEUS_OUTAGES", "ALPHEUS_REAL_DATA"];
     variables.into_iter().fold(command, Command::env_remove)
 }
@@ -56,7 +56,7 @@ pub(crate) fn path() -> String {
 pub(crate) fn bash(folder: &Path) -> Command {
     let mut command = Command::new("timeout");
     command.args(["--kill-after=5", SCRIPT_SECONDS, "bash"]);
-    without_test_variables(command.current_dir(folder).env("PATH", path()));
+    without_variables(command.current_dir(folder).env("PATH", path()));
     command
 }
 
@@ -119,7 +119,7 @@ impl Output {
 impl Process {
     /// Starts it, without standard input.
     pub(crate) fn start(command: &mut Command) -> Self {
-        let mut child = without_test_variables(command)
+        let mut child = without_variables(command)
             .stdin(Stdio::null())
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())

@@ -4,7 +4,7 @@ use super::{Guard, GuardError};
 use alpheus_encrypted_stream::controller::Controller;
 use alpheus_encrypted_stream::ledger::{LogLine, Record, StampedRecord, log_prefix};
 use alpheus_node::service::metrics::Metrics;
-use alpheus_policy::ids::ControllerId;
+use alpheus_policy::ids::{ControllerId, StreamId};
 use alpheus_time::{Span, Timestamp};
 use bytes::Bytes;
 use prometheus_client::metrics::counter::Counter;
@@ -24,6 +24,8 @@ pub struct LogKeeper {
     next: Timestamp,
     bytes: Gauge,
     deleted: Counter,
+    /// Streams whose owners are to confirm.
+    unconfirmed: Gauge,
 }
 
 impl LogKeeper {
@@ -35,22 +37,35 @@ impl LogKeeper {
 
     /// Keeps everything.
     pub(super) fn endless() -> LogKeeper {
-        let (bytes, deleted) = (Gauge::default(), Counter::default());
-        LogKeeper { limits: None, next: Timestamp(0), bytes, deleted }
+        let (bytes, deleted, unconfirmed) = Default::default();
+        LogKeeper { limits: None, next: Timestamp(0), bytes, deleted, unconfirmed }
     }
 
-    /// Exports the size of the logs, and the number of deleted lines.
+    /// Exports the size of the logs, the number of deleted lines, and how many streams wait for their owners.
     pub fn register(&self, metrics: &Metrics) {
         metrics.with(|registry| {
             let help = "Bytes of the owners' logs";
             registry.register("controller_log_bytes", help, self.bytes.clone());
             let help = "Lines of the owners' logs deleted for their age or the logs' size";
             registry.register("controller_log_lines_deleted", help, self.deleted.clone());
+            let help = "Streams left out until their owners confirm, after a restore";
+            registry.register("controller_streams_to_confirm", help, self.unconfirmed.clone());
         });
     }
 }
 
 impl Guard {
+    /// Counts the streams that are left out until their owners confirm, for monitoring.
+    pub fn count_unconfirmed(&mut self) {
+        let is_unconfirmed = |stream: &StreamId, at: ControllerId| {
+            let holds = self.host.controller(&at).and_then(|own| own.holds_on(stream));
+            holds.is_some_and(|holds| holds.unconfirmed)
+        };
+        let all = self.streams.iter();
+        let count = all.filter(|(stream, known)| is_unconfirmed(stream, known.controller)).count();
+        self.log_keeper.unconfirmed.set(i64::try_from(count).unwrap_or(i64::MAX));
+    }
+
     /// Deletes old lines of the owners' logs, and the oldest if the logs are too large, if it is
     /// time.
     ///

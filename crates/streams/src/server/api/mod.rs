@@ -16,10 +16,12 @@
 //! | `POST /v1/frames` | consumer | ciphertext of days that an owner lets it read |
 //! | `GET /v1/status` | consumer, operator | lag, failures, active hosts |
 //! | `GET /v1/hosts` | operator | hosts of controllers: when they were heard from, what waits for them |
+//! | `GET /v1/diagnosis` | operator | what is wrong, and what heals it |
 //! | `GET /openapi.json` | anybody | this list, for programs |
 
 mod controllers;
 mod devices;
+pub mod diagnosis;
 mod frames;
 mod problem;
 mod public;
@@ -31,6 +33,7 @@ use super::engine::Handle;
 use super::intake::Intake;
 use super::lost_state::LostState;
 use super::outboxes::Outboxes;
+use super::signs::Signs;
 use crate::runtime::refused::RefusedFrames;
 use crate::runtime::storage::Topics;
 use alpheus_node::network::door::Door;
@@ -75,6 +78,8 @@ pub struct Api {
     pub refused: RefusedFrames,
     /// Signs that the state is older than what others have seen.
     pub lost: LostState,
+    /// Signs of faults lately.
+    pub signs: Signs,
     /// How long windows wait for controllers' answers.
     pub windows_wait: Span,
     /// What operators should know.
@@ -104,6 +109,7 @@ pub fn router(api: Api, revoked: Revoked) -> Router {
         .route("/v1/queries", watcher(get(running::list)))
         .route("/v1/status", watcher(get(status::status)))
         .route("/v1/hosts", operator(get(status::hosts)))
+        .route("/v1/diagnosis", operator(get(diagnosis::diagnosis)))
         .route("/openapi.json", anybody(get(public::openapi)))
         .fallback(public::unknown)
         .layer(DefaultBodyLimit::max(MAX_BODY))

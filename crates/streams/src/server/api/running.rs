@@ -43,10 +43,15 @@ pub(super) async fn list(
     Extension(peer): Extension<Peer>,
 ) -> Result<Json<Vec<QueryView>>, ApiError> {
     caller(&peer, &[Role::Consumer, Role::Operator])?;
+    Ok(Json(views(&api).await?))
+}
+
+/// The same, without asking who asks.
+pub(super) async fn views(api: &Api) -> Result<Vec<QueryView>, ApiError> {
     let views = |catalog: &Catalog| -> Vec<QueryView> {
         catalog.queries().filter_map(|query| view(query, catalog)).collect()
     };
-    Ok(Json(api.engine.ask(move |engine| views(&engine.manager.catalog)).await?))
+    Ok(api.engine.ask(move |engine| views(&engine.manager.catalog)).await?)
 }
 
 fn view(query: &RunningQuery, catalog: &Catalog) -> Option<QueryView> {

@@ -3,13 +3,15 @@
 use super::Api;
 use crate::server::lost_state::LostStateReport;
 use crate::server::outages::SILENT;
+use alpheus_doctor::facts::Sign;
 use alpheus_node::clock;
 use alpheus_node::network::answer::ApiError;
 use alpheus_time::Timestamp;
 use axum::Json;
-use axum::extract::State;
+use axum::extract::{Query, State};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
+use std::time::Duration;
 
 /// Counts and reasons since the start; nothing about any single stream.
 #[derive(Debug, Serialize, Deserialize)]
@@ -42,6 +44,14 @@ pub struct Status {
     /// Hosts that are waited for after an outage.
     #[serde(default)]
     pub absent_hosts: usize,
+    /// Hosts that were not heard from in the last minute, or not since the service's start if that is longer
+    /// ago.
+    #[serde(default)]
+    pub silent_hosts: usize,
+    /// Signs of faults, and how often each was seen in the last ten minutes, or in the time that was asked
+    /// for.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub recent: BTreeMap<Sign, u64>,
     /// Signs that the state was restored from a backup, or emptied.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub lost_state: Option<LostStateReport>,
@@ -63,6 +73,27 @@ pub struct HostStatus {
     pub heard_ms_ago: Option<u64>,
     /// Messages that wait for it.
     pub waiting: usize,
+    /// Whether it was not heard from in the last minute, or since the service's start if that is longer ago.
+    #[serde(default)]
+    pub silent: bool,
+}
+
+/// For how long back signs count.
+#[derive(Clone, Copy, Debug, Deserialize)]
+pub struct Within {
+    /// In seconds; an hour at most.
+    #[serde(default = "ten_minutes")]
+    within: u64,
+}
+
+fn ten_minutes() -> u64 {
+    600
+}
+
+/// Whether a host that was heard from so long ago, or not at all, is silent. After the start hosts have a minute
+/// to come back.
+fn is_silent(heard: Option<Duration>, up: Duration) -> bool {
+    heard.unwrap_or(up) > SILENT
 }
 
 /// The hosts of controllers, by name.
@@ -71,15 +102,21 @@ pub(super) async fn hosts(State(api): State<Api>) -> Result<Json<Vec<HostStatus>
     let host = |(name, (controllers, streams)): (String, (usize, usize))| {
         let (heard, waiting) = api.outboxes.state_of(&name);
         let heard_ms_ago = heard.map(|ago| u64::try_from(ago.as_millis()).unwrap_or(u64::MAX));
-        HostStatus { name, controllers, streams, heard_ms_ago, waiting }
+        let silent = is_silent(heard, clock::steady());
+        HostStatus { name, controllers, streams, heard_ms_ago, waiting, silent }
     };
     Ok(Json(known.into_iter().map(host).collect()))
 }
 
-pub(super) async fn status(State(api): State<Api>) -> Result<Json<Status>, ApiError> {
+pub(super) async fn status(
+    State(api): State<Api>,
+    Query(Within { within }): Query<Within>,
+) -> Result<Json<Status>, ApiError> {
     let counters = api.engine.ask(|engine| engine.manager.service.counters.clone()).await?;
     let Timestamp(now) = clock::now();
     let (hosts, hosts_active) = api.outboxes.hosts(SILENT);
+    let (steady, within) = (clock::steady(), Duration::from_secs(within));
+    let silent_hosts = if is_silent(None, steady) { hosts - hosts_active } else { 0 };
     let entry = |(reason, count): (&dyn ToString, &u64)| (reason.to_string(), *count);
     Ok(Json(Status {
         now: now / 1000,
@@ -94,6 +131,8 @@ pub(super) async fn status(State(api): State<Api>) -> Result<Json<Status>, ApiEr
         hosts_active,
         absent_streams: counters.absent_streams,
         absent_hosts: counters.absent_hosts,
+        silent_hosts,
+        recent: api.signs.within(steady, within),
         lost_state: api.lost.report(),
         notes: api
             .health

@@ -1,0 +1,170 @@
+//! `alpheus backup`: what a process must not lose, taken while it runs, in one locked file.
+
+use alpheus_crypto::vault::Hardness;
+use alpheus_node::BUILD;
+use alpheus_node::backup::archive::{About, Item, Origin, Reader, Writer};
+use alpheus_node::backup::source::{self, FENCE};
+use alpheus_node::clock;
+use alpheus_node::entropy;
+use alpheus_node::failure::{Blame, Category, Failure};
+use alpheus_node::files::read_key_file;
+use alpheus_node::globals::Globals;
+use alpheus_node::network::identity::IdentityFolder;
+use alpheus_node::network::role::Role;
+use std::fs::{File, OpenOptions};
+use std::io::{BufReader, BufWriter, Write};
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::{Path, PathBuf};
+
+const EXAMPLES: &str = "\
+Examples:
+  alpheus backup --identity pki/service --state run/service --key-file backup.key \\
+      --to service.backup
+  alpheus backup --identity pki/first --state run/first --key-file backup.key \\
+      --to first.backup
+  alpheus backup --slots run/first/slots --key-file backup.key --to first-slots.backup
+  alpheus backup verify first.backup --key-file backup.key
+
+It works while the process runs: the store is copied as it is at one moment. Run it as the user of
+the process. A backup has the fence, to say how far ledgers had come, and no slots, so that what was
+erased stays erased. Keep one backup of a controller's slots apart, taken after that of its state,
+and replace it after each erasure. State in a Kafka cluster is copied by the cluster's means. Owners
+have `alpheus owner backup`.";
+
+/// Arguments of `alpheus backup`.
+#[derive(Debug, clap::Args)]
+#[command(after_help = EXAMPLES, args_conflicts_with_subcommands = true, arg_required_else_help = true)]
+pub struct Args {
+    #[command(subcommand)]
+    what: Option<Command>,
+    #[command(flatten)]
+    taken: Option<Taken>,
+}
+
+#[derive(Debug, clap::Subcommand)]
+enum Command {
+    /// Check that a backup is whole, unchanged, and opens
+    #[command(after_help = EXAMPLES)]
+    Verify(Verify),
+}
+
+#[derive(Debug, clap::Args)]
+struct Taken {
+    /// The identity folder of the process, with its keys
+    #[arg(long, value_name = "FOLDER")]
+    identity: Option<PathBuf>,
+    /// The state folder of the process
+    #[arg(long, value_name = "FOLDER")]
+    state: Option<PathBuf>,
+    /// The fence, if it is not in the state folder
+    #[arg(long, value_name = "FILE", requires = "state")]
+    fence: Option<PathBuf>,
+    /// A slot file, alone: it brings back what was erased since
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["identity", "state"])]
+    slots: Option<PathBuf>,
+    /// The file with the key or passphrase that opens the backup; keep it apart from the backup
+    #[arg(long, value_name = "FILE")]
+    key_file: PathBuf,
+    /// Where to write the backup
+    #[arg(long, value_name = "FILE")]
+    to: PathBuf,
+}
+
+#[derive(Debug, clap::Args)]
+struct Verify {
+    /// The backup
+    #[arg(value_name = "FILE")]
+    file: PathBuf,
+    /// The file with the key or passphrase that opens it
+    #[arg(long, value_name = "FILE")]
+    key_file: PathBuf,
+}
+
+/// There is nothing to back up.
+#[derive(Clone, Copy, Debug, thiserror::Error)]
+#[error("name what to back up: --identity, --state, or --slots")]
+struct NothingError;
+
+/// Runs the command.
+///
+/// # Errors
+/// A folder or the key cannot be used, or a backup is not whole.
+pub fn run(args: &Args, _: &Globals) -> Result<(), Failure> {
+    match (&args.what, &args.taken) {
+        (Some(Command::Verify(verify)), _) => {
+            let counted = count(&verify.file, &read_key_file(&verify.key_file)?)?;
+            println!("{counted}");
+            Ok(())
+        }
+        (None, Some(taken)) => take(taken),
+        (None, None) => Err(Failure::new(Category::Usage, NothingError)),
+    }
+}
+
+fn take(taken: &Taken) -> Result<(), Failure> {
+    if taken.identity.is_none() && taken.state.is_none() && taken.slots.is_none() {
+        return Err(Failure::new(Category::Usage, NothingError));
+    }
+    let secret = read_key_file(&taken.key_file)?;
+    let mut options = OpenOptions::new();
+    let file =
+        options.write(true).create_new(true).mode(0o600).open(&taken.to).blame_io(&taken.to)?;
+    let written = write(taken, &secret, file);
+    // Half a backup is none.
+    let written = written.and_then(|()| count(&taken.to, &secret));
+    let counted = written.inspect_err(|_| drop(std::fs::remove_file(&taken.to)))?;
+    println!("{counted}");
+    Ok(())
+}
+
+fn write(taken: &Taken, secret: &[u8], file: File) -> Result<(), Failure> {
+    let out = BufWriter::with_capacity(1 << 20, file);
+    let mut writer = Writer::begin(out, secret, Hardness::default(), entropy::rng()?)?;
+    let folder = taken.identity.as_ref();
+    let folder = folder.map(|path| IdentityFolder::open_one_of(path, (Role::Server, &Role::ALL)));
+    let whose = folder.transpose()?.map(|folder| folder.name().clone());
+    writer.push(&Item::About(About {
+        role: whose.as_ref().map(|name| name.role.as_str().to_owned()),
+        name: whose.map(|name| name.name),
+        build: BUILD.into(),
+        created: clock::now().0,
+    }))?;
+    if let Some(identity) = &taken.identity {
+        source::identity_files(identity, |item| writer.push(&item))?;
+    }
+    if let Some(state) = &taken.state {
+        if source::is_store(state) {
+            source::export(state, |item| writer.push(&item))?;
+        }
+        source::state_files(state, |item| writer.push(&item))?;
+        // After the store: it is at least as far.
+        let fence = taken.fence.clone().unwrap_or_else(|| state.join(FENCE));
+        if fence.exists() {
+            writer.push(&source::file(&fence, Origin::Fence)?)?;
+        }
+    }
+    if let Some(slots) = &taken.slots {
+        writer.push(&source::file(slots, Origin::Slots)?)?;
+    }
+    let mut out = writer.end()?;
+    out.flush().blame(Category::Io)?;
+    out.get_ref().sync_all().blame(Category::Io)
+}
+
+/// Reads a whole backup; what is in it.
+fn count(path: &Path, secret: &[u8]) -> Result<String, Failure> {
+    let file = BufReader::with_capacity(1 << 20, File::open(path).blame_io(path)?);
+    let (mut reader, about) = Reader::open(file, secret).blame_input(path)?;
+    let (mut files, mut entries) = (0_u64, 0_u64);
+    while let Some(item) = reader.next().blame_input(path)? {
+        match item {
+            Item::File { .. } => files += 1,
+            _ => entries += 1,
+        }
+    }
+    let whose = match (&about.role, &about.name) {
+        (Some(role), Some(name)) => format!("{role} {name}"),
+        _ => "no identity".to_owned(),
+    };
+    Ok(format!("{}: whole: {whose}, {files} files, {entries} entries of a store", path.display()))
+}

@@ -1,0 +1,99 @@
+//! The faults that are distinguished.
+
+use serde::{Deserialize, Serialize};
+use std::fmt;
+
+macro_rules! faults {
+    ($($name:ident $id:literal $what:literal;)+) => {
+        /// A kind of fault.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+        #[serde(rename_all = "kebab-case")]
+        pub enum Fault {
+            $(#[doc = $what] $name,)+
+        }
+
+        impl Fault {
+            /// All of them.
+            pub const ALL: &[Self] = &[$(Self::$name),+];
+
+            /// The id that is printed. It does not change between versions.
+            #[must_use]
+            pub const fn id(self) -> &'static str {
+                match self { $(Self::$name => $id,)+ }
+            }
+
+            /// What is wrong, in general.
+            #[must_use]
+            pub const fn what(self) -> &'static str {
+                match self { $(Self::$name => $what,)+ }
+            }
+        }
+    };
+}
+
+faults! {
+    WrongKey "wrong-key" "A private key is not that of its certificate, or the certificate is of another authority.";
+    SchemaVersion "schema-version" "A schema is not the one that the service serves.";
+    Clock "clock" "A clock is wrong.";
+    LostLedger "lost-ledger" "A controller goes on from a ledger that may not be its latest.";
+    DeadController "dead-controller" "A host of controllers does not run.";
+    ExpiredCertificate "expired-certificate" "A TLS certificate is over.";
+    Partition "partition" "A host of controllers runs and does not reach the service.";
+    FullDisk "full-disk" "A disk has no room.";
+    WrongRole "wrong-role" "A certificate is for another role.";
+    WrongPort "wrong-port" "Nothing of ours listens at an address.";
+    WrongName "wrong-name" "A host's name leads nowhere, or its certificate is for another name.";
+    StaleBackup "stale-backup" "The service goes on from an older state than others have seen.";
+    UnknownSession "unknown-session" "A device sends frames of a session that the service does not know.";
+    ForgedFrames "forged-frames" "Frames were not made by the device of their stream.";
+    BrittlePlan "brittle-plan" "One absent owner ends the windows of a query.";
+    MissingPresence "missing-presence" "A host of controllers answers too late for windows.";
+    BlockedAttribute "blocked-attribute" "Owners' policies forbid what a query asks.";
+    BudgetSpent "budget-spent" "Privacy budgets of owners are spent.";
+    OldBuild "old-build" "Two processes have different versions.";
+    WrongCard "wrong-card" "A card is not this deployment's.";
+}
+
+impl fmt::Display for Fault {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.id())
+    }
+}
+
+/// A fault that was found.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+pub struct Finding {
+    /// Which.
+    pub fault: Fault,
+    /// The cause, with the file, address or process.
+    pub cause: String,
+    /// What heals it: a command, and what to do before or after it.
+    pub heal: String,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ids_are_those_on_the_wire() {
+        for fault in Fault::ALL {
+            let id = serde_json_like(*fault);
+            assert_eq!(id, fault.id());
+            assert!(fault.what().ends_with('.'), "{id}");
+        }
+        assert_eq!(Fault::ALL.len(), 20);
+    }
+
+    /// What serde's `kebab-case` makes of a variant's name.
+    fn serde_json_like(fault: Fault) -> String {
+        let mut id = String::new();
+        for letter in format!("{fault:?}").chars() {
+            if letter.is_uppercase() && !id.is_empty() {
+                id.push('-');
+            }
+            id.extend(letter.to_lowercase());
+        }
+        id
+    }
+}
