@@ -55,11 +55,15 @@ export class SigningKey {
 
 /** A public key of large order, in its canonical form. */
 export class VerifyingKey {
+  readonly #point: InstanceType<typeof Point>;
+
   private constructor(
-    private readonly point: InstanceType<typeof Point>,
+    point: InstanceType<typeof Point>,
     /** Its 32 bytes. */
     readonly bytes: Bytes,
-  ) {}
+  ) {
+    this.#point = point;
+  }
 
   /** Checks that bytes are a key. */
   static of(bytes: Bytes): VerifyingKey {
@@ -85,7 +89,7 @@ export class VerifyingKey {
     if (commitment === undefined || s >= ORDER) return false;
     const k = littleEndian(sha512(concat(r, this.bytes, digest))) % ORDER;
     const left = s === 0n ? Point.ZERO : Point.BASE.multiplyUnsafe(s);
-    return left.subtract(this.point.multiplyUnsafe(k)).equals(commitment);
+    return left.subtract(this.#point.multiplyUnsafe(k)).equals(commitment);
   }
 
   /** Whether it is the same key. */

@@ -191,12 +191,15 @@ export class Outbox {
     const [part = 0] = this.drawn(1);
     const time = this.pause * (0.5 + part / 512);
     this.pause = Math.min(2 * this.pause, PAUSE.most);
+    const { signal } = this.stop;
     return new Promise((resolve) => {
-      const timer = setTimeout(resolve, time);
-      this.stop.signal.addEventListener('abort', () => {
+      const end = (): void => {
         clearTimeout(timer);
+        signal.removeEventListener('abort', end);
         resolve();
-      });
+      };
+      const timer = setTimeout(end, time);
+      signal.addEventListener('abort', end);
     });
   }
 }
