@@ -193,6 +193,7 @@ export class Stream {
     const session = this.#session;
     if (session === undefined) throw new StreamError(this.state === 'closed' ? 'Closed' : 'Lost');
     const border = session.nextBorder;
+    const { events } = this.counts;
     while (this.#session === session && session.nextBorder <= border) await this.sleep(border);
     try {
       await session.delivered();
@@ -200,6 +201,7 @@ export class Stream {
       throw this.failure ?? (refused instanceof StreamError ? refused : new StreamError('Lost'));
     }
     if (this.#session !== session && this.state !== 'closed') throw new StreamError('Lost');
+    this.settled = Math.max(this.settled, events);
   }
 
   /**
