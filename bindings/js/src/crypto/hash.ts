@@ -1,6 +1,7 @@
 /** SHA-256 over a label and parts, and roots of Merkle trees. */
 import { sha256 } from '@noble/hashes/sha2';
 import { type Bytes, concat, u64, utf8 } from '../bytes.js';
+import { rootOf } from './tree-hash.js';
 
 /** Label and parts, each preceded by its length in eight big-endian bytes, so that no two lists are written alike. */
 export function delimited(label: string, ...parts: readonly Uint8Array[]): Bytes {
@@ -12,31 +13,9 @@ export function labelledHash(label: string, ...parts: readonly Uint8Array[]): By
   return sha256(delimited(label, ...parts)) as Bytes;
 }
 
-/** The root of a Merkle tree (RFC 6962) over leaves, of which there is at least one. */
+/** The root of a Merkle tree (RFC 6962) over leaves. */
 export function merkleRoot(leaves: readonly Uint8Array[]): Bytes {
-  if (leaves.length === 0) return sha256(new Uint8Array(0)) as Bytes;
-  let level = leaves.map((leaf) => {
-    const hashed = new Uint8Array(leaf.length + 1);
-    hashed.set(leaf, 1);
-    return sha256(hashed);
-  });
-  const node = new Uint8Array(65);
-  node[0] = 1;
-  while (level.length > 1) {
-    const above: Uint8Array[] = [];
-    for (let i = 0; i < level.length; i += 2) {
-      const [left, right] = [level[i] as Uint8Array, level[i + 1]];
-      if (right === undefined) {
-        above.push(left);
-        continue;
-      }
-      node.set(left, 1);
-      node.set(right, 33);
-      above.push(sha256(node));
-    }
-    level = above;
-  }
-  return level[0] as Bytes;
+  return rootOf(leaves.map((leaf) => concat(Uint8Array.of(0), leaf)));
 }
 
 const MASK = (1n << 64n) - 1n;

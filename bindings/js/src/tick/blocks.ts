@@ -1,7 +1,6 @@
 /** How the words of an event are cut into the leaves of a tree: words of different attributes are never in one block. */
-import { sha256 } from '@noble/hashes/sha2';
 import type { Bytes } from '../bytes.js';
-import { merkleRoot } from '../crypto/hash.js';
+import { rootOf } from '../crypto/tree-hash.js';
 import { bytesOf, type Words } from '../encode/words.js';
 import { attributesOf, type Layout, wordsOf } from '../layout/model.js';
 
@@ -43,10 +42,11 @@ export class Blocks {
   constructor(readonly lengths: readonly number[]) {
     this.words = lengths.reduce((sum, length) => sum + length, 0);
     this.leaves = lengths.map((length, number) => {
-      const leaf = new Uint8Array(8 + 8 * length);
+      // A leaf begins with a zero byte.
+      const leaf = new Uint8Array(9 + 8 * length);
       const view = new DataView(leaf.buffer);
-      view.setUint32(0, number);
-      view.setUint32(4, length);
+      view.setUint32(1, number);
+      view.setUint32(5, length);
       return leaf;
     });
   }
@@ -56,9 +56,9 @@ export class Blocks {
     const bytes = bytesOf(sum);
     let at = 0;
     for (const leaf of this.leaves) {
-      leaf.set(bytes.subarray(at, at + leaf.length - 8), 8);
-      at += leaf.length - 8;
+      leaf.set(bytes.subarray(at, at + leaf.length - 9), 9);
+      at += leaf.length - 9;
     }
-    return this.leaves.length === 0 ? (sha256(new Uint8Array(0)) as Bytes) : merkleRoot(this.leaves);
+    return rootOf(this.leaves);
   }
 }

@@ -37,10 +37,10 @@ export function endsPeriod(from: number, to: number, anchor: number): boolean {
   return Math.floor(from / anchor) !== Math.floor(to / anchor);
 }
 
-/** Makes the claim that states this. */
-export async function makeClaim(keys: StreamKeys, statement: Statement): Promise<Claim> {
+/** Makes the claim that states this. The pad may have been asked for before. */
+export async function makeClaim(keys: StreamKeys, statement: Statement, asked?: Promise<bigint>): Promise<Claim> {
   const { count, ...rest } = statement;
-  const [pad, tag] = await Promise.all([padOf(keys, statement), tagOf(keys, statement)]);
+  const [pad, tag] = await Promise.all([asked ?? padOf(keys, statement), tagOf(keys, statement)]);
   return { ...rest, maskedCount: BigInt.asUintN(64, count + pad), tag };
 }
 

@@ -308,7 +308,8 @@ export class TickSession {
   /** Makes a frame: C = Σ m + K(to) − K(from), or a gap's. */
   private async make({ kind, session, from, to, plain, count }: Due): Promise<void> {
     const { keys, setup } = this.producer;
-    const next = await keys.keyVector(session, to, this.words);
+    const pad = keys.countPad(session, to);
+    const [next] = await Promise.all([keys.keyVector(session, to, this.words), pad]);
     if (this.#current === undefined || this.#key === undefined) throw new ProducerError('Ended');
     if (plain !== undefined) {
       encipher(plain, plain, next, this.#current);
@@ -318,7 +319,7 @@ export class TickSession {
     this.#current.fill(0);
     this.#current = next;
     const root = this.blocks.root(this.#sum).slice(0, ROOT);
-    const claim = await makeClaim(keys, { kind, session, from, to, count: this.#events, root });
+    const claim = await makeClaim(keys, { kind, session, from, to, count: this.#events, root }, pad);
     if (endsPeriod(from, to, setup.anchor)) {
       this.#sum.fill(0);
       this.#events = 0n;
