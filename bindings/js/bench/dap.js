@@ -4,8 +4,8 @@ import { SealingKey } from 'alpheus/protocol';
 
 const CLIENT = new URL('./dap/node_modules/@divviup/dap/dist/index.js', import.meta.url);
 const VERSION = '0.9.1';
-const ROUNDS = 15;
-const TIMES = 60;
+const ROUNDS = 61;
+const TIMES = 5;
 
 export async function besideDap() {
   if (!existsSync(CLIENT)) return undefined;

@@ -1,5 +1,5 @@
 // What a tick costs a device. Runs in Node and in a browser; `a` is the package's `alpheus/protocol`. Times in µs.
-const ROUNDS = 15;
+const ROUNDS = 61;
 
 // The least and the median of some rounds, each the mean of many runs: browsers round their clocks, and machines are shared.
 async function measured(times, run) {
@@ -16,7 +16,7 @@ async function measured(times, run) {
   return { least: found[0], median: found[ROUNDS >> 1] };
 }
 
-export async function bench(a, { yaml, event, device }, times = 100) {
+export async function bench(a, { yaml, event, device }, times = 20) {
   const schema = a.schemaFromYaml(yaml);
   const encoder = new a.Encoder(schema);
   const { words } = encoder;

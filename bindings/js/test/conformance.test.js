@@ -1,4 +1,5 @@
 // Every vector that a producer can run, in Node; test/browser runs the same in Chromium.
+import './support/globals.js';
 import assert from 'node:assert/strict';
 import { readdir, readFile } from 'node:fs/promises';
 import { test } from 'node:test';

@@ -1,4 +1,5 @@
 // No key shows in a text, in JSON, in an error or in what a debugger prints of an object.
+import './support/globals.js';
 import assert from 'node:assert/strict';
 import { readdir, readFile } from 'node:fs/promises';
 import { test } from 'node:test';

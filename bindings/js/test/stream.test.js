@@ -1,4 +1,5 @@
 // A live stream and a service that fails, forgets and refuses.
+import './support/globals.js';
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { readDevice, schemaFromYaml, Stream, StreamError } from 'alpheus';

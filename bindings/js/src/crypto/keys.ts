@@ -2,7 +2,7 @@
  * Symmetric keys as handles of WebCrypto. A handle cannot be exported: neither code in the page nor a log gets at the
  * key. Derivation, pads and MACs run in the platform.
  */
-import { crypto } from '#platform';
+import { atOnce, crypto } from '#platform';
 import type { Bytes } from '../bytes.js';
 import { delimited } from './hash.js';
 
@@ -49,9 +49,11 @@ export async function deriveStreamKey(
 /** HMAC-SHA256, cut to 16 bytes. */
 export class TagKey {
   readonly #key: CryptoKey;
+  readonly #atOnce: ((data: Bytes) => Bytes) | undefined;
 
   constructor(key: CryptoKey) {
     this.#key = key;
+    this.#atOnce = atOnce?.hmac(key);
   }
 
   /** From bytes, which may be wiped afterwards. */
@@ -62,16 +64,20 @@ export class TagKey {
 
   /** The tag of a label and parts. */
   async tag(label: string, ...parts: readonly Uint8Array[]): Promise<Bytes> {
-    return new Uint8Array(await crypto.subtle.sign('HMAC', this.#key, delimited(label, ...parts))).slice(0, TAG);
+    const data = delimited(label, ...parts);
+    const whole = this.#atOnce?.(data) ?? new Uint8Array(await crypto.subtle.sign('HMAC', this.#key, data));
+    return whole.slice(0, TAG);
   }
 }
 
 /** AES-128 in counter mode. */
 export class StreamKey {
   readonly #key: CryptoKey;
+  readonly #atOnce: ((counter: Bytes, zeros: Bytes) => ArrayBuffer) | undefined;
 
   constructor(key: CryptoKey) {
     this.#key = key;
+    this.#atOnce = atOnce?.counterMode(key);
   }
 
   /** From 16 bytes, which may be wiped afterwards. */
@@ -85,6 +91,8 @@ export class StreamKey {
    * @param length bytes, at most 64 KiB
    */
   async fill(counter: Bytes, length: number, bits: number): Promise<ArrayBuffer> {
-    return crypto.subtle.encrypt({ name: 'AES-CTR', counter, length: bits }, this.#key, ZEROS.subarray(0, length));
+    const zeros = ZEROS.subarray(0, length);
+    const made = this.#atOnce?.(counter, zeros);
+    return made ?? crypto.subtle.encrypt({ name: 'AES-CTR', counter, length: bits }, this.#key, zeros);
   }
 }

@@ -42,8 +42,9 @@ export class TreeHash {
     const whole = message.length - (message.length % BLOCK);
     for (let i = 0; i < whole; i += BLOCK) this.block(message, i);
     const rest = message.length - whole;
-    last.fill(0);
-    last.set(message.subarray(whole));
+    // Loops: for so few bytes, views and fills cost more than hashing them.
+    for (let i = 0; i < rest; i++) last[i] = message[whole + i] as number;
+    for (let i = rest; i < last.length; i++) last[i] = 0;
     last[rest] = 0x80;
     const length = rest < BLOCK - 8 ? BLOCK : 2 * BLOCK;
     // Messages are far below 2^29 bytes.
@@ -121,7 +122,7 @@ export function rootOf(leaves: readonly Uint8Array[]): Bytes {
   for (let size = leaves.length; size > 1; size = Math.ceil(size / 2)) {
     for (let i = 0; i < size; i += 2) {
       if (i + 1 < size) {
-        pair.set(nodes.subarray(32 * i, 32 * i + 64), 1);
+        for (let j = 0; j < 64; j++) pair[1 + j] = nodes[32 * i + j] as number;
         hash.digest(pair, nodes, 16 * i);
       } else {
         nodes.copyWithin(16 * i, 32 * i, 32 * i + 32);

@@ -6,7 +6,7 @@ import { schemaOf } from './read.js';
 /**
  * Reads and checks a schema in YAML.
  *
- * @throws DocumentError with line and column, the problem, and how to mend it
+ * @throws DocumentError with line and column, the problem, and how to fix it
  */
 export function schemaFromYaml(text: string): Schema {
   return schemaOf(readYaml(text));

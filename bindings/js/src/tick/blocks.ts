@@ -56,8 +56,7 @@ export class Blocks {
     const bytes = bytesOf(sum);
     let at = 0;
     for (const leaf of this.leaves) {
-      leaf.set(bytes.subarray(at, at + leaf.length - 9), 9);
-      at += leaf.length - 9;
+      for (let i = 9; i < leaf.length; i++) leaf[i] = bytes[at++] as number;
     }
     return rootOf(this.leaves);
   }

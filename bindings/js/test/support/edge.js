@@ -1,5 +1,6 @@
 // Runs a script as an edge runtime does: globals of the web alone, and no code from strings, by this context's rules
 // and by the engine's own (`node --disallow-code-generation-from-strings edge.js SCRIPT`).
+import './globals.js';
 import { readFileSync } from 'node:fs';
 import vm from 'node:vm';
 

@@ -23,7 +23,7 @@ globalThis.workerUrl = () => trustedTypes.createPolicy('worker', { createScriptU
 addEventListener('securitypolicyviolation', (event) => globalThis.violations.push(event.violatedDirective + ' ' + event.blockedURI));
 `;
 
-// A service worker that sends when it is told to.
+// A service worker that sends when it is asked to.
 const WORKER = `
 import { fetchTransport, readDevice, schemaFromYaml, Stream } from 'alpheus';
 addEventListener('install', () => skipWaiting());
