@@ -13,7 +13,7 @@ export class AlpheusError<Code extends string = string> extends Error {
 }
 
 /** Why bytes are no key, no signature, or do not open. */
-export class CryptoError extends AlpheusError<'InvalidKey' | 'Mismatch' | 'SealingKey' | 'DoesNotOpen'> {}
+export class CryptoError extends AlpheusError<'InvalidKey' | 'Mismatch' | 'SealingKey' | 'DoesNotOpen' | 'NoWebCrypto'> {}
 
 /** Fills `{0}`, `{1}` … of a template. */
 export function fill(template: string, details: readonly unknown[]): string {

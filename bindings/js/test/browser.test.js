@@ -92,7 +92,8 @@ describe('Chromium', { skip: noChromium }, () => {
     await page.evaluate(() => globalThis.stream.add({ reading: 9 }));
     await page.reload();
     await page.waitForFunction(() => globalThis.alpheus !== undefined);
-    assert.equal(await open(page), undefined, 'the lock went with the page');
+    // The browser gives the lock back a moment after the page has gone.
+    assert.equal(await open(page, { wait: true }), undefined);
     await send(page);
     await close(page);
     const [first, second, ...others] = openings();
@@ -113,7 +114,7 @@ describe('Chromium', { skip: noChromium }, () => {
     await send(two);
     // A tab that goes away without a word gives the stream free.
     await two.close();
-    assert.equal(await open(three), undefined);
+    assert.equal(await open(three, { wait: true }), undefined);
     await close(three);
     assert.equal(new Set(openings().map(({ session }) => session)).size, 3);
   }));
@@ -167,6 +168,11 @@ describe('Chromium', { skip: noChromium }, () => {
     const found = await again.evaluate((yaml) => globalThis.alpheus.loadDevice('watch', globalThis.alpheus.schemaFromYaml(yaml)), SCHEMA);
     assert.equal(found, undefined);
     await other.close();
+  }));
+
+  test('a page without HTTPS is refused in words', fresh(async (context) => {
+    const page = await openPage(context, site.url.replace('localhost', 'elsewhere.test'));
+    assert.equal(await open(page).catch((failed) => failed.message.match(/serve it over HTTPS/)?.[0]), 'serve it over HTTPS');
   }));
 
   test('a restored profile opens a session of its own', async () => {

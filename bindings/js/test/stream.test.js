@@ -173,3 +173,38 @@ test('calls that do not wait for each other use no border twice', async () => {
   assert.throws(() => session.event(7_000_002, () => {}), { code: 'Ended' });
   await producer.open({ now: 7_000_000 }, 8_000_000, undefined, () => {});
 });
+
+test('a relay forwards for whom it is asked to, and says nothing of why it cannot', async () => {
+  const { createServer } = await import('node:http');
+  const { createRelay } = await import('alpheus/node');
+  const service = scripted();
+  const authorize = async (request, streams) => {
+    if (request.headers['x-user'] === 'broken') throw new Error('a database at 10.0.0.7');
+    return request.headers['x-user'] === 'eve' && streams.every((stream) => stream === 'ab'.repeat(16)) ? service : undefined;
+  };
+  const relay = createRelay({ prefix: '/alpheus', origins: ['https://page.example'], authorize });
+  const server = createServer(async (request, response) => (await relay(request, response)) || response.writeHead(404).end());
+  await new Promise((resolve) => server.listen(0, '127.0.0.1', resolve));
+  const ask = (path, options = {}) => fetch(`http://127.0.0.1:${server.address().port}${path}`, { method: 'POST', body: new Uint8Array([0]), ...options });
+  const as = (user) => ({ headers: { 'x-user': user, origin: 'https://page.example' } });
+  try {
+    const upload = new PostcardWriter().number(1).raw(new Uint8Array(16).fill(0xab)).raw(new Uint8Array(16)).number(1).number(1).sized(new Uint8Array(30)).bytes();
+    const good = await ask('/alpheus/v1/events', { ...as('eve'), body: upload });
+    assert.deepEqual([good.status, good.headers.get('access-control-allow-origin')], [200, 'https://page.example']);
+    const other = upload.slice();
+    other[1] ^= 1;
+    const statuses = [
+      await ask('/alpheus/v1/events', { ...as('eve'), body: other }), await ask('/alpheus/v1/device', as('mallory')),
+      await ask('/alpheus/v1/events', { ...as('eve'), body: upload.slice(1) }), await ask('/alpheus/v1/status', as('eve')),
+      await ask('/alpheus/v1/events', { ...as('eve'), body: new Uint8Array((1 << 20) + 1) }), await ask('/alpheus/v1/events', { method: 'GET', body: undefined }),
+    ].map(({ status }) => status);
+    assert.deepEqual(statuses, [403, 403, 400, 404, 413, 405]);
+    const broken = await ask('/alpheus/v1/events', { ...as('broken'), body: upload });
+    assert.deepEqual([broken.status, await broken.text()], [502, '']);
+    const foreign = await ask('/alpheus/v1/device', { headers: { 'x-user': 'eve', origin: 'https://elsewhere.example' } });
+    assert.equal(foreign.headers.get('access-control-allow-origin'), null);
+  } finally {
+    server.closeAllConnections();
+    server.close();
+  }
+});

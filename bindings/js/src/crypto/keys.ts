@@ -4,6 +4,7 @@
  */
 import { atOnce, crypto } from '#platform';
 import type { Bytes } from '../bytes.js';
+import { CryptoError } from '../errors.js';
 import { delimited } from './hash.js';
 
 const TAG = 16;
@@ -13,6 +14,10 @@ const ZEROS = new Uint8Array(8 * 8192);
 
 /** A secret to derive keys from, as a handle. The bytes may be wiped afterwards. */
 export async function importSecret(secret: Bytes): Promise<CryptoKey> {
+  // Browsers leave it out on pages that did not come over HTTPS or from this machine.
+  if ((crypto as Crypto | undefined)?.subtle === undefined) {
+    throw new CryptoError('NoWebCrypto', 'this page has no WebCrypto; serve it over HTTPS');
+  }
   return crypto.subtle.importKey('raw', secret, 'HKDF', false, ['deriveKey', 'deriveBits']);
 }
 

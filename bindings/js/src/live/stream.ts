@@ -309,7 +309,9 @@ export class Stream {
     if (this.state === 'opening') {
       // Set back, the clock would reach that tick only later.
       if (back > STEPPED_BACK) this.plan(now);
-      if (now >= this.opensAt && !this.opening) void this.begin();
+      // A session is not opened in the past, if the timer was that late.
+      else if (now - this.opensAt >= this.options.schema.tick && !this.opening) this.plan(now);
+      else if (now >= this.opensAt && !this.opening) void this.begin();
       return;
     }
     if (this.state !== 'open' || session === undefined) return;

@@ -67,17 +67,17 @@ async function forward(
     answer(response, 400);
     return;
   }
-  const service = await authorize(request, streams);
-  if (service === undefined) {
-    answer(response, 403);
-    return;
-  }
   try {
+    const service = await authorize(request, streams);
+    if (service === undefined) {
+      answer(response, 403);
+      return;
+    }
     const found = await service.post(path, body, AbortSignal.timeout(PATIENCE));
     response.setHeader('content-type', 'application/octet-stream');
     answer(response, found.status, found.body);
   } catch {
-    // Why is the relay's own matter: its addresses are in the error.
+    // Why is the relay's own matter: its addresses may be in the error.
     answer(response, 502);
   }
 }

@@ -10,7 +10,7 @@ const EXECUTABLE = process.env.CHROMIUM ?? '/usr/bin/chromium';
 export const hasChromium = existsSync(EXECUTABLE) || process.env.CI !== undefined;
 export const noChromium = !hasChromium && 'there is no Chromium: apt-get install chromium';
 
-const OPTIONS = { executablePath: EXECUTABLE, args: process.getuid?.() === 0 ? ['--no-sandbox'] : [] };
+const OPTIONS = { executablePath: EXECUTABLE, args: [...(process.getuid?.() === 0 ? ['--no-sandbox'] : []), '--host-resolver-rules=MAP elsewhere.test 127.0.0.1'] };
 
 // A browser without a profile.
 export function launch() {
