@@ -75,9 +75,9 @@ test: export CARGO_PROFILE_TEST_CODEGEN_UNITS ?= 4
 test: export RUSTC_WORKSPACE_WRAPPER ?= clippy-driver
 test: export RUSTFLAGS ?= -D warnings
 test: export RUSTDOC ?= $(CURDIR)/.ci/rustdoc
-test: tools web browser jdk ## everything that must hold before a change lands
+test: tools web browser jdk js-tools ## everything that must hold before a change lands
 	@rm -rf target/steps; mkdir -p target/steps
-	@$(MAKE) --jobs 3 step-rules step-vectors step-jvm step-unit step-lean
+	@$(MAKE) --jobs 3 step-rules step-vectors step-jvm step-unit step-lean step-js
 	@$(PYTHON) .ci/count.py target/steps jvm
 
 # $(call step,NAME): runs `make NAME`, and shows what it printed only if it fails.
@@ -90,7 +90,7 @@ define step
 	fi
 endef
 
-.PHONY: step-rules step-build step-broker step-vectors step-jvm step-unit step-lean
+.PHONY: step-rules step-build step-broker step-vectors step-jvm step-unit step-lean step-js
 step-rules:
 	$(call step,rules)
 step-build: step-rules
@@ -105,6 +105,8 @@ step-unit: step-build step-broker .venv/opentelemetry
 	$(call step,programs)
 step-lean: step-build
 	$(call step,lean)
+step-js: step-build
+	$(call step,js)
 
 .PHONY: rules
 rules: tools ## formatting and house rules, which need no build
@@ -207,6 +209,28 @@ fuzz: ## fuzz every decoder for a minute each; needs nightly and cargo-fuzz
 	    -- -max_total_time=$(SECONDS_EACH); \
 	done
 
+# Node 18.19 or later; Debian 12 has it. Libraries come by npm, as the lock files say.
+.PHONY: js-tools
+js-tools: bindings/js/node_modules/.package-lock.json
+	@node -e 'const [major, minor] = process.versions.node.split(".").map(Number); process.exit(major > 18 || (major === 18 && minor >= 19) ? 0 : 1)' \
+	  || { echo "error: this machine's Node is older than 18.19" >&2; exit 1; }
+
+bindings/js/node_modules/.package-lock.json: bindings/js/package-lock.json
+	@$(call need,node:nodejs npm:npm)
+	cd bindings/js && npm ci --no-audit --no-fund --loglevel=error
+	@touch $@
+
+.PHONY: js
+# Processes under test are those of `make build`.
+js: js-tools browser ## the package for browsers and Node: build and test it, in Chromium too
+	cd bindings/js && npm run --silent build && npm test --silent
+
+.PHONY: js-long
+js-long: js-tools browser ## the same with Vite, the README by npm itself, and figures beside DAP's client
+	cd bindings/js && npm run --silent build && npm ci --prefix test/vite --no-audit --no-fund --loglevel=error \
+	  && npm ci --prefix bench/dap --no-audit --no-fund --loglevel=error
+	cd bindings/js && LONG=1 node --test test/*.test.js test/*.long.js && node bench/main.js
+
 .PHONY: jdk
 jdk:
 	@$(call need,javac:openjdk-17-jdk-headless curl:curl unzip:unzip)
@@ -287,6 +311,7 @@ deploy: .venv/deploy ## check the files of deploy/, as far as this machine can
 # DIST_SIGNING_KEY=FILE make dist: signed checksums, by a key of ssh-keygen. On Debian, for amd64.
 dist: kafka-build ## Debian packages, image, tarball, bill of materials, checksums: in target/dist
 	@$(call need,dpkg-shlibdeps:dpkg-dev objdump:binutils git:git $(PYTHON):python3)
+	@$(MAKE) js-tools
 	cd deploy/packages && $(PYTHON) -B -m unittest -q test_packages
 	nice -n 10 $(PYTHON) -B deploy/packages/dist.py
 
@@ -300,7 +325,7 @@ package-tools:
 
 .PHONY: clean
 clean: ## remove what was built
-	rm -rf target .venv jvm/*/target
+	rm -rf target .venv jvm/*/target bindings/js/dist bindings/js/node_modules
 
 .PHONY: rust
 rust:

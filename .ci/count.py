@@ -33,10 +33,16 @@ def python(log: str) -> int:
     return sum(map(int, re.findall(r"^Ran (\d+) tests?", log, re.M)))
 
 
+def javascript(log: str) -> list[int]:
+    """Tests that passed, failed and were skipped, of Node's test runner."""
+    return [sum(map(int, re.findall(rf"^# {word} (\d+)$", log, re.M))) for word in ("pass", "fail", "skipped")]
+
+
 def main() -> None:
     steps, jvm = map(pathlib.Path, sys.argv[1:])
     passed, failed, ignored = rust((steps / "programs.log").read_text())
     in_java = java(jvm)
+    in_node = javascript((steps / "js.log").read_text())
     in_python = python((steps / "jvm.log").read_text())
     skips = steps / "skips"
     lines = skips.read_text().splitlines() if skips.exists() else []
@@ -44,8 +50,8 @@ def main() -> None:
     # A test that skips itself returns like one that passed.
     passed -= len({line.rsplit(":", 1)[0] for line in lines})
     print(
-        f"{passed + in_java[0] + in_python} passed, {failed + in_java[1]} failed, "
-        f"{len(lines) + in_java[2]} skipped, {ignored} long ones left to `make drills`"
+        f"{passed + in_java[0] + in_python + in_node[0]} passed, {failed + in_java[1] + in_node[1]} failed, "
+        f"{len(lines) + in_java[2] + in_node[2]} skipped, {ignored} long ones left to `make drills`"
     )
 
 

@@ -8,6 +8,7 @@ DIST_SIGNING_KEY, if it is set, names a key of ssh-keygen that signs the checksu
 
 import datetime
 import hashlib
+import json
 import os
 import pathlib
 import re
@@ -117,6 +118,16 @@ def image(tree, debs, version, now):
     layout.finish(version, datetime.datetime.fromtimestamp(now, datetime.timezone.utc).isoformat())
 
 
+def npm(version):
+    """The package for browsers and Node, as npm packs it."""
+    folder = ROOT / "bindings/js"
+    if json.loads((folder / "package.json").read_text())["version"] != version:
+        raise SystemExit(f"error: bindings/js/package.json is not of version {version}")
+    subprocess.run(["npm", "run", "--silent", "build"], cwd=folder, check=True)
+    subprocess.run(["npm", "pack", "--silent", "--pack-destination", DIST], cwd=folder, check=True, stdout=subprocess.DEVNULL)
+    (DIST / f"alpheus-{version}.tgz").rename(DIST / f"alpheus-{version}-npm.tgz")
+
+
 def sums(folder):
     """SHA256SUMS of all files, and its signature if there is a key."""
     files = sorted(file for file in folder.rglob("*") if file.is_file() and not file.name.startswith("SHA256SUMS"))
@@ -155,6 +166,7 @@ def main():
     write(DIST / f"alpheus-{version}.cdx.json", texts["sbom.cdx.json"])
     write(DIST / f"alpheus-{version}-third-party-licences.txt", texts["third-party-licences.txt"])
     tarball(tree, roles, version, now)
+    npm(version)
     sums(DIST)
     print(f"target/dist: glibc {deb.glibc(program)} or newer; needs {deb.libraries(program)}")
     return check.report(DIST)

@@ -1,0 +1,18 @@
+/** Errors of a live stream. */
+import { AlpheusError, fill } from '../errors.js';
+
+const WORDS = {
+  InUse: 'this stream is open elsewhere (another tab, or another part of this program); close it there first',
+  Closed: 'the stream is closed',
+  Lost: 'the session ended before the service had the frame of its tick; its events are in no window',
+  Refused: 'the service refuses this device (HTTP {0}: {1}); nothing more is sent',
+  Full: 'more frames wait than may wait; the service has not been reached for long',
+  BadAnswer: 'the service answered with what this version does not know',
+} as const;
+
+/** Why a stream does not do what it was asked. */
+export class StreamError extends AlpheusError<keyof typeof WORDS> {
+  constructor(fault: keyof typeof WORDS, ...details: readonly unknown[]) {
+    super(fault, fill(WORDS[fault], details));
+  }
+}

@@ -1,0 +1,164 @@
+// A live service opens what Node, a page under a strict policy, a service worker and an edge runtime send: its rows are
+// the plaintext's sums.
+import assert from 'node:assert/strict';
+import { execFile } from 'node:child_process';
+import { writeFile } from 'node:fs/promises';
+import { test } from 'node:test';
+import { fileURLToPath } from 'node:url';
+import { promisify } from 'node:util';
+import { readDevice, schemaFromYaml, Stream } from 'alpheus';
+import { createRelay, mutualTls, readDeviceFiles } from 'alpheus/node';
+import { hasChromium, launch, openPage } from './support/browser.js';
+import { bundled } from './support/bundle.js';
+import { hasBinary, startService } from './support/service.js';
+import { startSite } from './support/site.js';
+
+const noBinary = !hasBinary && 'the program is not built: cargo build --package alpheus';
+// A device without a tick's frame is in no window; a busy machine needs some.
+const SECONDS = 12;
+const pause = (ms) => new Promise((resolve) => setTimeout(resolve, ms));
+
+// The same event in each second, so that every whole window has the same sums.
+const SENDS = `
+async ({ alpheus, yaml, files, url, value, seconds }) => {
+  const { fetchTransport, readDevice, schemaFromYaml, Stream } = alpheus;
+  const schema = schemaFromYaml(yaml);
+  const stream = await Stream.open({ schema, device: await readDevice(files, schema), transport: fetchTransport({ url }) });
+  for (let second = 0; second < seconds; second++) {
+    await new Promise((resolve) => setTimeout(resolve, Math.ceil(Date.now() / 1000) * 1000 - Date.now() + 200));
+    await stream.add({ reading: value, share: 0.25 });
+  }
+  await stream.flush();
+  await stream.close();
+  return stream.status;
+}`;
+
+function filesOf(service, name) {
+  return readDeviceFiles(service.path(`${name}.device`), service.path(`pki/${name}`));
+}
+
+function transportOf(service, name) {
+  return mutualTls({ server: service.url, identity: service.path(`pki/${name}`) });
+}
+
+async function inNode(service, name, value) {
+  const schema = schemaFromYaml(service.schema);
+  const device = await readDevice(await filesOf(service, name), schema);
+  const transport = transportOf(service, name);
+  const stream = await Stream.open({ schema, device, transport });
+  for (let second = 0; second < SECONDS; second++) {
+    await pause(Math.ceil(Date.now() / 1000) * 1000 - Date.now() + 200);
+    await stream.add({ reading: BigInt(value), share: '0.25' });
+  }
+  await stream.flush();
+  await stream.close();
+  transport.close();
+  return stream.status;
+}
+
+// Without an isolated world's own rules: the page's policy holds for what runs in it.
+async function inPage(service, browser, site, value) {
+  const page = await openPage(await browser.newContext(), site.url);
+  const given = { yaml: service.schema, files: await filesOf(service, 'page'), url: '/alpheus', value, seconds: SECONDS };
+  await page.evaluate((given) => { globalThis.given = given; }, given);
+  const status = await page.evaluate(async () => {
+    const { alpheus, given } = globalThis;
+    const schema = alpheus.schemaFromYaml(given.yaml);
+    const transport = alpheus.fetchTransport({ url: given.url });
+    const stream = await alpheus.Stream.open({ schema, device: await alpheus.readDevice(given.files, schema), transport });
+    for (let second = 0; second < given.seconds; second++) {
+      await new Promise((resolve) => setTimeout(resolve, Math.ceil(Date.now() / 1000) * 1000 - Date.now() + 200));
+      await stream.add({ reading: given.value, share: 0.25 });
+    }
+    await stream.flush();
+    await stream.close();
+    return stream.status;
+  });
+  assert.deepEqual(await page.evaluate(() => globalThis.violations), []);
+  return status;
+}
+
+async function inServiceWorker(service, browser, site, value) {
+  const page = await openPage(await browser.newContext(), site.url);
+  const given = { yaml: service.schema, files: await filesOf(service, 'worker'), value, seconds: SECONDS };
+  const answer = await page.evaluate(async (given) => {
+    const answered = new Promise((resolve) => navigator.serviceWorker.addEventListener('message', ({ data }) => resolve(data)));
+    await navigator.serviceWorker.register(globalThis.workerUrl(), { type: 'module' });
+    const { active } = await navigator.serviceWorker.ready;
+    active.postMessage(given);
+    return answered;
+  }, given);
+  assert.equal(answer.failed, undefined);
+  return answer.status;
+}
+
+async function atTheEdge(service, site, value) {
+  const script = service.path('edge.js');
+  const code = await bundled(`import * as alpheus from 'alpheus'; (${SENDS})({ alpheus, ...given }).then(finish, (failed) => finish({ failed: String(failed) }));`, 'iife');
+  await writeFile(script, code);
+  const given = { yaml: service.schema, files: await filesOf(service, 'edge'), url: `${site.url}/alpheus`, value, seconds: SECONDS };
+  const args = ['--disallow-code-generation-from-strings', fileURLToPath(new URL('support/edge.js', import.meta.url)), script, JSON.stringify(given)];
+  const { stdout } = await promisify(execFile)(process.execPath, args);
+  return JSON.parse(stdout);
+}
+
+// A relay that asks the service as the device whose stream it is. Introductions say no stream: each asks for itself.
+function relayOf(service, names) {
+  const transports = Object.fromEntries(names.map((name) => [name, transportOf(service, name)]));
+  const byStream = Object.fromEntries(names.map((name) => [service.streams[name], name]));
+  const handler = createRelay({
+    prefix: '/alpheus',
+    authorize: async (request, streams) => {
+      if (streams.length > 0) return transports[byStream[streams[0]]];
+      return { post: introduce };
+    },
+  });
+  // Which device it is stands in its certificate; a real site knows by its own login.
+  async function introduce(path, body, signal) {
+    const name = names.find((each) => Buffer.from(body).includes(Buffer.from(each)));
+    return transports[name].post(path, body, signal);
+  }
+  return { handler, close: () => Object.values(transports).forEach((each) => each.close()) };
+}
+
+test('rows are the plaintext’s sums, wherever it is sent from', { skip: noBinary || (!hasChromium && 'there is no Chromium') }, async () => {
+  const names = ['node', 'page', 'worker', 'edge'];
+  const service = await startService(names);
+  const relay = relayOf(service, names.slice(1));
+  const site = await startSite(relay.handler);
+  const browser = await launch();
+  try {
+    const sent = await Promise.allSettled([
+      inNode(service, 'node', 100),
+      inPage(service, browser, site, 20),
+      inServiceWorker(service, browser, site, 3),
+      atTheEdge(service, site, 1),
+    ]);
+    for (const [i, { reason, value: status }] of sent.entries()) {
+      assert.equal(reason, undefined, names[i]);
+      assert.deepEqual([status.events, status.lost, status.refusals, status.state], [SECONDS, 0, [], 'closed'], names[i]);
+    }
+    const row = await service.until('window of all', (rows) => rows.find((each) => each.population === 4 && each.count_reading === 8));
+    assert.equal(row.status, 'ok');
+    assert.equal(row.sum_reading, String(2 * 124));
+    assert.equal(row.var_reading, (100 ** 2 + 20 ** 2 + 3 ** 2 + 1) / 4 - 31 ** 2);
+    assert.equal(row.sum_share, '2.00');
+  } finally {
+    await browser.close();
+    await site.stop();
+    relay.close();
+    await service.stop();
+  }
+});
+
+test('rows are the plaintext’s sums with a frame for each event', { skip: noBinary }, async () => {
+  const service = await startService(['node'], { frames: 'frames: events' });
+  try {
+    const status = await inNode(service, 'node', 7);
+    assert.deepEqual([status.events, status.lost, status.refusals, status.state], [SECONDS, 0, [], 'closed']);
+    const row = await service.until('whole window', (rows) => rows.find((each) => each.population === 1 && each.count_reading === 2));
+    assert.deepEqual([row.status, row.sum_reading, row.sum_share], ['ok', '14', '0.50']);
+  } finally {
+    await service.stop();
+  }
+});
