@@ -195,8 +195,10 @@ impl Sorted {
         self.attribute(at, &profile.columns[at], Values::Text);
         let says = format!("No column holds numbers to measure, so `{name}` is counted.");
         let open = |column: &&Column| !hints.leave_out.contains(&column.name);
-        let likely =
-            profile.columns.iter().filter(open).any(|column| not_measured(column).is_some());
+        let may_be = |column: &Column| {
+            not_measured(column).is_some() || (column.times() > 0 && has(&column.name, LENGTHS))
+        };
+        let likely = profile.columns.iter().filter(open).any(may_be);
         if likely { &mut self.questions } else { &mut self.notes }.push(says);
     }
 
@@ -297,7 +299,7 @@ fn is_codes(column: &Column) -> bool {
     let names = owner_score(name) > 0 && names_a_number(name)
         || owner_score(&last) > 0 && column.distinct() <= 12;
     let from_zero = column.whole_range().is_some_and(|(lo, _)| lo.digits >= 0);
-    let named = column.is_integer() && few && from_zero && (has(name, CODES) || names);
+    let named = column.is_integer() && few && (has(name, CODES) || names && from_zero);
     named || (column.is_number() && is_id(name))
 }
 

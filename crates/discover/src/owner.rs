@@ -8,7 +8,7 @@ use crate::profile::{Column, Profile};
 use crate::scan::{Scanned, scan};
 use crate::table::Table;
 use crate::times::{TimePlan, join};
-use crate::words::{names_a_number, owner_score};
+use crate::words::{TIMES, is, names_a_number, owner_score};
 
 /// Rows that are read to see which column tells series apart.
 const SAMPLE: u64 = 200_000;
@@ -127,6 +127,7 @@ fn candidates(profile: &Profile, table: &Table, time: &TimePlan) -> Vec<usize> {
         let named = owner_score(name) > 0 && names_a_number(name);
         let whole = !column.fractional && !column.counts_up;
         !time.columns.contains(at)
+            && !is(name, TIMES)
             && nearly_full
             && repeats
             && (!number || (named && whole))

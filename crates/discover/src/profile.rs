@@ -47,6 +47,8 @@ pub(crate) struct Column {
     pub ascends: bool,
     /// Whether a number's last two digits are always below 60, so that it may be `hhmm`.
     pub hhmm: bool,
+    /// The same for `hhmmss`.
+    pub hhmmss: bool,
     /// Hashes of its values.
     pub values: Set<u64>,
     /// The number before.
@@ -172,7 +174,8 @@ impl Column {
 
     fn number(&mut self, plain: &str, value: Decimal) {
         if self.numbers == 0 {
-            (self.counts_up, self.ascends, self.hhmm) = (true, true, true);
+            (self.counts_up, self.ascends) = (true, true);
+            (self.hhmm, self.hhmmss) = (true, true);
         }
         self.numbers += 1;
         if let Some(before) = self.before {
@@ -187,6 +190,8 @@ impl Column {
             self.digits = Some(
                 self.digits.map_or((length, length), |(lo, hi)| (lo.min(length), hi.max(length))),
             );
+            let parts = value.digits % 100 < 60 && value.digits / 100 % 100 < 60;
+            self.hhmmss &= parts && (0..=240_000).contains(&value.digits);
             self.hhmm &= value.digits % 100 < 60 && (0..=2400).contains(&value.digits);
         }
         if is_suspect(plain) {

@@ -46,6 +46,8 @@ struct Sample<'a> {
     width: usize,
     score: f64,
     multiline: bool,
+    /// Whether cells have quotes, so that other delimiters may stand within.
+    quotes: bool,
 }
 
 /// The kind of a cell.
@@ -110,7 +112,8 @@ impl<'a> Sample<'a> {
             lines.push(reader.line());
         }
         let multiline = rows.iter().flatten().any(|cell| cell.contains('\n'));
-        let mut sample = Sample { delimiter, rows, lines, width: 0, score: 0.0, multiline };
+        let quotes = text.lines().take(SAMPLE).any(|line| line.contains('"'));
+        let mut sample = Sample { delimiter, rows, lines, width: 0, score: 0.0, multiline, quotes };
         sample.measure();
         sample
     }
@@ -158,7 +161,10 @@ impl<'a> Sample<'a> {
         let weight = if self.delimiter == Delimiter::Spaces { 0.75 } else { 1.0 };
         // Of two that fit alike, the one with more cells.
         let bonus = 1.0 + (width.min(20) as f64) / 1000.0;
-        self.score = fits * part(clean, cells.count()).powi(4) * weight * bonus;
+        self.score = fits
+            * part(clean, cells.count()).powi(if self.quotes { 1 } else { 4 })
+            * weight
+            * bonus;
         self.width = width;
     }
 }

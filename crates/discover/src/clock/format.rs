@@ -212,8 +212,8 @@ impl Part {
                 let (word, rest) = leading(text, |b| b.is_ascii_alphabetic() || b == b'.');
                 let word: String = word.chars().filter(|c| *c != '.').collect();
                 moment.noon = Some(match word.to_ascii_lowercase().as_str() {
-                    "am" => false,
-                    "pm" => true,
+                    "am" | "a" => false,
+                    "pm" | "p" => true,
                     _ => return None,
                 });
                 Some(rest)

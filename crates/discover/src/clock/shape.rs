@@ -106,7 +106,9 @@ fn word(rest: &str, length: usize, before: &[Token]) -> Option<(Token, usize)> {
     if let Some(noon) = dotted {
         return Some((Token::Noon, noon.len()));
     }
-    if matches!(word.to_ascii_lowercase().as_str(), "am" | "pm") {
+    let lower = word.to_ascii_lowercase();
+    let ends = rest.len() == length && before.contains(&Token::Literal(':'));
+    if matches!(lower.as_str(), "am" | "pm") || (ends && matches!(lower.as_str(), "a" | "p")) {
         return Some((Token::Noon, length));
     }
     let dot = usize::from(rest.get(length..).is_some_and(|rest| rest.starts_with('.')));
@@ -349,6 +351,7 @@ mod tests {
             ("14:15", "%H:%M"),
             ("14:15:30.5", "%H:%M:%S.%f"),
             ("2:15 pm", "%I:%M %p"),
+            ("02:15 p", "%I:%M %p"),
             ("2018-03-06 14", "%Y-%m-%d %H"),
             ("2018-03", "%Y-%m"),
             ("14:15:30 06.03.2018", "%H:%M:%S %d.%m.%Y|%H:%M:%S %m.%d.%Y"),

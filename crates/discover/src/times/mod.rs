@@ -96,6 +96,7 @@ pub(crate) fn find(
         found.unit = Unit::parse(format).filter(|_| found.columns.len() == 1);
         found.formats = if found.unit.is_some() { Vec::new() } else { vec![vec![format.clone()]] };
     }
+    add_noon_column(&mut found, profile);
     add_zone_column(&mut found, profile);
     let names: Vec<&str> = found.columns.iter().map(|at| table.names[*at].as_str()).collect();
     let zone = match &hints.zone {
@@ -141,6 +142,28 @@ fn looks_like(found: &Candidate) -> Option<String> {
     let first = found.formats.iter().filter_map(|formats| formats.first().cloned());
     let joined = first.collect::<Vec<_>>().join(" ");
     (!joined.is_empty()).then_some(joined)
+}
+
+/// Takes a column of AM and PM as a part of the time.
+fn add_noon_column(found: &mut Candidate, profile: &Profile) {
+    let is_noon = |column: &Column| {
+        let word =
+            |text: &String| matches!(text.to_lowercase().replace('.', "").as_str(), "am" | "pm");
+        let all = column.texts.values().sum::<u64>() == profile.rows && !column.texts.is_empty();
+        all && column.texts.keys().all(word)
+    };
+    let twelve = found.formats.iter().flatten().any(|format| format.contains("%p"));
+    let hours = found.formats.iter().flatten().any(|format| format.contains("%H"));
+    if hours
+        && !twelve
+        && let Some(at) = profile.columns.iter().position(is_noon)
+    {
+        for format in found.formats.iter_mut().flatten() {
+            *format = format.replace("%H", "%I");
+        }
+        found.columns.push(at);
+        found.formats.push(vec!["%p".to_owned()]);
+    }
 }
 
 /// Takes a column of zones, such as `tz_cd` with EST and EDT, as the last part of the time.

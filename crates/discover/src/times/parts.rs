@@ -72,7 +72,7 @@ fn of_column(at: usize, column: &Column) -> Option<Moments> {
 /// One column with date and time of day; or a date alone, if no column has the time of day.
 pub(super) fn whole(profile: &Profile, moments: &[Moments]) -> Option<Candidate> {
     let full: Vec<&Moments> = moments.iter().filter(|m| m.date && m.clock).collect();
-    let clocks = moments.iter().any(|m| !m.date);
+    let clocks = !clocks(profile, moments, usize::MAX).is_empty();
     let full: Vec<&Moments> = full.into_iter().filter(|m| !(m.midnight && clocks)).collect();
     let best = full.iter().copied().min_by_key(|found| rank(profile, found))?;
     let mut found = Candidate::text(vec![best.column], vec![best.formats.clone()]);
@@ -191,10 +191,15 @@ fn number_clock(profile: &Profile, date: usize) -> Option<(usize, &'static str)>
     if let Some(hour) = part(profile, HOUR, 0, 24, &[date]) {
         return Some((hour, "%H"));
     }
-    let hhmm = |(at, column): &(usize, &Column)| {
-        *at != date && is_whole(profile, column) && column.hhmm && is(&column.name, HHMM)
+    let named = |(at, column): &(usize, &Column)| {
+        *at != date && is_whole(profile, column) && is(&column.name, HHMM)
     };
-    profile.columns.iter().enumerate().find(hhmm).map(|(at, _)| (at, "%H%M"))
+    let (at, column) = profile.columns.iter().enumerate().find(named)?;
+    match (column.hhmm, column.hhmmss) {
+        (true, _) => Some((at, "%H%M")),
+        (false, true) => Some((at, "%H%M%S")),
+        (false, false) => None,
+    }
 }
 
 /// An integer column of one of these names, within these bounds.

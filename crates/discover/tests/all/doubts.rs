@@ -344,24 +344,41 @@ fn every_column_has_a_fate() {
 fn hours_side_by_side_are_asked_about() {
     let names: Vec<String> = (0..24).map(|hour| format!("h{hour:02}")).collect();
     let rows: String = (1..29)
-        .map(|day| format!("2024-01-{day:02};{}\n", (0..24).map(|h| h.to_string()).collect::<Vec<_>>().join(";")))
+        .map(|day| {
+            format!(
+                "2024-01-{day:02};{}\n",
+                (0..24).map(|h| h.to_string()).collect::<Vec<_>>().join(";")
+            )
+        })
         .collect();
     let text = format!("date;{}\n{rows}", names.join(";"));
     asks(&text, "`h00` to `h23`");
-    let found = with(&text, &Hints { measure: vec!["h00".to_owned()], ..Hints::default() }).unwrap();
+    let found =
+        with(&text, &Hints { measure: vec!["h00".to_owned()], ..Hints::default() }).unwrap();
     assert_eq!(found.questions, [""; 0]);
 }
 
 #[test]
 fn an_owner_is_not_taken_from_what_classifies() {
     let rows: String = (0..60)
-        .map(|n| format!("{n:08x};2024-01-15 {:02}:{:02}:00;{};{};{n}\n", n / 10, n % 10, ["member", "casual"][n % 2], 400 + n % 20))
+        .map(|n| {
+            format!(
+                "{n:08x};2024-01-15 {:02}:{:02}:00;{};{};{n}\n",
+                n / 10,
+                n % 10,
+                ["member", "casual"][n % 2],
+                400 + n % 20
+            )
+        })
         .collect();
     let text = format!("ride;started_at;member_casual;dock_id;length\n{rows}");
     let found = look(&text);
     assert_eq!(found.owner.as_deref(), Some("dock_id"));
     let found = with(&text, &Hints { owner: Some("none".to_owned()), ..Hints::default() }).unwrap();
-    assert!(found.fates().iter().any(|(name, fate)| name == "dock_id" && fate.contains("category")), "an id is not added up");
+    assert!(
+        found.fates().iter().any(|(name, fate)| name == "dock_id" && fate.contains("category")),
+        "an id is not added up"
+    );
 }
 
 #[test]
@@ -372,7 +389,9 @@ fn clocks_of_other_things_are_not_the_time() {
     let found = look(format!("Date;Score;Bedtime;Wake Time;Sleep Duration\n{rows}"));
     assert_eq!((found.time.columns.len(), found.time.format()), (1, "%Y-%m-%d".to_owned()));
     let dated: String = (1..10).map(|day| format!("0{day}/03/2024 10:00;{day}\n")).collect();
-    for (name, format) in [("Time(dd/mm/yyyy)", "%d/%m/%Y %H:%M"), ("Time (MM/DD/YYYY)", "%m/%d/%Y %H:%M")] {
+    for (name, format) in
+        [("Time(dd/mm/yyyy)", "%d/%m/%Y %H:%M"), ("Time (MM/DD/YYYY)", "%m/%d/%Y %H:%M")]
+    {
         let found = look(format!("{name};v\n{dated}"));
         assert_eq!((found.time.format().as_str(), found.questions.len()), (format, 0));
     }

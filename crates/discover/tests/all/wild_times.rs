@@ -260,3 +260,67 @@ fn dots_in_the_time_of_day_and_a_two_digit_year() {
     };
     is(text, &expected);
 }
+
+#[test]
+fn am_and_pm_in_a_column_of_their_own_or_as_one_letter() {
+    let noon = |n: u32| (if n.is_multiple_of(2) { "AM" } else { "PM" }, 1 + n % 11);
+    let row = |n: u32| format!("01/{:02}/2024,{}:15,{},{n}", 1 + n / 2, noon(n).1, noon(n).0);
+    let expected = Expected {
+        owner: None,
+        time: &["date", "time", "ampm"],
+        format: "%m/%d/%Y %I:%M %p",
+        zone: NONE,
+        attribute: ("v", 40, "780"),
+        rows: 40,
+    };
+    is(format!("date,time,ampm,v\n{}", lines(40, row)), &expected);
+    let row = |n: u32| {
+        format!("{:02}.01.24\t{}:15 {}\t{n}", 1 + n / 2, noon(n).1, noon(n).0[..1].to_lowercase())
+    };
+    let expected = Expected { time: &["Date", "Time"], format: "%d.%m.%y %I:%M %p", ..expected };
+    is(format!("Date\tTime\tv\n{}", lines(40, row)), &expected);
+}
+
+#[test]
+fn a_clock_of_six_digits_and_days_that_begin_at_midnight() {
+    let row = |n: u32| format!("X,202401{:02},{:02}{:02}00,{n}", 1 + n / 24, n % 24, n % 60);
+    let expected = Expected {
+        owner: None,
+        time: &["<DATE>", "<TIME>"],
+        format: "%Y%m%d %H%M%S",
+        zone: NONE,
+        attribute: ("<VOL>", 48, "1128"),
+        rows: 48,
+    };
+    is(format!("<TICKER>,<DATE>,<TIME>,<VOL>\n{}", lines(48, row)), &expected);
+    let row = |n: u32| {
+        format!(
+            "2024-01-{:02} 00:00:00;2024-01-{:02} 08:{n:02}:00;{}%;8:{n:02}",
+            n + 1,
+            n + 1,
+            50 + n
+        )
+    };
+    let expected = Expected {
+        time: &["Start"],
+        format: "%Y-%m-%d %H:%M:%S",
+        attribute: ("Sleep quality", 20, "1190"),
+        rows: 20,
+        ..expected
+    };
+    is(format!("Start;End;Sleep quality;Time in bed\n{}", lines(20, row)), &expected);
+}
+
+#[test]
+fn quoted_cells_with_other_delimiters_in_them() {
+    let row = |n: u32| format!("\"2024-01-01 {n:02}:00\",\"BZN|DE-LU; all\",\"{}\"", 40_000 + n);
+    let expected = Expected {
+        owner: None,
+        time: &["MTU (CET)"],
+        format: "%Y-%m-%d %H:%M",
+        zone: "UTC+01:00",
+        attribute: ("Load [MW]", 20, "800190"),
+        rows: 20,
+    };
+    is(format!("\"MTU (CET)\",\"Area\",\"Load [MW]\"\n{}", lines(20, row)), &expected);
+}

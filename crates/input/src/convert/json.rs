@@ -149,7 +149,7 @@ mod tests {
 
     #[test]
     fn objects_become_rows_to_the_last_digit() {
-        let json = "{\"t\":\"2024-01-01\",\"v\":57.1000000000000000001,\"at\":{\"x\":1e-7,\"on\":true}}\n\n{\"v\":-0.50,\"t\":null,\"say\":\"a, \\\"b\\\"\\u00e9\"}\n";
+        let json = "{\"t\":\"2024-01-01\",\"v\":57.1000000000000000001,\"at\":{\"x\":1e-7,\"on\":true}}\n\n{\"v\":-0.50,\"t\":null,\"say\":\"a,\\n\\\"b\\\"\\u00e9\"}\n";
         let expected = "\"t\",\"v\",\"at.x\",\"at.on\",\"say\"\n\"2024-01-01\",57.1000000000000000001,1e-7,\"true\",\"\"\n\"\",-0.50,\"\",\"\",\"a, \"\"b\"\"é\"\n";
         assert_eq!(text(json).as_deref(), Ok(expected));
         let list = format!("[{}]", json.trim().replace("\n\n", ",\n"));

@@ -1,6 +1,6 @@
 //! JSON lines and Parquet as delimited text, so that one reader reads all.
 //!
-//! The first line has the names, and each row is one line (or several, if a cell has line breaks).
+//! The first line has the names, and each row is one line: line breaks in cells become spaces.
 //! Cells hold the text that was written, so no digit is lost; of binary numbers, the shortest text
 //! that is read as the same number. Members of objects within objects have the names of both with
 //! a dot between them. Null and what lacks are empty.
@@ -141,9 +141,17 @@ impl Writer {
         Writer(csv::WriterBuilder::new().quote_style(quoted).flexible(true).from_writer(Vec::new()))
     }
 
-    fn row<T: AsRef<[u8]>>(&mut self, cells: impl IntoIterator<Item = T>) {
-        // Writing to memory does not fail.
-        let _ = self.0.write_record(cells);
+    fn row<T: AsRef<str>>(&mut self, cells: impl IntoIterator<Item = T>) {
+        for cell in cells {
+            let cell = cell.as_ref();
+            // Writing to memory does not fail.
+            let _ = if cell.contains(['\n', '\r']) {
+                self.0.write_field(cell.replace(['\n', '\r'], " "))
+            } else {
+                self.0.write_field(cell)
+            };
+        }
+        let _ = self.0.write_record(None::<&[u8]>);
     }
 
     fn end(self) -> Vec<u8> {
