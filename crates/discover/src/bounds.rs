@@ -103,7 +103,7 @@ impl Spread {
     /// Different numbers that are kept at each end.
     const ENDS: usize = 16;
     /// Numbers that a column has at least before one of them may be far from the others.
-    const LEAST: u64 = 20;
+    const MIN_NUMBERS: u64 = 20;
     /// How many times farther from the middle an outlier is than all other numbers.
     const FAR: i128 = 20;
     /// One number in so many may be an outlier.
@@ -139,7 +139,7 @@ impl Spread {
         };
         let size = if middle < Decimal::ZERO { negative(middle) } else { middle };
         let usual = q99.minus(q1).max(size);
-        if self.seen < Self::LEAST || usual == Decimal::ZERO {
+        if self.seen < Self::MIN_NUMBERS || usual == Decimal::ZERO {
             return Outliers::default();
         }
         let most = (self.seen / Self::RARE).max(1);

@@ -1,6 +1,5 @@
 //! What becomes of each column: measured, a category, part of the time, the owner's, or left out.
 
-use crate::form::Form;
 use crate::hints::Hints;
 use crate::owner::OwnerPlan;
 use crate::profile::{Column, Profile};
@@ -409,10 +408,4 @@ pub(crate) fn lost(forced: &Profile, free: &Profile) -> Vec<String> {
     let pairs = forced.columns.iter().zip(&free.columns);
     let lost = pairs.filter(|(own, free)| free.is_number() && own.numbers < free.numbers);
     lost.map(|(_, free)| free.name.clone()).collect()
-}
-
-/// The same form with other marks.
-pub(crate) fn with_marks(form: &Form, marks: crate::number::Marks) -> Form {
-    let crate::number::Marks { decimal, thousands, around } = marks;
-    Form { decimal, thousands, around, ..form.clone() }
 }

@@ -12,7 +12,7 @@ const AROUND: [&str; 22] = [
 ];
 /// The part of a column's cells, in percent, that has a unit behind its number before it is taken
 /// as that of the column.
-const MOST: usize = 90;
+const SHARE: usize = 90;
 
 /// The marks of numbers, and what is open.
 pub(crate) struct Decision {
@@ -102,7 +102,7 @@ fn units_in_cells(rows: &[Row<'_>], width: usize) -> BTreeMap<usize, String> {
         let cells = || rows.iter().filter_map(|row| row.get(at)).filter(|cell| !cell.is_empty());
         let Some(unit) = cells().find_map(|cell| unit_behind(cell)) else { continue };
         let same = cells().filter(|cell| unit_behind(cell) == Some(unit)).count();
-        if same * 100 >= cells().count() * MOST {
+        if same * 100 >= cells().count() * SHARE {
             found.insert(at, unit.to_owned());
         }
     }

@@ -8,7 +8,7 @@ use crate::profile::{Column, Profile};
 use crate::scan::{Scanned, scan};
 use crate::table::Table;
 use crate::times::{TimePlan, join};
-use crate::words::{TIMES, is, names_a_number, owner_score};
+use crate::words::{FLAGS, KINDS, TIMES, has, is, names_a_number, owner_score};
 
 /// Rows that are read to see which column tells series apart.
 const SAMPLE: u64 = 200_000;
@@ -57,19 +57,34 @@ pub(crate) fn find(
         let notes = rivals(profile, &candidates, best);
         return plan(Some(best), notes, Vec::new());
     }
-    let tried = worth_trying(profile, &candidates, time);
+    let (column, notes, questions) = by_rows((text, table), profile, time, &candidates);
+    plan(column, notes, questions)
+}
+
+/// The column that follows from the rows, what is noticed, and what is open.
+fn by_rows(
+    (text, table): (&str, &Table),
+    profile: &Profile,
+    time: &TimePlan,
+    candidates: &[usize],
+) -> (Option<usize>, Vec<String>, Vec<String>) {
+    let tried = worth_trying(profile, candidates, time);
     let series = Series::read(text, &table.form, time, None, &tried);
     let name = |at: usize| format!("`{}`", profile.columns[at].name);
     if series.repeats * 20 > series.rows && !tried.is_empty() {
-        let best = series.best().filter(|at| !profile.columns[*at].is_number());
-        if let Some(at) = best {
-            let note = format!(
-                "No column's name says whose a reading is. {} is taken for the owner, since with it no two rows have the same time.",
-                name(at)
-            );
-            return plan(Some(at), vec![note], Vec::new());
-        }
-        return plan(None, Vec::new(), vec![series.question(&tried, name)]);
+        // What classifies tells series apart too, and is nobody's.
+        let may_own = |at: &usize| {
+            let column = &profile.columns[*at];
+            !column.is_number() && !has(&column.name, FLAGS) && !is(&column.name, KINDS)
+        };
+        let Some(at) = series.best().filter(may_own) else {
+            return (None, Vec::new(), vec![series.question(&tried, name)]);
+        };
+        let note = format!(
+            "No column's name says whose a reading is. {} is taken for the owner, since with it no two rows have the same time.",
+            name(at)
+        );
+        return (Some(at), vec![note], Vec::new());
     }
     let texts = candidates.iter().copied().find(|at| !profile.columns[*at].is_number());
     if !table.has_header
@@ -79,11 +94,11 @@ pub(crate) fn find(
             "The file has no names of columns. {} is taken for the owner, since it is the first column of texts that repeat.",
             name(first)
         );
-        return plan(Some(first), vec![note], Vec::new());
+        return (Some(first), vec![note], Vec::new());
     }
     let note =
         "No column says whose a reading is; the whole file is taken as one owner's.".to_owned();
-    plan(None, vec![note], Vec::new())
+    (None, vec![note], Vec::new())
 }
 
 /// The column of few whole numbers that tells apart rows of one owner at one time.

@@ -80,6 +80,12 @@ impl Understanding {
             tally.repeated,
             "at local times that a change of the clocks repeats; the first of the two is taken",
         );
+        self.say_refused();
+    }
+
+    /// Says which rows cannot be used, and asks if they are many.
+    fn say_refused(&mut self) {
+        let tally = &self.tally;
         let bad = tally.bad_time + tally.bad_width + tally.broken + tally.no_owner;
         if bad > 0 {
             let mut text = format!("{bad} rows cannot be used:");

@@ -2,7 +2,6 @@
 
 use crate::cells::{Delimiter, Row, Rows};
 use crate::clock::shape;
-use crate::columns::with_marks;
 use crate::error::DiscoverError;
 use crate::form::{Form, MISSING, distinct, header};
 use crate::marks;
@@ -349,7 +348,7 @@ impl<'a> Finder<'a> {
         let free = self.form.marks();
         let forced = self.forced.filter(|forced| *forced != free);
         let form = match forced.clone() {
-            Some(marks) => with_marks(&self.form, marks),
+            Some(marks) => self.form.with_marks(marks),
             None => self.form,
         };
         Ok(Table {

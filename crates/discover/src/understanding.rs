@@ -1,7 +1,7 @@
 //! What was understood of a file, and how.
 
 use crate::bounds::Outliers;
-use crate::columns::{Sorted, lost, with_marks};
+use crate::columns::{Sorted, lost};
 use crate::encoding::Encoding;
 use crate::error::{self, DiscoverError};
 use crate::form::Form;
@@ -102,7 +102,7 @@ pub fn understand(bytes: &[u8], hints: &Hints) -> Result<Understanding, Discover
 /// Refuses a decimal mark under which numbers no longer read.
 fn check_decimal(text: &str, table: &Table, forced: &Profile) -> Result<(), DiscoverError> {
     let Some(free) = &table.free_marks else { return Ok(()) };
-    let free = profile(text, &with_marks(&table.form, free.clone()), &table.names);
+    let free = profile(text, &table.form.with_marks(free.clone()), &table.names);
     let columns = lost(forced, &free);
     if columns.is_empty() {
         return Ok(());

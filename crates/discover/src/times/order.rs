@@ -77,18 +77,8 @@ pub(super) fn decide(
     let all = products(&formats);
     let mut orders: Vec<Order> =
         ORDERS.into_iter().filter(|o| all.iter().any(|f| order(f.text()) == Some(*o))).collect();
-    if let Some(day_first) = hints.day_first {
-        let wanted = if day_first { Order::Day } else { Order::Month };
-        if orders.contains(&wanted) {
-            return of_order(&all, wanted);
-        }
-        if let [only] = orders.as_slice() {
-            let (said, is) = if day_first { ("day", "month") } else { ("month", "day") };
-            questions.push(format!(
-                "You said that the {said} stands first, but the dates can only have the {is} first."
-            ));
-            return of_order(&all, *only);
-        }
+    if let Some(formats) = said(&all, &orders, hints, questions) {
+        return formats;
     }
     let weigh = |o: Order| weigh(view, &of_order(&all, o));
     if let Some(stated) = stated(&view.says).filter(|stated| orders.contains(stated))
@@ -124,6 +114,26 @@ pub(super) fn decide(
     let tied: Vec<&(Order, Weight)> =
         weights.iter().filter(|(_, w)| w.unread == weight.unread).collect();
     by_rows(&tied, &all, notes, questions)
+}
+
+/// The formats of the order that a person states.
+fn said(
+    all: &[Format],
+    orders: &[Order],
+    hints: &Hints,
+    questions: &mut Vec<String>,
+) -> Option<Vec<Format>> {
+    let day_first = hints.day_first?;
+    let wanted = if day_first { Order::Day } else { Order::Month };
+    if orders.contains(&wanted) {
+        return Some(of_order(all, wanted));
+    }
+    let [only] = orders else { return None };
+    let (said, is) = if day_first { ("day", "month") } else { ("month", "day") };
+    questions.push(format!(
+        "You said that the {said} stands first, but the dates can only have the {is} first."
+    ));
+    Some(of_order(all, *only))
 }
 
 /// The order that a name or a unit such as `dd/mm/yyyy` states.

@@ -183,7 +183,7 @@ fn an_order_of_the_date_that_does_not_fit_is_asked_about() {
 }
 
 #[test]
-fn a_header_alone_and_two_units_of_time_are_refused_by_name() {
+fn a_header_alone_and_two_units_of_time_are_refused_explicitly() {
     assert_eq!(refused("time,steps,pulse\n"), DiscoverError::NoRows);
     assert_eq!(refused("Zeit;Wert\n\n"), DiscoverError::NoRows);
     let rows: String = (0..20u64)
@@ -395,4 +395,12 @@ fn clocks_of_other_things_are_not_the_time() {
         let found = look(format!("{name};v\n{dated}"));
         assert_eq!((found.time.format().as_str(), found.questions.len()), (format, 0));
     }
+}
+
+#[test]
+fn what_classifies_is_no_owner_though_it_tells_series_apart() {
+    let rows: String = (0..48)
+        .map(|n| format!("2024-01-15 {:02}:00;{};{n}\n", n / 2, ["import", "export"][n % 2]))
+        .collect();
+    asks(&format!("time;type;kwh\n{rows}"), "`type`");
 }

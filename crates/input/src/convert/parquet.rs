@@ -2,7 +2,7 @@
 //!
 //! Times are written as ISO 8601: with `Z` if the file says that they are in UTC, else without a
 //! zone. Members of groups have the names of both with a dot between them. Lists, maps and bytes
-//! are refused by name.
+//! are refused with a specific error.
 
 use super::{ConvertError, Writer};
 use ::parquet::basic::{Compression, ConvertedType, LogicalType, TimeUnit, Type};
