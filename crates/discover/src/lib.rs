@@ -28,6 +28,7 @@ mod table;
 pub mod times;
 mod units;
 mod vocabulary;
+mod windows;
 mod words;
 pub mod write;
 

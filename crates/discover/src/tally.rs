@@ -9,7 +9,8 @@ use crate::number::{Decimal, Marks, Sum};
 use crate::profile::boolean;
 use crate::scan::{Scanned, scan};
 use crate::times::{TimePlan, join};
-use std::collections::HashSet;
+use crate::windows::WINDOWS;
+use std::collections::{BTreeMap, HashSet};
 
 /// Times that can be expressed: from 1970 to 2112, in microseconds.
 const LIMIT: i64 = alpheus_time::Timestamp::LIMIT.0.cast_signed();
@@ -85,6 +86,8 @@ pub struct Tally {
     pub owners: u64,
     /// Rows of the owner with the most.
     pub most_rows: u64,
+    /// For each length of windows: how many windows have data of so many owners.
+    pub(crate) crowds: Vec<BTreeMap<u64, u64>>,
     /// The first and the last time, in microseconds since 1970.
     pub span: Option<(i64, i64)>,
     /// Each attribute, in order.
@@ -94,6 +97,14 @@ pub struct Tally {
 }
 
 impl Tally {
+    /// Of the windows of a length that have data, the part in percent with at least so many
+    /// owners.
+    pub(crate) fn share_of_crowds(&self, length: usize, least: u64) -> u64 {
+        let Some(crowds) = self.crowds.get(length) else { return 0 };
+        let full: u64 = crowds.range(least..).map(|(_, windows)| windows).sum();
+        full * 100 / crowds.values().sum::<u64>().max(1)
+    }
+
     /// Rows that were refused.
     #[must_use]
     pub fn refused(&self) -> u64 {
@@ -179,9 +190,32 @@ pub(crate) fn tally(
         }
         true
     });
+    counter.tally.crowds =
+        WINDOWS.iter().map(|window| crowds(&counter.owners, window.seconds)).collect();
     counter.tally.owners = counter.owners.len() as u64;
     counter.tally.most_rows = counter.owners.values().map(|owner| owner.rows).max().unwrap_or(0);
     counter.tally
+}
+
+/// How many windows of this length have data of so many owners.
+fn crowds(owners: &Map<String, Owner>, seconds: i64) -> BTreeMap<u64, u64> {
+    let mut windows: Map<i64, u64> = Map::default();
+    for owner in owners.values() {
+        let late = owner.late.iter().copied();
+        let times = owner.run.iter().map(|(time, _)| *time).chain(late);
+        let (mut known, mut last) = (Set::default(), None);
+        for window in times.map(|time| time.div_euclid(seconds * 1_000_000)) {
+            if last != Some(window) && known.insert(window) {
+                *windows.entry(window).or_default() += 1;
+            }
+            last = Some(window);
+        }
+    }
+    let mut crowds = BTreeMap::new();
+    for owners in windows.into_values() {
+        *crowds.entry(owners).or_default() += 1;
+    }
+    crowds
 }
 
 impl Counter<'_> {

@@ -1,9 +1,10 @@
 //! `schema.yaml`: what can be measured, within which bounds, and what owners may choose.
 
-use super::{Draft, WINDOWS, comment, quoted};
+use super::{Draft, comment, quoted};
 use crate::Attribute;
 use crate::bounds::Bounds;
 use crate::tally::Values;
+use crate::windows::WINDOWS;
 use std::fmt::Write as _;
 
 pub(super) fn schema(draft: &Draft<'_>) -> String {
