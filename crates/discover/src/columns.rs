@@ -1,12 +1,12 @@
 //! What becomes of each column: measured, a category, part of the time, the owner's, or left out.
 
+use crate::attribute::Attribute;
 use crate::hints::Hints;
 use crate::owner::OwnerPlan;
 use crate::profile::{Column, Profile};
 use crate::table::Table;
 use crate::tally::{CountedColumn, Total, Values};
 use crate::times::TimePlan;
-use crate::understanding::{Attribute, Understanding};
 use crate::words::{
     CODES, KINDS, LENGTHS, READINGS, TIMES, has, is, is_id, names_a_number, owner_score,
     schema_name, words,
@@ -253,39 +253,6 @@ impl Sorted {
         let mut taken = Vec::new();
         for attribute in &mut self.attributes {
             attribute.name = schema_name(short(&attribute.column), &mut taken);
-        }
-    }
-}
-
-impl Understanding {
-    /// What became of each column of the file, in order, in words.
-    #[must_use]
-    pub fn fates(&self) -> Vec<(String, String)> {
-        let fate = |(at, name): (usize, &String)| (name.clone(), self.fate(at, name));
-        self.names.iter().enumerate().map(fate).collect()
-    }
-
-    fn fate(&self, at: usize, name: &str) -> String {
-        if self.time.columns.contains(&at) {
-            return "the time".to_owned();
-        }
-        if self.owner.as_deref() == Some(name) {
-            return "the owner".to_owned();
-        }
-        if let Some(own) = self.attributes.iter().find(|own| own.column == name) {
-            let unit = own.unit.as_ref().map(|unit| format!(" [{unit}]")).unwrap_or_default();
-            return match own.values {
-                Values::Text => format!("counted as {}", own.name),
-                Values::Boolean => format!("yes and no, as {}", own.name),
-                Values::Number => format!("measured as {}{unit}", own.name),
-            };
-        }
-        if let Some((_, count)) = self.categories.iter().find(|(other, _)| other == name) {
-            return format!("not used: a category with {count} different values");
-        }
-        match self.left_out.iter().find(|(other, _)| other == name) {
-            Some((_, why)) => format!("left out: {why}"),
-            None => "left out".to_owned(),
         }
     }
 }

@@ -10,12 +10,14 @@
 //! - [`times`]: which columns are the time,
 //! - [`write`](mod@write): the files that an understanding becomes.
 
+mod attribute;
 pub mod bounds;
 pub mod cells;
 pub mod clock;
 mod columns;
 pub mod encoding;
 mod error;
+mod fates;
 pub mod form;
 mod hash;
 mod hints;
@@ -39,6 +41,7 @@ mod say;
 mod tally;
 mod understanding;
 
+pub use attribute::Attribute;
 pub use profile::boolean;
 pub use tally::{Tally, Total, Values};
-pub use understanding::{Attribute, Understanding, understand};
+pub use understanding::{Understanding, understand};

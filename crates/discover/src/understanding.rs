@@ -1,5 +1,6 @@
 //! What was understood of a file, and how.
 
+use crate::attribute::Attribute;
 use crate::bounds::Outliers;
 use crate::columns::{Sorted, lost};
 use crate::encoding::Encoding;
@@ -9,32 +10,8 @@ use crate::hints::{Hints, Outlying};
 use crate::owner::{self, OwnerPlan};
 use crate::profile::{Profile, profile};
 use crate::table::{self, Table};
-use crate::tally::{Tally, Total, Values, tally};
+use crate::tally::{Tally, tally};
 use crate::times::{self, TimePlan};
-use std::collections::BTreeMap;
-
-/// One attribute.
-#[derive(Clone, Debug)]
-pub struct Attribute {
-    /// The column's name in the file.
-    pub column: String,
-    /// The name in schema and queries.
-    pub name: String,
-    /// What its cells hold.
-    pub values: Values,
-    /// The unit, if the file says it.
-    pub unit: Option<String>,
-    /// Its count and sum.
-    pub total: Total,
-    /// Numbers that stand for a missing one, with their count.
-    pub sentinels: BTreeMap<String, u64>,
-    /// Texts among its numbers, which are taken as missing, with their count.
-    pub texts: BTreeMap<String, u64>,
-    /// Cells of those texts that have a digit, such as `<5`, and so may be numbers after all.
-    pub numeric_texts: u64,
-    /// Numbers that lie far from all others.
-    pub outliers: Outliers,
-}
 
 /// All that was understood.
 #[derive(Clone, Debug)]

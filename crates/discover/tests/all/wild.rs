@@ -168,7 +168,12 @@ fn an_account_with_brackets_and_dollars() {
 #[test]
 fn a_minus_behind_the_number_and_francs() {
     let row = |n: u32| {
-        format!("{:02}.03.2024;CHF {}'{n:03}.25{}", n + 1, n + 1, if n % 2 == 0 { "-" } else { "" })
+        format!(
+            "{:02}.03.2024;CHF {}'{n:03}.25{}",
+            n + 1,
+            n + 1,
+            if n.is_multiple_of(2) { "-" } else { "" }
+        )
     };
     let text = format!("Datum;Saldo\n{}", lines(20, row));
     let expected = Expected {

@@ -231,7 +231,7 @@ fn a_database_with_short_offsets_and_true_and_false() {
             n % 2 + 501,
             n / 2,
             n,
-            if n % 3 == 0 { "t" } else { "f" }
+            if n.is_multiple_of(3) { "t" } else { "f" }
         )
     };
     let text = format!("user_id,recorded_at,v,active\n{}", lines(40, row));
