@@ -190,9 +190,9 @@ fn json_lines_and_parquet_become_answers_too() {
     std::fs::write(&parquet, include_bytes!("../../../input/tests/readings-snappy.parquet"))
         .unwrap();
     let lines: String = (0..24)
-        .map(|n| format!("{{\"who\":\"p{}\",\"at\":\"2024-01-01T{n:02}:30:00Z\",\"body\":{{\"pulse\":{}.50}}}}\n", n % 3, 60 + n))
+        .map(|n| format!("{{\"person\":\"p{}\",\"at\":\"2024-01-01T{n:02}:30:00Z\",\"body\":{{\"pulse\":{}.50}}}}\n", n % 3, 60 + n))
         .collect();
-    let json = written(&folder, "readings.jsonl", &lines);
+    let json = written(&folder, "lines.jsonl", &lines);
     for (file, column, sum) in [(&parquet, "paid", "2469.00"), (&json, "body.pulse", "1728.00")] {
         let output = file.with_extension("out");
         let (code, said) = init(file, &output, &["--yes", "--zone", "UTC"]);
