@@ -1,28 +1,29 @@
 //! `alpheus init`: from an unknown file of readings to schema, source, policies and a first answer.
 
-use alpheus_discover::clock::words::offset;
+use alpheus_discover::clock::{Region, Unit};
 use alpheus_discover::write::{Files, Understood, files};
-use alpheus_discover::{Hints, Understanding, understand};
-use alpheus_input::files::unpacked;
+use alpheus_discover::{Hints, Outlying, Understanding, understand};
+use alpheus_input::files::read_rows;
 use alpheus_input::tables::{print_json, print_tables};
 use alpheus_node::failure::{Blame, Category, Failure, printed};
 use alpheus_node::files::{Readers, make_private_folder, write_new};
 use alpheus_node::globals::Globals;
+use alpheus_node::local_time::iso_time;
 use alpheus_node::settings::Format;
 use alpheus_policy::show::Table;
 use alpheus_streams::replay;
 use alpheus_streams::runtime::embedded::Controllers;
 use clap::Parser;
 use std::fmt::Write as _;
-use std::fs::File;
-use std::io::{BufRead, IsTerminal, Read, Write};
+use std::io::{BufRead, IsTerminal, Write};
 use std::path::{Path, PathBuf};
 
 const EXAMPLES: &str = "\
 Examples:
   alpheus init readings.csv
   alpheus init readings.csv --yes --output readings
-  alpheus init export.csv --owner customer --day-first --zone +02:00 --output export
+  alpheus init export.csv --owner customer --day-first --zone Europe/Berlin --output export
+  alpheus init events.jsonl --measure level --leave-out note --outliers leave-out --output events
   alpheus init logger.txt --time Date --time Clock --time-format '%d.%m.%Y %H:%M' --output logger
 
 It looks at the file, says what it understood, and asks what it cannot know and what matters.
@@ -40,7 +41,7 @@ const SHOWN_COLUMNS: usize = 8;
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub struct Args {
-    /// The file: delimited text of any kind, or compressed as .gz
+    /// The file: delimited text of any kind, JSON lines, or Parquet; or compressed as .gz
     #[arg(value_name = "FILE")]
     pub file: PathBuf,
     /// Ask nothing: write the best guess, and say what is unsure
@@ -63,11 +64,12 @@ pub struct FileFacts {
     /// A column of the time; several are joined with spaces
     #[arg(long, value_name = "COLUMN")]
     pub time: Vec<String>,
-    /// The format of the time, as in strftime
+    /// The format of the time, as in strftime; or s, ms, us or ns for numbers since 1970, or
+    /// spreadsheet-days
     #[arg(long, value_name = "FORMAT")]
     pub time_format: Option<String>,
-    /// The zone of times that do not say theirs, such as UTC or +02:00
-    #[arg(long, value_name = "OFFSET", allow_hyphen_values = true)]
+    /// The zone of times that do not say theirs, such as UTC, +02:00 or Europe/Berlin
+    #[arg(long, value_name = "ZONE", allow_hyphen_values = true)]
     pub zone: Option<String>,
     /// What stands before the decimals
     #[arg(long, value_name = ". or ,")]
@@ -78,6 +80,25 @@ pub struct FileFacts {
     /// The month stands before the day
     #[arg(long)]
     pub month_first: bool,
+    /// A column whose numbers are measured, whatever its name says; may be repeated
+    #[arg(long, value_name = "COLUMN")]
+    pub measure: Vec<String>,
+    /// A column that is not used; may be repeated
+    #[arg(long, value_name = "COLUMN")]
+    pub leave_out: Vec<String>,
+    /// What becomes of values far from all others: bounds include them, or they stand for missing
+    /// ones
+    #[arg(long, value_enum)]
+    pub outliers: Option<Outliers>,
+}
+
+/// What becomes of values far from all others.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+pub enum Outliers {
+    /// Bounds include them
+    Keep,
+    /// They stand for missing ones
+    LeaveOut,
 }
 
 /// The answer to a question, written as options.
@@ -90,9 +111,13 @@ struct Answer {
 
 /// Something matters that the file does not say.
 #[derive(Debug, thiserror::Error)]
-#[error("{count} things matter that the file does not say, so the query was not run")]
+#[error("{} that the file does not say, so the query was not run", things(.count))]
 struct UndecidedError {
     count: usize,
+}
+
+fn things(count: &usize) -> String {
+    if *count == 1 { "1 thing matters".to_owned() } else { format!("{count} things matter") }
 }
 
 /// Runs the command.
@@ -142,15 +167,12 @@ pub fn run(args: &Args, globals: &Globals) -> Result<(), Failure> {
 }
 
 fn read(path: &Path) -> Result<Vec<u8>, Failure> {
-    let file = File::open(path).blame_io(path)?;
-    if file.metadata().blame_io(path)?.is_dir() {
+    if std::fs::metadata(path).blame_io(path)?.is_dir() {
         return Err(Failure::new(Category::Input, "this is a folder")
             .at(path.display().to_string())
             .with_help("name a file in it"));
     }
-    let mut bytes = Vec::new();
-    unpacked(path, file).read_to_end(&mut bytes).blame_io(path)?;
-    Ok(bytes)
+    read_rows(path)
 }
 
 fn look(bytes: &[u8], known: &FileFacts, path: &Path) -> Result<Understanding, Failure> {
@@ -223,16 +245,16 @@ impl FileFacts {
             None => None,
             Some(text) => {
                 let wrong = || {
-                    Failure::new(Category::Usage, "not an offset such as UTC or +02:00")
-                        .at("--zone")
+                    let what = "neither an offset such as UTC or +02:00, nor a place such as Europe/Berlin";
+                    Failure::new(Category::Usage, what).at("--zone")
                 };
-                Some(offset(text).ok_or_else(wrong)?)
+                Some(Region::parse(text).ok_or_else(wrong)?)
             }
         };
         if self.decimal.is_some_and(|mark| !matches!(mark, '.' | ',')) {
             return Err(Failure::new(Category::Usage, "expected `.` or `,`").at("--decimal"));
         }
-        if let Some(format) = &self.time_format {
+        if let Some(format) = self.time_format.as_ref().filter(|text| Unit::parse(text).is_none()) {
             alpheus_discover::clock::Format::new(format)
                 .map_err(|error| Failure::new(Category::Usage, error).at("--time-format"))?;
         }
@@ -243,6 +265,12 @@ impl FileFacts {
             zone,
             decimal: self.decimal,
             day_first: (self.day_first || self.month_first).then_some(self.day_first),
+            measure: self.measure.clone(),
+            leave_out: self.leave_out.clone(),
+            outliers: self.outliers.map(|outliers| match outliers {
+                Outliers::Keep => Outlying::Keep,
+                Outliers::LeaveOut => Outlying::LeaveOut,
+            }),
         })
     }
 
@@ -255,24 +283,22 @@ impl FileFacts {
         self.time_format = more.time_format.or(self.time_format.take());
         self.zone = more.zone.or(self.zone.take());
         self.decimal = more.decimal.or(self.decimal);
+        self.measure.extend(more.measure);
+        self.leave_out.extend(more.leave_out);
+        self.outliers = more.outliers.or(self.outliers);
         if more.day_first || more.month_first {
             (self.day_first, self.month_first) = (more.day_first, more.month_first);
         }
     }
 }
 
-/// What was understood, in a few lines.
+/// What was understood, and what became of each column.
 fn summary(found: &Understanding, file: &Path) -> String {
-    const SHOWN: usize = 8;
+    const SHOWN: usize = 60;
     let mut text = String::new();
     let tally = &found.tally;
-    let time: Vec<String> = found
-        .time
-        .columns
-        .iter()
-        .filter_map(|at| found.names.get(*at))
-        .map(|name| format!("`{name}`"))
-        .collect();
+    let time = found.time.columns.iter().filter_map(|at| found.names.get(*at));
+    let time: Vec<String> = time.map(|name| format!("`{name}`")).collect();
     // Writing to a text does not fail.
     let _ = writeln!(text, "{}: {} rows, {} refused", file.display(), tally.rows, tally.refused());
     let _ = writeln!(
@@ -286,21 +312,20 @@ fn summary(found: &Understanding, file: &Path) -> String {
         Some(owner) => writeln!(text, "  owner: `{owner}`, {} of them", tally.owners),
         None => writeln!(text, "  owner: no column; one stream"),
     };
-    for own in found.attributes.iter().take(SHOWN) {
-        let unit = own.unit.as_ref().map(|unit| format!(" [{unit}]")).unwrap_or_default();
-        let _ = writeln!(
-            text,
-            "  {}{unit}: {} readings, sum {}, column `{}`",
-            own.name,
-            own.total.count,
-            own.total.sum.text(),
-            own.column
-        );
+    let fates = found.fates();
+    for (name, fate) in fates.iter().take(SHOWN) {
+        let _ = match found.attributes.iter().find(|own| own.column == *name) {
+            Some(own) => {
+                let (count, sum) = (own.total.count, own.total.sum.text());
+                writeln!(text, "  `{name}`: {fate}, {count} readings, sum {sum}")
+            }
+            None => writeln!(text, "  `{name}`: {fate}"),
+        };
     }
-    match found.attributes.len().saturating_sub(SHOWN) {
+    match fates.len().saturating_sub(SHOWN) {
         0 => {}
         more => {
-            let _ = writeln!(text, "  and {more} more attributes");
+            let _ = writeln!(text, "  and {more} more columns; README.md has them all");
         }
     }
     text.push_str(&open_points(found));
@@ -367,7 +392,8 @@ fn answer(args: &Args, written: &Files, folder: &Path, globals: &Globals) -> Res
     let mut reader = csv::Reader::from_path(&output).blame_io(&output)?;
     let header = reader.headers().blame_io(&output)?.clone();
     let cut = |record: &csv::StringRecord| {
-        record.iter().take(SHOWN_COLUMNS).map(str::to_owned).collect::<Vec<_>>()
+        let cells = record.iter().zip(&header).take(SHOWN_COLUMNS);
+        cells.map(|(cell, name)| shown(name, cell)).collect::<Vec<_>>()
     };
     let rows: Vec<Vec<String>> =
         reader.records().filter_map(Result::ok).map(|record| cut(&record)).collect();
@@ -383,6 +409,15 @@ fn answer(args: &Args, written: &Files, folder: &Path, globals: &Globals) -> Res
     Ok(())
 }
 
+/// A cell for people: times as text.
+fn shown(column: &str, cell: &str) -> String {
+    let is_time = matches!(column, "window_start" | "window_end");
+    match cell.parse().ok().filter(|_| is_time) {
+        Some(unix_ms) => iso_time(unix_ms),
+        None => cell.to_owned(),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -396,9 +431,17 @@ mod tests {
         let hints = known.hints().unwrap();
         assert_eq!(
             (hints.owner.as_deref(), hints.day_first, hints.zone),
-            (Some("Survey ID"), Some(true), Some(0))
+            (Some("Survey ID"), Some(true), Some(Region::Fixed(0)))
         );
         assert!(Answer::try_parse_from(line_words("--nothing")).is_err());
+    }
+
+    #[test]
+    fn times_are_shown_as_texts_and_one_thing_matters() {
+        assert_eq!(shown("window_start", "1700000000000"), "2023-11-14T22:13:20Z");
+        assert_eq!(shown("sum_of_time", "1700000000000"), "1700000000000");
+        assert!(UndecidedError { count: 1 }.to_string().starts_with("1 thing matters that"));
+        assert!(UndecidedError { count: 2 }.to_string().starts_with("2 things matter that"));
     }
 
     #[test]

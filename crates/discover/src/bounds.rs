@@ -70,6 +70,128 @@ impl Bounds {
     }
 }
 
+/// Numbers of a column that lie far from all others.
+#[derive(Clone, Debug, Default)]
+pub struct Outliers {
+    /// How many cells there are.
+    pub count: u64,
+    /// Their texts, with their count.
+    pub texts: Vec<(String, u64)>,
+    /// The least and the greatest of the others.
+    pub range: Option<(Decimal, Decimal)>,
+}
+
+/// How the numbers of a column are spread: a regular sample, and the ends.
+#[derive(Clone, Debug)]
+pub struct Spread {
+    seen: u64,
+    stride: u64,
+    sample: Vec<Decimal>,
+    high: Vec<(Decimal, String, u64)>,
+    low: Vec<(Decimal, String, u64)>,
+}
+
+impl Default for Spread {
+    fn default() -> Self {
+        Spread { seen: 0, stride: 1, sample: Vec::new(), high: Vec::new(), low: Vec::new() }
+    }
+}
+
+impl Spread {
+    /// Numbers of a sample, at most.
+    const SAMPLE: usize = 4096;
+    /// Different numbers that are kept at each end.
+    const ENDS: usize = 16;
+    /// Numbers that a column has at least before one of them may be far from the others.
+    const MIN_NUMBERS: u64 = 20;
+    /// How many times farther from the middle an outlier is than all other numbers.
+    const FAR: i128 = 20;
+    /// One number in so many may be an outlier.
+    const RARE: u64 = 1000;
+
+    /// Adds a number, with its text.
+    pub fn add(&mut self, value: Decimal, text: &str) {
+        if self.seen.is_multiple_of(self.stride) {
+            self.sample.push(value);
+            if self.sample.len() >= Self::SAMPLE {
+                let mut at = 0;
+                self.sample.retain(|_| {
+                    at += 1;
+                    at % 2 == 1
+                });
+                self.stride *= 2;
+            }
+        }
+        self.seen += 1;
+        keep(&mut self.high, value, text, |a, b| a > b);
+        keep(&mut self.low, value, text, |a, b| a < b);
+    }
+
+    /// The numbers that lie far from all others: rare, and many times farther from the middle
+    /// than the next. None if most numbers are zero.
+    #[must_use]
+    pub fn outliers(&self) -> Outliers {
+        let mut sample = self.sample.clone();
+        sample.sort();
+        let at = |part: usize| sample.get(part * sample.len().saturating_sub(1) / 100).copied();
+        let (Some(q1), Some(middle), Some(q99)) = (at(1), at(50), at(99)) else {
+            return Outliers::default();
+        };
+        let size = if middle < Decimal::ZERO { negative(middle) } else { middle };
+        let usual = q99.minus(q1).max(size);
+        if self.seen < Self::MIN_NUMBERS || usual == Decimal::ZERO {
+            return Outliers::default();
+        }
+        let most = (self.seen / Self::RARE).max(1);
+        let above = beyond(&self.high, |v| v.minus(middle), usual, most);
+        let below = beyond(&self.low, |v| middle.minus(v), usual, most);
+        let ends = self.low.get(below).zip(self.high.get(above));
+        let range = ends.map(|(low, high)| (low.0, high.0));
+        let far = self.high.iter().take(above).chain(self.low.iter().take(below));
+        let texts: Vec<(String, u64)> =
+            far.map(|(_, text, count)| (text.clone(), *count)).collect();
+        Outliers { count: texts.iter().map(|(_, count)| count).sum(), texts, range }
+    }
+}
+
+/// Keeps a number if it is among the ends.
+fn keep(
+    ends: &mut Vec<(Decimal, String, u64)>,
+    value: Decimal,
+    text: &str,
+    beyond: impl Fn(Decimal, Decimal) -> bool,
+) {
+    if ends.len() == Spread::ENDS && ends.last().is_some_and(|last| beyond(last.0, value)) {
+        return;
+    }
+    let at = ends.iter().position(|end| !beyond(end.0, value)).unwrap_or(ends.len());
+    match ends.iter_mut().find(|end| end.1 == text) {
+        Some(same) => same.2 += 1,
+        None => {
+            ends.insert(at, (value, text.to_owned(), 1));
+            ends.truncate(Spread::ENDS);
+        }
+    }
+}
+
+/// How many of the numbers at an end lie far beyond the next.
+fn beyond(
+    ends: &[(Decimal, String, u64)],
+    distance: impl Fn(Decimal) -> Decimal,
+    usual: Decimal,
+    most: u64,
+) -> usize {
+    let (mut cells, mut found) = (0, 0);
+    for (at, pair) in ends.windows(2).enumerate() {
+        cells += pair[0].2;
+        let next = distance(pair[1].0).max(usual);
+        if cells <= most && distance(pair[0].0) > next.times(Spread::FAR) {
+            found = at + 1;
+        }
+    }
+    found
+}
+
 fn negative(value: Decimal) -> Decimal {
     Decimal { digits: -value.digits, places: value.places }
 }
@@ -108,6 +230,33 @@ mod tests {
         let bounds = Bounds::of(Some((lo, hi)), lo.places.max(hi.places), unit);
         let (min, max) = bounds.texts();
         (bounds.scale, min, max)
+    }
+
+    fn outliers(numbers: impl Iterator<Item = i128>) -> Outliers {
+        let mut spread = Spread::default();
+        for digits in numbers {
+            spread.add(Decimal { digits, places: 0 }, &digits.to_string());
+        }
+        spread.outliers()
+    }
+
+    #[test]
+    fn what_lies_far_from_all_others_is_found() {
+        let usual = || (0..100).map(|n| 200 + n % 10);
+        let one = outliers(usual().chain([1_000_000]));
+        assert_eq!((one.count, one.texts), (1, vec![("1000000".to_owned(), 1)]));
+        assert_eq!(one.range.map(|(lo, hi)| (lo.digits, hi.digits)), Some((200, 209)));
+        let below = outliers((0..5000).map(|n| 20 + n % 7).chain([-9000, -9001]));
+        assert_eq!(below.count, 2);
+        for none in [
+            outliers(usual().chain([1000])),
+            outliers(usual().chain([1_000_000, 1_000_001])),
+            outliers((0..100).map(|n| i128::from(n == 7) * 50)),
+            outliers((0..20).map(|n| 1 << n)),
+            outliers([1, 2, 1_000_000].into_iter()),
+        ] {
+            assert_eq!(none.count, 0, "{:?}", none.texts);
+        }
     }
 
     #[test]

@@ -200,13 +200,24 @@ pub fn split<'a>(
         } else {
             let length = bytes[at..].iter().position(|byte| delimiter.is(*byte));
             let end = length.map_or(bytes.len(), |length| at + length);
-            row.push(Cow::Borrowed(line[at..end].trim()));
+            row.push(Cow::Borrowed(trimmed(&line[at..end])));
             end
         };
         if end >= bytes.len() {
             return Ok(());
         }
         at = end + 1;
+    }
+}
+
+/// Without white space around it, which most cells do not have.
+fn trimmed(cell: &str) -> &str {
+    let plain = |byte: &u8| byte.is_ascii_graphic();
+    let bytes = cell.as_bytes();
+    if bytes.first().is_some_and(plain) && bytes.last().is_some_and(plain) {
+        cell
+    } else {
+        cell.trim()
     }
 }
 
@@ -223,7 +234,7 @@ fn quoted(line: &str, at: usize) -> Result<(Cow<'_, str>, usize), BrokenQuotes> 
         twice = true;
         end += 2;
     }
-    let cell = line[start..end].trim();
+    let cell = trimmed(&line[start..end]);
     let cell = if twice { Cow::Owned(cell.replace("\"\"", "\"")) } else { Cow::Borrowed(cell) };
     Ok((cell, end + 1))
 }

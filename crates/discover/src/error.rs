@@ -61,6 +61,36 @@ pub enum DiscoverError {
         /// The names that there are.
         columns: String,
     },
+    /// Times of two units in one column.
+    #[error(
+        "the column {name:?} holds numbers of two units, such as seconds and milliseconds since 1970; give a file in which it has one"
+    )]
+    MixedEpochs {
+        /// The column.
+        name: String,
+    },
+    /// No row's time has the format.
+    #[error(
+        "the format `{format}` reads no value of {columns}{looks}; correct `--time-format`, or leave it out"
+    )]
+    FormatReadsNothing {
+        /// The format.
+        format: String,
+        /// The columns of the time.
+        columns: String,
+        /// What they look like.
+        looks: String,
+    },
+    /// A decimal mark with which numbers no longer read.
+    #[error(
+        "with `{mark}` before the decimals, not all numbers of {columns} can be read any more, though they can without `--decimal`; leave it out, or correct the file"
+    )]
+    DecimalLoses {
+        /// The mark.
+        mark: char,
+        /// The columns.
+        columns: String,
+    },
     /// A time column that cannot be read.
     #[error(
         "the column {name:?} holds no times that can be read; give their format with `--time-format`, as in strftime"

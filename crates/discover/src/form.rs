@@ -81,6 +81,13 @@ impl Form {
         Marks { decimal: self.decimal, thousands: self.thousands, around: self.around.clone() }
     }
 
+    /// The same form with other marks of numbers.
+    #[must_use]
+    pub fn with_marks(&self, marks: Marks) -> Form {
+        let Marks { decimal, thousands, around } = marks;
+        Form { decimal, thousands, around, ..self.clone() }
+    }
+
     /// Whether a cell holds no value.
     #[must_use]
     pub fn is_missing(&self, cell: &str) -> bool {

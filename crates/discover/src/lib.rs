@@ -10,12 +10,17 @@
 //! - [`times`]: which columns are the time,
 //! - [`write`](mod@write): the files that an understanding becomes.
 
+mod attribute;
 pub mod bounds;
 pub mod cells;
 pub mod clock;
+mod columns;
 pub mod encoding;
 mod error;
+mod fates;
 pub mod form;
+mod hash;
+mod hints;
 mod marks;
 pub mod number;
 mod profile;
@@ -24,49 +29,19 @@ mod sentinels;
 mod table;
 pub mod times;
 mod units;
+mod vocabulary;
+mod windows;
 mod words;
 pub mod write;
 
-/// What a person says about a file, in place of what would be found.
-#[derive(Clone, Debug, Default)]
-pub struct Hints {
-    /// The column of the owner; `none` for a file of one.
-    pub owner: Option<String>,
-    /// The columns of the time.
-    pub time: Vec<String>,
-    /// Their format.
-    pub time_format: Option<String>,
-    /// The zone of times without one, in seconds east of Greenwich.
-    pub zone: Option<i32>,
-    /// What stands before the decimals.
-    pub decimal: Option<char>,
-    /// Whether the day stands before the month.
-    pub day_first: Option<bool>,
-}
-
-impl Hints {
-    /// The position of a column that was named.
-    ///
-    /// # Errors
-    /// [`DiscoverError::NoColumn`] if there is none of the name.
-    fn position<'n>(
-        &self,
-        name: &str,
-        names: impl Iterator<Item = &'n str> + Clone,
-    ) -> Result<usize, DiscoverError> {
-        names.clone().position(|other| other == name).ok_or_else(|| DiscoverError::NoColumn {
-            name: name.to_owned(),
-            columns: names.take(40).collect::<Vec<_>>().join(", "),
-        })
-    }
-}
-
 pub use error::DiscoverError;
+pub use hints::{Hints, Outlying};
 mod owner;
 mod say;
 mod tally;
 mod understanding;
 
+pub use attribute::Attribute;
 pub use profile::boolean;
 pub use tally::{Tally, Total, Values};
-pub use understanding::{Attribute, Understanding, understand};
+pub use understanding::{Understanding, understand};

@@ -1,10 +1,18 @@
 //! Which marks numbers have in a file: decided from all cells of a sample.
 
 use crate::cells::Row;
-use crate::number::Marks;
+use crate::number::{Marks, minus_elsewhere};
+use crate::units;
+use std::collections::BTreeMap;
 
 /// What stands around numbers in some files.
-const AROUND: [&str; 6] = ["$", "€", "£", "%", "°C", "°"];
+const AROUND: [&str; 22] = [
+    "$", "€", "£", "%", "°C", "°F", "°", "¥", "₹", "EUR", "USD", "GBP", "CHF", "SEK", "NOK", "DKK",
+    "PLN", "CAD", "AUD", "kr", "zł", "Rs.",
+];
+/// The part of a column's cells, in percent, that has a unit behind its number before it is taken
+/// as that of the column.
+const SHARE: usize = 90;
 
 /// The marks of numbers, and what is open.
 pub(crate) struct Decision {
@@ -12,6 +20,8 @@ pub(crate) struct Decision {
     pub marks: Marks,
     /// A question in full sentences, if the mark cannot be known.
     pub open: Option<String>,
+    /// Units that stand in the cells, by column.
+    pub units: BTreeMap<usize, String>,
 }
 
 /// What the cells of one column say.
@@ -33,14 +43,23 @@ struct Votes {
 
 const MARKS: [char; 2] = [',', '.'];
 
-/// Decides from the cells of rows.
-pub(crate) fn decide(rows: &[Row<'_>], width: usize) -> Decision {
+/// Decides from the cells of rows. `forced` is what a person says stands before decimals.
+pub(crate) fn decide(rows: &[Row<'_>], width: usize, forced: Option<char>) -> Decision {
     let mut columns = vec![Votes::default(); width];
-    let mut around = Vec::new();
+    let units = units_in_cells(rows, width);
+    let mut around: Vec<String> = Vec::new();
+    for unit in units.values() {
+        if !around.contains(unit) {
+            around.push(unit.clone());
+        }
+    }
+    // Of two units, one may be the end of the other.
+    around.sort_by_key(|unit| std::cmp::Reverse(unit.len()));
     for row in rows {
-        for (votes, cell) in columns.iter_mut().zip(row) {
-            let bare = bare(cell, &mut around);
-            votes.count(bare);
+        for (at, (votes, cell)) in columns.iter_mut().zip(row).enumerate() {
+            let unit = units.get(&at);
+            let inner = unit.and_then(|unit| cell.strip_suffix(unit.as_str())).map(str::trim);
+            votes.count(bare(inner.unwrap_or(cell), &mut around));
         }
     }
     let sum = |of: fn(&Votes) -> u64| columns.iter().map(of).sum::<u64>();
@@ -50,6 +69,7 @@ pub(crate) fn decide(rows: &[Row<'_>], width: usize) -> Decision {
     let either = [sum(|votes| votes.either[0]), sum(|votes| votes.either[1])];
     let mut open = None;
     let decimal = match (comma > 0, point > 0) {
+        _ if forced.is_some() => forced.unwrap_or('.'),
         (true, false) => ',',
         (false, true) => '.',
         (true, true) => {
@@ -71,7 +91,33 @@ pub(crate) fn decide(rows: &[Row<'_>], width: usize) -> Decision {
     } else {
         None
     };
-    Decision { marks: Marks { decimal, thousands, around }, open }
+    Decision { marks: Marks { decimal, thousands, around }, open, units }
+}
+
+/// The unit behind the numbers of a column's cells, such as the `bpm` in `72 bpm`, if nearly all
+/// have the same.
+fn units_in_cells(rows: &[Row<'_>], width: usize) -> BTreeMap<usize, String> {
+    let mut found = BTreeMap::new();
+    for at in 0..width {
+        let cells = || rows.iter().filter_map(|row| row.get(at)).filter(|cell| !cell.is_empty());
+        let Some(unit) = cells().find_map(|cell| unit_behind(cell)) else { continue };
+        let same = cells().filter(|cell| unit_behind(cell) == Some(unit)).count();
+        if same * 100 >= cells().count() * SHARE {
+            found.insert(at, unit.to_owned());
+        }
+    }
+    found
+}
+
+/// The known unit behind a number: one letter alone only behind a space.
+fn unit_behind(cell: &str) -> Option<&str> {
+    let end = cell.rfind(|c: char| c.is_ascii_digit())? + 1;
+    let (number, behind) = cell.split_at(end);
+    let unit = behind.trim();
+    let plain = number.chars().all(|c| c.is_ascii_digit() || "+-.,' \u{a0}\u{202f}".contains(c));
+    let short = unit.chars().count() < 2 && unit.chars().all(char::is_alphanumeric);
+    let apart = behind.starts_with([' ', '\u{a0}', '\u{202f}']);
+    (plain && units::is_unit(unit) && (apart || !short)).then_some(unit)
 }
 
 /// Every mark stands before three digits, so each may be either.
@@ -108,8 +154,11 @@ fn bare<'c>(cell: &'c str, around: &mut Vec<String>) -> &'c str {
         text.chars().any(|c| c.is_ascii_digit())
             && text.chars().all(|c| c.is_ascii_digit() || "+-.,' \u{a0}\u{202f}".contains(c))
     };
+    let cell = minus_elsewhere(cell).unwrap_or(cell);
+    let unsigned = cell.strip_prefix('-').unwrap_or(cell);
     for mark in AROUND {
-        let inner = cell.strip_prefix(mark).or_else(|| cell.strip_suffix(mark)).map(str::trim);
+        let inner =
+            unsigned.strip_prefix(mark).or_else(|| unsigned.strip_suffix(mark)).map(str::trim);
         if let Some(inner) = inner.filter(|inner| number(inner)) {
             if !around.iter().any(|known| known == mark) {
                 around.push(mark.to_owned());
@@ -122,13 +171,13 @@ fn bare<'c>(cell: &'c str, around: &mut Vec<String>) -> &'c str {
 
 impl Votes {
     fn count(&mut self, cell: &str) {
-        let text = cell.trim_start_matches(['+', '-']);
+        let text = cell.trim_start_matches(['+', '-', '\u{2212}']);
         if text.is_empty()
             || !text.starts_with(|c: char| c.is_ascii_digit() || c == '.' || c == ',')
         {
             return;
         }
-        let mut groups = text.split(['.', ',', ' ', '\'', '\u{a0}', '\u{202f}']);
+        let mut groups = text.split(['.', ',', ' ', '\'', '\u{2019}', '\u{a0}', '\u{202f}']);
         if !groups.all(|group| group.bytes().all(|b| b.is_ascii_digit())) {
             return;
         }
@@ -148,7 +197,7 @@ impl Votes {
         match (MARKS.iter().position(|known| *known == mark), grouped) {
             (Some(at), true) => self.either[at] += 1,
             (Some(at), false) => self.decimal[at] += 1,
-            (None, true) if mark == '\'' => self.ticked += 1,
+            (None, true) if matches!(mark, '\'' | '\u{2019}') => self.ticked += 1,
             (None, true) => self.spaced += 1,
             (None, false) => {}
         }
@@ -167,7 +216,7 @@ impl Votes {
         }
         match MARKS.iter().position(|known| known == first) {
             Some(at) => self.thousands[at] += 1,
-            None if *first == '\'' => self.ticked += 1,
+            None if matches!(*first, '\'' | '\u{2019}') => self.ticked += 1,
             None => self.spaced += 1,
         }
         if first != last
@@ -184,7 +233,7 @@ mod tests {
 
     fn of(cells: &[&str]) -> (char, Option<char>, bool) {
         let rows: Vec<Row<'_>> = cells.iter().map(|cell| vec![(*cell).into()]).collect();
-        let found = decide(&rows, 1);
+        let found = decide(&rows, 1, None);
         (found.marks.decimal, found.marks.thousands, found.open.is_some())
     }
 
@@ -199,6 +248,29 @@ mod tests {
         assert_eq!(of(&["1'234.5", "12"]), ('.', Some('\''), false));
         assert_eq!(of(&["10.189", "10.190"]), ('.', None, false));
         assert_eq!(of(&["2009.09.10", "10.05.2006"]), ('.', None, false));
+        assert_eq!(of(&["1\u{202f}234,5 €", "12 €"]), (',', Some(' '), false));
+        assert_eq!(of(&["1.234,50-", "7,00"]), (',', Some('.'), false));
+    }
+
+    #[test]
+    fn a_unit_behind_each_number_is_found() {
+        let of = |cells: &[&str]| {
+            let rows: Vec<Row<'_>> = cells.iter().map(|cell| vec![(*cell).into()]).collect();
+            decide(&rows, 1, None).units.get(&0).cloned()
+        };
+        assert_eq!(of(&["72 bpm", "80 bpm", ""]).as_deref(), Some("bpm"));
+        assert_eq!(of(&["5km", "6,5km"]).as_deref(), Some("km"));
+        assert_eq!(of(&["5 m", "6 m"]).as_deref(), Some("m"));
+        for other in [&["12A", "13A"][..], &["5 km", "300 m"], &["1:05 PM"], &["x5", "x6"]] {
+            assert_eq!(of(other), None, "{other:?}");
+        }
+    }
+
+    #[test]
+    fn what_a_person_says_decides_the_other_mark_too() {
+        let rows: Vec<Row<'_>> = ["28,801", "34,020"].iter().map(|c| vec![(*c).into()]).collect();
+        let found = decide(&rows, 1, Some('.'));
+        assert_eq!((found.marks.thousands, found.open), (Some(','), None));
     }
 
     #[test]

@@ -44,9 +44,20 @@ impl Marks {
         if self.decimal == '.' && is_plain(text) {
             return Some(Cow::Borrowed(text));
         }
-        let text = text.replace('\u{2212}', "-");
+        if !text.bytes().any(|byte| byte.is_ascii_digit()) {
+            return None;
+        }
+        let text = match minus_elsewhere(text) {
+            Some(number) => format!("-{}", self.bare(number)),
+            None => match text.strip_prefix(['-', '\u{2212}']) {
+                // The sign may stand before a currency, as in -$5.
+                Some(rest) if !self.around.is_empty() => format!("-{}", self.bare(rest)),
+                _ => text.to_owned(),
+            },
+        };
+        let text: String = text.chars().map(usual).collect();
         let joined = match self.thousands {
-            Some(mark) => self.without(&text, mark)?,
+            Some(mark) => self.without(&text, usual(mark))?,
             None => text,
         };
         let plain = if self.decimal == '.' { joined } else { pointed(&joined, self.decimal)? };
@@ -77,6 +88,27 @@ impl Marks {
         let good = (1..=3).contains(&first.len())
             && groups.all(|group| group.len() == 3 && group.bytes().all(|b| b.is_ascii_digit()));
         (good && !rest.contains(mark)).then(|| format!("{}{rest}", whole.replace(mark, "")))
+    }
+}
+
+/// The number in a text whose minus stands behind it, as in `35-`, or that has brackets in
+/// place of a minus, as accounts do.
+#[must_use]
+pub fn minus_elsewhere(text: &str) -> Option<&str> {
+    let bracketed = text.strip_prefix('(').and_then(|text| text.strip_suffix(')'));
+    let number = bracketed.or_else(|| text.strip_suffix(['-', '\u{2212}']))?.trim();
+    let ends = number.ends_with(|c: char| c.is_ascii_digit() || matches!(c, '.' | ','));
+    let starts = !number.starts_with(['-', '+', '\u{2212}']);
+    (starts && (ends || bracketed.is_some())).then_some(number)
+}
+
+/// The usual sign for one that looks like it: a minus, a space, an apostrophe.
+fn usual(c: char) -> char {
+    match c {
+        '\u{2212}' => '-',
+        '\u{a0}' | '\u{202f}' | '\u{2009}' => ' ',
+        '\u{2019}' | '\u{b4}' => '\'',
+        c => c,
     }
 }
 
@@ -187,6 +219,9 @@ impl PartialOrd for Decimal {
 
 impl Ord for Decimal {
     fn cmp(&self, other: &Self) -> Ordering {
+        if self.places == other.places {
+            return self.digits.cmp(&other.digits);
+        }
         let places = self.places.max(other.places);
         self.lifted(places).cmp(&other.lifted(places))
     }
@@ -262,10 +297,17 @@ mod tests {
             ("$ 12.5", Some("12.5")),
             ("1,23", None),
             ("12,34,567", None),
+            ("-$1,234.5", Some("-1234.5")),
+            ("($45.00)", Some("-45.00")),
             ("1.5,000", None),
         ] {
             assert_eq!(plain(&english, text).as_deref(), expected, "{text}");
         }
+        let spaced = Marks { decimal: ',', thousands: Some(' '), around: vec!["€".into()] };
+        let swiss = Marks { thousands: Some('\''), around: vec!["CHF".into()], ..Marks::default() };
+        assert_eq!(plain(&spaced, "1\u{202f}234\u{a0}567,5 €").as_deref(), Some("1234567.5"));
+        assert_eq!(plain(&spaced, "(1 234,5 €)").as_deref(), Some("-1234.5"));
+        assert_eq!(plain(&swiss, "CHF 1\u{2019}234.50-").as_deref(), Some("-1234.50"));
         for (text, expected) in [
             ("1.234,5", Some("1234.5")),
             ("28,801", Some("28.801")),
@@ -280,6 +322,13 @@ mod tests {
             ("3.38e-05", Some("3.38e-05")),
             (".005", Some(".005")),
             ("\u{2212}4", Some("-4")),
+            ("35-", Some("-35")),
+            ("(12.50)", Some("-12.50")),
+            ("2024-", Some("-2024")),
+            ("-35-", None),
+            ("(-3)", None),
+            ("--", None),
+            ("5-6-", None),
             ("1e", None),
             ("-", None),
             ("0x1F", None),

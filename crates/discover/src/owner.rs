@@ -1,27 +1,28 @@
 //! Which column says whose a reading is, if any does.
 
-use crate::Hints;
-use crate::cells::Row;
 use crate::error::DiscoverError;
 use crate::form::Form;
+use crate::hash::{Hashes, Set};
+use crate::hints::Hints;
 use crate::profile::{Column, Profile};
 use crate::scan::{Scanned, scan};
 use crate::table::Table;
 use crate::times::{TimePlan, join};
-use crate::words::{names_a_number, owner_score};
-use std::collections::HashSet;
-use std::collections::hash_map::DefaultHasher;
-use std::hash::{Hash, Hasher};
+use crate::words::{FLAGS, KINDS, TIMES, has, is, names_a_number, owner_score};
 
 /// Rows that are read to see which column tells series apart.
 const SAMPLE: u64 = 200_000;
 /// Columns that are tried.
 const MAX_TRIED: usize = 8;
+/// Most different numbers of a column that names parts of an owner.
+const MAX_PARTS: u64 = 100;
 
 /// The owner's column.
 pub(crate) struct OwnerPlan {
     /// Its position; none if the file is one series.
     pub column: Option<usize>,
+    /// Columns of numbers that tell apart rows of one owner at one time.
+    pub parts: Vec<usize>,
     /// What is noticed.
     pub notes: Vec<String>,
     /// What cannot be known and matters.
@@ -39,7 +40,10 @@ pub(crate) fn find(
     time: &TimePlan,
     hints: &Hints,
 ) -> Result<OwnerPlan, DiscoverError> {
-    let plan = |column, notes, questions| Ok(OwnerPlan { column, notes, questions });
+    let plan = |column: Option<usize>, notes, questions| {
+        let parts = parts(text, table, profile, time, column);
+        Ok(OwnerPlan { column, parts, notes, questions })
+    };
     match hints.owner.as_deref() {
         Some("none") => return plan(None, Vec::new(), Vec::new()),
         Some(name) => {
@@ -53,19 +57,34 @@ pub(crate) fn find(
         let notes = rivals(profile, &candidates, best);
         return plan(Some(best), notes, Vec::new());
     }
-    let tried = worth_trying(profile, &candidates, time);
-    let series = Series::read(text, &table.form, time, &tried);
+    let (column, notes, questions) = by_rows((text, table), profile, time, &candidates);
+    plan(column, notes, questions)
+}
+
+/// The column that follows from the rows, what is noticed, and what is open.
+fn by_rows(
+    (text, table): (&str, &Table),
+    profile: &Profile,
+    time: &TimePlan,
+    candidates: &[usize],
+) -> (Option<usize>, Vec<String>, Vec<String>) {
+    let tried = worth_trying(profile, candidates, time);
+    let series = Series::read(text, &table.form, time, None, &tried);
     let name = |at: usize| format!("`{}`", profile.columns[at].name);
     if series.repeats * 20 > series.rows && !tried.is_empty() {
-        let best = series.best().filter(|at| !profile.columns[*at].is_number());
-        if let Some(at) = best {
-            let note = format!(
-                "No column's name says whose a reading is. {} is taken for the owner, since with it no two rows have the same time.",
-                name(at)
-            );
-            return plan(Some(at), vec![note], Vec::new());
-        }
-        return plan(None, Vec::new(), vec![series.question(&tried, name)]);
+        // What classifies tells series apart too, and is nobody's.
+        let may_own = |at: &usize| {
+            let column = &profile.columns[*at];
+            !column.is_number() && !has(&column.name, FLAGS) && !is(&column.name, KINDS)
+        };
+        let Some(at) = series.best().filter(may_own) else {
+            return (None, Vec::new(), vec![series.question(&tried, name)]);
+        };
+        let note = format!(
+            "No column's name says whose a reading is. {} is taken for the owner, since with it no two rows have the same time.",
+            name(at)
+        );
+        return (Some(at), vec![note], Vec::new());
     }
     let texts = candidates.iter().copied().find(|at| !profile.columns[*at].is_number());
     if !table.has_header
@@ -75,11 +94,41 @@ pub(crate) fn find(
             "The file has no names of columns. {} is taken for the owner, since it is the first column of texts that repeat.",
             name(first)
         );
-        return plan(Some(first), vec![note], Vec::new());
+        return (Some(first), vec![note], Vec::new());
     }
     let note =
         "No column says whose a reading is; the whole file is taken as one owner's.".to_owned();
-    plan(None, vec![note], Vec::new())
+    (None, vec![note], Vec::new())
+}
+
+/// The column of few whole numbers that tells apart rows of one owner at one time.
+fn parts(
+    text: &str,
+    table: &Table,
+    profile: &Profile,
+    time: &TimePlan,
+    owner: Option<usize>,
+) -> Vec<usize> {
+    let few = |(at, column): &(usize, &Column)| {
+        let repeats = column.distinct() * 20 <= column.filled || column.distinct() <= 4;
+        let from_zero = column.whole_range().is_some_and(|(lo, _)| lo.digits >= 0);
+        let used = time.columns.contains(at) || owner == Some(*at);
+        column.is_integer()
+            && !used
+            && from_zero
+            && column.filled == profile.rows
+            && repeats
+            && (2..=MAX_PARTS).contains(&column.distinct())
+    };
+    let tried: Vec<usize> =
+        profile.columns.iter().enumerate().filter(few).map(|(at, _)| at).take(MAX_TRIED).collect();
+    if tried.is_empty() {
+        return tried;
+    }
+    let series = Series::read(text, &table.form, time, owner, &tried);
+    let clear = series.rows > 8 && series.repeats * 5 > series.rows;
+    let apart = series.within.iter().filter(|(_, repeats)| clear && *repeats == 0);
+    apart.map(|(at, _)| *at).take(1).collect()
 }
 
 /// Columns that repeat their values and are no part of the time.
@@ -93,6 +142,7 @@ fn candidates(profile: &Profile, table: &Table, time: &TimePlan) -> Vec<usize> {
         let named = owner_score(name) > 0 && names_a_number(name);
         let whole = !column.fractional && !column.counts_up;
         !time.columns.contains(at)
+            && !is(name, TIMES)
             && nearly_full
             && repeats
             && (!number || (named && whole))
@@ -175,11 +225,18 @@ struct Series {
 }
 
 impl Series {
-    fn read(text: &str, form: &Form, time: &TimePlan, columns: &[usize]) -> Series {
+    fn read(
+        text: &str,
+        form: &Form,
+        time: &TimePlan,
+        owner: Option<usize>,
+        columns: &[usize],
+    ) -> Series {
         let mut series =
             Series { rows: 0, repeats: 0, within: columns.iter().map(|at| (*at, 0)).collect() };
-        let mut known: HashSet<i64> = HashSet::new();
-        let mut own: Vec<HashSet<(u64, i64)>> = vec![HashSet::new(); columns.len()];
+        let hashes = Hashes::default();
+        let mut known: Set<(u64, i64)> = Set::default();
+        let mut own: Vec<Set<(u64, i64)>> = vec![Set::default(); columns.len()];
         let mut joined = String::new();
         scan(text, form, |_, scanned| {
             let Scanned::Row(row) = scanned else { return true };
@@ -187,10 +244,12 @@ impl Series {
                 return true;
             }
             let Some(at) = time.clock.micros(&joined) else { return true };
+            let cell = |column: usize| row.get(column).map_or("", AsRef::as_ref);
+            let whose = owner.map_or("", cell);
             series.rows += 1;
-            series.repeats += u64::from(!known.insert(at));
+            series.repeats += u64::from(!known.insert((hashes.of(whose), at)));
             for ((column, repeats), own) in series.within.iter_mut().zip(&mut own) {
-                *repeats += u64::from(!own.insert((hash(row, *column), at)));
+                *repeats += u64::from(!own.insert((hashes.of((whose, cell(*column))), at)));
             }
             series.rows < SAMPLE
         });
@@ -212,10 +271,4 @@ impl Series {
         let found = self.within.iter().find(|(_, repeats)| repeats * 20 <= self.repeats);
         found.map(|(at, _)| *at)
     }
-}
-
-fn hash(row: &Row<'_>, column: usize) -> u64 {
-    let mut hasher = DefaultHasher::new();
-    row.get(column).map_or("", AsRef::as_ref).hash(&mut hasher);
-    hasher.finish()
 }

@@ -2,16 +2,17 @@
 
 use crate::clock::{Format, shape};
 use crate::form::Form;
+use crate::hash::{Hashes, Map, Set};
 use crate::number::{Decimal, Marks};
 use crate::scan::{Scanned, scan};
-use std::collections::hash_map::DefaultHasher;
-use std::collections::{BTreeMap, HashMap, HashSet};
-use std::hash::{Hash, Hasher};
+use std::collections::{BTreeMap, HashSet};
 
 /// Different values of a column that are counted.
 const MAX_DISTINCT: usize = 200_000;
-/// Different texts among numbers that are kept.
+/// Different texts that a column of numbers may have among them.
 const MAX_TEXTS: usize = 30;
+/// Different texts that are kept.
+const KEPT_TEXTS: usize = 300;
 /// Shapes of times of one column.
 const MAX_SHAPES: usize = 40;
 
@@ -35,7 +36,7 @@ pub(crate) struct Column {
     /// Numbers that may stand for a missing one, by their text, with their count.
     pub suspects: BTreeMap<String, (Decimal, u64)>,
     /// Texts that are no numbers, with their count, as far as they are few.
-    pub texts: HashMap<String, u64>,
+    pub texts: Map<String, u64>,
     /// Whether there are more different texts than are kept.
     pub many_texts: bool,
     /// Shapes of times.
@@ -46,8 +47,10 @@ pub(crate) struct Column {
     pub ascends: bool,
     /// Whether a number's last two digits are always below 60, so that it may be `hhmm`.
     pub hhmm: bool,
+    /// The same for `hhmmss`.
+    pub hhmmss: bool,
     /// Hashes of its values.
-    pub values: HashSet<u64>,
+    pub values: Set<u64>,
     /// The number before.
     pub before: Option<Decimal>,
 }
@@ -84,7 +87,29 @@ impl Column {
 
     /// Whether most cells with a value are numbers, and different texts among them few.
     pub(crate) fn is_number(&self) -> bool {
-        self.numbers > 0 && self.numbers * 10 >= self.filled * 6 && !self.many_texts
+        self.numbers > 0 && self.numbers * 10 >= self.filled * 6 && self.texts.len() <= MAX_TEXTS
+    }
+
+    /// Cells of texts with a digit.
+    pub(crate) fn numeric_texts(&self) -> u64 {
+        let digit = |text: &str| text.bytes().any(|byte| byte.is_ascii_digit());
+        self.texts.iter().filter(|(text, _)| digit(text)).map(|(_, count)| count).sum()
+    }
+
+    /// Whether a name says that numbers with decimals are years, such as 1974.2083.
+    pub(crate) fn holds_years(&self) -> bool {
+        let year = |digits| Decimal { digits, places: 0 };
+        let within = |(lo, hi)| lo >= year(1700) && hi <= year(2200);
+        self.fractional
+            && self.numbers == self.filled
+            && crate::words::has(&self.name, &["date", "year", "jahr"])
+            && self.whole_range().is_some_and(within)
+    }
+
+    /// Whether all numbers lie where seconds since 1970, or parts of them, do.
+    pub(crate) fn counts_seconds(&self) -> bool {
+        let least = Decimal { digits: 473_385_600, places: 0 };
+        self.numbers == self.filled && self.whole_range().is_some_and(|(lo, _)| lo >= least)
     }
 
     /// Whether all cells with a value are numbers without decimals.
@@ -124,12 +149,10 @@ impl Column {
         })
     }
 
-    fn count(&mut self, cell: &str, marks: &Marks) {
+    fn count(&mut self, cell: &str, marks: &Marks, hashes: &Hashes) {
         self.filled += 1;
         if self.values.len() < MAX_DISTINCT {
-            let mut hasher = DefaultHasher::new();
-            cell.hash(&mut hasher);
-            self.values.insert(hasher.finish());
+            self.values.insert(hashes.of(cell));
         }
         if let Some(plain) = marks.plain(cell)
             && let Some(value) = Decimal::read(&plain)
@@ -142,7 +165,7 @@ impl Column {
             return;
         }
         self.booleans += u64::from(boolean(cell).is_some());
-        if self.texts.len() < MAX_TEXTS || self.texts.contains_key(cell) {
+        if self.texts.len() < KEPT_TEXTS || self.texts.contains_key(cell) {
             *self.texts.entry(cell.to_owned()).or_default() += 1;
         } else {
             self.many_texts = true;
@@ -151,7 +174,8 @@ impl Column {
 
     fn number(&mut self, plain: &str, value: Decimal) {
         if self.numbers == 0 {
-            (self.counts_up, self.ascends, self.hhmm) = (true, true, true);
+            (self.counts_up, self.ascends) = (true, true);
+            (self.hhmm, self.hhmmss) = (true, true);
         }
         self.numbers += 1;
         if let Some(before) = self.before {
@@ -166,6 +190,8 @@ impl Column {
             self.digits = Some(
                 self.digits.map_or((length, length), |(lo, hi)| (lo.min(length), hi.max(length))),
             );
+            let parts = value.digits % 100 < 60 && value.digits / 100 % 100 < 60;
+            self.hhmmss &= parts && (0..=240_000).contains(&value.digits);
             self.hhmm &= value.digits % 100 < 60 && (0..=2400).contains(&value.digits);
         }
         if is_suspect(plain) {
@@ -227,24 +253,34 @@ fn is_suspect(plain: &str) -> bool {
     let nearly = digits.len() >= 4 && digits.get(1..).is_some_and(|rest| all(rest, b'9'));
     let eights = digits.len() >= 3 && all(digits, b'8');
     let negative = whole.starts_with('-');
+    let both = format!("{digits}{behind}");
+    let both = both.trim_start_matches('0');
+    // -9.99 and -0.99.
+    let decimal_nines = negative && !behind.is_empty() && both.len() >= 2 && all(both, b'9');
     let hundreds =
         negative && digits.len() >= 3 && digits.get(1..).is_some_and(|rest| all(rest, b'0'));
     const ENDS: [&str; 6] = ["32767", "32768", "65535", "2147483647", "2147483648", "-1"];
-    nines || eights || (nearly && negative) || hundreds || ENDS.contains(&digits) || whole == "-1"
+    nines
+        || decimal_nines
+        || eights
+        || (nearly && negative)
+        || hundreds
+        || ENDS.contains(&digits)
+        || whole == "-1"
 }
 
 /// Looks at every cell.
 pub(crate) fn profile(text: &str, form: &Form, names: &[String]) -> Profile {
     let columns = names.iter().map(|name| Column { name: name.clone(), ..Column::default() });
     let mut profile = Profile { columns: columns.collect(), rows: 0 };
-    let marks = form.marks();
+    let (marks, hashes) = (form.marks(), Hashes::default());
     let missing: HashSet<&str> = form.missing.iter().map(String::as_str).collect();
     scan(text, form, |_, scanned| {
         if let Scanned::Row(row) = scanned {
             profile.rows += 1;
             for (column, cell) in profile.columns.iter_mut().zip(row) {
                 if !cell.is_empty() && !missing.contains(cell.as_ref()) {
-                    column.count(cell, &marks);
+                    column.count(cell, &marks, &hashes);
                 }
             }
         }
@@ -259,7 +295,9 @@ mod tests {
 
     #[test]
     fn numbers_that_stand_for_a_missing_one_look_so() {
-        for text in ["-999", "-7999.0", "-200", "99.99", "9999", "-888", "32767", "-1", "-999.9"] {
+        for text in
+            ["-999", "-7999.0", "-200", "99.99", "9999", "-888", "32767", "-1", "-999.9", "-9.99"]
+        {
             assert!(is_suspect(text), "{text}");
         }
         for text in ["12", "-20", "9.9", "1999", "100", "-250", "999.5", "0"] {

@@ -1,5 +1,6 @@
 //! What is not certain, in sentences for people.
 
+use crate::clock::{Region, words};
 use crate::times::Zone;
 use crate::understanding::Understanding;
 use std::fmt::Write as _;
@@ -25,9 +26,10 @@ impl Understanding {
     pub fn zone_text(&self) -> String {
         match &self.time.zone {
             Zone::InValue => "offset in the value".to_owned(),
-            Zone::Fixed(seconds, _) => {
-                format!("UTC{}", crate::clock::words::offset_text(*seconds))
+            Zone::Fixed(Region::Fixed(seconds), _) => {
+                format!("UTC{}", words::offset_text(*seconds))
             }
+            Zone::Fixed(place, _) => place.text(),
             Zone::Unstated => "none stated".to_owned(),
         }
     }
@@ -70,6 +72,20 @@ impl Understanding {
             "lie before an earlier row of their owner; all are kept and sorted",
         );
         say(tally.same_time, "have the time of an earlier row of their owner; all are kept");
+        say(
+            tally.skipped,
+            "at local times that a change of the clocks skips; they are taken as much later as the clocks jump",
+        );
+        say(
+            tally.repeated,
+            "at local times that a change of the clocks repeats; the first of the two is taken",
+        );
+        self.say_refused();
+    }
+
+    /// Says which rows cannot be used, and asks if they are many.
+    fn say_refused(&mut self) {
+        let tally = &self.tally;
         let bad = tally.bad_time + tally.bad_width + tally.broken + tally.no_owner;
         if bad > 0 {
             let mut text = format!("{bad} rows cannot be used:");
@@ -113,11 +129,25 @@ impl Understanding {
             if !attribute.texts.is_empty() {
                 let texts: u64 = attribute.texts.values().sum();
                 let sentence = format!(
-                    "`{column}` has {texts} cells that are no numbers ({} different texts); they are taken for missing values and left out.",
-                    attribute.texts.len()
+                    "`{column}` has {texts} cells that are no numbers ({} different texts); they are taken for missing values and left out{}.",
+                    attribute.texts.len(),
+                    if attribute.numeric_texts > 0 {
+                        format!(", though {} have digits", attribute.numeric_texts)
+                    } else {
+                        String::new()
+                    }
                 );
-                let many = texts * 20 > attribute.total.count;
+                let many = texts * 20 > attribute.total.count || attribute.numeric_texts > 0;
                 if many { &mut matters } else { &mut notes }.push(sentence);
+            }
+            if attribute.outliers.count > 0 {
+                let (min, max) = attribute.bounds().texts();
+                let count = attribute.outliers.count;
+                let (values, rows) =
+                    if count == 1 { ("1 value", "its row") } else { ("values", "their rows") };
+                let values =
+                    if count == 1 { values.to_owned() } else { format!("{count} {values}") };
+                matters.push(format!("`{column}` has {values} far from all others. The bounds, {min} to {max}, leave them out, so {rows} would be refused. Say `--outliers keep` for bounds that include all values, or `--outliers leave-out` if they stand for missing ones."));
             }
             let scale = attribute.bounds().scale;
             if scale < attribute.total.places {

@@ -5,7 +5,8 @@ use crate::clock::shape;
 use crate::error::DiscoverError;
 use crate::form::{Form, MISSING, distinct, header};
 use crate::marks;
-use std::collections::{BTreeSet, HashMap};
+use crate::number::Marks;
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 /// Rows that are looked at to find the table.
 const SAMPLE: usize = 2000;
@@ -25,8 +26,12 @@ pub(crate) struct Table {
     pub above: Vec<String>,
     /// Whether the file names its columns.
     pub has_header: bool,
+    /// Units that stand in the cells, by column.
+    pub cell_units: BTreeMap<usize, String>,
     /// A question about decimal marks.
     pub open_marks: Option<String>,
+    /// The marks that the file seems to have, if a person says that they are others.
+    pub free_marks: Option<Marks>,
     /// What was noticed.
     pub notes: Vec<String>,
 }
@@ -40,6 +45,8 @@ struct Sample<'a> {
     width: usize,
     score: f64,
     multiline: bool,
+    /// Whether cells have quotes, so that other delimiters may stand within.
+    quotes: bool,
 }
 
 /// The kind of a cell.
@@ -70,11 +77,25 @@ struct Agreement {
 ///
 /// # Errors
 /// A [`DiscoverError`] if the text holds none.
-pub(crate) fn find(text: &str) -> Result<Table, DiscoverError> {
+pub(crate) fn find(text: &str, decimal: Option<char>) -> Result<Table, DiscoverError> {
     let samples = Delimiter::ALL.map(|delimiter| Sample::read(text, delimiter));
     let best = samples.into_iter().max_by(|a, b| a.score.total_cmp(&b.score));
-    let sample = best.filter(|sample| sample.score >= 0.6).ok_or(DiscoverError::NoTable)?;
-    Finder::new(text, sample).table()
+    let Some(sample) = best.filter(|sample| sample.score >= 0.6) else {
+        return Err(if is_header_alone(text) {
+            DiscoverError::NoRows
+        } else {
+            DiscoverError::NoTable
+        });
+    };
+    Finder::new(text, sample, decimal).table()
+}
+
+/// Whether a text has one line, which names columns.
+fn is_header_alone(text: &str) -> bool {
+    let mut lines = text.lines().filter(|line| !line.trim().is_empty());
+    let (Some(line), None) = (lines.next(), lines.next()) else { return false };
+    let names = |delimiter: &Delimiter| header(line, *delimiter).len() > 1;
+    Delimiter::ALL[..4].iter().any(names)
 }
 
 impl<'a> Sample<'a> {
@@ -90,7 +111,8 @@ impl<'a> Sample<'a> {
             lines.push(reader.line());
         }
         let multiline = rows.iter().flatten().any(|cell| cell.contains('\n'));
-        let mut sample = Sample { delimiter, rows, lines, width: 0, score: 0.0, multiline };
+        let quotes = text.lines().take(SAMPLE).any(|line| line.contains('"'));
+        let mut sample = Sample { delimiter, rows, lines, width: 0, score: 0.0, multiline, quotes };
         sample.measure();
         sample
     }
@@ -138,7 +160,10 @@ impl<'a> Sample<'a> {
         let weight = if self.delimiter == Delimiter::Spaces { 0.75 } else { 1.0 };
         // Of two that fit alike, the one with more cells.
         let bonus = 1.0 + (width.min(20) as f64) / 1000.0;
-        self.score = fits * part(clean, cells.count()).powi(4) * weight * bonus;
+        self.score = fits
+            * part(clean, cells.count()).powi(if self.quotes { 1 } else { 4 })
+            * weight
+            * bonus;
         self.width = width;
     }
 }
@@ -148,12 +173,15 @@ struct Finder<'a> {
     sample: Sample<'a>,
     form: Form,
     open_marks: Option<String>,
+    cell_units: BTreeMap<usize, String>,
+    forced: Option<Marks>,
     shapes: HashMap<String, bool>,
 }
 
 impl<'a> Finder<'a> {
-    fn new(text: &'a str, sample: Sample<'a>) -> Self {
-        let found = marks::decide(sample.body(), sample.width);
+    fn new(text: &'a str, sample: Sample<'a>, decimal: Option<char>) -> Self {
+        let found = marks::decide(sample.body(), sample.width, None);
+        let forced = decimal.map(|_| marks::decide(sample.body(), sample.width, decimal).marks);
         let last = sample.lines.last().map_or(0, |line| usize::try_from(*line).unwrap_or(0));
         let text_lines = text.lines().take(last + 1).collect();
         let form = Form {
@@ -165,7 +193,9 @@ impl<'a> Finder<'a> {
             missing: MISSING.iter().map(|text| (*text).to_owned()).collect(),
             ..Form::default()
         };
-        Finder { text_lines, sample, form, open_marks: found.open, shapes: HashMap::new() }
+        let open_marks = found.open.filter(|_| decimal.is_none());
+        let (cell_units, shapes) = (found.units, HashMap::new());
+        Finder { text_lines, sample, form, open_marks, cell_units, forced, shapes }
     }
 
     fn kind(&mut self, cell: &str) -> Kind {
@@ -315,13 +345,21 @@ impl<'a> Finder<'a> {
         };
         let has_header = header_row.is_some();
         let above = self.text_lines.iter().take(above).map(|line| (*line).to_owned()).collect();
+        let free = self.form.marks();
+        let forced = self.forced.filter(|forced| *forced != free);
+        let form = match forced.clone() {
+            Some(marks) => self.form.with_marks(marks),
+            None => self.form,
+        };
         Ok(Table {
-            form: self.form,
+            form,
             names,
             units,
             above,
             has_header,
+            cell_units: self.cell_units,
             open_marks: self.open_marks,
+            free_marks: forced.map(|_| free),
             notes,
         })
     }

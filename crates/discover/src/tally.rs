@@ -1,14 +1,16 @@
 //! Counts and exact sums over all rows, once it is known how to read them.
 
+use crate::bounds::Spread;
 use crate::cells::Row;
+use crate::clock::Local;
 use crate::form::Form;
+use crate::hash::{Hashes, Map, Set};
 use crate::number::{Decimal, Marks, Sum};
 use crate::profile::boolean;
 use crate::scan::{Scanned, scan};
 use crate::times::{TimePlan, join};
-use std::collections::hash_map::DefaultHasher;
-use std::collections::{HashMap, HashSet};
-use std::hash::{Hash, Hasher};
+use crate::windows::WINDOWS;
+use std::collections::{BTreeMap, HashSet};
 
 /// Times that can be expressed: from 1970 to 2112, in microseconds.
 const LIMIT: i64 = alpheus_time::Timestamp::LIMIT.0.cast_signed();
@@ -47,6 +49,8 @@ pub struct Total {
     pub longest: usize,
     /// Cells of this column that could not be read.
     pub unread: u64,
+    /// How its numbers are spread.
+    pub spread: Spread,
 }
 
 /// What all rows hold.
@@ -72,12 +76,18 @@ pub struct Tally {
     pub out_of_order: u64,
     /// Rows with the time of an earlier row of their owner.
     pub same_time: u64,
+    /// Rows at local times that a change of the clocks skips, and that it repeats.
+    pub skipped: u64,
+    /// See above; the first of the two is taken.
+    pub repeated: u64,
     /// Rows that equal an earlier one in every cell.
     pub duplicates: u64,
     /// Owners.
     pub owners: u64,
     /// Rows of the owner with the most.
     pub most_rows: u64,
+    /// For each length of windows: how many windows have data of so many owners.
+    pub(crate) crowds: Vec<BTreeMap<u64, u64>>,
     /// The first and the last time, in microseconds since 1970.
     pub span: Option<(i64, i64)>,
     /// Each attribute, in order.
@@ -87,6 +97,14 @@ pub struct Tally {
 }
 
 impl Tally {
+    /// Of the windows of a length that have data, the part in percent with at least so many
+    /// owners.
+    pub(crate) fn share_of_crowds(&self, length: usize, least: u64) -> u64 {
+        let Some(crowds) = self.crowds.get(length) else { return 0 };
+        let full: u64 = crowds.range(least..).map(|(_, windows)| windows).sum();
+        full * 100 / crowds.values().sum::<u64>().max(1)
+    }
+
     /// Rows that were refused.
     #[must_use]
     pub fn refused(&self) -> u64 {
@@ -94,10 +112,36 @@ impl Tally {
     }
 }
 
+/// The rows of one owner: their times, each with the hash of its first row.
+#[derive(Default)]
 struct Owner {
-    last: i64,
     rows: u64,
-    times: HashSet<i64>,
+    /// Times that came in order.
+    run: Vec<(i64, u64)>,
+    /// Times that came later than a greater one.
+    late: Set<i64>,
+    /// Rows that are not in the run.
+    others: Set<(i64, u64)>,
+}
+
+impl Owner {
+    /// Adds a row; whether its time lies before a known one, is known, and the row is known.
+    fn add(&mut self, time: i64, hash: u64) -> (bool, bool, bool) {
+        self.rows += 1;
+        let last = self.run.last().map_or(i64::MIN, |(last, _)| *last);
+        if time > last || self.run.is_empty() {
+            self.run.push((time, hash));
+            return (false, false, false);
+        }
+        let first = self.run.binary_search_by_key(&time, |(known, _)| *known).ok();
+        let same = first.is_some() || self.late.contains(&time);
+        if !same {
+            self.late.insert(time);
+        }
+        let is_first = first.is_some_and(|at| self.run[at].1 == hash);
+        let repeats = is_first || !self.others.insert((time, hash));
+        (time < last, same, repeats)
+    }
 }
 
 struct Counter<'w> {
@@ -108,8 +152,8 @@ struct Counter<'w> {
     time: &'w TimePlan,
     owner: Option<usize>,
     wanted: &'w [CountedColumn],
-    owners: HashMap<String, Owner>,
-    seen: HashSet<u64>,
+    owners: Map<String, Owner>,
+    hashes: Hashes,
     joined: String,
 }
 
@@ -129,8 +173,8 @@ pub(crate) fn tally(
         time,
         owner,
         wanted,
-        owners: HashMap::new(),
-        seen: HashSet::new(),
+        owners: Map::default(),
+        hashes: Hashes::default(),
         joined: String::new(),
     };
     scan(text, form, |line, scanned| {
@@ -146,9 +190,32 @@ pub(crate) fn tally(
         }
         true
     });
+    counter.tally.crowds =
+        WINDOWS.iter().map(|window| crowds(&counter.owners, window.seconds)).collect();
     counter.tally.owners = counter.owners.len() as u64;
     counter.tally.most_rows = counter.owners.values().map(|owner| owner.rows).max().unwrap_or(0);
     counter.tally
+}
+
+/// How many windows of this length have data of so many owners.
+fn crowds(owners: &Map<String, Owner>, seconds: i64) -> BTreeMap<u64, u64> {
+    let mut windows: Map<i64, u64> = Map::default();
+    for owner in owners.values() {
+        let late = owner.late.iter().copied();
+        let times = owner.run.iter().map(|(time, _)| *time).chain(late);
+        let (mut known, mut last) = (Set::default(), None);
+        for window in times.map(|time| time.div_euclid(seconds * 1_000_000)) {
+            if last != Some(window) && known.insert(window) {
+                *windows.entry(window).or_default() += 1;
+            }
+            last = Some(window);
+        }
+    }
+    let mut crowds = BTreeMap::new();
+    for owners in windows.into_values() {
+        *crowds.entry(owners).or_default() += 1;
+    }
+    crowds
 }
 
 impl Counter<'_> {
@@ -157,7 +224,7 @@ impl Counter<'_> {
             self.tally.untimed += 1;
             return;
         }
-        let Some(micros) = self.time.clock.micros(&self.joined) else {
+        let Some((micros, local)) = self.time.clock.read(&self.joined) else {
             self.tally.bad_time += 1;
             return;
         };
@@ -168,10 +235,16 @@ impl Counter<'_> {
         }
         self.tally.rows += 1;
         self.tally.out_of_range += u64::from(!(0..LIMIT).contains(&micros));
-        self.order(owner, micros);
-        let mut hasher = DefaultHasher::new();
-        row.hash(&mut hasher);
-        self.tally.duplicates += u64::from(!self.seen.insert(hasher.finish()));
+        let known = match self.owners.get_mut(owner) {
+            Some(known) => known,
+            None => self.owners.entry(owner.to_owned()).or_default(),
+        };
+        let (before, same, repeats) = known.add(micros, self.hashes.of(row));
+        self.tally.out_of_order += u64::from(before);
+        self.tally.same_time += u64::from(same);
+        self.tally.duplicates += u64::from(repeats);
+        self.tally.skipped += u64::from(local == Local::Skipped);
+        self.tally.repeated += u64::from(local == Local::Repeated);
         self.tally.span = Some(
             self.tally.span.map_or((micros, micros), |(lo, hi)| (lo.min(micros), hi.max(micros))),
         );
@@ -181,18 +254,6 @@ impl Counter<'_> {
                 total.count(cell, wanted.values, &self.marks);
             }
         }
-    }
-
-    fn order(&mut self, owner: &str, micros: i64) {
-        let Some(known) = self.owners.get_mut(owner) else {
-            let first = Owner { last: micros, rows: 1, times: HashSet::from([micros]) };
-            self.owners.insert(owner.to_owned(), first);
-            return;
-        };
-        known.rows += 1;
-        self.tally.out_of_order += u64::from(micros < known.last);
-        known.last = known.last.max(micros);
-        self.tally.same_time += u64::from(!known.times.insert(micros));
     }
 }
 
@@ -217,6 +278,7 @@ impl Total {
                 };
                 self.count += 1;
                 self.sum.add(value);
+                self.spread.add(value, cell);
                 self.places = self.places.max(value.places);
                 self.range = Some(
                     self.range.map_or((value, value), |(lo, hi)| (lo.min(value), hi.max(value))),

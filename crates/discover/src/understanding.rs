@@ -1,36 +1,17 @@
 //! What was understood of a file, and how.
 
+use crate::attribute::Attribute;
+use crate::bounds::Outliers;
+use crate::columns::{Sorted, lost};
 use crate::encoding::Encoding;
 use crate::error::{self, DiscoverError};
 use crate::form::Form;
+use crate::hints::{Hints, Outlying};
 use crate::owner::{self, OwnerPlan};
-use crate::profile::{Column, Profile, profile};
-use crate::sentinels;
+use crate::profile::{Profile, profile};
 use crate::table::{self, Table};
-use crate::tally::{CountedColumn, Tally, Total, Values, tally};
+use crate::tally::{Tally, tally};
 use crate::times::{self, TimePlan};
-use crate::words::{has, schema_name};
-use crate::{Hints, units};
-use std::collections::BTreeMap;
-
-/// One attribute.
-#[derive(Clone, Debug)]
-pub struct Attribute {
-    /// The column's name in the file.
-    pub column: String,
-    /// The name in schema and queries.
-    pub name: String,
-    /// What its cells hold.
-    pub values: Values,
-    /// The unit, if the file says it.
-    pub unit: Option<String>,
-    /// Its count and sum.
-    pub total: Total,
-    /// Numbers that stand for a missing one, with their count.
-    pub sentinels: BTreeMap<String, u64>,
-    /// Texts among its numbers, which are taken as missing, with their count.
-    pub texts: BTreeMap<String, u64>,
-}
 
 /// All that was understood.
 #[derive(Clone, Debug)]
@@ -48,7 +29,7 @@ pub struct Understanding {
     /// Columns of texts that repeat, with the number of their values.
     pub categories: Vec<(String, u64)>,
     /// Columns that hold nothing to measure, and why.
-    pub left_out: Vec<(String, &'static str)>,
+    pub left_out: Vec<(String, String)>,
     /// What the rows hold.
     pub tally: Tally,
     /// What is taken for granted, in sentences.
@@ -66,233 +47,74 @@ pub fn understand(bytes: &[u8], hints: &Hints) -> Result<Understanding, Discover
     let encoding = Encoding::of(bytes);
     let text = encoding.decode(bytes);
     error::check_text(&text)?;
-    let mut table = table::find(&text)?;
+    let mut table = table::find(&text, hints.decimal)?;
     table.form.encoding = encoding;
-    if let Some(decimal) = hints.decimal {
-        table.form.decimal = decimal;
-        table.open_marks = None;
-        if table.form.thousands == Some(decimal) {
-            table.form.thousands = None;
-        }
-    }
+    hints.check(&table.names)?;
     let profile = profile(&text, &table.form, &table.names);
     if profile.rows == 0 {
         return Err(DiscoverError::NoRows);
     }
+    check_decimal(&text, &table, &profile)?;
     let time = times::find(&text, &table, &profile, hints)?;
     let owner = owner::find(&text, &table, &profile, &time, hints)?;
-    let sorted = Sorted::of(&table, &profile, &time, &owner);
+    let mut sorted = Sorted::of((&table, &profile), &time, &owner, hints);
     if sorted.attributes.is_empty() {
         return Err(DiscoverError::NothingToMeasure);
     }
-    let tally = tally(&text, &table.form, &time, owner.column, &sorted.wanted);
+    let mut tally = tally(&text, &table.form, &time, owner.column, &sorted.wanted);
     if tally.rows == 0 {
-        return Err(DiscoverError::NoRows);
+        return Err(unread_times(&table, &time, &tally, hints));
+    }
+    if hints.outliers == Some(Outlying::LeaveOut) && leave_outliers(&mut sorted, &tally) {
+        tally = crate::tally::tally(&text, &table.form, &time, owner.column, &sorted.wanted);
+    }
+    let kept = hints.outliers == Some(Outlying::Keep);
+    for (attribute, total) in sorted.attributes.iter_mut().zip(&tally.totals) {
+        attribute.total = total.clone();
+        attribute.outliers = if kept { Outliers::default() } else { total.spread.outliers() };
     }
     Ok(finish(table, time, owner, sorted, tally))
 }
 
-/// Columns, sorted by what they are.
-struct Sorted {
-    wanted: Vec<CountedColumn>,
-    attributes: Vec<Attribute>,
-    categories: Vec<(String, u64)>,
-    left_out: Vec<(String, &'static str)>,
-    notes: Vec<String>,
+/// Refuses a decimal mark under which numbers no longer read.
+fn check_decimal(text: &str, table: &Table, forced: &Profile) -> Result<(), DiscoverError> {
+    let Some(free) = &table.free_marks else { return Ok(()) };
+    let free = profile(text, &table.form.with_marks(free.clone()), &table.names);
+    let columns = lost(forced, &free);
+    if columns.is_empty() {
+        return Ok(());
+    }
+    let names: Vec<String> = columns.iter().take(8).map(|name| format!("`{name}`")).collect();
+    Err(DiscoverError::DecimalLoses { mark: table.form.decimal, columns: names.join(", ") })
 }
 
-impl Sorted {
-    fn of(table: &Table, profile: &Profile, time: &TimePlan, owner: &OwnerPlan) -> Sorted {
-        let mut sorted = Sorted {
-            wanted: Vec::new(),
-            attributes: Vec::new(),
-            categories: Vec::new(),
-            left_out: Vec::new(),
-            notes: Vec::new(),
-        };
-        for (at, column) in profile.columns.iter().enumerate() {
-            let used = time.columns.contains(&at) || owner.column == Some(at);
-            if !used {
-                sorted.column(at, column);
-            }
-        }
-        sorted.judge(profile);
-        if sorted.attributes.is_empty() {
-            sorted.count_texts(profile);
-        }
-        let units = columns_of_units(table, profile);
-        const CODES: &[&str] = &["code", "type", "flag", "quality", "status", "qc"];
-        let is_only = sorted.attributes.iter().filter(|a| !has(&a.column, CODES)).count() == 1;
-        for (attribute, wanted) in sorted.attributes.iter_mut().zip(&sorted.wanted) {
-            let below = table.units.get(wanted.column).and_then(|cell| units::of_cell(cell));
-            let beside = units.get(&wanted.column).cloned();
-            attribute.unit = units::of_name(&attribute.column).or(below).or(beside).or_else(|| {
-                units::of_lines(
-                    &table.above,
-                    &attribute.column,
-                    is_only && !has(&attribute.column, CODES),
-                )
-            });
-        }
-        sorted.name();
-        sorted
+/// Why no row has a time that can be read.
+fn unread_times(table: &Table, time: &TimePlan, tally: &Tally, hints: &Hints) -> DiscoverError {
+    if tally.bad_time == 0 {
+        return DiscoverError::NoRows;
     }
-
-    fn column(&mut self, at: usize, column: &Column) {
-        let left = |why| (column.name.clone(), why);
-        if column.filled == 0 {
-            self.left_out.push(left("it is empty"));
-        } else if column.numbers_rows() && (at == 0 || numbers_by_name(&column.name)) {
-            self.left_out.push(left("it numbers the rows"));
-        } else if column.may_be_times() {
-            self.left_out.push(left("it may hold times"));
-        } else if column.is_number() {
-            self.attribute(at, column, Values::Number);
-        } else if column.booleans * 10 >= column.filled * 9 && column.distinct() > 1 {
-            self.attribute(at, column, Values::Boolean);
-        } else if column.times() * 2 > column.filled {
-            self.left_out.push(left("it holds times"));
-        } else {
-            self.notes.extend(not_measured(column));
-            if column.distinct() * 2 <= column.filled && column.distinct() <= 10_000 {
-                self.categories.push((column.name.clone(), column.distinct()));
-            } else {
-                self.left_out.push(left("it holds texts"));
-            }
-        }
-    }
-
-    fn attribute(&mut self, at: usize, column: &Column, values: Values) {
-        let texts: BTreeMap<String, u64> = match values {
-            Values::Number => {
-                column.texts.iter().map(|(text, count)| (text.clone(), *count)).collect()
-            }
-            _ => BTreeMap::new(),
-        };
-        let times = column.times();
-        if times > 0 && values == Values::Number {
-            self.notes.push(format!(
-                "{times} cells of `{}` look like times among numbers; they are left out.",
-                column.name
-            ));
-        }
-        self.wanted.push(CountedColumn {
-            column: at,
-            values,
-            missing: texts.keys().cloned().collect(),
-        });
-        self.attributes.push(Attribute {
-            column: column.name.clone(),
-            name: String::new(),
-            values,
-            unit: None,
-            total: Total::default(),
-            sentinels: BTreeMap::new(),
-            texts,
-        });
-    }
-
-    /// Leaves numbers out that stand for missing ones.
-    fn judge(&mut self, profile: &Profile) {
-        let columns: Vec<&Column> =
-            self.wanted.iter().map(|wanted| &profile.columns[wanted.column]).collect();
-        let verdicts = sentinels::judge(&columns);
-        for ((attribute, wanted), verdict) in
-            self.attributes.iter_mut().zip(&mut self.wanted).zip(verdicts)
-        {
-            if wanted.values != Values::Number {
-                continue;
-            }
-            wanted.missing.extend(verdict.left_out.keys().cloned());
-            attribute.sentinels = verdict.left_out;
-            for odd in verdict.odd {
-                self.notes.push(format!(
-                    "`{}` has the number {odd}, far from all others or below zero alone; it is taken as a number. Name it under `missing` in source.yaml if it stands for a missing value.",
-                    attribute.column
-                ));
-            }
-        }
-    }
-
-    /// In a file with nothing to measure, texts can at least be counted.
-    fn count_texts(&mut self, profile: &Profile) {
-        let Some((name, _)) = self.categories.first().cloned() else { return };
-        let at = profile.columns.iter().position(|column| column.name == name).unwrap_or(0);
-        self.attribute(at, &profile.columns[at], Values::Text);
-        self.notes.push(format!("No column holds numbers to measure, so `{name}` is counted."));
-    }
-
-    fn name(&mut self) {
-        let mut taken = Vec::new();
-        for attribute in &mut self.attributes {
-            attribute.name = schema_name(short(&attribute.column), &mut taken);
-        }
-    }
-}
-
-/// What to say of a column of texts that may hold measurements.
-fn not_measured(column: &Column) -> Option<String> {
-    let name = &column.name;
-    if column.numbers * 10 >= column.filled {
-        let (numbers, texts) = (column.numbers, column.filled - column.numbers);
-        return Some(format!(
-            "`{name}` holds {numbers} numbers and {texts} other texts; it is not measured. If the texts stand for missing values, clear these cells and start again."
-        ));
-    }
-    let is_like = |text: &&String| {
-        let digits = text.trim_start_matches(['-', '+', '<', '>', '~', ' ']);
-        digits.starts_with(|first: char| first.is_ascii_digit())
+    let names = time.columns.iter().map(|at| format!("`{}`", table.names[*at]));
+    let columns = names.collect::<Vec<_>>().join(" and ");
+    let looks = match &time.looks_like {
+        Some(formats) if hints.time_format.is_some() => format!("; they look like `{formats}`"),
+        _ => String::new(),
     };
-    let like = column.texts.keys().filter(is_like).count();
-    (like * 2 > column.texts.len()).then(|| {
-        format!(
-            "`{name}` holds texts that begin with numbers, perhaps with units behind them; it is not measured."
-        )
-    })
+    DiscoverError::FormatReadsNothing { format: time.format(), columns, looks }
 }
 
-/// Whether a name says that its column numbers the rows.
-fn numbers_by_name(name: &str) -> bool {
-    const NAMES: &[&str] = &[
-        "index",
-        "idx",
-        "no",
-        "nr",
-        "row",
-        "rownumber",
-        "record",
-        "recno",
-        "seq",
-        "sequence",
-        "lfd",
-        "unnamed",
-    ];
-    name.starts_with("column ") || has(name, NAMES)
-}
-
-/// A column's name without its unit and without what stands in brackets behind it.
-fn short(column: &str) -> &str {
-    if units::of_name(column).is_none() {
-        return column;
-    }
-    let before = column.split(['[', '(']).next().unwrap_or(column).trim();
-    let before = before.rsplit_once(", ").map_or(before, |(left, _)| left);
-    if before.chars().any(char::is_alphanumeric) { before } else { column }
-}
-
-/// Units that stand in a column of their own, right behind the numbers.
-fn columns_of_units(table: &Table, profile: &Profile) -> BTreeMap<usize, String> {
-    let mut found = BTreeMap::new();
-    for at in 1..profile.columns.len() {
-        let column = &profile.columns[at];
-        let name = table.names[at].to_lowercase();
-        let named =
-            name.starts_with("unit") || name.starts_with("einheit") || name.ends_with("unit");
-        if named && column.distinct() == 1 && column.texts.len() == 1 {
-            found.extend(column.texts.keys().next().map(|unit| (at - 1, unit.trim().to_owned())));
+/// Takes numbers far from all others for missing ones; whether there are any.
+fn leave_outliers(sorted: &mut Sorted, tally: &Tally) -> bool {
+    let mut some = false;
+    let attributes = sorted.attributes.iter_mut().zip(&mut sorted.wanted);
+    for ((attribute, wanted), total) in attributes.zip(&tally.totals) {
+        let outliers = total.spread.outliers();
+        for (text, count) in outliers.texts {
+            some = true;
+            wanted.missing.insert(text.clone());
+            attribute.sentinels.insert(text, count);
         }
     }
-    found
+    some
 }
 
 fn finish(
@@ -303,10 +125,7 @@ fn finish(
     tally: Tally,
 ) -> Understanding {
     let Table { mut form, names, open_marks, has_header, notes: noticed, .. } = table;
-    let Sorted { mut attributes, categories, left_out, notes, .. } = sorted;
-    for (attribute, total) in attributes.iter_mut().zip(&tally.totals) {
-        attribute.total = total.clone();
-    }
+    let Sorted { attributes, categories, left_out, notes, questions, .. } = sorted;
     form.untimed = tally.untimed > 0;
     let mut found = Understanding {
         form,
@@ -318,7 +137,7 @@ fn finish(
         left_out,
         tally,
         notes: [noticed, notes, owner.notes].concat(),
-        questions: [open_marks.into_iter().collect(), owner.questions].concat(),
+        questions: [open_marks.into_iter().collect(), owner.questions, questions].concat(),
     };
     found.owner = owner.column.and_then(|at| found.names.get(at).cloned());
     if !has_header {

@@ -1,5 +1,7 @@
 //! Units of columns: from their names, a row of units, a column of units, or the lines above.
 
+use crate::words::has;
+
 /// Units that may stand in round brackets, behind a comma or at the end of a name, in lower case.
 const KNOWN: &[&str] = &[
     "%", "°c", "°f", "c", "f", "k", "degc", "deg c", "degf", "celsius", "m", "cm", "mm", "km",
@@ -10,11 +12,11 @@ const KNOWN: &[&str] = &[
     "lx", "lux", "db", "dbm", "dba", "bpm", "rpm", "kcal", "cal", "j", "kj", "usd", "eur", "gbp",
     "chf", "$", "€", "£", "steps", "grams", "u", "deg", "degrees", "°", "ntu", "ph", "µg/m3",
     "ug/m3", "μg/m3", "mg/m3", "vdc", "percent", "knots", "kn", "kt", "mph", "kmh", "km/h", "m/s",
-    "mps", "kmph", "wm2", "count", "counts", "bytes", "b", "kb", "mb", "gb", "us/cm", "ms/cm",
-    "mws",
+    "mps", "kmph", "wm2", "count", "counts", "bytes", "b", "kb", "mb", "gb", "kib", "mib", "gib",
+    "tb", "us/cm", "ms/cm", "mws",
 ];
 
-fn is_unit(text: &str) -> bool {
+pub(crate) fn is_unit(text: &str) -> bool {
     let lower = text.to_lowercase();
     let compound = |c: char| matches!(c, '/' | '%' | '°' | '²' | '³' | '^' | 'µ' | 'μ');
     KNOWN.contains(&lower.as_str())
@@ -41,9 +43,26 @@ pub(crate) fn of_name(name: &str) -> Option<String> {
             return Some(behind.to_owned());
         }
     }
-    let (_, last) = before.rsplit_once(['_', ' '])?;
+    let (first, last) = before.rsplit_once(['_', ' '])?;
     // One letter is more often a name than a unit.
-    (last.len() > 1 && is_unit(last)).then(|| last.to_owned())
+    let short = last.len() < 2 && last.chars().all(char::is_alphanumeric);
+    let lower = last.to_lowercase();
+    let other = if is(DOUBTFUL, &lower) { !has(first, LENGTHS) } else { is(NAMES, &lower) };
+    (!short && !other && is_unit(last)).then(|| last.to_owned())
+}
+
+/// Units of a time's length that are other words too, as in `avg_hr` and `temp_min`.
+const DOUBTFUL: &[&str] = &["hr", "min", "h"];
+/// Words that say that a column measures lengths of time.
+const LENGTHS: &[&str] = &[
+    "duration", "dauer", "elapsed", "time", "zeit", "sleep", "asleep", "awake", "active", "moving",
+    "interval", "length", "uptime", "runtime", "age", "delay",
+];
+/// Units that end a name as other words: `speed_in`, `step_count`.
+const NAMES: &[&str] = &["in", "u", "var", "count", "counts", "cal", "kt", "kn", "steps"];
+
+fn is(list: &[&str], word: &str) -> bool {
+    list.contains(&word)
 }
 
 /// The unit in a cell of a row of units.
@@ -106,6 +125,11 @@ mod tests {
             ("Abs Pres, psi (LGR S/N: 10229557)", Some("psi")),
             ("Glucose Value (mg/dL)", Some("mg/dL")),
             ("energy_kwh", Some("kwh")),
+            ("SpO2 %", Some("%")),
+            ("avg_hr", None),
+            ("temp_min", None),
+            ("bytes_in", None),
+            ("duration_min", Some("min")),
             ("CO(GT)", None),
             ("P(SUM)", None),
             ("300037926 (Bohlweg)", None),

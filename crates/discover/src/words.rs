@@ -1,5 +1,7 @@
 //! What the words in a column's name say about it.
 
+pub(crate) use crate::vocabulary::*;
+
 /// The words of a name, in lower case: `ActivityHour`, `activity_hour` and `activity hour` have
 /// the same.
 #[must_use]
@@ -33,96 +35,6 @@ pub(crate) fn has(name: &str, list: &[&str]) -> bool {
 pub(crate) fn is(name: &str, list: &[&str]) -> bool {
     list.contains(&words(name).concat().as_str())
 }
-
-/// Words of times and dates, in several languages.
-pub(crate) const TIMES: &[&str] = &[
-    "time",
-    "date",
-    "datetime",
-    "timestamp",
-    "timestamps",
-    "ts",
-    "tstamp",
-    "epoch",
-    "unix",
-    "when",
-    "day",
-    "hour",
-    "moment",
-    "instant",
-    "created",
-    "recorded",
-    "measured",
-    "observed",
-    "utc",
-    "gmt",
-    "zeit",
-    "datum",
-    "uhrzeit",
-    "zeitstempel",
-    "zeitpunkt",
-    "tag",
-    "stunde",
-    "messzeit",
-    "fecha",
-    "hora",
-    "date",
-    "heure",
-    "jour",
-    "horodatage",
-    "data",
-    "ora",
-    "tijd",
-    "dag",
-    "uur",
-    "dia",
-    "dato",
-    "tid",
-    "yyyymmdd",
-    "mst",
-    "dt",
-    "valid",
-    "arrival",
-    "period",
-];
-
-/// Names of columns that hold one part of a time.
-pub(crate) const YEAR: &[&str] =
-    &["year", "yr", "yyyy", "yy", "jahr", "ano", "año", "annee", "année", "jaar", "anno", "an"];
-pub(crate) const MONTH: &[&str] =
-    &["month", "mon", "mo", "mm", "mnth", "monat", "mes", "mois", "maand", "mese"];
-pub(crate) const DAY: &[&str] =
-    &["day", "dd", "dy", "dayofmonth", "dom", "mday", "tag", "dia", "día", "jour", "dag", "giorno"];
-pub(crate) const HOUR: &[&str] =
-    &["hour", "hr", "hh", "h", "hours", "hourofday", "stunde", "hora", "heure", "uur", "ora"];
-pub(crate) const MINUTE: &[&str] = &["minute", "min", "mn", "mi", "mm", "minutes", "minuto"];
-pub(crate) const SECOND: &[&str] = &["second", "sec", "ss", "seconds", "s", "sekunde", "segundo"];
-pub(crate) const ORDINAL: &[&str] =
-    &["doy", "dayofyear", "yday", "julianday", "jday", "julian", "ordinalday", "jd"];
-pub(crate) const HHMM: &[&str] = &[
-    "hhmm",
-    "time",
-    "hourmin",
-    "hourminute",
-    "hhmmss",
-    "timeutc",
-    "timegmt",
-    "timeest",
-    "utc",
-    "gmt",
-    "mst",
-    "pst",
-    "est",
-    "cst",
-    "lst",
-    "cet",
-    "localtime",
-    "tijd",
-    "zeit",
-    "uhrzeit",
-    "hora",
-    "heure",
-];
 
 /// How strongly a word says that a column tells whose a reading is.
 const OWNERS: &[(u32, &[&str])] = &[
@@ -250,12 +162,26 @@ const OWNERS: &[(u32, &[&str])] = &[
 ];
 
 /// How strongly a name says that its column tells whose a reading is: 0 to 100. A name of two
-/// words counts by each of them and by both together.
+/// words counts by each of them and by both together. What ends in another word, such as `user
+/// agent`, says something about the owner, and so does a flag or a type.
 pub(crate) fn owner_score(name: &str) -> u32 {
     let words = words(name);
     let pairs: Vec<String> = words.windows(2).map(|pair| pair.concat()).collect();
-    let fits = |list: &[&str]| words.iter().chain(&pairs).any(|word| list.contains(&word.as_str()));
+    let within = |list: &[&str], word: &String| list.contains(&word.as_str());
+    let ends = words.iter().last().into_iter().chain(pairs.last());
+    let owners = |word: &String| OWNERS.iter().any(|(_, list)| within(list, word));
+    let names = ends.into_iter().any(|word| owners(word) || within(IDS, word));
+    if !names || words.iter().any(|word| within(FLAGS, word)) {
+        return 0;
+    }
+    let fits = |list: &[&str]| words.iter().chain(&pairs).any(|word| within(list, word));
     OWNERS.iter().find(|(_, list)| fits(list)).map_or(0, |(score, _)| *score)
+}
+
+/// Whether a name ends as those of numbers that identify.
+pub(crate) fn is_id(name: &str) -> bool {
+    let last = words(name).pop().unwrap_or_default();
+    matches!(last.as_str(), "id" | "ids" | "uid" | "uuid" | "guid") || name.ends_with("ID")
 }
 
 /// Whether a column of numbers may be an owner's by its name: one word, or one that says that it
@@ -383,7 +309,12 @@ mod tests {
         assert_eq!(owner_score("subject#"), 100);
         assert_eq!(owner_score("STN"), 80);
         assert_eq!(owner_score("Source Device ID"), 60);
-        assert_eq!(owner_score("Temperature"), 0);
+        for other in
+            ["Temperature", "member_casual", "store_and_fwd_flag", "User Agent", "Customer Type"]
+        {
+            assert_eq!(owner_score(other), 0, "{other}");
+        }
+        assert!(is_id("PULocationID") && is_id("user_id") && !is_id("humid"));
     }
 
     #[test]

@@ -1,5 +1,6 @@
 //! Input files of commands: schemas, and recordings that may be compressed.
 
+use crate::convert::{Converted, to_text};
 use alpheus_node::errors::ErrorId;
 use alpheus_node::failure::{Blame, Failure};
 use alpheus_node::files::read_text;
@@ -32,12 +33,31 @@ pub fn read_policies(path: &Path, schema: &Schema) -> Result<Policies, Failure> 
         .map_err(|failure| failure.with_id(ErrorId::PoliciesInvalid))
 }
 
-/// The bytes of a file, decompressed if its name ends in `.gz`.
+/// The rows of a file as delimited text: decompressed if its name ends in `.gz`, and converted if
+/// it is JSON lines or Parquet ([`crate::convert`]). What cannot be converted is an error of the
+/// first read.
 #[must_use]
 pub fn unpacked(path: &Path, file: File) -> Box<dyn Read + Send> {
+    Box::new(Converted::New(decompressed(path, file)))
+}
+
+/// The bytes of a file, decompressed if its name ends in `.gz`.
+#[must_use]
+pub fn decompressed(path: &Path, file: File) -> Box<dyn Read + Send> {
     if path.extension().is_some_and(|ending| ending == "gz") {
         Box::new(MultiGzDecoder::new(BufReader::new(file)))
     } else {
         Box::new(file)
     }
+}
+
+/// The bytes of a file of rows as delimited text, as [`unpacked`] gives them.
+///
+/// # Errors
+/// A [`Failure`] if the file cannot be read or converted.
+pub fn read_rows(path: &Path) -> Result<Vec<u8>, Failure> {
+    let mut bytes = Vec::new();
+    let file = File::open(path).blame_io(path)?;
+    decompressed(path, file).read_to_end(&mut bytes).blame_io(path)?;
+    to_text(bytes).blame_input(path)
 }

@@ -1,5 +1,6 @@
 //! Ids of the errors of files that people write, and of recordings.
 
+use crate::convert::ConvertError;
 use crate::refusals::RowError;
 use crate::rows::ReadError;
 use crate::source::SourceError;
@@ -15,6 +16,7 @@ pub fn of(error: &(dyn Error + 'static)) -> Option<ErrorId> {
     kinds!(error;
         SourceError as _ => ErrorId::SourceInvalid,
         ReadError as _ => ErrorId::RecordingInvalid,
+        ConvertError as _ => ErrorId::RecordingInvalid,
         RowError as _ => ErrorId::LineRefused,
         DocumentError as _ => ErrorId::FileInvalid,
         LayoutError as _ => ErrorId::SchemaInvalid,

@@ -3,6 +3,7 @@
 //! A bad row is counted and reported with its line and column; it never stops the good rows
 //! around it. No error contains a cell's content.
 //!
+//! - [`convert`]: JSON lines and Parquet as delimited text,
 //! - [`files`]: opening and unpacking files, reading schemas,
 //! - [`source`]: the source file: how columns become streams of events,
 //! - [`cells`]: one cell as a value of the schema,
@@ -14,6 +15,7 @@
 pub mod calendar;
 mod cell_form;
 pub mod cells;
+pub mod convert;
 pub mod files;
 pub mod kinds;
 mod lines;

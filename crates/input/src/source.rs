@@ -2,7 +2,7 @@
 
 use super::refusals::RowError;
 pub use alpheus_discover::clock::Unit;
-use alpheus_discover::clock::{Clock, Format, FormatError, words};
+use alpheus_discover::clock::{Clock, Format, FormatError, Region};
 use alpheus_discover::form::Form;
 use alpheus_policy::schema::{MetadataAttribute, Schema};
 use alpheus_time::Timestamp;
@@ -57,7 +57,7 @@ pub struct Time {
     /// The format of the joined text, as in strftime; of several, the first that fits.
     #[serde(default, deserialize_with = "one_or_more")]
     pub format: Vec<String>,
-    /// The zone of times without one, such as `UTC` or `+01:00`; by default UTC.
+    /// The zone of times without one, such as `UTC`, `+01:00` or `Europe/Berlin`; by default UTC.
     pub zone: Option<String>,
     /// Unit of its numbers; by default seconds.
     pub unit: Option<Unit>,
@@ -226,7 +226,9 @@ pub enum SourceError {
     #[error("`time.format`: {0}")]
     Format(#[from] FormatError),
     /// A zone that is not known.
-    #[error("`time.zone` {zone:?} is not known; give an offset such as `+01:00`, or `UTC`")]
+    #[error(
+        "`time.zone` {zone:?} is not known; give an offset such as `+01:00`, `UTC`, or a place such as `Europe/Berlin`"
+    )]
     Zone {
         /// The zone.
         zone: String,
@@ -348,9 +350,9 @@ impl TimeReader {
             return Err(SourceError::TimeColumns);
         }
         let zone = match &time.zone {
-            None => 0,
+            None => Region::default(),
             Some(text) => {
-                words::offset(text).ok_or_else(|| SourceError::Zone { zone: text.clone() })?
+                Region::parse(text).ok_or_else(|| SourceError::Zone { zone: text.clone() })?
             }
         };
         let formats: Vec<Format> =
@@ -358,7 +360,7 @@ impl TimeReader {
         let counted = time.unit.is_some() || time.steps.is_some();
         let clock = match (formats.is_empty(), counted) {
             (true, _) if time.columns.len() > 1 => return Err(SourceError::NoFormat),
-            (true, _) => Clock::Count(time.unit.unwrap_or_default()),
+            (true, _) => Clock::Count(time.unit.unwrap_or_default(), zone),
             (false, true) => return Err(SourceError::FormatAndUnit),
             (false, false) => Clock::Formats(formats, zone),
         };

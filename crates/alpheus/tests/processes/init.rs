@@ -4,6 +4,7 @@
 
 use crate::common::{alpheus, bash};
 use alpheus_input::cells::Cell;
+use alpheus_input::files::unpacked;
 use alpheus_input::rows;
 use alpheus_input::source::Source;
 use alpheus_policy::decimal::format_scaled;
@@ -143,6 +144,71 @@ fn rows_that_do_not_fit_end_a_replay() {
     assert_eq!(code, 0, "{said}");
 }
 
+#[test]
+fn what_becomes_of_each_column_is_said() {
+    let folder = tempfile::tempdir().unwrap();
+    let rows: String = (0..24)
+        .map(|n| {
+            format!(
+                "p{};2024-01-15 {:02}:00;{},5;{};n{n}\n",
+                n % 2,
+                n / 2,
+                n,
+                ["low", "high"][n % 2]
+            )
+        })
+        .collect();
+    let file = written(&folder, "power.csv", &format!("Person;Zeit;kWh;Tarif;Notiz\n{rows}"));
+    let output = folder.path().join("power");
+    let (code, said) = init(&file, &output, &["--yes"]);
+    assert_eq!(code, 0, "{said}");
+    let readme = std::fs::read_to_string(output.join("README.md")).unwrap();
+    for (column, fate) in [
+        ("Person", "the owner"),
+        ("Zeit", "the time"),
+        ("Tarif", "not used: a category with 2 different values"),
+        ("Notiz", "left out: it holds texts that hardly repeat"),
+    ] {
+        assert!(said.contains(&format!("`{column}`: {fate}")), "{said}");
+        assert!(readme.contains(&format!("| {column} | {fate} |")), "{readme}");
+    }
+    assert!(said.contains("`kWh`: measured as kwh, 24 readings, sum 288.0"), "{said}");
+    assert!(said.contains("2024-01-15T"), "windows have times as texts: {said}");
+    let (code, said) = init(&file, &folder.path().join("wrong"), &["--yes", "--decimal", "."]);
+    assert!(code == 4 && said.contains("`kWh`") && said.contains("--decimal"), "{code} {said}");
+    let (code, said) = init(&file, &folder.path().join("when"), &["--yes", "--time-format", "%Y"]);
+    assert!(code == 4 && said.contains("%Y-%m-%d %H:%M"), "{code} {said}");
+    let place = ["--yes", "--zone", "Europe/Berlin"];
+    let (code, said) = init(&file, &folder.path().join("place"), &place);
+    assert!(code == 0 && said.contains("zone: Europe/Berlin"), "{code} {said}");
+}
+
+#[test]
+fn json_lines_and_parquet_become_answers_too() {
+    let folder = tempfile::tempdir().unwrap();
+    let parquet = folder.path().join("readings.parquet");
+    std::fs::write(&parquet, include_bytes!("../../../input/tests/readings-snappy.parquet"))
+        .unwrap();
+    let lines: String = (0..24)
+        .map(|n| format!("{{\"person\":\"p{}\",\"at\":\"2024-01-01T{n:02}:30:00Z\",\"body\":{{\"pulse\":{}.50}}}}\n", n % 3, 60 + n))
+        .collect();
+    let json = written(&folder, "lines.jsonl", &lines);
+    for (file, column, sum) in [(&parquet, "paid", "2469.00"), (&json, "body.pulse", "1728.00")] {
+        let output = file.with_extension("out");
+        let (code, said) = init(file, &output, &["--yes", "--zone", "UTC"]);
+        assert_eq!(code, 0, "{said}");
+        assert!(output.join("answer.csv").exists());
+        reads_the_same(file, &output);
+        let understood = understood(&output);
+        let own =
+            understood["attributes"].as_array().unwrap().iter().find(|own| own["column"] == column);
+        assert_eq!(own.unwrap()["sum"].as_str(), Some(sum), "{understood}");
+    }
+    let object = written(&folder, "object.json", "{\n\"a\": [1, 2]\n}\n");
+    let (code, said) = init(&object, &folder.path().join("object"), &["--yes"]);
+    assert!(code == 4 && said.contains("one object per line"), "{code} {said}");
+}
+
 /// The written files read the file to the same counts and sums that were understood.
 fn reads_the_same(file: &Path, folder: &Path) {
     let text = |name: &str| std::fs::read_to_string(folder.join(name)).unwrap();
@@ -150,8 +216,8 @@ fn reads_the_same(file: &Path, folder: &Path) {
         .unwrap_or_else(|e| panic!("{}: {e}", file.display()));
     Policies::from_yaml(&text("policies.yaml"), &schema).unwrap();
     let source = Source::parse(&text("source.yaml"), &schema).unwrap();
-    let bytes = std::fs::read(file).unwrap();
-    let recording = rows::read(bytes.as_slice(), &source, &schema, schema.tick).unwrap();
+    let bytes = unpacked(file, std::fs::File::open(file).unwrap());
+    let recording = rows::read(bytes, &source, &schema, schema.tick).unwrap();
     let understood = understood(folder);
     let left_out = understood["refused"].as_u64().unwrap();
     assert_eq!(recording.refused.total() + recording.untimed, left_out, "{}", file.display());

@@ -1,8 +1,9 @@
 //! One format: read from its text, and applied to cells.
 
+use super::region::{Local, Region};
 use super::words;
 use thiserror::Error;
-use time::{Date, Month};
+use time::{Date, Month, Weekday};
 
 /// Microseconds of a second.
 const SECOND: i64 = 1_000_000;
@@ -21,13 +22,17 @@ enum Field {
     Minute,
     Second,
     Ordinal,
+    WeekYear,
+    Week,
+    WeekDay,
 }
 
 impl Field {
     fn width(self) -> usize {
         match self {
-            Field::Year => 4,
+            Field::Year | Field::WeekYear => 4,
             Field::Ordinal => 3,
+            Field::WeekDay => 1,
             _ => 2,
         }
     }
@@ -51,10 +56,10 @@ enum Part {
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum FormatError {
     /// A letter after `%` that is not known.
-    #[error("`%{0}` is not known; use Y y m d H I M S f p j b B a A z Z, as in strftime")]
+    #[error("`%{0}` is not known; use Y y m d H I M S f p j b B a A z Z G V u, as in strftime")]
     Unknown(char),
     /// No day.
-    #[error("the format has no date: it needs `%Y` or `%y`")]
+    #[error("the format has no date: it needs `%Y`, `%y` or `%G`")]
     NoDate,
 }
 
@@ -72,6 +77,9 @@ pub struct Moment {
     month: Option<u8>,
     day: Option<u8>,
     ordinal: Option<u16>,
+    /// The ISO week and the day in it, from Monday.
+    week: Option<u8>,
+    week_day: Option<u8>,
     hour: u8,
     minute: u8,
     second: u8,
@@ -110,7 +118,8 @@ impl Format {
     /// A [`FormatError`] if it cannot give a date.
     pub fn new(text: &str) -> Result<Format, FormatError> {
         let format = Format::part(text)?;
-        let has_year = format.has(&[Field::Year]) || format.has(&[Field::ShortYear]);
+        let years = [Field::Year, Field::ShortYear, Field::WeekYear];
+        let has_year = years.iter().any(|year| format.has(&[*year]));
         if has_year { Ok(format) } else { Err(FormatError::NoDate) }
     }
 
@@ -169,6 +178,9 @@ fn directive(letter: char) -> Result<Part, FormatError> {
         'M' => Field::Minute,
         'S' => Field::Second,
         'j' => Field::Ordinal,
+        'G' => Field::WeekYear,
+        'V' => Field::Week,
+        'u' => Field::WeekDay,
         'f' => return Ok(Part::Fraction),
         'p' => return Ok(Part::Noon),
         'b' | 'B' => return Ok(Part::MonthName),
@@ -200,8 +212,8 @@ impl Part {
                 let (word, rest) = leading(text, |b| b.is_ascii_alphabetic() || b == b'.');
                 let word: String = word.chars().filter(|c| *c != '.').collect();
                 moment.noon = Some(match word.to_ascii_lowercase().as_str() {
-                    "am" => false,
-                    "pm" => true,
+                    "am" | "a" => false,
+                    "pm" | "p" => true,
                     _ => return None,
                 });
                 Some(rest)
@@ -257,10 +269,9 @@ fn digits<'t>(run: &[Field], text: &'t str, moment: &mut Moment) -> Option<&'t s
     if number.is_empty() || number.len() > width {
         return None;
     }
-    let padded = format!("{number:0>width$}");
     let short = number.len() < width;
     let may_be_short = match run {
-        [Field::Year] => false,
+        [Field::Year | Field::WeekYear] => false,
         [_] => true,
         [first, ..] => *first == Field::Hour,
         [] => false,
@@ -268,11 +279,13 @@ fn digits<'t>(run: &[Field], text: &'t str, moment: &mut Moment) -> Option<&'t s
     if short && !may_be_short {
         return None;
     }
-    let mut at = 0;
+    // Zeros that lack at the start belong to the first field.
+    let (mut lacks, mut bytes) = (width - number.len(), number.bytes());
     for field in run {
-        let value: u16 = padded.get(at..at + field.width())?.parse().ok()?;
+        let own = field.width().saturating_sub(lacks);
+        lacks = lacks.saturating_sub(field.width());
+        let value = bytes.by_ref().take(own).fold(0, |n: u16, b| n * 10 + u16::from(b - b'0'));
         moment.set(*field, value)?;
-        at += field.width();
     }
     Some(rest)
 }
@@ -282,7 +295,9 @@ impl Moment {
         let small = u8::try_from(value).ok();
         let within = |lo: u8, hi: u8| small.filter(|value| (lo..=hi).contains(value));
         match field {
-            Field::Year => self.year = Some(i32::from(value)),
+            Field::Year | Field::WeekYear => self.year = Some(i32::from(value)),
+            Field::Week => self.week = Some(within(1, 53)?),
+            Field::WeekDay => self.week_day = Some(within(1, 7)?),
             Field::ShortYear => {
                 let century = if value < 69 { 2000 } else { 1900 };
                 self.year = Some(century + i32::from(value));
@@ -319,6 +334,11 @@ impl Moment {
     #[must_use]
     pub fn day_number(&self) -> Option<i64> {
         let year = self.year?;
+        if let Some(week) = self.week {
+            let day = Weekday::Monday.nth_next(self.week_day.unwrap_or(1) - 1);
+            let date = Date::from_iso_week_date(year, week, day).ok()?;
+            return Some(i64::from(date.to_julian_day()) - EPOCH);
+        }
         let first = Date::from_calendar_date(year, Month::January, 1).ok()?;
         let date = match self.ordinal {
             Some(day) => Date::from_ordinal_date(year, day).ok()?,
@@ -338,6 +358,17 @@ impl Moment {
             None => i64::from(self.hour),
         };
         (hour * 3600 + i64::from(self.minute) * 60 + i64::from(self.second)) * SECOND + self.micros
+    }
+
+    /// Microseconds since 1970, in a region unless it has its own zone; and how often the local
+    /// time occurs there.
+    #[must_use]
+    pub fn instant(&self, region: &Region) -> Option<(i64, Local)> {
+        let local = self.day_number()? * 86_400 * SECOND + self.time_of_day();
+        Some(match self.offset {
+            Some(offset) => (local - i64::from(offset) * SECOND, Local::Once),
+            None => region.micros(local),
+        })
     }
 
     /// Microseconds since 1970, in a zone so many seconds east of Greenwich unless it has its
@@ -372,6 +403,7 @@ mod tests {
             ("%a %b %d %Y %H:%M:%S %Z", "Tue Mar 06 2018 15:15:30 CET"),
             ("%Y%m%d%H%M%S", "20180306141530"),
             ("%Y %j %H%M%S", "2018 65 141530"),
+            ("%G-W%V-%u %H:%M:%S", "2018-W10-2 14:15:30"),
         ] {
             assert_eq!(seconds(format, text, 0), Some(expected), "{format}");
         }
@@ -379,6 +411,8 @@ mod tests {
         assert_eq!(seconds("%Y %j %H%M", "2018 65 5", 0), Some(1_520_294_700));
         assert_eq!(seconds("%Y%m%d %H", "20180306 24", 0), Some(1_520_380_800));
         assert_eq!(seconds("%Y", "1970", 0), Some(0));
+        assert_eq!(seconds("%G-W%V", "2018-W10", 0), Some(1_520_208_000));
+        assert_eq!(seconds("%G %V", "2018 53", 0), None);
         assert_eq!(seconds("%Y-%m-%d %I:%M %p", "2018-03-06 12:00 AM", 0), Some(1_520_294_400));
     }
 

@@ -93,20 +93,22 @@ fn token(rest: &str, c: char, before: &[Token]) -> Option<(Token, usize)> {
     if c.is_alphabetic() {
         return word(rest, run(|c| c.is_alphabetic() || c == '\''), before);
     }
-    matches!(c, '-' | '/' | '.' | ':' | ',' | '_' | '[' | ']' | '(' | ')')
+    matches!(c, '-' | '/' | '.' | ':' | ',' | '_' | '[' | ']' | '(' | ')' | '@')
         .then_some((Token::Literal(c), c.len_utf8()))
 }
 
 fn word(rest: &str, length: usize, before: &[Token]) -> Option<(Token, usize)> {
     let word = rest.get(..length)?;
-    if word == "T" || word == "h" {
+    if word == "T" || word == "h" || word == "W" {
         return word.chars().next().map(|c| (Token::Literal(c), 1));
     }
     let dotted = ["a.m.", "p.m.", "A.M.", "P.M."].iter().find(|noon| rest.starts_with(**noon));
     if let Some(noon) = dotted {
         return Some((Token::Noon, noon.len()));
     }
-    if matches!(word.to_ascii_lowercase().as_str(), "am" | "pm") {
+    let lower = word.to_ascii_lowercase();
+    let ends = rest.len() == length && before.contains(&Token::Literal(':'));
+    if matches!(lower.as_str(), "am" | "pm") || (ends && matches!(lower.as_str(), "a" | "p")) {
         return Some((Token::Noon, length));
     }
     let dot = usize::from(rest.get(length..).is_some_and(|rest| rest.starts_with('.')));
@@ -130,6 +132,9 @@ fn word(rest: &str, length: usize, before: &[Token]) -> Option<(Token, usize)> {
 #[must_use]
 pub fn formats(text: &str) -> Vec<String> {
     let Some(tokens) = tokens(text) else { return Vec::new() };
+    if let Some(week) = week(&tokens) {
+        return vec![week.to_owned()];
+    }
     let twelve = tokens.contains(&Token::Noon);
     let mut search = Search { tokens: &tokens, twelve, found: Vec::new() };
     search.go(0, &State::default());
@@ -137,6 +142,18 @@ pub fn formats(text: &str) -> Vec<String> {
     found.sort_by_key(|(order, _)| *order);
     found.dedup();
     found.into_iter().map(|(_, text)| text).collect()
+}
+
+/// The format of an ISO week such as `2024-W05` or `2024W05-3`.
+fn week(tokens: &[Token]) -> Option<&'static str> {
+    use Token::{Digits, Literal};
+    Some(match tokens {
+        [Digits(4), Literal('-'), Literal('W'), Digits(2)] => "%G-W%V",
+        [Digits(4), Literal('W'), Digits(2)] => "%GW%V",
+        [Digits(4), Literal('-'), Literal('W'), Digits(2), Literal('-'), Digits(1)] => "%G-W%V-%u",
+        [Digits(4), Literal('W'), Digits(3)] => "%GW%V%u",
+        _ => return None,
+    })
 }
 
 struct Search<'t> {
@@ -334,9 +351,14 @@ mod tests {
             ("14:15", "%H:%M"),
             ("14:15:30.5", "%H:%M:%S.%f"),
             ("2:15 pm", "%I:%M %p"),
+            ("02:15 p", "%I:%M %p"),
             ("2018-03-06 14", "%Y-%m-%d %H"),
             ("2018-03", "%Y-%m"),
             ("14:15:30 06.03.2018", "%H:%M:%S %d.%m.%Y|%H:%M:%S %m.%d.%Y"),
+            ("Mar 6, 2018 @ 14:15:30.250", "%b %d, %Y @ %H:%M:%S.%f"),
+            ("2018-W10", "%G-W%V"),
+            ("2018W10", "%GW%V"),
+            ("2018-W10-2", "%G-W%V-%u"),
             ("fish", ""),
             ("12.5", ""),
             ("415,4", ""),

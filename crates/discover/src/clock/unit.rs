@@ -52,10 +52,25 @@ impl Unit {
         }
     }
 
+    /// The unit of a name, as source files or people write it.
+    #[must_use]
+    pub fn parse(text: &str) -> Option<Unit> {
+        const ALL: [Unit; 5] = [
+            Unit::Seconds,
+            Unit::Milliseconds,
+            Unit::Microseconds,
+            Unit::Nanoseconds,
+            Unit::SpreadsheetDays,
+        ];
+        let text = text.trim();
+        ALL.into_iter().find(|unit| text == unit.name() || text.eq_ignore_ascii_case(unit.says()))
+    }
+
     /// The microseconds since 1970 of a number, rounded half away from zero.
     #[must_use]
     pub fn micros(self, text: &str) -> Option<i64> {
-        let plain = Marks::default().plain(text)?;
+        let comma = || Marks { decimal: ',', ..Marks::default() }.plain(text);
+        let plain = Marks::default().plain(text).or_else(comma)?;
         let number = Decimal::read(&plain)?;
         let micros = match self {
             Unit::Seconds => rounded(number.digits, 1_000_000, number.places)?,
@@ -92,9 +107,15 @@ mod tests {
             (Unit::Microseconds, "1.4", 1),
             (Unit::Nanoseconds, "1424696631913248572", 1_424_696_631_913_249),
             (Unit::SpreadsheetDays, "43101.0416666667", 1_514_768_400_000_000),
+            (Unit::SpreadsheetDays, "43101,5", 1_514_808_000_000_000),
         ] {
             assert_eq!(unit.micros(text), Some(micros), "{text}");
         }
-        assert_eq!(Unit::Seconds.micros("noon").or(Unit::Seconds.micros("1e29")), None);
+        assert_eq!(
+            Unit::parse("epoch milliseconds")
+                .and(Unit::Seconds.micros("noon"))
+                .or(Unit::Seconds.micros("1e29")),
+            None
+        );
     }
 }

@@ -5,11 +5,11 @@ mod order;
 mod parts;
 mod zone;
 
-use crate::Hints;
 pub(crate) use order::join;
 
-use crate::clock::{Clock, Format, Unit, words};
+use crate::clock::{Clock, Format, Region, Unit, words};
 use crate::error::DiscoverError;
+use crate::hints::Hints;
 use crate::profile::{Column, Profile};
 use crate::table::Table;
 use crate::words::{TIMES, has};
@@ -19,8 +19,8 @@ use crate::words::{TIMES, has};
 pub enum Zone {
     /// Each value has its own.
     InValue,
-    /// So many seconds east of Greenwich, and what says so.
-    Fixed(i32, &'static str),
+    /// This one, and what says so.
+    Fixed(Region, &'static str),
     /// Nothing says it.
     Unstated,
 }
@@ -34,6 +34,8 @@ pub struct TimePlan {
     pub clock: Clock,
     /// The zone.
     pub zone: Zone,
+    /// What the times look like, if a person says that they have another format.
+    pub looks_like: Option<String>,
     /// What is noticed.
     pub notes: Vec<String>,
     /// What cannot be known and matters.
@@ -45,7 +47,7 @@ impl TimePlan {
     #[must_use]
     pub fn format(&self) -> String {
         match &self.clock {
-            Clock::Count(unit) => unit.says().to_owned(),
+            Clock::Count(unit, _) => unit.says().to_owned(),
             Clock::Formats(formats, _) => {
                 formats.iter().map(Format::text).collect::<Vec<_>>().join(" or ")
             }
@@ -89,30 +91,79 @@ pub(crate) fn find(
     hints: &Hints,
 ) -> Result<TimePlan, DiscoverError> {
     let mut found = columns(profile, table, hints)?;
+    let looks_like = looks_like(&found);
     if let Some(format) = &hints.time_format {
-        (found.formats, found.unit) = (vec![vec![format.clone()]], None);
+        found.unit = Unit::parse(format).filter(|_| found.columns.len() == 1);
+        found.formats = if found.unit.is_some() { Vec::new() } else { vec![vec![format.clone()]] };
     }
+    add_noon_column(&mut found, profile);
     add_zone_column(&mut found, profile);
     let names: Vec<&str> = found.columns.iter().map(|at| table.names[*at].as_str()).collect();
-    let zone = match hints.zone {
-        Some(seconds) => Zone::Fixed(seconds, "you said so"),
+    let zone = match &hints.zone {
+        Some(region) => Zone::Fixed(region.clone(), "you said so"),
         None => zone::find(&names, &table.above),
     };
     let Candidate { columns, formats, unit, mut notes, mut questions } = found;
-    if let Some(unit) = unit {
-        let zone = Zone::Fixed(0, "it counts from 1970 in UTC");
-        let zone = if unit == Unit::SpreadsheetDays { Zone::Unstated } else { zone };
-        return Ok(TimePlan { columns, clock: Clock::Count(unit), zone, notes, questions });
-    }
-    let offset = match zone {
-        Zone::Fixed(seconds, _) => seconds,
-        _ => 0,
+    let region = match &zone {
+        Zone::Fixed(region, _) => region.clone(),
+        _ => Region::default(),
     };
-    let view = order::View { text, form: &table.form, columns: &columns, zone: offset };
+    if let Some(unit) = unit {
+        let utc = Zone::Fixed(Region::default(), "it counts from 1970 in UTC");
+        let zone = if unit == Unit::SpreadsheetDays { zone } else { utc };
+        let clock = Clock::Count(unit, region);
+        return Ok(TimePlan { columns, clock, zone, looks_like, notes, questions });
+    }
+    let says = columns.iter().filter_map(|at| table.units.get(*at).map(String::as_str));
+    let says = names.iter().copied().chain(says).collect::<Vec<_>>().join(" ");
+    let view = order::View { text, form: &table.form, columns: &columns, says };
     let formats = order::decide(&view, formats, hints, &mut notes, &mut questions);
-    let in_value = formats.iter().any(Format::has_offset);
+    if formats.is_empty() {
+        let name = names.join(" + ");
+        return Err(DiscoverError::UnreadableTime { name });
+    }
+    let in_value = formats.iter().all(Format::has_offset);
+    if formats.iter().any(Format::has_offset) && !in_value {
+        notes.push("Some times say their zone and others do not.".to_owned());
+    }
+    if in_value && hints.zone.is_some() {
+        notes.push("Each time says its own zone, so `--zone` changes nothing.".to_owned());
+    }
     let zone = if in_value { Zone::InValue } else { zone };
-    Ok(TimePlan { columns, clock: Clock::Formats(formats, offset), zone, notes, questions })
+    let clock = Clock::Formats(formats, region);
+    Ok(TimePlan { columns, clock, zone, looks_like, notes, questions })
+}
+
+/// The formats that the columns seem to have.
+fn looks_like(found: &Candidate) -> Option<String> {
+    if let Some(unit) = found.unit {
+        return Some(unit.says().to_owned());
+    }
+    let first = found.formats.iter().filter_map(|formats| formats.first().cloned());
+    let joined = first.collect::<Vec<_>>().join(" ");
+    (!joined.is_empty()).then_some(joined)
+}
+
+/// Takes a column of AM and PM as a part of the time.
+fn add_noon_column(found: &mut Candidate, profile: &Profile) {
+    let is_noon = |column: &Column| {
+        let word =
+            |text: &String| matches!(text.to_lowercase().replace('.', "").as_str(), "am" | "pm");
+        let all = column.texts.values().sum::<u64>() == profile.rows && !column.texts.is_empty();
+        all && column.texts.keys().all(word)
+    };
+    let twelve = found.formats.iter().flatten().any(|format| format.contains("%p"));
+    let hours = found.formats.iter().flatten().any(|format| format.contains("%H"));
+    if hours
+        && !twelve
+        && let Some(at) = profile.columns.iter().position(is_noon)
+    {
+        for format in found.formats.iter_mut().flatten() {
+            *format = format.replace("%H", "%I");
+        }
+        found.columns.push(at);
+        found.formats.push(vec!["%p".to_owned()]);
+    }
 }
 
 /// Takes a column of zones, such as `tz_cd` with EST and EDT, as the last part of the time.
@@ -145,9 +196,12 @@ fn columns(profile: &Profile, table: &Table, hints: &Hints) -> Result<Candidate,
         return Ok(found);
     }
     if let Some(found) =
-        parts::calendar(profile).or_else(|| parts::counted(profile, table.has_header))
+        parts::calendar(profile, &moments).or_else(|| parts::counted(profile, table.has_header))
     {
         return Ok(found);
+    }
+    if let Some(name) = parts::mixed_epochs(profile) {
+        return Err(DiscoverError::MixedEpochs { name });
     }
     if let Some(found) = parts::year_alone(profile) {
         return Ok(found);

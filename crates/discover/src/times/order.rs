@@ -1,9 +1,9 @@
 //! Whether the day or the month stands first: decided by the dates themselves, then by the
 //! order of the rows; else asked.
 
-use crate::Hints;
 use crate::clock::{Format, Moment};
 use crate::form::Form;
+use crate::hints::Hints;
 use crate::scan::{Scanned, scan};
 
 /// Rows that are read to weigh one order against another.
@@ -17,7 +17,8 @@ pub(super) struct View<'a> {
     pub text: &'a str,
     pub form: &'a Form,
     pub columns: &'a [usize],
-    pub zone: i32,
+    /// What names and units of the columns say, such as `dd/mm/yyyy`.
+    pub says: String,
 }
 
 /// Which of the date's fields is first.
@@ -48,8 +49,11 @@ struct Weight {
     large_steps: u64,
 }
 
-/// The order of a format whose date is digits alone.
+/// The order of a format whose date is digits alone and may be read in another order.
 fn order(format: &str) -> Option<Order> {
+    if format.find("%Y") < format.find("%d") && format.contains("%Y") {
+        return None;
+    }
     let (day, month) = (format.find("%d")?, format.find("%m")?);
     let year = format.find("%Y").or_else(|| format.find("%y"))?;
     Some(if year < day && year < month {
@@ -73,13 +77,15 @@ pub(super) fn decide(
     let all = products(&formats);
     let mut orders: Vec<Order> =
         ORDERS.into_iter().filter(|o| all.iter().any(|f| order(f.text()) == Some(*o))).collect();
-    if let Some(day_first) = hints.day_first {
-        let wanted = if day_first { Order::Day } else { Order::Month };
-        if orders.contains(&wanted) {
-            return of_order(&all, wanted);
-        }
+    if let Some(formats) = said(&all, &orders, hints, questions) {
+        return formats;
     }
     let weigh = |o: Order| weigh(view, &of_order(&all, o));
+    if let Some(stated) = stated(&view.says).filter(|stated| orders.contains(stated))
+        && weigh(stated).unread == 0
+    {
+        return of_order(&all, stated);
+    }
     let Some(first) = orders.first().copied() else { return all };
     if orders.len() == 1 {
         let weight = weigh(first);
@@ -108,6 +114,39 @@ pub(super) fn decide(
     let tied: Vec<&(Order, Weight)> =
         weights.iter().filter(|(_, w)| w.unread == weight.unread).collect();
     by_rows(&tied, &all, notes, questions)
+}
+
+/// The formats of the order that a person states.
+fn said(
+    all: &[Format],
+    orders: &[Order],
+    hints: &Hints,
+    questions: &mut Vec<String>,
+) -> Option<Vec<Format>> {
+    let day_first = hints.day_first?;
+    let wanted = if day_first { Order::Day } else { Order::Month };
+    if orders.contains(&wanted) {
+        return Some(of_order(all, wanted));
+    }
+    let [only] = orders else { return None };
+    let (said, is) = if day_first { ("day", "month") } else { ("month", "day") };
+    questions.push(format!(
+        "You said that the {said} stands first, but the dates can only have the {is} first."
+    ));
+    Some(of_order(all, *only))
+}
+
+/// The order that a name or a unit such as `dd/mm/yyyy` states.
+fn stated(says: &str) -> Option<Order> {
+    let says = says.to_lowercase();
+    let has = |first: &str, second: &str| {
+        ['/', '.', '-'].iter().any(|mark| says.contains(&format!("{first}{mark}{second}")))
+    };
+    match (has("dd", "mm") || has("tt", "mm") || has("jj", "mm"), has("mm", "dd")) {
+        (true, false) => Some(Order::Day),
+        (false, true) if !has("yyyy", "mm") => Some(Order::Month),
+        _ => None,
+    }
 }
 
 /// Dates that each order can read: the order of rows decides, if it does so clearly.
@@ -196,7 +235,7 @@ fn weigh(view: &View<'_>, formats: &[Format]) -> Weight {
             weight.unread += 1;
             return rows < SAMPLE;
         };
-        weight.count(moment, view.zone, &mut before);
+        weight.count(moment, &mut before);
         rows < SAMPLE
     });
     weight
@@ -223,8 +262,8 @@ pub(crate) fn join(
 }
 
 impl Weight {
-    fn count(&mut self, moment: Moment, zone: i32, before: &mut Option<(i64, i64, i64)>) {
-        let (Some(time), Some(day)) = (moment.micros(zone), moment.day_number()) else {
+    fn count(&mut self, moment: Moment, before: &mut Option<(i64, i64, i64)>) {
+        let (Some(time), Some(day)) = (moment.micros(0), moment.day_number()) else {
             self.unread += 1;
             return;
         };

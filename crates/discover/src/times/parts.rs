@@ -1,12 +1,17 @@
 //! Candidates for the columns of the time.
 
 use super::Candidate;
-use crate::Hints;
 use crate::clock::Unit;
+use crate::clock::words;
 use crate::error::DiscoverError;
+use crate::hints::Hints;
 use crate::number::Decimal;
 use crate::profile::{Column, Profile};
-use crate::words::{DAY, HHMM, HOUR, MINUTE, MONTH, ORDINAL, SECOND, TIMES, YEAR, has, is};
+use crate::words::words as words_of;
+use crate::words::{
+    CHANGES, CLOCKS, DAY, HHMM, HOUR, LENGTHS, MINUTE, MONTH, ORDINAL, SECOND, TIMES, WEEK, YEAR,
+    has, is,
+};
 
 /// A column of texts that are times.
 pub(super) struct Moments {
@@ -33,7 +38,7 @@ pub(super) fn moments(profile: &Profile) -> Vec<Moments> {
 }
 
 fn of_column(at: usize, column: &Column) -> Option<Moments> {
-    let has_date = |text: &str| text.contains("%Y") || text.contains("%y");
+    let has_date = |text: &str| ["%Y", "%y", "%G"].iter().any(|year| text.contains(year));
     let has_clock = |text: &str| text.contains("%H") || text.contains("%I");
     let (mut date, mut clock, mut midnight, mut formats) = (true, false, true, Vec::new());
     let mut shapes: Vec<_> = column.shapes.values().collect();
@@ -66,11 +71,10 @@ fn of_column(at: usize, column: &Column) -> Option<Moments> {
 
 /// One column with date and time of day; or a date alone, if no column has the time of day.
 pub(super) fn whole(profile: &Profile, moments: &[Moments]) -> Option<Candidate> {
-    let named = |found: &&Moments| has(&profile.columns[found.column].name, TIMES);
     let full: Vec<&Moments> = moments.iter().filter(|m| m.date && m.clock).collect();
-    let clocks = moments.iter().any(|m| !m.date);
+    let clocks = !clocks(profile, moments, usize::MAX).is_empty();
     let full: Vec<&Moments> = full.into_iter().filter(|m| !(m.midnight && clocks)).collect();
-    let best = full.iter().copied().find(named).or(full.first().copied())?;
+    let best = full.iter().copied().min_by_key(|found| rank(profile, found))?;
     let mut found = Candidate::text(vec![best.column], vec![best.formats.clone()]);
     for other in full.iter().filter(|other| other.column != best.column) {
         let (own, name) = (&profile.columns[best.column].name, &profile.columns[other.column].name);
@@ -81,17 +85,45 @@ pub(super) fn whole(profile: &Profile, moments: &[Moments]) -> Option<Candidate>
     Some(found)
 }
 
+/// How little a column's name says that it is the time of a reading, and not of a change to its
+/// record or of its end.
+fn rank(profile: &Profile, moments: &Moments) -> u8 {
+    let name = &profile.columns[moments.column].name;
+    match (has(name, TIMES), has(name, CHANGES)) {
+        (true, false) => 0,
+        (false, false) => 1,
+        (_, true) => 2,
+    }
+}
+
+/// Times of day, but for what a name says to be a length of time. Of several, those whose names
+/// say nothing besides; a lone one beside the date may have any name.
+fn clocks<'m>(profile: &Profile, moments: &'m [Moments], date: usize) -> Vec<&'m Moments> {
+    let name = |m: &&Moments| &profile.columns[m.column].name;
+    let is_clock = |m: &&Moments| !m.date && !has(name(m), LENGTHS);
+    let all: Vec<&Moments> = moments.iter().filter(is_clock).collect();
+    let is_known = |word: &String| {
+        let known = |list: &[&str]| list.contains(&word.as_str());
+        known(TIMES) || known(CHANGES) || known(CLOCKS) || word.bytes().all(|b| b.is_ascii_digit())
+    };
+    let plain = |m: &&Moments| words_of(name(m)).iter().all(is_known);
+    let plain: Vec<&Moments> = all.iter().copied().filter(plain).collect();
+    match all.as_slice() {
+        [only] if plain.is_empty() && only.column.abs_diff(date) == 1 => vec![*only],
+        _ => plain,
+    }
+}
+
 /// A date in one column and the time of day in another; else a date alone.
 pub(super) fn joined(profile: &Profile, moments: &[Moments]) -> Option<Candidate> {
-    let name = |m: &&Moments| has(&profile.columns[m.column].name, TIMES);
     let dates: Vec<&Moments> = moments.iter().filter(|m| m.date).collect();
-    let text = dates.iter().copied().find(name).or(dates.first().copied());
+    let text = dates.iter().copied().min_by_key(|found| rank(profile, found));
     let (date, formats) = match text {
         Some(date) => (date.column, date.formats.clone()),
         None => compact_date(profile)?,
     };
-    let clocks: Vec<&Moments> = moments.iter().filter(|m| !m.date).collect();
-    let near = clocks.iter().min_by_key(|m| m.column.abs_diff(date));
+    let clocks = clocks(profile, moments, date);
+    let near = clocks.iter().min_by_key(|m| (rank(profile, m), m.column.abs_diff(date)));
     if let Some(clock) = near {
         return Some(Candidate::text(
             vec![date, clock.column],
@@ -159,10 +191,15 @@ fn number_clock(profile: &Profile, date: usize) -> Option<(usize, &'static str)>
     if let Some(hour) = part(profile, HOUR, 0, 24, &[date]) {
         return Some((hour, "%H"));
     }
-    let hhmm = |(at, column): &(usize, &Column)| {
-        *at != date && is_whole(profile, column) && column.hhmm && is(&column.name, HHMM)
+    let named = |(at, column): &(usize, &Column)| {
+        *at != date && is_whole(profile, column) && is(&column.name, HHMM)
     };
-    profile.columns.iter().enumerate().find(hhmm).map(|(at, _)| (at, "%H%M"))
+    let (at, column) = profile.columns.iter().enumerate().find(named)?;
+    match (column.hhmm, column.hhmmss) {
+        (true, _) => Some((at, "%H%M")),
+        (false, true) => Some((at, "%H%M%S")),
+        (false, false) => None,
+    }
 }
 
 /// An integer column of one of these names, within these bounds.
@@ -176,23 +213,41 @@ fn part(profile: &Profile, names: &[&str], lo: i128, hi: i128, used: &[usize]) -
     profile.columns.iter().enumerate().find(fits).map(|(at, _)| at)
 }
 
-/// Year, month and day in columns of their own, or year and day of the year; with hour,
-/// minute and second if they are there.
-pub(super) fn calendar(profile: &Profile) -> Option<Candidate> {
+/// A column of months by name.
+fn named_month(profile: &Profile, used: &[usize]) -> Option<usize> {
+    let fits = |(at, column): &(usize, &Column)| {
+        let known = column.texts.keys().all(|text| words::month(text).is_some());
+        let texts: u64 = column.texts.values().sum();
+        !used.contains(at) && is(&column.name, MONTH) && known && texts == profile.rows
+    };
+    profile.columns.iter().enumerate().find(fits).map(|(at, _)| at)
+}
+
+/// Year, month and day in columns of their own, or year and day of the year, or year and week;
+/// with hour, minute and second if they are there.
+pub(super) fn calendar(profile: &Profile, moments: &[Moments]) -> Option<Candidate> {
     let short = |year: usize| profile.columns[year].digits.is_some_and(|(_, most)| most <= 2);
     let year = part(profile, YEAR, 1850, 2100, &[]).or_else(|| part(profile, YEAR, 0, 99, &[]))?;
     let mut columns = vec![year];
     let mut formats = vec![if short(year) { "%y" } else { "%Y" }];
-    if let Some(month) = part(profile, MONTH, 1, 12, &columns) {
+    let month = part(profile, MONTH, 1, 12, &columns).map(|at| (at, "%m"));
+    let month = month.or_else(|| named_month(profile, &columns).map(|at| (at, "%b")));
+    let mut notes = Vec::new();
+    if let Some((month, format)) = month {
         columns.push(month);
-        formats.push("%m");
+        formats.push(format);
         if let Some(day) = part(profile, DAY, 1, 31, &columns) {
             columns.push(day);
             formats.push("%d");
         }
-    } else {
-        columns.push(part(profile, ORDINAL, 1, 366, &columns)?);
+    } else if let Some(day) = part(profile, ORDINAL, 1, 366, &columns) {
+        columns.push(day);
         formats.push("%j");
+    } else {
+        let week = part(profile, WEEK, 1, 53, &columns).filter(|_| !short(year))?;
+        columns.push(week);
+        formats = vec!["%G", "%V"];
+        notes.push("Weeks are read as ISO weeks, which begin on Mondays.".to_owned());
     }
     let clock = [(HOUR, 24, "%H"), (MINUTE, 59, "%M"), (SECOND, 60, "%S")];
     for (names, most, format) in clock {
@@ -200,16 +255,33 @@ pub(super) fn calendar(profile: &Profile) -> Option<Candidate> {
         columns.push(at);
         formats.push(format);
     }
-    if !formats.contains(&"%H")
-        && let Some((clock, format)) = number_clock(profile, year)
-    {
-        columns.push(clock);
-        formats.push(format);
+    let mut formats: Vec<Vec<String>> =
+        formats.into_iter().map(|format| vec![format.to_owned()]).collect();
+    if !formats.iter().flatten().any(|format| format == "%H") {
+        let text = clocks(profile, moments, year).into_iter().next();
+        let text = text.map(|clock| (clock.column, clock.formats.clone()));
+        let number =
+            || number_clock(profile, year).map(|(at, format)| (at, vec![format.to_owned()]));
+        let clock = text.or_else(number).filter(|(at, _)| !columns.contains(at));
+        if let Some((clock, format)) = clock {
+            columns.push(clock);
+            formats.push(format);
+        }
     }
-    Some(Candidate::text(
-        columns,
-        formats.into_iter().map(|format| vec![format.to_owned()]).collect(),
-    ))
+    let mut found = Candidate::text(columns, formats);
+    found.notes = notes;
+    Some(found)
+}
+
+/// A column of a time's name whose numbers lie where seconds since 1970 do, and where smaller
+/// parts of them do.
+pub(super) fn mixed_epochs(profile: &Profile) -> Option<String> {
+    let mixed = |column: &&Column| {
+        let far = Decimal { digits: 100_000_000_000, places: 0 };
+        let wide = column.whole_range().is_some_and(|(_, hi)| hi > far);
+        column.counts_seconds() && wide && has(&column.name, TIMES)
+    };
+    profile.columns.iter().find(mixed).map(|column| column.name.clone())
 }
 
 /// A number that counts from 1970, or a spreadsheet's days.
@@ -235,7 +307,7 @@ pub(super) fn counted(profile: &Profile, has_header: bool) -> Option<Candidate> 
             lo >= scale(least) && hi <= scale(most)
         };
         let unit = units.iter().find(|(_, power)| within(*power, 473_385_600, 4_102_444_800));
-        let days = within(0, 20_000, 73_000) && has(&column.name, TIMES) && column.fractional;
+        let days = within(0, 20_000, 73_000) && has(&column.name, TIMES);
         match unit {
             Some((unit, _)) => found.push((at, *unit)),
             None if days => found.push((at, Unit::SpreadsheetDays)),
@@ -245,6 +317,10 @@ pub(super) fn counted(profile: &Profile, has_header: bool) -> Option<Candidate> 
     let named = found.iter().find(|(at, _)| has(&profile.columns[*at].name, TIMES));
     let (column, unit) = *named.or(found.first())?;
     let mut chosen = Candidate::count(column, unit);
+    if unit == Unit::SpreadsheetDays && !profile.columns[column].fractional {
+        let name = &profile.columns[column].name;
+        chosen.questions.push(format!("The whole numbers of `{name}` are taken for the days of a spreadsheet, where 45292 is 2024-01-01. Say so with `--time {name} --time-format spreadsheet-days`, or name the column of the time with `--time`."));
+    }
     for (other, unit) in found.iter().filter(|(other, _)| *other != column) {
         let (own, name) = (&profile.columns[column].name, &profile.columns[*other].name);
         chosen.notes.push(format!(

@@ -1,18 +1,18 @@
 //! The zone of times: from the names of their columns, or the lines above the table.
 
 use super::Zone;
-use crate::clock::words;
+use crate::clock::{Region, words};
 
 /// Looks for a zone.
 pub(super) fn find(names: &[&str], above: &[String]) -> Zone {
-    if let Some(seconds) = names.iter().find_map(|name| in_name(name)) {
-        return Zone::Fixed(seconds, "the column's name says so");
+    if let Some(region) = names.iter().find_map(|name| region(name)) {
+        return Zone::Fixed(region, "the column's name says so");
     }
     let legend = names.iter().find_map(|name| {
         let line = above.iter().find(|line| {
             line.split_once(['=', ':', ';']).is_some_and(|(left, _)| left.trim() == *name)
         })?;
-        in_name(line)
+        region(line)
     });
     let zone = |line: &&String| {
         let lower = line.to_lowercase();
@@ -20,10 +20,18 @@ pub(super) fn find(names: &[&str], above: &[String]) -> Zone {
             .iter()
             .any(|word| lower.contains(word))
     };
-    match legend.or_else(|| above.iter().filter(zone).find_map(|line| in_name(line))) {
-        Some(seconds) => Zone::Fixed(seconds, "a line above the table says so"),
+    match legend.or_else(|| above.iter().filter(zone).find_map(|line| region(line))) {
+        Some(region) => Zone::Fixed(region, "a line above the table says so"),
         None => Zone::Unstated,
     }
+}
+
+/// A zone in a text: a place such as `Europe/Berlin`, or an offset.
+fn region(text: &str) -> Option<Region> {
+    let word = |c: char| !(c.is_ascii_alphanumeric() || matches!(c, '/' | '_' | '-' | '+'));
+    let places = text.split(word).filter(|word| word.contains('/') && word.len() > 5);
+    let place = places.filter_map(Region::parse).next();
+    place.or_else(|| in_name(text).map(Region::Fixed))
 }
 
 /// A zone in a text: `GMT-04:00`, `UTC+1`, `(UTC)`, `time_utc`, `MST`, `+01:00`.
@@ -65,8 +73,13 @@ mod tests {
             assert_eq!(in_name(name), seconds, "{name}");
         }
         let above = ["HH  = time (HH uur/hour, UT. 12 UT=13 MET".to_owned()];
-        assert!(matches!(find(&["YYYYMMDD", "HH"], &above), Zone::Fixed(0, _)));
-        assert!(matches!(find(&["t"], &["Time zone: UTC+01:00".to_owned()]), Zone::Fixed(3600, _)));
+        assert!(matches!(find(&["YYYYMMDD", "HH"], &above), Zone::Fixed(Region::Fixed(0), _)));
+        assert!(matches!(
+            find(&["t"], &["Time zone: UTC+01:00".to_owned()]),
+            Zone::Fixed(Region::Fixed(3600), _)
+        ));
+        let place = find(&["t"], &["Zeitzone;Europe/Berlin".to_owned()]);
+        assert!(matches!(&place, Zone::Fixed(region, _) if region.text() == "Europe/Berlin"));
         assert_eq!(find(&["t"], &["Station EST 4".to_owned()]), Zone::Unstated);
     }
 }

@@ -10,6 +10,7 @@ pub use report::{Understood, UnderstoodAttribute};
 
 use crate::Understanding;
 use crate::tally::Values;
+use crate::windows::{WINDOWS, Window};
 use crate::words::schema_name;
 
 /// Attributes that the first query asks for.
@@ -17,24 +18,6 @@ const ASKED: usize = 6;
 const SECOND: i64 = 1_000_000;
 /// Windows of a query at most, if a longer window is to be had.
 const MAX_WINDOWS: i64 = 100;
-
-/// A length of windows: in schemas, in queries, and in seconds.
-#[derive(Clone, Copy, Debug)]
-struct Window {
-    name: &'static str,
-    sql: &'static str,
-    seconds: i64,
-}
-
-const WINDOWS: [Window; 7] = [
-    Window { name: "10s", sql: "10 SECONDS", seconds: 10 },
-    Window { name: "1min", sql: "1 MINUTE", seconds: 60 },
-    Window { name: "10min", sql: "10 MINUTES", seconds: 600 },
-    Window { name: "1hr", sql: "1 HOUR", seconds: 3600 },
-    Window { name: "1d", sql: "1 DAY", seconds: 86_400 },
-    Window { name: "7d", sql: "7 DAYS", seconds: 604_800 },
-    Window { name: "28d", sql: "28 DAYS", seconds: 2_419_200 },
-];
 
 /// The texts of all files.
 #[derive(Clone, Debug)]
@@ -85,15 +68,21 @@ pub fn files(found: &Understanding, file: &str) -> Files {
 impl<'u> Draft<'u> {
     fn of(found: &'u Understanding, file: &'u str) -> Draft<'u> {
         let span = found.tally.span.map_or(0, |(first, last)| last - first);
-        let fits = |window: &&Window| span / (window.seconds * SECOND) < MAX_WINDOWS;
-        let window = WINDOWS.iter().find(fits).copied().unwrap_or(WINDOWS[6]);
         let owners = found.tally.owners.max(1);
+        let least = owners.min(10);
+        let share = |at: usize| found.tally.share_of_crowds(at, least);
+        let fits = |at: &usize| span / (WINDOWS[*at].seconds * SECOND) < MAX_WINDOWS;
+        let long: Vec<usize> = (0..WINDOWS.len()).filter(fits).collect();
+        // The shortest in most of which there are enough owners, else the one with the most.
+        let best = long.iter().copied().max_by_key(|at| (share(*at), std::cmp::Reverse(*at)));
+        let at = long.iter().copied().find(|at| share(*at) >= 50).or(best);
+        let window = at.map_or(WINDOWS[WINDOWS.len() - 1], |at| WINDOWS[at]);
         Draft {
             found,
             file,
             name: title(file),
             window,
-            least: owners.min(10),
+            least,
             population: round_up(owners * 10),
             events: round_up(found.tally.most_rows * 2),
         }

@@ -40,6 +40,10 @@ pub struct Understood {
     pub out_of_order: u64,
     /// Rows with the time of an earlier one of their owner.
     pub same_time: u64,
+    /// Rows at local times that a change of the clocks skips.
+    pub skipped_times: u64,
+    /// Rows at local times that a change of the clocks repeats.
+    pub repeated_times: u64,
     /// Owners.
     pub owners: u64,
     /// The encoding.
@@ -72,6 +76,8 @@ pub struct UnderstoodAttribute {
     pub sum: String,
     /// Numbers that stand for a missing one, with the number of their cells.
     pub sentinels: BTreeMap<String, u64>,
+    /// Values outside the bounds that the schema gets.
+    pub outside_bounds: u64,
 }
 
 impl Understood {
@@ -83,10 +89,10 @@ impl Understood {
             Clock::Formats(formats, _) => {
                 formats.iter().map(|f| Format::text(f).to_owned()).collect()
             }
-            Clock::Count(unit) => vec![unit.says().to_owned()],
+            Clock::Count(unit, _) => vec![unit.says().to_owned()],
         };
         let names = found.time.columns.iter().filter_map(|at| found.names.get(*at).cloned());
-        let left = found.left_out.iter().map(|(name, why)| (name.clone(), (*why).to_owned()));
+        let left = found.left_out.iter().map(|(name, why)| (name.clone(), why.clone()));
         Understood {
             owner: found.owner.clone(),
             time: names.collect(),
@@ -102,6 +108,8 @@ impl Understood {
             duplicates: tally.duplicates,
             out_of_order: tally.out_of_order,
             same_time: tally.same_time,
+            skipped_times: tally.skipped,
+            repeated_times: tally.repeated,
             owners: tally.owners,
             encoding: found.form.encoding.name(),
             delimiter: found.form.delimiter.name(),
@@ -128,6 +136,7 @@ impl UnderstoodAttribute {
             count: own.total.count,
             sum: own.total.sum.text(),
             sentinels: own.sentinels.clone(),
+            outside_bounds: own.outliers.count,
         }
     }
 }
@@ -136,7 +145,7 @@ impl UnderstoodAttribute {
 pub(super) fn readme(draft: &Draft<'_>) -> String {
     let found = draft.found;
     let mut text = format!(
-        "# {}\n\nWritten by `alpheus init` from a file of {} rows. `understood.json` has all that was understood.\n\n## Who learns what\n\n{}\n\n## Ask\n\n```sh\nalpheus replay --schema schema.yaml --source source.yaml --policies policies.yaml --query query.sql{} --input FILE --output answer.csv\n```\n\n## Attributes\n\n| name | column | unit | readings | sum |\n| --- | --- | --- | --- | --- |\n",
+        "# {}\n\nWritten by `alpheus init` from a file of {} rows. `understood.json` has all that was understood.\n\n## Who learns what\n\n{}\n\n## Ask\n\n```sh\nalpheus replay --schema schema.yaml --source source.yaml --policies policies.yaml --query query.sql{} --input FILE --output again.csv\n```\n\n## Attributes\n\n| name | column | unit | readings | sum |\n| --- | --- | --- | --- | --- |\n",
         draft.name,
         found.tally.rows,
         policies::says(draft),
@@ -153,10 +162,16 @@ pub(super) fn readme(draft: &Draft<'_>) -> String {
             own.total.sum.text()
         );
     }
+    text.push_str(
+        "\n## What became of each column\n\n| column | what became of it |\n| --- | --- |\n",
+    );
+    for (column, fate) in found.fates() {
+        let _ = writeln!(text, "| {} | {} |", column.replace('|', "\\|"), fate.replace('|', "\\|"));
+    }
     text.push_str("\n## What is not certain\n\n");
     for sentence in found.unsure() {
         let _ = writeln!(text, "- {sentence}");
     }
-    text.push_str("\nBounds in `schema.yaml` are a choice: twice what the file has, rounded up. Change them there.\n");
+    text.push_str("\nBounds in `schema.yaml` are a choice: twice what the file has, rounded up, without values far from all others. Change them there.\n");
     text
 }

@@ -1,15 +1,16 @@
 //! `schema.yaml`: what can be measured, within which bounds, and what owners may choose.
 
-use super::{Draft, WINDOWS, comment, quoted};
+use super::{Draft, comment, quoted};
 use crate::Attribute;
 use crate::bounds::Bounds;
 use crate::tally::Values;
+use crate::windows::WINDOWS;
 use std::fmt::Write as _;
 
 pub(super) fn schema(draft: &Draft<'_>) -> String {
     let (window, least) = (draft.window, draft.least);
     let mut text = format!(
-        "# What {file} holds, as `alpheus init` understood it. Bounds are a choice: twice what the\n# file has, rounded up. A value outside its bounds is refused, so widen or narrow them.\nname: {name}\nversion: 1\ntick: {tick}\n# At most so many streams in a window, and events of one stream in it.\ncapacity: {{ population: {population}, events: {events} }}\n\nstreamAttributes:\n",
+        "# What {file} holds, as `alpheus init` understood it. Bounds are a choice: twice what the\n# file has, rounded up, without values far from all others. A value outside its bounds is refused, so widen or narrow them.\nname: {name}\nversion: 1\ntick: {tick}\n# At most so many streams in a window, and events of one stream in it.\ncapacity: {{ population: {population}, events: {events} }}\n\nstreamAttributes:\n",
         file = comment(draft.file),
         name = draft.name,
         tick = draft.tick().unwrap_or(window.name),
@@ -84,6 +85,7 @@ impl Attribute {
     /// The bounds that the schema gets.
     #[must_use]
     pub fn bounds(&self) -> Bounds {
-        Bounds::of(self.total.range, self.total.places, self.unit.as_deref())
+        let range = self.outliers.range.filter(|_| self.outliers.count > 0).or(self.total.range);
+        Bounds::of(range, self.total.places, self.unit.as_deref())
     }
 }

@@ -1,7 +1,7 @@
 //! `source.yaml`: how the file's rows become events.
 
 use super::{Draft, comment, quoted};
-use crate::clock::{Clock, Format, words};
+use crate::clock::{Clock, Format, Unit};
 use crate::encoding::Encoding;
 use crate::form::Form;
 use crate::times::Zone;
@@ -120,7 +120,7 @@ fn time(draft: &Draft<'_>) -> String {
         }
     }
     match &plan.clock {
-        Clock::Count(unit) => {
+        Clock::Count(unit, _) => {
             let _ = writeln!(text, "  unit: {}", unit.name());
         }
         Clock::Formats(formats, _) => {
@@ -129,10 +129,13 @@ fn time(draft: &Draft<'_>) -> String {
         }
     }
     match (&plan.zone, &plan.clock) {
-        (Zone::Fixed(seconds, says), Clock::Formats(..)) => {
-            let _ = writeln!(text, "  zone: {} # {says}", quoted(&words::offset_text(*seconds)));
+        (
+            Zone::Fixed(region, says),
+            Clock::Formats(..) | Clock::Count(Unit::SpreadsheetDays, _),
+        ) => {
+            let _ = writeln!(text, "  zone: {} # {says}", quoted(&region.text()));
         }
-        (Zone::Unstated, Clock::Formats(..)) => {
+        (Zone::Unstated, Clock::Formats(..) | Clock::Count(Unit::SpreadsheetDays, _)) => {
             text.push_str(
                 "  zone: \"+00:00\" # nothing in the file says it; set the offset of local times\n",
             );

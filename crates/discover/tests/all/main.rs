@@ -5,6 +5,8 @@
 mod any_bytes;
 mod doubts;
 mod files;
+mod wild;
+mod wild_times;
 
 use alpheus_discover::{Hints, Understanding, understand};
 

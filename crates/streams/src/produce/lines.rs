@@ -2,7 +2,7 @@
 
 use super::outbox::Record;
 use alpheus_input::cells::parse_cell;
-use alpheus_input::files::unpacked;
+use alpheus_input::files::{decompressed, unpacked};
 use alpheus_input::rows::Cell;
 use alpheus_node::failure::{Blame, Category, Failure};
 use alpheus_policy::schema::{Attribute, Schema};
@@ -60,12 +60,19 @@ impl Lines {
         time: Option<&str>,
         schema: &Schema,
     ) -> Result<Lines, Failure> {
-        let is_csv = path.to_string_lossy().trim_end_matches(".gz").ends_with(".csv");
+        let name = path.to_string_lossy();
+        let name = name.trim_end_matches(".gz");
+        // Parquet is read as the CSV that it is converted to.
+        let is_csv = name.ends_with(".csv") || name.ends_with(".parquet");
         let format = format.unwrap_or(if is_csv { LineFormat::Csv } else { LineFormat::Json });
         let input: Box<dyn Read + Send> = if path == Path::new("-") {
             Box::new(std::io::stdin())
         } else {
-            unpacked(path, File::open(path).blame_io(path)?)
+            let file = File::open(path).blame_io(path)?;
+            match format {
+                LineFormat::Json => decompressed(path, file),
+                LineFormat::Csv => unpacked(path, file),
+            }
         };
         let source = match format {
             LineFormat::Json => Source::Json(Box::new(BufReader::new(input))),

@@ -1,0 +1,378 @@
+//! What becomes of each column: measured, a category, part of the time, the owner's, or left out.
+
+use crate::attribute::Attribute;
+use crate::hints::Hints;
+use crate::owner::OwnerPlan;
+use crate::profile::{Column, Profile};
+use crate::table::Table;
+use crate::tally::{CountedColumn, Total, Values};
+use crate::times::TimePlan;
+use crate::words::{
+    CODES, KINDS, LENGTHS, READINGS, TIMES, has, is, is_id, names_a_number, owner_score,
+    schema_name, words,
+};
+use crate::{sentinels, units};
+use std::collections::BTreeMap;
+
+/// Most different numbers of a column that is taken for codes.
+const MAX_CODES: u64 = 50;
+
+/// Columns, sorted by what they are.
+pub(crate) struct Sorted {
+    pub wanted: Vec<CountedColumn>,
+    pub attributes: Vec<Attribute>,
+    pub categories: Vec<(String, u64)>,
+    pub left_out: Vec<(String, String)>,
+    pub notes: Vec<String>,
+    pub questions: Vec<String>,
+}
+
+impl Sorted {
+    /// Sorts all columns but those of time and owner.
+    pub(crate) fn of(
+        (table, profile): (&Table, &Profile),
+        time: &TimePlan,
+        owner: &OwnerPlan,
+        hints: &Hints,
+    ) -> Sorted {
+        let mut sorted = Sorted {
+            wanted: Vec::new(),
+            attributes: Vec::new(),
+            categories: Vec::new(),
+            left_out: Vec::new(),
+            notes: Vec::new(),
+            questions: Vec::new(),
+        };
+        let mut codes = Vec::new();
+        for (at, column) in profile.columns.iter().enumerate() {
+            let used = time.columns.contains(&at) || owner.column == Some(at);
+            if used {
+                continue;
+            }
+            if hints.leave_out.contains(&column.name) {
+                sorted.left_out.push((column.name.clone(), "you said so".to_owned()));
+            } else if hints.measure.contains(&column.name) && column.numbers > 0 {
+                sorted.attribute(at, column, Values::Number);
+            } else if !column.numbers_rows() && is_codes(column) || owner.parts.contains(&at) {
+                codes.push(at);
+            } else {
+                sorted.column(at, column);
+            }
+        }
+        sorted.codes(&codes, profile, owner, hints);
+        sorted.judge(profile);
+        if sorted.attributes.is_empty() {
+            sorted.count_texts(profile, hints);
+        }
+        sorted.several_kinds(profile, hints);
+        sorted.several_moments(hints);
+        sorted.units(table, profile);
+        sorted.name();
+        sorted
+    }
+
+    fn column(&mut self, at: usize, column: &Column) {
+        let left = |why: &str| (column.name.clone(), why.to_owned());
+        if column.filled == 0 {
+            self.left_out.push(left("it is empty"));
+        } else if column.numbers_rows() && (at == 0 || numbers_by_name(&column.name))
+            || (is_index(&column.name) && column.is_integer() && column.distinct() == column.filled)
+        {
+            self.left_out.push(left("it numbers the rows"));
+        } else if column.may_be_times()
+            || column.holds_years()
+            || (column.counts_seconds() && has(&column.name, TIMES))
+        {
+            self.left_out.push(left("it may hold times"));
+        } else if column.is_number() {
+            self.attribute(at, column, Values::Number);
+        } else if column.booleans * 10 >= column.filled * 9 && column.distinct() > 1 {
+            self.attribute(at, column, Values::Boolean);
+        } else if column.times() * 2 > column.filled {
+            self.left_out.push(left("it holds times"));
+        } else {
+            let says = not_measured(column);
+            let mostly = column.numbers * 2 >= column.filled;
+            if mostly { &mut self.questions } else { &mut self.notes }.extend(says);
+            if column.distinct() * 2 <= column.filled && column.distinct() <= 10_000 {
+                self.categories.push((column.name.clone(), column.distinct()));
+            } else {
+                self.left_out.push(left("it holds texts that hardly repeat"));
+            }
+        }
+    }
+
+    fn attribute(&mut self, at: usize, column: &Column, values: Values) {
+        let texts: BTreeMap<String, u64> = match values {
+            Values::Number => {
+                column.texts.iter().map(|(text, count)| (text.clone(), *count)).collect()
+            }
+            _ => BTreeMap::new(),
+        };
+        let times = column.times();
+        if times > 0 && values == Values::Number {
+            self.questions.push(format!(
+                "{times} cells of `{}` look like times among numbers; they would be refused. A spreadsheet may have made dates of numbers.",
+                column.name
+            ));
+        }
+        self.wanted.push(CountedColumn {
+            column: at,
+            values,
+            missing: texts.keys().cloned().collect(),
+        });
+        self.attributes.push(Attribute {
+            column: column.name.clone(),
+            name: String::new(),
+            values,
+            unit: None,
+            total: Total::default(),
+            sentinels: BTreeMap::new(),
+            texts,
+            numeric_texts: column.numeric_texts(),
+            outliers: crate::bounds::Outliers::default(),
+        });
+    }
+
+    /// Numbers that name something are no measurements. If the file has nothing else, they are
+    /// measured all the same.
+    fn codes(&mut self, codes: &[usize], profile: &Profile, owner: &OwnerPlan, hints: &Hints) {
+        let alone = self.attributes.is_empty();
+        for at in codes {
+            let column = &profile.columns[*at];
+            let name = &column.name;
+            if column.distinct() == column.filled {
+                self.left_out.push((name.clone(), "it differs in each row".to_owned()));
+                continue;
+            }
+            if alone && !owner.parts.contains(at) {
+                self.attribute(*at, column, Values::Number);
+                self.notes.push(format!("The numbers of `{name}` look like codes. The file has nothing else to measure, so they are counted and added up, but only their count says something."));
+                continue;
+            }
+            self.categories.push((name.clone(), column.distinct()));
+            let names_things = owner_score(name) > 0 || owner.parts.contains(at);
+            let open = owner.column.is_none() && hints.owner.is_none();
+            if names_things && column.distinct() > 1 && (open || owner.parts.contains(at)) {
+                self.questions.push(format!(
+                    "`{name}` holds {} different whole numbers and seems to name something, such as a device, rather than to measure. Its numbers are not added up. Say `--measure {name}` if they are measurements, `--owner {name}` if they say whose a reading is, or `--leave-out {name}` if neither.",
+                    column.distinct()
+                ));
+            } else {
+                self.notes.push(format!("The numbers of `{name}` look like codes, so they are not added up. Say `--measure {name}` if they are measurements."));
+            }
+        }
+    }
+
+    /// Leaves numbers out that stand for missing ones.
+    fn judge(&mut self, profile: &Profile) {
+        let columns: Vec<&Column> =
+            self.wanted.iter().map(|wanted| &profile.columns[wanted.column]).collect();
+        let verdicts = sentinels::judge(&columns);
+        for ((attribute, wanted), verdict) in
+            self.attributes.iter_mut().zip(&mut self.wanted).zip(verdicts)
+        {
+            if wanted.values != Values::Number {
+                continue;
+            }
+            wanted.missing.extend(verdict.left_out.keys().cloned());
+            attribute.sentinels = verdict.left_out;
+            for odd in verdict.odd {
+                self.notes.push(format!(
+                    "`{}` has the number {odd}, far from all others or below zero alone; it is taken as a number. Name it under `missing` in source.yaml if it stands for a missing value.",
+                    attribute.column
+                ));
+            }
+        }
+    }
+
+    /// In a file with nothing to measure, texts can at least be counted.
+    fn count_texts(&mut self, profile: &Profile, hints: &Hints) {
+        let Some((name, _)) = self.categories.first().cloned() else { return };
+        let at = profile.columns.iter().position(|column| column.name == name).unwrap_or(0);
+        self.categories.retain(|(category, _)| *category != name);
+        self.attribute(at, &profile.columns[at], Values::Text);
+        let says = format!("No column holds numbers to measure, so `{name}` is counted.");
+        let open = |column: &&Column| !hints.leave_out.contains(&column.name);
+        let may_be = |column: &Column| {
+            not_measured(column).is_some() || (column.times() > 0 && has(&column.name, LENGTHS))
+        };
+        let likely = profile.columns.iter().filter(open).any(may_be);
+        if likely { &mut self.questions } else { &mut self.notes }.push(says);
+    }
+
+    /// Asks if one column holds readings of several kinds, which another column names.
+    fn several_kinds(&mut self, profile: &Profile, hints: &Hints) {
+        let value = self.attributes.iter().find(|own| is(&own.column, READINGS));
+        let kind = profile.columns.iter().find(|column| {
+            let known =
+                self.categories.iter().any(|(name, count)| *name == column.name && *count > 1);
+            known && is(&column.name, KINDS) && !hints.leave_out.contains(&column.name)
+        });
+        let (Some(value), Some(kind)) = (value, kind) else { return };
+        if hints.measure.contains(&value.column) {
+            return;
+        }
+        let (value, name) = (&value.column, &kind.name);
+        self.questions.push(format!(
+            "`{value}` seems to hold {} kinds of readings, which `{name}` names; a sum over them mixes them. Give a file with one kind, or say `--measure {value}` if they may be added up.",
+            kind.distinct()
+        ));
+    }
+
+    /// Asks if each row holds a day or an hour.
+    fn several_moments(&mut self, hints: &Hints) {
+        let Some((first, last)) = moments(&self.attributes) else { return };
+        if hints.measure.iter().any(|name| name == first) {
+            return;
+        }
+        let question = format!(
+            "The columns `{first}` to `{last}` seem to be moments of one row, such as the hours of a day; each is taken as a measurement of its own. If they are moments, describe them as `wide` in source.yaml; else say `--measure {first}`."
+        );
+        self.questions.push(question);
+    }
+
+    fn units(&mut self, table: &Table, profile: &Profile) {
+        let beside = columns_of_units(table, profile);
+        let is_code = |own: &Attribute| has(&own.column, CODES);
+        let is_only = self.attributes.iter().filter(|own| !is_code(own)).count() == 1;
+        for (attribute, wanted) in self.attributes.iter_mut().zip(&self.wanted) {
+            let below = table.units.get(wanted.column).and_then(|cell| units::of_cell(cell));
+            let within = table.cell_units.get(&wanted.column).cloned();
+            let beside = beside.get(&wanted.column).cloned();
+            let only = is_only && !is_code(attribute);
+            attribute.unit = units::of_name(&attribute.column)
+                .or(below)
+                .or(within)
+                .or(beside)
+                .or_else(|| units::of_lines(&table.above, &attribute.column, only));
+        }
+    }
+
+    fn name(&mut self) {
+        let mut taken = Vec::new();
+        for attribute in &mut self.attributes {
+            attribute.name = schema_name(short(&attribute.column), &mut taken);
+        }
+    }
+}
+
+/// Whether whole numbers are few and a column's name says that they name something.
+fn is_codes(column: &Column) -> bool {
+    let name = &column.name;
+    let few = column.distinct() <= MAX_CODES && column.distinct() * 3 <= column.filled;
+    let last = words(name).pop().unwrap_or_default();
+    let names = owner_score(name) > 0 && names_a_number(name)
+        || owner_score(&last) > 0 && column.distinct() <= 12;
+    let from_zero = column.whole_range().is_some_and(|(lo, _)| lo.digits >= 0);
+    let named = column.is_integer() && few && (has(name, CODES) || names && from_zero);
+    named || (column.is_number() && is_id(name))
+}
+
+/// Counts of columns that are moments of one row: the hours of a day, the minutes of an hour, and
+/// parts of them.
+const MOMENTS: [usize; 7] = [24, 48, 60, 96, 144, 288, 1440];
+
+/// The first and the last of as many columns of one name and running numbers as a day or an hour
+/// has parts.
+fn moments(attributes: &[Attribute]) -> Option<(&str, &str)> {
+    let parts = |own: &'_ Attribute| {
+        let stem = own.column.trim_end_matches(|c: char| c.is_ascii_digit()).len();
+        let (stem, number) = own.column.split_at(stem);
+        number.parse::<u32>().ok().map(|number| (stem.to_owned(), number))
+    };
+    let names: Vec<_> = attributes.iter().map(parts).collect();
+    let follows = |at: &usize| match (&names[*at - 1], &names[*at]) {
+        (Some((stem, number)), Some((same, next))) => stem == same && number + 1 == *next,
+        _ => false,
+    };
+    let mut start = 0;
+    for at in 1..=names.len() {
+        if at < names.len() && follows(&at) {
+            continue;
+        }
+        if MOMENTS.contains(&(at - start)) {
+            return Some((&attributes[start].column, &attributes[at - 1].column));
+        }
+        start = at;
+    }
+    None
+}
+
+/// What to say of a column of texts that may hold measurements.
+fn not_measured(column: &Column) -> Option<String> {
+    let name = &column.name;
+    if column.numbers * 10 >= column.filled && column.filled > 0 {
+        let (numbers, texts) = (column.numbers, column.filled - column.numbers);
+        return Some(format!(
+            "`{name}` holds {numbers} numbers and {texts} other texts; it is not measured. Clear the texts if they stand for missing values, say `--measure {name}` to leave them out, or `--leave-out {name}` if it holds no measurements."
+        ));
+    }
+    let is_like = |text: &&String| {
+        let digits = text.trim_start_matches(['-', '+', '<', '>', '~', ' ']);
+        digits.starts_with(|first: char| first.is_ascii_digit())
+    };
+    let like = column.texts.keys().filter(is_like).count();
+    (like * 2 > column.texts.len()).then(|| {
+        format!(
+            "`{name}` holds texts that begin with numbers, perhaps with units behind them; it is not measured."
+        )
+    })
+}
+
+/// Whether a name leaves no doubt that its column numbers the rows, if its numbers differ.
+fn is_index(name: &str) -> bool {
+    is(name, &["index", "idx", "unnamed0", "rownumber", "rowid", "recordnumber", "recno"])
+}
+
+/// Whether a name says that its column numbers the rows.
+fn numbers_by_name(name: &str) -> bool {
+    const NAMES: &[&str] = &[
+        "index",
+        "idx",
+        "no",
+        "nr",
+        "row",
+        "rownumber",
+        "record",
+        "recno",
+        "seq",
+        "sequence",
+        "lfd",
+        "unnamed",
+        "entry",
+    ];
+    name.starts_with("column ") || has(name, NAMES) || name == "#"
+}
+
+/// A column's name without its unit and without what stands in brackets behind it.
+fn short(column: &str) -> &str {
+    if units::of_name(column).is_none() {
+        return column;
+    }
+    let before = column.split(['[', '(']).next().unwrap_or(column).trim();
+    let before = before.rsplit_once(", ").map_or(before, |(left, _)| left);
+    if before.chars().any(char::is_alphanumeric) { before } else { column }
+}
+
+/// Units that stand in a column of their own, right behind the numbers.
+fn columns_of_units(table: &Table, profile: &Profile) -> BTreeMap<usize, String> {
+    let mut found = BTreeMap::new();
+    for at in 1..profile.columns.len() {
+        let column = &profile.columns[at];
+        let name = table.names[at].to_lowercase();
+        let named =
+            name.starts_with("unit") || name.starts_with("einheit") || name.ends_with("unit");
+        if named && column.distinct() == 1 && column.texts.len() == 1 {
+            found.extend(column.texts.keys().next().map(|unit| (at - 1, unit.trim().to_owned())));
+        }
+    }
+    found
+}
+
+/// Whether what a person says stands before decimals makes numbers unreadable.
+pub(crate) fn lost(forced: &Profile, free: &Profile) -> Vec<String> {
+    let pairs = forced.columns.iter().zip(&free.columns);
+    let lost = pairs.filter(|(own, free)| free.is_number() && own.numbers < free.numbers);
+    lost.map(|(_, free)| free.name.clone()).collect()
+}
