@@ -1,5 +1,6 @@
 //! Settings of the streams' processes: `schema`, `engine` and the table `windows`.
 
+use crate::produce::sender;
 use crate::runtime::plane::EngineKind;
 use alpheus_encrypted_stream::coordinator::Timing;
 use alpheus_input::files::read_schema;
@@ -9,14 +10,16 @@ use alpheus_policy::schema::Schema;
 use alpheus_time::Span;
 use serde::Deserialize;
 use std::path::PathBuf;
+use std::time::Duration;
 
 /// The keys of the settings file that this crate reads.
-pub const KEYS: [&str; 4] = [SCHEMA, ENGINE, WINDOWS, OWNERS_LOG];
+pub const KEYS: [&str; 5] = [SCHEMA, ENGINE, WINDOWS, OWNERS_LOG, POLL];
 
 const SCHEMA: &str = "schema";
 const ENGINE: &str = "engine";
 const WINDOWS: &str = "windows";
 const OWNERS_LOG: &str = "owners-log";
+pub(crate) const POLL: &str = "poll-seconds";
 
 /// Reads the schema that the settings name.
 ///
@@ -25,6 +28,15 @@ const OWNERS_LOG: &str = "owners-log";
 pub fn schema(settings: &Settings) -> Result<Schema, Failure> {
     let path: Option<PathBuf> = settings.value(SCHEMA)?;
     read_schema(&Settings::needed(&path, SCHEMA)?)
+}
+
+/// After how long a device with nothing to send asks the service.
+///
+/// # Errors
+/// The setting is wrong.
+pub fn poll(settings: &Settings) -> Result<Duration, Failure> {
+    let seconds: Option<u32> = settings.value(POLL)?;
+    Ok(seconds.map_or(sender::POLL, |seconds| Duration::from_secs(u64::from(seconds.max(1)))))
 }
 
 /// The job is another process and cannot read a log in a folder.

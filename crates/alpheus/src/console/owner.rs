@@ -15,7 +15,7 @@ use alpheus_policy::ids::{ConsumerId, IdError, PlanId, StreamId};
 use alpheus_policy::policy::ResolvedPolicy;
 use alpheus_policy::schema::Schema;
 use alpheus_streams::owner::identity::OwnerIdentity;
-use alpheus_streams::owner::log::{in_order, in_words, tick_before};
+use alpheus_streams::owner::log::{in_order, in_words, readable, tick_before};
 use alpheus_streams::wire::{GrantView, PlanView, StreamView};
 use alpheus_time::{Timestamp, Window};
 use axum::extract::{Path, State};
@@ -94,6 +94,8 @@ struct Device {
     /// What a resumption would allow, if there is anything to resume.
     resumes: Option<Vec<AttributeChoice>>,
     grants: Vec<Grant>,
+    /// What somebody with access reads.
+    readable: String,
 }
 
 #[derive(Serialize)]
@@ -123,6 +125,7 @@ async fn one(
         attributes: attributes(&schema, current),
         resumes: resumes.map(|last| attributes(&schema, &last.policy)),
         grants: view.grants.into_iter().map(grant).collect(),
+        readable: readable(&schema),
     }))
 }
 
@@ -212,10 +215,12 @@ impl Log {
             }
             LogEvent::PolicyChanged { version } => json!({ "kind": "changed", "version": version }),
             LogEvent::Granted { reader, days } => {
-                json!({ "kind": "granted", "who": reader, "days": days.map(in_days) })
+                let what = readable(&self.schema);
+                json!({ "kind": "granted", "who": reader, "what": what, "days": days.map(in_days) })
             }
             LogEvent::KeysHanded { reader, days } => {
-                json!({ "kind": "handed", "who": reader, "days": in_days(*days) })
+                let what = readable(&self.schema);
+                json!({ "kind": "handed", "who": reader, "what": what, "days": in_days(*days) })
             }
             LogEvent::Revoked => json!({ "kind": "revoked" }),
             LogEvent::Erased => json!({ "kind": "erased" }),

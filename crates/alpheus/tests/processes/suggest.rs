@@ -15,6 +15,8 @@ fn said(output: Output) -> (Option<i32>, String, String) {
     (output.status.code(), text(output.stdout), text(output.stderr))
 }
 
+const HEART_RATE: &str = "CREATE STREAM hr AS SELECT AVG(heart_rate) \
+    WINDOW TUMBLING (SIZE 10 SECONDS) FROM FitnessTracker BETWEEN 12 AND 10000";
 const ALTITUDE: &str = "CREATE STREAM alt AS SELECT AVG(altitude) \
     WINDOW TUMBLING (SIZE 10 SECONDS) FROM FitnessTracker BETWEEN 10 AND 10000";
 
@@ -56,6 +58,44 @@ fn the_suggested_files_are_accepted() {
     let (code, text, _) = fitness("suggest", &changed, query, &[]);
     assert_eq!(code, Some(0));
     assert!(text.starts_with("Nothing needs to change"), "{text}");
+}
+
+/// The owners are those of the folder's recording, and what was assumed is said.
+#[test]
+fn the_owners_of_a_recording_are_planned_for() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = |name: &str| folder.path().join(name);
+    for name in ["schema.yaml", "policies.yaml", "source.yaml"] {
+        std::fs::copy(example("fitness").join(name), path(name)).unwrap();
+    }
+    std::fs::write(path("query.sql"), HEART_RATE).unwrap();
+    let generated = alpheus(["generate", "--streams", "12", "--minutes", "1"])
+        .arg("--schema")
+        .arg(path("schema.yaml"))
+        .arg("--profile")
+        .arg(example("fitness/profile.yaml"))
+        .arg("--output")
+        .arg(path("riders.csv"))
+        .output()
+        .unwrap();
+    assert!(generated.status.success());
+    let dir = folder.path().to_str().unwrap();
+    let ask = |more: &[&str]| said(alpheus(["suggest", dir]).args(more).output().unwrap());
+    // Too few of the twelve allow it, and enough of a hundred.
+    let (code, text, err) = ask(&[]);
+    assert_eq!(code, Some(0), "{err}");
+    assert!(text.contains("Assumed: the 12 owners of ") && text.contains("riders.csv"), "{text}");
+    assert!(text.starts_with("The query is refused:"), "{text}");
+    let (_, text, _) = ask(&["--owners", "100"]);
+    assert!(text.starts_with("Nothing needs to change"), "{text}");
+    assert!(text.contains("Assumed: 100 owners with one stream each, at one controller."));
+    let (_, json, _) = ask(&["--format", "json"]);
+    let reply: serde_json::Value = serde_json::from_str(&json).unwrap();
+    assert!(reply["assumed"].as_str().unwrap().starts_with("the 12 owners"), "{json}");
+    // Without a recording, the number is said to be made up.
+    std::fs::remove_file(path("riders.csv")).unwrap();
+    let (_, text, _) = ask(&[]);
+    assert!(text.contains("100 owners with one stream each, at one controller; --input takes"));
 }
 
 #[test]

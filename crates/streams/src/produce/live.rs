@@ -2,6 +2,7 @@
 
 use super::lines::Line;
 use super::outbox::{Outbox, Record};
+use super::progress::Progress;
 use super::refused_sessions::RefusedSessions;
 use crate::runtime::devices::value_of;
 use crate::runtime::producing::{StreamProducer, StreamSession};
@@ -19,12 +20,17 @@ use std::time::Duration;
 
 /// How long frames are collected before they are written to the outbox.
 const GATHER: Duration = Duration::from_millis(100);
+/// The shortest pause between two looks at the clock.
+const SHORT: Duration = Duration::from_millis(1);
 /// Maximum number of frames collected.
 const MAX_GATHERED: usize = 256;
 /// Borders that are made before they are written to the outbox.
 const BORDERS: u64 = 256;
 /// Whole ticks that passed unseen: then the device slept.
 const ASLEEP: u64 = 2;
+/// With whole windows: after a silence of more ticks than this, a stream goes offline and comes
+/// back, since a border for each tick would be useless.
+const LONG_SILENCE: u64 = 10_000;
 /// Pause before a session is opened that takes the place of a refused one.
 const REOPENING: RetryPolicy =
     RetryPolicy::doubling(Duration::from_secs(1), Duration::from_secs(60));
@@ -42,6 +48,8 @@ pub struct Summary {
 pub enum Pace {
     /// When their lines say so.
     Stated,
+    /// When their lines say so, and they are not sent before. Between them nothing happens.
+    Paced,
     /// When their lines are read.
     Live,
     /// When their lines are read, and the session begins before the first.
@@ -59,6 +67,12 @@ pub(super) struct LiveDevice {
     pub(super) reached: Option<(u64, Timestamp)>,
     /// When events happen.
     pub(super) pace: Pace,
+    /// The stream is online for whole windows of this length: with times in the lines.
+    pub(super) whole: Option<Span>,
+    /// The time of the last event that was encrypted.
+    pub(super) last_event: Option<Timestamp>,
+    /// Who is told how far everything has arrived, if anybody is.
+    pub(super) progress: Option<Progress>,
     /// Sessions that the service does not take.
     pub(super) refused: RefusedSessions,
     /// The request to stop.
@@ -70,21 +84,47 @@ pub(super) struct LiveDevice {
 }
 
 impl LiveDevice {
-    /// Sends all lines, and borders between them; closes the session at the end.
+    /// Sends all lines, and borders between them; closes the session at the end. Also returns who
+    /// is told how far everything has arrived.
     pub(super) fn run(
         mut self,
         producer: StreamProducer,
         lines: Receiver<Result<Line, Failure>>,
+    ) -> (Result<Summary, Failure>, Option<Progress>) {
+        let ran = self.send(producer, &lines);
+        (ran, self.progress)
+    }
+
+    fn send(
+        &mut self,
+        producer: StreamProducer,
+        lines: &Receiver<Result<Line, Failure>>,
     ) -> Result<Summary, Failure> {
         let mut summary = Summary::default();
-        let (mut frames, mut next) = (Vec::new(), self.first(&lines));
+        let (mut frames, mut next) = (Vec::new(), self.first(lines));
         if next.is_none() && self.pace != Pace::AtOnce {
             return Ok(summary);
         }
+        let Some(producer) = self.wait_to_open(producer, next.as_ref())? else {
+            return Ok(summary);
+        };
         let mut session = self.open(producer, next.as_ref(), &mut frames)?;
         loop {
             if self.refused.take(session.number()) {
                 session = self.reopen(session, &mut frames)?;
+            }
+            if let Some(at) = self.after_silence(&session, next.as_ref()) {
+                match self.skip(session, at, &mut frames)? {
+                    Some(again) => session = again,
+                    None => return Ok(summary),
+                }
+            }
+            if let Some(at) = self.ahead(next.as_ref()) {
+                self.pass(&mut session, at, &mut frames)?;
+                if self.stop.is_stopping() {
+                    break;
+                }
+                continue;
             }
             if let Some(line) = next.take() {
                 match line.and_then(|line| self.event(&mut session, line, &mut frames)) {
@@ -108,7 +148,7 @@ impl LiveDevice {
                 Ok(line) => next = Some(line),
                 // With times in the lines, the clock does not count: the next line may be
                 // older than now.
-                Err(RecvTimeoutError::Timeout) if self.pace == Pace::Stated => {}
+                Err(RecvTimeoutError::Timeout) if self.has_times() => {}
                 Err(RecvTimeoutError::Timeout) => {
                     self.borders(&mut session, clock::now(), &mut frames)?;
                 }
@@ -122,6 +162,11 @@ impl LiveDevice {
         Ok(summary)
     }
 
+    /// Whether lines have times, so that the clock does not count.
+    fn has_times(&self) -> bool {
+        matches!(self.pace, Pace::Stated | Pace::Paced)
+    }
+
     /// Opens a session: before the first line if the stream is new, else at the
     /// next tick, for which it waits.
     fn open(
@@ -133,7 +178,8 @@ impl LiveDevice {
         let now = clock::now();
         let (start, at) = if self.is_new {
             let said = first.and_then(|line| line.as_ref().ok()).and_then(|line| line.time);
-            (Start::First, said.unwrap_or(now).floor(self.schema.tick))
+            let first = said.unwrap_or(now).floor(self.whole.unwrap_or(self.schema.tick));
+            (Start::First, first)
         } else {
             (Start::Again { now }, producer.next_tick(now))
         };
@@ -144,6 +190,113 @@ impl LiveDevice {
         self.keep(&session, frames)?;
         wait_for(at);
         Ok(session)
+    }
+
+    /// Waits for the window of the first line, where the session opens. None if the process is to
+    /// stop.
+    fn wait_to_open(
+        &self,
+        producer: StreamProducer,
+        first: Option<&Result<Line, Failure>>,
+    ) -> Result<Option<StreamProducer>, Failure> {
+        let said = first.and_then(|line| line.as_ref().ok()).and_then(|line| line.time);
+        let (Some(said), Some(whole), Pace::Paced, true) =
+            (said, self.whole, self.pace, self.is_new)
+        else {
+            return Ok(Some(producer));
+        };
+        self.told(said.floor(whole))?;
+        Ok(self.reaches(said.floor(whole)).then_some(producer))
+    }
+
+    /// The time of the next line, if it is to be waited for.
+    fn ahead(&self, next: Option<&Result<Line, Failure>>) -> Option<Timestamp> {
+        let time = next?.as_ref().ok()?.time?;
+        (self.pace == Pace::Paced && time > clock::now()).then_some(time)
+    }
+
+    /// A part of the time before the next line, in which nothing happens.
+    fn pass(
+        &mut self,
+        session: &mut StreamSession,
+        next: Timestamp,
+        frames: &mut Vec<Vec<u8>>,
+    ) -> Result<(), Failure> {
+        self.borders(session, clock::now().min(next), frames)?;
+        self.keep(session, frames)?;
+        self.tell(session)?;
+        std::thread::sleep(clock::until(next).clamp(SHORT, GATHER));
+        Ok(())
+    }
+
+    /// The next line's time, if the stream goes offline until then.
+    fn after_silence(
+        &self,
+        session: &StreamSession,
+        next: Option<&Result<Line, Failure>>,
+    ) -> Option<Timestamp> {
+        let (whole, time) = (self.whole?, next?.as_ref().ok()?.time?);
+        let silence = time.0.saturating_sub(session.last().0) / self.schema.tick.0;
+        let apart = time.floor(whole) > self.end_of(session);
+        (silence > LONG_SILENCE && apart).then_some(time)
+    }
+
+    /// Ends the session with its last window, and opens another at the window of the next line.
+    /// None if the process is to stop.
+    fn skip(
+        &mut self,
+        session: StreamSession,
+        next: Timestamp,
+        frames: &mut Vec<Vec<u8>>,
+    ) -> Result<Option<StreamSession>, Failure> {
+        let producer = self.end(session, frames)?;
+        let at = next.floor(self.whole.unwrap_or(self.schema.tick));
+        while self.pace == Pace::Paced && clock::now() < at {
+            if self.stop.is_stopping() {
+                return Ok(None);
+            }
+            self.told(at)?;
+            std::thread::sleep(clock::until(at).min(GATHER));
+        }
+        let (rng, mut sink) = (&mut self.rng, |frame: &[u8]| frames.push(frame.to_vec()));
+        let opened = producer.open(Start::Again { now: at }, at, self.reached, rng, &mut sink);
+        let session = opened.map_err(|(_, error)| error).blame(Category::Input)?;
+        self.keep(&session, frames)?;
+        Ok(Some(session))
+    }
+
+    /// Where the session ends, if no further event comes.
+    fn end_of(&self, session: &StreamSession) -> Timestamp {
+        let next = session.next_border();
+        match (self.whole, self.last_event) {
+            (Some(whole), Some(last)) => next.max(last.floor(whole).plus(whole)),
+            _ => next,
+        }
+    }
+
+    /// Waits until this time; no longer once the process is to stop.
+    fn reaches(&self, at: Timestamp) -> bool {
+        while clock::now() < at {
+            if self.stop.is_stopping() {
+                return false;
+            }
+            std::thread::sleep(clock::until(at).min(GATHER));
+        }
+        true
+    }
+
+    /// Tells how far everything has arrived, where nothing waits to be sent.
+    fn tell(&self, session: &StreamSession) -> Result<(), Failure> {
+        let last = Timestamp(session.next_border().0.saturating_sub(self.schema.tick.0));
+        self.told(last)
+    }
+
+    /// Nothing of before this time is still to come.
+    fn told(&self, reached: Timestamp) -> Result<(), Failure> {
+        match &self.progress {
+            Some(progress) if self.outbox.is_empty() => progress.set(reached),
+            _ => Ok(()),
+        }
     }
 
     /// The service does not take the session any more. After a part of a pause, another opens,
@@ -187,7 +340,7 @@ impl LiveDevice {
         frames: &mut Vec<Vec<u8>>,
     ) -> Result<(), Failure> {
         let asleep = to.0.saturating_sub(session.next_border().0) / self.schema.tick.0 >= ASLEEP;
-        if asleep && self.pace != Pace::Stated {
+        if asleep && !self.has_times() {
             // The process did not run, so nothing happened here.
             let (rng, mut sink) = (&mut self.rng, |frame: &[u8]| frames.push(frame.to_vec()));
             session.sleep_until(to, rng, &mut sink).blame(Category::Input)?;
@@ -237,6 +390,9 @@ impl LiveDevice {
             &mut |frame| frames.push(frame.to_vec()),
         );
         let has_record = line.record.is_some();
+        if sent.is_ok() {
+            self.last_event = Some(at);
+        }
         match sent {
             Ok(()) if has_record => self.unsettled.push(line),
             Ok(()) => {}
@@ -262,17 +418,42 @@ impl LiveDevice {
         self.outbox.put(std::mem::take(frames), self.reached, &done).blame(Category::Io)
     }
 
-    /// Ends the session at the end of its tick, for which it waits.
+    /// Ends the session for good.
     fn close(&mut self, session: StreamSession, frames: &mut Vec<Vec<u8>>) -> Result<(), Failure> {
-        let at = session.next_border();
-        wait_for(at);
+        self.end(session, frames).map(drop)
+    }
+
+    /// Ends the session at the end of its tick, or of its last window, for which it waits.
+    fn end(
+        &mut self,
+        mut session: StreamSession,
+        frames: &mut Vec<Vec<u8>>,
+    ) -> Result<StreamProducer, Failure> {
+        let mut at = self.end_of(&session);
+        let is_over = |own: &Self| own.stop.is_stopping() || own.outbox.is_closed();
+        while clock::now() < at && !is_over(self) {
+            match self.whole {
+                Some(_) => self.pass(&mut session, Timestamp(at.0 - 1), frames)?,
+                None => std::thread::sleep(clock::until(at).clamp(SHORT, GATHER)),
+            }
+        }
+        if clock::now() < at {
+            at = session.next_border();
+        }
+        // A sender that has given up says why.
+        if !self.outbox.is_closed() {
+            wait_for(at);
+        }
+        self.borders(&mut session, Timestamp(at.0 - 1), frames)?;
         let reached = session.reached().map(|(number, _)| (number, at));
         let (rng, mut sink) = (&mut self.rng, |frame: &[u8]| frames.push(frame.to_vec()));
         let closed = session.close(at, rng, &mut sink);
-        closed.map_err(|(_, error)| error).blame(Category::Input)?;
+        let producer = closed.map_err(|(_, error)| error).blame(Category::Input)?;
         self.settle();
+        self.reached = reached;
         let done = std::mem::take(&mut self.done);
-        self.outbox.put(std::mem::take(frames), reached, &done).blame(Category::Io)
+        self.outbox.put(std::mem::take(frames), reached, &done).blame(Category::Io)?;
+        Ok(producer)
     }
 }
 
