@@ -105,9 +105,8 @@ fn with_pointer(said: &str, id: ErrorId) -> String {
         return format!("{said}\n{pointer}");
     };
     // The help is about the failure, not about the query.
-    let (query, help) = query.split_once("\nhelp: ").map_or((query, None), |(query, help)| {
-        (query, Some(help))
-    });
+    let (query, help) =
+        query.split_once("\nhelp: ").map_or((query, None), |(query, help)| (query, Some(help)));
     let help = help.map(|help| format!("\nhelp: {help}")).unwrap_or_default();
     format!("{before}{help}\n{pointer}\n{NEAREST}{query}").replace("\n\n", "\n")
 }
@@ -239,7 +238,8 @@ mod tests {
 
     #[test]
     fn a_query_to_paste_is_the_end() {
-        let said = format!("error: q.sql: no\n{NEAREST}CREATE STREAM q AS\nSELECT 1;\nhelp: or ask");
+        let said =
+            format!("error: q.sql: no\n{NEAREST}CREATE STREAM q AS\nSELECT 1;\nhelp: or ask");
         let shown = with_pointer(&said, ErrorId::PolicyForbids);
         let expected = format!(
             "error: q.sql: no\nhelp: or ask\nmore: alpheus errors policy-forbids\n{NEAREST}CREATE STREAM q AS\nSELECT 1;"

@@ -7,12 +7,12 @@ use alpheus_node::entropy;
 use alpheus_node::errors::ErrorId;
 use alpheus_node::failure::{Blame, Category, Failure};
 use alpheus_node::network::role::{Name, Role};
+use alpheus_policy::planner::{PlannedQuery, PlanningError};
 use alpheus_policy::policy::Policies;
 use alpheus_policy::query::Create;
 use alpheus_policy::schema::Schema;
 use alpheus_streams::generate::generate;
 use alpheus_streams::generate::profile::Profile;
-use alpheus_policy::planner::{PlannedQuery, PlanningError};
 use alpheus_streams::query::assumed_owners::{AssumedOwners, consumer};
 use alpheus_streams::replay::folder::Folder;
 use alpheus_streams::replay::inputs as replay;
@@ -179,9 +179,8 @@ fn guarded(
     plan: impl Fn(u32) -> Result<Result<PlannedQuery, PlanningError>, Failure>,
     refused: impl Fn(&PlanningError) -> Failure,
 ) -> Result<Guarded, Failure> {
-    let streams = |planned: &PlannedQuery| {
-        planned.plans.iter().map(|plan| plan.streams.len()).sum::<usize>()
-    };
+    let streams =
+        |planned: &PlannedQuery| planned.plans.iter().map(|plan| plan.streams.len()).sum::<usize>();
     let one = plan(1)?;
     let many = wanted.unwrap_or(USUAL_CONTROLLERS);
     match (plan(many)?, one) {

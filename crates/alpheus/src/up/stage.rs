@@ -103,7 +103,8 @@ impl Stage {
     /// Starts the service, the controllers and the devices.
     pub(super) fn start(&mut self, inputs: &Inputs, stop: &Shutdown) -> Result<(), Failure> {
         let (schema, api) = (inputs.schema_file.display().to_string(), self.api.to_string());
-        let [idle, wait, recovery] = WAITS.map(|seconds| seconds.saturating_mul(self.speed).to_string());
+        let [idle, wait, recovery] =
+            WAITS.map(|seconds| seconds.saturating_mul(self.speed).to_string());
         self.serve(
             &[
                 "server",
@@ -289,8 +290,8 @@ impl Stage {
 
     /// Fails if a process has failed; restarts what was killed. Devices may have sent all.
     pub(super) fn check(&mut self) -> Result<(), Failure> {
-        let ended = self.roles.revive()? == Condition::Ended
-            || self.devices.revive()? == Condition::Ended;
+        let ended =
+            self.roles.revive()? == Condition::Ended || self.devices.revive()? == Condition::Ended;
         match ended {
             true => Err("a process ended by itself; its last words are above").blame(Category::Io),
             false => Ok(()),

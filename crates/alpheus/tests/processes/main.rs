@@ -41,6 +41,7 @@ mod otlp;
 mod outages;
 #[cfg(feature = "pass")]
 mod pass;
+mod pasted;
 mod power;
 mod processes;
 mod query;
@@ -64,3 +65,4 @@ mod table;
 mod ticks;
 mod tour;
 mod up;
+mod usage;

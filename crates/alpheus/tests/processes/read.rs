@@ -101,7 +101,11 @@ fn days_that_an_owner_grants_are_read_and_no_other() {
     assert!(refused.contains("grants this reader nothing"), "{refused}");
     let log = running.owner(0, "log");
     for part in [
-        format!("you let `analyst` read every single event from {} to {}", written(first), written(last)),
+        format!(
+            "you let `analyst` read every single event from {} to {}",
+            written(first),
+            written(last)
+        ),
         format!("`analyst` got the keys of {} to {}", written(first), written(today() - 1)),
     ] {
         assert!(log.contains(&part), "{part}\n{log}");

@@ -4,13 +4,12 @@
 
 use crate::common::deployment::until;
 use crate::common::recording::Recording;
+use crate::common::terminal::{END, Terminal};
 use crate::common::{Process, alpheus};
-use alpheus_test_support::skip;
 use std::fs;
-use std::io::{Read, Write};
+use std::io::Write;
 use std::path::Path;
-use std::process::{Command, Stdio};
-use std::sync::{Arc, Mutex};
+use std::process::Stdio;
 
 /// The processes whose parent is this one.
 fn children(parent: u32) -> Vec<u32> {
@@ -59,8 +58,7 @@ fn one_command_runs_a_deployment_and_its_end_ends_all() {
     assert_eq!(all.len(), 12, "{}", up.log());
 
     let at = (server.as_str(), state.as_path());
-    let lines =
-        "SHOW SCHEMAS;\n\\d Household\n\\d\nSHOW\n QUERIES;\n\\r Street\nhelp\n\\f Street 1\nquit;\nSHOW";
+    let lines = "SHOW SCHEMAS;\n\\d Household\n\\d\nSHOW\n QUERIES;\n\\r Street\nhelp\n\\f Street 1\nquit;\nSHOW";
     let (code, said, log) = sql(at, &[], lines);
     assert_eq!(code, Some(0), "{log}");
     for expected in ["Household", "power", "Street", "window_start", "sum_power", "list schemas"] {
@@ -83,54 +81,23 @@ fn one_command_runs_a_deployment_and_its_end_ends_all() {
 
 /// At a terminal: completion, a failure after which the prompt is still there, and the end.
 fn prompt((server, state): (&str, &Path)) {
-    if !skip::has_program("script") {
-        return;
-    }
     let line = format!(
         "{} sql --no-history --server {server} --identity {}",
         env!("CARGO_BIN_EXE_alpheus"),
         state.join("pki/analyst").display()
     );
-    let mut script = Command::new("script");
-    let mut child = script
-        .args(["--quiet", "--return", "--command", &line, "/dev/null"])
-        .stdin(Stdio::piped())
-        .stdout(Stdio::piped())
-        .spawn()
-        .unwrap();
-    let (mut keys, shown) = (child.stdin.take().unwrap(), child.stdout.take().unwrap());
-    let said = Arc::new(Mutex::new(String::new()));
-    let reader = std::thread::spawn({
-        let said = said.clone();
-        move || {
-            let (mut shown, mut some) = (shown, [0; 4096]);
-            while let Ok(length @ 1..) = shown.read(&mut some) {
-                said.lock().unwrap().push_str(&String::from_utf8_lossy(&some[..length]));
-            }
-        }
-    });
-    // What is typed before the prompt is there would be lost.
-    // The last line is not ended, and the input is (Ctrl-D).
-    for (after, line) in [
-        ("", "SELECT;\r"),
-        ("query-syntax", "\\D Household\r"),
-        ("did you mean `\\d NAME`?", "DESCRIBE Househ\t;\r"),
-        ("power", "SHOW SCHEMAS\r"),
+    let Some(mut terminal) = Terminal::start(&line) else { return };
+    // The last line is not ended, and then the input is.
+    for (after, prompt, keys) in [
+        ("", "alpheus> ", "SELECT;\r"),
+        ("query-syntax", "alpheus> ", "\\D Household\r"),
+        ("did you mean `\\d NAME`?", "alpheus> ", "DESCRIBE Househ\t;\r"),
+        ("power", "alpheus> ", "SHOW SCHEMAS\r"),
+        ("SHOW SCHEMAS", "      -> ", END),
     ] {
-        let prompts = || {
-            let said = said.lock().unwrap();
-            said.rfind(after).is_some_and(|at| said[at..].contains("alpheus> "))
-        };
-        // The empty text is found at the end, where nothing follows.
-        let first = || after.is_empty() && said.lock().unwrap().contains("alpheus> ");
-        until("a prompt", || (first() || prompts()).then_some(()));
-        keys.write_all(line.as_bytes()).unwrap();
+        terminal.types(after, prompt, keys);
     }
-    until("a prompt for the rest", || said.lock().unwrap().contains("      -> ").then_some(()));
-    keys.write_all(b"\x04").unwrap();
-    let status = child.wait().unwrap();
-    reader.join().unwrap();
-    let said = said.lock().unwrap().clone();
+    let (status, said) = terminal.ends();
     assert_eq!(status.code(), Some(2), "{said}");
     assert!(said.contains("has no `;`, so it was not sent"), "{said}");
     assert!(said.contains(" alpheus errors query-syntax"), "{said}");

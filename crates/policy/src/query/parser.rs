@@ -47,8 +47,9 @@ impl Reader {
     }
 
     fn unexpected_end(&self) -> QueryError {
-        let second =
-            ["CREATE", "SELECT", "EXPLAIN", "SHOW", "DESCRIBE", "DROP"].iter().any(|word| self.sees(word));
+        let second = ["CREATE", "SELECT", "EXPLAIN", "SHOW", "DESCRIBE", "DROP"]
+            .iter()
+            .any(|word| self.sees(word));
         match second {
             true => self.error(SyntaxError::OneStatement),
             false => self.expected(

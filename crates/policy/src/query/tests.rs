@@ -91,7 +91,8 @@ fn other_statements_are_read_and_written_back() {
 /// A query, the line, column and length of the wrong word, and a part of the message.
 const BAD: &[(&str, (u32, u32, u32), &str)] = &[
     ("", (1, 1, 1), "expected CREATE STREAM"),
-    ("SELECT 1", (1, 1, 6), "expected CREATE STREAM"),
+    ("UPDATE x", (1, 1, 6), "expected CREATE STREAM, SELECT"),
+    ("SELECT 1", (1, 8, 1), "expected a function such as AVG(x)"),
     ("SHOW TABLES", (1, 6, 6), "STREAMS, SCHEMAS or QUERIES"),
     ("SHOW STREAMS SHOW QUERIES", (1, 14, 4), "one statement"),
     ("CREATE STREAM s AS SELECT x", (1, 27, 1), "on its own"),
@@ -247,5 +248,7 @@ fn a_select_alone_is_a_query_whose_name_follows_from_it() {
     assert_eq!(parse(&create.to_string()), Ok(Statement::Create(create.clone())));
     let explained = Statement::Explain { privacy: true, create };
     assert_eq!(parse(&format!("EXPLAIN PRIVACY {text}")), Ok(explained));
-    assert!(parse("EXPLAIN SHOW SCHEMAS").unwrap_err().to_string().contains("CREATE STREAM or SELECT"));
+    assert!(
+        parse("EXPLAIN SHOW SCHEMAS").unwrap_err().to_string().contains("CREATE STREAM or SELECT")
+    );
 }

@@ -5,6 +5,7 @@
 //! - [`lines`]: CSV or JSON lines as cells of the schema,
 //! - [`live`]: the running device, which encrypts lines and makes borders,
 //! - [`outbox`]: durable frames that the service has not confirmed,
+//! - [`pacing`]: keeping to the times of lines,
 //! - [`progress`]: how far everything has arrived, for a replay,
 //! - [`recorded`]: a stream of a recording, which a source file describes,
 //! - [`refused_sessions`]: what the service says of frames that count for nothing,
@@ -18,6 +19,7 @@ pub mod device;
 pub mod lines;
 pub mod live;
 pub mod outbox;
+mod pacing;
 mod progress;
 mod recorded;
 pub mod refused_sessions;

@@ -182,18 +182,7 @@ impl<C: UploadClient> Carrier<C> {
     ) -> Carrier<C> {
         let (bytes, backoff, called) = (BYTES.0, Backoff::new(RETRY), Instant::now());
         let unknown = None;
-        Carrier {
-            client,
-            outbox,
-            part,
-            finishing,
-            refused,
-            bytes,
-            backoff,
-            unknown,
-            poll,
-            called,
-        }
+        Carrier { client, outbox, part, finishing, refused, bytes, backoff, unknown, poll, called }
     }
 
     fn is_finishing(&self) -> bool {

@@ -113,9 +113,8 @@ impl AssumedOwners {
         let schema = catalog.add_schema(schema).blame(Category::Input);
         let schema = schema.map_err(|failure| failure.at(path.display().to_string()))?;
         for (number, assumed) in self.streams.iter().enumerate() {
-            let hash = |what: &str, of: u32| {
-                labelled_hash(LABEL, &[what.as_bytes(), &of.to_be_bytes()])
-            };
+            let hash =
+                |what: &str, of: u32| labelled_hash(LABEL, &[what.as_bytes(), &of.to_be_bytes()]);
             catalog.put_stream(CatalogStream {
                 stream: Self::stream(number),
                 owner: OwnerId(hash("owner", assumed.owner)),

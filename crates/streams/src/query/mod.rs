@@ -23,9 +23,9 @@ use alpheus_policy::policy::{Policies, ResolvedPolicy};
 use alpheus_policy::query::{Create, Statement, parse};
 use alpheus_policy::show::{Table, describe, show};
 use alpheus_time::Timestamp;
+use assumed_owners::{AssumedOwners, consumer};
 use rand_chacha::ChaCha20Rng;
 use rand_core::SeedableRng;
-use assumed_owners::{AssumedOwners, consumer};
 pub use remote::StatementResult;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
@@ -34,7 +34,7 @@ const EXAMPLES: &str = "\
 Examples:
   alpheus query --schema schema.yaml --policies policies.yaml --query stats.sql
   alpheus query --schema schema.yaml --query 'DESCRIBE FitnessTracker'
-  alpheus query --schema schema.yaml --owners 30 --controllers per-owner --query \\
+  alpheus query --schema schema.yaml --policies policies.yaml --owners 300 --query \\
       'SELECT AVG(heart_rate) WINDOW TUMBLING (SIZE 10 SECONDS)
        FROM FitnessTracker BETWEEN 10 AND 1000'
   alpheus query --server https://localhost:7400 --identity pki/analyst --query stats.sql
@@ -104,8 +104,7 @@ pub fn run(args: &Args, globals: &Globals) -> Result<(), Failure> {
     let statement = parse(&query.text).map_err(|error| {
         query.failure(Category::Input, error.render(&query.text)).with_id(ErrorId::QuerySyntax)
     })?;
-    let owners =
-        AssumedOwners::invented(args.owners, args.controllers.0, &schema, &args.metadata)?;
+    let owners = AssumedOwners::invented(args.owners, args.controllers.0, &schema, &args.metadata)?;
     let catalog = owners.catalog(path, schema, &policies)?;
     let answer = answer(&statement, &catalog, &query, args.policies.is_some())?;
     let mut out = io::stdout().lock();

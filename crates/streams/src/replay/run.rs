@@ -146,8 +146,7 @@ fn plan(
     if let Some(membership) = args.membership {
         create.settings.membership = Some(membership.into());
     }
-    let refused =
-        |error: String| Failure::new(Category::Refused, error).at(query.place.clone());
+    let refused = |error: String| Failure::new(Category::Refused, error).at(query.place.clone());
     // Running totals have bounded length, so they begin with the recording.
     let from = create.cumulating.map_or(Timestamp(0), |_| begins.floor(create.window));
     let planned = planning::plan_query(

@@ -244,10 +244,8 @@ fn of_query(
             (status, many) => format!("{status}; {many} owners have data"),
         }
     };
-    let mut closed: Vec<(u64, u64, String)> = own()
-        .filter(is_closed)
-        .map(|row| (row.window_start, row.window_end, why(row)))
-        .collect();
+    let mut closed: Vec<(u64, u64, String)> =
+        own().filter(is_closed).map(|row| (row.window_start, row.window_end, why(row))).collect();
     closed.sort();
     let windows = own().count();
     let mostly = closed.len() * 2 > windows;

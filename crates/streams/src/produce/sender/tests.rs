@@ -97,7 +97,9 @@ fn frames(from: usize, to: usize, bytes: usize) -> Vec<Vec<u8>> {
 }
 
 fn send_all(service: &Service, outbox: Outbox) -> Result<(), Failure> {
-    Sender::start(service.clone(), outbox, Health::new().part("service"), POLL).unwrap().finish(&never())
+    Sender::start(service.clone(), outbox, Health::new().part("service"), POLL)
+        .unwrap()
+        .finish(&never())
 }
 
 /// Nobody asks to stop. (A trigger that is gone does.)

@@ -1,0 +1,30 @@
+//! Examples that do not run here, and why.
+
+/// Beginnings of examples, and why they do not run.
+pub(super) const EXAMPLES: &[(&str, &str)] = &[
+    ("alpheus demo", "it waits for its reader at each step; with --check it runs without"),
+    ("alpheus up --once", "its recording takes a quarter of an hour; `up.rs` plays a shorter one"),
+    ("alpheus up my-data --owners 40", "it starts 40 devices; `up.rs` starts 14"),
+    ("alpheus up", "`up.rs` runs it, and ends it"),
+    (
+        "alpheus server --config server.toml --engine job",
+        "it needs Kafka and Flink; `flink.rs` runs it",
+    ),
+    ("alpheus otlp --identity", "it needs a service of a program's own schema; `otlp` runs it"),
+    ("alpheus console --statistics", "it needs an aggregator; `console/statistics.rs` runs it"),
+    ("alpheus manual", "it writes to the system's folders; packages run it as they are built"),
+    ("alpheus pass", "the commands of the guide docs/pass.md, which `pass` runs as a whole"),
+    ("zbarcam", "it needs a camera; `pass/gates.rs` pipes in codes that were read"),
+    ("(umask 077; head -c 32", "the guide docs/pass.md has it, which `pass` runs as a whole"),
+    (
+        "alpheus board",
+        "the commands of the guide docs/board.md, which `board/guide.rs` runs as a whole",
+    ),
+    ("echo 'Hello' | alpheus board", "the guide docs/board.md has it, which `board/guide.rs` runs"),
+    ("alpheus stats", "the commands of the guide docs/statistics.md, which `stats/guide.rs` runs"),
+    ("speedometer |", "it needs a speedometer; `stats/clients.rs` pipes in readings"),
+    (
+        "curl",
+        "it needs an aggregator; the guide docs/statistics.md has it, which `stats/guide.rs` runs",
+    ),
+];
