@@ -1,6 +1,5 @@
 //! Settings of the streams' processes: `schema`, `engine` and the table `windows`.
 
-use crate::produce::sender;
 use crate::runtime::plane::EngineKind;
 use alpheus_encrypted_stream::coordinator::Timing;
 use alpheus_input::files::read_schema;
@@ -36,7 +35,7 @@ pub fn schema(settings: &Settings) -> Result<Schema, Failure> {
 /// The setting is wrong.
 pub fn poll(settings: &Settings) -> Result<Duration, Failure> {
     let seconds: Option<u32> = settings.value(POLL)?;
-    Ok(seconds.map_or(sender::POLL, |seconds| Duration::from_secs(u64::from(seconds.max(1)))))
+    Ok(seconds.map_or(POLL_USUALLY, |seconds| Duration::from_secs(u64::from(seconds.max(1)))))
 }
 
 /// The job is another process and cannot read a log in a folder.
@@ -56,6 +55,8 @@ pub fn engine(settings: &Settings) -> Result<EngineKind, Failure> {
     Ok(engine)
 }
 
+/// How long a device that has nothing to send waits before it asks the service.
+const POLL_USUALLY: Duration = Duration::from_secs(10);
 /// How long after its end a window waits for late streams.
 const IDLE_SECONDS: u32 = 10;
 /// The same with a job, which reports its progress: it gets time to come back.

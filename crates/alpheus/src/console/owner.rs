@@ -214,13 +214,9 @@ impl Log {
                 json!({ "kind": "small", "plan": plan, "window": edges(*window) })
             }
             LogEvent::PolicyChanged { version } => json!({ "kind": "changed", "version": version }),
-            LogEvent::Granted { reader, days } => {
-                let what = readable(&self.schema);
-                json!({ "kind": "granted", "who": reader, "what": what, "days": days.map(in_days) })
-            }
+            LogEvent::Granted { reader, days } => self.access("granted", reader, days.map(in_days)),
             LogEvent::KeysHanded { reader, days } => {
-                let what = readable(&self.schema);
-                json!({ "kind": "handed", "who": reader, "what": what, "days": in_days(*days) })
+                self.access("handed", reader, Some(in_days(*days)))
             }
             LogEvent::Revoked => json!({ "kind": "revoked" }),
             LogEvent::Erased => json!({ "kind": "erased" }),
@@ -228,6 +224,11 @@ impl Log {
                 json!({ "kind": "copied", "window": edges(tick_before(*border, &self.schema)) })
             }
         }
+    }
+
+    /// What a reader may read, or can.
+    fn access(&self, kind: &str, reader: &str, days: Option<[String; 2]>) -> Value {
+        json!({ "kind": kind, "who": reader, "what": readable(&self.schema), "days": days })
     }
 
     /// What a plan's windows reveal, if the controller still has the plan.

@@ -7,13 +7,14 @@ use alpheus_node::entropy;
 use alpheus_node::errors::ErrorId;
 use alpheus_node::failure::{Blame, Category, Failure};
 use alpheus_node::network::role::{Name, Role};
+use alpheus_policy::catalog::Catalog;
 use alpheus_policy::planner::{PlannedQuery, PlanningError};
 use alpheus_policy::policy::Policies;
 use alpheus_policy::query::Create;
 use alpheus_policy::schema::Schema;
+use alpheus_streams::assumed_owners::{AssumedOwners, consumer};
 use alpheus_streams::generate::generate;
 use alpheus_streams::generate::profile::Profile;
-use alpheus_streams::query::assumed_owners::{AssumedOwners, consumer};
 use alpheus_streams::replay::folder::Folder;
 use alpheus_streams::replay::inputs as replay;
 use alpheus_streams::replay::windows::{Audience, Longer, longer};
@@ -78,27 +79,7 @@ pub(super) struct Inputs {
 impl Inputs {
     /// Reads the folder's files, or writes the example into the state folder and reads that.
     pub(super) fn read(args: &Args, state: &Path) -> Result<Self, Failure> {
-        let (folder, input) = match &args.dir {
-            None => example(state)?,
-            Some(folder) => {
-                let folder = Folder::at(folder)?;
-                let input = args.input.clone().map_or_else(|| folder.recording(), Ok)?;
-                (folder, input)
-            }
-        };
-        let query = args.query.clone().unwrap_or(folder.query);
-        let mut line: Vec<OsString> =
-            ["replay", "--output", "results.csv"].map(OsString::from).to_vec();
-        for (flag, path) in [
-            ("--schema", &folder.schema),
-            ("--source", &folder.source),
-            ("--input", &input),
-            ("--policies", &folder.policies),
-            ("--query", &query),
-        ] {
-            line.extend([flag.into(), path.clone().into_os_string()]);
-        }
-        let ReplayLine { files } = ReplayLine::try_parse_from(line).blame(Category::Usage)?;
+        let (folder, files) = files(args, state)?;
         let replay::Inputs { policies, queries, recording, .. } = replay::Inputs::read(&files)?;
         let asked = queries.into_iter().next().ok_or("there is no query").blame(Category::Input)?;
         let schema = alpheus_input::files::read_schema(&folder.schema)?;
@@ -113,15 +94,9 @@ impl Inputs {
                 AssumedOwners::recorded(known.iter().copied(), Controllers::Count(controllers));
             owners.catalog(&folder.schema, schema.clone(), &policies)
         };
-        let plan = |controllers| {
-            // This plan never runs.
-            let mut rng = entropy::rng()?;
-            let asking = QueryContext::from(Timestamp(0)).with_readers(&consumer);
-            Ok(plan_query(&create, &catalog(controllers)?, asking, &mut rng))
-        };
-        let (planned, controllers) = guarded(args.controllers, owners.len(), plan, |refusal| {
-            failure(refusal, &asked.text, &asked.place, true)
-        })?;
+        let refused = |refusal: &_| failure(refusal, &asked.text, &asked.place, true);
+        let plan = |controllers| planned(&create, &catalog(controllers)?);
+        let (planned, controllers) = guarded(args.controllers, owners.len(), plan, refused)?;
         let audiences = Audience::of(&planned, &known);
         let longer = longer(&create, &catalog(1)?, &known);
         Ok(Self {
@@ -167,6 +142,42 @@ impl Inputs {
         let seconds = self.create.window.0 / 1_000_000;
         u32::try_from((seconds / SECONDS_A_WINDOW).max(1)).unwrap_or(u32::MAX)
     }
+}
+
+/// The files to run, as a replay would read them: those of the folder, or of the example, which is
+/// written into the state folder.
+fn files(args: &Args, state: &Path) -> Result<(Folder, alpheus_streams::replay::Args), Failure> {
+    let (folder, input) = match &args.dir {
+        None => example(state)?,
+        Some(folder) => {
+            let folder = Folder::at(folder)?;
+            let input = args.input.clone().map_or_else(|| folder.recording(), Ok)?;
+            (folder, input)
+        }
+    };
+    let query = args.query.as_ref().unwrap_or(&folder.query);
+    let mut line: Vec<OsString> = ["replay", "--output", "-"].map(OsString::from).to_vec();
+    for (flag, path) in [
+        ("--schema", &folder.schema),
+        ("--source", &folder.source),
+        ("--input", &input),
+        ("--policies", &folder.policies),
+        ("--query", query),
+    ] {
+        line.extend([flag.into(), path.clone().into_os_string()]);
+    }
+    let ReplayLine { files } = ReplayLine::try_parse_from(line).blame(Category::Usage)?;
+    Ok((folder, files))
+}
+
+/// A plan that never runs.
+fn planned(
+    create: &Create,
+    catalog: &Catalog,
+) -> Result<Result<PlannedQuery, PlanningError>, Failure> {
+    let mut rng = entropy::rng()?;
+    let asking = QueryContext::from(Timestamp(0)).with_readers(&consumer);
+    Ok(plan_query(create, catalog, asking, &mut rng))
 }
 
 type Guarded = (PlannedQuery, (u32, Option<String>));

@@ -4,7 +4,7 @@ use super::inputs::Inputs;
 use super::stage::Stage;
 use alpheus_node::failure::Failure;
 use alpheus_node::local_time::local_time;
-use alpheus_streams::replay::windows::Place;
+use alpheus_streams::replay::windows::WindowOfGroup;
 use alpheus_streams::runtime::results::{OK, cell};
 use serde_json::{Map, Value};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
@@ -26,7 +26,7 @@ pub(super) struct Results(Arc<Mutex<Inner>>);
 
 struct Inner {
     /// Owners with data of each window and group, whose result has not come.
-    awaited: HashMap<Place, u32>,
+    awaited: HashMap<WindowOfGroup, u32>,
     /// Number of groups of each window without a result, by the window's start in milliseconds.
     lacking: BTreeMap<u64, usize>,
     /// Whether populations are those of one window.
@@ -90,7 +90,7 @@ impl Inner {
         } else {
             *self.counts.closed.entry(status.to_owned()).or_default() += 1;
         }
-        let is_of = |(at, group): &&Place| {
+        let is_of = |(at, group): &&WindowOfGroup| {
             let is = |(name, value): &(String, String)| {
                 row.get(name).and_then(Value::as_str) == Some(value)
             };

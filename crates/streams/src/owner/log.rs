@@ -63,11 +63,7 @@ pub fn in_words(line: &LogLine, schema: &Schema, when: impl Fn(Window) -> String
         }
         LogEvent::PolicyChanged { version } => changed(*version),
         LogEvent::Granted { reader, days } => granted(reader, *days, schema),
-        LogEvent::KeysHanded { reader, days } => format!(
-            "`{reader}` got the keys of {}: it can read {} of these days, forever",
-            between(*days),
-            readable(schema)
-        ),
+        LogEvent::KeysHanded { reader, days } => handed(reader, *days, schema),
         LogEvent::Revoked => "you revoked your consent".into(),
         LogEvent::Erased => "you had the key of your data destroyed".into(),
         LogEvent::Cloned { border } => copied(&when(tick_before(*border, schema))),
@@ -121,6 +117,15 @@ pub fn readable(schema: &Schema) -> String {
         true => "every single event".to_owned(),
         false => format!("the sums and counts of every {tick}"),
     }
+}
+
+/// What a consumer can read from now on.
+fn handed(reader: &str, days: Days, schema: &Schema) -> String {
+    let what = readable(schema);
+    format!(
+        "`{reader}` got the keys of {}: it can read {what} of these days, forever",
+        between(days)
+    )
 }
 
 /// What an owner lets a consumer read.

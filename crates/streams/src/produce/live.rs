@@ -15,6 +15,7 @@ use alpheus_node::service::shutdown::Shutdown;
 use alpheus_policy::schema::Schema;
 use alpheus_time::{Span, Timestamp};
 use rand_chacha::ChaCha20Rng;
+use std::ops::ControlFlow;
 use std::sync::mpsc::{Receiver, RecvTimeoutError};
 use std::time::Duration;
 
@@ -66,7 +67,7 @@ pub(super) struct LiveDevice {
     pub(super) whole: Option<Span>,
     /// The time of the last event that was encrypted.
     pub(super) last_event: Option<Timestamp>,
-    /// Who is told how far everything has arrived, if anybody is.
+    /// Who learns how far everything has arrived, if anybody does.
     pub(super) progress: Option<Progress>,
     /// Sessions that the service does not take.
     pub(super) refused: RefusedSessions,
@@ -80,7 +81,7 @@ pub(super) struct LiveDevice {
 
 impl LiveDevice {
     /// Sends all lines, and borders between them; closes the session at the end. Also returns who
-    /// is told how far everything has arrived.
+    /// learns how far everything has arrived.
     pub(super) fn run(
         mut self,
         producer: StreamProducer,
@@ -129,23 +130,32 @@ impl LiveDevice {
                     }
                 }
             }
-            self.keep(&session, &mut frames)?;
-            match lines.recv_timeout(GATHER) {
-                Ok(line) => next = Some(line),
-                // With times in the lines, the clock does not count: the next line may be
-                // older than now.
-                Err(RecvTimeoutError::Timeout) if self.has_times() => {}
-                Err(RecvTimeoutError::Timeout) => {
-                    self.borders(&mut session, clock::now(), &mut frames)?;
-                }
-                Err(RecvTimeoutError::Disconnected) => break,
-            }
-            if self.stop.is_stopping() {
-                break;
+            match self.listen(&mut session, lines, &mut frames)? {
+                ControlFlow::Continue(line) if !self.stop.is_stopping() => next = line,
+                _ => break,
             }
         }
         self.close(session, &mut frames)?;
         Ok(summary)
+    }
+
+    /// The next line, if one comes in a moment; else borders. `Break` at the end of the input.
+    fn listen(
+        &mut self,
+        session: &mut StreamSession,
+        lines: &Receiver<Result<Line, Failure>>,
+        frames: &mut Vec<Vec<u8>>,
+    ) -> Result<ControlFlow<(), Option<Result<Line, Failure>>>, Failure> {
+        self.keep(session, frames)?;
+        match lines.recv_timeout(GATHER) {
+            Ok(line) => return Ok(ControlFlow::Continue(Some(line))),
+            // With times in the lines, the clock does not count: the next line may be older
+            // than now.
+            Err(RecvTimeoutError::Timeout) if self.has_times() => {}
+            Err(RecvTimeoutError::Timeout) => self.borders(session, clock::now(), frames)?,
+            Err(RecvTimeoutError::Disconnected) => return Ok(ControlFlow::Break(())),
+        }
+        Ok(ControlFlow::Continue(None))
     }
 
     /// Encrypts a line as an event, or counts it as refused.

@@ -30,7 +30,7 @@ impl LiveDevice {
         else {
             return Ok(Some(producer));
         };
-        self.told(said.floor(whole))?;
+        self.inform(said.floor(whole))?;
         Ok(self.reaches(said.floor(whole)).then_some(producer))
     }
 
@@ -49,7 +49,7 @@ impl LiveDevice {
     ) -> Result<(), Failure> {
         self.borders(session, clock::now().min(next), frames)?;
         self.keep(session, frames)?;
-        self.tell(session)?;
+        self.inform_of(session)?;
         std::thread::sleep(clock::until(next).clamp(SHORT, GATHER));
         Ok(())
     }
@@ -92,7 +92,7 @@ impl LiveDevice {
             if self.stop.is_stopping() {
                 return Ok(None);
             }
-            self.told(at)?;
+            self.inform(at)?;
             std::thread::sleep(clock::until(at).min(GATHER));
         }
         let (rng, mut sink) = (&mut self.rng, |frame: &[u8]| frames.push(frame.to_vec()));
@@ -122,14 +122,14 @@ impl LiveDevice {
         true
     }
 
-    /// Tells how far everything has arrived, where nothing waits to be sent.
-    fn tell(&self, session: &StreamSession) -> Result<(), Failure> {
+    /// Says how far everything has arrived, where nothing waits to be sent.
+    fn inform_of(&self, session: &StreamSession) -> Result<(), Failure> {
         let last = Timestamp(session.next_border().0.saturating_sub(self.schema.tick.0));
-        self.told(last)
+        self.inform(last)
     }
 
     /// Nothing of before this time is still to come.
-    fn told(&self, reached: Timestamp) -> Result<(), Failure> {
+    fn inform(&self, reached: Timestamp) -> Result<(), Failure> {
         match &self.progress {
             Some(progress) if self.outbox.is_empty() => progress.set(reached),
             _ => Ok(()),

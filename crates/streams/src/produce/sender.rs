@@ -33,9 +33,6 @@ const LOOK: Duration = Duration::from_millis(10);
 /// know the stream.
 const UNKNOWN: Duration = Duration::from_secs(30);
 
-/// How long a device that has nothing to send waits before it asks the service, unless it is set.
-pub const POLL: Duration = Duration::from_secs(10);
-
 /// The receiver of uploads.
 pub trait UploadClient: Send + 'static {
     /// Sends uploads.

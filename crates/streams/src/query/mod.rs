@@ -3,18 +3,18 @@
 //! It plans over sample owners who choose as the policies file says, so that a
 //! service can find out what it may ask before it has any owner.
 
-pub mod assumed_owners;
 mod remote;
 pub mod sealed;
 pub mod suggest;
 
+use crate::assumed_owners::{AssumedOwners, consumer};
 use crate::replay::ControllerCount;
 use crate::runtime::planning::{QueryContext, failure, plan_query};
+use crate::statement::Query;
 use alpheus_input::files::{read_policies, read_schema};
 use alpheus_input::tables::{print_json, print_tables};
 use alpheus_node::errors::ErrorId;
 use alpheus_node::failure::{Blame, Category, Failure, printed};
-use alpheus_node::files::read_text;
 use alpheus_node::globals::Globals;
 use alpheus_node::settings::Format;
 use alpheus_policy::catalog::Catalog;
@@ -23,12 +23,11 @@ use alpheus_policy::policy::{Policies, ResolvedPolicy};
 use alpheus_policy::query::{Create, Statement, parse};
 use alpheus_policy::show::{Table, describe, show};
 use alpheus_time::Timestamp;
-use assumed_owners::{AssumedOwners, consumer};
 use rand_chacha::ChaCha20Rng;
 use rand_core::SeedableRng;
 pub use remote::StatementResult;
 use std::io::{self, Write};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -109,45 +108,6 @@ pub fn run(args: &Args, globals: &Globals) -> Result<(), Failure> {
     let answer = answer(&statement, &catalog, &query, args.policies.is_some())?;
     let mut out = io::stdout().lock();
     printed(print(&answer, globals.format.unwrap_or_default(), &mut out)).map(drop)
-}
-
-/// The query's text and where it came from.
-pub(crate) struct Query {
-    /// The file, or the flag.
-    pub(crate) place: String,
-    /// The statement.
-    pub(crate) text: String,
-}
-
-impl Query {
-    /// Reads the file of this name. An argument of several words is the text itself, not
-    /// a missing file.
-    ///
-    /// # Errors
-    /// If the argument is empty, or the file cannot be read.
-    pub(crate) fn of(argument: &str) -> Result<Query, Failure> {
-        if argument.trim().is_empty() {
-            return Err(Failure::new(Category::Usage, "the query is empty")
-                .at("--query")
-                .with_help("give a file, or a statement such as 'SHOW SCHEMAS', in quotes"));
-        }
-        let path = Path::new(argument);
-        if is_file(path) {
-            return Ok(Query { place: argument.to_owned(), text: read_text(path)? });
-        }
-        Ok(Query { place: "--query".to_owned(), text: argument.to_owned() })
-    }
-
-    fn failure(&self, category: Category, message: String) -> Failure {
-        Failure::new(category, message).at(self.place.clone())
-    }
-}
-
-/// Whether an argument names a file. One of several words that is none is the text itself, not a
-/// missing file.
-pub(crate) fn is_file(argument: &Path) -> bool {
-    let text = argument.to_string_lossy();
-    argument.is_file() || !text.trim().contains(char::is_whitespace)
 }
 
 /// What is printed.

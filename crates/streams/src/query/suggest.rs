@@ -1,11 +1,11 @@
 //! `alpheus suggest`: the smallest change with which a refused query is answered.
 
-use super::Query;
-use super::assumed_owners::{AssumedOwners, consumer};
+use crate::assumed_owners::{AssumedOwners, consumer};
 use crate::replay::ControllerCount;
 use crate::replay::folder::Folder;
 use crate::runtime::embedded::Controllers;
 use crate::runtime::planning::{QueryContext, failure, options};
+use crate::statement::Query;
 use alpheus_input::files::{read_schema, unpacked};
 use alpheus_input::rows::read;
 use alpheus_input::source::Source;

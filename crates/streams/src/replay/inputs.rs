@@ -1,8 +1,8 @@
 //! The input files of a replay, read and checked against each other.
 
 use super::Args;
-use crate::query::{self, Query};
 use crate::runtime::embedded::Member;
+use crate::statement::{self, Query};
 use alpheus_input::files::{read_policies, read_schema, unpacked};
 use alpheus_input::rows::RecordedStream;
 use alpheus_input::rows::{Recording, read};
@@ -48,7 +48,7 @@ impl Inputs {
     /// A [`Failure`] that names the file, the line and a fix.
     pub fn read(args: &Args) -> Result<Inputs, Failure> {
         let files = [&args.schema, &args.source, &args.input].into_iter();
-        let queries = args.query.iter().filter(|path| query::is_file(path));
+        let queries = args.query.iter().filter(|path| statement::is_file(path));
         files.chain(&args.policies).chain(queries).try_for_each(|path| is_file(path))?;
         let schema = read_schema(&args.schema)?;
         let queries = read_queries(&args.query)?;

@@ -3,7 +3,7 @@
 use super::Args;
 use super::inputs::Inputs;
 use super::output;
-use super::windows::Shown;
+use super::windows::WindowReport;
 use crate::runtime::counters::Counters;
 use alpheus_node::errors::ErrorId;
 use alpheus_node::failure::{Category, Failure};
@@ -102,7 +102,7 @@ pub(super) fn check_rows(inputs: &Inputs, args: &Args) -> Result<(), Failure> {
 ///
 /// # Errors
 /// A [`Failure`] with a way out.
-pub(super) fn check_windows(counters: &Counters, shown: &Shown) -> Result<(), Failure> {
+pub(super) fn check_windows(counters: &Counters, shown: &WindowReport) -> Result<(), Failure> {
     if counters.opened > 0 {
         return Ok(());
     }

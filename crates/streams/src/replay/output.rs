@@ -1,9 +1,9 @@
 //! Where a replay's results go, and its summary at the end.
 
 use super::inputs::{Inputs, read_queries};
-use crate::query;
 use crate::runtime::counters::Counters;
 use crate::runtime::results::{self, Row};
+use crate::statement;
 use alpheus_input::refusals::Refusals;
 use alpheus_input::rows::RecordedStream;
 use alpheus_node::failure::{Blame, Category, Failure, printed};
@@ -75,7 +75,7 @@ pub(super) fn paths(
 /// # Errors
 /// Such a text is no query.
 pub(super) fn names(queries: &[PathBuf]) -> Result<Vec<String>, Failure> {
-    let name = |argument: &PathBuf| match query::is_file(argument) {
+    let name = |argument: &PathBuf| match statement::is_file(argument) {
         true => Ok(argument.file_stem().unwrap_or_default().to_string_lossy().into_owned()),
         false => {
             let read = read_queries(std::slice::from_ref(argument))?;

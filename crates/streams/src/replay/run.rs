@@ -65,7 +65,7 @@ pub(super) fn replay(args: &Args, globals: &Globals) -> Result<(), Failure> {
         return Err(interrupted(state.as_deref()));
     };
     let rows = embedded.results().map_err(store_failure)?;
-    let shown = windows::Shown::of(&inputs, &rows, args);
+    let shown = windows::WindowReport::of(&inputs, &rows, args);
     output::write(&outputs, &inputs, rows, globals.format)?;
     // If standard error is closed, nobody can be notified.
     let counters = &embedded.manager.service.counters;

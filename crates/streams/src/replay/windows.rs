@@ -2,7 +2,7 @@
 
 use super::Args;
 use super::inputs::{Inputs, QueryFile};
-use crate::query::assumed_owners::{AssumedOwners, consumer};
+use crate::assumed_owners::{AssumedOwners, consumer};
 use crate::runtime::planning::{QueryContext, plan_query};
 use crate::runtime::results::{OK, Row};
 use alpheus_input::rows::RecordedStream;
@@ -45,7 +45,7 @@ const LENGTHS: [(u64, &str); 20] = [
 ];
 
 /// A window's start, and its group.
-pub type Place = (u64, Vec<(String, String)>);
+pub type WindowOfGroup = (u64, Vec<(String, String)>);
 
 /// Who takes part in a plan, and when they have data.
 pub struct Audience {
@@ -168,7 +168,7 @@ fn planned(create: &Create, catalog: &Catalog) -> Option<PlannedQuery> {
 }
 
 /// What is shown of the windows of each query.
-pub(super) struct Shown(Vec<OfQuery>);
+pub(super) struct WindowReport(Vec<OfQuery>);
 
 struct OfQuery {
     name: String,
@@ -178,14 +178,14 @@ struct OfQuery {
     longer: Option<Longer>,
 }
 
-impl Shown {
-    pub(super) fn of(inputs: &Inputs, rows: &[Row], args: &Args) -> Shown {
+impl WindowReport {
+    pub(super) fn of(inputs: &Inputs, rows: &[Row], args: &Args) -> WindowReport {
         let streams: Vec<&RecordedStream> = inputs.recording.streams.iter().collect();
         let owners = AssumedOwners::recorded(streams.iter().copied(), args.controllers.0);
         let catalog = owners.catalog(Path::new(""), inputs.schema.clone(), &inputs.policies);
         let catalog = catalog.unwrap_or_default();
         let of = |query: &QueryFile| of_query(query, rows, &catalog, &streams);
-        Shown(inputs.queries.iter().map(of).collect())
+        WindowReport(inputs.queries.iter().map(of).collect())
     }
 
     /// Prints why windows have no result, and what to ask for instead.
@@ -226,7 +226,7 @@ fn of_query(
 ) -> OfQuery {
     let create = &query.create;
     let audiences = planned(create, catalog).map(|planned| Audience::of(&planned, streams));
-    let present: HashMap<Place, u32> = audiences
+    let present: HashMap<WindowOfGroup, u32> = audiences
         .iter()
         .flatten()
         .flat_map(|own| {

@@ -33,20 +33,18 @@ pub(crate) enum Step {
     Own(&'static str),
     /// An example that ends well.
     Runs(&'static str),
-    /// An example that ends with this exit code, since a person would have to answer.
-    Ends(&'static str, i32),
     /// An example that serves: a line of its output begins so. It ends with the group.
     Serves(&'static str, &'static str),
     /// An example that goes on until it is stopped, and has not failed by the end of the group.
     Lasts(&'static str),
 }
-use Step::{Ends, Lasts, Own, Runs, Serves};
+use Step::{Lasts, Own, Runs, Serves};
 
 impl Step {
     fn example(&self) -> Option<&'static str> {
         match self {
             Own(_) => None,
-            Runs(name) | Ends(name, _) | Serves(name, _) | Lasts(name) => Some(name),
+            Runs(name) | Serves(name, _) | Lasts(name) => Some(name),
         }
     }
 }
@@ -116,11 +114,11 @@ impl Group {
         command
     }
 
-    fn ends(&self, text: &str, code: i32) {
+    fn ends_well(&self, text: &str) {
         let output = self.command(text).stdin(Stdio::null()).output().unwrap();
         let said = String::from_utf8_lossy(&output.stdout);
         let log = String::from_utf8_lossy(&output.stderr);
-        assert_eq!(output.status.code(), Some(code), "{text}\n{said}\n{log}");
+        assert_eq!(output.status.code(), Some(0), "{text}\n{said}\n{log}");
         assert!(!log.contains("panicked"), "{text}\n{log}");
     }
 
@@ -128,9 +126,8 @@ impl Group {
         for step in steps {
             let text = step.example().map(|beginning| example(beginning).1);
             match (step, text) {
-                (Own(text), _) => self.ends(text, 0),
-                (Runs(_), Some(text)) => self.ends(text, 0),
-                (Ends(_, code), Some(text)) => self.ends(text, *code),
+                (Own(text), _) => self.ends_well(text),
+                (Runs(_), Some(text)) => self.ends_well(text),
                 (Serves(_, line), Some(text)) => {
                     let mut server = Process::start_script(&mut self.command(text));
                     server.wait_for_prefix(line);

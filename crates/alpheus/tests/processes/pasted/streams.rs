@@ -28,8 +28,10 @@ END"),
     Runs("alpheus owner add"),
     Runs("alpheus owner log"),
     Runs("alpheus owner budgets"),
-    Runs("alpheus owner grant --identity pki/alice --controller https://localhost:7401 --stream $(cat alice.stream) --reader doctor/consumer.txt --from"),
-    // It prints the owner's id, which the reader is told.
+    Runs(
+        "alpheus owner grant --identity pki/alice --controller https://localhost:7401 --stream $(cat alice.stream) --reader doctor/consumer.txt --from",
+    ),
+    // It prints the owner's id, which the reader receives.
     Own("alpheus owner grant --identity pki/alice --controller https://localhost:7401 \
              --stream $(cat alice.stream) --reader doctor/consumer.txt --from 2026-11-01 \
              --to 2026-11-30 | grep -oE '[0-9a-f]{64}' | head -1 > alice.id
@@ -37,27 +39,36 @@ END"),
              --server https://localhost:7400 --stream $(cat alice.stream) --schema schema.yaml \
              > read.txt 2>&1; do sleep 0.2; done"),
     Runs("alpheus read --identity pki/doctor --controller https://localhost:7401 --server"),
-    Runs("alpheus read --identity pki/doctor --controller https://localhost:7401 --controller-name"),
+    Runs(
+        "alpheus read --identity pki/doctor --controller https://localhost:7401 --controller-name",
+    ),
     // Nothing is typed.
     Runs("alpheus produce --identity pki/watch"),
     Own("alpheus owner add --identity pki/bob --controller https://localhost:7401 \
              --schema schema.yaml --policies examples/fitness/policies.yaml \
              --metadata region=Texas --producer meter --device meter.json > bob.stream
          now=$(date +%s)
-         echo unix_ms,heart_rate > readings.csv && echo $((now - 5))000,80 >> readings.csv"),
-    Runs("alpheus produce --identity pki/meter --device meter.json --state run/meter --schema meter.yaml --server https://localhost:7400 --input readings.csv --time-column"),
+         echo unix_ms,heart_rate,altitude,speed,ascent,descent,temperature > readings.csv
+         echo $((now - 5))000,80,10,3,0,0,20 >> readings.csv"),
+    Runs(
+        "alpheus produce --identity pki/meter --device meter.json --state run/meter --schema meter.yaml --server https://localhost:7400 --input readings.csv --time-column",
+    ),
     Own("now=$(date +%s)
-         echo 'when;who;pulse' > readings.csv
-         echo \"$((now - 2));meter-7;90\" >> readings.csv && echo \"$((now - 2));other;91\" >> readings.csv
+         echo 'when;who;pulse;height;speed;up;down;air' > readings.csv
+         echo \"$((now - 2));meter-7;90;10;3;0;0;20\" >> readings.csv
+         echo \"$((now - 2));other;91;10;3;0;0;20\" >> readings.csv
          cat > source.yaml <<END
 schema: FitnessTracker
 file: { delimiter: ';' }
 time: { column: when }
 stream: who
-attributes: { heart_rate: pulse }
+attributes:
+  { heart_rate: pulse, altitude: height, speed: speed, ascent: up, descent: down, temperature: air }
 metadata: { region: { constant: Texas } }
 END"),
-    Runs("alpheus produce --identity pki/meter --device meter.json --state run/meter --schema meter.yaml --server https://localhost:7400 --input readings.csv --source"),
+    Runs(
+        "alpheus produce --identity pki/meter --device meter.json --state run/meter --schema meter.yaml --server https://localhost:7400 --input readings.csv --source",
+    ),
     Serves("alpheus console --identity pki/analyst", "http://"),
     Serves("alpheus console --identity pki/alice", "http://"),
     Serves("alpheus console --identity pki/operator", "http://"),
@@ -78,7 +89,9 @@ END"),
              --query \"EXPLAIN $(cat stats.sql)\" > /dev/null 2>&1; do sleep 0.2; done"),
     Runs("alpheus query --server https://localhost:7400 --identity pki/analyst --query"),
     Lasts("alpheus query --server https://localhost:7400 --identity pki/analyst --results"),
-    Runs("alpheus owner grant --identity pki/alice --controller https://localhost:7401 --stream $(cat alice.stream) --reader doctor/consumer.txt --stop"),
+    Runs(
+        "alpheus owner grant --identity pki/alice --controller https://localhost:7401 --stream $(cat alice.stream) --reader doctor/consumer.txt --stop",
+    ),
     Runs("alpheus owner backup"),
     Runs("alpheus owner restore"),
     Runs("alpheus owner revoke"),

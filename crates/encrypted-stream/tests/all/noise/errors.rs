@@ -6,17 +6,18 @@
 //! quantiles. So there are as many windows as it takes until that is a quarter of the 5 %.
 
 use crate::noise::stream::Stream;
-use alpheus_encrypted_stream::decode::{decode, decode_noisy};
+use alpheus_encrypted_stream::decode::{Output, decode, decode_noisy};
 use alpheus_encrypted_stream::noise::{Running, Shares};
 use alpheus_policy::budget::{
-    Change, Horizon, Mechanism, NoiseRequest, NoiseShares, RowGroup, RowNoise, RunningNoise,
-    calibrate_for, expected_errors,
+    Change, Horizon, Mechanism, NoiseRequest, NoiseShares, OutputError, RowGroup, RowNoise,
+    RunningNoise, calibrate_for, expected_errors,
 };
 use alpheus_policy::layout::FieldStatistic;
 use alpheus_policy::select::{
     Bins, HistogramOutput, MomentOutput, RegressionOutput, ReleasePlan, SelectItem, Statistic,
     SumLocation,
 };
+use std::collections::BTreeMap;
 use std::num::NonZeroU32;
 
 /// The fewest windows, and the most.
@@ -203,13 +204,14 @@ enum Source {
     Seeds(Box<Running>, u32),
 }
 
-/// All numbers of an output.
+/// All numbers of an output; none if no data could have such sums.
 fn numbers(output: &impl serde::Serialize) -> Vec<f64> {
     fn read(value: &serde_json::Value, out: &mut Vec<f64>) {
         match value {
             serde_json::Value::Number(number) => out.push(number.as_f64().unwrap()),
             serde_json::Value::String(text) => out.push(text.parse().unwrap()),
             serde_json::Value::Array(all) => all.iter().for_each(|one| read(one, out)),
+            serde_json::Value::Null => {}
             other => panic!("{other}"),
         }
     }
@@ -226,6 +228,8 @@ struct Sums {
     /// The squares of what is measured in each window, which are independent.
     squares: f64,
     numbers: f64,
+    /// As many numbers as there are where none is missing.
+    outputs: f64,
     within: f64,
 }
 
@@ -236,6 +240,19 @@ impl Sums {
         let windows = f64::from(windows);
         let (mean, square) = (self.measured / windows, self.squares / windows);
         ((square - mean * mean).max(0.0) / windows).sqrt() / mean / 2.0
+    }
+
+    fn check(&self, name: &str, runs: u32) {
+        let apart = (self.predicted / self.measured).sqrt();
+        let (share, varies) = (self.within / self.numbers, self.varies(runs));
+        println!("{name}: {apart:.4} ± {varies:.4} over {runs}, {share:.4}");
+        // Outputs without a number are rare.
+        assert!(self.numbers >= 0.998 * self.outputs, "{name}: many are null");
+        assert!(varies <= MEASURED_WITHIN, "{name} varies too much");
+        assert!((0.95..1.05).contains(&apart), "{name}: {apart}");
+        // 95 % within 5 %. Margins of quantiles are whole bins.
+        let most = if name.ends_with("quantiles") { 1.0 } else { 0.9975 };
+        assert!((0.9025..=most).contains(&share), "{name}: {share}");
     }
 }
 
@@ -258,45 +275,41 @@ fn compare(case: Case, noise: &[RowNoise], seed: u64) {
     let sums: Vec<f64> = exact.iter().map(|sum| *sum as f64).collect();
     let predicted = expected_errors(&select, noise, shared, &sums);
     let right = decode(&select, &exact).unwrap();
-    let mut found: std::collections::BTreeMap<String, Sums> = Default::default();
+    let (mut found, mut runs) = (Found::new(), 0);
     let mut stream = Stream::new(seed);
-    let mut runs = 0;
     while runs < RUNS[1] {
         let rows = window(case, noise, &source, &mut stream);
-        let outputs = decode_noisy(&select, &rows).unwrap();
-        let mut own_window: std::collections::BTreeMap<&str, f64> = Default::default();
-        for ((error, output), right) in predicted.iter().zip(&outputs).zip(&right) {
-            let spread = error.spread.unwrap();
-            let own = found.entry(error.alias.clone()).or_default();
-            for (number, right) in numbers(output).into_iter().zip(numbers(right)) {
-                own.predicted += spread.deviation.powi(2);
-                own.measured += (number - right).powi(2);
-                *own_window.entry(&error.alias).or_default() += (number - right).powi(2);
-                own.within += f64::from((number - right).abs() <= spread.within * (1.0 + 1e-9));
-                own.numbers += 1.0;
-            }
-        }
-        for (name, sum) in own_window {
-            found.get_mut(name).unwrap().squares += sum * sum;
-        }
+        count(&mut found, &predicted, &decode_noisy(&select, &rows).unwrap(), &right);
         runs += 1;
         let is_known = |own: &Sums| own.varies(runs) <= MEASURED_WITHIN;
         if runs >= RUNS[0] && runs.is_multiple_of(100) && found.values().all(is_known) {
             break;
         }
     }
-    for (name, own) in found {
-        let apart = (own.predicted / own.measured).sqrt();
-        let (share, mechanism) = (own.within / own.numbers, case.mechanism);
-        println!(
-            "{mechanism} {name}: {apart:.4} ± {:.4} over {runs}, {share:.4}",
-            own.varies(runs)
-        );
-        assert!(own.varies(runs) <= MEASURED_WITHIN, "{mechanism} {name} varies too much");
-        assert!((0.95..1.05).contains(&apart), "{mechanism} {name}: {apart}");
-        // 95 % within 5 %. Margins of quantiles are whole bins.
-        let most = if name == "quantiles" { 1.0 } else { 0.9975 };
-        assert!((0.9025..=most).contains(&share), "{mechanism} {name}: {share}");
+    found.iter().for_each(|(name, own)| own.check(&format!("{} {name}", case.mechanism), runs));
+}
+
+/// What is predicted and measured, by the names of outputs.
+type Found = BTreeMap<String, Sums>;
+
+/// Adds a window.
+fn count(found: &mut Found, predicted: &[OutputError], outputs: &[Output], right: &[Output]) {
+    let mut of_window: BTreeMap<&str, f64> = BTreeMap::new();
+    for ((error, output), right) in predicted.iter().zip(outputs).zip(right) {
+        let spread = error.spread.unwrap();
+        let own = found.entry(error.alias.clone()).or_default();
+        own.outputs += numbers(right).len() as f64;
+        for (number, right) in numbers(output).into_iter().zip(numbers(right)) {
+            let square = (number - right).powi(2);
+            own.predicted += spread.deviation.powi(2);
+            own.measured += square;
+            *of_window.entry(&error.alias).or_default() += square;
+            own.within += f64::from((number - right).abs() <= spread.within * (1.0 + 1e-9));
+            own.numbers += 1.0;
+        }
+    }
+    for (name, sum) in of_window {
+        found.get_mut(name).unwrap().squares += sum * sum;
     }
 }
 

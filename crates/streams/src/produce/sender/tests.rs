@@ -15,6 +15,8 @@ use rand_chacha::ChaCha20Rng;
 use rand_core::SeedableRng;
 use std::sync::Mutex;
 
+/// Longer than any of these tests.
+const POLL: Duration = Duration::from_secs(3600);
 const STREAM: StreamId = StreamId([1; 16]);
 
 /// An outbox, and the last upload that was taken of it.
