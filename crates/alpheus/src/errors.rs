@@ -108,7 +108,13 @@ fn with_pointer(said: &str, id: ErrorId) -> String {
     let (query, help) =
         query.split_once("\nhelp: ").map_or((query, None), |(query, help)| (query, Some(help)));
     let help = help.map(|help| format!("\nhelp: {help}")).unwrap_or_default();
-    format!("{before}{help}\n{pointer}\n{NEAREST}{query}").replace("\n\n", "\n")
+    // A server's refusal ends with its kind.
+    let (query, kind) = match query.rsplit_once("; (") {
+        Some((query, kind)) if kind.ends_with(')') => (query, format!(" ({kind}")),
+        _ => (query.trim_end_matches(';'), String::new()),
+    };
+    let before = before.trim_end();
+    format!("{before}{kind}{help}\n{pointer}\n{NEAREST}{query};")
 }
 
 fn coloured(said: &str) -> String {
@@ -243,6 +249,12 @@ mod tests {
         let shown = with_pointer(&said, ErrorId::PolicyForbids);
         let expected = format!(
             "error: q.sql: no\nhelp: or ask\nmore: alpheus errors policy-forbids\n{NEAREST}CREATE STREAM q AS\nSELECT 1;"
+        );
+        assert_eq!(shown, expected);
+        let said = format!("error: no\n{NEAREST}SELECT 1\nFROM S; (policy)");
+        let shown = with_pointer(&said, ErrorId::PolicyForbids);
+        let expected = format!(
+            "error: no (policy)\nmore: alpheus errors policy-forbids\n{NEAREST}SELECT 1\nFROM S;"
         );
         assert_eq!(shown, expected);
         let shown = with_pointer("error: no\nhelp: x", ErrorId::PolicyForbids);

@@ -70,7 +70,8 @@ fn one_command_runs_a_deployment_and_its_end_ends_all() {
                  FROM Household BETWEEN 2 AND 10;\nSHOW SCHEMAS;";
     let (code, said, log) = sql(at, &[], asked);
     assert_eq!(code, Some(3), "{log}");
-    assert!(log.contains("more: alpheus errors policy-released-once\n"), "{log}");
+    assert!(log.contains("more: alpheus errors policy-released-once"), "{log}");
+    assert!(!log.trim_end().ends_with(')'), "what follows a query is pasted with it: {log}");
     assert!(said.is_empty(), "it goes on after a failure: {said}");
     prompt(at);
 

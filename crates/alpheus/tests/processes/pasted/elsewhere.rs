@@ -1,4 +1,4 @@
-//! Examples that do not run here, and why.
+//! Examples that do not run here, and why; and who runs the commands of the guides.
 
 /// Beginnings of examples, and why they do not run.
 pub(super) const EXAMPLES: &[(&str, &str)] = &[
@@ -27,4 +27,26 @@ pub(super) const EXAMPLES: &[(&str, &str)] = &[
         "curl",
         "it needs an aggregator; the guide docs/statistics.md has it, which `stats/guide.rs` runs",
     ),
+];
+
+/// Guides with commands, and the test that runs them, or why none does.
+pub(super) const GUIDES: &[(&str, Result<&str, &str>)] = &[
+    ("README.md", Ok("examples.rs")),
+    ("examples/car-maintenance/README.md", Ok("examples.rs")),
+    ("examples/fitness/README.md", Ok("examples.rs")),
+    ("examples/household/README.md", Ok("examples.rs")),
+    ("examples/web-analytics/README.md", Ok("examples.rs")),
+    (
+        "examples/real/README.md",
+        Err("it needs recordings that are no part of the repository; `real_data.rs` replays them"),
+    ),
+    ("docs/board.md", Ok("board/guide.rs")),
+    ("docs/board-passes.md", Ok("board/guide.rs")),
+    ("docs/bring-your-data.md", Ok("init.rs")),
+    ("docs/pass.md", Ok("pass/nginx.rs")),
+    ("docs/scale.md", Err("it needs Kafka and Flink; `make scale-demo` runs its blocks")),
+    ("docs/standards.md", Ok("import.rs")),
+    ("docs/statistics.md", Ok("stats/guide.rs")),
+    ("docs/tables.md", Ok("table/guide.rs")),
+    ("docs/tour.md", Ok("tour.rs")),
 ];

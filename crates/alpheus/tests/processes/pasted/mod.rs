@@ -186,3 +186,38 @@ fn every_example_runs_or_says_why_not() {
     assert_eq!(left, BTreeSet::new(), "these examples are run by no test");
     assert!(run.len() >= 90, "only {} examples are run", run.len());
 }
+
+/// The pages of a folder and those below it that have commands to paste.
+fn with_commands(root: &Path, folder: &str, found: &mut BTreeSet<String>) {
+    for entry in std::fs::read_dir(root.join(folder)).unwrap() {
+        let entry = entry.unwrap();
+        let name = format!("{folder}/{}", entry.file_name().to_str().unwrap());
+        if entry.file_type().unwrap().is_dir() {
+            with_commands(root, &name, found);
+        } else if name.ends_with(".md") && has_commands(&root.join(&name)) {
+            found.insert(name);
+        }
+    }
+}
+
+fn has_commands(page: &Path) -> bool {
+    std::fs::read_to_string(page).unwrap().lines().any(|line| line.starts_with("```sh"))
+}
+
+#[test]
+fn every_guide_is_run_or_says_why_not() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    let mut found = BTreeSet::from(["README.md".to_owned()]);
+    ["docs", "examples"].iter().for_each(|folder| with_commands(&root, folder, &mut found));
+    let known: BTreeSet<String> =
+        elsewhere::GUIDES.iter().map(|(page, _)| (*page).to_owned()).collect();
+    assert_eq!(found, known);
+    for (page, by) in elsewhere::GUIDES {
+        let Ok(test) = by else { continue };
+        let path = root.join("crates/alpheus/tests/processes").join(test);
+        let code = std::fs::read_to_string(path).unwrap();
+        // Examples are followed by the names of their folders.
+        let name = page.strip_prefix("examples/").and_then(|rest| rest.split('/').next());
+        assert!(code.contains(name.unwrap_or(page)), "{test} does not run {page}");
+    }
+}
