@@ -3,7 +3,7 @@
 use alpheus_input::files::read_schema;
 use alpheus_input::source::Source;
 use alpheus_input::tables::print_json;
-use alpheus_node::failure::{Category, Failure, printed};
+use alpheus_node::failure::{Blame, Category, Failure, printed};
 use alpheus_node::files::read_text;
 use alpheus_node::globals::Globals;
 use alpheus_node::settings::layers::Layers;
@@ -24,9 +24,11 @@ Examples:
   alpheus check examples/fitness/schema.yaml examples/fitness/policies.yaml \\
       examples/fitness/source.yaml
   alpheus check alpheus.toml
+  alpheus check my-data
   alpheus check --json-schema schema > alpheus-schema.json
 
-Policies and sources are checked against the schema that they name, so name its file too.
+Of a folder, all files of ours are checked: schemas, policies, sources, queries and alpheus.toml,
+also in its folders. Policies and sources are checked against the schema that they name, so name its file too.
 An editor with the YAML language server uses a JSON Schema by the line
 # yaml-language-server: $schema=alpheus-schema.json";
 
@@ -34,8 +36,8 @@ An editor with the YAML language server uses a JSON Schema by the line
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub struct Args {
-    /// Schemas, policies, sources and settings, and queries (.sql)
-    #[arg(value_name = "FILE", required_unless_present = "json_schema")]
+    /// Schemas, policies, sources and settings, and queries (.sql); or folders with such files
+    #[arg(value_name = "FILE|DIR", required_unless_present = "json_schema")]
     pub files: Vec<PathBuf>,
     /// Print the JSON Schema of a kind of file instead, for editors
     #[arg(long, value_enum, value_name = "KIND", conflicts_with = "files")]
@@ -50,6 +52,9 @@ pub enum Kind {
     /// What owners chose
     Policies,
 }
+
+/// Levels of folders below a folder that is named.
+const DEPTH: usize = 4;
 
 /// What was found in one file.
 #[derive(Debug, Serialize)]
@@ -81,7 +86,7 @@ pub fn run(args: &Args, globals: &Globals) -> Result<(), Failure> {
         };
         return printed(print_json(&json_schema(file), &mut out)).map(drop);
     }
-    let findings = check(&args.files, globals.parts)?;
+    let findings = check(&found(&args.files)?, globals.parts)?;
     let _ = printed(print(&findings, globals.format.unwrap_or_default(), &mut out))?;
     let wrong = findings.iter().filter(|finding| finding.problem.is_some()).count();
     if wrong == 0 {
@@ -106,6 +111,63 @@ fn print(findings: &[Finding], format: Format, out: &mut impl Write) -> io::Resu
         }
     }
     Ok(())
+}
+
+/// The files themselves, and those of ours in the folders among them.
+fn found(paths: &[PathBuf]) -> Result<Vec<PathBuf>, Failure> {
+    let mut files = Vec::new();
+    for path in paths {
+        if !path.is_dir() {
+            files.push(path.clone());
+            continue;
+        }
+        let before = files.len();
+        ours(path, DEPTH, &mut files)?;
+        if files.len() == before {
+            let what = "the folder holds no schema, policies, source, query or alpheus.toml";
+            let failure = Failure::new(Category::Input, what).at(path.display().to_string());
+            return Err(failure.with_help("name the files, or the folder that holds them"));
+        }
+    }
+    Ok(files)
+}
+
+/// Adds the files of ours in a folder and so many levels below, in the order of their names.
+/// Hidden ones and links are passed over.
+fn ours(folder: &Path, levels: usize, files: &mut Vec<PathBuf>) -> Result<(), Failure> {
+    let entries = std::fs::read_dir(folder).blame_io(folder)?;
+    let mut entries: Vec<_> = entries.filter_map(Result::ok).collect();
+    entries.sort_by_key(std::fs::DirEntry::file_name);
+    for entry in entries {
+        let (path, kind) = (entry.path(), entry.file_type());
+        if entry.file_name().to_string_lossy().starts_with('.') {
+            continue;
+        }
+        match kind {
+            Ok(kind) if kind.is_dir() && levels > 0 => ours(&path, levels - 1, files)?,
+            Ok(kind) if kind.is_file() && is_ours(&path) => files.push(path),
+            _ => {}
+        }
+    }
+    Ok(())
+}
+
+/// Whether a file of a folder is one of ours. Others may be anything.
+fn is_ours(path: &Path) -> bool {
+    let text = || read_text(path).unwrap_or_default();
+    match path.extension().and_then(|ending| ending.to_str()) {
+        Some("sql") => true,
+        Some("toml") => path.ends_with("alpheus.toml"),
+        // Avro schemas may be of others.
+        Some("avsc") => text().contains("\"alpheus\""),
+        Some("yaml" | "yml") => kind(path, &text()) != UNKNOWN || has_our_name(path),
+        _ => false,
+    }
+}
+
+/// What cannot be parsed has no keys to tell.
+fn has_our_name(path: &Path) -> bool {
+    ["schema.yaml", "policies.yaml", "source.yaml"].iter().any(|name| path.ends_with(name))
 }
 
 /// A file's text and what it seems to be.

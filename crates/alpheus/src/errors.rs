@@ -71,6 +71,9 @@ fn own(error: &(dyn Error + 'static)) -> Option<ErrorId> {
     )
 }
 
+/// What stands before a query that can be pasted.
+const NEAREST: &str = "The nearest query that would be allowed:\n";
+
 const ERROR: Style = AnsiColor::Red.on_default().bold();
 const HELP: Style = AnsiColor::Cyan.on_default();
 const MORE: Style = Style::new().dimmed();
@@ -78,7 +81,7 @@ const MORE: Style = Style::new().dimmed();
 /// Says on standard error what failed and where its explanation is found; in colour where a
 /// terminal has it and `NO_COLOR` is not set.
 pub fn report(failure: &Failure) {
-    let said = format!("{failure}\n{}", pointer(id_of(failure)));
+    let said = with_pointer(&failure.to_string(), id_of(failure));
     // If standard error is closed too, nobody can be notified.
     let _ = writeln!(anstream::stderr(), "{}", coloured(&said));
 }
@@ -92,6 +95,26 @@ pub fn report_usage() {
 /// Where the explanation of a failure is found.
 fn pointer(id: ErrorId) -> String {
     format!("more: alpheus errors {id}")
+}
+
+/// A failure's text with its pointer. A query that can be pasted stays the end, so that nothing else
+/// is taken along with it.
+fn with_pointer(said: &str, id: ErrorId) -> String {
+    let pointer = pointer(id);
+    let Some((before, query)) = said.split_once(NEAREST) else {
+        return format!("{said}\n{pointer}");
+    };
+    // The help is about the failure, not about the query.
+    let (query, help) =
+        query.split_once("\nhelp: ").map_or((query, None), |(query, help)| (query, Some(help)));
+    let help = help.map(|help| format!("\nhelp: {help}")).unwrap_or_default();
+    // A server's refusal ends with its kind.
+    let (query, kind) = match query.rsplit_once("; (") {
+        Some((query, kind)) if kind.ends_with(')') => (query, format!(" ({kind}")),
+        _ => (query.trim_end_matches(';'), String::new()),
+    };
+    let before = before.trim_end();
+    format!("{before}{kind}{help}\n{pointer}\n{NEAREST}{query};")
 }
 
 fn coloured(said: &str) -> String {
@@ -217,6 +240,25 @@ mod tests {
         assert_eq!(plain, "error: x: error: y\nhelp: z\nplain");
         assert!(said.ends_with("plain") && said.contains(" x: error: y"), "{said:?}");
         assert!(said.starts_with('\x1b'), "{said:?}");
+    }
+
+    #[test]
+    fn a_query_to_paste_is_the_end() {
+        let said =
+            format!("error: q.sql: no\n{NEAREST}CREATE STREAM q AS\nSELECT 1;\nhelp: or ask");
+        let shown = with_pointer(&said, ErrorId::PolicyForbids);
+        let expected = format!(
+            "error: q.sql: no\nhelp: or ask\nmore: alpheus errors policy-forbids\n{NEAREST}CREATE STREAM q AS\nSELECT 1;"
+        );
+        assert_eq!(shown, expected);
+        let said = format!("error: no\n{NEAREST}SELECT 1\nFROM S; (policy)");
+        let shown = with_pointer(&said, ErrorId::PolicyForbids);
+        let expected = format!(
+            "error: no (policy)\nmore: alpheus errors policy-forbids\n{NEAREST}SELECT 1\nFROM S;"
+        );
+        assert_eq!(shown, expected);
+        let shown = with_pointer("error: no\nhelp: x", ErrorId::PolicyForbids);
+        assert_eq!(shown, "error: no\nhelp: x\nmore: alpheus errors policy-forbids");
     }
 
     #[test]

@@ -201,14 +201,29 @@ fn ask() -> Result<Option<FileFacts>, Failure> {
         say("Your answer, as the option that the question names (empty: take the best guess): ")?;
         let mut line = String::new();
         let read = std::io::stdin().lock().read_line(&mut line).blame(Category::Io)?;
-        if read == 0 || line.trim().is_empty() {
+        if read == 0 {
+            // The shell's prompt begins on a line of its own.
+            say("\n")?;
+            let what = "the question has no answer, so nothing was written";
+            let help = "answer with the option that it names, here or on the command line; an empty line, or `--yes`, takes the best guess";
+            return Err(Failure::new(Category::Undecided, what).with_help(help));
+        }
+        if line.trim().is_empty() {
             return Ok(None);
         }
         match Answer::try_parse_from(line_words(&line)) {
             Ok(answer) => return Ok(Some(answer.known)),
-            Err(error) => say(&format!("{error}\n"))?,
+            Err(error) => say(&not_understood(&error.to_string()))?,
         }
     }
+}
+
+/// What is wrong with an answer, without the usage of a command line.
+fn not_understood(error: &str) -> String {
+    let said = error.split("\nUsage:").next().unwrap_or(error).trim_end();
+    format!(
+        "{said}\nAn answer is an option and its value, such as `--day-first` or `--owner 'Name'`.\n"
+    )
 }
 
 /// The words of a line; quotes keep spaces.

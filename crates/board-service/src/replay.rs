@@ -13,14 +13,14 @@ use alpheus_crypto::sign::SigningKey;
 use alpheus_node::entropy;
 use alpheus_node::failure::{Blame, Category, Failure};
 use alpheus_node::files::read_text;
-use alpheus_node::files::{Readers, write_new};
+use alpheus_node::files::{STANDARD_OUTPUT, write_output};
 use alpheus_node::globals::Globals;
 use alpheus_node::listeners::block_on;
 use alpheus_node::settings::Format as OutputFormat;
 use alpheus_time::Span;
 use serde::Serialize;
 use std::io::Write;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -51,7 +51,8 @@ pub struct Args {
     /// Number of equal servers, in place of two databases and an auditor
     #[arg(long, value_name = "NUMBER", value_parser = clap::value_parser!(u8).range(3..=6))]
     servers: Option<u8>,
-    /// The file for the table's messages, one per line; it must not exist yet
+    /// The file for the table's messages, one per line; it must not exist yet. `-` is standard
+    /// output
     #[arg(long, value_name = "FILE")]
     output: PathBuf,
 }
@@ -108,8 +109,13 @@ pub fn run(args: &Args, globals: &Globals) -> Result<(), Failure> {
         out.extend_from_slice(message);
         out.push(b'\n');
     }
-    write_new(&args.output, &out, Readers::Everybody)?;
-    print(&counts, globals.format.unwrap_or_default())
+    write_output(&args.output, &out)?;
+    let format = globals.format.unwrap_or_default();
+    // Counts do not stand among the messages.
+    match args.output == Path::new(STANDARD_OUTPUT) {
+        true => print(&counts, format, std::io::stderr().lock()),
+        false => print(&counts, format, std::io::stdout().lock()),
+    }
 }
 
 /// Posts all lines, then waits for the table.
@@ -194,9 +200,8 @@ pub async fn first_view(client: &Client) -> Result<View, Failure> {
     }
 }
 
-fn print(counts: &Counts, format: OutputFormat) -> Result<(), Failure> {
+fn print(counts: &Counts, format: OutputFormat, mut out: impl Write) -> Result<(), Failure> {
     let Counts { lines, rows, delivered, recovered, lost, left_out, rejected } = *counts;
-    let mut out = std::io::stdout().lock();
     let said = match format {
         OutputFormat::Table => format!(
             "{lines} lines into {rows} rows: {delivered} delivered, {recovered} recovered, {lost} lost to collisions, {left_out} left out, {rejected} rejected"

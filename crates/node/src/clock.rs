@@ -116,6 +116,17 @@ impl ClockWriter {
         Ok(hand)
     }
 
+    /// Creates the file, or continues with the one that is there.
+    ///
+    /// # Errors
+    /// The file cannot be read or written.
+    pub fn open(path: &Path) -> Result<Self, Failure> {
+        let file = File::options().read(true).write(true).create(true).truncate(false).open(path);
+        let file = file.blame_io(path)?;
+        let time = read(&file).unwrap_or(0);
+        Ok(Self(file, time))
+    }
+
     /// Moves the clock to `now`, if that is later than its time.
     ///
     /// # Errors
@@ -150,6 +161,9 @@ mod tests {
         hand.set(Timestamp(9)).unwrap();
         hand.set(Timestamp(8)).unwrap();
         assert_eq!((clock.now(), hand.time()), (Timestamp(9), Timestamp(9)));
+        drop(hand);
+        assert_eq!(ClockWriter::open(&path).unwrap().time(), Timestamp(9));
+        assert_eq!(ClockWriter::open(&folder.path().join("new")).unwrap().time(), Timestamp(0));
         // A time that is half written is not read.
         std::fs::write(&path, [1; LENGTH]).unwrap();
         assert_eq!(clock.now(), Timestamp(9));

@@ -1,7 +1,7 @@
 //! Files and folders: read whole, or created once and never overwritten.
 
 use crate::errors::ErrorId;
-use crate::failure::{Blame, Category, Failure};
+use crate::failure::{Blame, Category, Failure, printed};
 use rustix::fs::Mode;
 use std::fs::{DirBuilder, OpenOptions};
 use std::io::Write;
@@ -31,6 +31,22 @@ pub fn write_new(path: &Path, bytes: impl AsRef<[u8]>, readers: Readers) -> Resu
     let file = OpenOptions::new().write(true).create_new(true).mode(mode.bits()).open(path);
     let mut file = file.blame_io(path)?;
     file.write_all(bytes.as_ref()).and_then(|()| file.sync_all()).blame_io(path)
+}
+
+/// The name of standard output, where a command writes a file.
+pub const STANDARD_OUTPUT: &str = "-";
+
+/// Writes the output of a command: to standard output for `-`, else a new file, durably.
+///
+/// # Errors
+/// As [`write_new`].
+pub fn write_output(path: &Path, bytes: impl AsRef<[u8]>) -> Result<(), Failure> {
+    if path != Path::new(STANDARD_OUTPUT) {
+        return write_new(path, bytes, Readers::Everybody);
+    }
+    let mut out = std::io::stdout().lock();
+    // A reader that has read enough is no failure.
+    printed(out.write_all(bytes.as_ref()).and_then(|()| out.flush())).map(drop)
 }
 
 /// Creates a folder that only its owner can read.

@@ -6,10 +6,12 @@
 //! - [`revocations`]: certificates that the authority has revoked,
 //! - [`ingest`]: the keys that make frames of one a tick count,
 //! - [`server`]: the service; [`controller`]: a host of privacy controllers,
+//! - [`assumed_owners`], `statement`: who is planned for without a service, and what is asked,
 //! - [`owner`], [`produce`], [`query`], [`read`]: the commands of owners, devices and consumers,
 //! - [`replay`], [`generate`], [`demo`]: recorded or generated data in the whole system,
 //! - [`ca`]: a certificate authority for trials.
 
+pub mod assumed_owners;
 pub mod ca;
 pub mod controller;
 pub mod demo;
@@ -27,4 +29,5 @@ pub mod revocations;
 pub mod runtime;
 pub mod server;
 pub mod settings;
+mod statement;
 pub mod wire;

@@ -9,14 +9,16 @@ use alpheus_policy::schema::Schema;
 use alpheus_time::Span;
 use serde::Deserialize;
 use std::path::PathBuf;
+use std::time::Duration;
 
 /// The keys of the settings file that this crate reads.
-pub const KEYS: [&str; 4] = [SCHEMA, ENGINE, WINDOWS, OWNERS_LOG];
+pub const KEYS: [&str; 5] = [SCHEMA, ENGINE, WINDOWS, OWNERS_LOG, POLL];
 
 const SCHEMA: &str = "schema";
 const ENGINE: &str = "engine";
 const WINDOWS: &str = "windows";
 const OWNERS_LOG: &str = "owners-log";
+pub(crate) const POLL: &str = "poll-seconds";
 
 /// Reads the schema that the settings name.
 ///
@@ -25,6 +27,15 @@ const OWNERS_LOG: &str = "owners-log";
 pub fn schema(settings: &Settings) -> Result<Schema, Failure> {
     let path: Option<PathBuf> = settings.value(SCHEMA)?;
     read_schema(&Settings::needed(&path, SCHEMA)?)
+}
+
+/// After how long a device with nothing to send asks the service.
+///
+/// # Errors
+/// The setting is wrong.
+pub fn poll(settings: &Settings) -> Result<Duration, Failure> {
+    let seconds: Option<u32> = settings.value(POLL)?;
+    Ok(seconds.map_or(POLL_USUALLY, |seconds| Duration::from_secs(u64::from(seconds.max(1)))))
 }
 
 /// The job is another process and cannot read a log in a folder.
@@ -44,6 +55,8 @@ pub fn engine(settings: &Settings) -> Result<EngineKind, Failure> {
     Ok(engine)
 }
 
+/// How long a device that has nothing to send waits before it asks the service.
+const POLL_USUALLY: Duration = Duration::from_secs(10);
 /// How long after its end a window waits for late streams.
 const IDLE_SECONDS: u32 = 10;
 /// The same with a job, which reports its progress: it gets time to come back.

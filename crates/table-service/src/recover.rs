@@ -18,7 +18,7 @@ const EXAMPLES: &str = "\
 Examples:
   alpheus table recover --key table.key --identity pki/ada --state ada \\
       --server https://localhost:7601
-  alpheus table recover --key table.key --at-least 12 --identity pki/ada --state ada \\
+  alpheus table recover --key table.key --at-least 3 --identity pki/ada --state ada \\
       --server https://localhost:7601
 
 Every command that changes the table saves its state at the server, sealed under the key, and prints

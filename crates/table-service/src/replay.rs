@@ -6,8 +6,9 @@ use super::append::append;
 use super::remote::Remote;
 use super::sql;
 use super::state::TableState;
-use alpheus_node::failure::{Blame, Category, Failure};
-use alpheus_node::files::read_text;
+use alpheus_input::tables::print_json;
+use alpheus_node::failure::{Blame, Category, Failure, printed};
+use alpheus_node::files::{STANDARD_OUTPUT, read_text};
 use alpheus_node::globals::Globals;
 use alpheus_node::network::role::Role;
 use alpheus_node::pki;
@@ -43,7 +44,7 @@ pub struct Args {
     /// Queries, each ended by a semicolon
     #[arg(long, value_name = "FILE")]
     query: PathBuf,
-    /// The file for the answers, as JSON
+    /// The file for the answers, as JSON; `-` is standard output
     #[arg(long, value_name = "FILE")]
     output: PathBuf,
 }
@@ -58,7 +59,10 @@ pub fn run(args: &Args, _globals: &Globals) -> Result<(), Failure> {
     let mut state = TableState::create(&path("owner"), &args.schema)?;
     let text = read_text(&args.query)?;
     let queries = sql::parse(&text, &state.schema).blame_input(&args.query)?;
-    let output = output(args)?;
+    let output = match args.output == Path::new(STANDARD_OUTPUT) {
+        true => None,
+        false => Some(output(args)?),
+    };
     pki::make(&path("pki"), &[(Role::Server, "service"), (Role::Owner, "owner")])?;
     let server = Server::start(&path("pki/service"), &path("tables"))?;
     let settings = Settings {
@@ -78,7 +82,10 @@ pub fn run(args: &Args, _globals: &Globals) -> Result<(), Failure> {
             rows.push(numbered);
         }
     }
-    write(output, &rows).blame_io(&args.output)?;
+    match output {
+        Some(output) => write(output, &rows).blame_io(&args.output)?,
+        None => drop(printed(print_json(&rows, &mut std::io::stdout().lock()))?),
+    }
     eprintln!("{} queries, {} rows, every answer verified", queries.len(), rows.len());
     Ok(())
 }

@@ -75,7 +75,7 @@ pub enum Command {
     Controller(alpheus_streams::controller::Args),
     /// Add streams, choose what may be learned, see who learned what, revoke, erase
     Owner(alpheus_streams::owner::Args),
-    /// Read single events of a stream, with its owner's permission
+    /// Read what a stream's device has sent (ticks or single events), with its owner's permission
     Read(alpheus_streams::read::Args),
     /// Encrypt lines of input as a device's events, and send them
     Produce(alpheus_streams::produce::Args),
@@ -125,6 +125,7 @@ const PARTS: &[&str] = &[
     alpheus_streams::settings::KEYS[1],
     alpheus_streams::settings::KEYS[2],
     alpheus_streams::settings::KEYS[3],
+    alpheus_streams::settings::KEYS[4],
 ];
 
 /// Runs the command of `args` (the program's name first) and prints a failure on standard

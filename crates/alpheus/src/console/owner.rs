@@ -15,7 +15,7 @@ use alpheus_policy::ids::{ConsumerId, IdError, PlanId, StreamId};
 use alpheus_policy::policy::ResolvedPolicy;
 use alpheus_policy::schema::Schema;
 use alpheus_streams::owner::identity::OwnerIdentity;
-use alpheus_streams::owner::log::{in_order, in_words, tick_before};
+use alpheus_streams::owner::log::{in_order, in_words, readable, tick_before};
 use alpheus_streams::wire::{GrantView, PlanView, StreamView};
 use alpheus_time::{Timestamp, Window};
 use axum::extract::{Path, State};
@@ -94,6 +94,8 @@ struct Device {
     /// What a resumption would allow, if there is anything to resume.
     resumes: Option<Vec<AttributeChoice>>,
     grants: Vec<Grant>,
+    /// What somebody with access reads.
+    readable: String,
 }
 
 #[derive(Serialize)]
@@ -123,6 +125,7 @@ async fn one(
         attributes: attributes(&schema, current),
         resumes: resumes.map(|last| attributes(&schema, &last.policy)),
         grants: view.grants.into_iter().map(grant).collect(),
+        readable: readable(&schema),
     }))
 }
 
@@ -211,11 +214,9 @@ impl Log {
                 json!({ "kind": "small", "plan": plan, "window": edges(*window) })
             }
             LogEvent::PolicyChanged { version } => json!({ "kind": "changed", "version": version }),
-            LogEvent::Granted { reader, days } => {
-                json!({ "kind": "granted", "who": reader, "days": days.map(in_days) })
-            }
+            LogEvent::Granted { reader, days } => self.access("granted", reader, days.map(in_days)),
             LogEvent::KeysHanded { reader, days } => {
-                json!({ "kind": "handed", "who": reader, "days": in_days(*days) })
+                self.access("handed", reader, Some(in_days(*days)))
             }
             LogEvent::Revoked => json!({ "kind": "revoked" }),
             LogEvent::Erased => json!({ "kind": "erased" }),
@@ -223,6 +224,11 @@ impl Log {
                 json!({ "kind": "copied", "window": edges(tick_before(*border, &self.schema)) })
             }
         }
+    }
+
+    /// What a reader may read, or can.
+    fn access(&self, kind: &str, reader: &str, days: Option<[String; 2]>) -> Value {
+        json!({ "kind": kind, "who": reader, "what": readable(&self.schema), "days": days })
     }
 
     /// What a plan's windows reveal, if the controller still has the plan.

@@ -29,6 +29,8 @@ pub(super) enum Request {
     Help,
     /// A line that begins with a backslash and is no command.
     Unknown(String),
+    /// The input ended within a statement, which was not sent.
+    Unfinished,
 }
 
 /// Where lines come from.
@@ -71,7 +73,15 @@ impl Input {
                 // A last statement may lack its end.
                 let rest = std::mem::take(&mut self.begun);
                 let rest = rest.trim();
-                return Ok((!rest.is_empty()).then(|| Request::Statement(rest.to_owned())));
+                return Ok((!rest.is_empty()).then(|| match self.lines {
+                    // Somebody who leaves has not ended the statement.
+                    Lines::Terminal { .. } => Request::Unfinished,
+                    Lines::Pipe(_) => Request::Statement(rest.to_owned()),
+                }));
+            };
+            let line = match plain(&line).filter(|_| self.begun.is_empty()) {
+                Some(command) => command.to_owned(),
+                None => line,
             };
             if self.begun.is_empty() && line.trim_start().starts_with('\\') {
                 match command(line.trim()) {
@@ -101,7 +111,8 @@ impl Input {
                         Ok(Some(String::new()))
                     }
                     Err(ReadlineError::Eof) => {
-                        self.begun.clear();
+                        // The shell's prompt begins on a line of its own.
+                        println!();
                         Ok(None)
                     }
                     Err(error) => Err(error).blame(Category::Io),
@@ -142,6 +153,16 @@ fn history_file() -> Option<PathBuf> {
     let folder = state.or_else(home)?.join("alpheus");
     std::fs::create_dir_all(&folder).ok()?;
     Some(folder.join("sql-history"))
+}
+
+/// The command for which a line stands that people write at other prompts.
+fn plain(line: &str) -> Option<&'static str> {
+    let word = line.trim().trim_end_matches(';').trim_end().to_lowercase();
+    match word.as_str() {
+        "quit" | "exit" | "\\quit" | "\\exit" => Some("\\q"),
+        "help" | "?" | "\\h" | "\\help" => Some("\\?"),
+        _ => None,
+    }
 }
 
 /// The command of a line; none for the one that ends.
@@ -207,6 +228,15 @@ mod tests {
         assert_eq!(statement(&mut text).unwrap(), "WHERE a = 'x;y'");
         assert_eq!(statement(&mut text), None);
         assert_eq!(text.trim(), "rest");
+    }
+
+    #[test]
+    fn what_people_write_elsewhere_is_understood() {
+        for line in ["quit", "EXIT;", " exit ", "\\quit"] {
+            assert_eq!(plain(line).map(command), Some(None), "{line}");
+        }
+        assert_eq!(plain("help").map(command), Some(Some(Request::Help)));
+        assert_eq!(plain("SHOW SCHEMAS;"), None);
     }
 
     #[test]

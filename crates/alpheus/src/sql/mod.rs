@@ -46,7 +46,7 @@ A statement ends with `;` and may have several lines. These commands take one li
 Tab completes words and names. Input that is not from a terminal ends at the first failure.";
 
 const COMMANDS: &str = "\
-Statements end with `;`: CREATE STREAM, EXPLAIN, SHOW, DESCRIBE, DROP STREAM.
+Statements end with `;`: SELECT, CREATE STREAM, EXPLAIN, SHOW, DESCRIBE, DROP STREAM.
   \\d              list schemas, streams and running queries
   \\d NAME         describe a schema or a running query
   \\r NAME         show the rows that a query of yours has given so far
@@ -102,6 +102,8 @@ pub fn run(args: &Args, globals: &Globals) -> Result<(), Failure> {
         match session.act(&request) {
             Ok(()) => {}
             Err(failure) if failure.is_broken_pipe() => return Ok(()),
+            // Nothing more can be typed.
+            Err(failure) if matches!(request, Request::Unfinished) => return Err(failure),
             Err(failure) if input.is_terminal() => {
                 errors::report(&failure);
             }
@@ -127,11 +129,21 @@ impl Session {
             Request::Statement(sql) => self.statement(sql),
             Request::Rows { name, live: None } => self.rows_so_far(name),
             Request::Rows { name, live: Some(most) } => self.follow(name, *most),
+            Request::Unfinished => Err(Failure::new(
+                Category::Usage,
+                "the last statement has no `;`, so it was not sent",
+            )
+            .with_help("end statements with `;`; \\q or Ctrl-D after that quits")),
             Request::Unknown(line) => Err(Failure::new(
                 Category::Usage,
                 format!("there is no command `{}`", line.escape_debug()),
             )
-            .with_help("\\? lists the commands; statements end with `;`")),
+            .with_help(match nearest_command(line) {
+                Some(known) => format!(
+                    "did you mean `{known}`? \\? lists the commands; statements end with `;`"
+                ),
+                None => "\\? lists the commands; statements end with `;`".to_owned(),
+            })),
         }
     }
 
@@ -203,6 +215,13 @@ impl Session {
         }
         Ok(names)
     }
+}
+
+/// The command that a mistyped one may be: the same letter in another case, or without its name.
+fn nearest_command(line: &str) -> Option<&'static str> {
+    let first = line.trim_start_matches('\\').chars().next()?.to_ascii_lowercase();
+    let known = ["\\d NAME", "\\r NAME", "\\f NAME [N]", "\\q", "\\?"];
+    known.into_iter().find(|command| command.chars().nth(1) == Some(first))
 }
 
 fn said(written: io::Result<()>) -> Result<(), Failure> {

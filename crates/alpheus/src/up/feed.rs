@@ -1,91 +1,88 @@
-//! The events of the recording, each handed to its device at its time, and the clock that all
-//! processes follow.
+//! The events of the recording as files of the devices, and the clock that all processes follow. It
+//! waits for the devices and for results, so that nothing comes too late for its window.
 
 use super::inputs::{DeviceStream, Inputs};
 use super::rows::Results;
 use super::stage::{Stage, TIME_COLUMN};
 use alpheus_input::cells::Cell;
-use alpheus_node::failure::Failure;
+use alpheus_node::failure::{Blame, Failure};
+use alpheus_node::local_time::local_time;
 use alpheus_node::service::shutdown::Shutdown;
 use alpheus_policy::decimal::format_scaled;
 use alpheus_policy::schema::{Attribute, AttributeKind, Schema};
 use alpheus_time::{Span, Timestamp};
 use serde_json::Value;
 use std::fmt::Write as _;
-use std::io::Write;
-use std::process::ChildStdin;
+use std::fs::File;
+use std::io::{BufWriter, Write};
+use std::path::Path;
 use std::time::{Duration, Instant};
 
 /// How often the clock moves.
 const STEP: Duration = Duration::from_millis(20);
 /// How often it is looked whether all processes run.
 const LOOK: Duration = Duration::from_secs(1);
+/// How long the clock waits at the end of a window for devices and results: then it goes on, and
+/// the service closes the window without them.
+const PATIENCE: Duration = Duration::from_secs(20);
+/// How long results are waited for after the end of the recording.
+const LAST_PATIENCE: Duration = Duration::from_secs(90);
+/// Windows that may be on their way.
+const UNDER_WAY: u64 = 4;
 
-/// An event of a device: its time, the device, and where in its recording it is.
-type Due = (Timestamp, usize, usize);
-
-/// What is played, and to whom.
-pub(super) struct Feed<'a> {
-    schema: &'a Schema,
-    streams: &'a [DeviceStream],
-    devices: Vec<Option<ChildStdin>>,
-    /// In order of time.
-    due: Vec<Due>,
-    /// Events of each device that are left.
-    left: Vec<usize>,
+/// The clock of a recording.
+pub(super) struct Feed {
+    /// Starts of the windows in which somebody who takes part has data.
+    windows: Vec<u64>,
     window: Span,
+    /// How long after its end a window waits.
+    grace: Span,
+    tick: Span,
     speed: u32,
+    /// The window whose end comes next, and since when the clock waits there.
+    next: usize,
+    waiting: Option<Instant>,
 }
 
-impl<'a> Feed<'a> {
-    pub(super) fn new(inputs: &'a Inputs, devices: Vec<ChildStdin>, speed: u32) -> Self {
-        let times = |(device, stream): (usize, &DeviceStream)| {
-            let events = stream.recorded.events().enumerate();
-            events.map(|(index, event)| (event.time, device, index)).collect::<Vec<Due>>()
-        };
-        let mut due: Vec<Due> = inputs.streams.iter().enumerate().flat_map(times).collect();
-        due.sort_unstable();
+impl Feed {
+    pub(super) fn new(inputs: &Inputs, speed: u32) -> Self {
         Self {
-            schema: &inputs.schema,
-            streams: &inputs.streams,
-            devices: devices.into_iter().map(Some).collect(),
-            due,
-            left: inputs.streams.iter().map(|stream| stream.recorded.len()).collect(),
+            windows: inputs.windows().into_iter().collect(),
             window: inputs.create.window,
+            grace: inputs.create.grace.unwrap_or(Span(0)),
+            tick: inputs.schema.tick,
             speed,
+            next: 0,
+            waiting: None,
         }
     }
 
-    /// Moves the clock and hands out events until it is time to stop; with `once`, until the
-    /// last window of the recording has a result.
+    /// Moves the clock until it is time to stop; with `once`, until every window of the recording
+    /// has a result, or none has come for long.
     pub(super) fn play(
         mut self,
         stage: &mut Stage,
         (results, once): (&Results, bool),
         stop: &Shutdown,
     ) -> Result<(), Failure> {
-        let (begin, started, mut looked) = (stage.clock.time(), Instant::now(), Instant::now());
-        let last = self.due.last().map_or(begin, |(time, ..)| *time).floor(self.window);
-        let (mut next, mut said) = (0, false);
+        let (mut now, mut moved) = (stage.clock.time(), Instant::now());
+        let (mut looked, mut ended) = (Instant::now(), None::<Instant>);
         while !stop.is_stopping() {
-            let passed = started.elapsed().saturating_mul(self.speed);
-            let now = begin.plus(Span(u64::try_from(passed.as_micros()).unwrap_or(u64::MAX)));
+            let passed = moved.elapsed().saturating_mul(self.speed);
+            moved = Instant::now();
+            let wanted = now.plus(Span(u64::try_from(passed.as_micros()).unwrap_or(u64::MAX)));
+            now = self.held(wanted, stage, results);
             stage.clock.set(now)?;
-            while let Some(due) = self.due.get(next).copied().filter(|due| due.0 <= now) {
-                self.hand(due);
-                next += 1;
-            }
-            let ended = next == self.due.len();
-            if ended && !said {
-                said = true;
+            if ended.is_none() && self.next == self.windows.len() {
+                ended = Some(Instant::now());
                 eprintln!("the recording has ended");
             }
             if looked.elapsed() >= LOOK {
                 looked = Instant::now();
-                stage.check(!ended)?;
+                stage.check()?;
             }
-            // The window of the last event may be shorter than its device was online.
-            if once && ended && results.reached() >= last {
+            let lacks = || self.windows.iter().any(|start| !results.has(*start));
+            if once && ended.is_some_and(|since| !lacks() || since.elapsed() > LAST_PATIENCE) {
                 return Ok(());
             }
             std::thread::sleep(STEP);
@@ -93,23 +90,44 @@ impl<'a> Feed<'a> {
         Ok(())
     }
 
-    /// A device that has ended is noticed by the stage.
-    fn hand(&mut self, (time, device, index): Due) {
-        let (Some(stream), Some(input), Some(left)) =
-            (self.streams.get(device), self.devices.get_mut(device), self.left.get_mut(device))
-        else {
-            return;
-        };
-        if let Some(pipe) = input {
-            let line = line(self.schema, time, stream.recorded.event(index).cells);
-            let _ = pipe.write_all(line.as_bytes());
+    /// Where the clock may go: not beyond the end of a window whose devices have not sent all.
+    fn held(&mut self, wanted: Timestamp, stage: &mut Stage, results: &Results) -> Timestamp {
+        while let Some(start) = self.windows.get(self.next) {
+            let end = Timestamp(start.saturating_add(self.window.0));
+            // The next border closes the window.
+            let here = Timestamp(end.plus(self.tick).0.saturating_sub(1));
+            if wanted < here {
+                break;
+            }
+            let since = *self.waiting.get_or_insert_with(Instant::now);
+            let is_free = stage.devices_reached() >= end && self.has_results_before(here, results);
+            if !is_free && since.elapsed() < PATIENCE {
+                return here;
+            }
+            if !is_free {
+                let at = local_time(start / 1000);
+                eprintln!("the window of {at} has waited long; it goes on without what is missing");
+            }
+            (self.next, self.waiting) = (self.next + 1, None);
         }
-        *left = left.saturating_sub(1);
-        if *left == 0 {
-            // A device without more events closes its session.
-            drop(input.take());
-        }
+        wanted
     }
+
+    /// Whether all windows have results but for those that may be on their way.
+    fn has_results_before(&self, now: Timestamp, results: &Results) -> bool {
+        let span = self.window.0.saturating_mul(UNDER_WAY + 1).saturating_add(self.grace.0);
+        let due = |start: &&u64| start.saturating_add(span) <= now.0;
+        self.windows.iter().take_while(due).all(|start| results.has(*start))
+    }
+}
+
+/// Writes the events of a stream as a file of JSON lines.
+pub(super) fn write(schema: &Schema, stream: &DeviceStream, path: &Path) -> Result<(), Failure> {
+    let mut file = BufWriter::new(File::create(path).blame_io(path)?);
+    for event in stream.recorded.events() {
+        file.write_all(line(schema, event.time, event.cells).as_bytes()).blame_io(path)?;
+    }
+    file.flush().blame_io(path)
 }
 
 /// An event as a line of JSON.

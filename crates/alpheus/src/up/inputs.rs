@@ -3,17 +3,26 @@
 use super::Args;
 use alpheus_input::rows::RecordedStream;
 use alpheus_node::clock;
+use alpheus_node::entropy;
 use alpheus_node::errors::ErrorId;
 use alpheus_node::failure::{Blame, Category, Failure};
 use alpheus_node::network::role::{Name, Role};
+use alpheus_policy::catalog::Catalog;
+use alpheus_policy::planner::{PlannedQuery, PlanningError};
 use alpheus_policy::policy::Policies;
 use alpheus_policy::query::Create;
 use alpheus_policy::schema::Schema;
+use alpheus_streams::assumed_owners::{AssumedOwners, consumer};
 use alpheus_streams::generate::generate;
 use alpheus_streams::generate::profile::Profile;
+use alpheus_streams::replay::folder::Folder;
 use alpheus_streams::replay::inputs as replay;
+use alpheus_streams::replay::windows::{Audience, Longer, longer};
+use alpheus_streams::runtime::embedded::Controllers;
+use alpheus_streams::runtime::planning::{QueryContext, failure, plan_query};
+use alpheus_time::{Span, Timestamp};
 use clap::Parser;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
@@ -23,6 +32,8 @@ const USUAL_OWNERS: usize = 24;
 const SPARE_OWNERS: usize = 2;
 /// A window takes about so many seconds of real time.
 const SECONDS_A_WINDOW: u64 = 5;
+/// Controllers, unless they are counted or too many for the query.
+const USUAL_CONTROLLERS: u32 = 3;
 
 const SCHEMA: &str = include_str!("../../../../examples/household/schema.yaml");
 const SOURCE: &str = include_str!("../../../../examples/household/source.yaml");
@@ -50,11 +61,17 @@ pub(super) struct Inputs {
     pub(super) policies_file: PathBuf,
     pub(super) schema: Schema,
     pub(super) create: Create,
-    /// The query's text and file.
-    pub(super) query: (String, PathBuf),
+    /// The query's text, with the time for which windows wait, and where it came from.
+    pub(super) query: (String, String),
     /// Names of the owners, as their certificates have them.
     pub(super) owners: Vec<String>,
     pub(super) streams: Vec<DeviceStream>,
+    /// Number of controllers, and why there are no more.
+    pub(super) controllers: (u32, Option<String>),
+    /// Who takes part, and when they have data.
+    pub(super) audiences: Vec<Audience>,
+    /// Longer windows, in which more owners have data.
+    pub(super) longer: Option<Longer>,
     /// Owners of the whole recording.
     recorded: usize,
 }
@@ -62,42 +79,50 @@ pub(super) struct Inputs {
 impl Inputs {
     /// Reads the folder's files, or writes the example into the state folder and reads that.
     pub(super) fn read(args: &Args, state: &Path) -> Result<Self, Failure> {
-        let (folder, input) = match &args.dir {
-            None => example(state)?,
-            Some(folder) => {
-                let folder = std::fs::canonicalize(folder).blame_io(folder)?;
-                let input = args.input.clone().map_or_else(|| recording_in(&folder), Ok)?;
-                (folder, input)
-            }
-        };
-        let [schema_file, source, policies_file, query] =
-            ["schema.yaml", "source.yaml", "policies.yaml", "query.sql"]
-                .map(|name| folder.join(name));
-        let mut line: Vec<OsString> =
-            ["replay", "--output", "results.csv"].map(OsString::from).to_vec();
-        let files = [("--schema", &schema_file), ("--source", &source), ("--input", &input)];
-        for (flag, path) in
-            files.into_iter().chain([("--policies", &policies_file), ("--query", &query)])
-        {
-            line.extend([flag.into(), path.clone().into_os_string()]);
-        }
-        let ReplayLine { files } = ReplayLine::try_parse_from(line).blame(Category::Usage)?;
+        let (folder, files) = files(args, state)?;
         let replay::Inputs { policies, queries, recording, .. } = replay::Inputs::read(&files)?;
         let asked = queries.into_iter().next().ok_or("there is no query").blame(Category::Input)?;
-        let schema = alpheus_input::files::read_schema(&schema_file)?;
+        let schema = alpheus_input::files::read_schema(&folder.schema)?;
         let (owners, streams, recorded) =
             choose(recording.streams, &asked.create, args.owners, &policies)?;
-        let query = (asked.text, query);
+        // So that a window waits for its slowest device: the clock does, too.
+        let grace = asked.create.grace.unwrap_or(Span(0)).max(schema.tick);
+        let create = Create { grace: Some(grace), ..asked.create };
+        let known: Vec<&RecordedStream> = streams.iter().map(|own| &own.recorded).collect();
+        let catalog = |controllers| {
+            let owners =
+                AssumedOwners::recorded(known.iter().copied(), Controllers::Count(controllers));
+            owners.catalog(&folder.schema, schema.clone(), &policies)
+        };
+        let refused = |refusal: &_| failure(refusal, &asked.text, &asked.place, true);
+        let plan = |controllers| planned(&create, &catalog(controllers)?);
+        let (planned, controllers) = guarded(args.controllers, owners.len(), plan, refused)?;
+        let audiences = Audience::of(&planned, &known);
+        let longer = longer(&create, &catalog(1)?, &known);
         Ok(Self {
-            schema_file,
-            policies_file,
+            schema_file: folder.schema,
+            policies_file: folder.policies,
             schema,
-            create: asked.create,
-            query,
+            query: (create.to_string(), asked.place),
+            create,
             owners,
             streams,
+            controllers,
+            audiences,
+            longer,
             recorded,
         })
+    }
+
+    /// The windows in which somebody who takes part has data, by their starts.
+    pub(super) fn windows(&self) -> BTreeSet<u64> {
+        self.audiences.iter().flat_map(|own| own.present().into_keys()).collect()
+    }
+
+    /// The first window of the recording.
+    pub(super) fn begins(&self) -> Option<Timestamp> {
+        let starts = self.streams.iter().filter_map(|device| device.recorded.range());
+        starts.map(|range| range.0.floor(self.create.window)).min()
     }
 
     /// What takes part.
@@ -119,8 +144,81 @@ impl Inputs {
     }
 }
 
+/// The files to run, as a replay would read them: those of the folder, or of the example, which is
+/// written into the state folder.
+fn files(args: &Args, state: &Path) -> Result<(Folder, alpheus_streams::replay::Args), Failure> {
+    let (folder, input) = match &args.dir {
+        None => example(state)?,
+        Some(folder) => {
+            let folder = Folder::at(folder)?;
+            let input = args.input.clone().map_or_else(|| folder.recording(), Ok)?;
+            (folder, input)
+        }
+    };
+    let query = args.query.as_ref().unwrap_or(&folder.query);
+    let mut line: Vec<OsString> = ["replay", "--output", "-"].map(OsString::from).to_vec();
+    for (flag, path) in [
+        ("--schema", &folder.schema),
+        ("--source", &folder.source),
+        ("--input", &input),
+        ("--policies", &folder.policies),
+        ("--query", query),
+    ] {
+        line.extend([flag.into(), path.clone().into_os_string()]);
+    }
+    let ReplayLine { files } = ReplayLine::try_parse_from(line).blame(Category::Usage)?;
+    Ok((folder, files))
+}
+
+/// A plan that never runs.
+fn planned(
+    create: &Create,
+    catalog: &Catalog,
+) -> Result<Result<PlannedQuery, PlanningError>, Failure> {
+    let mut rng = entropy::rng()?;
+    let asking = QueryContext::from(Timestamp(0)).with_readers(&consumer);
+    Ok(plan_query(create, catalog, asking, &mut rng))
+}
+
+type Guarded = (PlannedQuery, (u32, Option<String>));
+
+/// Plans with so many controllers as are wanted. By default it is the usual number, if the query is
+/// then answered for as many streams as with one, else one.
+fn guarded(
+    wanted: Option<u32>,
+    owners: usize,
+    plan: impl Fn(u32) -> Result<Result<PlannedQuery, PlanningError>, Failure>,
+    refused: impl Fn(&PlanningError) -> Failure,
+) -> Result<Guarded, Failure> {
+    let streams =
+        |planned: &PlannedQuery| planned.plans.iter().map(|plan| plan.streams.len()).sum::<usize>();
+    let one = plan(1)?;
+    let many = wanted.unwrap_or(USUAL_CONTROLLERS);
+    match (plan(many)?, one) {
+        (Ok(planned), one) => {
+            let fewer = one.as_ref().is_ok_and(|one| streams(one) > streams(&planned));
+            match (wanted, fewer, one) {
+                (None, true, Ok(one)) => Ok((one, (1, Some(alone(many, owners))))),
+                _ => Ok((planned, (many, None))),
+            }
+        }
+        (Err(_), Ok(one)) if wanted.is_none() => Ok((one, (1, Some(alone(many, owners))))),
+        (Err(refusal), Ok(_)) => Err(refused(&refusal).with_help(format!(
+            "with one controller (--controllers 1) the query is answered: of several, some may collude with the service, and their owners do not count. So {many} controllers need more owners than {owners}"
+        ))),
+        (Err(_), Err(refusal)) => Err(refused(&refusal)),
+    }
+}
+
+/// Why one controller guards all.
+fn alone(many: u32, owners: usize) -> String {
+    format!(
+        "one guards all {owners} owners: with {many}, some may collude with the service, and too few owners would count"
+    )
+}
+
 /// The built-in example, as files in the state folder: a recording that begins now.
-fn example(state: &Path) -> Result<(PathBuf, PathBuf), Failure> {
+fn example(state: &Path) -> Result<(Folder, PathBuf), Failure> {
     let folder = state.join("example");
     std::fs::create_dir(&folder).blame_io(&folder)?;
     let files = [
@@ -139,26 +237,7 @@ fn example(state: &Path) -> Result<(PathBuf, PathBuf), Failure> {
     let mut file = std::io::BufWriter::new(std::fs::File::create(&path).blame_io(&path)?);
     generate(&schema, &profile, profile.start, &mut file).blame_io(&path)?;
     std::io::Write::flush(&mut file).blame_io(&path)?;
-    Ok((folder, path))
-}
-
-/// The only recording of a folder.
-fn recording_in(folder: &Path) -> Result<PathBuf, Failure> {
-    let entries = std::fs::read_dir(folder).blame_io(folder)?.filter_map(Result::ok);
-    let is_recording = |path: &PathBuf| {
-        let name = path.to_string_lossy();
-        // `alpheus init` writes its first answer there.
-        let is_answer = path.ends_with("answer.csv");
-        path.is_file() && !is_answer && (name.ends_with(".csv") || name.ends_with(".csv.gz"))
-    };
-    let mut found: Vec<PathBuf> = entries.map(|entry| entry.path()).filter(is_recording).collect();
-    match (found.pop(), found.is_empty()) {
-        (Some(path), true) => Ok(path),
-        (None, _) => Err("the folder holds no recording (.csv or .csv.gz)"),
-        (Some(_), false) => Err("the folder holds several recordings"),
-    }
-    .blame_input(folder)
-    .map_err(|failure| failure.with_help("name the recording with --input"))
+    Ok((Folder::at(&folder)?, path))
 }
 
 type Chosen = (Vec<String>, Vec<DeviceStream>, usize);

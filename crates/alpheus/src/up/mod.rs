@@ -4,12 +4,14 @@
 //! - [`inputs`]: the files of a folder, or the example that is built in,
 //! - [`stage`]: keys, certificates and processes,
 //! - [`feed`]: the recording's events, each at its time, and the clock that all follow,
-//! - [`rows`]: results as they arrive.
+//! - [`rows`]: results as they arrive,
+//! - [`summary`]: what came of all windows.
 
 mod feed;
 mod inputs;
 mod rows;
 mod stage;
+mod summary;
 
 use alpheus_node::failure::{Blame, Category, Failure};
 use alpheus_node::globals::Globals;
@@ -26,13 +28,17 @@ Examples:
   alpheus up
   alpheus up my-data --input readings.csv
   alpheus up my-data --owners 40 --controllers 5 --state my-data/run
+  alpheus up my-data --input readings.csv --query \\
+      'SELECT AVG(power) WINDOW TUMBLING (SIZE 10 SECONDS) FROM Household'
   alpheus up --once
 
 DIR has schema.yaml, source.yaml, policies.yaml and query.sql, and the recording unless --input
 names it. Without DIR, a street of generated electricity meters is used.
 
 The recording is played from its first event on: each device sends each event at its time, and
-all processes follow one clock, which may be faster than real time. It prints the addresses of two
+all processes follow one clock, which may be faster than real time. The clock waits where devices
+or results lag behind, and a window that lacks somebody's data says so. With --once, the exit code
+is 1 if no window opened, or if one has no result. It prints the addresses of two
 consoles, and commands for another terminal. Ctrl-C ends everything.";
 
 /// Arguments of `alpheus up`.
@@ -45,13 +51,16 @@ pub struct Args {
     /// The recording; by default the only .csv or .csv.gz file of the folder
     #[arg(long, value_name = "FILE", requires = "dir")]
     input: Option<PathBuf>,
+    /// The query: a file, or the text itself; by default query.sql of the folder
+    #[arg(long, value_name = "FILE|SQL")]
+    query: Option<PathBuf>,
     /// Number of owners of the recording that take part, those with the most events; by default
     /// 24, or as many as the query needs
     #[arg(long, value_name = "N", value_parser = value_parser!(u32).range(1..=1000))]
     owners: Option<u32>,
-    /// Number of privacy controllers
-    #[arg(long, value_name = "N", default_value_t = 3, value_parser = value_parser!(u32).range(1..=64))]
-    controllers: u32,
+    /// Number of privacy controllers; by default 3, or one if the query is not answered with 3
+    #[arg(long, value_name = "N", value_parser = value_parser!(u32).range(1..=64))]
+    controllers: Option<u32>,
     /// How many seconds of the recording pass in one; by default a window takes about five
     #[arg(long, value_name = "N", value_parser = value_parser!(u32).range(1..=1_000_000))]
     speed: Option<u32>,
@@ -59,7 +68,7 @@ pub struct Args {
     /// removed at the end
     #[arg(long, value_name = "FOLDER")]
     state: Option<PathBuf>,
-    /// End when the recording has ended and its last window has a result
+    /// End when the recording has ended and all its windows have a result
     #[arg(long)]
     once: bool,
 }
@@ -95,16 +104,16 @@ pub fn run(args: &Args, _globals: &Globals) -> Result<(), Failure> {
     let inputs = Inputs::read(args, place.path())?;
     eprintln!("{}", inputs.summary());
     let speed = args.speed.unwrap_or_else(|| inputs.usual_speed());
-    let mut stage = Stage::build(place.path(), &inputs, (args.controllers, speed), &stop)?;
-    let devices = stage.start(&inputs, &stop)?;
+    let mut stage = Stage::build(place.path(), &inputs, speed, &stop)?;
+    stage.start(&inputs, &stop)?;
     stage.ask(&inputs, &stop)?;
     stage.open_consoles()?;
     describe(&place, &stage, &inputs, speed);
     let rows = rows::follow(&stage, &inputs)?;
-    let feed = Feed::new(&inputs, devices, speed);
-    feed.play(&mut stage, (&rows, args.once), &stop)?;
+    Feed::new(&inputs, speed).play(&mut stage, (&rows, args.once), &stop)?;
+    summary::say(&inputs, &rows);
     eprintln!("ending all processes");
-    Ok(())
+    if args.once && !stop.is_stopping() { summary::check(&inputs, &rows) } else { Ok(()) }
 }
 
 /// What to do next.
@@ -112,7 +121,11 @@ fn describe(place: &Place, stage: &Stage, inputs: &Inputs, speed: u32) {
     let at = place.path().display();
     let (server, name) = (stage.server(), &inputs.create.name);
     let analyst = format!("--server {server} --identity {at}/pki/analyst");
-    println!("service:    {server}, and {} controllers", stage.controllers());
+    match &inputs.controllers {
+        (_, Some(why)) => println!("service:    {server}, and 1 controller: {why}"),
+        (1, None) => println!("service:    {server}, and 1 controller"),
+        (many, None) => println!("service:    {server}, and {many} controllers"),
+    }
     println!("consumer:   {}", stage.consumer_page);
     println!("an owner:   {}", stage.owner_page);
     match place {

@@ -1,15 +1,15 @@
-//! Results as they arrive, printed by a thread of its own.
+//! Results as they arrive, printed by a thread of its own, and held against the recording.
 
 use super::inputs::Inputs;
 use super::stage::Stage;
 use alpheus_node::failure::Failure;
 use alpheus_node::local_time::local_time;
-use alpheus_streams::runtime::results::cell;
-use alpheus_time::Timestamp;
+use alpheus_streams::replay::windows::WindowOfGroup;
+use alpheus_streams::runtime::results::{OK, cell};
 use serde_json::{Map, Value};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::io::Write;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 /// How long a request waits at the service for a row, in seconds.
@@ -20,21 +20,108 @@ const PAUSE: Duration = Duration::from_secs(1);
 const OTHERS: [&str; 6] =
     ["window_start", "window_end", "population", "status", "silent", "excluded"];
 
-/// How far the results have come.
-pub(super) struct Results(Arc<AtomicU64>);
+/// The results that have come. Clones share them.
+#[derive(Clone)]
+pub(super) struct Results(Arc<Mutex<Inner>>);
+
+struct Inner {
+    /// Owners with data of each window and group, whose result has not come.
+    awaited: HashMap<WindowOfGroup, u32>,
+    /// Number of groups of each window without a result, by the window's start in milliseconds.
+    lacking: BTreeMap<u64, usize>,
+    /// Whether populations are those of one window.
+    are_windows: bool,
+    counts: Counts,
+}
+
+/// What has come.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(super) struct Counts {
+    /// Windows with a result.
+    pub(super) opened: u64,
+    /// Windows without one, by reason.
+    pub(super) closed: BTreeMap<String, u64>,
+    /// Windows that lack owners who have data, and how often an owner is lacking.
+    pub(super) short: (u64, u64),
+}
 
 impl Results {
-    /// The end of the last window with a row.
-    pub(super) fn reached(&self) -> Timestamp {
-        Timestamp(self.0.load(Ordering::Relaxed).saturating_mul(1000))
+    fn of(inputs: &Inputs) -> Self {
+        let mut awaited = HashMap::new();
+        let mut lacking: BTreeMap<u64, usize> = BTreeMap::new();
+        for own in &inputs.audiences {
+            for (start, many) in own.present() {
+                awaited.insert((start / 1000, own.group().to_vec()), many);
+                *lacking.entry(start / 1000).or_default() += 1;
+            }
+        }
+        let are_windows = inputs.create.cumulating.is_none();
+        let counts = Counts::default();
+        Self(Arc::new(Mutex::new(Inner { awaited, lacking, are_windows, counts })))
+    }
+
+    fn inner(&self) -> MutexGuard<'_, Inner> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Whether the window that starts then has all its results.
+    pub(super) fn has(&self, start: u64) -> bool {
+        !self.inner().lacking.contains_key(&(start / 1000))
+    }
+
+    /// The windows without a result, in milliseconds.
+    pub(super) fn lacking(&self) -> BTreeSet<u64> {
+        self.inner().lacking.keys().copied().collect()
+    }
+
+    /// What has come so far.
+    pub(super) fn counts(&self) -> Counts {
+        self.inner().counts.clone()
+    }
+}
+
+impl Inner {
+    /// Counts a row; returns how many owners it lacks.
+    fn note(&mut self, row: &Map<String, Value>) -> u32 {
+        let start = number(row, "window_start");
+        let status = row.get("status").and_then(Value::as_str).unwrap_or_default();
+        if status == OK {
+            self.counts.opened += 1;
+        } else {
+            *self.counts.closed.entry(status.to_owned()).or_default() += 1;
+        }
+        let is_of = |(at, group): &&WindowOfGroup| {
+            let is = |(name, value): &(String, String)| {
+                row.get(name).and_then(Value::as_str) == Some(value)
+            };
+            *at == start && group.iter().all(is)
+        };
+        let Some(place) = self.awaited.keys().find(is_of).cloned() else { return 0 };
+        let expected = self.awaited.remove(&place).unwrap_or(0);
+        if let Some(left) = self.lacking.get_mut(&start) {
+            *left = left.saturating_sub(1);
+            if *left == 0 {
+                self.lacking.remove(&start);
+            }
+        }
+        let there = u32::try_from(number(row, "population")).unwrap_or(u32::MAX);
+        let lacks = match status == OK && self.are_windows {
+            true => expected.saturating_sub(there),
+            false => 0,
+        };
+        if lacks > 0 {
+            self.counts.short.0 += 1;
+            self.counts.short.1 += u64::from(lacks);
+        }
+        lacks
     }
 }
 
 /// Prints rows until the process ends.
 pub(super) fn follow(stage: &Stage, inputs: &Inputs) -> Result<Results, Failure> {
     let (client, opener) = stage.consumer()?;
-    let (name, reached) = (inputs.create.name.to_string(), Arc::new(AtomicU64::new(0)));
-    let shared = reached.clone();
+    let (name, results) = (inputs.create.name.to_string(), Results::of(inputs));
+    let shared = results.clone();
     std::thread::spawn(move || {
         let mut after = 0;
         loop {
@@ -46,21 +133,23 @@ pub(super) fn follow(stage: &Stage, inputs: &Inputs) -> Result<Results, Failure>
             after = page.next;
             for row in &page.rows {
                 let mut out = std::io::stdout().lock();
+                // It is printed before it counts, so that it is seen before the end.
+                let mut inner = shared.inner();
+                let lacks = inner.note(row);
                 // Nobody may be reading any more.
-                let _ = writeln!(out, "{}", in_words(row)).and_then(|()| out.flush());
-                shared.fetch_max(number(row, "window_end"), Ordering::Relaxed);
+                let _ = writeln!(out, "{}", in_words(row, lacks)).and_then(|()| out.flush());
             }
         }
     });
-    Ok(Results(reached))
+    Ok(results)
 }
 
 fn number(row: &Map<String, Value>, name: &str) -> u64 {
     row.get(name).and_then(Value::as_u64).unwrap_or(0)
 }
 
-/// A row on one line.
-fn in_words(row: &Map<String, Value>) -> String {
+/// A row on one line. It may lack owners who have data.
+fn in_words(row: &Map<String, Value>, lacks: u32) -> String {
     let status = row.get("status").and_then(Value::as_str).unwrap_or_default();
     let people = number(row, "population");
     let mut line = format!("{}  {status:<8} {people:>4} owners", time(number(row, "window_start")));
@@ -69,7 +158,11 @@ fn in_words(row: &Map<String, Value>) -> String {
             line = format!("{line}  {name} {}", cell(value.clone()));
         }
     }
-    line
+    match lacks {
+        0 => line,
+        1 => format!("{line}  (one owner with data is missing)"),
+        many => format!("{line}  ({many} owners with data are missing)"),
+    }
 }
 
 /// A time in the zone of this machine.
@@ -81,13 +174,35 @@ fn time(unix_ms: u64) -> String {
 mod tests {
     use super::*;
 
+    fn row(start: u64, population: u32, status: &str) -> Map<String, Value> {
+        let row = serde_json::json!({
+            "window_start": start, "window_end": start + 10_000, "avg": 1.5,
+            "population": population, "silent": 0, "excluded": 0, "status": status, "noise": null,
+        });
+        row.as_object().unwrap().clone()
+    }
+
     #[test]
     fn a_row_is_one_line_with_its_columns() {
-        let row = serde_json::json!({
-            "window_start": 0, "window_end": 10_000, "avg": 1.5, "population": 3,
-            "silent": 0, "excluded": 0, "status": "ok", "noise": null,
-        });
-        let line = in_words(row.as_object().unwrap());
+        let line = in_words(&row(0, 3, "ok"), 0);
         assert!(line.ends_with("ok          3 owners  avg 1.5"), "{line}");
+        let line = in_words(&row(0, 3, "ok"), 2);
+        assert!(line.ends_with("(2 owners with data are missing)"), "{line}");
+    }
+
+    #[test]
+    fn missing_owners_and_windows_are_counted() {
+        let awaited = [(0, 3), (10_000, 4), (20_000, 1)];
+        let awaited = awaited.map(|(at, many)| ((at, Vec::new()), many)).into();
+        let lacking = [(0, 1), (10_000, 1), (20_000, 1)].into();
+        let counts = Counts::default();
+        let mut inner = Inner { awaited, lacking, are_windows: true, counts };
+        assert_eq!(inner.note(&row(0, 3, "ok")), 0);
+        assert_eq!(inner.note(&row(10_000, 2, "ok")), 2);
+        assert_eq!(inner.note(&row(20_000, 0, "too few owners")), 0, "it says why itself");
+        assert_eq!(inner.note(&row(30_000, 0, "too few owners")), 0);
+        assert!(inner.lacking.is_empty() && inner.awaited.is_empty());
+        let closed = [("too few owners".to_owned(), 2)].into();
+        assert_eq!(inner.counts, Counts { opened: 2, closed, short: (1, 2) });
     }
 }

@@ -1,7 +1,8 @@
 //! Keys, certificates and processes of a deployment on this machine.
 
+use super::feed;
 use super::inputs::Inputs;
-use alpheus_node::clock::ClockWriter;
+use alpheus_node::clock::{Clock, ClockWriter};
 use alpheus_node::entropy;
 use alpheus_node::failure::{Blame, Category, Failure};
 use alpheus_node::files::{Readers, write_new};
@@ -14,15 +15,17 @@ use alpheus_streams::links;
 use alpheus_streams::query::StatementResult;
 use alpheus_streams::query::sealed::{Opener, Statement};
 use alpheus_streams::revocations::open_identity;
+use alpheus_time::Timestamp;
 use clap::Parser;
 use rand_core::Rng;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
-use std::process::{ChildStdin, Command, Stdio};
+use std::process::{Command, Stdio};
 use std::time::Duration;
 
-/// Seconds of real time that a window waits for streams, and for controllers.
-const WAITS: [u32; 2] = [20, 10];
+/// Seconds of real time that a window waits for streams, which the clock waits for anyway, and for
+/// controllers; and that all are waited for after an outage.
+const WAITS: [u32; 3] = [2, 10, 20];
 /// Bytes of a key file.
 const KEY_BYTES: usize = 32;
 /// How often the service is asked whether it knows all streams.
@@ -45,6 +48,8 @@ pub(super) struct Stage {
     pub(super) consumer_page: String,
     pub(super) owner_page: String,
     pub(super) clock: ClockWriter,
+    /// How far each device has come, once it says so.
+    reached: Vec<Option<Clock>>,
     // Devices end first: they have something to send.
     devices: Children,
     roles: Children,
@@ -55,13 +60,14 @@ impl Stage {
     pub(super) fn build(
         folder: &Path,
         inputs: &Inputs,
-        (controllers, speed): (u32, u32),
+        speed: u32,
         stop: &Shutdown,
     ) -> Result<Self, Failure> {
-        let begin =
-            inputs.streams.iter().filter_map(|device| device.recorded.range()).map(|range| range.0);
-        let begin = begin.min().ok_or("the recording has no event").blame(Category::Input)?;
-        let clock = ClockWriter::create(&folder.join(CLOCK), begin.floor(inputs.schema.tick))?;
+        let begin = inputs.begins().ok_or("the recording has no event").blame(Category::Input)?;
+        // The query is answered from the next window on.
+        let before = Timestamp(begin.0.saturating_sub(inputs.schema.tick.0));
+        let clock = ClockWriter::create(&folder.join(CLOCK), before)?;
+        let controllers = inputs.controllers.0;
         let devices = folder.join(DEVICES);
         std::fs::create_dir(&devices).blame_io(&devices)?;
         ca(&["ca", "init", &at(folder, "pki")])?;
@@ -88,19 +94,17 @@ impl Stage {
             consumer_page: String::new(),
             owner_page: String::new(),
             clock,
+            reached: Vec::new(),
             devices: Children::default(),
             roles: Children::default(),
         })
     }
 
-    /// Starts the service, the controllers and the devices; returns the inputs of the devices.
-    pub(super) fn start(
-        &mut self,
-        inputs: &Inputs,
-        stop: &Shutdown,
-    ) -> Result<Vec<ChildStdin>, Failure> {
+    /// Starts the service, the controllers and the devices.
+    pub(super) fn start(&mut self, inputs: &Inputs, stop: &Shutdown) -> Result<(), Failure> {
         let (schema, api) = (inputs.schema_file.display().to_string(), self.api.to_string());
-        let [idle, wait] = WAITS.map(|seconds| seconds.saturating_mul(self.speed).to_string());
+        let [idle, wait, recovery] =
+            WAITS.map(|seconds| seconds.saturating_mul(self.speed).to_string());
         self.serve(
             &[
                 "server",
@@ -117,7 +121,7 @@ impl Stage {
                 "--controller-timeout",
                 &wait,
                 "--recovery-timeout",
-                &idle,
+                &recovery,
             ],
             (self.api, stop),
         )?;
@@ -134,7 +138,13 @@ impl Stage {
         }
         let streams = self.add_streams(inputs, stop)?;
         self.owner.1 = streams.into_iter().next().unwrap_or_default();
-        (1..=inputs.streams.len()).map(|number| self.start_device(number, &schema)).collect()
+        let window = format!("{}ms", inputs.create.window.0 / 1000);
+        for (number, stream) in (1..).zip(&inputs.streams) {
+            feed::write(&inputs.schema, stream, &self.events_of(number))?;
+            self.start_device(number, &schema, &window)?;
+        }
+        self.reached = inputs.streams.iter().map(|_| None).collect();
+        Ok(())
     }
 
     /// Each owner adds their streams at their controller.
@@ -166,7 +176,30 @@ impl Stage {
         (1..).zip(&inputs.streams).map(add).collect()
     }
 
-    fn start_device(&mut self, number: usize, schema: &str) -> Result<ChildStdin, Failure> {
+    /// The file of a device's events.
+    fn events_of(&self, number: usize) -> PathBuf {
+        self.folder.join(DEVICES).join(format!("{}.json", device(number)))
+    }
+
+    /// The file in which a device says how far it has come.
+    fn progress_of(&self, number: usize) -> PathBuf {
+        self.folder.join(DEVICES).join(format!("{}.reached", device(number)))
+    }
+
+    /// How far the slowest device has come: all frames of before that time have arrived.
+    pub(super) fn devices_reached(&mut self) -> Timestamp {
+        for number in 1..=self.reached.len() {
+            let path = self.progress_of(number);
+            if let Some(unknown @ None) = self.reached.get_mut(number - 1) {
+                // It comes into being with the device's first word.
+                *unknown = Clock::replayed(&path).ok();
+            }
+        }
+        let of = |clock: &Option<Clock>| clock.as_ref().map_or(Timestamp(0), Clock::now);
+        self.reached.iter().map(of).min().unwrap_or(Timestamp(u64::MAX))
+    }
+
+    fn start_device(&mut self, number: usize, schema: &str, window: &str) -> Result<(), Failure> {
         let (name, server, own) = (device(number), self.server(), self.folder.join(DEVICES));
         // Their logs are beside each other in a folder of their own.
         let [identity, file, state, clock] = [
@@ -176,6 +209,8 @@ impl Stage {
             CLOCK.to_owned(),
         ]
         .map(|path| at(&self.folder, &path));
+        let events = self.events_of(number).display().to_string();
+        let progress = self.progress_of(number).display().to_string();
         let args = [
             "produce",
             "--identity",
@@ -189,20 +224,25 @@ impl Stage {
             "--server",
             &server,
             "--input",
-            "-",
+            &events,
             "--time-column",
             TIME_COLUMN,
+            "--paced",
+            "--whole-windows",
+            window,
+            "--progress",
+            &progress,
             "--replay-clock",
             &clock,
         ];
-        self.devices.start_fed(&own, &args)
+        self.devices.start_finite(&own, &args)
     }
 
     /// Asks the query, once the service knows the streams.
     pub(super) fn ask(&self, inputs: &Inputs, stop: &Shutdown) -> Result<(), Failure> {
         let (client, opener) = self.consumer()?;
-        let (text, path) = &inputs.query;
-        let shown = |failure: Failure| failure.at(path.display().to_string());
+        let (text, place) = &inputs.query;
+        let shown = |failure: Failure| failure.at(place.clone());
         loop {
             running(stop)?;
             let show = Statement { sql: "SHOW STREAMS", certificate: None };
@@ -239,11 +279,6 @@ impl Stage {
         format!("https://{}", self.api)
     }
 
-    /// Number of controllers' hosts.
-    pub(super) fn controllers(&self) -> usize {
-        self.hosts.len()
-    }
-
     /// A command of the first owner about their first stream.
     pub(super) fn owner_command(&self, at: &Path, what: &str) -> String {
         let (owner, stream) = &self.owner;
@@ -253,10 +288,10 @@ impl Stage {
         )
     }
 
-    /// Fails if a process has ended by itself; restarts what was killed.
-    pub(super) fn check(&mut self, devices_send: bool) -> Result<(), Failure> {
-        let ended = self.roles.revive()? == Condition::Ended
-            || devices_send && self.devices.revive()? == Condition::Ended;
+    /// Fails if a process has failed; restarts what was killed. Devices may have sent all.
+    pub(super) fn check(&mut self) -> Result<(), Failure> {
+        let ended =
+            self.roles.revive()? == Condition::Ended || self.devices.revive()? == Condition::Ended;
         match ended {
             true => Err("a process ended by itself; its last words are above").blame(Category::Io),
             false => Ok(()),

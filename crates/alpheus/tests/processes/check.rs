@@ -73,6 +73,25 @@ fn every_problem_is_reported_with_its_place() {
     assert!(json.contains("\"kind\": \"schema\""), "{json}");
 }
 
+/// Of a folder, all files of ours are checked, and no others.
+#[test]
+fn the_files_of_a_folder_are_checked() {
+    let (code, said) = check(&[examples().join("fitness")], &[]);
+    assert_eq!(code, 0, "{said}");
+    for name in ["schema.yaml", "policies.yaml", "source.yaml", "queries/heart-rate.sql"] {
+        assert!(said.contains(&format!("fitness/{name}: ")), "{name}:\n{said}");
+    }
+    assert!(!said.contains("profile.yaml") && !said.contains("README"), "{said}");
+    let folder = tempfile::tempdir().unwrap();
+    let nothing = [folder.path().to_owned()];
+    let (code, said) = check(&nothing, &[]);
+    assert!(code == 4 && said.contains("holds no schema"), "{said}");
+    std::fs::write(folder.path().join("Cargo.toml"), "[package]\n").unwrap();
+    std::fs::write(folder.path().join("schema.yaml"), "name: [\n").unwrap();
+    let (code, said) = check(&nothing, &[]);
+    assert!(code == 4 && said.contains("1 of 1 files are not valid"), "{said}");
+}
+
 #[test]
 fn editors_get_a_json_schema() {
     for kind in ["schema", "policies"] {

@@ -5,6 +5,7 @@
 
 use crate::common::alpheus;
 use alpheus_node::errors::ErrorId;
+use alpheus_policy::query::parse;
 use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -13,14 +14,19 @@ fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
 }
 
-/// Runs a command that fails: its exit code and the id that it printed last.
+/// Runs a command that fails: its exit code and the id that it printed. After it there is nothing but
+/// a query to paste.
 fn fails(args: &[&str]) -> (i32, String) {
     let output = alpheus(args.iter().copied()).current_dir(root()).output().unwrap();
     let said = String::from_utf8_lossy(&output.stderr).into_owned();
-    let last = said.lines().last().unwrap_or_default();
-    let id = last.strip_prefix("more: alpheus errors ");
-    assert!(id.is_some(), "{args:?} printed no id:\n{said}");
-    (output.status.code().unwrap(), id.unwrap().to_owned())
+    let found = said.split_once("more: alpheus errors ");
+    assert!(found.is_some(), "{args:?} printed no id:\n{said}");
+    let (id, after) = found.unwrap().1.split_once('\n').unwrap();
+    match after.strip_prefix("The nearest query that would be allowed:\n") {
+        Some(query) => assert!(parse(query).is_ok(), "it cannot be pasted:\n{query}"),
+        None => assert_eq!(after, "", "{said}"),
+    }
+    (output.status.code().unwrap(), id.to_owned())
 }
 
 const SCHEMA: &str = "examples/fitness/schema.yaml";

@@ -1,5 +1,5 @@
 //! Every example in `--help` can be pasted: as it is shown, it is a command that a shell and the
-//! program understand. Those of the guides are run by other tests; here each is parsed.
+//! program understand. Here each is parsed; `pasted` runs them.
 
 #![expect(clippy::panic, reason = "a test's way to fail")]
 
@@ -14,7 +14,7 @@ const SAMPLES: [(&str, &str); 3] = [
 ];
 
 /// The command and all below it, each with the words that lead to it.
-fn all(command: &clap::Command, above: &str, found: &mut Vec<(String, clap::Command)>) {
+pub(crate) fn all(command: &clap::Command, above: &str, found: &mut Vec<(String, clap::Command)>) {
     let name = format!("{above} {}", command.get_name()).trim().to_owned();
     found.push((name.clone(), command.clone()));
     for below in command.get_subcommands().filter(|below| below.get_name() != "help") {
@@ -23,7 +23,7 @@ fn all(command: &clap::Command, above: &str, found: &mut Vec<(String, clap::Comm
 }
 
 /// The examples of a help page as it is shown, each as it is pasted.
-fn examples(page: &str) -> Vec<String> {
+pub(crate) fn examples(page: &str) -> Vec<String> {
     let mut examples: Vec<String> = Vec::new();
     let mut lines = page.lines().skip_while(|line| *line != "Examples:").skip(1);
     while let Some(line) = lines.next() {

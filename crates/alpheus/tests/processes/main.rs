@@ -45,6 +45,7 @@ mod otlp;
 mod outages;
 #[cfg(feature = "pass")]
 mod pass;
+mod pasted;
 mod power;
 mod processes;
 mod query;
@@ -68,3 +69,4 @@ mod table;
 mod ticks;
 mod tour;
 mod up;
+mod usage;

@@ -101,7 +101,11 @@ fn days_that_an_owner_grants_are_read_and_no_other() {
     assert!(refused.contains("grants this reader nothing"), "{refused}");
     let log = running.owner(0, "log");
     for part in [
-        format!("you let `analyst` read everything from {} to {}", written(first), written(last)),
+        format!(
+            "you let `analyst` read every single event from {} to {}",
+            written(first),
+            written(last)
+        ),
         format!("`analyst` got the keys of {} to {}", written(first), written(today() - 1)),
     ] {
         assert!(log.contains(&part), "{part}\n{log}");
@@ -138,6 +142,9 @@ fn ticks_of_days_that_an_owner_grants_are_read() {
     });
     let counts = sums.iter().map(|(at, _)| (*at, 2)).collect();
     assert_eq!(read_column(&running, "pki/analyst", "count_reading"), Ok(counts));
+    let log = running.owner(0, "log");
+    let said = "you let `analyst` read the sums and counts of every second from ";
+    assert!(log.contains(said), "{log}");
 }
 
 /// A day less is a day less.

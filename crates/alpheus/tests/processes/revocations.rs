@@ -43,7 +43,8 @@ fn is_refused(what: &str, since: Instant, mut attempt: impl FnMut() -> Output) {
 const YOURS: &str = "the authority has revoked your certificate";
 const THEIRS: &str = "the authority has revoked the certificate at the other end";
 
-/// Waits until somebody's log says so. A process hears it when it next calls the other end.
+/// Waits until somebody's log says so. A process hears it when it next calls the other end, which a
+/// device with nothing to send does now and then.
 fn says(what: &str, log: impl Fn() -> String, text: &str) {
     until(what, || log().contains(text).then_some(()));
 }
@@ -65,7 +66,8 @@ fn a_revoked_certificate_is_refused_by_everybody_within_a_minute() {
     let ask = |running: &Running, sql: &str| running.place.ask(&running.server, sql);
     let sealed = format!("{QUERY} BETWEEN 1 AND 100 RELEASE TO analyst");
     assert!(ask(&running, &sealed).status.success());
-    let devices = running.feed();
+    // Their input lasts longer than anybody waits here, and all of it is sent at once.
+    let devices = running.feed_in(4, 2000);
     let log = |house: usize| running.owner_does(house, "log", &[]);
     assert!(log(1).status.success() && log(2).status.success());
     certificate_of(&running, 2, "host-c.txt");

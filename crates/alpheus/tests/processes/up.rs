@@ -3,13 +3,13 @@
 #![expect(clippy::unwrap_used, reason = "a test's way to fail")]
 
 use crate::common::deployment::until;
+use crate::common::recording::Recording;
+use crate::common::terminal::{END, Terminal};
 use crate::common::{Process, alpheus};
-use alpheus_test_support::skip;
 use std::fs;
-use std::io::{Read, Write};
+use std::io::Write;
 use std::path::Path;
-use std::process::{Command, Stdio};
-use std::sync::{Arc, Mutex};
+use std::process::Stdio;
 
 /// The processes whose parent is this one.
 fn children(parent: u32) -> Vec<u32> {
@@ -58,8 +58,7 @@ fn one_command_runs_a_deployment_and_its_end_ends_all() {
     assert_eq!(all.len(), 12, "{}", up.log());
 
     let at = (server.as_str(), state.as_path());
-    let lines =
-        "SHOW SCHEMAS;\n\\d Household\n\\d\nSHOW\n QUERIES;\n\\r Street\n\\?\n\\f Street 1\n\\q\n";
+    let lines = "SHOW SCHEMAS;\n\\d Household\n\\d\nSHOW\n QUERIES;\n\\r Street\nhelp\n\\f Street 1\nquit;\nSHOW";
     let (code, said, log) = sql(at, &[], lines);
     assert_eq!(code, Some(0), "{log}");
     for expected in ["Household", "power", "Street", "window_start", "sum_power", "list schemas"] {
@@ -71,7 +70,8 @@ fn one_command_runs_a_deployment_and_its_end_ends_all() {
                  FROM Household BETWEEN 2 AND 10;\nSHOW SCHEMAS;";
     let (code, said, log) = sql(at, &[], asked);
     assert_eq!(code, Some(3), "{log}");
-    assert!(log.ends_with("more: alpheus errors policy-released-once\n"), "{log}");
+    assert!(log.contains("more: alpheus errors policy-released-once"), "{log}");
+    assert!(!log.trim_end().ends_with(')'), "what follows a query is pasted with it: {log}");
     assert!(said.is_empty(), "it goes on after a failure: {said}");
     prompt(at);
 
@@ -82,56 +82,31 @@ fn one_command_runs_a_deployment_and_its_end_ends_all() {
 
 /// At a terminal: completion, a failure after which the prompt is still there, and the end.
 fn prompt((server, state): (&str, &Path)) {
-    if !skip::has_program("script") {
-        return;
-    }
     let line = format!(
         "{} sql --no-history --server {server} --identity {}",
         env!("CARGO_BIN_EXE_alpheus"),
         state.join("pki/analyst").display()
     );
-    let mut script = Command::new("script");
-    let mut child = script
-        .args(["--quiet", "--return", "--command", &line, "/dev/null"])
-        .stdin(Stdio::piped())
-        .stdout(Stdio::piped())
-        .spawn()
-        .unwrap();
-    let (mut keys, shown) = (child.stdin.take().unwrap(), child.stdout.take().unwrap());
-    let said = Arc::new(Mutex::new(String::new()));
-    let reader = std::thread::spawn({
-        let said = said.clone();
-        move || {
-            let (mut shown, mut some) = (shown, [0; 4096]);
-            while let Ok(length @ 1..) = shown.read(&mut some) {
-                said.lock().unwrap().push_str(&String::from_utf8_lossy(&some[..length]));
-            }
-        }
-    });
-    // What is typed before the prompt is there would be lost.
-    for (after, line) in
-        [("", "SELECT;\r"), ("query-syntax", "DESCRIBE Househ\t;\r"), ("power", "\\q\r")]
-    {
-        let prompts = || {
-            let said = said.lock().unwrap();
-            said.rfind(after).is_some_and(|at| said[at..].contains("alpheus> "))
-        };
-        // The empty text is found at the end, where nothing follows.
-        let first = || after.is_empty() && said.lock().unwrap().contains("alpheus> ");
-        until("a prompt", || (first() || prompts()).then_some(()));
-        keys.write_all(line.as_bytes()).unwrap();
+    let Some(mut terminal) = Terminal::start(&line) else { return };
+    // The last line is not ended, and then the input is.
+    for (after, prompt, keys) in [
+        ("", "alpheus> ", "SELECT;\r"),
+        ("query-syntax", "alpheus> ", "\\D Household\r"),
+        ("did you mean `\\d NAME`?", "alpheus> ", "DESCRIBE Househ\t;\r"),
+        ("power", "alpheus> ", "SHOW SCHEMAS\r"),
+        ("SHOW SCHEMAS", "      -> ", END),
+    ] {
+        terminal.types(after, prompt, keys);
     }
-    let status = child.wait().unwrap();
-    reader.join().unwrap();
-    let said = said.lock().unwrap().clone();
-    assert!(status.success(), "{said}");
+    let (status, said) = terminal.ends();
+    assert_eq!(status.code(), Some(2), "{said}");
+    assert!(said.contains("has no `;`, so it was not sent"), "{said}");
     assert!(said.contains(" alpheus errors query-syntax"), "{said}");
     assert!(said.contains("\x1b[1m\x1b[31merror:"), "in colour at a terminal: {said:?}");
 }
 
-/// A folder with a recording, played to its end.
-#[test]
-fn a_folder_with_a_recording_is_played_to_its_end() {
+/// A folder with the files of an example, and a generated recording of so many homes and a minute.
+fn street(streams: &str) -> tempfile::TempDir {
     let folder = tempfile::tempdir().unwrap();
     let path = |name: &str| folder.path().join(name).display().to_string();
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
@@ -140,30 +115,97 @@ fn a_folder_with_a_recording_is_played_to_its_end() {
     }
     fs::copy(root.join("examples/household/street.sql"), path("query.sql")).unwrap();
     let (schema, profile, output) = (path("schema.yaml"), path("profile.yaml"), path("meters.csv"));
-    let generated = alpheus([
-        "generate",
-        "--schema",
-        &schema,
-        "--profile",
-        &profile,
-        "--streams",
-        "5",
-        "--minutes",
-        "1",
-        "--output",
-        &output,
-    ])
-    .status();
+    let generated = alpheus(["generate", "--schema", &schema, "--profile", &profile])
+        .args(["--streams", streams, "--minutes", "1", "--output", &output])
+        .status();
     assert!(generated.unwrap().success());
+    folder
+}
+
+/// What is said of windows over so many owners: their sums.
+fn sums(said: &str, owners: u32) -> Vec<u64> {
+    let rows = said.lines().filter(|line| line.contains(&format!("ok         {owners:>2} owners")));
+    let sum = |line: &str| {
+        let rest = line.split("sum_power ").nth(1)?;
+        rest.split(' ').next()?.parse().ok()
+    };
+    rows.filter_map(sum).collect()
+}
+
+/// A folder with a recording, played to its end: every window is released, as a replay releases it.
+#[test]
+fn a_folder_with_a_recording_is_played_to_its_end() {
+    let folder = street("5");
+    let path = |name: &str| folder.path().join(name).display().to_string();
     let dir = folder.path().to_str().unwrap();
-    let mut up = Process::start(&mut alpheus(["up", dir, "--owners", "4", "--once"]));
+    // Much faster than devices can send: the clock waits for them.
+    let mut up = Process::start(&mut alpheus(["up", dir, "--once", "--speed", "1000000"]));
     assert!(up.wait().success(), "{}", up.log());
     let said = up.log();
-    assert!(said.contains("4 of 5 owners of the recording take part"), "{said}");
-    let rows = said.lines().filter(|line| line.contains("ok          4 owners")).count();
-    assert!(rows >= 5, "{said}");
+    assert!(said.contains("5 of 5 owners of the recording take part"), "{said}");
+    assert!(said.contains("6 windows opened, 0 did not"), "{said}");
+    assert!(!said.contains("missing"), "{said}");
+    let query = "SELECT SUM(power) WINDOW TUMBLING (SIZE 10 SECONDS) FROM Household";
+    let replayed = alpheus(["replay", "--schema", &path("schema.yaml")])
+        .args(["--source", &path("source.yaml"), "--policies", &path("policies.yaml")])
+        .args(["--input", &path("meters.csv"), "--query", query, "--output", "-"])
+        .output()
+        .unwrap();
+    let rows = String::from_utf8(replayed.stdout).unwrap();
+    let sum = |row: &str| row.split(',').nth(2).unwrap().parse::<u64>().unwrap();
+    let expected: Vec<u64> = rows.lines().skip(1).map(sum).collect();
+    assert_eq!((expected.len(), sums(&said, 5)), (6, expected), "{said}");
 
     let mut few = Process::start(&mut alpheus(["up", dir, "--owners", "1", "--once"]));
     assert_eq!(few.wait().code(), Some(4));
     assert!(few.log().contains("more: alpheus errors population-short"), "{}", few.log());
+}
+
+/// Of several controllers, some may collude, so their owners do not count: with few owners, one
+/// controller answers what three cannot.
+#[test]
+fn as_many_controllers_are_started_as_the_query_can_have() {
+    let folder = street("14");
+    let dir = folder.path().to_str().unwrap();
+    let query = "SELECT SUM(power) WINDOW TUMBLING (SIZE 10 SECONDS) FROM Household \
+                 BETWEEN 10 AND 100";
+    let all = ["up", dir, "--once", "--speed", "1000", "--query", query];
+    let mut up = Process::start(&mut alpheus(all));
+    assert!(up.wait().success(), "{}", up.log());
+    let said = up.log();
+    assert!(said.contains("and 1 controller: one guards all 14 owners: with 3,"), "{said}");
+    assert_eq!(sums(&said, 14).len(), 6, "{said}");
+    let mut three = Process::start(alpheus(all).args(["--controllers", "3"]));
+    assert_eq!(three.wait().code(), Some(3), "{}", three.log());
+    let said = three.log();
+    assert!(said.contains("help: with one controller (--controllers 1) the query is answered"));
+    assert!(said.contains("10 owners with data are required"), "{said}");
+}
+
+/// Homes that are never on together: no window has three of them.
+#[test]
+fn no_open_window_is_a_failure_with_its_reason_and_a_remedy() {
+    let folder = tempfile::tempdir().unwrap();
+    Recording::made(1, 1).write(folder.path());
+    let rows = "time,meter,reading\n1700000000,a,5\n1700000010,b,6\n1700000020,c,7\n";
+    fs::write(folder.path().join("data.csv"), rows).unwrap();
+    let query = "SELECT SUM(reading) WINDOW TUMBLING (SIZE 10 SECONDS) FROM Meters BETWEEN 3 AND 9";
+    let dir = folder.path().to_str().unwrap();
+    let path = |name: &str| folder.path().join(name).display().to_string();
+    let mut up = Process::start(&mut alpheus(["up", dir, "--once", "--query", query]));
+    assert_eq!(up.wait().code(), Some(1), "{}", up.log());
+    let replayed = alpheus(["replay", "--schema", &path("schema.yaml")])
+        .args(["--source", &path("source.yaml"), "--policies", &path("policies.yaml")])
+        .args(["--input", &path("data.csv"), "--query", query, "--output", &path("out.csv")])
+        .output()
+        .unwrap();
+    assert_eq!(replayed.status.code(), Some(1));
+    let replayed = String::from_utf8(replayed.stderr).unwrap();
+    assert!(replayed.contains("; one owner has data"), "{replayed}");
+    assert!(replayed.contains("query_") && replayed.contains("3 of 3 windows have no result"));
+    for said in [up.log(), replayed] {
+        assert!(said.contains("no window opened"), "{said}");
+        let remedy = "with `SIZE 1 MINUTE`, 3 owners or more have data in 1 of 1 windows";
+        assert!(said.contains(remedy), "{said}");
+    }
 }

@@ -9,17 +9,14 @@ use std::fs::File;
 use std::io::{self, BufRead, BufReader, Read};
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::ops::Range;
-use std::os::unix::process::parent_id;
 use std::path::{Path, PathBuf};
-use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
+use std::process::{Child, ChildStdout, Command, Stdio};
 use std::sync::OnceLock;
 use std::time::Duration;
 
 /// The variable that marks a child process.
 const GOES_ALONG: &str = "CHILD_OF_ALPHEUS";
-/// What the variable says before the parent's number, where standard input has another use.
-const PARENT: &str = "parent ";
-/// How often such a process looks whether its parent is there, and others whether they serve.
+/// How often it is looked whether a process serves.
 const LOOK: Duration = Duration::from_millis(100);
 /// Ports outside the system's ephemeral range. So a process that is killed and restarted gets
 /// its address back, and no outgoing connection takes it.
@@ -92,8 +89,10 @@ struct ChildProcess {
     /// The file with its output, unless a log is requested.
     said: PathBuf,
     revivals: u32,
-    /// What this process writes to it or reads from it; such a process is not restarted.
+    /// What this process reads from it; such a process is not restarted.
     bound: bool,
+    /// It has something to do, and ends well once that is done.
+    finite: bool,
     /// Its further output, which nobody reads.
     _output: Option<BufReader<ChildStdout>>,
 }
@@ -103,8 +102,6 @@ struct ChildProcess {
 enum Pipes {
     /// Its standard input only shows that this process is there.
     None,
-    /// This process writes its input.
-    Input,
     /// This process reads its output.
     Output,
 }
@@ -130,13 +127,13 @@ impl Children {
         self.spawned(folder, args, Pipes::None).map(drop)
     }
 
-    /// The same for a process whose input this one writes. It is not restarted.
+    /// The same for a process that ends well once it has done its work.
     ///
     /// # Errors
     /// If it cannot be started.
-    pub fn start_fed(&mut self, folder: &Path, args: &[&str]) -> Result<ChildStdin, Failure> {
-        let started = self.spawned(folder, args, Pipes::Input)?;
-        started.child.stdin.take().ok_or("a process without input").blame(Category::Io)
+    pub fn start_finite(&mut self, folder: &Path, args: &[&str]) -> Result<(), Failure> {
+        self.spawned(folder, args, Pipes::None)?.finite = true;
+        Ok(())
     }
 
     /// The same for a process that prints a line once it is ready. It is not restarted.
@@ -174,6 +171,7 @@ impl Children {
             said,
             revivals: 0,
             bound,
+            finite: false,
             _output: None,
         });
         self.0.last_mut().ok_or("no process was started").blame(Category::Io)
@@ -220,6 +218,7 @@ impl Children {
         for started in &mut self.0 {
             match started.child.try_wait() {
                 Ok(None) => {}
+                Ok(Some(status)) if started.finite && status.success() => {}
                 Ok(Some(status))
                     if status.code().is_none()
                         && !started.bound
@@ -252,29 +251,19 @@ fn spawn(folder: &Path, args: &[String], said: &Path, pipes: Pipes) -> Result<Ch
     command.current_dir(folder).args(args).stdin(Stdio::piped());
     command.stdout(match pipes {
         Pipes::Output => Stdio::piped(),
-        Pipes::None | Pipes::Input => Stdio::null(),
+        Pipes::None => Stdio::null(),
     });
-    match pipes {
-        Pipes::Input => command.env(GOES_ALONG, format!("{PARENT}{}", std::process::id())),
-        Pipes::None | Pipes::Output => command.env(GOES_ALONG, "1"),
-    };
+    command.env(GOES_ALONG, "1");
     if std::env::var_os("ALPHEUS_LOG").is_none() {
         command.stderr(File::create(said).blame_io(said)?);
     }
     command.spawn().blame(Category::Io)
 }
 
-/// Ends this process once its parent is gone for any reason, which closes standard input or gives
-/// it another parent. Does nothing in a process that is not a child of this program.
+/// Ends this process once its parent is gone for any reason, which closes standard input. Does
+/// nothing in a process that is not a child of this program.
 pub fn go_along() {
-    let Ok(how) = std::env::var(GOES_ALONG) else { return };
-    if let Some(parent) = how.strip_prefix(PARENT).and_then(|id| id.parse::<u32>().ok()) {
-        std::thread::spawn(move || {
-            while parent_id() == parent {
-                std::thread::sleep(LOOK);
-            }
-            std::process::exit(0)
-        });
+    if std::env::var_os(GOES_ALONG).is_none() {
         return;
     }
     std::thread::spawn(|| {

@@ -8,6 +8,9 @@ use crate::select::{
     Statistic,
 };
 
+/// E[x⁴]/σ⁴ of a Laplace variable, and of a normal one.
+const LAPLACE_KURTOSIS: f64 = 6.0;
+const NORMAL_KURTOSIS: f64 = 3.0;
 /// Share of a standard deviation over which slopes are measured.
 const STEP: f64 = 0.125;
 
@@ -15,7 +18,7 @@ const STEP: f64 = 0.125;
 ///
 /// `sums` are the sums of the plan's cells, exact or as released. A sum that is not known is NaN or
 /// missing. Columns that are linear in the sums do not need it. Others have no error then. Errors of
-/// quotients, such as means, are exact to first order: while noise is small beside the count.
+/// quotients, such as means, are exact up to the fourth power of the noise beside the sums.
 #[must_use]
 pub fn expected_errors(
     select: &ReleasePlan,
@@ -286,7 +289,9 @@ fn moments(
     own.map(|own| own.scaled(unit(scale)))
 }
 
-/// The error of a smooth function of noisy sums, to first order.
+/// The error of a smooth function of noisy sums. Slopes alone give it while noise is small beside
+/// the sums, and fall short of it otherwise: by 3 % for the deviation of values whose variance is
+/// known within 24 %. So the function is evaluated on a grid, where it has a value there.
 fn smooth<const N: usize>(at: [Noisy; N], of: impl Fn([f64; N]) -> f64) -> Option<Spread> {
     let sums = at.map(|own| own.sum);
     let mut parts = Vec::with_capacity(N);
@@ -301,7 +306,37 @@ fn smooth<const N: usize>(at: [Noisy; N], of: impl Fn([f64; N]) -> f64) -> Optio
         parts.push((*noise, (of(above) - of(below)) / (2.0 * step)));
     }
     let known = of(sums).is_finite() && parts.iter().all(|(_, slope)| slope.is_finite());
-    known.then(|| Spread::sum(parts.into_iter()))
+    let first = known.then(|| Spread::sum(parts.into_iter()))?;
+    let grid = on_grid(&at, &of, of(sums)).filter(|square| square.is_finite());
+    Some(match grid {
+        Some(square) if first.deviation > 0.0 => first.scaled(square.sqrt() / first.deviation),
+        _ => first,
+    })
+}
+
+/// The mean of the squared error over a grid of three points for each sum. The grid has the first
+/// five moments of the noise, so the result is exact up to its fourth power.
+fn on_grid<const N: usize>(
+    at: &[Noisy; N],
+    of: &impl Fn([f64; N]) -> f64,
+    truth: f64,
+) -> Option<f64> {
+    let mut points = vec![(at.map(|own| own.sum), 1.0)];
+    for (position, own) in at.iter().enumerate().filter(|(_, own)| own.noise.deviation > 0.0) {
+        let tailed = if is_peaked(own.noise) { LAPLACE_KURTOSIS } else { NORMAL_KURTOSIS };
+        let (step, outer) = (own.noise.deviation * tailed.sqrt(), 0.5 / tailed);
+        let three = [(0.0, 1.0 - 2.0 * outer), (step, outer), (-step, outer)];
+        let moved = |(point, weight): ([f64; N], f64)| {
+            three.map(|(by, part)| {
+                let mut point = point;
+                point.get_mut(position).into_iter().for_each(|own| *own += by);
+                (point, weight * part)
+            })
+        };
+        points = points.into_iter().flat_map(moved).collect();
+    }
+    let square = |(point, weight): ([f64; N], f64)| weight * (of(point) - truth).powi(2);
+    (!points.is_empty()).then(|| points.into_iter().map(square).sum())
 }
 
 fn widest(all: impl Iterator<Item = Spread>) -> Option<Spread> {

@@ -7,9 +7,14 @@ use super::error::{Location, QueryError, SyntaxError};
 use super::items::{item, item_aliases};
 use super::lexer::{StreamDialect, end_of, location, words};
 use super::settings::{settings, within};
+use crate::ids::labelled_hash;
 use alpheus_time::Span;
 use sqlparser::parser::Parser;
 use sqlparser::tokenizer::{Token, TokenWithSpan};
+
+/// The beginning of the name of a query that states none.
+const UNNAMED: &str = "query";
+const UNNAMED_LABEL: &str = "alpheus/unnamed-query/v1";
 
 /// Parses one statement, with an optional semicolon.
 ///
@@ -42,8 +47,9 @@ impl Reader {
     }
 
     fn unexpected_end(&self) -> QueryError {
-        let second =
-            ["CREATE", "EXPLAIN", "SHOW", "DESCRIBE", "DROP"].iter().any(|word| self.sees(word));
+        let second = ["CREATE", "SELECT", "EXPLAIN", "SHOW", "DESCRIBE", "DROP"]
+            .iter()
+            .any(|word| self.sees(word));
         match second {
             true => self.error(SyntaxError::OneStatement),
             false => self.expected(
@@ -135,9 +141,17 @@ fn statement(reader: &mut Reader) -> Result<Statement, QueryError> {
     if reader.word("CREATE") {
         return Ok(Statement::Create(create(reader)?));
     }
+    if reader.sees("SELECT") {
+        return Ok(Statement::Create(unnamed(reader)?));
+    }
     if reader.word("EXPLAIN") {
         let privacy = reader.word("PRIVACY");
-        reader.need("CREATE")?;
+        if reader.sees("SELECT") {
+            return Ok(Statement::Explain { privacy, create: unnamed(reader)? });
+        }
+        if !reader.word("CREATE") {
+            return Err(reader.expected("CREATE STREAM or SELECT"));
+        }
         return Ok(Statement::Explain { privacy, create: create(reader)? });
     }
     if reader.word("SHOW") {
@@ -150,7 +164,7 @@ fn statement(reader: &mut Reader) -> Result<Statement, QueryError> {
         reader.need("STREAM")?;
         return reader.name("the name of a running query").map(Statement::Drop);
     }
-    Err(reader.expected("CREATE STREAM, EXPLAIN, SHOW, DESCRIBE or DROP STREAM"))
+    Err(reader.expected("CREATE STREAM, SELECT, EXPLAIN, SHOW, DESCRIBE or DROP STREAM"))
 }
 
 fn show(reader: &mut Reader) -> Result<Show, QueryError> {
@@ -169,6 +183,24 @@ fn create(reader: &mut Reader) -> Result<Create, QueryError> {
     let name = reader.name("a name for the result stream")?;
     let columns = if reader.takes(&Token::LParen) { Some(names(reader)?) } else { None };
     reader.need("AS")?;
+    select(reader, name, columns)
+}
+
+/// A query without `CREATE STREAM`. Its name follows from what it asks, so the same query has the
+/// same name.
+fn unnamed(reader: &mut Reader) -> Result<Create, QueryError> {
+    let at = reader.here();
+    let mut create = select(reader, Word { text: UNNAMED.to_owned(), at }, None)?;
+    let [a, b, c, d, ..] = labelled_hash(UNNAMED_LABEL, &[create.to_string().as_bytes()]);
+    create.name.text = format!("{UNNAMED}_{a:02x}{b:02x}{c:02x}{d:02x}");
+    Ok(create)
+}
+
+fn select(
+    reader: &mut Reader,
+    name: Word,
+    columns: Option<Vec<Word>>,
+) -> Result<Create, QueryError> {
     reader.need("SELECT")?;
     let mut items = vec![item(reader)?];
     while reader.takes(&Token::Comma) {

@@ -91,7 +91,8 @@ fn other_statements_are_read_and_written_back() {
 /// A query, the line, column and length of the wrong word, and a part of the message.
 const BAD: &[(&str, (u32, u32, u32), &str)] = &[
     ("", (1, 1, 1), "expected CREATE STREAM"),
-    ("SELECT 1", (1, 1, 6), "expected CREATE STREAM"),
+    ("UPDATE x", (1, 1, 6), "expected CREATE STREAM, SELECT"),
+    ("SELECT 1", (1, 8, 1), "expected a function such as AVG(x)"),
     ("SHOW TABLES", (1, 6, 6), "STREAMS, SCHEMAS or QUERIES"),
     ("SHOW STREAMS SHOW QUERIES", (1, 14, 4), "one statement"),
     ("CREATE STREAM s AS SELECT x", (1, 27, 1), "on its own"),
@@ -230,4 +231,24 @@ fn cumulating_windows_need_step_and_size() {
         let refused = parse(&text).unwrap_err().to_string();
         assert!(refused.contains(says), "{window}: {refused}");
     }
+}
+
+#[test]
+fn a_select_alone_is_a_query_whose_name_follows_from_it() {
+    let text = "SELECT AVG(x) WINDOW TUMBLING (SIZE 1 HOUR) FROM S BETWEEN 10 AND 100";
+    let Ok(Statement::Create(create)) = parse(text) else { panic!("{:?}", parse(text)) };
+    assert!(create.name.text.starts_with("query_"), "{}", create.name);
+    assert_eq!(create.population, Some((10, 100)));
+    // However it is written, it is the same; another one is not.
+    let again = "select AVG(x)\nwindow tumbling (size 1 hour)\nfrom S between 10 and 100;";
+    assert_eq!(parse(again), Ok(Statement::Create(create.clone())));
+    let Ok(Statement::Create(other)) = parse(&text.replace("10", "11")) else { panic!() };
+    assert_ne!(other.name, create.name);
+    // Shown with its name, it is read as itself.
+    assert_eq!(parse(&create.to_string()), Ok(Statement::Create(create.clone())));
+    let explained = Statement::Explain { privacy: true, create };
+    assert_eq!(parse(&format!("EXPLAIN PRIVACY {text}")), Ok(explained));
+    assert!(
+        parse("EXPLAIN SHOW SCHEMAS").unwrap_err().to_string().contains("CREATE STREAM or SELECT")
+    );
 }

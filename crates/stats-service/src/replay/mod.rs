@@ -16,7 +16,7 @@ use crate::plan::count::AnyPlan;
 use crate::row::{COLUMNS, Row, cells};
 use crate::units::ResultInUnits;
 use alpheus_node::failure::{Blame, Category, Failure};
-use alpheus_node::files::{Readers, write_new};
+use alpheus_node::files::write_output;
 use alpheus_node::globals::Globals;
 use alpheus_node::listeners::block_on;
 use alpheus_time::Span;
@@ -53,7 +53,7 @@ pub struct Args {
     /// The plan of the measurement
     #[arg(long, value_name = "FILE")]
     define: PathBuf,
-    /// The file for the results; it must not exist yet
+    /// The file for the results; it must not exist yet. `-` is standard output
     #[arg(long, value_name = "FILE")]
     output: PathBuf,
     /// Samples from this time on: 2012-03-01T06:00 (UTC), or Unix milliseconds
@@ -100,7 +100,7 @@ pub fn run(args: &Args, _globals: &Globals) -> Result<(), Failure> {
             let samples = samples::read(files, &plan, part)?;
             let stage = Stage::start(size(args, plan.every, &samples), Some(&plan))?;
             let ReplayResult { rows, unplaced } = block_on(driver::run(stage, &plan, &samples))?;
-            write_new(&args.output, csv(&rows, &plan), Readers::Everybody)?;
+            write_output(&args.output, csv(&rows, &plan))?;
             let lost = lost(&rows, &samples).max(unplaced);
             ended(&rows, &samples, lost)
         }
@@ -108,7 +108,7 @@ pub fn run(args: &Args, _globals: &Globals) -> Result<(), Failure> {
             let samples = samples::presences(files, plan.every, part)?;
             let stage = Stage::start(size(args, plan.every, &samples), None)?;
             let rows = block_on(counts::run(stage, &plan, &samples))?;
-            write_new(&args.output, counted(&rows), Readers::Everybody)?;
+            write_output(&args.output, counted(&rows))?;
             ended(&rows, &samples, counts::lost(&rows, &samples))
         }
     }

@@ -1,6 +1,6 @@
 //! The demo's output: numbered steps, pauses, live windows with small bars.
 
-use crate::runtime::results::Row;
+use crate::runtime::results::{OK, Row};
 use alpheus_node::failure::{Blame, Category, Failure};
 use serde_json::Value;
 use std::io::{self, BufRead, IsTerminal, Write};
@@ -64,20 +64,31 @@ impl Stage {
         if !self.hurried {
             std::thread::sleep(BEAT);
         }
-        let number = |name: &str| output(row, name).and_then(Value::as_f64).unwrap_or(f64::NAN);
-        let (mean, deviation) = (number("avg_heart_rate"), number("var_heart_rate").sqrt());
-        let bins: Vec<u64> = output(row, "histogram_heart_rate")
-            .and_then(Value::as_array)
-            .map(|bins| bins.iter().filter_map(Value::as_u64).collect())
-            .unwrap_or_default();
-        self.say(&format!(
-            "    window {:>3} s  {:<6} {mean:6.1} ± {deviation:4.1} bpm  {}  of {} people, {} left out",
-            row.window_start / 1000 % 1000,
-            row.status,
-            chart(&bins),
-            row.population,
-            row.excluded,
-        ))
+        self.say(&in_words(row))
+    }
+}
+
+/// A window on one line: its statistics, or why there are none.
+fn in_words(row: &Row) -> String {
+    let window = format!("    window {:>3} s", row.window_start / 1000 % 1000);
+    let number = |name: &str| output(row, name).and_then(Value::as_f64);
+    match (number("avg_heart_rate"), number("var_heart_rate")) {
+        (Some(mean), Some(variance)) => {
+            let deviation = variance.sqrt();
+            let bins: Vec<u64> = output(row, "histogram_heart_rate")
+                .and_then(Value::as_array)
+                .map(|bins| bins.iter().filter_map(Value::as_u64).collect())
+                .unwrap_or_default();
+            format!(
+                "{window}  {:<6} {mean:6.1} ± {deviation:4.1} bpm  {}  of {} people, {} left out",
+                row.status,
+                chart(&bins),
+                row.population,
+                row.excluded,
+            )
+        }
+        _ if row.status == OK => format!("{window}  {OK}: nobody has data"),
+        _ => format!("{window}  did not open, {} left out: {}", row.excluded, row.status),
     }
 }
 
@@ -102,6 +113,35 @@ fn chart(bins: &[u64]) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_window_without_a_result_says_why() {
+        let mut row = Row {
+            query: "q".to_owned(),
+            window_start: 20_000,
+            window_end: 30_000,
+            group: Vec::new(),
+            outputs: vec![("avg_heart_rate".to_owned(), Value::Null)],
+            population: 0,
+            silent: 0,
+            excluded: 2,
+            status: "too few owners".to_owned(),
+            noise: None,
+            mostly_noise: None,
+            windows: None,
+            streams_without_report: None,
+            sealed: None,
+        };
+        let said = in_words(&row);
+        assert_eq!(said, "    window  20 s  did not open, 2 left out: too few owners");
+        row.status = OK.to_owned();
+        assert!(in_words(&row).ends_with("ok: nobody has data"));
+        row.outputs = vec![
+            ("avg_heart_rate".to_owned(), 90.5.into()),
+            ("var_heart_rate".to_owned(), 4.0.into()),
+        ];
+        assert!(in_words(&row).contains(" 90.5 ±  2.0 bpm"), "{}", in_words(&row));
+    }
 
     #[test]
     fn bars_grow_with_their_bins() {

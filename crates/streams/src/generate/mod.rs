@@ -6,7 +6,7 @@ mod walk;
 
 use alpheus_input::files::read_schema;
 use alpheus_node::failure::{Blame, Failure};
-use alpheus_node::files::read_text;
+use alpheus_node::files::{STANDARD_OUTPUT, read_text};
 use alpheus_node::globals::Globals;
 use alpheus_policy::schema::Schema;
 use clap::value_parser;
@@ -14,7 +14,7 @@ use profile::Profile;
 use rand_chacha::ChaCha12Rng;
 use rand_core::SeedableRng;
 use std::io::{ErrorKind, Write};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -42,7 +42,7 @@ pub struct Args {
     /// The same seed produces the same file
     #[arg(long, default_value_t = 1, value_name = "N")]
     pub seed: u64,
-    /// Where to write the CSV
+    /// Where to write the CSV; `-` is standard output
     #[arg(long, value_name = "FILE")]
     pub output: PathBuf,
 }
@@ -57,7 +57,10 @@ pub fn run(args: &Args, _globals: &Globals) -> Result<(), Failure> {
         Profile::parse(&read_text(&args.profile)?, &schema).blame_input(&args.profile)?;
     profile.streams = args.streams.unwrap_or(profile.streams);
     profile.minutes = args.minutes.unwrap_or(profile.minutes);
-    let file = std::fs::File::create(&args.output).blame_io(&args.output)?;
+    let file: Box<dyn Write> = match args.output == Path::new(STANDARD_OUTPUT) {
+        true => Box::new(std::io::stdout().lock()),
+        false => Box::new(std::fs::File::create(&args.output).blame_io(&args.output)?),
+    };
     let mut output = std::io::BufWriter::new(file);
     match generate(&schema, &profile, args.seed, &mut output).and_then(|()| output.flush()) {
         // The reader of the pipe has read enough.

@@ -62,11 +62,8 @@ pub fn in_words(line: &LogLine, schema: &Schema, when: impl Fn(Window) -> String
             format!("the service reports that {} {}", when(*window), ended(outcome))
         }
         LogEvent::PolicyChanged { version } => changed(*version),
-        LogEvent::Granted { reader, days } => granted(reader, *days),
-        LogEvent::KeysHanded { reader, days } => format!(
-            "`{reader}` got the keys of {}: it can read everything of these days, forever",
-            between(*days)
-        ),
+        LogEvent::Granted { reader, days } => granted(reader, *days, schema),
+        LogEvent::KeysHanded { reader, days } => handed(reader, *days, schema),
         LogEvent::Revoked => "you revoked your consent".into(),
         LogEvent::Erased => "you had the key of your data destroyed".into(),
         LogEvent::Cloned { border } => copied(&when(tick_before(*border, schema))),
@@ -105,10 +102,38 @@ fn ended(outcome: &WindowOutcome) -> String {
     }
 }
 
+/// What the holder of a day's key can read: what the device has sent. With one frame a tick, that
+/// is the tick's sums.
+#[must_use]
+pub fn readable(schema: &Schema) -> String {
+    let tick = match schema.tick.0 {
+        1_000_000 => "second".to_owned(),
+        60_000_000 => "minute".to_owned(),
+        3_600_000_000 => "hour".to_owned(),
+        86_400_000_000 => "day".to_owned(),
+        _ => schema.tick.to_string(),
+    };
+    match schema.frames.is_events() {
+        true => "every single event".to_owned(),
+        false => format!("the sums and counts of every {tick}"),
+    }
+}
+
+/// What a consumer can read from now on.
+fn handed(reader: &str, days: Days, schema: &Schema) -> String {
+    let what = readable(schema);
+    format!(
+        "`{reader}` got the keys of {}: it can read {what} of these days, forever",
+        between(days)
+    )
+}
+
 /// What an owner lets a consumer read.
-fn granted(reader: &str, days: Option<Days>) -> String {
+fn granted(reader: &str, days: Option<Days>, schema: &Schema) -> String {
     match days {
-        Some(days) => format!("you let `{reader}` read everything from {}", between(days)),
+        Some(days) => {
+            format!("you let `{reader}` read {} from {}", readable(schema), between(days))
+        }
         None => format!("you ended the access of `{reader}`; it keeps the keys that it has"),
     }
 }

@@ -53,7 +53,7 @@ const EXAMPLES: &str = "\
 Examples:
   alpheus owner add --identity pki/alice --controller https://localhost:7401 \\
       --schema examples/fitness/schema.yaml --policies examples/fitness/policies.yaml \\
-      --metadata group=riders --producer watch --device watch.json > alice.stream
+      --metadata region=California --producer watch --device watch.json > alice.stream
   alpheus owner log --identity pki/alice --controller https://localhost:7401 \\
       --stream $(cat alice.stream)
   alpheus owner budgets --identity pki/alice --controller https://localhost:7401 \\

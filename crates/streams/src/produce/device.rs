@@ -3,6 +3,7 @@
 use super::lines::Line;
 use super::live::{LiveDevice, Pace, Summary};
 use super::outbox::Outbox;
+use super::progress::Progress;
 use super::sender::{Sender, ServiceClient};
 use crate::ingest::DeviceIdentity;
 use crate::links;
@@ -25,10 +26,12 @@ use alpheus_node::settings::{Settings, path_flag};
 use alpheus_policy::ids::StreamId;
 use alpheus_policy::layout::Layout;
 use alpheus_policy::schema::{Frames, Schema};
+use alpheus_time::{Span, Timestamp};
 use alpheus_transport::Store;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::mpsc::Receiver;
+use std::time::Duration;
 
 /// Whose events a command sends, and where to.
 #[derive(Debug, clap::Args)]
@@ -48,6 +51,10 @@ pub struct DeviceArgs {
     /// The service's URL
     #[arg(long, value_name = "URL")]
     server: Option<String>,
+    /// With nothing to send, ask the service after so many seconds whether it still takes
+    /// anything; by default 10
+    #[arg(long, value_name = "SECONDS", value_parser = clap::value_parser!(u32).range(1..=86_400))]
+    poll_seconds: Option<u32>,
 }
 
 /// A device that can send.
@@ -60,6 +67,9 @@ pub struct Device {
     store: Arc<dyn Store>,
     metrics: Metrics,
     part: Part,
+    poll: Duration,
+    whole: Option<Span>,
+    progress: Option<Progress>,
 }
 
 impl Device {
@@ -73,6 +83,7 @@ impl Device {
             ("state", path_flag(args.state.as_ref())),
             ("schema", path_flag(args.schema.as_ref())),
             ("server", args.server.clone()),
+            (settings::POLL, args.poll_seconds.map(|seconds| seconds.to_string())),
         ])?;
         let folder = Settings::needed(&settings.identity, "identity")?;
         let identity = open_identity(&folder, Role::Producer)?;
@@ -100,7 +111,42 @@ impl Device {
         let store = globals.open_store(&settings)?;
         let encoder = Encoder::new(&schema, &layout).blame(Category::Input)?;
         let (metrics, part) = (globals.metrics.clone(), globals.health.part("service"));
-        Ok(Device { schema, encoder, stream, producer, client, store, metrics, part })
+        Ok(Device {
+            schema,
+            encoder,
+            stream,
+            producer,
+            client,
+            store,
+            metrics,
+            part,
+            poll: settings::poll(&settings)?,
+            whole: None,
+            progress: None,
+        })
+    }
+
+    /// Has the stream online for whole windows of this length, so that the first and the last
+    /// of a recording count. Lines need times.
+    ///
+    /// # Errors
+    /// The length is no multiple of the schema's tick.
+    pub fn in_whole(self, windows: Option<Span>) -> Result<Device, Failure> {
+        let tick = self.schema.tick;
+        if windows.is_some_and(|whole| whole.0 == 0 || !whole.0.is_multiple_of(tick.0)) {
+            let what = format!("windows are no multiple of the schema's tick, {tick}");
+            return Err(Failure::new(Category::Usage, what).at("--whole-windows"));
+        }
+        Ok(Device { whole: windows, ..self })
+    }
+
+    /// Says in a file how far everything has arrived.
+    ///
+    /// # Errors
+    /// The file cannot be written.
+    pub(super) fn telling(self, file: Option<&Path>) -> Result<Device, Failure> {
+        let progress = file.map(Progress::open).transpose()?;
+        Ok(Device { progress, ..self })
     }
 
     /// The schema of its stream.
@@ -129,7 +175,8 @@ impl Device {
         let (outbox, is_new) =
             Outbox::open(self.store, self.stream, &mut rng).blame(Category::Io)?;
         let reached = outbox.reached().blame(Category::Io)?;
-        let sender = Sender::start(self.client, outbox.clone(), self.part).blame(Category::Io)?;
+        let sender = Sender::start(self.client, outbox.clone(), self.part, self.poll);
+        let sender = sender.blame(Category::Io)?;
         let refused = sender.refused();
         refused.register(&self.metrics);
         let device = LiveDevice {
@@ -141,15 +188,22 @@ impl Device {
             reached,
             pace,
             refused,
+            whole: self.whole,
+            last_event: None,
+            progress: self.progress,
             stop: stop.clone(),
             unsettled: Vec::new(),
             done: Vec::new(),
         };
-        let ran = device.run(self.producer, lines);
+        let (ran, progress) = device.run(self.producer, lines);
         // A failed sender explains more than the closed outbox.
-        match ran {
+        let ran = match ran {
             Err(failure) if !sender.has_ended() => Err(failure),
             ran => sender.finish(stop).and(ran),
+        };
+        if let (Ok(_), Some(progress)) = (&ran, progress) {
+            progress.set(Timestamp(u64::MAX))?;
         }
+        ran
     }
 }

@@ -2,6 +2,7 @@
 
 use super::lines::Line;
 use super::outbox::{Outbox, Record};
+use super::progress::Progress;
 use super::refused_sessions::RefusedSessions;
 use crate::runtime::devices::value_of;
 use crate::runtime::producing::{StreamProducer, StreamSession};
@@ -14,11 +15,12 @@ use alpheus_node::service::shutdown::Shutdown;
 use alpheus_policy::schema::Schema;
 use alpheus_time::{Span, Timestamp};
 use rand_chacha::ChaCha20Rng;
+use std::ops::ControlFlow;
 use std::sync::mpsc::{Receiver, RecvTimeoutError};
 use std::time::Duration;
 
 /// How long frames are collected before they are written to the outbox.
-const GATHER: Duration = Duration::from_millis(100);
+pub(super) const GATHER: Duration = Duration::from_millis(100);
 /// Maximum number of frames collected.
 const MAX_GATHERED: usize = 256;
 /// Borders that are made before they are written to the outbox.
@@ -42,6 +44,8 @@ pub struct Summary {
 pub enum Pace {
     /// When their lines say so.
     Stated,
+    /// When their lines say so, and they are not sent before. Between them nothing happens.
+    Paced,
     /// When their lines are read.
     Live,
     /// When their lines are read, and the session begins before the first.
@@ -59,6 +63,12 @@ pub(super) struct LiveDevice {
     pub(super) reached: Option<(u64, Timestamp)>,
     /// When events happen.
     pub(super) pace: Pace,
+    /// The stream is online for whole windows of this length: with times in the lines.
+    pub(super) whole: Option<Span>,
+    /// The time of the last event that was encrypted.
+    pub(super) last_event: Option<Timestamp>,
+    /// Who learns how far everything has arrived, if anybody does.
+    pub(super) progress: Option<Progress>,
     /// Sessions that the service does not take.
     pub(super) refused: RefusedSessions,
     /// The request to stop.
@@ -70,31 +80,48 @@ pub(super) struct LiveDevice {
 }
 
 impl LiveDevice {
-    /// Sends all lines, and borders between them; closes the session at the end.
+    /// Sends all lines, and borders between them; closes the session at the end. Also returns who
+    /// learns how far everything has arrived.
     pub(super) fn run(
         mut self,
         producer: StreamProducer,
         lines: Receiver<Result<Line, Failure>>,
+    ) -> (Result<Summary, Failure>, Option<Progress>) {
+        let ran = self.send(producer, &lines);
+        (ran, self.progress)
+    }
+
+    fn send(
+        &mut self,
+        producer: StreamProducer,
+        lines: &Receiver<Result<Line, Failure>>,
     ) -> Result<Summary, Failure> {
         let mut summary = Summary::default();
-        let (mut frames, mut next) = (Vec::new(), self.first(&lines));
+        let (mut frames, mut next) = (Vec::new(), self.first(lines));
         if next.is_none() && self.pace != Pace::AtOnce {
             return Ok(summary);
         }
+        let Some(producer) = self.wait_to_open(producer, next.as_ref())? else {
+            return Ok(summary);
+        };
         let mut session = self.open(producer, next.as_ref(), &mut frames)?;
         loop {
             if self.refused.take(session.number()) {
                 session = self.reopen(session, &mut frames)?;
             }
-            if let Some(line) = next.take() {
-                match line.and_then(|line| self.event(&mut session, line, &mut frames)) {
-                    Ok(()) => summary.events += 1,
-                    Err(refused) if refused.category() == Category::Input => {
-                        tracing::warn!(%refused, "a line was refused");
-                        summary.refused += 1;
-                    }
-                    Err(failure) => return Err(failure),
+            let Some(online) = self.skip_silence(session, next.as_ref(), &mut frames)? else {
+                return Ok(summary);
+            };
+            session = online;
+            if let Some(at) = self.ahead(next.as_ref()) {
+                self.pass(&mut session, at, &mut frames)?;
+                if self.stop.is_stopping() {
+                    break;
                 }
+                continue;
+            }
+            if let Some(line) = next.take() {
+                self.take(&mut session, line, &mut frames, &mut summary)?;
                 if frames.len() < MAX_GATHERED {
                     // More lines may be waiting: write them together.
                     next = lines.try_recv().ok();
@@ -103,23 +130,56 @@ impl LiveDevice {
                     }
                 }
             }
-            self.keep(&session, &mut frames)?;
-            match lines.recv_timeout(GATHER) {
-                Ok(line) => next = Some(line),
-                // With times in the lines, the clock does not count: the next line may be
-                // older than now.
-                Err(RecvTimeoutError::Timeout) if self.pace == Pace::Stated => {}
-                Err(RecvTimeoutError::Timeout) => {
-                    self.borders(&mut session, clock::now(), &mut frames)?;
-                }
-                Err(RecvTimeoutError::Disconnected) => break,
-            }
-            if self.stop.is_stopping() {
-                break;
+            match self.listen(&mut session, lines, &mut frames)? {
+                ControlFlow::Continue(line) if !self.stop.is_stopping() => next = line,
+                _ => break,
             }
         }
         self.close(session, &mut frames)?;
         Ok(summary)
+    }
+
+    /// The next line, if one comes in a moment; else borders. `Break` at the end of the input.
+    fn listen(
+        &mut self,
+        session: &mut StreamSession,
+        lines: &Receiver<Result<Line, Failure>>,
+        frames: &mut Vec<Vec<u8>>,
+    ) -> Result<ControlFlow<(), Option<Result<Line, Failure>>>, Failure> {
+        self.keep(session, frames)?;
+        match lines.recv_timeout(GATHER) {
+            Ok(line) => return Ok(ControlFlow::Continue(Some(line))),
+            // With times in the lines, the clock does not count: the next line may be older
+            // than now.
+            Err(RecvTimeoutError::Timeout) if self.has_times() => {}
+            Err(RecvTimeoutError::Timeout) => self.borders(session, clock::now(), frames)?,
+            Err(RecvTimeoutError::Disconnected) => return Ok(ControlFlow::Break(())),
+        }
+        Ok(ControlFlow::Continue(None))
+    }
+
+    /// Encrypts a line as an event, or counts it as refused.
+    fn take(
+        &mut self,
+        session: &mut StreamSession,
+        line: Result<Line, Failure>,
+        frames: &mut Vec<Vec<u8>>,
+        summary: &mut Summary,
+    ) -> Result<(), Failure> {
+        match line.and_then(|line| self.event(session, line, frames)) {
+            Ok(()) => summary.events += 1,
+            Err(refused) if refused.category() == Category::Input => {
+                tracing::warn!(%refused, "a line was refused");
+                summary.refused += 1;
+            }
+            Err(failure) => return Err(failure),
+        }
+        Ok(())
+    }
+
+    /// Whether lines have times, so that the clock does not count.
+    fn has_times(&self) -> bool {
+        matches!(self.pace, Pace::Stated | Pace::Paced)
     }
 
     /// Opens a session: before the first line if the stream is new, else at the
@@ -133,7 +193,8 @@ impl LiveDevice {
         let now = clock::now();
         let (start, at) = if self.is_new {
             let said = first.and_then(|line| line.as_ref().ok()).and_then(|line| line.time);
-            (Start::First, said.unwrap_or(now).floor(self.schema.tick))
+            let first = said.unwrap_or(now).floor(self.whole.unwrap_or(self.schema.tick));
+            (Start::First, first)
         } else {
             (Start::Again { now }, producer.next_tick(now))
         };
@@ -180,14 +241,14 @@ impl LiveDevice {
     }
 
     /// All borders up to `to`, written in portions: after a long pause there are many.
-    fn borders(
+    pub(super) fn borders(
         &mut self,
         session: &mut StreamSession,
         to: Timestamp,
         frames: &mut Vec<Vec<u8>>,
     ) -> Result<(), Failure> {
         let asleep = to.0.saturating_sub(session.next_border().0) / self.schema.tick.0 >= ASLEEP;
-        if asleep && self.pace != Pace::Stated {
+        if asleep && !self.has_times() {
             // The process did not run, so nothing happened here.
             let (rng, mut sink) = (&mut self.rng, |frame: &[u8]| frames.push(frame.to_vec()));
             session.sleep_until(to, rng, &mut sink).blame(Category::Input)?;
@@ -208,7 +269,7 @@ impl LiveDevice {
     }
 
     /// A border has followed all events.
-    fn settle(&mut self) {
+    pub(super) fn settle(&mut self) {
         self.done.extend(self.unsettled.drain(..).filter_map(|line| line.record));
     }
 
@@ -237,6 +298,9 @@ impl LiveDevice {
             &mut |frame| frames.push(frame.to_vec()),
         );
         let has_record = line.record.is_some();
+        if sent.is_ok() {
+            self.last_event = Some(at);
+        }
         match sent {
             Ok(()) if has_record => self.unsettled.push(line),
             Ok(()) => {}
@@ -253,26 +317,17 @@ impl LiveDevice {
         Ok(())
     }
 
-    fn keep(&mut self, session: &StreamSession, frames: &mut Vec<Vec<u8>>) -> Result<(), Failure> {
+    pub(super) fn keep(
+        &mut self,
+        session: &StreamSession,
+        frames: &mut Vec<Vec<u8>>,
+    ) -> Result<(), Failure> {
         if frames.is_empty() {
             return Ok(());
         }
         self.reached = session.reached();
         let done = std::mem::take(&mut self.done);
         self.outbox.put(std::mem::take(frames), self.reached, &done).blame(Category::Io)
-    }
-
-    /// Ends the session at the end of its tick, for which it waits.
-    fn close(&mut self, session: StreamSession, frames: &mut Vec<Vec<u8>>) -> Result<(), Failure> {
-        let at = session.next_border();
-        wait_for(at);
-        let reached = session.reached().map(|(number, _)| (number, at));
-        let (rng, mut sink) = (&mut self.rng, |frame: &[u8]| frames.push(frame.to_vec()));
-        let closed = session.close(at, rng, &mut sink);
-        closed.map_err(|(_, error)| error).blame(Category::Input)?;
-        self.settle();
-        let done = std::mem::take(&mut self.done);
-        self.outbox.put(std::mem::take(frames), reached, &done).blame(Category::Io)
     }
 }
 

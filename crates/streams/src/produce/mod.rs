@@ -5,6 +5,9 @@
 //! - [`lines`]: CSV or JSON lines as cells of the schema,
 //! - [`live`]: the running device, which encrypts lines and makes borders,
 //! - [`outbox`]: durable frames that the service has not confirmed,
+//! - [`pacing`]: keeping to the times of lines,
+//! - [`progress`]: how far everything has arrived, for a replay,
+//! - [`recorded`]: a stream of a recording, which a source file describes,
 //! - [`refused_sessions`]: what the service says of frames that count for nothing,
 //! - [`sender`]: delivers them to the service.
 //!
@@ -16,6 +19,9 @@ pub mod device;
 pub mod lines;
 pub mod live;
 pub mod outbox;
+mod pacing;
+mod progress;
+mod recorded;
 pub mod refused_sessions;
 pub mod sender;
 
@@ -24,6 +30,8 @@ pub(crate) use live::LateLineError;
 use alpheus_node::failure::{Blame, Category, Failure};
 use alpheus_node::globals::Globals;
 use alpheus_node::service::shutdown;
+use alpheus_policy::document::parse_duration;
+use alpheus_time::Span;
 use device::{Device, DeviceArgs};
 use lines::{Line, LineFormat, Lines};
 use live::Pace;
@@ -37,12 +45,16 @@ Examples:
   alpheus produce --identity pki/meter --device meter.json --state run/meter \\
       --schema meter.yaml --server https://localhost:7400 --input readings.csv \\
       --time-column unix_ms
+  alpheus produce --identity pki/meter --device meter.json --state run/meter \\
+      --schema meter.yaml --server https://localhost:7400 --input readings.csv \\
+      --source source.yaml --key meter-7 --whole-windows 1hr
 
 Unless the schema says `frames: events`, the identity folder has the device's key and certificate:
 device.seed and device.txt, from `alpheus ca issue`.
 
 Lines are JSON objects, or CSV with a header, named like the attributes. Without
---time-column, an event gets the time at which its line is read.";
+--time-column, an event gets the time at which its line is read. With --source, the input is a
+recording as `alpheus replay` reads it: any columns, times and marks, and rows in any order.";
 
 /// Maximum number of lines read ahead.
 const AHEAD: usize = 1024;
@@ -63,6 +75,22 @@ pub struct Args {
     /// The column with each line's time in Unix milliseconds; by default the clock is used
     #[arg(long, value_name = "COLUMN")]
     time_column: Option<String>,
+    /// How the columns of the input become events: the input is a recording
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["input_format", "time_column"])]
+    source: Option<PathBuf>,
+    /// With --source: the key of the stream that is sent, if the recording has several
+    #[arg(long, value_name = "KEY", requires = "source")]
+    key: Option<String>,
+    /// With times in the lines: send no event before its time
+    #[arg(long)]
+    paced: bool,
+    /// With times in the lines: be online for whole windows of this length, as in `alpheus
+    /// replay`, so that the first and the last one count
+    #[arg(long, value_name = "DURATION")]
+    whole_windows: Option<String>,
+    /// Says in a file how far everything has arrived, for a replay whose clock waits for it
+    #[arg(long, value_name = "FILE", hide = true)]
+    progress: Option<PathBuf>,
 }
 
 /// Runs the command until its input ends.
@@ -71,14 +99,46 @@ pub struct Args {
 /// A setting is missing or wrong; a file cannot be used; the service does not
 /// know the stream.
 pub fn run(args: &Args, globals: &Globals) -> Result<(), Failure> {
-    let device = Device::open(&args.device, globals)?;
-    let column = args.time_column.as_deref();
-    let lines = Lines::open(&args.input, args.input_format, column, device.schema())?;
-    let pace = if column.is_some() { Pace::Stated } else { Pace::Live };
-    let summary =
-        device.run(read_ahead(lines), pace, &shutdown::on_signal().blame(Category::Io)?)?;
+    let device = Device::open(&args.device, globals)?.in_whole(args.whole()?)?;
+    let device = device.telling(args.progress.as_deref())?;
+    let lines = match &args.source {
+        Some(source) => recorded::lines(&args.input, source, args.key.as_deref(), device.schema())?,
+        None => {
+            let column = args.time_column.as_deref();
+            read_ahead(Lines::open(&args.input, args.input_format, column, device.schema())?)
+        }
+    };
+    let pace = match (args.has_times(), args.paced) {
+        (true, true) => Pace::Paced,
+        (true, false) => Pace::Stated,
+        (false, _) => Pace::Live,
+    };
+    let summary = device.run(lines, pace, &shutdown::on_signal().blame(Category::Io)?)?;
     eprintln!("{} events sent, {} lines refused", summary.events, summary.refused);
     Ok(())
+}
+
+impl Args {
+    fn has_times(&self) -> bool {
+        self.time_column.is_some() || self.source.is_some()
+    }
+
+    fn whole(&self) -> Result<Option<Span>, Failure> {
+        let wrong = |flag, what: &str| Failure::new(Category::Usage, what.to_owned()).at(flag);
+        if !self.has_times() {
+            let what = "the lines have no times";
+            let help = "name their column with --time-column, or describe the input with --source";
+            return match (self.paced, &self.whole_windows) {
+                (true, _) => Err(wrong("--paced", what).with_help(help)),
+                (_, Some(_)) => Err(wrong("--whole-windows", what).with_help(help)),
+                _ => Ok(None),
+            };
+        }
+        let Some(text) = &self.whole_windows else { return Ok(None) };
+        let span = parse_duration(text).filter(|span| span.0 > 0);
+        let what = "not a duration such as `10s` or `1hr`";
+        span.map(Some).ok_or_else(|| wrong("--whole-windows", what))
+    }
 }
 
 /// Reads lines on a separate thread, so that borders are on time even without input.

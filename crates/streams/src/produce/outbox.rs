@@ -183,6 +183,12 @@ impl Outbox {
         self.0.changed.notify_all();
     }
 
+    /// Whether frames are no longer sent.
+    #[must_use]
+    pub fn is_closed(&self) -> bool {
+        self.state().closed
+    }
+
     /// The oldest uploads, up to so many bytes but at least one; waits a while for one.
     /// They durably count as sent from now on.
     ///

@@ -89,17 +89,24 @@ pub struct Sender {
 }
 
 impl Sender {
-    /// Starts sending. If it has to give up, it closes the outbox.
+    /// Starts sending. Where nothing waits to be sent for as long as `poll`, it asks the service
+    /// whether it still takes anything, and so learns of revoked certificates. If it has to give
+    /// up, it closes the outbox.
     ///
     /// # Errors
     /// If the system cannot start a thread.
-    pub fn start(client: impl UploadClient, outbox: Outbox, part: Part) -> io::Result<Sender> {
+    pub fn start(
+        client: impl UploadClient,
+        outbox: Outbox,
+        part: Part,
+        poll: Duration,
+    ) -> io::Result<Sender> {
         let finishing = Arc::new(AtomicBool::new(false));
         let (seen, refused) = (finishing.clone(), RefusedSessions::default());
         let noted = refused.clone();
         let thread = std::thread::Builder::new().name("sender".into());
         let thread = thread.spawn(move || {
-            let mut carrier = Carrier::new(client, outbox, part, (seen, noted));
+            let mut carrier = Carrier::new(client, outbox, part, (seen, noted), poll);
             let carried = carrier.run();
             if let Err(failure) = &carried {
                 tracing::error!(%failure, "sending has stopped for good");
@@ -157,6 +164,9 @@ struct Carrier<C> {
     backoff: Backoff,
     /// Since when the service has not known the stream, and the input has ended.
     unknown: Option<Instant>,
+    /// How long it waits before it asks, and when it last called the service.
+    poll: Duration,
+    called: Instant,
 }
 
 impl<C: UploadClient> Carrier<C> {
@@ -165,9 +175,11 @@ impl<C: UploadClient> Carrier<C> {
         outbox: Outbox,
         part: Part,
         (finishing, refused): (Arc<AtomicBool>, RefusedSessions),
+        poll: Duration,
     ) -> Carrier<C> {
-        let (bytes, backoff) = (BYTES.0, Backoff::new(RETRY));
-        Carrier { client, outbox, part, finishing, refused, bytes, backoff, unknown: None }
+        let (bytes, backoff, called) = (BYTES.0, Backoff::new(RETRY), Instant::now());
+        let unknown = None;
+        Carrier { client, outbox, part, finishing, refused, bytes, backoff, unknown, poll, called }
     }
 
     fn is_finishing(&self) -> bool {
@@ -181,9 +193,17 @@ impl<C: UploadClient> Carrier<C> {
                 if self.is_finishing() && self.outbox.is_empty() {
                     return Ok(());
                 }
-                continue;
+                if self.called.elapsed() < self.poll {
+                    continue;
+                }
             }
+            self.called = Instant::now();
             match self.client.send(&sending.uploads) {
+                Ok(receipt) if sending.uploads.is_empty() => {
+                    self.refused.note(&receipt.refused);
+                    self.backoff.reset();
+                    self.part.set(State::Ready);
+                }
                 Ok(receipt) => {
                     self.refused.note(&receipt.refused);
                     self.settle(&sending, &receipt.uploads)?;

@@ -4,40 +4,38 @@
 //! service can find out what it may ask before it has any owner.
 
 mod remote;
-mod sample_owners;
 pub mod sealed;
 pub mod suggest;
 
+use crate::assumed_owners::{AssumedOwners, consumer};
 use crate::replay::ControllerCount;
 use crate::runtime::planning::{QueryContext, failure, plan_query};
+use crate::statement::Query;
 use alpheus_input::files::{read_policies, read_schema};
 use alpheus_input::tables::{print_json, print_tables};
 use alpheus_node::errors::ErrorId;
 use alpheus_node::failure::{Blame, Category, Failure, printed};
-use alpheus_node::files::read_text;
 use alpheus_node::globals::Globals;
 use alpheus_node::settings::Format;
 use alpheus_policy::catalog::Catalog;
 use alpheus_policy::explain::{Explanation, explain};
 use alpheus_policy::policy::{Policies, ResolvedPolicy};
 use alpheus_policy::query::{Create, Statement, parse};
-use alpheus_policy::schema::Schema;
 use alpheus_policy::show::{Table, describe, show};
 use alpheus_time::Timestamp;
 use rand_chacha::ChaCha20Rng;
 use rand_core::SeedableRng;
 pub use remote::StatementResult;
-use sample_owners::SampleOwners;
 use std::io::{self, Write};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 const EXAMPLES: &str = "\
 Examples:
   alpheus query --schema schema.yaml --policies policies.yaml --query stats.sql
   alpheus query --schema schema.yaml --query 'DESCRIBE FitnessTracker'
-  alpheus query --schema schema.yaml --owners 30 --controllers per-owner --query \\
-      'EXPLAIN CREATE STREAM hr AS SELECT AVG(heart_rate)
-       WINDOW TUMBLING (SIZE 10 SECONDS) FROM FitnessTracker BETWEEN 10 AND 1000'
+  alpheus query --schema schema.yaml --policies policies.yaml --owners 300 --query \\
+      'SELECT AVG(heart_rate) WINDOW TUMBLING (SIZE 10 SECONDS)
+       FROM FitnessTracker BETWEEN 10 AND 1000'
   alpheus query --server https://localhost:7400 --identity pki/analyst --query stats.sql
   alpheus query --server https://localhost:7400 --identity pki/analyst --results Stats \\
       --follow --format csv
@@ -59,7 +57,7 @@ pub struct Args {
     /// The owners' choices; by default the first option that the schema offers
     #[arg(long, value_name = "FILE")]
     pub policies: Option<PathBuf>,
-    /// A CREATE STREAM, EXPLAIN, SHOW or DESCRIBE statement: a file, or the text itself
+    /// A SELECT, CREATE STREAM, EXPLAIN, SHOW or DESCRIBE statement: a file, or the text itself
     #[arg(long, value_name = "FILE|SQL", required_unless_present = "results")]
     pub query: Option<String>,
     /// Query the running service at this URL instead of planning over sample owners
@@ -105,65 +103,11 @@ pub fn run(args: &Args, globals: &Globals) -> Result<(), Failure> {
     let statement = parse(&query.text).map_err(|error| {
         query.failure(Category::Input, error.render(&query.text)).with_id(ErrorId::QuerySyntax)
     })?;
-    let catalog = catalog(args, path, schema, &policies)?;
+    let owners = AssumedOwners::invented(args.owners, args.controllers.0, &schema, &args.metadata)?;
+    let catalog = owners.catalog(path, schema, &policies)?;
     let answer = answer(&statement, &catalog, &query, args.policies.is_some())?;
     let mut out = io::stdout().lock();
     printed(print(&answer, globals.format.unwrap_or_default(), &mut out)).map(drop)
-}
-
-fn catalog(
-    args: &Args,
-    path: &Path,
-    schema: Schema,
-    policies: &Policies,
-) -> Result<Catalog, Failure> {
-    let sample = SampleOwners::new(args.owners, args.controllers.0, &schema, &args.metadata)?;
-    catalog_of(&sample, path, schema, policies)
-}
-
-/// The catalogue of these sample owners.
-fn catalog_of(
-    sample: &SampleOwners,
-    path: &Path,
-    schema: Schema,
-    policies: &Policies,
-) -> Result<Catalog, Failure> {
-    let mut catalog = Catalog::default();
-    let id = catalog.add_schema(schema).blame_input(path)?;
-    for stream in sample.streams(id, policies) {
-        catalog.put_stream(stream);
-    }
-    Ok(catalog)
-}
-
-/// The query's text and where it came from.
-struct Query {
-    place: String,
-    text: String,
-}
-
-impl Query {
-    /// Reads the file of this name. An argument of several words is the text itself, not
-    /// a missing file.
-    ///
-    /// # Errors
-    /// If the argument is empty, or the file cannot be read.
-    fn of(argument: &str) -> Result<Query, Failure> {
-        if argument.trim().is_empty() {
-            return Err(Failure::new(Category::Usage, "the query is empty")
-                .at("--query")
-                .with_help("give a file, or a statement such as 'SHOW SCHEMAS', in quotes"));
-        }
-        let path = Path::new(argument);
-        if path.is_file() || !argument.trim().contains(char::is_whitespace) {
-            return Ok(Query { place: argument.to_owned(), text: read_text(path)? });
-        }
-        Ok(Query { place: "--query".to_owned(), text: argument.to_owned() })
-    }
-
-    fn failure(&self, category: Category, message: String) -> Failure {
-        Failure::new(category, message).at(self.place.clone())
-    }
 }
 
 /// What is printed.
@@ -207,7 +151,7 @@ fn explained(
 ) -> Result<Answer, Failure> {
     // A plan that runs gets a fresh nonce. This one never runs.
     let mut rng = ChaCha20Rng::seed_from_u64(0);
-    let asking = QueryContext::from(Timestamp(0)).with_readers(&sample_owners::consumer);
+    let asking = QueryContext::from(Timestamp(0)).with_readers(&consumer);
     let planned = plan_query(create, catalog, asking, &mut rng)
         .map_err(|refusal| failure(&refusal, &query.text, &query.place, policies))?;
     let known = catalog.schema(&create.from.text).ok_or_else(|| {

@@ -1,10 +1,11 @@
 //! Statements sent to a running service, and result rows read as they arrive.
 
 use super::sealed::{Opener, Rows, Statement};
-use super::{Answer, Args, Query, print};
+use super::{Answer, Args, print};
 use crate::links;
 use crate::revocations::open_identity;
 use crate::runtime::results::cell;
+use crate::statement::Query;
 use alpheus_node::failure::{Failure, printed};
 use alpheus_node::globals::Globals;
 use alpheus_node::network::blocking::BlockingClient;

@@ -1,10 +1,14 @@
 //! `alpheus suggest`: the smallest change with which a refused query is answered.
 
-use super::sample_owners::{SampleOwners, consumer};
-use super::{Query, catalog_of};
+use crate::assumed_owners::{AssumedOwners, consumer};
 use crate::replay::ControllerCount;
+use crate::replay::folder::Folder;
+use crate::runtime::embedded::Controllers;
 use crate::runtime::planning::{QueryContext, failure, options};
-use alpheus_input::files::read_schema;
+use crate::statement::Query;
+use alpheus_input::files::{read_schema, unpacked};
+use alpheus_input::rows::read;
+use alpheus_input::source::Source;
 use alpheus_input::tables::print_json;
 use alpheus_node::failure::{Blame, Category, Failure, printed};
 use alpheus_node::files::read_text;
@@ -16,14 +20,20 @@ use alpheus_policy::query::{Create, Statement, parse};
 use alpheus_policy::schema::Schema;
 use alpheus_time::Timestamp;
 use serde::Serialize;
+use std::fs::File;
 use std::io::{self, Write};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 const EXAMPLES: &str = "\
 Examples:
+  alpheus suggest my-data --input readings.csv
   alpheus suggest --schema schema.yaml --policies policies.yaml --query stats.sql
   alpheus suggest --schema schema.yaml --policies policies.yaml --query stats.sql --format json
   alpheus suggest --schema schema.yaml --policies policies.yaml --owners 300 --query stats.sql
+
+DIR has schema.yaml, policies.yaml, query.sql, source.yaml and the recording; flags name other
+files. With a recording, its owners are planned for; without one, as many as --owners says, who
+do not exist. What was assumed is said at the end.
 
 A change consists of choices that owners add, clauses of the query, and its settings. No
 smaller change would be enough, and no choice allows more than it has to. The exit code is 0
@@ -33,25 +43,37 @@ if the query is answered as it is or with the change, and 3 if no change was fou
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub struct Args {
+    /// A folder with the files
+    #[arg(value_name = "DIR")]
+    pub dir: Option<PathBuf>,
     /// The schema (YAML or .avsc)
-    #[arg(long, value_name = "FILE")]
-    pub schema: PathBuf,
+    #[arg(long, value_name = "FILE", required_unless_present = "dir")]
+    pub schema: Option<PathBuf>,
     /// The owners' choices; by default the first option that the schema offers
     #[arg(long, value_name = "FILE")]
     pub policies: Option<PathBuf>,
-    /// A CREATE STREAM statement: a file, or the text itself
-    #[arg(long, value_name = "FILE|SQL")]
-    pub query: String,
-    /// Number of sample owners, each with one stream
-    #[arg(long, value_name = "N", default_value = "100", value_parser = clap::value_parser!(u32).range(1..=100_000))]
-    pub owners: u32,
+    /// A SELECT or CREATE STREAM statement: a file, or the text itself
+    #[arg(long, value_name = "FILE|SQL", required_unless_present = "dir")]
+    pub query: Option<String>,
+    /// A recording, whose owners are planned for; by default the only .csv or .csv.gz file of DIR
+    #[arg(long, value_name = "FILE")]
+    pub input: Option<PathBuf>,
+    /// How the columns of the recording become events
+    #[arg(long, value_name = "FILE")]
+    pub source: Option<PathBuf>,
+    /// Number of sample owners, each with one stream; by default those of the recording, or 100
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=100_000))]
+    pub owners: Option<u32>,
     /// Number of privacy controllers, or `per-owner`
     #[arg(long, value_name = "per-owner|N", default_value = "1")]
     pub controllers: ControllerCount,
-    /// Values of a metadata attribute, spread over the owners; by default those that the schema declares
+    /// Values of a metadata attribute, spread over sample owners; by default those that the schema declares
     #[arg(long, value_name = "NAME=VALUE,…")]
     pub metadata: Vec<String>,
 }
+
+/// Sample owners, unless their number is said.
+const USUAL_OWNERS: u32 = 100;
 
 /// Runs the command.
 ///
@@ -59,19 +81,31 @@ pub struct Args {
 /// [`Category::Input`] if a file or the query cannot be parsed, [`Category::Refused`] if no
 /// change was found.
 pub fn run(args: &Args, globals: &Globals) -> Result<(), Failure> {
-    let schema = read_schema(&args.schema)?;
-    let policies = match &args.policies {
-        Some(path) => Policies::from_yaml(&read_text(path)?, &schema).blame_input(path)?,
+    let folder = args.dir.as_deref().map(Folder::at).transpose()?;
+    let named = |own: &Option<PathBuf>, of: fn(&Folder) -> &PathBuf| {
+        own.clone().or_else(|| folder.as_ref().map(|folder| of(folder).clone()))
+    };
+    let needed = "give DIR, or --schema and --query";
+    let path = named(&args.schema, |folder| &folder.schema).ok_or(needed).blame(Category::Usage)?;
+    let schema = read_schema(&path)?;
+    let policies = match named(&args.policies, |folder| &folder.policies) {
+        Some(path) => Policies::from_yaml(&read_text(&path)?, &schema).blame_input(&path)?,
         None => Policies::for_all(ResolvedPolicy::first_offered(&schema)),
     };
-    let query = Query::of(&args.query)?;
+    let query = match (&args.query, &folder) {
+        (Some(query), _) => Query::of(query)?,
+        (None, Some(folder)) => Query::of(&folder.query.display().to_string())?,
+        (None, None) => return Err(needed).blame(Category::Usage),
+    };
     let create = create(&query)?;
-    let sample = SampleOwners::new(args.owners, args.controllers.0, &schema, &args.metadata)?;
-    let catalog = catalog_of(&sample, &args.schema, schema.clone(), &policies)?;
+    let source = named(&args.source, |folder| &folder.source);
+    let (sample, assumed) = owners(args, folder.as_ref(), source.as_deref(), &schema)?;
+    let catalog = sample.catalog(&path, schema.clone(), &policies)?;
     let sections = sample.sections(&policies);
     let owners = Owners { catalog: &catalog, policies: &policies, sections: &sections };
     // A plan that runs gets a fresh nonce. None of these ever runs.
     let asking = QueryContext::from(Timestamp(0)).with_readers(&consumer);
+    let has_policies = args.policies.is_some() || folder.is_some();
     let advice = suggest(&create, owners, &options(asking, &[0; 32]));
     let reply = match advice {
         Advice::Nothing(_) => Reply::Nothing,
@@ -81,18 +115,60 @@ pub fn run(args: &Args, globals: &Globals) -> Result<(), Failure> {
             without_grants: without_grants.map(|other| Box::new(Files::of(*other, &schema))),
         },
         Advice::Impossible { refusal, edits } => {
-            let failure = failure(&refusal, &query.text, &query.place, args.policies.is_some());
+            let failure = failure(&refusal, &query.text, &query.place, has_policies);
             return Err(match failure.category() {
                 Category::Refused => failure.with_help(format!(
-                    "no change of up to {edits} choices, clauses and settings makes it answerable for {} owners",
-                    args.owners
+                    "no change of up to {edits} choices, clauses and settings makes it answerable; assumed: {assumed}"
                 )),
                 _ => failure,
             });
         }
     };
+    let reply = Assuming { reply, assumed };
     let mut out = io::stdout().lock();
     printed(print(&reply, globals.format.unwrap_or_default(), &mut out)).map(drop)
+}
+
+/// The owners to plan for, and in words who they are.
+fn owners(
+    args: &Args,
+    folder: Option<&Folder>,
+    source: Option<&Path>,
+    schema: &Schema,
+) -> Result<(AssumedOwners, String), Failure> {
+    let recordings = folder.map_or(Ok(Vec::new()), Folder::recordings)?;
+    let input = args.input.as_ref().or(match &recordings[..] {
+        [only] if args.owners.is_none() => Some(only),
+        _ => None,
+    });
+    if let (Some(input), None) = (input, args.owners) {
+        let needed = "--source says how the columns of the recording become events";
+        let source = source.ok_or(needed).blame(Category::Usage)?;
+        let known = Source::parse(&read_text(source)?, schema).blame_input(source)?;
+        let file = File::open(input).blame_io(input)?;
+        let recording = read(unpacked(input, file), &known, schema, schema.tick);
+        let recording = recording.blame_input(input)?;
+        let streams = recording.streams.iter().filter(|stream| !stream.is_empty());
+        let sample = AssumedOwners::recorded(streams, args.controllers.0);
+        let assumed = format!("the {} owners of {}", sample.owners(), input.display());
+        return Ok((sample, with_controllers(assumed, args)));
+    }
+    let many = args.owners.unwrap_or(USUAL_OWNERS);
+    let sample = AssumedOwners::invented(many, args.controllers.0, schema, &args.metadata)?;
+    let hint = match args.owners {
+        Some(_) => "",
+        None => "; --input takes those of a recording, --owners another number",
+    };
+    let assumed = with_controllers(format!("{many} owners with one stream each"), args);
+    Ok((sample, assumed + hint))
+}
+
+fn with_controllers(owners: String, args: &Args) -> String {
+    match args.controllers.0 {
+        Controllers::PerOwner => format!("{owners}, each with a controller"),
+        Controllers::Count(1) => format!("{owners}, at one controller"),
+        Controllers::Count(many) => format!("{owners}, at {many} controllers"),
+    }
 }
 
 fn create(query: &Query) -> Result<Create, Failure> {
@@ -118,6 +194,15 @@ enum Reply {
         change: Box<Files>,
         without_grants: Option<Box<Files>>,
     },
+}
+
+/// The reply, and for whom it holds.
+#[derive(Serialize)]
+struct Assuming {
+    #[serde(flatten)]
+    reply: Reply,
+    /// Which owners and controllers were planned for.
+    assumed: String,
 }
 
 /// A change in words, and the changed files.
@@ -156,17 +241,20 @@ impl Files {
     }
 }
 
-fn print(reply: &Reply, format: Format, out: &mut impl Write) -> io::Result<()> {
-    match (format, reply) {
-        (Format::Json, reply) => print_json(reply, out),
-        (Format::Csv, _) => Err(io::Error::new(
-            io::ErrorKind::Unsupported,
-            "a suggestion has no rows for CSV; use --format json or table",
-        )),
-        (Format::Table, Reply::Nothing) => {
-            writeln!(out, "Nothing needs to change: the query is answered as it is.")
+fn print(answer: &Assuming, format: Format, out: &mut impl Write) -> io::Result<()> {
+    match format {
+        Format::Json => return print_json(answer, out),
+        Format::Csv => {
+            let what = "a suggestion has no rows for CSV; use --format json or table";
+            return Err(io::Error::new(io::ErrorKind::Unsupported, what));
         }
-        (Format::Table, Reply::Change { because, change, without_grants }) => {
+        Format::Table => {}
+    }
+    match &answer.reply {
+        Reply::Nothing => {
+            writeln!(out, "Nothing needs to change: the query is answered as it is.")?;
+        }
+        Reply::Change { because, change, without_grants } => {
             writeln!(out, "The query is refused:")?;
             because.iter().try_for_each(|why| writeln!(out, "  {why}"))?;
             let many = match change.sentences.len() {
@@ -175,9 +263,11 @@ fn print(reply: &Reply, format: Format, out: &mut impl Write) -> io::Result<()> 
             };
             writeln!(out, "It is answered with {many}:")?;
             change.write(out)?;
-            let Some(other) = without_grants else { return Ok(()) };
-            writeln!(out, "\nWithout asking owners for more:")?;
-            other.write(out)
+            if let Some(other) = without_grants {
+                writeln!(out, "\nWithout asking owners for more:")?;
+                other.write(out)?;
+            }
         }
     }
+    writeln!(out, "\nAssumed: {}.", answer.assumed)
 }

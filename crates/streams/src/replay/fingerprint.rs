@@ -1,6 +1,7 @@
 //! A fingerprint of files and flags: a state folder can be continued only with the same.
 
 use super::Args;
+use super::inputs::read_queries;
 use alpheus_node::failure::{Blame, Failure};
 use alpheus_policy::ids::labelled_hash;
 use std::path::PathBuf;
@@ -38,7 +39,9 @@ impl Fingerprint {
             .map(|path| files(std::slice::from_ref(path)))
             .collect::<Result<Vec<_>, _>>()?;
         hashes.push(files(args.policies.as_slice())?);
-        hashes.push(files(&args.query)?);
+        let queries = read_queries(&args.query)?;
+        let texts: Vec<&[u8]> = queries.iter().map(|query| query.text.as_bytes()).collect();
+        hashes.push(labelled_hash(LABEL, &texts));
         hashes.extend(flags.iter().map(|flag| labelled_hash(LABEL, &[flag.as_bytes()])));
         Ok(Fingerprint(hashes.concat()))
     }

@@ -2,6 +2,7 @@
 
 use super::Args;
 use crate::runtime::embedded::Member;
+use crate::statement::{self, Query};
 use alpheus_input::files::{read_policies, read_schema, unpacked};
 use alpheus_input::rows::RecordedStream;
 use alpheus_input::rows::{Recording, read};
@@ -30,10 +31,10 @@ pub struct Inputs {
     pub recording: Recording,
 }
 
-/// A query and its file.
+/// A query, and where it came from.
 pub struct QueryFile {
-    /// The file.
-    pub path: PathBuf,
+    /// The file, or the flag with its text.
+    pub place: String,
     /// Its text.
     pub text: String,
     /// The query.
@@ -47,10 +48,10 @@ impl Inputs {
     /// A [`Failure`] that names the file, the line and a fix.
     pub fn read(args: &Args) -> Result<Inputs, Failure> {
         let files = [&args.schema, &args.source, &args.input].into_iter();
-        files.chain(&args.policies).chain(&args.query).try_for_each(|path| is_file(path))?;
+        let queries = args.query.iter().filter(|path| statement::is_file(path));
+        files.chain(&args.policies).chain(queries).try_for_each(|path| is_file(path))?;
         let schema = read_schema(&args.schema)?;
-        let queries =
-            args.query.iter().map(|path| read_query(path)).collect::<Result<Vec<_>, _>>()?;
+        let queries = read_queries(&args.query)?;
         let schema = with_tick(schema, tick(args, &queries)?);
         let policies = match &args.policies {
             Some(path) => read_policies(path, &schema)?,
@@ -105,17 +106,25 @@ pub fn members(recording: &Recording) -> Vec<Member> {
     recording.streams.iter().map(member).collect()
 }
 
-fn read_query(path: &Path) -> Result<QueryFile, Failure> {
-    let text = read_text(path)?;
+/// Reads the queries, each a file or the text itself.
+///
+/// # Errors
+/// A [`Failure`] that names the file and points at the word.
+pub fn read_queries(arguments: &[PathBuf]) -> Result<Vec<QueryFile>, Failure> {
+    arguments.iter().map(|argument| read_query(argument)).collect()
+}
+
+fn read_query(argument: &Path) -> Result<QueryFile, Failure> {
+    let Query { place, text } = Query::of(&argument.to_string_lossy())?;
     let statement = parse(&text).map_err(|error| {
         Failure::new(Category::Input, error.render(&text))
-            .at(path.display().to_string())
+            .at(place.clone())
             .with_id(ErrorId::QuerySyntax)
     })?;
     match statement {
-        Statement::Create(create) => Ok(QueryFile { path: path.into(), text, create }),
-        _ => Err(Failure::new(Category::Input, "only CREATE STREAM can be replayed")
-            .at(path.display().to_string())
+        Statement::Create(create) => Ok(QueryFile { place, text, create }),
+        _ => Err(Failure::new(Category::Input, "only CREATE STREAM or SELECT can be replayed")
+            .at(place)
             .with_help("use `alpheus query` for EXPLAIN, SHOW and DESCRIBE")),
     }
 }

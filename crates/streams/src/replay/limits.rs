@@ -3,6 +3,7 @@
 use super::Args;
 use super::inputs::Inputs;
 use super::output;
+use super::windows::WindowReport;
 use crate::runtime::counters::Counters;
 use alpheus_node::errors::ErrorId;
 use alpheus_node::failure::{Category, Failure};
@@ -101,12 +102,20 @@ pub(super) fn check_rows(inputs: &Inputs, args: &Args) -> Result<(), Failure> {
 ///
 /// # Errors
 /// A [`Failure`] with a way out.
-pub(super) fn check_windows(counters: &Counters) -> Result<(), Failure> {
+pub(super) fn check_windows(counters: &Counters, shown: &WindowReport) -> Result<(), Failure> {
     if counters.opened > 0 {
         return Ok(());
     }
-    let help = "ask for longer windows or for a smaller population, or let policies.yaml allow what is asked; the lines above say what each window lacked";
-    Err(Failure::new(Category::Check, NoWindowError).with_help(help))
+    Err(no_window(shown.remedy()))
+}
+
+/// No window opened. The remedy is what to ask for instead, if that is known.
+#[must_use]
+pub fn no_window(remedy: Option<String>) -> Failure {
+    let help = remedy.unwrap_or_else(|| {
+        "ask for longer windows or for a smaller population, or let policies.yaml allow what is asked; the lines above say what each window lacked".to_owned()
+    });
+    Failure::new(Category::Check, NoWindowError).with_help(help)
 }
 
 #[cfg(test)]

@@ -2,12 +2,15 @@
 
 pub mod feed;
 mod fingerprint;
+pub mod folder;
 pub mod inputs;
 mod limits;
 mod output;
 mod run;
+pub mod windows;
 
-pub use limits::MaxRefused;
+pub use limits::{MaxRefused, no_window};
+pub(crate) use output::report_refused;
 
 use crate::runtime::embedded::Controllers;
 use alpheus_node::failure::Failure;
@@ -26,6 +29,9 @@ Examples:
       --state state --output results.json
   alpheus replay --schema schema.yaml --source source.yaml --input data.csv.gz \\
       --policies policies.yaml --query stats.sql --query daily.sql --output results
+  alpheus replay --schema schema.yaml --source source.yaml --input data.csv.gz \\
+      --policies policies.yaml --output - --query \\
+      'SELECT AVG(heart_rate) WINDOW TUMBLING (SIZE 1 MINUTE) FROM FitnessTracker BETWEEN 10 AND 1000'
 
 Every role takes part: devices encrypt, controllers check their owners' policies
 and release tokens, the service sums ciphertexts. Only event time is simulated.
@@ -49,8 +55,8 @@ pub struct Args {
     /// The owners' choices; by default the first option that the schema offers
     #[arg(long, value_name = "FILE")]
     pub policies: Option<PathBuf>,
-    /// A query; several may run at once if they lock different attributes
-    #[arg(long, value_name = "FILE", required = true)]
+    /// A query: a file, or the text itself; several may run at once if they lock different attributes
+    #[arg(long, value_name = "FILE|SQL", required = true)]
     pub query: Vec<PathBuf>,
     /// Number of privacy controllers, or `per-owner`
     #[arg(long, value_name = "per-owner|N", default_value = "1")]
@@ -70,7 +76,8 @@ pub struct Args {
     /// The part of rows that may be refused; above it, nothing is replayed
     #[arg(long, value_name = "PERCENT", default_value = "0.1%")]
     pub max_refused: MaxRefused,
-    /// Where to write results: .csv or .json, or a directory for several queries
+    /// Where to write results: .csv or .json, a directory for several queries, or `-` for standard
+    /// output, as CSV or with `--format json`
     #[arg(long, value_name = "FILE")]
     pub output: PathBuf,
 }

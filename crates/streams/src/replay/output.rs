@@ -1,25 +1,27 @@
 //! Where a replay's results go, and its summary at the end.
 
-use super::inputs::Inputs;
+use super::inputs::{Inputs, read_queries};
 use crate::runtime::counters::Counters;
 use crate::runtime::results::{self, Row};
+use crate::statement;
 use alpheus_input::refusals::Refusals;
 use alpheus_input::rows::RecordedStream;
-use alpheus_node::failure::{Blame, Category, Failure};
+use alpheus_node::failure::{Blame, Category, Failure, printed};
+use alpheus_node::files::STANDARD_OUTPUT;
 use alpheus_node::settings::Format;
 use std::collections::{BTreeMap, HashSet};
 use std::fs::File;
 use std::io::{BufWriter, Write};
 use std::path::{Path, PathBuf};
 
-/// The file of each query's results, in the order of the queries: the named file, or
-/// one file per query in the named directory.
+/// Where each query's results go, in the order of the queries: the named file or standard output,
+/// or one file per query in the named directory.
 ///
 /// # Errors
 /// A [`Failure`] if a name implies no format, or two are the same.
 pub(super) fn paths(
     output: &Path,
-    queries: &[PathBuf],
+    queries: &[String],
     format: Option<Format>,
 ) -> Result<Vec<PathBuf>, Failure> {
     let ending = match format {
@@ -29,29 +31,33 @@ pub(super) fn paths(
     let wrong = |what: String, help: &'static str| {
         Err(Failure::new(Category::Usage, what).at("--output").with_help(help))
     };
+    let many = queries.len();
     if let [_] = queries {
         return match output.extension().and_then(|ending| ending.to_str()) {
             Some("csv" | "json") => Ok(vec![output.to_owned()]),
+            _ if is_standard(output) => Ok(vec![output.to_owned()]),
             _ => wrong(
                 "the name does not end in .csv or .json".to_owned(),
-                "the extension selects the format; with several --query, name a directory",
+                "the extension selects the format; with several --query, name a directory; `-` is standard output",
             ),
         };
     }
-    if matches!(output.extension().and_then(|ending| ending.to_str()), Some("csv" | "json")) {
+    if is_standard(output)
+        || matches!(output.extension().and_then(|ending| ending.to_str()), Some("csv" | "json"))
+    {
+        let kind = if is_standard(output) { "standard output" } else { "a file name" };
         return wrong(
-            format!("{} queries need a directory, and this is a file name", queries.len()),
+            format!("{many} queries need a directory, and this is {kind}"),
             "name a directory; --format selects csv or json",
         );
     }
     if output.is_file() {
         return wrong(
-            format!("{} queries need a directory, and this is a file", queries.len()),
+            format!("{many} queries need a directory, and this is a file"),
             "name a directory; each query's results go to a file named after the query's file",
         );
     }
-    let name =
-        |query: &PathBuf| output.join(query.file_stem().unwrap_or_default()).with_extension(ending);
+    let name = |query: &String| output.join(query).with_extension(ending);
     let paths: Vec<PathBuf> = queries.iter().map(name).collect();
     let mut known = HashSet::new();
     match paths.iter().find(|path| !known.insert(path.as_path())) {
@@ -63,12 +69,32 @@ pub(super) fn paths(
     }
 }
 
+/// The names of queries' files without their endings; of those that are given as text, the queries'
+/// own names.
+///
+/// # Errors
+/// Such a text is no query.
+pub(super) fn names(queries: &[PathBuf]) -> Result<Vec<String>, Failure> {
+    let name = |argument: &PathBuf| match statement::is_file(argument) {
+        true => Ok(argument.file_stem().unwrap_or_default().to_string_lossy().into_owned()),
+        false => {
+            let read = read_queries(std::slice::from_ref(argument))?;
+            Ok(read.into_iter().map(|query| query.create.name.text).collect())
+        }
+    };
+    queries.iter().map(name).collect()
+}
+
+fn is_standard(output: &Path) -> bool {
+    output == Path::new(STANDARD_OUTPUT)
+}
+
 /// Checks that the results can be written, before the replay runs.
 ///
 /// # Errors
 /// A [`Failure`] that names the file or folder.
 pub(super) fn check(paths: &[PathBuf], several: bool) -> Result<(), Failure> {
-    for path in paths {
+    for path in paths.iter().filter(|path| !is_standard(path)) {
         let folder = match path.parent() {
             Some(folder) if !folder.as_os_str().is_empty() => folder,
             _ => Path::new("."),
@@ -89,7 +115,12 @@ pub(super) fn check(paths: &[PathBuf], several: bool) -> Result<(), Failure> {
 ///
 /// # Errors
 /// A [`Failure`] that names the file.
-pub(super) fn write(paths: &[PathBuf], inputs: &Inputs, rows: Vec<Row>) -> Result<(), Failure> {
+pub(super) fn write(
+    paths: &[PathBuf],
+    inputs: &Inputs,
+    rows: Vec<Row>,
+    format: Option<Format>,
+) -> Result<(), Failure> {
     let mut by_query: BTreeMap<String, Vec<Row>> = BTreeMap::new();
     for row in rows {
         by_query.entry(row.query.clone()).or_default().push(row);
@@ -97,9 +128,20 @@ pub(super) fn write(paths: &[PathBuf], inputs: &Inputs, rows: Vec<Row>) -> Resul
     for (query, path) in inputs.queries.iter().zip(paths) {
         let mut rows = by_query.remove(&query.create.name.text).unwrap_or_default();
         results::sort(&mut rows);
-        write_rows(path, &rows).blame_io(path)?;
+        match is_standard(path) {
+            true => drop(printed(print_rows(&rows, format))?),
+            false => write_rows(path, &rows).blame_io(path)?,
+        }
     }
     Ok(())
+}
+
+fn print_rows(rows: &[Row], format: Option<Format>) -> std::io::Result<()> {
+    let out = std::io::stdout().lock();
+    match format {
+        Some(Format::Json) => results::write_json(rows, out),
+        _ => results::write_csv(rows, out),
+    }
 }
 
 fn write_rows(path: &Path, rows: &[Row]) -> std::io::Result<()> {
@@ -162,7 +204,7 @@ pub(super) fn report(
 ///
 /// # Errors
 /// The writer's error.
-pub(super) fn report_refused(out: &mut impl Write, refused: &Refusals) -> std::io::Result<()> {
+pub(crate) fn report_refused(out: &mut impl Write, refused: &Refusals) -> std::io::Result<()> {
     for (fault, count, first) in refused.kinds() {
         let rows = if count == 1 { "row" } else { "rows" };
         writeln!(out, "refused {count} {rows}: {fault}")?;
@@ -188,6 +230,7 @@ mod tests {
         format: Option<Format>,
     ) -> Result<Vec<String>, String> {
         let queries: Vec<PathBuf> = queries.iter().map(PathBuf::from).collect();
+        let queries = names(&queries).unwrap();
         let shown = |paths: Vec<PathBuf>| paths.iter().map(|p| p.display().to_string()).collect();
         paths(Path::new(output), &queries, format).map(shown).map_err(|error| error.to_string())
     }
@@ -196,6 +239,10 @@ mod tests {
     fn one_query_has_a_file_and_several_have_a_directory() {
         let two = ["a/stats.sql", "a/daily.sql"];
         assert_eq!(named("out.csv", &two[..1], None).unwrap(), ["out.csv"]);
+        assert_eq!(named("-", &two[..1], None).unwrap(), ["-"]);
+        assert!(named("-", &two, None).unwrap_err().contains("this is standard output"));
+        let text = "CREATE STREAM Day AS SELECT COUNT(x) WINDOW TUMBLING (SIZE 1 DAY) FROM S";
+        assert_eq!(named("out", &["a.sql", text], None).unwrap(), ["out/a.json", "out/Day.json"]);
         assert_eq!(named("out", &two, None).unwrap(), ["out/stats.json", "out/daily.json"]);
         assert_eq!(
             named("out", &two, Some(Format::Csv)).unwrap(),

@@ -6,6 +6,7 @@ use super::fingerprint::Fingerprint;
 use super::inputs::{Inputs, QueryFile};
 use super::limits;
 use super::output;
+use super::windows;
 use crate::runtime::embedded::{Embedded, Pace, RuntimeError};
 use crate::runtime::planning;
 use crate::runtime::storage::{reach, reached};
@@ -37,7 +38,7 @@ const CHUNK_TICKS: usize = 64;
 /// # Errors
 /// A [`Failure`] that says what is at fault and how to fix it.
 pub(super) fn replay(args: &Args, globals: &Globals) -> Result<(), Failure> {
-    let outputs = output::paths(&args.output, &args.query, globals.format)?;
+    let outputs = output::paths(&args.output, &output::names(&args.query)?, globals.format)?;
     output::check(&outputs, args.query.len() > 1)?;
     let state = globals.settings(vec![("state", path_flag(args.state.as_ref()))])?.state;
     let stop = shutdown::on_signal().blame(Category::Io)?;
@@ -64,12 +65,14 @@ pub(super) fn replay(args: &Args, globals: &Globals) -> Result<(), Failure> {
         return Err(interrupted(state.as_deref()));
     };
     let rows = embedded.results().map_err(store_failure)?;
-    output::write(&outputs, &inputs, rows)?;
+    let shown = windows::WindowReport::of(&inputs, &rows, args);
+    output::write(&outputs, &inputs, rows, globals.format)?;
     // If standard error is closed, nobody can be notified.
     let counters = &embedded.manager.service.counters;
-    let _ = output::report(&mut std::io::stderr().lock(), &inputs, counters, &refused);
+    let _ = output::report(&mut std::io::stderr().lock(), &inputs, counters, &refused)
+        .and_then(|()| shown.write(&mut std::io::stderr().lock()));
     // A run that goes on where another stopped may have all results already.
-    if resume.is_some() { Ok(()) } else { limits::check_windows(counters) }
+    if resume.is_some() { Ok(()) } else { limits::check_windows(counters, &shown) }
 }
 
 fn interrupted(state: Option<&Path>) -> Failure {
@@ -143,8 +146,7 @@ fn plan(
     if let Some(membership) = args.membership {
         create.settings.membership = Some(membership.into());
     }
-    let refused =
-        |error: String| Failure::new(Category::Refused, error).at(query.path.display().to_string());
+    let refused = |error: String| Failure::new(Category::Refused, error).at(query.place.clone());
     // Running totals have bounded length, so they begin with the recording.
     let from = create.cumulating.map_or(Timestamp(0), |_| begins.floor(create.window));
     let planned = planning::plan_query(
@@ -154,7 +156,7 @@ fn plan(
         rng,
     )
     .map_err(|refusal| {
-        let place = query.path.display().to_string();
+        let place = query.place.clone();
         planning::failure(&refusal, &query.text, &place, args.policies.is_some())
     })?;
     for left in &planned.excluded {

@@ -73,7 +73,8 @@ pub(crate) fn options<'a>(context: QueryContext<'a>, nonce: &'a [u8; 32]) -> Pla
 }
 
 /// Explains why a query was refused, with a hint if there was no policies file.
-pub(crate) fn failure(refusal: &PlanningError, text: &str, place: &str, policies: bool) -> Failure {
+#[must_use]
+pub fn failure(refusal: &PlanningError, text: &str, place: &str, policies: bool) -> Failure {
     let category = if refusal.is_mistaken() { Category::Input } else { Category::Refused };
     let failure =
         Failure::new(category, refusal.render(text)).at(place).with_id(of_refusal(refusal));

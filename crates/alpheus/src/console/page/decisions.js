@@ -155,7 +155,7 @@ function select(label, values, chosen) {
 
 const today = () => new Date().toISOString().slice(0, 10);
 
-/** Lets a consumer read single events. */
+/** Lets a consumer read what the device sends. */
 export function giveAccess(view, place) {
   const file = make("input", { type: "file", id: "file", accept: ".txt,text/plain" });
   const text = make("textarea", { id: "certificate", rows: 3, required: true, spellcheck: "false", "aria-describedby": "reader" });
@@ -177,7 +177,7 @@ export function giveAccess(view, place) {
     title: `Let somebody read everything from ${view.device}?`,
     body: make("div", {},
       means(
-        `The reader sees every single event of these days: ${list(view.attributes.map((attribute) => attribute.label))}. No crowd and no noise protects you.`,
+        `The reader sees ${view.readable} of these days: ${list(view.attributes.map((attribute) => attribute.label))}. No crowd and no noise protects you.`,
         "Each day's key is handed out once the day is over (in UTC). A key that was handed out works for ever; not even erasing takes it back.",
         "You can end the access: later days' keys are then not handed out."),
       make("label", { for: "file" }, "The reader's certificate"), file,

@@ -97,7 +97,7 @@ const fact = ({ label, chosen }) => make("div", {},
   make("dt", {}, sentence(label)),
   make("dd", {}, chosen.map((option) => make("p", {}, `${allows(option)}${withLimits(option)}`))));
 
-/** Somebody who may read every event. */
+/** Somebody who may read all that the device has sent. */
 function reader(grant, view, place) {
   const text = make("p");
   const row = make("div", { class: "note warn" }, text, make("div", { class: "row" },
@@ -105,7 +105,7 @@ function reader(grant, view, place) {
   row.update = (fresh) => {
     row.grant = fresh;
     const handed = fresh.handed ? ` It has the keys of ${dates(fresh.handed)}, and keeps them.` : " It has no key yet: each day's key is handed out once the day is over.";
-    const given = fresh.days ? `${fresh.name} may read every single event from ${dates(fresh.days)}.` : `You ended the access of ${fresh.name}.`;
+    const given = fresh.days ? `${fresh.name} may read ${view.readable} from ${dates(fresh.days)}.` : `You ended the access of ${fresh.name}.`;
     show(text, given + handed);
     row.querySelector("button").hidden = !fresh.days;
     row.className = fresh.days ? "note warn" : "note";

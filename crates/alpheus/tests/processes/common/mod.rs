@@ -11,6 +11,7 @@ pub(crate) mod played_job;
 pub(crate) mod recording;
 pub(crate) mod serving;
 pub(crate) mod socks;
+pub(crate) mod terminal;
 pub(crate) mod witness;
 
 use std::io::{BufRead, BufReader, Read, Write};

@@ -96,8 +96,14 @@ async fn gives_and_ends_access(browser: &Browser, running: &Running) {
     browser.says("#reader", "This is analyst, certified").await;
     browser.ticks("#sure").await;
     browser.decides("dialog", "Sign and give").await;
-    browser.says("article .note.warn", "analyst may read every single event").await;
-    assert!(running.owner(0, "log").contains("you let `analyst` read everything"));
+    browser
+        .says("article .note.warn", "analyst may read the sums and counts of every second")
+        .await;
+    assert!(
+        running
+            .owner(0, "log")
+            .contains("you let `analyst` read the sums and counts of every second")
+    );
     browser.decides("article", "End access").await;
     browser.decides("dialog", "End access").await;
     browser.says("article", "You ended the access of analyst.").await;

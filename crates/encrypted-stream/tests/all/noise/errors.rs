@@ -1,20 +1,29 @@
 //! Predicted errors are those that are measured: for every mechanism and output, over a thousand
-//! windows whose noise real controllers' samplers draw.
+//! windows or more whose noise real controllers' samplers draw.
+//!
+//! Predicted and measured differ by less than 5 %. What is measured over n windows varies itself: by
+//! 1/√(2n) for normal noise, which is 2.2 % for a thousand, and by more for other noise and for
+//! quantiles. So there are as many windows as it takes until that is a quarter of the 5 %.
 
 use crate::noise::stream::Stream;
-use alpheus_encrypted_stream::decode::{decode, decode_noisy};
+use alpheus_encrypted_stream::decode::{Output, decode, decode_noisy};
 use alpheus_encrypted_stream::noise::{Running, Shares};
 use alpheus_policy::budget::{
-    Change, Horizon, Mechanism, NoiseRequest, NoiseShares, RowGroup, RowNoise, RunningNoise,
-    calibrate_for, expected_errors,
+    Change, Horizon, Mechanism, NoiseRequest, NoiseShares, OutputError, RowGroup, RowNoise,
+    RunningNoise, calibrate_for, expected_errors,
 };
 use alpheus_policy::layout::FieldStatistic;
 use alpheus_policy::select::{
-    Bins, HistogramOutput, MomentOutput, ReleasePlan, SelectItem, Statistic, SumLocation,
+    Bins, HistogramOutput, MomentOutput, RegressionOutput, ReleasePlan, SelectItem, Statistic,
+    SumLocation,
 };
+use std::collections::BTreeMap;
 use std::num::NonZeroU32;
 
-const RUNS: usize = 1000;
+/// The fewest windows, and the most.
+const RUNS: [u32; 2] = [1000, 40_000];
+/// The relative standard deviation of what is measured.
+const MEASURED_WITHIN: f64 = 0.0125;
 /// Five thousand values from 0 to 100.
 const COUNT: u64 = 5_000;
 const SUM: u64 = 40 * COUNT;
@@ -33,7 +42,22 @@ struct Case {
     /// How often sums are in the release, so that a thousand windows have more noise to measure.
     copies: u16,
     bins: bool,
+    /// Whether there are regressions, over ten times as many events.
+    pairs: bool,
 }
+
+impl Case {
+    /// The first row of the bins, and of the pairs.
+    fn first_rows(self) -> [u16; 2] {
+        let bins = 3 * self.copies;
+        [bins, bins + if self.bins { 8 } else { 0 }]
+    }
+}
+
+/// Pairs of values from 0 to 100: their number, and the sums of x, y, x², xy and y².
+const PAIRS: [u64; 6] = [50_000, 2_000_000, 2_500_000, 105_000_000, 115_000_000, 150_000_000];
+/// What one event adds to them at most.
+const PAIRS_MOST: [u128; 6] = [1, 100, 100, 10_000, 10_000, 10_000];
 
 /// Sums, squares and bins, each row a cell, and what is computed of them.
 fn select(case: Case) -> ReleasePlan {
@@ -50,7 +74,7 @@ fn select(case: Case) -> ReleasePlan {
         add("variance", moments(MomentOutput::Variance, squares));
         add("deviation", moments(MomentOutput::Deviation, squares));
     }
-    let first = 3 * case.copies;
+    let [first, pairs] = case.first_rows();
     let bins = Bins {
         edges: (0..8).map(|bin| 10 * bin).collect(),
         cells: (first..first + 8).map(|cell| vec![cell]).collect(),
@@ -65,7 +89,24 @@ fn select(case: Case) -> ReleasePlan {
             add("quantiles", of(HistogramOutput::Quantile { numerator, denominator: 10 }));
         }
     }
-    let rows = first + if case.bins { 8 } else { 0 };
+    if case.pairs {
+        let of = |output| Statistic::Regression {
+            output,
+            count: pairs,
+            x: pairs + 1,
+            y: pairs + 2,
+            xx: Some(pairs + 3),
+            xy: pairs + 4,
+            yy: Some(pairs + 5),
+            x_scale: 1,
+            y_scale: 0,
+        };
+        add("slope", of(RegressionOutput::Slope));
+        add("intercept", of(RegressionOutput::Intercept));
+        add("r_squared", of(RegressionOutput::RSquared));
+        add("covariance", of(RegressionOutput::Covariance));
+    }
+    let rows = pairs + if case.pairs { 6 } else { 0 };
     ReleasePlan { cells: (0..rows).map(|row| SumLocation::Whole { row }).collect(), items }
 }
 
@@ -73,6 +114,7 @@ fn select(case: Case) -> ReleasePlan {
 fn truth(case: Case) -> Vec<u64> {
     let mut rows = [COUNT, SUM, SQUARES].repeat(case.copies.into());
     rows.extend(case.bins.then_some(BINS).into_iter().flatten());
+    rows.extend(case.pairs.then_some(PAIRS).into_iter().flatten());
     rows.push(0);
     rows
 }
@@ -90,7 +132,11 @@ fn sized(case: Case) -> Vec<RowNoise> {
         groups.push(single(3 * copy + 1, FieldStatistic::Sum(0), 100));
         groups.push(single(3 * copy + 2, FieldStatistic::SumOfSquares(0), 10_000));
     }
-    let first = 3 * case.copies;
+    let [first, pairs] = case.first_rows();
+    if case.pairs {
+        let all = (pairs..).zip(PAIRS_MOST);
+        groups.extend(all.map(|(row, most)| single(row, FieldStatistic::Sum(1), most)));
+    }
     if case.bins {
         groups.push(RowGroup {
             rows: (first..first + 8).collect(),
@@ -120,6 +166,8 @@ fn coarse(case: Case) -> Vec<RowNoise> {
     };
     let mut rows = [20, 2_000, 200_000].repeat(case.copies.into());
     rows.extend(case.bins.then_some([30; 8]).into_iter().flatten());
+    let pairs = [20, 2_000, 2_000, 200_000, 200_000, 200_000];
+    rows.extend(case.pairs.then_some(pairs).into_iter().flatten());
     rows.into_iter().map(running).chain([RowNoise::None]).collect()
 }
 
@@ -156,13 +204,14 @@ enum Source {
     Seeds(Box<Running>, u32),
 }
 
-/// All numbers of an output.
+/// All numbers of an output; none if no data could have such sums.
 fn numbers(output: &impl serde::Serialize) -> Vec<f64> {
     fn read(value: &serde_json::Value, out: &mut Vec<f64>) {
         match value {
             serde_json::Value::Number(number) => out.push(number.as_f64().unwrap()),
             serde_json::Value::String(text) => out.push(text.parse().unwrap()),
             serde_json::Value::Array(all) => all.iter().for_each(|one| read(one, out)),
+            serde_json::Value::Null => {}
             other => panic!("{other}"),
         }
     }
@@ -171,16 +220,43 @@ fn numbers(output: &impl serde::Serialize) -> Vec<f64> {
     out
 }
 
-/// What is predicted and measured of the outputs of one name, added up.
+/// What is predicted and measured of the outputs of one name, added up over windows.
 #[derive(Default)]
 struct Sums {
     predicted: f64,
     measured: f64,
+    /// The squares of what is measured in each window, which are independent.
+    squares: f64,
     numbers: f64,
+    /// As many numbers as there are where none is missing.
+    outputs: f64,
     within: f64,
 }
 
-/// Compares over a thousand windows.
+impl Sums {
+    /// The relative standard deviation of the measured error over so many windows: half that of its
+    /// square.
+    fn varies(&self, windows: u32) -> f64 {
+        let windows = f64::from(windows);
+        let (mean, square) = (self.measured / windows, self.squares / windows);
+        ((square - mean * mean).max(0.0) / windows).sqrt() / mean / 2.0
+    }
+
+    fn check(&self, name: &str, runs: u32) {
+        let apart = (self.predicted / self.measured).sqrt();
+        let (share, varies) = (self.within / self.numbers, self.varies(runs));
+        println!("{name}: {apart:.4} ± {varies:.4} over {runs}, {share:.4}");
+        // Outputs without a number are rare.
+        assert!(self.numbers >= 0.998 * self.outputs, "{name}: many are null");
+        assert!(varies <= MEASURED_WITHIN, "{name} varies too much");
+        assert!((0.95..1.05).contains(&apart), "{name}: {apart}");
+        // 95 % within 5 %. Margins of quantiles are whole bins.
+        let most = if name.ends_with("quantiles") { 1.0 } else { 0.9975 };
+        assert!((0.9025..=most).contains(&share), "{name}: {share}");
+    }
+}
+
+/// Compares over as many windows as it takes.
 fn compare(case: Case, noise: &[RowNoise], seed: u64) {
     let select = select(case);
     let exact = truth(case);
@@ -199,63 +275,99 @@ fn compare(case: Case, noise: &[RowNoise], seed: u64) {
     let sums: Vec<f64> = exact.iter().map(|sum| *sum as f64).collect();
     let predicted = expected_errors(&select, noise, shared, &sums);
     let right = decode(&select, &exact).unwrap();
-    let mut found: std::collections::BTreeMap<String, Sums> = Default::default();
+    let (mut found, mut runs) = (Found::new(), 0);
     let mut stream = Stream::new(seed);
-    for _ in 0..RUNS {
+    while runs < RUNS[1] {
         let rows = window(case, noise, &source, &mut stream);
-        let outputs = decode_noisy(&select, &rows).unwrap();
-        for ((error, output), right) in predicted.iter().zip(&outputs).zip(&right) {
-            let spread = error.spread.unwrap();
-            let own = found.entry(error.alias.clone()).or_default();
-            for (number, right) in numbers(output).into_iter().zip(numbers(right)) {
-                own.predicted += spread.deviation.powi(2);
-                own.measured += (number - right).powi(2);
-                own.within += f64::from((number - right).abs() <= spread.within * (1.0 + 1e-9));
-                own.numbers += 1.0;
-            }
+        count(&mut found, &predicted, &decode_noisy(&select, &rows).unwrap(), &right);
+        runs += 1;
+        let is_known = |own: &Sums| own.varies(runs) <= MEASURED_WITHIN;
+        if runs >= RUNS[0] && runs.is_multiple_of(100) && found.values().all(is_known) {
+            break;
         }
     }
-    for (name, own) in found {
-        let apart = (own.predicted / own.measured).sqrt();
-        let (share, mechanism) = (own.within / own.numbers, case.mechanism);
-        assert!((0.95..1.05).contains(&apart), "{mechanism} {name}: {apart}");
-        // 95 % within 5 %. Margins of quantiles are whole bins.
-        let most = if name == "quantiles" { 1.0 } else { 0.9975 };
-        assert!((0.9025..=most).contains(&share), "{mechanism} {name}: {share}");
+    found.iter().for_each(|(name, own)| own.check(&format!("{} {name}", case.mechanism), runs));
+}
+
+/// What is predicted and measured, by the names of outputs.
+type Found = BTreeMap<String, Sums>;
+
+/// Adds a window.
+fn count(found: &mut Found, predicted: &[OutputError], outputs: &[Output], right: &[Output]) {
+    let mut of_window: BTreeMap<&str, f64> = BTreeMap::new();
+    for ((error, output), right) in predicted.iter().zip(outputs).zip(right) {
+        let spread = error.spread.unwrap();
+        let own = found.entry(error.alias.clone()).or_default();
+        own.outputs += numbers(right).len() as f64;
+        for (number, right) in numbers(output).into_iter().zip(numbers(right)) {
+            let square = (number - right).powi(2);
+            own.predicted += spread.deviation.powi(2);
+            own.measured += square;
+            *of_window.entry(&error.alias).or_default() += square;
+            own.within += f64::from((number - right).abs() <= spread.within * (1.0 + 1e-9));
+            own.numbers += 1.0;
+        }
+    }
+    for (name, sum) in of_window {
+        found.get_mut(name).unwrap().squares += sum * sum;
     }
 }
 
 fn case(mechanism: Mechanism, events: u128, copies: u16) -> Case {
-    Case { mechanism, events, honest: 1, members: 1, copies, bins: true }
+    Case { mechanism, events, honest: 1, members: 1, copies, bins: true, pairs: true }
 }
 
 #[test]
 fn predicted_errors_are_measured() {
-    let laplace = case(Mechanism::Laplace, 1, 4);
+    // Regressions take more windows: two mechanisms have them here.
+    let laplace = Case { pairs: false, ..case(Mechanism::Laplace, 1, 4) };
     compare(laplace, &sized(laplace), 1);
     // A person's five events, and three controllers of which two are honest.
     let several = Case { honest: 2, members: 3, ..case(Mechanism::Skellam, 5, 4) };
     compare(several, &sized(several), 2);
-    let gaussian = case(Mechanism::Gaussian, 5, 2);
+    let gaussian = Case { pairs: false, ..case(Mechanism::Gaussian, 5, 2) };
     compare(gaussian, &sized(gaussian), 3);
     let running = Mechanism::Matrix(Horizon { windows: 2, touched: 1 });
     let running = Case { bins: false, ..case(running, 1, 2) };
     compare(running, &coarse(running), 4);
 }
 
-#[test]
-#[ignore = "every mechanism for single events and for persons, alone and with others: two minutes"]
-fn predicted_errors_are_measured_for_every_mechanism_and_unit() {
-    let running = Mechanism::Matrix(Horizon { windows: 3, touched: 1 });
-    let mut seed = 100;
-    for mechanism in [Mechanism::Laplace, Mechanism::Skellam, Mechanism::Gaussian, running] {
-        for events in [1, 5] {
-            for (honest, members) in [(1, 1), (2, 3), (4, 4)] {
-                let own = Case { honest, members, ..case(mechanism, events, 4) };
-                let noise = if mechanism == running { coarse(own) } else { sized(own) };
-                compare(own, &noise, seed);
-                seed += 1;
-            }
+/// Single events and persons, alone and with others.
+fn every_unit(mechanism: Mechanism, seed: u64) {
+    let mut seed = seed;
+    for events in [1, 5] {
+        for (honest, members) in [(1, 1), (2, 3), (4, 4)] {
+            let own = Case { honest, members, ..case(mechanism, events, 4) };
+            let noise = match mechanism {
+                Mechanism::Matrix(_) => coarse(own),
+                _ => sized(own),
+            };
+            compare(own, &noise, seed);
+            seed += 1;
         }
     }
+}
+
+#[test]
+#[ignore = "minutes of a processor"]
+fn predicted_errors_of_laplace_noise_are_measured_for_every_unit() {
+    every_unit(Mechanism::Laplace, 100);
+}
+
+#[test]
+#[ignore = "minutes of a processor"]
+fn predicted_errors_of_skellam_noise_are_measured_for_every_unit() {
+    every_unit(Mechanism::Skellam, 106);
+}
+
+#[test]
+#[ignore = "minutes of a processor"]
+fn predicted_errors_of_gaussian_noise_are_measured_for_every_unit() {
+    every_unit(Mechanism::Gaussian, 112);
+}
+
+#[test]
+#[ignore = "minutes of a processor"]
+fn predicted_errors_of_running_totals_are_measured_for_every_unit() {
+    every_unit(Mechanism::Matrix(Horizon { windows: 3, touched: 1 }), 118);
 }

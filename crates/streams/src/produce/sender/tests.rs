@@ -15,6 +15,8 @@ use rand_chacha::ChaCha20Rng;
 use rand_core::SeedableRng;
 use std::sync::Mutex;
 
+/// Longer than any of these tests.
+const POLL: Duration = Duration::from_secs(3600);
 const STREAM: StreamId = StreamId([1; 16]);
 
 /// An outbox, and the last upload that was taken of it.
@@ -97,7 +99,9 @@ fn frames(from: usize, to: usize, bytes: usize) -> Vec<Vec<u8>> {
 }
 
 fn send_all(service: &Service, outbox: Outbox) -> Result<(), Failure> {
-    Sender::start(service.clone(), outbox, Health::new().part("service")).unwrap().finish(&never())
+    Sender::start(service.clone(), outbox, Health::new().part("service"), POLL)
+        .unwrap()
+        .finish(&never())
 }
 
 /// Nobody asks to stop. (A trigger that is gone does.)
@@ -134,7 +138,7 @@ fn a_device_learns_which_session_the_service_does_not_take() {
         service.says = vec![RefusedFrame { stream: STREAM, session: 7, reason: reason.clone() }];
         let outbox = outbox(&machine.open().unwrap(), 1);
         outbox.put(frames(0, 1, 100), None, &[]).unwrap();
-        let sender = Sender::start(service, outbox, Health::new().part("service")).unwrap();
+        let sender = Sender::start(service, outbox, Health::new().part("service"), POLL).unwrap();
         let refused = sender.refused();
         sender.finish(&never()).unwrap();
         assert!(!refused.take(8), "another session is not meant");
@@ -182,7 +186,7 @@ fn a_permanent_refusal_wakes_callers_that_wait_to_add_frames() {
     let outbox = outbox(&machine.open().unwrap(), 1);
     let health = Health::new();
     outbox.put(frames(0, 1, 100), None, &[]).unwrap();
-    let sender = Sender::start(service, outbox.clone(), health.part("service")).unwrap();
+    let sender = Sender::start(service, outbox.clone(), health.part("service"), POLL).unwrap();
     let refused =
         std::iter::repeat_with(|| outbox.put(frames(0, 1, 100), None, &[])).find(Result::is_err);
     assert!(matches!(refused, Some(Err(OutboxError::Closed))));
@@ -259,4 +263,20 @@ async fn uploads_that_wait_for_each_other_hold_no_thread() {
     for taken in many.collect::<Vec<_>>() {
         taken.await.unwrap().unwrap().unwrap();
     }
+}
+
+/// A device that has sent all it had hears that the service refuses it, without another frame.
+#[test]
+fn an_idle_device_asks_whether_it_is_still_welcome() {
+    let (machine, mut service) = (Machine::new(), Service::new(1 << 20));
+    service.refuses = true;
+    let outbox = outbox(&machine.open().unwrap(), 1);
+    let part = Health::new().part("service");
+    let sender = Sender::start(service, outbox.clone(), part, Duration::ZERO).unwrap();
+    while !sender.has_ended() {
+        std::thread::sleep(LOOK);
+    }
+    assert!(outbox.is_closed(), "nobody waits for it any longer");
+    let failure = sender.finish(&never()).unwrap_err().to_string();
+    assert!(failure.contains("the test refuses"), "{failure}");
 }

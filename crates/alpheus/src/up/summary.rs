@@ -1,0 +1,51 @@
+//! What came of all windows of a recording, in words and as an exit code.
+
+use super::inputs::Inputs;
+use super::rows::{Counts, Results};
+use alpheus_node::failure::{Category, Failure};
+use alpheus_node::local_time::local_time;
+use alpheus_streams::replay::no_window;
+
+/// Windows without a result.
+#[derive(Debug, thiserror::Error)]
+#[error("{windows} windows have no result, the first at {first}")]
+struct NoResultError {
+    windows: usize,
+    first: String,
+}
+
+/// Says how many windows opened, why others did not, and what is missing.
+pub(super) fn say(inputs: &Inputs, results: &Results) {
+    let Counts { opened, closed, short } = results.counts();
+    let (windows, owners) = short;
+    if windows > 0 {
+        eprintln!(
+            "{windows} windows lack data of owners who have some: {owners} times in all; the logs of their devices may say why"
+        );
+    }
+    let not: u64 = closed.values().sum();
+    for (reason, count) in closed {
+        eprintln!("windows that did not open {count}: {reason}");
+    }
+    eprintln!("{opened} windows opened, {not} did not");
+    if let Some(longer) = inputs.longer.as_ref().filter(|_| not > opened) {
+        eprintln!("help: {longer}");
+    }
+}
+
+/// Fails if no window opened, or some have no result at all.
+///
+/// # Errors
+/// A [`Failure`] with a way out.
+pub(super) fn check(inputs: &Inputs, results: &Results) -> Result<(), Failure> {
+    let lacking = results.lacking();
+    if let Some(first) = lacking.first() {
+        let error = NoResultError { windows: lacking.len(), first: local_time(*first) };
+        let help = "run it again with a lower --speed; the logs in the folder of --state may say what failed";
+        return Err(Failure::new(Category::Check, error).with_help(help));
+    }
+    match results.counts().opened {
+        0 => Err(no_window(inputs.longer.as_ref().map(ToString::to_string))),
+        _ => Ok(()),
+    }
+}

@@ -1,0 +1,52 @@
+//! Examples that do not run here, and why; and who runs the commands of the guides.
+
+/// Beginnings of examples, and why they do not run.
+pub(super) const EXAMPLES: &[(&str, &str)] = &[
+    ("alpheus demo", "it waits for its reader at each step; with --check it runs without"),
+    ("alpheus up --once", "its recording takes a quarter of an hour; `up.rs` plays a shorter one"),
+    ("alpheus up my-data --owners 40", "it starts 40 devices; `up.rs` starts 14"),
+    ("alpheus up", "`up.rs` runs it, and ends it"),
+    (
+        "alpheus server --config server.toml --engine job",
+        "it needs Kafka and Flink; `flink.rs` runs it",
+    ),
+    ("alpheus otlp --identity", "it needs a service of a program's own schema; `otlp` runs it"),
+    ("alpheus console --statistics", "it needs an aggregator; `console/statistics.rs` runs it"),
+    ("alpheus manual", "it writes to the system's folders; packages run it as they are built"),
+    ("alpheus pass", "the commands of the guide docs/pass.md, which `pass` runs as a whole"),
+    ("zbarcam", "it needs a camera; `pass/gates.rs` pipes in codes that were read"),
+    ("(umask 077; head -c 32", "the guide docs/pass.md has it, which `pass` runs as a whole"),
+    (
+        "alpheus board",
+        "the commands of the guide docs/board.md, which `board/guide.rs` runs as a whole",
+    ),
+    ("echo 'Hello' | alpheus board", "the guide docs/board.md has it, which `board/guide.rs` runs"),
+    ("alpheus stats", "the commands of the guide docs/statistics.md, which `stats/guide.rs` runs"),
+    ("speedometer |", "it needs a speedometer; `stats/clients.rs` pipes in readings"),
+    (
+        "curl",
+        "it needs an aggregator; the guide docs/statistics.md has it, which `stats/guide.rs` runs",
+    ),
+];
+
+/// Guides with commands, and the test that runs them, or why none does.
+pub(super) const GUIDES: &[(&str, Result<&str, &str>)] = &[
+    ("README.md", Ok("examples.rs")),
+    ("examples/car-maintenance/README.md", Ok("examples.rs")),
+    ("examples/fitness/README.md", Ok("examples.rs")),
+    ("examples/household/README.md", Ok("examples.rs")),
+    ("examples/web-analytics/README.md", Ok("examples.rs")),
+    (
+        "examples/real/README.md",
+        Err("it needs recordings that are no part of the repository; `real_data.rs` replays them"),
+    ),
+    ("docs/board.md", Ok("board/guide.rs")),
+    ("docs/board-passes.md", Ok("board/guide.rs")),
+    ("docs/bring-your-data.md", Ok("init.rs")),
+    ("docs/pass.md", Ok("pass/nginx.rs")),
+    ("docs/scale.md", Err("it needs Kafka and Flink; `make scale-demo` runs its blocks")),
+    ("docs/standards.md", Ok("import.rs")),
+    ("docs/statistics.md", Ok("stats/guide.rs")),
+    ("docs/tables.md", Ok("table/guide.rs")),
+    ("docs/tour.md", Ok("tour.rs")),
+];

@@ -1,0 +1,223 @@
+//! Every example in `--help` is pasted into a shell and does what it says: in a folder with the files
+//! that it names, and beside the servers that it calls. Those that cannot run here are listed with
+//! the reason.
+//!
+//! - [`files`]: commands over files,
+//! - [`authority`]: the certificate authority, and owners' requests to it,
+//! - [`streams`]: one deployment of encrypted streams, and those who call it,
+//! - [`tables`]: one table on a server, and its owner,
+//! - [`elsewhere`]: what does not run here, and why.
+
+#![expect(clippy::unwrap_used, clippy::panic, reason = "a test's way to fail")]
+
+mod authority;
+mod elsewhere;
+mod files;
+mod streams;
+mod tables;
+
+use crate::common::deployment::free;
+use crate::common::{Process, bash};
+use crate::help;
+use alpheus::commands::Cli;
+use clap::CommandFactory;
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
+use std::process::Stdio;
+use std::sync::OnceLock;
+
+/// A step in a folder. An example is named by its beginning, with single spaces; that of a longer
+/// example must say more.
+pub(crate) enum Step {
+    /// What somebody has done before, whose help has no example of it.
+    Own(&'static str),
+    /// An example that ends well.
+    Runs(&'static str),
+    /// An example that serves: a line of its output begins so. It ends with the group.
+    Serves(&'static str, &'static str),
+    /// An example that goes on until it is stopped, and has not failed by the end of the group.
+    Lasts(&'static str),
+}
+use Step::{Lasts, Own, Runs, Serves};
+
+impl Step {
+    fn example(&self) -> Option<&'static str> {
+        match self {
+            Own(_) => None,
+            Runs(name) | Serves(name, _) | Lasts(name) => Some(name),
+        }
+    }
+}
+
+/// All examples, as they are pasted, by their text on one line.
+fn examples() -> &'static BTreeMap<String, String> {
+    static ALL: OnceLock<BTreeMap<String, String>> = OnceLock::new();
+    ALL.get_or_init(|| {
+        let mut pages = Vec::new();
+        help::all(&Cli::command(), "", &mut pages);
+        let of = |(_, mut page): (String, clap::Command)| {
+            help::examples(&page.render_long_help().to_string())
+        };
+        pages.into_iter().flat_map(of).map(|text| (on_one_line(&text), text)).collect()
+    })
+}
+
+fn on_one_line(text: &str) -> String {
+    text.replace("\\\n", " ").split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+/// The example of this beginning: the one that is it, else the only one that begins so.
+fn example(beginning: &str) -> (&'static str, &'static str) {
+    let all = examples();
+    if let Some((line, text)) = all.get_key_value(beginning) {
+        return (line, text);
+    }
+    let mut found = all.iter().filter(|(line, _)| line.starts_with(beginning));
+    match (found.next(), found.next()) {
+        (Some((line, text)), None) => (line, text),
+        (None, _) => panic!("no example begins so: {beginning}"),
+        (Some(_), Some(_)) => panic!("several examples begin so: {beginning}"),
+    }
+}
+
+/// A folder with examples, and ports in place of those that examples name.
+struct Group {
+    folder: tempfile::TempDir,
+    ports: Vec<(&'static str, String)>,
+    variables: &'static [(&'static str, &'static str)],
+    servers: Vec<Process>,
+}
+
+impl Group {
+    fn new(ports: &[&'static str]) -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        let examples = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples");
+        std::os::unix::fs::symlink(examples, folder.path().join("examples")).unwrap();
+        let free = || free().rsplit_once(':').unwrap().1.to_owned();
+        let ports = ports.iter().map(|port| (*port, free())).collect();
+        Self { folder, ports, variables: &[], servers: Vec::new() }
+    }
+
+    /// As it is pasted, but for ports that others may use.
+    fn command(&self, text: &str) -> std::process::Command {
+        let with_ports = |text: &str| {
+            let each = |text: String, (named, free): &(&str, String)| {
+                text.replace(&format!(":{named}"), &format!(":{free}"))
+            };
+            self.ports.iter().fold(text.to_owned(), each)
+        };
+        let mut command = bash(self.folder.path());
+        command.args(["-e", "-c", &with_ports(text)]).env("HOME", self.folder.path());
+        for (name, value) in self.variables {
+            command.env(name, with_ports(value));
+        }
+        command
+    }
+
+    fn ends_well(&self, text: &str) {
+        let output = self.command(text).stdin(Stdio::null()).output().unwrap();
+        let said = String::from_utf8_lossy(&output.stdout);
+        let log = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.status.code(), Some(0), "{text}\n{said}\n{log}");
+        assert!(!log.contains("panicked"), "{text}\n{log}");
+    }
+
+    fn run(&mut self, steps: &[Step]) {
+        for step in steps {
+            let text = step.example().map(|beginning| example(beginning).1);
+            match (step, text) {
+                (Own(text), _) => self.ends_well(text),
+                (Runs(_), Some(text)) => self.ends_well(text),
+                (Serves(_, line), Some(text)) => {
+                    let mut server = Process::start_script(&mut self.command(text));
+                    server.wait_for_prefix(line);
+                    self.servers.push(server);
+                }
+                (Lasts(_), Some(text)) => {
+                    self.servers.push(Process::start_script(&mut self.command(text)));
+                }
+                (_, None) => unreachable!(),
+            }
+        }
+        for server in &mut self.servers {
+            assert!(!server.has_ended(), "{}", server.log());
+        }
+    }
+}
+
+#[test]
+fn examples_over_files_run() {
+    Group::new(&[]).run(files::STEPS);
+}
+
+#[test]
+fn examples_of_the_authority_run() {
+    Group::new(&[]).run(authority::STEPS);
+}
+
+#[test]
+fn examples_of_streams_run_beside_one_deployment() {
+    Group::new(&["7400", "7401", "9400", "7410"]).run(streams::STEPS);
+}
+
+#[test]
+fn examples_of_tables_run_beside_one_server() {
+    let variables = &[
+        ("ALPHEUS_IDENTITY", "pki/ada"),
+        ("ALPHEUS_STATE", "ada"),
+        ("ALPHEUS_SERVER", "https://localhost:7601"),
+    ];
+    Group { variables, ..Group::new(&["7601"]) }.run(tables::STEPS);
+}
+
+#[test]
+fn every_example_runs_or_says_why_not() {
+    let groups = [files::STEPS, authority::STEPS, streams::STEPS, tables::STEPS];
+    let steps = groups.into_iter().flatten().filter_map(Step::example);
+    let run: BTreeSet<&str> = steps.map(|beginning| example(beginning).0).collect();
+    let mut left: BTreeSet<&str> = examples().keys().map(String::as_str).collect();
+    left.retain(|line| !run.contains(line));
+    for (beginning, reason) in elsewhere::EXAMPLES {
+        let before = left.len();
+        left.retain(|line| !line.starts_with(beginning));
+        assert!(left.len() < before, "no example that is left begins so: {beginning}");
+        assert!(reason.len() > 20, "{beginning}: {reason}");
+    }
+    assert_eq!(left, BTreeSet::new(), "these examples are run by no test");
+    assert!(run.len() >= 90, "only {} examples are run", run.len());
+}
+
+/// The pages of a folder and those below it that have commands to paste.
+fn with_commands(root: &Path, folder: &str, found: &mut BTreeSet<String>) {
+    for entry in std::fs::read_dir(root.join(folder)).unwrap() {
+        let entry = entry.unwrap();
+        let name = format!("{folder}/{}", entry.file_name().to_str().unwrap());
+        if entry.file_type().unwrap().is_dir() {
+            with_commands(root, &name, found);
+        } else if name.ends_with(".md") && has_commands(&root.join(&name)) {
+            found.insert(name);
+        }
+    }
+}
+
+fn has_commands(page: &Path) -> bool {
+    std::fs::read_to_string(page).unwrap().lines().any(|line| line.starts_with("```sh"))
+}
+
+#[test]
+fn every_guide_is_run_or_says_why_not() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    let mut found = BTreeSet::from(["README.md".to_owned()]);
+    ["docs", "examples"].iter().for_each(|folder| with_commands(&root, folder, &mut found));
+    let known: BTreeSet<String> =
+        elsewhere::GUIDES.iter().map(|(page, _)| (*page).to_owned()).collect();
+    assert_eq!(found, known);
+    for (page, by) in elsewhere::GUIDES {
+        let Ok(test) = by else { continue };
+        let path = root.join("crates/alpheus/tests/processes").join(test);
+        let code = std::fs::read_to_string(path).unwrap();
+        // Examples are followed by the names of their folders.
+        let name = page.strip_prefix("examples/").and_then(|rest| rest.split('/').next());
+        assert!(code.contains(name.unwrap_or(page)), "{test} does not run {page}");
+    }
+}

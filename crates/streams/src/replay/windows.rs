@@ -1,0 +1,254 @@
+//! Which windows of a recording have no result, why, and windows of which length would have one.
+
+use super::Args;
+use super::inputs::{Inputs, QueryFile};
+use crate::assumed_owners::{AssumedOwners, consumer};
+use crate::runtime::planning::{QueryContext, plan_query};
+use crate::runtime::results::{OK, Row};
+use alpheus_input::rows::RecordedStream;
+use alpheus_node::local_time::local_time;
+use alpheus_policy::catalog::Catalog;
+use alpheus_policy::ids::StreamId;
+use alpheus_policy::planner::PlannedQuery;
+use alpheus_policy::query::Create;
+use alpheus_time::{Span, Timestamp};
+use rand_chacha::ChaCha20Rng;
+use rand_core::SeedableRng;
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::io::{self, Write};
+use std::path::Path;
+
+/// Windows that are listed.
+const LISTED: usize = 8;
+/// Lengths that are offered, in seconds and as a query says them.
+const LENGTHS: [(u64, &str); 20] = [
+    (1, "1 SECOND"),
+    (2, "2 SECONDS"),
+    (5, "5 SECONDS"),
+    (10, "10 SECONDS"),
+    (30, "30 SECONDS"),
+    (60, "1 MINUTE"),
+    (120, "2 MINUTES"),
+    (300, "5 MINUTES"),
+    (600, "10 MINUTES"),
+    (900, "15 MINUTES"),
+    (1800, "30 MINUTES"),
+    (3600, "1 HOUR"),
+    (7200, "2 HOURS"),
+    (10_800, "3 HOURS"),
+    (21_600, "6 HOURS"),
+    (43_200, "12 HOURS"),
+    (86_400, "1 DAY"),
+    (172_800, "2 DAYS"),
+    (604_800, "1 WEEK"),
+    (2_419_200, "4 WEEKS"),
+];
+
+/// A window's start, and its group.
+pub type WindowOfGroup = (u64, Vec<(String, String)>);
+
+/// Who takes part in a plan, and when they have data.
+pub struct Audience {
+    group: Vec<(String, String)>,
+    /// The plan's minimum population.
+    least: u32,
+    window: Span,
+    /// The windows in which each owner has data, by their starts.
+    owners: Vec<BTreeSet<u64>>,
+}
+
+impl Audience {
+    /// Those of a planned query's plans, which were made over these streams in this order as
+    /// [`AssumedOwners::recorded`] has them.
+    pub fn of(planned: &PlannedQuery, streams: &[&RecordedStream]) -> Vec<Audience> {
+        let places: HashMap<StreamId, usize> =
+            (0..streams.len()).map(|at| (AssumedOwners::stream(at), at)).collect();
+        let of_plan = |plan: &alpheus_policy::plan::Plan| {
+            let mut owners: BTreeMap<&str, BTreeSet<u64>> = BTreeMap::new();
+            for planned in &plan.streams {
+                let place = places.get(&planned.stream);
+                let Some(stream) = place.and_then(|at| streams.get(*at)) else { continue };
+                let own = owners.entry(&stream.owner).or_default();
+                own.extend(stream.events().map(|event| event.time.floor(plan.window).0));
+            }
+            Audience {
+                group: plan.group.clone(),
+                least: plan.population.min,
+                window: plan.window,
+                owners: owners.into_values().collect(),
+            }
+        };
+        planned.plans.iter().map(of_plan).collect()
+    }
+
+    /// The number of owners with data in each window that has any, by the window's start.
+    #[must_use]
+    pub fn present(&self) -> BTreeMap<u64, u32> {
+        self.present_in(self.window)
+    }
+
+    /// The same in windows of another length, a multiple.
+    fn present_in(&self, window: Span) -> BTreeMap<u64, u32> {
+        let mut present = BTreeMap::new();
+        for owner in &self.owners {
+            let starts: BTreeSet<u64> =
+                owner.iter().map(|start| Timestamp(*start).floor(window).0).collect();
+            starts.into_iter().for_each(|start| *present.entry(start).or_default() += 1);
+        }
+        present
+    }
+
+    /// Its group.
+    #[must_use]
+    pub fn group(&self) -> &[(String, String)] {
+        &self.group
+    }
+}
+
+/// A length of windows, and how many of how many windows would have a result.
+pub struct Longer {
+    text: &'static str,
+    open: usize,
+    of: usize,
+    least: u32,
+}
+
+impl std::fmt::Display for Longer {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let Longer { text, open, of, least } = self;
+        write!(
+            f,
+            "ask for longer windows: with `SIZE {text}`, {least} owners or more have data in {open} of {of} windows"
+        )
+    }
+}
+
+/// The shortest windows that are longer than those of the query, that policies allow, and of which
+/// nine in ten have data of enough owners; else those of which the most have, if half have.
+#[must_use]
+pub fn longer(create: &Create, catalog: &Catalog, streams: &[&RecordedStream]) -> Option<Longer> {
+    if create.cumulating.is_some() {
+        return None;
+    }
+    let audiences = Audience::of(&planned(create, catalog)?, streams);
+    let mut best: Option<Longer> = None;
+    for (seconds, text) in LENGTHS {
+        let window = Span::seconds(seconds);
+        if window <= create.window || !window.0.is_multiple_of(create.window.0) {
+            continue;
+        }
+        let present: Vec<(u32, u32)> = audiences
+            .iter()
+            .flat_map(|own| own.present_in(window).into_values().map(|many| (own.least, many)))
+            .collect();
+        let open = present.iter().filter(|(least, many)| many >= least).count();
+        let least = audiences.iter().map(|own| own.least).max().unwrap_or(1);
+        let found = Longer { text, open, of: present.len(), least };
+        let ratio = |own: &Longer| (own.open * 100).checked_div(own.of).unwrap_or(0);
+        let asked = Create { window, ..create.clone() };
+        if best.as_ref().map_or(50, |best| ratio(best) + 1) > ratio(&found)
+            || planned(&asked, catalog).is_none()
+        {
+            continue;
+        }
+        let is_enough = ratio(&found) >= 90;
+        best = Some(found);
+        if is_enough {
+            break;
+        }
+    }
+    best
+}
+
+fn planned(create: &Create, catalog: &Catalog) -> Option<PlannedQuery> {
+    // A plan that runs gets a fresh nonce. This one never runs.
+    let mut rng = ChaCha20Rng::seed_from_u64(0);
+    let asking = QueryContext::from(Timestamp(0)).with_readers(&consumer);
+    plan_query(create, catalog, asking, &mut rng).ok()
+}
+
+/// What is shown of the windows of each query.
+pub(super) struct WindowReport(Vec<OfQuery>);
+
+struct OfQuery {
+    name: String,
+    windows: usize,
+    /// Windows without a result: start, end, and why.
+    closed: Vec<(u64, u64, String)>,
+    longer: Option<Longer>,
+}
+
+impl WindowReport {
+    pub(super) fn of(inputs: &Inputs, rows: &[Row], args: &Args) -> WindowReport {
+        let streams: Vec<&RecordedStream> = inputs.recording.streams.iter().collect();
+        let owners = AssumedOwners::recorded(streams.iter().copied(), args.controllers.0);
+        let catalog = owners.catalog(Path::new(""), inputs.schema.clone(), &inputs.policies);
+        let catalog = catalog.unwrap_or_default();
+        let of = |query: &QueryFile| of_query(query, rows, &catalog, &streams);
+        WindowReport(inputs.queries.iter().map(of).collect())
+    }
+
+    /// Prints why windows have no result, and what to ask for instead.
+    pub(super) fn write(&self, out: &mut impl Write) -> io::Result<()> {
+        for OfQuery { name, windows, closed, longer } in &self.0 {
+            if closed.is_empty() {
+                continue;
+            }
+            writeln!(out, "{name}: {} of {windows} windows have no result", closed.len())?;
+            for (start, end, why) in closed.iter().take(LISTED) {
+                writeln!(out, "    {} to {}: {why}", local_time(*start), local_time(*end))?;
+            }
+            match closed.len().saturating_sub(LISTED) {
+                0 => {}
+                more => writeln!(
+                    out,
+                    "    … and {more} more; the results say why in the column `status`"
+                )?,
+            }
+            if let Some(longer) = longer {
+                writeln!(out, "help: {longer}")?;
+            }
+        }
+        Ok(())
+    }
+
+    /// What to ask for instead, if that is known.
+    pub(super) fn remedy(&self) -> Option<String> {
+        self.0.iter().find_map(|query| query.longer.as_ref()).map(ToString::to_string)
+    }
+}
+
+fn of_query(
+    query: &QueryFile,
+    rows: &[Row],
+    catalog: &Catalog,
+    streams: &[&RecordedStream],
+) -> OfQuery {
+    let create = &query.create;
+    let audiences = planned(create, catalog).map(|planned| Audience::of(&planned, streams));
+    let present: HashMap<WindowOfGroup, u32> = audiences
+        .iter()
+        .flatten()
+        .flat_map(|own| {
+            own.present().into_iter().map(|(at, many)| ((at / 1000, own.group.clone()), many))
+        })
+        .collect();
+    let own = || rows.iter().filter(|row| row.query == create.name.text);
+    let is_closed = |row: &&Row| row.status != OK || (row.population == 0 && row.windows.is_none());
+    let why = |row: &Row| {
+        let many = present.get(&(row.window_start, row.group.clone())).copied().unwrap_or(0);
+        match (row.status.as_str(), many) {
+            (_, 0) if !present.is_empty() => "nobody has data".to_owned(),
+            (OK, _) => "nobody who takes part has data".to_owned(),
+            (status, 1) => format!("{status}; one owner has data"),
+            (status, many) => format!("{status}; {many} owners have data"),
+        }
+    };
+    let mut closed: Vec<(u64, u64, String)> =
+        own().filter(is_closed).map(|row| (row.window_start, row.window_end, why(row))).collect();
+    closed.sort();
+    let windows = own().count();
+    let mostly = closed.len() * 2 > windows;
+    let longer = if mostly { longer(create, catalog, streams) } else { None };
+    OfQuery { name: create.name.text.clone(), windows, closed, longer }
+}
