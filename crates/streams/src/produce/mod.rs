@@ -19,7 +19,7 @@ pub mod outbox;
 pub mod refused_sessions;
 pub mod sender;
 
-pub(crate) use live::LateLineError;
+pub use live::LateLineError;
 
 use alpheus_node::failure::{Blame, Category, Failure};
 use alpheus_node::globals::Globals;
