@@ -60,6 +60,12 @@ impl PyConsumer {
         Ok(self.ask(py, known)?.to_string())
     }
 
+    /// The service's counts since its start.
+    fn status(&self, py: Python<'_>) -> PyResult<String> {
+        let known = || self.client.get_json::<Value>("/v1/status", Duration::ZERO);
+        Ok(self.ask(py, known)?.to_string())
+    }
+
     /// Rows of a query after a place, and the place after them. Waits some seconds for one.
     fn rows(
         &self,

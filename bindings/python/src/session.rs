@@ -6,7 +6,7 @@ use crate::process::{Home, not_copied};
 use crate::schema::{PySchema, Shape};
 use alpheus_encrypted_stream::encode::{EncodeError, Value};
 use alpheus_encrypted_stream::producer::{
-    EventError, EventVector, OpeningSecrets, SetupError, Start,
+    CloseError, EventError, EventVector, OpeningSecrets, SetupError, Start,
 };
 use alpheus_node::clock;
 use alpheus_node::entropy;
@@ -86,7 +86,10 @@ impl<R: CryptoRng> Running<R> {
         let mut frames = std::mem::take(&mut self.frames);
         let sink = &mut |frame: &[u8]| frames.push(frame.to_vec());
         let closed = self.session.close(at, &mut self.rng, sink);
-        closed.map_err(|(_, error)| errors::refused(&error))?;
+        closed.map_err(|(_, error)| match error {
+            CloseError::Time(own) => errors::refused(&own),
+            CloseError::NotATick { .. } => errors::refused(&error),
+        })?;
         Ok(frames)
     }
 

@@ -42,11 +42,11 @@ from .design import (
     init,
     suggest,
 )
-from .local import Local, LocalOwner, local
+from .deployment import Local, LocalOwner, local
 from .owner import LogLine, Owner, StreamOwner
 from .passes import Pass, PassAuth, PassSession
 from .producer import Attribute, Schema, Sent, Session, Stream
-from .results import Column, Noise, Row, Rows
+from .rows import Column, Noise, Row, Rows
 from .statistics import Aggregate, Contribution, Statistics
 from .tables import Table
 

@@ -24,6 +24,7 @@ class Process:
 
     def __init__(self, arguments: list[PathLike], *, cwd: PathLike | None = None) -> None:
         line = [str(program()), *(os.fspath(argument) for argument in arguments)]
+        self._parent = os.getpid()
         self._said: list[str] = []
         self._changed = threading.Condition()
         self._child = subprocess.Popen(
@@ -72,7 +73,9 @@ class Process:
         return self._child.poll() is None
 
     def end(self, timeout: float = 10) -> None:
-        """Asks it to stop, and kills it if it does not."""
+        """Asks it to stop, and kills it if it does not. A copy of this process leaves it alone."""
+        if self._parent != os.getpid():
+            return
         if self._child.poll() is None:
             self._child.terminate()
             try:

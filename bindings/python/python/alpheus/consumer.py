@@ -13,7 +13,7 @@ from . import _native
 from ._errors import ServiceError, UsageError
 from ._program import PathLike
 from .design import Explanation, Listing
-from .results import Column, Row, Rows
+from .rows import Column, Row, Rows
 
 #: How long a request waits at the service for a row, in seconds. Ctrl-C is seen in between.
 WAIT = 1
@@ -74,6 +74,11 @@ class Consumer:
         """All running queries of the service."""
         known: list[dict[str, Any]] = json.loads(self._client().queries())
         return known
+
+    def status(self) -> dict[str, Any]:
+        """The service's counts since its start, and its notes for operators."""
+        said: dict[str, Any] = json.loads(self._client().status())
+        return said
 
     def __repr__(self) -> str:
         return f"<alpheus.Consumer of {self._server}>"

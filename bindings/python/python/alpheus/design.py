@@ -19,7 +19,7 @@ from . import _frames
 from ._errors import InputError, UndecidedError, UsageError
 from ._program import PathLike, read, run
 from ._times import moment
-from .results import FIXED, Row, Rows, _decimal
+from .rows import FIXED, Row, Rows, _decimal
 
 
 @dataclass(frozen=True)

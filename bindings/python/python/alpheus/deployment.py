@@ -9,14 +9,15 @@ from __future__ import annotations
 import os
 import shutil
 import tempfile
-from collections.abc import Iterable, Mapping
+import time as clock
+from collections.abc import Callable, Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from datetime import datetime, timezone
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Literal
 
-from ._errors import SessionError, UsageError
+from ._errors import ServiceError, UsageError
 from ._process import SERVING, Process, free_port, private_folder
 from ._program import PathLike, run
 from ._times import MICROSECOND, micros
@@ -73,6 +74,7 @@ class Local:
         beginning: int | None = None,
     ) -> None:
         self._own = state is None
+        self._parent = os.getpid()
         made = tempfile.mkdtemp(prefix="alpheus-") if state is None else os.fspath(state)
         #: The folder with all keys, certificates, logs and state.
         self.folder = Path(made).resolve() if self._own else private_folder(Path(made).resolve())
@@ -183,8 +185,13 @@ class Local:
             return list(pool.map(lambda each: self._add(each[1], each[0], self.policies), numbered))
 
     def close(self) -> None:
-        """Ends all processes, and removes the folder unless you named it."""
+        """Ends all processes, and removes the folder unless you named it.
+
+        A forked process leaves both to its parent.
+        """
         self._closed = True
+        if self._parent != os.getpid():
+            return
         for process in reversed(self._processes):
             process.end()
         self._processes = []
@@ -334,37 +341,55 @@ class _Recording:
         self.beginning = self._rows[0][0] // self._tick * self._tick
 
     def play(self, here: Local, query: str) -> None:
-        """Adds all owners, asks the query, and sends every row through its owner's device."""
+        """Adds all owners, asks the query, and sends every row through its owner's device.
+
+        Every stream begins before any goes on: a window waits for all streams that are online, and
+        must not close before the service has heard of one.
+        """
         added = {owner.name: owner for owner in here.add_owners(self._owners.values())}
         here.answer = here.query(query)
-        streams: dict[str, Stream] = {}
-        left: dict[str, int] = {}
-        for _, whose, _ in self._rows:
-            left[self._owners[whose]] = left.get(self._owners[whose], 0) + 1
+        of: dict[str, list[tuple[int, dict[str, Any]]]] = {name: [] for name in added}
         for at, whose, event in self._rows:
-            name = self._owners[whose]
-            if name not in streams:
-                streams[name] = added[name].open(times="given")
-            assert here._clock is not None
-            here._clock.set(at)
-            streams[name].add(event, at / 1000)
+            of[self._owners[whose]].append((at, event))
         assert here._clock is not None
-        here._clock.set(self._rows[-1][0] + 2 * self._tick)
+        here._clock.set(max(rows[0][0] for rows in of.values()))
         with ThreadPoolExecutor(8) as pool:
-            list(pool.map(Stream.close, streams.values()))
+            opened = list(pool.map(lambda name: _begun(added[name], of[name][0]), of))
+            # Of each stream an opening, and an event if events have frames of their own.
+            each = 1 if self._schema.frames == "ticks" else 2
+            _wait(here, lambda status: int(status["frames_read"]) >= each * len(opened), "events")
+            here._clock.set(self._rows[-1][0] + 2 * self._tick)
+            list(pool.map(_go_on, opened, (rows[1:] for rows in of.values())))
+
+
+def _begun(owner: LocalOwner, first: tuple[int, dict[str, Any]]) -> Stream:
+    stream = owner.open(times="given")
+    stream.add(first[1], first[0] / 1000)
+    return stream
+
+
+def _go_on(stream: Stream, rows: list[tuple[int, dict[str, Any]]]) -> None:
+    with stream:
+        for at, event in rows:
+            stream.add(event, at / 1000)
+
+
+def _wait(here: Local, until: Callable[[dict[str, Any]], bool], what: str) -> None:
+    consumer, end = here.consumer, clock.monotonic() + START
+    while not until(consumer.status()):
+        if clock.monotonic() > end:
+            raise ServiceError(f"the service did not get all {what} within {START} s")
+        clock.sleep(0.02)
 
 
 def _wait_for_streams(here: Local, number: int) -> None:
-    import time as clock
-
-    consumer, until = here.consumer, clock.monotonic() + START
+    consumer, end = here.consumer, clock.monotonic() + START
     while True:
         tables = consumer.ask("SHOW STREAMS").tables
-        known = sum(int(row[1]) for table in tables for row in table.rows)
-        if known >= number:
+        if sum(int(row[1]) for table in tables for row in table.rows) >= number:
             return
-        if clock.monotonic() > until:
-            raise SessionError("the service does not know all streams")
+        if clock.monotonic() > end:
+            raise ServiceError(f"the service does not know all streams after {START} s")
         clock.sleep(0.05)
 
 
