@@ -2,7 +2,7 @@
 
 use crate::cells::{cell, integer, number, wrong_type};
 use crate::errors;
-use crate::schema::Shape;
+use crate::shape::Shape;
 use alpheus_encrypted_stream::encode::{Encoder, Value};
 use alpheus_input::rows::Cell;
 use alpheus_policy::schema::{Attribute, Schema};

@@ -11,6 +11,7 @@ mod errors;
 mod process;
 mod schema;
 mod session;
+mod shape;
 mod stream;
 
 pub use errors::refused;

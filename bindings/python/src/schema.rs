@@ -2,10 +2,9 @@
 
 use crate::columns::{Row, Table};
 use crate::errors;
-use alpheus_encrypted_stream::encode::Encoder;
+use crate::shape::Shape;
 use alpheus_node::entropy;
 use alpheus_policy::decimal::format_scaled;
-use alpheus_policy::layout::Layout;
 use alpheus_policy::schema::{Attribute, AttributeKind, Schema};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList};
@@ -14,21 +13,6 @@ use std::sync::Arc;
 /// A schema that was checked.
 #[pyclass(name = "Schema", module = "alpheus._native", frozen)]
 pub struct PySchema(pub(crate) Arc<Shape>);
-
-/// A schema with its layout and encoder.
-pub(crate) struct Shape {
-    pub(crate) schema: Schema,
-    pub(crate) layout: Layout,
-    pub(crate) encoder: Encoder,
-}
-
-impl Shape {
-    pub(crate) fn of(schema: Schema) -> PyResult<Arc<Shape>> {
-        let layout = Layout::of(&schema).map_err(|error| errors::refused(&error))?;
-        let encoder = Encoder::new(&schema, &layout).map_err(|error| errors::refused(&error))?;
-        Ok(Arc::new(Shape { schema, layout, encoder }))
-    }
-}
 
 #[pymethods]
 impl PySchema {

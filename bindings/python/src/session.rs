@@ -3,7 +3,8 @@
 use crate::columns::{Row, Table, copied};
 use crate::errors;
 use crate::process::{Home, not_copied};
-use crate::schema::{PySchema, Shape};
+use crate::schema::PySchema;
+use crate::shape::Shape;
 use alpheus_encrypted_stream::encode::{EncodeError, Value};
 use alpheus_encrypted_stream::producer::{
     CloseError, EventError, EventVector, OpeningSecrets, SetupError, Start,

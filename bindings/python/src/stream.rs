@@ -4,7 +4,7 @@
 use crate::columns::{Row, Table, copied};
 use crate::errors;
 use crate::process::{Home, not_copied};
-use crate::schema::Shape;
+use crate::shape::Shape;
 use alpheus_input::rows::Cell;
 use alpheus_node::failure::{Category, Failure};
 use alpheus_node::globals::Globals;

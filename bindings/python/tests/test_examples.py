@@ -54,3 +54,9 @@ def test_every_public_thing_is_documented():
 def test_the_command_line_is_there():
     done = subprocess.run([sys.executable, "-m", "alpheus", "--version"], capture_output=True, text=True)
     assert done.returncode == 0 and alpheus.__version__ in done.stdout
+
+
+@pytest.mark.parametrize("script", sorted((HERE / "examples").glob("*.py")), ids=lambda path: path.name)
+def test_the_examples_run(script, tmp_path):
+    done = subprocess.run([sys.executable, script], cwd=tmp_path, capture_output=True, text=True)
+    assert done.returncode == 0 and done.stdout, done.stderr

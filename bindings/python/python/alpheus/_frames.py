@@ -28,6 +28,15 @@ def column(frame: Any, name: str) -> Any:
     return frame[name]
 
 
+def values(column: Any) -> list[Any]:
+    """A column as Python's own values."""
+    for way in ("to_pylist", "to_list", "tolist"):
+        if hasattr(column, way):
+            found: list[Any] = getattr(column, way)()
+            return found
+    return list(column)
+
+
 def columns(frame: Any, wanted: Iterable[str]) -> dict[str, Column]:
     """Columns of a frame, as the native part takes them."""
     return {name: of(column(frame, name)) for name in wanted}
@@ -37,26 +46,28 @@ def of(series: Any) -> Column:
     """A column's numbers as they lie in memory, and other values one by one."""
     array, mask = _numpy(series)
     if array is None:
-        return list(series)
+        return values(series)
     kind = array.dtype.kind
     if kind in "iu" and array.dtype.itemsize <= 8 and str(array.dtype) != "uint64":
         return ("whole", _contiguous(array, "int64"), mask)
     if kind == "f" and array.dtype.itemsize <= 8:
+        if array.dtype.itemsize == 8:
+            return ("float", _contiguous(array, "float64"), mask)
         # The shortest text of a float of 32 bits is not that of the same number in 64.
-        return ("float", _contiguous(array, "float64"), mask) if array.dtype.itemsize == 8 else _single(array, mask)
+        return _single(array, mask)
     if kind == "b":
         return ("truth", _contiguous(array, "uint8"), mask)
-    values = array.tolist()
+    found: list[Any] = array.tolist()
     if mask is not None:
-        values = [None if missing else value for value, missing in zip(values, mask.tolist())]
-    return values
+        found = [None if missing else value for value, missing in zip(found, mask.tolist())]
+    return found
 
 
 def _single(array: Any, mask: Any) -> Column:
-    values = [float(str(value)) for value in array]
+    found = [float(str(value)) for value in array]
     if mask is not None:
-        values = [float("nan") if missing else value for value, missing in zip(values, mask.tolist())]
-    return list(values)
+        found = [float("nan") if gone else value for value, gone in zip(found, mask.tolist())]
+    return list(found)
 
 
 def _contiguous(array: Any, dtype: str) -> Any:
@@ -109,5 +120,4 @@ def times(series: Any) -> Any:
             return series.to_numpy().astype("datetime64[us]").astype("int64")
     if hasattr(series, "dt") and hasattr(series, "dtype"):
         return series.dt.epoch("us").to_numpy().astype("int64")
-    values = series.to_pylist() if hasattr(series, "to_pylist") else list(series)
-    return array("q", [micros(value) for value in values])
+    return array("q", [micros(value) for value in values(series)])

@@ -189,7 +189,7 @@ class Project:
         with _written(query or self.query, ".sql") as sql, _csv(data) as file:
             with tempfile.TemporaryDirectory(prefix="alpheus-") as folder:
                 output = Path(folder) / "answer.csv"
-                line = ["replay", "--schema", self.schema, "--source", self.source]
+                line: list[PathLike] = ["replay", "--schema", self.schema, "--source", self.source]
                 line += ["--policies", self.policies, "--input", file, "--query", sql]
                 run([*line, "--controllers", str(controllers), "--output", output])
                 return _answer(output)
@@ -314,12 +314,12 @@ def _answer(path: Path) -> Rows:
     import csv
 
     def row(cells: dict[str, str]) -> Row:
-        counts = {name: int(cells[name]) for name in ("population", "silent", "excluded")}
+        population, silent, excluded = (int(cells[n]) for n in ("population", "silent", "excluded"))
         values = {
             name: _cell(value) for name, value in cells.items() if name not in FIXED
         }
         start, end = (moment(1000 * int(cells[name])) for name in ("window_start", "window_end"))
-        return Row(start, end, values, **counts, status=cells["status"])
+        return Row(start, end, values, population, silent, excluded, cells["status"])
 
     with path.open(encoding="utf-8", newline="") as lines:
         return Rows(row(cells) for cells in csv.DictReader(lines))
@@ -354,20 +354,12 @@ def write_csv(frame: Any, path: Path) -> None:
     import csv
 
     names = _frames.names(frame)
-    columns = [_python(_frames.column(frame, name)) for name in names]
+    columns = [_frames.values(_frames.column(frame, name)) for name in names]
     with path.open("w", encoding="utf-8", newline="") as file:
         lines = csv.writer(file)
         lines.writerow(names)
         for row in zip(*columns):
             lines.writerow([_text(value) for value in row])
-
-
-def _python(column: Any) -> list[Any]:
-    for way in ("to_pylist", "to_list", "tolist"):
-        if hasattr(column, way):
-            found: list[Any] = getattr(column, way)()
-            return found
-    return list(column)
 
 
 def _text(value: Any) -> Any:

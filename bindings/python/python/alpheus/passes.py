@@ -8,19 +8,19 @@ from __future__ import annotations
 
 import os
 import tempfile
-import time
 from collections.abc import Generator
 from pathlib import Path
 from types import TracebackType
 from typing import Any
 from urllib.parse import urlsplit, urlunsplit
 
-from ._errors import ServiceError
-from ._process import Process, free_port
+from ._process import SERVING, Process, free_port
 from ._program import PathLike, run
 
 #: The header by which the local proxy knows its user.
 HEADER = "Alpheus-Local"
+#: How long the pass's client may take to start, in seconds.
+START = 60
 
 
 class Pass:
@@ -89,20 +89,11 @@ class PassSession:
         line += ["--local-secret", secret, *([] if gateway is None else ["--gateway", gateway])]
         self._process = Process([*line, *([] if fetch else ["--no-fetch"])])
         try:
-            self._secret = self._wait(secret)
+            self._process.wait_for(SERVING, START)
+            self._secret = secret.read_text().strip()
         except BaseException:
             self.close()
             raise
-
-    def _wait(self, secret: Path) -> str:
-        until = time.monotonic() + 60
-        while not (secret.exists() and secret.read_text()):
-            if not self._process.alive():
-                self._process.wait_for("\0", 1)
-            if time.monotonic() > until:
-                raise ServiceError("the pass's client did not start within 60 s")
-            time.sleep(0.02)
-        return secret.read_text().strip()
 
     def auth(self) -> PassAuth:
         """What `requests` and `httpx` take as ``auth``, for requests to the protected service.

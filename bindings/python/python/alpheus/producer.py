@@ -381,5 +381,5 @@ class Stream:
 def events_of(frame: Any) -> Iterator[dict[str, Any]]:
     """The rows of a frame as mappings, for those who look at them one by one."""
     names = _frames.names(frame)
-    for values in zip(*(list(_frames.column(frame, name)) for name in names)):
+    for values in zip(*(_frames.values(_frames.column(frame, name)) for name in names)):
         yield dict(zip(names, values))
