@@ -314,10 +314,13 @@ deploy: .venv/ready ## check the files of deploy/, as far as this machine can
 
 .PHONY: dist
 # DIST_SIGNING_KEY=FILE make dist: signed checksums, by a key of ssh-keygen. On Debian, for amd64.
-dist: kafka-build ## Debian packages, image, tarball, bill of materials, checksums: in target/dist
+dist: kafka-build .venv/python ## Debian packages, image, tarball, wheel, bill of materials, checksums: in target/dist
 	@$(call need,dpkg-shlibdeps:dpkg-dev objdump:binutils git:git $(PYTHON):python3)
 	cd deploy/packages && $(PYTHON) -B -m unittest -q test_packages
-	nice -n 10 $(PYTHON) -B deploy/packages/dist.py
+	WHEEL_PYTHON=$(CURDIR)/.venv/python/bin/python nice -n 10 $(PYTHON) -B deploy/packages/dist.py
+	rm -rf target/wheel-trial && $(PYTHON) -m venv target/wheel-trial
+	target/wheel-trial/bin/pip install --quiet --disable-pip-version-check target/dist/*.whl
+	target/wheel-trial/bin/python -B bindings/python/tests/run_readme.py bindings/python/README.md
 
 .PHONY: packages
 packages: package-tools dist ## install and run what `make dist` leaves, on bare Debian systems

@@ -79,6 +79,16 @@ impl<R: CryptoRng> Running<R> {
         self.session.advance(now, &mut self.rng, sink).map_err(|error| errors::refused(&error))
     }
 
+    /// Makes one frame for all ticks that have passed since the last event, where a frame is a tick.
+    ///
+    /// # Errors
+    /// The session's reason.
+    pub fn sleep_until(&mut self, now: Timestamp) -> PyResult<()> {
+        let frames = &mut self.frames;
+        let sink = &mut |frame: &[u8]| frames.push(frame.to_vec());
+        self.session.sleep_until(now, &mut self.rng, sink).map_err(|error| errors::refused(&error))
+    }
+
     /// Closes the session at a tick, and gives the last frames. A session that does not close is gone.
     ///
     /// # Errors
@@ -224,6 +234,15 @@ impl PySession {
     fn advance<'py>(&self, py: Python<'py>, now_us: u64) -> PyResult<Bound<'py, PyList>> {
         let frames = self.with(py, |running| {
             running.advance(Timestamp(now_us))?;
+            Ok(running.take())
+        })?;
+        as_bytes(py, &frames)
+    }
+
+    /// The device slept up to a time in microseconds.
+    fn sleep_until<'py>(&self, py: Python<'py>, now_us: u64) -> PyResult<Bound<'py, PyList>> {
+        let frames = self.with(py, |running| {
+            running.sleep_until(Timestamp(now_us))?;
             Ok(running.take())
         })?;
         as_bytes(py, &frames)

@@ -92,3 +92,29 @@ def test_what_a_producer_refuses_has_the_reason_of_the_script(known_answers):
                     running.event(case["start"] + offset, [1])
                 running.close(case["start"] + case["close"])
             assert refused.value.reason == case["error"], file.name
+
+
+def test_sessions_of_ticks_have_the_frames_of_the_script(known_answers):
+    """The opening apart, which is sealed under a key that is drawn."""
+    case = cases("ticks/v1/session.json")
+    known = lambda *names: tuple(bytes.fromhex(case[name]) for name in names)  # noqa: E731
+    opened, tick = case["opened"], case["tick"]
+    running = known_answers.KnownSession.ticks(
+        known("master", "stream", "schema"),
+        (tick, case["anchor"], case["blocks"]),
+        known("device_seed", "certificate", "authority", "ingest_key", "ingest_seed"),
+        (int(case["session"], 16), bytes.fromhex(case["session_key"]), opened),
+    )
+    at = lambda ticks: opened + ticks * tick  # noqa: E731
+    frames = []
+    # Events in a tick, by the tick's number; asleep in two stretches.
+    for start, events in [(0, [1, 2]), (1, [3]), (2, []), (5, [4]), (14, [5, 6, 7])]:
+        if start > 3:
+            frames += running.sleep_until(at(start))
+        for event in events:
+            plain = [(event * 31 + word) % 97 for word in range(20)]
+            frames += running.event(at(start) + event, plain)
+        frames += running.advance(at(start + 1))
+    frames += running.close(at(16))
+    assert len(frames) == len(case["frames"])
+    assert [frame.hex() for frame in frames[1:]] == case["frames"][1:]

@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import os
 import tempfile
-from collections.abc import Generator
 from pathlib import Path
 from types import TracebackType
 from typing import Any
-from urllib.parse import urlsplit, urlunsplit
+from urllib.parse import urljoin, urlsplit, urlunsplit
 
+from ._errors import RefusedError
 from ._process import SERVING, Process, free_port
 from ._program import PathLike, run
 
@@ -130,36 +130,44 @@ class PassAuth:
 
     It changes where a request is sent, and adds the local secret. So it goes to the pass's client on
     this machine and to nobody else, and the request's path and query are those that you wrote.
-    """
 
-    #: What `httpx` asks of an ``auth``.
-    requires_request_body = False
-    requires_response_body = False
+    A redirect within the service goes through the session too. One to another host would leave it, with
+    the local secret: `requests` raises :class:`RefusedError` then. `httpx` follows none unless it is
+    asked to; do not ask it to.
+    """
 
     def __init__(self, address: str, secret: str) -> None:
         self._address = address
         self._secret = secret
 
     def __call__(self, request: Any) -> Any:
-        """`requests`: a request that is about to be sent."""
-        request.url = self._moved(request.url)
+        """Changes a request that is about to be sent."""
+        url = str(request.url)
+        # `httpx` has a type for addresses, and names the host in a header.
+        moved = self._moved(url)
+        request.url = moved if isinstance(request.url, str) else type(request.url)(moved)
+        if "Host" in request.headers:
+            request.headers["Host"] = self._address
         request.headers[HEADER] = self._secret
-        request.headers.pop("Host", None)
+        if hasattr(request, "register_hook"):
+            own = {self._address, urlsplit(url).netloc}
+            request.register_hook("response", lambda response, **_: self._answered(response, own))
         return request
 
-    def sync_auth_flow(self, request: Any) -> Generator[Any, Any, None]:
-        """`httpx`: the same."""
-        yield self._changed(request)
+    def _answered(self, response: Any, own: set[str]) -> None:
+        """Keeps what `requests` does next within the session."""
+        if not response.is_redirect:
+            return
+        target = urljoin(response.url, response.headers["location"])
+        if urlsplit(target).netloc not in own:
+            raise RefusedError(
+                "the service redirects to another host, which the pass's session does not reach",
+                help="say allow_redirects=False, and fetch what it names without this auth",
+            )
+        response.headers["location"] = self._moved(target)
 
-    async def async_auth_flow(self, request: Any) -> Any:
-        """`httpx`: the same, for its asynchronous client."""
-        yield self._changed(request)
-
-    def _changed(self, request: Any) -> Any:
-        request.url = type(request.url)(self._moved(str(request.url)))
-        request.headers[HEADER] = self._secret
-        request.headers["Host"] = self._address
-        return request
+    def __reduce_ex__(self, protocol: Any) -> Any:
+        raise TypeError("an auth of a pass's session cannot be pickled or copied: it holds a secret")
 
     def _moved(self, url: str) -> str:
         parts = urlsplit(url)

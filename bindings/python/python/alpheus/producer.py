@@ -237,6 +237,13 @@ class Session:
         """The frames of all borders up to a time."""
         return self._native.advance(micros(now))
 
+    def sleep_until(self, now: Time) -> list[bytes]:
+        """The frames up to a time before which the device was asleep, so that nothing happened.
+
+        Under a schema with one frame a tick this is one frame, however long it was.
+        """
+        return self._native.sleep_until(micros(now))
+
     def close(self, at: Time | None = None) -> list[bytes]:
         """Ends the session at the end of its tick, or at a later tick, and gives the last frames."""
         return self._native.close(None if at is None else micros(at))
