@@ -125,6 +125,20 @@ def test_a_deployment_ends_with_the_interpreter_even_if_it_is_killed(schema, tmp
     assert all(gone(process) for process in processes)
 
 
+def test_a_deployment_ends_with_the_interpreter_if_nobody_closes_it(schema, tmp_path):
+    script = textwrap.dedent(
+        """
+        import sys, alpheus
+        here = alpheus.local(schema=sys.argv[1], policies=sys.argv[2])
+        print(here.folder, *(process.pid for process in here._processes), flush=True)
+        """
+    )
+    line = [sys.executable, "-c", script, schema, tmp_path / "policies.yaml"]
+    folder, *processes = subprocess.run(line, capture_output=True, text=True, check=True).stdout.split()
+    assert not os.path.exists(folder)
+    assert len(processes) == 2 and all(gone(int(process)) for process in processes)
+
+
 def test_a_copy_of_the_process_does_not_end_the_deployment(schema, tmp_path):
     with alpheus.local(schema=schema, policies=tmp_path / "policies.yaml") as here:
         child = os.fork()

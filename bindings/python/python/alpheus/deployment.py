@@ -10,6 +10,7 @@ import os
 import shutil
 import tempfile
 import time as clock
+import weakref
 from collections.abc import Callable, Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from datetime import datetime, timezone
@@ -73,11 +74,8 @@ class Local:
         state: PathLike | None = None,
         beginning: int | None = None,
     ) -> None:
-        self._own = state is None
-        self._parent = os.getpid()
-        made = tempfile.mkdtemp(prefix="alpheus-") if state is None else os.fspath(state)
         #: The folder with all keys, certificates, logs and state.
-        self.folder = Path(made).resolve() if self._own else private_folder(Path(made).resolve())
+        self.folder = _folder(state)
         #: The schema's file.
         self.schema = Path(schema).resolve()
         #: The file of the owners' choices.
@@ -89,7 +87,9 @@ class Local:
         self._clock = None if beginning is None else _Clock(self.folder / "clock", beginning)
         self._processes: list[Process] = []
         self._hosts: list[str] = []
-        self._closed = False
+        # Also when the interpreter ends, or nobody holds the deployment any more.
+        gone = self.folder if state is None else None
+        self._ending = weakref.finalize(self, _end, self._processes, gone, os.getpid())
         try:
             self._start(controllers)
         except BaseException:
@@ -189,19 +189,12 @@ class Local:
 
         A forked process leaves both to its parent.
         """
-        self._closed = True
-        if self._parent != os.getpid():
-            return
-        for process in reversed(self._processes):
-            process.end()
-        self._processes = []
-        if self._own:
-            shutil.rmtree(self.folder, ignore_errors=True)
+        self._ending()
 
     @property
     def running(self) -> bool:
         """Whether every process runs."""
-        return not self._closed and all(process.alive() for process in self._processes)
+        return self._ending.alive and all(process.alive() for process in self._processes)
 
     def __enter__(self) -> Local:
         return self
@@ -214,15 +207,27 @@ class Local:
     ) -> None:
         self.close()
 
-    def __del__(self) -> None:
-        if not getattr(self, "_closed", True):
-            self.close()
-
     def __reduce_ex__(self, protocol: Any) -> Any:
         raise TypeError("a deployment cannot be pickled or copied: it is made of processes")
 
     def __repr__(self) -> str:
         return f"<alpheus.Local at {self.server}>" if self.running else "<alpheus.Local, ended>"
+
+
+def _folder(state: PathLike | None) -> Path:
+    if state is None:
+        return Path(tempfile.mkdtemp(prefix="alpheus-")).resolve()
+    return private_folder(Path(state).resolve())
+
+
+def _end(processes: list[Process], folder: Path | None, parent: int) -> None:
+    """Ends processes, and removes their folder. A copy of the process leaves both to its parent."""
+    if parent != os.getpid():
+        return
+    for process in reversed(processes):
+        process.end()
+    if folder is not None:
+        shutil.rmtree(folder, ignore_errors=True)
 
 
 class _Clock:

@@ -381,8 +381,21 @@ class Stream:
     def __reduce_ex__(self, protocol: Any) -> Any:
         return self._native.__reduce_ex__(protocol)
 
+    def __del__(self) -> None:
+        if self._sent is None and _is_open(self._native):
+            what = f"{self!r} was not closed: it ends in its own time, and nobody knows what became of its events"
+            warnings.warn(what, ResourceWarning, stacklevel=2, source=self)
+
     def __repr__(self) -> str:
         return f"<alpheus.Stream of schema {self._schema.name}, times from {self._times}>"
+
+
+def _is_open(stream: _native.Stream) -> bool:
+    try:
+        return not stream.closed
+    except SessionError:
+        # It belongs to the process that this one is a copy of.
+        return False
 
 
 def events_of(frame: Any) -> Iterator[dict[str, Any]]:

@@ -8,6 +8,7 @@ import tempfile
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
@@ -22,28 +23,35 @@ class Aggregate:
 
     place: str
     start: datetime
-    #: ``published``, or how it ended.
+    #: The end, exclusive.
+    end: datetime
+    #: ``result``, ``open``, or why there is no result.
     state: str
     count: int | None
+    #: Exact.
+    sum: Decimal | None
     mean: float | None
+    #: The population's standard deviation.
     deviation: float | None
-    #: Uploads that the aggregator has seen, dummies included.
+    #: Uploads that the aggregator has seen at most.
     slots: int
-    #: Everything that the program says.
-    raw: Mapping[str, Any]
+    #: Those of them that add nothing.
+    dummies: int | None
 
     @classmethod
     def of(cls, said: Mapping[str, Any]) -> Aggregate:
         """An aggregate as the program prints it."""
         return cls(
             place=said["aggregate"],
-            start=moment(1000 * int(said["interval_start"])),
+            start=moment(1000 * said["interval_start"]),
+            end=moment(1000 * said["interval_end"]),
             state=said["state"],
-            count=said.get("count"),
-            mean=said.get("mean"),
-            deviation=said.get("standard_deviation", said.get("deviation")),
+            count=said["count"],
+            sum=None if said["sum"] is None else Decimal(said["sum"]),
+            mean=said["mean"],
+            deviation=said["stddev"],
             slots=said["slots"],
-            raw=said,
+            dummies=said["dummies"],
         )
 
 

@@ -6,7 +6,7 @@ For streams there is :func:`alpheus.local`.
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from types import TracebackType
 from typing import Any
@@ -133,6 +133,58 @@ class PassGateway(_Trial):
         return made
 
     def __enter__(self) -> PassGateway:
+        return self
+
+
+class StatisticsParties(_Trial):
+    """The parties of accountable statistics: a registrar, an aggregator, four smoothers, some accounts."""
+
+    def __init__(self, accounts: Iterable[str]) -> None:
+        super().__init__()
+        try:
+            self._start(tuple(accounts))
+        except BaseException:
+            self.close()
+            raise
+
+    def _start(self, accounts: tuple[str, ...]) -> None:
+        self._run("ca", "init", "pki")
+        names = ["registrar", "aggregator", *(f"smoother-{number}" for number in range(1, 5))]
+        at = {name: (f"127.0.0.1:{free_port()}", f"127.0.0.1:{free_port()}") for name in names}
+        line = ["stats", "init", "roads", "--min-accounts", "2", "--wasteful-accounts", "0"]
+        line += ["--authority", "pki/ca.pem"]
+        for name, (api, peers) in at.items():
+            role = name.split("-")[0]
+            self._issue(role, name)
+            both = f"https://{api},https://{peers}" if role == "smoother" else f"https://{api}"
+            line += [f"--{role}", both]
+        self._run(*line)
+        for account in accounts:
+            secret = self._run("pass", "account", account, "--accounts", "accounts.txt")
+            self.secret(account).touch(mode=0o600)
+            self.secret(account).write_text(secret)
+        for name, (api, peers) in at.items():
+            role = name.split("-")[0]
+            more = {"registrar": ["--accounts", "accounts.txt"], "smoother": ["--peers", peers]}
+            own = ["--identity", f"pki/{name}", "--card", "roads/card.json", "--keys", f"roads/{name}"]
+            (self.folder / "run").mkdir(mode=0o700, exist_ok=True)
+            self._serve("stats", role, *own, "--state", f"run/{name}", "--api", api, *more.get(role, []))
+
+    @property
+    def card(self) -> Path:
+        """The card that everybody pins."""
+        return self.folder / "roads" / "card.json"
+
+    @property
+    def definer_key(self) -> Path:
+        """The key of whom may define what is measured."""
+        return self.folder / "roads" / "definer.key"
+
+    def secret(self, account: str) -> Path:
+        """The file with an account's secret."""
+        return self.folder / f"{account}.secret"
+
+    def __enter__(self) -> StatisticsParties:
         return self
 
 
