@@ -163,10 +163,10 @@ fn encrypt_in_rust(py: Python<'_>, schema: &str, events: u64) -> PyResult<usize>
     let producer = producer.map_err(|error| refused(&error))?;
     let (mut bytes, begin) = (0, Timestamp(1_772_366_400_000_000));
     let rng = &mut Chosen { number: 1, key: None };
-    let sink = &mut |frame: &[u8]| bytes += frame.len();
     py.detach(|| {
-        let mut session =
-            producer.open(Start::First, begin, rng, sink).map_err(|it| refused(&it.error))?;
+        let sink = &mut |frame: &[u8]| bytes += frame.len();
+        let session = producer.open(Start::First, begin, rng, sink);
+        let mut session = session.map_err(|error| refused(&error.error))?;
         for event in 0..events {
             let values = [Value::Number(i64::try_from(event % 6_800).unwrap_or(0))];
             let encode = |vector: &mut EventVector<'_>| {
@@ -175,8 +175,9 @@ fn encrypt_in_rust(py: Python<'_>, schema: &str, events: u64) -> PyResult<usize>
             let at = Timestamp(begin.0 + 1 + event * 100);
             session.event(at, encode, sink).map_err(|error| refused(&error))?;
         }
-        Ok(bytes)
-    })
+        PyResult::Ok(())
+    })?;
+    Ok(bytes)
 }
 
 fn frames(py: Python<'_>, frames: Vec<Vec<u8>>) -> PyResult<Bound<'_, PyList>> {

@@ -324,7 +324,6 @@ fn producer(
 }
 
 /// Why there is no producer.
-#[expect(clippy::large_enum_variant, reason = "made once for a session")]
 enum ProducerError {
     Setup(SetupError),
     Identity(Failure),

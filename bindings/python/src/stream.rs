@@ -225,7 +225,10 @@ impl PyStream {
             if interrupted.is_none()
                 && let Err(signal) = py.check_signals()
             {
-                self.on(py, |state| Ok(state.stop()))?;
+                self.on(py, |state| {
+                    state.stop();
+                    Ok(())
+                })?;
                 interrupted = Some(signal);
             }
         }

@@ -288,7 +288,11 @@ pub struct LateLineError;
 ///
 /// # Errors
 /// [`LateLineError`] if no such time is after the last event's.
-pub fn time_of_line(said: Timestamp, last: Timestamp, tick: Span) -> Result<Timestamp, LateLineError> {
+pub fn time_of_line(
+    said: Timestamp,
+    last: Timestamp,
+    tick: Span,
+) -> Result<Timestamp, LateLineError> {
     let at = after(said, last, tick);
     let same = at.floor(Span(1000)) == said.floor(Span(1000)) && at.floor(tick) == said.floor(tick);
     if same { Ok(at) } else { Err(LateLineError) }
