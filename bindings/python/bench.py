@@ -25,7 +25,7 @@ SCHEMA = """
 frames: events
 name: Wide
 tick: 10s
-capacity: { population: 1000000, events: 100000000 }
+capacity: { population: 1000000, events: 10000 }
 streamAttributes:
   - { name: x, type: integer, min: 0, max: 6799, aggregations: [variance, {histogram: {lo: 0, width: 10, bins: 679}}] }
 """

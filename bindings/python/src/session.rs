@@ -191,7 +191,7 @@ impl PySession {
     /// Frames that wait: after opening, the session's first.
     fn take<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyList>> {
         let frames = self.with(py, |running| Ok(running.take()))?;
-        as_bytes(py, &frames)
+        as_bytes(py, frames)
     }
 
     /// Encrypts one event at a time in microseconds.
@@ -206,7 +206,7 @@ impl PySession {
             self.encrypt(running, Timestamp(at_us), &row.values(), None)?;
             Ok(running.take())
         })?;
-        as_bytes(py, &frames)
+        as_bytes(py, frames)
     }
 
     /// Encrypts rows of columns. All are checked before the first is encrypted. A row of the same
@@ -227,7 +227,7 @@ impl PySession {
             }
             Ok(running.take())
         })?;
-        as_bytes(py, &frames)
+        as_bytes(py, frames)
     }
 
     /// Makes the borders of all ticks up to a time in microseconds.
@@ -236,7 +236,7 @@ impl PySession {
             running.advance(Timestamp(now_us))?;
             Ok(running.take())
         })?;
-        as_bytes(py, &frames)
+        as_bytes(py, frames)
     }
 
     /// The device slept up to a time in microseconds.
@@ -245,7 +245,7 @@ impl PySession {
             running.sleep_until(Timestamp(now_us))?;
             Ok(running.take())
         })?;
-        as_bytes(py, &frames)
+        as_bytes(py, frames)
     }
 
     /// Ends the session at the end of its tick, or at a later tick.
@@ -258,7 +258,7 @@ impl PySession {
             }
             None => Ok(Vec::new()),
         })?;
-        as_bytes(py, &frames)
+        as_bytes(py, frames)
     }
 
     #[getter]
@@ -358,7 +358,11 @@ fn placed(
     times.iter().enumerate().map(place).collect()
 }
 
-/// Frames as Python's bytes.
-pub(crate) fn as_bytes<'py>(py: Python<'py>, frames: &[Vec<u8>]) -> PyResult<Bound<'py, PyList>> {
-    PyList::new(py, frames.iter().map(|frame| PyBytes::new(py, frame)))
+/// Frames as Python's bytes, each freed as it is copied: thousands of large ones are not held twice.
+pub(crate) fn as_bytes(py: Python<'_>, frames: Vec<Vec<u8>>) -> PyResult<Bound<'_, PyList>> {
+    let list = PyList::empty(py);
+    for frame in frames {
+        list.append(PyBytes::new(py, &frame))?;
+    }
+    Ok(list)
 }
