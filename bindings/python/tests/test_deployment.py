@@ -1,6 +1,7 @@
 """Owner, producer and consumer against real processes, and how a deployment ends."""
 
 import os
+import pickle
 import signal
 import subprocess
 import sys
@@ -43,6 +44,9 @@ def test_owner_producer_and_consumer(schema, tmp_path):
             streams[0].add({"power": -5})
         with pytest.raises(alpheus.EventError, match="times"):
             streams[0].add({"power": 5}, at=datetime.now(timezone.utc))
+        with pytest.raises(TypeError, match="cannot be pickled or copied"):
+            pickle.dumps(streams[0])
+        assert refused_in_a_copy(lambda: streams[0].add({"power": 1})) and refused_in_a_copy(streams[0].close)
         # A window opens once all devices were online for the whole of it.
         while not query.rows().opened:
             for number, stream in enumerate(streams):
@@ -66,6 +70,20 @@ def test_owner_producer_and_consumer(schema, tmp_path):
             here.consumer.query(QUERY.replace("BETWEEN 2", "BETWEEN 50"))
         folder = here.folder
     assert not here.running and not folder.exists()
+
+
+def refused_in_a_copy(act):
+    """Whether a forked process may not act on what its parent opened."""
+    child = os.fork()
+    if child == 0:
+        try:
+            act()
+            os._exit(0)
+        except alpheus.SessionError:
+            os._exit(7)
+        finally:
+            os._exit(1)
+    return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 7
 
 
 def readings():
