@@ -77,7 +77,7 @@ test: export RUSTFLAGS ?= -D warnings
 test: export RUSTDOC ?= $(CURDIR)/.ci/rustdoc
 test: tools web browser jdk js-tools ## everything that must hold before a change lands
 	@rm -rf target/steps; mkdir -p target/steps
-	@$(MAKE) --jobs 3 step-rules step-vectors step-jvm step-unit step-lean step-js
+	@$(MAKE) --jobs 3 step-rules step-vectors step-jvm step-unit step-lean step-js step-python
 	@$(PYTHON) .ci/count.py target/steps jvm
 
 # $(call step,NAME): runs `make NAME`, and shows what it printed only if it fails.
@@ -90,7 +90,7 @@ define step
 	fi
 endef
 
-.PHONY: step-rules step-build step-broker step-vectors step-jvm step-unit step-lean step-js
+.PHONY: step-rules step-build step-broker step-vectors step-jvm step-unit step-lean step-js step-python
 step-rules:
 	$(call step,rules)
 step-build: step-rules
@@ -107,6 +107,8 @@ step-lean: step-build
 	$(call step,lean)
 step-js: step-build
 	$(call step,js)
+step-python: step-build .venv/python
+	$(call step,python)
 
 .PHONY: rules
 rules: tools ## formatting and house rules, which need no build
@@ -153,6 +155,38 @@ programs-others:
 .PHONY: vectors
 vectors: tools .venv/ready ## regenerate the test vectors with independent Python and compare
 	$(CARGO) xtask vectors --check
+
+# The wheel is of the binaries that `make build` has made for tests: nothing is compiled for it.
+# $(call wheel,ENVIRONMENT): built, and installed there.
+define wheel
+	$(CARGO) build --profile test --workspace --features $(FEATURES) --locked --bin alpheus --example native --example known_answers
+	$(1)/bin/python bindings/python/wheel.py $${CARGO_TARGET_DIR:-target}/debug target/wheel
+	$(1)/bin/pip install --quiet --disable-pip-version-check --no-deps --force-reinstall target/wheel/*.whl
+	mkdir -p target/known-answers
+	cp $${CARGO_TARGET_DIR:-target}/debug/examples/libknown_answers.so target/known-answers/known_answers.abi3.so
+	cd bindings/python && MYPY_CACHE_DIR=$(CURDIR)/target/mypy $(CURDIR)/$(1)/bin/mypy --package alpheus
+	cd bindings/python && MYPY_CACHE_DIR=$(CURDIR)/target/mypy $(CURDIR)/$(1)/bin/mypy examples
+endef
+
+.PHONY: python
+python: tools .venv/python ## the Python package: a wheel, its types, its tests in an environment of its own
+	$(call wheel,.venv/python)
+	cd bindings/python && KNOWN_ANSWERS=$(CURDIR)/target/known-answers $(CURDIR)/.venv/python/bin/pytest
+
+.PHONY: python-long
+python-long: tools .venv/python-long ## the same with pandas, Polars, Arrow, and every notebook
+	$(call wheel,.venv/python-long)
+	cd bindings/python && KNOWN_ANSWERS=$(CURDIR)/target/known-answers $(CURDIR)/.venv/python-long/bin/pytest tests tests/long
+
+.venv/python: bindings/python/requirements-tests.txt .venv/ready
+	rm -rf $@
+	$(PYTHON) -m venv $@
+	$@/bin/pip install --quiet --disable-pip-version-check --requirement $<
+
+.venv/python-long: bindings/python/requirements-long.txt bindings/python/requirements-tests.txt .venv/ready
+	rm -rf $@
+	$(PYTHON) -m venv $@
+	$@/bin/pip install --quiet --disable-pip-version-check --requirement bindings/python/requirements-tests.txt --requirement $<
 
 .PHONY: opendp
 opendp: .venv/opendp ## noise and accounting held to OpenDP, a second implementation
@@ -309,11 +343,14 @@ deploy: .venv/deploy ## check the files of deploy/, as far as this machine can
 
 .PHONY: dist
 # DIST_SIGNING_KEY=FILE make dist: signed checksums, by a key of ssh-keygen. On Debian, for amd64.
-dist: kafka-build ## Debian packages, image, tarball, bill of materials, checksums: in target/dist
+dist: kafka-build .venv/python ## Debian packages, image, tarball, wheel, bill of materials, checksums: in target/dist
 	@$(call need,dpkg-shlibdeps:dpkg-dev objdump:binutils git:git $(PYTHON):python3)
 	@$(MAKE) js-tools
 	cd deploy/packages && $(PYTHON) -B -m unittest -q test_packages
-	nice -n 10 $(PYTHON) -B deploy/packages/dist.py
+	WHEEL_PYTHON=$(CURDIR)/.venv/python/bin/python nice -n 10 $(PYTHON) -B deploy/packages/dist.py
+	rm -rf target/wheel-trial && $(PYTHON) -m venv target/wheel-trial
+	target/wheel-trial/bin/pip install --quiet --disable-pip-version-check target/dist/*.whl
+	target/wheel-trial/bin/python -B bindings/python/tests/run_readme.py bindings/python/README.md
 
 .PHONY: packages
 packages: package-tools dist ## install and run what `make dist` leaves, on bare Debian systems

@@ -38,20 +38,28 @@ def javascript(log: str) -> list[int]:
     return [sum(map(int, re.findall(rf"^# {word} (\d+)$", log, re.M))) for word in ("pass", "fail", "skipped")]
 
 
+def pytest(log: str) -> list[int]:
+    """Tests that passed, failed and were skipped, as pytest's last line says."""
+    last = [line for line in log.splitlines() if re.search(r"\d+ (passed|failed).* in ", line)][-1:]
+    return [sum(map(int, re.findall(rf"(\d+) {word}", "".join(last)))) for word in ("passed", "failed", "skipped")]
+
+
 def main() -> None:
     steps, jvm = map(pathlib.Path, sys.argv[1:])
     passed, failed, ignored = rust((steps / "programs.log").read_text())
     in_java = java(jvm)
     in_node = javascript((steps / "js.log").read_text())
     in_python = python((steps / "jvm.log").read_text())
+    packaged = pytest((steps / "python.log").read_text())
     skips = steps / "skips"
     lines = skips.read_text().splitlines() if skips.exists() else []
     print(*lines, sep="\n", end="\n" if lines else "")
     # A test that skips itself returns like one that passed.
     passed -= len({line.rsplit(":", 1)[0] for line in lines})
     print(
-        f"{passed + in_java[0] + in_python + in_node[0]} passed, {failed + in_java[1] + in_node[1]} failed, "
-        f"{len(lines) + in_java[2] + in_node[2]} skipped, {ignored} long ones left to `make drills`"
+        f"{passed + in_java[0] + in_python + packaged[0] + in_node[0]} passed, "
+        f"{failed + in_java[1] + packaged[1] + in_node[1]} failed, "
+        f"{len(lines) + in_java[2] + packaged[2] + in_node[2]} skipped, {ignored} long ones left to `make drills`"
     )
 
 

@@ -30,6 +30,7 @@ GUIDES = [
     ("Anonymous board", "docs/board.md"),
     ("A board with passes", "docs/board-passes.md"),
     ("Verifiable tables", "docs/tables.md"),
+    ("Python", "bindings/python/README.md"),
     ("Operating", "docs/operating.md"),
 ]
 REFERENCE = [

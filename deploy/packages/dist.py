@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Builds what is released, in target/dist: `make dist`.
 
-Debian packages, an image, a tarball, a bill of materials, licences and checksums. Two runs over one commit, with one
+Debian packages, an image, a tarball, a Python wheel, a bill of materials, licences and checksums. Two runs over one commit, with one
 toolchain and one state of Debian, give the same bytes; SOURCE_DATE_EPOCH is the commit's time unless it is set.
 DIST_SIGNING_KEY, if it is set, names a key of ssh-keygen that signs the checksums.
 """
@@ -45,8 +45,8 @@ def epoch():
     return int(os.environ.get("SOURCE_DATE_EPOCH") or said("git", "log", "-1", "--format=%ct"))
 
 
-def compile_program():
-    """The program, with paths of this machine left out of it."""
+def release(*what):
+    """Builds for release, with paths of this machine left out; gives cargo's folder."""
     home = os.environ.get("CARGO_HOME") or str(pathlib.Path.home() / ".cargo")
     maps = [(home, "/cargo"), (str(ROOT), "/alpheus")]
     c_flags = " ".join(f"-ffile-prefix-map={here}={there}" for here, there in maps)
@@ -55,9 +55,24 @@ def compile_program():
         "RUSTFLAGS": " ".join(f"--remap-path-prefix={here}={there}" for here, there in maps),
         "CFLAGS": c_flags, "CXXFLAGS": c_flags,
     }
-    subprocess.run(["cargo", "build", "--release", "--locked", "--package", "alpheus", "--features", FEATURES],
-                   cwd=ROOT, check=True, env={**os.environ, **flags})
-    return BUILD / "release/alpheus"
+    subprocess.run(["cargo", "build", "--release", "--locked", *what], cwd=ROOT, check=True, env={**os.environ, **flags})
+    return BUILD / "release"
+
+
+def wheel(now):
+    """The Python wheel. Its program is without Kafka, whose library would need the system's OpenSSL."""
+    built = release("--package", "alpheus", "--bin", "alpheus", "--package", "alpheus-python", "--example", "native")
+    python = os.environ.get("WHEEL_PYTHON", sys.executable)
+    folder = BUILD / "wheel"
+    subprocess.run([python, ROOT / "bindings/python/wheel.py", built, folder, "--strip"], check=True,
+                   env={**os.environ, "SOURCE_DATE_EPOCH": str(now)})
+    (made,) = folder.glob("*.whl")
+    shutil.copy(made, DIST / made.name)
+
+
+def compile_program():
+    """The program of the packages."""
+    return release("--package", "alpheus", "--features", FEATURES) / "alpheus"
 
 
 def write(path, data):
@@ -141,7 +156,10 @@ def main():
     """Builds everything, then checks it."""
     shutil.rmtree(DIST, ignore_errors=True)
     DIST.mkdir(parents=True)
-    program, now = compile_program(), epoch()
+    now = epoch()
+    # First: both programs have one path.
+    wheel(now)
+    program = compile_program()
     version = said(program, "--version").split()[1]
     roles = tomllib.loads((HERE / "roles.toml").read_text())
     needed = re.findall(r"[a-z0-9.+-]+(?= \(|,|$)", deb.libraries(program))

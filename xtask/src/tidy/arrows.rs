@@ -57,6 +57,19 @@ const ALLOWED: &[(&str, &[&str])] = &[
             "alpheus-streams",
         ],
     ),
+    // What Python links is a device and a consumer.
+    (
+        "alpheus-python",
+        &[
+            "alpheus-time",
+            "alpheus-crypto",
+            "alpheus-policy",
+            "alpheus-encrypted-stream",
+            "alpheus-node",
+            "alpheus-input",
+            "alpheus-streams",
+        ],
+    ),
     (
         "alpheus-pass-service",
         &[

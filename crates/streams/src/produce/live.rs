@@ -336,11 +336,18 @@ impl LiveDevice {
 #[error(
     "its time is not after the last event's, or it is before the session was opened: sort lines by time; after a start, older lines are not sent"
 )]
-pub(crate) struct LateLineError;
+pub struct LateLineError;
 
 /// The time of an event whose line has a time in milliseconds: that time, or just after
 /// the last event of the same millisecond.
-fn time_of_line(said: Timestamp, last: Timestamp, tick: Span) -> Result<Timestamp, LateLineError> {
+///
+/// # Errors
+/// [`LateLineError`] if no such time is after the last event's.
+pub fn time_of_line(
+    said: Timestamp,
+    last: Timestamp,
+    tick: Span,
+) -> Result<Timestamp, LateLineError> {
     let at = after(said, last, tick);
     let same = at.floor(Span(1000)) == said.floor(Span(1000)) && at.floor(tick) == said.floor(tick);
     if same { Ok(at) } else { Err(LateLineError) }

@@ -25,7 +25,7 @@ mod recorded;
 pub mod refused_sessions;
 pub mod sender;
 
-pub(crate) use live::LateLineError;
+pub use live::LateLineError;
 
 use alpheus_node::failure::{Blame, Category, Failure};
 use alpheus_node::globals::Globals;

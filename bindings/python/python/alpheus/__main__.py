@@ -1,0 +1,5 @@
+"""The command line: ``python -m alpheus`` is the program ``alpheus``."""
+
+from ._program import main
+
+main()
