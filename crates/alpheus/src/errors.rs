@@ -1,5 +1,6 @@
 //! `alpheus errors`: what a failure means, why it is one, and how to fix it.
 
+use crate::generate::profile::ProfileError;
 use alpheus_input::tables::{print_json, print_tables};
 use alpheus_node::errors::ErrorId;
 use alpheus_node::failure::{Category, Failure, printed};
@@ -67,6 +68,7 @@ fn of(error: &(dyn Error + 'static)) -> Option<ErrorId> {
 fn own(error: &(dyn Error + 'static)) -> Option<ErrorId> {
     alpheus_node::kinds!(error;
         UnknownIdError as _ => ErrorId::CommandLine,
+        ProfileError as _ => ErrorId::FileInvalid,
         alpheus_standards::ImportError as _ => ErrorId::ContractInvalid,
     )
 }

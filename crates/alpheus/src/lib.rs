@@ -4,6 +4,7 @@
 //! - [`check`]: whether files that people wrote are valid,
 //! - [`commands`]: which commands there are,
 //! - [`console`]: a deployment in a browser,
+//! - [`demo`], [`generate`]: made-up owners in the whole system, and their data in files,
 //! - [`doctor`]: what is wrong, and what heals it,
 //! - [`errors`]: what failures mean,
 //! - [`import`]: schemas and policies from data contracts of other standards,
@@ -15,8 +16,10 @@ pub mod backup;
 pub mod check;
 pub mod commands;
 pub mod console;
+pub mod demo;
 pub mod doctor;
 pub mod errors;
+pub mod generate;
 pub mod import;
 pub mod init;
 pub mod restore;

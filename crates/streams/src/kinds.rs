@@ -3,7 +3,6 @@
 use crate::controller::guard::GuardError;
 use crate::controller::keystore::KeyStoreError;
 use crate::deployment::DeploymentError;
-use crate::generate::profile::ProfileError;
 use crate::produce::LateLineError;
 use crate::produce::outbox::OutboxError;
 use crate::revocations::NotAListError;
@@ -41,7 +40,6 @@ fn of_roles(error: &(dyn Error + 'static)) -> Option<ErrorId> {
         },
         DeploymentError as _ => ErrorId::IdentityInvalid,
         NotAListError as _ => ErrorId::IdentityInvalid,
-        ProfileError as _ => ErrorId::FileInvalid,
         LateLineError as _ => ErrorId::LineRefused,
         EngineNeedsKafkaError as _ => ErrorId::SettingWrong,
     )

@@ -8,15 +8,13 @@
 //! - [`server`]: the service; [`controller`]: a host of privacy controllers,
 //! - [`assumed_owners`], `statement`: who is planned for without a service, and what is asked,
 //! - [`owner`], [`produce`], [`query`], [`read`]: the commands of owners, devices and consumers,
-//! - [`replay`], [`generate`], [`demo`]: recorded or generated data in the whole system,
+//! - [`replay`]: recorded data in the whole system,
 //! - [`ca`]: a certificate authority for trials.
 
 pub mod assumed_owners;
 pub mod ca;
 pub mod controller;
-pub mod demo;
 pub mod deployment;
-pub mod generate;
 pub mod ingest;
 pub mod kinds;
 pub mod links;

@@ -49,13 +49,13 @@ pub struct Cli {
 #[derive(Debug, Subcommand)]
 pub enum Command {
     /// A guided tour: owners, a service, queries, refusals
-    Demo(alpheus_streams::demo::Args),
+    Demo(crate::demo::Args),
     /// Run a whole deployment on this machine: service, controllers, owners, devices, consoles
     Up(crate::up::Args),
     /// Run a recorded file through the whole system, in event time
     Replay(alpheus_streams::replay::Args),
     /// Generate plausible data for an example
-    Generate(alpheus_streams::generate::Args),
+    Generate(crate::generate::Args),
     /// Check that files are valid: schemas, policies, sources, settings, queries
     Check(crate::check::Args),
     /// From a file of readings to a first answer: looks at it, writes all files, runs a query
@@ -160,7 +160,7 @@ fn run(cli: Cli) -> Result<(), Failure> {
         let _ = writeln!(std::io::stderr(), "/healthz and /metrics at {}", monitor.address());
     }
     match command {
-        Command::Demo(args) => alpheus_streams::demo::run(&args, &globals),
+        Command::Demo(args) => crate::demo::run(&args, &globals),
         Command::Up(args) => crate::up::run(&args, &globals),
         Command::Replay(args) => alpheus_streams::replay::run(&args, &globals),
         Command::Check(args) => crate::check::run(&args, &globals),
@@ -169,7 +169,7 @@ fn run(cli: Cli) -> Result<(), Failure> {
         Command::Query(args) => alpheus_streams::query::run(&args, &globals),
         Command::Suggest(args) => alpheus_streams::query::suggest::run(&args, &globals),
         Command::Sql(args) => crate::sql::run(&args, &globals),
-        Command::Generate(args) => alpheus_streams::generate::run(&args, &globals),
+        Command::Generate(args) => crate::generate::run(&args, &globals),
         Command::Server(args) => alpheus_streams::server::run(&args, &globals),
         Command::Controller(args) => alpheus_streams::controller::run(&args, &globals),
         Command::Owner(args) => alpheus_streams::owner::run(&args, &globals),

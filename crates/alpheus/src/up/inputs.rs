@@ -1,6 +1,8 @@
 //! The files of a deployment: those of a folder, or the example that is built in.
 
 use super::Args;
+use crate::generate::generate;
+use crate::generate::profile::Profile;
 use alpheus_input::rows::RecordedStream;
 use alpheus_node::clock;
 use alpheus_node::entropy;
@@ -13,8 +15,6 @@ use alpheus_policy::policy::Policies;
 use alpheus_policy::query::Create;
 use alpheus_policy::schema::Schema;
 use alpheus_streams::assumed_owners::{AssumedOwners, consumer};
-use alpheus_streams::generate::generate;
-use alpheus_streams::generate::profile::Profile;
 use alpheus_streams::replay::folder::Folder;
 use alpheus_streams::replay::inputs as replay;
 use alpheus_streams::replay::windows::{Audience, Longer, longer};

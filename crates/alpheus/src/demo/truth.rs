@@ -2,8 +2,8 @@
 //! encrypts, sums or decodes.
 
 use super::stage::output;
-use crate::runtime::results::{OK, Row};
 use alpheus_input::rows::{Cell, Recording};
+use alpheus_streams::runtime::results::{OK, Row};
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
 
