@@ -156,7 +156,7 @@ fn count(path: &Path, secret: &[u8]) -> Result<String, Failure> {
     let file = BufReader::with_capacity(1 << 20, File::open(path).blame_io(path)?);
     let (mut reader, about) = Reader::open(file, secret).blame_input(path)?;
     let (mut files, mut entries) = (0_u64, 0_u64);
-    while let Some(item) = reader.next().blame_input(path)? {
+    while let Some(item) = reader.next_item().blame_input(path)? {
         match item {
             Item::File { .. } => files += 1,
             _ => entries += 1,

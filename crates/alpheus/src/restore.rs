@@ -133,7 +133,7 @@ impl Restored {
     fn one(&mut self, path: &Path, secret: &[u8]) -> Result<About, Failure> {
         let file = BufReader::with_capacity(1 << 20, File::open(path).blame_io(path)?);
         let (mut reader, about) = Reader::open(file, secret).blame_input(path)?;
-        while let Some(item) = reader.next().blame_input(path)? {
+        while let Some(item) = reader.next_item().blame_input(path)? {
             match item {
                 Item::File { origin, name, bytes } => self.file(origin, &name, &bytes)?,
                 Item::Entry { is_log, key, value } => {
@@ -163,7 +163,7 @@ impl Restored {
             if let Some(entry) = next.take() {
                 return Ok(Some(entry));
             }
-            match reader.next()? {
+            match reader.next_item()? {
                 Some(Item::Entry { is_log, key, value }) => {
                     Ok(Some(ExportEntry { is_log, key: key.into(), value: value.into() }))
                 }
@@ -188,7 +188,7 @@ impl Restored {
             self.file(origin, &name, &bytes)?;
         }
         while !after {
-            match reader.next().blame_input(path)? {
+            match reader.next_item().blame_input(path)? {
                 Some(Item::File { origin, name, bytes }) => self.file(origin, &name, &bytes)?,
                 Some(_) => return Err(BackupError::Changed).blame_input(path),
                 None => break,

@@ -196,7 +196,7 @@ impl<R: Read> Reader<R> {
         key.unlock(CHECK, &header.check).map_err(|_| BackupError::Key)?;
         let opened = Zeroizing::default();
         let mut reader = Self { input, key, opened, at: 0, chunks: 0, items: 0, is_last: false };
-        match reader.next()? {
+        match reader.next_item()? {
             Some(Item::About(about)) => Ok((reader, about)),
             _ => Err(BackupError::Changed),
         }
@@ -206,7 +206,7 @@ impl<R: Read> Reader<R> {
     ///
     /// # Errors
     /// [`BackupError`]: what was read before is not a whole backup.
-    pub fn next(&mut self) -> Result<Option<Item>, BackupError> {
+    pub fn next_item(&mut self) -> Result<Option<Item>, BackupError> {
         let length = u32::from_le_bytes(self.take(4)?[..].try_into().unwrap_or_default());
         let length = usize::try_from(length).unwrap_or(usize::MAX);
         if length > MAX_ITEM {
@@ -293,7 +293,7 @@ mod tests {
         let (mut reader, found) = Reader::open(bytes, secret)?;
         assert_eq!(found, about());
         let mut items = 0;
-        while reader.next()?.is_some() {
+        while reader.next_item()?.is_some() {
             items += 1;
         }
         Ok(items)

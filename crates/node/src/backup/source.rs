@@ -83,7 +83,7 @@ fn listen(place: &Path) -> io::Result<UnixListener> {
     let socket = place.join(SOCKET);
     // The store is locked, so nobody else listens here.
     match fs::remove_file(&socket) {
-        Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+        Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
         _ => UnixListener::bind(&socket),
     }
 }
