@@ -123,6 +123,12 @@ pub fn max_body(board: &Board) -> usize {
     row + board.grid().map_or(0, parts)
 }
 
+/// The maximum size of what a database reveals to the auditor: a key for each write.
+fn max_reveal(board: &Board) -> usize {
+    let key = 1024 + board.shape().width();
+    4096 + key.saturating_mul(board.writers as usize)
+}
+
 /// A write that databases have.
 pub struct Posted {
     /// The writer's record.
@@ -273,12 +279,13 @@ impl Client {
         self.get(of, &format!("/v1/submissions/{}/{}", epoch.0, name.0), max_bytes).await
     }
 
-    /// The seed of a database's keys, sealed for the auditor.
+    /// A database's keys of the accepted writes, sealed for the auditor.
     ///
     /// # Errors
     /// [`BoardError`].
     pub async fn reveal(&self, of: Party, epoch: Epoch) -> Result<Signed<Reveal>, BoardError> {
-        self.get(of, &format!("/v1/reveals/{}", epoch.0), 0).await
+        let max_bytes = max_reveal(&self.board);
+        self.get(of, &format!("/v1/reveals/{}", epoch.0), max_bytes).await
     }
 
     /// The masked share of one database.

@@ -12,8 +12,8 @@
 //! | `GET /v1/conflicts/{epoch}` | conflicting statements: proof against their signers |
 //! | `POST /v1/submissions` | accepts a write and returns a receipt (databases) |
 //! | `POST /v1/knocks/{epoch}` | accepts the ticket of a writer that cannot reach all databases (databases) |
-//! | `GET /v1/submissions/{epoch}/{name}` | a write, for another database or the auditor |
-//! | `GET /v1/reveals/{epoch}` | the seed of this database's keys, sealed for the auditor |
+//! | `GET /v1/submissions/{epoch}/{name}` | a write, for another database |
+//! | `GET /v1/reveals/{epoch}` | this database's keys of the accepted writes, sealed for the auditor |
 //! | `GET /v1/shares/{epoch}`, `/v1/tables/{epoch}` | masked share, table |
 //! | `POST /v1/complaints` | judges a complaint (auditor) |
 
@@ -303,10 +303,10 @@ async fn knock(
     encode(&taken.map_err(Refuse::refusal)?)
 }
 
-async fn reveal(State(api): State<Api>, Path(epoch): Path<u64>) -> Result<Vec<u8>, ApiError> {
+async fn reveal(State(api): State<Api>, Path(epoch): Path<u64>) -> Result<Bytes, ApiError> {
     let reveal = api.outbox.page(Epoch(epoch)).and_then(|page| page.reveal);
     let missing = || ApiError::missing("there is a reveal once the auditor has chosen this share");
-    encode(reveal.ok_or_else(missing)?.as_ref())
+    reveal.map(|reveal| Bytes::from_owner(Shared(reveal))).ok_or_else(missing)
 }
 
 async fn held(
