@@ -8,10 +8,13 @@ mod versions;
 use crate::card::VerifiedCard;
 use crate::links;
 use alpheus_anonymous_board::auditor::Verdict;
+use alpheus_anonymous_board::coalition::audit::Answer;
 use alpheus_anonymous_board::coalition::parity::Grid;
 use alpheus_anonymous_board::configuration::{Board, Epoch, Party};
 use alpheus_anonymous_board::error::WriteError;
-use alpheus_anonymous_board::messages::{BurnReason, Reveal, Statement, Submission, WriteName};
+use alpheus_anonymous_board::messages::{
+    BurnReason, Reveal, Statement, Submission, WriteDigest, WriteName,
+};
 use alpheus_anonymous_board::reader::{ReadError, Reading, read};
 use alpheus_anonymous_board::transcript::{Effect, Transcript};
 use alpheus_anonymous_board::writer::{Fate, PendingWrite, ReceiptError, Receipts, View};
@@ -121,6 +124,14 @@ pub fn max_body(board: &Board) -> usize {
     let row = 16 * 1024 + 4 * board.shape().width();
     let parts = |grid: &Grid| grid.word_bytes() + grid.servers() * (1024 + grid.key_bytes());
     row + board.grid().map_or(0, parts)
+}
+
+/// The maximum size of a server's statement: it lists up to all writes of an epoch, with what the server
+/// opens of each.
+#[must_use]
+pub fn max_statement(board: &Board) -> usize {
+    let write = size_of::<WriteDigest>().max(size_of::<Answer>());
+    4096 + write.saturating_mul(board.writers as usize)
 }
 
 /// The maximum size of what a database reveals to the auditor: a key for each write.
