@@ -186,9 +186,7 @@ impl Gateway {
         self.challenges
             .verify(labels::PASS_CHALLENGE, &[body], &tag)
             .map_err(|_| GatewayError::Challenge)?;
-        let drawn = body.first_chunk().map_or(0, |time| u64::from_be_bytes(*time));
-        let fresh = now.0.checked_sub(drawn).is_some_and(|age| age <= CHALLENGE_LIFE.0);
-        if fresh { Ok(*body) } else { Err(GatewayError::Challenge) }
+        if is_valid(body, now) { Ok(*body) } else { Err(GatewayError::Challenge) }
     }
 
     /// Admits one request. Its session is served now, its stamp is the session's and for this
@@ -278,11 +276,17 @@ impl Gateway {
         Ok(())
     }
 
-    /// Deletes sessions that have no running requests and can no longer be carried on.
+    /// Deletes sessions that have no running requests and can no longer be carried on, as far as is
+    /// known here. One that has answered a challenge which is still valid stays: it may have been carried
+    /// on elsewhere, and must not answer the same challenge again.
     pub fn prune(&mut self, now: Timestamp) {
         let Some(running) = self.pinned.schedule.epoch_at(now) else { return };
-        self.sessions
-            .retain(|_, session| session.running > 0 || session.status.epoch.next() >= running);
+        self.sessions.retain(|_, session| {
+            let answered = session.connection.as_ref().map(|connection| &connection.answered);
+            session.running > 0
+                || session.status.epoch.next() >= running
+                || answered.is_some_and(|answered| is_valid(answered, now))
+        });
     }
 
     /// The number of known sessions.
@@ -306,6 +310,12 @@ impl Gateway {
         self.clock = running;
         Ok(running)
     }
+}
+
+/// Whether a challenge, `time:64 ‖ random:64`, may be answered now.
+fn is_valid(challenge: &[u8; 16], now: Timestamp) -> bool {
+    let drawn = challenge.first_chunk().map_or(0, |time| u64::from_be_bytes(*time));
+    now.0.checked_sub(drawn).is_some_and(|age| age <= CHALLENGE_LIFE.0)
 }
 
 fn cut_at(pinned: &Pinned, limits: &Limits, epoch: Epoch) -> Timestamp {

@@ -166,12 +166,6 @@ impl Servers {
 impl Servers {
     /// The auditor recomputes the share of the database that its coin names.
     fn check_share(&mut self) -> Result<(), Failed> {
-        let missing: Vec<_> = self.auditor.missing_writes().collect();
-        for (epoch, name) in missing {
-            if let Some(write) = self.databases[0].submission(epoch, &name) {
-                self.auditor.handle_write(write.clone());
-            }
-        }
         let awaited: Vec<_> = self.auditor.awaited_reveals().collect();
         for (epoch, by) in awaited {
             if let Some(reveal) = &self.reveal {

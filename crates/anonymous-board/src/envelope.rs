@@ -35,9 +35,10 @@ pub enum EnvelopeError {
     Envelopes,
 }
 
+/// The content of an envelope of mode 1. Secret.
 #[derive(Serialize, Deserialize)]
-struct Content {
-    shared: SharedPart,
+pub(crate) struct Content {
+    pub(crate) shared: SharedPart,
     root: [u8; BLOCK],
 }
 
@@ -51,6 +52,60 @@ impl Drop for Content {
 pub(crate) struct UnsealedKey {
     pub(crate) key: Key,
     pub(crate) shared: Digest,
+    /// With the key, all of the shared part.
+    tag: Tag,
+    nonce: [u8; 16],
+}
+
+impl UnsealedKey {
+    /// The content again.
+    pub(crate) fn content(&self, board: Digest, epoch: Epoch) -> Content {
+        let (tag, nonce, words) = (self.tag, self.nonce, self.key.words.clone());
+        let shared = SharedPart { board, epoch, tag, nonce, words };
+        Content { shared, root: *self.key.root.expose() }
+    }
+}
+
+impl Content {
+    /// The key, if it is for this board and epoch and fits the table.
+    pub(crate) fn check(&self, board: &Board, epoch: Epoch) -> Result<UnsealedKey, EnvelopeError> {
+        let shared = &self.shared;
+        if shared.board != board.fingerprint() || shared.epoch != epoch {
+            return Err(EnvelopeError::Mismatch);
+        }
+        let (tag, nonce, digest) = (shared.tag, shared.nonce, shared.digest());
+        let key = Key { root: Secret::from_bytes(self.root), words: shared.words.clone() };
+        key.check(&board.shape())?;
+        Ok(UnsealedKey { key, shared: digest, tag, nonce })
+    }
+}
+
+/// What a database reveals to the auditor that checks its share.
+#[derive(Serialize, Deserialize)]
+pub(crate) struct RevealedKeys {
+    /// The seed of its agreement key of the epoch.
+    pub(crate) agreement: [u8; 32],
+    /// The contents of its envelopes of the accepted writes, in order.
+    pub(crate) writes: Vec<Content>,
+}
+
+impl Drop for RevealedKeys {
+    fn drop(&mut self) {
+        self.agreement.zeroize();
+    }
+}
+
+impl RevealedKeys {
+    pub(crate) fn to_bytes(&self) -> Zeroizing<Vec<u8>> {
+        // Reserve the full size: a growing vector leaves copies behind.
+        let each = |content: &Content| {
+            let words = &content.shared.words;
+            512 + 32 * words.levels.len() + words.payload.len()
+        };
+        let room = Vec::with_capacity(64 + self.writes.iter().map(each).sum::<usize>());
+        #[expect(clippy::expect_used, reason = "plain data serialises")]
+        Zeroizing::new(postcard::to_extend(self, room).expect("plain data serialises"))
+    }
 }
 
 /// Seals one server's part of a write in mode 2.
@@ -110,28 +165,23 @@ pub(crate) fn seal(
 }
 
 /// Opens one side's envelope and checks everything that precedes the audit. `tag` is the tag of the
-/// ticket whose quota is spent; the auditor, which spends none, gives none.
+/// ticket whose quota is spent.
 pub(crate) fn open(
     key: &HybridKey,
     board: &Board,
     (epoch, begun): (Epoch, &Digest),
     side: Side,
-    tag: Option<&Tag>,
+    tag: &Tag,
     sealed: &HybridSealed,
 ) -> Result<UnsealedKey, EnvelopeError> {
     let context = [begun.as_ref(), side.name()];
     let opened = key.open_bytes(labels::BOARD_ENVELOPE, &context, sealed);
     let bytes = opened.map_err(|_| EnvelopeError::Unreadable)?;
     let content: Content = canonical(&bytes).ok_or(EnvelopeError::Unreadable)?;
-    let shared = &content.shared;
-    let is_other = tag.is_some_and(|tag| shared.tag != *tag);
-    if shared.board != board.fingerprint() || shared.epoch != epoch || is_other {
+    if content.shared.tag != *tag {
         return Err(EnvelopeError::Mismatch);
     }
-    let digest = shared.digest();
-    let key = Key { root: Secret::from_bytes(content.root), words: shared.words.clone() };
-    key.check(&board.shape())?;
-    Ok(UnsealedKey { key, shared: digest })
+    content.check(board, epoch)
 }
 
 /// Decodes a value and rejects any encoding but the canonical one.

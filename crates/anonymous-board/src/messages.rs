@@ -250,8 +250,9 @@ pub enum Body {
     },
 }
 
-/// Lets the auditor check a database's share: the seed of its keys of the epoch, sealed for the
-/// auditor. Signed, so that a wrong seed is proof.
+/// Lets the auditor check a database's share: the database's keys of the accepted writes, and the seed
+/// of the key that its mask is agreed with, sealed for the auditor. Signed, so that wrong ones are
+/// proof.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Reveal {
     /// The board.
@@ -260,8 +261,8 @@ pub struct Reveal {
     pub epoch: Epoch,
     /// The database.
     pub by: Party,
-    /// The seed.
-    pub seed: HybridSealed,
+    /// The keys.
+    pub keys: HybridSealed,
 }
 
 impl Message for Reveal {
@@ -396,7 +397,8 @@ pub enum Fault {
     Keys,
     /// The auditor's coin does not match its commitment.
     Draw,
-    /// The seed that it revealed to the auditor is not that of its keys.
+    /// What it revealed to the auditor is no set of keys, or its seed is not that of its key of the
+    /// epoch.
     Seed,
     /// Its share of the table is not the sum of its keys. The auditor holds the proof: the signed
     /// latch, and the signed reveal, which it can open for an arbiter.
@@ -415,7 +417,7 @@ impl std::fmt::Display for Fault {
             Self::WrongDigest => "its digest of a write is wrong",
             Self::Keys => "a key of the epoch is invalid, or has small order",
             Self::Draw => "its coin does not match its commitment",
-            Self::Seed => "the seed that it revealed to the auditor is not that of its keys",
+            Self::Seed => "what it revealed to the auditor does not fit its key of the epoch",
             Self::Share => "its share of the table is not the sum of its keys",
         })
     }

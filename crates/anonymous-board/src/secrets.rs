@@ -1,5 +1,5 @@
 //! A database's secrets for an epoch, and the masks that it derives from them. The auditor derives
-//! them too, from the seed of the database whose share it checks.
+//! the masks too, from what the database reveals whose share it checks.
 
 use alpheus_crypto::agree::AgreementKey;
 use alpheus_crypto::hash::Digest;
@@ -13,7 +13,7 @@ use zeroize::Zeroizing;
 /// A database's secrets for an epoch, all derived from one seed. When the epoch ends they are wiped
 /// from memory and deleted from the ledger, which does not erase them from the disk.
 pub(crate) struct Secrets {
-    /// The seed of all others. The auditor gets it if it checks this database's share.
+    /// The seed of all others.
     pub(crate) seed: Secret<32>,
     pub(crate) sealing: HybridKey,
     pub(crate) agreement: AgreementKey,
@@ -27,11 +27,17 @@ impl Secrets {
         Self {
             seed: seed.duplicate(),
             sealing: HybridKey::from_seed(&part(b"sealing")),
-            agreement: AgreementKey::from_seed(&part(b"agreement")),
+            agreement: AgreementKey::from_seed(&agreement_seed(seed)),
             coin: part(b"coin"),
             nonce: part(b"nonce"),
         }
     }
+}
+
+/// The seed of a database's agreement key. The auditor gets it if it checks this database's share, and
+/// nothing else follows from it.
+pub(crate) fn agreement_seed(seed: &Secret<32>) -> Secret<32> {
+    derive(seed.expose(), labels::BOARD_EPOCH, &[b"agreement"])
 }
 
 /// Adds the mask that two databases share for one set. In the sum of all shares for the same set

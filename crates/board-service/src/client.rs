@@ -8,10 +8,13 @@ mod versions;
 use crate::card::VerifiedCard;
 use crate::links;
 use alpheus_anonymous_board::auditor::Verdict;
+use alpheus_anonymous_board::coalition::audit::Answer;
 use alpheus_anonymous_board::coalition::parity::Grid;
 use alpheus_anonymous_board::configuration::{Board, Epoch, Party};
 use alpheus_anonymous_board::error::WriteError;
-use alpheus_anonymous_board::messages::{BurnReason, Reveal, Statement, Submission, WriteName};
+use alpheus_anonymous_board::messages::{
+    BurnReason, Reveal, Statement, Submission, WriteDigest, WriteName,
+};
 use alpheus_anonymous_board::reader::{ReadError, Reading, read};
 use alpheus_anonymous_board::transcript::{Effect, Transcript};
 use alpheus_anonymous_board::writer::{Fate, PendingWrite, ReceiptError, Receipts, View};
@@ -121,6 +124,20 @@ pub fn max_body(board: &Board) -> usize {
     let row = 16 * 1024 + 4 * board.shape().width();
     let parts = |grid: &Grid| grid.word_bytes() + grid.servers() * (1024 + grid.key_bytes());
     row + board.grid().map_or(0, parts)
+}
+
+/// The maximum size of a server's statement: it lists up to all writes of an epoch, with what the server
+/// opens of each.
+#[must_use]
+pub fn max_statement(board: &Board) -> usize {
+    let write = size_of::<WriteDigest>().max(size_of::<Answer>());
+    4096 + write.saturating_mul(board.writers as usize)
+}
+
+/// The maximum size of what a database reveals to the auditor: a key for each write.
+fn max_reveal(board: &Board) -> usize {
+    let key = 1024 + board.shape().width();
+    4096 + key.saturating_mul(board.writers as usize)
 }
 
 /// A write that databases have.
@@ -273,12 +290,13 @@ impl Client {
         self.get(of, &format!("/v1/submissions/{}/{}", epoch.0, name.0), max_bytes).await
     }
 
-    /// The seed of a database's keys, sealed for the auditor.
+    /// A database's keys of the accepted writes, sealed for the auditor.
     ///
     /// # Errors
     /// [`BoardError`].
     pub async fn reveal(&self, of: Party, epoch: Epoch) -> Result<Signed<Reveal>, BoardError> {
-        self.get(of, &format!("/v1/reveals/{}", epoch.0), 0).await
+        let max_bytes = max_reveal(&self.board);
+        self.get(of, &format!("/v1/reveals/{}", epoch.0), max_bytes).await
     }
 
     /// The masked share of one database.

@@ -278,10 +278,10 @@ pub const BOARD_COLUMN: &str = "alpheus/board/column/v1";
 pub const BOARD_LINE: &str = "alpheus/board/line/v1";
 /// The coin that chooses the database whose share the auditor checks.
 pub const BOARD_DRAW: &str = "alpheus/board/draw/v1";
-/// A database's message that reveals the seed of its keys to the auditor.
-pub const BOARD_REVEAL: &str = "alpheus/board/reveal/v2";
-/// That seed, sealed for the auditor.
-pub const BOARD_REVEALED_SEED: &str = "alpheus/board/revealed-seed/v2";
+/// A database's message that reveals its keys of the accepted writes to the auditor.
+pub const BOARD_REVEAL: &str = "alpheus/board/reveal/v3";
+/// Those keys, sealed for the auditor.
+pub const BOARD_REVEALED_KEYS: &str = "alpheus/board/revealed-keys/v1";
 /// What the auditor derives from its seed of an epoch.
 pub const BOARD_AUDITOR: &str = "alpheus/board/auditor/v2";
 /// The lock of a write: only who knows what it was made from complains about a digest (hash).

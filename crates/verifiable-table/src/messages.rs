@@ -8,7 +8,10 @@ use crate::parameters::Set;
 use crate::ring::Ring;
 use crate::sampling;
 use crate::tag::Tag;
-use serde::{Deserialize, Serialize};
+use serde::de::{Error, SeqAccess, Visitor};
+use serde::{Deserialize, Deserializer, Serialize};
+use std::fmt;
+use std::marker::PhantomData;
 use std::ops::Range;
 
 /// What owner and server must agree on to read each other's messages. Public.
@@ -261,15 +264,23 @@ pub enum Weights {
     /// One.
     Ones,
     /// Σ c_k·i^k, lowest degree first.
-    Polynomial(Vec<i128>),
+    Polynomial(#[serde(deserialize_with = "few")] Vec<i128>),
     /// x^(n·i) modulo t, centred. Evaluates at x a polynomial whose coefficients the table
     /// holds.
     Powers(u64),
     /// The first block's number, and one weight for each block, in order.
-    Each(u64, Vec<i128>),
+    Each(u64, #[serde(deserialize_with = "few")] Vec<i128>),
 }
 
 impl Weights {
+    /// The numbers that it holds.
+    fn numbers(&self) -> usize {
+        match self {
+            Self::Ones | Self::Powers(_) => 0,
+            Self::Polynomial(weights) | Self::Each(_, weights) => weights.len(),
+        }
+    }
+
     /// The weight of block i, modulo each limb's prime.
     pub(crate) fn residues(&self, ring: &Ring, i: u64) -> Vec<u64> {
         match self {
@@ -318,6 +329,7 @@ pub struct Request {
     /// What to sum.
     pub kind: Kind,
     /// The blocks, in order of their numbers.
+    #[serde(deserialize_with = "few")]
     pub runs: Vec<Run>,
     /// Their weights.
     pub weights: Weights,
@@ -328,7 +340,40 @@ pub const MAX_REQUEST_BLOCKS: u64 = 1 << 20;
 /// The most coefficients of a polynomial of weights.
 pub const MAX_COEFFICIENTS: usize = 16;
 
+/// Reads a list that belongs to one request. A weight of one byte takes sixteen in memory, so a
+/// limit on bytes alone would not do.
+fn few<'de, D: Deserializer<'de>, T: Deserialize<'de>>(from: D) -> Result<Vec<T>, D::Error> {
+    struct Few<T>(PhantomData<T>);
+
+    impl<'de, T: Deserialize<'de>> Visitor<'de> for Few<T> {
+        type Value = Vec<T>;
+
+        fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+            write!(f, "at most {MAX_REQUEST_BLOCKS} runs or weights")
+        }
+
+        fn visit_seq<A: SeqAccess<'de>>(self, mut from: A) -> Result<Vec<T>, A::Error> {
+            let mut list = Vec::new();
+            while let Some(next) = from.next_element()? {
+                if list.len() as u64 >= MAX_REQUEST_BLOCKS {
+                    return Err(Error::invalid_length(list.len(), &self));
+                }
+                list.push(next);
+            }
+            Ok(list)
+        }
+    }
+
+    from.deserialize_seq(Few(PhantomData))
+}
+
 impl Request {
+    /// The runs and weights that it lists, and itself: what its memory grows with.
+    #[must_use]
+    pub fn parts(&self) -> usize {
+        1 + self.runs.len() + self.weights.numbers()
+    }
+
     /// The number of blocks.
     #[must_use]
     pub fn blocks(&self) -> u64 {

@@ -11,8 +11,7 @@ pub use share_check::{CheckedShare, ShareCheck};
 use crate::configuration::{Board, Epoch, Party};
 use crate::dpf::Side;
 use crate::messages::{
-    Body, BurnReason, Complaint, Fault, PublishedStatement, Reveal, Statement, Submission,
-    WriteName,
+    Body, BurnReason, Complaint, Fault, PublishedStatement, Reveal, Statement, WriteName,
 };
 use crate::transcript::{Effect, StatementError, Transcript};
 use alpheus_crypto::ledger::{Change, Step};
@@ -151,7 +150,6 @@ impl Auditor {
         let (statement, change) = self.make_statement(epoch, body);
         let mut changes: Vec<Change> = seed.into_iter().chain([change]).collect();
         if let Some(case) = self.epochs.get_mut(&epoch).filter(|case| case.has_ended()) {
-            case.evidence.writes.clear();
             // Blame rests on the reveal: keep it, and the key that opens it, for an arbiter.
             if !is_blame {
                 (case.seed, case.evidence.reveal) = (None, None);
@@ -159,26 +157,6 @@ impl Auditor {
             }
         }
         Some(Step::new(changes, statement))
-    }
-
-    /// The accepted writes that the check of a share needs. Fetch each and pass it to
-    /// [`Auditor::handle_write`].
-    pub fn missing_writes(&self) -> impl Iterator<Item = (Epoch, WriteName)> {
-        let each = |(epoch, case): (&Epoch, &Case)| {
-            let epoch = *epoch;
-            case.missing_writes().into_iter().map(move |name| (epoch, name))
-        };
-        self.epochs.iter().flat_map(each)
-    }
-
-    /// Handles an accepted write. Any other is ignored.
-    pub fn handle_write(&mut self, submission: Submission) {
-        let name = submission.name(&self.board.fingerprint());
-        let Some(case) = self.epochs.get_mut(&submission.epoch) else { return };
-        let set = case.transcript.set().and_then(Result::ok);
-        if set.is_some_and(|set| set.accepted.binary_search(&name).is_ok()) && !case.has_ended() {
-            case.evidence.writes.insert(name, submission);
-        }
     }
 
     /// The databases whose reveals are awaited.
@@ -192,8 +170,8 @@ impl Auditor {
     /// [`StatementError`]: it is not that database's, or not awaited.
     ///
     /// # Privacy
-    /// The auditor learns one key of each write, and never asks the other database for its seed: no
-    /// honest database gives it.
+    /// The auditor learns one key of each accepted write, and never asks the other database for the other:
+    /// no honest database gives it.
     pub fn handle_reveal(
         &mut self,
         signed: &Signed<Reveal>,

@@ -1,23 +1,23 @@
-//! The check of one database's share: from its seed and the accepted writes, the auditor computes the
-//! share again, masked, and compares it with the database's latch.
+//! The check of one database's share: from its keys of the accepted writes the auditor computes their
+//! digests and the share again, masked, and compares them with what the database has opened and latched.
 
 use super::Case;
 use crate::configuration::{Board, Epoch, Party};
+use crate::dpf::digest::Kappa;
 use crate::dpf::pass::{Pass, Share};
 use crate::dpf::prg::Prgs;
 use crate::dpf::{Shape, Side};
-use crate::envelope::{self, UnsealedKey};
-use crate::messages::{Fault, Reveal, Submission, WriteName};
-use crate::secrets::{Secrets, mask};
+use crate::envelope::{RevealedKeys, UnsealedKey, canonical};
+use crate::messages::{Fault, Reveal, WriteDigest};
+use crate::secrets::mask;
 use crate::transcript::Transcript;
-use alpheus_crypto::agree::AgreementPublic;
+use alpheus_crypto::agree::{AgreementKey, AgreementPublic};
 use alpheus_crypto::hash::Digest;
-use alpheus_crypto::hybrid::{HybridKey, HybridPublic};
+use alpheus_crypto::hybrid::HybridKey;
 use alpheus_crypto::kdf::derive;
 use alpheus_crypto::labels;
 use alpheus_crypto::secret::Secret;
 use alpheus_crypto::signed::Signed;
-use std::collections::BTreeMap;
 use zeroize::Zeroizing;
 
 /// The auditor's coin of an epoch.
@@ -34,8 +34,6 @@ pub(super) fn sealing(seed: &Secret<32>) -> HybridKey {
 /// What a check needs beside the transcript.
 #[derive(Default)]
 pub(super) struct Evidence {
-    /// Accepted writes.
-    pub(super) writes: BTreeMap<WriteName, Submission>,
     pub(super) reveal: Option<Signed<Reveal>>,
     pub(super) progress: Progress,
 }
@@ -52,13 +50,15 @@ pub(super) enum Progress {
 pub struct ShareCheck {
     epoch: Epoch,
     board: Board,
-    begun: Digest,
     by: Side,
-    seed: Option<Secret<32>>,
-    writes: Vec<Submission>,
+    /// What the database revealed, if it opens.
+    revealed: Option<Zeroizing<Vec<u8>>>,
+    /// What it had opened of the accepted writes.
+    opened: Vec<WriteDigest>,
+    kappa: Kappa,
     prgs: Prgs,
     shape: Shape,
-    own: (HybridPublic, AgreementPublic),
+    own: AgreementPublic,
     other: AgreementPublic,
     set: Digest,
     latched: Digest,
@@ -77,43 +77,38 @@ impl ShareCheck {
         CheckedShare { epoch: self.epoch, result: self.check() }
     }
 
-    /// An honest database's share is the sum of the keys in its envelopes, so every difference is
-    /// the database's fault.
+    /// An honest database's share is the sum of the keys whose digests it has opened, so every
+    /// difference is the database's fault. The digests matter as much as the share: of a write of
+    /// its own member a database could open the other key's digest, and add its own key, with what
+    /// noise it likes. With digests that are right, each accepted write adds to one row.
     fn check(&self) -> Result<(), Fault> {
-        let secrets = Secrets::new(self.seed.as_ref().ok_or(Fault::Seed)?);
-        if *secrets.sealing.public() != self.own.0 || secrets.agreement.public() != self.own.1 {
+        let revealed: RevealedKeys =
+            self.revealed.as_ref().and_then(|bytes| canonical(bytes)).ok_or(Fault::Seed)?;
+        let agreement = AgreementKey::from_seed(&Secret::from_bytes(revealed.agreement));
+        if agreement.public() != self.own {
             return Err(Fault::Seed);
         }
-        let keys: Option<Vec<UnsealedKey>> =
-            self.writes.iter().map(|write| self.open(&secrets, write)).collect();
-        let keys = keys.ok_or(Fault::Share)?;
+        let keys: Result<Vec<UnsealedKey>, _> =
+            revealed.writes.iter().map(|write| write.check(&self.board, self.epoch)).collect();
+        let keys = keys.map_err(|_| Fault::WrongDigest)?;
         let shares: Vec<Share<'_>> =
             keys.iter().map(|of| Share { root: &of.key.root, words: &of.key.words }).collect();
         let mut table = Zeroizing::new(vec![0; self.shape.bytes()]);
         let pass = Pass::new(&self.prgs, self.shape, self.by);
-        pass.add(&shares, &mut table).map_err(|_| Fault::Share)?;
-        let agreed = secrets.agreement.agree(&self.other).map_err(|_| Fault::Share)?;
+        let digests = pass.add_and_digest(&shares, &mut table, &self.kappa);
+        let digests = digests.map_err(|_| Fault::Share)?.into_iter().zip(&keys);
+        let right = digests.map(|(digest, key)| WriteDigest { digest, shared: key.shared });
+        if !right.eq(self.opened.iter().copied()) {
+            return Err(Fault::WrongDigest);
+        }
+        let agreed = agreement.agree(&self.other).map_err(|_| Fault::Share)?;
         mask(&agreed, &self.set, &mut table);
         let digest = Transcript::share_digest(self.by, &self.set, &table);
         if digest == self.latched { Ok(()) } else { Err(Fault::Share) }
     }
-
-    fn open(&self, secrets: &Secrets, write: &Submission) -> Option<UnsealedKey> {
-        let sealed = write.envelopes.get(self.by.index())?;
-        let bound = (self.epoch, &self.begun);
-        envelope::open(&secrets.sealing, &self.board, bound, self.by, None, sealed).ok()
-    }
 }
 
 impl Case {
-    /// The accepted writes that are still needed for the check.
-    pub(super) fn missing_writes(&self) -> Vec<WriteName> {
-        let needed = self.transcript.settled_set().is_some() && !self.has_ended();
-        let set = self.transcript.set().and_then(Result::ok).filter(|_| needed);
-        let accepted = set.into_iter().flat_map(|set| &set.accepted);
-        accepted.filter(|name| !self.evidence.writes.contains_key(name)).copied().collect()
-    }
-
     /// The database whose reveal is awaited.
     pub(super) fn awaited_reveal(&self) -> Option<Party> {
         let lacking = self.evidence.reveal.is_none() && !self.has_ended();
@@ -124,28 +119,27 @@ impl Case {
     pub(super) fn next_check(&mut self, board: &Board) -> Option<ShareCheck> {
         let ready = self.evidence.progress == Progress::Waiting && !self.has_ended();
         let reveal = self.evidence.reveal.as_ref().filter(|_| ready)?;
-        if !self.missing_writes().is_empty() {
-            return None;
-        }
         let transcript = &self.transcript;
         let by = transcript.checked_side()?.ok()?;
         let (set, latched) = transcript.latch(by)?;
-        let ((sealed_for, agreement), (_, other)) =
-            (transcript.keys(by)?, transcript.keys(by.other())?);
-        let own = (sealed_for.clone(), agreement);
+        let ((_, own), (_, other)) = (transcript.keys(by)?, transcript.keys(by.other())?);
+        let candidates = transcript.candidates()?;
+        let accepted = &transcript.set()?.ok()?.accepted;
+        let all = candidates.writes.iter().zip(transcript.opened_digests(by)?.ok()?);
+        let opened = all.filter(|(name, _)| accepted.binary_search(name).is_ok());
+        let opened = opened.map(|(_, digest)| *digest).collect();
         let epoch = transcript.epoch();
         let (fingerprint, number) = (board.fingerprint(), epoch.0.to_be_bytes());
         let context = [fingerprint.as_ref(), number.as_slice()];
         let reveal = reveal.open(board.key(by.into())?).ok()?;
-        let opened =
-            sealing(self.seed.as_ref()?).open(labels::BOARD_REVEALED_SEED, &context, &reveal.seed);
+        let (key, label) = (sealing(self.seed.as_ref()?), labels::BOARD_REVEALED_KEYS);
         let check = ShareCheck {
             epoch,
             board: board.clone(),
-            begun: transcript.begun()?,
             by,
-            seed: opened.ok(),
-            writes: self.evidence.writes.values().cloned().collect(),
+            revealed: key.open_bytes(label, &context, &reveal.keys).ok(),
+            opened,
+            kappa: candidates.kappa,
             prgs: transcript.permutations()?,
             shape: board.shape(),
             own,

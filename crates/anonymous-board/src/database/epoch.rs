@@ -5,7 +5,7 @@ use super::records;
 use super::work::{Keys, Openings, Outcome, TableShare, Task, Work, WorkResult};
 use crate::coalition::audit;
 use crate::configuration::{Board, Epoch, Party};
-use crate::envelope::{self, EnvelopeError, UnsealedKey};
+use crate::envelope::{self, Content, EnvelopeError, UnsealedKey};
 use crate::error::SubmissionError;
 use crate::messages::{Body, BurnReason, Fault, Submission, Tag, WriteName};
 use crate::secrets::{Secrets, mask};
@@ -126,7 +126,7 @@ impl EpochState {
                 // As in mode 2: a writer knows both databases' keys, and this one may not yet.
                 let begun = self.transcript.begun().ok_or(SubmissionError::Beginning)?;
                 let bound = (*epoch, &begun);
-                let opened = envelope::open(sealing, board, bound, side, Some(tag), sealed)?;
+                let opened = envelope::open(sealing, board, bound, side, tag, sealed)?;
                 let root = labelled_hash(labels::BOARD_ROOT, &[opened.key.root.expose()]);
                 Ok((OwnPart::Tree(Arc::new(opened)), root))
             }
@@ -395,6 +395,16 @@ impl EpochState {
         };
         self.working = true;
         Some(Work { epoch: self.transcript.epoch(), keys, task })
+    }
+
+    /// What this database's envelopes of these writes hold.
+    pub(super) fn contents(&self, board: &Board, names: &[WriteName]) -> Option<Vec<Content>> {
+        let (board, epoch) = (board.fingerprint(), self.transcript.epoch());
+        let content = |name| match &self.writes.get(name)?.part {
+            OwnPart::Tree(opened) => Some(opened.content(board, epoch)),
+            OwnPart::Parity(_) => None,
+        };
+        names.iter().map(content).collect()
     }
 
     /// This server's keys for these writes.

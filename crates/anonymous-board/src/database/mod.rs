@@ -45,7 +45,7 @@ pub enum Output {
     ShareRemoved(Epoch),
     /// An epoch's table.
     Table(Epoch, Arc<Vec<u8>>),
-    /// The seed of this database's keys, for the auditor alone, which checks its share.
+    /// This database's keys of the accepted writes, for the auditor alone, which checks its share.
     Reveal(Epoch, Arc<Signed<Reveal>>),
 }
 

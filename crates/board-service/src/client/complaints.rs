@@ -112,11 +112,15 @@ fn opens_key(complaint: &Complaint) -> bool {
 mod tests {
     use super::*;
     use crate::card::VerifiedCard;
+    use crate::client::{max_body, max_statement};
+    use alpheus_anonymous_board::coalition::audit::Answer;
     use alpheus_anonymous_board::configuration::{Board, Configuration, Epoch, Schedule, Servers};
     use alpheus_anonymous_board::dpf::Side;
     use alpheus_anonymous_board::dpf::Words;
+    use alpheus_anonymous_board::dpf::digest::KeyDigest;
     use alpheus_anonymous_board::messages::{
-        Body, Grounds, Opening, Receipt, SharedPart, Statement, Submission, Tag,
+        Body, Grounds, Opening, Receipt, SharedPart, Statement, Submission, Tag, WriteDigest,
+        WriteName,
     };
     use alpheus_anonymous_board::row::Format;
     use alpheus_anonymous_board::writer::{Content, View};
@@ -163,11 +167,16 @@ mod tests {
                 stream.write_all(&[head.as_bytes(), &body].concat()).unwrap();
             }
         });
+        let (board, at) = (board(5), vec![at; 3]);
+        Client::new(&VerifiedCard { board, at, authority: None, door: None }).unwrap()
+    }
+
+    fn board(writers: u32) -> Board {
         let configuration = Configuration {
             board: [0; 32],
             format: Format::RECOVERED,
             rows: 10,
-            writers: 5,
+            writers,
             min_writes: 2,
             schedule: Schedule {
                 start: Timestamp(0),
@@ -179,9 +188,33 @@ mod tests {
             admission: Digest([0; 32]),
         };
         let signed = Signed::new(&configuration, &key(4));
-        let board = Board::open(&signed, &key(4).verifying_key()).unwrap();
-        let at = vec![at; 3];
-        Client::new(&VerifiedCard { board, at, authority: None, door: None }).unwrap()
+        Board::open(&signed, &key(4).verifying_key()).unwrap()
+    }
+
+    /// What a writer hands on is a proof only if it arrives: a statement about all writes of a large
+    /// board is longer than any write.
+    #[test]
+    fn the_longest_statements_can_be_handed_on() {
+        let (writers, board) = (2_000, board(2_000));
+        let encoded = |body: Body| {
+            let (by, epoch) = (Side::First.into(), Epoch(0));
+            let said = Statement { board: board.fingerprint(), epoch, by, sequence: 4, body };
+            postcard::to_allocvec(&Signed::new(&said, &key(1))).unwrap().len()
+        };
+        let digest = WriteDigest { digest: KeyDigest([0xff; 32]), shared: Digest([0xff; 32]) };
+        let writes = vec![WriteName(Digest([0xff; 32])); writers];
+        let (digests, nonce, coin) = (vec![digest; writers], [0xff; 32], [0xff; 32]);
+        let answers = vec![Answer([[[0xff; 16]; 4]; 2]); writers];
+        for body in [
+            Body::Close { writes: writes.clone(), came: u32::MAX },
+            Body::Candidates { writes, coin },
+            Body::Open { digests, nonce },
+            Body::Answer { answers, nonce },
+        ] {
+            let length = encoded(body);
+            assert!(length > max_body(&board), "{length}: no limit of its own is needed");
+            assert!(length <= max_statement(&board), "{length}");
+        }
     }
 
     fn refusal(status: u16, rule: &str) -> (u16, Vec<u8>) {

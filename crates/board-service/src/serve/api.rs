@@ -12,15 +12,15 @@
 //! | `GET /v1/conflicts/{epoch}` | conflicting statements: proof against their signers |
 //! | `POST /v1/submissions` | accepts a write and returns a receipt (databases) |
 //! | `POST /v1/knocks/{epoch}` | accepts the ticket of a writer that cannot reach all databases (databases) |
-//! | `GET /v1/submissions/{epoch}/{name}` | a write, for another database or the auditor |
-//! | `GET /v1/reveals/{epoch}` | the seed of this database's keys, sealed for the auditor |
+//! | `GET /v1/submissions/{epoch}/{name}` | a write, for another database |
+//! | `GET /v1/reveals/{epoch}` | this database's keys of the accepted writes, sealed for the auditor |
 //! | `GET /v1/shares/{epoch}`, `/v1/tables/{epoch}` | masked share, table |
 //! | `POST /v1/complaints` | judges a complaint (auditor) |
 
 use super::engine::Job;
 use super::outbox::Outbox;
 use crate::card::VerifiedCard;
-use crate::client::{BEGINNING, max_body, upheld};
+use crate::client::{BEGINNING, max_body, max_statement, upheld};
 use crate::refusal::Refuse;
 use alpheus_anonymous_board::auditor::ComplaintError;
 use alpheus_anonymous_board::configuration::{Epoch, Party};
@@ -100,7 +100,6 @@ pub fn router(api: Api) -> Router {
         .route("/v1/board", get(summary))
         .route("/v1/board/{epoch}", get(shown))
         .route("/v1/statements/{epoch}/{of}/{from}", get(statements))
-        .route("/v1/statements/{epoch}/{of}", post(receive))
         .route("/v1/digests/{epoch}", get(digests))
         .route("/v1/conflicts/{epoch}", get(conflicts))
         .route("/v1/submissions", post(submit))
@@ -109,10 +108,14 @@ pub fn router(api: Api) -> Router {
         .route("/v1/reveals/{epoch}", get(reveal))
         .route("/v1/shares/{epoch}", get(share))
         .route("/v1/tables/{epoch}", get(table))
-        .route("/v1/complaints", post(complain))
-        .route_layer(middleware::from_fn_with_state(api.clone(), count_request))
-        .with_state(api);
+        .route("/v1/complaints", post(complain));
+    // A statement lists all writes, so it can be much longer than any of them.
+    let statements = Router::new().route("/v1/statements/{epoch}/{of}", post(receive));
+    let statements = in_time(statements, max_statement(&api.card.board));
     in_time(router, max_body)
+        .merge(statements)
+        .route_layer(middleware::from_fn_with_state(api.clone(), count_request))
+        .with_state(api)
 }
 
 async fn count_request(State(api): State<Api>, request: Request, next: Next) -> Response {
@@ -303,10 +306,10 @@ async fn knock(
     encode(&taken.map_err(Refuse::refusal)?)
 }
 
-async fn reveal(State(api): State<Api>, Path(epoch): Path<u64>) -> Result<Vec<u8>, ApiError> {
+async fn reveal(State(api): State<Api>, Path(epoch): Path<u64>) -> Result<Bytes, ApiError> {
     let reveal = api.outbox.page(Epoch(epoch)).and_then(|page| page.reveal);
     let missing = || ApiError::missing("there is a reveal once the auditor has chosen this share");
-    encode(reveal.ok_or_else(missing)?.as_ref())
+    reveal.map(|reveal| Bytes::from_owner(Shared(reveal))).ok_or_else(missing)
 }
 
 async fn held(

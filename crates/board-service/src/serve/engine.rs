@@ -36,7 +36,7 @@ pub enum Job {
     Hear(Party, Epoch, Vec<Signed<Statement>>),
     /// Another database's share arrives.
     Share(Party, Epoch, Vec<u8>),
-    /// A database reveals its seed to the auditor.
+    /// A database reveals its keys of accepted writes to the auditor.
     Reveal(Party, Epoch, Box<Signed<Reveal>>),
     /// A writer complains.
     Judge(Box<Complaint>, Reply<Result<Verdict, ComplaintError>>),
@@ -67,7 +67,7 @@ pub struct FetchList {
     pub writes: Vec<(Vec<Party>, Epoch, WriteName)>,
     /// Missing shares.
     pub shares: Vec<(Party, Epoch)>,
-    /// The seeds that databases reveal to the auditor.
+    /// The keys that databases reveal to the auditor.
     pub reveals: Vec<(Party, Epoch)>,
     /// Epochs for which servers compare the statements they have received.
     pub compared: Vec<Epoch>,
@@ -151,10 +151,7 @@ impl Engine {
     fn take(&mut self, writes: Vec<Waiting>) -> Result<(), LedgerError> {
         let (mut steps, mut replies) = (Vec::new(), Vec::new());
         for (submission, source) in writes {
-            let Server::Database(database, members) = &mut self.server else {
-                self.check_with(*submission);
-                continue;
-            };
+            let Server::Database(database, members) = &mut self.server else { continue };
             let taken = match &source {
                 Source::Writer(_) => database.handle_submission(*submission, now(), members),
                 Source::Database(from) => database.handle_forwarded(*submission, *from, members),
@@ -221,13 +218,6 @@ impl Engine {
         match &self.server {
             Server::Database(database, _) => database.stop().commit(&mut self.ledger),
             Server::Auditor(_) => Ok(()),
-        }
-    }
-
-    /// The auditor needs a write for the check of a share.
-    fn check_with(&mut self, submission: Submission) {
-        if let Server::Auditor(auditor) = &mut self.server {
-            auditor.handle_write(submission);
         }
     }
 
@@ -376,9 +366,6 @@ impl Engine {
                 first.then_some(current)
             }
             Server::Auditor(auditor) => {
-                let databases: Vec<Party> = self.board.databases().to_vec();
-                let listed = auditor.missing_writes().take(BATCH);
-                wants.writes.extend(listed.map(|(epoch, name)| (databases.clone(), epoch, name)));
                 wants.reveals.extend(auditor.awaited_reveals().map(|(epoch, by)| (by, epoch)));
                 Some(current)
             }

@@ -2,7 +2,7 @@
 
 use alpheus_anonymous_board::configuration::{Epoch, Party};
 use alpheus_anonymous_board::database::Output;
-use alpheus_anonymous_board::messages::{PublishedStatement, Reveal, Statement};
+use alpheus_anonymous_board::messages::{PublishedStatement, Statement};
 use alpheus_anonymous_board::reader::Reading;
 use alpheus_crypto::signed::Signed;
 use std::collections::BTreeMap;
@@ -26,8 +26,8 @@ pub struct Page {
     pub conflicts: BTreeMap<Party, Arc<Signed<Statement>>>,
     /// The masked share.
     pub share: Option<Arc<Vec<u8>>>,
-    /// The seed of its keys, sealed for the auditor.
-    pub reveal: Option<Arc<Signed<Reveal>>>,
+    /// Its keys of the accepted writes, sealed for the auditor: as long as a share, so encoded once.
+    pub reveal: Option<Arc<Vec<u8>>>,
     /// Whether there is a table, here or in the ledger.
     pub published: bool,
     /// The table, of one of the last epochs.
@@ -57,11 +57,15 @@ impl Outbox {
                 Output::Statement(said) => self.say(said),
                 Output::Share(epoch, share) => self.change(epoch, |page| page.share = Some(share)),
                 Output::Reveal(epoch, reveal) => {
-                    self.change(epoch, |page| page.reveal = Some(reveal));
+                    let encoded = postcard::to_allocvec(reveal.as_ref()).map(Arc::new).ok();
+                    self.change(epoch, |page| page.reveal = encoded);
                 }
-                Output::ShareRemoved(epoch) => self.change(epoch, |page| page.share = None),
+                // An epoch that ends after a reveal ends with one of these.
+                Output::ShareRemoved(epoch) => self.change(epoch, |page| {
+                    (page.share, page.reveal) = (None, None);
+                }),
                 Output::Table(epoch, table) => self.change(epoch, |page| {
-                    (page.published, page.table) = (true, Some(table));
+                    (page.published, page.table, page.reveal) = (true, Some(table), None);
                 }),
             }
         }

@@ -7,6 +7,7 @@ use alpheus_access_pass::gateway::{CHALLENGE_LIFE, Gateway};
 use alpheus_access_pass::messages::{Acknowledgement, Challenge, Connect, ConnectResponse, Hello};
 use alpheus_anonymous_credential::holder::Timing;
 use alpheus_anonymous_credential::schedule::Epoch;
+use alpheus_anonymous_credential::sessions::SessionStatus;
 use alpheus_crypto::agree::{AgreementKey, AgreementPublic};
 use alpheus_time::Timestamp;
 use proptest::prelude::*;
@@ -36,6 +37,31 @@ fn a_challenge_is_answered_once() {
     let (held, _) = connect(&device.holder, &device.served(), &early, &mut town.rng).unwrap();
     town.connect(&device, at(3)).unwrap();
     assert_eq!(town.service.gateway.connect(&held, at(3)), Err(GatewayError::Challenge));
+}
+
+/// A session that was renewed at another gateway is forgotten here, and asked about again. What it
+/// answered here is not forgotten as long as the challenge lives: the same message would begin with the
+/// same key and unused counters.
+#[test]
+fn a_forgotten_session_does_not_answer_a_challenge_again() {
+    let mut town = Town::new(28);
+    let mut device = town.device(b"ada");
+    let session = town.log_in(&mut device, Timing::Running, at(14));
+    let hello = town.service.gateway.hello(at(14), &mut town.rng);
+    let (message, connecting) =
+        connect(&device.holder, &device.served(), &hello, &mut town.rng).unwrap();
+    let connected = town.service.gateway.connect(&message, at(14)).unwrap();
+    let stamp = connecting.finish(&connected).unwrap().stamp(&SONG).unwrap();
+    assert!(town.request(&stamp, at(14)).is_ok());
+    town.service.gateway.prune(at(31));
+    let known = town.service.shard.status(session).unwrap();
+    let renewed = SessionStatus { epoch: known.epoch.next().next(), ..known };
+    town.service.gateway.update(renewed);
+    assert_eq!(town.service.gateway.connect(&message, at(31)), Err(GatewayError::Challenge));
+    assert_eq!(town.request(&stamp, at(31)), Err(GatewayError::Replayed));
+    // It is forgotten in the end.
+    town.service.gateway.prune(at(120));
+    assert!(town.service.gateway.is_empty());
 }
 
 #[test]

@@ -4,13 +4,17 @@
 
 use crate::properties::equivocation::made_up;
 use crate::properties::malice::{LIAR, Shadow, honest_digests, recommit};
-use crate::properties::town::{Town, server};
+use crate::properties::town::{Town, key, server};
+use alpheus_anonymous_board::admission::Members;
 use alpheus_anonymous_board::auditor::Verdict;
 use alpheus_anonymous_board::configuration::{Epoch, Party};
 use alpheus_anonymous_board::dpf::Side;
 use alpheus_anonymous_board::messages::{Body, BurnReason, Fault, Grounds, Statement, Submission};
 use alpheus_anonymous_board::transcript::Transcript;
 use alpheus_anonymous_board::writer::{Content, PendingWrite, Receipts, WriteStatus};
+use alpheus_crypto::hybrid::HybridKey;
+use alpheus_crypto::kdf::derive;
+use alpheus_crypto::labels;
 use alpheus_crypto::signed::Signed;
 
 const HONEST: Party = Party::Database(Side::First);
@@ -249,6 +253,59 @@ fn no_key_is_shown_once_the_set_is_settled() {
     assert!(view.settled_set().is_some());
     assert_eq!(victim.look(&mut town, &view), WriteStatus::Out);
     assert!(victim.shown.is_none());
+}
+
+/// The complaint arrives when the auditor has settled. It refuses it, but looks at the key. What the
+/// other database then reveals opens accepted writes alone.
+#[test]
+fn a_complaint_that_comes_too_late_does_not_meet_the_other_key() {
+    let mut revealed = Vec::new();
+    for seed in SEEDS {
+        let (mut town, victim) = stage(seed);
+        let shadow = shadow(seed, &victim);
+        town.believes_lies = true;
+        let mut lies = |by, transcript: &Transcript, body: &mut Body| {
+            if by == LIAR {
+                lie(&shadow, transcript, body);
+            }
+        };
+        town.later(61);
+        town.turn_with(&mut lies);
+        let view = town.transcript();
+        let WriteStatus::Complain(grounds) = victim.written.status(&view, &victim.received) else {
+            panic!("the lie is in the open");
+        };
+        town.later(11);
+        town.auditor_alone();
+        let opens = auditors_key(&town);
+        town.turn_with(&mut lies);
+        let complaint = victim.written.complaint(&victim.submission, *grounds);
+        assert!(town.auditor.handle_complaint(&complaint).is_err(), "it is too late");
+        assert_eq!(town.read().unwrap().size, 4);
+        for side in Side::BOTH {
+            let Some(reveal) = &town.reveals[side.index()] else { continue };
+            let reveal = reveal.open(town.board.key(side.into()).unwrap()).unwrap();
+            let context: [&[u8]; 2] = [&town.board.fingerprint().0, &[0; 8]];
+            let label = labels::BOARD_REVEALED_KEYS;
+            let bytes = opens.open_bytes(label, &context, &reveal.keys).unwrap();
+            let seed = bytes.first_chunk::<32>().unwrap();
+            let sealing = derive(seed, labels::BOARD_EPOCH, &[b"sealing"]);
+            let (of, _) = view.keys(side).unwrap();
+            assert_ne!(HybridKey::from_seed(&sealing).public(), of, "this opens every envelope");
+            let tag = |member| Members::tag_of(&key(member).verifying_key()).0;
+            let holds = |member| bytes.windows(32).any(|part| part == tag(member));
+            assert!((1..5).all(holds) && !holds(0), "the victim's key is there");
+            revealed.push(side);
+        }
+    }
+    assert!(Side::BOTH.iter().all(|side| revealed.contains(side)), "{revealed:?}");
+}
+
+/// What opens reveals, from the auditor's ledger.
+fn auditors_key(town: &Town) -> HybridKey {
+    let is_seed = |key: &Vec<u8>| key[..8] == [0; 8] && key[9] == 254;
+    let (_, seed) = town.ledgers[2].iter().find(|(key, _)| is_seed(key)).unwrap();
+    HybridKey::from_seed(&derive(seed, labels::BOARD_AUDITOR, &[b"sealing"]))
 }
 
 /// The auditor's key for the reveal must be one: else the seed would rest on one of two ciphers, or

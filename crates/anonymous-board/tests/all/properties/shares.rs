@@ -1,7 +1,8 @@
 //! The auditor's check of one database's share, and what it must never get.
 
-use crate::properties::malice::LIAR;
-use crate::properties::town::{Town, server};
+use crate::properties::malice::{LIAR, Shadow, recommit};
+use crate::properties::town::{Town, key, server};
+use alpheus_anonymous_board::admission::Members;
 use alpheus_anonymous_board::configuration::{Epoch, Party};
 use alpheus_anonymous_board::dpf::Side;
 use alpheus_anonymous_board::messages::{Body, BurnReason, Fault, Reveal, Statement};
@@ -48,6 +49,49 @@ fn a_garbled_share_is_caught_half_of_the_time() {
         }
     }
     assert!((4..=20).contains(&caught), "{caught} of {runs}");
+}
+
+/// A member of the database's own makes a write whose two keys do not belong together, and the
+/// database opens the other one's digest for it. So the write is accepted, and its keys add noise that
+/// the database knows to every row. That is caught as often as noise in the share.
+#[test]
+fn a_member_of_its_own_does_not_garble_for_a_database() {
+    let mixed = |seed| {
+        let mut town = Town::new(9, 40, seed);
+        (0..5).for_each(|member| drop(town.post(member, Content::Message(b"hello"))));
+        let (_, mut write) = town.write(5, Content::Cover);
+        let (_, other) = town.write(5, Content::Cover);
+        write.envelopes[1] = other.envelopes[1].clone();
+        let name = write.name(&town.board.fingerprint());
+        write.ticket = Members::ticket(&key(5), &name);
+        Side::BOTH.into_iter().for_each(|side| town.submit(side, &write).unwrap());
+        town.later(61);
+        (town, name)
+    };
+    let mut drawn = [0, 0];
+    for seed in 0..12 {
+        let (mut twin, victim) = mixed(seed);
+        twin.turn();
+        let honest = twin.transcript().opened_digests(Side::First).unwrap().unwrap().to_vec();
+        let shadow = Shadow { victim, honest, row: 0 };
+        let (mut town, _) = mixed(seed);
+        town.believes_lies = true;
+        let mut lie = |by, transcript: &Transcript, body: &mut Body| {
+            if by == LIAR {
+                recommit(&shadow, transcript, body, |_| ());
+            }
+        };
+        town.turn_with(&mut lie);
+        town.later(11);
+        town.turn_with(&mut lie);
+        let said = town.transcript();
+        assert_eq!(said.set().unwrap().unwrap().accepted.len(), 6, "it is accepted");
+        let side = said.checked_side().unwrap().unwrap();
+        drawn[side.index()] += 1;
+        let blamed = Some(BurnReason::Blamed(LIAR, Fault::WrongDigest));
+        assert_eq!(said.burn_reason(), blamed.filter(|_| side == Side::Second), "{seed}");
+    }
+    assert!(drawn[0] > 0 && drawn[1] > 0, "{drawn:?}");
 }
 
 /// Honest databases are cleared, whichever is drawn, and a restarted auditor checks again.
@@ -136,9 +180,12 @@ fn another_seed_is_blamed() {
     let (board, epoch) = (town.board.fingerprint(), Epoch(0));
     let context: [&[u8]; 2] = [board.as_ref(), &[0; 8]];
     let to = said.reveal_key().unwrap();
-    let label = "alpheus/board/revealed-seed/v2";
-    let seed = seal(to, label, &context, &Secret::from_bytes([1; 32]), &mut town.rng).unwrap();
-    let reveal = Signed::new(&Reveal { board, epoch, by, seed }, &server(by));
+    let label = "alpheus/board/revealed-keys/v1";
+    // A seed, and no writes.
+    let mut shown = [1; 33];
+    shown[32] = 0;
+    let keys = seal(to, label, &context, &Secret::from_bytes(shown), &mut town.rng).unwrap();
+    let reveal = Signed::new(&Reveal { board, epoch, by, keys }, &server(by));
     let other = if by == LIAR { Party::Database(Side::First) } else { LIAR };
     assert!(town.auditor.handle_reveal(&reveal, other, epoch).is_err(), "it is not asked");
     let step = town.auditor.handle_reveal(&reveal, by, epoch).unwrap();

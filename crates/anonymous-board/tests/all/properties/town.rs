@@ -41,7 +41,7 @@ pub(crate) struct Town {
     pub(crate) statements: [Vec<Signed<Statement>>; 3],
     pub(crate) shares: [Option<Arc<Vec<u8>>>; 2],
     pub(crate) tables: [Option<Arc<Vec<u8>>>; 2],
-    /// The seeds that databases have revealed to the auditor.
+    /// The keys that databases have revealed to the auditor.
     pub(crate) reveals: [Option<Arc<Signed<Reveal>>>; 2],
     pub(crate) members: Members,
     /// Number of commits between restarts of a database. `None` means no restarts.
@@ -240,7 +240,7 @@ impl Town {
                 if let Some(before) = &self.reveals[i] {
                     assert!(*before == reveal, "another reveal left");
                 }
-                assert!(self.reveals[1 - i].is_none(), "both databases' seeds were revealed");
+                assert!(self.reveals[1 - i].is_none(), "both databases' keys were revealed");
                 self.reveals[i] = Some(reveal);
             }
         }
@@ -444,11 +444,6 @@ impl Town {
 
     /// Gives the auditor what it needs for its check of a share, and lets it check.
     pub(crate) fn check_share(&mut self) {
-        let missing: Vec<_> = self.auditor.missing_writes().collect();
-        for (epoch, name) in missing {
-            let held = self.databases.iter().find_map(|d| d.submission(epoch, &name));
-            held.into_iter().for_each(|held| self.auditor.handle_write(held.clone()));
-        }
         let awaited: Vec<_> = self.auditor.awaited_reveals().collect();
         for (epoch, by) in awaited {
             if let Some(reveal) = self.reveals[by.index()].as_ref().filter(|_| !self.unrevealed) {
