@@ -60,9 +60,9 @@ impl EpochOutput {
 const RETRY: Span = Span(500_000);
 
 /// How often a controller is called for an epoch, to leave out more streams each time.
-const MOST_CALLS: u32 = 8;
+const MAX_CALLS: u32 = 8;
 /// How many streams a controller is asked to leave out.
-const MOST_LEFT_OUT: usize = 1 << 16;
+const MAX_LEFT_OUT: usize = 1 << 16;
 
 /// An attendance whose signature and content were checked.
 pub struct VerifiedAttendance {
@@ -130,8 +130,8 @@ impl Calling {
         call.without.dedup();
         let is_new = call.without.len() > before;
         let called = self.called.get_mut(&controller)?;
-        // What it was told, it is not told again: it is absent.
-        if !is_new || called.calls >= MOST_CALLS || call.without.len() > MOST_LEFT_OUT {
+        // The same call is not sent twice: the controller is absent.
+        if !is_new || called.calls >= MAX_CALLS || call.without.len() > MAX_LEFT_OUT {
             return None;
         }
         let call = Signed::new(&call, key);
