@@ -30,8 +30,14 @@ pub struct Revocations {
     /// The latest list that was read here.
     kept: PathBuf,
     authority: VerifyingKey,
-    known: Arc<Mutex<RevocationList>>,
+    known: Arc<Mutex<Known>>,
     revoked: Revoked,
+}
+
+/// The latest list, and the version of the one that is kept for the next start.
+struct Known {
+    list: RevocationList,
+    kept: u64,
 }
 
 /// An identity folder whose connections refuse certificates that the authority has revoked, also
@@ -80,8 +86,9 @@ impl Revocations {
         kept: PathBuf,
         authority: &VerifyingKey,
     ) -> Result<Revocations, Failure> {
-        let (known, revoked) = (list_of(&kept, authority)?, Revoked::new(tls_digest));
-        revoked.replace(known.certificates.iter().copied().collect());
+        let (list, revoked) = (list_of(&kept, authority)?, Revoked::new(tls_digest));
+        revoked.replace(list.certificates.iter().copied().collect());
+        let known = Known { kept: list.version, list };
         let known = Arc::new(Mutex::new(known));
         let revocations = Revocations { path, kept, authority: *authority, known, revoked };
         revocations.read()?;
@@ -97,7 +104,7 @@ impl Revocations {
     /// The version of the list; 0 without one.
     #[must_use]
     pub fn version(&self) -> u64 {
-        self.known.lock().unwrap_or_else(PoisonError::into_inner).version
+        self.known.lock().unwrap_or_else(PoisonError::into_inner).list.version
     }
 
     /// Reads the file again. A list that is refused changes nothing.
@@ -111,18 +118,21 @@ impl Revocations {
         };
         let signed = from_text(&text).blame_input(&self.path)?;
         let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
-        let list = RevocationList::open(&signed, &self.authority, &known);
+        let list = RevocationList::open(&signed, &self.authority, &known.list);
         let list = list.blame_input(&self.path)?;
-        if list.version == known.version {
-            return Ok(());
+        let version = list.version;
+        if version != known.list.version {
+            let certificates = list.certificates.len();
+            tracing::warn!(version, certificates, "certificates are revoked");
+            self.revoked.replace(list.certificates.iter().copied().collect());
+            known.list = list;
         }
-        let (version, certificates) = (list.version, list.certificates.len());
-        tracing::warn!(version, certificates, "certificates are revoked");
-        self.revoked.replace(list.certificates.iter().copied().collect());
-        *known = list;
-        drop(known);
-        // It holds from now on, whether or not it can be kept.
-        write_durably(&self.kept, &to_text(&signed)).blame_io(&self.kept)
+        // It holds from now on, whether or not it can be kept. Until it is, each reading tries.
+        if version != known.kept {
+            write_durably(&self.kept, &to_text(&signed)).blame_io(&self.kept)?;
+            known.kept = version;
+        }
+        Ok(())
     }
 
     /// Reads the file again from time to time, for as long as the list is in use.
@@ -229,5 +239,30 @@ mod tests {
         write(&list, &authority);
         let refused = open().map(|_| ()).unwrap_err().to_string();
         assert!(refused.contains("version 1, and version 2 is known"), "{refused}");
+    }
+
+    #[test]
+    fn a_list_that_could_not_be_kept_is_kept_once_it_can() {
+        let folder = tempfile::tempdir().unwrap();
+        let authority = SigningKey::from_seed(&Secret::from_bytes([1; 32]));
+        let (path, state) = (folder.path().join(REVOKED), folder.path().join("full"));
+        let kept = state.join(REVOKED_KNOWN);
+        let open =
+            || Revocations::in_folder(path.clone(), kept.clone(), &authority.verifying_key());
+        let revocations = open().unwrap();
+        let write = |list: &RevocationList| {
+            fs::write(&path, to_text(&Signed::new(list, &authority))).unwrap();
+        };
+        let old = RevocationList::default().with([tls_digest(b"adam")]);
+        let list = old.clone().with([tls_digest(b"eve")]);
+        write(&list);
+        assert!(revocations.read().is_err(), "nothing can be written there");
+        assert!(revocations.revoked().has_certificate(b"eve"), "it holds all the same");
+        assert!(revocations.read().is_err(), "and it is still not kept");
+        fs::create_dir(&state).unwrap();
+        revocations.read().unwrap();
+        assert_eq!(list_of(&kept, &authority.verifying_key()).unwrap(), list);
+        write(&old);
+        assert!(open().is_err(), "an older list is refused after a restart");
     }
 }

@@ -1,7 +1,7 @@
 //! Membership epochs, the controller's side: it attends an epoch once, and accepts one list for
 //! it. Both are durable before anything leaves.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use alpheus_crypto::signed::{Signed, Verified};
 use alpheus_policy::comply::Demand;
@@ -68,8 +68,9 @@ impl AttendedEpoch {
 }
 
 impl Controller {
-    /// Attends an epoch with all streams whose owners allow the plan. A repeated call gets the
-    /// same bytes.
+    /// Attends an epoch with all streams whose owners allow the plan, but for those that the call
+    /// leaves out. A repeated call gets the same bytes, or fewer streams while no list has been
+    /// accepted: a list must say what was attended with last, and only one is accepted.
     ///
     /// # Errors
     /// [`WindowRefusalError`] names the rule.
@@ -89,13 +90,22 @@ impl Controller {
             }
             let since = last.map_or(now.max(self.clock), |last| last.since);
             let sizes = last.map_or_else(Vec::new, |last| last.sizes.clone());
-            let owners = self.attending(&call.terms, terms, window, now)?;
+            let mut owners = self.attending(&call.terms, terms, window, now)?;
+            leave_out(&mut owners, &call.without)?;
             let (controller, agreement) = (self.id(), self.identity.agreement().public());
             let entry = ListEntry { controller, agreement, owners };
             let attendance = Attendance { terms, window, windows, entry };
             let signed = Signed::new(&attendance, self.identity.signing());
             let attended = AttendedEpoch { attendance, signed, since, listed: None, sizes };
             self.epochs.insert(terms, attended);
+        } else if let Some(last) = self.epochs.get_mut(&terms).filter(|own| own.listed.is_none()) {
+            let before = last.attendance.entry.owners.clone();
+            let mut owners = before.clone();
+            leave_out(&mut owners, &call.without)?;
+            if owners != before {
+                last.attendance.entry.owners = owners;
+                last.signed = Signed::new(&last.attendance, self.identity.signing());
+            }
         }
         let attended = self.epochs.get(&terms).ok_or(WindowRefusalError::UnknownPlan)?;
         let (record, signed) = (attended.record(), attended.signed.clone());
@@ -252,6 +262,19 @@ impl Controller {
         changes.extend(self.drop_past_epochs(announced.plan(), now));
         changes
     }
+}
+
+/// Leaves streams out, and owners of whom none is left.
+fn leave_out(
+    owners: &mut Vec<ListedOwner>,
+    without: &[StreamId],
+) -> Result<(), WindowRefusalError> {
+    let without: BTreeSet<&StreamId> = without.iter().collect();
+    owners.retain_mut(|listed| {
+        listed.streams.retain(|stream| !without.contains(stream));
+        !listed.streams.is_empty()
+    });
+    if owners.is_empty() { Err(WindowRefusalError::NothingToGive) } else { Ok(()) }
 }
 
 /// Whether the owner allows the terms now, for data of the window.

@@ -20,7 +20,9 @@ use crate::epoch_list::{check_terms, is_epoch_of, plan_of};
 use crate::error::{MessageError, PlanShapeError, ReleaseError, WindowRefusalError};
 use crate::ledger::{Change, Step};
 use crate::mask::params::MaskPreference;
-use crate::messages::{Attendance, EpochCall, List, ServiceMessage, WindowRefusal};
+use crate::messages::{
+    Attendance, EpochCall, List, ListEntry, ListedOwner, ServiceMessage, WindowRefusal,
+};
 
 /// What a caller does.
 #[derive(Clone, Debug)]
@@ -57,8 +59,17 @@ impl EpochOutput {
 /// After how long a controller is called again whose clock was behind.
 const RETRY: Span = Span(500_000);
 
+/// How often a controller is called for an epoch, to leave out more streams each time.
+const MAX_CALLS: u32 = 8;
+/// How many streams a controller is asked to leave out.
+const MAX_LEFT_OUT: usize = 1 << 16;
+
 /// An attendance whose signature and content were checked.
-pub struct VerifiedAttendance(Attendance);
+pub struct VerifiedAttendance {
+    attendance: Attendance,
+    /// Its streams that are not that owner's at this controller, as far as the service knows.
+    misplaced: Vec<StreamId>,
+}
 
 /// A controller that was called.
 pub(super) struct Candidate {
@@ -66,6 +77,10 @@ pub(super) struct Candidate {
     key: VerifyingKey,
     pub(super) attended: Option<Attendance>,
     declined: Option<WindowRefusalError>,
+    /// If it is to leave streams out: a call of its own.
+    own_call: Option<Signed<EpochCall>>,
+    /// How often that was changed.
+    calls: u32,
 }
 
 /// An epoch that has no list yet.
@@ -80,6 +95,51 @@ pub(super) struct Calling {
 }
 
 impl Calling {
+    /// The call that a controller has to answer.
+    fn call_of<'a>(&'a self, called: &'a Candidate) -> &'a Signed<EpochCall> {
+        called.own_call.as_ref().unwrap_or(&self.call)
+    }
+
+    /// Streams of owners who already take part with another controller.
+    fn of_second_homes(&self, entry: &ListEntry) -> Vec<StreamId> {
+        let attended = self.called.values().filter_map(|called| called.attended.as_ref());
+        let others = attended.filter(|other| other.entry.controller != entry.controller);
+        let others: Vec<&[ListedOwner]> = others.map(|other| &*other.entry.owners).collect();
+        let is_listed = |listed: &&ListedOwner| {
+            let known = |owners: &&[ListedOwner]| {
+                owners.binary_search_by_key(&listed.owner, |other| other.owner).is_ok()
+            };
+            others.iter().any(known)
+        };
+        let again = entry.owners.iter().filter(is_listed);
+        again.flat_map(|listed| listed.streams.iter().copied()).collect()
+    }
+
+    /// Calls a controller once more, to attend without these streams.
+    fn call_without(
+        &mut self,
+        controller: ControllerId,
+        streams: &[StreamId],
+        key: &SigningKey,
+    ) -> Option<EpochOutput> {
+        let known = self.called.get(&controller)?;
+        let mut call = self.call_of(known).open(&key.verifying_key()).ok()?.into_inner();
+        let before = call.without.len();
+        call.without.extend(streams);
+        call.without.sort_unstable();
+        call.without.dedup();
+        let is_new = call.without.len() > before;
+        let called = self.called.get_mut(&controller)?;
+        // The same call is not sent twice: the controller is absent.
+        if !is_new || called.calls >= MAX_CALLS || call.without.len() > MAX_LEFT_OUT {
+            return None;
+        }
+        let call = Signed::new(&call, key);
+        (called.own_call, called.calls) = (Some(call.clone()), called.calls + 1);
+        let message = ServiceMessage::EpochCall(call);
+        Some(EpochOutput::Call { to: vec![controller], message })
+    }
+
     fn waiting(&self) -> Vec<ControllerId> {
         let waits = |called: &Candidate| called.attended.is_none() && called.declined.is_none();
         let waiting = self.called.iter().filter(|(_, called)| waits(called));
@@ -170,12 +230,14 @@ impl Caller {
         }
         let deadline = now.plus(self.presences);
         let terms = self.terms.clone();
-        let call = EpochCall { terms, window, windows, answer_by: deadline };
+        let without = Vec::new();
+        let call = EpochCall { terms, window, windows, answer_by: deadline, without };
         let called = controllers.iter().filter_map(|signed| {
             let certificate = self.deployment.controller(signed).ok()?;
             let (key, id) = (certificate.party.verifying, fingerprint(&certificate));
             let (certificate, attended, declined) = (signed.clone(), None, None);
-            Some((id, Candidate { certificate, key, attended, declined }))
+            let (own_call, calls) = (None, 0);
+            Some((id, Candidate { certificate, key, attended, declined, own_call, calls }))
         });
         let called = called.collect();
         let call = Signed::new(&call, &self.key);
@@ -187,8 +249,16 @@ impl Caller {
     /// The call, to those that have not answered.
     pub fn ask(&self) -> Step<Vec<EpochOutput>> {
         let Some(calling) = &self.calling else { return Step::default() };
+        let own = |id: &ControllerId| calling.called.get(id)?.own_call.clone();
+        let (apart, to): (Vec<_>, Vec<_>) =
+            calling.waiting().into_iter().partition(|id| own(id).is_some());
         let message = ServiceMessage::EpochCall(calling.call.clone());
-        Step::new(Vec::new(), vec![EpochOutput::Call { to: calling.waiting(), message }])
+        let apart = apart.into_iter().filter_map(|id| {
+            let message = ServiceMessage::EpochCall(own(&id)?);
+            Some(EpochOutput::Call { to: vec![id], message })
+        });
+        let calls = [EpochOutput::Call { to, message }].into_iter().chain(apart);
+        Step::new(Vec::new(), calls.collect())
     }
 
     /// The call once more, if some could not answer it yet.
@@ -217,11 +287,12 @@ impl Caller {
         if (attendance.window, attendance.windows) != (calling.window, calling.windows) {
             return Err(MessageError::Mismatched);
         }
-        let entry = &attendance.entry;
-        let placed = entry.owners.iter().all(|listed| {
+        let (entry, guards) = (&attendance.entry, &guards);
+        let misplaced = entry.owners.iter().flat_map(|listed| {
             let placed = Some((listed.owner, from));
-            listed.streams.iter().all(|stream| guards(stream) == placed)
+            listed.streams.iter().copied().filter(move |stream| guards(stream) != placed)
         });
+        let misplaced = misplaced.collect();
         let alone = List {
             terms: self.id,
             window: calling.window,
@@ -230,27 +301,36 @@ impl Caller {
             entries: vec![entry.clone()],
         };
         let whole = plan_of(&self.terms, &alone).is_ok();
-        if entry.controller != from || !placed || !whole {
+        if entry.controller != from || !whole {
             return Err(MessageError::Malformed);
         }
-        Ok(VerifiedAttendance(attendance))
+        Ok(VerifiedAttendance { attendance, misplaced })
     }
 
-    /// Takes an attendance. The first of a controller stands.
+    /// Takes an attendance. The first of a controller stands. If it has streams that are placed
+    /// elsewhere, or of owners who take part with another controller already, the controller is
+    /// called again to leave these out.
     pub fn attend(
         &mut self,
         attended: VerifiedAttendance,
         now: Timestamp,
     ) -> Step<Vec<EpochOutput>> {
-        let VerifiedAttendance(attendance) = attended;
+        let VerifiedAttendance { attendance, mut misplaced } = attended;
         let Some(calling) = &mut self.calling else { return Step::default() };
-        let called = calling.called.get_mut(&attendance.entry.controller);
-        if calling.window == attendance.window
-            && let Some(called) = called
-        {
-            called.attended.get_or_insert(attendance);
+        let from = attendance.entry.controller;
+        let waits = calling.called.get(&from).is_some_and(|called| called.attended.is_none());
+        let mut step = Step::default();
+        if calling.window == attendance.window && waits {
+            misplaced.extend(calling.of_second_homes(&attendance.entry));
+            if !misplaced.is_empty() {
+                let again = calling.call_without(from, &misplaced, &self.key);
+                step = Step::new(Vec::new(), again.into_iter().collect());
+            } else if let Some(called) = calling.called.get_mut(&from) {
+                called.attended = Some(attendance);
+            }
         }
-        self.poll(now)
+        step.merge(self.poll(now));
+        step
     }
 
     /// Checks a refusal of the call.
@@ -268,7 +348,8 @@ impl Caller {
         if refusal.plan != self.id {
             return Err(MessageError::OtherPlan);
         }
-        let fits = refusal.window == calling.window && refusal.about == calling.call.digest();
+        let about = calling.call_of(called).digest();
+        let fits = refusal.window == calling.window && refusal.about == about;
         match fits && refusal.controller == from {
             true => Ok(refusal.reason),
             false => Err(MessageError::Mismatched),

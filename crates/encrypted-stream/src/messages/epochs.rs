@@ -20,6 +20,9 @@ pub struct EpochCall {
     pub windows: u32,
     /// When the list is fixed.
     pub answer_by: Timestamp,
+    /// Streams that the controller is to leave out: placed elsewhere, or of owners who take part
+    /// with another controller. Otherwise one owner would cost all others of the host the epoch.
+    pub without: Vec<StreamId>,
 }
 
 /// A controller takes part in an epoch. It is durable before it is sent, and there is one for

@@ -18,8 +18,9 @@ use super::{IncompleteError, PlanMismatchError, Transformer, WindowReport};
 /// Whether the streams of a plan are fixed.
 #[derive(Debug, Serialize, Deserialize)]
 pub(super) enum Members {
-    /// With the plan.
-    Fixed,
+    /// With the plan. Reports of windows that are closed and not finished, by start: who was
+    /// to be asked about them is not known elsewhere before M is.
+    Fixed(BTreeMap<Timestamp, WindowReport>),
     /// By a list for each window. Those that are closed and have no list yet, by start.
     Open(BTreeMap<Timestamp, WindowReport>),
     /// It is the plan of an epoch, whose only window is closed.
@@ -38,15 +39,16 @@ pub struct ListedWindow {
 }
 
 impl Members {
-    /// Keeps the report of a window that was closed, until there is a list.
+    /// Keeps the report of a window that was closed, until there is a list, or the window is
+    /// finished.
     pub(super) fn note(&mut self, report: &WindowReport) {
-        if let Members::Open(closed) = self {
+        if let Members::Open(closed) | Members::Fixed(closed) = self {
             closed.insert(report.window.start, report.clone());
         }
     }
 
     pub(super) fn forget(&mut self, window: Window) {
-        if let Members::Open(closed) = self {
+        if let Members::Open(closed) | Members::Fixed(closed) = self {
             closed.remove(&window.start);
         }
     }
@@ -54,8 +56,9 @@ impl Members {
     /// Bytes on the heap.
     pub(super) fn heap(&self) -> usize {
         let streams = match self {
-            Members::Fixed => 0,
-            Members::Open(closed) => closed.values().map(|report| report.streams.len()).sum(),
+            Members::Open(closed) | Members::Fixed(closed) => {
+                closed.values().map(|report| report.streams.len()).sum()
+            }
             Members::Listed(listed) => listed.report.streams.len(),
         };
         streams * size_of::<(u32, Status)>()
@@ -98,6 +101,17 @@ impl Transformer {
         let report = closed.values().next()?;
         let online = report.streams.iter().filter_map(|(at, _)| self.enrolled(running, *at));
         Some((report.window, online.collect()))
+    }
+
+    /// Reports on the windows of a plan with fixed streams that are closed and not finished,
+    /// oldest first. [`Transformer::close`] reports a window once, so this is how a service
+    /// that was restarted from a snapshot learns of it.
+    #[must_use]
+    pub fn unfinished(&self, plan: &PlanId) -> Vec<WindowReport> {
+        match self.plans.get(plan).map(|(_, running)| &running.members) {
+            Some(Members::Fixed(closed)) => closed.values().cloned().collect(),
+            _ => Vec::new(),
+        }
     }
 
     /// The stream at a position of a plan.

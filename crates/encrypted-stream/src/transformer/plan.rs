@@ -172,7 +172,7 @@ impl Running {
             release: plan.release.clone(),
             streams: Vec::new(),
             windows: BTreeMap::new(),
-            members: Members::Fixed,
+            members: Members::Fixed(BTreeMap::new()),
         })
     }
 

@@ -285,6 +285,11 @@ impl Plane for InProcess {
         self.transformer.close(plan, window, u64::MAX).ok().map(WindowReport::from)
     }
 
+    fn unfinished(&self, plan: &PlanId) -> Vec<WindowReport> {
+        let reports = self.transformer.unfinished(plan).into_iter();
+        reports.map(WindowReport::from).collect()
+    }
+
     fn finish(&mut self, plan: &PlanId, window: Window) {
         self.transformer.finish(plan, window);
     }

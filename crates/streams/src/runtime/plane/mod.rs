@@ -175,6 +175,12 @@ pub(super) trait Plane: Sums + Send + Sync {
     /// Closes a window that is due; none if it cannot be closed.
     fn close(&mut self, plan: &PlanId, window: Window) -> Option<WindowReport>;
 
+    /// Windows of a plan with fixed streams that were closed before a restart and have not
+    /// ended. An engine that closes such windows again has none.
+    fn unfinished(&self, _plan: &PlanId) -> Vec<WindowReport> {
+        Vec::new()
+    }
+
     /// Forgets a window that has ended.
     fn finish(&mut self, plan: &PlanId, window: Window);
 

@@ -93,6 +93,36 @@ fn an_entry_that_is_not_what_its_controller_attended_with_is_refused() {
     assert_eq!(epochs.accept(5, 0, &swapped), Err(PlanRefusalError::EntryKey { position: 3 }));
 }
 
+/// A controller attends without a stream that the service has elsewhere, until it has accepted a
+/// list. Of what it attended with before, it accepts none.
+#[test]
+fn a_controller_attends_once_more_with_fewer_streams_and_not_after_a_list() {
+    let mut epochs = Epochs::new(Setup { streams_each: 2, ..guarded(6) });
+    let before = epochs.entries(0, 0..6);
+    let own = before.iter().position(|entry| entry.owners.len() == 2).unwrap();
+    let gone = before[own].owners[0].clone();
+    let fewer = epochs.attendance_without(own, 0, gone.streams.clone()).unwrap().entry;
+    assert_eq!(fewer.owners, before[own].owners[1..]);
+    let old = epochs.list(0, before.clone());
+    let position = u32::try_from(own).unwrap();
+    assert_eq!(epochs.accept(own, 0, &old), Err(PlanRefusalError::EntryChanged { position }));
+    // Nothing comes back within an epoch, not even after a restart.
+    let (store, fence) = (epochs.store.clone(), epochs.controllers[own].fence());
+    epochs.restore(own, &store, after(0), Some(fence));
+    assert_eq!(epochs.attendance(own, 0).unwrap().entry, fewer);
+    let mut entries = before.clone();
+    entries[own] = fewer.clone();
+    let list = epochs.list(0, entries);
+    epochs.accept(own, 0, &list).unwrap();
+    let all = fewer.owners[0].streams.clone();
+    assert_eq!(epochs.attendance_without(own, 0, all).unwrap().entry, fewer, "it is listed");
+    // The next epoch is as if nothing had been left out.
+    assert_eq!(epochs.attendance(own, 1).unwrap().entry.owners, before[own].owners);
+    let all = before[own].owners.iter().flat_map(|listed| listed.streams.clone()).collect();
+    let none = epochs.attendance_without(own, 1, all);
+    assert_eq!(none, Err(WindowRefusalError::NothingToGive));
+}
+
 #[test]
 fn an_owner_at_two_controllers_is_refused_with_the_entry() {
     let mut epochs = Epochs::new(guarded(8));

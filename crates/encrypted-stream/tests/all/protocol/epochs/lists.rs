@@ -120,9 +120,9 @@ fn attendances_of_others_or_for_others_are_dropped() {
     let signed = one.attendance(&terms);
     assert_eq!(verify(one, &signed, owner, id), None);
     assert!(matches!(verify(two, &signed, owner, id), Some(MessageError::Rejected(_))));
-    let malformed = Some(MessageError::Malformed);
-    assert_eq!(verify(one, &signed, OwnerId([0; 32]), id), malformed, "another's stream");
-    assert_eq!(verify(one, &signed, owner, two.entry.controller), malformed, "placed elsewhere");
+    let lying = Phone { entry: two.entry.clone(), ..Phone::new(&world, 0) };
+    let said = verify(one, &lying.attendance(&terms), owner, id);
+    assert_eq!(said, Some(MessageError::Malformed), "another's entry");
     let other = Plan { nonce: [9; 16], ..terms.clone() };
     assert_eq!(verify(one, &one.attendance(&other), owner, id), Some(MessageError::OtherPlan));
     let stranger = Phone::new(&world, 99);
@@ -130,19 +130,87 @@ fn attendances_of_others_or_for_others_are_dropped() {
     assert_eq!(said, Some(MessageError::UnknownController));
 }
 
-/// An owner whose streams are at two controllers takes part with the larger one.
+/// A controller attends; streams are placed as `guards` says.
+fn attend_as(
+    caller: &mut Caller,
+    terms: &Plan,
+    phone: &Phone,
+    guards: impl Fn(&StreamId) -> Option<(OwnerId, ControllerId)>,
+) -> Vec<EpochOutput> {
+    let id = phone.entry.controller;
+    let attended = caller.verify(id, &phone.attendance(terms), guards).unwrap();
+    caller.attend(attended, after(0)).commit(&mut Memory::default()).unwrap()
+}
+
+/// What the only output asks its only receiver to leave out.
+fn asked(outputs: &[EpochOutput], world: &World, phone: &Phone) -> Vec<StreamId> {
+    let [EpochOutput::Call { to, message }] = outputs else { panic!("{outputs:?}") };
+    assert_eq!(to, &[phone.entry.controller]);
+    let ServiceMessage::EpochCall(call) = message else { panic!("{message:?}") };
+    call.open(world.deployment.service()).unwrap().without.clone()
+}
+
+/// An owner whose streams are at two controllers takes part with the first. That costs the
+/// other owners of the second nothing.
 #[test]
-fn an_owner_with_two_homes_is_listed_once() {
+fn an_owner_with_two_homes_costs_others_nothing() {
     let (world, terms) = world();
     let mut phones: Vec<Phone> = (0..30).map(|number| Phone::new(&world, number)).collect();
-    let mut second = owner(29);
-    second.owner = phones[0].entry.owners[0].owner;
-    phones[29].entry.owners = vec![second];
+    let second = ListedOwner { owner: phones[0].entry.owners[0].owner, ..owner(40) };
+    let ours = owner(29);
+    phones[29].entry.owners = vec![second.clone(), ours.clone()];
+    phones[29].entry.owners.sort_unstable_by_key(|listed| listed.owner);
     let mut caller = calling(&world, &terms, &phones);
-    let outputs: Vec<_> =
-        phones.iter().flat_map(|phone| attend(&mut caller, &terms, phone)).collect();
+    for phone in &phones[..29] {
+        assert_eq!(attend(&mut caller, &terms, phone).len(), 0);
+    }
+    let id = phones[29].entry.controller;
+    let placed = |stream: &StreamId| {
+        Some(if second.streams[0] == *stream { (second.owner, id) } else { (ours.owner, id) })
+    };
+    let outputs = attend_as(&mut caller, &terms, &phones[29], placed);
+    assert_eq!(asked(&outputs, &world, &phones[29]), second.streams);
+    // It repeats itself, and is not asked once more.
+    assert_eq!(attend_as(&mut caller, &terms, &phones[29], placed).len(), 0);
+    phones[29].entry.owners = vec![ours.clone()];
+    let outputs = attend_as(&mut caller, &terms, &phones[29], placed);
     let [EpochOutput::Listed(announced)] = &outputs[..] else { panic!("{outputs:?}") };
-    assert_eq!(announced.plan().roster.len(), 29);
+    assert_eq!(announced.plan().roster.len(), 30);
+    assert!(announced.plan().streams.iter().any(|planned| planned.owner == ours.owner));
+}
+
+/// A stream that is placed elsewhere, whose placement has not arrived, or whose owner's
+/// certificate is revoked, costs the other owners of its controller nothing.
+#[test]
+fn a_stream_that_the_service_does_not_place_there_costs_others_nothing() {
+    let (world, terms) = world();
+    let (elsewhere, ours) = (owner(40), owner(0));
+    for known in [None, Some(elsewhere.owner)] {
+        let mut phones: Vec<Phone> = (0..20).map(|number| Phone::new(&world, number)).collect();
+        phones[0].entry.owners = vec![ours.clone(), elsewhere.clone()];
+        let (id, other) = (phones[0].entry.controller, phones[1].entry.controller);
+        let placed = |stream: &StreamId| match elsewhere.streams[0] == *stream {
+            true => known.map(|owner| (owner, other)),
+            false => Some((ours.owner, id)),
+        };
+        let mut caller = calling(&world, &terms, &phones);
+        for phone in &phones[1..] {
+            assert_eq!(attend(&mut caller, &terms, phone).len(), 0);
+        }
+        let outputs = attend_as(&mut caller, &terms, &phones[0], placed);
+        assert_eq!(asked(&outputs, &world, &phones[0]), elsewhere.streams);
+        let step = caller.ask();
+        let asked_again = step.commit(&mut Memory::default()).unwrap();
+        let own = asked_again.iter().filter(|output| match output {
+            EpochOutput::Call { to, .. } => to.contains(&id),
+            _ => false,
+        });
+        assert_eq!(own.count(), 1, "{asked_again:?}");
+        phones[0].entry.owners = vec![ours.clone()];
+        let outputs = attend_as(&mut caller, &terms, &phones[0], placed);
+        let [EpochOutput::Listed(announced)] = &outputs[..] else { panic!("{outputs:?}") };
+        assert_eq!(announced.plan().streams.len(), 20);
+    }
 }
 
 /// All phones have answered, so nobody waits for the deadline.

@@ -20,7 +20,8 @@ fn listed(epochs: &mut Epochs, number: u64) -> Arc<AnnouncedPlan> {
 /// Whether a controller attends a window for another query over the same attribute.
 fn attends_another(epochs: &mut Epochs, at: usize, number: u64) -> bool {
     let terms = Plan { nonce: [9; 16], ..epochs.terms.clone() };
-    let call = EpochCall { terms, window: window(number), windows: 1, answer_by: after(number) };
+    let (window, answer_by, without) = (window(number), after(number), vec![]);
+    let call = EpochCall { terms, window, windows: 1, answer_by, without };
     let call = Signed::new(&call, &epochs.world.service);
     let answer = epochs.say(at, after(number), &ServiceMessage::EpochCall(call));
     matches!(answer, ControllerMessage::Attendance(_))

@@ -281,14 +281,29 @@ impl Epochs {
 
     /// The service's call for a window, as a liar would sign it.
     fn call(&self, number: u64) -> Signed<EpochCall> {
+        self.call_without(number, vec![])
+    }
+
+    /// The same without some streams.
+    fn call_without(&self, number: u64, without: Vec<StreamId>) -> Signed<EpochCall> {
         let (terms, window) = (self.terms.clone(), window(number));
-        let call = EpochCall { terms, window, windows: 1, answer_by: after(number) };
+        let call = EpochCall { terms, window, windows: 1, answer_by: after(number), without };
         Signed::new(&call, &self.world.service)
     }
 
     /// What a controller attends with.
     fn attendance(&mut self, at: usize, number: u64) -> Result<Attendance, WindowRefusalError> {
-        let call = ServiceMessage::EpochCall(self.call(number));
+        self.attendance_without(at, number, vec![])
+    }
+
+    /// The same without some streams.
+    fn attendance_without(
+        &mut self,
+        at: usize,
+        number: u64,
+        without: Vec<StreamId>,
+    ) -> Result<Attendance, WindowRefusalError> {
+        let call = ServiceMessage::EpochCall(self.call_without(number, without));
         let key = self.key(at);
         match self.say(at, after(number), &call) {
             ControllerMessage::Attendance(signed) => Ok(signed.open(&key).unwrap().into_inner()),

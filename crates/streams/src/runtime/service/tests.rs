@@ -1,0 +1,109 @@
+//! A service that stops while windows wait for their controllers' presences.
+
+use crate::runtime::embedded::{Controllers, Embedded, Member, Pace};
+use crate::runtime::planning::{QueryContext, plan_query};
+use crate::runtime::results::OK;
+use alpheus_encrypted_stream::coordinator::Timing;
+use alpheus_encrypted_stream::producer::Start;
+use alpheus_input::rows::Cell;
+use alpheus_policy::policy::Policies;
+use alpheus_policy::query::{Statement, parse};
+use alpheus_policy::schema::Schema;
+use alpheus_time::{Span, Timestamp};
+use alpheus_transport::Batch;
+use rand_chacha::ChaCha20Rng;
+use rand_core::SeedableRng;
+use std::collections::BTreeMap;
+use std::path::Path;
+
+const SCHEMA: &str = "\
+name: Meters
+version: 1
+tick: 1min
+capacity: { population: 10, events: 100 }
+streamAttributes:
+  - { name: reading, type: integer, min: -1000, max: 1000, aggregations: [sum] }
+streamPolicyOptions:
+  - { name: crowd, option: aggregate, clients: [1], window: 1min, alpha: 0, dropout: 0 }
+";
+const POLICIES: &str = "\
+schema: Meters
+service: s.example
+default: { reading: { option: crowd, clients: 1 } }
+";
+const QUERY: &str = "CREATE STREAM Readings AS SELECT SUM(reading) \
+     WINDOW TUMBLING (SIZE 1 MINUTE) FROM Meters WITH (membership = 'fixed')";
+const MINUTE: u64 = 60_000_000;
+const START: u64 = 1_700_000_040_000_000;
+/// The service's clock.
+const NOW: Timestamp = Timestamp(1_800_000_000_000_000);
+const OWNERS: usize = 4;
+
+fn open(folder: &Path, frames: &str, rng: &mut ChaCha20Rng) -> Embedded {
+    let schema = Schema::from_yaml(&format!("frames: {frames}\n{SCHEMA}")).unwrap();
+    let policies = Policies::from_yaml(POLICIES, &schema).unwrap();
+    let member = |number: usize| {
+        let name = format!("owner {number}");
+        Member { key: name.clone(), owner: name, metadata: BTreeMap::new() }
+    };
+    let members: Vec<Member> = (0..OWNERS).map(member).collect();
+    let pace = Pace::Live { timing: Timing::default(), idle: Span::seconds(60) };
+    let each = Controllers::PerOwner;
+    Embedded::open(folder, &schema, &members, &policies, each, pace, rng).unwrap()
+}
+
+/// Every device says 1 in the minute that begins then.
+fn feed(embedded: &mut Embedded, from: Timestamp, rng: &mut ChaCha20Rng) {
+    let mut batch = Batch::new();
+    for device in &mut embedded.devices {
+        if !device.is_online() {
+            device.open(Start::First, from, rng, &mut batch).unwrap();
+        }
+        let one = [Cell::Number(1)];
+        device.event(from.plus(Span(1)), &one, &embedded.encoder, rng, &mut batch).unwrap();
+        device.advance(from.plus(Span(MINUTE)), rng, &mut batch).unwrap();
+    }
+    embedded.store.commit(batch).unwrap();
+}
+
+/// The summons do not arrive; the service writes a checkpoint, and stops.
+fn a_window_that_waits_outlives_a_checkpoint(frames: &str) {
+    let (folder, mut rng) = (tempfile::tempdir().unwrap(), ChaCha20Rng::seed_from_u64(1));
+    let mut embedded = open(folder.path(), frames, &mut rng);
+    let Statement::Create(create) = parse(QUERY).unwrap() else { panic!("no query") };
+    let context = QueryContext::from(Timestamp(0));
+    let planned = plan_query(&create, &embedded.manager.catalog, context, &mut rng).unwrap();
+    embedded.start(Timestamp(START), &planned.plans).unwrap();
+    let mut clock = Timestamp(START);
+    for _ in 0..2 {
+        feed(&mut embedded, clock, &mut rng);
+        clock = clock.plus(Span(MINUTE));
+    }
+    let service = &mut embedded.manager.service;
+    service.ingest(clock).unwrap();
+    let lost = service.close_windows(NOW, Timestamp(0)).unwrap();
+    assert_eq!((lost.messages.len(), service.in_progress()), (2 * OWNERS, 2));
+    service.checkpoint().unwrap();
+    drop(embedded);
+
+    let mut embedded = open(folder.path(), frames, &mut rng);
+    let rows = embedded.pump(clock).unwrap();
+    let opened = rows.iter().filter(|row| row.status == OK && row.outputs[0].1 == "4").count();
+    assert_eq!(opened, 2, "of {} rows", rows.len());
+    // What has ended is not asked for again, and nothing of it stays.
+    embedded.manager.service.checkpoint().unwrap();
+    drop(embedded);
+    let mut embedded = open(folder.path(), frames, &mut rng);
+    assert_eq!(embedded.pump(clock).unwrap(), []);
+    assert_eq!(embedded.manager.service.results().unwrap().len(), 2);
+}
+
+#[test]
+fn a_window_of_events_that_waits_for_presences_outlives_a_checkpoint() {
+    a_window_that_waits_outlives_a_checkpoint("events");
+}
+
+#[test]
+fn a_window_of_ticks_that_waits_for_presences_outlives_a_checkpoint() {
+    a_window_that_waits_outlives_a_checkpoint("ticks");
+}
