@@ -146,7 +146,6 @@ fn values(metadata: &[(String, Vec<String>)], number: u32) -> Vec<(String, Strin
 }
 
 /// The certificate of any consumer.
-#[expect(clippy::unnecessary_wraps, reason = "elsewhere a consumer may be unknown")]
 pub fn consumer(name: &str) -> Option<ConsumerId> {
     Some(ConsumerId(labelled_hash(LABEL, &[b"consumer", name.as_bytes()])))
 }
