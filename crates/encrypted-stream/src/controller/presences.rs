@@ -18,11 +18,14 @@ use crate::counts::narrow;
 use crate::error::{ExclusionError, WindowRefusalError};
 use crate::ledger::{Change, LogEvent, LogLine, Record, Step, session_key};
 use crate::messages::{ControllerMessage, Presence, Segments, SummonedStream, Summons};
+use crate::sums::add;
 
 /// The result of checking the streams of a summons.
 #[derive(Default)]
 struct Examination {
     spans: Vec<(u32, Vec<KeySpan>)>,
+    /// In a verified plan: what the accepted streams' sums release together.
+    sums: Vec<u64>,
     charges: Vec<(u32, Charges)>,
     excluded: Vec<(u32, ExclusionError)>,
     owners: BTreeSet<OwnerId>,
@@ -90,7 +93,10 @@ impl Controller {
         now: Timestamp,
         summons: &Verified<Summons>,
     ) -> Result<Step<Vec<ControllerMessage>>, WindowRefusalError> {
-        let mut examined = Examination::default();
+        let mut examined =
+            Examination { sums: self.no_sums(&summons.plan), ..Examination::default() };
+        let missed = self.note_summons(&summons.plan, summons.window, now);
+        examined.fresh.extend(missed);
         // Releases what an earlier summons of the window promised; the promise is made
         // again below.
         self.settle_budget(now, &summons.plan, summons.window);
@@ -101,7 +107,7 @@ impl Controller {
             }
         }
         self.leave_out_read(&summons.plan, summons.window, &mut examined.owners);
-        let Examination { spans, charges, excluded, owners, silent, fresh, gone, forgotten } =
+        let Examination { spans, sums, charges, excluded, owners, silent, fresh, gone, forgotten } =
             examined;
         let joined = self.plans.get_mut(&summons.plan).ok_or(WindowRefusalError::UnknownPlan)?;
         let presence = Presence {
@@ -123,6 +129,7 @@ impl Controller {
             digest,
             signed: copy,
             spans,
+            sums,
             charges,
         };
         joined.rounds.entry(summons.window.start).or_default().summoned = Some(summoned);
@@ -156,9 +163,11 @@ impl Controller {
         if joined.was_released(stream.position, summons.window) {
             return Err(ExclusionError::Released);
         }
-        let attributes = &joined.plan().attributes;
-        let Examined { spans, events, seen } =
-            state.examine(stream, summons.window, attributes, now)?;
+        let needed = joined.needed_blocks(&state.layout);
+        let plan = joined.plan();
+        let sums = needed.as_deref().map(|needed| (needed, &plan.release));
+        let Examined { spans, events, seen, sum } =
+            state.examine(stream, summons.window, (&plan.attributes, sums), now)?;
         let record = |known: Session| {
             let Session { session, from, to, closed } = known;
             Record::Session { stream: planned.stream, session, from, to, closed }
@@ -183,6 +192,7 @@ impl Controller {
         } else {
             examined.silent = examined.silent.saturating_add(1);
         }
+        add(&mut examined.sums, &sum);
         Ok(spans)
     }
 }

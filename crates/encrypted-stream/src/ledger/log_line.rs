@@ -32,6 +32,9 @@ pub enum LogEvent {
         consumer: String,
         /// Whether only the consumer reads results, and not the service.
         sealed: bool,
+        /// Whether the members of its windows decide what rows say, for which the controller
+        /// sees the streams' sums.
+        verified: bool,
     },
     /// The streams took part in a release. Written before anything is sent, so the window
     /// may still fail; [`LogEvent::Ended`] then says so.
@@ -98,6 +101,17 @@ pub enum LogEvent {
         reader: String,
         /// Which days.
         days: Days,
+    },
+    /// In a verified plan: the service has asked this controller for nothing in this time, though
+    /// it said that a window of it opened, or asked for a later one. So these streams are in no
+    /// row of it.
+    NotSummoned {
+        /// The plan.
+        plan: PlanId,
+        /// Its result stream.
+        name: String,
+        /// From the start of the first window to the end of the last.
+        windows: Window,
     },
     /// The stream's device has a copy, so the stream waits for its owner.
     Cloned {

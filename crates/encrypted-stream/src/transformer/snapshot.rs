@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 pub struct SnapshotError;
 
 /// Version of the format. Others are refused.
-const VERSION: u8 = 3;
+const VERSION: u8 = 4;
 
 #[derive(Deserialize)]
 struct Content {
@@ -71,6 +71,7 @@ impl Transformer {
             plans: content.plans,
             watermarks: content.watermarks,
             absent: AbsentStreams::default(),
+            blocks: None,
         })
     }
 
