@@ -7,6 +7,7 @@
 //! - [`ingest`]: the keys that make frames of one a tick count,
 //! - [`server`]: the service; [`controller`]: a host of privacy controllers,
 //! - [`owner`], [`produce`], [`query`], [`read`]: the commands of owners, devices and consumers,
+//! - [`verify`]: checks rows against what controllers have signed,
 //! - [`replay`], [`generate`], [`demo`]: recorded or generated data in the whole system,
 //! - [`ca`]: a certificate authority for trials.
 
@@ -27,4 +28,5 @@ pub mod revocations;
 pub mod runtime;
 pub mod server;
 pub mod settings;
+pub mod verify;
 pub mod wire;

@@ -177,8 +177,9 @@ impl Log {
 
     fn event(&self, event: &LogEvent) -> Value {
         match event {
-            LogEvent::PlanAccepted { plan, name, consumer, sealed } => json!({
+            LogEvent::PlanAccepted { plan, name, consumer, sealed, verified } => json!({
                 "kind": "asked", "who": consumer, "query": name, "sealed": sealed, "plan": plan,
+                "verified": verified,
                 "what": self.reveals(plan),
                 "every": self.plans.get(plan).map(|plan| plan.window.0 / 1000),
             }),
@@ -206,6 +207,9 @@ impl Log {
                     WindowOutcome::Opened { .. } => None,
                     WindowOutcome::Failed(failure) => Some(failure.to_string()),
                 },
+            }),
+            LogEvent::NotSummoned { plan, name, windows } => json!({
+                "kind": "unasked", "plan": plan, "query": name, "window": edges(*windows),
             }),
             LogEvent::SmallList { plan, window, .. } => {
                 json!({ "kind": "small", "plan": plan, "window": edges(*window) })

@@ -64,3 +64,4 @@ mod table;
 mod ticks;
 mod tour;
 mod up;
+mod verified;

@@ -1,0 +1,135 @@
+//! `integrity = 'verified'` over processes: a service that cheats is caught, as
+//! `docs/integrity.md` shows. The cheating is done here, in the store of a service that is down.
+
+#![expect(clippy::unwrap_used, clippy::panic, reason = "a test's way to fail")]
+
+use crate::common::alpheus;
+use crate::common::deployment::{QUERY, Running, Site, until};
+use alpheus_streams::runtime::results::Row;
+use alpheus_streams::runtime::storage::Topics;
+use alpheus_transport::{Batch, Limits, NewRecord, Offset, Store, local};
+use serde_json::Value;
+use std::path::Path;
+use std::process::Output;
+
+const SIGNED: &str = "signed by 3 controllers, any of which could have changed it";
+const DIFFERS: &str = "the row differs from what the controllers have signed";
+
+/// The commands of the guide, without their prompts.
+fn commands() -> Vec<String> {
+    let guide = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/integrity.md");
+    let text = std::fs::read_to_string(guide).unwrap();
+    let lines = text.lines().filter_map(|line| line.strip_prefix("$ alpheus "));
+    lines.map(str::to_owned).collect()
+}
+
+/// Runs a command of the guide in the place of a deployment.
+fn run(running: &Running, command: &str) -> Output {
+    let command = command.replace("https://localhost:7400", &running.server);
+    let mut args: Vec<String> = Vec::new();
+    // What stands between quotes is one argument.
+    for (place, part) in command.split('"').enumerate() {
+        match place % 2 {
+            0 => args.extend(part.split_whitespace().map(str::to_owned)),
+            _ => args.push(part.to_owned()),
+        }
+    }
+    alpheus(args.iter().map(String::as_str)).current_dir(running.place.path(".")).output().unwrap()
+}
+
+fn said(output: &Output) -> (String, String) {
+    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+    (text(&output.stdout), text(&output.stderr))
+}
+
+fn rows(running: &Running, more: &[&str]) -> Vec<Value> {
+    let results = ["--results", "Readings", "--format", "json"];
+    let reach = ["query", "--server", &running.server, "--identity", "pki/analyst"];
+    let said = running.place.done(&[&reach[..], &results[..], more].concat());
+    said.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
+}
+
+#[test]
+fn a_service_that_cheats_is_caught() {
+    let mut running = Running::start_in(Site::with_ticks(), |_, api| api.to_owned());
+    let [ask, read, verify, offline] = <[String; 4]>::try_from(commands()).unwrap();
+    assert!(ask.contains(QUERY), "the guide asks for {QUERY}");
+    let explained = run(&running, &ask.replace("--query \"", "--query \"EXPLAIN "));
+    let (text, errors) = said(&explained);
+    assert!(text.contains("verified: each row is signed by up to 3 controllers"), "{text}{errors}");
+    let (_, errors) = said(&run(&running, &ask));
+    let devices = running.feed();
+    let row = until("a verified window", || {
+        let (text, _) = said(&run(&running, &read));
+        let rows = text.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
+        rows.into_iter().find(|row| row["population"] == 3 && row["status"] == "ok")
+    });
+    assert_eq!(row["integrity"], SIGNED, "{row} {errors}");
+    assert_eq!((row["sum_reading"].as_str(), row["count_reading"].as_u64()), (Some("12"), Some(6)));
+    drop(devices);
+    let verified = run(&running, &verify);
+    let (text, errors) = said(&verified);
+    assert!(verified.status.success() && text.contains(SIGNED), "{text}{errors}");
+    assert!(run(&running, &offline).status.success());
+    let log = running.owner(0, "log");
+    assert!(log.contains("its rows are signed by the controllers"), "{log}");
+    tampered_file(&running, &offline);
+    tampered_store(&mut running, &row, &verify);
+}
+
+/// Somebody changes a number in the file that is verified elsewhere.
+fn tampered_file(running: &Running, offline: &str) {
+    let path = running.place.path("readings.receipts.json");
+    let honest = std::fs::read_to_string(&path).unwrap();
+    let changed = honest.replacen("\"sum_reading\":\"12\"", "\"sum_reading\":\"13\"", 1);
+    assert_ne!(changed, honest);
+    std::fs::write(&path, changed).unwrap();
+    let refused = run(running, offline);
+    let (text, errors) = said(&refused);
+    assert!(!refused.status.success() && text.contains(DIFFERS), "{text}{errors}");
+    assert!(errors.contains("rows do not hold"), "{errors}");
+}
+
+/// The service publishes rows that nobody has signed: another number, and one that it says is not
+/// verified.
+fn tampered_store(running: &mut Running, honest: &Value, verify: &str) {
+    let api = running.server.trim_start_matches("https://").to_owned();
+    running.service.kill();
+    {
+        let topics = Topics::new(4).unwrap();
+        let folder = running.place.path("run/service");
+        let store = local::open(&folder, &local::Options::default()).unwrap();
+        let partition = topics.results.partition(0);
+        let fetched = store.read(&partition, Offset(0), Limits::default()).unwrap();
+        let stored: Vec<Row> =
+            fetched.map(|record| serde_json::from_slice(&record.value).unwrap()).collect();
+        let same = |row: &&Row| Some(row.window_start) == honest["window_start"].as_u64();
+        let row = stored.iter().find(same).unwrap();
+        let mut other = row.clone();
+        other.outputs[0].1 = "999".into();
+        let plain = Row { verified: None, ..other.clone() };
+        let mut batch = Batch::new();
+        for row in [&other, &plain] {
+            let value = serde_json::to_vec(row).unwrap();
+            let record = NewRecord { value: &value, ..Default::default() };
+            batch.append(&partition, &record).unwrap();
+        }
+        store.commit(batch).unwrap();
+    }
+    running.service = running.place.server(&api);
+    let found = rows(running, &[]);
+    let [.., other, plain] = &found[..] else { panic!("{found:?}") };
+    assert_eq!(other["status"], format!("refused: {DIFFERS}"));
+    assert!(other["sum_reading"].is_null() && other["integrity"] == "refused", "{other}");
+    // What the service says is plain is shown as plain, unless the reader asks for more.
+    assert!(plain["sum_reading"] == "999" && plain.get("integrity").is_none(), "{plain}");
+    let found = rows(running, &["--verified"]);
+    let plain = found.last().unwrap();
+    assert_eq!(plain["status"], "refused: the service says that the row is not verified");
+    assert!(plain["sum_reading"].is_null(), "{plain}");
+    // The honest rows hold as before.
+    assert!(found.iter().any(|row| row["integrity"] == SIGNED && row["sum_reading"] == "12"));
+    let refused = run(running, verify);
+    let (text, errors) = said(&refused);
+    assert!(!refused.status.success() && text.contains(DIFFERS), "{text}{errors}");
+}
