@@ -5,6 +5,7 @@
 
 use crate::common::alpheus;
 use crate::common::deployment::{QUERY, Running, Site, until};
+use crate::common::recording::{QUERY as RECORDED, Recording, read};
 use alpheus_streams::runtime::results::Row;
 use alpheus_streams::runtime::storage::Topics;
 use alpheus_transport::{Batch, Limits, NewRecord, Offset, Store, local};
@@ -132,4 +133,40 @@ fn tampered_store(running: &mut Running, honest: &Value, verify: &str) {
     let refused = run(running, verify);
     let (text, errors) = said(&refused);
     assert!(!refused.status.success() && text.contains(DIFFERS), "{text}{errors}");
+}
+
+/// A recording gives the same rows, whoever decides them: with one controller for all, and for
+/// every window that opens with one for each owner.
+#[test]
+fn a_verified_replay_equals_the_truth() {
+    let folder = tempfile::tempdir().unwrap();
+    let recording = Recording::made(6, 12);
+    recording.write(folder.path());
+    let sql = format!("{RECORDED} WITH (integrity = 'verified', alpha = '1/3')");
+    std::fs::write(folder.path().join("verified.sql"), sql).unwrap();
+    let replay = |query: &str, controllers: &str| {
+        let args = ["replay", "--schema", "schema.yaml", "--source", "source.yaml"];
+        let more = ["--policies", "policies.yaml", "--query", query, "--input", "data.csv"];
+        let last = ["--controllers", controllers, "--output", "rows.json"];
+        let all = [&args[..], &more, &last].concat();
+        let output = alpheus(all).current_dir(folder.path()).output().unwrap();
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        let path = folder.path().join("rows.json");
+        let rows: Vec<Value> = serde_json::from_slice(&std::fs::read(&path).unwrap()).unwrap();
+        (read(&path), rows)
+    };
+    let (plain, _) = replay("sum.sql", "1");
+    let (verified, rows) = replay("verified.sql", "1");
+    assert_eq!(verified, plain);
+    assert!(rows.iter().all(|row| row["integrity"] == "verified"), "{rows:?}");
+    let truth = recording.truth();
+    let (each, _) = replay("verified.sql", "per-owner");
+    let opened: Vec<_> = each.iter().filter(|row| row.status == "ok").collect();
+    assert!(opened.len() > 3, "{each:?}");
+    for row in opened {
+        let known = &truth[&row.start];
+        let total: i64 = known.iter().map(|(_, sum)| sum).sum();
+        let count: u64 = known.iter().map(|(count, _)| count).sum();
+        assert_eq!((row.sum, row.count), (Some(total), Some(count)), "{row:?}");
+    }
 }
