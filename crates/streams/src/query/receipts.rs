@@ -128,19 +128,24 @@ fn has_columns(row: &Map<String, Value>, announced: &AnnouncedPlan, words: &[u64
     expected.len() == plan.select.items.len() && expected.into_iter().map(read).eq(items.map(Some))
 }
 
-/// The receipts of one query at a service, read in pages as rows need them.
+/// The receipts of one query at a service, read in pages as rows need them. Both come in the same
+/// order.
 #[derive(Default)]
 pub struct QueryReceipts {
     next: u64,
     parts: ReceiptParts,
     known: HashMap<(PlanId, u64), (Window, Result<Receipt, ReceiptFormatError>)>,
+    /// The earliest window of which the service has a receipt, once all were read.
+    oldest: Option<u64>,
+    earliest: Option<u64>,
 }
 
 /// Receipts that are held until their rows come. Beyond it they are read again.
-const HELD: usize = 4096;
+const HELD: usize = 16_384;
 
 impl QueryReceipts {
-    /// Takes the receipt of a row, and reads on until it is there or there is none.
+    /// Takes the receipt of a row. Reads on until it is there, and once more from the beginning if
+    /// the row was read before.
     ///
     /// # Errors
     /// [`RequestError`] if the service does not answer.
@@ -150,14 +155,24 @@ impl QueryReceipts {
         query: &str,
         row: (PlanId, u64),
     ) -> Result<Result<(Window, Receipt), RefusedRowError>, RequestError> {
+        let mut from_start = self.next == 0;
+        if self.oldest.is_some_and(|oldest| row.1 < oldest) {
+            return Ok(Err(RefusedRowError::NoReceipt));
+        }
         loop {
             if let Some((window, receipt)) = self.known.remove(&row) {
                 return Ok(receipt.map(|receipt| (window, receipt)).map_err(RefusedRowError::from));
             }
             let path = format!("/v1/queries/{query}/receipts?after={}", self.next);
             let page: ReceiptPage = client.get_json(&path, Duration::ZERO).await?;
-            if page.parts.is_empty() && page.next <= self.next {
-                return Ok(Err(RefusedRowError::NoReceipt));
+            if page.parts.is_empty() || page.next <= self.next {
+                self.oldest = self.earliest;
+                if from_start {
+                    return Ok(Err(RefusedRowError::NoReceipt));
+                }
+                *self = Self { oldest: self.oldest, ..Self::default() };
+                from_start = true;
+                continue;
             }
             self.next = page.next;
             page.parts.iter().for_each(|part| self.note(part));
@@ -165,15 +180,22 @@ impl QueryReceipts {
     }
 
     fn note(&mut self, part: &str) {
-        let bytes = HEXLOWER.decode(part.as_bytes()).ok();
-        let part = bytes.and_then(|bytes| postcard::from_bytes::<ReceiptPart>(&bytes).ok());
-        if let Some((plan, window, receipt)) = part.and_then(|part| self.parts.take(part)) {
-            if self.known.len() >= HELD {
-                self.known.clear();
-            }
-            self.known.insert((plan, window.start.0 / 1000), (window, receipt));
+        let Some((plan, window, receipt)) = read_part(part).and_then(|part| self.parts.take(part))
+        else {
+            return;
+        };
+        let start = window.start.0 / 1000;
+        self.earliest = Some(self.earliest.map_or(start, |earliest| earliest.min(start)));
+        if self.known.len() >= HELD {
+            self.known.clear();
         }
+        self.known.insert((plan, start), (window, receipt));
     }
+}
+
+fn read_part(digits: &str) -> Option<ReceiptPart> {
+    let bytes = HEXLOWER.decode(digits.as_bytes()).ok()?;
+    postcard::from_bytes(&bytes).ok()
 }
 
 /// All receipts of a query at a service, and the plans that they are of.
@@ -189,14 +211,11 @@ pub async fn all_receipts(
     loop {
         let path = format!("/v1/queries/{query}/receipts?after={next}");
         let page: ReceiptPage = client.get_json(&path, Duration::ZERO).await?;
-        for part in &page.parts {
-            let bytes = HEXLOWER.decode(part.as_bytes()).ok();
-            let part = bytes.and_then(|bytes| postcard::from_bytes::<ReceiptPart>(&bytes).ok());
-            receipts.extend(part.and_then(|part| parts.take(part)));
-        }
-        if page.parts.is_empty() && page.next <= next {
+        if page.parts.is_empty() || page.next <= next {
             break;
         }
+        let read = page.parts.iter().filter_map(|part| read_part(part));
+        receipts.extend(read.filter_map(|part| parts.take(part)));
         next = page.next;
     }
     for (plan, ..) in &receipts {

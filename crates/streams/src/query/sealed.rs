@@ -156,7 +156,11 @@ impl Opener {
         let has_result = row.get("status").and_then(Value::as_str) == Some(OK);
         let checked = match (has_result, stated(row).filter(|_| says_so)) {
             (_, None) => Err(RefusedRowError::Plain),
-            (false, Some(_)) => Ok("nothing was signed".to_owned()),
+            (false, Some((plan, _))) => {
+                // Its group is shown, if the plan can be read.
+                let _ = self.announced(client, name, plan).await?;
+                Ok("nothing was signed".to_owned())
+            }
             (true, Some(of)) => self.verified(client, name, row, of).await?,
         };
         let said = match checked {

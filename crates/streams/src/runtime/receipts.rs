@@ -15,6 +15,9 @@ const PART_BYTES: usize = 1 << 20;
 /// Bytes of receipts in a page after which no further part is added.
 const PAGE_BYTES: usize = 8 << 20;
 
+/// Parts in a page, at most.
+const PAGE_PARTS: usize = 1024;
+
 /// A part of a receipt.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ReceiptPart {
@@ -80,7 +83,7 @@ pub fn page(
             return Ok((parts, position.0));
         }
         for record in fetched {
-            if bytes >= PAGE_BYTES {
+            if bytes >= PAGE_BYTES || parts.len() >= PAGE_PARTS {
                 return Ok((parts, position.0));
             }
             position = Offset(record.offset.0.saturating_add(1));
