@@ -29,7 +29,7 @@ use std::hint::black_box;
 /// Words of an event, in blocks of 8 and one of the check word.
 const WORDS: u16 = 456;
 /// Outputs of a window whose receipt is measured.
-const OUTPUTS: usize = 4;
+const OUTPUTS: u16 = 4;
 
 /// Measures the parts of sums at service and controller, where everything is released and where
 /// little is, and receipts of 100 and 10,000 controllers.
@@ -152,7 +152,7 @@ impl World {
         let opening_set = Signed::new(&set, &self.service);
         let s = opening_set.digest();
         let share = |(controller, key): (u32, &SigningKey)| {
-            let words: Vec<u64> = (0..OUTPUTS).map(|word| u64::MAX - word as u64).collect();
+            let words: Vec<u64> = (0..OUTPUTS).map(|word| u64::MAX - u64::from(word)).collect();
             let token = Token { plan, window, controller, membership: m, words: words.clone() };
             let token = Signed::new(&token, key);
             let of = Some(token.digest());
@@ -185,7 +185,7 @@ fn plan(roster: Vec<ControllerId>) -> Plan {
         window: Span::seconds(10),
         grace: Span::seconds(5),
         from: Timestamp(0),
-        release: Release { rows: (0..OUTPUTS).map(|word| vec![word as u16]).collect() },
+        release: Release { rows: (0..OUTPUTS).map(|word| vec![word]).collect() },
         select: ReleasePlan::default(),
         integrity: Integrity::Verified,
         selection: Selection::default(),

@@ -54,7 +54,6 @@ const fn allowed() -> bool {
     true
 }
 
-#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
 const fn is_allowed(verified: &bool) -> bool {
     *verified
 }

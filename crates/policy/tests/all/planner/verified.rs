@@ -73,10 +73,8 @@ fn queries_that_cannot_be_verified_are_refused_by_name() {
     let text = select("SUM(hrv)", VERIFIED);
     assert_eq!(refused(&events, &text), NotVerifiableError::Frames);
     let noisy = World::of(SCHEMA).with(40, &policy("noisy"), &[]);
-    let totals = format!(
-        "CREATE STREAM s AS SELECT SUM(hrv) WINDOW CUMULATING (STEP 10 SECONDS, SIZE 1 HOUR) FROM MedicalSensor WITH (epsilon = 0.1, integrity = 'verified')"
-    );
-    assert_eq!(refused(&noisy, &totals), NotVerifiableError::Totals);
+    let totals = "CREATE STREAM s AS SELECT SUM(hrv) WINDOW CUMULATING (STEP 10 SECONDS, SIZE 1 HOUR) FROM MedicalSensor WITH (epsilon = 0.1, integrity = 'verified')";
+    assert_eq!(refused(&noisy, totals), NotVerifiableError::Totals);
 }
 
 /// One controller has nobody to collude with.

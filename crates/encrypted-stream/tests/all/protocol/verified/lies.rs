@@ -94,7 +94,7 @@ fn sums_of_another_stream_exclude_both() {
 /// The session of the day before, and that of another run of the same stream.
 #[test]
 fn sums_of_another_session_exclude_the_stream() {
-    let mut other = long(2, 2, 7);
+    let other = long(2, 2, 7);
     let theirs = parts(&mut other.streams(0)[0]).clone();
     let mut evil = long(2, 2, 1);
     let mut streams = evil.streams(0);
