@@ -5,10 +5,12 @@
 
 mod contracts;
 mod discoveries;
+mod receipts;
 mod roles;
 
 pub use contracts::{contract, metrics};
 pub use discoveries::discover;
+pub use receipts::{receipt, sealed_sum};
 pub use roles::statistics;
 
 use alpheus_access_pass::file::FileKey;
@@ -36,21 +38,17 @@ use alpheus_crypto::sign::SigningKey;
 use alpheus_crypto::signed::Signed;
 use alpheus_encrypted_stream::annotation::Annotation;
 use alpheus_encrypted_stream::certificate::{Deployment, Party, Role, Subject};
-use alpheus_encrypted_stream::consumer::{Consumer, ConsumerSecrets, SealedSum};
+use alpheus_encrypted_stream::consumer::{Consumer, ConsumerSecrets};
 use alpheus_encrypted_stream::frame::{Frame, FrameView};
 use alpheus_encrypted_stream::grant::{Grant, HandedDay, RawReader};
 use alpheus_encrypted_stream::job::{self, JobMessage};
 use alpheus_encrypted_stream::messages;
-use alpheus_encrypted_stream::receipt::Receipt;
 use alpheus_encrypted_stream::tick::frame::{MAC_LEN, TickFrame, body};
-use alpheus_encrypted_stream::tick::parts::{NeededBlocks, PartialSum};
-use alpheus_encrypted_stream::tick::sums::Blocks;
 use alpheus_pairing_table as pairing;
 use alpheus_pairing_table::parameters::PairingSet;
 use alpheus_policy::document::Node;
 use alpheus_policy::ids::{SchemaId, StreamId};
 use alpheus_policy::layout::Layout;
-use alpheus_policy::plan::Release;
 use alpheus_policy::policy::Policies;
 use alpheus_policy::schema::Schema;
 use alpheus_time::{Span, Timestamp};
@@ -196,30 +194,6 @@ pub fn messages(data: &[u8]) {
     decoded::<messages::EpochCall>(data);
     decoded::<messages::Attendance>(data);
     decoded::<messages::List>(data);
-}
-
-/// A sum sealed to a consumer is decoded, and encoded to the same bytes.
-pub fn sealed_sum(data: &[u8]) {
-    match SealedSum::from_bytes(data) {
-        Ok(sum) => assert_eq!(sum.to_bytes(), data, "a sealed sum has one encoding"),
-        Err(error) => assert!(!error.to_string().is_empty(), "an error has a message"),
-    }
-}
-
-/// A receipt of a verified window is decoded, and encoded to the same bytes. Any bytes are also
-/// checked as a part of a sum: none leads to a root that it does not have.
-pub fn receipt(data: &[u8]) {
-    match Receipt::from_bytes(data) {
-        Ok(receipt) => assert_eq!(receipt.to_bytes(), data, "a receipt has one encoding"),
-        Err(error) => assert!(!error.to_string().is_empty(), "an error has a message"),
-    }
-    if let Ok(part) = postcard::from_bytes::<PartialSum>(data) {
-        let release = Release { rows: vec![vec![3], vec![20]] };
-        let needed = NeededBlocks::of(&Blocks::of_lengths(&[8, 3, 7, 1, 1, 1]), &release);
-        let (own, root) = needed.part(&[7; 21]);
-        let holds = needed.check(&part, &root).is_ok();
-        assert!(!holds || part == own, "another part leads to the same root");
-    }
 }
 
 /// A message to or from the Flink job is decoded as one kind only, and survives a round trip.

@@ -208,9 +208,7 @@ impl Log {
                     WindowOutcome::Failed(failure) => Some(failure.to_string()),
                 },
             }),
-            LogEvent::NotSummoned { plan, name, windows } => json!({
-                "kind": "unasked", "plan": plan, "query": name, "window": edges(*windows),
-            }),
+            LogEvent::NotSummoned { plan, name, windows } => unasked(plan, name, *windows),
             LogEvent::SmallList { plan, window, .. } => {
                 json!({ "kind": "small", "plan": plan, "window": edges(*window) })
             }
@@ -257,6 +255,11 @@ async fn budgets(
     let standings: Vec<Standing> = owner.get(&path).await?;
     let schema = owner.schema().await?;
     Ok(Json(standings.iter().map(|one| gauge(one, &schema)).collect()))
+}
+
+/// Windows that the service did not ask the controller about.
+fn unasked(plan: &PlanId, name: &str, windows: Window) -> Value {
+    json!({ "kind": "unasked", "plan": plan, "query": name, "window": edges(windows) })
 }
 
 /// A budget as a gauge.

@@ -139,7 +139,7 @@ fn tampered_store(running: &mut Running, honest: &Value, verify: &str) {
     assert!(!refused.status.success() && text.contains(DIFFERS), "{text}{errors}");
 }
 
-/// A recording gives the same rows, whoever decides them: with one controller for all, and for
+/// A recording gives the same rows, no matter who decides them: with one controller for all, and for
 /// every window that opens with one for each owner.
 #[test]
 fn a_verified_replay_equals_the_truth() {

@@ -26,16 +26,9 @@ pub fn in_order(line: &LogLine) -> (Timestamp, Timestamp, u8) {
 pub fn in_words(line: &LogLine, schema: &Schema, when: impl Fn(Window) -> String) -> String {
     match &line.event {
         LogEvent::PlanAccepted { name, consumer, sealed, verified, .. } => {
-            let seen = if *verified { VERIFIED } else { "" };
-            let who = alone(*sealed);
-            format!("`{consumer}`{who} asks for `{name}`, and your policy allows it{seen}")
+            accepted(name, consumer, *sealed, *verified)
         }
-        LogEvent::NotSummoned { name, windows, .. } => {
-            format!(
-                "the service did not ask about {} for `{name}`: either nobody was online, or your controller was away, or it left you out",
-                when(*windows)
-            )
-        }
+        LogEvent::NotSummoned { name, windows, .. } => unasked(name, &when(*windows)),
         LogEvent::Released {
             name,
             consumer,
@@ -80,6 +73,20 @@ pub fn in_words(line: &LogLine, schema: &Schema, when: impl Fn(Window) -> String
         LogEvent::Erased => "you had the key of your data destroyed".into(),
         LogEvent::Cloned { border } => copied(&when(tick_before(*border, schema))),
     }
+}
+
+/// What an owner reads of a query that their policy allows.
+fn accepted(name: &str, consumer: &str, sealed: bool, verified: bool) -> String {
+    let seen = if verified { VERIFIED } else { "" };
+    let who = alone(sealed);
+    format!("`{consumer}`{who} asks for `{name}`, and your policy allows it{seen}")
+}
+
+/// What an owner reads of windows that the service did not ask their controller about.
+fn unasked(name: &str, windows: &str) -> String {
+    format!(
+        "the service did not ask about {windows} for `{name}`: either nobody was online, or your controller was away, or it left you out"
+    )
 }
 
 /// What a verified query shows in addition.

@@ -49,7 +49,7 @@ pub(super) fn run(args: &Args, server: &str, globals: &Globals) -> Result<(), Fa
         let answered: StatementResult = client.post_json("/v1/statements", &statement)?;
         let answer = match answered {
             StatementResult::Running(explanation) | StatementResult::Explanation(explanation) => {
-                // Whoever asks for verified rows and reads them at once wants no others.
+                // A reader who asks for verified rows and reads them at once wants no others.
                 if explanation.integrity.is_some() && is_of(&explanation, args) {
                     opener.require_verified();
                 }

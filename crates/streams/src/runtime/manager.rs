@@ -271,7 +271,7 @@ impl Manager {
         batch.delete(&space, [QUERIES, name.as_bytes()].concat())?;
         for plan in &query.plans {
             let (id, key) = (plan.id(), [PLANS, &plan.id().0].concat());
-            // Whoever reads its rows later needs it.
+            // A reader of its rows needs it later.
             let needed = plan.sealed_to.is_some() || plan.integrity.is_verified();
             let kept = self.service.store().get(&space, &key)?.filter(|_| needed);
             if let Some(kept) = kept {

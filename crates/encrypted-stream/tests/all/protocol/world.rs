@@ -413,7 +413,6 @@ impl World {
     }
 }
 
-/// A transformer without plans.
 pub fn transformer(schema: &Schema, layout: &Layout) -> Transformer {
     let shape = Shape::of(schema, layout, Span::seconds(3600));
     let mut transformer = Transformer::new(shape, 1);

@@ -48,7 +48,7 @@ fn a_plain_query_states_no_conditions_and_begins_at_its_next_window() {
     assert_eq!(explain(&planned, known, 0.01, false).integrity, None);
 }
 
-/// What cannot be verified is refused by name, with the same query without it.
+/// What cannot be verified is refused with the reason, and with the same query without it.
 fn refused(world: &World, text: &str) -> NotVerifiableError {
     let (refusal, nearest) = world.refuse(text);
     let nearest = nearest.unwrap_or_else(|| panic!("{refusal}"));
@@ -61,7 +61,7 @@ fn refused(world: &World, text: &str) -> NotVerifiableError {
 }
 
 #[test]
-fn queries_that_cannot_be_verified_are_refused_by_name() {
+fn queries_that_cannot_be_verified_are_refused_with_the_reason() {
     let world = World::of(SCHEMA).with(12, &plain(5), &[]);
     let text = select("SUM(hrv)", VERIFIED);
     assert_eq!(refused(&world, &text), NotVerifiableError::NoColluders);
@@ -113,7 +113,7 @@ fn owners_may_allow_everything_but_that() {
     assert_eq!(denials, [RequirementError::Integrity]);
 }
 
-/// Schemas that say nothing of it keep their ids; whoever forbids it has another one.
+/// Schemas that say nothing of it keep their ids; a schema that forbids it has another one.
 #[test]
 fn forbidding_it_is_part_of_the_schemas_id() {
     let id = |text: &str| Schema::from_yaml(text).unwrap().id();

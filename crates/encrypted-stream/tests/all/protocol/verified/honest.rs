@@ -122,7 +122,7 @@ fn a_repeated_request_gets_the_same_bytes_and_a_closed_window_leaves_digests_onl
     }
 }
 
-/// An attribute is released once, whoever decides the row.
+/// An attribute is released once, no matter who decides the row.
 #[test]
 fn plain_and_verified_plans_do_not_release_an_attribute_twice() {
     for verified_first in [true, false] {

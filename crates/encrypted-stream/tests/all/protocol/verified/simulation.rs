@@ -101,7 +101,7 @@ fn play(seed: u64, tally: &mut Tally) {
     let each = 1 + u32::try_from(dice.below(2)).unwrap();
     let mut evil = long(controllers, each, 1 + u8::try_from(seed % 16).unwrap());
     let all = evil.report.complete.clone();
-    let mut told = 0;
+    let mut summoned = 0;
     let (draft, accepted) = gather(&mut evil, |_, mut streams| {
         for stream in &mut streams {
             if dice.says(4) {
@@ -112,10 +112,10 @@ fn play(seed: u64, tally: &mut Tally) {
         if dice.says(8) && !streams.is_empty() {
             streams.remove(0);
         }
-        told += streams.len();
+        summoned += streams.len();
         streams
     });
-    tally.left_out += u32::try_from(told - accepted.len()).unwrap();
+    tally.left_out += u32::try_from(summoned - accepted.len()).unwrap();
     let mut members: Vec<u32> = (0..controllers).collect();
     if controllers > 3 && dice.says(2) {
         members.remove(dice.below(controllers as usize));
@@ -129,18 +129,31 @@ fn play(seed: u64, tally: &mut Tally) {
     let row = receipt.verify(&evil.world.announced, whole()).unwrap();
     assert_eq!(row.words(), expected, "seed {seed}");
     tally.held += 1;
+    publish_lies(&evil, (&receipt, &expected), seed, (&members, &mut dice), tally);
+}
+
+/// Receipts and rows that a lying service publishes in the place of the honest ones.
+fn publish_lies(
+    evil: &Evil,
+    (receipt, expected): (&Receipt, &[u64]),
+    seed: u64,
+    (members, dice): (&[u32], &mut Dice),
+    tally: &mut Tally,
+) {
+    let (controllers, each) = (evil.world.setup.controllers, evil.world.setup.streams_each);
+    let row = receipt.verify(&evil.world.announced, whole()).unwrap();
     // Another window of the same owners, under another roster.
     let mut elsewhere = long(controllers, each, 100 + u8::try_from(seed % 16).unwrap());
     let (draft, _) = gather(&mut elsewhere, |_, streams| streams);
-    let other = try_receipt(&mut elsewhere, &draft, &members).unwrap();
+    let other = try_receipt(&mut elsewhere, &draft, members).unwrap();
     for _ in 0..4 {
         let mut lied = receipt.clone();
-        lie(&evil, &mut lied, &other, &mut dice);
+        lie(evil, &mut lied, &other, dice);
         match lied.verify(&evil.world.announced, whole()) {
             Ok(row) => assert_eq!(row.words(), expected, "seed {seed}"),
             Err(_) => tally.refused += 1,
         }
-        let mut words = expected.clone();
+        let mut words = expected.to_vec();
         let word = dice.below(words.len());
         words[word] ^= 1 << dice.below(64);
         assert!(row.check(&words, row.population()).is_err(), "seed {seed}");
