@@ -148,7 +148,7 @@ impl Plan {
 /// Who decides what a row says.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Integrity {
-    /// The service and the controllers together: whoever deviates can change a row.
+    /// The service and the controllers together: anyone who deviates can change a row.
     #[default]
     Plain,
     /// The controllers of a window, who sign it. No ciphertext of the service enters the row.
@@ -178,7 +178,7 @@ pub enum NotVerifiableError {
     /// Devices send a frame for each event, without a root of their sums.
     #[error("devices of the schema send a frame for each event (`frames: events`)")]
     Frames,
-    /// Whoever reads receipts counts as the service in every bound, and a plan that thinks of no
+    /// A reader of receipts counts as the service in every bound, and a plan that thinks of no
     /// colluders bounds nothing that they learn together.
     #[error(
         "no controller is thought of as colluding (alpha is 0; `alpha = '1/3'` thinks of some)"

@@ -1,4 +1,4 @@
-//! Conditions on streams' public metadata, as a plan states them: so that whoever guards a stream
+//! Conditions on streams' public metadata, as a plan states them: so that the controller of a stream
 //! can tell whether the query asked for it.
 
 use crate::decimal::Decimal;

@@ -209,9 +209,7 @@ impl Log {
                 },
             }),
             LogEvent::NotSummoned { plan, name, windows } => unasked(plan, name, *windows),
-            LogEvent::SmallList { plan, window, .. } => {
-                json!({ "kind": "small", "plan": plan, "window": edges(*window) })
-            }
+            LogEvent::SmallList { plan, window, .. } => small(plan, *window),
             LogEvent::PolicyChanged { version } => json!({ "kind": "changed", "version": version }),
             LogEvent::Granted { reader, days } => {
                 json!({ "kind": "granted", "who": reader, "days": days.map(in_days) })
@@ -255,6 +253,11 @@ async fn budgets(
     let standings: Vec<Standing> = owner.get(&path).await?;
     let schema = owner.schema().await?;
     Ok(Json(standings.iter().map(|one| gauge(one, &schema)).collect()))
+}
+
+/// A list that is much shorter than others were.
+fn small(plan: &PlanId, window: Window) -> Value {
+    json!({ "kind": "small", "plan": plan, "window": edges(window) })
 }
 
 /// Windows that the service did not ask the controller about.

@@ -33,7 +33,7 @@ impl Tree {
 }
 
 /// The root of a tree of `size` leaves, of which these are known (index and hash, ascending) and
-/// [`Tree::prove_several`] made the rest. Whoever calls compares it with the root that they expect.
+/// [`Tree::prove_several`] made the rest. The caller compares it with the root that it expects.
 ///
 /// # Errors
 /// [`ProofError`] if there is no known leaf, a leaf lies beyond the tree, or the number of hashes

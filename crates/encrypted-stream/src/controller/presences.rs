@@ -121,8 +121,7 @@ impl Controller {
             silent,
         };
         let signed = Signed::new(&presence, self.identity.signing());
-        let (digest, copy) = (signed.digest(), signed.clone());
-        let summons_digest = summons.digest();
+        let (digest, copy, summons_digest) = (signed.digest(), signed.clone(), summons.digest());
         let summoned = AnsweredSummons {
             summons: summons_digest,
             presence,
@@ -133,14 +132,26 @@ impl Controller {
             charges,
         };
         joined.rounds.entry(summons.window.start).or_default().summoned = Some(summoned);
+        let mut changes = self.note_examined(now, fresh, &gone, &forgotten);
+        changes.extend(self.forget(now, &summons.plan));
+        Ok(send(signed, changes))
+    }
+
+    /// What an examination changes in the ledger: new records, ended sessions, forgotten copies.
+    fn note_examined(
+        &mut self,
+        now: Timestamp,
+        fresh: Vec<Record>,
+        gone: &[(StreamId, u64)],
+        forgotten: &[Record],
+    ) -> Vec<Change> {
         let mut changes: Vec<Change> =
             fresh.into_iter().map(|record| self.put(now, record)).collect();
         let id = self.identity.id();
         let keys = gone.iter().map(|(stream, session)| session_key(id, *stream, *session));
         changes.extend(keys.map(Change::remove));
         changes.extend(forgotten.iter().map(|record| Change::remove(record.key(id))));
-        changes.extend(self.forget(now, &summons.plan));
-        Ok(send(signed, changes))
+        changes
     }
 
     /// Checks one stream: first the policy, then earlier releases, then borders, sessions

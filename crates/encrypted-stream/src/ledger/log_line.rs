@@ -1,5 +1,7 @@
 //! What owners can read about their streams.
 
+use alpheus_crypto::hash::{Digest, labelled_hash};
+use alpheus_crypto::labels;
 use alpheus_policy::budget::Cost;
 use alpheus_policy::ids::{PlanId, StreamId};
 use alpheus_time::{Timestamp, Window};
@@ -17,6 +19,20 @@ pub struct LogLine {
     pub streams: Vec<StreamId>,
     /// What happened.
     pub event: LogEvent,
+}
+
+impl LogLine {
+    /// Distinguishes lines of the same time. Writing a line again replaces it.
+    pub(super) fn digest(&self) -> Digest {
+        let bytes = postcard::to_allocvec(&(&self.event, &self.streams)).unwrap_or_default();
+        labelled_hash(labels::LOG_LINE, &[&bytes])
+    }
+
+    /// Whether the line concerns this stream.
+    #[must_use]
+    pub fn concerns(&self, stream: &StreamId) -> bool {
+        self.streams.contains(stream)
+    }
 }
 
 /// An event of the owners' log.

@@ -6,8 +6,7 @@
 
 use std::sync::Arc;
 
-use alpheus_crypto::hash::{Digest, labelled_hash};
-use alpheus_crypto::labels;
+use alpheus_crypto::hash::Digest;
 use alpheus_crypto::signed::Signed;
 use alpheus_policy::budget::BudgetRecord;
 use alpheus_policy::ids::{ConsumerId, ControllerId, PlanId, StreamId};
@@ -459,20 +458,6 @@ impl Record {
             Record::Budget(record) => Record::budget_key(controller, &record.key()),
             Record::Log(line) => key(own, kind::LOG, &[&line.at.0.to_be_bytes(), &line.digest().0]),
         }
-    }
-}
-
-impl LogLine {
-    /// Distinguishes lines of the same time. Writing a line again replaces it.
-    fn digest(&self) -> Digest {
-        let bytes = postcard::to_allocvec(&(&self.event, &self.streams)).unwrap_or_default();
-        labelled_hash(labels::LOG_LINE, &[&bytes])
-    }
-
-    /// Whether the line concerns this stream.
-    #[must_use]
-    pub fn concerns(&self, stream: &StreamId) -> bool {
-        self.streams.contains(stream)
     }
 }
 

@@ -1,5 +1,5 @@
 //! A part of a session's sum, and what connects it to the root in a claim: so a controller
-//! reads the released words of S(b) as their device added them up, whoever brings them.
+//! reads the released words of S(b) as their device added them up, no matter who brings them.
 
 use alpheus_crypto::hash::Digest;
 use alpheus_crypto::merkle::{Tree, root_of_several};
@@ -13,7 +13,7 @@ use super::sums::{Blocks, block_leaf, prefix};
 /// The blocks of a sum that a plan needs, as the service sends them. Ciphertext.
 ///
 /// # Privacy
-/// Whoever guards the stream reads these words of the session's sum since the last anchor.
+/// The controller that guards the stream reads these words of the session's sum since the last anchor.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PartialSum {
     /// The words of these blocks, in order.

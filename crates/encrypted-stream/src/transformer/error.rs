@@ -102,7 +102,7 @@ impl IngestError {
 /// Why a plan cannot run here.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum PlanMismatchError {
-    /// The plan is verified, and this transformer was not told the schema's blocks.
+    /// The plan is verified, and this transformer does not know the schema's blocks.
     #[error("the plan is verified, which this engine cannot do")]
     Blocks,
     /// It is of another schema.

@@ -216,7 +216,7 @@ impl<'a> Attempt<'a> {
             release: resolved.release,
             select: resolved.select,
             integrity,
-            // Whoever decides what a row says checks whom it is of.
+            // Those who decide what a row says check whom it is of.
             selection: if integrity.is_verified() {
                 self.selection.clone()
             } else {

@@ -6,7 +6,7 @@ use crate::catalog::CatalogSchema;
 use crate::plan::{NotVerifiableError, Plan};
 use crate::query::{Create, Location, MembershipChoice};
 
-/// What stands against it, whoever takes part.
+/// What stands against it, no matter who takes part.
 pub(super) fn not_verifiable(create: &Create, schema: &CatalogSchema) -> Option<Finding> {
     let settings = &create.settings;
     if !settings.integrity.is_some_and(|integrity| integrity.is_verified()) {

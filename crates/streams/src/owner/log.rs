@@ -65,14 +65,19 @@ pub fn in_words(line: &LogLine, schema: &Schema, when: impl Fn(Window) -> String
         }
         LogEvent::PolicyChanged { version } => changed(*version),
         LogEvent::Granted { reader, days } => granted(reader, *days),
-        LogEvent::KeysHanded { reader, days } => format!(
-            "`{reader}` got the keys of {}: it can read everything of these days, forever",
-            between(*days)
-        ),
+        LogEvent::KeysHanded { reader, days } => handed(reader, *days),
         LogEvent::Revoked => "you revoked your consent".into(),
         LogEvent::Erased => "you had the key of your data destroyed".into(),
         LogEvent::Cloned { border } => copied(&when(tick_before(*border, schema))),
     }
+}
+
+/// What an owner reads of keys that were handed out.
+fn handed(reader: &str, days: Days) -> String {
+    format!(
+        "`{reader}` got the keys of {}: it can read everything of these days, forever",
+        between(days)
+    )
 }
 
 /// What an owner reads of a query that their policy allows.
