@@ -22,6 +22,7 @@ GUIDES = [
     ("Bring your data", "docs/bring-your-data.md"),
     ("A tour", "docs/tour.md"),
     ("Noise", "docs/noise.md"),
+    ("Results that prove themselves", "docs/integrity.md"),
     ("Pages in a browser", "docs/pages.md"),
     ("Kafka and Flink", "docs/scale.md"),
     ("Data contracts", "docs/standards.md"),

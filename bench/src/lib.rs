@@ -21,6 +21,7 @@ mod report;
 mod stats;
 mod sums;
 mod tables;
+mod verified;
 
 use alpheus_input::files::read_schema;
 use alpheus_node::failure::{Blame, Category, Failure};
@@ -123,6 +124,8 @@ enum Part {
     Transformer,
     /// The embedded log
     Log,
+    /// Parts of sums and receipts of verified windows
+    Verified,
     /// Devices to results, compared with plaintext jobs
     EndToEnd,
     /// Growth of ledgers, stores and memory with each window
@@ -225,6 +228,8 @@ fn measure(args: &Streams, wider: Option<&Schema>) -> Result<Report, BenchError>
     if wanted(Part::Transformer) {
         figures.extend(sums::figures(effort, most_streams, say)?);
     }
+    let verified = wanted(Part::Verified).then(|| verified::figures(effort, say));
+    figures.extend(verified.into_iter().flatten());
     if wanted(Part::Log) {
         let directory = args.directory.clone().unwrap_or_else(std::env::temp_dir);
         figures.extend(log::figures(&directory, repeats.div_ceil(4), say)?);

@@ -12,8 +12,10 @@ use alpheus_encrypted_stream::mask::params::{self, largest_b};
 use alpheus_encrypted_stream::mask::set::RosterSet;
 use alpheus_encrypted_stream::mask::{Masker, OwnKey, PairKeys, Round, Storage, Strategy};
 use alpheus_policy::ids::{ControllerId, PlanId, SchemaId};
+use alpheus_policy::plan::Integrity;
 use alpheus_policy::plan::{Fraction, MaskStrategy, Plan, PopulationBounds, Release};
 use alpheus_policy::select::ReleasePlan;
+use alpheus_policy::selection::Selection;
 use alpheus_time::{Span, Timestamp};
 use std::hint::black_box;
 
@@ -152,6 +154,8 @@ fn plan(controllers: u32, masks: MaskStrategy) -> Plan {
         from: Timestamp(0),
         release: Release { rows: vec![] },
         select: ReleasePlan::default(),
+        integrity: Integrity::Plain,
+        selection: Selection::default(),
         privacy: None,
         attributes: vec![],
         population: PopulationBounds { min: 1, max: controllers },

@@ -9,11 +9,13 @@ use alpheus_encrypted_stream::keys::MasterSecret;
 use alpheus_encrypted_stream::producer::{Producer, Session, Start};
 use alpheus_encrypted_stream::transformer::{Shape, Transformer};
 use alpheus_policy::ids::{ControllerId, OwnerId, SchemaId, StreamId};
+use alpheus_policy::plan::Integrity;
 use alpheus_policy::plan::{
     Fraction, MaskStrategy, Plan, PlannedStream, PopulationBounds, Release,
 };
 use alpheus_policy::schema::Frames;
 use alpheus_policy::select::ReleasePlan;
+use alpheus_policy::selection::Selection;
 use alpheus_time::{Span, Timestamp};
 use rand_chacha::ChaCha12Rng;
 use rand_core::SeedableRng;
@@ -225,6 +227,8 @@ fn plan(streams: u32) -> Plan {
         from: START,
         release: Release { rows: (0..10).chain([WORDS - 1]).map(|word| vec![word]).collect() },
         select: ReleasePlan::default(),
+        integrity: Integrity::Plain,
+        selection: Selection::default(),
         privacy: None,
         attributes: vec![],
         population: PopulationBounds { min: 1, max: streams },

@@ -5,10 +5,12 @@
 
 mod contracts;
 mod discoveries;
+mod receipts;
 mod roles;
 
 pub use contracts::{contract, metrics};
 pub use discoveries::discover;
+pub use receipts::{receipt, sealed_sum};
 pub use roles::statistics;
 
 use alpheus_access_pass::file::FileKey;
@@ -36,7 +38,7 @@ use alpheus_crypto::sign::SigningKey;
 use alpheus_crypto::signed::Signed;
 use alpheus_encrypted_stream::annotation::Annotation;
 use alpheus_encrypted_stream::certificate::{Deployment, Party, Role, Subject};
-use alpheus_encrypted_stream::consumer::{Consumer, ConsumerSecrets, SealedSum};
+use alpheus_encrypted_stream::consumer::{Consumer, ConsumerSecrets};
 use alpheus_encrypted_stream::frame::{Frame, FrameView};
 use alpheus_encrypted_stream::grant::{Grant, HandedDay, RawReader};
 use alpheus_encrypted_stream::job::{self, JobMessage};
@@ -192,14 +194,6 @@ pub fn messages(data: &[u8]) {
     decoded::<messages::EpochCall>(data);
     decoded::<messages::Attendance>(data);
     decoded::<messages::List>(data);
-}
-
-/// A sum sealed to a consumer is decoded, and encoded to the same bytes.
-pub fn sealed_sum(data: &[u8]) {
-    match SealedSum::from_bytes(data) {
-        Ok(sum) => assert_eq!(sum.to_bytes(), data, "a sealed sum has one encoding"),
-        Err(error) => assert!(!error.to_string().is_empty(), "an error has a message"),
-    }
 }
 
 /// A message to or from the Flink job is decoded as one kind only, and survives a round trip.

@@ -65,7 +65,7 @@ streamPolicyOptions:
     splitPopulations: true
     trusted: ["00000000000000000000000000000000000000000000000000000000000000FF",
               "00000000000000000000000000000000000000000000000000000000000000aa"]
-  - {name: sure, option: aggregate, attributes: altitude, alpha: 0}
+  - {name: sure, option: aggregate, attributes: altitude, alpha: 0, integrity: none}
   - {name: noisy, option: dp-aggregate, attributes: [steps, moving], minimumPopulation: medium,
      budget: {perWindow: 0.5, total: 10, delta: 1e-9, unit: person-per-window}}
   - {name: yearly, option: dp-aggregate, attributes: [page],

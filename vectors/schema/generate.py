@@ -130,6 +130,7 @@ class Schema:
             "dropout": Fraction(item.get("dropout", "1/5" if many else "1")),
             "missing": int(item.get("missingTicks", 0)), "split": item.get("splitPopulations") == "true",
             "trusted": sorted({bytes.fromhex(t) for t in listed(item.get("trusted", []))}),
+            "verified": item.get("integrity", "allowed") == "allowed",
         }
 
     def generalise(self, item):
@@ -258,6 +259,9 @@ def write_option(p, o):
     p.octet(o["split"])
     p.unsigned(len(o["trusted"]))
     p.out += b"".join(o["trusted"])
+    # Left out where it is allowed, as in every schema before there was a choice.
+    if not o["verified"]:
+        p.octet(False)
 
 
 def write_generalise(p, generalise):

@@ -80,12 +80,12 @@ impl KnownSession {
     fn ticks(
         keys: ([u8; 32], [u8; 16], [u8; 32]),
         shape: (u64, u64, Vec<u16>),
-        secrets: ([u8; 32], [u8; 32], [u8; 32], [u8; 32], [u8; 32]),
+        secrets: [[u8; 32]; 5],
         opening: (u64, [u8; 32], u64),
     ) -> PyResult<KnownSession> {
         let (master, stream, schema) = keys;
         let (tick, anchor, lengths) = shape;
-        let (device, certificate, authority, ingest, ingest_seed) = secrets;
+        let [device, certificate, authority, ingest, ingest_seed] = secrets;
         let (number, key, at) = opening;
         let authority = VerifyingKey::from_bytes(authority);
         let secrets = OpeningSecrets {

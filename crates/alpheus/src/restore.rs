@@ -182,17 +182,18 @@ impl Restored {
             ImportError::Store(error) => Failure::new(Category::Io, error),
         })?;
         self.has_state = true;
+        if files.is_empty() {
+            return Ok(());
+        }
         // The first file after the entries was read already.
-        let after = files.is_empty();
         for (origin, name, bytes) in files {
             self.file(origin, &name, &bytes)?;
         }
-        while !after {
-            match reader.next_item().blame_input(path)? {
-                Some(Item::File { origin, name, bytes }) => self.file(origin, &name, &bytes)?,
-                Some(_) => return Err(BackupError::Changed).blame_input(path),
-                None => break,
-            }
+        while let Some(item) = reader.next_item().blame_input(path)? {
+            let Item::File { origin, name, bytes } = item else {
+                return Err(BackupError::Changed).blame_input(path);
+            };
+            self.file(origin, &name, &bytes)?;
         }
         Ok(())
     }

@@ -57,7 +57,7 @@ pub const REVOCATION: &str = "alpheus/revocation/v1";
 /// Names a TLS certificate in that list (hash).
 pub const TLS_CERTIFICATE: &str = "alpheus/tls-certificate/v1";
 /// The service signs a plan (signature).
-pub const ANNOUNCEMENT: &str = "alpheus/announcement/v4";
+pub const ANNOUNCEMENT: &str = "alpheus/announcement/v5";
 /// The service calls for an epoch (signature).
 pub const EPOCH_CALL: &str = "alpheus/epoch/call/v1";
 /// A controller attends an epoch (signature).
@@ -71,7 +71,7 @@ pub const ACCEPTANCE: &str = "alpheus/acceptance/v1";
 /// A controller refuses a plan (signature).
 pub const REFUSAL: &str = "alpheus/refusal/v1";
 /// The service states that a window has closed (signature).
-pub const SUMMONS: &str = "alpheus/summons/v1";
+pub const SUMMONS: &str = "alpheus/summons/v2";
 /// A controller answers a summons (signature).
 pub const PRESENCE: &str = "alpheus/presence/v1";
 /// The service signs M, the membership of a window (signature).
@@ -81,7 +81,7 @@ pub const TOKEN: &str = "alpheus/token/v1";
 /// The service signs the opening set S (signature).
 pub const OPENING_SET: &str = "alpheus/opening-set/v1";
 /// A controller signs its opening o (signature).
-pub const OPENING: &str = "alpheus/opening/v1";
+pub const OPENING: &str = "alpheus/window-opening/v2";
 /// A controller declines to answer a message about a window (signature).
 pub const DECLINE: &str = "alpheus/declined/v1";
 /// The service ends a window (signature).
@@ -91,7 +91,7 @@ pub const RETIREMENT: &str = "alpheus/retirement/v1";
 /// Identifies a line of the owners' log among others of its time (hash).
 pub const LOG_LINE: &str = "alpheus/log-line/v1";
 /// An owner signs a choice for a stream (signature).
-pub const ANNOTATION: &str = "alpheus/annotation/v2";
+pub const ANNOTATION: &str = "alpheus/annotation/v3";
 /// One stream of a window that opens, for the job that sums at scale (hash).
 pub const JOB_STREAM_SET: &str = "alpheus/jvm/stream-set/v1";
 /// One controller of such a window, by its position (hash).

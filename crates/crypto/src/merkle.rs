@@ -1,6 +1,10 @@
 //! Merkle trees of RFC 6962: one digest for many leaves, and short proofs that a
 //! leaf is among them. Leaves and inner nodes are hashed differently.
 
+mod several;
+
+pub use several::root_of_several;
+
 use crate::hash::Digest;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};

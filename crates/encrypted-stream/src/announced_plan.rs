@@ -330,6 +330,12 @@ fn check_shape(plan: &Plan) -> Result<(), PlanShapeError> {
     if plan.population.min == 0 || plan.population.min > plan.population.max {
         return Err(PlanShapeError::Population);
     }
+    if let Some(reason) = plan.not_verifiable() {
+        return Err(PlanShapeError::NotVerifiable(reason));
+    }
+    if !plan.selection.is_well_formed() {
+        return Err(PlanShapeError::Selection);
+    }
     let proper = |f: Fraction| f.denominator > 0 && f.numerator <= f.denominator;
     if !proper(plan.alpha) || !proper(plan.dropout) {
         return Err(PlanShapeError::Fraction);

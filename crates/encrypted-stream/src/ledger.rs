@@ -17,6 +17,8 @@ pub use records::{
     Fence, Record, RecordError, Scope, SpentToken, StampedRecord, Start, annotations_prefix,
     log_prefix,
 };
-pub(crate) use records::{annotation_key, read_record, session_key, window_keys, write_record};
+pub(crate) use records::{
+    annotation_key, opened_key, read_record, session_key, window_keys, write_record,
+};
 
 pub use alpheus_crypto::ledger::{Change, Ledger, LedgerError, Step};

@@ -27,6 +27,7 @@ pub mod membership;
 pub mod messages;
 pub mod noise;
 pub mod producer;
+pub mod receipt;
 pub mod revocation;
 pub mod sums;
 pub mod tick;

@@ -23,8 +23,9 @@
 //! a valid signature can create.
 //!
 //! # Privacy
-//! No message holds a plaintext, a key, or anything derived from a value. Tokens are key
-//! sums under masks, and the service sees counts of events anyway.
+//! No message holds a plaintext, a key, or anything derived from a value but under masks. Tokens
+//! are key sums under masks, in verified plans the owners' sums under masks, and the service sees
+//! counts of events anyway.
 
 mod epochs;
 
@@ -48,6 +49,7 @@ use crate::certificate::Certificate;
 use crate::error::{ExclusionError, PlanRefusalError, ReleaseError, WindowRefusalError};
 use crate::mask::set::RosterSet;
 use crate::tick::claim::Claim;
+use crate::tick::parts::PartialSum;
 
 macro_rules! message {
     ($($name:ident = $label:expr),* $(,)?) => {
@@ -163,6 +165,9 @@ pub enum Segments {
     OfTicks {
         /// By session, in order of time.
         claims: Vec<Vec<Claim>>,
+        /// In a verified plan: by session, the parts of the sums at the claims that
+        /// [need one](crate::tick::segment::claims_with_sums). In any other plan none.
+        sums: Vec<Vec<PartialSum>>,
         /// Two different claims for one border of a session. If both are the device's, it has
         /// a copy.
         conflict: Option<Box<[Claim; 2]>>,
@@ -247,7 +252,8 @@ pub struct Membership {
     pub root: Digest,
 }
 
-/// T: a controller's key sum for a window, under its masks.
+/// T: a controller's key sum for a window, under its masks. In a verified plan it is Z: its
+/// owners' sum itself, under the same masks.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Token {
     /// The plan.
@@ -286,6 +292,8 @@ pub struct Opening {
     pub controller: u32,
     /// Digest of the opening set that it is bound to.
     pub opening_set: Digest,
+    /// In a verified plan: digest of the token that it opens.
+    pub token: Option<Digest>,
     /// One word for each output.
     pub words: Vec<u64>,
 }

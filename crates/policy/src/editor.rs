@@ -232,6 +232,7 @@ fn option() -> Value {
         ("missingTicks", number()),
         ("splitPopulations", truth()),
         ("trusted", names),
+        ("integrity", words(options::INTEGRITY)),
     ];
     let own = map(options::KEYS, &["name", "option"], &rules);
     with_more_where(own, "option", "dp-aggregate", &["budget"])

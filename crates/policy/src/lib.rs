@@ -26,6 +26,7 @@ pub mod query;
 pub mod quorum;
 pub mod schema;
 pub mod select;
+pub mod selection;
 #[cfg(feature = "query")]
 pub mod show;
 pub mod sketch;

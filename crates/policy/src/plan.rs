@@ -4,6 +4,7 @@ use crate::ids::{ConsumerId, ControllerId, OwnerId, PlanId, SchemaId, StreamId};
 use crate::membership::tolerated;
 use crate::privacy::Privacy;
 use crate::select::ReleasePlan;
+use crate::selection::Selection;
 use alpheus_time::{Span, Timestamp, Window};
 use serde::{Deserialize, Serialize};
 use std::cmp::Ordering;
@@ -37,6 +38,11 @@ pub struct Plan {
     pub release: Release,
     /// How the released rows become the columns of a result.
     pub select: ReleasePlan,
+    /// Who decides what a row says.
+    pub integrity: Integrity,
+    /// What the streams' metadata must be besides the group's values. Stated where controllers
+    /// check it: in verified plans.
+    pub selection: Selection,
     /// The noise of released windows, if any.
     pub privacy: Option<Privacy>,
     /// Attributes that the release derives from, ascending. These are locked.
@@ -70,7 +76,7 @@ impl Plan {
     pub fn id(&self) -> PlanId {
         // A plan holds only integers and strings, so serialisation cannot fail.
         let bytes = postcard::to_allocvec(self).unwrap_or_default();
-        PlanId(crate::ids::labelled_hash("alpheus/plan/v4", &[&bytes]))
+        PlanId(crate::ids::labelled_hash("alpheus/plan/v5", &[&bytes]))
     }
 
     /// The terms of epochs: the plan without those who take part, which is known for each
@@ -136,6 +142,72 @@ impl Plan {
     #[must_use]
     pub fn discounted(&self) -> u32 {
         self.tolerated().saturating_add(self.masks.cut_off())
+    }
+}
+
+/// Who decides what a row says.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Integrity {
+    /// The service and the controllers together: anyone who deviates can change a row.
+    #[default]
+    Plain,
+    /// The controllers of a window, who sign it. No ciphertext of the service enters the row.
+    Verified,
+}
+
+impl Integrity {
+    /// The word for it in queries.
+    #[must_use]
+    pub const fn word(self) -> &'static str {
+        match self {
+            Integrity::Plain => "plain",
+            Integrity::Verified => "verified",
+        }
+    }
+
+    /// Whether the members of a window decide what its row says.
+    #[must_use]
+    pub const fn is_verified(self) -> bool {
+        matches!(self, Integrity::Verified)
+    }
+}
+
+/// Why a plan cannot be verified.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, thiserror::Error)]
+pub enum NotVerifiableError {
+    /// Devices send a frame for each event, without a root of their sums.
+    #[error("devices of the schema send a frame for each event (`frames: events`)")]
+    Frames,
+    /// A reader of receipts counts as the service in every bound, and a plan that thinks of no
+    /// colluders bounds nothing that they learn together.
+    #[error(
+        "no controller is thought of as colluding (alpha is 0; `alpha = '1/3'` thinks of some)"
+    )]
+    NoColluders,
+    /// Results are running totals, which the service adds up.
+    #[error("results are running totals, which the service adds up")]
+    Totals,
+    /// The members are fixed for each window.
+    #[error("members are fixed for each window (`membership = 'epochs'`)")]
+    Epochs,
+}
+
+impl Plan {
+    /// Why this plan cannot be verified, as far as that does not depend on the schema; nothing if
+    /// it can be, or need not be.
+    #[must_use]
+    pub fn not_verifiable(&self) -> Option<NotVerifiableError> {
+        if !self.integrity.is_verified() {
+            None
+        } else if self.epoch.is_some() || self.is_terms() {
+            Some(NotVerifiableError::Epochs)
+        } else if self.horizon().is_some() {
+            Some(NotVerifiableError::Totals)
+        } else if self.roster.len() > 1 && self.tolerated() == 0 {
+            Some(NotVerifiableError::NoColluders)
+        } else {
+            None
+        }
     }
 }
 

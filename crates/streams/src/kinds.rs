@@ -5,12 +5,14 @@ use crate::controller::keystore::KeyStoreError;
 use crate::deployment::DeploymentError;
 use crate::produce::LateLineError;
 use crate::produce::outbox::OutboxError;
+use crate::query::receipts::RefusedRowError;
 use crate::revocations::NotAListError;
 use crate::runtime::controller_host::HostError;
 use crate::runtime::embedded::RuntimeError;
 use crate::runtime::refusal_ids;
 use crate::runtime::service::ServiceError;
 use crate::settings::EngineNeedsKafkaError;
+use crate::verify::UnverifiedRowsError;
 use alpheus_encrypted_stream::error::{
     AnnotationError, CertificateError, GrantError, PlanRefusalError, ReleaseError, RestoreError,
     UnsealError,
@@ -42,6 +44,8 @@ fn of_roles(error: &(dyn Error + 'static)) -> Option<ErrorId> {
         NotAListError as _ => ErrorId::IdentityInvalid,
         LateLineError as _ => ErrorId::LineRefused,
         EngineNeedsKafkaError as _ => ErrorId::SettingWrong,
+        UnverifiedRowsError as _ => ErrorId::CheckFailed,
+        RefusedRowError as _ => ErrorId::CheckFailed,
     )
 }
 

@@ -9,6 +9,7 @@
 //! - [`assumed_owners`], `statement`: who is planned for without a service, and what is asked,
 //! - [`owner`], [`produce`], [`query`], [`read`]: the commands of owners, devices and consumers,
 //! - [`replay`]: recorded data in the whole system,
+//! - [`verify`]: checks rows against what controllers have signed,
 //! - [`ca`]: a certificate authority for trials.
 
 pub mod assumed_owners;
@@ -28,4 +29,5 @@ pub mod runtime;
 pub mod server;
 pub mod settings;
 mod statement;
+pub mod verify;
 pub mod wire;

@@ -69,6 +69,8 @@ const RECOVERY_SECONDS: u32 = 120;
 const RETENTION_HOURS: u32 = 168;
 /// How long results and lines of owners' logs are kept: a year, and some weeks to read it.
 const KEPT_DAYS: u32 = 400;
+/// How long receipts of verified windows are kept.
+const RECEIPT_DAYS: u32 = 30;
 /// How many results are kept.
 const RESULT_ROWS: u64 = 10_000_000;
 /// How many megabytes of owners' logs a host keeps.
@@ -92,6 +94,8 @@ pub struct WindowSettings {
     pub results_days: Option<u32>,
     /// How many results are kept.
     pub results_rows: Option<u64>,
+    /// How long receipts of verified windows are kept.
+    pub receipts_days: Option<u32>,
 }
 
 impl Part for WindowSettings {
@@ -134,6 +138,12 @@ impl WindowSettings {
     pub fn results(&self) -> (Span, u64) {
         let rows = self.results_rows.unwrap_or(RESULT_ROWS);
         (days(self.results_days.unwrap_or(KEPT_DAYS)), rows)
+    }
+
+    /// How long receipts of verified windows are kept.
+    #[must_use]
+    pub fn receipts(&self) -> Span {
+        days(self.receipts_days.unwrap_or(RECEIPT_DAYS))
     }
 
     /// How long ciphertext is kept after it was summed.
@@ -194,6 +204,7 @@ mod tests {
             retention_hours: Some(4),
             results_days: Some(6),
             results_rows: Some(7),
+            receipts_days: Some(8),
         };
         let timing = set.timing(EngineKind::Job);
         let waits = [timing.presence, timing.tokens, timing.sums, set.idle(EngineKind::Job)];
@@ -203,6 +214,7 @@ mod tests {
         assert_eq!(set.retention(), Span::seconds(4 * 3600));
         assert_eq!((usual.results(), set.results().1), ((days(400), 10_000_000), 7));
         assert_eq!(set.results().0, days(6));
+        assert_eq!((usual.receipts(), set.receipts()), (days(30), days(8)));
         assert_eq!(LogSettings::default().limits(), (days(400), 1 << 30));
         let log = LogSettings { retention_days: Some(8), max_megabytes: Some(9) };
         assert_eq!(log.limits(), (days(8), 9 << 20));

@@ -65,6 +65,8 @@ pub enum Command {
     /// Show what a query would reveal, before it runs
     #[command(visible_alias = "explain")]
     Query(alpheus_streams::query::Args),
+    /// Check what the controllers of a query's windows have signed
+    Verify(alpheus_streams::verify::Args),
     /// Find the smallest change with which a refused query is answered
     Suggest(alpheus_streams::query::suggest::Args),
     /// Ask a running service at a prompt, with history and completion
@@ -174,6 +176,7 @@ fn run(cli: Cli) -> Result<(), Failure> {
         Command::Controller(args) => alpheus_streams::controller::run(&args, &globals),
         Command::Owner(args) => alpheus_streams::owner::run(&args, &globals),
         Command::Read(args) => alpheus_streams::read::run(&args, &globals),
+        Command::Verify(args) => alpheus_streams::verify::run(&args, &globals),
         Command::Produce(args) => alpheus_streams::produce::run(&args, &globals),
         #[cfg(feature = "otlp")]
         Command::Otlp(args) => alpheus_otlp::run(&args, &globals),

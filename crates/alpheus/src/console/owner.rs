@@ -180,8 +180,9 @@ impl Log {
 
     fn event(&self, event: &LogEvent) -> Value {
         match event {
-            LogEvent::PlanAccepted { plan, name, consumer, sealed } => json!({
+            LogEvent::PlanAccepted { plan, name, consumer, sealed, verified } => json!({
                 "kind": "asked", "who": consumer, "query": name, "sealed": sealed, "plan": plan,
+                "verified": verified,
                 "what": self.reveals(plan),
                 "every": self.plans.get(plan).map(|plan| plan.window.0 / 1000),
             }),
@@ -210,9 +211,8 @@ impl Log {
                     WindowOutcome::Failed(failure) => Some(failure.to_string()),
                 },
             }),
-            LogEvent::SmallList { plan, window, .. } => {
-                json!({ "kind": "small", "plan": plan, "window": edges(*window) })
-            }
+            LogEvent::NotSummoned { plan, name, windows } => unasked(plan, name, *windows),
+            LogEvent::SmallList { plan, window, .. } => small(plan, *window),
             LogEvent::PolicyChanged { version } => json!({ "kind": "changed", "version": version }),
             LogEvent::Granted { reader, days } => self.access("granted", reader, days.map(in_days)),
             LogEvent::KeysHanded { reader, days } => {
@@ -259,6 +259,16 @@ async fn budgets(
     let standings: Vec<Standing> = owner.get(&path).await?;
     let schema = owner.schema().await?;
     Ok(Json(standings.iter().map(|one| gauge(one, &schema)).collect()))
+}
+
+/// A list that is much shorter than others were.
+fn small(plan: &PlanId, window: Window) -> Value {
+    json!({ "kind": "small", "plan": plan, "window": edges(window) })
+}
+
+/// Windows that the service did not ask the controller about.
+fn unasked(plan: &PlanId, name: &str, windows: Window) -> Value {
+    json!({ "kind": "unasked", "plan": plan, "query": name, "window": edges(windows) })
 }
 
 /// A budget as a gauge.

@@ -70,3 +70,4 @@ mod ticks;
 mod tour;
 mod up;
 mod usage;
+mod verified;

@@ -25,12 +25,15 @@ impl Controller {
         self.window_of(now, &closing.plan, closing.window, by_service)?;
         let mut changes = self.settle_budget(now, &closing.plan, closing.window);
         let joined = self.plans.get_mut(&closing.plan).ok_or(WindowRefusalError::UnknownPlan)?;
+        let (line, digests) = joined.ended_verified(closing, now);
         let spent = joined.rounds.entry(closing.window.start).or_default().close();
         let streams: Vec<_> = spent
             .into_iter()
             .flat_map(|spent| spent.accepted)
             .filter_map(|position| Some(joined.own(position)?.stream))
             .collect();
+        changes.extend(self.keep_digests(now, digests));
+        changes.extend(line.map(|line| self.put(now, line)));
         changes.extend(self.forget(now, &closing.plan));
         if !streams.is_empty() {
             let (plan, window, outcome) = (closing.plan, closing.window, closing.outcome.clone());

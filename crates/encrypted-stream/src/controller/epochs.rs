@@ -254,7 +254,7 @@ impl Controller {
         });
         let (name, consumer) = (plan.name.clone(), plan.consumer.clone());
         let (plan, sealed) = (epoch.terms, plan.sealed_to.is_some());
-        let event = LogEvent::PlanAccepted { plan, name, consumer, sealed };
+        let event = LogEvent::PlanAccepted { plan, name, consumer, sealed, verified: false };
         let line = Record::Log(LogLine { at, streams, event });
         let kept = [record, line].into_iter().chain(shrunk);
         let kept = kept.map(|record| self.put(now, record));

@@ -13,6 +13,7 @@
 //! | [`segments`] | borders and keys of a stream's part of a window |
 //! | [`sessions`] | which of a stream's sessions counts |
 //! | [`presences`] | answers a summons |
+//! | [`verified`] | what is particular about verified plans |
 //! | [`tokens`] | checks M and spends a token |
 //! | [`openings`] | checks S and opens the token |
 //! | [`budgets`] | what noise costs the owners |
@@ -50,6 +51,7 @@ mod sessions;
 mod stream_state;
 mod tokens;
 mod totals;
+mod verified;
 
 pub use identity::{Identity, IdentitySecrets};
 pub use owners_view::{StatedGrant, StreamHolds};

@@ -73,7 +73,7 @@ impl Controller {
         let (population, counted) = self.population(now, joined, fixed, &request.set)?;
         // After a restart since the token, the seeds may be missing.
         self.draw_for(now, &request.plan, request.window)?;
-        let answer = self.open(request, fixed)?;
+        let answer = self.open(request, (fixed, spent.answer.digest()))?;
         // Only once nothing can fail any more: this may be the one line about the cost of
         // the totals.
         let line = self.release_line(now, spent, population, counted);
@@ -86,7 +86,7 @@ impl Controller {
     fn open(
         &mut self,
         request: &Verified<OpeningSet>,
-        fixed: &FixedMembership,
+        (fixed, token): (&FixedMembership, Digest),
     ) -> Result<Signed<Opening>, WindowRefusalError> {
         let digest: Digest = request.digest();
         let joined = self.plans.get_mut(&request.plan).ok_or(WindowRefusalError::UnknownPlan)?;
@@ -105,6 +105,7 @@ impl Controller {
             window: request.window,
             controller: joined.position,
             opening_set: digest,
+            token: joined.is_verified().then_some(token),
             words,
         };
         let answer = Signed::new(&opening, self.identity.signing());

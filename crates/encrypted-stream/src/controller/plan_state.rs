@@ -6,6 +6,7 @@ use std::sync::Arc;
 use alpheus_crypto::hash::Digest;
 use alpheus_crypto::signed::Signed;
 use alpheus_policy::ids::{OwnerId, PlanId};
+use alpheus_policy::layout::Layout;
 use alpheus_policy::plan::{Plan, PlannedStream};
 use alpheus_policy::policy::ResolvedPolicy;
 use alpheus_time::{Timestamp, Window};
@@ -20,6 +21,7 @@ use crate::ledger::SpentToken;
 use crate::mask::Masker;
 use crate::membership::FixedMembership;
 use crate::messages::{Opening, Presence};
+use crate::tick::parts::NeededBlocks;
 
 /// Closed windows of a plan that are kept separately.
 const CLOSED_KEPT: usize = 64;
@@ -56,6 +58,11 @@ pub(super) struct PlanState {
     pub(super) is_barred: bool,
     /// If the plan's results are running totals.
     pub(super) totals: Option<Totals>,
+    /// In a verified plan: which blocks of sessions' sums it needs, once it has looked.
+    pub(super) needed: Option<Arc<NeededBlocks>>,
+    /// In a verified plan: the end of the last window that the service asked about since the
+    /// start.
+    pub(super) summoned_until: Option<Timestamp>,
     /// For running totals: owners whose log states the cost.
     pub(super) cost_logged: BTreeSet<OwnerId>,
 }
@@ -100,6 +107,8 @@ pub(super) struct AnsweredSummons {
     pub(super) signed: Signed<Presence>,
     /// What the token will cover, by position in the plan.
     pub(super) spans: Vec<(u32, Vec<KeySpan>)>,
+    /// In a verified plan: what the accepted streams' sums release together, under their keys.
+    pub(super) sums: Vec<u64>,
     /// In a plan with noise: what was promised for each stream with events.
     pub(super) charges: Vec<(u32, Charges)>,
 }
@@ -121,6 +130,8 @@ impl PlanState {
             released_spans: HashMap::new(),
             is_barred: false,
             totals: None,
+            needed: None,
+            summoned_until: None,
             cost_logged: BTreeSet::new(),
         }
     }
@@ -144,6 +155,21 @@ impl PlanState {
 
     pub(super) fn id(&self) -> PlanId {
         self.announced.id()
+    }
+
+    /// Whether the members of its windows decide what rows say.
+    pub(super) fn is_verified(&self) -> bool {
+        self.plan().integrity.is_verified()
+    }
+
+    /// In a verified plan: the blocks of sessions' sums that it needs.
+    pub(super) fn needed_blocks(&mut self, layout: &Layout) -> Option<Arc<NeededBlocks>> {
+        if !self.is_verified() {
+            return None;
+        }
+        let release = &self.announced.plan().release;
+        let needed = || Arc::new(NeededBlocks::of_layout(layout, release));
+        Some(Arc::clone(self.needed.get_or_insert_with(needed)))
     }
 
     /// Adds the consumer's pad to a token, if the plan is sealed to one. Without the

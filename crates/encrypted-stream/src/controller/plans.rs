@@ -112,7 +112,7 @@ impl Controller {
             // Who has left an epoch since its attendance is excluded, and costs nobody else.
             let fixed = plan.epoch.is_none();
             let mut streams = own().filter(|_| fixed).map(|planned| planned.stream);
-            streams.try_for_each(|stream| self.check_consent(now, &demand, stream))?;
+            streams.try_for_each(|stream| self.check_consent(now, (plan, &demand), stream))?;
         }
         self.check_locks(plan, position)?;
         check_owners(plan, position)?;
@@ -138,7 +138,7 @@ impl Controller {
     fn check_consent(
         &self,
         now: Timestamp,
-        demand: &Demand<'_>,
+        (plan, demand): (&Plan, &Demand<'_>),
         stream: StreamId,
     ) -> Result<(), PlanRefusalError> {
         let state = self
@@ -148,6 +148,9 @@ impl Controller {
         let current = state.and_then(StreamState::current);
         let current = current.filter(|taken| now < taken.annotation.valid_to);
         let current = current.ok_or(PlanRefusalError::NoConsent { stream })?;
+        if !is_selected(plan, &current.annotation.metadata) {
+            return Err(PlanRefusalError::NotSelected { stream });
+        }
         demand
             .allowed_by(&current.annotation.policy)
             .map_err(|refusal| PlanRefusalError::Policy { stream, violation: refusal.into() })
@@ -260,8 +263,10 @@ impl Controller {
         let all = plan.streams.iter().map(|stream| stream.stream);
         let streams = all.filter(|stream| self.streams.contains_key(stream)).collect();
         let (name, consumer) = (plan.name.clone(), plan.consumer.clone());
+        let verified = plan.integrity.is_verified();
         let (plan, sealed) = (plan.id(), plan.sealed_to.is_some());
-        LogLine { at, streams, event: LogEvent::PlanAccepted { plan, name, consumer, sealed } }
+        let event = LogEvent::PlanAccepted { plan, name, consumer, sealed, verified };
+        LogLine { at, streams, event }
     }
 
     /// The plans that this controller takes part in.
@@ -270,6 +275,16 @@ impl Controller {
         let running = self.plans.values().filter(|joined| joined.ended.is_none());
         running.map(PlanState::id).collect()
     }
+}
+
+/// Whether a stream with this metadata is one that the query asks for. Only verified plans say
+/// what that is.
+fn is_selected(plan: &Plan, metadata: &[(String, String)]) -> bool {
+    let value = |name: &str| {
+        metadata.iter().find(|(known, _)| known == name).map(|(_, value)| value.as_str())
+    };
+    let in_group = plan.group.iter().all(|pair| metadata.contains(pair));
+    !plan.integrity.is_verified() || (in_group && plan.selection.selects(value))
 }
 
 /// The noise is sized for the largest number of streams that any owner here has in the

@@ -18,11 +18,14 @@ use crate::counts::narrow;
 use crate::error::{ExclusionError, WindowRefusalError};
 use crate::ledger::{Change, LogEvent, LogLine, Record, Step, session_key};
 use crate::messages::{ControllerMessage, Presence, Segments, SummonedStream, Summons};
+use crate::sums::add;
 
 /// The result of checking the streams of a summons.
 #[derive(Default)]
 struct Examination {
     spans: Vec<(u32, Vec<KeySpan>)>,
+    /// In a verified plan: what the accepted streams' sums release together.
+    sums: Vec<u64>,
     charges: Vec<(u32, Charges)>,
     excluded: Vec<(u32, ExclusionError)>,
     owners: BTreeSet<OwnerId>,
@@ -90,7 +93,10 @@ impl Controller {
         now: Timestamp,
         summons: &Verified<Summons>,
     ) -> Result<Step<Vec<ControllerMessage>>, WindowRefusalError> {
-        let mut examined = Examination::default();
+        let mut examined =
+            Examination { sums: self.no_sums(&summons.plan), ..Examination::default() };
+        let missed = self.note_summons(&summons.plan, summons.window, now);
+        examined.fresh.extend(missed);
         // Releases what an earlier summons of the window promised; the promise is made
         // again below.
         self.settle_budget(now, &summons.plan, summons.window);
@@ -101,7 +107,7 @@ impl Controller {
             }
         }
         self.leave_out_read(&summons.plan, summons.window, &mut examined.owners);
-        let Examination { spans, charges, excluded, owners, silent, fresh, gone, forgotten } =
+        let Examination { spans, sums, charges, excluded, owners, silent, fresh, gone, forgotten } =
             examined;
         let joined = self.plans.get_mut(&summons.plan).ok_or(WindowRefusalError::UnknownPlan)?;
         let presence = Presence {
@@ -115,25 +121,37 @@ impl Controller {
             silent,
         };
         let signed = Signed::new(&presence, self.identity.signing());
-        let (digest, copy) = (signed.digest(), signed.clone());
-        let summons_digest = summons.digest();
+        let (digest, copy, summons_digest) = (signed.digest(), signed.clone(), summons.digest());
         let summoned = AnsweredSummons {
             summons: summons_digest,
             presence,
             digest,
             signed: copy,
             spans,
+            sums,
             charges,
         };
         joined.rounds.entry(summons.window.start).or_default().summoned = Some(summoned);
+        let mut changes = self.note_examined(now, fresh, &gone, &forgotten);
+        changes.extend(self.forget(now, &summons.plan));
+        Ok(send(signed, changes))
+    }
+
+    /// What an examination changes in the ledger: new records, ended sessions, forgotten copies.
+    fn note_examined(
+        &mut self,
+        now: Timestamp,
+        fresh: Vec<Record>,
+        gone: &[(StreamId, u64)],
+        forgotten: &[Record],
+    ) -> Vec<Change> {
         let mut changes: Vec<Change> =
             fresh.into_iter().map(|record| self.put(now, record)).collect();
         let id = self.identity.id();
         let keys = gone.iter().map(|(stream, session)| session_key(id, *stream, *session));
         changes.extend(keys.map(Change::remove));
         changes.extend(forgotten.iter().map(|record| Change::remove(record.key(id))));
-        changes.extend(self.forget(now, &summons.plan));
-        Ok(send(signed, changes))
+        changes
     }
 
     /// Checks one stream: first the policy, then earlier releases, then borders, sessions
@@ -156,9 +174,11 @@ impl Controller {
         if joined.was_released(stream.position, summons.window) {
             return Err(ExclusionError::Released);
         }
-        let attributes = &joined.plan().attributes;
-        let Examined { spans, events, seen } =
-            state.examine(stream, summons.window, attributes, now)?;
+        let needed = joined.needed_blocks(&state.layout);
+        let plan = joined.plan();
+        let sums = needed.as_deref().map(|needed| (needed, &plan.release));
+        let Examined { spans, events, seen, sum } =
+            state.examine(stream, summons.window, (&plan.attributes, sums), now)?;
         let record = |known: Session| {
             let Session { session, from, to, closed } = known;
             Record::Session { stream: planned.stream, session, from, to, closed }
@@ -183,6 +203,7 @@ impl Controller {
         } else {
             examined.silent = examined.silent.saturating_add(1);
         }
+        add(&mut examined.sums, &sum);
         Ok(spans)
     }
 }

@@ -306,6 +306,9 @@ impl Controller {
             choice @ Record::Annotation { .. } => self.take_choice(choice, handed_in).ok_or(bad)?,
             Record::Revoked { stream, at } => self.remember(stream, StreamRecord::Revoked(at)),
             Record::Spent(spent) => self.take_spent(spent, host),
+            Record::Closed { plan, window, membership, .. } => {
+                self.take_closed(&plan, window, membership);
+            }
             Record::Opened { plan, window, opening_set, answer } => {
                 self.take_opened(&plan, window, (opening_set, answer));
             }

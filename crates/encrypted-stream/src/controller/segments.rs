@@ -10,6 +10,7 @@ use crate::error::ExclusionError;
 use crate::keys::{BorderClaim, BorderKind};
 use crate::messages::{Segment, Segments, SummonedStream};
 use crate::tick::claim::Claim;
+use crate::tick::parts::NeededBlocks;
 use crate::tick::segment::{self, CheckedSegment, SegmentError};
 
 /// Two times of a session between which a token opens the sum. Where devices sleep there are
@@ -29,7 +30,13 @@ pub(super) struct Examined {
     pub(super) events: u64,
     /// Sessions that the ledger must note.
     pub(super) seen: SessionChanges,
+    /// In a verified plan: the released words of the window's ciphertexts, as the device added
+    /// them up. Otherwise nothing.
+    pub(super) sum: Vec<u64>,
 }
+
+/// In a verified plan: the blocks of sums that it needs, and what it releases.
+pub(super) type SumDemand<'a> = Option<(&'a NeededBlocks, &'a Release)>;
 
 /// What follows from claims or borders, before check word and sessions are checked.
 struct Tiling {
@@ -52,12 +59,13 @@ pub(super) struct Stretch {
 
 impl StreamState {
     /// Checks that what the service has of a window is what the producer made: tiling,
-    /// borders or claims, check word and sessions, in this order.
+    /// borders or claims, sums, check word and sessions, in this order. `wanted` is the plan's
+    /// attributes, and what it needs of sums.
     pub(super) fn examine(
         &mut self,
         summoned: &SummonedStream,
         window: Window,
-        attributes: &[u16],
+        (attributes, wanted): (&[u16], SumDemand<'_>),
         now: Timestamp,
     ) -> Result<Examined, ExclusionError> {
         let tolerated = || self.missing_ticks(attributes, window, now);
@@ -80,9 +88,46 @@ impl StreamState {
         if events > self.schema.capacity.events {
             return Err(ExclusionError::TooManyEvents);
         }
-        self.check_word(&spans, summoned.check_sum)?;
+        let sum = match wanted {
+            Some(wanted) => self.released_sum(&summoned.segments, wanted)?,
+            None => Vec::new(),
+        };
+        // The last row is the check word alone.
+        let check_sum = sum.last().copied().unwrap_or(summoned.check_sum);
+        self.check_word(&spans, check_sum)?;
         let seen = self.sessions.admit(&stretches)?;
-        Ok(Examined { spans, events, seen })
+        Ok(Examined { spans, events, seen, sum })
+    }
+
+    /// R·Σ C over a window, from the sums that the device stated in its claims, which are checked.
+    fn released_sum(
+        &self,
+        segments: &Segments,
+        (needed, release): (&NeededBlocks, &Release),
+    ) -> Result<Vec<u64>, ExclusionError> {
+        let Segments::OfTicks { claims, sums, .. } = segments else {
+            return Err(ExclusionError::SumMismatch);
+        };
+        let anchor = self.schema.frames.anchor().ok_or(ExclusionError::SumMismatch)?;
+        if claims.len() != sums.len() {
+            return Err(ExclusionError::SumMismatch);
+        }
+        let mut released = vec![0; release.outputs()];
+        for (claims, sums) in claims.iter().zip(sums) {
+            let wanted = segment::claims_with_sums(claims, anchor);
+            if wanted.len() != sums.len() {
+                return Err(ExclusionError::SumMismatch);
+            }
+            for ((claim, at_start), part) in wanted.into_iter().zip(sums) {
+                let checked = needed.check(part, &claim.root);
+                let checked = checked.map_err(|_| ExclusionError::SumMismatch)?;
+                match at_start {
+                    true => checked.subtract_from(release, &mut released),
+                    false => checked.add_to(release, &mut released),
+                }
+            }
+        }
+        Ok(released)
     }
 
     /// Two different claims of the device for one border prove that the device has a copy.

@@ -24,6 +24,7 @@ use crate::mask::{MaskError, Masker, PairKeyError, Round as MaskRound};
 use crate::membership::FixedMembership;
 use crate::messages::{ControllerMessage, Token, member_leaf};
 use crate::noise::generator;
+use crate::sums::add;
 
 /// Everything a spend requires: the membership contains this controller's presence,
 /// policies still allow its streams, the population suffices, and the budgets cover it.
@@ -182,7 +183,8 @@ impl Controller {
         Ok(step)
     }
 
-    /// τ: the key sums of all accepted streams.
+    /// τ: the key sums of all accepted streams. In a verified plan their released sums are added,
+    /// as their devices stated them, which is y: what the streams themselves add up to.
     fn key_sum(
         &mut self,
         fixed: &FixedMembership,
@@ -194,6 +196,7 @@ impl Controller {
             round.and_then(|r| r.summoned.as_ref()).ok_or(WindowRefusalError::NotPresent)?;
         let release = &joined.plan().release;
         let mut tau = Zeroizing::new(vec![0; release.outputs()]);
+        add(&mut tau, &summoned.sums);
         for (position, spans) in &summoned.spans {
             let stream = joined.own(*position).ok_or(WindowRefusalError::MalformedSummons)?.stream;
             let state = self.streams.get_mut(&stream).ok_or(WindowRefusalError::PolicyChanged)?;

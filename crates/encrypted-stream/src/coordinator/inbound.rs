@@ -20,8 +20,9 @@ pub(super) enum Content {
     Answer(Result<(), PlanRefusalError>),
     Picks(Vec<u32>),
     Presence(Verified<Presence>),
-    Token(Verified<Token>),
-    Opening(Verified<Opening>),
+    /// Also as it was signed, in a verified plan.
+    Token(Verified<Token>, Option<Signed<Token>>),
+    Opening(Verified<Opening>, Option<Signed<Opening>>),
     WindowRefusal(Verified<WindowRefusal>),
 }
 
@@ -83,12 +84,12 @@ impl Coordinator {
             ControllerMessage::Token(signed) => {
                 let token = self.open(from, signed, checked)?;
                 self.check_sender(token.plan, token.controller, from)?;
-                Content::Token(token)
+                Content::Token(token, self.is_verified().then(|| signed.clone()))
             }
             ControllerMessage::Opening(signed) => {
                 let opening = self.open(from, signed, checked)?;
                 self.check_sender(opening.plan, opening.controller, from)?;
-                Content::Opening(opening)
+                Content::Opening(opening, self.is_verified().then(|| signed.clone()))
             }
             ControllerMessage::Picks(signed) => {
                 let picks = self.open(from, signed, checked)?;

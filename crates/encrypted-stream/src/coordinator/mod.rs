@@ -8,6 +8,7 @@
 //! | [`graph`] | who picked whom |
 //! | [`presences`] | presences, then M |
 //! | [`openings`] | tokens, then S, openings and the sum |
+//! | [`receipts`] | receipts of verified windows |
 //! | [`adder`] | sums that an adder computes |
 //! | [`totals`] | running totals, window by window |
 //! | [`recovery`] | restart from the service's store |
@@ -27,6 +28,7 @@ mod inbound;
 mod openings;
 mod output;
 mod presences;
+mod receipts;
 mod recovery;
 mod round;
 mod totals;
@@ -167,8 +169,10 @@ impl Coordinator {
             Content::Answer(answer) => Ok(self.take_answer(message.from, answer.clone())),
             Content::Picks(picks) => self.take_picks(message.from, picks),
             Content::Presence(presence) => self.presence(now, presence, sums),
-            Content::Token(token) => self.token(now, token, sums),
-            Content::Opening(opening) => self.opening(now, opening, sums),
+            Content::Token(token, signed) => self.token(now, (token, signed.as_ref()), sums),
+            Content::Opening(opening, signed) => {
+                self.opening(now, (opening, signed.as_ref()), sums)
+            }
             Content::WindowRefusal(declined) => {
                 self.take_refusal(now, message.from, declined, sums)
             }

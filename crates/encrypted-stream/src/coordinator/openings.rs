@@ -23,7 +23,7 @@ impl Coordinator {
     pub(super) fn token(
         &mut self,
         now: Timestamp,
-        token: &Verified<Token>,
+        (token, signed): (&Verified<Token>, Option<&Signed<Token>>),
         sums: &impl Sums,
     ) -> Result<Step<Vec<Output>>, MessageError> {
         let outputs = self.plan().release.outputs();
@@ -42,6 +42,9 @@ impl Coordinator {
         if token.words.len() != outputs {
             return Err(MessageError::Malformed);
         }
+        if !round.shares.take_token(token.controller, signed) {
+            return Err(MessageError::Mismatched);
+        }
         round.refusals.remove(&token.controller);
         let mut step = self.keep(token.window, token.controller, false, &token.words);
         step.merge(self.advance(now, token.window.start, sums));
@@ -52,7 +55,7 @@ impl Coordinator {
     pub(super) fn opening(
         &mut self,
         now: Timestamp,
-        opening: &Verified<Opening>,
+        (opening, signed): (&Verified<Opening>, Option<&Signed<Opening>>),
         sums: &impl Sums,
     ) -> Result<Step<Vec<Output>>, MessageError> {
         let outputs = self.plan().release.outputs();
@@ -63,6 +66,9 @@ impl Coordinator {
         }
         if opening.words.len() != outputs {
             return Err(MessageError::Malformed);
+        }
+        if !round.shares.take_opening(opening, signed) {
+            return Err(MessageError::Mismatched);
         }
         let mut step = self.keep(opening.window, opening.controller, true, &opening.words);
         step.merge(self.advance(now, opening.window.start, sums));
@@ -155,16 +161,22 @@ impl Coordinator {
         Step::default()
     }
 
-    /// `Σ_S (R·c + T − o)`.
+    /// `Σ_S (R·c + T − o)`; in a verified plan `Σ_S (Z − o)`, without any ciphertext.
     fn add_up(
         &self,
         round: &Round,
         set: &RosterSet,
         sums: &impl Sums,
     ) -> Result<Opened, ReleaseError> {
-        let streams = round.accepted_streams(set);
         let outputs = self.plan().release.outputs();
-        let sum = sums.sum(&self.id(), round.window, &streams).ok_or(ReleaseError::SumsLost)?;
+        let sum = match self.is_verified() {
+            true => vec![0; outputs],
+            false => {
+                let streams = round.accepted_streams(set);
+                let sum = sums.sum(&self.id(), round.window, &streams);
+                sum.ok_or(ReleaseError::SumsLost)?
+            }
+        };
         let mut result =
             Some(sum).filter(|sum| sum.len() == outputs).ok_or(ReleaseError::WrongLength)?;
         self.refine(&mut result);
@@ -195,8 +207,17 @@ impl Coordinator {
         let members = round.reports.iter().filter(|(position, _)| set.contains(**position));
         let population = members.fold(0_u32, |n, (_, p)| n.saturating_add(p.owners));
         let silent = round.owners(self.plan(), set).saturating_sub(population);
-        let members = narrow(set.count());
-        Ok(Opened { outputs: result, sealed, population, silent, members, windows: 0, lost: 0 })
+        let (members, receipt) = (narrow(set.count()), self.receipt(round, set));
+        Ok(Opened {
+            outputs: result,
+            sealed,
+            population,
+            silent,
+            members,
+            windows: 0,
+            lost: 0,
+            receipt,
+        })
     }
 
     /// If the plan is sealed to a consumer: the sum, with what the consumer needs to remove

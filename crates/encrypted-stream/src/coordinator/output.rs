@@ -10,6 +10,7 @@ use crate::consumer::SealedSum;
 use crate::error::{ExclusionError, PlanRefusalError, ReleaseError, WindowRefusalError};
 use crate::ledger::Step;
 use crate::messages::{ServiceMessage, SummonedStream};
+use crate::receipt::Receipt;
 use crate::transformer::{self, IncompleteError, Transformer};
 
 /// How long a window waits in each step. Once all answers are here it does not wait.
@@ -173,6 +174,8 @@ pub struct Opened {
     /// With running totals: an upper bound for the variance left over by shares of noise
     /// that are in no result, in thousandths of a seed's; else 0.
     pub lost: u64,
+    /// In a verified plan: what the members said, from which anyone recomputes the sum.
+    pub receipt: Option<Box<Receipt>>,
 }
 
 impl Outcome {

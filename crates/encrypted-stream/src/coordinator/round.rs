@@ -11,6 +11,7 @@ use alpheus_time::{Span, Timestamp, Window};
 use serde::{Deserialize, Serialize};
 
 use super::graph::Pickers;
+use super::receipts::Shares;
 use crate::counts::narrow;
 use crate::error::{ExclusionError, ReleaseError, WindowRefusalError};
 use crate::mask::set::RosterSet;
@@ -85,6 +86,8 @@ pub(super) struct Round {
     pub(super) reports: BTreeMap<u32, MemberReport>,
     pub(super) tokens: BTreeMap<u32, Vec<u64>>,
     pub(super) openings: BTreeMap<u32, Vec<u64>>,
+    /// In a verified plan: the same as they were signed, for the receipt.
+    pub(super) shares: Shares,
     /// The adder has all answers.
     pub(super) waits_for_sums: bool,
     /// Sums of something else have come for it.
@@ -115,6 +118,7 @@ impl Round {
             reports: BTreeMap::new(),
             tokens: BTreeMap::new(),
             openings: BTreeMap::new(),
+            shares: Shares::default(),
             waits_for_sums: false,
             other_sums: false,
             refusals: BTreeMap::new(),

@@ -67,4 +67,8 @@ pub enum ExclusionError {
     /// The authority has revoked the certificate of its owner, or of the plan's consumer.
     #[error("the authority has revoked the certificate of its owner or of the query's consumer")]
     CertificateRevoked,
+    /// In a verified plan: what the service says of the session's sum is not what the device
+    /// stated, or it is not there.
+    #[error("the service's sum is not the one that the device stated")]
+    SumMismatch,
 }

@@ -216,4 +216,10 @@ pub enum PlanRefusalError {
     /// The authority has revoked the certificate of the consumer.
     #[error("the authority has revoked the certificate of the query's consumer")]
     RevokedConsumer,
+    /// In a verified plan: a stream's metadata is not what the query asks for.
+    #[error("the metadata of stream {stream} is not what the query asks for")]
+    NotSelected {
+        /// The stream.
+        stream: StreamId,
+    },
 }

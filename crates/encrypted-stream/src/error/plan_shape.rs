@@ -1,5 +1,6 @@
 //! Why a plan is malformed.
 
+use alpheus_policy::plan::NotVerifiableError;
 use serde::{Deserialize, Serialize};
 
 /// Why a plan is malformed.
@@ -33,4 +34,10 @@ pub enum PlanShapeError {
     /// A fraction has denominator zero or is above one.
     #[error("a fraction is not between 0 and 1")]
     Fraction,
+    /// The members of its windows cannot decide what rows say.
+    #[error("the plan cannot be verified: {0}")]
+    NotVerifiable(NotVerifiableError),
+    /// The conditions on metadata leave no outcome, or are too many.
+    #[error("the conditions on metadata are not well formed")]
+    Selection,
 }

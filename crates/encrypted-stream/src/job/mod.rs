@@ -176,7 +176,8 @@ impl From<Vec<Segment>> for Segments {
 impl From<TickSegments> for Segments {
     fn from(segments: TickSegments) -> Segments {
         let TickSegments { claims, conflict } = segments;
-        Segments::OfTicks { claims, conflict }
+        // The job sums no verified plan.
+        Segments::OfTicks { claims, sums: Vec::new(), conflict }
     }
 }
 

@@ -1,5 +1,7 @@
 //! What owners can read about their streams.
 
+use alpheus_crypto::hash::{Digest, labelled_hash};
+use alpheus_crypto::labels;
 use alpheus_policy::budget::Cost;
 use alpheus_policy::ids::{PlanId, StreamId};
 use alpheus_time::{Timestamp, Window};
@@ -19,6 +21,20 @@ pub struct LogLine {
     pub event: LogEvent,
 }
 
+impl LogLine {
+    /// Distinguishes lines of the same time. Writing a line again replaces it.
+    pub(super) fn digest(&self) -> Digest {
+        let bytes = postcard::to_allocvec(&(&self.event, &self.streams)).unwrap_or_default();
+        labelled_hash(labels::LOG_LINE, &[&bytes])
+    }
+
+    /// Whether the line concerns this stream.
+    #[must_use]
+    pub fn concerns(&self, stream: &StreamId) -> bool {
+        self.streams.contains(stream)
+    }
+}
+
 /// An event of the owners' log.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum LogEvent {
@@ -32,6 +48,9 @@ pub enum LogEvent {
         consumer: String,
         /// Whether only the consumer reads results, and not the service.
         sealed: bool,
+        /// Whether the members of its windows decide what rows say, for which the controller
+        /// sees the streams' sums.
+        verified: bool,
     },
     /// The streams took part in a release. Written before anything is sent, so the window
     /// may still fail; [`LogEvent::Ended`] then says so.
@@ -98,6 +117,17 @@ pub enum LogEvent {
         reader: String,
         /// Which days.
         days: Days,
+    },
+    /// In a verified plan: the service has asked this controller for nothing in this time, though
+    /// it said that a window of it opened, or asked for a later one. So these streams are in no
+    /// row of it.
+    NotSummoned {
+        /// The plan.
+        plan: PlanId,
+        /// Its result stream.
+        name: String,
+        /// From the start of the first window to the end of the last.
+        windows: Window,
     },
     /// The stream's device has a copy, so the stream waits for its owner.
     Cloned {

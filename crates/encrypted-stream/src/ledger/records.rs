@@ -6,8 +6,7 @@
 
 use std::sync::Arc;
 
-use alpheus_crypto::hash::{Digest, labelled_hash};
-use alpheus_crypto::labels;
+use alpheus_crypto::hash::Digest;
 use alpheus_crypto::signed::Signed;
 use alpheus_policy::budget::BudgetRecord;
 use alpheus_policy::ids::{ConsumerId, ControllerId, PlanId, StreamId};
@@ -23,7 +22,7 @@ use crate::messages::{Announcement, Attendance, Listing, Membership, Opening, To
 use crate::withdrawal::Erasure;
 
 /// Version of the format below. Any other version is refused.
-const VERSION: u8 = 6;
+const VERSION: u8 = 7;
 
 /// The owner of a part of the store.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -236,6 +235,20 @@ pub enum Record {
         /// When the owner confirmed that the copy is gone.
         confirmed: Option<Timestamp>,
     },
+    /// A window of a verified plan is closed: what this controller said of it is kept only as
+    /// digests. It takes the place of the token's record.
+    Closed {
+        /// The plan.
+        plan: PlanId,
+        /// The window.
+        window: Window,
+        /// Digest of M.
+        membership: Digest,
+        /// H(Z).
+        token: Digest,
+        /// H(o), if there was one.
+        opening: Option<Digest>,
+    },
     /// What plans of a stream have released whose records are deleted.
     Spans {
         /// The stream.
@@ -371,6 +384,11 @@ pub(crate) fn session_key(controller: ControllerId, stream: StreamId, session: u
     key(Scope::Controller(controller), kind::SESSION, &[&stream.0, &session.to_be_bytes()])
 }
 
+/// The key of the record of a window's opening.
+pub(crate) fn opened_key(controller: ControllerId, plan: &PlanId, start: Timestamp) -> Vec<u8> {
+    key(Scope::Controller(controller), kind::OPENED, &[&plan.0, &start.0.to_be_bytes()])
+}
+
 /// The keys of a window's records in a controller's ledger and its host's.
 pub(crate) fn window_keys(
     controller: ControllerId,
@@ -421,12 +439,11 @@ impl Record {
             Record::Spans { stream, .. } => key(own, kind::SPANS, &[&stream.0]),
             Record::Attended { terms, .. } => key(own, kind::ATTENDED, &[&terms.0]),
             Record::Mark { plan, .. } => key(own, kind::MARK, &[&plan.0]),
-            Record::Spent(SpentToken { plan, window, .. }) => {
+            Record::Spent(SpentToken { plan, window, .. })
+            | Record::Closed { plan, window, .. } => {
                 key(own, kind::SPENT, &[&plan.0, &start(window)])
             }
-            Record::Opened { plan, window, .. } => {
-                key(own, kind::OPENED, &[&plan.0, &start(window)])
-            }
+            Record::Opened { plan, window, .. } => opened_key(controller, plan, window.start),
             Record::Membership { digest, membership } => {
                 let (plan, start) = (membership.plan, start(&membership.window));
                 key(Scope::Host, kind::MEMBERSHIP, &[&plan.0, &start, &digest.0])
@@ -441,20 +458,6 @@ impl Record {
             Record::Budget(record) => Record::budget_key(controller, &record.key()),
             Record::Log(line) => key(own, kind::LOG, &[&line.at.0.to_be_bytes(), &line.digest().0]),
         }
-    }
-}
-
-impl LogLine {
-    /// Distinguishes lines of the same time. Writing a line again replaces it.
-    fn digest(&self) -> Digest {
-        let bytes = postcard::to_allocvec(&(&self.event, &self.streams)).unwrap_or_default();
-        labelled_hash(labels::LOG_LINE, &[&bytes])
-    }
-
-    /// Whether the line concerns this stream.
-    #[must_use]
-    pub fn concerns(&self, stream: &StreamId) -> bool {
-        self.streams.contains(stream)
     }
 }
 

@@ -8,11 +8,13 @@
 //! - [`frame`]: the bytes, and the MAC that the service checks.
 //! - [`opening`]: the first frame of a session, signed by the device.
 //! - [`ingest`]: the service's check that a frame is its device's.
+//! - [`parts`]: the parts of a sum that a plan needs, and what connects them to the root.
 //! - [`segment`]: a window's claims, and the key part and number of events that follow.
 
 pub mod claim;
 pub mod frame;
 pub mod ingest;
 pub mod opening;
+pub mod parts;
 pub mod segment;
 pub mod sums;

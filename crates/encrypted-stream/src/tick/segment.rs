@@ -80,6 +80,21 @@ pub fn check(
     walk.end(window)
 }
 
+/// The claims of a session whose sums make up that of the window, in order of time: each sum is
+/// added, but that at the window's start, which is subtracted.
+///
+/// Claims between two anchors need none: the next sum covers them.
+#[must_use]
+pub fn claims_with_sums(claims: &[Claim], anchor: Span) -> Vec<(&Claim, bool)> {
+    let last = claims.len().saturating_sub(1);
+    let needed = |(at, claim): &(usize, &Claim)| match (*at, claim.ends_period(anchor)) {
+        _ if last == 0 => false,
+        (0, ends_period) => !ends_period,
+        (at, ends_period) => ends_period || at == last,
+    };
+    claims.iter().enumerate().filter(needed).map(|(at, claim)| (claim, at == 0)).collect()
+}
+
 /// How far the claims have come.
 struct Walk {
     so_far: CheckedSegment,

@@ -4,13 +4,15 @@ use crate::tick::claim::RootPrefix;
 use alpheus_crypto::hash::Digest;
 use alpheus_crypto::merkle::{Tree, leaf};
 use alpheus_policy::layout::Layout;
+use serde::{Deserialize, Serialize};
+use smallvec::SmallVec;
 
 /// Most words of a block: a proof shows whole blocks.
 pub const MAX_BLOCK: u16 = 8;
 
 /// How the words of an event are cut into the leaves of a tree. Words of different attributes
 /// are never in one block, so a proof for one attribute shows nothing of another.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Blocks(Vec<u16>);
 
 impl Blocks {
@@ -54,17 +56,23 @@ impl Blocks {
     /// The tree over a sum in these blocks.
     #[must_use]
     pub fn tree(&self, sum: &[u64]) -> Tree {
-        let (mut rest, mut content) = (sum, Vec::with_capacity(8 + 8 * usize::from(MAX_BLOCK)));
+        let mut rest = sum;
         let leaves = (0_u32..).zip(&self.0).map(|(number, length)| {
             let (own, others) = rest.split_at_checked(usize::from(*length)).unwrap_or((rest, &[]));
             rest = others;
-            content.clear();
-            content.extend(number.to_be_bytes());
-            content.extend(u32::from(*length).to_be_bytes());
-            own.iter().for_each(|word| content.extend(word.to_le_bytes()));
-            leaf(&content)
+            block_leaf(number, own)
         });
         Tree::new(leaves.collect())
+    }
+
+    /// The index of the block that holds a word.
+    #[must_use]
+    pub fn holding(&self, word: u16) -> Option<usize> {
+        let mut end = 0_usize;
+        self.0.iter().position(|length| {
+            end += usize::from(*length);
+            usize::from(word) < end
+        })
     }
 
     /// The root of that tree.
@@ -72,6 +80,16 @@ impl Blocks {
     pub fn root(&self, sum: &[u64]) -> Digest {
         self.tree(sum).root()
     }
+}
+
+/// The leaf of a block: `number:32 ‖ words:32 ‖ words`.
+pub(crate) fn block_leaf(number: u32, words: &[u64]) -> Digest {
+    // Stays on the stack for any block.
+    let mut content = SmallVec::<[u8; 8 + 8 * MAX_BLOCK as usize]>::new();
+    content.extend_from_slice(&number.to_be_bytes());
+    content.extend_from_slice(&u32::try_from(words.len()).unwrap_or(u32::MAX).to_be_bytes());
+    words.iter().for_each(|word| content.extend_from_slice(&word.to_le_bytes()));
+    leaf(&content)
 }
 
 /// The first bytes of a root, as they are on the wire.

@@ -102,6 +102,9 @@ impl IngestError {
 /// Why a plan cannot run here.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum PlanMismatchError {
+    /// The plan is verified, and this transformer does not know the schema's blocks.
+    #[error("the plan is verified, which this engine cannot do")]
+    Blocks,
     /// It is of another schema.
     #[error("the plan is of another schema")]
     Schema,

@@ -18,6 +18,7 @@ mod absent;
 mod epochs;
 mod error;
 mod plan;
+mod proofs;
 mod session;
 mod shape;
 mod snapshot;
@@ -37,6 +38,7 @@ pub use window::{IncompleteError, Status, WindowReport};
 use crate::frame::{Frame, FrameError, FrameView, Words};
 use crate::tick::claim::ClaimKind;
 use crate::tick::ingest::AuthenticFrame;
+use crate::tick::sums::Blocks;
 use absent::AbsentStreams;
 use alpheus_policy::ids::{PlanId, StreamId};
 use alpheus_policy::plan::Plan;
@@ -73,6 +75,9 @@ pub struct Transformer {
     watermarks: Watermarks,
     /// Streams that are waited for after an outage. Not in a snapshot: each start waits again.
     absent: AbsentStreams,
+    /// How a session's sum is cut into the leaves of its tree. Not in a snapshot: it follows from
+    /// the schema.
+    blocks: Option<Blocks>,
 }
 
 impl Transformer {
@@ -88,7 +93,14 @@ impl Transformer {
             plans: Plans::default(),
             watermarks: Watermarks::new(partitions),
             absent: AbsentStreams::default(),
+            blocks: None,
         }
+    }
+
+    /// Says how the schema's sums are cut into blocks, which verified plans need. Without it they
+    /// are refused.
+    pub fn prove_with(&mut self, blocks: Blocks) {
+        self.blocks = Some(blocks);
     }
 
     /// The shape that it was created with.
@@ -157,9 +169,12 @@ impl Transformer {
         let stream = self.streams.get_mut(place).ok_or(IngestError::UnknownStream)?;
         let before = stream.open_partition();
         let taken = if claim.kind == ClaimKind::Opening {
-            stream.open_ticks(claim, frame.bytes(), partition).map(|()| FrameEffect::Opened)
+            let proves = self.plans.prove(stream.memberships());
+            let words = proves.then_some(self.shape.words);
+            let opened = stream.open_ticks(claim, frame.bytes(), partition, words);
+            opened.map(|()| FrameEffect::Opened)
         } else {
-            let taken = stream.take_tick(&self.shape, &self.plans, &claim, frame.mac());
+            let taken = stream.take_tick(&self.shape, &self.plans, frame);
             if taken == Ok(TickUse::Counts)
                 && let Some(words) = frame.words()
             {
@@ -306,7 +321,7 @@ impl Transformer {
     ///
     /// If the plan does not fit the schema's shape, or is already running.
     pub fn register(&mut self, plan: &Plan) -> Result<PlanId, PlanMismatchError> {
-        let checked = plan::Running::new(plan, &self.shape)?;
+        let checked = plan::Running::new(plan, &self.shape)?.proving(plan, self.blocks.as_ref())?;
         self.run(plan, checked)
     }
 

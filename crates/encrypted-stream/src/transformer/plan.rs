@@ -1,12 +1,15 @@
 //! Running plans: what each keeps of a complete tick, and its windows.
 
 use super::epochs::Members;
+use super::proofs;
 use super::session::{FrozenTick, Interest};
 use super::stream::{Membership, Stream};
 use super::window::{OpenWindow, Status};
 use super::{PlanMismatchError, Shape, WindowError};
 use crate::frame::Words;
 use crate::tick::claim::Claim;
+use crate::tick::parts::NeededBlocks;
+use crate::tick::sums::Blocks;
 use alpheus_policy::ids::PlanId;
 use alpheus_policy::plan::{Plan, Release};
 use alpheus_time::{Span, Timestamp, Window};
@@ -31,6 +34,8 @@ pub(super) struct Running {
     /// Windows that end at or before this time are closed, or lie before the plan's start.
     closed: Timestamp,
     release: Release,
+    /// In a verified plan: the blocks of sessions' sums that its members need.
+    needed: Option<NeededBlocks>,
     /// Indexes of its streams in the transformer, in the plan's order.
     streams: Vec<u32>,
     /// Windows with data, by start. Closed ones stay until they are finished.
@@ -122,6 +127,30 @@ impl Plans {
         self.of(memberships).any(|plan| plan.closed <= t && t.0.is_multiple_of(plan.window.0))
     }
 
+    /// Whether a plan of these needs sessions' sums.
+    pub(super) fn prove(&self, memberships: &[Membership]) -> bool {
+        self.of(memberships).any(|plan| plan.needed.is_some())
+    }
+
+    /// Whether a window of a verified plan starts or ends at a frame's end, or within a gap.
+    pub(super) fn proof_cuts(&self, memberships: &[Membership], claim: &Claim) -> bool {
+        self.of(memberships).any(|plan| plan.needed.is_some() && plan.cuts(claim))
+    }
+
+    /// Whether an open window of a verified plan needs the sum at a claim.
+    pub(super) fn need_proof(
+        &self,
+        memberships: &[Membership],
+        claim: &Claim,
+        anchor: Span,
+    ) -> bool {
+        let inside = claim.ends_period(anchor) || claim.kind.is_closing();
+        let needs = |plan: &Running| {
+            plan.needed.is_some() && claim.to >= plan.closed && (inside || plan.cuts(claim))
+        };
+        self.of(memberships).any(needs)
+    }
+
     fn of(&self, memberships: &[Membership]) -> impl Iterator<Item = &Running> {
         memberships.iter().filter_map(|member| self.running.get(&member.slot))
     }
@@ -170,10 +199,30 @@ impl Running {
             from,
             closed: from,
             release: plan.release.clone(),
+            needed: None,
             streams: Vec::new(),
             windows: BTreeMap::new(),
             members: Members::Fixed(BTreeMap::new()),
         })
+    }
+
+    /// The same; its members get parts of sums, if the plan is verified.
+    pub(super) fn proving(
+        self,
+        plan: &Plan,
+        blocks: Option<&Blocks>,
+    ) -> Result<Running, PlanMismatchError> {
+        if !plan.integrity.is_verified() {
+            return Ok(self);
+        }
+        let needed = NeededBlocks::of(blocks.ok_or(PlanMismatchError::Blocks)?, &plan.release);
+        Ok(Running { needed: Some(needed), ..self })
+    }
+
+    /// Whether a window starts or ends at a frame's end, or within a gap.
+    fn cuts(&self, claim: &Claim) -> bool {
+        let last = claim.to.floor(self.window);
+        last == claim.to || (claim.kind.is_gap() && claim.from <= last)
     }
 
     /// Adds a stream, by its index in the transformer. Returns its position.
@@ -254,7 +303,11 @@ impl Running {
         gaps: u64,
     ) -> Status {
         let sum = self.windows.get(&window.start).and_then(|open| open.get(position));
-        super::window::judge(window, position, stream, sum, shape, gaps)
+        let status = super::window::judge(window, position, stream, sum, shape, gaps);
+        match &self.needed {
+            Some(needed) => proofs::prove(status, stream.ticks(), shape, needed),
+            None => status,
+        }
     }
 
     /// Closes the window and keeps only the sums of the complete streams.

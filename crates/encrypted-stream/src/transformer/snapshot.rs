@@ -71,6 +71,7 @@ impl Transformer {
             plans: content.plans,
             watermarks: content.watermarks,
             absent: AbsentStreams::default(),
+            blocks: None,
         })
     }
 

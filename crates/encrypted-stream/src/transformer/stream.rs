@@ -1,12 +1,14 @@
 //! One stream: its sessions in order of time.
 
 use super::plan::Plans;
+use super::proofs::Entry;
 use super::session::{End, Event, FrozenTick, Interest, Session, tick_of};
 use super::ticks::{Needs, TickSession, TickSessions, TickUse, between};
 use super::{IncompleteError, IngestError, Shape};
 use crate::frame::Words;
 use crate::keys::DAY;
 use crate::tick::claim::Claim;
+use crate::tick::ingest::AuthenticFrame;
 use alpheus_crypto::mac::Tag;
 use alpheus_policy::ids::StreamId;
 use alpheus_time::{Timestamp, Window};
@@ -120,15 +122,18 @@ impl Stream {
         Ok(())
     }
 
-    /// Opens a session of ticks.
+    /// Opens a session of ticks. `proves` is the number of an event's words, if a verified plan
+    /// needs the session's sums.
     pub(super) fn open_ticks(
         &mut self,
         opening: Claim,
         frame: &[u8],
         partition: u32,
+        proves: Option<u16>,
     ) -> Result<(), IngestError> {
         let needed = !self.memberships.is_empty();
-        self.ticks.get_or_insert_default().open(opening, frame, partition, needed)
+        let sessions = self.ticks.get_or_insert_default();
+        sessions.open(opening, frame, partition, (needed, proves))
     }
 
     /// Takes a tick or a gap.
@@ -136,9 +141,9 @@ impl Stream {
         &mut self,
         shape: &Shape,
         plans: &Plans,
-        claim: &Claim,
-        mac: Tag,
+        frame: &AuthenticFrame<'_>,
     ) -> Result<TickUse, IngestError> {
+        let claim = &frame.claim();
         let (memberships, ticks) = (&self.memberships, self.ticks.as_mut());
         let needs = Needs {
             interest: plans.interest_in(memberships, claim.to),
@@ -148,7 +153,20 @@ impl Stream {
             planned: !memberships.is_empty(),
         };
         match ticks {
-            Some(ticks) => ticks.take(claim, mac, needs),
+            Some(ticks) => {
+                let taken = ticks.take(claim, frame.mac(), needs);
+                // What is too late for a window is in the session's sum all the same.
+                if matches!(taken, Ok(_) | Err(IngestError::Late)) {
+                    let entry = shape.frames.anchor().map(|anchor| Entry {
+                        anchor,
+                        words: shape.words,
+                        kept: plans.proof_cuts(memberships, claim),
+                    });
+                    let entry = entry.filter(|_| plans.prove(memberships));
+                    ticks.sum_up(claim, frame.words(), entry);
+                }
+                taken
+            }
             None if needs.interest == Interest::Late => Err(IngestError::Late),
             None => Err(IngestError::UnknownSession),
         }
@@ -198,6 +216,9 @@ impl Stream {
             ticks.settle(horizon, |claim| {
                 anchor.is_some_and(|anchor| between(claim, anchor))
                     || plans.open_window_cuts_at(memberships, claim.to)
+            });
+            ticks.settle_sums(|claim| {
+                anchor.is_some_and(|anchor| plans.need_proof(memberships, claim, anchor))
             });
         }
         for session in &mut self.sessions {

@@ -4,7 +4,9 @@
 //! each session, which times have come, and the claims that segments need.
 
 use super::IngestError;
+use super::proofs::{Entry, RunningSum};
 use super::session::{End, Interest};
+use crate::frame::Words;
 use crate::keys::DAY;
 use crate::tick::claim::{Claim, ClaimKind};
 use crate::tick::frame::TickFrame;
@@ -71,17 +73,19 @@ pub(super) struct TickSession {
     recent: Vec<(Claim, Tag)>,
     /// Two claims for one border.
     conflict: Option<Box<[Claim; 2]>>,
+    /// Its sum, as far as verified plans need it.
+    sum: Option<RunningSum>,
 }
 
 impl TickSessions {
     /// Opens a session, which changes nothing for the others. `needed` is whether plans need
-    /// earlier sessions.
+    /// earlier sessions, and `proves` the number of an event's words, if its sums are needed.
     pub(super) fn open(
         &mut self,
         opening: Claim,
         frame: &[u8],
         partition: u32,
-        needed: bool,
+        (needed, proves): (bool, Option<u16>),
     ) -> Result<(), IngestError> {
         let (id, at) = (opening.session, opening.to);
         if self.0.iter().any(|session| session.opening.session == id) {
@@ -117,6 +121,7 @@ impl TickSessions {
             claims: Vec::new(),
             recent: Vec::new(),
             conflict: None,
+            sum: proves.map(|words| RunningSum::starting_at(at, words)),
         });
         Ok(())
     }
@@ -151,6 +156,29 @@ impl TickSessions {
             });
         }
         Ok(taken)
+    }
+
+    /// Enters a frame into its session's sum; without an entry, no plan needs the sum.
+    pub(super) fn sum_up(
+        &mut self,
+        claim: &Claim,
+        words: Option<&Words<'_>>,
+        entry: Option<Entry>,
+    ) {
+        let own = self.0.iter_mut().find(|session| session.id() == claim.session);
+        let Some(session) = own else { return };
+        match entry {
+            Some(entry) => RunningSum::enter(&mut session.sum, claim, words, entry),
+            None => session.sum = None,
+        }
+    }
+
+    /// Drops the sums at claims that are not needed.
+    pub(super) fn settle_sums(&mut self, needed: impl Fn(&Claim) -> bool) {
+        self.0
+            .iter_mut()
+            .filter_map(|session| session.sum.as_mut())
+            .for_each(|s| s.settle(&needed));
     }
 
     /// The partition of a running session.
@@ -218,6 +246,7 @@ impl TickSessions {
                 + session.come.capacity() * size_of::<Window>()
                 + session.claims.capacity() * size_of::<Claim>()
                 + session.recent.capacity() * size_of::<(Claim, Tag)>()
+                + session.sum.as_ref().map_or(0, RunningSum::heap)
         });
         sessions.sum::<usize>() + self.0.capacity() * size_of::<TickSession>()
     }
@@ -241,6 +270,11 @@ impl TickSession {
     /// The end of its latest frame, or where it opened.
     pub(super) fn latest(&self) -> Timestamp {
         self.latest
+    }
+
+    /// Its sum, as far as it is kept.
+    pub(super) fn sum(&self) -> Option<&RunningSum> {
+        self.sum.as_ref()
     }
 
     /// How it ended.

@@ -61,8 +61,11 @@ pub(super) fn judge(
         Ok(claims) => {
             let own = tiles.iter().filter_map(|tile| sessions.session(tile.session));
             let conflict = own.into_iter().find_map(TickSession::conflict);
-            let segments =
-                Segments::OfTicks { claims, conflict: conflict.map(|pair| Box::new(*pair)) };
+            let segments = Segments::OfTicks {
+                claims,
+                sums: Vec::new(),
+                conflict: conflict.map(|pair| Box::new(*pair)),
+            };
             let check_sum = sum.map_or(0, StreamSum::check_sum);
             Status::Complete(SummonedStream { position, segments, check_sum })
         }

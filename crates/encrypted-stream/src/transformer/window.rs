@@ -105,6 +105,10 @@ pub enum IncompleteError {
     /// The tick began, or was complete, before the plan started.
     #[error("the tick began before the plan started")]
     BeforePlan,
+    /// In a verified plan: a frame of its session since the last anchor did not come, or not in
+    /// order, or the session's sum is not what its device states.
+    #[error("the session's sum since the last anchor is not known")]
+    SumUnknown,
 }
 
 impl IncompleteError {
@@ -121,6 +125,7 @@ impl IncompleteError {
             IncompleteError::OverCapacity => "over-capacity",
             IncompleteError::WrongLength => "wrong-length",
             IncompleteError::BeforePlan => "before-plan",
+            IncompleteError::SumUnknown => "sum-unknown",
         }
     }
 }

@@ -19,6 +19,7 @@ use alpheus_encrypted_stream::sums::add;
 use alpheus_encrypted_stream::transformer::{Shape, Transformer};
 use alpheus_policy::ids::{ControllerId, OwnerId, StreamId};
 use alpheus_policy::layout::{Field, FieldStatistic as Of, Layout, Packing, PairMoment};
+use alpheus_policy::plan::Integrity;
 use alpheus_policy::plan::{
     Fraction, MaskStrategy, Plan, PlannedStream, PopulationBounds, Release,
 };
@@ -26,6 +27,7 @@ use alpheus_policy::schema::{
     Aggregation, Attribute, AttributeKind, Capacity, Edges, Frames, Schema,
 };
 use alpheus_policy::select::{ReleasePlan, SumLocation};
+use alpheus_policy::selection::Selection;
 use alpheus_policy::sketch::SketchHash;
 use alpheus_time::{Span, Timestamp, Window};
 use proptest::prelude::*;
@@ -192,6 +194,8 @@ fn plan(schema: &Schema, layout: &Layout, streams: u32) -> Plan {
             cells: layout.fields.iter().flat_map(select).collect(),
             items: vec![],
         },
+        integrity: Integrity::Plain,
+        selection: Selection::default(),
         privacy: None,
         attributes: vec![0, 1, 2, 3, 4],
         population: PopulationBounds { min: 1, max: 100 },

@@ -6,8 +6,10 @@ use alpheus_encrypted_stream::epoch_list::{list_digest, plan_of};
 use alpheus_encrypted_stream::error::PlanRefusalError;
 use alpheus_encrypted_stream::messages::{List, ListEntry, ListedOwner};
 use alpheus_policy::ids::{ControllerId, OwnerId, PlanId, SchemaId, StreamId};
+use alpheus_policy::plan::Integrity;
 use alpheus_policy::plan::{Fraction, MaskStrategy, Plan, PopulationBounds, Release};
 use alpheus_policy::select::ReleasePlan;
+use alpheus_policy::selection::Selection;
 use alpheus_time::{Span, Timestamp, Window};
 use serde::Deserialize;
 
@@ -75,6 +77,8 @@ fn terms() -> Plan {
         from: Timestamp(0),
         release: Release { rows: vec![vec![0]] },
         select: ReleasePlan::default(),
+        integrity: Integrity::Plain,
+        selection: Selection::default(),
         privacy: None,
         attributes: vec![],
         population: PopulationBounds { min: 1, max: 1000 },

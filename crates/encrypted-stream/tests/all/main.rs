@@ -17,6 +17,7 @@ mod noise;
 mod pads;
 mod producer;
 mod protocol;
+mod receipt_vectors;
 mod sealed_sums;
 mod statistics;
 mod summoned;

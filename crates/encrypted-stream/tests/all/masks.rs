@@ -16,10 +16,12 @@ use alpheus_encrypted_stream::mask::{
     MaskError, Masker, OwnKey, PairKeys, Round, RoundSet, Storage, of_plan,
 };
 use alpheus_policy::ids::{ControllerId, OwnerId, PlanId, SchemaId, StreamId};
+use alpheus_policy::plan::Integrity;
 use alpheus_policy::plan::{
     Fraction, MaskStrategy, Plan, PlannedStream, PopulationBounds, Release,
 };
 use alpheus_policy::select::ReleasePlan;
+use alpheus_policy::selection::Selection;
 use alpheus_time::{Span, Timestamp, Window};
 use proptest::prelude::*;
 use std::collections::HashSet;
@@ -44,6 +46,8 @@ fn plan(n: u32, masks: MaskStrategy, minimum: u32, alpha: Fraction) -> Plan {
         from: Timestamp(0),
         release: Release { rows: vec![] },
         select: ReleasePlan { cells: vec![], items: vec![] },
+        integrity: Integrity::Plain,
+        selection: Selection::default(),
         privacy: None,
         attributes: vec![],
         population: PopulationBounds { min: minimum, max: 1000 },

@@ -3,7 +3,7 @@
 use super::{ComplianceError, RequirementError};
 use crate::budget::{Calibration, Cost, Epsilon};
 use crate::layout::{Field, FieldStatistic, Layout, MAX_WORDS, Packing, PairMoment};
-use crate::plan::{Fraction, Plan};
+use crate::plan::{Fraction, NotVerifiableError, Plan};
 use crate::policy::{ResolvedOption, ResolvedPolicy};
 use crate::privacy::allows_window;
 use crate::schema::{Budget, Edges, Generalisation, OptionKind, Schema};
@@ -50,6 +50,9 @@ impl<'a> Demand<'a> {
         check_population(plan, schema)?;
         if !is_share(plan.alpha) || !is_share(plan.dropout) {
             return Err(ComplianceError::BadFraction);
+        }
+        if plan.integrity.is_verified() && schema.frames.is_events() {
+            return Err(NotVerifiableError::Frames.into());
         }
         let rows = rows(plan, schema, layout)?;
         check_attributes(plan, schema, &rows)?;
@@ -180,6 +183,9 @@ impl<'a> Demand<'a> {
         let sealed = plan.sealed_to.is_some() && option.to.contains(&plan.consumer);
         if !option.to.is_empty() && !sealed {
             denials.push(RequirementError::Consumer { allowed: option.to.clone() });
+        }
+        if plan.integrity.is_verified() && !option.verified {
+            denials.push(RequirementError::Integrity);
         }
         denials.extend(self.generalise_denials(attribute, option));
         denials

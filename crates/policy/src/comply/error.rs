@@ -1,7 +1,7 @@
 //! Why a plan does not comply with a policy.
 
 use crate::budget::{Cost, Epsilon};
-use crate::plan::Fraction;
+use crate::plan::{Fraction, NotVerifiableError};
 use crate::privacy::NoiseError;
 use crate::schema::OptionKind;
 use alpheus_time::Span;
@@ -68,6 +68,9 @@ pub enum ComplianceError {
         /// The row.
         row: usize,
     },
+    /// The members of its windows cannot decide what rows say.
+    #[error("the plan's windows cannot be verified: {0}")]
+    NotVerifiable(#[from] NotVerifiableError),
     /// The plan's noise does not protect its release.
     #[error(transparent)]
     Noise(#[from] NoiseError),
@@ -103,6 +106,7 @@ impl ComplianceError {
             ComplianceError::BeyondCapacity { .. } | ComplianceError::TooManyStreams { .. } => {
                 "capacity"
             }
+            ComplianceError::NotVerifiable(_) => "integrity",
             ComplianceError::BadFraction => "fraction",
             ComplianceError::NoAttribute | ComplianceError::AttributesMisstated => "attributes",
             ComplianceError::CheckWord
@@ -183,6 +187,9 @@ pub enum RequirementError {
         /// The consumers that may receive results.
         allowed: Vec<String>,
     },
+    /// The members of windows would decide what rows say, for which controllers see more.
+    #[error("it does not allow `integrity = 'verified'`")]
+    Integrity,
     /// Too fine in the values of an attribute.
     #[error(
         "attribute {attribute} may be seen only in the policy's wider buckets, but row {row} is finer"
@@ -217,6 +224,7 @@ impl RequirementError {
             RequirementError::Colluders { .. } => "colluders",
             RequirementError::Dropout { .. } => "dropout",
             RequirementError::Consumer { .. } => "consumer",
+            RequirementError::Integrity => "integrity",
             RequirementError::Finer { .. } | RequirementError::NotBucketed { .. } => "generalise",
         }
     }

@@ -3,10 +3,12 @@
 use super::*;
 use crate::ids::{ConsumerId, OwnerId, StreamId};
 use crate::layout::FieldStatistic;
+use crate::plan::Integrity;
 use crate::plan::{Fraction, MaskStrategy, PlannedStream, PopulationBounds, Release};
 use crate::policy::Policies;
 use crate::schema::{CoarseBuckets, Generalisation};
 use crate::select::ReleasePlan;
+use crate::selection::Selection;
 use alpheus_time::{Span, Timestamp};
 use proptest::prelude::*;
 
@@ -67,6 +69,8 @@ fn case(statistics: &[FieldStatistic], attributes: &[u16]) -> Case {
         from: Timestamp(0),
         release: Release { rows },
         select: ReleasePlan::default(),
+        integrity: Integrity::Plain,
+        selection: Selection::default(),
         privacy: None,
         attributes: attributes.to_vec(),
         population: PopulationBounds { min: 10, max: 1000 },

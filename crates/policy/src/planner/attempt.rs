@@ -5,11 +5,12 @@ use super::epochs::{beside_epochs, membership};
 use super::error::RuleError;
 use super::exclusion::ExclusionError;
 use super::fill::{Group, Query};
-use super::filter::{fits, unknown_names};
+use super::filter::{selection, unknown_names};
 use super::finding::{Finding, Fix};
 use super::noise::{self, NoiseOffers};
 use super::population::{Candidate, PopulationRequest, settle};
 use super::resolve::{Resolved, resolve};
+use super::verified::{not_verifiable, of_plan};
 use super::{BudgetLife, ExclusionCount, PlanOptions, PlannedQuery};
 use crate::catalog::{Catalog, CatalogSchema, CatalogStream};
 use crate::comply::Demand;
@@ -17,7 +18,8 @@ use crate::ids::{ControllerId, OwnerId};
 use crate::plan::{Fraction, MaskStrategy, Plan, PopulationBounds};
 use crate::privacy::Privacy;
 use crate::query::{Create, Decimal, Location, nearest};
-use alpheus_time::Span;
+use crate::selection::Selection;
+use alpheus_time::{Span, Timestamp};
 use std::collections::BTreeMap;
 
 /// Plans the query, or returns everything that is wrong with it and how to fix it.
@@ -32,6 +34,7 @@ pub(super) fn attempt(
     findings.extend(against_the_query(create, catalog, schema));
     findings.extend(no_reader(create, options));
     findings.extend(beside_epochs(create));
+    findings.extend(not_verifiable(create, schema));
     if create.settings.epsilon.is_some() {
         findings.extend(noise::meaningless(create, &resolved));
     }
@@ -40,7 +43,9 @@ pub(super) fn attempt(
     }
     match findings.is_empty() {
         true => {
-            Attempt { create, catalog, options, schema, most: None, out: Vec::new(), fitting: 0 }
+            let selection = create.filter.as_ref().map(selection).unwrap_or_default();
+            let (most, out, fitting) = (None, Vec::new(), 0);
+            Attempt { create, catalog, options, schema, selection, most, out, fitting }
                 .run(resolved)
         }
         false => Err(findings),
@@ -117,11 +122,19 @@ fn no_reader(create: &Create, options: &PlanOptions<'_>) -> Option<Finding> {
     unknown.then(|| Finding::plain(word.at, RuleError::NoReader { consumer: word.text.clone() }))
 }
 
+/// The first multiple of `span` from `at` on.
+fn next_multiple(at: Timestamp, span: Span) -> Timestamp {
+    let before = at.floor(span);
+    if before == at { at } else { before.plus(span) }
+}
+
 struct Attempt<'a> {
     create: &'a Create,
     catalog: &'a Catalog,
     options: &'a PlanOptions<'a>,
     schema: &'a CatalogSchema,
+    /// What the query says of metadata.
+    selection: Selection,
     /// The largest ε that every policy allows.
     most: Option<Decimal>,
     /// All objections to each stream that does not take part.
@@ -183,8 +196,11 @@ impl<'a> Attempt<'a> {
     /// The plan before its members are known.
     fn template(&self, resolved: Resolved, privacy: Option<Privacy>) -> Plan {
         let window = self.create.window;
-        let next = self.options.now.floor(window);
-        let next = if next == self.options.now { next } else { next.plus(window) };
+        let integrity = self.create.settings.integrity.unwrap_or_default();
+        // Sessions' sums are known from an anchor on.
+        let anchor = self.schema.schema.frames.anchor().filter(|_| integrity.is_verified());
+        let now = anchor.map_or(self.options.now, |anchor| next_multiple(self.options.now, anchor));
+        let next = next_multiple(now, window);
         let release_to = self.create.release_to.as_ref().map(|word| word.text.as_str());
         let consumer = release_to.unwrap_or(self.options.consumer);
         Plan {
@@ -199,6 +215,13 @@ impl<'a> Attempt<'a> {
             from: self.options.from.unwrap_or(next),
             release: resolved.release,
             select: resolved.select,
+            integrity,
+            // Those who decide what a row says check whom it is of.
+            selection: if integrity.is_verified() {
+                self.selection.clone()
+            } else {
+                Selection::default()
+            },
             privacy,
             attributes: resolved.attributes,
             population: PopulationBounds { min: 1, max: 1 },
@@ -254,7 +277,7 @@ impl<'a> Attempt<'a> {
                 .catalog
                 .schemas()
                 .any(|known| known.id == stream.schema && known.schema.name == *name);
-        of_schema && self.create.filter.as_ref().is_none_or(|filter| fits(filter, stream))
+        of_schema && self.selection.selects(|name| stream.value(name))
     }
 
     fn consider(
@@ -338,6 +361,9 @@ impl<'a> Attempt<'a> {
             query.plan(index, group, &members, numbers).map_err(|finding| vec![*finding])?;
         noise::size(&mut plan, &members, self.schema)
             .map_err(|fault| vec![noise::finding(self.create, fault)])?;
+        if let Some(finding) = of_plan(&plan) {
+            return Err(vec![finding]);
+        }
         let demand = Demand::of(&plan, &self.schema.schema, &self.schema.layout);
         let allowed = demand.and_then(|demand| {
             members.iter().try_for_each(|member| demand.allowed_by(&member.stream.policy))?;

@@ -182,6 +182,9 @@ impl<'a> Judge<'a> {
                 let fix = generalise.map(|to| Fix::Generalise(*bucketed, to.clone()));
                 (ExclusionError::Finer { option, bucketed: self.name(*bucketed), buckets }, fix)
             }
+            RequirementError::Integrity => {
+                (ExclusionError::Integrity { attribute, option }, Some(Fix::PlainIntegrity))
+            }
             RequirementError::Population { requested: asked, min: least } => {
                 (ExclusionError::MaximumTooLow { least: *least, most: *asked }, None)
             }
@@ -258,5 +261,6 @@ fn anything() -> ResolvedOption {
         missing_ticks: 0,
         split_populations: false,
         trusted: Vec::new(),
+        verified: true,
     }
 }

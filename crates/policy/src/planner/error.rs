@@ -1,6 +1,7 @@
 //! Why a query is refused, and the nearest query that would be allowed.
 
 use super::exclusion::ExclusionError;
+use crate::plan::NotVerifiableError;
 use crate::query::{Create, DidYouMean, Location, QuerySpan, point_at};
 use alpheus_time::Span;
 use std::fmt;
@@ -53,6 +54,7 @@ impl PlanningError {
                     | RuleError::NoEpsilon
                     | RuleError::NotOfTotals { .. }
                     | RuleError::NotByEpochs { .. }
+                    | RuleError::NotVerifiable { .. }
                     | RuleError::NotWithNoise { .. }
                     | RuleError::Noise { .. }
                     | RuleError::NoReader { .. }
@@ -245,6 +247,12 @@ pub enum RuleError {
     NotByEpochs {
         /// The clause.
         clause: &'static str,
+    },
+    /// Results that the members of a window cannot decide.
+    #[error("`integrity = 'verified'` is not possible here: {reason}; remove it, or change that")]
+    NotVerifiable {
+        /// What stands against it.
+        reason: NotVerifiableError,
     },
     /// A function that needs exact sums.
     #[error("{function} has no meaning with noise; use a count or a histogram instead")]

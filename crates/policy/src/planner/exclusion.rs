@@ -101,6 +101,14 @@ pub enum ExclusionError {
         /// The query.
         query: String,
     },
+    /// The option does not allow plans whose members decide what rows say.
+    #[error("the policy `{option}` of `{attribute}` does not allow `integrity = 'verified'`")]
+    Integrity {
+        /// The attribute.
+        attribute: String,
+        /// The option.
+        option: String,
+    },
     /// The owner's streams are at two controllers.
     #[error(
         "their owner has another stream at another controller, and each owner counts only once"

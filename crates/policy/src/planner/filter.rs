@@ -2,10 +2,9 @@
 
 use super::error::RuleError;
 use super::finding::Finding;
-use crate::catalog::CatalogStream;
-use crate::query::{Comparison, Condition, Decimal, Word, nearest};
+use crate::query::{Comparison, Condition, Word, nearest};
 use crate::schema::{MetadataAttribute, Schema};
-use std::cmp::Ordering;
+use crate::selection::{Selection, SelectionStep};
 
 /// Names in conditions and groups that the schema does not have.
 pub(super) fn unknown_names(
@@ -73,54 +72,38 @@ fn unknown_symbol(metadata: &MetadataAttribute, value: &Word) -> Option<Finding>
     Some(Finding::plain(value.at, rule))
 }
 
-/// Whether a stream matches. As in SQL, a comparison with a missing value is neither true
-/// nor false, and only true matches.
-pub(super) fn fits(condition: &Condition, stream: &CatalogStream) -> bool {
-    truth(condition, stream) == Some(true)
+/// The condition as a plan states it.
+pub(super) fn selection(condition: &Condition) -> Selection {
+    let mut steps = Vec::new();
+    add_steps(condition, &mut steps);
+    Selection { steps }
 }
 
-fn truth(condition: &Condition, stream: &CatalogStream) -> Option<bool> {
-    match condition {
-        Condition::And(links) => all(links.iter().map(|link| truth(link, stream))),
+fn add_steps(condition: &Condition, steps: &mut Vec<SelectionStep>) {
+    let many = |links: &[Condition]| u32::try_from(links.len()).unwrap_or(u32::MAX);
+    let step = match condition {
+        Condition::And(links) => {
+            links.iter().for_each(|link| add_steps(link, steps));
+            SelectionStep::All(many(links))
+        }
         Condition::Or(links) => {
-            all(links.iter().map(|link| truth(link, stream).map(|t| !t))).map(|t| !t)
+            links.iter().for_each(|link| add_steps(link, steps));
+            SelectionStep::Any(many(links))
         }
-        Condition::Not(inner) => truth(inner, stream).map(|truth| !truth),
-        Condition::Compare { attribute, comparison, value } => {
-            let ordering = compare(stream.value(&attribute.text)?, &value.text);
-            Some(match comparison {
-                Comparison::Equal => ordering == Ordering::Equal,
-                Comparison::NotEqual => ordering != Ordering::Equal,
-                Comparison::Less => ordering == Ordering::Less,
-                Comparison::LessOrEqual => ordering != Ordering::Greater,
-                Comparison::Greater => ordering == Ordering::Greater,
-                Comparison::GreaterOrEqual => ordering != Ordering::Less,
-            })
+        Condition::Not(inner) => {
+            add_steps(inner, steps);
+            SelectionStep::Not
         }
-        Condition::In { attribute, values, negated } => {
-            let own = stream.value(&attribute.text)?;
-            Some(
-                values.iter().any(|value| compare(own, &value.text) == Ordering::Equal) != *negated,
-            )
-        }
-    }
-}
-
-/// False if any is false, else unknown if any is unknown, else true.
-fn all(mut truths: impl Iterator<Item = Option<bool>>) -> Option<bool> {
-    truths
-        .try_fold(Some(true), |sofar, truth| match truth {
-            Some(false) => Err(()),
-            None => Ok(None),
-            Some(true) => Ok(sofar),
-        })
-        .unwrap_or(Some(false))
-}
-
-/// Compares numbers if both are numbers, else text.
-fn compare(one: &str, other: &str) -> Ordering {
-    match (Decimal::parse(one), Decimal::parse(other)) {
-        (Some(one), Some(other)) => one.cmp(&other),
-        _ => one.cmp(other),
-    }
+        Condition::Compare { attribute, comparison, value } => SelectionStep::Compare {
+            attribute: attribute.text.clone(),
+            comparison: *comparison,
+            value: value.text.clone(),
+        },
+        Condition::In { attribute, values, negated } => SelectionStep::In {
+            attribute: attribute.text.clone(),
+            values: values.iter().map(|value| value.text.clone()).collect(),
+            negated: *negated,
+        },
+    };
+    steps.push(step);
 }

@@ -82,6 +82,8 @@ pub(super) enum Fix {
     NoFilter,
     /// Fix the members with the query.
     FixedMembership,
+    /// Let the service and the controllers decide together what rows say.
+    PlainIntegrity,
 }
 
 impl Fix {

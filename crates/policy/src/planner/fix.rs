@@ -80,6 +80,7 @@ fn change_clauses(query: &mut Create, fix: &Fix) {
         Fix::NoMasks => query.settings.masks = None,
         Fix::NoGroups => query.group_by.clear(),
         Fix::NoFilter => query.filter = None,
+        Fix::PlainIntegrity => query.settings.integrity = None,
         Fix::FixedMembership => query.settings.membership = Some(MembershipChoice::Fixed),
     }
 }

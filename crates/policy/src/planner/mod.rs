@@ -29,6 +29,7 @@ mod raw;
 mod resolve;
 mod rows;
 pub mod suggest;
+mod verified;
 
 pub use error::{PlanningError, RuleError, ViolationError};
 pub use exclusion::ExclusionError;

@@ -166,6 +166,7 @@ fn chosen(option: &PolicyOption, window: Span, min_population: u32) -> ResolvedO
         missing_ticks: option.missing_ticks,
         split_populations: option.split_populations,
         trusted: option.trusted.clone(),
+        verified: option.verified,
     }
 }
 

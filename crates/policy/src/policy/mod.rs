@@ -70,4 +70,6 @@ pub struct ResolvedOption {
     pub split_populations: bool,
     /// Controllers that the owner trusts not to collude, ascending.
     pub trusted: Vec<ControllerId>,
+    /// Whether it allows plans whose members decide what a row says.
+    pub verified: bool,
 }

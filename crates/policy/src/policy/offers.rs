@@ -80,6 +80,7 @@ fn allows(offer: &PolicyOption, attribute: u16, chosen: &ResolvedOption) -> bool
         missing_ticks,
         split_populations,
         trusted,
+        verified,
     } = offer;
     let ResolvedOption { window, min_population, .. } = chosen;
     let as_offered = ResolvedOption {
@@ -96,6 +97,7 @@ fn allows(offer: &PolicyOption, attribute: u16, chosen: &ResolvedOption) -> bool
         missing_ticks: *missing_ticks,
         split_populations: *split_populations,
         trusted: trusted.clone(),
+        verified: *verified,
     };
     *kind != OptionKind::Private
         && attributes.contains(&attribute)

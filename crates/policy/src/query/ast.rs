@@ -1,10 +1,11 @@
 //! Statements as written, with names not yet resolved.
 
-use super::decimal::Decimal;
 use super::error::Location;
 use super::function::Function;
 use crate::budget::Mechanism;
-use crate::plan::Fraction;
+use crate::decimal::Decimal;
+use crate::plan::{Fraction, Integrity};
+use crate::selection::Comparison;
 use alpheus_time::Span;
 use serde::{Deserialize, Serialize};
 
@@ -124,6 +125,8 @@ pub struct Settings {
     pub masks: Option<MaskChoice>,
     /// Whether who takes part is fixed with the query.
     pub membership: Option<MembershipChoice>,
+    /// Who decides what a row says.
+    pub integrity: Option<Integrity>,
     /// Exponent of the bound on the probability that an epoch's graphs are disconnected:
     /// 10^-this.
     pub mask_delta_exponent: Option<u8>,
@@ -266,21 +269,4 @@ pub enum Condition {
     Or(Vec<Condition>),
     /// The opposite of a condition.
     Not(Box<Condition>),
-}
-
-/// A comparison, of numbers if both sides are numbers, else of text.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Comparison {
-    /// `=`.
-    Equal,
-    /// `<>`.
-    NotEqual,
-    /// `<`.
-    Less,
-    /// `<=`.
-    LessOrEqual,
-    /// `>`.
-    Greater,
-    /// `>=`.
-    GreaterOrEqual,
 }

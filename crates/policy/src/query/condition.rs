@@ -1,9 +1,10 @@
 //! `WHERE`: conditions on public metadata.
 
-use super::ast::{Comparison, Condition, Word};
+use super::ast::{Condition, Word};
 use super::error::{Location, QueryError, SyntaxError};
 use super::lexer::location;
 use super::parser::Reader;
+use crate::selection::Comparison;
 use sqlparser::ast::{BinaryOperator, Expr, Spanned, UnaryOperator, Value, ValueWithSpan};
 use sqlparser::parser::ParserError;
 use sqlparser::tokenizer::{Token, TokenWithSpan};

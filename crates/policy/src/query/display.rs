@@ -1,12 +1,13 @@
 //! Formats statements as SQL, so that an error can suggest a query to run.
 
 use super::ast::{
-    BinRequest, Call, Comparison, Condition, Create, Item, MaskChoice, MembershipChoice, Settings,
-    Show, Statement, Word,
+    BinRequest, Call, Condition, Create, Item, MaskChoice, MembershipChoice, Settings, Show,
+    Statement, Word,
 };
-use super::decimal::Decimal;
 use super::items::default_alias;
+use crate::decimal::Decimal;
 use crate::plan::Fraction;
+use crate::selection::Comparison;
 use alpheus_time::Span;
 use std::fmt::{self, Display, Formatter};
 
@@ -185,6 +186,7 @@ impl Display for Settings {
             self.dropout.map(|dropout| format!("dropout = {}", fraction(dropout))),
             self.masks.map(|masks| format!("masks = '{masks}'")),
             self.membership.map(|membership| format!("membership = '{membership}'")),
+            self.integrity.map(|integrity| format!("integrity = '{}'", integrity.word())),
             self.mask_delta_exponent.map(|exponent| format!("mask_delta = 1e-{exponent}")),
         ]
         .into_iter()

@@ -1,10 +1,10 @@
 //! Parses select items: functions with arguments and aliases.
 
 use super::ast::{BinRequest, Call, Item, SourceLocation, Word};
-use super::decimal::Decimal;
 use super::error::{Location, QueryError, SyntaxError, nearest};
 use super::function::Function;
 use super::parser::Reader;
+use crate::decimal::Decimal;
 use sqlparser::tokenizer::Token;
 
 /// Columns that every result has.

@@ -21,7 +21,6 @@
 
 mod ast;
 mod condition;
-mod decimal;
 mod display;
 mod error;
 mod function;
@@ -30,11 +29,12 @@ mod lexer;
 mod parser;
 mod settings;
 
+pub use crate::decimal::Decimal;
+pub use crate::selection::Comparison;
 pub use ast::{
-    Accuracy, BinRequest, Call, ClauseLocations, Comparison, Condition, Create, Item, MaskChoice,
+    Accuracy, BinRequest, Call, ClauseLocations, Condition, Create, Item, MaskChoice,
     MembershipChoice, Settings, Show, SourceLocation, Statement, Word,
 };
-pub use decimal::Decimal;
 pub(crate) use display::{Percent, QuerySpan};
 pub(crate) use error::{DidYouMean, nearest, point_at};
 pub use error::{Location, QueryError, SyntaxError};

@@ -2,11 +2,11 @@
 
 use super::ast::{ClauseLocations, Create, Show, SourceLocation, Statement, Word};
 use super::condition::condition;
-use super::decimal::Decimal;
 use super::error::{Location, QueryError, SyntaxError};
 use super::items::{item, item_aliases};
 use super::lexer::{StreamDialect, end_of, location, words};
 use super::settings::{settings, within};
+use crate::decimal::Decimal;
 use crate::ids::labelled_hash;
 use alpheus_time::Span;
 use sqlparser::parser::Parser;

@@ -1,12 +1,12 @@
 //! Parses `WITH (…)`.
 
 use super::ast::{MaskChoice, MembershipChoice, Settings, SourceLocation};
-use super::decimal::Decimal;
 use super::error::{Location, QueryError, SyntaxError, nearest};
 use super::items::number;
 use super::parser::Reader;
 use crate::budget::Mechanism;
-use crate::plan::Fraction;
+use crate::decimal::Decimal;
+use crate::plan::{Fraction, Integrity};
 use sqlparser::tokenizer::Token;
 
 const KNOWN: &[&str] = &[
@@ -22,6 +22,7 @@ const KNOWN: &[&str] = &[
     "masks",
     "mask_delta",
     "membership",
+    "integrity",
 ];
 
 pub(super) fn settings(reader: &mut Reader) -> Result<Settings, QueryError> {
@@ -55,6 +56,7 @@ fn setting(reader: &mut Reader, settings: &mut Settings) -> Result<(), QueryErro
         "dropout" => settings.dropout.replace(fraction(reader, at, "dropout")?).is_some(),
         "masks" => settings.masks.replace(masks(reader)?).is_some(),
         "membership" => settings.membership.replace(membership(reader)?).is_some(),
+        "integrity" => settings.integrity.replace(integrity(reader)?).is_some(),
         "mask_delta" => settings.mask_delta_exponent.replace(power(reader, at)?).is_some(),
         _ => {
             let suggestion = nearest(&name.text, KNOWN.iter().copied());
@@ -229,6 +231,16 @@ fn membership(reader: &mut Reader) -> Result<MembershipChoice, QueryError> {
         "fixed" => MembershipChoice::Fixed,
         "epochs" => MembershipChoice::Epochs,
         _ => return Err(reader.expected("'fixed' or 'epochs'")),
+    };
+    reader.parser.next_token();
+    Ok(choice)
+}
+
+fn integrity(reader: &mut Reader) -> Result<Integrity, QueryError> {
+    let choice = match word(reader).as_str() {
+        "plain" => Integrity::Plain,
+        "verified" => Integrity::Verified,
+        _ => return Err(reader.expected("'plain' or 'verified'")),
     };
     reader.parser.next_token();
     Ok(choice)

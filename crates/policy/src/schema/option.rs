@@ -43,6 +43,19 @@ pub struct PolicyOption {
     pub split_populations: bool,
     /// Controllers that owners trust not to collude, ascending.
     pub trusted: Vec<ControllerId>,
+    /// Whether it allows plans whose members decide what a row says, for which controllers see
+    /// more. Left out of the schema's id where it does, as in every schema before there was a
+    /// choice.
+    #[serde(default = "allowed", skip_serializing_if = "is_allowed")]
+    pub verified: bool,
+}
+
+const fn allowed() -> bool {
+    true
+}
+
+const fn is_allowed(verified: &bool) -> bool {
+    *verified
 }
 
 /// What an option allows: the paper's three core functions, nothing or everything.

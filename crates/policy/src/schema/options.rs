@@ -29,10 +29,12 @@ pub(crate) const KEYS: &[&str] = &[
     "missingTicks",
     "splitPopulations",
     "trusted",
+    "integrity",
 ];
 
 pub(crate) const KINDS: &[&str] =
     &["private", "public", "stream-aggregate", "aggregate", "dp-aggregate"];
+pub(crate) const INTEGRITY: &[&str] = &["allowed", "none"];
 pub(crate) const UNITS: &[&str] = &["event", "person-per-window", "person-per-period"];
 
 /// The minimum population of an aggregate whose option names none.
@@ -93,6 +95,8 @@ impl Reader<'_> {
             missing_ticks: fields.read_or("missingTicks", 0, |node| node.integer(0, u32::MAX))?,
             split_populations: fields.read_or("splitPopulations", false, Node::boolean)?,
             trusted: fields.read_or("trusted", Vec::new(), fingerprints)?,
+            verified: fields
+                .read_or("integrity", true, |node| node.word(INTEGRITY, &[true, false]))?,
         })
     }
 
@@ -107,7 +111,8 @@ impl Reader<'_> {
             "colluders",
             "dropout",
         ];
-        const REST: &[&str] = &["window", "windows", "generalise", "to", "missingTicks"];
+        const REST: &[&str] =
+            &["window", "windows", "generalise", "to", "missingTicks", "integrity"];
         let refuse = |keys: &[&'static str], with| {
             keys.iter().try_for_each(|key| self.fields.refuse(key, with))
         };

@@ -15,6 +15,7 @@ pub fn in_order(line: &LogLine) -> (Timestamp, Timestamp, u8) {
         LogEvent::PolicyChanged { .. } | LogEvent::Granted { .. } => (Timestamp::LIMIT, 0),
         LogEvent::KeysHanded { .. } | LogEvent::Cloned { .. } => (Timestamp::LIMIT, 1),
         LogEvent::SmallList { window, .. } => (window.start, 0),
+        LogEvent::NotSummoned { windows, .. } => (windows.start, 0),
         LogEvent::PlanAccepted { .. } | LogEvent::Revoked => (Timestamp::LIMIT, 1),
         LogEvent::Erased => (Timestamp::LIMIT, 2),
     };
@@ -24,9 +25,10 @@ pub fn in_order(line: &LogLine) -> (Timestamp, Timestamp, u8) {
 /// A line as the owner reads it; `when` formats a window.
 pub fn in_words(line: &LogLine, schema: &Schema, when: impl Fn(Window) -> String) -> String {
     match &line.event {
-        LogEvent::PlanAccepted { name, consumer, sealed, .. } => {
-            format!("`{consumer}`{} asks for `{name}`, and your policy allows it", alone(*sealed))
+        LogEvent::PlanAccepted { name, consumer, sealed, verified, .. } => {
+            accepted(name, consumer, *sealed, *verified)
         }
+        LogEvent::NotSummoned { name, windows, .. } => unasked(name, &when(*windows)),
         LogEvent::Released {
             name,
             consumer,
@@ -69,6 +71,32 @@ pub fn in_words(line: &LogLine, schema: &Schema, when: impl Fn(Window) -> String
         LogEvent::Cloned { border } => copied(&when(tick_before(*border, schema))),
     }
 }
+
+/// What an owner reads of keys that were handed out.
+fn handed(reader: &str, days: Days) -> String {
+    format!(
+        "`{reader}` got the keys of {}: it can read everything of these days, forever",
+        between(days)
+    )
+}
+
+/// What an owner reads of a query that their policy allows.
+fn accepted(name: &str, consumer: &str, sealed: bool, verified: bool) -> String {
+    let seen = if verified { VERIFIED } else { "" };
+    let who = alone(sealed);
+    format!("`{consumer}`{who} asks for `{name}`, and your policy allows it{seen}")
+}
+
+/// What an owner reads of windows that the service did not ask their controller about.
+fn unasked(name: &str, windows: &str) -> String {
+    format!(
+        "the service did not ask about {windows} for `{name}`: either nobody was online, or your controller was away, or it left you out"
+    )
+}
+
+/// What a verified query shows in addition.
+const VERIFIED: &str =
+    "; its rows are signed by the controllers, and for that yours sees your streams' sums";
 
 fn changed(version: u32) -> String {
     format!("you changed your policy; version {version} is in force")

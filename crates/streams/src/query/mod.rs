@@ -3,6 +3,7 @@
 //! It plans over sample owners who choose as the policies file says, so that a
 //! service can find out what it may ask before it has any owner.
 
+pub mod receipts;
 mod remote;
 pub mod sealed;
 pub mod suggest;
@@ -39,6 +40,8 @@ Examples:
   alpheus query --server https://localhost:7400 --identity pki/analyst --query stats.sql
   alpheus query --server https://localhost:7400 --identity pki/analyst --results Stats \\
       --follow --format csv
+  alpheus query --server https://localhost:7400 --identity pki/analyst --results Stats \
+      --verified
   alpheus query --schema schema.yaml --metadata region=California,Texas --query 'SHOW STREAMS'
 
 If policies forbid a query, the exit code is 3. The error lists every rule that the query
@@ -69,6 +72,10 @@ pub struct Args {
     /// Print the result rows of this running query
     #[arg(long, value_name = "NAME", requires = "server")]
     pub results: Option<String>,
+    /// Refuse rows that the service does not say are verified. Those that it does are checked in
+    /// any case: a row that differs from what the controllers have signed is not shown
+    #[arg(long, requires = "results")]
+    pub verified: bool,
     /// Keep printing rows as they arrive
     #[arg(long, requires = "results")]
     pub follow: bool,

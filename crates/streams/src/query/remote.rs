@@ -40,13 +40,20 @@ pub(super) fn run(args: &Args, server: &str, globals: &Globals) -> Result<(), Fa
     let settings = globals.settings(vec![("identity", path_flag(args.identity.as_ref()))])?;
     let folder = Settings::needed(&settings.identity, "identity")?;
     let identity = open_identity(&folder, Role::Consumer)?;
-    let (client, opener) = (links::service(server, &identity)?, Opener::new(&identity)?);
+    let (client, mut opener) = (links::service(server, &identity)?, Opener::new(&identity)?);
+    if args.verified {
+        opener.require_verified();
+    }
     if let Some(query) = &args.query {
         let query = Query::of(query)?;
         let statement = Statement { sql: &query.text, certificate: opener.certificate() };
         let answered: StatementResult = client.post_json("/v1/statements", &statement)?;
         let answer = match answered {
             StatementResult::Running(explanation) | StatementResult::Explanation(explanation) => {
+                // A reader who asks for verified rows and reads them at once wants no others.
+                if explanation.integrity.is_some() && is_of(&explanation, args) {
+                    opener.require_verified();
+                }
                 Answer::Explanation(explanation)
             }
             StatementResult::Tables(tables) => Answer::Tables(tables),
@@ -67,6 +74,11 @@ pub(super) fn run(args: &Args, server: &str, globals: &Globals) -> Result<(), Fa
         }
         None => Ok(()),
     }
+}
+
+/// Whether the results that are read are those of the query that was explained.
+fn is_of(explanation: &Explanation, args: &Args) -> bool {
+    args.results.as_ref().is_some_and(|name| *name == explanation.name)
 }
 
 /// Prints rows; with `follow`, until nobody reads them.

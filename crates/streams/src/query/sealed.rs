@@ -1,9 +1,10 @@
 //! Reading rows that are sealed to the consumer that asked for them.
 
+use super::receipts::{QueryReceipts, RefusedRowError, check, open_plan, stated};
 use crate::deployment;
 use crate::deployment::CONSUMER_SEED;
 use crate::deployment::{CONSUMER_CERTIFICATE, from_hex};
-use crate::runtime::results::{Sealed, opened};
+use crate::runtime::results::{OK, Sealed, opened};
 use alpheus_crypto::signed::Signed;
 use alpheus_encrypted_stream::announced_plan::AnnouncedPlan;
 use alpheus_encrypted_stream::certificate::{Certificate, Deployment};
@@ -44,9 +45,11 @@ pub struct Rows {
 /// A sealed row's columns by name, or the reason why they cannot be read.
 type Columns = Result<Vec<(String, Value)>, String>;
 
+/// A plan as the service announced it.
 #[derive(Deserialize)]
-struct PlanAnswer {
-    announcement: String,
+pub(super) struct PlanAnswer {
+    /// In hexadecimal digits.
+    pub(super) announcement: String,
 }
 
 /// A consumer's keys, and the checked plans whose rows it reads.
@@ -55,6 +58,12 @@ pub struct Opener {
     keys: Option<(Consumer, String)>,
     /// By plan, or why its rows cannot be read.
     readers: Mutex<HashMap<PlanId, Arc<Result<Reader, String>>>>,
+    /// By plan, for verified rows.
+    plans: Mutex<HashMap<PlanId, Arc<AnnouncedPlan>>>,
+    /// By query.
+    receipts: tokio::sync::Mutex<HashMap<String, QueryReceipts>>,
+    /// Whether rows that do not say that they are verified are refused.
+    requires_verified: bool,
 }
 
 /// The keys of an identity folder, with its protocol certificate, also as text.
@@ -85,7 +94,19 @@ impl Opener {
             true => consumer(identity).map(|(consumer, _, text)| Some((consumer, text)))?,
             false => None,
         };
-        Ok(Opener { deployment, keys, readers: Mutex::default() })
+        Ok(Opener {
+            deployment,
+            keys,
+            readers: Mutex::default(),
+            plans: Mutex::default(),
+            receipts: tokio::sync::Mutex::default(),
+            requires_verified: false,
+        })
+    }
+
+    /// Refuses rows that do not say that they are verified.
+    pub fn require_verified(&mut self) {
+        self.requires_verified = true;
     }
 
     /// The certificate that is sent with a statement.
@@ -93,8 +114,9 @@ impl Opener {
         self.keys.as_ref().map(|(_, text)| text.as_str())
     }
 
-    /// Rows of the consumer's own query after an offset. Sealed rows are opened; if that
-    /// fails, their status says why.
+    /// Rows of the consumer's own query after an offset. Verified rows are checked against what
+    /// the controllers have signed, and sealed rows are opened. If that fails, a row has no result,
+    /// and its status says why.
     ///
     /// # Errors
     /// [`RequestError`] if the service does not answer.
@@ -108,6 +130,7 @@ impl Opener {
         let path = format!("/v1/queries/{name}/results?after={after}&wait={wait}");
         let mut rows: Rows = client.get_json(&path, Duration::from_secs(wait)).await?;
         for row in &mut rows.rows {
+            self.check(client, name, row).await?;
             let Some(sealed) = row.remove("sealed") else { continue };
             match self.columns(client, name, sealed).await? {
                 None => {}
@@ -116,6 +139,91 @@ impl Opener {
             }
         }
         Ok(rows)
+    }
+
+    /// Checks a row that says it is verified, or must be. One that does not hold loses what it
+    /// says.
+    async fn check(
+        &self,
+        client: &HttpClient,
+        name: &str,
+        row: &mut Map<String, Value>,
+    ) -> Result<(), RequestError> {
+        let says_so = row.get("integrity").is_some();
+        if !says_so && !self.requires_verified {
+            return Ok(());
+        }
+        let has_result = row.get("status").and_then(Value::as_str) == Some(OK);
+        let checked = match (has_result, stated(row).filter(|_| says_so)) {
+            (_, None) => Err(RefusedRowError::Plain),
+            (false, Some((plan, _))) => {
+                // Its group is shown, if the plan can be read.
+                let _ = self.announced(client, name, plan).await?;
+                Ok("nothing was signed".to_owned())
+            }
+            (true, Some(of)) => self.verified(client, name, row, of).await?,
+        };
+        let said = match checked {
+            Ok(said) if has_result => said,
+            other => {
+                let plan = stated(row).map(|(plan, _)| plan);
+                let known = plan.and_then(|plan| self.known_plan(&plan));
+                hide(row, known.as_deref());
+                match other {
+                    Ok(said) => said,
+                    Err(why) => {
+                        row.insert("status".to_owned(), format!("refused: {why}").into());
+                        "refused".to_owned()
+                    }
+                }
+            }
+        };
+        row.remove("plan");
+        row.insert("integrity".to_owned(), said.into());
+        Ok(())
+    }
+
+    fn known_plan(&self, plan: &PlanId) -> Option<Arc<AnnouncedPlan>> {
+        self.plans.lock().unwrap_or_else(PoisonError::into_inner).get(plan).cloned()
+    }
+
+    async fn verified(
+        &self,
+        client: &HttpClient,
+        name: &str,
+        row: &Map<String, Value>,
+        of: (PlanId, u64),
+    ) -> Result<Result<String, RefusedRowError>, RequestError> {
+        let announced = match self.announced(client, name, of.0).await? {
+            Ok(announced) => announced,
+            Err(refused) => return Ok(Err(refused)),
+        };
+        let mut receipts = self.receipts.lock().await;
+        let receipts = receipts.entry(name.to_owned()).or_default();
+        Ok(match receipts.take(client, name, of).await? {
+            Ok((window, receipt)) => check(row, name, &announced, (window, &receipt)),
+            Err(refused) => Err(refused),
+        })
+    }
+
+    /// A plan of a verified query, checked as controllers check it.
+    async fn announced(
+        &self,
+        client: &HttpClient,
+        name: &str,
+        plan: PlanId,
+    ) -> Result<Result<Arc<AnnouncedPlan>, RefusedRowError>, RequestError> {
+        if let Some(announced) = self.known_plan(&plan) {
+            return Ok(Ok(announced));
+        }
+        let path = format!("/v1/queries/{name}/plans/{plan}");
+        let answer: PlanAnswer = client.get_json(&path, Duration::ZERO).await?;
+        let opened = open_plan(&answer.announcement, &self.deployment);
+        if let Ok(announced) = &opened {
+            let mut known = self.plans.lock().unwrap_or_else(PoisonError::into_inner);
+            known.insert(plan, Arc::clone(announced));
+        }
+        Ok(opened)
     }
 
     /// The columns of a sealed row, by name, or why they cannot be read; nothing if
@@ -176,6 +284,20 @@ impl Opener {
             return Err("the service announced another plan than the row's".to_owned());
         }
         consumer.reader(&Arc::new(announced)).map_err(|unreadable| unreadable.to_string())
+    }
+}
+
+/// Takes from a row what nobody has signed: all but its time, group, counts and status.
+fn hide(row: &mut Map<String, Value>, announced: Option<&AnnouncedPlan>) {
+    const KEPT: [&str; 6] =
+        ["window_start", "window_end", "status", "population", "silent", "excluded"];
+    row.remove("sealed");
+    let groups = announced.map_or(&[][..], |announced| &announced.plan().group);
+    for (name, value) in row.iter_mut() {
+        let in_group = groups.iter().any(|(group, _)| group == name);
+        if !in_group && !KEPT.contains(&name.as_str()) {
+            *value = Value::Null;
+        }
     }
 }
 

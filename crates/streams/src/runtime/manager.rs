@@ -13,6 +13,7 @@ use alpheus_encrypted_stream::announced_plan::AnnouncedPlan;
 use alpheus_encrypted_stream::certificate::{Certificate, Deployment, consumer_id, fingerprint};
 use alpheus_encrypted_stream::error::CertificateError;
 use alpheus_encrypted_stream::messages::Announcement;
+use alpheus_encrypted_stream::tick::sums::Blocks;
 use alpheus_node::ledger::scan_all;
 use alpheus_policy::catalog::{Catalog, CatalogStream, RunningQuery, StartError};
 use alpheus_policy::ids::{ConsumerId, ControllerId, PlanId, StreamId};
@@ -29,7 +30,7 @@ use thiserror::Error;
 
 const QUERIES: &[u8] = b"query/";
 const ASKERS: &[u8] = b"asker/";
-/// Announcements of plans that have ended and whose rows are sealed.
+/// Announcements of plans that have ended and whose rows are sealed or verified.
 const SEALED: &[u8] = b"sealed/";
 
 /// Why a query is not started.
@@ -77,13 +78,16 @@ impl Manager {
     /// # Errors
     /// [`RuntimeError`] if the schema has no layout.
     pub fn new(
-        service: Service,
+        mut service: Service,
         schema: &Schema,
         deployment: Deployment,
         key: Arc<SigningKey>,
     ) -> Result<Manager, RuntimeError> {
         let mut catalog = Catalog::default();
         catalog.add_schema(schema.clone())?;
+        if let Some(known) = catalog.schema(&schema.name) {
+            service.prove_with(Blocks::of(&known.layout));
+        }
         let (certificates, consumers, owners) = Default::default();
         Ok(Manager { service, catalog, deployment, key, certificates, consumers, owners })
     }
@@ -267,7 +271,9 @@ impl Manager {
         batch.delete(&space, [QUERIES, name.as_bytes()].concat())?;
         for plan in &query.plans {
             let (id, key) = (plan.id(), [PLANS, &plan.id().0].concat());
-            let kept = self.service.store().get(&space, &key)?.filter(|_| plan.sealed_to.is_some());
+            // A reader of its rows needs it later.
+            let needed = plan.sealed_to.is_some() || plan.integrity.is_verified();
+            let kept = self.service.store().get(&space, &key)?.filter(|_| needed);
             if let Some(kept) = kept {
                 batch.put(&space, [SEALED, &id.0].concat(), kept.to_vec())?;
             }

@@ -14,6 +14,7 @@ pub mod plane;
 pub mod planning;
 pub mod producing;
 mod readers;
+pub mod receipts;
 pub(crate) mod refusal_ids;
 pub mod refused;
 pub mod results;

@@ -4,6 +4,7 @@ use alpheus_encrypted_stream::consumer::{Reader, SealedSum, SealedSumError};
 use alpheus_encrypted_stream::coordinator::{Opened, Outcome};
 use alpheus_encrypted_stream::decode::{cells, decode, decode_noisy};
 use alpheus_policy::budget::{NoiseShares, OutputError, Spread, expected_errors};
+use alpheus_policy::ids::PlanId;
 use alpheus_policy::plan::Plan;
 use alpheus_time::Window;
 use data_encoding::HEXLOWER;
@@ -48,6 +49,9 @@ pub struct Row {
     /// in the result and are counted nowhere else.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub streams_without_report: Option<u32>,
+    /// For a verified query: the plan, whose members have signed the row if it has a result.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub verified: Option<PlanId>,
     /// For a query with `RELEASE TO`: its consumer, and the sealed result.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sealed: Option<Sealed>,
@@ -135,6 +139,7 @@ impl Row {
             mostly_noise: plan.privacy.as_ref().map(|_| Vec::new()),
             windows: plan.horizon().map(|_| 0),
             streams_without_report: None,
+            verified: plan.integrity.is_verified().then(|| plan.id()),
             sealed: plan.sealed_to.map(|_| Sealed { to: plan.consumer.clone(), sum: None }),
         }
     }
@@ -211,7 +216,11 @@ impl Row {
         let windows = self.windows.iter().map(|windows| ("windows", Value::from(*windows)));
         let unreported = self.streams_without_report.iter();
         let unreported = unreported.map(|n| ("streams_without_report", Value::from(*n)));
-        let optional = windows.chain(unreported).chain(noise).chain(mostly).chain(sealed);
+        let verified = self.verified.iter().flat_map(|plan| {
+            [("integrity", Value::from("verified")), ("plan", Value::from(plan.to_string()))]
+        });
+        let optional = windows.chain(unreported).chain(noise).chain(mostly);
+        let optional = optional.chain(verified).chain(sealed);
         times.into_iter().chain(group).chain(outputs).chain(counts).chain(optional)
     }
 

@@ -23,6 +23,7 @@ use alpheus_encrypted_stream::coordinator::{
 };
 use alpheus_encrypted_stream::error::{MessageError, PlanRefusalError};
 use alpheus_encrypted_stream::ledger::Scope;
+use alpheus_encrypted_stream::tick::sums::Blocks;
 use alpheus_encrypted_stream::transformer::Shape;
 use alpheus_node::ledger::store::StoreLedger;
 use alpheus_policy::ids::{ControllerId, PlanId};
@@ -99,6 +100,7 @@ impl Service {
     ) -> Result<Service, ServiceError> {
         store.ensure_topic(&topics.events, topics.partitions)?;
         store.ensure_topic(&topics.results, 1)?;
+        store.ensure_topic(&topics.receipts, 1)?;
         store.ensure_topic(&topics.refused, 1)?;
         store.ensure_space(&topics.service)?;
         let plane = plane::open(engine, &store, topics, shape)?;
@@ -118,6 +120,11 @@ impl Service {
             counters: Counters::default(),
             watch: Watch::default(),
         })
+    }
+
+    /// Says how the schema's sums are cut into blocks, which verified plans need.
+    pub fn prove_with(&mut self, blocks: Blocks) {
+        self.plane.prove_with(blocks);
     }
 
     /// Its store.

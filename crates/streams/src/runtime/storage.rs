@@ -15,6 +15,8 @@ pub struct Topics {
     pub events: Topic,
     /// Result rows.
     pub results: Topic,
+    /// Receipts of verified windows, in parts.
+    pub receipts: Topic,
     /// Events that were refused, with the reason.
     pub refused: Topic,
     /// The service's records.
@@ -55,6 +57,7 @@ impl Topics {
         Ok(Topics {
             events: Topic::new("events")?,
             results: Topic::new("results")?,
+            receipts: Topic::new("receipts")?,
             refused: Topic::new("refused-events")?,
             service: Space::new("service")?,
             ledger: Space::new("ledger")?,

@@ -139,6 +139,10 @@ pub struct Args {
     /// How many results are kept: the oldest are deleted first [default: 10000000]
     #[arg(long, value_name = "ROWS")]
     results_rows: Option<u64>,
+    /// How long receipts of verified windows are kept: later nobody can check their rows
+    /// [default: 30]
+    #[arg(long, value_name = "DAYS")]
+    receipts_retention: Option<u32>,
 }
 
 impl Args {
@@ -157,6 +161,7 @@ impl Args {
             ("windows.recovery-timeout-seconds", number(self.recovery_timeout)),
             ("windows.retention-hours", number(self.retention)),
             ("windows.results-days", number(self.results_retention)),
+            ("windows.receipts-days", number(self.receipts_retention)),
             ("windows.results-rows", self.results_rows.map(|rows| rows.to_string())),
         ]);
         globals.settings(flags)
@@ -268,7 +273,7 @@ fn retention(
     kind: EngineKind,
 ) -> Result<Retention, RuntimeError> {
     let events = Retention::open(store, topics, windows.retention())?;
-    let all = events.with_results(windows.results())?;
+    let all = events.with_results(windows.results())?.with_receipts(windows.receipts())?;
     Ok(if kind == EngineKind::Job { all.with_job() } else { all })
 }
 

@@ -18,6 +18,7 @@ use std::sync::Arc;
 
 const NOTES: &[u8] = b"kept/";
 const RESULT_NOTES: &[u8] = b"kept-results/";
+const RECEIPT_NOTES: &[u8] = b"kept-receipts/";
 /// Number of notes per retention time.
 const NOTES_KEPT: u64 = 24;
 /// Minimum time between notes: each is a write to the disk.
@@ -118,6 +119,8 @@ pub struct Retention {
     notes: Notes,
     /// Notes of results, and how many are kept at most.
     results: Option<(Notes, u64)>,
+    /// Notes of receipts.
+    receipts: Option<Notes>,
     /// When to look at results again.
     look: Timestamp,
     kept: KeptResults,
@@ -135,7 +138,7 @@ impl Retention {
     ) -> Result<Retention, ServiceError> {
         let notes = Notes::load(store.as_ref(), &topics, NOTES, keep)?;
         let (results, look, kept) = (None, Timestamp(0), KeptResults::default());
-        Ok(Retention { store, topics, job: false, notes, results, look, kept })
+        Ok(Retention { store, topics, job: false, notes, results, receipts: None, look, kept })
     }
 
     /// For a service whose events a job sums.
@@ -151,6 +154,15 @@ impl Retention {
     pub fn with_results(self, (keep, most): (Span, u64)) -> Result<Retention, ServiceError> {
         let notes = Notes::load(self.store.as_ref(), &self.topics, RESULT_NOTES, keep)?;
         Ok(Retention { results: Some((notes, most)), ..self })
+    }
+
+    /// Deletes receipts that are older.
+    ///
+    /// # Errors
+    /// The store's error.
+    pub fn with_receipts(self, keep: Span) -> Result<Retention, ServiceError> {
+        let notes = Notes::load(self.store.as_ref(), &self.topics, RECEIPT_NOTES, keep)?;
+        Ok(Retention { receipts: Some(notes), ..self })
     }
 
     /// Results in the log after the last turn.
@@ -171,7 +183,22 @@ impl Retention {
         if let Some((at, ends)) = self.notes.take_old(now) {
             self.delete_before(at, &ends)?;
         }
+        self.delete_receipts(now)?;
         self.delete_results(now)
+    }
+
+    fn delete_receipts(&mut self, now: Timestamp) -> Result<(), ServiceError> {
+        let Some(notes) = &mut self.receipts else { return Ok(()) };
+        let (store, partition) = (self.store.as_ref(), self.topics.receipts.partition(0));
+        if notes.is_due(now) {
+            notes.add(store, &self.topics, now, vec![store.bounds(&partition)?.end])?;
+        }
+        let Some((at, ends)) = notes.take_old(now) else { return Ok(()) };
+        if let Some(end) = ends.first() {
+            store.truncate_before(&partition, *end)?;
+            store.sync()?;
+        }
+        notes.forget(store, &self.topics, at)
     }
 
     fn delete_results(&mut self, now: Timestamp) -> Result<(), ServiceError> {

@@ -6,7 +6,7 @@ import { count, each, list, number, people, plural, range, roughly, sentence, zo
 
 const DRAWN = 60; // windows on a chart
 const KEPT = 20_000; // rows for export
-const NOT_OUTPUTS = new Set(["window_start", "window_end", "population", "silent", "excluded", "status", "noise", "windows", "streams_without_report"]);
+const NOT_OUTPUTS = new Set(["window_start", "window_end", "population", "silent", "excluded", "status", "noise", "windows", "streams_without_report", "integrity"]);
 
 export async function begin(main) {
   const [trouble, tabs, body] = [make("div"), make("div", { class: "row", role: "group", "aria-label": "Queries" }), make("div")];
@@ -205,7 +205,7 @@ function lines(place_, state, outputs, rows) {
   const cells = latest.map((row) => [
     range(row.window_start, row.window_end), ...state.query.group.map((name) => row[name]),
     ...outputs.map((column) => (row.status === "ok" ? cell(row, column) + error(row, column) : "–")),
-    count(row.population), count(row.silent), count(row.excluded), row.status === "ok" ? "opened" : row.status]);
+    count(row.population), count(row.silent), count(row.excluded), row.status === "ok" ? row.integrity ?? "opened" : row.status]);
   const first = 1 + state.query.group.length;
   const numbers = [...outputs.keys(), outputs.length, outputs.length + 1, outputs.length + 2].map((at) => at + first);
   const title = rows.length > latest.length ? `The latest ${latest.length} of ${count(rows.length)} windows` : `${plural(rows.length, "window")}, latest first`;
@@ -217,15 +217,19 @@ function known(query) {
   const reach = query.sealed
     ? ["Only you can read them.", "They are sealed for your key, and this page opened them on your machine. The service sees that a window opened, and over how many people, but no value."]
     : ["The service can read them too.", "It adds up the encrypted readings, opens each window with the owners' tokens, and hands you the result."];
-  return make("div", { class: "card", "data-integrity": query.sealed ? "sealed" : "plain" },
+  return make("div", { class: "card", "data-integrity": query.verified ? "verified" : query.sealed ? "sealed" : "plain" },
     make("h2", {}, "What is known of these numbers"),
     facts([
-      ["Checked", query.sealed
+      ["Checked", query.verified
+        ? "Each row, against what the controllers of its window have signed. A row that differs is refused, and says why."
+        : query.sealed
         ? "The plan was signed by the service and names certified controllers; your key and their tokens fit the sum, since its check word is zero. A window that fails this says so in its row."
         : "The connection: the rows come from the service that your deployment's authority certified. Nothing else: the page shows what the service says."],
-      ["Not proven", "That the numbers are right. The service could change a sum before you get it, or leave people out, and devices could send false readings. No signature covers a result."],
+      ["Not proven", query.verified
+        ? "What each controller says of its own owners: a row is signed by all controllers of its window, any of which could have changed it. The service could leave people out, and devices could send false readings."
+        : "That the numbers are right. The service could change a sum before you get it, or leave people out, and devices could send false readings. No signature covers a result."],
       ["Who reads", reach.join(" ")],
-      ["Population", "As the service counts it. Each owner's controller checks that its own owners take part, and that enough people do, before it helps to open a window."],
+      ["Population", query.verified ? "As the controllers of the window have signed it." : "As the service counts it. Each owner's controller checks that its own owners take part, and that enough people do, before it helps to open a window."],
       query.noise ? ["Noise", "The controllers add random noise before a window opens. The ± is what 95 of 100 windows stay within. It counts the noise alone, not what a small crowd or a lost window does."] : null,
       ["What was asked", make("code", {}, query.sql)],
     ]));

@@ -84,7 +84,7 @@ function single(entry) {
 function said(entry) {
   const days = entry.days && dates(entry.days);
   switch (entry.kind) {
-    case "asked": return [make("strong", {}, entry.who), ` asked for ${entry.what ? reveals(entry.what) : `“${entry.query}”`}${entry.every ? `, every ${interval(entry.every)}` : ""}. What you allow permits it${entry.sealed ? "; not even the service can read the results" : ""}.`];
+    case "asked": return [make("strong", {}, entry.who), ` asked for ${entry.what ? reveals(entry.what) : `“${entry.query}”`}${entry.every ? `, every ${interval(entry.every)}` : ""}. What you allow permits it${entry.sealed ? "; not even the service can read the results" : ""}${entry.verified ? "; your controller and the others sign the results" : ""}.`];
     case "changed": return `You changed what is shared. Your choice number ${entry.version} is in force.`;
     case "granted": return days ? `You let ${entry.who} read ${entry.what} from ${days}.` : `You ended the access of ${entry.who}. It keeps the keys that it has.`;
     case "handed": return [make("strong", {}, entry.who), ` got the keys of ${days}. It can read ${entry.what} of ${entry.days[0] === entry.days[1] ? "that day" : "these days"}, for ever.`];

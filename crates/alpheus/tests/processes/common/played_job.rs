@@ -12,10 +12,12 @@ use alpheus_encrypted_stream::messages::Segments;
 use alpheus_encrypted_stream::tick::ingest::Ingest;
 use alpheus_encrypted_stream::transformer::{IncompleteError, Shape, Status, Transformer};
 use alpheus_policy::ids::{OwnerId, PlanId, StreamId};
+use alpheus_policy::plan::Integrity;
 use alpheus_policy::plan::{
     Fraction, MaskStrategy, Plan, PlannedStream, PopulationBounds, Release,
 };
 use alpheus_policy::select::ReleasePlan;
+use alpheus_policy::selection::Selection;
 use alpheus_streams::runtime::storage::{Topics, read_on};
 use alpheus_time::{Span, Timestamp, Window};
 use alpheus_transport::{Batch, Error, NewRecord, Offset, Partition, Store, Topic};
@@ -334,7 +336,7 @@ fn summary_bytes(summary: Summary<Segments>, of_ticks: bool) -> Vec<u8> {
         Summary { stream, plan, start, position, check_sum, judgement }
     }
     match summary.judgement.clone() {
-        Ok(Segments::OfTicks { claims, conflict }) => {
+        Ok(Segments::OfTicks { claims, conflict, .. }) => {
             with(summary, Ok(TickSegments { claims, conflict })).to_bytes()
         }
         Err(why) if of_ticks => with::<TickSegments>(summary, Err(why)).to_bytes(),
@@ -376,6 +378,8 @@ fn plan_of(view: &PlanView, streams: &BTreeMap<u32, StreamId>, shape: Shape) -> 
         from: view.from,
         release: Release { rows: view.rows.clone() },
         select: ReleasePlan::default(),
+        integrity: Integrity::Plain,
+        selection: Selection::default(),
         privacy: None,
         attributes: vec![],
         population: PopulationBounds { min: 1, max: 1 },

@@ -21,7 +21,7 @@ use alpheus_time::Span;
 
 use crate::protocol::net::Net;
 use crate::protocol::withdrawals::revoke;
-use crate::protocol::world::{Setup, after, window};
+use crate::protocol::world::{Setup, World, after, window};
 
 fn digests(net: &Net, of: impl Fn(&ServiceMessage) -> Option<Digest>) -> BTreeSet<Digest> {
     net.sent.iter().filter_map(|(_, message)| of(message)).collect()
@@ -79,7 +79,12 @@ fn a_retired_plan_stays_retired_after_a_restart() {
 
 /// The key that a controller signs with; in these tests a colluder's.
 pub fn signing_key(net: &Net, position: u32) -> SigningKey {
-    let seed = [net.world.seats[position as usize].0; 32];
+    key_of(&net.world, position)
+}
+
+/// The key with which a controller signs.
+pub fn key_of(world: &World, position: u32) -> SigningKey {
+    let seed = [world.seats[position as usize].0; 32];
     SigningKey::from_seed(&derive(&seed, labels::IDENTITY_SIGNING, &[]))
 }
 

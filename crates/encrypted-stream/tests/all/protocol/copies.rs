@@ -19,7 +19,7 @@ fn world() -> Evil {
 /// The service shows two claims of the stream's device for the end of the window.
 pub fn show_copy(evil: &Evil, stream: &mut SummonedStream) {
     let keys = StreamKeys::new(&master(stream_id(0)), stream_id(0), evil.world.schema.id());
-    let Segments::OfTicks { claims, conflict } = &mut stream.segments else { unreachable!() };
+    let Segments::OfTicks { claims, conflict, .. } = &mut stream.segments else { unreachable!() };
     let own = *claims.last().unwrap().last().unwrap();
     let mut statement = keys.open_claim(&own).unwrap();
     statement.count += 1;

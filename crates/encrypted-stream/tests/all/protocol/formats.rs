@@ -28,20 +28,20 @@ fn restored(net: &Net, version: u8) -> Option<RestoreError> {
     controller.err()
 }
 
-/// Format 5 is that of the previous version; 7 would be that of a later one.
+/// Format 6 is that of the previous version; 8 would be that of a later one.
 #[test]
 fn ledgers_of_another_format_are_refused_with_that_error() {
     let mut net = Net::new(Setup::new(2));
     net.close(0);
-    assert_eq!(restored(&net, 6), None);
-    for found in [5, 7] {
+    assert_eq!(restored(&net, 7), None);
+    for found in [6, 8] {
         assert_eq!(restored(&net, found), Some(RestoreError::OtherFormat { position: 0, found }));
         let said = StampedRecord::read(&[found, 0]).unwrap_err();
         assert_eq!(said, RecordError::Version(found));
     }
-    let host = HostRecords::read([&[7_u8, 0][..]], &net.world.deployment);
-    assert_eq!(host.err(), Some(RestoreError::OtherFormat { position: 0, found: 7 }));
-    let says = RestoreError::OtherFormat { position: 0, found: 7 }.to_string();
+    let host = HostRecords::read([&[8_u8, 0][..]], &net.world.deployment);
+    assert_eq!(host.err(), Some(RestoreError::OtherFormat { position: 0, found: 8 }));
+    let says = RestoreError::OtherFormat { position: 0, found: 8 }.to_string();
     assert!(says.contains("use the version that wrote it"), "{says}");
 }
 

@@ -46,6 +46,7 @@ mod streams;
 mod tick_grants;
 mod ticks;
 mod totals;
+mod verified;
 mod withdrawals;
 mod world;
 

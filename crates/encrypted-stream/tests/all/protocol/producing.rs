@@ -2,6 +2,7 @@
 
 use alpheus_encrypted_stream::keys::MasterSecret;
 use alpheus_encrypted_stream::producer::{EventVector, Producer, Start, TickProducer};
+use alpheus_encrypted_stream::transformer::IngestError;
 use alpheus_policy::ids::StreamId;
 use alpheus_time::Timestamp;
 
@@ -55,6 +56,12 @@ impl World {
         let producer = TickProducer::for_schema(secret, stream, schema, layout, secrets).unwrap();
         let session = producer.open(Start::First, at, None, &mut self.rng, sink);
         Device::Ticks(Box::new(session.unwrap_or_else(|refused| panic!("{:?}", refused.error))))
+    }
+
+    /// Offers a frame of a tick to the transformer, which may refuse it.
+    pub fn offer(&mut self, stream: StreamId, frame: &[u8]) -> Result<(), IngestError> {
+        let now = Timestamp(1 << 51);
+        devices::take(&mut self.ingest, &mut self.transformer, stream, frame, now).map(drop)
     }
 
     /// Gives a frame to the transformer.

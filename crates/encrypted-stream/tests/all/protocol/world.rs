@@ -20,17 +20,19 @@ use alpheus_encrypted_stream::keys::MasterSecret;
 use alpheus_encrypted_stream::ledger::{Change, Fence, Ledger, LedgerError, Scope, Start};
 use alpheus_encrypted_stream::messages::{Announcement, ServiceMessage};
 use alpheus_encrypted_stream::tick::ingest::Ingest;
+use alpheus_encrypted_stream::tick::sums::Blocks;
 use alpheus_encrypted_stream::transformer::{Shape, Transformer};
 use alpheus_policy::ids::{ControllerId, PlanId, StreamId};
 use alpheus_policy::layout::Layout;
 use alpheus_policy::plan::{
-    Fraction, MaskStrategy, Plan, PlannedStream, PopulationBounds, Release,
+    Fraction, Integrity, MaskStrategy, Plan, PlannedStream, PopulationBounds, Release,
 };
 use alpheus_policy::policy::{AttributePolicy, ResolvedOption, ResolvedPolicy};
 use alpheus_policy::schema::{
     Aggregation, Attribute, AttributeKind, Capacity, Frames, OptionKind, Schema,
 };
 use alpheus_policy::select::ReleasePlan;
+use alpheus_policy::selection::Selection;
 use alpheus_time::{Span, Timestamp, Window};
 use rand_chacha::ChaCha20Rng;
 use rand_chacha::rand_core::SeedableRng;
@@ -82,6 +84,8 @@ pub struct Setup {
     pub sealed: bool,
     /// What devices send.
     pub frames: Frames,
+    /// Whether the members of windows decide what rows say.
+    pub verified: bool,
 }
 
 impl Setup {
@@ -102,12 +106,19 @@ impl Setup {
             one_owner: false,
             sealed: false,
             frames: Frames::Events,
+            verified: false,
         }
     }
 
     /// The same, with one frame a tick. The second window ends at an anchor.
     pub fn with_ticks(self) -> Self {
         Self { frames: Frames::Ticks { anchor: Span(2 * WINDOW.0) }, ..self }
+    }
+
+    /// The same, in a verified plan. One colluder is thought of.
+    pub fn verified(self) -> Self {
+        let alpha = if self.controllers > 1 { Fraction::THIRD } else { self.alpha };
+        Self { verified: true, alpha, ..self.with_ticks() }
     }
 }
 
@@ -228,6 +239,7 @@ pub fn policy(setup: &Setup) -> ResolvedPolicy {
         missing_ticks: 0,
         split_populations: false,
         trusted: vec![],
+        verified: true,
     };
     ResolvedPolicy { attributes: vec![AttributePolicy { alternatives: vec![option] }] }
 }
@@ -275,7 +287,7 @@ impl World {
         let plan = make_plan(&setup, &schema, &layout, roster);
         let seats: Vec<_> = seats.into_iter().map(|(_, seed, signed)| (seed, signed)).collect();
         let announced = announce(&plan, &seats, &service, &deployment);
-        let mut transformer = Transformer::new(Shape::of(&schema, &layout, Span::seconds(3600)), 1);
+        let mut transformer = transformer(&schema, &layout);
         transformer.register(&plan).unwrap();
         let ingest = devices::ingest(authority.verifying_key(), schema.id(), schema.tick);
         let rng = ChaCha20Rng::from_seed([setup.seed; 32]);
@@ -306,8 +318,7 @@ impl World {
     /// Another plan over some of the same streams, which the transformer sums from scratch.
     pub fn take_over(&mut self, plan: Plan) {
         self.announced = announce(&plan, &self.seats, &self.service, &self.deployment);
-        let shape = Shape::of(&self.schema, &self.layout, Span::seconds(3600));
-        self.transformer = Transformer::new(shape, 1);
+        self.transformer = transformer(&self.schema, &self.layout);
         self.transformer.register(&plan).unwrap();
         self.plan = plan;
         let planned = self.plan.streams.clone();
@@ -402,6 +413,13 @@ impl World {
     }
 }
 
+pub fn transformer(schema: &Schema, layout: &Layout) -> Transformer {
+    let shape = Shape::of(schema, layout, Span::seconds(3600));
+    let mut transformer = Transformer::new(shape, 1);
+    transformer.prove_with(Blocks::of(layout));
+    transformer
+}
+
 impl Sums for World {
     fn sum(&self, plan: &PlanId, window: Window, streams: &[u32]) -> Option<Vec<u64>> {
         self.transformer.sum(plan, window, streams).ok()
@@ -456,6 +474,8 @@ fn make_plan(setup: &Setup, schema: &Schema, layout: &Layout, roster: Vec<Contro
         from: Timestamp(EPOCH),
         release: Release { rows: (0..layout.words).map(|word| vec![word]).collect() },
         select: ReleasePlan::default(),
+        integrity: if setup.verified { Integrity::Verified } else { Integrity::Plain },
+        selection: Selection::default(),
         privacy: None,
         attributes: vec![0],
         population: PopulationBounds { min: setup.minimum, max: 1000 },

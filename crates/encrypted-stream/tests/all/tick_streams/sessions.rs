@@ -154,7 +154,7 @@ fn a_window_may_lack_as_many_ticks_as_are_tolerated() {
     let (id, plan) = service.plans[0].clone();
     let report = service.transformer.close(&id, window(0, 3), 1).unwrap();
     let stream = report.complete().next().unwrap();
-    let Segments::OfTicks { claims, conflict: None } = &stream.segments else { panic!() };
+    let Segments::OfTicks { claims, conflict: None, .. } = &stream.segments else { panic!() };
     let parts: Vec<_> = claims.iter().map(|own| (own[0].to, own.last().unwrap().to)).collect();
     assert_eq!(parts, [(at(0), at(1)), (at(2), at(3))]);
     let mut rows = service.transformer.sum(&id, window(0, 3), &[0]).unwrap();

@@ -4,11 +4,13 @@ use alpheus_crypto::mac::Tag;
 use alpheus_encrypted_stream::frame::{Frame, Link};
 use alpheus_encrypted_stream::transformer::{Shape, Transformer};
 use alpheus_policy::ids::{ControllerId, OwnerId, SchemaId, StreamId};
+use alpheus_policy::plan::Integrity;
 use alpheus_policy::plan::{
     Fraction, MaskStrategy, Plan, PlannedStream, PopulationBounds, Release,
 };
 use alpheus_policy::schema::Frames;
 use alpheus_policy::select::ReleasePlan;
+use alpheus_policy::selection::Selection;
 use alpheus_time::{Span, Timestamp, Window};
 
 /// Distance between borders in every test.
@@ -48,6 +50,8 @@ pub(crate) fn plan(streams: u32, window: u64, release: Release) -> Plan {
         from: Timestamp(0),
         release,
         select: ReleasePlan::default(),
+        integrity: Integrity::Plain,
+        selection: Selection::default(),
         privacy: None,
         attributes: vec![],
         population: PopulationBounds { min: 1, max: u32::MAX },

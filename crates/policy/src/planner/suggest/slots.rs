@@ -277,6 +277,7 @@ fn exposure(streams: u64, option: &ResolvedOption) -> Vec<u64> {
         u64::from(option.missing_ticks),
         u64::from(option.split_populations),
         option.trusted.len() as u64,
+        u64::from(option.verified),
     ]
 }
 

@@ -175,6 +175,7 @@ fn of_query(fix: &Fix, before: &Create, after: &Create) -> Change {
         Fix::NoFilter => query("WHERE", None, None),
         Fix::NoAlpha => query("alpha", None, None),
         Fix::NoMasks => query("masks", None, None),
+        Fix::PlainIntegrity => query("integrity", None, None),
         _ => query("another clause", None, None),
     }
 }

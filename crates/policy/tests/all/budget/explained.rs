@@ -5,11 +5,13 @@ use alpheus_policy::budget::{
     Spread, expected_errors, max_rho, max_share_variance, row_spread, share_variance,
 };
 use alpheus_policy::ids::{ControllerId, SchemaId};
+use alpheus_policy::plan::Integrity;
 use alpheus_policy::plan::{Fraction, MaskStrategy, Plan, PopulationBounds, Release};
 use alpheus_policy::schema::PrivacyUnit;
 use alpheus_policy::select::{
     Bins, HistogramOutput, MomentOutput, ReleasePlan, SelectItem, Statistic, SumLocation,
 };
+use alpheus_policy::selection::Selection;
 use alpheus_time::{Span, Timestamp};
 
 fn close(one: f64, other: f64, by: f64) {
@@ -211,6 +213,8 @@ fn guarantees_are_computed_from_plans() {
         from: Timestamp(0),
         release: Release { rows: (0..4).map(|word| vec![word]).collect() },
         select: plan(),
+        integrity: Integrity::Plain,
+        selection: Selection::default(),
         privacy: None,
         attributes: vec![0],
         population: PopulationBounds { min: 1, max: 9 },

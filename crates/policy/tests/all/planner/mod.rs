@@ -16,3 +16,4 @@ mod refused;
 mod releases;
 mod suggested;
 mod totals;
+mod verified;

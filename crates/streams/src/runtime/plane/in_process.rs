@@ -9,6 +9,7 @@ use alpheus_crypto::hash::Digest;
 use alpheus_crypto::sign::VerifyingKey;
 use alpheus_encrypted_stream::coordinator::{Sums, WindowReport};
 use alpheus_encrypted_stream::tick::ingest::{AuthenticityError, Ingest};
+use alpheus_encrypted_stream::tick::sums::Blocks;
 use alpheus_encrypted_stream::transformer::{IngestError, PlanMismatchError, Shape, Transformer};
 use alpheus_policy::ids::{PlanId, StreamId};
 use alpheus_policy::plan::Plan;
@@ -180,6 +181,10 @@ impl Sums for InProcess {
 }
 
 impl Plane for InProcess {
+    fn prove_with(&mut self, blocks: Blocks) {
+        self.transformer.prove_with(blocks);
+    }
+
     fn register(&mut self, plan: &Plan) -> Result<(), ServiceError> {
         match self.transformer.register(plan) {
             // A restored transformer runs it already.

@@ -17,6 +17,7 @@ use alpheus_crypto::sign::VerifyingKey;
 use alpheus_encrypted_stream::coordinator::{AdderMessage, Sums, WindowReport};
 use alpheus_encrypted_stream::job::WindowSum;
 use alpheus_encrypted_stream::tick::ingest::Ingest;
+use alpheus_encrypted_stream::tick::sums::Blocks;
 use alpheus_encrypted_stream::transformer::{Shape, Transformer};
 use alpheus_node::ledger::scan_all;
 use alpheus_policy::ids::{PlanId, StreamId};
@@ -76,6 +77,11 @@ pub enum UnsupportedPlanError {
         "the engine `job` sums fixed plans only: say `membership = 'fixed'`, or use the engine `in-process`"
     )]
     Epochs,
+    /// It keeps no sums of sessions.
+    #[error(
+        "the engine `job` does not do `integrity = 'verified'`: remove it, or use the engine `in-process`"
+    )]
+    Verified,
     /// The summary of one stream's window would not fit into a record, with one frame a tick.
     #[error(
         "the engine `job` sums windows of at most {most} anchor periods of the schema, and this one has {anchors}: choose a shorter window or a longer `anchor`, or the engine `in-process`"
@@ -94,6 +100,9 @@ pub(super) trait Plane: Sums + Send + Sync {
     fn check(&self, _plan: &Plan) -> Result<(), UnsupportedPlanError> {
         Ok(())
     }
+
+    /// Says how the schema's sums are cut into blocks, which verified plans need.
+    fn prove_with(&mut self, _blocks: Blocks) {}
 
     /// Starts or resumes summing for a plan.
     fn register(&mut self, plan: &Plan) -> Result<(), ServiceError>;

@@ -1,11 +1,13 @@
 //! Commits of the service: records, result rows and messages to the engine, together.
 
 use super::{Round, Service, ServiceError};
+use crate::runtime::receipts::NewReceipt;
 use crate::runtime::results::Row;
 use alpheus_crypto::ledger::{Ledger, LedgerError, Step};
 use alpheus_encrypted_stream::coordinator::{AdderMessage, Outcome, Output};
 use alpheus_node::ledger::store::LedgerWithBatch;
 use alpheus_policy::ids::PlanId;
+use alpheus_policy::plan::Plan;
 use alpheus_transport::NewRecord;
 
 impl Service {
@@ -40,13 +42,15 @@ impl Service {
         steps: Vec<(PlanId, Step<Vec<Output>>)>,
         ended: &[PlanId],
     ) -> Result<Round, ServiceError> {
-        let (mut rows, mut merged, mut over) = (Vec::new(), Step::default(), Vec::new());
+        let (mut rows, mut receipts) = (Vec::new(), Vec::new());
+        let (mut merged, mut over) = (Step::default(), Vec::new());
         for (id, step) in steps {
             let Some(query) = self.queries.get(&id) else { continue };
             let plan = query.coordinator.plan();
             AdderMessage::in_step(&step).try_for_each(|given| self.plane.give(&id, plan, given))?;
             for outcome in Outcome::in_step(&step) {
                 rows.extend(self.counters.row(plan, &query.whole(outcome)));
+                receipts.extend(receipt_of(id, plan, outcome));
                 self.plane.finish(&id, outcome.window);
                 over.extend(query.epoch.is_some().then_some(id).filter(|id| !ended.contains(id)));
             }
@@ -56,7 +60,7 @@ impl Service {
             merged.merge(self.end_epoch(id).map(|outputs| addressed(*id, outputs)));
         }
         ended.iter().chain(&over).for_each(|id| self.plane.unregister(id));
-        let outputs = self.write_down(&rows, merged)?;
+        let outputs = self.write_with(&rows, &receipts, merged)?;
         let messages = self.address(outputs);
         over.iter().for_each(|id| drop(self.queries.remove(id)));
         Ok(Round { messages, rows })
@@ -68,7 +72,18 @@ impl Service {
         rows: &[Row],
         step: Step<Vec<T>>,
     ) -> Result<Vec<T>, ServiceError> {
+        self.write_with(rows, &[], step)
+    }
+
+    /// The same, with the receipts of these rows.
+    fn write_with<T>(
+        &mut self,
+        rows: &[Row],
+        receipts: &[NewReceipt],
+        step: Step<Vec<T>>,
+    ) -> Result<Vec<T>, ServiceError> {
         let mut batch = self.plane.staged()?;
+        receipts.iter().try_for_each(|receipt| receipt.add_to(&mut batch, &self.topics))?;
         for row in rows {
             let value = serde_json::to_vec(row)?;
             let record =
@@ -95,6 +110,13 @@ impl Service {
         }
         Ok(outputs)
     }
+}
+
+/// The receipt of a window that opened, in a verified plan.
+fn receipt_of(id: PlanId, plan: &Plan, outcome: &Outcome) -> Option<NewReceipt> {
+    let receipt = outcome.result.as_ref().ok()?.receipt.as_deref()?;
+    let (query, window) = (plan.name.clone(), outcome.window);
+    Some(NewReceipt { query, plan: id, window, bytes: receipt.to_bytes() })
 }
 
 fn addressed(id: PlanId, outputs: Vec<Output>) -> Vec<(PlanId, Output)> {

@@ -12,7 +12,8 @@
 //! | `POST /v1/statements` | consumer | CREATE, EXPLAIN, SHOW, DESCRIBE, DROP |
 //! | `GET /v1/queries` | consumer, operator | running queries, and what their columns are |
 //! | `GET /v1/queries/{name}/results` | consumer | rows from an offset on, waiting for new ones |
-//! | `GET /v1/queries/{name}/plans/{plan}` | consumer | a plan as it was announced, to read sealed rows with |
+//! | `GET /v1/queries/{name}/receipts` | consumer | what controllers signed for verified rows, in parts from an offset on |
+//! | `GET /v1/queries/{name}/plans/{plan}` | consumer | a plan as it was announced, to read sealed and verified rows with |
 //! | `POST /v1/frames` | consumer | ciphertext of days that an owner lets it read |
 //! | `GET /v1/status` | consumer, operator | lag, failures, active hosts |
 //! | `GET /v1/hosts` | operator | hosts of controllers: when they were heard from, what waits for them |
@@ -104,6 +105,7 @@ pub fn router(api: Api, revoked: Revoked) -> Router {
         .route("/v1/schema", anybody(get(public::schema)))
         .route("/v1/statements", consumer(post(queries::statement)))
         .route("/v1/queries/{name}/results", consumer(get(queries::results)))
+        .route("/v1/queries/{name}/receipts", consumer(get(queries::receipts)))
         .route("/v1/queries/{name}/plans/{plan}", consumer(get(queries::plan)))
         .route("/v1/frames", consumer(post(frames::frames)))
         .route("/v1/queries", watcher(get(running::list)))

@@ -3,8 +3,10 @@
 use super::Api;
 use super::problem::store_failed;
 use crate::deployment::from_hex;
+use crate::query::receipts::ReceiptPage;
 use crate::runtime::manager::QueryError;
 use crate::runtime::planning::{QueryContext, plan_query};
+use crate::runtime::receipts::page;
 use crate::runtime::refusal_ids::of_refusal;
 use crate::runtime::results::Row;
 use crate::server::engine::Engine;
@@ -194,6 +196,28 @@ pub(super) async fn plan(
         Ok(Json(Plan { announcement: HEXLOWER.encode(&bytes) }))
     };
     api.engine.ask(find).await?
+}
+
+/// Parts of the receipts of the caller's own query, from an offset on.
+pub(super) async fn receipts(
+    State(api): State<Api>,
+    Extension(peer): Extension<Peer>,
+    Path(name): Path<String>,
+    Query(from): Query<From>,
+) -> Result<Json<ReceiptPage>, ApiError> {
+    let consumer = caller(&peer, &[Role::Consumer])?.name;
+    let asked = name.clone();
+    let theirs = move |engine: &mut Engine| engine.manager.owner_of(&asked) == Some(&*consumer);
+    if !api.engine.ask(theirs).await? {
+        return Err(ApiError::missing(format!("you have no query named `{name}`")));
+    }
+    let (store, topics) = (api.store.clone(), api.topics.clone());
+    let read = move || page(store.as_ref(), &topics, &name, from.after);
+    let read = tokio::task::spawn_blocking(read).await;
+    let read = read.map_err(|_| ApiError::failed("reading was cut short"))?;
+    let (parts, next) = read.map_err(store_failed)?;
+    let parts = parts.iter().map(|part| Ok(HEXLOWER.encode(&encode(part)?)));
+    Ok(Json(ReceiptPage { parts: parts.collect::<Result<_, ApiError>>()?, next }))
 }
 
 /// Where to start, and how long to wait for new rows.

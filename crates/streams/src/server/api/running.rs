@@ -31,6 +31,8 @@ pub struct QueryView {
     pub streams: usize,
     /// Whether only the consumer reads results, and not the service.
     pub sealed: bool,
+    /// Whether controllers sign results, which clients check.
+    pub verified: bool,
     /// Whether results have noise.
     pub noise: bool,
     /// The columns, without those of the group.
@@ -67,6 +69,7 @@ fn view(query: &RunningQuery, catalog: &Catalog) -> Option<QueryView> {
         groups: query.plans.len(),
         streams: query.plans.iter().map(|plan| plan.streams.len()).sum(),
         sealed: first.sealed_to.is_some(),
+        verified: first.integrity.is_verified(),
         noise: first.privacy.is_some(),
         columns: columns(first, &known.schema, &known.layout),
     })

@@ -314,6 +314,9 @@ impl Plane for Job {
         if plan.is_terms() {
             return Err(UnsupportedPlanError::Epochs);
         }
+        if plan.integrity.is_verified() {
+            return Err(UnsupportedPlanError::Verified);
+        }
         let far = |time: u64| time >= Timestamp::LIMIT.0;
         if far(plan.window.0) || far(plan.grace.0) || far(plan.from.0) {
             return Err(UnsupportedPlanError::Time);

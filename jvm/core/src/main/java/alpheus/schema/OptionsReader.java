@@ -24,12 +24,15 @@ import java.util.stream.IntStream;
 final class OptionsReader {
     private static final List<String> KEYS = List.of(
             "name", "option", "attributes", "window", "windows", "clients", "minimumPopulation", "generalise",
-            "budget", "to", "alpha", "colluders", "dropout", "missingTicks", "splitPopulations", "trusted");
+            "budget", "to", "alpha", "colluders", "dropout", "missingTicks", "splitPopulations", "trusted",
+            "integrity");
+    private static final List<String> INTEGRITY = List.of("allowed", "none");
     private static final List<String> KINDS =
             List.of("private", "public", "stream-aggregate", "aggregate", "dp-aggregate");
     private static final List<String> POPULATION =
             List.of("clients", "minimumPopulation", "splitPopulations", "trusted", "alpha", "colluders", "dropout");
-    private static final List<String> REST = List.of("window", "windows", "generalise", "to", "missingTicks");
+    private static final List<String> REST = List.of("window", "windows", "generalise", "to", "missingTicks",
+            "integrity");
     private static final long DEFAULT_COLLUDERS = 8;
     private static final String DEFAULT_SIZE = "small";
 
@@ -78,7 +81,8 @@ final class OptionsReader {
                 fields.readOr("dropout", many ? Fraction.FIFTH : Fraction.ONE, Node::fraction),
                 fields.readOr("missingTicks", 0L, node -> node.integer(0, SchemaReader.U32)),
                 fields.readOr("splitPopulations", false, Node::bool),
-                fields.readOr("trusted", List.of(), OptionsReader::fingerprints));
+                fields.readOr("trusted", List.of(), OptionsReader::fingerprints),
+                fields.readOr("integrity", true, node -> node.word(INTEGRITY) == 0));
     }
 
     /** Constraints that the kind does not use are mistakes worth reporting. */

@@ -24,6 +24,7 @@ import java.util.Optional;
  * @param missingTicks ticks that may be missing where several sessions tile a window
  * @param splitPopulations whether a window may be split into several populations
  * @param trusted fingerprints of controllers that the owner trusts, ascending, in hexadecimal
+ * @param verified whether it allows plans whose members decide what a row says
  */
 public record PolicyOption(
         String name,
@@ -40,7 +41,8 @@ public record PolicyOption(
         Fraction dropout,
         long missingTicks,
         boolean splitPopulations,
-        List<String> trusted) {
+        List<String> trusted,
+        boolean verified) {
     /** What an option allows: the paper's three core functions and the two ends. */
     public enum Kind {
         /** Nothing. */

@@ -107,6 +107,10 @@ final class SchemaHash {
         fraction(option.dropout());
         out.unsigned(option.missingTicks()).bool(option.splitPopulations());
         out.list(option.trusted(), fingerprint -> out.raw(HexFormat.of().parseHex(fingerprint)));
+        // Left out where it is allowed, as in every schema before there was a choice.
+        if (!option.verified()) {
+            out.bool(false);
+        }
     }
 
     private void generalise(Generalise generalise) {

@@ -113,6 +113,7 @@ public enum SchemaChange {
                 .map(at -> after.position(before.attributes().get(at).name())).sorted().toList();
         return new PolicyOption(old.name(), old.kind(), positions, old.windows(), old.clients(), old.namedClients(),
                 old.generalise(), old.budget(), old.to(), old.alpha(), old.colluders(), old.dropout(),
-                old.missingTicks(), old.splitPopulations(), old.trusted());
+                old.missingTicks(), old.splitPopulations(), old.trusted(),
+                old.verified());
     }
 }

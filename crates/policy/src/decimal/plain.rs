@@ -1,6 +1,6 @@
-//! Decimals in queries, before an attribute's scale is known.
+//! Decimals before an attribute's scale is known.
 
-use crate::decimal::{format_scaled, parse_exact};
+use super::{format_scaled, parse_exact};
 use std::cmp::Ordering;
 use std::fmt;
 

@@ -1,0 +1,204 @@
+//! Verified windows: what their parts of sums cost, and what a receipt takes to keep and to check.
+
+use crate::measure::Effort;
+use crate::report::Figure;
+use alpheus_crypto::agree::AgreementPublic;
+use alpheus_crypto::hash::{Digest, labelled_hash};
+use alpheus_crypto::seal::SealingPublic;
+use alpheus_crypto::secret::Secret;
+use alpheus_crypto::sign::SigningKey;
+use alpheus_crypto::signed::Signed;
+use alpheus_encrypted_stream::announced_plan::AnnouncedPlan;
+use alpheus_encrypted_stream::certificate::{
+    Certificate, Deployment, Party, Role, Subject, fingerprint,
+};
+use alpheus_encrypted_stream::mask::set::RosterSet;
+use alpheus_encrypted_stream::messages::{Announcement, Membership, Opening, OpeningSet, Token};
+use alpheus_encrypted_stream::receipt::{Receipt, Share};
+use alpheus_encrypted_stream::tick::parts::NeededBlocks;
+use alpheus_encrypted_stream::tick::sums::Blocks;
+use alpheus_policy::ids::{ControllerId, OwnerId, SchemaId, StreamId};
+use alpheus_policy::plan::{
+    Fraction, Integrity, MaskStrategy, Plan, PlannedStream, PopulationBounds, Release,
+};
+use alpheus_policy::select::ReleasePlan;
+use alpheus_policy::selection::Selection;
+use alpheus_time::{Span, Timestamp};
+use std::hint::black_box;
+
+/// Words of an event, in blocks of 8 and one of the check word.
+const WORDS: u16 = 456;
+/// Outputs of a window whose receipt is measured.
+const OUTPUTS: u16 = 4;
+
+/// Measures the parts of sums at service and controller, where everything is released and where
+/// little is, and receipts of 100 and 10,000 controllers.
+pub(crate) fn figures(effort: Effort, mut say: impl FnMut(&str)) -> Vec<Figure> {
+    let mut figures = Vec::new();
+    for (what, released) in [("all words", WORDS), ("24 words", 24)] {
+        say(&format!("verified: parts of sums, {what}"));
+        figures.extend(parts(effort, what, released));
+    }
+    for controllers in [100, 10_000] {
+        say(&format!("verified: receipts of {controllers} controllers"));
+        figures.extend(receipts(effort, controllers).into_iter().flatten());
+    }
+    figures
+}
+
+/// A stream's window has two sums: at its start and at its end.
+fn parts(effort: Effort, what: &str, released: u16) -> [Figure; 3] {
+    let mut lengths = vec![8; usize::from(WORDS / 8) - 1];
+    lengths.extend([7, 1]);
+    let rows = (0..released - 1).chain([WORDS - 1]).map(|word| vec![word]).collect();
+    let release = Release { rows };
+    let needed = NeededBlocks::of(&Blocks::of_lengths(&lengths), &release);
+    let sum: Vec<u64> = (0..u64::from(WORDS)).map(|word| word.wrapping_mul(0x9e37_79b9)).collect();
+    let (part, root) = needed.part(&sum);
+    let mut outputs = vec![0; release.outputs()];
+    let check = || {
+        for _ in 0..2 {
+            if let Ok(checked) = needed.check(black_box(&part), &root) {
+                checked.add_to(&release, &mut outputs);
+            }
+        }
+    };
+    let checked = effort.time(check);
+    let made = effort.time(|| {
+        black_box((needed.part(black_box(&sum)), needed.part(black_box(&sum))));
+    });
+    let bytes = 2 * (part.words.len() * 8 + part.path.len() * 32);
+    let name = |who: &str| format!("{who}, one stream's window of {WORDS} words, {what} released");
+    [
+        Figure::alone("verified", name("controller checks"), "ns", checked),
+        Figure::alone("verified", name("service makes parts"), "ns", made),
+        Figure::alone("verified", name("parts in the summons"), "B", bytes as f64),
+    ]
+}
+
+/// What is kept of a window, and what its check takes.
+fn receipts(effort: Effort, controllers: u32) -> Option<[Figure; 2]> {
+    let world = World::new(controllers)?;
+    let receipt = world.receipt();
+    let bytes = receipt.to_bytes().len();
+    let window = world.announced.plan().window_at(Timestamp(0));
+    receipt.verify(&world.announced, window).ok()?;
+    let once = Effort { repeats: effort.repeats.min(5), ..effort };
+    let checked = once.time(|| {
+        let _ = black_box(receipt.verify(&world.announced, window));
+    });
+    let name = |what: &str| format!("{what}, {controllers} controllers, {OUTPUTS} outputs");
+    Some([
+        Figure::alone("verified", name("a receipt"), "B", bytes as f64),
+        Figure::alone("verified", name("a consumer verifies"), "ns", checked),
+    ])
+}
+
+struct World {
+    service: SigningKey,
+    /// By position.
+    keys: Vec<SigningKey>,
+    announced: AnnouncedPlan,
+}
+
+fn bytes(what: &str, number: u32) -> [u8; 32] {
+    labelled_hash(what, &[&number.to_be_bytes()]).0
+}
+
+fn key(what: &str, number: u32) -> SigningKey {
+    SigningKey::from_seed(&Secret::from_bytes(bytes(what, number)))
+}
+
+impl World {
+    fn new(controllers: u32) -> Option<World> {
+        let (authority, service) = (key("authority", 0), key("service", 0));
+        let own = Party::signing(Role::Service, "service", service.verifying_key());
+        let own = own.certify(Subject([0; 16]), &authority);
+        let deployment = Deployment::new(authority.verifying_key(), &own).ok()?;
+        let seat = |number: u32| {
+            let key = key("seat", number);
+            let party = Party {
+                role: Role::Controller,
+                name: String::new(),
+                verifying: key.verifying_key(),
+                agreement: Some(AgreementPublic(bytes("agreement", number))),
+                sealing: Some(SealingPublic(bytes("sealing", number))),
+            };
+            let signed = party.certify(Subject([1; 16]), &authority);
+            let opened = signed.open(&authority.verifying_key()).ok()?;
+            Some((fingerprint(&opened), key, signed))
+        };
+        let mut seats: Vec<(ControllerId, SigningKey, Signed<Certificate>)> =
+            (0..controllers).map(seat).collect::<Option<_>>()?;
+        seats.sort_by_key(|(id, ..)| *id);
+        let plan = plan(seats.iter().map(|(id, ..)| *id).collect());
+        let certificates = seats.iter().map(|(.., signed)| signed.clone()).collect();
+        let announcement = Announcement { plan, certificates, consumer: None };
+        let announced = AnnouncedPlan::open(&Signed::new(&announcement, &service), &deployment);
+        let keys = seats.into_iter().map(|(_, key, _)| key).collect();
+        Some(World { service, keys, announced: announced.ok()? })
+    }
+
+    /// All controllers have signed a row of zeros.
+    fn receipt(&self) -> Receipt {
+        let (plan, all) = (self.announced.id(), self.announced.controllers());
+        let window = self.announced.plan().window_at(Timestamp(0));
+        let (members, root) = (RosterSet::full(all), Digest([0; 32]));
+        let owners = vec![1; self.keys.len()];
+        let membership = Membership { plan, window, members: members.clone(), owners, root };
+        let membership = Signed::new(&membership, &self.service);
+        let m = membership.digest();
+        let set = OpeningSet { plan, window, membership: m, set: members };
+        let opening_set = Signed::new(&set, &self.service);
+        let s = opening_set.digest();
+        let share = |(controller, key): (u32, &SigningKey)| {
+            let words: Vec<u64> = (0..OUTPUTS).map(|word| u64::MAX - u64::from(word)).collect();
+            let token = Token { plan, window, controller, membership: m, words: words.clone() };
+            let token = Signed::new(&token, key);
+            let of = Some(token.digest());
+            let opening = Opening { plan, window, controller, opening_set: s, token: of, words };
+            Share { token, opening: Some(Signed::new(&opening, key)) }
+        };
+        let shares = (0..).zip(&self.keys).map(share).collect();
+        Receipt { membership, opening_set: Some(opening_set), shares }
+    }
+}
+
+fn plan(roster: Vec<ControllerId>) -> Plan {
+    let stream = |controller: u32| {
+        let mut id = [0; 16];
+        id[..4].copy_from_slice(&controller.to_be_bytes());
+        PlannedStream {
+            stream: StreamId(id),
+            owner: OwnerId(bytes("owner", controller)),
+            controller,
+        }
+    };
+    let all = u32::try_from(roster.len()).unwrap_or(u32::MAX);
+    Plan {
+        nonce: [0; 16],
+        name: String::new(),
+        consumer: String::new(),
+        sealed_to: None,
+        schema: SchemaId([0; 32]),
+        group: vec![],
+        window: Span::seconds(10),
+        grace: Span::seconds(5),
+        from: Timestamp(0),
+        release: Release { rows: (0..OUTPUTS).map(|word| vec![word]).collect() },
+        select: ReleasePlan::default(),
+        integrity: Integrity::Verified,
+        selection: Selection::default(),
+        privacy: None,
+        attributes: vec![0],
+        population: PopulationBounds { min: 1, max: all },
+        alpha: Fraction::THIRD,
+        colluders: 1,
+        dropout: Fraction::FIFTH,
+        delta_exponent: 9,
+        masks: MaskStrategy::Clique,
+        epoch: None,
+        roster,
+        streams: (0..all).map(stream).collect(),
+    }
+}

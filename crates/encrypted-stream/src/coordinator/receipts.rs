@@ -1,0 +1,73 @@
+//! Receipts of verified windows: what members said, as they signed it.
+
+use std::collections::BTreeMap;
+
+use alpheus_crypto::hash::Digest;
+use alpheus_crypto::signed::Signed;
+
+use super::Coordinator;
+use super::round::{Phase, Round};
+use crate::mask::set::RosterSet;
+use crate::messages::{Opening, Token};
+use crate::receipt::{Receipt, Share};
+
+/// What the members of a window of a verified plan have signed so far.
+#[derive(Default)]
+pub(super) struct Shares {
+    tokens: BTreeMap<u32, Signed<Token>>,
+    openings: BTreeMap<u32, (Option<Digest>, Signed<Opening>)>,
+}
+
+impl Shares {
+    /// Keeps a token, if the plan is verified. False if its controller has opened another one.
+    pub(super) fn take_token(&mut self, from: u32, signed: Option<&Signed<Token>>) -> bool {
+        let Some(signed) = signed else { return true };
+        let opened = self.openings.get(&from).map(|(token, _)| *token);
+        let fits = opened.is_none_or(|opened| opened == Some(signed.digest()));
+        if fits {
+            self.tokens.insert(from, signed.clone());
+        }
+        fits
+    }
+
+    /// Keeps an opening, if the plan is verified. False if it opens another token than is here.
+    pub(super) fn take_opening(
+        &mut self,
+        opening: &Opening,
+        signed: Option<&Signed<Opening>>,
+    ) -> bool {
+        let Some(signed) = signed else { return opening.token.is_none() };
+        let held = self.tokens.get(&opening.controller).map(Signed::digest);
+        let fits = opening.token.is_some() && (held.is_none() || held == opening.token);
+        if fits {
+            self.openings.insert(opening.controller, (opening.token, signed.clone()));
+        }
+        fits
+    }
+}
+
+impl Coordinator {
+    /// Whether the members of the plan's windows decide what rows say.
+    pub(super) fn is_verified(&self) -> bool {
+        self.plan().integrity.is_verified()
+    }
+
+    /// The receipt of a window that opens over these members, in a verified plan.
+    pub(super) fn receipt(&self, round: &Round, set: &RosterSet) -> Option<Box<Receipt>> {
+        if !self.is_verified() {
+            return None;
+        }
+        let (fixing, opening_set) = match &round.phase {
+            Phase::Summoned => return None,
+            Phase::Collecting(fixing) => (fixing, None),
+            Phase::Opening(fixing, opening) => (fixing, Some(opening.signed.clone())),
+        };
+        let share = |member: u32| {
+            let token = round.shares.tokens.get(&member)?.clone();
+            let opening = round.shares.openings.get(&member).map(|(_, opening)| opening.clone());
+            Some(Share { token, opening })
+        };
+        let shares = set.iter().map(share).collect::<Option<Vec<_>>>()?;
+        Some(Box::new(Receipt { membership: fixing.signed.clone(), opening_set, shares }))
+    }
+}

@@ -1,0 +1,241 @@
+//! Honest windows of verified plans, and what stays of them.
+
+use alpheus_crypto::signed::Signed;
+use alpheus_encrypted_stream::annotation::Annotation;
+use alpheus_encrypted_stream::error::{ExclusionError, PlanRefusalError, WindowRefusalError};
+use alpheus_encrypted_stream::ledger::{LogEvent, Record, Scope, StampedRecord};
+use alpheus_encrypted_stream::messages::{
+    Closing, ControllerMessage, Retirement, ServiceMessage, WindowOutcome,
+};
+use alpheus_policy::plan::{Fraction, Integrity, NotVerifiableError, Plan};
+use alpheus_policy::selection::{Comparison, Selection, SelectionStep};
+use alpheus_time::Window;
+
+use super::{gather, long, long_of, receipt, truth, whole};
+use crate::protocol::evil::Evil;
+use crate::protocol::identities::certified;
+use crate::protocol::net::Net;
+use crate::protocol::world::{Setup, after, policy, stream_id, transformer, window};
+
+#[test]
+fn the_members_decide_the_row_across_an_anchor_and_within_a_period() {
+    for controllers in [1, 2, 3, 5] {
+        let mut evil = long(controllers, 2, 1);
+        let (draft, accepted) = gather(&mut evil, |_, streams| streams);
+        assert_eq!(accepted.len(), 2 * controllers as usize);
+        let members: Vec<u32> = (0..controllers).collect();
+        let receipt = receipt(&mut evil, &draft, &members);
+        let row = receipt.verify(&evil.world.announced, whole()).unwrap();
+        assert_eq!(row.words(), truth(&evil, &accepted));
+        assert_eq!((row.population(), row.signers()), (2 * controllers, controllers));
+    }
+}
+
+#[test]
+fn it_says_that_each_signer_could_have_changed_it() {
+    let said = |controllers: u32| {
+        let mut evil = long(controllers, 1, 1);
+        let (draft, _) = gather(&mut evil, |_, streams| streams);
+        let members: Vec<u32> = (0..controllers).collect();
+        let receipt = receipt(&mut evil, &draft, &members);
+        receipt.verify(&evil.world.announced, whole()).unwrap().to_string()
+    };
+    assert_eq!(said(3), "signed by 3 controllers, any of which could have changed it");
+    assert_eq!(said(1), "signed by 1 controller, which could have changed it");
+}
+
+/// The coordinator needs no ciphertext: here it has none.
+#[test]
+fn no_ciphertext_of_the_service_is_in_the_row() {
+    for controllers in [1, 3] {
+        let mut net = Net::new(Setup { streams_each: 2, ..Setup::new(controllers) }.verified());
+        let report = net.world.report(0);
+        net.world.transformer = transformer(&net.world.schema, &net.world.layout);
+        let step = net.coordinator.handle_window_report(&report, after(0));
+        net.run(after(0), step);
+        let opened = net.outcomes[0].result.as_ref().unwrap();
+        let all = 0..2 * controllers as usize;
+        assert_eq!(opened.outputs, net.world.truth(all, 0));
+        let receipt = opened.receipt.as_deref().unwrap();
+        let row = receipt.verify(&net.world.announced, window(0)).unwrap();
+        assert_eq!(row.words(), opened.outputs);
+        assert_eq!(row.check(&opened.outputs, opened.population), Ok(()));
+    }
+}
+
+/// Days end in the third window, so sessions change in it.
+#[test]
+fn windows_on_both_sides_of_midnight_open() {
+    let mut net = Net::new(Setup { windows: 4, ..Setup::new(3) }.verified());
+    for number in 0..4 {
+        net.close(number);
+        let opened = net.outcomes.last().unwrap().result.as_ref().unwrap();
+        assert_eq!(opened.outputs, net.world.truth(0..3, number), "window {number}");
+    }
+}
+
+#[test]
+fn a_restarted_service_has_the_same_receipt() {
+    let mut net = Net::new(Setup { streams_each: 2, ..Setup::new(3) }.verified());
+    net.lost = |to, message| to == 1 && matches!(message, ServiceMessage::OpeningSet(_));
+    net.close(0);
+    assert!(net.outcomes.is_empty());
+    net.lost = |_, _| false;
+    net.restart_service(after(0));
+    let opened = net.outcomes[0].result.as_ref().unwrap();
+    assert_eq!(opened.outputs, net.world.truth(0..6, 0));
+    let receipt = opened.receipt.as_deref().unwrap();
+    assert!(receipt.verify(&net.world.announced, window(0)).is_ok());
+}
+
+/// The same request gets the same bytes, also after a restart, until the window is closed.
+#[test]
+fn a_repeated_request_gets_the_same_bytes_and_a_closed_window_leaves_digests_only() {
+    let mut evil = long(2, 1, 1);
+    let (draft, _) = gather(&mut evil, |_, streams| streams);
+    let first = receipt(&mut evil, &draft, &[0, 1]);
+    evil.start_again(after(9));
+    assert_eq!(receipt(&mut evil, &draft, &[0, 1]), first);
+    let outcome = WindowOutcome::Opened { population: 2 };
+    let closing = Closing { plan: evil.world.id(), window: whole(), outcome };
+    let closing = ServiceMessage::Closing(Signed::new(&closing, &evil.world.service));
+    assert_eq!(evil.say(0, after(9), &closing), None);
+    let own = evil.store.values(Scope::Controller(evil.controllers[0].id()));
+    let records: Vec<Record> =
+        own.iter().map(|value| StampedRecord::read(value).unwrap().record).collect();
+    let share = first.shares[0].clone();
+    let digests = Record::Closed {
+        plan: evil.world.id(),
+        window: whole(),
+        membership: first.membership.digest(),
+        token: share.token.digest(),
+        opening: share.opening.map(|opening| opening.digest()),
+    };
+    assert!(records.contains(&digests));
+    assert!(!records.iter().any(|r| matches!(r, Record::Spent(_) | Record::Opened { .. })));
+    for restart in [false, true] {
+        if restart {
+            evil.start_again(after(9));
+        }
+        let again = evil.ask(0, after(9), &evil.membership(&draft, 0));
+        assert_eq!(again, Err(WindowRefusalError::Settled));
+    }
+}
+
+/// An attribute is released once, no matter who decides the row.
+#[test]
+fn plain_and_verified_plans_do_not_release_an_attribute_twice() {
+    for verified_first in [true, false] {
+        let setup = Setup { streams_each: 2, ..Setup::new(2) };
+        let setup = if verified_first { setup.verified() } else { setup.with_ticks() };
+        let mut evil = Evil::new(Setup { alpha: Fraction::THIRD, ..setup });
+        let integrity = if verified_first { Integrity::Plain } else { Integrity::Verified };
+        let draft = evil.gather();
+        evil.token(0, &draft).unwrap();
+        let first = evil.world.id();
+        evil.world.take_over(Plan { nonce: [99; 16], integrity, ..evil.world.plan.clone() });
+        let refused = evil.say(0, after(0), &evil.world.announcement());
+        let Some(ControllerMessage::PlanRefusal(refused)) = refused else { panic!("{refused:?}") };
+        let key = evil.world.announced.verifying()[0];
+        let reason = refused.open(&key).unwrap().reason.clone();
+        assert!(matches!(reason, PlanRefusalError::Locked { .. }), "{reason}");
+        let end = Signed::new(&Retirement { plan: first }, &evil.world.service);
+        evil.say(0, after(0), &ServiceMessage::Retirement(end));
+        evil.say(0, after(0), &evil.world.announcement());
+        evil.report = evil.world.report(0);
+        let presence = evil.presence(0, evil.streams(0)).1;
+        let released = presence.excluded.iter().map(|(_, reason)| *reason).collect::<Vec<_>>();
+        assert_eq!(released, [ExclusionError::Released; 2]);
+    }
+}
+
+fn lines(evil: &Evil) -> Vec<Window> {
+    let own = evil.store.values(Scope::Controller(evil.controllers[0].id()));
+    let read = |value: &&[u8]| match StampedRecord::read(value).unwrap().record {
+        Record::Log(line) => match line.event {
+            LogEvent::NotSummoned { windows, .. } => Some(windows),
+            _ => None,
+        },
+        _ => None,
+    };
+    own.iter().filter_map(read).collect()
+}
+
+#[test]
+fn owners_read_of_windows_that_nobody_asked_about() {
+    let mut evil = Evil::new(Setup { windows: 5, ..Setup::new(3) }.verified());
+    evil.gather();
+    assert_eq!(lines(&evil), []);
+    // Window 1 opens among the others, and the service says so.
+    let outcome = WindowOutcome::Opened { population: 2 };
+    let closing = Closing { plan: evil.world.id(), window: window(1), outcome };
+    let closing = ServiceMessage::Closing(Signed::new(&closing, &evil.world.service));
+    evil.say(0, after(1), &closing);
+    assert_eq!(lines(&evil), [window(1)]);
+    // It does not even say so of windows 2 and 3.
+    for number in 1..4 {
+        evil.world.report(number);
+    }
+    evil.gather_at(4);
+    let left_out = Window { start: window(2).start, end: window(3).end };
+    assert_eq!(lines(&evil), [window(1), left_out]);
+}
+
+/// A controller checks the query's conditions against its own streams.
+#[test]
+fn streams_that_the_query_does_not_ask_for_are_refused() {
+    let step = |value: &str| SelectionStep::Compare {
+        attribute: "region".into(),
+        comparison: Comparison::Equal,
+        value: value.into(),
+    };
+    let setup = Setup::new(2).verified();
+    let mut evil = Evil::unannounced(setup);
+    let owner_key = evil.world.setup.owner_key(stream_id(0));
+    let metadata = vec![("region".to_owned(), "here".to_owned())];
+    let signed = evil.world.annotate(stream_id(0), 2, policy(&evil.world.setup));
+    let own: Annotation = signed.dangerous_unverified().unwrap();
+    let signed = Signed::new(&Annotation { metadata, ..own }, &owner_key);
+    let step_of = evil.controllers[0].annotate(&signed, &certified(&owner_key), after(0)).unwrap();
+    step_of.commit(&mut evil.store).unwrap();
+    let plain = evil.world.plan.clone();
+    let mut answer = |plan: Plan| {
+        evil.world.take_over(plan);
+        match evil.say(0, after(0), &evil.world.announcement()).unwrap() {
+            ControllerMessage::PlanRefusal(refused) => {
+                let key = evil.world.announced.verifying()[0];
+                Err(refused.open(&key).unwrap().reason.clone())
+            }
+            _ => Ok(()),
+        }
+    };
+    let with = |steps: Vec<SelectionStep>| Plan { selection: Selection { steps }, ..plain.clone() };
+    let refused = Err(PlanRefusalError::NotSelected { stream: stream_id(0) });
+    assert_eq!(answer(with(vec![step("there")])), refused);
+    let group = vec![("region".to_owned(), "there".to_owned())];
+    assert_eq!(answer(Plan { group, ..plain.clone() }), refused);
+    assert_eq!(answer(with(vec![step("here")])), Ok(()));
+}
+
+/// Fewer controllers than can hide a part, and what cannot be verified at all.
+#[test]
+fn plans_that_cannot_be_verified_are_malformed() {
+    use alpheus_encrypted_stream::announced_plan::AnnouncedPlan;
+    use alpheus_encrypted_stream::error::PlanShapeError;
+    use alpheus_encrypted_stream::messages::Announcement;
+    let evil = long_of(Setup { windows: 9, ..Setup::new(2) }.verified(), |plan| plan);
+    let open = |plan: Plan| {
+        let certificates = evil.world.seats.iter().map(|(_, signed)| signed.clone()).collect();
+        let announcement = Announcement { plan, certificates, consumer: None };
+        let signed = Signed::new(&announcement, &evil.world.service);
+        AnnouncedPlan::open(&signed, &evil.world.deployment).map(|_| ())
+    };
+    let plan = evil.world.plan.clone();
+    assert_eq!(open(plan.clone()), Ok(()));
+    let reason = PlanShapeError::NotVerifiable(NotVerifiableError::NoColluders);
+    let none = Plan { alpha: Fraction::ZERO, ..plan.clone() };
+    assert_eq!(open(none), Err(PlanRefusalError::Malformed(reason)));
+    let selection = Selection { steps: vec![SelectionStep::Not] };
+    let odd = Plan { selection, ..plan };
+    assert_eq!(open(odd), Err(PlanRefusalError::Malformed(PlanShapeError::Selection)));
+}

@@ -1,0 +1,127 @@
+//! Verified plans: what the members of a window decide, whatever the service says.
+
+mod honest;
+mod lies;
+mod receipts;
+mod simulation;
+
+use alpheus_crypto::signed::Signed;
+use alpheus_encrypted_stream::error::ExclusionError;
+use alpheus_encrypted_stream::messages::{
+    ControllerMessage, OpeningSet, Segments, ServiceMessage, SummonedStream,
+};
+use alpheus_encrypted_stream::receipt::{Receipt, Share};
+use alpheus_encrypted_stream::tick::parts::PartialSum;
+use alpheus_policy::plan::Plan;
+use alpheus_time::{Span, Window};
+
+use crate::protocol::evil::{Draft, Evil};
+use crate::protocol::world::{Setup, WINDOW, after, window};
+
+/// A verified plan with windows of three ticks, of which the second ends at an anchor. All have
+/// accepted it, and the window is closed at the service.
+pub fn long(controllers: u32, streams_each: u32, seed: u8) -> Evil {
+    let setup = Setup { streams_each, windows: 9, seed, ..Setup::new(controllers) };
+    long_of(setup.verified(), |plan| plan)
+}
+
+/// The same with another plan.
+pub fn long_of(setup: Setup, change: impl Fn(Plan) -> Plan) -> Evil {
+    let mut evil = Evil::unannounced(setup);
+    let plan = Plan { window: Span(3 * WINDOW.0), ..evil.world.plan.clone() };
+    evil.world.take_over(change(plan));
+    evil.accept();
+    let (id, before) = (evil.world.id(), evil.world.plan.window_at(window(2).start));
+    evil.world.transformer.close(&id, before, 0).unwrap();
+    let report = evil.world.transformer.close(&id, whole(), 0).unwrap();
+    evil.report.window = whole();
+    evil.report.complete = report.complete().cloned().collect();
+    evil
+}
+
+/// The window: ticks 5 to 7. The day's session opened three ticks before.
+pub fn whole() -> Window {
+    Window { start: window(5).start, end: window(7).end }
+}
+
+/// What these streams have in it.
+pub fn truth(evil: &Evil, streams: &[u32]) -> Vec<u64> {
+    let of = |tick| evil.world.truth(streams.iter().map(|at| *at as usize), tick);
+    let ticks = [5, 6, 7].map(of);
+    (0..ticks[0].len()).map(|word| ticks.iter().map(|tick| tick[word]).sum()).collect()
+}
+
+/// The parts of sums of a stream's first session.
+pub fn parts(stream: &mut SummonedStream) -> &mut Vec<PartialSum> {
+    match &mut stream.segments {
+        Segments::OfTicks { sums, .. } => &mut sums[0],
+        Segments::OfEvents(_) => unreachable!("a stream of events"),
+    }
+}
+
+/// Presences of all controllers, each summoned with these of its streams. Also returns the streams
+/// that they accept.
+pub fn gather(
+    evil: &mut Evil,
+    mut tell: impl FnMut(u32, Vec<SummonedStream>) -> Vec<SummonedStream>,
+) -> (Draft, Vec<u32>) {
+    let (mut members, mut accepted) = (Vec::new(), Vec::new());
+    for p in 0..evil.world.setup.controllers {
+        let streams = tell(p, evil.streams(p));
+        let (digest, presence) = evil.presence_at(p, streams, after(9));
+        members.push((p, digest, presence.owners));
+        accepted.extend(presence.accepted);
+    }
+    (Draft { window: whole(), members }, accepted)
+}
+
+/// The receipt of a window over these members, all of whom answer.
+pub fn receipt(evil: &mut Evil, draft: &Draft, members: &[u32]) -> Receipt {
+    try_receipt(evil, draft, members).unwrap()
+}
+
+/// The same, if they do.
+pub fn try_receipt(evil: &mut Evil, draft: &Draft, members: &[u32]) -> Option<Receipt> {
+    let single = evil.world.setup.controllers == 1;
+    let ServiceMessage::Membership { membership, .. } = evil.membership(draft, 0) else {
+        unreachable!()
+    };
+    let mut tokens = Vec::new();
+    for (p, ..) in &draft.members {
+        let message = evil.membership(draft, *p);
+        match evil.ask(*p, after(9), &message).ok()? {
+            ControllerMessage::Token(token) => tokens.push((*p, token)),
+            other => panic!("{other:?}"),
+        }
+    }
+    let set = evil.set(draft, members);
+    let mut shares = Vec::new();
+    for (p, token) in tokens.into_iter().filter(|(p, _)| members.contains(p)) {
+        let opening = match single {
+            true => None,
+            false => match evil.ask(p, after(9), &set).ok()? {
+                ControllerMessage::Opening(opening) => Some(opening),
+                other => panic!("{other:?}"),
+            },
+        };
+        shares.push(Share { token, opening });
+    }
+    Some(Receipt { membership, opening_set: (!single).then(|| opening_set(set)), shares })
+}
+
+fn opening_set(message: ServiceMessage) -> Signed<OpeningSet> {
+    match message {
+        ServiceMessage::OpeningSet(set) => set,
+        other => panic!("{other:?}"),
+    }
+}
+
+/// Why the first stream of controller 0 is left out after tampering; the second one stays in.
+pub fn tampered(tamper: impl FnOnce(&mut SummonedStream)) -> ExclusionError {
+    let mut evil = long(2, 2, 1);
+    let mut streams = evil.streams(0);
+    tamper(&mut streams[0]);
+    let presence = evil.presence_at(0, streams, after(9)).1;
+    assert_eq!(presence.accepted, vec![1]);
+    presence.excluded[0].1
+}

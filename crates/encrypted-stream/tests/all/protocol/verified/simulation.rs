@@ -1,0 +1,181 @@
+//! Seeded windows with a service that lies about sums, sets, receipts and rows: every wrong row is
+//! refused, and every row that holds is the truth.
+
+use alpheus_crypto::signed::Signed;
+use alpheus_encrypted_stream::mask::set::RosterSet;
+use alpheus_encrypted_stream::messages::{Segments, SummonedStream};
+use alpheus_encrypted_stream::receipt::Receipt;
+use rand_chacha::ChaCha20Rng;
+use rand_chacha::rand_core::{Rng, SeedableRng};
+
+use super::{gather, long, truth, try_receipt, whole};
+use crate::protocol::evil::Evil;
+
+/// What happened in a window.
+#[derive(Debug, Default)]
+struct Tally {
+    /// Receipts that held.
+    held: u32,
+    /// Receipts and rows that were refused.
+    refused: u32,
+    /// Streams that were left out.
+    left_out: u32,
+    /// Windows that the members did not open.
+    unopened: u32,
+}
+
+struct Dice(ChaCha20Rng);
+
+impl Dice {
+    fn below(&mut self, most: usize) -> usize {
+        self.0.next_u32() as usize % most.max(1)
+    }
+
+    fn says(&mut self, one_in: usize) -> bool {
+        self.below(one_in) == 0
+    }
+}
+
+/// Damages what the service says of a stream.
+fn damage(stream: &mut SummonedStream, other: &SummonedStream, dice: &mut Dice) {
+    let Segments::OfTicks { claims, sums, .. } = &mut stream.segments else { return };
+    let Segments::OfTicks { claims: their_claims, sums: their_sums, .. } = &other.segments else {
+        return;
+    };
+    let part = dice.below(sums[0].len());
+    match dice.below(8) {
+        0 => {
+            let word = dice.below(sums[0][part].words.len());
+            sums[0][part].words[word] ^= 1 << dice.below(64);
+        }
+        1 => *sums = their_sums.clone(),
+        2 => (*claims, *sums) = (their_claims.clone(), their_sums.clone()),
+        3 => sums[0].reverse(),
+        4 => drop(sums[0].remove(part)),
+        5 => {
+            let last = sums[0].len() - 1;
+            sums[0].swap(part, last);
+        }
+        6 => claims[0][part].masked_count ^= 1,
+        _ => drop(claims[0].remove(part)),
+    }
+}
+
+/// Changes a receipt as the service can: it signs anything of its own, and nothing of others.
+fn lie(evil: &Evil, receipt: &mut Receipt, other: &Receipt, dice: &mut Dice) {
+    let count = receipt.shares.len();
+    let (one, two) = (dice.below(count), dice.below(count));
+    let roster = evil.world.setup.controllers;
+    match dice.below(9) {
+        0 => receipt.shares.swap(one, two),
+        1 => receipt.shares[one] = receipt.shares[two].clone(),
+        2 => drop(receipt.shares.remove(one)),
+        3 => receipt.shares[one].opening = receipt.shares[two].opening.clone(),
+        4 => receipt.shares[one] = other.shares[dice.below(other.shares.len())].clone(),
+        5 => {
+            let mut own = receipt.membership.dangerous_unverified().unwrap();
+            let at = dice.below(own.owners.len());
+            own.owners[at] = own.owners[at].wrapping_add(1);
+            receipt.membership = Signed::new(&own, &evil.world.service);
+        }
+        6 => {
+            let set = receipt.opening_set.as_ref().unwrap();
+            let mut own = set.dangerous_unverified().unwrap();
+            own.set = RosterSet::of(roster, own.set.iter().skip(1));
+            receipt.opening_set = Some(Signed::new(&own, &evil.world.service));
+            receipt.shares.remove(0);
+        }
+        7 => {
+            let set = receipt.opening_set.as_ref().unwrap();
+            let mut own = set.dangerous_unverified().unwrap();
+            own.set = RosterSet::of(roster + 1, own.set.iter());
+            receipt.opening_set = Some(Signed::new(&own, &evil.world.service));
+        }
+        _ => *receipt = other.clone(),
+    }
+}
+
+fn play(seed: u64, tally: &mut Tally) {
+    let mut dice = Dice(ChaCha20Rng::seed_from_u64(seed));
+    let controllers = 3 + u32::try_from(dice.below(3)).unwrap();
+    let each = 1 + u32::try_from(dice.below(2)).unwrap();
+    let mut evil = long(controllers, each, 1 + u8::try_from(seed % 16).unwrap());
+    let all = evil.report.complete.clone();
+    let mut summoned = 0;
+    let (draft, accepted) = gather(&mut evil, |_, mut streams| {
+        for stream in &mut streams {
+            if dice.says(4) {
+                let other = &all[dice.below(all.len())];
+                damage(stream, other, &mut dice);
+            }
+        }
+        if dice.says(8) && !streams.is_empty() {
+            streams.remove(0);
+        }
+        summoned += streams.len();
+        streams
+    });
+    tally.left_out += u32::try_from(summoned - accepted.len()).unwrap();
+    let mut members: Vec<u32> = (0..controllers).collect();
+    if controllers > 3 && dice.says(2) {
+        members.remove(dice.below(controllers as usize));
+    }
+    let Some(receipt) = try_receipt(&mut evil, &draft, &members) else {
+        tally.unopened += 1;
+        return;
+    };
+    let of_members = |at: &u32| members.contains(&evil.world.plan.streams[*at as usize].controller);
+    let expected = truth(&evil, &accepted.into_iter().filter(of_members).collect::<Vec<_>>());
+    let row = receipt.verify(&evil.world.announced, whole()).unwrap();
+    assert_eq!(row.words(), expected, "seed {seed}");
+    tally.held += 1;
+    publish_lies(&evil, (&receipt, &expected), seed, (&members, &mut dice), tally);
+}
+
+/// Receipts and rows that a lying service publishes in the place of the honest ones.
+fn publish_lies(
+    evil: &Evil,
+    (receipt, expected): (&Receipt, &[u64]),
+    seed: u64,
+    (members, dice): (&[u32], &mut Dice),
+    tally: &mut Tally,
+) {
+    let (controllers, each) = (evil.world.setup.controllers, evil.world.setup.streams_each);
+    let row = receipt.verify(&evil.world.announced, whole()).unwrap();
+    // Another window of the same owners, under another roster.
+    let mut elsewhere = long(controllers, each, 100 + u8::try_from(seed % 16).unwrap());
+    let (draft, _) = gather(&mut elsewhere, |_, streams| streams);
+    let other = try_receipt(&mut elsewhere, &draft, members).unwrap();
+    for _ in 0..4 {
+        let mut lied = receipt.clone();
+        lie(evil, &mut lied, &other, dice);
+        match lied.verify(&evil.world.announced, whole()) {
+            Ok(row) => assert_eq!(row.words(), expected, "seed {seed}"),
+            Err(_) => tally.refused += 1,
+        }
+        let mut words = expected.to_vec();
+        let word = dice.below(words.len());
+        words[word] ^= 1 << dice.below(64);
+        assert!(row.check(&words, row.population()).is_err(), "seed {seed}");
+        tally.refused += 1;
+    }
+}
+
+fn play_all(seeds: std::ops::Range<u64>) -> Tally {
+    let mut tally = Tally::default();
+    seeds.for_each(|seed| play(seed, &mut tally));
+    tally
+}
+
+#[test]
+fn a_hundred_windows_of_a_lying_service() {
+    let tally = play_all(0..100);
+    assert!(tally.held > 50 && tally.refused > 300 && tally.left_out > 30, "{tally:?}");
+}
+
+#[test]
+#[ignore = "takes minutes: `cargo test --release -- --ignored ten_thousand_windows`"]
+fn ten_thousand_windows_of_a_lying_service() {
+    let tally = play_all(1000..11_000);
+    assert!(tally.held > 5000 && tally.refused > 30_000, "{tally:?}");
+}

@@ -1,0 +1,206 @@
+//! `alpheus verify`: checks what the controllers of a query's windows have signed, against the rows
+//! that its service has published.
+
+use crate::deployment;
+use crate::links;
+use crate::query::receipts::{RefusedRowError, all_receipts, check, open_plan, stated, window_of};
+use crate::query::sealed::Rows;
+use crate::revocations::open_identity;
+use alpheus_encrypted_stream::announced_plan::AnnouncedPlan;
+use alpheus_encrypted_stream::certificate::Deployment;
+use alpheus_encrypted_stream::receipt::Receipt;
+use alpheus_node::failure::{Blame, Category, Failure, printed};
+use alpheus_node::globals::Globals;
+use alpheus_node::network::blocking::BlockingClient;
+use alpheus_node::network::error::RequestError;
+use alpheus_node::network::role::Role;
+use alpheus_node::settings::{Settings, path_flag};
+use alpheus_policy::ids::PlanId;
+use data_encoding::HEXLOWER;
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+use std::collections::HashMap;
+use std::io::Write;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+const EXAMPLES: &str = "\
+Examples:
+  alpheus verify --server https://localhost:7400 --identity pki/analyst --query Stats
+  alpheus verify --server https://localhost:7400 --identity pki/analyst --query Stats \\
+      --save stats.receipts.json
+  alpheus verify --identity pki/analyst stats.receipts.json
+
+Rows of a query with `integrity = 'verified'` are signed by the controllers of their windows. A row
+that holds is what these controllers have signed; any of them could have changed it. The identity
+folder says whom to trust: it has the authority's and the service's keys. If a row does not hold,
+the exit code is not 0.";
+
+/// Arguments of `alpheus verify`.
+#[derive(Debug, clap::Args)]
+#[command(after_help = EXAMPLES)]
+pub struct Args {
+    /// A file that --save has written
+    #[arg(value_name = "FILE", required_unless_present = "server", conflicts_with = "server")]
+    pub file: Option<PathBuf>,
+    /// The running service at this URL
+    #[arg(long, value_name = "URL", requires = "query")]
+    pub server: Option<String>,
+    /// The consumer's identity folder
+    #[arg(long, value_name = "FOLDER")]
+    pub identity: Option<PathBuf>,
+    /// The consumer's own query
+    #[arg(long, value_name = "NAME", requires = "server")]
+    pub query: Option<String>,
+    /// Also write plans, receipts and rows to this file, to be verified elsewhere
+    #[arg(long, value_name = "FILE", requires = "server")]
+    pub save: Option<PathBuf>,
+}
+
+/// Version of the files.
+const FORMAT: u32 = 1;
+
+/// What is verified.
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Evidence {
+    format: u32,
+    /// The query.
+    query: String,
+    /// Announcements of its plans, in hexadecimal digits.
+    plans: Vec<String>,
+    /// Receipts, in hexadecimal digits.
+    receipts: Vec<String>,
+    /// Rows as the service has published them.
+    rows: Vec<Map<String, Value>>,
+}
+
+/// Rows differ from what the controllers have signed.
+#[derive(Debug, thiserror::Error)]
+#[error("{refused} of {all} rows do not hold")]
+pub struct UnverifiedRowsError {
+    refused: usize,
+    all: usize,
+}
+
+/// Runs the command.
+///
+/// # Errors
+/// [`Category::Check`] if a row does not hold, [`Category::Input`] if a file cannot be read.
+pub fn run(args: &Args, globals: &Globals) -> Result<(), Failure> {
+    let settings = globals.settings(vec![("identity", path_flag(args.identity.as_ref()))])?;
+    let folder = Settings::needed(&settings.identity, "identity")?;
+    let identity = open_identity(&folder, Role::Consumer)?;
+    let deployment = deployment::of(&identity)?;
+    let evidence = match (&args.file, &args.server, &args.query) {
+        (Some(file), ..) => {
+            let text = std::fs::read_to_string(file).blame_io(file)?;
+            let evidence: Evidence = serde_json::from_str(&text).blame_input(file)?;
+            if evidence.format != FORMAT {
+                let known = format!("the file has format {}, not {FORMAT}", evidence.format);
+                return Err(Failure::new(Category::Input, known).at(file.display().to_string()));
+            }
+            evidence
+        }
+        (None, Some(server), Some(query)) => {
+            let client = links::service(server, &identity)?;
+            client.block_on(gather(&client, query))?
+        }
+        _ => return Err("give a file, or --server and --query").blame(Category::Usage),
+    };
+    if let Some(path) = &args.save {
+        let text = serde_json::to_string(&evidence).blame(Category::Io)?;
+        std::fs::write(path, text).blame_io(path)?;
+    }
+    report(&evidence, &deployment)
+}
+
+/// Everything that the service has of a query.
+async fn gather(client: &BlockingClient, query: &str) -> Result<Evidence, RequestError> {
+    let (http, mut rows, mut after) = (client.http(), Vec::new(), 0);
+    loop {
+        let path = format!("/v1/queries/{query}/results?after={after}&wait=0");
+        let page: Rows = http.get_json(&path, Duration::ZERO).await?;
+        let done = page.rows.is_empty() && page.next <= after;
+        (rows, after) = ([rows, page.rows].concat(), page.next);
+        if done {
+            break;
+        }
+    }
+    let (receipts, plans) = all_receipts(http, query).await?;
+    let readable = receipts.into_iter().filter_map(|(_, _, receipt)| receipt.ok());
+    Ok(Evidence {
+        format: FORMAT,
+        query: query.to_owned(),
+        plans: plans.into_values().collect(),
+        receipts: readable.map(|receipt| HEXLOWER.encode(&receipt.to_bytes())).collect(),
+        rows,
+    })
+}
+
+/// Says of each row whether it holds.
+fn report(evidence: &Evidence, deployment: &Deployment) -> Result<(), Failure> {
+    let (mut refused, mut all) = (0, 0);
+    let verifier = Verifier::new(evidence, deployment)?;
+    let mut out = std::io::stdout().lock();
+    for row in &evidence.rows {
+        let text = |name: &str| row.get(name).map_or_else(String::new, ToString::to_string);
+        let window = format!("{} – {}", text("window_start"), text("window_end"));
+        let said = if row.get("status").and_then(Value::as_str) == Some("ok") {
+            all += 1;
+            match verifier.verify(row) {
+                Ok(holds) => format!("{window}: {holds}"),
+                Err(why) => {
+                    refused += 1;
+                    format!("{window}: does not hold: {why}")
+                }
+            }
+        } else {
+            format!("{window}: no result: {}", text("status"))
+        };
+        if printed(writeln!(out, "{said}"))?.is_break() {
+            break;
+        }
+    }
+    if refused == 0 {
+        return Ok(());
+    }
+    Err(Failure::new(Category::Check, UnverifiedRowsError { refused, all })
+        .with_help("the service has published something else than what the controllers signed"))
+}
+
+/// Plans that were checked, and receipts by what they say they are of.
+struct Verifier<'a> {
+    query: &'a str,
+    plans: HashMap<PlanId, Arc<AnnouncedPlan>>,
+    receipts: HashMap<(PlanId, u64), Receipt>,
+}
+
+impl<'a> Verifier<'a> {
+    fn new(evidence: &'a Evidence, deployment: &Deployment) -> Result<Self, Failure> {
+        let mut plans = HashMap::new();
+        for announcement in &evidence.plans {
+            let announced = open_plan(announcement, deployment).blame(Category::Check)?;
+            plans.insert(announced.id(), announced);
+        }
+        let mut receipts = HashMap::new();
+        for digits in &evidence.receipts {
+            let bytes = HEXLOWER.decode(digits.as_bytes()).blame(Category::Input)?;
+            let receipt = Receipt::from_bytes(&bytes).blame(Category::Input)?;
+            // Only to find it: verification checks the signature.
+            if let Some(membership) = receipt.membership.dangerous_unverified() {
+                receipts.insert((membership.plan, membership.window.start.0 / 1000), receipt);
+            }
+        }
+        Ok(Self { query: &evidence.query, plans, receipts })
+    }
+
+    fn verify(&self, row: &Map<String, Value>) -> Result<String, RefusedRowError> {
+        let key = stated(row).ok_or(RefusedRowError::Plain)?;
+        let announced = self.plans.get(&key.0).ok_or(RefusedRowError::NoReceipt)?;
+        let receipt = self.receipts.get(&key).ok_or(RefusedRowError::NoReceipt)?;
+        let window = window_of(announced, key.1).ok_or(RefusedRowError::Malformed)?;
+        check(row, self.query, announced, (window, receipt))
+    }
+}

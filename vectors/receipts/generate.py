@@ -1,0 +1,307 @@
+"""Known answers of verified windows: parts of sums, and receipts: python3 generate.py TARGET.
+After crates/encrypted-stream/docs/protocol.md."""
+
+import hashlib
+import sys
+from pathlib import Path
+
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+import reference as r  # noqa: E402
+
+TARGET = sys.argv[1]
+START, END = 1_700_000_000_000_000, 1_700_000_010_000_000
+NEXT = (END, END + END - START)
+MODULUS = 1 << 64
+OUTPUTS, CONTROLLERS = 4, 4
+
+
+def fixed(name, length=32):
+    """Bytes that look random and are the same every time."""
+    return hashlib.shake_256(f"alpheus receipts {name}".encode()).digest(length)
+
+
+def words(name, count=OUTPUTS):
+    data = fixed(name, 8 * count)
+    return [int.from_bytes(data[8 * i:8 * i + 8], "little") for i in range(count)]
+
+
+def public(private):
+    return private.public_key().public_bytes_raw()
+
+
+# Postcard: integers in groups of seven bits, lengths before lists, arrays as they are.
+
+def varint(number):
+    out = b""
+    while number >= 128:
+        out, number = out + bytes([number % 128 + 128]), number // 128
+    return out + bytes([number])
+
+
+def many(items):
+    return varint(len(items)) + b"".join(items)
+
+
+def text(value):
+    return varint(len(value)) + value.encode()
+
+
+def option(value):
+    return b"\x00" if value is None else b"\x01" + value
+
+
+def numbers(values):
+    return many([varint(value) for value in values])
+
+
+def signed(label, body, key):
+    digest = r.labelled_hash(label, [body])
+    return varint(len(body)) + body + key.sign(digest), digest
+
+
+# Parts of sums.
+
+def leaf(data):
+    return hashlib.sha256(b"\x00" + data).digest()
+
+
+def node(left, right):
+    return hashlib.sha256(b"\x01" + left + right).digest()
+
+
+def root(leaves):
+    if len(leaves) == 1:
+        return leaves[0]
+    half = 1
+    while 2 * half < len(leaves):
+        half *= 2
+    return node(root(leaves[:half]), root(leaves[half:]))
+
+
+def rest(leaves, known, start=0):
+    """The roots of the largest subtrees without a known leaf, from left to right."""
+    inside = [at for at in known if start <= at < start + len(leaves)]
+    if not inside:
+        return [root(leaves)]
+    if len(leaves) == 1:
+        return []
+    half = 1
+    while 2 * half < len(leaves):
+        half *= 2
+    return rest(leaves[:half], known, start) + rest(leaves[half:], known, start + half)
+
+
+def part(lengths, released, name):
+    total = words(name, sum(lengths))
+    leaves, blocks, at = [], [], 0
+    for number, length in enumerate(lengths):
+        own = total[at:at + length]
+        head = number.to_bytes(4, "big") + length.to_bytes(4, "big")
+        leaves.append(leaf(head + b"".join(word.to_bytes(8, "little") for word in own)))
+        blocks.append(range(at, at + length))
+        at += length
+    needed = [n for n, block in enumerate(blocks) if any(w in block for row in released for w in row)]
+    return {
+        "blocks": lengths,
+        "rows": released,
+        "sum": [r.hexadecimal(word) for word in total],
+        "words": [r.hexadecimal(total[w]) for n in needed for w in blocks[n]],
+        "path": [digest.hex() for digest in rest(leaves, needed)],
+        "root": root(leaves)[:16].hex(),
+    }
+
+
+r.write(TARGET, "parts.json", [
+    part([8, 3, 7, 1, 1, 1], [[0], [20]], "first"),
+    part([8, 3, 7, 1, 1, 1], [[8, 10], [18], [20]], "second"),
+    part([8] * 56 + [8], [[3], [300], [455]], "long"),
+    part([1], [[0]], "one"),
+    part([2, 2, 2, 2, 2], [[w] for w in range(10)], "all"),
+])
+
+# A deployment.
+
+AUTHORITY = Ed25519PrivateKey.from_private_bytes(fixed("authority"))
+SERVICE = Ed25519PrivateKey.from_private_bytes(fixed("service"))
+STRANGER = Ed25519PrivateKey.from_private_bytes(fixed("stranger"))
+
+
+def seat(number):
+    key = Ed25519PrivateKey.from_private_bytes(fixed(f"signing {number}"))
+    agreement = public(X25519PrivateKey.from_private_bytes(fixed(f"agreement {number}")))
+    sealing = public(X25519PrivateKey.from_private_bytes(fixed(f"sealing {number}")))
+    body = fixed(f"subject {number}", 16) + varint(1) + text(f"controller {number}") + public(key)
+    body += option(agreement) + option(sealing)
+    certificate, digest = signed("alpheus/certificate/v1", body, AUTHORITY)
+    return digest, key, certificate
+
+
+SEATS = sorted((seat(number) for number in range(CONTROLLERS)), key=lambda own: own[0])
+
+
+def plan(seats, nonce, verified=1, owners=1):
+    """Every controller has one stream of one owner, or of several."""
+    count = len(seats)
+    streams = [(fixed(f"stream {c} {o}", 16), fixed(f"owner {c} {o}"), c)
+               for c in range(count) for o in range(owners)]
+    alpha = (1, 3) if count > 1 else (0, 1)
+    body = fixed(nonce, 16) + text("sums") + text("tests") + option(None) + fixed("schema")
+    body += many([]) + varint(END - START) + varint(0) + varint(START)
+    body += many([numbers([word]) for word in range(OUTPUTS)])
+    body += many([]) + many([])
+    body += varint(verified) + many([]) + option(None) + numbers([0])
+    body += varint(1) + varint(1000) + varint(alpha[0]) + varint(alpha[1]) + varint(1)
+    body += varint(1) + varint(5) + bytes([9]) + varint(1 if count > 1 else 0) + option(None)
+    body += many([own[0] for own in seats])
+    body += many([s + o + varint(c) for s, o, c in sorted(streams)])
+    return body
+
+
+def announced(body, seats):
+    announcement = body + many([own[2] for own in seats]) + option(None)
+    return signed("alpheus/announcement/v5", announcement, SERVICE)[0]
+
+
+def plan_id(body):
+    return r.labelled_hash("alpheus/plan/v5", [body])
+
+
+def bitmap(members, roster):
+    out = bytearray((roster + 7) // 8)
+    for member in members:
+        out[member // 8] |= 1 << member % 8
+    return varint(roster) + many([bytes([byte]) for byte in out])
+
+
+class Window:
+    """A window of a plan as it could have been, with what a test changes."""
+
+    def __init__(self, seats=None, nonce="plan", verified=1):
+        self.seats = SEATS if seats is None else seats
+        self.plan = plan(self.seats, nonce, verified)
+        self.id = plan_id(self.plan)
+        self.window = (START, END)
+        self.members = list(range(len(self.seats)))
+        self.set = list(self.members)
+        self.roster = self.set_roster = len(self.seats)
+        self.owners = [1] * len(self.seats)
+        self.keys = [own[1] for own in self.seats]
+        self.by = self.set_by = SERVICE
+        self.row = words("row", OUTPUTS - 1) + [0]
+        self.off = 0
+        self.token_for = {}
+        self.length = {}
+
+    def span(self):
+        return varint(self.window[0]) + varint(self.window[1])
+
+    def membership(self):
+        body = self.id + self.span() + bitmap(self.members, self.roster) + numbers(self.owners)
+        return signed("alpheus/membership/v1", body + fixed("presences"), self.by)
+
+    def opening_set(self, membership):
+        body = self.id + self.span() + membership + bitmap(self.set, self.set_roster)
+        return signed("alpheus/opening-set/v1", body, self.set_by)
+
+    def shares(self):
+        """Words of Z and of o: they add up to the row over S."""
+        single = len(self.seats) == 1
+        tokens = {p: words(f"token {p}") for p in self.set}
+        openings = {p: [0] * OUTPUTS if single else words(f"opening {p}") for p in self.set}
+        last = self.set[-1]
+        for w in range(OUTPUTS):
+            others = sum(tokens[p][w] - openings[p][w] for p in self.set[:-1])
+            wanted = self.row[w] + (self.off if w == OUTPUTS - 1 else 0)
+            tokens[last][w] = (wanted - others + openings[last][w]) % MODULUS
+        return tokens, openings
+
+    def receipt(self):
+        single = len(self.seats) == 1
+        membership, m = self.membership()
+        opening_set, s = self.opening_set(m)
+        tokens, openings = self.shares()
+        shares = []
+        for p in self.set:
+            own = tokens[p][:self.length.get(p, OUTPUTS)]
+            body = self.id + self.span() + varint(p) + m + numbers(own)
+            token, t = signed("alpheus/token/v1", body, self.keys[p])
+            body = self.id + self.span() + varint(p) + s
+            body += option(self.token_for.get(p, t)) + numbers(openings[p])
+            opening, _ = signed("alpheus/window-opening/v2", body, self.keys[p])
+            shares.append(token + option(None if single else opening))
+        return b"\x01" + membership + option(None if single else opening_set) + many(shares)
+
+    def case(self, name=None, **more):
+        out = {"announcement": announced(self.plan, self.seats).hex(), "start": START, "end": END,
+               "receipt": self.receipt().hex(), **more}
+        if name:
+            return {**out, "error": name}
+        population = sum(self.owners[p] for p in self.set)
+        row = [r.hexadecimal(word) for word in self.row]
+        return {**out, "row": row, "population": population, "signers": len(self.set)}
+
+
+def changed(**fields):
+    window = Window()
+    for name, value in fields.items():
+        setattr(window, name, value)
+    return window
+
+
+BODY = fixed("subject", 16) + varint(0) + text("service") + public(SERVICE) + option(None) * 2
+CERTIFICATE, _ = signed("alpheus/certificate/v1", BODY, AUTHORITY)
+DEPLOYMENT = {"authority": public(AUTHORITY).hex(), "service": CERTIFICATE.hex()}
+class Lacking(Window):
+    """A window whose M lacks a controller: counts are in the order of its members."""
+
+    def case(self, name=None, **more):
+        counts = dict(zip(self.members, self.owners))
+        self.owners = [counts.get(p, 0) for p in range(self.roster)]
+        shown = super().case(name, **more)
+        self.owners = [counts[p] for p in self.members]
+        return {**shown, "receipt": self.receipt().hex()}
+
+
+cases = [own.case() for own in (Window(), Window(SEATS[:1]), Window(SEATS[:2]), changed(set=[0, 1, 3]))]
+window = Lacking()
+window.members, window.set, window.owners = [0, 2, 3], [0, 2, 3], [1, 0, 1]
+cases.append(window.case())
+r.write(TARGET, "receipts.json", [{**DEPLOYMENT, **case} for case in cases])
+
+honest = Window()
+other_plan = Window(nonce="other")
+swapped = changed(keys=[SEATS[p][1] for p in (0, 1, 3, 2)])
+mixed = changed(token_for={1: fixed("another token")})
+plain = Window(verified=0)
+bad = [
+    plain.case("NotVerified"),
+    changed(by=STRANGER).case("Membership"),
+    {**honest.case("OtherPlan"), "announcement": announced(other_plan.plan, SEATS).hex()},
+    changed(window=NEXT).case("OtherWindow"),
+    changed(roster=5).case("Roster"),
+    changed(owners=[1, 1, 1]).case("Roster"),
+    changed(owners=[1, 2, 1, 1]).case("OwnersInvented"),
+    changed(set_by=STRANGER).case("OpeningSet"),
+    changed(set_roster=5).case("NotASubset"),
+    changed(set=[0, 1]).case("BelowQuorum"),
+    changed(owners=[0, 0, 0, 0]).case("Population"),
+    swapped.case("Signature"),
+    mixed.case("OtherShare"),
+    changed(length={2: OUTPUTS - 1}).case("Length"),
+    changed(off=1).case("CheckWord"),
+]
+r.write(TARGET, "receipts_bad_content.json", [{**DEPLOYMENT, **case} for case in bad])
+
+whole = honest.receipt()
+r.write(TARGET, "receipts_bad_form.json", [
+    {"receipt": "", "error": "Malformed"},
+    {"receipt": (b"\x02" + whole[1:]).hex(), "error": "Version"},
+    {"receipt": whole[:-1].hex(), "error": "Malformed"},
+    {"receipt": (whole + b"\x00").hex(), "error": "Malformed"},
+    # A length in more bytes than it needs.
+    {"receipt": (whole[:1] + bytes([whole[1] | 128, whole[2] | 128, 0]) + whole[3:]).hex(),
+     "error": "Malformed"},
+])
