@@ -161,39 +161,43 @@ fn run(cli: Cli) -> Result<(), Failure> {
         // If standard error is closed, nobody can be notified.
         let _ = writeln!(std::io::stderr(), "/healthz and /metrics at {}", monitor.address());
     }
+    perform(command, &globals)
+}
+
+fn perform(command: Command, globals: &Globals) -> Result<(), Failure> {
     match command {
-        Command::Demo(args) => crate::demo::run(&args, &globals),
-        Command::Up(args) => crate::up::run(&args, &globals),
-        Command::Replay(args) => alpheus_streams::replay::run(&args, &globals),
-        Command::Check(args) => crate::check::run(&args, &globals),
-        Command::Init(args) => crate::init::run(&args, &globals),
-        Command::Import(args) => crate::import::run(&args, &globals),
-        Command::Query(args) => alpheus_streams::query::run(&args, &globals),
-        Command::Suggest(args) => alpheus_streams::query::suggest::run(&args, &globals),
-        Command::Sql(args) => crate::sql::run(&args, &globals),
-        Command::Generate(args) => crate::generate::run(&args, &globals),
-        Command::Server(args) => alpheus_streams::server::run(&args, &globals),
-        Command::Controller(args) => alpheus_streams::controller::run(&args, &globals),
-        Command::Owner(args) => alpheus_streams::owner::run(&args, &globals),
-        Command::Read(args) => alpheus_streams::read::run(&args, &globals),
-        Command::Verify(args) => alpheus_streams::verify::run(&args, &globals),
-        Command::Produce(args) => alpheus_streams::produce::run(&args, &globals),
+        Command::Demo(args) => crate::demo::run(&args, globals),
+        Command::Up(args) => crate::up::run(&args, globals),
+        Command::Replay(args) => alpheus_streams::replay::run(&args, globals),
+        Command::Check(args) => crate::check::run(&args, globals),
+        Command::Init(args) => crate::init::run(&args, globals),
+        Command::Import(args) => crate::import::run(&args, globals),
+        Command::Query(args) => alpheus_streams::query::run(&args, globals),
+        Command::Suggest(args) => alpheus_streams::query::suggest::run(&args, globals),
+        Command::Sql(args) => crate::sql::run(&args, globals),
+        Command::Generate(args) => crate::generate::run(&args, globals),
+        Command::Server(args) => alpheus_streams::server::run(&args, globals),
+        Command::Controller(args) => alpheus_streams::controller::run(&args, globals),
+        Command::Owner(args) => alpheus_streams::owner::run(&args, globals),
+        Command::Read(args) => alpheus_streams::read::run(&args, globals),
+        Command::Verify(args) => alpheus_streams::verify::run(&args, globals),
+        Command::Produce(args) => alpheus_streams::produce::run(&args, globals),
         #[cfg(feature = "otlp")]
-        Command::Otlp(args) => alpheus_otlp::run(&args, &globals),
-        Command::Console(args) => crate::console::run(&args, &globals),
+        Command::Otlp(args) => alpheus_otlp::run(&args, globals),
+        Command::Console(args) => crate::console::run(&args, globals),
         #[cfg(feature = "pass")]
-        Command::Pass(args) => alpheus_pass_service::run(&args, &globals),
+        Command::Pass(args) => alpheus_pass_service::run(&args, globals),
         #[cfg(feature = "board")]
-        Command::Board(args) => alpheus_board_service::run(&args, &globals),
+        Command::Board(args) => alpheus_board_service::run(&args, globals),
         #[cfg(feature = "stats")]
-        Command::Stats(args) => alpheus_stats_service::run(&args, &globals),
+        Command::Stats(args) => alpheus_stats_service::run(&args, globals),
         #[cfg(feature = "table")]
-        Command::Table(args) => alpheus_table_service::run(&args, &globals),
-        Command::Doctor(args) => crate::doctor::run(&args, &globals),
-        Command::Backup(args) => crate::backup::run(&args, &globals),
-        Command::Restore(args) => crate::restore::run(&args, &globals),
-        Command::Errors(args) => crate::errors::run(&args, &globals),
-        Command::Ca(args) => alpheus_streams::ca::run(&args, &globals),
+        Command::Table(args) => alpheus_table_service::run(&args, globals),
+        Command::Doctor(args) => crate::doctor::run(&args, globals),
+        Command::Backup(args) => crate::backup::run(&args, globals),
+        Command::Restore(args) => crate::restore::run(&args, globals),
+        Command::Errors(args) => crate::errors::run(&args, globals),
+        Command::Ca(args) => alpheus_streams::ca::run(&args, globals),
         Command::Completions(args) => completions::run(args),
         Command::Manual(args) => manual::run(&args),
     }
