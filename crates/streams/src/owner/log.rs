@@ -72,14 +72,6 @@ pub fn in_words(line: &LogLine, schema: &Schema, when: impl Fn(Window) -> String
     }
 }
 
-/// What an owner reads of keys that were handed out.
-fn handed(reader: &str, days: Days) -> String {
-    format!(
-        "`{reader}` got the keys of {}: it can read everything of these days, forever",
-        between(days)
-    )
-}
-
 /// What an owner reads of a query that their policy allows.
 fn accepted(name: &str, consumer: &str, sealed: bool, verified: bool) -> String {
     let seen = if verified { VERIFIED } else { "" };
