@@ -1,5 +1,7 @@
 //! Known answers from an independent script: `vectors/receipts`.
 
+#![expect(clippy::unwrap_used, reason = "a test's way to fail")]
+
 use crate::known_answers::{array, bytes, cases, words};
 use alpheus_crypto::hash::Digest;
 use alpheus_crypto::sign::VerifyingKey;
