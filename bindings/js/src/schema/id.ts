@@ -96,4 +96,6 @@ function option(out: Writer, item: PolicyOption): void {
   out.number(item.dropout.numerator).number(item.dropout.denominator);
   out.number(item.missingTicks).bool(item.splitPopulations);
   out.list(item.trusted, (print) => out.raw(fromHex(print) as Bytes));
+  // Left out where it is allowed, as in every schema before there was a choice.
+  if (!item.verified) out.bool(false);
 }

@@ -79,6 +79,8 @@ export interface PolicyOption {
   readonly splitPopulations: boolean;
   /** Fingerprints of controllers in lower-case hexadecimal digits, ascending. */
   readonly trusted: readonly string[];
+  /** Whether it allows plans whose members decide what a row says. */
+  readonly verified: boolean;
 }
 
 /** What a device sends: a frame for each event, or one a tick with sums that start again at each anchor. */

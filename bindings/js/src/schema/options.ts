@@ -9,10 +9,11 @@ import { type Budget, type Edges, type Generalise, OPTION_KINDS, type PolicyOpti
 
 const KEYS = [
   'name', 'option', 'attributes', 'window', 'windows', 'clients', 'minimumPopulation', 'generalise', 'budget', 'to',
-  'alpha', 'colluders', 'dropout', 'missingTicks', 'splitPopulations', 'trusted',
+  'alpha', 'colluders', 'dropout', 'missingTicks', 'splitPopulations', 'trusted', 'integrity',
 ];
 const POPULATION = ['clients', 'minimumPopulation', 'splitPopulations', 'trusted', 'alpha', 'colluders', 'dropout'];
-const REST = ['window', 'windows', 'generalise', 'to', 'missingTicks'];
+const REST = ['window', 'windows', 'generalise', 'to', 'missingTicks', 'integrity'];
+const INTEGRITY = ['allowed', 'none'];
 const DEFAULT_COLLUDERS = 8n;
 const UNITS = ['event', 'person-per-window', 'person-per-period'];
 const [MICRO, ATTO] = [6, 18];
@@ -63,6 +64,7 @@ class Reader {
       missingTicks: fields.or('missingTicks', 0n, (node) => node.integer(0, U32)),
       splitPopulations: fields.or('splitPopulations', false, (node) => node.bool()),
       trusted: fields.or('trusted', [], fingerprints),
+      verified: fields.or('integrity', true, (node) => node.word(INTEGRITY) === 0),
     };
   }
 
