@@ -26,8 +26,14 @@ const DIGEST: Digest = Digest([2; 32]);
 pub(crate) fn one_of_each() -> Vec<Vec<u8>> {
     let key = SigningKey::from_seed(&Secret::from_bytes([9; 32]));
     let set = OpeningSet { plan: PLAN, window: WINDOW, membership: DIGEST, set: members() };
-    let opening =
-        Opening { plan: PLAN, window: WINDOW, controller: 1, opening_set: DIGEST, words: vec![5] };
+    let opening = Opening {
+        plan: PLAN,
+        window: WINDOW,
+        controller: 1,
+        opening_set: DIGEST,
+        token: Some(DIGEST),
+        words: vec![5],
+    };
     let closing =
         Closing { plan: PLAN, window: WINDOW, outcome: WindowOutcome::Opened { population: 12 } };
     vec![

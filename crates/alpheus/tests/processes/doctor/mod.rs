@@ -1,7 +1,7 @@
 //! `alpheus doctor` in front of real processes: each fault is injected among others, blind to the doctor, who
 //! names all of them and nothing else.
 
-#![expect(clippy::unwrap_used, clippy::panic, reason = "a test's way to fail")]
+#![expect(clippy::unwrap_used, reason = "a test's way to fail")]
 
 mod clinic;
 mod patients;

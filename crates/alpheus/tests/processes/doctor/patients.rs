@@ -181,6 +181,8 @@ fn stray(clinic: &Clinic, is_opening: bool) {
 }
 
 type Change = fn(&Clinic, &mut Local);
+/// Makes a caller that sees nothing.
+type Blinding = fn(&Clinic) -> Local;
 
 /// Faults of the caller that hide nothing else.
 pub(crate) const LOCAL: &[(&str, Change)] = &[
@@ -202,7 +204,7 @@ pub(crate) const LOCAL: &[(&str, Change)] = &[
 ];
 
 /// Faults of the caller that keep it from seeing anything else.
-pub(crate) const BLINDING: &[(&str, fn(&Clinic) -> Local)] = &[
+pub(crate) const BLINDING: &[(&str, Blinding)] = &[
     ("wrong-key", |clinic| {
         let path = |name: &str| clinic.running.place.path(name);
         let mixed = path("pki/mixed");
