@@ -30,12 +30,13 @@ class Process:
         self._child = subprocess.Popen(
             line,
             cwd=cwd,
-            stdin=subprocess.DEVNULL,
+            # It ends once this closes, which the system does for a process that is killed.
+            stdin=subprocess.PIPE,
             stdout=subprocess.DEVNULL,
             stderr=subprocess.PIPE,
             text=True,
             errors="replace",
-            env=environment({"CHILD_OF_ALPHEUS": f"parent {os.getpid()}"}),
+            env=environment({"CHILD_OF_ALPHEUS": "1"}),
         )
         threading.Thread(target=self._listen, daemon=True, name="alpheus").start()
 
@@ -83,8 +84,9 @@ class Process:
             except subprocess.TimeoutExpired:
                 self._child.kill()
                 self._child.wait()
-        if self._child.stderr is not None:
-            self._child.stderr.close()
+        for stream in (self._child.stdin, self._child.stderr):
+            if stream is not None:
+                stream.close()
 
 
 def free_port() -> int:

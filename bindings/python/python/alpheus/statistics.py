@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import subprocess
 import tempfile
 from collections.abc import Iterable, Mapping
@@ -117,10 +116,10 @@ class Contribution:
         with self._said.open("w") as said:
             self._child = subprocess.Popen(
                 [str(program()), *map(str, line), "--input", str(file)],
-                stdin=subprocess.DEVNULL,
+                stdin=subprocess.PIPE,
                 stdout=said,
                 stderr=subprocess.STDOUT,
-                env=environment({"CHILD_OF_ALPHEUS": f"parent {os.getpid()}"}),
+                env=environment({"CHILD_OF_ALPHEUS": "1"}),
             )
 
     def wait(self, timeout: float | None = None) -> str:
@@ -129,6 +128,8 @@ class Contribution:
         Raises :class:`CheckError` if they were not, and keeps the receipts as proof.
         """
         code = self._child.wait(timeout)
+        if self._child.stdin is not None:
+            self._child.stdin.close()
         said = self._said.read_text()
         self._folder.cleanup()
         if code != 0:
