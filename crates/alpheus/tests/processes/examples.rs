@@ -3,7 +3,7 @@
 
 #![expect(clippy::unwrap_used, reason = "a test's way to fail")]
 
-use crate::common;
+use crate::common::{self, copy_folder};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -31,23 +31,10 @@ fn blocks(readme: &str) -> Vec<Block> {
     blocks
 }
 
-fn copy(from: &Path, to: &Path) {
-    std::fs::create_dir_all(to).unwrap();
-    for entry in std::fs::read_dir(from).unwrap() {
-        let path = entry.unwrap().path();
-        let target = to.join(path.file_name().unwrap());
-        if path.is_dir() {
-            copy(&path, &target);
-        } else {
-            std::fs::copy(&path, target).unwrap();
-        }
-    }
-}
-
 /// Runs an example's README in a copy of its folder and returns all output.
 fn follow(example: &str) -> String {
     let folder = tempfile::tempdir().unwrap();
-    copy(&examples().join(example), folder.path());
+    copy_folder(&examples().join(example), folder.path());
     let readme = std::fs::read_to_string(folder.path().join("README.md")).unwrap();
     follow_in(folder.path(), example, &readme)
 }
@@ -90,7 +77,7 @@ fn holds(example: &str, opened: &[u32]) {
 #[test]
 fn the_first_readme_runs_as_it_says() {
     let folder = tempfile::tempdir().unwrap();
-    copy(&examples(), &folder.path().join("examples"));
+    copy_folder(&examples(), &folder.path().join("examples"));
     let readme = std::fs::read_to_string(examples().join("../README.md")).unwrap();
     let query = readme.split("```sql\n").nth(1).and_then(|rest| rest.split("```").next()).unwrap();
     let file = std::fs::read_to_string(examples().join("fitness/queries/heart-rate.sql")).unwrap();

@@ -4,6 +4,7 @@
 
 #![expect(clippy::unwrap_used, reason = "a test's way to fail")]
 
+use crate::common::copy_folder;
 use crate::common::embedded::Scene;
 use crate::common::recording::{Recording, Result as Row, WINDOW, check};
 use alpheus_encrypted_stream::ledger::{Record, StampedRecord};
@@ -13,7 +14,7 @@ use alpheus_streams::runtime::storage::{Topics, reached};
 use alpheus_transport::{Batch, Limits, Offset, Store, local};
 use bytes::Bytes;
 use std::collections::{BTreeMap, BTreeSet};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
 
 const STREAMS: u64 = 3;
@@ -67,7 +68,7 @@ impl Home {
         if to.exists() {
             std::fs::remove_dir_all(&to).unwrap();
         }
-        copy(&self.path(from), &to);
+        copy_folder(&self.path(from), &to);
     }
 
     /// Seconds up to which the replay had come.
@@ -118,19 +119,6 @@ impl Home {
                     assert_eq!(*known, record.value, "two frames under one pad");
                 }
             }
-        }
-    }
-}
-
-fn copy(from: &Path, to: &Path) {
-    std::fs::create_dir_all(to).unwrap();
-    for entry in std::fs::read_dir(from).unwrap() {
-        let path = entry.unwrap().path();
-        let target = to.join(path.file_name().unwrap());
-        if path.is_dir() {
-            copy(&path, &target);
-        } else {
-            std::fs::copy(&path, target).unwrap();
         }
     }
 }

@@ -9,7 +9,7 @@
 
 use crate::common::clock::{PacedClock, faketime};
 use crate::common::deployment::{HOUSES, QUERY, Running, Site, until};
-use crate::common::{Process, get};
+use crate::common::{Process, copy_folder, get};
 use alpheus_node::network::blocking::BlockingClient;
 use alpheus_node::network::identity::IdentityFolder;
 use alpheus_node::network::role::Role;
@@ -223,19 +223,6 @@ fn every_window_of_ticks_is_whole_after_the_service_was_away() {
     outages(TICKS, &[8, 40]);
 }
 
-fn copy(from: &Path, to: &Path) {
-    fs::create_dir_all(to).unwrap();
-    for entry in fs::read_dir(from).unwrap() {
-        let (entry, to) = (entry.as_ref().unwrap(), to.join(entry.as_ref().unwrap().file_name()));
-        if entry.path().is_dir() {
-            copy(&entry.path(), &to);
-        } else if entry.path().is_file() {
-            // All but the socket through which a process hands out copies.
-            fs::copy(entry.path(), to).unwrap();
-        }
-    }
-}
-
 /// A backup is restored while devices run on. They go on by themselves, the service says so, and
 /// windows that were published before are not announced as failures.
 fn restored(frames: &str) {
@@ -243,7 +230,7 @@ fn restored(frames: &str) {
     let (state, backup) =
         (live.running.place.path("run/service"), live.running.place.path("backup"));
     live.go_away(0);
-    copy(&state, &backup);
+    copy_folder(&state, &backup);
     live.come_back();
     let since = live.now();
     let later = live.whole_window_since(since, "the backup") + 2 * WINDOW;

@@ -47,6 +47,13 @@ pub(crate) fn without_variables(command: &mut Command) -> &mut Command {
     variables.into_iter().fold(command, Command::env_remove)
 }
 
+/// Copies what is in a folder, as people back it up: sockets and all.
+pub(crate) fn copy_folder(from: &Path, to: &Path) {
+    std::fs::create_dir_all(to).unwrap();
+    let copied = Command::new("cp").arg("-a").arg(from.join(".")).arg(to).status().unwrap();
+    assert!(copied.success());
+}
+
 /// `PATH`, on which the binary comes first: scripts call it by its name.
 pub(crate) fn path() -> String {
     let binary = Path::new(env!("CARGO_BIN_EXE_alpheus"));

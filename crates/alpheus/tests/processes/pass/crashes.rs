@@ -1,10 +1,9 @@
 //! Processes that die, stores that are wiped or rolled back, answers that are
 //! lost, shards: one session, fail closed, nobody locked out for long.
 
+use crate::common::copy_folder;
 use crate::pass::service::Wire;
 use crate::pass::town::{Client, Town, until};
-use std::path::Path;
-use std::process::Command;
 
 #[test]
 fn an_acknowledgement_lost_in_a_crash_is_given_again() {
@@ -60,13 +59,13 @@ fn a_rolled_back_or_wiped_store_serves_from_the_next_epoch_on() {
     });
     stop(verifiers.remove(0));
     let old = town.path("old");
-    copy(&state.join("data"), &old);
+    copy_folder(&state.join("data"), &old);
     let verifier = town.verifier(0);
     let ada = town.connected("ada");
     assert_eq!(ada.get("/").0, 200);
     stop(verifier);
     std::fs::remove_dir_all(state.join("data")).unwrap();
-    copy(&old, &state.join("data"));
+    copy_folder(&old, &state.join("data"));
     let mut verifier = town.verifier(0);
     let doubt = |line: &str| line.contains("serving from epoch ").then_some(());
     verifier.wait_for("doubt", doubt);
@@ -81,10 +80,6 @@ fn a_rolled_back_or_wiped_store_serves_from_the_next_epoch_on() {
     let mut verifier = town.verifier(0);
     verifier.wait_for("doubt", doubt);
     until("a session of hers again", || (ada.get("/").0 == 200).then_some(()));
-}
-
-fn copy(from: &Path, to: &Path) {
-    assert!(Command::new("cp").arg("-a").arg(from).arg(to).status().unwrap().success());
 }
 
 /// A page's requests: all find out that the gateway has forgotten them, and all are

@@ -1,20 +1,15 @@
 //! A smoother whose state is put back from a copy, with its fence: it finds among what the others
 //! know what it has signed, and takes no part any more.
 
-use crate::common::{Process, in_some_attempt};
+use crate::common::{Process, copy_folder, in_some_attempt};
 use crate::stats::crashes::{LONG, Role, kill, roles_of};
 use crate::stats::replay::{START, check_rows, small};
 use alpheus_node::clock::Clock;
 use std::fs;
-use std::path::Path;
 use std::process::Command;
 use std::time::{Duration, Instant};
 
 const SITS_OUT: &str = "a statement missing from its state, and sits out";
-
-pub(crate) fn copy(from: &Path, to: &Path) {
-    assert!(Command::new("cp").arg("-a").args([from, to]).status().unwrap().success());
-}
 
 /// Waits for something of a replay that goes on.
 fn wait<T>(replay: &mut Process, what: &str, mut find: impl FnMut(&[Role]) -> Option<T>) -> T {
@@ -65,7 +60,7 @@ fn put_back_from_a_copy() -> Option<()> {
     let id = first_smoother(&roles_of(replay.id())).unwrap().id.to_string();
     let signal = |signal: &str| Command::new("kill").args([signal, &id]).status().unwrap();
     signal("-STOP");
-    copy(&state, &backup);
+    copy_folder(&state, &backup);
     signal("-CONT");
     replay.thaw();
     wait(&mut replay, "nothing is given", is_half_way);
@@ -73,10 +68,10 @@ fn put_back_from_a_copy() -> Option<()> {
     replay.freeze();
     kill(first_smoother(&roles_of(replay.id())).unwrap());
     fs::rename(&state, folder.path().join("lost")).unwrap_or_else(|_| {
-        copy(&state, &folder.path().join("lost"));
+        copy_folder(&state, &folder.path().join("lost"));
         fs::remove_dir_all(&state).unwrap();
     });
-    copy(&backup, &state);
+    copy_folder(&backup, &state);
     replay.thaw();
     wait(&mut replay, "nobody starts it again", |roles| {
         first_smoother(roles).filter(|role| role.id.to_string() != id).map(|_| ())

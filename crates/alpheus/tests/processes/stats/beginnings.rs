@@ -1,8 +1,7 @@
 //! A registrar and a client that are killed between their first commit and the fence that shows it;
 //! a smoother whose state is an older copy than its fence has seen.
 
-use crate::common::{Process, alpheus, free_address, road, run_script};
-use crate::stats::backups::copy;
+use crate::common::{Process, alpheus, copy_folder, free_address, road, run_script};
 use std::fs::{self, Permissions};
 use std::net::SocketAddr;
 use std::os::unix::fs::{DirBuilderExt, PermissionsExt};
@@ -146,10 +145,10 @@ fn a_smoother_with_an_older_copy_of_its_state_sits_out() {
         fs::DirBuilder::new().mode(0o700).create(at("elsewhere")).unwrap();
         let start = || ended(smoother(folder.path(), Path::new(fence)));
         assert!(!start().contains(OLDER));
-        copy(&at("smoother"), &at("backup"));
+        copy_folder(&at("smoother"), &at("backup"));
         assert!(!start().contains(OLDER));
         fs::remove_dir_all(at("smoother")).unwrap();
-        copy(&at("backup"), &at("smoother"));
+        copy_folder(&at("backup"), &at("smoother"));
         assert_eq!(start().contains(OLDER), seen, "{fence}");
         // What it has noted it remembers.
         assert!(!start().contains(OLDER));

@@ -1,7 +1,7 @@
 //! kill -9 of owner and server at any point: no acknowledged block is lost, no range has
 //! a hole, no row counts twice.
 
-use crate::common::Process;
+use crate::common::{Process, copy_folder};
 use crate::table::world::{SCHEMA, World, cars, total};
 use alpheus_table_service::state::TableState;
 use std::collections::BTreeSet;
@@ -92,9 +92,7 @@ fn a_restored_backup_of_the_folder_does_no_harm() {
 }
 
 pub(crate) fn copy(world: &World, from: &str, to: &str) {
-    let (from, to) = (world.path(from), world.path(to));
-    let copied = std::process::Command::new("cp").arg("-r").args([from, to]).status();
-    assert!(copied.unwrap().success());
+    copy_folder(&world.path(from), &world.path(to));
 }
 
 /// The seventh row has so many cars; its block is rewritten.
