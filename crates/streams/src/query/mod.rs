@@ -40,7 +40,7 @@ Examples:
   alpheus query --server https://localhost:7400 --identity pki/analyst --query stats.sql
   alpheus query --server https://localhost:7400 --identity pki/analyst --results Stats \\
       --follow --format csv
-  alpheus query --server https://localhost:7400 --identity pki/analyst --results Stats \
+  alpheus query --server https://localhost:7400 --identity pki/analyst --results Stats \\
       --verified
   alpheus query --schema schema.yaml --metadata region=California,Texas --query 'SHOW STREAMS'
 

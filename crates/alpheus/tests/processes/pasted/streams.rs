@@ -88,7 +88,9 @@ END"),
          until alpheus query --server https://localhost:7400 --identity pki/analyst \
              --query \"EXPLAIN $(cat stats.sql)\" > /dev/null 2>&1; do sleep 0.2; done"),
     Runs("alpheus query --server https://localhost:7400 --identity pki/analyst --query"),
-    Lasts("alpheus query --server https://localhost:7400 --identity pki/analyst --results"),
+    Lasts(
+        "alpheus query --server https://localhost:7400 --identity pki/analyst --results Stats --follow",
+    ),
     Runs(
         "alpheus owner grant --identity pki/alice --controller https://localhost:7401 --stream $(cat alice.stream) --reader doctor/consumer.txt --stop",
     ),
