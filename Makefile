@@ -105,9 +105,10 @@ step-unit: step-build step-broker .venv/opentelemetry
 	$(call step,programs)
 step-lean: step-build
 	$(call step,lean)
-step-js: step-build
+# One after the other: tests of whole processes run beside them.
+step-js: step-lean
 	$(call step,js)
-step-python: step-build .venv/python
+step-python: step-js .venv/python
 	$(call step,python)
 
 .PHONY: rules
