@@ -41,6 +41,11 @@ gzip fitness.csv"),
          printf 'Date,Clock,Temp\\n13.02.2024,10:00,20.5\\n14.02.2024,11:00,21.5\\n' > logger.txt"),
     Runs("alpheus init export.csv"),
     Runs("alpheus init logger.txt"),
+    Own("for day in 1 2 3; do for who in ann bob cy; do
+             printf '{\"who\": \"%s\", \"when\": \"2024-03-0%sT10:00:00Z\", \"level\": %s, \"note\": \"%s7\"}\\n' \
+                 $who $day 2$day.5 $day
+         done; done > events.jsonl"),
+    Runs("alpheus init events.jsonl --measure level"),
     Own("cat > orders.odcs.yaml <<END
 kind: DataContract
 apiVersion: v3.1.0
