@@ -18,6 +18,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 /// Counters of the service, for metrics and summaries.
 #[derive(Clone, Debug, Default)]
 pub struct Counters {
+    /// Whether the command that runs the service lists windows without a result itself. Otherwise the log does.
+    pub lists_windows: bool,
     /// Frames read from the log.
     pub frames: u64,
     /// Bytes of them.
@@ -82,8 +84,12 @@ impl Counters {
             }
             Ok(_) => *self.failed.entry("the result cannot be decoded").or_default() += 1,
             Err(failure) => {
-                // Its result is lost.
-                tracing::warn!(window = start, excluded, reason = %failure, "window did not open");
+                if self.lists_windows {
+                    tracing::info!(window = start, excluded, reason = %failure, "window did not open");
+                } else {
+                    // Its result is lost.
+                    tracing::warn!(window = start, excluded, reason = %failure, "window did not open");
+                }
                 *self.failed.entry(failure.kind()).or_default() += 1;
             }
         }

@@ -244,7 +244,8 @@ impl Embedded {
         let ledger = StoreLedger::new(private.clone(), topics.ledger.clone());
         let shape = Shape::of(&schema, &layout, Span::seconds(60));
         let (own, timing) = (store.clone(), pace.timing());
-        let service = Service::open(engine, own, &topics, service_key.clone(), shape, timing)?;
+        let mut service = Service::open(engine, own, &topics, service_key.clone(), shape, timing)?;
+        service.counters.lists_windows = true;
         let mut embedded = Embedded {
             manager: Manager::new(service, &schema, deployment.clone(), service_key)?,
             host: ControllerHost::new(&deployment, ledger, ControllerFences::load(&fence)?)
