@@ -13,6 +13,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdout, Command, Stdio};
 use std::sync::OnceLock;
 use std::time::Duration;
+use tokio::net::TcpSocket;
 
 /// The variable that marks a child process.
 const GOES_ALONG: &str = "CHILD_OF_ALPHEUS";
@@ -292,7 +293,7 @@ pub fn free_address() -> Result<SocketAddr, Failure> {
         let drawn = rng.next_u32().checked_rem(u32::from(PORTS.end - PORTS.start)).unwrap_or(0);
         let port = PORTS.start.saturating_add(u16::try_from(drawn).unwrap_or(0));
         let address = SocketAddr::from(([127, 0, 0, 1], port));
-        if TcpListener::bind(address).is_ok() {
+        if is_free(address) {
             return Ok(address);
         }
     }
@@ -301,9 +302,26 @@ pub fn free_address() -> Result<SocketAddr, Failure> {
     listener.local_addr().blame(Category::Io)
 }
 
+/// Whether nobody listens there. It does not listen itself: a child that is being started has a copy
+/// of a listener until it runs, and that would keep the address for a moment.
+fn is_free(address: SocketAddr) -> bool {
+    let Ok(socket) = TcpSocket::new_v4() else { return false };
+    socket.set_reuseaddr(true).is_ok() && socket.bind(address).is_ok()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn an_address_is_free_until_somebody_listens() {
+        let address = free_address().ok().unwrap();
+        assert!(is_free(address));
+        let listener = TcpListener::bind(address).unwrap();
+        assert!(!is_free(address));
+        drop(listener);
+        assert!(is_free(address));
+    }
 
     /// A killed process gets its address back, whatever connections are made meanwhile.
     #[test]
