@@ -39,7 +39,6 @@ mod latecomers;
 mod midnight;
 mod noise;
 mod old_ledger;
-mod openings;
 #[cfg(feature = "otlp")]
 mod otlp;
 mod outages;

@@ -1,9 +1,10 @@
-//! A service that stops while windows wait for their controllers' presences.
+//! A service that stops while windows wait for their controllers' presences, or for their openings.
 
 use crate::runtime::embedded::{Controllers, Embedded, Member, Pace};
 use crate::runtime::planning::{QueryContext, plan_query};
 use crate::runtime::results::OK;
 use alpheus_encrypted_stream::coordinator::Timing;
+use alpheus_encrypted_stream::messages::ServiceMessage;
 use alpheus_encrypted_stream::producer::Start;
 use alpheus_input::rows::Cell;
 use alpheus_policy::policy::Policies;
@@ -37,7 +38,9 @@ const MINUTE: u64 = 60_000_000;
 const START: u64 = 1_700_000_040_000_000;
 /// The service's clock.
 const NOW: Timestamp = Timestamp(1_800_000_000_000_000);
-const OWNERS: usize = 4;
+const OWNERS: usize = 8;
+/// More than are closed at a time.
+const WINDOWS: u64 = 700;
 
 fn open(folder: &Path, frames: &str, rng: &mut ChaCha20Rng) -> Embedded {
     let schema = Schema::from_yaml(&format!("frames: {frames}\n{SCHEMA}")).unwrap();
@@ -50,6 +53,14 @@ fn open(folder: &Path, frames: &str, rng: &mut ChaCha20Rng) -> Embedded {
     let pace = Pace::Live { timing: Timing::default(), idle: Span::seconds(60) };
     let each = Controllers::PerOwner;
     Embedded::open(folder, &schema, &members, &policies, each, pace, rng).unwrap()
+}
+
+/// Starts the query.
+fn start(embedded: &mut Embedded, rng: &mut ChaCha20Rng) {
+    let Statement::Create(create) = parse(QUERY).unwrap() else { panic!("no query") };
+    let context = QueryContext::from(Timestamp(0));
+    let planned = plan_query(&create, &embedded.manager.catalog, context, rng).unwrap();
+    embedded.start(Timestamp(START), &planned.plans).unwrap();
 }
 
 /// Every device says 1 in the minute that begins then.
@@ -70,10 +81,7 @@ fn feed(embedded: &mut Embedded, from: Timestamp, rng: &mut ChaCha20Rng) {
 fn a_window_that_waits_outlives_a_checkpoint(frames: &str) {
     let (folder, mut rng) = (tempfile::tempdir().unwrap(), ChaCha20Rng::seed_from_u64(1));
     let mut embedded = open(folder.path(), frames, &mut rng);
-    let Statement::Create(create) = parse(QUERY).unwrap() else { panic!("no query") };
-    let context = QueryContext::from(Timestamp(0));
-    let planned = plan_query(&create, &embedded.manager.catalog, context, &mut rng).unwrap();
-    embedded.start(Timestamp(START), &planned.plans).unwrap();
+    start(&mut embedded, &mut rng);
     let mut clock = Timestamp(START);
     for _ in 0..2 {
         feed(&mut embedded, clock, &mut rng);
@@ -88,7 +96,7 @@ fn a_window_that_waits_outlives_a_checkpoint(frames: &str) {
 
     let mut embedded = open(folder.path(), frames, &mut rng);
     let rows = embedded.pump(clock).unwrap();
-    let opened = rows.iter().filter(|row| row.status == OK && row.outputs[0].1 == "4").count();
+    let opened = rows.iter().filter(|row| row.status == OK && row.outputs[0].1 == "8").count();
     assert_eq!(opened, 2, "of {} rows", rows.len());
     // What has ended is not asked for again, and nothing of it stays.
     embedded.manager.service.checkpoint().unwrap();
@@ -106,4 +114,36 @@ fn a_window_of_events_that_waits_for_presences_outlives_a_checkpoint() {
 #[test]
 fn a_window_of_ticks_that_waits_for_presences_outlives_a_checkpoint() {
     a_window_that_waits_outlives_a_checkpoint("ticks");
+}
+
+/// All goes well until the opening sets, which do not arrive: a line is down.
+fn until_openings(embedded: &mut Embedded, clock: Timestamp) {
+    embedded.manager.service.ingest(clock).unwrap();
+    while embedded.manager.service.has_due(Timestamp(0)) {
+        let mut round = embedded.manager.service.close_windows(NOW, Timestamp(0)).unwrap();
+        while !round.messages.is_empty() {
+            let mut messages = round.messages;
+            messages.retain(|(.., message)| !matches!(message, ServiceMessage::OpeningSet(_)));
+            let answers = embedded.host.handle(clock, messages).unwrap();
+            round = embedded.manager.service.receive(NOW, answers).unwrap();
+            assert!(round.rows.is_empty(), "{:?}", round.rows);
+        }
+    }
+    assert_eq!(embedded.manager.service.in_progress() as u64, WINDOWS);
+}
+
+#[test]
+fn windows_that_wait_for_openings_outlive_a_restart() {
+    let (folder, mut rng) = (tempfile::tempdir().unwrap(), ChaCha20Rng::seed_from_u64(1));
+    let mut embedded = open(folder.path(), "ticks", &mut rng);
+    start(&mut embedded, &mut rng);
+    for window in 0..WINDOWS {
+        feed(&mut embedded, Timestamp(START + window * MINUTE), &mut rng);
+    }
+    let clock = Timestamp(START + WINDOWS * MINUTE);
+    until_openings(&mut embedded, clock);
+    drop(embedded);
+    let rows = open(folder.path(), "ticks", &mut rng).pump(clock).unwrap();
+    let opened = rows.iter().filter(|row| row.status == OK && row.outputs[0].1 == "8").count();
+    assert_eq!(opened as u64, WINDOWS, "of {} rows", rows.len());
 }
