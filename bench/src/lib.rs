@@ -16,6 +16,7 @@ mod masks;
 mod measure;
 mod neighbours;
 mod pass;
+mod plans;
 mod program;
 mod report;
 mod stats;

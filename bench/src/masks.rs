@@ -2,6 +2,7 @@
 
 use crate::floors;
 use crate::measure::Effort;
+use crate::plans;
 use crate::report::{Figure, Goal};
 use aes::Aes128Enc;
 use aes::cipher::KeyInit;
@@ -11,12 +12,9 @@ use alpheus_encrypted_stream::mask::epoch::Epoch;
 use alpheus_encrypted_stream::mask::params::{self, largest_b};
 use alpheus_encrypted_stream::mask::set::RosterSet;
 use alpheus_encrypted_stream::mask::{Masker, OwnKey, PairKeys, Round, Storage, Strategy};
-use alpheus_policy::ids::{ControllerId, PlanId, SchemaId};
-use alpheus_policy::plan::Integrity;
-use alpheus_policy::plan::{Fraction, MaskStrategy, Plan, PopulationBounds, Release};
-use alpheus_policy::select::ReleasePlan;
-use alpheus_policy::selection::Selection;
-use alpheus_time::{Span, Timestamp};
+use alpheus_policy::ids::{ControllerId, PlanId};
+use alpheus_policy::plan::{Fraction, MaskStrategy, Plan};
+use alpheus_time::Timestamp;
 use std::hint::black_box;
 
 /// δ of the paper's measurements.
@@ -143,31 +141,13 @@ fn pairs(controllers: u32, storage: Storage) -> PairKeys {
 
 fn plan(controllers: u32, masks: MaskStrategy) -> Plan {
     Plan {
-        nonce: [0; 16],
-        name: String::new(),
-        consumer: String::new(),
-        sealed_to: None,
-        schema: SchemaId([0; 32]),
-        group: vec![],
-        window: Span::seconds(10),
-        grace: Span::seconds(5),
-        from: Timestamp(0),
-        release: Release { rows: vec![] },
-        select: ReleasePlan::default(),
-        integrity: Integrity::Plain,
-        selection: Selection::default(),
-        privacy: None,
-        attributes: vec![],
-        population: PopulationBounds { min: 1, max: controllers },
         alpha: Fraction { numerator: 1, denominator: 2 },
         colluders: 1,
-        dropout: Fraction::FIFTH,
         delta_exponent: DELTA_EXPONENT,
         masks,
-        epoch: None,
         roster: (0..controllers)
             .map(|p| ControllerId(labelled_hash("bench", &[&p.to_be_bytes()]).0))
             .collect(),
-        streams: vec![],
+        ..plans::blank(controllers)
     }
 }

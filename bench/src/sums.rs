@@ -3,19 +3,15 @@
 use crate::BenchError;
 use crate::floors;
 use crate::measure::Effort;
+use crate::plans;
 use crate::report::{Figure, Goal};
 use alpheus_crypto::secret::Secret;
 use alpheus_encrypted_stream::keys::MasterSecret;
 use alpheus_encrypted_stream::producer::{Producer, Session, Start};
 use alpheus_encrypted_stream::transformer::{Shape, Transformer};
 use alpheus_policy::ids::{ControllerId, OwnerId, SchemaId, StreamId};
-use alpheus_policy::plan::Integrity;
-use alpheus_policy::plan::{
-    Fraction, MaskStrategy, Plan, PlannedStream, PopulationBounds, Release,
-};
+use alpheus_policy::plan::{Fraction, Plan, PlannedStream, Release};
 use alpheus_policy::schema::Frames;
-use alpheus_policy::select::ReleasePlan;
-use alpheus_policy::selection::Selection;
 use alpheus_time::{Span, Timestamp};
 use rand_chacha::ChaCha12Rng;
 use rand_core::SeedableRng;
@@ -216,30 +212,14 @@ fn plan(streams: u32) -> Plan {
         controller: 0,
     };
     Plan {
-        nonce: [0; 16],
-        name: String::new(),
-        consumer: String::new(),
-        sealed_to: None,
-        schema: SchemaId([0; 32]),
-        group: vec![],
         window: TICK,
         grace: Span(0),
         from: START,
         release: Release { rows: (0..10).chain([WORDS - 1]).map(|word| vec![word]).collect() },
-        select: ReleasePlan::default(),
-        integrity: Integrity::Plain,
-        selection: Selection::default(),
-        privacy: None,
-        attributes: vec![],
-        population: PopulationBounds { min: 1, max: streams },
-        alpha: Fraction::ZERO,
-        colluders: 0,
         dropout: Fraction::ZERO,
-        delta_exponent: 9,
-        masks: MaskStrategy::Single,
-        epoch: None,
         roster: vec![ControllerId([0; 32])],
         streams: (0..streams).map(stream).collect(),
+        ..plans::blank(streams)
     }
 }
 

@@ -1,6 +1,7 @@
 //! Verified windows: what their parts of sums cost, and what a receipt takes to keep and to check.
 
 use crate::measure::Effort;
+use crate::plans;
 use crate::report::Figure;
 use alpheus_crypto::agree::AgreementPublic;
 use alpheus_crypto::hash::{Digest, labelled_hash};
@@ -17,13 +18,9 @@ use alpheus_encrypted_stream::messages::{Announcement, Membership, Opening, Open
 use alpheus_encrypted_stream::receipt::{Receipt, Share};
 use alpheus_encrypted_stream::tick::parts::NeededBlocks;
 use alpheus_encrypted_stream::tick::sums::Blocks;
-use alpheus_policy::ids::{ControllerId, OwnerId, SchemaId, StreamId};
-use alpheus_policy::plan::{
-    Fraction, Integrity, MaskStrategy, Plan, PlannedStream, PopulationBounds, Release,
-};
-use alpheus_policy::select::ReleasePlan;
-use alpheus_policy::selection::Selection;
-use alpheus_time::{Span, Timestamp};
+use alpheus_policy::ids::{ControllerId, OwnerId, StreamId};
+use alpheus_policy::plan::{Fraction, Integrity, MaskStrategy, Plan, PlannedStream, Release};
+use alpheus_time::Timestamp;
 use std::hint::black_box;
 
 /// Words of an event, in blocks of 8 and one of the check word.
@@ -176,29 +173,14 @@ fn plan(roster: Vec<ControllerId>) -> Plan {
     };
     let all = u32::try_from(roster.len()).unwrap_or(u32::MAX);
     Plan {
-        nonce: [0; 16],
-        name: String::new(),
-        consumer: String::new(),
-        sealed_to: None,
-        schema: SchemaId([0; 32]),
-        group: vec![],
-        window: Span::seconds(10),
-        grace: Span::seconds(5),
-        from: Timestamp(0),
         release: Release { rows: (0..OUTPUTS).map(|word| vec![word]).collect() },
-        select: ReleasePlan::default(),
         integrity: Integrity::Verified,
-        selection: Selection::default(),
-        privacy: None,
         attributes: vec![0],
-        population: PopulationBounds { min: 1, max: all },
         alpha: Fraction::THIRD,
         colluders: 1,
-        dropout: Fraction::FIFTH,
-        delta_exponent: 9,
         masks: MaskStrategy::Clique,
-        epoch: None,
         roster,
         streams: (0..all).map(stream).collect(),
+        ..plans::blank(all)
     }
 }
