@@ -157,6 +157,29 @@ def test_a_deployment_ends_with_the_interpreter_if_nobody_closes_it(schema, tmp_
     assert len(processes) == 2 and all(gone(int(process)) for process in processes)
 
 
+def test_a_copy_of_the_process_leaves_the_folder_of_a_trial():
+    script = textwrap.dedent(
+        """
+        import os, sys
+        from alpheus.trials import _Trial
+        trial = _Trial()
+        if os.fork() == 0:
+            sys.exit(0)
+        os.wait()
+        if os.fork() == 0:
+            trial.close()
+            os._exit(0)
+        os.wait()
+        print(trial.folder.exists())
+        trial.close()
+        print(trial.folder.exists())
+        """
+    )
+    line = [sys.executable, "-c", script]
+    said = subprocess.run(line, capture_output=True, text=True, check=True).stdout
+    assert said.split() == ["True", "False"]
+
+
 def test_a_copy_of_the_process_does_not_end_the_deployment(schema, tmp_path):
     with alpheus.local(schema=schema, policies=tmp_path / "policies.yaml") as here:
         child = os.fork()

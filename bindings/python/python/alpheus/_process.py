@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import os
 import random
+import shutil
 import socket
 import subprocess
 import threading
 import time
+import weakref
 from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
 
 from ._errors import ServiceError
 from ._program import PathLike, environment, failure, program
@@ -87,6 +91,48 @@ class Process:
         for stream in (self._child.stdin, self._child.stderr):
             if stream is not None:
                 stream.close()
+
+
+class Running:
+    """Processes and their folder. Both go when it is closed, when nobody holds it, and with the interpreter."""
+
+    #: What it is called where it cannot be copied.
+    _WHAT = "this"
+
+    def __init__(self, folder: Path | None) -> None:
+        """A folder that is ``None`` stays."""
+        self._processes: list[Process] = []
+        self._ending = weakref.finalize(self, _end, self._processes, folder, os.getpid())
+
+    def close(self) -> None:
+        """Ends all processes, and removes their folder unless you named it.
+
+        A forked process leaves both to its parent.
+        """
+        self._ending()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    def __reduce_ex__(self, protocol: Any) -> Any:
+        raise TypeError(f"{self._WHAT} cannot be pickled or copied: it is made of processes")
+
+
+def _end(processes: list[Process], folder: Path | None, parent: int) -> None:
+    if parent != os.getpid():
+        return
+    for process in reversed(processes):
+        process.end()
+    if folder is not None:
+        shutil.rmtree(folder, ignore_errors=True)
 
 
 def free_port() -> int:

@@ -10,16 +10,14 @@ import os
 import shutil
 import tempfile
 import time as clock
-import weakref
 from collections.abc import Callable, Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from datetime import datetime, timezone
 from pathlib import Path
-from types import TracebackType
 from typing import Any, Literal
 
 from ._errors import ServiceError, UsageError
-from ._process import SERVING, Process, free_port, private_folder
+from ._process import SERVING, Process, Running, free_port, private_folder
 from ._program import PathLike, run
 from ._times import MICROSECOND, micros
 from .consumer import Consumer, Query
@@ -62,8 +60,10 @@ class LocalOwner:
         return f"<alpheus.LocalOwner {self.name}>"
 
 
-class Local:
+class Local(Running):
     """A deployment on this machine: see :func:`local`."""
+
+    _WHAT = "a deployment"
 
     def __init__(
         self,
@@ -85,11 +85,8 @@ class Local:
         #: The owners, by name.
         self.owners: dict[str, LocalOwner] = {}
         self._clock = None if beginning is None else _Clock(self.folder / "clock", beginning)
-        self._processes: list[Process] = []
         self._hosts: list[str] = []
-        # Also when the interpreter ends, or nobody holds the deployment any more.
-        gone = self.folder if state is None else None
-        self._ending = weakref.finalize(self, _end, self._processes, gone, os.getpid())
+        super().__init__(self.folder if state is None else None)
         try:
             self._start(controllers)
         except BaseException:
@@ -184,31 +181,10 @@ class Local:
         with ThreadPoolExecutor(4) as pool:
             return list(pool.map(lambda each: self._add(each[1], each[0], self.policies), numbered))
 
-    def close(self) -> None:
-        """Ends all processes, and removes the folder unless you named it.
-
-        A forked process leaves both to its parent.
-        """
-        self._ending()
-
     @property
     def running(self) -> bool:
         """Whether every process runs."""
         return self._ending.alive and all(process.alive() for process in self._processes)
-
-    def __enter__(self) -> Local:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        self.close()
-
-    def __reduce_ex__(self, protocol: Any) -> Any:
-        raise TypeError("a deployment cannot be pickled or copied: it is made of processes")
 
     def __repr__(self) -> str:
         return f"<alpheus.Local at {self.server}>" if self.running else "<alpheus.Local, ended>"
@@ -218,16 +194,6 @@ def _folder(state: PathLike | None) -> Path:
     if state is None:
         return Path(tempfile.mkdtemp(prefix="alpheus-")).resolve()
     return private_folder(Path(state).resolve())
-
-
-def _end(processes: list[Process], folder: Path | None, parent: int) -> None:
-    """Ends processes, and removes their folder. A copy of the process leaves both to its parent."""
-    if parent != os.getpid():
-        return
-    for process in reversed(processes):
-        process.end()
-    if folder is not None:
-        shutil.rmtree(folder, ignore_errors=True)
 
 
 class _Clock:

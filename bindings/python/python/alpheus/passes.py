@@ -9,12 +9,11 @@ from __future__ import annotations
 import os
 import tempfile
 from pathlib import Path
-from types import TracebackType
 from typing import Any
 from urllib.parse import urljoin, urlsplit, urlunsplit
 
 from ._errors import RefusedError
-from ._process import SERVING, Process, free_port
+from ._process import SERVING, Process, Running, free_port
 from ._program import PathLike, run
 
 #: The header by which the local proxy knows its user.
@@ -78,18 +77,22 @@ class Pass:
         return f"<alpheus.Pass in {os.fspath(self._path)}>"
 
 
-class PassSession:
+class PassSession(Running):
     """A logged-in session, which a process beside this one renews. It ends with this process."""
 
+    _WHAT = "a pass's session"
+
     def __init__(self, of: Pass, *, gateway: str | None = None, fetch: bool = True) -> None:
-        self._folder = tempfile.TemporaryDirectory(prefix="alpheus-")
+        folder = Path(tempfile.mkdtemp(prefix="alpheus-"))
+        super().__init__(folder)
         self._address = f"127.0.0.1:{free_port()}"
-        secret = Path(self._folder.name) / "local"
+        secret = folder / "local"
         line: list[PathLike] = ["pass", "client", "run", *of._files(), "--local", self._address]
         line += ["--local-secret", secret, *([] if gateway is None else ["--gateway", gateway])]
-        self._process = Process([*line, *([] if fetch else ["--no-fetch"])])
+        process = Process([*line, *([] if fetch else ["--no-fetch"])])
+        self._processes.append(process)
         try:
-            self._process.wait_for(SERVING, START)
+            process.wait_for(SERVING, START)
             self._secret = secret.read_text().strip()
         except BaseException:
             self.close()
@@ -101,25 +104,6 @@ class PassSession:
         They go through the process beside this one, whatever address they name.
         """
         return PassAuth(self._address, self._secret)
-
-    def close(self) -> None:
-        """Ends the session."""
-        self._process.end()
-        self._folder.cleanup()
-
-    def __enter__(self) -> PassSession:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        self.close()
-
-    def __reduce_ex__(self, protocol: Any) -> Any:
-        raise TypeError("a pass's session cannot be pickled or copied: it ends with its process")
 
     def __repr__(self) -> str:
         return f"<alpheus.PassSession at {self._address}>"

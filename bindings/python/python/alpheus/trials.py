@@ -8,11 +8,10 @@ from __future__ import annotations
 import tempfile
 from collections.abc import Iterable, Mapping
 from pathlib import Path
-from types import TracebackType
 from typing import Any
 
 from . import design
-from ._process import SERVING, Process, free_port
+from ._process import SERVING, Process, Running, free_port
 from ._program import PathLike, run
 from .passes import Pass
 from .rows import _decimal
@@ -22,14 +21,15 @@ from .tables import Table
 START = 60
 
 
-class _Trial:
+class _Trial(Running):
     """A folder and its processes, which end with the block and with the interpreter."""
 
+    _WHAT = "a trial"
+
     def __init__(self) -> None:
-        self._temporary = tempfile.TemporaryDirectory(prefix="alpheus-")
         #: The folder with all keys and state.
-        self.folder = Path(self._temporary.name)
-        self._processes: list[Process] = []
+        self.folder = Path(tempfile.mkdtemp(prefix="alpheus-"))
+        super().__init__(self.folder)
 
     def _run(self, *line: PathLike) -> str:
         return run(line, cwd=self.folder)
@@ -41,21 +41,6 @@ class _Trial:
         process = Process(list(line), cwd=self.folder)
         self._processes.append(process)
         process.wait_for(SERVING, START)
-
-    def close(self) -> None:
-        """Ends all processes, and removes the folder."""
-        for process in reversed(self._processes):
-            process.end()
-        self._processes = []
-        self._temporary.cleanup()
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        self.close()
 
 
 class TableServer(_Trial):
@@ -80,9 +65,6 @@ class TableServer(_Trial):
         """Creates a table in a new folder ``state``."""
         identity = self.folder / "pki" / "ada"
         return Table.create(schema, state, server=self.server, identity=identity)
-
-    def __enter__(self) -> TableServer:
-        return self
 
 
 class PassGateway(_Trial):
@@ -132,9 +114,6 @@ class PassGateway(_Trial):
         made.fetch()
         return made
 
-    def __enter__(self) -> PassGateway:
-        return self
-
 
 class StatisticsParties(_Trial):
     """The parties of accountable statistics: a registrar, an aggregator, four smoothers, some accounts."""
@@ -183,9 +162,6 @@ class StatisticsParties(_Trial):
     def secret(self, account: str) -> Path:
         """The file with an account's secret."""
         return self.folder / f"{account}.secret"
-
-    def __enter__(self) -> StatisticsParties:
-        return self
 
 
 def statistics(data: PathLike | Any, *, source: str, define: str) -> list[dict[str, Any]]:
