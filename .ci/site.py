@@ -32,6 +32,7 @@ GUIDES = [
     ("A board with passes", "docs/board-passes.md"),
     ("Verifiable tables", "docs/tables.md"),
     ("Python", "bindings/python/README.md"),
+    ("Browsers and Node", "bindings/js/README.md"),
     ("Operating", "docs/operating.md"),
 ]
 REFERENCE = [

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Builds what is released, in target/dist: `make dist`.
 
-Debian packages, an image, a tarball, a Python wheel, a bill of materials, licences and checksums. Two runs over one commit, with one
+Debian packages, an image, a tarball, a Python wheel, an npm package, a bill of materials, licences and checksums. Two runs over one commit, with one
 toolchain and one state of Debian, give the same bytes; SOURCE_DATE_EPOCH is the commit's time unless it is set.
 DIST_SIGNING_KEY, if it is set, names a key of ssh-keygen that signs the checksums.
 """

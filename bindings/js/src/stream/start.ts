@@ -1,6 +1,6 @@
 /** When sessions may open. */
 import { ProducerError } from './error.js';
-import { ceiling, DAY, LIMIT } from './time.js';
+import { ceiling, DAY, floor, LIMIT } from './time.js';
 
 /**
  * What a producer knows about its stream's past. `first`: the stream never had a session, and its first may open in the
@@ -29,11 +29,7 @@ export function checkShape(tick: number, words: number): void {
 
 /** Checks that there is room for the border after a time. */
 export function roomAfter(t: number, tick: number): void {
-  if (!(t >= 0 && t < LIMIT && floorOf(t, tick) + tick < LIMIT)) throw new ProducerError('BeyondLimit', t);
-}
-
-function floorOf(t: number, tick: number): number {
-  return t - (t % tick);
+  if (!(t >= 0 && t < LIMIT && floor(t, tick) + tick < LIMIT)) throw new ProducerError('BeyondLimit', t);
 }
 
 /** Random bytes as a session's number. */
