@@ -78,8 +78,8 @@ pub fn run(args: &Args, _: &Globals) -> Result<(), Failure> {
     }
     let secret = read_key_file(&args.key_file)?;
     // Complete or not there: the folders get their names last.
-    let beside = |folder: &PathBuf| folder.with_extension("restoring");
-    let (identity, state) = (args.identity.as_ref().map(beside), args.state.as_ref().map(beside));
+    let [identity, state] =
+        [&args.identity, &args.state].map(|folder| folder.as_deref().map(unfinished_name));
     let unfinished = [&identity, &state].into_iter().flatten();
     unfinished.clone().try_for_each(|folder| make_private_folder(folder))?;
     let mut place =
@@ -97,6 +97,13 @@ pub fn run(args: &Args, _: &Globals) -> Result<(), Failure> {
         moved.inspect_err(|_| unfinished.for_each(|folder| drop(fs::remove_dir_all(folder))))?;
     place.say(&about);
     Ok(())
+}
+
+/// The name of a folder that is not complete yet.
+fn unfinished_name(folder: &Path) -> PathBuf {
+    let mut name = folder.file_name().unwrap_or_default().to_owned();
+    name.push(".restoring");
+    folder.with_file_name(name)
 }
 
 /// Where things go, and what came.
@@ -158,7 +165,7 @@ impl Restored {
     ) -> Result<(), Failure> {
         let state = self.state.clone().ok_or(RestoreError::NoPlace("a state (--state)"));
         let state = state.blame_input(path)?;
-        let (mut next, mut files) = (Some(first), Vec::new());
+        let (mut next, mut rest) = (Some(first), None);
         let imported = local::import::<ImportError>(&state, || {
             if let Some(entry) = next.take() {
                 return Ok(Some(entry));
@@ -167,12 +174,11 @@ impl Restored {
                 Some(Item::Entry { is_log, key, value }) => {
                     Ok(Some(ExportEntry { is_log, key: key.into(), value: value.into() }))
                 }
-                Some(Item::File { origin, name, bytes }) => {
-                    files.push((origin, name, bytes));
+                file @ (Some(Item::File { .. }) | None) => {
+                    rest = file;
                     Ok(None)
                 }
                 Some(_) => Err(BackupError::Changed.into()),
-                None => Ok(None),
             }
         });
         imported.map_err(|error| match error {
@@ -182,18 +188,12 @@ impl Restored {
             ImportError::Store(error) => Failure::new(Category::Io, error),
         })?;
         self.has_state = true;
-        if files.is_empty() {
-            return Ok(());
-        }
-        // The first file after the entries was read already.
-        for (origin, name, bytes) in files {
-            self.file(origin, &name, &bytes)?;
-        }
-        while let Some(item) = reader.next_item().blame_input(path)? {
+        while let Some(item) = rest {
             let Item::File { origin, name, bytes } = item else {
                 return Err(BackupError::Changed).blame_input(path);
             };
             self.file(origin, &name, &bytes)?;
+            rest = reader.next_item().blame_input(path)?;
         }
         Ok(())
     }
@@ -312,6 +312,13 @@ mod tests {
         assert!(place.file(Origin::State, "a/b", b"x").is_err(), "nothing is overwritten");
         assert!(place.file(Origin::Identity, "c", b"x").is_err(), "there is no such folder");
         assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1);
+    }
+
+    #[test]
+    fn unfinished_folders_have_names_of_their_own() {
+        let names = ["a/first.id", "a/first.state", "a/first"].map(Path::new).map(unfinished_name);
+        assert_eq!(names.iter().collect::<std::collections::BTreeSet<_>>().len(), 3);
+        assert!(names.iter().all(|name| name.parent() == Some(Path::new("a"))), "{names:?}");
     }
 
     #[test]
