@@ -15,7 +15,7 @@ use alpheus_crypto::vault::{Hardness, VaultKey};
 use rand_core::CryptoRng;
 use serde::{Deserialize, Serialize};
 use std::io::{Read, Write};
-use zeroize::Zeroizing;
+use zeroize::{Zeroize, Zeroizing};
 
 const MAGIC: &[u8; 8] = b"ALPHBAK1";
 const CHECK: &[u8] = b"alpheus backup key";
@@ -120,7 +120,7 @@ impl<W: Write, R: CryptoRng> Writer<W, R> {
             postcard::to_allocvec(&Header { salt, hardness, check }).blame(Category::Check)?;
         let length = u16::try_from(header.len()).blame(Category::Check)?.to_le_bytes();
         out.write_all(&[MAGIC, &length[..], &header].concat()).blame(Category::Io)?;
-        let waiting = Zeroizing::new(Vec::with_capacity(2 * CHUNK));
+        let waiting = Zeroizing::new(Vec::with_capacity(CHUNK));
         Ok(Self { out, rng, key, waiting, chunks: 0, items: 0 })
     }
 
@@ -131,13 +131,18 @@ impl<W: Write, R: CryptoRng> Writer<W, R> {
     pub fn push(&mut self, item: &Item) -> Result<(), Failure> {
         let bytes = Zeroizing::new(postcard::to_allocvec(item).blame(Category::Check)?);
         let length = u32::try_from(bytes.len()).blame(Category::Check)?;
-        self.waiting.extend_from_slice(&length.to_le_bytes());
-        self.waiting.extend_from_slice(&bytes);
         self.items += 1;
-        while self.waiting.len() > CHUNK {
-            let rest = Zeroizing::new(self.waiting.split_off(CHUNK));
-            self.chunk(false)?;
-            self.waiting = rest;
+        for mut rest in [&length.to_le_bytes()[..], &bytes] {
+            while !rest.is_empty() {
+                if self.waiting.len() == CHUNK {
+                    self.chunk(false)?;
+                    self.waiting.zeroize();
+                }
+                // It never grows: a longer copy would leave this one in memory.
+                let (now, later) = rest.split_at(rest.len().min(CHUNK - self.waiting.len()));
+                self.waiting.extend_from_slice(now);
+                rest = later;
+            }
         }
         Ok(())
     }
