@@ -7,6 +7,7 @@ use alpheus_node::failure::{Category, Failure, printed};
 use alpheus_node::globals::Globals;
 use alpheus_node::kinds;
 use alpheus_node::settings::Format;
+use alpheus_policy::planner::NEAREST;
 use alpheus_policy::show::Table;
 use anstyle::{AnsiColor, Style};
 use serde::Serialize;
@@ -72,9 +73,6 @@ fn own(error: &(dyn Error + 'static)) -> Option<ErrorId> {
         alpheus_standards::ImportError as _ => ErrorId::ContractInvalid,
     )
 }
-
-/// What stands before a query that can be pasted.
-const NEAREST: &str = "The nearest query that would be allowed:\n";
 
 const ERROR: Style = AnsiColor::Red.on_default().bold();
 const HELP: Style = AnsiColor::Cyan.on_default();

@@ -6,6 +6,7 @@ use crate::links;
 use crate::query::receipts::{RefusedRowError, all_receipts, check, open_plan, stated, window_of};
 use crate::query::sealed::Rows;
 use crate::revocations::open_identity;
+use crate::runtime::results::OK;
 use alpheus_encrypted_stream::announced_plan::AnnouncedPlan;
 use alpheus_encrypted_stream::certificate::Deployment;
 use alpheus_encrypted_stream::receipt::Receipt;
@@ -123,7 +124,8 @@ async fn gather(client: &BlockingClient, query: &str) -> Result<Evidence, Reques
         let path = format!("/v1/queries/{query}/results?after={after}&wait=0");
         let page: Rows = http.get_json(&path, Duration::ZERO).await?;
         let done = page.rows.is_empty() && page.next <= after;
-        (rows, after) = ([rows, page.rows].concat(), page.next);
+        rows.extend(page.rows);
+        after = page.next;
         if done {
             break;
         }
@@ -147,7 +149,7 @@ fn report(evidence: &Evidence, deployment: &Deployment) -> Result<(), Failure> {
     for row in &evidence.rows {
         let text = |name: &str| row.get(name).map_or_else(String::new, ToString::to_string);
         let window = format!("{} – {}", text("window_start"), text("window_end"));
-        let said = if row.get("status").and_then(Value::as_str) == Some("ok") {
+        let said = if row.get("status").and_then(Value::as_str) == Some(OK) {
             all += 1;
             match verifier.verify(row) {
                 Ok(holds) => format!("{window}: {holds}"),

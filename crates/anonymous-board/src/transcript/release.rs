@@ -29,7 +29,7 @@ impl Transcript {
         self.digest_of(Party::Auditor, Body::SETTLE)
     }
 
-    /// The key for which a database seals its seed, if its share is to be checked.
+    /// The key for which a database seals its keys of the accepted writes, if its share is to be checked.
     #[must_use]
     pub fn reveal_key(&self) -> Option<&HybridPublic> {
         match self.by(Party::Auditor, Body::SETTLE)? {

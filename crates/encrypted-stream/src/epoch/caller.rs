@@ -249,12 +249,12 @@ impl Caller {
     /// The call, to those that have not answered.
     pub fn ask(&self) -> Step<Vec<EpochOutput>> {
         let Some(calling) = &self.calling else { return Step::default() };
-        let own = |id: &ControllerId| calling.called.get(id)?.own_call.clone();
+        let own = |id: &ControllerId| calling.called.get(id)?.own_call.as_ref();
         let (apart, to): (Vec<_>, Vec<_>) =
             calling.waiting().into_iter().partition(|id| own(id).is_some());
         let message = ServiceMessage::EpochCall(calling.call.clone());
         let apart = apart.into_iter().filter_map(|id| {
-            let message = ServiceMessage::EpochCall(own(&id)?);
+            let message = ServiceMessage::EpochCall(own(&id)?.clone());
             Some(EpochOutput::Call { to: vec![id], message })
         });
         let calls = [EpochOutput::Call { to, message }].into_iter().chain(apart);

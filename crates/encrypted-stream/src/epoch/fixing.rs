@@ -1,6 +1,5 @@
 //! How a list is made from attendances.
 
-use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use alpheus_crypto::signed::Signed;
@@ -10,12 +9,11 @@ use alpheus_policy::plan::MaskStrategy;
 
 use super::caller::{Caller, Calling};
 use crate::announced_plan::AnnouncedPlan;
-use crate::certificate::Certificate;
 use crate::counts::narrow;
 use crate::error::ReleaseError;
 use crate::mask::params::{self, MaskPreference};
 use crate::mask::quorum::{Roster, counted_population};
-use crate::messages::{List, ListEntry, Listing};
+use crate::messages::{List, Listing};
 
 impl Caller {
     /// The list over all that attended.
@@ -23,9 +21,7 @@ impl Caller {
         let attended = calling.called.values().filter_map(|called| {
             Some((called.attended.as_ref()?.entry.clone(), called.certificate.clone()))
         });
-        let mut members: Vec<_> = attended.collect();
-        leave_out_second_homes(&mut members);
-        let (entries, certificates): (Vec<_>, Vec<_>) = members.into_iter().unzip();
+        let (entries, certificates): (Vec<_>, Vec<_>) = attended.unzip();
         let owners: Vec<u32> = entries.iter().map(|entry| narrow(entry.owners.len())).collect();
         let masks = self.masks_for(&owners)?;
         let (terms, window, windows) = (self.id, calling.window, calling.windows);
@@ -73,27 +69,6 @@ impl Caller {
         params::choose(wanted, &roster, self.terms.delta_exponent)
             .map_err(|_| ReleaseError::NotListed)
     }
-}
-
-/// An owner with streams at two controllers takes part with one. An entry must be what its
-/// controller attended with, so the smaller one is left out.
-fn leave_out_second_homes(members: &mut Vec<(ListEntry, Signed<Certificate>)>) {
-    let mut order: Vec<usize> = (0..members.len()).collect();
-    let size = |at: &usize| members.get(*at).map_or(0, |(entry, _)| entry.owners.len());
-    order.sort_by_key(|at| std::cmp::Reverse(size(at)));
-    let (mut known, mut kept) = (BTreeSet::new(), BTreeSet::new());
-    for at in order {
-        let Some((entry, _)) = members.get(at) else { continue };
-        if entry.owners.iter().all(|listed| !known.contains(&listed.owner)) {
-            known.extend(entry.owners.iter().map(|listed| listed.owner));
-            kept.insert(at);
-        }
-    }
-    let mut at = 0;
-    members.retain(|_| {
-        at += 1;
-        kept.contains(&(at - 1))
-    });
 }
 
 /// The owners that the worst placed member counts. Its token is needed as well: without it the

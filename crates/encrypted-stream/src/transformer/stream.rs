@@ -157,12 +157,12 @@ impl Stream {
                 let taken = ticks.take(claim, frame.mac(), needs);
                 // What is too late for a window is in the session's sum all the same.
                 if matches!(taken, Ok(_) | Err(IngestError::Late)) {
-                    let entry = shape.frames.anchor().map(|anchor| Entry {
+                    let anchor = shape.frames.anchor().filter(|_| plans.prove(memberships));
+                    let entry = anchor.map(|anchor| Entry {
                         anchor,
                         words: shape.words,
                         kept: plans.proof_cuts(memberships, claim),
                     });
-                    let entry = entry.filter(|_| plans.prove(memberships));
                     ticks.sum_up(claim, frame.words(), entry);
                 }
                 taken

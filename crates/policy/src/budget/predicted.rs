@@ -307,7 +307,7 @@ fn smooth<const N: usize>(at: [Noisy; N], of: impl Fn([f64; N]) -> f64) -> Optio
     }
     let known = of(sums).is_finite() && parts.iter().all(|(_, slope)| slope.is_finite());
     let first = known.then(|| Spread::sum(parts.into_iter()))?;
-    let grid = on_grid(&at, &of, of(sums)).filter(|square| square.is_finite());
+    let grid = Some(on_grid(&at, &of, of(sums))).filter(|square| square.is_finite());
     Some(match grid {
         Some(square) if first.deviation > 0.0 => first.scaled(square.sqrt() / first.deviation),
         _ => first,
@@ -316,11 +316,7 @@ fn smooth<const N: usize>(at: [Noisy; N], of: impl Fn([f64; N]) -> f64) -> Optio
 
 /// The mean of the squared error over a grid of three points for each sum. The grid has the first
 /// five moments of the noise, so the result is exact up to its fourth power.
-fn on_grid<const N: usize>(
-    at: &[Noisy; N],
-    of: &impl Fn([f64; N]) -> f64,
-    truth: f64,
-) -> Option<f64> {
+fn on_grid<const N: usize>(at: &[Noisy; N], of: &impl Fn([f64; N]) -> f64, truth: f64) -> f64 {
     let mut points = vec![(at.map(|own| own.sum), 1.0)];
     for (position, own) in at.iter().enumerate().filter(|(_, own)| own.noise.deviation > 0.0) {
         let tailed = if is_peaked(own.noise) { LAPLACE_KURTOSIS } else { NORMAL_KURTOSIS };
@@ -336,7 +332,7 @@ fn on_grid<const N: usize>(
         points = points.into_iter().flat_map(moved).collect();
     }
     let square = |(point, weight): ([f64; N], f64)| weight * (of(point) - truth).powi(2);
-    (!points.is_empty()).then(|| points.into_iter().map(square).sum())
+    points.into_iter().map(square).sum()
 }
 
 fn widest(all: impl Iterator<Item = Spread>) -> Option<Spread> {

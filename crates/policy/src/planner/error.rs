@@ -7,6 +7,9 @@ use alpheus_time::Span;
 use std::fmt;
 use thiserror::Error;
 
+/// What stands before the nearest query in the text of a refusal. The query ends the text, so it can be pasted.
+pub const NEAREST: &str = "The nearest query that would be allowed:\n";
+
 /// The query is refused. The error has everything that is wrong with it, and the nearest
 /// query that would be allowed.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -65,7 +68,7 @@ impl PlanningError {
 
     fn write_nearest(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.nearest {
-            Some(nearest) => write!(f, "\nThe nearest query that would be allowed:\n{nearest};"),
+            Some(nearest) => write!(f, "\n{NEAREST}{nearest};"),
             None if self.is_mistaken() => Ok(()),
             None => f.write_str("\nNo similar query was found that would be allowed."),
         }

@@ -31,7 +31,7 @@ mod rows;
 pub mod suggest;
 mod verified;
 
-pub use error::{PlanningError, RuleError, ViolationError};
+pub use error::{NEAREST, PlanningError, RuleError, ViolationError};
 pub use exclusion::ExclusionError;
 pub(crate) use exclusion::Share;
 pub(crate) use offers::{in_words, offered};

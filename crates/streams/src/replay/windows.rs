@@ -225,6 +225,12 @@ fn of_query(
     streams: &[&RecordedStream],
 ) -> OfQuery {
     let create = &query.create;
+    let own = || rows.iter().filter(|row| row.query == create.name.text);
+    let is_closed = |row: &&Row| row.status != OK || (row.population == 0 && row.windows.is_none());
+    let (name, windows) = (create.name.text.clone(), own().count());
+    if own().find(is_closed).is_none() {
+        return OfQuery { name, windows, closed: Vec::new(), longer: None };
+    }
     let audiences = planned(create, catalog).map(|planned| Audience::of(&planned, streams));
     let present: HashMap<WindowOfGroup, u32> = audiences
         .iter()
@@ -233,8 +239,6 @@ fn of_query(
             own.present().into_iter().map(|(at, many)| ((at / 1000, own.group.clone()), many))
         })
         .collect();
-    let own = || rows.iter().filter(|row| row.query == create.name.text);
-    let is_closed = |row: &&Row| row.status != OK || (row.population == 0 && row.windows.is_none());
     let why = |row: &Row| {
         let many = present.get(&(row.window_start, row.group.clone())).copied().unwrap_or(0);
         match (row.status.as_str(), many) {
@@ -247,8 +251,7 @@ fn of_query(
     let mut closed: Vec<(u64, u64, String)> =
         own().filter(is_closed).map(|row| (row.window_start, row.window_end, why(row))).collect();
     closed.sort();
-    let windows = own().count();
     let mostly = closed.len() * 2 > windows;
     let longer = if mostly { longer(create, catalog, streams) } else { None };
-    OfQuery { name: create.name.text.clone(), windows, closed, longer }
+    OfQuery { name, windows, closed, longer }
 }
