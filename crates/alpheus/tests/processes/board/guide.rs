@@ -1,6 +1,6 @@
 //! `docs/board.md` and `docs/board-passes.md`, command by command.
 
-use crate::common::{free_address, run_script};
+use crate::common::{free_address, run_script, until_serving};
 
 const GUIDE: &str = include_str!("../../../../../docs/board.md");
 const PASSES: &str = include_str!("../../../../../docs/board-passes.md");
@@ -17,8 +17,7 @@ fn script(guide: &str) -> String {
         } else {
             script += &format!("{} 2> {}.log &\n", commands.trim(), title.trim());
             // People are slower.
-            script +=
-                &format!("until grep -q 'serving at' {}.log; do sleep 0.1; done\n", title.trim());
+            script += &until_serving(&format!("{}.log", title.trim()));
         }
     }
     (7601..=7605).chain(7611..=7613).fold(script, |script, port| {

@@ -68,10 +68,24 @@ pub(crate) fn bash(folder: &Path) -> Command {
     command
 }
 
-/// Runs a script whose background jobs end with it, and gives what it said and logged.
+/// Runs a script whose background jobs end with it, and gives what it said and logged. If it fails, the
+/// last lines of its jobs' logs are among that.
 pub(crate) fn run_script(folder: &Path, script: &str) -> (String, String) {
-    let script = format!("set -eu\ntrap 'kill $(jobs -p) 2> /dev/null || true' EXIT\n{script}");
+    let script = format!(
+        "set -eu\n\
+         ended() {{\n\
+           [ $1 = 0 ] || tail -n 9 -- *.log >&2 || true\n\
+           kill $(jobs -p) 2> /dev/null || true\n\
+         }}\n\
+         trap 'ended $?' EXIT\n\
+         {script}"
+    );
     ended_well(bash(folder).args(["-c", &script]))
+}
+
+/// Waits in a script until the job that was started last serves. One that has ended never will.
+pub(crate) fn until_serving(log: &str) -> String {
+    format!("until grep -qs 'serving at' {log}; do kill -0 $!; sleep 0.1; done\n")
 }
 
 /// `road.yaml` of the guide to statistics, changed.
@@ -298,7 +312,18 @@ pub(crate) fn get_over(mut stream: impl Read + Write, path: &str) -> Option<(u16
     Some((head.split(' ').nth(1)?.parse().ok()?, body.to_owned()))
 }
 
-/// An address on this machine that nobody uses now, nor while its process is started again.
+/// An address on this machine that is this test's alone, also while its process is started again.
+/// Tests of other processes draw too before anybody listens there: a locked file keeps each port.
 pub(crate) fn free_address() -> SocketAddr {
-    alpheus_node::service::children::free_address().ok().unwrap()
+    static TAKEN: Mutex<Vec<std::fs::File>> = Mutex::new(Vec::new());
+    let folder = std::env::temp_dir().join("alpheus-test-ports");
+    std::fs::create_dir_all(&folder).unwrap();
+    loop {
+        let address = alpheus_node::service::children::free_address().ok().unwrap();
+        let claim = std::fs::File::create(folder.join(address.port().to_string())).unwrap();
+        if claim.try_lock().is_ok() {
+            TAKEN.lock().unwrap_or_else(PoisonError::into_inner).push(claim);
+            return address;
+        }
+    }
 }

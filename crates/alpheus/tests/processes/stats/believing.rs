@@ -33,7 +33,7 @@ if wait $ada; then echo believed; else echo failed with $?; fi
 cat ada.log >&2
 rm terminal-2.log
 AGGREGATOR
-until grep -qs 'serving at' terminal-2.log; do sleep 0.1; done
+until grep -qs 'serving at' terminal-2.log; do kill -0 $!; sleep 0.1; done
 (give ada)
 ";
 

@@ -32,7 +32,7 @@ kill -9 $aggregator
 rm terminal-2.log
 AGGREGATOR
 while [ $(date +%s) -lt $((start + 62)) ]; do sleep 0.2; done
-until grep -qs 'serving at' terminal-2.log; do sleep 0.1; done
+until grep -qs 'serving at' terminal-2.log; do kill -0 $!; sleep 0.1; done
 alpheus stats results gate.yaml --card roads/card.json --format csv
 (count ada) & again=$!
 sleep 3; kill $again

@@ -1,6 +1,6 @@
 //! `docs/statistics.md`, command by command.
 
-use crate::common::{free_address, run_script};
+use crate::common::{free_address, run_script, until_serving};
 use std::fmt::Write as _;
 
 const GUIDE: &str = include_str!("../../../../../docs/statistics.md");
@@ -22,8 +22,8 @@ fn blocks() -> Vec<Block> {
 /// What starts in a terminal of its own, and serves.
 fn served(Block { title, commands }: &Block) -> String {
     // People are slower.
-    let until = format!("until grep -q 'serving at' {title}.log; do sleep 0.1; done");
-    format!("{commands} 2> {title}.log &\n{until}\n")
+    let until = until_serving(&format!("{title}.log"));
+    format!("{commands} 2> {title}.log &\n{until}")
 }
 
 /// On ports that are free.
