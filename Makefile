@@ -16,8 +16,8 @@ FEATURES := alpheus/kafka,alpheus/object-store,alpheus-bench/pairing
 SECONDS_EACH ?= 60
 # How many tests run at once: of whole processes, beside them those that mostly wait for clocks,
 # and beside both all others.
-TEST_THREADS ?= 3
-WAITING_THREADS ?= 4
+TEST_THREADS ?= 5
+WAITING_THREADS ?= 5
 OTHER_THREADS ?= 1
 # Tests of whole processes that wait for minutes and compute little.
 WAITING := stats:: flink:: otlp:: doctor::
