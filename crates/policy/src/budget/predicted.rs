@@ -8,7 +8,7 @@ use crate::select::{
     Statistic,
 };
 
-/// E[x⁴]/σ⁴ of a Laplace variable, and of a normal one.
+/// The fourth moment over σ⁴ of a Laplace variable, and of a normal one.
 const LAPLACE_KURTOSIS: f64 = 6.0;
 const NORMAL_KURTOSIS: f64 = 3.0;
 /// Share of a standard deviation over which slopes are measured.
