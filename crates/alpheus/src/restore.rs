@@ -80,11 +80,15 @@ pub fn run(args: &Args, _: &Globals) -> Result<(), Failure> {
     // Complete or not there: the folders get their names last.
     let [identity, state] =
         [&args.identity, &args.state].map(|folder| folder.as_deref().map(unfinished_name));
-    let unfinished = [&identity, &state].into_iter().flatten();
-    unfinished.clone().try_for_each(|folder| make_private_folder(folder))?;
     let mut place =
         Restored { identity: identity.clone(), state: state.clone(), ..Restored::default() };
-    let restored = place.all(args, &secret);
+    let mut made = Vec::new();
+    let all_made = [&identity, &state].into_iter().flatten().try_for_each(|folder| {
+        make_private_folder(folder)?;
+        made.push(folder);
+        Ok(())
+    });
+    let restored = all_made.and_then(|()| place.all(args, &secret));
     let moved = restored.and_then(|about| {
         for (from, to) in [(&identity, &args.identity), (&state, &args.state)] {
             if let (Some(from), Some(to)) = (from, to) {
@@ -93,8 +97,9 @@ pub fn run(args: &Args, _: &Globals) -> Result<(), Failure> {
         }
         Ok(about)
     });
-    let about =
-        moved.inspect_err(|_| unfinished.for_each(|folder| drop(fs::remove_dir_all(folder))))?;
+    let about = moved.inspect_err(|_| {
+        made.iter().for_each(|folder| drop(fs::remove_dir_all(folder)));
+    })?;
     place.say(&about);
     Ok(())
 }

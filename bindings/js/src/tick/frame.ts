@@ -3,6 +3,7 @@ import { type Bytes, isEqual, readU64 } from '../bytes.js';
 import { TagKey } from '../crypto/keys.js';
 import { SIGNATURE } from '../crypto/sign.js';
 import { AlpheusError, fill } from '../errors.js';
+import { MAX_WORDS } from '../schema/limits.js';
 import { LIMIT } from '../stream/time.js';
 import { type Claim, ClaimKind, isGap, NO_ROOT } from './claim.js';
 
@@ -30,7 +31,6 @@ const VERSION = 0x20;
 const TAG = 16;
 const TICK_HEAD = 57;
 const GAP_HEAD = 65;
-const MAX_WORDS = 8192;
 const FRAME_LABEL = 'alpheus/frame/v2';
 /** Bytes of a sealed session key. */
 export const SEALED = 80;

@@ -140,6 +140,10 @@ fn a_backup_that_was_cut_or_changed_or_has_another_key_is_refused() {
     is_refused(&running, &backup, "other", "not the one that the backup was made with");
     is_refused(&running, "schema.yaml", "key", "not a backup");
     assert_eq!(fs::metadata(&whole).unwrap().permissions().mode() & 0o777, 0o600);
+    // The first folder can be made, the second cannot.
+    let args = ["restore", "--from", &backup, "--key-file", "key", "--identity", "pki/new"];
+    let half = running.place.run(&[&args[..], &["--state", "schema.yaml/new"]].concat());
+    assert!(!half.status.success() && !path("pki/new.restoring").exists());
     // What was erased stays erased: no slots came along, and none are made up.
     let args = ["restore", "--from", &backup, "--key-file", "key", "--state", "run/new"];
     let said = running.place.done(&[&args[..], &["--identity", "pki/new"]].concat());
