@@ -1,5 +1,5 @@
 //! `alpheus table`: an encrypted table on an untrusted server. The owner uploads rows, may
-//! delete them, and queries them; every answer is verified.
+//! delete its own copy of them, and queries them; every answer is verified.
 //!
 //! - [`create`], [`append`], [`correct`], [`merge`], [`prune`], [`query`], [`verify`], [`recover`],
 //!   [`rekey`], [`drop_table`]: the owner,

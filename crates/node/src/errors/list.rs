@@ -142,7 +142,7 @@ errors! {
         "Use edges that the schema encodes; DESCRIBE shows them.";
     QueryWindow "query-window"
         "The window of a query does not fit the tick of the schema."
-        "Streams send a boundary event at each tick, and only there can a window end."
+        "Devices add events up over a tick and send the sum, so a window can end only at a tick."
         "Use a window that is a multiple of the tick.";
     QueryNoise "query-noise"
         "A query asks for noise in a way that protects nobody."
