@@ -27,8 +27,10 @@ Examples:
   alpheus check my-data
   alpheus check --json-schema schema > alpheus-schema.json
 
-Of a folder, all files of ours are checked: schemas, policies, sources, queries and alpheus.toml,
-also in its folders. Policies and sources are checked against the schema that they name, so name its file too.
+For a folder, every Alpheus file in it and in its subfolders is checked: schemas, policies, sources,
+queries and alpheus.toml. Policies and sources are checked against the schema that they name, so
+name its file too.
+
 An editor with the YAML language server uses a JSON Schema by the line
 # yaml-language-server: $schema=alpheus-schema.json";
 

@@ -141,7 +141,9 @@ enum Command {
     /// Show how much of a stream's privacy budgets is spent
     #[command(after_help = BUDGETS)]
     Budgets(StreamArgs),
-    /// Let a consumer read a stream's events on given days, or end that access
+    /// Let a consumer read a stream's raw data on given days, or end that access
+    ///
+    /// Raw data are the sums of ticks, or events if the schema says `frames: events`.
     #[command(after_help = GRANT)]
     Grant(grant::Args),
     /// Withdraw consent for a stream, permanently
