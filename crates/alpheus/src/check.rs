@@ -13,7 +13,7 @@ use alpheus_policy::editor::{EditedFile, json_schema};
 use alpheus_policy::policy::Policies;
 use alpheus_policy::query::parse;
 use alpheus_policy::schema::Schema;
-use alpheus_streams::settings::WindowSettings;
+use alpheus_streams::settings::{LogSettings, WindowSettings};
 use clap::ValueEnum;
 use serde::Serialize;
 use std::io::{self, Write};
@@ -262,6 +262,7 @@ fn problem(input: &Input<'_>, schemas: &[(&Path, Schema)], parts: &[&str]) -> Re
 fn settings(layers: Layers, parts: &[&str]) -> Result<(), SettingsError> {
     let settings = Settings::load(layers, parts)?;
     settings.part::<WindowSettings>()?;
+    settings.part::<LogSettings>()?;
     #[cfg(feature = "board")]
     settings.part::<alpheus_board_service::settings::BoardSettings>()?;
     #[cfg(feature = "pass")]

@@ -74,7 +74,7 @@ enum Command {
     Merge(merge::Args),
     /// Delete rewritten blocks at the server
     Prune(prune::Args),
-    /// Query statistics, and verify the answers
+    /// Run statistics queries and verify the answers
     Query(query::Args),
     /// Copy the table under another key, and perhaps a wider schema; continues after an interruption
     Rekey(rekey::Args),

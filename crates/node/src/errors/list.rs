@@ -161,7 +161,7 @@ errors! {
         "The population or the number of streams is above the capacity that the schema declares."
         "Ask for fewer, or declare a larger capacity in a new version of the schema.";
     QueryReader "query-reader"
-        "Results would be sealed to a consumer that does not ask itself."
+        "Results would be sealed to a consumer other than the one asking."
         "RELEASE TO needs the certificate of the consumer, which only its own identity shows."
         "Send the query with that consumer's identity folder.";
     PolicyForbidsPrivate "policy-forbids-private"
