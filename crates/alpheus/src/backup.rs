@@ -23,13 +23,16 @@ Examples:
   alpheus backup --identity pki/first --state run/first --key-file backup.key \\
       --to first.backup
   alpheus backup --slots run/first/slots --key-file backup.key --to first-slots.backup
-  alpheus backup verify first.backup --key-file backup.key
 
 It works while the process runs: the store is copied as it is at one moment. Run it as the user of
 the process. A backup has the fence, to say how far ledgers had come, and no slots, so that what was
 erased stays erased. Keep one backup of a controller's slots apart, taken after that of its state,
 and replace it after each erasure. State in a Kafka cluster is copied by the cluster's means. Owners
 have `alpheus owner backup`.";
+
+const VERIFY: &str = "\
+Examples:
+  alpheus backup verify first.backup --key-file backup.key";
 
 /// Arguments of `alpheus backup`.
 #[derive(Debug, clap::Args)]
@@ -44,7 +47,7 @@ pub struct Args {
 #[derive(Debug, clap::Subcommand)]
 enum Command {
     /// Check that a backup is whole, unchanged, and opens
-    #[command(after_help = EXAMPLES)]
+    #[command(after_help = VERIFY)]
     Verify(Verify),
 }
 

@@ -13,7 +13,7 @@ use alpheus_policy::editor::{EditedFile, json_schema};
 use alpheus_policy::policy::Policies;
 use alpheus_policy::query::parse;
 use alpheus_policy::schema::Schema;
-use alpheus_streams::settings::WindowSettings;
+use alpheus_streams::settings::{LogSettings, WindowSettings};
 use clap::ValueEnum;
 use serde::Serialize;
 use std::io::{self, Write};
@@ -27,8 +27,10 @@ Examples:
   alpheus check my-data
   alpheus check --json-schema schema > alpheus-schema.json
 
-Of a folder, all files of ours are checked: schemas, policies, sources, queries and alpheus.toml,
-also in its folders. Policies and sources are checked against the schema that they name, so name its file too.
+For a folder, every Alpheus file in it and in its subfolders is checked: schemas, policies, sources,
+queries and alpheus.toml. Policies and sources are checked against the schema that they name, so
+name its file too.
+
 An editor with the YAML language server uses a JSON Schema by the line
 # yaml-language-server: $schema=alpheus-schema.json";
 
@@ -260,6 +262,7 @@ fn problem(input: &Input<'_>, schemas: &[(&Path, Schema)], parts: &[&str]) -> Re
 fn settings(layers: Layers, parts: &[&str]) -> Result<(), SettingsError> {
     let settings = Settings::load(layers, parts)?;
     settings.part::<WindowSettings>()?;
+    settings.part::<LogSettings>()?;
     #[cfg(feature = "board")]
     settings.part::<alpheus_board_service::settings::BoardSettings>()?;
     #[cfg(feature = "pass")]

@@ -35,7 +35,7 @@ pub struct Args {
     /// The table that becomes schema.yaml; by default the first
     #[arg(long, value_name = "NAME")]
     pub table: Option<String>,
-    /// Accept a schema that the contract names no attribute for
+    /// Accept a guessed schema if the contract defines no attributes
     #[arg(long)]
     pub yes: bool,
 }

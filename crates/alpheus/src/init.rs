@@ -47,7 +47,8 @@ pub struct Args {
     /// Ask nothing: write the best guess, and say what is unsure
     #[arg(long)]
     pub yes: bool,
-    /// The folder to write to; it must not exist, or be empty. By default the file's name
+    /// The folder to write to; it must not exist, or be empty. By default NAME-alpheus, where NAME
+    /// is the file's name up to its first dot
     #[arg(long, value_name = "DIR")]
     pub output: Option<PathBuf>,
     /// What you know about the file.
@@ -71,7 +72,7 @@ pub struct FileFacts {
     /// The zone of times that do not say theirs, such as UTC, +02:00 or Europe/Berlin
     #[arg(long, value_name = "ZONE", allow_hyphen_values = true)]
     pub zone: Option<String>,
-    /// What stands before the decimals
+    /// The decimal separator
     #[arg(long, value_name = ". or ,")]
     pub decimal: Option<char>,
     /// The day stands before the month
@@ -86,18 +87,17 @@ pub struct FileFacts {
     /// A column that is not used; may be repeated
     #[arg(long, value_name = "COLUMN")]
     pub leave_out: Vec<String>,
-    /// What becomes of values far from all others: bounds include them, or they stand for missing
-    /// ones
+    /// How to treat outliers: widen the bounds to include them, or treat them as missing
     #[arg(long, value_enum)]
     pub outliers: Option<Outliers>,
 }
 
-/// What becomes of values far from all others.
+/// How to treat values far from all others.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
 pub enum Outliers {
-    /// Bounds include them
+    /// Widen the bounds to include them
     Keep,
-    /// They stand for missing ones
+    /// Treat them as missing
     LeaveOut,
 }
 

@@ -38,13 +38,18 @@ Examples:
 Each server needs its own operator: a board whose servers all belong to one person hides nothing
 from that person.";
 
+/// The two kinds of boards. Each group of servers is required in its own kind only.
+const USAGE: &str = "\
+alpheus board init [OPTIONS] --first <URL> --first-key <HEX> --second <URL> --second-key <HEX> --auditor <URL> --auditor-key <HEX> <FILE>
+       alpheus board init [OPTIONS] --servers <NUMBER> --server <URL> --server-key <HEX> <FILE>";
+
 /// The default for the number of writes below which nothing is revealed.
 const DEFAULT_MIN_WRITES: u32 = 16;
 const SECOND: u64 = 1_000_000;
 
 /// Arguments of `alpheus board init`.
 #[derive(Debug, clap::Args)]
-#[command(after_help = EXAMPLES)]
+#[command(after_help = EXAMPLES, override_usage = USAGE)]
 pub struct Args {
     /// The card to create; it must not exist yet
     file: PathBuf,

@@ -28,10 +28,11 @@ Examples:
   alpheus board post --cover --card board.json --key ada.key
 
 The command contacts each server at a moment that it draws. It waits until the epoch ends, complains
-if a server left the write out, and reports its fate. A cover looks like any other write and adds no message: it makes the crowd larger.
+if a server left the write out, and reports its fate. A cover looks like any other write and adds no
+message: it makes the crowd larger.
 
-Who writes only when they have something to say, or comes back when a message is lost, stands out.
-`alpheus board member` writes in every epoch, and repeats a lost message by itself.";
+Anyone who writes only when they have something to say, or comes back when a message is lost, stands
+out. `alpheus board member` writes in every epoch, and repeats a lost message by itself.";
 
 /// How long a person waits for the moments that are drawn.
 const MAX_WAIT: Span = Span(10_000_000);
@@ -50,8 +51,8 @@ pub struct Args {
     card: PathBuf,
     #[command(flatten)]
     entry: EntryArgs,
-    /// The smallest crowd to write in, as the last published table forecasts it. Nothing is sent if
-    /// that held less and the board may reveal less
+    /// The smallest crowd to write in. Send nothing if the last published table had fewer writes
+    /// than this and the board's minimum is lower
     #[arg(long, value_name = "NUMBER")]
     crowd: Option<u32>,
     /// Contact each server at a moment within so many seconds [default: 4 % of an epoch, and at most

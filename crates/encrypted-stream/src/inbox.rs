@@ -86,8 +86,8 @@ impl InboundMessage {
     }
 }
 
-/// Opens messages of one deployment's service. A host of many controllers keeps one inbox,
-/// so each broadcast is verified once for all of them.
+/// Opens messages of one deployment's service. All controllers of a thread share one inbox, so
+/// each broadcast is verified once for all of them.
 #[derive(Debug)]
 pub struct Inbox {
     deployment: Deployment,

@@ -4,7 +4,7 @@
 //! - [`init`], [`card`]: keys and public card of a deployment,
 //! - [`issuer`]: issues passes to accounts,
 //! - [`verifier`]: logins and spent tags, durable, in shards,
-//! - [`gateway`]: sessions, reverse proxy, forward authentication; holds no key,
+//! - [`gateway`]: sessions, reverse proxy, forward authentication; holds no issuer's key,
 //! - [`client`]: pass, logins, re-ups, local proxy,
 //! - [`scan`]: login codes at gates,
 //! - [`command`], [`forward`], [`refusal`], [`settings`]: shared by several of them.

@@ -40,8 +40,8 @@ Examples:
       --verifiers https://localhost:7502
   alpheus pass scan --offline --deployment deployment --state run/gate --gates 3 CODE
 
-Exit code 0 opens the gate, exit code 3 does not. An offline gate holds the issuer's key, which can
-issue passes. It does not know what other gates have seen: a code opens each of them once.";
+Exit code 0 means admit, and 3 means refuse. An offline gate holds the issuer's key, which can issue
+passes. It does not know what other gates have seen: a code opens each of them once.";
 
 /// Arguments of `alpheus pass scan`.
 #[derive(Debug, clap::Args)]

@@ -29,13 +29,34 @@ const EXAMPLES: &str = "\
 Examples:
   alpheus ca init pki
   alpheus ca issue pki --role server --name service --host service.example
+
+The --help of each command has its own examples.";
+
+const INIT: &str = "\
+Examples:
+  alpheus ca init pki";
+
+const ISSUE: &str = "\
+Examples:
+  alpheus ca issue pki --role server --name service --host service.example
   alpheus ca issue pki --role controller --name first
-  alpheus ca issue pki --role consumer --name analyst
+  alpheus ca issue pki --role consumer --name analyst";
+
+const CERTIFY: &str = "\
+Examples:
   alpheus ca certify pki first/request.txt --name first > first/certificate.txt
-  alpheus owner request --identity alice > alice/request.txt
   alpheus ca certify pki alice/request.txt --name alice > alice/owner.txt
   alpheus ca certify pki alice/request.txt --name alice --renew alice/owner.txt > renewed.txt
-  alpheus ca renew pki pki/service pki/first
+
+`alpheus controller init` writes the request of a controller, and `alpheus owner request` that of
+an owner.";
+
+const RENEW: &str = "\
+Examples:
+  alpheus ca renew pki pki/service pki/first";
+
+const REVOKE: &str = "\
+Examples:
   alpheus ca revoke pki pki/phone/tls.pem pki/phone/device.txt";
 
 /// Arguments of `alpheus ca`.
@@ -49,16 +70,16 @@ pub struct Args {
 #[derive(Debug, clap::Subcommand)]
 enum Command {
     /// Create the authority for TLS certificates and controllers' protocol certificates
-    #[command(after_help = EXAMPLES)]
+    #[command(after_help = INIT)]
     Init {
         /// A folder that does not exist yet
         folder: PathBuf,
     },
     /// Create an identity folder: TLS certificate and key, authority, deployment
-    #[command(after_help = EXAMPLES)]
+    #[command(after_help = ISSUE)]
     Issue(Issue),
     /// Certify the request of a controller or an owner and print the certificate
-    #[command(after_help = EXAMPLES)]
+    #[command(after_help = CERTIFY)]
     Certify {
         /// The authority's folder
         folder: PathBuf,
@@ -74,7 +95,7 @@ enum Command {
     /// Extend TLS certificates; keys, names and hosts stay
     ///
     /// Processes read the file again within seconds, without a restart.
-    #[command(after_help = EXAMPLES)]
+    #[command(after_help = RENEW)]
     Renew {
         /// The authority's folder
         folder: PathBuf,
@@ -88,7 +109,7 @@ enum Command {
     /// Revoke certificates: write the signed list of all that are revoked to `revoked.txt`
     ///
     /// Copy the file to the identity folders of all processes. They read it again within seconds.
-    #[command(after_help = EXAMPLES)]
+    #[command(after_help = REVOKE)]
     Revoke {
         /// The authority's folder
         folder: PathBuf,

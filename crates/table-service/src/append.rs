@@ -28,7 +28,7 @@ command again: it continues where it stopped, and appends no row twice.";
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub struct Args {
-    /// The rows: CSV with a header, compressed if the name ends in .gz
+    /// The rows: CSV with a header, JSON lines or Parquet, compressed if the name ends in .gz
     file: PathBuf,
     /// Append it even if the table has rows of the same time and groups from another file
     #[arg(long)]

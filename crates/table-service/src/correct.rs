@@ -26,7 +26,7 @@ old blocks, which other copies of the folder need, until `alpheus table prune`."
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub struct Args {
-    /// The corrected rows: CSV with a header
+    /// The corrected rows, in the same form as the appended ones
     file: PathBuf,
     /// Upload every block with corrections again
     #[arg(long)]

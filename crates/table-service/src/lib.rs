@@ -1,5 +1,5 @@
 //! `alpheus table`: an encrypted table on an untrusted server. The owner uploads rows, may
-//! delete them, and queries them; every answer is verified.
+//! delete its own copy of them, and queries them; every answer is verified.
 //!
 //! - [`create`], [`append`], [`correct`], [`merge`], [`prune`], [`query`], [`verify`], [`recover`],
 //!   [`rekey`], [`drop_table`]: the owner,
@@ -74,7 +74,7 @@ enum Command {
     Merge(merge::Args),
     /// Delete rewritten blocks at the server
     Prune(prune::Args),
-    /// Query statistics, and verify the answers
+    /// Run statistics queries and verify the answers
     Query(query::Args),
     /// Copy the table under another key, and perhaps a wider schema; continues after an interruption
     Rekey(rekey::Args),

@@ -28,7 +28,7 @@ pub struct Args {
     /// The first block
     #[arg(long, value_name = "BLOCK", default_value_t = 0)]
     from: u64,
-    /// One more than the last block [default: all blocks]
+    /// End of the range (exclusive) [default: all blocks]
     #[arg(long, value_name = "BLOCK", default_value_t = u64::MAX, hide_default_value = true)]
     to: u64,
     /// Merge only neighbouring runs of fewer blocks than this

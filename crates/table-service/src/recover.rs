@@ -22,9 +22,9 @@ Examples:
       --server https://localhost:7601
 
 Every command that changes the table saves its state at the server, sealed under the key, and prints
-the state's number. A server can neither read nor forge a state, but it can hide newer ones and show an
-older one: that of an earlier day. --at-least detects this, if you noted a number. The server keeps
-the blocks; `alpheus table verify` checks them.";
+the state's number. A server can neither read nor forge a state, but it can hide newer ones and show
+an older one: that of an earlier day. --at-least detects this, if you noted a number. The server
+keeps the blocks; `alpheus table verify` checks them.";
 
 /// Arguments of `alpheus table recover`.
 #[derive(Debug, clap::Args)]

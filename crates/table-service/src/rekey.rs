@@ -22,10 +22,10 @@ Examples:
   alpheus table rekey --into ada-2 --schema wider.yaml --identity pki/ada --state ada \\
       --server https://localhost:7601
 
-The copy is a table of its own: its folder has a new key, which the old one tells nothing of. Until you
-`alpheus table drop` the old table, its key still opens what the server has. A wider schema may add
-pairs, squares and optional columns, make columns optional, widen bounds, and name another
-parameter set or order. Do not change the old table meanwhile.";
+The copy is a table of its own: its folder has a new key, which cannot be derived from the old one.
+Until you `alpheus table drop` the old table, its key still opens what the server has. A wider
+schema may add pairs, squares and optional columns, make columns optional, widen bounds, and name
+another parameter set or order. Do not change the old table meanwhile.";
 
 /// Arguments of `alpheus table rekey`.
 #[derive(Debug, clap::Args)]

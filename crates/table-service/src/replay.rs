@@ -38,7 +38,7 @@ pub struct Args {
     /// The schema: columns, bounds, pairs
     #[arg(long, value_name = "FILE")]
     schema: PathBuf,
-    /// The rows: CSV with a header, compressed if the name ends in .gz
+    /// The rows: CSV with a header, JSON lines or Parquet, compressed if the name ends in .gz
     #[arg(long, value_name = "FILE")]
     input: PathBuf,
     /// Queries, each ended by a semicolon

@@ -1,6 +1,7 @@
 //! An encrypted table on an untrusted server. The owner keeps 32 bytes and a small index,
 //! asks for sums over any rows, and checks each answer. The time to check does not depend
-//! on the number of rows, only on how many starts of the owner appended.
+//! on the number of rows, only on how many starts of the owner appended and how many blocks were
+//! rewritten.
 //!
 //! After Fiore, Gennaro, Pastro, *Efficiently Verifiable Computation on Encrypted Data*
 //! (CCS 2014), for a designated verifier and without pairings. `docs/protocol.md` has

@@ -62,7 +62,7 @@ pub enum Command {
     Init(crate::init::Args),
     /// Turn a data contract into a schema and policies
     Import(crate::import::Args),
-    /// Show what a query would reveal, before it runs
+    /// Explain a query offline, or run it on a service and read its results
     #[command(visible_alias = "explain")]
     Query(alpheus_streams::query::Args),
     /// Check what the controllers of a query's windows have signed
@@ -98,7 +98,7 @@ pub enum Command {
     #[cfg(feature = "table")]
     /// Keep an encrypted table on an untrusted server, and verify its answers
     Table(alpheus_table_service::Args),
-    /// Name what is wrong with a deployment or the way to it, and what heals it
+    /// Diagnose a deployment and its connections, and print the command that fixes each fault
     Doctor(crate::doctor::Args),
     /// Back up a process while it runs, in one locked file
     Backup(crate::backup::Args),

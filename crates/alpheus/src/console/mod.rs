@@ -51,9 +51,17 @@ const SOURCES: [&str; 3] = ["server", "controller", "statistics"];
 #[cfg(not(feature = "stats"))]
 const SOURCES: [&str; 2] = ["server", "controller"];
 
+#[cfg(feature = "stats")]
+const USAGE: &str = "\
+alpheus console [OPTIONS] --identity <FOLDER> <--server <URL>|--controller <URL>>
+       alpheus console [OPTIONS] --statistics <FILE>";
+#[cfg(not(feature = "stats"))]
+const USAGE: &str =
+    "alpheus console [OPTIONS] --identity <FOLDER> <--server <URL>|--controller <URL>>";
+
 /// Arguments of `alpheus console`.
 #[derive(Debug, clap::Args)]
-#[command(after_help = EXAMPLES)]
+#[command(after_help = EXAMPLES, override_usage = USAGE)]
 #[group(id = "source", required = true, args = SOURCES)]
 pub struct Args {
     /// The identity folder of a consumer, an owner or an operator

@@ -25,7 +25,7 @@ examples/real/fitness/source.yaml names. Without it, the demo generates plausibl
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub struct Args {
-    /// A recording of fitness activities as CSV, or compressed as .gz
+    /// A recording of fitness activities: CSV, JSON lines or Parquet, or compressed as .gz
     #[arg(long, value_name = "FILE")]
     pub input: Option<PathBuf>,
     /// Run without pauses, and fail unless every step succeeded and every result matched

@@ -28,8 +28,8 @@ Examples:
   alpheus doctor --identity pki/analyst --server https://localhost:7400 \\
       --query 'CREATE STREAM Sums AS SELECT SUM(power) WINDOW TUMBLING (SIZE 1 HOUR) FROM House'
 
-It names what is wrong as far as the identity may see, each with the command that heals it, and ends
-with the exit code 1; if nothing is, with 0. Operators and consumers see most. It changes nothing.";
+It reports what this identity is allowed to see, each fault with the command that fixes it. The exit
+code is 1 if it found a fault, else 0. Operators and consumers see most. It changes nothing.";
 
 /// Arguments of `alpheus doctor`.
 #[derive(Debug, clap::Args)]

@@ -35,11 +35,11 @@ Examples:
 DIR has schema.yaml, source.yaml, policies.yaml and query.sql, and the recording unless --input
 names it. Without DIR, a street of generated electricity meters is used.
 
-The recording is played from its first event on: each device sends each event at its time, and
-all processes follow one clock, which may be faster than real time. The clock waits where devices
-or results lag behind, and a window that lacks somebody's data says so. With --once, the exit code
-is 1 if no window opened, or if one has no result. It prints the addresses of two
-consoles, and commands for another terminal. Ctrl-C ends everything.";
+The recording is played from its first event on: each device sends each event at its time, and all
+processes follow one clock, which may be faster than real time. The clock waits where devices or
+results lag behind, and a window that lacks somebody's data says so. With --once, the exit code is 1
+if no window opened, or if one has no result. `alpheus up` prints the addresses of two consoles, and
+commands for another terminal. Ctrl-C ends everything.";
 
 /// Arguments of `alpheus up`.
 #[derive(Debug, clap::Args)]

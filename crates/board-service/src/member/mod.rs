@@ -31,9 +31,10 @@ Examples:
   alpheus board member --card board.json --key ada.key --state run/ada --crowd 50 --repeats 1
 
 Leave it running: the protection of all members grows with every one that writes in every epoch.
-`alpheus board queue` gives it a message. It writes at a moment that it draws for each epoch, contacts
-each server at another, keeps what it needs to go on after a restart, and complains if a server leaves
-its write out. A message that was lost to a collision goes into the write of a later epoch.";
+`alpheus board queue` gives it a message. It writes at a moment that it draws for each epoch,
+contacts each server at another, keeps what it needs to go on after a restart, and complains if a
+server leaves its write out. A message that was lost to a collision goes into the write of a later
+epoch.";
 
 /// The part of an epoch in which a member draws its moment, in percent.
 const WINDOW: (u64, u64) = (5, 75);
@@ -50,8 +51,8 @@ pub struct Args {
     /// The folder for its queue and its state
     #[arg(long, value_name = "FOLDER")]
     state: PathBuf,
-    /// The smallest crowd for a message: as long as the last published table held less, and the board
-    /// may reveal less, the member writes covers
+    /// The smallest crowd for a message. Write covers as long as the last published table had fewer
+    /// writes than this and the board's minimum is lower
     #[arg(long, value_name = "NUMBER")]
     crowd: Option<u32>,
     /// How often a message that collided with others is repeated. Each repetition shows to those who

@@ -32,7 +32,7 @@ pub struct Files {
     pub query: String,
     /// `README.md`.
     pub readme: String,
-    /// The longest interval between border events, if it is not the window's.
+    /// The length of a tick, if it is not the window's.
     pub tick: Option<&'static str>,
 }
 

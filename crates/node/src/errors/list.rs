@@ -142,7 +142,7 @@ errors! {
         "Use edges that the schema encodes; DESCRIBE shows them.";
     QueryWindow "query-window"
         "The window of a query does not fit the tick of the schema."
-        "Streams send a boundary event at each tick, and only there can a window end."
+        "Devices add events up over a tick and send the sum, so a window can end only at a tick."
         "Use a window that is a multiple of the tick.";
     QueryNoise "query-noise"
         "A query asks for noise in a way that protects nobody."
@@ -161,7 +161,7 @@ errors! {
         "The population or the number of streams is above the capacity that the schema declares."
         "Ask for fewer, or declare a larger capacity in a new version of the schema.";
     QueryReader "query-reader"
-        "Results would be sealed to a consumer that does not ask itself."
+        "Results would be sealed to a consumer other than the one asking."
         "RELEASE TO needs the certificate of the consumer, which only its own identity shows."
         "Send the query with that consumer's identity folder.";
     PolicyForbidsPrivate "policy-forbids-private"

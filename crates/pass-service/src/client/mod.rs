@@ -45,14 +45,28 @@ use tokio::sync::mpsc;
 
 const EXAMPLES: &str = "\
 Examples:
+  alpheus pass client join --card card.json --account ada --secret-file ada.secret \\
+      --pass ada.pass --key-file ada.key
+  alpheus pass client fetch --pass ada.pass --key-file ada.key
+  alpheus pass client run --pass ada.pass --key-file ada.key
+
+The --help of each command has its own examples.";
+
+const JOIN: &str = "\
+Examples:
   (umask 077; head -c 32 /dev/urandom | base64 > ada.key)
   alpheus pass client join --card card.json --account ada --secret-file ada.secret \\
       --pass ada.pass --key-file ada.key
   alpheus pass client join --card card.json \\
-      --id-token-command 'oidc-token --id-token example' --pass ada.pass --key-file ada.key
-  alpheus pass client fetch --pass ada.pass --key-file ada.key
-  alpheus pass client run --pass ada.pass --key-file ada.key
-  alpheus pass client code --pass ada.pass --key-file ada.key --qr";
+      --id-token-command 'oidc-token --id-token example' --pass ada.pass --key-file ada.key";
+
+const FETCH: &str = "\
+Examples:
+  alpheus pass client fetch --pass ada.pass --key-file ada.key";
+
+const RUN: &str = "\
+Examples:
+  alpheus pass client run --pass ada.pass --key-file ada.key";
 
 /// Arguments of `alpheus pass client`.
 #[derive(Debug, clap::Args)]
@@ -65,16 +79,15 @@ pub struct Args {
 #[derive(Debug, clap::Subcommand)]
 enum Command {
     /// Create a pass file for an account
-    #[command(after_help = EXAMPLES)]
+    #[command(after_help = JOIN)]
     Join(Join),
     /// Get the passes of this period and the next from the issuer; do not run it at login time
-    #[command(after_help = EXAMPLES)]
+    #[command(after_help = FETCH)]
     Fetch(PassFileArgs),
     /// Log in, renew the session, and share it with programs on this machine
-    #[command(after_help = EXAMPLES)]
+    #[command(after_help = RUN)]
     Run(Run),
     /// Print a login code for a gate
-    #[command(after_help = EXAMPLES)]
     Code(code::Args),
 }
 
@@ -121,8 +134,8 @@ struct Run {
     /// The gateway's address, if it differs from the card's
     #[arg(long, value_name = "URL")]
     gateway: Option<String>,
-    /// At epochs whose number is a multiple of this, the session ends and an unlinkable one begins;
-    /// keep the default, so that all clients change sessions together
+    /// Start a new, unlinkable session every so many epochs; keep the default, so that all clients
+    /// change sessions together
     #[arg(long, value_name = "NUMBER", default_value = "240", value_parser = clap::value_parser!(u64).range(1..))]
     epochs: u64,
     /// Do not fetch the next period's pass at a random time in this one

@@ -59,12 +59,14 @@ Examples:
       --oidc-authority /etc/ssl/certs/ca-certificates.crt --state run/issuer \\
       --api 127.0.0.1:7501
 
-The command reads the account's name and secret as two lines from its standard input. If they match,
-it prints the account's identifier, one line that is the same for every spelling of the name (a
-number or a UUID of the directory), and exits with 0. Passes are counted by this identifier. With a
-provider they are counted by `sub` of its ID tokens. Use --new-state for the very first start only, never in a unit file: an issuer
-that has lost its records would issue second passes. A copy of the state from before the first
-pass also looks like a first start: start it with --restored-state.";
+The program given by --accounts-command reads the account's name and secret as two lines from its
+standard input. If they match, it prints the account's identifier, one line that is the same for
+every spelling of the name (a number or a UUID of the directory), and exits with 0. Passes are
+counted by this identifier. With a provider they are counted by `sub` of its ID tokens.
+
+Use --new-state for the very first start only, never in a unit file: an issuer that has lost its
+records would issue second passes. A copy of the state from before the first pass also looks like a
+first start: start it with --restored-state.";
 
 /// Arguments of `alpheus pass issuer`.
 #[derive(Debug, clap::Args)]

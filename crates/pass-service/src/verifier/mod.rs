@@ -41,8 +41,8 @@ Examples:
       --verifiers https://localhost:7502,https://localhost:7503
 
 A verifier whose state is new, or older than its fence, serves from the next epoch on. With login
-codes it waits for as many more epochs as a code spends. By then all tags that it may have lost have
-expired. It prints the first epoch. Give all verifiers and gateways the same --verifiers.";
+codes it also waits the number of epochs that a code covers, so any tags it lost have expired. It
+prints the first epoch. Give all verifiers and gateways the same --verifiers.";
 
 /// Arguments of `alpheus pass verifier`.
 #[derive(Debug, clap::Args)]

@@ -213,7 +213,7 @@ pub enum RuleError {
         attribute: String,
     },
     /// A window that is not a multiple of the tick.
-    #[error("the window of {} is not a multiple of {}, the tick at which streams send boundary events", QuerySpan(*requested), QuerySpan(*tick))]
+    #[error("the window of {} is not a multiple of {}, the tick of the schema", QuerySpan(*requested), QuerySpan(*tick))]
     OffTick {
         /// The window of the query.
         requested: Span,

@@ -29,7 +29,7 @@ pub struct Schema {
     pub name: String,
     /// Version, for people; keys are bound to [`Schema::id`].
     pub version: u32,
-    /// Time between boundary events. Windows are multiples of it.
+    /// Length of a tick. Windows are multiples of it.
     pub tick: Span,
     /// Declared upper bounds on the traffic, which determine the size of digits.
     pub capacity: Capacity,

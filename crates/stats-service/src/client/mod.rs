@@ -45,11 +45,11 @@ Examples:
 
 Each line of the input is a number, one sample. The lines of a file are contributed in order and
 once each, at random times, while an aggregate accepts them. A line of standard input is a sample of
-the moment it is read, and is dropped if no aggregate accepts it then. The client ends once its input
-has ended and a quorum of smoothers has signed that all its contributions count. If they do not count,
-or nobody proves that they do, it fails, says whom to inform, and keeps the receipts. With a plan of
-`release: count`, it takes part once in the current count or the next one, and ends once the
-aggregator has acknowledged that.
+the moment it is read, and is dropped if no aggregate accepts it then. The client ends once its
+input has ended and a quorum of smoothers has signed that all its contributions count. If they do
+not count, or nobody proves that they do, it fails, says whom to inform, and keeps the receipts.
+With a plan of `release: count`, it takes part once in the current count or the next one, and ends
+once the aggregator has acknowledged that.
 
 speed.yaml is what this client has agreed to: it contributes nothing to a definition that differs.
 A killed client continues where it was. Do not share or copy its state: an old copy could present a

@@ -37,8 +37,8 @@ Examples:
       --define examples/real/traffic_speed/statistics/define.yaml --output speed.csv
 
 One person runs all roles on one machine, so this demonstrates the results but hides nothing from
-that person. The clients live in this process, each with its own credentials and keys. With a plan of
-`release: count`, each client takes part in every count during which the recording has its data.";
+that person. The clients live in this process, each with its own credentials and keys. With a plan
+of `release: count`, each client takes part in every count during which the recording has its data.";
 
 /// Arguments of `alpheus stats replay`.
 #[derive(Debug, clap::Args)]

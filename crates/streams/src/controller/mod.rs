@@ -50,10 +50,20 @@ Examples:
   (umask 077 && head -c 32 /dev/urandom | base64 > first.key)
   alpheus controller init --identity pki/first --state run/first --key-file first.key --ca pki
   alpheus controller run --identity pki/first --state run/first --key-file first.key \\
-      --schema examples/fitness/schema.yaml --server https://localhost:7400 --api 127.0.0.1:7401
+      --schema examples/fitness/schema.yaml --server https://localhost:7400 --api 127.0.0.1:7401";
+
+const INIT: &str = "\
+Examples:
+  (umask 077 && head -c 32 /dev/urandom | base64 > first.key)
+  alpheus controller init --identity pki/first --state run/first --key-file first.key --ca pki
 
 Without --ca, `init` writes request.txt to the state folder. Have it certified with
 `alpheus ca certify`, and pass the certificate to `init --certificate`.";
+
+const RUN: &str = "\
+Examples:
+  alpheus controller run --identity pki/first --state run/first --key-file first.key \\
+      --schema examples/fitness/schema.yaml --server https://localhost:7400 --api 127.0.0.1:7401";
 
 /// Arguments of `alpheus controller`.
 #[derive(Debug, clap::Args)]
@@ -66,10 +76,10 @@ pub struct Args {
 #[derive(Debug, clap::Subcommand)]
 enum Command {
     /// Create the key store and an identity in it, once
-    #[command(after_help = EXAMPLES)]
+    #[command(after_help = INIT)]
     Init(Init),
     /// Guard the streams until asked to stop
-    #[command(after_help = EXAMPLES)]
+    #[command(after_help = RUN)]
     Run(Run),
 }
 

@@ -56,19 +56,64 @@ Examples:
       --metadata region=California --producer watch --device watch.json > alice.stream
   alpheus owner log --identity pki/alice --controller https://localhost:7401 \\
       --stream $(cat alice.stream)
+
+The --help of each command has its own examples.";
+
+const ADD: &str = "\
+Examples:
+  alpheus owner add --identity pki/alice --controller https://localhost:7401 \\
+      --schema examples/fitness/schema.yaml --policies examples/fitness/policies.yaml \\
+      --metadata region=California --producer watch --device watch.json > alice.stream";
+
+const CHOOSE: &str = "\
+Examples:
+  alpheus owner choose --identity pki/alice --controller https://localhost:7401 \\
+      --stream $(cat alice.stream) --schema examples/fitness/schema.yaml \\
+      --policies examples/fitness/policies.yaml --metadata region=California";
+
+const STREAMS: &str = "\
+Examples:
+  alpheus owner streams --identity pki/alice --controller https://localhost:7401";
+
+const LOG: &str = "\
+Examples:
+  alpheus owner log --identity pki/alice --controller https://localhost:7401 \\
+      --stream $(cat alice.stream)";
+
+const BUDGETS: &str = "\
+Examples:
   alpheus owner budgets --identity pki/alice --controller https://localhost:7401 \\
-      --stream $(cat alice.stream) --format json
+      --stream $(cat alice.stream) --format json";
+
+const GRANT: &str = "\
+Examples:
   alpheus owner grant --identity pki/alice --controller https://localhost:7401 \\
       --stream $(cat alice.stream) --reader doctor/consumer.txt --from 2026-11-01 \\
       --to 2026-11-30
   alpheus owner grant --identity pki/alice --controller https://localhost:7401 \\
-      --stream $(cat alice.stream) --reader doctor/consumer.txt --stop
+      --stream $(cat alice.stream) --reader doctor/consumer.txt --stop";
+
+const REVOKE: &str = "\
+Examples:
   alpheus owner revoke --identity pki/alice --controller https://localhost:7401 \\
-      --stream $(cat alice.stream)
+      --stream $(cat alice.stream)";
+
+const ERASE: &str = "\
+Examples:
   alpheus owner erase --identity pki/alice --controller https://localhost:7401 \\
-      --stream $(cat alice.stream) --device watch.json --statement erased.txt
+      --stream $(cat alice.stream) --device watch.json --statement erased.txt";
+
+const REQUEST: &str = "\
+Examples:
+  alpheus owner request --identity alice > alice/request.txt";
+
+const BACKUP: &str = "\
+Examples:
   alpheus owner backup --identity pki/alice --device watch.json --key-file alice.key \\
-      --to alice.backup
+      --to alice.backup";
+
+const RESTORE: &str = "\
+Examples:
   alpheus owner restore --from alice.backup --key-file alice.key --identity pki/alice-again";
 
 /// Arguments of `alpheus owner`.
@@ -82,37 +127,39 @@ pub struct Args {
 #[derive(Debug, clap::Subcommand)]
 enum Command {
     /// Create a stream, hand its key to the controller and write the device's file
-    #[command(after_help = EXAMPLES)]
+    #[command(after_help = ADD)]
     Add(Add),
     /// Change the choice of what may be learned
-    #[command(after_help = EXAMPLES)]
+    #[command(after_help = CHOOSE)]
     Choose(Choose),
     /// List your streams
-    #[command(after_help = EXAMPLES)]
+    #[command(after_help = STREAMS)]
     Streams(ControllerArgs),
     /// List who queried a stream, for what, and with which outcome
-    #[command(after_help = EXAMPLES)]
+    #[command(after_help = LOG)]
     Log(StreamArgs),
     /// Show how much of a stream's privacy budgets is spent
-    #[command(after_help = EXAMPLES)]
+    #[command(after_help = BUDGETS)]
     Budgets(StreamArgs),
-    /// Let a consumer read a stream's events on given days, or end that access
-    #[command(after_help = EXAMPLES)]
+    /// Let a consumer read a stream's raw data on given days, or end that access
+    ///
+    /// Raw data are the sums of ticks, or events if the schema says `frames: events`.
+    #[command(after_help = GRANT)]
     Grant(grant::Args),
     /// Withdraw consent for a stream, permanently
-    #[command(after_help = EXAMPLES)]
+    #[command(after_help = REVOKE)]
     Revoke(StreamArgs),
     /// Have a stream's key destroyed, so that its past data can never be read again
-    #[command(after_help = EXAMPLES)]
+    #[command(after_help = ERASE)]
     Erase(erasure::Erase),
     /// Write the request for the owner's certificate, which `alpheus ca certify` signs
-    #[command(after_help = EXAMPLES)]
+    #[command(after_help = REQUEST)]
     Request(Request),
     /// Back up the identity folder and devices' files into one encrypted file
-    #[command(after_help = EXAMPLES)]
+    #[command(after_help = BACKUP)]
     Backup(Backup),
     /// Restore the folder from such a backup
-    #[command(after_help = EXAMPLES)]
+    #[command(after_help = RESTORE)]
     Restore(Restore),
 }
 

@@ -63,7 +63,8 @@ pub struct Args {
     /// A SELECT, CREATE STREAM, EXPLAIN, SHOW or DESCRIBE statement: a file, or the text itself
     #[arg(long, value_name = "FILE|SQL", required_unless_present = "results")]
     pub query: Option<String>,
-    /// Query the running service at this URL instead of planning over sample owners
+    /// Send the statement to this service. SELECT and CREATE STREAM start the query; EXPLAIN only
+    /// explains it
     #[arg(long, value_name = "URL", conflicts_with = "schema")]
     pub server: Option<String>,
     /// The consumer's identity folder

@@ -81,12 +81,11 @@ Examples:
   alpheus server --config server.toml --engine job --kafka-brokers 127.0.0.1:9092 \\
       --kafka-prefix fitness.
 
-Unless the schema says `frames: events`, the identity folder has the ingest key: ingest.seed, and retired
-ones as ingest.1.seed, ingest.2.seed and so on.
+Unless the schema says `frames: events`, the identity folder has the ingest key: ingest.seed, and
+retired ones as ingest.1.seed, ingest.2.seed and so on.
 
-A configuration file has the same settings as `identity`, `schema`, `state`, `api`; the
-environment as ALPHEUS_IDENTITY and so on. Flags override variables, and variables
-override the file.";
+Settings can also come from a file (`identity`, `schema`, `state`, `api` and others) or from
+variables (ALPHEUS_IDENTITY and so on). Flags override variables, and variables override the file.";
 
 /// Partitions of the events topic.
 const PARTITIONS: u32 = 4;
