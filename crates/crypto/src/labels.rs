@@ -9,9 +9,9 @@
 
 /// Derives the AES subkey of one stream for one day (HKDF).
 pub const STREAM_DAY: &str = "alpheus/stream/day/v1";
-/// Derives the key for the MACs of one stream's boundary events (HKDF).
+/// Derives the key for the MACs of one stream's borders, of tick frames and boundary events (HKDF).
 pub const STREAM_BORDER: &str = "alpheus/stream/border/v1";
-/// The MAC of a boundary event under its stream's boundary key (HMAC).
+/// The MAC of a boundary event under its stream's border key (HMAC).
 pub const BORDER: &str = "alpheus/border/v1";
 /// The MAC of what a tick frame states, under its stream's boundary key (HMAC).
 pub const TICK: &str = "alpheus/tick/v2";

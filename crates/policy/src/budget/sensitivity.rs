@@ -1,8 +1,9 @@
 //! How far one unit of protection can move the rows of a release.
 //!
 //! Differential privacy here hides *values*: two inputs are neighbours if they differ in
-//! the values of one unit's events. Who takes part, when, and with how many events is
-//! public (boundary events reveal it), so the event count has sensitivity 0.
+//! the values of one unit's events. Who takes part, when, and with how many events counts as
+//! public, so the event count has sensitivity 0. (In tick frames the service does not see the number;
+//! a row with a count reveals it.)
 
 use crate::layout::{Field, FieldStatistic, Layout, Packing, PairMoment};
 use crate::plan::Release;

@@ -73,7 +73,7 @@ impl Field {
 
 impl FieldStatistic {
     /// The attributes that it derives from. Releasing it locks and charges each of them. The
-    /// event count derives from none, since boundary events reveal it anyway.
+    /// event count derives from none: it counts as public.
     pub fn attributes(self) -> impl Iterator<Item = u16> {
         let (one, other) = match self {
             FieldStatistic::EventCount => (None, None),
