@@ -31,6 +31,7 @@ use alpheus_streams::query::sealed::Opener;
 use alpheus_streams::revocations::{open_identity, open_identity_of};
 use axum::Router;
 use axum::http::StatusCode;
+use clap::ArgGroup;
 use std::net::{Ipv4Addr, SocketAddr};
 use std::path::{Path, PathBuf};
 
@@ -62,7 +63,9 @@ const USAGE: &str =
 /// Arguments of `alpheus console`.
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES, override_usage = USAGE)]
-#[group(id = "source", required = true, args = SOURCES)]
+#[command(group = ArgGroup::new("source").required(true).multiple(true).args(SOURCES))]
+// The group of all arguments, which clap makes by itself, would have any of them be a source.
+#[group(skip)]
 pub struct Args {
     /// The identity folder of a consumer, an owner or an operator
     #[arg(long, value_name = "FOLDER", required_unless_present_any = &SOURCES[2..])]

@@ -44,6 +44,14 @@ fn a_query_is_text_and_its_rows_go_to_standard_output() {
 }
 
 #[test]
+fn a_console_without_a_source_is_refused_with_the_sources() {
+    let refused = alpheus(["console", "--identity", "pki/analyst"]).output().unwrap();
+    let log = String::from_utf8(refused.stderr).unwrap();
+    assert_eq!(refused.status.code(), Some(2), "{log}");
+    assert!(log.contains("--server <URL>") && log.contains("--controller <URL>"), "{log}");
+}
+
+#[test]
 fn generated_data_goes_to_standard_output() {
     let example = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples/household");
     let mut generate = alpheus(["generate", "--streams", "2", "--minutes", "1", "--output", "-"]);
