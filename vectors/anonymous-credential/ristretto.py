@@ -37,6 +37,7 @@ class Point:
     def __init__(self, x, y, z=1, t=None):
         self.x, self.y, self.z = x % P, y % P, z % P
         self.t = x * y % P if t is None else t % P
+        self.doubles = [self]
 
     def __add__(self, other):
         a = (self.y - self.x) * (other.y - other.x)
@@ -52,12 +53,23 @@ class Point:
     def __sub__(self, other):
         return self + -other
 
+    def double(self):
+        a, b, c = self.x * self.x, self.y * self.y, 2 * self.z * self.z
+        e, g, h = (self.x + self.y) ** 2 - a - b, b - a, -a - b
+        f = g - c
+        return Point(e * f, g * h, f * g, e * h)
+
     def __rmul__(self, k):
-        total, base, k = Point(0, 1), self, k % ORDER
+        """By k's signed digits, of which two in three are zero, over doubles that are kept."""
+        total, place, k = Point(0, 1), 0, k % ORDER
         while k:
+            while len(self.doubles) <= place:
+                self.doubles.append(self.doubles[-1].double())
             if k & 1:
-                total = total + base
-            base, k = base + base, k >> 1
+                digit = 2 - k % 4
+                base = self.doubles[place]
+                total, k = total + (base if digit == 1 else -base), k - digit
+            place, k = place + 1, k >> 1
         return total
 
     def __eq__(self, other):
