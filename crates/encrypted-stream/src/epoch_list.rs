@@ -25,6 +25,10 @@ pub fn check_terms(terms: &Plan) -> Result<(), PlanShapeError> {
     if named || terms.masks != MaskStrategy::Single {
         return Err(PlanShapeError::Terms);
     }
+    // A member would not hold its streams, or its owners' grants, against these.
+    if terms.sealed_to.is_some() || !terms.selection.steps.is_empty() {
+        return Err(PlanShapeError::ConditionInEpoch);
+    }
     // A restored ledger could not tell which epochs it lacks, and so not what they cost.
     if terms.privacy.is_some() { Err(PlanShapeError::NoiseInEpoch) } else { Ok(()) }
 }

@@ -235,8 +235,8 @@ pub struct GrantView {
     pub certificate: String,
     /// Which days it may read; none if the access has ended.
     pub days: Option<Days>,
-    /// The days whose keys it has.
-    pub handed: Option<Days>,
+    /// The days whose keys it has, under this grant and earlier ones.
+    pub handed: Vec<Days>,
 }
 
 /// A plan that uses a stream.

@@ -8,6 +8,7 @@ use rand_core::CryptoRng;
 use std::collections::BTreeSet;
 
 use super::Controller;
+use super::plan_state::PlanState;
 use super::stream_state::StreamState;
 use crate::certificate::{Certificate, CertifiedOwner, Deployment, consumer_id};
 use crate::error::{GrantError, RestoreError};
@@ -18,14 +19,18 @@ use crate::messages::ControllerMessage;
 /// How far an owner's clock may run ahead of the controller's.
 const AHEAD: Span = Span::seconds(600);
 
+/// The limit on spans of days that are remembered apart.
+const MAX_HANDED: usize = 32;
+
 /// What a consumer may read of a stream.
 pub(super) struct GrantState {
     at: Timestamp,
     owner: CertifiedOwner,
     signed: Signed<Grant>,
     pub(super) certificate: Signed<Certificate>,
-    /// Which days, and when first. The line about it is the same whenever it is written.
-    pub(super) handed: Option<(Days, Timestamp)>,
+    /// Which days, under this grant and earlier ones, and when first. The line about them is the same
+    /// whenever it is written.
+    pub(super) handed: Vec<(Days, Timestamp)>,
     /// Withdrawn since, by a statement that was signed earlier than the grant.
     pub(super) stopped: bool,
     signed_at: Timestamp,
@@ -52,7 +57,7 @@ impl GrantState {
             owner: owner.clone(),
             signed: signed.clone(),
             certificate: certificate.clone(),
-            handed: None,
+            handed: Vec::new(),
             stopped: false,
             // *No more* is accepted even from a clock that is far ahead; it must not stay
             // in force longer than that.
@@ -66,8 +71,21 @@ impl GrantState {
     /// Whether the reader can read a part of the window, now or once its day is over.
     fn opens(&self, window: Window) -> bool {
         let granted = self.days.filter(|_| !self.stopped);
-        let handed = self.handed.map(|(days, _)| days);
+        let handed = self.handed.iter().map(|(days, _)| *days);
         granted.into_iter().chain(handed).any(|days| days.overlap(window))
+    }
+
+    /// Remembers that keys of these days were handed out. Where spans are many, the first two become
+    /// one, with the days between them: no day is forgotten.
+    fn note(&mut self, days: Days, now: Timestamp) {
+        self.handed.push((days, now));
+        if self.handed.len() > MAX_HANDED {
+            let (oldest, at) = self.handed.remove(0);
+            if let Some((next, since)) = self.handed.first_mut() {
+                let (first, last) = (next.first.min(oldest.first), next.last.max(oldest.last));
+                (*next, *since) = (Days { first, last }, at);
+            }
+        }
     }
 
     fn record(&self, stream: StreamId, reader: ConsumerId) -> Record {
@@ -77,7 +95,7 @@ impl GrantState {
             owner: owner.certificate().clone(),
             signed: signed.clone(),
             certificate: certificate.clone(),
-            handed: *handed,
+            handed: handed.clone(),
             stopped: *stopped,
             stream,
             reader,
@@ -168,10 +186,12 @@ impl Controller {
         window: Window,
         owners: &mut BTreeSet<OwnerId>,
     ) {
-        let joined = self.plans.get(plan).filter(|joined| joined.plan().population.min > 1);
-        let Some(reader) = joined.and_then(|joined| joined.plan().sealed_to) else { return };
-        for ((_, known), granted) in &self.grants {
-            if *known == reader && granted.opens(window) {
+        let joined = self.plans.get(plan).map(PlanState::plan);
+        let sealed = joined.filter(|plan| plan.population.min > 1 && plan.sealed_to.is_some());
+        let Some(reader) = sealed.map(|plan| plan.consumer.as_str()) else { return };
+        for granted in self.grants.values() {
+            // By name, as policies have it: a new certificate does not make somebody else of a reader.
+            if granted.name == reader && granted.opens(window) {
                 owners.remove(&granted.owner.id());
             }
         }
@@ -245,8 +265,11 @@ impl Controller {
         let Some(granted) = self.grants.get_mut(&key) else { return Vec::new() };
         // Repeated requests do not fill the log: the line is the same and replaces itself.
         // It is written whenever keys are sent, since an earlier commit may have failed.
-        let first = granted.handed.filter(|(handed, _)| *handed == days);
-        let (_, at) = *granted.handed.insert(first.unwrap_or((days, now)));
+        let first = granted.handed.iter().find(|(handed, _)| *handed == days).map(|(_, at)| *at);
+        let at = first.unwrap_or(now);
+        if first.is_none() {
+            granted.note(days, now);
+        }
         let record = granted.record(key.0, key.1);
         let event = LogEvent::KeysHanded { reader: granted.name.clone(), days };
         let line = Record::Log(LogLine { at, streams: vec![key.0], event });
@@ -258,7 +281,7 @@ impl Controller {
         &mut self,
         (at, owner): (Timestamp, &Signed<Certificate>),
         (signed, certificate): (&Signed<Grant>, &Signed<Certificate>),
-        (handed, stopped): (Option<(Days, Timestamp)>, bool),
+        (handed, stopped): (Vec<(Days, Timestamp)>, bool),
         bad: RestoreError,
     ) -> Result<(), RestoreError> {
         let owner = self.deployment.owner(owner).map_err(|_| bad)?;

@@ -32,8 +32,8 @@ pub struct StatedGrant<'a> {
     pub certificate: &'a Signed<Certificate>,
     /// Which days it may read; `None` if the owner has ended the access.
     pub days: Option<Days>,
-    /// The days whose keys it has.
-    pub handed: Option<Days>,
+    /// The days whose keys it has, under this grant and earlier ones.
+    pub handed: Vec<Days>,
 }
 
 impl Controller {
@@ -57,7 +57,7 @@ impl Controller {
             name: &granted.name,
             certificate: &granted.certificate,
             days: granted.days.filter(|_| !granted.stopped),
-            handed: granted.handed.map(|(days, _)| days),
+            handed: granted.handed.iter().map(|(days, _)| *days).collect(),
         })
     }
 

@@ -71,6 +71,8 @@ pub(super) struct PlanState {
 #[derive(Default)]
 pub(super) struct Round {
     pub(super) summoned: Option<AnsweredSummons>,
+    /// Different summonses that were answered since this process runs.
+    pub(super) summonses: u32,
     pub(super) spent: Option<(SpentToken, Option<Arc<FixedMembership>>)>,
     pub(super) opened: Option<(Digest, Signed<Opening>)>,
     /// Who picked this controller, in the membership of that token.

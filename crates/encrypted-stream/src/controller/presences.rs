@@ -20,6 +20,10 @@ use crate::ledger::{Change, LogEvent, LogLine, Record, Step, session_key};
 use crate::messages::{ControllerMessage, Presence, Segments, SummonedStream, Summons};
 use crate::sums::add;
 
+/// The limit on different summonses of one window. A presence says how many of the summoned streams
+/// were silent, so a service that could ask about each alone would learn which.
+const MAX_SUMMONSES: u32 = 16;
+
 /// The result of checking the streams of a summons.
 #[derive(Default)]
 struct Examination {
@@ -82,6 +86,9 @@ impl Controller {
             if round.spent.is_some() {
                 return Err(WindowRefusalError::AlreadySpent);
             }
+            if round.summonses >= MAX_SUMMONSES {
+                return Err(WindowRefusalError::TooManySummonses { limit: MAX_SUMMONSES });
+            }
         }
         check_order(joined, &summons.streams)?;
         self.draw_for(now, &summons.plan, summons.window)?;
@@ -131,7 +138,9 @@ impl Controller {
             sums,
             charges,
         };
-        joined.rounds.entry(summons.window.start).or_default().summoned = Some(summoned);
+        let round = joined.rounds.entry(summons.window.start).or_default();
+        round.summoned = Some(summoned);
+        round.summonses = round.summonses.saturating_add(1);
         let mut changes = self.note_examined(now, fresh, &gone, &forgotten);
         changes.extend(self.forget(now, &summons.plan));
         Ok(send(signed, changes))

@@ -40,4 +40,9 @@ pub enum PlanShapeError {
     /// The conditions on metadata leave no outcome, or are too many.
     #[error("the conditions on metadata are not well formed")]
     Selection,
+    /// The terms of an epoch are for one consumer alone, or select streams by their metadata.
+    #[error(
+        "an epoch's plan is for one consumer alone or has conditions; fix its roster with the query instead"
+    )]
+    ConditionInEpoch,
 }

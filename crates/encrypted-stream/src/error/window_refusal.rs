@@ -167,6 +167,14 @@ pub enum WindowRefusalError {
         "the window ended before this controller accepted the plan, whose noise does not reach back"
     )]
     BeforeAcceptance,
+    /// The service asked about other streams each time, and so about who was silent.
+    #[error(
+        "the window has had {limit} different summonses, the limit; the last one stays answered"
+    )]
+    TooManySummonses {
+        /// How many a window may have.
+        limit: u32,
+    },
 }
 
 impl WindowRefusalError {

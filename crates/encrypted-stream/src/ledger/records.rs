@@ -217,8 +217,8 @@ pub enum Record {
         signed: Signed<Grant>,
         /// The reader's certificate.
         certificate: Signed<Certificate>,
-        /// Days whose keys have been handed out, and when first; `None` if none have been.
-        handed: Option<(Days, Timestamp)>,
+        /// Days whose keys have been handed out, and when first.
+        handed: Vec<(Days, Timestamp)>,
         /// Withdrawn since, by a statement that was signed earlier than the grant.
         stopped: bool,
         /// The stream.

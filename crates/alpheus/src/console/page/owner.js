@@ -104,7 +104,7 @@ function reader(grant, view, place) {
     button("End access…", () => endAccess(row.grant, view, place), { class: "plain", "aria-label": `End access of ${grant.name}` })));
   row.update = (fresh) => {
     row.grant = fresh;
-    const handed = fresh.handed ? ` It has the keys of ${dates(fresh.handed)}, and keeps them.` : " It has no key yet: each day's key is handed out once the day is over.";
+    const handed = fresh.handed.length ? ` It has the keys of ${fresh.handed.map(dates).join(", and ")}, and keeps them.` : " It has no key yet: each day's key is handed out once the day is over.";
     const given = fresh.days ? `${fresh.name} may read ${view.readable} from ${dates(fresh.days)}.` : `You ended the access of ${fresh.name}.`;
     show(text, given + handed);
     row.querySelector("button").hidden = !fresh.days;

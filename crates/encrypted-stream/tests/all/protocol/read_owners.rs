@@ -2,16 +2,19 @@
 //! not count towards the minimum population of results for this consumer.
 
 use alpheus_crypto::signed::Signed;
+use alpheus_encrypted_stream::certificate::{Certificate, consumer_id};
 use alpheus_encrypted_stream::coordinator::Outcome;
 use alpheus_encrypted_stream::error::ReleaseError;
 use alpheus_encrypted_stream::grant::{Days, Grant};
 use alpheus_time::Timestamp;
+use rand_chacha::ChaCha20Rng;
+use rand_core::SeedableRng;
 
-use crate::protocol::grants::FIRST;
+use crate::protocol::grants::{DAY, FIRST};
 use crate::protocol::identities::{owner, owner_key};
 use crate::protocol::net::Net;
 use crate::protocol::sealed;
-use crate::protocol::world::{EPOCH, Setup, stream_id};
+use crate::protocol::world::{EPOCH, Setup, key, stream_id};
 
 /// Three owners with a controller each.
 fn crowd(minimum: u32) -> Setup {
@@ -20,11 +23,23 @@ fn crowd(minimum: u32) -> Setup {
 
 /// The owner of stream 0 lets the plan's consumer read some days, or no more of them.
 fn grant(net: &mut Net, days: Option<Days>, later: u64) {
-    let (stream, now) = (stream_id(0), Timestamp(EPOCH + later));
-    let grant = Grant { stream, reader: sealed::id(), at: now, days };
+    grant_to(net, &sealed::certificate(), days, Timestamp(EPOCH + later));
+}
+
+fn grant_to(net: &mut Net, to: &Signed<Certificate>, days: Option<Days>, now: Timestamp) {
+    let stream = stream_id(0);
+    let reader = consumer_id(&to.open(&key(101).verifying_key()).unwrap());
+    let grant = Grant { stream, reader, at: now, days };
     let signed = Signed::new(&grant, &owner_key(stream));
-    let step = net.controllers[0].grant(&signed, &sealed::certificate(), &owner(stream), now);
+    let step = net.controllers[0].grant(&signed, to, &owner(stream), now);
     step.unwrap().commit(&mut net.store).unwrap();
+}
+
+/// The reader fetches the keys of all granted days that are over.
+fn fetch(net: &mut Net, now: Timestamp) {
+    let mut rng = ChaCha20Rng::from_seed([5; 32]);
+    let handed = net.controllers[0].hand_out(&stream_id(0), &sealed::id(), now, &mut rng);
+    assert_eq!(handed.unwrap().commit(&mut net.store).unwrap().len(), 1);
 }
 
 fn days(first: u64, last: u64) -> Option<Days> {
@@ -53,6 +68,36 @@ fn an_owner_with_a_raw_grant_does_not_count_for_its_reader() {
         net.close(2);
         let counted = ReleaseError::PopulationTooSmall { counted: 2, needed: 3 };
         assert_eq!(population(&net), Err(counted));
+    }
+}
+
+/// The consumer gets a new certificate: it has what it has read.
+#[test]
+fn a_new_certificate_does_not_make_the_owner_count_again() {
+    let mut net = Net::new(crowd(3));
+    let now = Timestamp(EPOCH + 1);
+    grant_to(&mut net, &sealed::earlier_certificate(), days(FIRST, FIRST + 1), now);
+    net.close(0);
+    let counted = ReleaseError::PopulationTooSmall { counted: 2, needed: 3 };
+    assert_eq!(population(&net), Err(counted));
+}
+
+/// Keys of the window's day went out before those of another day.
+#[test]
+fn a_later_grant_does_not_make_the_owner_count_again_for_days_that_were_read() {
+    for is_restarted in [false, true] {
+        let mut net = Net::new(crowd(3));
+        let on = |day: u64| Timestamp((FIRST + day) * DAY);
+        for (day, later) in [(0, 2), (20, 22)] {
+            grant_to(&mut net, &sealed::certificate(), days(FIRST + day, FIRST + day), on(later));
+            fetch(&mut net, on(later));
+        }
+        if is_restarted {
+            net.restore_controllers(on(22), true);
+        }
+        net.close(0);
+        let counted = ReleaseError::PopulationTooSmall { counted: 2, needed: 3 };
+        assert_eq!(population(&net), Err(counted), "restarted: {is_restarted}");
     }
 }
 

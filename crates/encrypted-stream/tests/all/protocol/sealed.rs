@@ -36,6 +36,11 @@ pub fn certificate() -> Signed<Certificate> {
     secrets(77).request("tests").certify(SUBJECT, &key(101))
 }
 
+/// One that the same consumer had before.
+pub fn earlier_certificate() -> Signed<Certificate> {
+    secrets(76).request("tests").certify(SUBJECT, &key(101))
+}
+
 /// Its id.
 pub fn id() -> ConsumerId {
     consumer_id(&certificate().open(&key(101).verifying_key()).unwrap())

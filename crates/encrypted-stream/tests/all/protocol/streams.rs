@@ -81,6 +81,23 @@ fn a_summons_with_foreign_repeated_or_unordered_streams_is_refused() {
     }
 }
 
+/// Presences say how many streams were silent: asking for each alone would tell which.
+#[test]
+fn a_window_has_few_summonses() {
+    let mut evil = two_streams();
+    let own = evil.streams(0);
+    let mut last = None;
+    for round in 0..16 {
+        let summons = evil.summons(0, vec![own[round % 2].clone()]);
+        last = Some((evil.ask(0, after(0), &summons).unwrap(), summons));
+    }
+    let more = evil.summons(0, own);
+    let refused = WindowRefusalError::TooManySummonses { limit: 16 };
+    assert_eq!(evil.ask(0, after(0), &more), Err(refused));
+    let (answer, summons) = last.unwrap();
+    assert_eq!(evil.ask(0, after(0), &summons), Ok(answer));
+}
+
 /// A stream of controller 0 as its producer would have made it: sessions of ticks, each
 /// border with a valid tag.
 struct Made {
