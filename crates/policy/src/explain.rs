@@ -87,6 +87,9 @@ pub struct GroupExplanation {
     /// The smallest number of controllers, with one owner each, that would be enough in their
     /// own plan.
     pub controllers_enough: u32,
+    /// The smallest number of colluding controllers that read one owner together with the service:
+    /// nobody but an owner's own controller can check that the owner exists, and t are left out.
+    pub inventors: u32,
     /// The smallest number of tokens that open a window if all controllers answered.
     pub quorum: u32,
     /// Share of controllers that may drop out of a window (d).
@@ -324,6 +327,7 @@ fn group(plan: &Plan, failure_rate: f64) -> GroupExplanation {
         max_population: plan.population.max,
         controllers_needed: min.saturating_add(discounted),
         controllers_enough: controllers_for(min, plan.alpha, plan.colluders),
+        inventors: controllers_for(min.min(2), plan.alpha, plan.colluders).saturating_sub(1),
         quorum,
         dropout: plan.dropout,
         masks: plan.masks,
@@ -429,15 +433,14 @@ impl GroupExplanation {
     fn readers(&self) -> String {
         let stated = self.colluders.saturating_add(self.min_population).saturating_sub(1);
         let most = self.controllers_enough.saturating_sub(1);
-        let each = "if each has one owner and the service colludes, too";
-        match most == stated {
-            true => format!(
-                "c + min − 1 = {stated} colluding controllers can read one owner, {each}; fewer cannot"
-            ),
-            false => format!(
-                "{most} colluding controllers can read one owner, {each}; fewer cannot: alpha asks for more than c + min − 1 = {stated}"
-            ),
-        }
+        let inventors = self.inventors;
+        let takes = match most == stated {
+            true => format!("c + min − 1 = {stated}"),
+            false => format!("{most}, as alpha asks for more than c + min − 1 = {stated}"),
+        };
+        format!(
+            "{inventors} colluding controllers that invent owners can read one owner, if the service colludes too; with one owner each it takes {takes}"
+        )
     }
 
     fn write_masks(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -72,11 +72,12 @@ fn explain_says_how_many_colluders_read_one_owner() {
     };
     let (few, colluders) = text(World::of(SCHEMA).with(20, &wary(10), &[]));
     assert_eq!(colluders, 8, "unless an option states another number");
-    let said = "c + min − 1 = 17 colluding controllers can read one owner";
-    assert!(few.contains(said) && few.contains("count as 12"), "{few}");
+    let said = "9 colluding controllers that invent owners can read one owner";
+    assert!(few.contains(said) && few.contains("it takes c + min − 1 = 17"), "{few}");
+    assert!(few.contains("count as 12"), "{few}");
     let (many, _) = text(World::of(SCHEMA).with(60, &wary(20), &[]));
-    let said = "28 colluding controllers can read one owner";
-    assert!(many.contains(said) && many.contains("more than c + min − 1 = 27"), "{many}");
+    let said = "it takes 28, as alpha asks for more than c + min − 1 = 27";
+    assert!(many.contains(said) && many.contains("9 colluding controllers"), "{many}");
     let (sure, colluders) = text(World::of(SCHEMA).with(20, &plain(10), &[]));
     assert_eq!(colluders, 0, "an option whose alpha is 0 thinks of nobody");
     assert!(!sure.contains("colluding controllers"), "{sure}");
