@@ -5,9 +5,9 @@ use super::stage::Stage;
 use alpheus_node::failure::Failure;
 use alpheus_node::local_time::local_time;
 use alpheus_streams::replay::windows::WindowOfGroup;
-use alpheus_streams::runtime::results::{OK, cell};
+use alpheus_streams::runtime::results::{cell, has_opened};
 use serde_json::{Map, Value};
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeMap, HashMap};
 use std::io::Write;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -64,14 +64,14 @@ impl Results {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Whether the window that starts then has all its results.
-    pub(super) fn has(&self, start: u64) -> bool {
-        !self.inner().lacking.contains_key(&(start / 1000))
+    /// The start of the first window without all its results.
+    pub(super) fn first_lacking(&self) -> Option<u64> {
+        self.inner().lacking.keys().next().map(|start| start.saturating_mul(1000))
     }
 
-    /// The windows without a result, in milliseconds.
-    pub(super) fn lacking(&self) -> BTreeSet<u64> {
-        self.inner().lacking.keys().copied().collect()
+    /// How many windows have no result.
+    pub(super) fn lacking(&self) -> usize {
+        self.inner().lacking.len()
     }
 
     /// What has come so far.
@@ -85,7 +85,7 @@ impl Inner {
     fn note(&mut self, row: &Map<String, Value>) -> u32 {
         let start = number(row, "window_start");
         let status = row.get("status").and_then(Value::as_str).unwrap_or_default();
-        if status == OK {
+        if has_opened(status) {
             self.counts.opened += 1;
         } else {
             *self.counts.closed.entry(status.to_owned()).or_default() += 1;
@@ -105,7 +105,7 @@ impl Inner {
             }
         }
         let there = u32::try_from(number(row, "population")).unwrap_or(u32::MAX);
-        let lacks = match status == OK && self.are_windows {
+        let lacks = match has_opened(status) && self.are_windows {
             true => expected.saturating_sub(there),
             false => 0,
         };
