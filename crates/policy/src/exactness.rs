@@ -6,7 +6,7 @@ use crate::query::{Accuracy, Decimal};
 use crate::select::{ByOutput, CellRef, HistogramOutput, MomentOutput, SelectItem, Statistic};
 
 /// Whether every column of a window with noise is as exact as its query asks, given the shares of
-/// noise and the released sums. Columns of which that cannot be told without the sums, as in sealed
+/// noise and the released sums. Columns of which that is not known without the sums, as in sealed
 /// rows, count as exact enough.
 #[must_use]
 pub fn is_as_exact_as_asked(

@@ -17,8 +17,16 @@ const WAIT: u64 = 20;
 /// Pause after a request without an answer.
 const PAUSE: Duration = Duration::from_secs(1);
 /// Columns that are shown apart, or only matter to programs.
-const OTHERS: [&str; 6] =
-    ["window_start", "window_end", "population", "status", "silent", "excluded"];
+const OTHERS: [&str; 8] = [
+    "window_start",
+    "window_end",
+    "population",
+    "status",
+    "silent",
+    "excluded",
+    "noise",
+    "mostly_noise",
+];
 
 /// The results that have come. Clones share them.
 #[derive(Clone)]
@@ -155,7 +163,7 @@ fn in_words(row: &Map<String, Value>, lacks: u32) -> String {
     let mut line = format!("{}  {status:<8} {people:>4} owners", time(number(row, "window_start")));
     for (name, value) in row {
         if !OTHERS.contains(&name.as_str()) && !value.is_null() {
-            line = format!("{line}  {name} {}", cell(value.clone()));
+            line = format!("{line}  {name} {}{}", cell(value.clone()), margin(row, name));
         }
     }
     match lacks {
@@ -163,6 +171,14 @@ fn in_words(row: &Map<String, Value>, lacks: u32) -> String {
         1 => format!("{line}  (one owner with data is missing)"),
         many => format!("{line}  ({many} owners with data are missing)"),
     }
+}
+
+/// How far a column is from the truth in 95 of 100 windows, if it has noise and that is known.
+fn margin(row: &Map<String, Value>, name: &str) -> String {
+    let own = row.get("noise").and_then(|noise| noise.get(name)?.get("margin_95")?.as_f64());
+    // To three digits.
+    let short = |margin: f64| format!("{margin:.2e}").parse().unwrap_or(margin);
+    own.map_or_else(String::new, |margin| format!(" ± {}", short(margin)))
 }
 
 /// A time in the zone of this machine.
@@ -186,6 +202,11 @@ mod tests {
     fn a_row_is_one_line_with_its_columns() {
         let line = in_words(&row(0, 3, "ok"), 0);
         assert!(line.ends_with("ok          3 owners  avg 1.5"), "{line}");
+        let mut noisy = row(0, 3, "ok: less exact than asked");
+        noisy.insert("noise".to_owned(), serde_json::json!({ "avg": { "margin_95": 14.9896 } }));
+        noisy.insert("mostly_noise".to_owned(), serde_json::json!(["avg"]));
+        let line = in_words(&noisy, 0);
+        assert!(line.ends_with("ok: less exact than asked    3 owners  avg 1.5 ± 15"), "{line}");
         let line = in_words(&row(0, 3, "ok"), 2);
         assert!(line.ends_with("(2 owners with data are missing)"), "{line}");
     }

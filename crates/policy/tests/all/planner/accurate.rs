@@ -1,11 +1,12 @@
 //! Queries that say how exact their results have to be.
 
-use crate::planner::fixture::World;
+use crate::planner::fixture::{World, options};
 use alpheus_policy::budget::{Mechanism, NoiseShares, row_spread};
 use alpheus_policy::exactness::is_as_exact_as_asked;
 use alpheus_policy::explain::explain;
 use alpheus_policy::plan::Plan;
 use alpheus_policy::planner::PlannedQuery;
+use alpheus_policy::planner::suggest::{Advice, Owners, suggest};
 use alpheus_policy::policy::Policies;
 use alpheus_policy::query::{Create, Statement, parse};
 
@@ -194,7 +195,25 @@ fn a_mean_over_a_noisy_count_names_the_limit_on_events_with_which_it_can_be_had(
         let least = |events| only(&world.plan(&with(events)).unwrap()).population.min;
         assert_eq!(least(events), 50, "{refusal}");
         assert!(least(events + 1) > 50, "{refusal}");
+        let Advice::Change { change, .. } = suggested(&world, &ask("AVG(water)", tail)) else {
+            panic!("{refusal}");
+        };
+        let said: Vec<String> = change.changes.iter().map(ToString::to_string).collect();
+        assert_eq!(said, [format!("the query gets events {events}")]);
+        assert!(world.plan(&change.query).is_ok(), "{}", change.query);
     }
+    let exact = ask("AVG(energy)", "WITH (error = 1 %)");
+    let Advice::Nothing(planned) = suggested(&homes(60, "plain"), &exact) else { panic!() };
+    assert!(planned.accuracy[0].contains("exact, since no policy asks for noise"));
+}
+
+/// What is suggested to everybody alike.
+fn suggested(world: &World, text: &str) -> Advice {
+    let policies = Policies::from_yaml("default: { '*': noisy }", &world.schema).unwrap();
+    let section = policies.section_of("1");
+    let sections = world.catalog.streams().map(|stream| (stream.stream, section)).collect();
+    let owners = Owners { catalog: &world.catalog, policies: &policies, sections: &sections };
+    suggest(&parsed(text), owners, &options(&[7; 32]))
 }
 
 #[test]
