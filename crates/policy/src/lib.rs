@@ -12,6 +12,7 @@ pub mod decimal;
 pub mod document;
 pub mod editor;
 #[cfg(feature = "query")]
+pub mod exactness;
 pub mod explain;
 pub mod ids;
 pub mod locks;

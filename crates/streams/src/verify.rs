@@ -6,7 +6,7 @@ use crate::links;
 use crate::query::receipts::{RefusedRowError, all_receipts, check, open_plan, stated, window_of};
 use crate::query::sealed::Rows;
 use crate::revocations::open_identity;
-use crate::runtime::results::OK;
+use crate::runtime::results::has_opened;
 use alpheus_encrypted_stream::announced_plan::AnnouncedPlan;
 use alpheus_encrypted_stream::certificate::Deployment;
 use alpheus_encrypted_stream::receipt::Receipt;
@@ -149,7 +149,7 @@ fn report(evidence: &Evidence, deployment: &Deployment) -> Result<(), Failure> {
     for row in &evidence.rows {
         let text = |name: &str| row.get(name).map_or_else(String::new, ToString::to_string);
         let window = format!("{} – {}", text("window_start"), text("window_end"));
-        let said = if row.get("status").and_then(Value::as_str) == Some(OK) {
+        let said = if row.get("status").and_then(Value::as_str).is_some_and(has_opened) {
             all += 1;
             match verifier.verify(row) {
                 Ok(holds) => format!("{window}: {holds}"),

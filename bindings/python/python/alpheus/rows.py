@@ -19,6 +19,8 @@ FIXED = frozenset(
     "streams_without_report sealed integrity".split()
 )
 OK = "ok"
+#: The status of a window that opened with more noise than the query asks for.
+LESS_EXACT = "ok: less exact than asked"
 
 
 @dataclass(frozen=True)
@@ -59,7 +61,7 @@ class Row:
     silent: int
     #: Streams that were online but incomplete, or excluded by their controller.
     excluded: int
-    #: ``ok``, or why the window did not open.
+    #: ``ok``, ``ok: less exact than asked``, or why the window did not open.
     status: str
     #: For a query with noise: the noise of each column.
     noise: Mapping[str, Noise] = field(default_factory=dict)
@@ -73,7 +75,7 @@ class Row:
     @property
     def ok(self) -> bool:
         """Whether the window opened."""
-        return self.status == OK
+        return self.status in (OK, LESS_EXACT)
 
     def __getitem__(self, column: str) -> Value:
         return self.values[column]

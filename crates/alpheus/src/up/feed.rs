@@ -81,7 +81,7 @@ impl Feed {
                 looked = Instant::now();
                 stage.check()?;
             }
-            let lacks = || self.windows.iter().any(|start| !results.has(*start));
+            let lacks = || results.first_lacking().is_some();
             if once && ended.is_some_and(|since| !lacks() || since.elapsed() > LAST_PATIENCE) {
                 return Ok(());
             }
@@ -116,8 +116,7 @@ impl Feed {
     /// Whether all windows have results but for those that may be on their way.
     fn has_results_before(&self, now: Timestamp, results: &Results) -> bool {
         let span = self.window.0.saturating_mul(UNDER_WAY + 1).saturating_add(self.grace.0);
-        let due = |start: &&u64| start.saturating_add(span) <= now.0;
-        self.windows.iter().take_while(due).all(|start| results.has(*start))
+        results.first_lacking().is_none_or(|start| start.saturating_add(span) > now.0)
     }
 }
 

@@ -26,8 +26,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
-/// Owners, unless the query needs more.
-const USUAL_OWNERS: usize = 24;
+/// The most owners, unless the query needs more: each of their devices is a process.
+const USUAL_OWNERS: usize = 100;
 /// Owners beyond the query's least, so that one that is away closes no window.
 const SPARE_OWNERS: usize = 2;
 /// A window takes about so many seconds of real time.
@@ -70,8 +70,10 @@ pub(super) struct Inputs {
     pub(super) controllers: (u32, Option<String>),
     /// Who takes part, and when they have data.
     pub(super) audiences: Vec<Audience>,
-    /// Longer windows, in which more owners have data.
-    pub(super) longer: Option<Longer>,
+    /// If the query says how exact results have to be: the error of each column, in words.
+    accuracy: Vec<String>,
+    /// What owners choose.
+    policies: Policies,
     /// Owners of the whole recording.
     recorded: usize,
 }
@@ -98,7 +100,6 @@ impl Inputs {
         let plan = |controllers| planned(&create, &catalog(controllers)?);
         let (planned, controllers) = guarded(args.controllers, owners.len(), plan, refused)?;
         let audiences = Audience::of(&planned, &known);
-        let longer = longer(&create, &catalog(1)?, &known);
         Ok(Self {
             schema_file: folder.schema,
             policies_file: folder.policies,
@@ -109,7 +110,8 @@ impl Inputs {
             streams,
             controllers,
             audiences,
-            longer,
+            accuracy: planned.accuracy,
+            policies,
             recorded,
         })
     }
@@ -119,22 +121,33 @@ impl Inputs {
         self.audiences.iter().flat_map(|own| own.present().into_keys()).collect()
     }
 
+    /// Longer windows, in which more owners have data. It takes a while: many lengths are planned.
+    pub(super) fn longer(&self) -> Option<Longer> {
+        let known: Vec<&RecordedStream> = self.streams.iter().map(|own| &own.recorded).collect();
+        let owners = AssumedOwners::recorded(known.iter().copied(), Controllers::Count(1));
+        let catalog = owners.catalog(&self.schema_file, self.schema.clone(), &self.policies);
+        longer(&self.create, &catalog.ok()?, &known)
+    }
+
     /// The first window of the recording.
     pub(super) fn begins(&self) -> Option<Timestamp> {
         let starts = self.streams.iter().filter_map(|device| device.recorded.range());
         starts.map(|range| range.0.floor(self.create.window)).min()
     }
 
-    /// What takes part.
+    /// What takes part, what does not, and how exact results are.
     pub(super) fn summary(&self) -> String {
-        format!(
+        let mut lines = vec![format!(
             "{} of {} owners of the recording take part, with {} devices; query {} in windows of {} s",
             self.owners.len(),
             self.recorded,
             self.streams.len(),
             self.create.name,
             self.create.window.0 / 1_000_000,
-        )
+        )];
+        lines.extend(left_out(self.recorded, self.owners.len()));
+        lines.extend(self.accuracy.iter().map(|what| format!("{}: {what}", self.create.name)));
+        lines.join("\n")
     }
 
     /// How fast the clock goes by default.
@@ -240,6 +253,20 @@ fn example(state: &Path) -> Result<(Folder, PathBuf), Failure> {
     Ok((Folder::at(&folder)?, path))
 }
 
+/// How many owners take part by default, if a recording has so many.
+fn usual(least: usize) -> usize {
+    USUAL_OWNERS.max(least.saturating_add(SPARE_OWNERS))
+}
+
+/// What is said of owners who do not take part.
+fn left_out(recorded: usize, many: usize) -> Option<String> {
+    let left = recorded.checked_sub(many).filter(|left| *left > 0)?;
+    let owners = if left == 1 { "owner" } else { "owners" };
+    Some(format!(
+        "{left} {owners} with the fewest events left out, so results are not those of a replay of all: --owners {recorded} takes all, with a process for each device"
+    ))
+}
+
 type Chosen = (Vec<String>, Vec<DeviceStream>, usize);
 
 /// The owners with the most events, and their streams.
@@ -255,8 +282,7 @@ fn choose(
     }
     let (recorded, least) =
         (events.len(), create.population.map_or(1, |(least, _)| least as usize));
-    let usual = USUAL_OWNERS.max(least.saturating_add(SPARE_OWNERS));
-    let many = wanted.map_or(usual, |wanted| wanted as usize).min(recorded);
+    let many = wanted.map_or_else(|| usual(least), |wanted| wanted as usize).min(recorded);
     if many < least {
         let what = format!("the query needs {least} owners, and {many} would take part");
         return Err(Failure::new(Category::Input, what)
@@ -282,4 +308,18 @@ fn choose(
             _ => format!("owner-{}", index + 1),
         };
     Ok((ranked.iter().enumerate().map(name).collect(), streams.collect(), recorded))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn owners_that_are_left_out_are_said() {
+        assert_eq!([usual(1), usual(150)], [100, 152]);
+        assert_eq!(left_out(24, 24), None);
+        let said = left_out(200, 100).unwrap();
+        assert!(said.starts_with("100 owners with the fewest events left out"), "{said}");
+        assert!(said.contains("--owners 200 takes all"), "{said}");
+    }
 }

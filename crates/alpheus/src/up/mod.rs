@@ -55,7 +55,7 @@ pub struct Args {
     #[arg(long, value_name = "FILE|SQL")]
     query: Option<PathBuf>,
     /// Number of owners of the recording that take part, those with the most events; by default
-    /// 24, or as many as the query needs
+    /// all, up to 100 or as many as the query needs
     #[arg(long, value_name = "N", value_parser = value_parser!(u32).range(1..=1000))]
     owners: Option<u32>,
     /// Number of privacy controllers; by default 3, or one if the query is not answered with 3
@@ -111,9 +111,9 @@ pub fn run(args: &Args, _globals: &Globals) -> Result<(), Failure> {
     describe(&place, &stage, &inputs, speed);
     let rows = rows::follow(&stage, &inputs)?;
     Feed::new(&inputs, speed).play(&mut stage, (&rows, args.once), &stop)?;
-    summary::say(&inputs, &rows);
+    let remedy = summary::say(&inputs, &rows);
     eprintln!("ending all processes");
-    if args.once && !stop.is_stopping() { summary::check(&inputs, &rows) } else { Ok(()) }
+    if args.once && !stop.is_stopping() { summary::check(&rows, remedy) } else { Ok(()) }
 }
 
 /// What to do next.

@@ -5,9 +5,9 @@ use super::stage::Stage;
 use alpheus_node::failure::Failure;
 use alpheus_node::local_time::local_time;
 use alpheus_streams::replay::windows::WindowOfGroup;
-use alpheus_streams::runtime::results::{OK, cell};
+use alpheus_streams::runtime::results::{cell, has_opened};
 use serde_json::{Map, Value};
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeMap, HashMap};
 use std::io::Write;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -17,8 +17,16 @@ const WAIT: u64 = 20;
 /// Pause after a request without an answer.
 const PAUSE: Duration = Duration::from_secs(1);
 /// Columns that are shown apart, or only matter to programs.
-const OTHERS: [&str; 6] =
-    ["window_start", "window_end", "population", "status", "silent", "excluded"];
+const OTHERS: [&str; 8] = [
+    "window_start",
+    "window_end",
+    "population",
+    "status",
+    "silent",
+    "excluded",
+    "noise",
+    "mostly_noise",
+];
 
 /// The results that have come. Clones share them.
 #[derive(Clone)]
@@ -64,14 +72,14 @@ impl Results {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Whether the window that starts then has all its results.
-    pub(super) fn has(&self, start: u64) -> bool {
-        !self.inner().lacking.contains_key(&(start / 1000))
+    /// The start of the first window without all its results.
+    pub(super) fn first_lacking(&self) -> Option<u64> {
+        self.inner().lacking.keys().next().map(|start| start.saturating_mul(1000))
     }
 
-    /// The windows without a result, in milliseconds.
-    pub(super) fn lacking(&self) -> BTreeSet<u64> {
-        self.inner().lacking.keys().copied().collect()
+    /// How many windows have no result.
+    pub(super) fn lacking(&self) -> usize {
+        self.inner().lacking.len()
     }
 
     /// What has come so far.
@@ -85,7 +93,7 @@ impl Inner {
     fn note(&mut self, row: &Map<String, Value>) -> u32 {
         let start = number(row, "window_start");
         let status = row.get("status").and_then(Value::as_str).unwrap_or_default();
-        if status == OK {
+        if has_opened(status) {
             self.counts.opened += 1;
         } else {
             *self.counts.closed.entry(status.to_owned()).or_default() += 1;
@@ -105,7 +113,7 @@ impl Inner {
             }
         }
         let there = u32::try_from(number(row, "population")).unwrap_or(u32::MAX);
-        let lacks = match status == OK && self.are_windows {
+        let lacks = match has_opened(status) && self.are_windows {
             true => expected.saturating_sub(there),
             false => 0,
         };
@@ -155,7 +163,7 @@ fn in_words(row: &Map<String, Value>, lacks: u32) -> String {
     let mut line = format!("{}  {status:<8} {people:>4} owners", time(number(row, "window_start")));
     for (name, value) in row {
         if !OTHERS.contains(&name.as_str()) && !value.is_null() {
-            line = format!("{line}  {name} {}", cell(value.clone()));
+            line = format!("{line}  {name} {}{}", cell(value.clone()), margin(row, name));
         }
     }
     match lacks {
@@ -163,6 +171,14 @@ fn in_words(row: &Map<String, Value>, lacks: u32) -> String {
         1 => format!("{line}  (one owner with data is missing)"),
         many => format!("{line}  ({many} owners with data are missing)"),
     }
+}
+
+/// How far a column is from the truth in 95 of 100 windows, if it has noise and that is known.
+fn margin(row: &Map<String, Value>, name: &str) -> String {
+    let own = row.get("noise").and_then(|noise| noise.get(name)?.get("margin_95")?.as_f64());
+    // To three digits.
+    let short = |margin: f64| format!("{margin:.2e}").parse().unwrap_or(margin);
+    own.map_or_else(String::new, |margin| format!(" ± {}", short(margin)))
 }
 
 /// A time in the zone of this machine.
@@ -186,6 +202,11 @@ mod tests {
     fn a_row_is_one_line_with_its_columns() {
         let line = in_words(&row(0, 3, "ok"), 0);
         assert!(line.ends_with("ok          3 owners  avg 1.5"), "{line}");
+        let mut noisy = row(0, 3, "ok: less exact than asked");
+        noisy.insert("noise".to_owned(), serde_json::json!({ "avg": { "margin_95": 14.9896 } }));
+        noisy.insert("mostly_noise".to_owned(), serde_json::json!(["avg"]));
+        let line = in_words(&noisy, 0);
+        assert!(line.ends_with("ok: less exact than asked    3 owners  avg 1.5 ± 15"), "{line}");
         let line = in_words(&row(0, 3, "ok"), 2);
         assert!(line.ends_with("(2 owners with data are missing)"), "{line}");
     }

@@ -318,10 +318,12 @@ impl Stage {
         Err(failure_of(&self.roles.last_words()))
     }
 
-    /// Runs a command of this program to its end; what it prints.
+    /// Runs a command of this program to its end; what it prints. It follows the recording's clock,
+    /// too: a ledger that begins now takes the whole recording for windows of before it.
     fn done(&self, args: &[&str]) -> Result<String, Failure> {
         let mut command = Command::new(program()?);
-        command.current_dir(&self.folder).args(args).stdin(Stdio::null());
+        command.current_dir(&self.folder).args(args).args(["--replay-clock", CLOCK]);
+        command.stdin(Stdio::null());
         let output = command.output().blame(Category::Io)?;
         if !output.status.success() {
             return Err(failure_of(&String::from_utf8_lossy(&output.stderr)));

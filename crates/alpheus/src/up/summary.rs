@@ -14,8 +14,9 @@ struct NoResultError {
     first: String,
 }
 
-/// Says how many windows opened, why others did not, and what is missing.
-pub(super) fn say(inputs: &Inputs, results: &Results) {
+/// Says how many windows opened, why others did not, and what is missing. Returns longer windows, if
+/// they are the remedy.
+pub(super) fn say(inputs: &Inputs, results: &Results) -> Option<String> {
     let Counts { opened, closed, short } = results.counts();
     let (windows, owners) = short;
     if windows > 0 {
@@ -28,24 +29,23 @@ pub(super) fn say(inputs: &Inputs, results: &Results) {
         eprintln!("windows that did not open {count}: {reason}");
     }
     eprintln!("{opened} windows opened, {not} did not");
-    if let Some(longer) = inputs.longer.as_ref().filter(|_| not > opened) {
-        eprintln!("help: {longer}");
-    }
+    let longer = if not > opened { inputs.longer()?.to_string() } else { return None };
+    eprintln!("help: {longer}");
+    Some(longer)
 }
 
 /// Fails if no window opened, or some have no result at all.
 ///
 /// # Errors
 /// A [`Failure`] with a way out.
-pub(super) fn check(inputs: &Inputs, results: &Results) -> Result<(), Failure> {
-    let lacking = results.lacking();
-    if let Some(first) = lacking.first() {
-        let error = NoResultError { windows: lacking.len(), first: local_time(*first) };
+pub(super) fn check(results: &Results, remedy: Option<String>) -> Result<(), Failure> {
+    if let Some(first) = results.first_lacking() {
+        let error = NoResultError { windows: results.lacking(), first: local_time(first / 1000) };
         let help = "run it again with a lower --speed; the logs in the folder of --state may say what failed";
         return Err(Failure::new(Category::Check, error).with_help(help));
     }
     match results.counts().opened {
-        0 => Err(no_window(inputs.longer.as_ref().map(ToString::to_string))),
+        0 => Err(no_window(remedy)),
         _ => Ok(()),
     }
 }

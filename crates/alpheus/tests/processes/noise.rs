@@ -133,3 +133,27 @@ fn running_totals_go_on_from_row_to_row_and_cost_one_window() {
     folder.replay_of("totals.sql", "again.json", " --state kept");
     assert_eq!(folder.read("rows.json"), folder.read("again.json"));
 }
+
+/// One value came of each meter, and the query says that there are ten.
+#[test]
+fn rows_say_that_they_are_less_exact_than_asked() {
+    let folder = crate::up::noisy(2);
+    let query = |values: u32| {
+        format!(
+            "SELECT MEAN(reading) WINDOW TUMBLING (SIZE 10 SECONDS) FROM Meters \
+             WITH (values = {values}) WITHIN 40 OF 95 %"
+        )
+    };
+    for (values, status) in [(10, "ok: less exact than asked"), (1, "ok")] {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_alpheus"));
+        command.args(["replay", "--schema", "schema.yaml", "--source", "source.yaml"]);
+        command.args(["--policies", "policies.yaml", "--input", "data.csv"]);
+        command.args(["--query", &query(values), "--format", "json", "--output", "-"]);
+        let ran = command.current_dir(folder.path()).output().unwrap();
+        let said = String::from_utf8_lossy(&ran.stderr);
+        assert!(ran.status.success() && said.contains("2 windows opened, 0 did not"), "{said}");
+        let rows: Vec<Value> = serde_json::from_slice(&ran.stdout).unwrap();
+        let statuses: Vec<_> = rows.iter().map(|row| row["status"].as_str().unwrap()).collect();
+        assert_eq!(statuses, [status, status], "{rows:?}");
+    }
+}

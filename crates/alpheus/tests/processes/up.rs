@@ -3,7 +3,7 @@
 #![expect(clippy::unwrap_used, reason = "a test's way to fail")]
 
 use crate::common::deployment::until;
-use crate::common::recording::Recording;
+use crate::common::recording::{BASE, Recording};
 use crate::common::terminal::{END, Terminal};
 use crate::common::{Process, alpheus};
 use std::fs;
@@ -145,13 +145,16 @@ fn a_folder_with_a_recording_is_played_to_its_end() {
     assert!(said.contains("5 of 5 owners of the recording take part"), "{said}");
     assert!(said.contains("6 windows opened, 0 did not"), "{said}");
     assert!(!said.contains("missing"), "{said}");
-    let query = "SELECT SUM(power) WINDOW TUMBLING (SIZE 10 SECONDS) FROM Household";
+    let query =
+        "SELECT SUM(power) WINDOW TUMBLING (SIZE 10 SECONDS) FROM Household WITH (error = 5 %)";
     let replayed = alpheus(["replay", "--schema", &path("schema.yaml")])
         .args(["--source", &path("source.yaml"), "--policies", &path("policies.yaml")])
         .args(["--input", &path("meters.csv"), "--query", query, "--output", "-"])
         .output()
         .unwrap();
     let rows = String::from_utf8(replayed.stdout).unwrap();
+    let exact = "sum_power: exact, since no policy asks for noise";
+    assert!(String::from_utf8_lossy(&replayed.stderr).contains(exact));
     let sum = |row: &str| row.split(',').nth(2).unwrap().parse::<u64>().unwrap();
     let expected: Vec<u64> = rows.lines().skip(1).map(sum).collect();
     assert_eq!((expected.len(), sums(&said, 5)), (6, expected), "{said}");
@@ -208,4 +211,63 @@ fn no_open_window_is_a_failure_with_its_reason_and_a_remedy() {
         let remedy = "with `SIZE 1 MINUTE`, 3 owners or more have data in 1 of 1 windows";
         assert!(said.contains(remedy), "{said}");
     }
+}
+
+const NOISY_SCHEMA: &str = "
+name: Meters
+tick: 10s
+capacity: { population: 100, eventsPerSecond: 0.1, window: 1min }
+streamAttributes:
+  - { name: reading, type: integer, min: 0, max: 100, aggregations: [mean] }
+  - { name: load, type: integer, min: 0, max: 100, aggregations: [mean] }
+streamPolicyOptions:
+  - { name: noisy, option: dp-aggregate, clients: [3], window: 10s, alpha: 0, budget: { perWindow: 5, total: 1000, unit: person-per-window } }
+";
+
+/// A folder with a recording of years ago: five meters, a reading and a load each in so many windows.
+pub(crate) fn noisy(windows: u64) -> tempfile::TempDir {
+    let folder = tempfile::tempdir().unwrap();
+    let rows = (0..windows).flat_map(|window| (0..5).map(move |meter| (window, meter)));
+    let row = |(window, meter)| {
+        format!("{},m{meter},{},{}\n", BASE + 10 * window + meter, 40 + 5 * meter, 60 - meter)
+    };
+    let data: String =
+        std::iter::once("time,meter,reading,load\n".to_owned()).chain(rows.map(row)).collect();
+    for (name, text) in [
+        ("schema.yaml", NOISY_SCHEMA),
+        (
+            "source.yaml",
+            "schema: Meters\ntime: { column: time }\nstream: meter\nattributes: { reading: reading, load: load }\n",
+        ),
+        ("policies.yaml", "schema: Meters\nservice: analyst\ndefault: { '*': noisy }\n"),
+        (
+            "query.sql",
+            "CREATE STREAM Noisy AS SELECT MEAN(reading) WINDOW TUMBLING (SIZE 10 SECONDS) FROM Meters WITH (error = '50 %')",
+        ),
+        ("data.csv", &data),
+    ] {
+        fs::write(folder.path().join(name), text).unwrap();
+    }
+    folder
+}
+
+/// Controllers accept queries with noise at the time of the recording, the first as well as one that
+/// is asked while it is played.
+#[test]
+fn queries_with_noise_have_results_over_a_recording_of_the_past() {
+    let folder = noisy(60);
+    let (dir, state) = (folder.path().to_str().unwrap(), folder.path().join("run"));
+    let all = ["up", dir, "--speed", "10", "--controllers", "1", "--state"];
+    let mut up = Process::start(alpheus(all).arg(&state));
+    let server = up.wait_for_prefix("service:    ");
+    let server = server.split(',').next().unwrap().to_owned();
+    let row = |line: &str| line.contains("ok          5 owners  mean_reading ").then_some(());
+    up.wait_for("row with noise", row);
+    let lines = "CREATE STREAM Later AS SELECT MEAN(load) WINDOW TUMBLING (SIZE 10 SECONDS) \
+                 FROM Meters WITHIN 30 OF 95 %;\n\\f Later 2\n";
+    let (code, said, log) = sql((server.as_str(), &state), &["--format", "csv"], lines);
+    assert_eq!(code, Some(0), "{log}");
+    assert_eq!(said.matches(",5,0,0,ok,").count(), 2, "{said}");
+    assert!(!up.log().contains("did not open"), "{}", up.log());
+    up.kill();
 }

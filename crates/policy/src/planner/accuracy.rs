@@ -7,7 +7,8 @@
 //! window (by default one).
 
 use super::attempt::attempt;
-use super::error::RuleError;
+use super::digits::{step, three_digits, two_digits};
+use super::error::{Remedy, RuleError};
 use super::finding::{Finding, Fix};
 use super::narrower::narrower;
 use super::{PlanOptions, PlannedQuery, with_noise_if_needed};
@@ -35,9 +36,31 @@ pub(super) fn answer(
     let (planned, noisy) = with_noise_if_needed(&plain, catalog, options)?;
     let known = catalog.schema(&create.from.text);
     let exact = planned.plans.iter().all(|plan| plan.privacy.is_none());
-    let (false, Some(schema)) = (exact, known) else { return Ok(planned) };
+    let (false, Some(schema)) = (exact, known) else {
+        let accuracy = exact_in_words(create);
+        return Ok(PlannedQuery { sql: create.to_string(), accuracy, ..planned });
+    };
     let solver = Solver { asked: create, catalog, options, schema };
     solver.solve(planned, noisy).map_err(|finding| vec![*finding])
+}
+
+/// What is said if nobody's policy asks for noise.
+fn exact_in_words(create: &Create) -> Vec<String> {
+    let of = |item: &crate::query::Item| {
+        let (column, asked) = (&item.alias, asked_in_words(&create.settings.accuracy));
+        format!(
+            "{column}: exact, since no policy asks for noise; so it is as exact as asked{asked}"
+        )
+    };
+    create.items.iter().map(of).collect()
+}
+
+fn asked_in_words(accuracy: &Accuracy) -> String {
+    match (accuracy.error, accuracy.within) {
+        (Some(error), None) => format!(" (asked: {})", Percent(error)),
+        (None, Some(within)) => format!(" (asked: ±{within})"),
+        _ => String::new(),
+    }
 }
 
 type Solved<T> = Result<T, Box<Finding>>;
@@ -79,6 +102,9 @@ impl Margin {
     }
 
     fn in_words(&self, margin: f64) -> String {
+        if margin.is_infinite() {
+            return "an unknown margin, since there would be more noise than values,".to_owned();
+        }
         let share = |whole: &f64| format!(" ({} %)", short(margin / whole * 100.0));
         let share = self.whole.as_ref().map(share).unwrap_or_default();
         format!("±{}{share}", short(margin))
@@ -88,6 +114,7 @@ impl Margin {
 impl Solver<'_> {
     fn solve(&self, planned: PlannedQuery, noisy: Create) -> Solved<PlannedQuery> {
         let mut best = self.measured(planned, noisy)?;
+        let first = best.create.clone();
         if !best.worst.is_met() {
             best = self.with_more_owners(best);
         }
@@ -95,10 +122,14 @@ impl Solver<'_> {
             best = self.with_fewer_events(best);
         }
         if !best.worst.is_met() {
-            return Err(Box::new(self.out_of_reach(&best)));
+            return Err(Box::new(self.out_of_reach(&first, &best)));
         }
         let best = self.with_least_epsilon(best);
         let mut planned = best.planned;
+        // Rows say whether they are as exact as asked, so that stays with the query.
+        let mut shown = best.create;
+        shown.settings.accuracy = self.asked.settings.accuracy;
+        planned.sql = shown.to_string();
         planned.accuracy = self.in_words(&best.all, planned.plans.first());
         Ok(planned)
     }
@@ -165,6 +196,29 @@ impl Solver<'_> {
         tried.unwrap_or(best)
     }
 
+    /// The largest limit on a stream's events with which the demands are met, of as many as it is
+    /// expected to have.
+    fn few_enough_events(&self, create: &Create) -> Option<u64> {
+        let with = |events: u64| {
+            let mut create = create.clone();
+            create.settings.events = Some(events);
+            self.tried(create).filter(|tried| tried.worst.is_met())
+        };
+        let own = create.settings.events;
+        let now = own.unwrap_or_else(|| self.schema.schema.capacity.events_in(create.window));
+        let least = self.asked.settings.accuracy.values.unwrap_or(1);
+        let (mut found, mut high) = (least, now.checked_sub(1).filter(|high| *high >= least)?);
+        with(found)?;
+        while found < high {
+            let middle = high - (high - found) / 2;
+            match with(middle) {
+                Some(_) => found = middle,
+                None => high = middle - 1,
+            }
+        }
+        Some(found)
+    }
+
     /// The smallest ε of three digits with which the demands are met, unless the query sets it.
     fn with_least_epsilon(&self, best: Tried) -> Tried {
         let Some(most) = best.create.settings.epsilon.and_then(|own| own.scaled_towards_zero(6))
@@ -227,7 +281,10 @@ impl Solver<'_> {
         let errors = expected_errors(&plan.select, &privacy.noise, shared, &sums);
         let mut margins = Vec::new();
         for (item, error) in plan.select.items.iter().zip(errors) {
-            let margin = error.spread.map(|spread| spread.within);
+            let mut margin = error.spread.map(|spread| spread.within);
+            if margin.is_none() && self.has_noisy_count(plan, item, values) {
+                margin = Some(f64::INFINITY);
+            }
             let rank = match &item.statistic {
                 Statistic::Histogram { output: HistogramOutput::Quantile { .. }, bins } => {
                     Some(rank_margin(&plan.select, &privacy.noise, shared, bins, values))
@@ -238,7 +295,7 @@ impl Solver<'_> {
             if let Some(share) = accuracy.error {
                 let whole = if rank.is_some() { Some(1.0) } else { self.whole(plan, item, values) };
                 let (Some(whole), Some(margin)) = (whole, rank.or(margin)) else {
-                    return Err(self.unknown(item, true));
+                    return Err(self.unknown(item, margin.is_some()));
                 };
                 margins.push(Margin {
                     column: item.alias.clone(),
@@ -266,6 +323,14 @@ impl Solver<'_> {
             Statistic::Moments { output: MomentOutput::Mean, sum, .. } => self.mean(plan, *sum),
             _ => None,
         }
+    }
+
+    /// Whether it is a mean over a count of values that is known, but to which too much noise is
+    /// added. With less, its error is known.
+    fn has_noisy_count(&self, plan: &Plan, item: &SelectItem, values: f64) -> bool {
+        let is_mean =
+            matches!(item.statistic, Statistic::Moments { output: MomentOutput::Mean, .. });
+        is_mean && self.whole(plan, item, values).is_some()
     }
 
     /// The mean that is expected of the attribute that a cell sums, without its sign.
@@ -311,7 +376,7 @@ impl Solver<'_> {
         Box::new(Finding { at: self.at(), rule, fix: position.map(Fix::Drop) })
     }
 
-    fn out_of_reach(&self, best: &Tried) -> Finding {
+    fn out_of_reach(&self, first: &Create, best: &Tried) -> Finding {
         let Margin { column, margin, accepted, .. } = &best.worst;
         let accuracy = &self.asked.settings.accuracy;
         // A share of 100 % or more says nothing.
@@ -321,7 +386,9 @@ impl Solver<'_> {
         let possible = error.is_none_or(|error| error.is_some_and(|error| error < whole));
         let within = accuracy.within.map(worse);
         let possible = possible && within.is_none_or(|within| within.is_some());
-        let fix = possible.then(|| Fix::Accuracy(error.flatten(), within.flatten()));
+        let worse = possible.then(|| Fix::Accuracy(error.flatten(), within.flatten()));
+        let fewer = self.few_enough_events(first);
+        let fewer = fewer.or_else(|| self.few_enough_events(&best.create));
         let plan = best.planned.plans.first();
         let privacy = plan.and_then(|plan| plan.privacy.as_ref());
         let noise = privacy.map_or_else(String::new, |own| {
@@ -339,13 +406,33 @@ impl Solver<'_> {
             noise,
             owners: plan.map_or(0, |plan| plan.population.min),
             values: self.each(),
-            bounds: plan.and_then(|plan| self.narrower_bounds(best, plan)),
+            remedy: Box::new(Remedy {
+                is_assumed: self.is_assumed(best),
+                events: fewer,
+                bounds: plan.and_then(|plan| self.narrower_bounds(best, plan)),
+            }),
         };
-        Finding { at: self.at(), rule, fix }
+        Finding { at: self.at(), rule, fix: fewer.map(Fix::Events).or(worse) }
     }
 
-    /// Bounds of the query's attribute with which its demands are met, if it has only one.
+    /// Whether the margin depends on how many values there are, and the query does not say that.
+    fn is_assumed(&self, best: &Tried) -> bool {
+        let of_worst = |item: &&SelectItem| item.alias == best.worst.column;
+        let items = best.planned.plans.first().map(|plan| &plan.select.items);
+        let worst = items.and_then(|items| items.iter().find(of_worst));
+        let is_plain = |item: &SelectItem| {
+            matches!(item.statistic, Statistic::Sum { .. } | Statistic::Count { .. })
+        };
+        let accuracy = &self.asked.settings.accuracy;
+        accuracy.values.is_none() && (accuracy.error.is_some() || !worst.is_some_and(is_plain))
+    }
+
+    /// Bounds of the query's attribute with which its demands are met, if it has only one and it is
+    /// known how many values there are.
     fn narrower_bounds(&self, best: &Tried, plan: &Plan) -> Option<String> {
+        if self.is_assumed(best) {
+            return None;
+        }
         let [attribute] = plan.attributes.as_slice() else { return None };
         let typical = self.typical(plan).ok().flatten();
         let gap = best.worst.gap();
@@ -371,14 +458,14 @@ impl Solver<'_> {
             (None, Some(_)) => ", if their mean is in the middle of the schema's bounds".to_owned(),
             (None, None) => String::new(),
         };
-        let asked = match (accuracy.error, accuracy.within) {
-            (Some(error), None) => format!(" (asked: {})", Percent(error)),
-            (None, Some(within)) => format!(" (asked: ±{within})"),
-            _ => String::new(),
+        let asked = asked_in_words(accuracy);
+        let assumed = match accuracy.values {
+            None => "; one value each is assumed, and `values = 24` says that there are 24",
+            Some(_) => "",
         };
         let of = |margin: &Margin| {
             format!(
-                "{}: within {}{asked} in 95 of 100 windows of {owners} owners with {} each{typical}",
+                "{}: within {}{asked} in 95 of 100 windows of {owners} owners with {} each{typical}{assumed}",
                 margin.column,
                 margin.in_words(margin.margin),
                 self.each()
@@ -405,44 +492,5 @@ fn short(number: f64) -> String {
     match text.contains('.') {
         true => text.trim_end_matches('0').trim_end_matches('.').to_owned(),
         false => text,
-    }
-}
-
-/// One in the third digit of a number.
-fn step(micro: u64) -> u64 {
-    10u64.pow(micro.max(1).ilog10().saturating_sub(2))
-}
-
-/// Rounded up to three digits.
-#[expect(
-    clippy::cast_possible_truncation,
-    clippy::cast_sign_loss,
-    reason = "a number of millionths above 0, and casts saturate"
-)]
-fn three_digits(micro: f64) -> u64 {
-    let whole = micro.ceil() as u64;
-    let step = step(whole);
-    whole.div_ceil(step).saturating_mul(step)
-}
-
-/// Rounded up to two digits. `None` if that does not fit.
-fn two_digits(size: f64) -> Option<Decimal> {
-    let exponent = size.log10().floor() - 1.0;
-    let digits = (size / 10f64.powf(exponent) - 1e-9).ceil();
-    Decimal::parse(&format!("{digits}e{exponent}"))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn numbers_are_rounded_up_to_few_digits() {
-        assert_eq!([1.0, 999.2, 1234.0, 100_000.1].map(three_digits), [1, 1000, 1240, 101_000]);
-        assert_eq!([1, 99, 1000, 123_456].map(step), [1, 1, 10, 1000]);
-        let rounded = |size| two_digits(size).map(|own| own.to_string());
-        assert_eq!(rounded(0.04911).as_deref(), Some("0.05"));
-        assert_eq!(rounded(1234.5).as_deref(), Some("1300"));
-        assert_eq!(rounded(5.0).as_deref(), Some("5"));
     }
 }

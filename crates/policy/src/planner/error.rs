@@ -271,8 +271,7 @@ pub enum RuleError {
     },
     /// Results with the noise that policies require are less exact than the query asks for.
     #[error(
-        "`{column}` would be within {best} in 95 of 100 windows at best, but the query asks for {asked}: policies allow {noise}, over at least {owners} owners with {values} each{}",
-        Instead(bounds)
+        "`{column}` would be within {best} in 95 of 100 windows at best, but the query asks for {asked}: policies allow {noise}, over at least {owners} owners with {values} each{remedy}"
     )]
     OutOfReach {
         /// The column that is farthest from what is asked.
@@ -287,8 +286,8 @@ pub enum RuleError {
         owners: u32,
         /// How many values each is expected to have.
         values: String,
-        /// Narrower bounds of an attribute in the schema, with which it could be had.
-        bounds: Option<String>,
+        /// With what it could be had.
+        remedy: Box<Remedy>,
     },
     /// A column whose error is not known before there is a result.
     #[error(
@@ -350,20 +349,35 @@ pub enum RuleError {
     },
 }
 
-/// Bounds with which an error could be had, if there are any.
-struct Instead<'a>(&'a Option<String>);
+/// With what an error could be had, as far as that is known.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Remedy {
+    /// Whether the query does not say how many values a stream has, so that one is assumed.
+    pub is_assumed: bool,
+    /// A limit on the events of a stream in a window.
+    pub events: Option<u64>,
+    /// Narrower bounds of an attribute in the schema.
+    pub bounds: Option<String>,
+}
 
-impl fmt::Display for Instead<'_> {
+impl fmt::Display for Remedy {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self.0 {
-            Some(bounds) => {
-                write!(
-                    f,
-                    "; with {bounds} in the schema, beyond which devices refuse readings, it could be had"
-                )
-            }
-            None => Ok(()),
+        if self.is_assumed {
+            f.write_str(", which is assumed: `values = 24` says that there are 24")?;
         }
+        if let Some(events) = self.events {
+            write!(
+                f,
+                "; with `events = {events}`, which leaves streams with more in a window out, it could be had"
+            )?;
+        }
+        if let Some(bounds) = &self.bounds {
+            write!(
+                f,
+                "; with {bounds} in the schema, beyond which devices refuse readings, it could be had"
+            )?;
+        }
+        Ok(())
     }
 }
 

@@ -13,6 +13,7 @@ mod accuracy;
 mod attempt;
 mod bins;
 mod brittle;
+mod digits;
 mod eligible;
 mod epochs;
 mod error;
@@ -31,7 +32,7 @@ mod rows;
 pub mod suggest;
 mod verified;
 
-pub use error::{NEAREST, PlanningError, RuleError, ViolationError};
+pub use error::{NEAREST, PlanningError, Remedy, RuleError, ViolationError};
 pub use exclusion::ExclusionError;
 pub(crate) use exclusion::Share;
 pub(crate) use offers::{in_words, offered};

@@ -4,7 +4,7 @@ use super::receipts::{QueryReceipts, RefusedRowError, check, open_plan, stated};
 use crate::deployment;
 use crate::deployment::CONSUMER_SEED;
 use crate::deployment::{CONSUMER_CERTIFICATE, from_hex};
-use crate::runtime::results::{OK, Sealed, opened};
+use crate::runtime::results::{Sealed, has_opened, opened};
 use alpheus_crypto::signed::Signed;
 use alpheus_encrypted_stream::announced_plan::AnnouncedPlan;
 use alpheus_encrypted_stream::certificate::{Certificate, Deployment};
@@ -153,7 +153,7 @@ impl Opener {
         if !says_so && !self.requires_verified {
             return Ok(());
         }
-        let has_result = row.get("status").and_then(Value::as_str) == Some(OK);
+        let has_result = row.get("status").and_then(Value::as_str).is_some_and(has_opened);
         let checked = match (has_result, stated(row).filter(|_| says_so)) {
             (_, None) => Err(RefusedRowError::Plain),
             (false, Some((plan, _))) => {

@@ -108,7 +108,7 @@ pub fn run(args: &Args, globals: &Globals) -> Result<(), Failure> {
     let has_policies = args.policies.is_some() || folder.is_some();
     let advice = suggest(&create, owners, &options(asking, &[0; 32]));
     let reply = match advice {
-        Advice::Nothing(_) => Reply::Nothing,
+        Advice::Nothing(planned) => Reply::Nothing { accuracy: planned.accuracy },
         Advice::Change { refusal, change, without_grants } => Reply::Change {
             because: refusal.violations.iter().map(ToString::to_string).collect(),
             change: Box::new(Files::of(*change, &schema)),
@@ -188,7 +188,10 @@ fn create(query: &Query) -> Result<Create, Failure> {
 #[serde(tag = "answer", rename_all = "snake_case")]
 enum Reply {
     /// The query is answered as it is.
-    Nothing,
+    Nothing {
+        /// If it says how exact results have to be: the error of each column, in words.
+        accuracy: Vec<String>,
+    },
     Change {
         because: Vec<String>,
         change: Box<Files>,
@@ -251,8 +254,9 @@ fn print(answer: &Assuming, format: Format, out: &mut impl Write) -> io::Result<
         Format::Table => {}
     }
     match &answer.reply {
-        Reply::Nothing => {
+        Reply::Nothing { accuracy } => {
             writeln!(out, "Nothing needs to change: the query is answered as it is.")?;
+            accuracy.iter().try_for_each(|what| writeln!(out, "{what}"))?;
         }
         Reply::Change { because, change, without_grants } => {
             writeln!(out, "The query is refused:")?;

@@ -95,6 +95,10 @@ fn begin(
     rng: &mut ChaCha20Rng,
 ) -> Result<Option<Timestamp>, Failure> {
     let run = Fingerprint::of(args)?;
+    for query in &inputs.queries {
+        let (name, asked) = (&query.create.name.text, query.create.settings.accuracy);
+        embedded.manager.service.expect(name, asked);
+    }
     let stored = get(embedded, RUN)?;
     match stored.as_deref() {
         Some(known) if known != run.bytes() => {
@@ -168,6 +172,9 @@ fn plan(
             left.streams,
             left.reason
         );
+    }
+    for what in &planned.accuracy {
+        let _ = writeln!(std::io::stderr(), "{}: {what}", planned.name);
     }
     let (plans, masks) = (planned.to_run(), planned.masks);
     let running = RunningQuery { name: planned.name, sql: planned.sql, plans: plans.clone() };

@@ -4,7 +4,7 @@ use super::Args;
 use super::inputs::{Inputs, QueryFile};
 use crate::assumed_owners::{AssumedOwners, consumer};
 use crate::runtime::planning::{QueryContext, plan_query};
-use crate::runtime::results::{OK, Row};
+use crate::runtime::results::{Row, has_opened};
 use alpheus_input::rows::RecordedStream;
 use alpheus_node::local_time::local_time;
 use alpheus_policy::catalog::Catalog;
@@ -113,6 +113,13 @@ pub struct Longer {
     least: u32,
 }
 
+impl Longer {
+    /// How many of a hundred windows have data of enough owners.
+    fn percent(&self) -> usize {
+        (self.open * 100).checked_div(self.of).unwrap_or(0)
+    }
+}
+
 impl std::fmt::Display for Longer {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let Longer { text, open, of, least } = self;
@@ -124,34 +131,39 @@ impl std::fmt::Display for Longer {
 }
 
 /// The shortest windows that are longer than those of the query, that policies allow, and of which
-/// nine in ten have data of enough owners; else those of which the most have, if half have.
+/// nine in ten have data of enough owners; else those of which the most have, if half have. None if
+/// no more than of the query's own have: then owners are not what its windows lack.
 #[must_use]
 pub fn longer(create: &Create, catalog: &Catalog, streams: &[&RecordedStream]) -> Option<Longer> {
     if create.cumulating.is_some() {
         return None;
     }
     let audiences = Audience::of(&planned(create, catalog)?, streams);
+    let of_length = |window: Span, text| {
+        let present = |own: &Audience| {
+            let all = own.present_in(window).into_values();
+            all.map(|many| many >= own.least).collect::<Vec<_>>()
+        };
+        let present: Vec<bool> = audiences.iter().flat_map(present).collect();
+        let least = audiences.iter().map(|own| own.least).max().unwrap_or(1);
+        let open = present.iter().filter(|is_open| **is_open).count();
+        Longer { text, open, of: present.len(), least }
+    };
+    let own = of_length(create.window, "").percent();
     let mut best: Option<Longer> = None;
     for (seconds, text) in LENGTHS {
         let window = Span::seconds(seconds);
         if window <= create.window || !window.0.is_multiple_of(create.window.0) {
             continue;
         }
-        let present: Vec<(u32, u32)> = audiences
-            .iter()
-            .flat_map(|own| own.present_in(window).into_values().map(|many| (own.least, many)))
-            .collect();
-        let open = present.iter().filter(|(least, many)| many >= least).count();
-        let least = audiences.iter().map(|own| own.least).max().unwrap_or(1);
-        let found = Longer { text, open, of: present.len(), least };
-        let ratio = |own: &Longer| (own.open * 100).checked_div(own.of).unwrap_or(0);
+        let found = of_length(window, text);
         let asked = Create { window, ..create.clone() };
-        if best.as_ref().map_or(50, |best| ratio(best) + 1) > ratio(&found)
+        if best.as_ref().map_or(50.max(own + 1), |best| best.percent() + 1) > found.percent()
             || planned(&asked, catalog).is_none()
         {
             continue;
         }
-        let is_enough = ratio(&found) >= 90;
+        let is_enough = found.percent() >= 90;
         best = Some(found);
         if is_enough {
             break;
@@ -226,7 +238,8 @@ fn of_query(
 ) -> OfQuery {
     let create = &query.create;
     let own = || rows.iter().filter(|row| row.query == create.name.text);
-    let is_closed = |row: &&Row| row.status != OK || (row.population == 0 && row.windows.is_none());
+    let is_closed =
+        |row: &&Row| !has_opened(&row.status) || (row.population == 0 && row.windows.is_none());
     let (name, windows) = (create.name.text.clone(), own().count());
     if own().find(is_closed).is_none() {
         return OfQuery { name, windows, closed: Vec::new(), longer: None };
@@ -243,7 +256,7 @@ fn of_query(
         let many = present.get(&(row.window_start, row.group.clone())).copied().unwrap_or(0);
         match (row.status.as_str(), many) {
             (_, 0) if !present.is_empty() => "nobody has data".to_owned(),
-            (OK, _) => "nobody who takes part has data".to_owned(),
+            (status, _) if has_opened(status) => "nobody who takes part has data".to_owned(),
             (status, 1) => format!("{status}; one owner has data"),
             (status, many) => format!("{status}; {many} owners have data"),
         }

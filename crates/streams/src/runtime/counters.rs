@@ -1,10 +1,11 @@
 //! The service's counters, also as metrics.
 
-use super::results::{KeptResults, OK, Row};
+use super::results::{KeptResults, Row, has_opened};
 use alpheus_encrypted_stream::coordinator::Outcome;
 use alpheus_encrypted_stream::error::ExclusionError;
 use alpheus_node::service::metrics::Metrics;
 use alpheus_policy::plan::Plan;
+use alpheus_policy::query::Accuracy;
 use alpheus_time::Timestamp;
 use prometheus_client::collector::Collector;
 use prometheus_client::encoding::{DescriptorEncoder, EncodeMetric};
@@ -57,15 +58,20 @@ pub struct Counters {
 
 impl Counters {
     /// Counts a window. It has a row, unless it may have had one in a state that was lost.
-    pub(super) fn row(&mut self, plan: &Plan, outcome: &Outcome) -> Option<Row> {
+    pub(super) fn row(
+        &mut self,
+        plan: &Plan,
+        outcome: &Outcome,
+        asked: Option<&Accuracy>,
+    ) -> Option<Row> {
         if outcome.is_of_lost_state() {
             let start = outcome.window.start.0 / 1000;
             tracing::info!(window = start, "window was begun in a state that was lost: no row");
             self.of_lost_state += 1;
             return None;
         }
-        let row = Row::ended(plan, outcome);
-        self.window(outcome, row.status == OK);
+        let row = Row::ended(plan, outcome, asked);
+        self.window(outcome, has_opened(&row.status));
         Some(row)
     }
 

@@ -19,7 +19,7 @@ use alpheus_policy::catalog::{Catalog, CatalogStream, RunningQuery, StartError};
 use alpheus_policy::ids::{ConsumerId, ControllerId, PlanId, StreamId};
 use alpheus_policy::plan::Plan;
 use alpheus_policy::planner::{PlannedQuery, PlanningError};
-use alpheus_policy::query::{Create, MaskChoice};
+use alpheus_policy::query::{Create, MaskChoice, Statement, parse};
 use alpheus_policy::schema::Schema;
 use alpheus_time::Timestamp;
 use alpheus_transport::Batch;
@@ -241,6 +241,7 @@ impl Manager {
         // The query and its plans are stored together or not at all.
         let started = self.start_with(context.now, (&plans, planned.masks), batch);
         let round = started.inspect_err(|_| drop(self.catalog.stop(&name)))?;
+        self.service.expect(&name, create.settings.accuracy);
         self.owners.insert(name, context.consumer.to_owned());
         Ok((planned, round))
     }
@@ -317,6 +318,9 @@ impl Manager {
         for (_, value) in scan_all(store.as_ref(), &space, QUERIES)? {
             let query: RunningQuery =
                 postcard::from_bytes(&value).map_err(|_| RuntimeError::DamagedPlans)?;
+            if let Ok(Statement::Create(create)) = parse(&query.sql) {
+                self.service.expect(&query.name, create.settings.accuracy);
+            }
             self.catalog.start(query).map_err(|_| RuntimeError::DamagedPlans)?;
         }
         for (_, value) in scan_all(store.as_ref(), &space, PLANS)? {

@@ -4,8 +4,10 @@ use alpheus_encrypted_stream::consumer::{Reader, SealedSum, SealedSumError};
 use alpheus_encrypted_stream::coordinator::{Opened, Outcome};
 use alpheus_encrypted_stream::decode::{cells, decode, decode_noisy};
 use alpheus_policy::budget::{NoiseShares, OutputError, Spread, expected_errors};
+use alpheus_policy::exactness::is_as_exact_as_asked;
 use alpheus_policy::ids::PlanId;
 use alpheus_policy::plan::Plan;
+use alpheus_policy::query::Accuracy;
 use alpheus_time::Window;
 use data_encoding::HEXLOWER;
 use serde::{Deserialize, Serialize};
@@ -31,7 +33,7 @@ pub struct Row {
     pub silent: u32,
     /// Streams that were online but incomplete, or that their controller excluded.
     pub excluded: u32,
-    /// `ok`, or the rule that kept the window closed.
+    /// [`OK`], [`LESS_EXACT`], or the rule that kept the window closed.
     pub status: String,
     /// For a query with noise: each column's standard deviation of the noise, and the margin
     /// that 95 % of results stay within. Null if that depends on more than the result, or if the
@@ -112,6 +114,14 @@ pub fn opened(reader: &Reader, sum: &SealedSum) -> Result<Vec<Value>, String> {
 
 /// Status of a window that opened.
 pub const OK: &str = "ok";
+/// Status of a window that opened, with more noise than the query asks for.
+pub const LESS_EXACT: &str = "ok: less exact than asked";
+
+/// Whether a window of this status opened.
+#[must_use]
+pub fn has_opened(status: &str) -> bool {
+    status == OK || status == LESS_EXACT
+}
 
 impl Row {
     /// A row without outputs.
@@ -144,9 +154,9 @@ impl Row {
         }
     }
 
-    /// The row of a window that ended.
+    /// The row of a window that ended, of a query that asks for results so exact.
     #[must_use]
-    pub fn ended(plan: &Plan, outcome: &Outcome) -> Row {
+    pub fn ended(plan: &Plan, outcome: &Outcome, asked: Option<&Accuracy>) -> Row {
         let status = match &outcome.result {
             Ok(_) => OK.to_owned(),
             Err(failure) => failure.to_string(),
@@ -162,10 +172,15 @@ impl Row {
         if opened.population == 0 && opened.windows == 0 {
             return row;
         }
-        row.noise = noise(plan, outcome.window, opened);
+        let (shared, sums) = basis(plan, outcome.window, opened);
+        row.noise = noise(plan, shared, &sums);
         match (&mut row.sealed, &opened.sealed) {
             (Some(sealed), Some(sum)) => sealed.sum = Some(HEXLOWER.encode(&sum.to_bytes())),
             _ => row.fill(columns(plan, &opened.outputs)),
+        }
+        let is_met = |asked| is_as_exact_as_asked(asked, plan, shared, &sums);
+        if row.status == OK && !asked.is_none_or(is_met) {
+            LESS_EXACT.clone_into(&mut row.status);
         }
         row
     }
@@ -231,12 +246,10 @@ impl Row {
     }
 }
 
-/// The expected error from noise in each column of a window, given how many controllers
-/// opened it. Errors that depend on the data are computed from the released sums, which a sealed
-/// row does not show. For running totals it counts all controllers, present or not, and the
+/// From what the noise of a window follows: how many controllers opened it, and its sums, which a
+/// sealed row does not show. For running totals it counts all controllers, present or not, and the
 /// noise left over from failed windows.
-fn noise(plan: &Plan, window: Window, opened: &Opened) -> Option<Value> {
-    let privacy = plan.privacy.as_ref()?;
+fn basis(plan: &Plan, window: Window, opened: &Opened) -> (NoiseShares, Vec<f64>) {
     let narrow = |number: usize| u32::try_from(number).unwrap_or(u32::MAX);
     let place = plan.index_in_totals(window);
     let members = if place.is_some() { narrow(plan.roster.len()) } else { opened.members };
@@ -245,8 +258,14 @@ fn noise(plan: &Plan, window: Window, opened: &Opened) -> Option<Value> {
     let shared = NoiseShares { honest, members, windows, lost: opened.lost };
     let known =
         if opened.sealed.is_some() { None } else { cells(&plan.select, &opened.outputs).ok() };
-    let sums: Vec<f64> = known.into_iter().flatten().map(|sum| sum as f64).collect();
-    let errors = expected_errors(&plan.select, &privacy.noise, shared, &sums);
+    (shared, known.into_iter().flatten().map(|sum| sum as f64).collect())
+}
+
+/// The expected error from noise in each column of a window. Errors that depend on the data are
+/// computed from the released sums, if they are known.
+fn noise(plan: &Plan, shared: NoiseShares, sums: &[f64]) -> Option<Value> {
+    let privacy = plan.privacy.as_ref()?;
+    let errors = expected_errors(&plan.select, &privacy.noise, shared, sums);
     let column = |OutputError { alias, spread, .. }| {
         let error = spread.map_or(
             Value::Null,

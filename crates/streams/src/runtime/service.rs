@@ -28,6 +28,7 @@ use alpheus_encrypted_stream::transformer::Shape;
 use alpheus_node::ledger::store::StoreLedger;
 use alpheus_policy::ids::{ControllerId, PlanId};
 use alpheus_policy::plan::Plan;
+use alpheus_policy::query::Accuracy;
 use alpheus_time::{Span, Timestamp};
 use alpheus_transport::{Batch, Store};
 use epochs::{EpochWindow, Epochs};
@@ -49,6 +50,8 @@ pub struct Service {
     key: Arc<SigningKey>,
     plane: Box<dyn Plane>,
     queries: BTreeMap<PlanId, Query>,
+    /// How exact the results of a query have to be, by its name.
+    asked: BTreeMap<String, Accuracy>,
     epochs: Epochs,
     /// Requests that restored coordinators repeat, once their windows' sums are back.
     pending: Vec<(PlanId, Step<Vec<Output>>)>,
@@ -111,6 +114,7 @@ impl Service {
             key,
             plane,
             queries: BTreeMap::new(),
+            asked: BTreeMap::new(),
             epochs: Epochs::default(),
             pending: Vec::new(),
             timing,
@@ -120,6 +124,12 @@ impl Service {
             counters: Counters::default(),
             watch: Watch::default(),
         })
+    }
+
+    /// Says how exact the results of a query have to be, so that rows tell where they are not.
+    pub fn expect(&mut self, name: &str, asked: Accuracy) {
+        self.asked.remove(name);
+        self.asked.extend(asked.is_asked().then(|| (name.to_owned(), asked)));
     }
 
     /// Says how the schema's sums are cut into blocks, which verified plans need.

@@ -75,6 +75,10 @@ async function follow(element, state, parts) {
   }
 }
 
+/** Whether a window opened: `ok`, or `ok: less exact than asked`. */
+const opened = (row) => row.status === "ok" || row.status.startsWith("ok: ");
+const inexact = (row) => (row.status === "ok" ? "" : ", less exact than asked");
+
 const groupOf = (state, row) => state.query.group.map((name) => row[name]).join(", ");
 
 function draw(state, parts) {
@@ -88,7 +92,7 @@ function draw(state, parts) {
   const drawn = rows.slice(-DRAWN);
   // The latest result, unless the reader has moved to another window.
   const at = drawn.findIndex((row) => row.window_start === state.chosen);
-  const latest = drawn.findLastIndex((row) => row.status === "ok");
+  const latest = drawn.findLastIndex(opened);
   const place = at >= 0 ? at : Math.max(0, latest);
   const choose = (index) => {
     state.chosen = index >= latest ? null : drawn[index].window_start;
@@ -106,22 +110,22 @@ function draw(state, parts) {
 
 function status(place, rows) {
   const last = rows.at(-1);
-  const opened = rows.filter((row) => row.status === "ok").length;
-  const closed = rows.length - opened;
+  const many = rows.filter(opened).length;
+  const closed = rows.length - many;
   const ago = roughly(Date.now() - last.window_end);
-  show(place, make("p", {}, `The last window ended ${ago} ago. ${opened} of the last ${plural(rows.length, "window")} opened.`),
-    closed ? make("p", { class: "note warn" }, `${plural(closed, "window")} did not open, most recently because: ${rows.findLast((row) => row.status !== "ok").status}`) : null);
+  show(place, make("p", {}, `The last window ended ${ago} ago. ${many} of the last ${plural(rows.length, "window")} opened.`),
+    closed ? make("p", { class: "note warn" }, `${plural(closed, "window")} did not open, most recently because: ${rows.findLast((row) => !opened(row)).status}`) : null);
 }
 
 const margin = (row, name) => row.noise?.[name]?.margin_95 ?? undefined;
 
 function tiles(place, outputs, row) {
   const tile = (name, value, more) => make("div", { class: "tile" }, make("p", { class: "name" }, name), make("p", { class: "value" }, value), make("p", { class: "more" }, more));
-  const ok = row.status === "ok";
+  const ok = opened(row);
   const own = outputs.filter(({ name }) => !Array.isArray(row[name])).map((column) => {
     const [value, error] = [row[column.name], margin(row, column.name)];
     const noise = row.noise ? (error ? `noise: ± ${number(error, error)} in 95 of 100 windows${Math.abs(value) < error ? ", more than the value itself" : ""}` : "with noise; how much depends on the data") : "exact";
-    return tile(sentence(column.what), [number(value, error), column.unit && value !== null && value !== undefined ? make("small", {}, ` ${column.unit}`) : null], ok ? noise : "this window did not open");
+    return tile(sentence(column.what), [number(value, error), column.unit && value !== null && value !== undefined ? make("small", {}, ` ${column.unit}`) : null], ok ? noise + inexact(row) : "this window did not open");
   });
   const missing = [row.silent && `${people(row.silent)} sent nothing`, row.excluded && `${count(row.excluded)} left out`].filter(Boolean);
   show(place, ...own, tile("People", count(row.population), missing.length ? list(missing) : "nobody was left out"));
@@ -173,7 +177,7 @@ function chart(column, rows, at, choose, width) {
   }
   const points = rows.map((each) => ({
     time: each.window_start, why: each.status,
-    value: each.status !== "ok" || each[column.name] === null || each[column.name] === undefined ? null : Number(each[column.name]),
+    value: !opened(each) || each[column.name] === null || each[column.name] === undefined ? null : Number(each[column.name]),
     margin: margin(each, column.name) }));
   const known = points.filter((point) => point.value !== null).map((point) => point.value);
   const span = known.length ? `from ${number(Math.min(...known))} to ${number(Math.max(...known))}, last ${number(known.at(-1))}` : "no result yet";
@@ -204,8 +208,8 @@ function lines(place_, state, outputs, rows) {
   const latest = rows.slice(-50).reverse();
   const cells = latest.map((row) => [
     range(row.window_start, row.window_end), ...state.query.group.map((name) => row[name]),
-    ...outputs.map((column) => (row.status === "ok" ? cell(row, column) + error(row, column) : "–")),
-    count(row.population), count(row.silent), count(row.excluded), row.status === "ok" ? row.integrity ?? "opened" : row.status]);
+    ...outputs.map((column) => (opened(row) ? cell(row, column) + error(row, column) : "–")),
+    count(row.population), count(row.silent), count(row.excluded), opened(row) ? (row.integrity ?? "opened") + inexact(row) : row.status]);
   const first = 1 + state.query.group.length;
   const numbers = [...outputs.keys(), outputs.length, outputs.length + 1, outputs.length + 2].map((at) => at + first);
   const title = rows.length > latest.length ? `The latest ${latest.length} of ${count(rows.length)} windows` : `${plural(rows.length, "window")}, latest first`;

@@ -181,11 +181,13 @@ impl Search<'_> {
         let (planned, query) = self.reached(&query, &found, catalog)?;
         let changes = words::changes(edits, self.create, &query, &self.owners);
         let after = if changes.iter().all(Change::is_grant) { self.create } else { &query };
+        let is_asked = query.settings.accuracy.is_asked();
+        let chosen = is_asked && planned.plans.iter().any(|plan| plan.privacy.is_some());
         Some(Suggestion {
             changes,
             // The planner states the noise that it chose.
-            query: if planned.accuracy.is_empty() { after.to_string() } else { planned.sql },
-            query_changed: after != self.create || !planned.accuracy.is_empty(),
+            query: if chosen { planned.sql } else { after.to_string() },
+            query_changed: after != self.create || chosen,
             policies,
             streams: planned.plans.iter().map(|plan| plan.streams.len()).sum(),
             accuracy: planned.accuracy,

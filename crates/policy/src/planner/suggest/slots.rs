@@ -40,6 +40,8 @@ pub(super) enum Solved {
     Population,
     /// How exact results have to be.
     Accuracy,
+    /// The most events of a stream.
+    Events,
 }
 
 /// What owners would choose beside what they have chosen.
@@ -81,6 +83,7 @@ impl Solved {
             Solved::Epsilon => matches!(fix, Fix::Epsilon(_) | Fix::Noise(..)),
             Solved::Population => matches!(fix, Fix::Population(..)),
             Solved::Accuracy => matches!(fix, Fix::Accuracy(..)),
+            Solved::Events => matches!(fix, Fix::Events(_)),
         };
         let mut own: Vec<Fix> = all.iter().filter(is_own).cloned().collect();
         own.sort_by_key(|fix| match fix {
@@ -169,6 +172,7 @@ fn settings(query: &Create) -> Vec<Slot> {
     }
     if settings.accuracy.is_asked() {
         slots.push(found(Weight::Setting, Solved::Accuracy));
+        slots.push(found(Weight::Setting, Solved::Events));
     }
     slots.extend(settings.alpha.map(|_| one(Weight::Setting, Fix::NoAlpha)));
     slots.extend(settings.masks.map(|_| one(Weight::Setting, Fix::NoMasks)));

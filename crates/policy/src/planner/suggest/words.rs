@@ -111,6 +111,10 @@ pub(super) fn changes(
             query("epsilon", epsilon(before), epsilon(after))
         }
         Act::Solve(Solved::Accuracy) => query("the error", accuracy(before), accuracy(after)),
+        Act::Solve(Solved::Events) => {
+            let events = |query: &Create| query.settings.events.map(|own| own.to_string());
+            query("events", events(before), events(after))
+        }
     };
     edits.iter().map(one).collect()
 }

@@ -1,11 +1,14 @@
 //! Queries that say how exact their results have to be.
 
-use crate::planner::fixture::World;
+use crate::planner::fixture::{World, options};
 use alpheus_policy::budget::{Mechanism, NoiseShares, row_spread};
+use alpheus_policy::exactness::is_as_exact_as_asked;
 use alpheus_policy::explain::explain;
 use alpheus_policy::plan::Plan;
 use alpheus_policy::planner::PlannedQuery;
-use alpheus_policy::query::{Statement, parse};
+use alpheus_policy::planner::suggest::{Advice, Owners, suggest};
+use alpheus_policy::policy::Policies;
+use alpheus_policy::query::{Create, Statement, parse};
 
 const SCHEMA: &str = "
 name: Homes
@@ -62,7 +65,7 @@ fn the_least_epsilon_is_found() {
     let accepted = 0.2 * 300.0 * 50.0 * 24.0 * 10.0;
     let found = margin(only(&planned));
     assert!(found <= accepted && found > accepted * 0.98, "{found} {accepted}");
-    assert!(planned.sql.contains("WITH (epsilon = ") && !planned.sql.contains("error"));
+    assert!(planned.sql.contains("WITH (epsilon = ") && planned.sql.contains("error = 20 %"));
     assert!(
         planned.accuracy[0].starts_with("avg_energy: within ±")
             && planned.accuracy[0].contains("(asked: 20 %) in 95 of 100 windows of 50 owners with 24 values each, if their mean is 300"),
@@ -160,7 +163,57 @@ fn every_output_with_a_known_error_can_be_asked_for() {
 #[test]
 fn exact_results_are_exact_enough() {
     let planned = homes(60, "plain").plan(&ask("AVG(energy)", "WITH (error = 1 %)")).unwrap();
-    assert_eq!((only(&planned).privacy.as_ref(), planned.accuracy.len()), (None, 0));
+    assert_eq!(only(&planned).privacy, None);
+    let said = "avg_energy: exact, since no policy asks for noise; so it is as exact as asked (asked: 1 %)";
+    assert_eq!(planned.accuracy, [said]);
+    assert!(planned.sql.contains("error = 1 %"), "{}", planned.sql);
+}
+
+/// Values may be missing, and the noise of their count hides it: fewer events of a stream would do.
+#[test]
+fn a_mean_over_a_noisy_count_names_the_limit_on_events_with_which_it_can_be_had() {
+    let gaps = SCHEMA
+        .replace("eventsPerSecond: 0.000277, window: 31d", "events: 100000")
+        .replace("tick: 1h", "tick: 1s");
+    let world = World::of(&gaps).with(200, "default: { '*': noisy }", &[]);
+    for tail in ["WITH (error = 50 %)", "WITHIN 25 OF 95 %"] {
+        let (refusal, nearest) = world.refuse(&ask("AVG(water)", tail));
+        let (refusal, nearest) = (refusal.to_string(), nearest.unwrap());
+        let after =
+            refusal.split("; with `events = ").nth(1).unwrap_or_else(|| panic!("{refusal}"));
+        let events: u64 = after.split('`').next().unwrap().parse().unwrap();
+        assert!(
+            refusal.contains("which is assumed: `values = 24` says that there are 24"),
+            "{refusal}"
+        );
+        assert!(nearest.contains(&format!("events = {events}")), "{nearest}");
+        let with = |events: u64| match tail.strip_prefix("WITH (") {
+            Some(rest) => ask("AVG(water)", &format!("WITH (events = {events}, {rest}")),
+            None => ask("AVG(water)", &format!("WITH (events = {events}) {tail}")),
+        };
+        // With more, windows of fifty owners are not enough.
+        let least = |events| only(&world.plan(&with(events)).unwrap()).population.min;
+        assert_eq!(least(events), 50, "{refusal}");
+        assert!(least(events + 1) > 50, "{refusal}");
+        let Advice::Change { change, .. } = suggested(&world, &ask("AVG(water)", tail)) else {
+            panic!("{refusal}");
+        };
+        let said: Vec<String> = change.changes.iter().map(ToString::to_string).collect();
+        assert_eq!(said, [format!("the query gets events {events}")]);
+        assert!(world.plan(&change.query).is_ok(), "{}", change.query);
+    }
+    let exact = ask("AVG(energy)", "WITH (error = 1 %)");
+    let Advice::Nothing(planned) = suggested(&homes(60, "plain"), &exact) else { panic!() };
+    assert!(planned.accuracy[0].contains("exact, since no policy asks for noise"));
+}
+
+/// What is suggested to everybody alike.
+fn suggested(world: &World, text: &str) -> Advice {
+    let policies = Policies::from_yaml("default: { '*': noisy }", &world.schema).unwrap();
+    let section = policies.section_of("1");
+    let sections = world.catalog.streams().map(|stream| (stream.stream, section)).collect();
+    let owners = Owners { catalog: &world.catalog, policies: &policies, sections: &sections };
+    suggest(&parsed(text), owners, &options(&[7; 32]))
 }
 
 #[test]
@@ -193,5 +246,72 @@ fn errors_are_read_and_written() {
     ] {
         let error = read(bad).unwrap_err();
         assert!(error.contains(message), "{bad}: {error}");
+    }
+}
+
+/// The figures of `docs/noise.md`: 200 homes at one controller, whose policies allow ε = 5 a window
+/// and 100 in all.
+#[test]
+fn two_hundred_homes_have_a_mean_within_five_percent_for_308_days() {
+    let read = |name: &str| {
+        let root = concat!(env!("CARGO_MANIFEST_DIR"), "/../../examples/household/with-noise/");
+        std::fs::read_to_string(format!("{root}{name}")).unwrap()
+    };
+    let mut world = World::of(&read("schema.yaml"));
+    let policies = Policies::from_yaml(&read("policies.yaml"), &world.schema).unwrap();
+    (1..=200).for_each(|n| world.put(n, n, 1, policies.of_owner("home").clone(), &[]));
+    let query = read("mean.sql");
+    for (query, days) in [
+        (query.clone(), 308),
+        (query.replace("7 DAYS", "1 DAY").replace("values = 168", "values = 24"), 44),
+    ] {
+        let planned = world.plan(&query).unwrap();
+        let said = &planned.accuracy[0];
+        assert!(
+            said.contains("(4.98 %) (asked: 5 %) in 95 of 100 windows of 180 owners"),
+            "{said}"
+        );
+        let plan = only(&planned);
+        assert_eq!(plan.privacy.as_ref().unwrap().micro_epsilon, 2_230_000);
+        let life = planned.budgets[0].unwrap();
+        assert_eq!((life.windows, life.windows * plan.window.0 / 86_400_000_000), (44, days));
+        assert_eq!((life.day_micro_epsilon, life.year_micro_epsilon), (2_230_000, 98_120_000));
+    }
+}
+
+fn parsed(text: &str) -> Create {
+    match parse(text) {
+        Ok(Statement::Create(create)) => create,
+        other => panic!("{other:?}"),
+    }
+}
+
+/// With the sums of a window, it is known whether it is as exact as asked.
+#[test]
+fn a_window_with_fewer_or_smaller_values_than_said_is_less_exact() {
+    let world = homes(200, "noisy");
+    for (items, tail) in [
+        ("AVG(energy)", "WITH (error = 20 %, typical = 300, values = 24)"),
+        ("AVG(energy)", "WITH (values = 24) WITHIN 60 OF 95 %"),
+        ("SUM(energy)", "WITH (error = 20 %, typical = 300, values = 24)"),
+    ] {
+        let query = ask(items, tail);
+        let planned = world.plan(&query).unwrap();
+        let plan = only(&planned);
+        let asked = parsed(&query).settings.accuracy;
+        // What runs is planned from the query as it is shown.
+        assert_eq!(parsed(&planned.sql).settings.accuracy, asked);
+        let honest = plan.min_honest();
+        let shared = NoiseShares { honest, members: honest, windows: 1, lost: 0 };
+        let sums = |values: f64, mean: f64| -> Vec<f64> {
+            let known = &world.catalog.schema("Homes").unwrap().layout;
+            alpheus_policy::budget::assumed_sums(plan, known, values, |_| mean * 10.0)
+        };
+        let is_met = |values, mean| is_as_exact_as_asked(&asked, plan, shared, &sums(values, mean));
+        assert!(is_met(50.0 * 24.0, 301.0), "{items} {tail}");
+        assert!(!is_met(25.0 * 24.0, 300.0), "{items} {tail}");
+        assert_eq!(is_met(50.0 * 24.0, 150.0), tail.contains("WITHIN"), "{items} {tail}");
+        // Nothing is known of sealed sums.
+        assert!(is_as_exact_as_asked(&asked, plan, shared, &[]));
     }
 }

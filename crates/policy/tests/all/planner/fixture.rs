@@ -159,7 +159,7 @@ pub(crate) fn select(items: &str, tail: &str) -> String {
     )
 }
 
-fn options(nonce: &[u8; 32]) -> PlanOptions<'_> {
+pub(crate) fn options(nonce: &[u8; 32]) -> PlanOptions<'_> {
     PlanOptions {
         now: Timestamp(1_700_000_003_000_000),
         from: None,

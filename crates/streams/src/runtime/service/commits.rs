@@ -49,7 +49,8 @@ impl Service {
             let plan = query.coordinator.plan();
             AdderMessage::in_step(&step).try_for_each(|given| self.plane.give(&id, plan, given))?;
             for outcome in Outcome::in_step(&step) {
-                rows.extend(self.counters.row(plan, &query.whole(outcome)));
+                let asked = self.asked.get(&plan.name);
+                rows.extend(self.counters.row(plan, &query.whole(outcome), asked));
                 receipts.extend(receipt_of(id, plan, outcome));
                 self.plane.finish(&id, outcome.window);
                 over.extend(query.epoch.is_some().then_some(id).filter(|id| !ended.contains(id)));

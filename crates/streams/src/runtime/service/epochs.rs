@@ -418,6 +418,6 @@ impl Service {
         let (excluded, refused) = (left_out(&listed), refused.clone());
         let (window, result) = (*window, Err(*reason));
         let outcome = Outcome { window, result, excluded, unreported: None, refused };
-        self.counters.row(self.epochs.callers.get(id)?.terms(), &outcome)
+        self.counters.row(self.epochs.callers.get(id)?.terms(), &outcome, None)
     }
 }

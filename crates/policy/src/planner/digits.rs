@@ -1,0 +1,42 @@
+//! Numbers of few digits.
+
+use crate::query::Decimal;
+
+/// One in the third digit of a number.
+pub(super) fn step(micro: u64) -> u64 {
+    10u64.pow(micro.max(1).ilog10().saturating_sub(2))
+}
+
+/// Rounded up to three digits.
+#[expect(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "a number of millionths above 0, and casts saturate"
+)]
+pub(super) fn three_digits(micro: f64) -> u64 {
+    let whole = micro.ceil() as u64;
+    let step = step(whole);
+    whole.div_ceil(step).saturating_mul(step)
+}
+
+/// Rounded up to two digits. `None` if that does not fit.
+pub(super) fn two_digits(size: f64) -> Option<Decimal> {
+    let exponent = size.log10().floor() - 1.0;
+    let digits = (size / 10f64.powf(exponent) - 1e-9).ceil();
+    Decimal::parse(&format!("{digits}e{exponent}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_are_rounded_up_to_few_digits() {
+        assert_eq!([1.0, 999.2, 1234.0, 100_000.1].map(three_digits), [1, 1000, 1240, 101_000]);
+        assert_eq!([1, 99, 1000, 123_456].map(step), [1, 1, 10, 1000]);
+        let rounded = |size| two_digits(size).map(|own| own.to_string());
+        assert_eq!(rounded(0.04911).as_deref(), Some("0.05"));
+        assert_eq!(rounded(1234.5).as_deref(), Some("1300"));
+        assert_eq!(rounded(5.0).as_deref(), Some("5"));
+    }
+}
