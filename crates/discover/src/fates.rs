@@ -22,7 +22,10 @@ impl Understanding {
             let unit = own.unit.as_ref().map(|unit| format!(" [{unit}]")).unwrap_or_default();
             return match own.values {
                 Values::Text => format!("counted as {}", own.name),
-                Values::Boolean => format!("yes and no, as {}", own.name),
+                Values::Boolean => format!("yes and no, as {}: 1 and 0", own.name),
+                Values::Number if own.only_rises => {
+                    format!("measured as {}{unit}, which only rises", own.name)
+                }
                 Values::Number => format!("measured as {}{unit}", own.name),
             };
         }
