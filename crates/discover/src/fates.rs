@@ -30,7 +30,10 @@ impl Understanding {
             };
         }
         if let Some((_, count)) = self.categories.iter().find(|(other, _)| other == name) {
-            return format!("not used: a category with {count} different values");
+            return match count {
+                1 => "not used: it has the same value in all rows".to_owned(),
+                _ => format!("not used: a category with {count} different values"),
+            };
         }
         match self.left_out.iter().find(|(other, _)| other == name) {
             Some((_, why)) => format!("left out: {why}"),

@@ -1,6 +1,7 @@
 //! What is not certain, in sentences for people.
 
 use crate::clock::{Region, words};
+use crate::tally::Values;
 use crate::times::Zone;
 use crate::understanding::Understanding;
 use std::fmt::Write as _;
@@ -46,7 +47,7 @@ impl Understanding {
         let bare: Vec<&str> = self
             .attributes
             .iter()
-            .filter(|a| a.unit.is_none())
+            .filter(|a| a.unit.is_none() && a.values == Values::Number)
             .map(|a| a.column.as_str())
             .collect();
         if !bare.is_empty() {

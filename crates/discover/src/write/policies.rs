@@ -8,7 +8,7 @@ use std::fmt::Write as _;
 /// What the default means for the owners, in plain words.
 pub(super) fn says(draft: &Draft<'_>) -> String {
     if draft.error.is_some() {
-        return says_noise(draft);
+        return says_noise();
     }
     let (owners, window) = (draft.found.tally.owners, draft.shortest.name);
     match (&draft.found.owner, owners) {
@@ -29,7 +29,7 @@ pub(super) fn says(draft: &Draft<'_>) -> String {
 }
 
 /// The same of results with noise.
-fn says_noise(draft: &Draft<'_>) -> String {
+fn says_noise() -> String {
     format!(
         "Results leave only with noise (differential privacy), which hides whether any one owner has data in a window: at ε = {} a window or less, and {} in all. Then no further window is released.",
         noise::EPSILON,

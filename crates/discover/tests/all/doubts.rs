@@ -412,7 +412,8 @@ fn windows_are_so_long_that_enough_owners_have_data() {
             .map(|n| format!("p{};2024-01-{:02} {:02}:30;{n}\n", n % owners, 15 + n / 24, n % 24))
             .collect()
     };
-    let query = |owners| files(&look(format!("person;time;v\n{}", rows(owners))), "a.csv", None).query;
+    let query =
+        |owners| files(&look(format!("person;time;v\n{}", rows(owners))), "a.csv", None).query;
     assert!(query(1).contains("SIZE 1 HOUR"), "{}", query(1));
     // In each hour there is one of three.
     assert!(query(3).contains("SIZE 1 DAY"), "{}", query(3));

@@ -49,7 +49,7 @@ pub struct Args {
     /// How the columns of the input become events
     #[arg(long, value_name = "FILE")]
     pub source: PathBuf,
-    /// The recording: CSV with a header, or compressed as .gz
+    /// The recording: delimited text, JSON lines or Parquet, or compressed as .gz
     #[arg(long, value_name = "FILE")]
     pub input: PathBuf,
     /// The owners' choices; by default the first option that the schema offers
