@@ -37,7 +37,7 @@ pub(super) fn show(
         controllers: replay::ControllerCount(Controllers::Count(1)),
         masks: None,
         membership: None,
-        tick: written.tick.map(str::to_owned),
+        tick: None,
         state: None,
         max_refused: replay::MaxRefused::default(),
         output: output.clone(),

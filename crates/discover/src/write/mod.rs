@@ -30,8 +30,6 @@ pub struct Files {
     pub query: String,
     /// `README.md`.
     pub readme: String,
-    /// The longest interval between border events, if it is not the window's.
-    pub tick: Option<&'static str>,
     /// The length of the query's windows, as queries say it.
     pub window: &'static str,
 }
@@ -68,7 +66,6 @@ pub fn files(found: &Understanding, file: &str, error: Option<&str>) -> Files {
         policies: policies::policies(&draft),
         query: policies::queries(&draft),
         readme: report::readme(&draft),
-        tick: draft.tick(),
         window: draft.asked_window().sql,
     }
 }
@@ -108,10 +105,6 @@ impl<'u> Draft<'u> {
     /// The windows that are asked for.
     fn asked_window(&self) -> Window {
         if self.error.is_some() { self.noisy } else { self.window }
-    }
-
-    fn tick(&self) -> Option<&'static str> {
-        (self.asked_window().seconds > DAY).then_some("1d")
     }
 
     /// What the first query asks for: numbers first, and what only rises last.

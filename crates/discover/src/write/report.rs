@@ -157,11 +157,10 @@ fn other_answers(draft: &Draft<'_>) -> &'static str {
 pub(super) fn readme(draft: &Draft<'_>) -> String {
     let found = draft.found;
     let mut text = format!(
-        "# {}\n\nWritten by `alpheus init` from a file of {} rows. `understood.json` has all that was understood.\n\n## Who learns what\n\n{}\n\n## Ask\n\n```sh\nalpheus replay --schema schema.yaml --source source.yaml --policies policies.yaml --query query.sql{} --input FILE --output -\n```\n\nWindows may be any multiple of {}. {}\n\n## Attributes\n\n| name | column | unit | readings | sum |\n| --- | --- | --- | --- | --- |\n",
+        "# {}\n\nWritten by `alpheus init` from a file of {} rows. `understood.json` has all that was understood.\n\n## Who learns what\n\n{}\n\n## Ask\n\n```sh\nalpheus replay --schema schema.yaml --source source.yaml --policies policies.yaml --query query.sql --input FILE --output -\n```\n\nWindows may be any multiple of {}. {}\n\n## Attributes\n\n| name | column | unit | readings | sum |\n| --- | --- | --- | --- | --- |\n",
         draft.name,
         found.tally.rows,
         policies::says(draft),
-        draft.tick().map(|tick| format!(" --tick {tick}")).unwrap_or_default(),
         draft.shortest.name,
         other_answers(draft),
     );

@@ -67,7 +67,7 @@ pub struct Args {
     /// When it is fixed who takes part; by default as the query says
     #[arg(long, value_enum)]
     pub membership: Option<Membership>,
-    /// Interval of border events, such as `10s`; by default the longest that divides all windows
+    /// Interval of border events, such as `10s`; by default the longest up to a day that divides all windows
     #[arg(long, value_name = "DURATION")]
     pub tick: Option<String>,
     /// Folder for logs, ledgers and keys, to continue after an interruption
