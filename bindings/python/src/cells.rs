@@ -27,7 +27,10 @@ pub(crate) fn cell(
         return Ok(Cell::Absent);
     }
     if let Ok(truth) = value.cast::<PyBool>() {
-        return Ok(Cell::Boolean(truth.is_true()));
+        return Ok(match attribute.kind.is_zero_or_one() {
+            true => Cell::Number(truth.is_true().into()),
+            false => Cell::Boolean(truth.is_true()),
+        });
     }
     if let Ok(whole) = value.cast::<PyInt>() {
         return match whole.extract::<i64>() {

@@ -25,4 +25,7 @@ pub struct Attribute {
     pub numeric_texts: u64,
     /// Numbers that lie far from all others.
     pub outliers: Outliers,
+    /// Whether its numbers only rise, as the standings of a meter do, so that their sum says
+    /// nothing.
+    pub only_rises: bool,
 }

@@ -131,6 +131,7 @@ impl Sorted {
             texts,
             numeric_texts: column.numeric_texts(),
             outliers: crate::bounds::Outliers::default(),
+            only_rises: false,
         });
     }
 

@@ -22,12 +22,18 @@ impl Understanding {
             let unit = own.unit.as_ref().map(|unit| format!(" [{unit}]")).unwrap_or_default();
             return match own.values {
                 Values::Text => format!("counted as {}", own.name),
-                Values::Boolean => format!("yes and no, as {}", own.name),
+                Values::Boolean => format!("yes and no, as {}: 1 and 0", own.name),
+                Values::Number if own.only_rises => {
+                    format!("measured as {}{unit}, which only rises", own.name)
+                }
                 Values::Number => format!("measured as {}{unit}", own.name),
             };
         }
         if let Some((_, count)) = self.categories.iter().find(|(other, _)| other == name) {
-            return format!("not used: a category with {count} different values");
+            return match count {
+                1 => "not used: it has the same value in all rows".to_owned(),
+                _ => format!("not used: a category with {count} different values"),
+            };
         }
         match self.left_out.iter().find(|(other, _)| other == name) {
             Some((_, why)) => format!("left out: {why}"),

@@ -26,6 +26,7 @@ pub mod number;
 mod profile;
 mod scan;
 mod sentinels;
+mod steps;
 mod table;
 pub mod times;
 mod units;

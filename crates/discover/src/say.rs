@@ -1,6 +1,7 @@
 //! What is not certain, in sentences for people.
 
 use crate::clock::{Region, words};
+use crate::tally::Values;
 use crate::times::Zone;
 use crate::understanding::Understanding;
 use std::fmt::Write as _;
@@ -46,7 +47,7 @@ impl Understanding {
         let bare: Vec<&str> = self
             .attributes
             .iter()
-            .filter(|a| a.unit.is_none())
+            .filter(|a| a.unit.is_none() && a.values == Values::Number)
             .map(|a| a.column.as_str())
             .collect();
         if !bare.is_empty() {
@@ -139,6 +140,9 @@ impl Understanding {
                 );
                 let many = texts * 20 > attribute.total.count || attribute.numeric_texts > 0;
                 if many { &mut matters } else { &mut notes }.push(sentence);
+            }
+            if attribute.only_rises {
+                notes.push(format!("`{column}` never falls from one reading of an owner to the next, as the standing of a meter. A sum or a mean of standings says nothing, so the query does not ask for them: add a column with the difference from the reading before, and measure that."));
             }
             if attribute.outliers.count > 0 {
                 let (min, max) = attribute.bounds().texts();

@@ -8,8 +8,9 @@ use crate::hash::{Hashes, Map, Set};
 use crate::number::{Decimal, Marks, Sum};
 use crate::profile::boolean;
 use crate::scan::{Scanned, scan};
+use crate::steps::{Before, Steps};
 use crate::times::{TimePlan, join};
-use crate::windows::WINDOWS;
+use crate::windows::{WINDOWS, Window, shortest};
 use std::collections::{BTreeMap, HashSet};
 
 /// Times that can be expressed: from 1970 to 2112, in microseconds.
@@ -51,6 +52,8 @@ pub struct Total {
     pub unread: u64,
     /// How its numbers are spread.
     pub spread: Spread,
+    /// How its numbers change from one reading of an owner to the next.
+    pub(crate) steps: Steps,
 }
 
 /// What all rows hold.
@@ -86,8 +89,13 @@ pub struct Tally {
     pub owners: u64,
     /// Rows of the owner with the most.
     pub most_rows: u64,
-    /// For each length of windows: how many windows have data of so many owners.
+    /// For each length of windows that a query may have: how many windows have data of so many
+    /// owners.
     pub(crate) crowds: Vec<BTreeMap<u64, u64>>,
+    /// For each of these: the readings of one owner in a window, on average and at most.
+    pub(crate) loads: Vec<(u64, u64)>,
+    /// What windows may be multiples of, if an owner has two readings.
+    pub(crate) shortest: Option<Window>,
     /// The first and the last time, in microseconds since 1970.
     pub span: Option<(i64, i64)>,
     /// Each attribute, in order.
@@ -122,6 +130,10 @@ struct Owner {
     late: Set<i64>,
     /// Rows that are not in the run.
     others: Set<(i64, u64)>,
+    /// The times of these, repeated ones too.
+    beside: Vec<i64>,
+    /// The reading before, of each attribute.
+    before: Vec<Before>,
 }
 
 impl Owner {
@@ -133,6 +145,7 @@ impl Owner {
             self.run.push((time, hash));
             return (false, false, false);
         }
+        self.beside.push(time);
         let first = self.run.binary_search_by_key(&time, |(known, _)| *known).ok();
         let same = first.is_some() || self.late.contains(&time);
         if !same {
@@ -190,32 +203,69 @@ pub(crate) fn tally(
         }
         true
     });
-    counter.tally.crowds =
-        WINDOWS.iter().map(|window| crowds(&counter.owners, window.seconds)).collect();
+    let span = counter.tally.span.map_or(0, |(first, last)| last - first);
+    let crowded = WINDOWS.iter().enumerate().map(|(at, window)| {
+        match window.fits(span) || at + 1 == WINDOWS.len() {
+            true => crowds(&counter.owners, window.seconds),
+            false => (BTreeMap::new(), (1, 1)),
+        }
+    });
+    (counter.tally.crowds, counter.tally.loads) = crowded.unzip();
+    counter.tally.shortest = shortest(gaps(&counter.owners));
     counter.tally.owners = counter.owners.len() as u64;
     counter.tally.most_rows = counter.owners.values().map(|owner| owner.rows).max().unwrap_or(0);
     counter.tally
 }
 
-/// How many windows of this length have data of so many owners.
-fn crowds(owners: &Map<String, Owner>, seconds: i64) -> BTreeMap<u64, u64> {
-    let mut windows: Map<i64, u64> = Map::default();
+/// Times between readings that are looked at: of each owner, and of all.
+const OWN_GAPS: usize = 1000;
+const ALL_GAPS: usize = 100_000;
+
+/// The times between the first readings of each owner, in microseconds.
+fn gaps(owners: &Map<String, Owner>) -> Vec<i64> {
+    let mut all = Vec::new();
     for owner in owners.values() {
-        let late = owner.late.iter().copied();
-        let times = owner.run.iter().map(|(time, _)| *time).chain(late);
-        let (mut known, mut last) = (Set::default(), None);
+        let mut times: Vec<i64> = owner.run.iter().map(|(time, _)| *time).take(OWN_GAPS).collect();
+        let last = if owner.run.len() > OWN_GAPS { times.last().copied() } else { None };
+        times.extend(owner.late.iter().filter(|time| last.is_none_or(|last| **time < last)));
+        times.sort_unstable();
+        all.extend(times.windows(2).take(OWN_GAPS).map(|pair| pair[1] - pair[0]));
+        if all.len() >= ALL_GAPS {
+            break;
+        }
+    }
+    all
+}
+
+/// How many windows of this length have data of so many owners, and how many readings an owner
+/// who has some has in a window, on average and at most.
+fn crowds(owners: &Map<String, Owner>, seconds: i64) -> (BTreeMap<u64, u64>, (u64, u64)) {
+    let mut windows: Map<i64, u64> = Map::default();
+    let (mut rows, mut parts, mut most) = (0u64, 0u64, 1u64);
+    for owner in owners.values() {
+        let mut known: Map<i64, u64> = Map::default();
+        let (mut last, mut count) = (None, 0u64);
+        let times = owner.run.iter().map(|(time, _)| time).chain(&owner.beside);
         for window in times.map(|time| time.div_euclid(seconds * 1_000_000)) {
-            if last != Some(window) && known.insert(window) {
-                *windows.entry(window).or_default() += 1;
+            if last != Some(window) {
+                last.into_iter().for_each(|last| *known.entry(last).or_default() += count);
+                (last, count) = (Some(window), 0);
             }
-            last = Some(window);
+            count += 1;
+        }
+        last.into_iter().for_each(|last| *known.entry(last).or_default() += count);
+        rows += owner.rows;
+        parts += known.len() as u64;
+        for (window, count) in known {
+            most = most.max(count);
+            *windows.entry(window).or_default() += 1;
         }
     }
     let mut crowds = BTreeMap::new();
     for owners in windows.into_values() {
         *crowds.entry(owners).or_default() += 1;
     }
-    crowds
+    (crowds, ((rows / parts.max(1)).max(1), most))
 }
 
 impl Counter<'_> {
@@ -248,17 +298,21 @@ impl Counter<'_> {
         self.tally.span = Some(
             self.tally.span.map_or((micros, micros), |(lo, hi)| (lo.min(micros), hi.max(micros))),
         );
-        for (wanted, total) in self.wanted.iter().zip(&mut self.tally.totals) {
+        known.before.resize(self.wanted.len(), None);
+        let columns = self.wanted.iter().zip(&mut self.tally.totals).zip(&mut known.before);
+        for ((wanted, total), before) in columns {
             let cell = row.get(wanted.column).map_or("", AsRef::as_ref);
             if !cell.is_empty() && !self.missing.contains(cell) && !wanted.missing.contains(cell) {
-                total.count(cell, wanted.values, &self.marks);
+                let value = total.count(cell, wanted.values, &self.marks);
+                value.into_iter().for_each(|value| total.steps.add(before, micros, value));
             }
         }
     }
 }
 
 impl Total {
-    fn count(&mut self, cell: &str, values: Values, marks: &Marks) {
+    /// Counts a cell; its number, if it is one.
+    fn count(&mut self, cell: &str, values: Values, marks: &Marks) -> Option<Decimal> {
         match values {
             Values::Text => {
                 self.count += 1;
@@ -274,7 +328,7 @@ impl Total {
             Values::Number => {
                 let Some(value) = marks.plain(cell).and_then(|plain| Decimal::read(&plain)) else {
                     self.unread += 1;
-                    return;
+                    return None;
                 };
                 self.count += 1;
                 self.sum.add(value);
@@ -283,7 +337,9 @@ impl Total {
                 self.range = Some(
                     self.range.map_or((value, value), |(lo, hi)| (lo.min(value), hi.max(value))),
                 );
+                return Some(value);
             }
         }
+        None
     }
 }

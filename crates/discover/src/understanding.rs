@@ -71,6 +71,7 @@ pub fn understand(bytes: &[u8], hints: &Hints) -> Result<Understanding, Discover
     let kept = hints.outliers == Some(Outlying::Keep);
     for (attribute, total) in sorted.attributes.iter_mut().zip(&tally.totals) {
         attribute.total = total.clone();
+        attribute.only_rises = total.steps.only_rise(&attribute.column, tally.owners);
         attribute.outliers = if kept { Outliers::default() } else { total.spread.outliers() };
     }
     Ok(finish(table, time, owner, sorted, tally))

@@ -13,7 +13,8 @@ const KNOWN: &[&str] = &[
     "chf", "$", "€", "£", "steps", "grams", "u", "deg", "degrees", "°", "ntu", "ph", "µg/m3",
     "ug/m3", "μg/m3", "mg/m3", "vdc", "percent", "knots", "kn", "kt", "mph", "kmh", "km/h", "m/s",
     "mps", "kmph", "wm2", "count", "counts", "bytes", "b", "kb", "mb", "gb", "kib", "mib", "gib",
-    "tb", "us/cm", "ms/cm", "mws",
+    "tb", "us/cm", "ms/cm", "mws", "mmhg", "kvarh", "varh", "gwh", "nm", "µsv", "usv", "msv", "bq",
+    "psu", "mmol", "kohm", "ohm", "ω", "thm", "therm", "therms", "ccf",
 ];
 
 pub(crate) fn is_unit(text: &str) -> bool {
@@ -126,6 +127,7 @@ mod tests {
             ("Glucose Value (mg/dL)", Some("mg/dL")),
             ("energy_kwh", Some("kwh")),
             ("SpO2 %", Some("%")),
+            ("Systolic (mmHg)", Some("mmHg")),
             ("avg_hr", None),
             ("temp_min", None),
             ("bytes_in", None),

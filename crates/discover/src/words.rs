@@ -138,6 +138,8 @@ const OWNERS: &[(u32, &[&str])] = &[
             "spot",
             "shop",
             "store",
+            "stream",
+            "streamid",
             "plate",
             "vessel",
             "mmsi",
@@ -307,7 +309,7 @@ mod tests {
         assert_eq!(owner_score("response time"), 0);
         assert!(names_a_number("site_no") && !names_a_number("meter reading"));
         assert_eq!(owner_score("subject#"), 100);
-        assert_eq!(owner_score("STN"), 80);
+        assert_eq!((owner_score("STN"), owner_score("stream")), (80, 80));
         assert_eq!(owner_score("Source Device ID"), 60);
         for other in
             ["Temperature", "member_casual", "store_and_fwd_flag", "User Agent", "Customer Type"]

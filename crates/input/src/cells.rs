@@ -28,7 +28,9 @@ pub fn parse_cell(text: &str, attribute: &Attribute) -> Result<Cell, RowError> {
     }
     match attribute.kind {
         AttributeKind::Number { scale, min, max } => {
-            let value = parse_scaled(text, scale).map_err(|_| RowError::NotANumber)?;
+            let truth = || boolean(text).filter(|_| attribute.kind.is_zero_or_one());
+            let read = parse_scaled(text, scale).ok().or_else(|| truth().map(i64::from));
+            let value = read.ok_or(RowError::NotANumber)?;
             if (min..=max).contains(&value) {
                 Ok(Cell::Number(value))
             } else {
@@ -55,5 +57,35 @@ pub(crate) fn allowed(attribute: &Attribute) -> String {
         }
         AttributeKind::Boolean => "true or false".to_owned(),
         AttributeKind::Text { max_bytes } => format!("texts of at most {max_bytes} bytes"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(text: &str, max: i64) -> Option<i64> {
+        let kind = AttributeKind::Number { scale: 0, min: 0, max };
+        let own = Attribute {
+            name: "on".to_owned(),
+            kind,
+            unit: String::new(),
+            optional: false,
+            aggregations: Vec::new(),
+        };
+        match parse_cell(text, &own) {
+            Ok(Cell::Number(value)) => Some(value),
+            _ => None,
+        }
+    }
+
+    #[test]
+    fn yes_and_no_are_numbers_only_from_0_to_1() {
+        let words = ["yes", "nein", "1", "true", "maybe", "2"];
+        assert_eq!(
+            words.map(|word| read(word, 1)),
+            [Some(1), Some(0), Some(1), Some(1), None, None]
+        );
+        assert_eq!([read("yes", 2), read("no", 9)], [None, None]);
     }
 }

@@ -7,6 +7,7 @@ from you. It shows what each of them learns, and gives the answers that the poli
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import tempfile
 import time as clock
@@ -267,6 +268,7 @@ def _played(
 ) -> Local:
     with tempfile.TemporaryDirectory(prefix="alpheus-") as folder:
         project = init(data, Path(folder) / "project", owner=named[0], time=named[1])
+        _tick_by_window(project)
         recording = _Recording(project, data, owners)
         here = Local(
             project.schema,
@@ -284,6 +286,30 @@ def _played(
             here.close()
             raise
     return here
+
+
+def _tick_by_window(project: Project) -> None:
+    """Makes ticks as long as the query's windows, up to a day, so that streams are online for whole windows."""
+    size = re.search(r"SIZE (\d+) (SECOND|MINUTE|HOUR|DAY)", project.query)
+    if size is None:
+        return
+    window = size[1] + {"SECOND": "s", "MINUTE": "min", "HOUR": "hr", "DAY": "d"}[size[2]]
+    tick = "1d" if size[2] == "DAY" else window
+
+    def multiples(found: re.Match[str]) -> str:
+        names = (name.strip() for name in found[1].split(","))
+        return f"window: [{', '.join(name for name in names if _seconds(name) % _seconds(tick) == 0)}]"
+
+    schema = re.sub(r"(?m)^tick: .*$", f"tick: {tick}", project.schema.read_text(encoding="utf-8"))
+    project.schema.write_text(re.sub(r"window: \[([^\]]*)\]", multiples, schema), encoding="utf-8")
+    policies = project.policies.read_text(encoding="utf-8")
+    project.policies.write_text(re.sub(r"window: \w+", f"window: {window}", policies), encoding="utf-8")
+
+
+def _seconds(name: str) -> int:
+    units = {"s": 1, "min": 60, "hr": 3600, "d": 86400}
+    number = name.rstrip("adhimnrs")
+    return int(number) * units[name[len(number) :]]
 
 
 class _Recording:

@@ -48,7 +48,7 @@ pub struct Args {
     /// The folder with the files; by default a built-in example
     #[arg(value_name = "DIR")]
     dir: Option<PathBuf>,
-    /// The recording; by default the only .csv or .csv.gz file of the folder
+    /// The recording: CSV, JSON lines or Parquet; by default the folder's only file of these
     #[arg(long, value_name = "FILE", requires = "dir")]
     input: Option<PathBuf>,
     /// The query: a file, or the text itself; by default query.sql of the folder

@@ -2,6 +2,7 @@
 
 #![expect(clippy::unwrap_used, clippy::panic, reason = "a test's way to fail")]
 
+use crate::common::terminal::Terminal;
 use crate::common::{alpheus, bash};
 use alpheus_input::cells::Cell;
 use alpheus_input::files::unpacked;
@@ -81,6 +82,112 @@ fn a_file_becomes_an_answer() {
     assert!((sum - f64::from(expected)).abs() < 0.5, "{sum} of {expected}");
     let again = init(&folder.path().join("steps.csv"), &output, &["--yes"]);
     assert!(again.0 == 5 && again.1.contains("nothing is overwritten"), "{}", again.1);
+}
+
+/// Twelve homes' meters, every quarter of an hour of half a day: a standing, what was used, and
+/// whether the grid was up.
+fn meters() -> String {
+    let mut text = "Kunde;Zeit;Zählerstand [kWh];Verbrauch [kWh];Netz\n".to_owned();
+    for quarter in 0..48 {
+        for home in 0..12 {
+            let (hour, minute) = (quarter / 4, quarter % 4 * 15);
+            let used = 1 + (quarter + home) % 3;
+            let stands = 5000 + 100 * home + 3 * quarter;
+            let up = if (quarter + home) % 4 == 0 { "nein" } else { "ja" };
+            text.push_str(&format!(
+                "k{home};13.02.2024 {hour:02}:{minute:02};{stands},5;{used},25;{up}\n"
+            ));
+        }
+    }
+    text
+}
+
+/// Asks a query of the files that `init` wrote.
+fn ask(folder: &Path, input: &Path, sql: &str) -> (i32, String) {
+    let mut command = alpheus(["replay", "--query", sql, "--output", "-"]);
+    for (flag, file) in
+        [("--schema", "schema.yaml"), ("--source", "source.yaml"), ("--policies", "policies.yaml")]
+    {
+        command.arg(flag).arg(folder.join(file));
+    }
+    let ran = command.arg("--input").arg(input).output().unwrap();
+    let said = String::from_utf8([ran.stdout, ran.stderr].concat()).unwrap();
+    (ran.status.code().unwrap(), said)
+}
+
+#[test]
+fn an_export_of_meters_is_asked_by_its_interval_hour_and_day() {
+    let folder = tempfile::tempdir().unwrap();
+    let (file, output) = (written(&folder, "m.csv", &meters()), folder.path().join("m"));
+    let (code, said) = init(&file, &output, &["--yes"]);
+    assert_eq!(code, 0, "{said}");
+    reads_the_same(&file, &output);
+    assert!(said.contains("avg_verbrauch") && said.contains("avg_netz"), "{said}");
+    assert!(said.contains("status") && !said.contains("avg_zaehlerstand"), "{said}");
+    let schema = std::fs::read_to_string(output.join("schema.yaml")).unwrap();
+    assert!(schema.contains("tick: 15min") && schema.contains("as the standing of a meter"));
+    let report = understood(&output);
+    let unsure = report["unsure"].to_string();
+    assert!(unsure.contains("`Zählerstand [kWh]` never falls"), "{unsure}");
+    assert!(!unsure.contains("`Verbrauch [kWh]` never falls"), "{unsure}");
+    let netz = &report["attributes"][2];
+    assert_eq!((&netz["type"], &netz["sum"]), (&"boolean".into(), &"432".into()), "{netz}");
+    for window in ["15 MINUTES", "1 HOUR", "1 DAY"] {
+        let sql = format!(
+            "SELECT AVG(netz) WINDOW TUMBLING (SIZE {window}) FROM MReadings BETWEEN 10 AND 100"
+        );
+        let (code, said) = ask(&output, &file, &sql);
+        assert!(code == 0 && said.contains(",0.75,12,"), "{window}: {said}");
+    }
+    let sql = "SELECT AVG(netz) WINDOW TUMBLING (SIZE 20 MINUTES) FROM MReadings";
+    let (code, said) = ask(&output, &file, sql);
+    assert!(code == 3 && said.contains("15 MINUTES and 30 MINUTES are"), "{code} {said}");
+    assert!(said.contains("SIZE 30 MINUTES") && !said.contains("the tick"), "{said}");
+    let sql = "SELECT AVG(netz) WINDOW TUMBLING (SIZE 7 DAYS) FROM MReadings";
+    assert_eq!(ask(&output, &file, sql).0, 0, "ticks are a day at most");
+}
+
+#[test]
+fn an_error_that_can_be_had_is_promised_and_shown() {
+    let folder = tempfile::tempdir().unwrap();
+    let (file, output) = (written(&folder, "m.csv", &meters()), folder.path().join("m"));
+    let (code, said) = init(&file, &output, &["--yes", "--error", "1 %"]);
+    assert!(code == 3 && !output.exists(), "{code} {said}");
+    let nearest = said.split("--error '").nth(1).unwrap().split('\'').next().unwrap();
+    let (code, said) = init(&file, &output, &["--yes", "--error", nearest]);
+    assert_eq!(code, 0, "{nearest}: {said}");
+    assert!(said.contains('±') && said.contains("in 95 of 100 windows"), "{said}");
+    let text = |name: &str| std::fs::read_to_string(output.join(name)).unwrap();
+    assert!(text("query.sql").contains(&format!("error = {nearest}")), "{}", text("query.sql"));
+    assert!(text("policies.yaml").contains("option: noisy") && text("README.md").contains("noise"));
+    // The file that was written says what was asked, and the other way round as a comment.
+    let plain = folder.path().join("plain");
+    assert_eq!(init(&file, &plain, &["--yes"]).0, 0);
+    let query = std::fs::read_to_string(plain.join("query.sql")).unwrap();
+    let noisy: String = query.lines().filter_map(|line| line.strip_prefix("-- ")).fold(
+        String::new(),
+        |text, line| match text.is_empty() && !line.starts_with("CREATE") {
+            true => text,
+            false => text + line + "\n",
+        },
+    );
+    assert!(noisy.contains("WITH (error = 10 %") && noisy.contains("events = "), "{query}");
+    assert!(alpheus_policy::query::parse(&noisy).is_ok(), "{noisy}");
+}
+
+#[test]
+fn at_a_terminal_the_kind_of_answer_is_asked_for() {
+    let folder = tempfile::tempdir().unwrap();
+    let (file, output) = (written(&folder, "m.csv", &meters()), folder.path().join("m"));
+    let program = env!("CARGO_BIN_EXE_alpheus");
+    let line = format!("{program} init {} --output {}", file.display(), output.display());
+    let Some(mut terminal) = Terminal::start(&line) else { return };
+    terminal.types("", "an error that you accept", "much\r");
+    terminal.types("expected a percentage", "an error that you accept", "1 %\r");
+    terminal.types("the nearest that can be had", "an error that you accept", "\r");
+    let (status, said) = terminal.ends();
+    assert!(status.success() && said.contains("First answer"), "{said}");
+    assert!(std::fs::read_to_string(output.join("policies.yaml")).unwrap().contains("crowd"));
 }
 
 #[test]
@@ -203,6 +310,13 @@ fn json_lines_and_parquet_become_answers_too() {
         let own =
             understood["attributes"].as_array().unwrap().iter().find(|own| own["column"] == column);
         assert_eq!(own.unwrap()["sum"].as_str(), Some(sum), "{understood}");
+        // A folder with its recording needs no more.
+        let recording = output.join(file.file_name().unwrap());
+        std::fs::copy(file, &recording).unwrap();
+        let ran = alpheus(["suggest"]).arg(&output).output().unwrap();
+        let said = String::from_utf8([ran.stdout, ran.stderr].concat()).unwrap();
+        let name = recording.file_name().unwrap().to_string_lossy().into_owned();
+        assert!(ran.status.success() && said.contains(&name), "{said}");
     }
     let object = written(&folder, "object.json", "{\n\"a\": [1, 2]\n}\n");
     let (code, said) = init(&object, &folder.path().join("object"), &["--yes"]);

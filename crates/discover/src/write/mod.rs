@@ -1,6 +1,7 @@
 //! The files that an understanding becomes: schema, source, policies, query, and a page that
 //! explains them.
 
+mod noise;
 mod policies;
 mod report;
 mod schema;
@@ -10,14 +11,11 @@ pub use report::{Understood, UnderstoodAttribute};
 
 use crate::Understanding;
 use crate::tally::Values;
-use crate::windows::{WINDOWS, Window};
+use crate::windows::{DAY, WINDOWS, Window};
 use crate::words::schema_name;
 
 /// Attributes that the first query asks for.
 const ASKED: usize = 6;
-const SECOND: i64 = 1_000_000;
-/// Windows of a query at most, if a longer window is to be had.
-const MAX_WINDOWS: i64 = 100;
 
 /// The texts of all files.
 #[derive(Clone, Debug)]
@@ -32,8 +30,8 @@ pub struct Files {
     pub query: String,
     /// `README.md`.
     pub readme: String,
-    /// The length of a tick, if it is not the window's.
-    pub tick: Option<&'static str>,
+    /// The length of the query's windows, as queries say it.
+    pub window: &'static str,
 }
 
 /// What the files have in common.
@@ -43,62 +41,83 @@ struct Draft<'u> {
     file: &'u str,
     /// The schema's name.
     name: String,
+    /// The windows of the query, and of one with noise.
     window: Window,
+    noisy: Window,
+    /// What all windows are multiples of.
+    shortest: Window,
     /// The least population that owners ask for.
     least: u64,
     /// Streams in a window, and events of one, at most.
     population: u64,
     events: u64,
+    /// The error of results, if they are to have noise: such as `5 %`.
+    error: Option<&'u str>,
 }
 
-/// Writes all files for a file of this name.
+/// Writes all files for a file of this name. With an error, such as `5 %`, owners release only
+/// results with noise, and the query asks for this error.
 #[must_use]
-pub fn files(found: &Understanding, file: &str) -> Files {
-    let draft = Draft::of(found, file);
+pub fn files(found: &Understanding, file: &str, error: Option<&str>) -> Files {
+    let draft = Draft::of(found, file, error);
     Files {
         schema: schema::schema(&draft),
         source: source::source(&draft),
         policies: policies::policies(&draft),
-        query: policies::query(&draft),
+        query: policies::queries(&draft),
         readme: report::readme(&draft),
-        tick: draft.tick(),
+        window: draft.asked_window().sql,
     }
 }
 
 impl<'u> Draft<'u> {
-    fn of(found: &'u Understanding, file: &'u str) -> Draft<'u> {
-        let span = found.tally.span.map_or(0, |(first, last)| last - first);
-        let owners = found.tally.owners.max(1);
+    fn of(found: &'u Understanding, file: &'u str, error: Option<&'u str>) -> Draft<'u> {
+        let tally = &found.tally;
+        let span = tally.span.map_or(0, |(first, last)| last - first);
+        let owners = tally.owners.max(1);
         let least = owners.min(10);
-        let share = |at: usize| found.tally.share_of_crowds(at, least);
-        let fits = |at: &usize| span / (WINDOWS[*at].seconds * SECOND) < MAX_WINDOWS;
+        let share = |at: usize| tally.share_of_crowds(at, least);
+        let multiple = |at: &usize| {
+            tally.shortest.is_none_or(|shortest| WINDOWS[*at].is_multiple_of(shortest))
+        };
+        let fits = |at: &usize| WINDOWS[*at].fits(span) && multiple(at);
         let long: Vec<usize> = (0..WINDOWS.len()).filter(fits).collect();
         // The shortest in most of which there are enough owners, else the one with the most.
         let best = long.iter().copied().max_by_key(|at| (share(*at), std::cmp::Reverse(*at)));
         let at = long.iter().copied().find(|at| share(*at) >= 50).or(best);
         let window = at.map_or(WINDOWS[WINDOWS.len() - 1], |at| WINDOWS[at]);
+        let day = WINDOWS.iter().find(|own| own.seconds == DAY).copied().unwrap_or(window);
+        let usual = if window.seconds > DAY { day } else { window };
         Draft {
             found,
             file,
             name: title(file),
             window,
+            noisy: noise::window(window, span),
+            shortest: tally.shortest.unwrap_or(usual),
             least,
             population: round_up(owners * 10),
-            events: round_up(found.tally.most_rows * 2),
+            events: round_up(tally.most_rows * 2),
+            error,
         }
     }
 
-    fn tick(&self) -> Option<&'static str> {
-        (self.window.seconds > 86_400).then_some("1d")
+    /// The windows that are asked for.
+    fn asked_window(&self) -> Window {
+        if self.error.is_some() { self.noisy } else { self.window }
     }
 
+    /// What the first query asks for: numbers first, and what only rises last.
     fn asked(&self) -> impl Iterator<Item = &crate::Attribute> {
-        let numbers = self.found.attributes.iter().filter(|a| a.values == Values::Number);
-        let others = self.found.attributes.iter().filter(|a| a.values != Values::Number);
-        numbers.chain(others).take(ASKED)
+        let of = |wanted: fn(&crate::Attribute) -> bool| {
+            self.found.attributes.iter().filter(move |own| wanted(own))
+        };
+        of(|own| own.values == Values::Number && !own.only_rises)
+            .chain(of(|own| own.values != Values::Number))
+            .chain(of(|own| own.only_rises))
+            .take(ASKED)
     }
 }
-
 /// The next power of ten.
 fn round_up(count: u64) -> u64 {
     let mut round = 10;

@@ -1,18 +1,22 @@
 //! `policies.yaml` and `query.sql`: what owners release by default, and the first question.
 
-use super::{Draft, comment};
+use super::{Draft, comment, noise};
+use crate::Attribute;
 use crate::tally::Values;
 use std::fmt::Write as _;
 
 /// What the default means for the owners, in plain words.
 pub(super) fn says(draft: &Draft<'_>) -> String {
-    let (owners, window) = (draft.found.tally.owners, draft.window.name);
+    if draft.error.is_some() {
+        return says_noise();
+    }
+    let (owners, window) = (draft.found.tally.owners, draft.shortest.name);
     match (&draft.found.owner, owners) {
         (None, _) => format!(
-            "The file names no owner, so all its rows are one stream. There is no crowd to hide in: anyone who reads a result learns this stream's totals of each {window}. If the rows are about people, name their column with `--owner`."
+            "The file names no owner, so all its rows are one stream. There is no crowd to hide in: anyone who reads a result learns this stream's totals of each {window}. If the rows are about people, name their column with `--owner`. A longer `window` says less."
         ),
         (Some(_), 1) => format!(
-            "The file has one owner. There is no crowd to hide in: anyone who reads a result learns this owner's totals of each {window}. Choose `nothing` to release nothing."
+            "The file has one owner. There is no crowd to hide in: anyone who reads a result learns this owner's totals of each {window}. Choose a longer `window` to release less, or `nothing`."
         ),
         (Some(_), 2..=9) => format!(
             "The file has {owners} owners. A total over so few says much about each of them, so it is released only if all {owners} have data in a window of {window} or longer. Choose `nothing` to release nothing."
@@ -22,6 +26,15 @@ pub(super) fn says(draft: &Draft<'_>) -> String {
             draft.least
         ),
     }
+}
+
+/// The same of results with noise.
+fn says_noise() -> String {
+    format!(
+        "Results leave only with noise (differential privacy), which hides whether any one owner has data in a window: at ε = {} a window or less, and {} in all. Then no further window is released.",
+        noise::EPSILON,
+        noise::TOTAL_EPSILON
+    )
 }
 
 /// A text as comment lines.
@@ -40,35 +53,86 @@ fn wrapped(text: &str, mark: &str) -> String {
 }
 
 pub(super) fn policies(draft: &Draft<'_>) -> String {
+    let choice = |option: &str| {
+        let (least, window) = (draft.least, draft.shortest.name);
+        format!("  \"*\": {{ option: {option}, clients: {least}, window: {window} }}\n")
+    };
+    let (chosen, other, instead) = match draft.error {
+        None => (
+            "crowd",
+            "noisy",
+            "With noise (differential privacy), so that results say next to nothing of any one owner: take this line instead, and the second query of query.sql.",
+        ),
+        Some(_) => ("noisy", "crowd", "Exact totals: take this line instead."),
+    };
     format!(
-        "# What the owners of {} release who have not chosen themselves.\n{}schema: {}\ndefault:\n  \"*\": {{ option: crowd, clients: {}, window: {} }}\n",
+        "# What the owners of {} release who have not chosen themselves.\n{}schema: {}\ndefault:\n{}{}#{}",
         comment(draft.file),
         wrapped(&says(draft), "#"),
         draft.name,
-        draft.least,
-        draft.window.name
+        choice(chosen),
+        wrapped(instead, "#"),
+        choice(other),
     )
 }
 
-pub(super) fn query(draft: &Draft<'_>) -> String {
+/// The query, and as a comment another one.
+pub(super) fn queries(draft: &Draft<'_>) -> String {
+    let (exact, noisy) = (exact(draft), noise::query(draft));
+    let commented =
+        |text: &str| text.lines().map(|line| format!("-- {line}\n")).collect::<String>();
+    let error = "with noise, such that 95 of 100 results have at most this error. `typical` is the mean that is expected, `values` how many readings an owner has in a window, and `events` the most: `alpheus suggest` says what else can be had.";
+    match draft.error {
+        None => format!(
+            "{}{exact}\n{}{}",
+            wrapped(&intent(draft), "--"),
+            wrapped(
+                &format!("The mean {error} Owners must choose `noisy` in policies.yaml."),
+                "--"
+            ),
+            commented(&noisy)
+        ),
+        Some(_) => format!(
+            "{}{noisy}\n{}{}",
+            wrapped(&format!("The mean every {}, {error}", draft.noisy.sql.to_lowercase()), "--"),
+            wrapped("Exact totals. Owners must choose `crowd` in policies.yaml.", "--"),
+            commented(&exact)
+        ),
+    }
+}
+
+/// What the exact query asks.
+fn intent(draft: &Draft<'_>) -> String {
+    let mut text = format!(
+        "How many readings there are, their sum and their mean, every {}.",
+        draft.window.sql.to_lowercase()
+    );
+    let has = |wanted: fn(&Attribute) -> bool| draft.asked().any(wanted);
+    if has(|own| own.values == Values::Boolean) {
+        text.push_str(" Yes is 1 and no is 0, so the mean is the share of yes.");
+    }
+    if has(|own| own.only_rises) {
+        text.push_str(" What only rises, as a meter's standing, is counted: its sum says nothing.");
+    }
+    text
+}
+
+fn exact(draft: &Draft<'_>) -> String {
     let mut items = Vec::new();
-    for attribute in draft.asked() {
-        let name = &attribute.name;
-        match attribute.values {
-            Values::Number => {
+    for Attribute { name, values, only_rises, .. } in draft.asked() {
+        match values {
+            Values::Number | Values::Boolean if !only_rises => {
                 items.push(format!("COUNT({name}), SUM({name}), AVG({name})"));
             }
-            Values::Boolean | Values::Text => items.push(format!("COUNT({name})")),
+            _ => items.push(format!("COUNT({name})")),
         }
     }
-    let range = format!(" BETWEEN {} AND {}", draft.least, draft.population);
     format!(
-        "-- How many readings there are, their sum and their mean, every {}.\nCREATE STREAM First{} AS\nSELECT {}\nWINDOW TUMBLING (SIZE {})\nFROM {}{};\n",
-        draft.window.sql.to_lowercase(),
-        draft.name,
+        "CREATE STREAM First{name} AS\nSELECT {}\nWINDOW TUMBLING (SIZE {})\nFROM {name} BETWEEN {} AND {};\n",
         items.join(",\n       "),
         draft.window.sql,
-        draft.name,
-        range
+        draft.least,
+        draft.population,
+        name = draft.name,
     )
 }

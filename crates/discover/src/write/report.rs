@@ -141,15 +141,28 @@ impl UnderstoodAttribute {
     }
 }
 
+/// How to get the answers that the query does not ask for.
+fn other_answers(draft: &Draft<'_>) -> &'static str {
+    match draft.error {
+        None => {
+            "For results with noise (differential privacy) and a stated error, choose `noisy` in `policies.yaml` and take the second query of `query.sql`, or run `alpheus init FILE --error '10 %' --output DIR`. `alpheus suggest . --input FILE` says whether the error can be had, and which can."
+        }
+        Some(_) => {
+            "Each row has a column `noise` with the margin of 95 of 100 results, and `mostly_noise` names the columns whose margin exceeds the result. Narrower bounds in `schema.yaml`, more owners and a greater error need less noise; `alpheus suggest . --input FILE` says which error can be had. For exact totals, choose `crowd` in `policies.yaml` and take the second query of `query.sql`."
+        }
+    }
+}
+
 /// The page for people.
 pub(super) fn readme(draft: &Draft<'_>) -> String {
     let found = draft.found;
     let mut text = format!(
-        "# {}\n\nWritten by `alpheus init` from a file of {} rows. `understood.json` has all that was understood.\n\n## Who learns what\n\n{}\n\n## Ask\n\n```sh\nalpheus replay --schema schema.yaml --source source.yaml --policies policies.yaml --query query.sql{} --input FILE --output again.csv\n```\n\n## Attributes\n\n| name | column | unit | readings | sum |\n| --- | --- | --- | --- | --- |\n",
+        "# {}\n\nWritten by `alpheus init` from a file of {} rows. `understood.json` has all that was understood.\n\n## Who learns what\n\n{}\n\n## Ask\n\n```sh\nalpheus replay --schema schema.yaml --source source.yaml --policies policies.yaml --query query.sql --input FILE --output -\n```\n\nWindows may be any multiple of {}. {}\n\n## Attributes\n\n| name | column | unit | readings | sum |\n| --- | --- | --- | --- | --- |\n",
         draft.name,
         found.tally.rows,
         policies::says(draft),
-        draft.tick().map(|tick| format!(" --tick {tick}")).unwrap_or_default(),
+        draft.shortest.name,
+        other_answers(draft),
     );
     for own in &found.attributes {
         let column = own.column.replace('|', "\\|");

@@ -1,6 +1,6 @@
 //! `schema.yaml`: what can be measured, within which bounds, and what owners may choose.
 
-use super::{Draft, comment, quoted};
+use super::{Draft, comment, noise, quoted};
 use crate::Attribute;
 use crate::bounds::Bounds;
 use crate::tally::Values;
@@ -8,33 +8,35 @@ use crate::windows::WINDOWS;
 use std::fmt::Write as _;
 
 pub(super) fn schema(draft: &Draft<'_>) -> String {
-    let (window, least) = (draft.window, draft.least);
+    let (tick, least) = (draft.shortest, draft.least);
     let mut text = format!(
-        "# What {file} holds, as `alpheus init` understood it. Bounds are a choice: twice what the\n# file has, rounded up, without values far from all others. A value outside its bounds is refused, so widen or narrow them.\nname: {name}\nversion: 1\ntick: {tick}\n# At most so many streams in a window, and events of one stream in it.\ncapacity: {{ population: {population}, events: {events} }}\n\nstreamAttributes:\n",
+        "# What {file} holds, as `alpheus init` understood it. Bounds are a choice: twice what the\n# file has, rounded up, without values far from all others. A value outside its bounds is refused, so widen or narrow them.\nname: {name}\nversion: 1\n# Every window is a multiple of this. It follows from the time between readings.\ntick: {tick}\n# At most so many streams in a window, and events of one stream in it.\ncapacity: {{ population: {population}, events: {events} }}\n\nstreamAttributes:\n",
         file = comment(draft.file),
         name = draft.name,
-        tick = draft.tick().unwrap_or(window.name),
+        tick = tick.name,
         population = draft.population,
         events = draft.events,
     );
     for attribute in &draft.found.attributes {
         text.push_str(&self::attribute(draft, attribute));
     }
-    let windows: Vec<&str> = WINDOWS
-        .iter()
-        .filter(|other| other.seconds >= window.seconds)
-        .map(|other| other.name)
-        .collect();
+    let windows: Vec<&str> =
+        WINDOWS.iter().filter(|other| other.is_multiple_of(tick)).map(|other| other.name).collect();
+    let windows = windows.join(", ");
+    let clients = format!("{least}{}", if least < 10 { "" } else { ", 100" });
+    // With so few owners, none of them may be missing, and none is expected to collude.
+    let few = match least {
+        ..10 => {
+            "    # With so few owners, none of them may be missing, and none is expected to collude.\n    alpha: 0\n    dropout: 0\n"
+        }
+        _ => "",
+    };
     let _ = write!(
         text,
-        "\nstreamPolicyOptions:\n  # Totals over at least so many owners, and no shorter windows than these.\n  - name: crowd\n    option: aggregate\n    clients: [{least}{more}]\n    window: [{}]\n",
-        windows.join(", "),
-        more = if least < 10 { "" } else { ", 100" },
+        "\nstreamPolicyOptions:\n  # Totals over at least so many owners, and no shorter windows than these.\n  - name: crowd\n    option: aggregate\n    clients: [{clients}]\n    window: [{windows}]\n{few}  # The same with noise (differential privacy). The budget is a choice: a smaller ε hides each\n  # owner better, and makes results less exact.\n  - name: noisy\n    option: dp-aggregate\n    clients: [{clients}]\n    window: [{windows}]\n{few}    budget: {{ perWindow: {}, total: {}, unit: person-per-window }}\n  # Nothing at all.\n  - {{ name: nothing, option: private }}\n",
+        noise::EPSILON,
+        noise::TOTAL_EPSILON,
     );
-    if least < 10 {
-        text.push_str("    # With so few owners, none of them may be missing, and none is expected to collude.\n    alpha: 0\n    dropout: 0\n");
-    }
-    text.push_str("  # Nothing at all.\n  - { name: nothing, option: private }\n");
     text
 }
 
@@ -42,7 +44,9 @@ fn attribute(draft: &Draft<'_>, own: &Attribute) -> String {
     let mut text =
         format!("  # Column {}.\n  - name: {}\n", comment(&quoted(&own.column)), own.name);
     match own.values {
-        Values::Boolean => text.push_str("    type: boolean\n"),
+        Values::Boolean => text.push_str(
+            "    # Yes is 1 and no is 0: the sum is the number of yes, and the mean their share.\n    type: integer\n    min: 0\n    max: 1\n",
+        ),
         Values::Text => {
             let _ = write!(
                 text,
@@ -50,19 +54,7 @@ fn attribute(draft: &Draft<'_>, own: &Attribute) -> String {
                 (own.total.longest * 2).clamp(16, 65_535)
             );
         }
-        Values::Number => {
-            let bounds = own.bounds();
-            let (min, max) = bounds.texts();
-            if bounds.scale == 0 {
-                text.push_str("    type: integer\n");
-            } else {
-                let _ = write!(text, "    type: decimal\n    scale: {}\n", bounds.scale);
-            }
-            if let Some(unit) = &own.unit {
-                let _ = writeln!(text, "    unit: {}", quoted(unit));
-            }
-            let _ = write!(text, "    min: {min}\n    max: {max}\n");
-        }
+        Values::Number => text.push_str(&number(own)),
     }
     if own.total.count < draft.found.tally.rows {
         text.push_str("    optional: true\n");
@@ -71,13 +63,32 @@ fn attribute(draft: &Draft<'_>, own: &Attribute) -> String {
     text
 }
 
+fn number(own: &Attribute) -> String {
+    let bounds = own.bounds();
+    let (min, max) = bounds.texts();
+    let mut text = String::new();
+    if own.only_rises {
+        text.push_str("    # It only rises, as the standing of a meter: its sum and its mean say nothing. Measure the\n    # difference from the reading before instead.\n");
+    }
+    if bounds.scale == 0 {
+        text.push_str("    type: integer\n");
+    } else {
+        let _ = write!(text, "    type: decimal\n    scale: {}\n", bounds.scale);
+    }
+    if let Some(unit) = &own.unit {
+        let _ = writeln!(text, "    unit: {}", quoted(unit));
+    }
+    let _ = write!(text, "    min: {min}\n    max: {max}\n");
+    text
+}
+
 /// What can be asked of an attribute.
 fn statistics(draft: &Draft<'_>, own: &Attribute) -> &'static str {
     let values = draft.population.saturating_mul(draft.events);
     match own.values {
         Values::Number if own.bounds().squares_fit(values) => "count, sum, mean, var",
-        Values::Number => "count, sum, mean",
-        Values::Boolean | Values::Text => "count",
+        Values::Number | Values::Boolean => "count, sum, mean",
+        Values::Text => "count",
     }
 }
 

@@ -8,7 +8,7 @@ fn check(bytes: &[u8]) {
     if let Ok(found) = understand(bytes, &Hints::default()) {
         let understood = Understood::of(&found);
         assert!(understood.attributes.iter().all(|own| own.count <= understood.rows));
-        let _ = files(&found, "x.csv");
+        let _ = files(&found, "x.csv", None);
     }
 }
 

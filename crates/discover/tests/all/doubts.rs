@@ -120,11 +120,11 @@ fn names_that_are_not_there_are_refused() {
 #[test]
 fn few_owners_are_warned_plainly() {
     let one = look("time,v\n2024-01-01 00:00,1\n2024-01-01 01:00,2\n2024-01-01 02:00,3\n");
-    assert!(files(&one, "a.csv").policies.contains("no crowd to hide in"));
+    assert!(files(&one, "a.csv", None).policies.contains("no crowd to hide in"));
     let two = look(
         "user,time,v\na,2024-01-01 00:00,1\nb,2024-01-01 00:00,2\na,2024-01-01 01:00,1\nb,2024-01-01 01:00,2\n",
     );
-    let written = files(&two, "a.csv");
+    let written = files(&two, "a.csv", None);
     assert!(written.policies.contains("clients: 2") && written.query.contains("BETWEEN 2 AND"));
 }
 
@@ -311,7 +311,7 @@ fn a_place_as_zone_knows_when_clocks_change() {
     assert_eq!((found.tally.repeated, found.tally.skipped), (1, 0));
     assert!(found.notes.iter().any(|note| note.contains("repeats")), "{:?}", found.notes);
     assert_eq!(found.tally.span, Some((1_729_809_000_000_000, 1_730_154_600_000_000)));
-    assert!(files(&found, "a.csv").source.contains("zone: \"Europe/Berlin\""));
+    assert!(files(&found, "a.csv", None).source.contains("zone: \"Europe/Berlin\""));
     let spring = rows.replace("2024-10-", "2024-03-").replace("2024-03-28", "2024-03-31");
     let found = with(&format!("time;v\n{spring}"), &hints).unwrap();
     assert_eq!(found.tally.skipped, 1);
@@ -336,7 +336,7 @@ fn every_column_has_a_fate() {
             "note: left out: it holds texts that hardly repeat",
         ]
     );
-    let readme = files(&found, "a.csv").readme;
+    let readme = files(&found, "a.csv", None).readme;
     assert!(readme.contains("| kind | not used: a category"), "{readme}");
 }
 
@@ -412,7 +412,8 @@ fn windows_are_so_long_that_enough_owners_have_data() {
             .map(|n| format!("p{};2024-01-{:02} {:02}:30;{n}\n", n % owners, 15 + n / 24, n % 24))
             .collect()
     };
-    let query = |owners| files(&look(format!("person;time;v\n{}", rows(owners))), "a.csv").query;
+    let query =
+        |owners| files(&look(format!("person;time;v\n{}", rows(owners))), "a.csv", None).query;
     assert!(query(1).contains("SIZE 1 HOUR"), "{}", query(1));
     // In each hour there is one of three.
     assert!(query(3).contains("SIZE 1 DAY"), "{}", query(3));

@@ -63,7 +63,7 @@ errors! {
     MustGuess "must-guess"
         "The command would have to guess something that matters."
         "What was read can mean two things, and the answer changes results or what people agree to."
-        "Read the questions that it printed and answer them with flags or in the file, or pass `--yes` to take its best guess.";
+        "Read the questions that it printed. Answer each with the flag that it names, such as `--owner` or `--day-first`, or correct the file. With `--yes`, the best guess is written but not run: edit the key that a question is about, such as `time`, `zone` or `missing` in source.yaml, or `min` and `max` in schema.yaml, and run the command in README.md.";
     FileMissing "file-missing"
         "A file or folder does not exist."
         "The path is wrong, or an earlier step that makes the file has not run."

@@ -73,6 +73,8 @@ impl Folder {
 
 impl Drop for Folder {
     fn drop(&mut self) {
+        // Else what is half removed would look like files that cannot be used.
+        super::reload::forget(&self.0);
         // What cannot be removed is left to the system's cleaning of temporary files.
         let _ = std::fs::remove_dir_all(&self.0);
     }

@@ -18,6 +18,8 @@ const INTERVAL: Duration = Duration::from_secs(5);
 /// All that is in use in this process.
 static WATCHED: Mutex<Vec<Weak<dyn Reload>>> = Mutex::new(Vec::new());
 static THREAD: Once = Once::new();
+/// Held while the files are looked at.
+static LOOKING: Mutex<()> = Mutex::new(());
 /// Whether all files are to be read again, changed or not.
 static ASKED: (Mutex<bool>, Condvar) = (Mutex::new(false), Condvar::new());
 
@@ -140,6 +142,7 @@ fn watch() {
         let (mut asked, _) = waited.unwrap_or_else(PoisonError::into_inner);
         let forced = std::mem::take(&mut *asked);
         drop(asked);
+        let _looking = LOOKING.lock().unwrap_or_else(PoisonError::into_inner);
         for live in in_use() {
             live.reload(forced);
             if let Some(file) = live.certificate() {
@@ -147,6 +150,17 @@ fn watch() {
             }
         }
     }
+}
+
+/// Forgets the files of a folder, which is about to be removed. What was made of them stays in
+/// use.
+pub(super) fn forget(folder: &Path) {
+    let _not_looking = LOOKING.lock().unwrap_or_else(PoisonError::into_inner);
+    let is_in = |live: &Arc<dyn Reload>| {
+        live.certificate().is_some_and(|certificate| certificate.starts_with(folder))
+    };
+    let mut watched = WATCHED.lock().unwrap_or_else(PoisonError::into_inner);
+    watched.retain(|live| live.upgrade().is_some_and(|live| !is_in(&live)));
 }
 
 /// What is still in use; the rest is forgotten.
@@ -182,5 +196,20 @@ mod tests {
         assert_eq!(*live.current(), 4, "nothing has changed");
         live.reload(true);
         assert_eq!(*live.current(), 333);
+    }
+
+    #[test]
+    fn a_folder_that_is_removed_is_forgotten() {
+        let folder = tempfile::tempdir().unwrap();
+        let watched = |name: &str| {
+            let file = folder.path().join(name).join("tls.pem");
+            Live::watching(vec![file], || Ok::<u8, &str>(1), || Ok::<u8, &str>(2)).unwrap()
+        };
+        let (gone, kept) = (watched("gone"), watched("kept"));
+        forget(&folder.path().join("gone"));
+        let looks_at = |live: &Arc<Live<u8>>| {
+            in_use().iter().any(|other| other.certificate() == live.certificate())
+        };
+        assert!(!looks_at(&gone) && looks_at(&kept));
     }
 }

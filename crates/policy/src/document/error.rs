@@ -219,7 +219,7 @@ pub enum ContentError {
     )]
     SumTooLarge,
     /// A window that is not a multiple of the tick.
-    #[error("{window} is not a multiple of the schema's tick of {tick}; use {nearest}")]
+    #[error("{window} is not a multiple of the schema's tick of {tick}; use {}{nearest}", Below(*window, *tick))]
     NotMultipleOfTick {
         /// The window.
         window: Span,
@@ -269,4 +269,17 @@ pub enum ContentError {
         /// The schema it was read against.
         expected: String,
     },
+}
+
+/// The multiple of a tick below a window, as an alternative.
+struct Below(Span, Span);
+
+impl fmt::Display for Below {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Below(Span(window), Span(tick)) = *self;
+        match window - window.checked_rem(tick).unwrap_or(0) {
+            0 => Ok(()),
+            below => write!(f, "{} or ", Span(below)),
+        }
+    }
 }

@@ -380,7 +380,12 @@ impl<'a> Attempt<'a> {
         let exclusion = ExclusionError::Refused { rule: rule.to_owned() };
         Finding::plain(
             item_at(self.create),
-            RuleError::Excluded { streams: self.fitting, of: self.fitting, exclusion },
+            RuleError::Excluded {
+                streams: self.fitting,
+                of: self.fitting,
+                exclusion,
+                window: self.create.window,
+            },
         )
     }
 
@@ -430,7 +435,12 @@ impl<'a> Attempt<'a> {
         let finding =
             |(exclusion, (streams, fix)): (&ExclusionError, (u32, Option<&Fix>))| Finding {
                 at: self.at(exclusion),
-                rule: RuleError::Excluded { streams, of, exclusion: exclusion.clone() },
+                rule: RuleError::Excluded {
+                    streams,
+                    of,
+                    exclusion: exclusion.clone(),
+                    window: self.create.window,
+                },
                 fix: fix.cloned(),
             };
         reasons.into_iter().map(finding).collect()

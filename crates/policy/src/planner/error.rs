@@ -25,9 +25,9 @@ impl std::error::Error for PlanningError {}
 
 impl fmt::Display for PlanningError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        for (position, violation) in self.violations.iter().enumerate() {
+        for (position, (_, sentence)) in self.sentences().into_iter().enumerate() {
             let end = if position == 0 { "" } else { "\n" };
-            write!(f, "{end}{violation}")?;
+            write!(f, "{end}{sentence}")?;
         }
         self.write_nearest(f)
     }
@@ -37,12 +37,55 @@ impl PlanningError {
     /// The message with the lines of the query that it refers to.
     #[must_use]
     pub fn render(&self, text: &str) -> String {
-        let violations = self.violations.iter().map(|violation| match violation.at.line {
-            0 => violation.to_string(),
-            _ => point_at(text, violation.at, violation),
+        let sentences = self.sentences().into_iter().map(|(at, sentence)| match at.line {
+            0 => sentence,
+            _ => point_at(text, at, &sentence),
         });
-        let all: Vec<String> = violations.collect();
+        let all: Vec<String> = sentences.collect();
         format!("{}{}", all.join("\n"), Nearest(self))
+    }
+
+    /// What is wrong, in sentences with their places. What several attributes do not support is
+    /// one sentence.
+    #[must_use]
+    pub fn sentences(&self) -> Vec<(Location, String)> {
+        let mut known: Vec<String> = Vec::new();
+        let mut sentences = Vec::new();
+        for violation in &self.violations {
+            let alike = violation.rule.supported();
+            match &alike {
+                Some(alike) if known.contains(alike) => continue,
+                Some(alike) => known.push(alike.clone()),
+                None => {}
+            }
+            let sentence = alike.and_then(|alike| self.not_offered(&alike));
+            sentences.push((violation.at, sentence.unwrap_or_else(|| violation.to_string())));
+        }
+        sentences
+    }
+
+    /// That attributes do not support functions, if there are several with the same support.
+    fn not_offered(&self, alike: &str) -> Option<String> {
+        let (mut functions, mut attributes): (Vec<&str>, Vec<String>) = (Vec::new(), Vec::new());
+        for ViolationError { rule, .. } in &self.violations {
+            if let RuleError::NotOffered { function, attribute, .. } = rule
+                && rule.supported().as_deref() == Some(alike)
+            {
+                let attribute = format!("`{attribute}`");
+                functions.extend((!functions.contains(function)).then_some(function));
+                attributes.extend((!attributes.contains(&attribute)).then_some(attribute));
+            }
+        }
+        if functions.len() + attributes.len() < 3 {
+            return None;
+        }
+        let functions =
+            listed(&functions.iter().map(ToString::to_string).collect::<Vec<_>>(), "or");
+        let attributes = listed(&attributes, "and");
+        Some(format!(
+            "the schema does not support {functions} of {attributes}; of each it supports {}",
+            or_none(alike)
+        ))
     }
 
     /// Whether the query only has mistakes, such as unknown names, so that no policy was
@@ -213,7 +256,7 @@ pub enum RuleError {
         attribute: String,
     },
     /// A window that is not a multiple of the tick.
-    #[error("the window of {} is not a multiple of {}, the tick of the schema", QuerySpan(*requested), QuerySpan(*tick))]
+    #[error("the window of {} is not a multiple of {}, the tick of the schema{}", QuerySpan(*requested), QuerySpan(*tick), Neighbours(*requested, *tick))]
     OffTick {
         /// The window of the query.
         requested: Span,
@@ -328,7 +371,7 @@ pub enum RuleError {
         schema: String,
     },
     /// Streams that cannot take part, if in the end none can.
-    #[error("{streams} of {of} streams cannot take part: {exclusion}")]
+    #[error("{streams} of {of} streams cannot take part: {exclusion}{}", Sizes(exclusion, *window))]
     Excluded {
         /// The number of streams that this reason excludes.
         streams: u32,
@@ -336,6 +379,8 @@ pub enum RuleError {
         of: u32,
         /// The reason.
         exclusion: ExclusionError,
+        /// The window of the query.
+        window: Span,
     },
     /// No masking strategy is safe for these controllers.
     #[error(
@@ -358,6 +403,50 @@ pub struct Remedy {
     pub events: Option<u64>,
     /// Narrower bounds of an attribute in the schema.
     pub bounds: Option<String>,
+}
+
+/// The lengths of windows next to one that is not allowed, in multiples of a span.
+struct Neighbours(Span, Span);
+
+impl fmt::Display for Neighbours {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Neighbours(Span(asked), Span(step)) = *self;
+        let below = asked - asked.checked_rem(step).unwrap_or(0);
+        let above = QuerySpan(Span(below.saturating_add(step)));
+        write!(f, "; next to {}, ", QuerySpan(Span(asked)))?;
+        match below {
+            0 => write!(f, "{above} is one"),
+            below => write!(f, "{} and {above} are", QuerySpan(Span(below))),
+        }
+    }
+}
+
+/// The same behind a reason why streams are excluded, if that is their windows.
+struct Sizes<'a>(&'a ExclusionError, Span);
+
+impl fmt::Display for Sizes<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.0 {
+            ExclusionError::Window { allowed, .. } => Neighbours(self.1, *allowed).fmt(f),
+            _ => Ok(()),
+        }
+    }
+}
+
+impl RuleError {
+    /// If a function is not supported: what is, without the attribute's name.
+    fn supported(&self) -> Option<String> {
+        let RuleError::NotOffered { attribute, offered, .. } = self else { return None };
+        Some(offered.replace(&format!("({attribute}"), "(…"))
+    }
+}
+
+/// A list in words.
+fn listed(all: &[String], word: &str) -> String {
+    match all {
+        [rest @ .., last] if !rest.is_empty() => format!("{} {word} {last}", rest.join(", ")),
+        _ => all.join(""),
+    }
 }
 
 impl fmt::Display for Remedy {

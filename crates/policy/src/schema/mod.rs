@@ -187,6 +187,15 @@ pub enum AttributeKind {
     },
 }
 
+impl AttributeKind {
+    /// Whether its values are 0 and 1, for which rows may also say no and yes. The mean is then the
+    /// share of yes.
+    #[must_use]
+    pub fn is_zero_or_one(&self) -> bool {
+        matches!(self, AttributeKind::Number { scale: 0, min: 0, max: 1 })
+    }
+}
+
 /// An encoding that an attribute offers. Attribute numbers are positions in
 /// [`Schema::attributes`]; edges are scaled values.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]

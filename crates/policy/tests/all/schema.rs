@@ -252,7 +252,7 @@ fn frames_are_ticks_unless_the_schema_says_events() {
     for (head, words) in [
         ("frames: windows\n", "not one of events, ticks"),
         ("frames: events\nanchor: 1h\n", "use `frames: ticks`"),
-        ("anchor: 15s\n", "15s is not a multiple of the schema's tick of 10s; use 20s"),
+        ("anchor: 15s\n", "15s is not a multiple of the schema's tick of 10s; use 10s or 20s"),
         ("frames: ticks\nanchor: 9s\n", "between the tick, 10s, and 1d"),
         ("frames: ticks\nanchor: 25h\n", "between the tick, 10s, and 1d"),
     ] {
@@ -288,7 +288,7 @@ fn mistakes_in_options_are_reported_with_line_and_fix() {
         ("option: aggregate\n    clients: 0", "between 1 and"),
         (
             "option: aggregate\n    window: 15s",
-            "15s is not a multiple of the schema's tick of 10s; use 20s",
+            "15s is not a multiple of the schema's tick of 10s; use 10s or 20s",
         ),
         ("option: aggregate\n    window: soon", "not a duration"),
         ("option: aggregate\n    alpha: 1.5", "not a fraction"),

@@ -55,7 +55,7 @@ pub struct Args {
     /// A SELECT or CREATE STREAM statement: a file, or the text itself
     #[arg(long, value_name = "FILE|SQL", required_unless_present = "dir")]
     pub query: Option<String>,
-    /// A recording, whose owners are planned for; by default the only .csv or .csv.gz file of DIR
+    /// A recording, whose owners are planned for; by default DIR's only CSV, JSON or Parquet file
     #[arg(long, value_name = "FILE")]
     pub input: Option<PathBuf>,
     /// How the columns of the recording become events
@@ -110,7 +110,7 @@ pub fn run(args: &Args, globals: &Globals) -> Result<(), Failure> {
     let reply = match advice {
         Advice::Nothing(planned) => Reply::Nothing { accuracy: planned.accuracy },
         Advice::Change { refusal, change, without_grants } => Reply::Change {
-            because: refusal.violations.iter().map(ToString::to_string).collect(),
+            because: refusal.sentences().into_iter().map(|(_, what)| what).collect(),
             change: Box::new(Files::of(*change, &schema)),
             without_grants: without_grants.map(|other| Box::new(Files::of(*other, &schema))),
         },

@@ -52,7 +52,8 @@ impl Inputs {
         files.chain(&args.policies).chain(queries).try_for_each(|path| is_file(path))?;
         let schema = read_schema(&args.schema)?;
         let queries = read_queries(&args.query)?;
-        let schema = with_tick(schema, tick(args, &queries)?);
+        let tick = tick(args, &queries, schema.tick)?;
+        let schema = with_tick(schema, tick);
         let policies = match &args.policies {
             Some(path) => read_policies(path, &schema)?,
             None => Policies::for_all(ResolvedPolicy::first_offered(&schema)),
@@ -141,10 +142,18 @@ fn with_tick(schema: Schema, tick: Span) -> Schema {
     Schema { tick, frames, ..schema }
 }
 
-/// The tick of the flag, or the longest that divides every window.
-fn tick(args: &Args, queries: &[QueryFile]) -> Result<Span, Failure> {
+/// The longest tick that a schema may have.
+const DAY: u64 = 86_400_000_000;
+
+/// The tick of the flag, or the longest that divides every window. Windows that are no multiples
+/// of the schema's tick are refused, and what is then offered instead is a multiple of both.
+fn tick(args: &Args, queries: &[QueryFile], usual: Span) -> Result<Span, Failure> {
     let divisor = queries.iter().fold(0, |divisor, query| gcd(divisor, query.create.window.0));
-    let Some(text) = &args.tick else { return Ok(Span(divisor)) };
+    let Some(text) = &args.tick else {
+        let fits = divisor.is_multiple_of(usual.0.max(1));
+        let tick = if fits { divisor } else { gcd(divisor, usual.0) };
+        return Ok(Span(if tick > DAY { gcd(tick, DAY) } else { tick }));
+    };
     let wrong = |what: String| Err(Failure::new(Category::Usage, what).at("--tick"));
     match parse_duration(text) {
         Some(tick) if tick.0 > 0 && divisor % tick.0 == 0 => Ok(tick),

@@ -49,7 +49,7 @@ pub struct Args {
     /// How the columns of the input become events
     #[arg(long, value_name = "FILE")]
     pub source: PathBuf,
-    /// The recording: CSV with a header, JSON lines or Parquet, or compressed as .gz
+    /// The recording: delimited text, JSON lines or Parquet, or compressed as .gz
     #[arg(long, value_name = "FILE")]
     pub input: PathBuf,
     /// The owners' choices; by default the first option that the schema offers
@@ -67,7 +67,7 @@ pub struct Args {
     /// When it is fixed who takes part; by default as the query says
     #[arg(long, value_enum)]
     pub membership: Option<Membership>,
-    /// Length of a tick, such as `10s`; by default the longest that divides all windows
+    /// Length of a tick, such as `10s`; by default the longest up to a day that divides all windows
     #[arg(long, value_name = "DURATION")]
     pub tick: Option<String>,
     /// Folder for logs, ledgers and keys, to continue after an interruption

@@ -103,6 +103,9 @@ pub(super) fn check(paths: &[PathBuf], several: bool) -> Result<(), Failure> {
             std::fs::create_dir(folder).blame_io(folder)?;
         }
         if path.exists() {
+            if std::fs::metadata(path).is_ok_and(|known| known.is_file() && known.len() > 0) {
+                eprintln!("{} is there already and will be replaced", path.display());
+            }
             File::options().append(true).open(path).blame_io(path)?;
         } else {
             tempfile::NamedTempFile::new_in(folder).blame_io(path)?;

@@ -39,6 +39,7 @@ gzip fitness.csv"),
     Runs("alpheus init readings.csv --yes --output readings"),
     Own("printf 'customer;day;amount\\nann;03/04/2024;10\\nbob;03/04/2024;20\\nann;05/04/2024;30\\n' > export.csv
          printf 'Date,Clock,Temp\\n13.02.2024,10:00,20.5\\n14.02.2024,11:00,21.5\\n' > logger.txt"),
+    Runs("alpheus init data.csv.gz"),
     Runs("alpheus init export.csv"),
     Runs("alpheus init logger.txt"),
     Own("for day in 1 2 3; do for who in ann bob cy; do

@@ -102,7 +102,7 @@ fn mistakes_are_reported_with_names_and_numbers_of_the_schema() {
     check(
         &world,
         &text.replace("10 SECONDS", "15 SECONDS"),
-        "15 SECONDS is not a multiple of 10 SECONDS, the tick",
+        "15 SECONDS is not a multiple of 10 SECONDS, the tick at which streams send boundary events; next to 15 SECONDS, 10 SECONDS and 20 SECONDS are",
         Some("SIZE 20 SECONDS"),
     );
 }
@@ -114,11 +114,28 @@ fn windows_must_be_multiples_of_the_policys() {
     check(
         &world,
         &select("SUM(hrv)", ""),
-        "their policy `plain` releases `hrv` only in windows that are multiples of 1 HOUR",
+        "their policy `plain` releases `hrv` only in windows that are multiples of 1 HOUR; next to 10 SECONDS, 1 HOUR is one",
         Some("SIZE 1 HOUR"),
     );
     let text = select("SUM(hrv)", "").replace("10 SECONDS", "90 MINUTES");
-    check(&world, &text, "multiples of 1 HOUR", Some("SIZE 2 HOURS"));
+    let message = "multiples of 1 HOUR; next to 90 MINUTES, 1 HOUR and 2 HOURS are";
+    check(&world, &text, message, Some("SIZE 2 HOURS"));
+}
+
+#[test]
+fn what_several_attributes_do_not_support_is_said_once() {
+    let schema = SCHEMA.replace(
+        "streamPolicyOptions:",
+        "  - { name: lit, type: boolean, aggregations: [count] }\n  - { name: open, type: boolean, aggregations: [count] }\nstreamPolicyOptions:",
+    );
+    let world = World::of(&schema).with(4, &plain(1), &[]);
+    let (refusal, _) =
+        world.refuse(&select("SUM(lit), AVG(lit), SUM(open), AVG(open), SUM(hrv)", ""));
+    assert_eq!(refusal.violations.len(), 4);
+    let said = refusal.to_string();
+    let once =
+        "the schema does not support SUM or AVG of `lit` and `open`; of each it supports COUNT(…)";
+    assert!(said.starts_with(once) && said.matches("does not support").count() == 1, "{said}");
 }
 
 #[test]

@@ -1,21 +1,24 @@
 //! `alpheus init`: from an unknown file of readings to schema, source, policies and a first answer.
+//!
+//! - [`asking`]: questions at a terminal,
+//! - [`noise`]: results with noise of a stated error,
+//! - [`answer`]: the first answer, as people read it.
+
+mod answer;
+mod asking;
+mod noise;
 
 use alpheus_discover::clock::{Region, Unit};
-use alpheus_discover::write::{Files, Understood, files};
+use alpheus_discover::write::{Files, Understood};
 use alpheus_discover::{Hints, Outlying, Understanding, understand};
 use alpheus_input::files::read_rows;
-use alpheus_input::tables::{print_json, print_tables};
+use alpheus_input::tables::print_json;
 use alpheus_node::failure::{Blame, Category, Failure, printed};
 use alpheus_node::files::{Readers, make_private_folder, write_new};
 use alpheus_node::globals::Globals;
-use alpheus_node::local_time::iso_time;
-use alpheus_node::settings::Format;
-use alpheus_policy::show::Table;
-use alpheus_streams::replay;
-use alpheus_streams::runtime::embedded::Controllers;
-use clap::Parser;
+use asking::ask;
 use std::fmt::Write as _;
-use std::io::{BufRead, IsTerminal, Write};
+use std::io::{IsTerminal, Write};
 use std::path::{Path, PathBuf};
 
 const EXAMPLES: &str = "\
@@ -25,17 +28,15 @@ Examples:
   alpheus init export.csv --owner customer --day-first --zone Europe/Berlin --output export
   alpheus init events.jsonl --measure level --leave-out note --outliers leave-out --output events
   alpheus init logger.txt --time Date --time Clock --time-format '%d.%m.%Y %H:%M' --output logger
+  alpheus init data.csv.gz --yes --error '10 %' --output with-noise
 
 It looks at the file, says what it understood, and asks what it cannot know and what matters.
 It writes schema.yaml, source.yaml, policies.yaml, query.sql, README.md and understood.json, then
 runs the query and shows the answer. --yes asks nothing: all files hold the best guess,
 understood.json lists what is unsure, and where that matters the query is not run and the exit
-code is 6. Nothing is sent anywhere.";
-
-/// Rows of the answer that are shown.
-const SHOWN_ROWS: usize = 8;
-/// Columns of the answer that are shown.
-const SHOWN_COLUMNS: usize = 8;
+code is 6. With --error, owners release only results with noise, and the query asks for that
+error; if it cannot be had, nothing is written, and the nearest that can is said. Nothing is sent
+anywhere.";
 
 /// Arguments of `alpheus init`.
 #[derive(Debug, clap::Args)]
@@ -51,6 +52,10 @@ pub struct Args {
     /// is the file's name up to its first dot
     #[arg(long, value_name = "DIR")]
     pub output: Option<PathBuf>,
+    /// Results with noise (differential privacy), of which 95 of 100 have at most this error; by
+    /// default exact totals over many owners
+    #[arg(long, value_name = "PERCENT")]
+    pub error: Option<noise::ErrorShare>,
     /// What you know about the file.
     #[command(flatten)]
     pub known: FileFacts,
@@ -101,14 +106,6 @@ pub enum Outliers {
     LeaveOut,
 }
 
-/// The answer to a question, written as options.
-#[derive(Debug, Parser)]
-#[command(no_binary_name = true)]
-struct Answer {
-    #[command(flatten)]
-    known: FileFacts,
-}
-
 /// Something matters that the file does not say.
 #[derive(Debug, thiserror::Error)]
 #[error("{} that the file does not say, so the query was not run", things(.count))]
@@ -150,7 +147,11 @@ pub fn run(args: &Args, globals: &Globals) -> Result<(), Failure> {
     }
     let folder = args.output.clone().unwrap_or_else(|| default_folder(&args.file));
     let name = args.file.file_name().unwrap_or_default().to_string_lossy();
-    let written = files(&found, &name);
+    let error = args.error.as_ref();
+    let (written, promised) = match asks && error.is_none() && found.tally.owners > 1 {
+        true => noise::asked(&found, &name)?,
+        false => noise::planned(&found, &name, error)?,
+    };
     write(&written, &found, &folder)?;
     say(&format!(
         "Written to {}: schema.yaml, source.yaml, policies.yaml, query.sql, README.md, understood.json\n",
@@ -160,10 +161,11 @@ pub fn run(args: &Args, globals: &Globals) -> Result<(), Failure> {
         return Err(undecided(
             &found,
             &args.file,
-            "correct the written files, or run again with the options that the questions name and another --output",
+            "edit what the questions name in source.yaml and schema.yaml, then run the command in README.md; or run again with the options that they name and another --output",
         ));
     }
-    answer(args, &written, &folder, globals)
+    answer::show(args, &written, &folder, globals)?;
+    promised.iter().try_for_each(|what| say(&format!("{what}\n")))
 }
 
 fn read(path: &Path) -> Result<Vec<u8>, Failure> {
@@ -193,65 +195,6 @@ fn undecided(found: &Understanding, file: &Path, help: &str) -> Failure {
 fn say(text: &str) -> Result<(), Failure> {
     let mut out = std::io::stdout().lock();
     printed(out.write_all(text.as_bytes()).and_then(|()| out.flush())).map(|_| ())
-}
-
-/// Reads an answer to the questions that were shown. None if the person accepts the best guess.
-fn ask() -> Result<Option<FileFacts>, Failure> {
-    loop {
-        say("Your answer, as the option that the question names (empty: take the best guess): ")?;
-        let mut line = String::new();
-        let read = std::io::stdin().lock().read_line(&mut line).blame(Category::Io)?;
-        if read == 0 {
-            // The shell's prompt begins on a line of its own.
-            say("\n")?;
-            let what = "the question has no answer, so nothing was written";
-            let help = "answer with the option that it names, here or on the command line; an empty line, or `--yes`, takes the best guess";
-            return Err(Failure::new(Category::Undecided, what).with_help(help));
-        }
-        if line.trim().is_empty() {
-            return Ok(None);
-        }
-        match Answer::try_parse_from(line_words(&line)) {
-            Ok(answer) => return Ok(Some(answer.known)),
-            Err(error) => say(&not_understood(&error.to_string()))?,
-        }
-    }
-}
-
-/// What is wrong with an answer, without the usage of a command line.
-fn not_understood(error: &str) -> String {
-    let said = error.split("\nUsage:").next().unwrap_or(error).trim_end();
-    format!(
-        "{said}\nAn answer is an option and its value, such as `--day-first` or `--owner 'Name'`.\n"
-    )
-}
-
-/// The words of a line; quotes keep spaces.
-fn line_words(line: &str) -> Vec<String> {
-    let (mut words, mut quote, mut open) = (Vec::<String>::new(), None, false);
-    for c in line.trim().chars() {
-        match quote {
-            Some(mark) if c == mark => quote = None,
-            None if c == '\'' || c == '"' => {
-                quote = Some(c);
-                if !open {
-                    words.push(String::new());
-                }
-                open = true;
-            }
-            None if c.is_whitespace() => open = false,
-            _ => {
-                if !open {
-                    words.push(String::new());
-                }
-                open = true;
-                if let Some(word) = words.last_mut() {
-                    word.push(c);
-                }
-            }
-        }
-    }
-    words
 }
 
 impl FileFacts {
@@ -386,75 +329,12 @@ fn write(written: &Files, found: &Understanding, folder: &Path) -> Result<(), Fa
     Ok(())
 }
 
-/// Runs the first query over the file, and shows the first rows of its answer.
-fn answer(args: &Args, written: &Files, folder: &Path, globals: &Globals) -> Result<(), Failure> {
-    let output = folder.join("answer.csv");
-    let replayed = replay::Args {
-        schema: folder.join("schema.yaml"),
-        source: folder.join("source.yaml"),
-        input: args.file.clone(),
-        policies: Some(folder.join("policies.yaml")),
-        query: vec![folder.join("query.sql")],
-        controllers: replay::ControllerCount(Controllers::Count(1)),
-        masks: None,
-        membership: None,
-        tick: written.tick.map(str::to_owned),
-        state: None,
-        max_refused: replay::MaxRefused::default(),
-        output: output.clone(),
-    };
-    replay::run(&replayed, globals)?;
-    let mut reader = csv::Reader::from_path(&output).blame_io(&output)?;
-    let header = reader.headers().blame_io(&output)?.clone();
-    let cut = |record: &csv::StringRecord| {
-        let cells = record.iter().zip(&header).take(SHOWN_COLUMNS);
-        cells.map(|(cell, name)| shown(name, cell)).collect::<Vec<_>>()
-    };
-    let rows: Vec<Vec<String>> =
-        reader.records().filter_map(Result::ok).map(|record| cut(&record)).collect();
-    let all = rows.len();
-    let shown = rows.into_iter().take(SHOWN_ROWS).collect();
-    let mut text = Vec::new();
-    let table = Table { title: "First answer".to_owned(), columns: cut(&header), rows: shown };
-    print_tables(&[table], Format::Table, &mut text).blame_io(&output)?;
-    let mut out = std::io::stdout().lock();
-    let _ = printed(
-        out.write_all(&text).and_then(|()| writeln!(out, "{all} rows, in {}", output.display())),
-    )?;
-    Ok(())
-}
-
-/// A cell for people: times as text.
-fn shown(column: &str, cell: &str) -> String {
-    let is_time = matches!(column, "window_start" | "window_end");
-    match cell.parse().ok().filter(|_| is_time) {
-        Some(unix_ms) => iso_time(unix_ms),
-        None => cell.to_owned(),
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
-    fn answers_are_options() {
-        let words = line_words("--owner 'Survey ID' --day-first\n");
-        assert_eq!(words, ["--owner", "Survey ID", "--day-first"]);
-        let mut known = FileFacts { zone: Some("UTC".to_owned()), ..FileFacts::default() };
-        known.add(Answer::try_parse_from(words).unwrap().known);
-        let hints = known.hints().unwrap();
-        assert_eq!(
-            (hints.owner.as_deref(), hints.day_first, hints.zone),
-            (Some("Survey ID"), Some(true), Some(Region::Fixed(0)))
-        );
-        assert!(Answer::try_parse_from(line_words("--nothing")).is_err());
-    }
-
-    #[test]
-    fn times_are_shown_as_texts_and_one_thing_matters() {
-        assert_eq!(shown("window_start", "1700000000000"), "2023-11-14T22:13:20Z");
-        assert_eq!(shown("sum_of_time", "1700000000000"), "1700000000000");
+    fn one_thing_matters_or_several() {
         assert!(UndecidedError { count: 1 }.to_string().starts_with("1 thing matters that"));
         assert!(UndecidedError { count: 2 }.to_string().starts_with("2 things matter that"));
     }

@@ -1,0 +1,128 @@
+//! Results with noise: whether the error that is asked for can be had, and which can.
+
+use super::{asking, say};
+use alpheus_discover::Understanding;
+use alpheus_discover::write::{Files, files};
+use alpheus_node::entropy;
+use alpheus_node::failure::{Blame, Category, Failure};
+use alpheus_policy::planner::PlanningError;
+use alpheus_policy::policy::Policies;
+use alpheus_policy::query::{Statement, parse};
+use alpheus_policy::schema::Schema;
+use alpheus_streams::assumed_owners::{AssumedOwners, consumer};
+use alpheus_streams::runtime::embedded::Controllers;
+use alpheus_streams::runtime::planning::{QueryContext, plan_query};
+use alpheus_time::Timestamp;
+use std::path::Path;
+use std::str::FromStr;
+
+/// The error of results, as a percentage.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ErrorShare(String);
+
+impl FromStr for ErrorShare {
+    type Err = &'static str;
+
+    fn from_str(text: &str) -> Result<Self, &'static str> {
+        const WRONG: &str = "expected a percentage above 0 % and below 100 %, such as 5 %";
+        let number = text.trim().strip_suffix('%').ok_or(WRONG)?.trim();
+        let plain = number.bytes().all(|byte| byte.is_ascii_digit() || byte == b'.');
+        let good = |own: &f64| plain && number.len() <= 8 && *own > 0.0 && *own < 100.0;
+        number.parse().ok().filter(good).ok_or(WRONG)?;
+        Ok(Self(format!("{number} %")))
+    }
+}
+
+/// Results with noise cannot be had with the error that is asked for.
+#[derive(Debug, thiserror::Error)]
+#[error("results with an error of {asked} cannot be had: {why}")]
+struct OutOfReachError {
+    asked: String,
+    why: String,
+}
+
+/// Asks whether results are exact, until what is asked for can be had.
+pub(super) fn asked(found: &Understanding, name: &str) -> Result<(Files, Vec<String>), Failure> {
+    loop {
+        let line = asking::line(
+            "Exact totals over many owners (empty), or results with noise that hides each owner, and with an error that you accept, such as `10 %`: ",
+        )?;
+        if line.trim().is_empty() {
+            return planned(found, name, None);
+        }
+        let error = match line.parse() {
+            Ok(error) => error,
+            Err(wrong) => {
+                say(&format!("{wrong}\n"))?;
+                continue;
+            }
+        };
+        match planned(found, name, Some(&error)) {
+            Err(failure) if failure.category() == Category::Refused => {
+                say(&format!("{failure}\n"))?;
+            }
+            other => return other,
+        }
+    }
+}
+
+/// The files, and with an error what the planner promises of each column.
+///
+/// # Errors
+/// [`Category::Refused`] with the nearest error that can be had.
+pub(super) fn planned(
+    found: &Understanding,
+    name: &str,
+    error: Option<&ErrorShare>,
+) -> Result<(Files, Vec<String>), Failure> {
+    let written = files(found, name, error.map(|own| own.0.as_str()));
+    let Some(ErrorShare(asked)) = error else { return Ok((written, Vec::new())) };
+    let schema = Schema::from_yaml(&written.schema).blame(Category::Check)?;
+    let policies = Policies::from_yaml(&written.policies, &schema).blame(Category::Check)?;
+    let query = parse(&written.query).blame(Category::Check)?;
+    let Statement::Create(create) = query else {
+        return Err("the query that was written is none").blame(Category::Check);
+    };
+    let owners = u32::try_from(found.tally.owners).unwrap_or(u32::MAX);
+    let sample = AssumedOwners::invented(owners, Controllers::Count(1), &schema, &[])?;
+    let catalog = sample.catalog(Path::new("schema.yaml"), schema, &policies)?;
+    // A plan that runs gets a fresh nonce. This one never runs.
+    let asking = QueryContext::from(Timestamp(0)).with_readers(&consumer);
+    match plan_query(&create, &catalog, asking, &mut entropy::rng()?) {
+        Ok(planned) => Ok((written, planned.accuracy)),
+        Err(refusal) => Err(out_of_reach(&refusal, asked, name)),
+    }
+}
+
+fn out_of_reach(refusal: &PlanningError, asked: &str, name: &str) -> Failure {
+    let why: Vec<String> = refusal.sentences().into_iter().map(|(_, what)| what).collect();
+    let error = OutOfReachError { asked: asked.to_owned(), why: why.join("; ") };
+    let nearest = refusal.nearest.as_ref().and_then(|nearest| nearest.settings.accuracy.error);
+    let nearest = nearest.and_then(|share| share.to_string().parse::<f64>().ok());
+    let help = match nearest {
+        Some(share) => {
+            let percent = format!("{:.3}", share * 100.0);
+            let percent = percent.trim_end_matches('0').trim_end_matches('.');
+            format!(
+                "the nearest that can be had is `--error '{percent} %'`; more owners, or narrower bounds in schema.yaml, make it smaller; without --error, results are exact totals"
+            )
+        }
+        None => "without --error, results are exact totals over many owners".to_owned(),
+    };
+    Failure::new(Category::Refused, error).at(name.to_owned()).with_help(help)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_error_is_a_percentage() {
+        for (text, read) in [("5 %", "5 %"), (" 0.5%\n", "0.5 %")] {
+            assert_eq!(text.parse(), Ok(ErrorShare(read.to_owned())));
+        }
+        for wrong in ["5", "0 %", "100 %", "1e1 %", "x %", "%", "inf %"] {
+            assert!(wrong.parse::<ErrorShare>().is_err(), "{wrong}");
+        }
+    }
+}

@@ -1,0 +1,92 @@
+//! How numbers change from one reading of an owner to the next: standings of meters only rise.
+
+use crate::number::Decimal;
+use crate::words::{METERS, has};
+
+/// The reading before of one attribute of an owner: its time and its number.
+pub(crate) type Before = Option<(i64, Decimal)>;
+
+/// Steps from one reading of an owner to the next.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Steps {
+    rises: u64,
+    falls: u64,
+    stays: u64,
+}
+
+impl Steps {
+    /// Steps before a column is a meter's, if its name says so, and if not.
+    const MIN_NAMED: u64 = 20;
+    const MIN: u64 = 100;
+    /// Steps of each owner, in the same cases.
+    const MIN_NAMED_EACH: u64 = 2;
+    const MIN_EACH: u64 = 24;
+    /// One step in so many may fall: meters are replaced, and begin again.
+    const RARE: u64 = 200;
+    /// Falls after which a column is no longer looked at.
+    const ENOUGH: u64 = 64;
+
+    /// Adds a reading. Rows may come in any order, also the latest first.
+    pub(crate) fn add(&mut self, before: &mut Before, time: i64, value: Decimal) {
+        if self.falls > Self::ENOUGH && self.falls * Self::RARE > self.rises {
+            return;
+        }
+        if let Some((earlier, known)) = before.replace((time, value))
+            && earlier != time
+        {
+            match known.cmp(&value) {
+                std::cmp::Ordering::Equal => self.stays += 1,
+                order if order.is_lt() == (earlier < time) => self.rises += 1,
+                _ => self.falls += 1,
+            }
+        }
+    }
+
+    /// Whether a column of this name holds standings of meters, or whatever else only grows.
+    pub(crate) fn only_rise(&self, name: &str, owners: u64) -> bool {
+        let steps = self.rises + self.falls + self.stays;
+        let named = has(name, METERS);
+        let (least, each) = match named {
+            true => (Self::MIN_NAMED, Self::MIN_NAMED_EACH),
+            false => (Self::MIN, Self::MIN_EACH),
+        };
+        steps >= least.max(owners.saturating_mul(each))
+            && self.rises * 10 >= steps
+            && self.falls * Self::RARE <= self.rises
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn only_rise(name: &str, numbers: &[i128]) -> bool {
+        let (mut steps, mut before) = (Steps::default(), None);
+        for (time, digits) in numbers.iter().enumerate() {
+            let time = i64::try_from(time).unwrap();
+            steps.add(&mut before, time, Decimal { digits: *digits, places: 1 });
+        }
+        steps.only_rise(name, 1)
+    }
+
+    #[test]
+    fn what_never_falls_is_a_meters_standing() {
+        let rising: Vec<i128> = (0..300).map(|n| 5000 + n / 2).collect();
+        assert!(only_rise("kwh", &rising) && only_rise("Zählerstand", &rising[..30]));
+        assert!(!only_rise("kwh", &rising[..30]), "too few to tell without a name");
+        let replaced: Vec<i128> = (0..600).map(|n| if n < 400 { 9000 + n } else { n }).collect();
+        assert!(only_rise("meter_reading", &replaced));
+        let usage: Vec<i128> = (0..300).map(|n| n * 7 % 13).collect();
+        assert!(!only_rise("meter_reading", &usage));
+        assert!(!only_rise("kwh", &[7; 300]), "a number that stays is no meter's");
+    }
+
+    #[test]
+    fn the_latest_row_may_come_first() {
+        let (mut steps, mut before) = (Steps::default(), None);
+        for n in (0..200).rev() {
+            steps.add(&mut before, n, Decimal { digits: n.into(), places: 0 });
+        }
+        assert!(steps.only_rise("total", 1));
+    }
+}
