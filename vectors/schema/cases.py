@@ -62,7 +62,7 @@ streamPolicyOptions:
     colluders: 300
     dropout: 0.125
     generalise: [{attribute: altitude, edges: [-500, 100]}]
-    splitPopulations: true
+    splitPopulations: false
     trusted: ["00000000000000000000000000000000000000000000000000000000000000FF",
               "00000000000000000000000000000000000000000000000000000000000000aa"]
   - {name: sure, option: aggregate, attributes: altitude, alpha: 0, integrity: none}
@@ -214,6 +214,8 @@ BAD = [
     ("Conflict", _option("option: public, colluders: 1")),
     ("OutOfRange", _option("option: aggregate, colluders: 4294967296")),
     ("BadFingerprint", _option("option: aggregate, trusted: [abc]")),
+    ("Expected", _option("option: aggregate, splitPopulations: \"false\"")),
+    ("SplitPopulations", _option("option: aggregate, splitPopulations: true")),
 ]
 
 BAD_FRAMES = [

@@ -128,7 +128,7 @@ class Schema:
             "to": sorted(set(listed(item.get("to", [])))),
             "alpha": alpha, "colluders": int(item.get("colluders", 8 if alpha else 0)),
             "dropout": Fraction(item.get("dropout", "1/5" if many else "1")),
-            "missing": int(item.get("missingTicks", 0)), "split": item.get("splitPopulations") == "true",
+            "missing": int(item.get("missingTicks", 0)), "split": False,
             "trusted": sorted({bytes.fromhex(t) for t in listed(item.get("trusted", []))}),
             "verified": item.get("integrity", "allowed") == "allowed",
         }

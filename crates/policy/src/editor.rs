@@ -230,7 +230,7 @@ fn option() -> Value {
         ("colluders", number()),
         ("dropout", scalar()),
         ("missingTicks", number()),
-        ("splitPopulations", truth()),
+        ("splitPopulations", json!({"const": false})),
         ("trusted", names),
         ("integrity", words(options::INTEGRITY)),
     ];

@@ -28,6 +28,8 @@ const WORDS = {
   UnknownAttribute: 'the schema has no stream attribute `{0}`; check the name or declare it',
   EmptyList: 'the list is empty; add at least one item',
   TooMany: 'too many items; at most {0} are allowed',
+  SplitPopulations:
+    'a window has one population, and one set of it is ever opened, so it cannot be split; remove `splitPopulations`',
   MinAboveMax: '`min` is greater than `max`; swap them',
   EdgesNotAscending: 'edges must be in strictly ascending order',
   WrongType: 'an attribute of type {0} does not support `{1}`',

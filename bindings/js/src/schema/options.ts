@@ -62,7 +62,7 @@ class Reader {
       colluders: fields.or('colluders', colluders, (node) => node.integer(0, U32)),
       dropout: fields.or('dropout', many ? fraction(1, 5) : fraction(1, 1), read),
       missingTicks: fields.or('missingTicks', 0n, (node) => node.integer(0, U32)),
-      splitPopulations: fields.or('splitPopulations', false, (node) => node.bool()),
+      splitPopulations: fields.or('splitPopulations', false, onePopulation),
       trusted: fields.or('trusted', [], fingerprints),
       verified: fields.or('integrity', true, (node) => node.word(INTEGRITY) === 0),
     };
@@ -189,6 +189,11 @@ function positive(node: Node, scale: number): bigint {
     throw node.error('OutOfRange', 'above 0', isDelta ? 'below 1' : '9 × 10^12');
   }
   return number;
+}
+
+function onePopulation(node: Node): boolean {
+  if (node.bool()) throw node.error('SplitPopulations');
+  return false;
 }
 
 function consumers(node: Node): string[] {

@@ -241,16 +241,23 @@ impl Auditor {
         if over && !unblamed {
             return Err(ComplaintError::TooLate);
         }
+        let judged = case.judged.len();
         let verdict = judge(&self.board, &case.transcript, &mut case.judged, complaint)?;
+        let mut changes = Vec::new();
+        if case.judged.len() > judged {
+            let write = complaint.submission.name(&self.board.fingerprint());
+            changes.push(records::judged(epoch, &write));
+        }
         let Verdict::Upheld(by, fault) = verdict else {
-            return Ok(Step::new(Vec::new(), (verdict, None)));
+            return Ok(Step::new(changes, (verdict, None)));
         };
         if over {
-            return Ok(Step::new(Vec::new(), (verdict, None)));
+            return Ok(Step::new(changes, (verdict, None)));
         }
         let (statement, change) =
             self.make_statement(epoch, Body::Abort { reason: BurnReason::Blamed(by, fault) });
-        Ok(Step::new(vec![change], (verdict, Some(statement))))
+        changes.push(change);
+        Ok(Step::new(changes, (verdict, Some(statement))))
     }
 
     fn make_statement(&mut self, epoch: Epoch, body: Body) -> (PublishedStatement, Change) {
@@ -278,6 +285,7 @@ impl Auditor {
                 changes.extend(records::remove_statements(epoch, by, many));
             }
             changes.extend(records::remove_check(epoch));
+            changes.extend(case.judged.iter().map(|write| records::remove_judged(epoch, write)));
         }
         changes
     }

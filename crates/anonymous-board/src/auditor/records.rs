@@ -1,7 +1,8 @@
 //! The records that an auditor keeps durably, keyed by epoch, server and number.
 
 use crate::configuration::{Epoch, Party};
-use crate::messages::{Reveal, Statement};
+use crate::messages::{Reveal, Statement, WriteName};
+use alpheus_crypto::hash::Digest;
 use alpheus_crypto::ledger::{Change, DamagedLedgerError, put};
 use alpheus_crypto::secret::Secret;
 use alpheus_crypto::signed::Signed;
@@ -13,6 +14,8 @@ const CONFLICT: u8 = 255;
 const SEED: u8 = 254;
 /// A database's reveal.
 const REVEAL: u8 = 253;
+/// A write of which a complaint was judged. Its name follows.
+const JUDGED: u8 = 252;
 
 /// A decoded record.
 pub(super) enum Record {
@@ -20,6 +23,7 @@ pub(super) enum Record {
     Conflict(Signed<Statement>),
     Seed(Secret<32>),
     Reveal(Signed<Reveal>),
+    Judged(WriteName),
 }
 
 /// Whether the record of this key is the auditor's seed of an epoch.
@@ -59,6 +63,18 @@ pub(super) fn reveal(epoch: Epoch, by: Party, signed: &Signed<Reveal>) -> Change
     put(key(epoch, by, REVEAL), encoded(signed))
 }
 
+fn judged_key(epoch: Epoch, write: &WriteName) -> Vec<u8> {
+    [key(epoch, Party::Auditor, JUDGED).as_slice(), write.0.as_ref()].concat()
+}
+
+pub(super) fn judged(epoch: Epoch, write: &WriteName) -> Change {
+    put(judged_key(epoch, write), Vec::new())
+}
+
+pub(super) fn remove_judged(epoch: Epoch, write: &WriteName) -> Change {
+    Change { key: judged_key(epoch, write), value: None }
+}
+
 /// Removes the auditor's seed and the reveals: after this, nobody can open the keys any more.
 pub(super) fn remove_check(epoch: Epoch) -> Vec<Change> {
     let databases = Party::ALL.into_iter().map(|by| (by, REVEAL));
@@ -80,12 +96,19 @@ pub(super) fn remove_statements(
 /// Decodes a record.
 pub(super) fn read(key: &[u8], value: &[u8]) -> Result<(Epoch, Party, Record), DamagedLedgerError> {
     let (epoch, rest) = key.split_first_chunk::<8>().ok_or(DamagedLedgerError)?;
-    let [by, number] = rest else { return Err(DamagedLedgerError) };
+    let ([by, number], name) = rest.split_first_chunk::<2>().ok_or(DamagedLedgerError)?;
     let by = *Party::ALL.get(usize::from(*by)).ok_or(DamagedLedgerError)?;
+    if name.is_empty() == (*number == JUDGED) {
+        return Err(DamagedLedgerError);
+    }
     let signed = || postcard::from_bytes(value).map_err(|_| DamagedLedgerError);
     let record = match *number {
         CONFLICT => Record::Conflict(signed()?),
         SEED => Record::Seed(Secret::from_slice(value).ok_or(DamagedLedgerError)?),
+        JUDGED => {
+            let name = <[u8; 32]>::try_from(name).map_err(|_| DamagedLedgerError)?;
+            Record::Judged(WriteName(Digest(name)))
+        }
         REVEAL => Record::Reveal(postcard::from_bytes(value).map_err(|_| DamagedLedgerError)?),
         _ => Record::Statement(signed()?),
     };

@@ -76,6 +76,10 @@ impl Auditor {
                 case.evidence.reveal = Some(reveal);
                 return Ok(None);
             }
+            Record::Judged(write) => {
+                case.judged.insert(write);
+                return Ok(None);
+            }
         };
         match case.transcript.record(by, &signed).map_err(|_| DamagedLedgerError)? {
             Effect::New if !conflicts => {}

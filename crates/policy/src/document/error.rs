@@ -199,6 +199,11 @@ pub enum ContentError {
         /// The limit.
         max: usize,
     },
+    /// Several populations for one window.
+    #[error(
+        "a window has one population, and one set of it is ever opened, so it cannot be split; remove `splitPopulations`"
+    )]
+    SplitPopulations,
     /// Bounds the wrong way round.
     #[error("`min` is greater than `max`; swap them")]
     MinAboveMax,

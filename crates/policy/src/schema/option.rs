@@ -39,7 +39,8 @@ pub struct PolicyOption {
     pub dropout: Fraction,
     /// Ticks that may be missing between the sessions that make up a window (g).
     pub missing_ticks: u32,
-    /// Whether a window may be split into several compliant populations.
+    /// Whether a window may be split into several compliant populations: never yet. Schemas that say so
+    /// are refused.
     pub split_populations: bool,
     /// Controllers that owners trust not to collude, ascending.
     pub trusted: Vec<ControllerId>,

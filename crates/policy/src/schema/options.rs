@@ -93,7 +93,7 @@ impl Reader<'_> {
             colluders: fields.read_or("colluders", colluders, |node| node.integer(0, u32::MAX))?,
             dropout: fields.read_or("dropout", dropout, Node::fraction)?,
             missing_ticks: fields.read_or("missingTicks", 0, |node| node.integer(0, u32::MAX))?,
-            split_populations: fields.read_or("splitPopulations", false, Node::boolean)?,
+            split_populations: fields.read_or("splitPopulations", false, one_population)?,
             trusted: fields.read_or("trusted", Vec::new(), fingerprints)?,
             verified: fields
                 .read_or("integrity", true, |node| node.word(INTEGRITY, &[true, false]))?,
@@ -323,6 +323,12 @@ fn sorted<T: Ord>(list: &Node, mut all: Vec<T>) -> Result<Vec<T>, DocumentError>
     all.sort_unstable();
     all.dedup();
     if all.is_empty() { Err(list.error(ContentError::EmptyList)) } else { Ok(all) }
+}
+
+/// One set of a window is opened, and its quorum is of all members. With several, members would have to
+/// answer more than once, so no option promises that.
+fn one_population(node: &Node) -> Result<bool, DocumentError> {
+    if node.boolean()? { Err(node.error(ContentError::SplitPopulations)) } else { Ok(false) }
 }
 
 fn consumers(node: &Node) -> Result<Vec<String>, DocumentError> {

@@ -77,9 +77,15 @@ fn a_challenge_must_be_this_gateways_and_fresh() {
     let before = Timestamp(at(2).0 - 1);
     let forged = Hello { challenge: Challenge([0; 32]), ..hello };
     for (hello, now) in [(hello, before), (forged, at(2)), (hello, late)] {
+        let asked = town.service.gateway.verify_challenge(&hello.challenge, now);
+        assert_eq!(asked, Err(GatewayError::Challenge));
         let refused = attempt(&mut town, &hello, now);
         assert_eq!(refused, Some(GatewayError::Challenge));
     }
+    // It may be answered until its last moment.
+    let last = Timestamp(at(2).0 + CHALLENGE_LIFE.0);
+    assert_eq!(town.service.gateway.verify_challenge(&hello.challenge, last), Ok(()));
+    assert_eq!(attempt(&mut town, &hello, last), None);
     let others =
         Gateway::new(town.service.pinned.clone(), crate::properties::town::LIMITS, &mut town.rng);
     let theirs = others.hello(at(50), &mut town.rng);

@@ -130,6 +130,8 @@ fn a_logout_ends_a_session_at_once() {
     // A verifier that learns of the logout later than this gateway changes nothing.
     town.service.gateway.update(town.service.shard.status(session).unwrap());
     assert_eq!(town.service.gateway.until(session), None);
+    // Nor is a verifier asked about it in later epochs.
+    assert!(town.service.gateway.knows(session, at(100)));
 }
 
 /// The session that a device logged in with.
@@ -153,6 +155,18 @@ fn sessions_that_can_serve_no_more_are_deleted() {
     town.service.gateway.prune(at(100));
     assert!(town.service.gateway.is_empty());
     assert_eq!(town.service.gateway.until(session), None);
+}
+
+/// One that has not connected here is kept as long as it may be carried on, and no longer.
+#[test]
+fn a_session_that_may_be_carried_on_is_kept() {
+    let mut town = Town::new(10);
+    let mut device = town.device(b"ada");
+    town.log_in(&mut device, Timing::Running, at(1));
+    for (now, kept) in [(at(14), 1), (Timestamp(at(30).0 - 1), 1), (at(30), 0)] {
+        town.service.gateway.prune(now);
+        assert_eq!(town.service.gateway.len(), kept, "{now:?}");
+    }
 }
 
 proptest! {

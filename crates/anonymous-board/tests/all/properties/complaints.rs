@@ -7,7 +7,7 @@ use alpheus_anonymous_board::auditor::{ComplaintError, Verdict};
 use alpheus_anonymous_board::configuration::{Epoch, Party};
 use alpheus_anonymous_board::dpf::Side;
 use alpheus_anonymous_board::messages::{
-    Body, BurnReason, Fault, Grounds, Opening, Submission, WriteName,
+    Body, BurnReason, Fault, Grounds, Opening, Statement, Submission, WriteName,
 };
 use alpheus_anonymous_board::reader::ReadError;
 use alpheus_anonymous_board::transcript::Transcript;
@@ -182,7 +182,37 @@ fn strangers_complain_in_vain_and_a_writer_once() {
     for shown in [wrong.clone(), wrong, opening] {
         let judged = complain(&mut town, &written, &submission, side, shown);
         assert_eq!(judged, (Verdict::Void, 1), "its complaint is used up");
+        town.restart_auditor();
     }
+}
+
+/// What the auditor keeps of an epoch, the complaints that it has judged among it, goes with the epoch.
+#[test]
+fn an_old_epochs_complaints_are_forgotten() {
+    let (mut town, written, submission, (side, opening)) = lied_to();
+    let wrong = Opening { seal: [0; 32], ..opening };
+    let complaint = written.complaint(&submission, Grounds::Digest { side, opening: wrong });
+    assert_eq!(town.complain(&complaint), Verdict::Void);
+    let name = written.name().0;
+    let is_judged = |town: &Town| town.ledgers[2].keys().any(|key| key.ends_with(name.as_ref()));
+    assert!(is_judged(&town));
+    auditor_hears_of(&mut town, Epoch(64));
+    assert!(is_judged(&town), "kept for 64 epochs");
+    auditor_hears_of(&mut town, Epoch(65));
+    assert!(!is_judged(&town));
+    town.restart_auditor();
+    assert_eq!(town.auditor.costly_complaints(Epoch(0)), 0);
+    assert!(town.ledgers[2].keys().all(|key| !key.starts_with(&0_u64.to_be_bytes())));
+}
+
+/// A database begins an epoch, and tells the auditor.
+fn auditor_hears_of(town: &mut Town, epoch: Epoch) {
+    let by = Party::Database(Side::First);
+    let first = town.statements[0][0].open(town.board.key(by).unwrap()).unwrap().into_inner();
+    let begin = Signed::new(&Statement { epoch, ..first }, &server(by));
+    let now = town.board.schedule.start_of(epoch);
+    let step = town.auditor.handle_statement(&begin, Side::First, epoch, now).unwrap();
+    drop(step.commit(&mut town.ledgers[2]).unwrap());
 }
 
 /// Two made-up views, in which one database and then the other is wrong about a write, and both

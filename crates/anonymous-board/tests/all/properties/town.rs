@@ -429,12 +429,17 @@ impl Town {
             let said = self.with_lie(Party::Auditor, said.signed, lie);
             self.statements[2].push(said);
             if self.auditor_restarts {
-                let (key, records) = (server(Party::Auditor), self.ledgers[2].clone());
-                let origin = StateOrigin::Intact;
-                let restored = Auditor::restore(&self.board, key, origin, records, self.now);
-                self.auditor = restored.unwrap().0;
+                self.restart_auditor();
             }
         }
+    }
+
+    /// Kills the auditor and restores it from its ledger.
+    pub(crate) fn restart_auditor(&mut self) {
+        let (key, records) = (server(Party::Auditor), self.ledgers[2].clone());
+        let origin = StateOrigin::Intact;
+        let restored = Auditor::restore(&self.board, key, origin, records, self.now);
+        self.auditor = restored.unwrap().0;
     }
 
     /// Polls the auditor alone.

@@ -51,6 +51,9 @@ public enum Problem {
     EMPTY_LIST("the list is empty; add at least one item"),
     /** Too many items. */
     TOO_MANY("too many items; at most %s are allowed"),
+    /** Several populations for one window. */
+    SPLIT_POPULATIONS("a window has one population, and one set of it is ever opened, so it cannot be split; "
+            + "remove `splitPopulations`"),
     /** Bounds in the wrong order. */
     MIN_ABOVE_MAX("`min` is greater than `max`; swap them"),
     /** Edges out of order. */

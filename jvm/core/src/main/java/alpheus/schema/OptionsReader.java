@@ -80,7 +80,7 @@ final class OptionsReader {
                 fields.readOr("colluders", colluders, node -> node.integer(0, SchemaReader.U32)),
                 fields.readOr("dropout", many ? Fraction.FIFTH : Fraction.ONE, Node::fraction),
                 fields.readOr("missingTicks", 0L, node -> node.integer(0, SchemaReader.U32)),
-                fields.readOr("splitPopulations", false, Node::bool),
+                fields.readOr("splitPopulations", false, OptionsReader::onePopulation),
                 fields.readOr("trusted", List.of(), OptionsReader::fingerprints),
                 fields.readOr("integrity", true, node -> node.word(INTEGRITY) == 0));
     }
@@ -231,6 +231,13 @@ final class OptionsReader {
         if (!found) {
             throw named.error(Problem.NOTHING_TO_GENERALISE, named.text());
         }
+    }
+
+    private static boolean onePopulation(Node node) throws DocumentException {
+        if (node.bool()) {
+            throw node.error(Problem.SPLIT_POPULATIONS);
+        }
+        return false;
     }
 
     private static List<String> consumers(Node node) throws DocumentException {
