@@ -17,9 +17,10 @@ use alpheus_streams::runtime::embedded::{
     Controllers, Embedded, Pace as Run, RunOptions, RuntimeError, Stores,
 };
 use alpheus_streams::runtime::plane::EngineKind;
+use alpheus_streams::runtime::storage::read_on;
 use alpheus_time::{Span, Timestamp};
 use alpheus_transport::simulated::Machine;
-use alpheus_transport::{Ownership, Partition};
+use alpheus_transport::{Offset, Ownership, Partition, Store};
 use alpheus_worker::group::{Group, Names, Work};
 use alpheus_worker::lane::Pace;
 use std::collections::BTreeSet;
@@ -170,7 +171,30 @@ fn rows(scene: &Scene, seed: u64) -> Result<(Vec<Row>, u32, u32), RuntimeError> 
         workers.end();
         life.embedded.pump(end.plus(Span::seconds(2 * WINDOW)))?;
     }
+    nothing_twice(life.embedded.store.as_ref());
     Ok((life.results(), workers.kills, workers.moves))
+}
+
+/// Reports and sums were said once each, whoever was killed before or after.
+fn nothing_twice(store: &dyn Store) {
+    let Names { topics, parts, .. } = Names::new(PARTITIONS).unwrap();
+    let mut said = BTreeSet::new();
+    for topic in [&topics.job.summaries, &topics.job.sums, &parts] {
+        for number in 0..store.partitions(topic).unwrap().unwrap() {
+            let mut position = Offset(0);
+            read_on(store, &topic.partition(number), &mut position, |fetched| {
+                for record in fetched.filter(|record| !record.key.starts_with(b"progress/")) {
+                    // Parts of a window have one key.
+                    let of = if *topic == parts { &record.value } else { &record.key };
+                    let once = said.insert((topic.clone(), of.to_vec()));
+                    assert!(once, "twice in {topic}: {:?}", record.key);
+                }
+                Ok::<(), alpheus_transport::Error>(())
+            })
+            .unwrap();
+        }
+    }
+    assert!(said.len() > 3 * usize::try_from(WINDOWS).unwrap(), "{}", said.len());
 }
 
 #[test]
