@@ -150,7 +150,7 @@ mod tests {
             piece(0, 2, b"ab"),
             piece(1, 2, b"cd"),
             encoded(&Entry::Step(step(2))),
-            // Whoever wrote this went away.
+            // The process that wrote this went away.
             piece(0, 3, b"xx"),
             encoded(&Entry::Step(step(3))),
             piece(2, 3, b"yy"),

@@ -191,7 +191,10 @@ impl Worker {
             self.part.set(State::Failed);
             failures = if begun.elapsed() > STABLE { 1 } else { failures + 1 };
             let is_first = !joined
-                && matches!(error, Stopped::Failure(_) | Stopped::Worker(WorkerError::Join(_)));
+                && matches!(
+                    error,
+                    StoppedError::Failure(_) | StoppedError::Worker(WorkerError::Join(_))
+                );
             if is_first || failures >= FAILURES || self.stop.is_stopping() {
                 return Err(error.into());
             }
@@ -205,7 +208,7 @@ impl Worker {
     }
 
     /// Takes part in the group until it is asked to stop, or something fails.
-    fn attend(&self, joined: &mut bool) -> Result<(), Stopped> {
+    fn attend(&self, joined: &mut bool) -> Result<(), StoppedError> {
         let names = Names::new(0)?;
         let (store, member) =
             kafka::join(&self.kafka, &names.group, &self.instance).map_err(WorkerError::from)?;
@@ -287,25 +290,25 @@ impl Worker {
 
 /// Why a worker does not go on.
 #[derive(Debug, thiserror::Error)]
-enum Stopped {
+enum StoppedError {
     #[error(transparent)]
     Worker(#[from] WorkerError),
     #[error("{0}")]
     Failure(Failure),
 }
 
-impl From<Failure> for Stopped {
-    fn from(failure: Failure) -> Stopped {
-        Stopped::Failure(failure)
+impl From<Failure> for StoppedError {
+    fn from(failure: Failure) -> StoppedError {
+        StoppedError::Failure(failure)
     }
 }
 
-impl From<Stopped> for Failure {
-    fn from(stopped: Stopped) -> Failure {
+impl From<StoppedError> for Failure {
+    fn from(stopped: StoppedError) -> Failure {
         match stopped {
-            Stopped::Failure(failure) => failure,
-            Stopped::Worker(WorkerError::Join(error)) => error.into(),
-            Stopped::Worker(error) => Failure::new(Category::Io, error),
+            StoppedError::Failure(failure) => failure,
+            StoppedError::Worker(WorkerError::Join(error)) => error.into(),
+            StoppedError::Worker(error) => Failure::new(Category::Io, error),
         }
     }
 }

@@ -175,7 +175,7 @@ fn rows(scene: &Scene, seed: u64) -> Result<(Vec<Row>, u32, u32), RuntimeError> 
     Ok((life.results(), workers.kills, workers.moves))
 }
 
-/// Reports and sums were said once each, whoever was killed before or after.
+/// Reports and sums were said once each, although workers were killed before or after.
 fn nothing_twice(store: &dyn Store) {
     let Names { topics, parts, .. } = Names::new(PARTITIONS).unwrap();
     let mut said = BTreeSet::new();

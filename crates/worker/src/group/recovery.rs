@@ -16,7 +16,7 @@ const PATIENCE: Duration = Duration::from_secs(120);
 const PAUSE: Duration = Duration::from_millis(50);
 
 impl Group {
-    /// The lane of a partition, as whoever had it last committed it.
+    /// The lane of a partition, as the process that had it last committed it.
     pub(super) fn recover(&mut self, number: u32) -> Result<Lane, WorkerError> {
         let names = &self.work.names;
         let (events, journal) =
