@@ -8,7 +8,7 @@ use crate::journal;
 use crate::lane::{Lane, Outcome, Pace};
 use crate::meter::Meter;
 use crate::part::Part;
-use alpheus_encrypted_stream::job::{JobMessage, Progress, Token, WindowSum};
+use alpheus_encrypted_stream::job::{JobMessage, Progress, Token};
 use alpheus_encrypted_stream::tick::ingest::Ingest;
 use alpheus_encrypted_stream::transformer::Shape;
 use alpheus_node::service::ServiceError;
@@ -263,6 +263,12 @@ impl Group {
         Ok(busy)
     }
 
+    /// Whether there are results that are not committed.
+    #[must_use]
+    pub fn has_results(&self) -> bool {
+        !self.batch.is_empty()
+    }
+
     /// A lane's next step. Returns whether there were frames.
     fn step(
         &mut self,
@@ -482,18 +488,4 @@ fn bury(
     let value = record.value.get(..BEGINNING).unwrap_or(&record.value);
     let timestamp = record.timestamp;
     batch.append(to, &NewRecord { key, value, timestamp, headers: &headers })
-}
-
-/// The sums of windows that are in the topic of sums.
-fn written(store: &dyn Store, sums: &Topic) -> Result<Vec<WindowSum>, Error> {
-    let mut found = Vec::new();
-    for number in 0..store.partitions(sums)?.unwrap_or(0) {
-        let partition = sums.partition(number);
-        let mut position = store.bounds(&partition)?.start;
-        read_on(store, &partition, &mut position, |fetched| {
-            found.extend(fetched.filter_map(|it| WindowSum::from_bytes(&it.value).ok()));
-            Ok::<(), Error>(())
-        })?;
-    }
-    Ok(found)
 }

@@ -41,8 +41,9 @@ Unless the schema says `frames: events`, the identity folder is the service's, w
 
 /// How long results wait for others to share their transaction.
 const COMMIT: Duration = Duration::from_millis(200);
-/// How long it waits for something to do.
-const WAIT: Duration = Duration::from_millis(100);
+/// How long it waits for something to do. Records that come end the wait; each look at partitions without
+/// any asks the brokers.
+const WAIT: Duration = Duration::from_millis(500);
 /// How long it waits for the service's topics before it looks again.
 const TOPICS: Duration = Duration::from_secs(1);
 /// How long the brokers wait for an undecided transaction before they end it. Until then nobody reads on.
@@ -202,7 +203,7 @@ impl Worker {
             let until = Instant::now() + (PAUSE * failures).min(MAX_PAUSE);
             while Instant::now() < until && !self.stop.is_stopping() {
                 self.heart.beat();
-                std::thread::sleep(WAIT);
+                std::thread::sleep(COMMIT);
             }
         }
     }
@@ -281,7 +282,7 @@ impl Worker {
                 return Err(error);
             }
             if !group.turn(clock::now())? {
-                seen = store.wait(seen, WAIT)?;
+                seen = store.wait(seen, if group.has_results() { COMMIT } else { WAIT })?;
             }
         }
         group.end()

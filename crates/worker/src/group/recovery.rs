@@ -1,14 +1,15 @@
 //! Takes partitions over: from a journal's last snapshot, and the steps after it.
 
-use super::{Group, OwnJoiner, WorkerError, fetch, written};
+use super::{Group, OwnJoiner, WorkerError, fetch};
 use crate::instruction::Instruction;
 use crate::joiner::Joiner;
 use crate::journal::{self, History};
 use crate::lane::{Lane, Step};
 use crate::part::Part;
-use alpheus_encrypted_stream::job::{JobMessage, Token};
+use alpheus_encrypted_stream::job::{JobMessage, Token, WindowSum};
+use alpheus_streams::runtime::storage::read_on;
 use alpheus_time::Timestamp;
-use alpheus_transport::{Limits, Offset, Record};
+use alpheus_transport::{Error, Limits, Offset, Record, Store, Topic};
 use std::time::{Duration, Instant};
 
 /// How long a journal's end may be hidden by another's transaction, which a broker ends by itself.
@@ -136,4 +137,18 @@ impl Group {
         }
         Ok(OwnJoiner { joiner, parts: position, instructions: to })
     }
+}
+
+/// The sums of windows that are in the topic of sums.
+fn written(store: &dyn Store, sums: &Topic) -> Result<Vec<WindowSum>, Error> {
+    let mut found = Vec::new();
+    for number in 0..store.partitions(sums)?.unwrap_or(0) {
+        let partition = sums.partition(number);
+        let mut position = store.bounds(&partition)?.start;
+        read_on(store, &partition, &mut position, |fetched| {
+            found.extend(fetched.filter_map(|it| WindowSum::from_bytes(&it.value).ok()));
+            Ok::<(), Error>(())
+        })?;
+    }
+    Ok(found)
 }
