@@ -129,39 +129,3 @@ fn encoded(entry: &Entry<'_>) -> Vec<u8> {
     // All of it can be serialised.
     postcard::to_extend(entry, vec![VERSION]).unwrap_or_default()
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn step(events: u64) -> Step {
-        Step { events, ..Step::default() }
-    }
-
-    fn piece(number: u32, of: u32, bytes: &[u8]) -> Vec<u8> {
-        encoded(&Entry::Piece { number, of, bytes })
-    }
-
-    #[test]
-    fn steps_after_the_last_whole_snapshot_count() {
-        let mut history = History::default();
-        let said = [
-            encoded(&Entry::Step(step(1))),
-            piece(0, 2, b"ab"),
-            piece(1, 2, b"cd"),
-            encoded(&Entry::Step(step(2))),
-            // The process that wrote this went away.
-            piece(0, 3, b"xx"),
-            encoded(&Entry::Step(step(3))),
-            piece(2, 3, b"yy"),
-        ];
-        said.iter().for_each(|entry| history.take(entry).unwrap());
-        assert_eq!(history.snapshot.as_deref(), Some(&b"abcd"[..]));
-        assert_eq!(history.steps, [step(2), step(3)]);
-        history.take(&piece(0, 1, b"ef")).unwrap();
-        assert_eq!((history.snapshot.as_deref(), &history.steps[..]), (Some(&b"ef"[..]), &[][..]));
-        for bad in [&[][..], &[2, 0], &[VERSION, 9]] {
-            assert_eq!(history.take(bad), Err(EntryError));
-        }
-    }
-}

@@ -92,22 +92,3 @@ pub(crate) fn join(a: Tally, b: Tally) -> Tally {
     add(&mut digest.0, &b.digest.0);
     Tally { count: a.count.wrapping_add(b.count), digest }
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn parts_are_read_back_and_other_bytes_are_none() {
-        let streams = Tally { count: 3, digest: SetDigest([1, 2, 3, u64::MAX]) };
-        let (plan, start) = (PlanId([7; 32]), Timestamp(20));
-        let part = Part { plan, start, lane: 2, streams, rows: vec![5, u64::MAX] };
-        let bytes = part.to_bytes();
-        assert_eq!(Part::from_bytes(&bytes), Some(part));
-        for bad in
-            [&[][..], &[9], &bytes[1..], &bytes[..bytes.len() - 1], &[&bytes[..], &[0]].concat()]
-        {
-            assert_eq!(Part::from_bytes(bad), None);
-        }
-    }
-}
