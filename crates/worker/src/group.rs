@@ -292,7 +292,7 @@ impl Group {
             lane.take(now.plus(self.work.pace.skew), &records, self.ingest.as_mut());
             lane.taken(next);
         }
-        let reached = lane.reach(now, !moved, self.work.pace);
+        let (reached, is_all) = lane.reach(now, !moved, self.work.pace);
         let is_idle = !moved && from >= to;
         if is_idle && (reached.0 == before.reached || !lane.has_plans()) {
             return Ok(false);
@@ -311,7 +311,7 @@ impl Group {
         }
         let journal = self.work.names.journals.partition(number);
         journal::note(&mut self.batch, &journal, own.lane.step())?;
-        Ok(moved)
+        Ok(moved || !is_all)
     }
 
     fn lanes_in_all(&self) -> u32 {

@@ -281,9 +281,10 @@ impl Lane {
         Ok(())
     }
 
-    /// The event time that this step reaches. If the log was read to its end, and no later frame came
-    /// for a while, the clock moves it.
-    pub fn reach(&mut self, now: Timestamp, caught_up: bool, pace: Pace) -> Timestamp {
+    /// The event time that this step reaches, and whether that is all there is to reach: a step closes no
+    /// more than about a window, so that what it has to say fits into a commit. If the log was read to
+    /// its end, and no later frame came for a while, the clock moves event time.
+    pub fn reach(&mut self, now: Timestamp, caught_up: bool, pace: Pace) -> (Timestamp, bool) {
         if std::mem::take(&mut self.later) {
             self.moved = Some(now);
         }
@@ -302,7 +303,12 @@ impl Lane {
         if caught_up && !self.plans.values().any(LanePlan::has_members) {
             reached = reached.max(coarse(pace.disorder));
         }
-        reached.max(Timestamp(self.step.reached))
+        let reached = reached.max(Timestamp(self.step.reached));
+        let views = || self.plans.values().map(|plan| &plan.view);
+        let from = views().map(|view| view.from.0).min().map(|from| from.max(self.step.reached));
+        let most = from.zip(views().map(|view| view.window.0).min());
+        let most = most.map_or(reached, |(from, window)| Timestamp(from.saturating_add(window)));
+        (reached.min(most), reached <= most)
     }
 
     /// Closes what has passed, and adds up what is opened. Ends the step.
