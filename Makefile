@@ -20,7 +20,7 @@ TEST_THREADS ?= 5
 WAITING_THREADS ?= 5
 OTHER_THREADS ?= 1
 # Tests of whole processes that wait for minutes and compute little.
-WAITING := stats:: flink:: otlp:: doctor::
+WAITING := stats:: flink:: worker:: otlp:: doctor::
 # All tests but those of whole processes. `cargo xtask tidy` says if a test target is missing.
 OTHERS := --lib --bins --examples --test all --test plain --test suite --test vectors
 PROCESSES = $(CARGO) test --workspace --features $(FEATURES) --locked --no-fail-fast --test processes --

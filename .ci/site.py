@@ -25,6 +25,7 @@ GUIDES = [
     ("Results that prove themselves", "docs/integrity.md"),
     ("Pages in a browser", "docs/pages.md"),
     ("Kafka and Flink", "docs/scale.md"),
+    ("Limits of scale", "docs/scale-limits.md"),
     ("Data contracts", "docs/standards.md"),
     ("Access pass", "docs/pass.md"),
     ("Accountable statistics", "docs/statistics.md"),

@@ -54,6 +54,7 @@ pub fn id_of(failure: &Failure) -> ErrorId {
 
 fn of(error: &(dyn Error + 'static)) -> Option<ErrorId> {
     let found = alpheus_streams::kinds::of(error);
+    let found = found.or_else(|| alpheus_worker::kinds::of(error));
     #[cfg(feature = "board")]
     let found = found.or_else(|| alpheus_board_service::kinds::of(error));
     #[cfg(feature = "pass")]

@@ -16,6 +16,7 @@ mod error;
 #[cfg(feature = "kafka")]
 pub mod kafka;
 pub mod local;
+mod membership;
 mod names;
 mod partitioner;
 mod queue;
@@ -28,6 +29,7 @@ mod tables;
 pub use batch::{Batch, MAX_RECORD_BYTES, MAX_STATE_KEY_BYTES};
 pub use bytes::Bytes;
 pub use error::{Error, Source};
+pub use membership::{Membership, Ownership};
 pub use names::{Bounds, Group, NameError, Offset, Partition, Space, Topic};
 pub use partitioner::partition_for_key;
 pub use receipt::{CommitReceipt, OffsetRange, PendingCommit, Sequence, SyncPoint};

@@ -57,6 +57,18 @@ const ALLOWED: &[(&str, &[&str])] = &[
             "alpheus-streams",
         ],
     ),
+    (
+        "alpheus-worker",
+        &[
+            "alpheus-time",
+            "alpheus-crypto",
+            "alpheus-policy",
+            "alpheus-transport",
+            "alpheus-encrypted-stream",
+            "alpheus-node",
+            "alpheus-streams",
+        ],
+    ),
     // What Python links is a device and a consumer.
     (
         "alpheus-python",
@@ -140,6 +152,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
             "alpheus-standards",
             "alpheus-otlp",
             "alpheus-streams",
+            "alpheus-worker",
             "alpheus-pass-service",
             "alpheus-board-service",
             "alpheus-stats-service",

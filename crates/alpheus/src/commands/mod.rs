@@ -11,7 +11,6 @@ use alpheus_node::failure::{Category, Failure};
 use alpheus_node::globals::Globals;
 use alpheus_node::proxy;
 use alpheus_node::service;
-#[cfg(any(feature = "board", feature = "pass", feature = "stats"))]
 use alpheus_node::settings::Part;
 use clap::error::ErrorKind;
 use clap::{Parser, Subcommand};
@@ -73,6 +72,8 @@ pub enum Command {
     Sql(crate::sql::Args),
     /// Run the service: log, sums and queries, without any data key
     Server(alpheus_streams::server::Args),
+    /// Sum events in Kafka for the service, as one of a group of processes
+    Worker(alpheus_worker::Args),
     /// Guard owners' streams: keys, policies, ledger
     Controller(alpheus_streams::controller::Args),
     /// Add streams, choose what may be learned, see who learned what, revoke, erase
@@ -128,6 +129,7 @@ const PARTS: &[&str] = &[
     alpheus_streams::settings::KEYS[2],
     alpheus_streams::settings::KEYS[3],
     alpheus_streams::settings::KEYS[4],
+    alpheus_worker::worker::WorkerSettings::KEY,
 ];
 
 /// Runs the command of `args` (the program's name first) and prints a failure on standard
@@ -177,6 +179,7 @@ fn perform(command: Command, globals: &Globals) -> Result<(), Failure> {
         Command::Sql(args) => crate::sql::run(&args, globals),
         Command::Generate(args) => crate::generate::run(&args, globals),
         Command::Server(args) => alpheus_streams::server::run(&args, globals),
+        Command::Worker(args) => alpheus_worker::run(&args, globals),
         Command::Controller(args) => alpheus_streams::controller::run(&args, globals),
         Command::Owner(args) => alpheus_streams::owner::run(&args, globals),
         Command::Read(args) => alpheus_streams::read::run(&args, globals),

@@ -70,3 +70,4 @@ mod tour;
 mod up;
 mod usage;
 mod verified;
+mod worker;

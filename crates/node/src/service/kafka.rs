@@ -1,9 +1,13 @@
-//! Opens a store in a Kafka cluster, where the program was built for it.
+//! Opens a store in a Kafka cluster, or joins a group of processes there, where the program was built
+//! for it.
 
 use super::ServiceError;
 use crate::settings::kafka::KafkaSettings;
-use alpheus_transport::Store;
+use alpheus_transport::{Group, Membership, Store};
 use std::sync::Arc;
+
+/// A store whose positions are a group's, and the process's part in the group.
+pub type Joined = (Arc<dyn Store>, Box<dyn Membership>);
 
 /// Opens the store.
 ///
@@ -11,6 +15,24 @@ use std::sync::Arc;
 /// A setting is missing, the file cannot be read, or the cluster refuses.
 #[cfg(feature = "kafka")]
 pub(super) fn open(settings: &KafkaSettings) -> Result<Arc<dyn Store>, ServiceError> {
+    Ok(alpheus_transport::kafka::open(&options(settings)?)?)
+}
+
+/// Joins a group of processes, as the instance with this name.
+///
+/// # Errors
+/// A setting is missing, the file cannot be read, or the cluster refuses.
+#[cfg(feature = "kafka")]
+pub fn join(
+    settings: &KafkaSettings,
+    group: &Group,
+    instance: &str,
+) -> Result<Joined, ServiceError> {
+    Ok(alpheus_transport::kafka::join(&options(settings)?, group, instance)?)
+}
+
+#[cfg(feature = "kafka")]
+fn options(settings: &KafkaSettings) -> Result<alpheus_transport::kafka::Options, ServiceError> {
     use crate::settings::Settings;
     use alpheus_transport::kafka;
 
@@ -26,7 +48,7 @@ pub(super) fn open(settings: &KafkaSettings) -> Result<Arc<dyn Store>, ServiceEr
     if let Some(seconds) = settings.timeout_seconds {
         options.patience = std::time::Duration::from_secs(seconds);
     }
-    Ok(kafka::open(&options)?)
+    Ok(options)
 }
 
 /// Says that this program cannot.
@@ -35,5 +57,14 @@ pub(super) fn open(settings: &KafkaSettings) -> Result<Arc<dyn Store>, ServiceEr
 /// [`ServiceError::NoKafka`].
 #[cfg(not(feature = "kafka"))]
 pub(super) fn open(_: &KafkaSettings) -> Result<Arc<dyn Store>, ServiceError> {
+    Err(ServiceError::NoKafka)
+}
+
+/// Says that this program cannot.
+///
+/// # Errors
+/// [`ServiceError::NoKafka`].
+#[cfg(not(feature = "kafka"))]
+pub fn join(_: &KafkaSettings, _: &Group, _: &str) -> Result<Joined, ServiceError> {
     Err(ServiceError::NoKafka)
 }

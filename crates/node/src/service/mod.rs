@@ -10,7 +10,7 @@ pub mod expiry;
 pub mod health;
 pub mod heartbeat;
 pub mod http;
-mod kafka;
+pub mod kafka;
 pub mod log;
 pub mod metrics;
 pub mod process;

@@ -103,8 +103,8 @@ impl ProducerContext for Context {
 }
 
 impl Clients {
-    /// Configures the clients. They connect later.
-    pub(super) fn new(options: &Options) -> Result<Self, ClusterError> {
+    /// Configures the clients of the writer with this transactional id. They connect later.
+    pub(super) fn new(options: &Options, writer: &str) -> Result<Self, ClusterError> {
         options.check()?;
         let last_error = Arc::<LastError>::default();
         let patience = options.patience.clamp(Duration::from_secs(1), MAX_PATIENCE);
@@ -112,7 +112,7 @@ impl Clients {
         let base = base(options);
         let mut reading = base.clone();
         for (name, value) in [
-            ("group.id", options.writer_id().as_str()),
+            ("group.id", writer),
             ("isolation.level", "read_committed"),
             ("enable.auto.commit", "false"),
             ("enable.auto.offset.store", "false"),
@@ -127,7 +127,7 @@ impl Clients {
         }
         let mut writing = base.clone();
         for (name, value) in [
-            ("transactional.id", options.writer_id().as_str()),
+            ("transactional.id", writer),
             ("enable.idempotence", "true"),
             ("acks", "all"),
             ("transaction.timeout.ms", &milliseconds),
@@ -191,7 +191,7 @@ impl Clients {
 }
 
 /// The configuration that all clients share.
-fn base(options: &Options) -> ClientConfig {
+pub(super) fn base(options: &Options) -> ClientConfig {
     let mut base = ClientConfig::new();
     base.set("reconnect.backoff.ms", "20").set("reconnect.backoff.max.ms", "1000");
     for (name, value) in &options.properties {

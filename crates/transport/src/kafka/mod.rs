@@ -10,10 +10,14 @@
 //! consumer groups: brokers delete those a week after the last commit of a group without
 //! members. Also, state and positions are then read in the same way.
 //!
+//! Many processes can share the partitions of some topics: each [joins](join) a consumer group. Such a
+//! process has no state spaces. Its positions are the group's offsets, in the transaction of its records.
+//!
 //! A record's time is in the header `alpheus.time`, which readers do not see. Kafka's own
 //! timestamp is the time of sending.
 
 mod client;
+mod group;
 mod options;
 mod reader;
 mod store;
@@ -21,6 +25,7 @@ mod topics;
 mod transaction;
 
 pub use crate::error::cluster::ClusterError;
+pub use group::join;
 pub use options::Options;
 
 use crate::error::Error;

@@ -1,6 +1,7 @@
 //! Implements `Store` over a cluster.
 
 use super::client::Clients;
+use super::group::Offsets;
 use super::options::Options;
 use super::reader::{CursorPosition, ReadRequest, Reader};
 use super::topics::{Kind, Names, TopicInfo, Topics};
@@ -65,8 +66,20 @@ struct OwnRecords {
 }
 
 pub(super) fn open(options: &Options) -> Result<Arc<dyn Store>, Error> {
-    let clients = Arc::new(Clients::new(options)?);
-    let (names, id) = (Names::new(options), options.writer_id());
+    let store = open_as(options, options.writer_id(), None)?;
+    store.load()?;
+    Ok(Arc::new(store))
+}
+
+/// Opens the store as the writer with this transactional id, and loads no state. A process of a
+/// group commits the group's offsets.
+pub(super) fn open_as(
+    options: &Options,
+    id: String,
+    offsets: Option<Offsets>,
+) -> Result<Kafka, Error> {
+    let clients = Arc::new(Clients::new(options, &id)?);
+    let names = Names::new(options);
     let topics = Topics::new(Arc::clone(&clients), options.min_copies);
     // Checked before fencing: a process that cannot open the store must not stop the one that
     // has it open.
@@ -76,7 +89,7 @@ pub(super) fn open(options: &Options) -> Result<Arc<dyn Store>, Error> {
     fenced.map_err(|error| clients.refused("become the writer", &id, error))?;
     clients.answered();
     let (deciding, writing) = (AtomicBool::new(false), Arc::clone(&clients));
-    let writer = Transactions { clients: writing, names: names.clone(), id, deciding };
+    let writer = Transactions { clients: writing, names: names.clone(), id, offsets, deciding };
     let queue = Arc::new(Queue::new(writer, Shared::default(), options.max_staged));
     let arrived = Arc::new(AtomicBool::new(false));
     let wakes = wakes(&queue, &arrived);
@@ -84,9 +97,7 @@ pub(super) fn open(options: &Options) -> Result<Arc<dyn Store>, Error> {
         Reader::new(Arc::clone(&clients), Arc::clone(consumer), Arc::clone(&wakes))
     });
     let making = Mutex::default();
-    let store = Kafka { readers, queue, clients, topics, names, arrived, making };
-    store.load()?;
-    Ok(Arc::new(store))
+    Ok(Kafka { readers, queue, clients, topics, names, arrived, making })
 }
 
 /// Wakes a reader that waits at the end of a partition.
@@ -403,7 +414,11 @@ impl Store for Kafka {
     }
 
     fn position(&self, group: &Group, partition: &Partition) -> Result<Option<Offset>, Error> {
-        self.place(partition)?;
+        let (name, index, _) = self.place(partition)?;
+        if let Some(offsets) = &self.queue.writer().offsets {
+            let found = offsets.committed(&name, index, self.clients.patience);
+            return Ok(found.map_err(|e| self.clients.refused("read the position in", &name, e))?);
+        }
         let state = self.queue.usable()?;
         Ok(state.shared.positions.get(&(group.clone(), partition.clone())).copied())
     }

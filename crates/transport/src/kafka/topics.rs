@@ -3,7 +3,7 @@
 use super::client::Clients;
 use super::options::Options;
 use crate::error::cluster::ClusterError;
-use crate::names::{Offset, Partition, Space, Topic};
+use crate::names::{Group, Offset, Partition, Space, Topic};
 use rdkafka::admin::{AdminOptions, ConfigResource, NewTopic, ResourceSpecifier, TopicReplication};
 use rdkafka::consumer::Consumer;
 use rdkafka::error::{IsError, KafkaError, RDKafkaErrorCode as Code};
@@ -74,6 +74,21 @@ impl Names {
             return Err(ClusterError::Reserved { topic: name });
         }
         Ok(name)
+    }
+
+    /// The topic with this name in the cluster.
+    pub(super) fn topic_of(&self, name: &str) -> Option<Topic> {
+        Topic::new(name.strip_prefix(&self.prefix)?).ok()
+    }
+
+    /// A consumer group's name in the cluster.
+    pub(super) fn group(&self, group: &Group) -> String {
+        format!("{}{group}", self.prefix)
+    }
+
+    /// The transactional id of a process of a group.
+    pub(super) fn instance(&self, group: &Group, instance: &str) -> String {
+        format!("{}{group}.{instance}", self.prefix)
     }
 
     pub(super) fn space(&self, space: &Space) -> String {

@@ -1,6 +1,7 @@
 //! Writes a group of batches as one transaction.
 
 use super::client::Clients;
+use super::group::Offsets;
 use super::store::{Change, Shared};
 use super::topics::Names;
 use crate::error::cluster::{ClusterError, code, is_fenced, is_forbidden};
@@ -34,6 +35,8 @@ pub(super) struct Transactions {
     pub(super) names: Names,
     /// The transactional id.
     pub(super) id: String,
+    /// Of a group's process: positions are the group's offsets, and count while it is a member.
+    pub(super) offsets: Option<Offsets>,
     /// Whether a transaction may be decided but not published yet.
     pub(super) deciding: AtomicBool,
 }
@@ -57,6 +60,9 @@ impl Writer for Transactions {
         let begun = self.clients.producer.begin_transaction();
         let written = begun.and_then(|()| self.send_all(group, until)).and_then(|()| {
             self.acknowledged(until)?;
+            if let Some(offsets) = &self.offsets {
+                offsets.send(&self.clients.producer, &self.names, group, until)?;
+            }
             self.deciding.store(true, Ordering::SeqCst);
             self.commit(until)
         });
@@ -95,7 +101,8 @@ impl Transactions {
             for (space, key, value) in &change.states {
                 states.insert((self.names.space(space), key.clone()), value.clone());
             }
-            for (group, partition, next) in &change.positions {
+            let own = change.positions.iter().filter(|_| self.offsets.is_none());
+            for (group, partition, next) in own {
                 let value = Bytes::from(next.to_string());
                 let key = position_key(group, partition).into();
                 states.insert((self.names.positions(), key), Some(value));

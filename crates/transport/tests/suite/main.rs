@@ -2,7 +2,7 @@
 //!
 //! `contract` runs on all stores. `crashes` simulates machines that lose power,
 //! from seeds. `exports` copies live stores. `kills` kills processes, and `torn` damages journals. `kafka` tests
-//! what only a Kafka cluster does.
+//! what only a Kafka cluster does, and `group` processes that share its partitions.
 
 #![expect(clippy::unwrap_used, clippy::panic, reason = "a test's way to fail")]
 
@@ -11,6 +11,8 @@ mod broker;
 mod contract;
 mod crashes;
 mod exports;
+#[cfg(feature = "kafka")]
+mod group;
 #[cfg(feature = "kafka")]
 mod kafka;
 mod kills;

@@ -10,6 +10,8 @@ pub(super) const EXAMPLES: &[(&str, &str)] = &[
         "alpheus server --config server.toml --engine job",
         "it needs Kafka and Flink; `flink.rs` runs it",
     ),
+    ("alpheus worker --identity pki/service", "it needs Kafka; `worker.rs` runs it"),
+    ("alpheus worker --config worker.toml", "it needs Kafka; `worker.rs` runs it"),
     ("alpheus doctor", "`doctor` runs it on a deployment with one fault after the other"),
     ("alpheus backup", "`backups.rs` backs up processes that run, with work in progress"),
     ("alpheus restore", "`backups.rs` restores what it backed up, and has it go on"),

@@ -117,6 +117,7 @@ final class BenchHost implements AutoCloseable {
                 "alpheus.job", name,
                 "alpheus.checkpoint.ms", Long.toString(extent.checkpointMillis),
                 "alpheus.idle.ms", "600000",
+                "alpheus.disorder.ms", "0",
                 "alpheus.skew.ms", "60000",
                 "alpheus.topic.events", events,
                 "max.request.size", "8000000"));

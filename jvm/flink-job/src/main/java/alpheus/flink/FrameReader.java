@@ -3,6 +3,7 @@ package alpheus.flink;
 
 import alpheus.flink.Messages.DeadLetter;
 import alpheus.flink.Messages.FrameIn;
+import alpheus.flink.Messages.Place;
 import alpheus.registry.EventEnvelope;
 import alpheus.registry.RegistryException;
 import alpheus.registry.WireFormat;
@@ -48,12 +49,13 @@ final class FrameReader implements KafkaRecordDeserializationSchema<byte[]> {
         byte[] key = record.key() == null ? new byte[0] : record.key();
         byte[] value = record.value() == null ? new byte[0] : record.value();
         byte[] frame = frame(value);
+        Place place = new Place(record.partition(), record.offset());
         if (key.length == StreamId.LENGTH && frame != null) {
-            out.collect(new FrameIn(HexFormat.of().formatHex(key), frame).bytes());
+            out.collect(new FrameIn(HexFormat.of().formatHex(key), place, frame).bytes());
         } else {
             String shown = HexFormat.of().formatHex(Arrays.copyOf(key, Math.min(key.length, MAX_KEY)));
             byte[] kept = value.length > MAX_VALUE ? Arrays.copyOf(value, MAX_VALUE) : value;
-            out.collect(new DeadLetter(shown, Refusal.MALFORMED.label(), kept).bytes());
+            out.collect(new DeadLetter(shown, Refusal.MALFORMED.label(), record.topic(), place, kept).bytes());
         }
     }
 

@@ -100,7 +100,7 @@ public final class JobConfig extends AbstractConfig {
                     "Time between checkpoints. Summaries and sums are committed with them, so a window takes two.")
             .define(IDLE, Type.LONG, 60_000L, Range.between(1, MAX_MILLIS), Importance.MEDIUM,
                     "After this time without a record a partition does not delay windows. Use more than the tick.")
-            .define(DISORDER, Type.LONG, 0L, Range.between(0, MAX_MILLIS), Importance.LOW,
+            .define(DISORDER, Type.LONG, 5_000L, Range.between(0, MAX_MILLIS), Importance.LOW,
                     "How far frames of a partition's streams may be out of order before windows end.")
             .define(SKEW, Type.LONG, 5_000L, Range.between(0, MAX_MILLIS), Importance.LOW,
                     "How far event time may run ahead of this clock.")

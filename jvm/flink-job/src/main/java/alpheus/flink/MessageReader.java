@@ -2,6 +2,7 @@
 package alpheus.flink;
 
 import alpheus.flink.Messages.DeadLetter;
+import alpheus.flink.Messages.Place;
 import java.io.Serializable;
 import java.util.Arrays;
 import org.apache.flink.api.common.typeinfo.PrimitiveArrayTypeInfo;
@@ -49,7 +50,8 @@ final class MessageReader implements KafkaRecordDeserializationSchema<byte[]> {
             out.collect(value);
         } else {
             byte[] kept = value.length > MAX_VALUE ? Arrays.copyOf(value, MAX_VALUE) : value;
-            out.collect(new DeadLetter("", reason, kept).bytes());
+            Place place = new Place(record.partition(), record.offset());
+            out.collect(new DeadLetter("", reason, record.topic(), place, kept).bytes());
         }
     }
 

@@ -52,27 +52,51 @@ final class Messages {
     }
 
     /**
+     * Where a record is in its topic.
+     *
+     * @param partition its partition
+     * @param offset its offset
+     */
+    record Place(int partition, long offset) {
+        /** Of a record whose place was not kept. */
+        static final Place UNKNOWN = new Place(-1, -1);
+
+        private static final int BYTES = Integer.BYTES + Long.BYTES;
+
+        boolean isKnown() {
+            return offset >= 0;
+        }
+    }
+
+    /**
      * Into the job, keyed by stream: a frame from the topic.
      *
      * @param stream the record's key in hexadecimal
+     * @param place where the record is
      * @param frame the record's value
      */
-    record FrameIn(String stream, byte[] frame) {
+    record FrameIn(String stream, Place place, byte[] frame) {
         static final int KIND = 1;
 
         private static final int STREAM_AT = 2 + Short.BYTES;
 
+        /** A frame that waited in state, which does not say where it came from. */
+        FrameIn(String stream, byte[] frame) {
+            this(stream, Place.UNKNOWN, frame);
+        }
+
         byte[] bytes() {
-            byte[] bytes = new byte[STREAM_AT + stream.length() + Integer.BYTES + frame.length];
+            byte[] bytes = new byte[STREAM_AT + stream.length() + Place.BYTES + Integer.BYTES + frame.length];
             ByteBuffer out = ByteBuffer.wrap(bytes).put((byte) VERSION).put((byte) KIND);
             out.putShort((short) stream.length()).put(stream.getBytes(StandardCharsets.US_ASCII));
+            out.putInt(place.partition()).putLong(place.offset());
             out.putInt(frame.length).put(frame);
             return bytes;
         }
 
         static FrameIn read(byte[] bytes) throws IOException {
             DataInputStream in = open(bytes, KIND);
-            return new FrameIn(in.readUTF(), Wire.readBytes(in));
+            return new FrameIn(in.readUTF(), new Place(in.readInt(), in.readLong()), Wire.readBytes(in));
         }
 
         /** The stream of a message, without a copy of its frame. */
@@ -82,7 +106,7 @@ final class Messages {
 
         /** Where the frame of a message starts. */
         static int frameAt(byte[] bytes) {
-            return STREAM_AT + streamLength(bytes) + Integer.BYTES;
+            return STREAM_AT + streamLength(bytes) + Place.BYTES + Integer.BYTES;
         }
 
         /** The frame of a message, as a view of it. */
@@ -318,22 +342,28 @@ final class Messages {
      *
      * @param stream the record's key in hexadecimal
      * @param reason the name of the reason
+     * @param topic the record's topic, or an empty text for that of events
+     * @param place where it is there
      * @param frame the record's value
      */
-    record DeadLetter(String stream, String reason, byte[] frame) {
+    record DeadLetter(String stream, String reason, String topic, Place place, byte[] frame) {
         static final int KIND = 8;
 
         byte[] bytes() {
             return Messages.bytes(KIND, out -> {
                 out.writeUTF(stream);
                 out.writeUTF(reason);
+                out.writeUTF(topic);
+                out.writeInt(place.partition());
+                out.writeLong(place.offset());
                 Wire.writeBytes(out, frame);
             });
         }
 
         static DeadLetter read(byte[] bytes) throws IOException {
             DataInputStream in = open(bytes, KIND);
-            return new DeadLetter(in.readUTF(), in.readUTF(), Wire.readBytes(in));
+            return new DeadLetter(in.readUTF(), in.readUTF(), in.readUTF(),
+                    new Place(in.readInt(), in.readLong()), Wire.readBytes(in));
         }
     }
 

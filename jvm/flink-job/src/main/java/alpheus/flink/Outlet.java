@@ -8,6 +8,7 @@ import alpheus.flink.Messages.WindowSum;
 import java.io.IOException;
 import java.io.UncheckedIOException;
 import java.nio.charset.StandardCharsets;
+import java.util.ArrayList;
 import java.util.HexFormat;
 import java.util.List;
 import java.util.Optional;
@@ -23,19 +24,26 @@ import org.apache.kafka.common.header.internals.RecordHeader;
 
 /**
  * Turns output of the job into records. All go through one sink, so a checkpoint commits them together. A
- * dead letter is the original record, with its reason in a header.
+ * dead letter is the original record, with its reason and where it came from in headers.
  */
 final class Outlet implements KafkaRecordSerializationSchema<byte[]>, KafkaDatasetFacetProvider {
     /** The header with the reason of a dead letter. */
     static final String REASON = "alpheus.reason";
 
+    /** The headers with the place of the original record. */
+    static final String TOPIC = "alpheus.topic";
+    static final String PARTITION = "alpheus.partition";
+    static final String OFFSET = "alpheus.offset";
+
     private static final long serialVersionUID = 1L;
 
+    private final String events;
     private final String sums;
     private final String summaries;
     private final String deadLetters;
 
-    Outlet(String sums, String summaries, String deadLetters) {
+    Outlet(String events, String sums, String summaries, String deadLetters) {
+        this.events = events;
         this.sums = sums;
         this.summaries = summaries;
         this.deadLetters = deadLetters;
@@ -85,7 +93,13 @@ final class Outlet implements KafkaRecordSerializationSchema<byte[]>, KafkaDatas
     }
 
     private ProducerRecord<byte[], byte[]> deadLetter(DeadLetter letter) {
-        List<Header> headers = List.of(new RecordHeader(REASON, utf8(letter.reason())));
+        List<Header> headers = new ArrayList<>();
+        headers.add(new RecordHeader(REASON, utf8(letter.reason())));
+        if (letter.place().isKnown()) {
+            headers.add(new RecordHeader(TOPIC, utf8(letter.topic().isEmpty() ? events : letter.topic())));
+            headers.add(new RecordHeader(PARTITION, utf8(Integer.toString(letter.place().partition()))));
+            headers.add(new RecordHeader(OFFSET, utf8(Long.toString(letter.place().offset()))));
+        }
         byte[] key = HexFormat.of().parseHex(letter.stream());
         return new ProducerRecord<>(deadLetters, null, key, letter.frame(), headers);
     }

@@ -214,7 +214,7 @@ public final class StreamSums extends KeyedBroadcastProcessFunction<String, byte
 
     private static void refuse(byte[] element, Refusal refusal, ReadOnlyContext context) throws IOException {
         FrameIn in = FrameIn.read(element);
-        context.output(DEAD_LETTERS, new DeadLetter(in.stream(), refusal.label(), in.frame()).bytes());
+        context.output(DEAD_LETTERS, new DeadLetter(in.stream(), refusal.label(), "", in.place(), in.frame()).bytes());
     }
 
     private void take(StreamState state, Frame frame, ReadOnlyContext context, Collector<byte[]> out)

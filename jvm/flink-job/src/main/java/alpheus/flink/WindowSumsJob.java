@@ -30,6 +30,8 @@ import org.apache.flink.streaming.api.environment.StreamExecutionEnvironment;
  */
 public final class WindowSumsJob {
     private static final String NAME = "Alpheus window sums";
+    /** Flink's own default is 128 for jobs that start small. */
+    private static final int MAX_PARALLELISM = 1024;
 
     private WindowSumsJob() {}
 
@@ -66,6 +68,10 @@ public final class WindowSumsJob {
         flink.enableCheckpointing(config.getLong(JobConfig.CHECKPOINT), CheckpointingMode.EXACTLY_ONCE);
         // Messages are immutable, so they are not copied between steps.
         flink.getConfig().enableObjectReuse();
+        // State is in so many parts for ever: no later job that goes on with it has more tasks.
+        if (flink.getMaxParallelism() <= 0) {
+            flink.setMaxParallelism(MAX_PARALLELISM);
+        }
         Shape shape = config.shape();
         DataStream<byte[]> frames = read(flink, config, JobConfig.EVENTS, new FrameReader(config.envelope(), shape),
                 times(config));
@@ -125,7 +131,7 @@ public final class WindowSumsJob {
         return KafkaSink.<byte[]>builder()
                 .setBootstrapServers(config.client().getProperty("bootstrap.servers"))
                 .setKafkaProducerConfig(config.sinkClient())
-                .setRecordSerializer(new Outlet(config.getString(JobConfig.SUMS),
+                .setRecordSerializer(new Outlet(config.getString(JobConfig.EVENTS), config.getString(JobConfig.SUMS),
                         config.getString(JobConfig.SUMMARIES), config.getString(JobConfig.DEAD_LETTERS)))
                 .setDeliveryGuarantee(DeliveryGuarantee.EXACTLY_ONCE)
                 .setTransactionalIdPrefix(config.getString(JobConfig.NAME))

@@ -24,6 +24,7 @@ import java.util.Map;
 import java.util.Random;
 import java.util.Set;
 import java.util.TreeMap;
+import java.util.TreeSet;
 import java.util.concurrent.ExecutionException;
 import org.apache.kafka.clients.consumer.ConsumerRecord;
 import org.apache.kafka.clients.consumer.OffsetAndMetadata;
@@ -196,6 +197,20 @@ final class Desk implements AutoCloseable {
             reasons.merge(reason, 1, Integer::sum);
         }
         return reasons;
+    }
+
+    /** Where the dead letters' originals are: topic, partition and offset. */
+    Set<String> originals() {
+        Set<String> places = new TreeSet<>();
+        for (ConsumerRecord<byte[], byte[]> record : Topics.committed(broker, topic(JobConfig.DEAD_LETTERS))) {
+            StringBuilder place = new StringBuilder();
+            for (String header : List.of(Outlet.TOPIC, Outlet.PARTITION, Outlet.OFFSET)) {
+                byte[] value = record.headers().lastHeader(header).value();
+                place.append(new String(value, StandardCharsets.UTF_8)).append('/');
+            }
+            places.add(place.toString());
+        }
+        return places;
     }
 
     /**

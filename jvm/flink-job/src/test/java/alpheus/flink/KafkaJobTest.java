@@ -82,6 +82,8 @@ class KafkaJobTest {
                 "alpheus.checkpoint.ms", "300",
                 "alpheus.idle.ms", "1000",
                 "alpheus.skew.ms", "10000"));
+        // Windows end with the last frame.
+        settings.put("alpheus.disorder.ms", "0");
         for (String topic : List.of("events", "instructions", "tokens", "sums", "summaries", "dead-letters")) {
             settings.put("alpheus.topic." + topic, name + "-" + topic);
         }
@@ -200,6 +202,8 @@ class KafkaJobTest {
         await("four windows", () -> desk.sums().size() >= 4);
         refused.merge("late", 1, Integer::sum);
         await("dead letters " + refused, () -> desk.deadLetters().equals(refused));
+        int letters = refused.values().stream().mapToInt(Integer::intValue).sum();
+        assertEquals(letters, desk.originals().size(), desk.originals().toString());
         assertTruth(Map.of(0, streamsBut(), 1, allBut1, 2, allBut0, 3, streamsBut()));
         long over = Feed.start(4) + Feed.PLAN.grace();
         await("all tasks to be beyond window 3", () -> desk.progress() >= over);

@@ -1,0 +1,35 @@
+//! Which partitions of some topics are a process's own, when many processes share them.
+
+use crate::error::Error;
+use crate::names::{Partition, Topic};
+
+/// A change of which partitions are a process's own.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Ownership {
+    /// These are its own from now on.
+    Gained(Vec<Partition>),
+    /// These are its own until the call ends: it can still commit what it did with them.
+    Leaving(Vec<Partition>),
+    /// These are another's already. No commit about them counts.
+    Lost(Vec<Partition>),
+}
+
+/// A process's part in a group that shares the partitions of some topics. Each partition is one process's
+/// own at a time.
+///
+/// A commit with the group's positions counts only while the process is in the group. So a process that
+/// hangs, and comes back when its partitions are another's, changes nothing.
+pub trait Membership: Send {
+    /// Takes part in sharing these topics, which exist.
+    ///
+    /// # Errors
+    /// The error of the cluster.
+    fn subscribe(&self, topics: &[Topic]) -> Result<(), Error>;
+
+    /// Tells what has changed since the last call. A process that does not call this for minutes loses
+    /// its partitions.
+    ///
+    /// # Errors
+    /// The error of the cluster.
+    fn changes(&self, each: &mut dyn FnMut(Ownership)) -> Result<(), Error>;
+}
