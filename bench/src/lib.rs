@@ -229,8 +229,11 @@ fn measure(args: &Streams, wider: Option<&Schema>) -> Result<Report, BenchError>
     if wanted(Part::Transformer) {
         figures.extend(sums::figures(effort, most_streams, say)?);
     }
-    let verified = wanted(Part::Verified).then(|| verified::figures(effort, say));
-    figures.extend(verified.into_iter().flatten());
+    if wanted(Part::Verified) {
+        let directory = args.directory.clone().unwrap_or_else(std::env::temp_dir);
+        figures.extend(verified::figures(effort, say));
+        figures.extend(end_to_end::verified(&directory, say)?);
+    }
     if wanted(Part::Log) {
         let directory = args.directory.clone().unwrap_or_else(std::env::temp_dir);
         figures.extend(log::figures(&directory, repeats.div_ceil(4), say)?);

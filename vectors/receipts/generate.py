@@ -160,6 +160,12 @@ def plan(seats, nonce, verified=1, owners=1):
     return body
 
 
+def place(controller):
+    """The position of its stream, in a plan with one stream for each."""
+    own = sorted((fixed(f"stream {c} 0", 16), c) for c in range(CONTROLLERS))
+    return [c for _, c in own].index(controller)
+
+
 def announced(body, seats):
     announcement = body + many([own[2] for own in seats]) + option(None)
     return signed("alpheus/announcement/v5", announcement, SERVICE)[0]
@@ -174,6 +180,23 @@ def bitmap(members, roster):
     for member in members:
         out[member // 8] |= 1 << member % 8
     return varint(roster) + many([bytes([byte]) for byte in out])
+
+
+class Tree:
+    """RFC 6962 over the presences of M's members."""
+
+    def __init__(self, leaves):
+        self.leaves = leaves
+
+    def proof(self, index):
+        levels, position = [self.leaves], index
+        while len(levels[-1]) > 1:
+            below = levels[-1]
+            pairs = [below[at:at + 2] for at in range(0, len(below), 2)]
+            levels.append([node(*pair) if len(pair) == 2 else pair[0] for pair in pairs])
+        path = [level[(index >> height) ^ 1] for height, level in enumerate(levels)
+                if (index >> height) ^ 1 < len(level)]
+        return varint(position) + varint(len(self.leaves)) + many(path)
 
 
 class Window:
@@ -193,14 +216,36 @@ class Window:
         self.row = words("row", OUTPUTS - 1) + [0]
         self.off = 0
         self.token_for = {}
+        # By controller: streams that it left out, each with the number of the reason.
+        self.excluded = {}
+        self.presence_by = {}
+        self.shown_as = {}
         self.length = {}
 
     def span(self):
         return varint(self.window[0]) + varint(self.window[1])
 
+    def presence(self, controller, excluded):
+        body = self.id + self.span() + varint(controller) + fixed("summons") + numbers([])
+        body += many([varint(at) + varint(reason) for at, reason in excluded])
+        key = self.presence_by.get(controller, self.keys[controller])
+        return signed("alpheus/presence/v1", body + varint(1) + varint(0), key)
+
+    def tree(self):
+        own = [self.presence(p, self.excluded.get(p, []))[1] for p in self.members]
+        return Tree([leaf(digest) for digest in own])
+
+    def exclusions(self):
+        shown = {**self.excluded, **self.shown_as}
+        places = [self.members.index(p) for p in sorted(shown)]
+        presences = [self.presence(p, shown[p])[0] for p in sorted(shown)]
+        tree = self.tree()
+        return many([own + tree.proof(at) + option(None) for own, at in zip(presences, places)])
+
     def membership(self):
         body = self.id + self.span() + bitmap(self.members, self.roster) + numbers(self.owners)
-        return signed("alpheus/membership/v1", body + fixed("presences"), self.by)
+        presences = root(self.tree().leaves) if self.excluded else fixed("presences")
+        return signed("alpheus/membership/v1", body + presences, self.by)
 
     def opening_set(self, membership):
         body = self.id + self.span() + membership + bitmap(self.set, self.set_roster)
@@ -232,7 +277,8 @@ class Window:
             body += option(self.token_for.get(p, t)) + numbers(openings[p])
             opening, _ = signed("alpheus/window-opening/v2", body, self.keys[p])
             shares.append(token + option(None if single else opening))
-        return b"\x01" + membership + option(None if single else opening_set) + many(shares)
+        start = b"\x01" + membership + option(None if single else opening_set)
+        return start + many(shares) + self.exclusions()
 
     def case(self, name=None, **more):
         out = {"announcement": announced(self.plan, self.seats).hex(), "start": START, "end": END,
@@ -241,7 +287,10 @@ class Window:
             return {**out, "error": name}
         population = sum(self.owners[p] for p in self.set)
         row = [r.hexadecimal(word) for word in self.row]
-        return {**out, "row": row, "population": population, "signers": len(self.set)}
+        excluded = [{"controller": p, "streams": [at for at, _ in self.excluded[p]]}
+                    for p in sorted(self.excluded)]
+        return {**out, "row": row, "population": population, "signers": len(self.set),
+                "excluded": excluded}
 
 
 def changed(**fields):
@@ -269,6 +318,8 @@ cases = [own.case() for own in (Window(), Window(SEATS[:1]), Window(SEATS[:2]), 
 window = Lacking()
 window.members, window.set, window.owners = [0, 2, 3], [0, 2, 3], [1, 0, 1]
 cases.append(window.case())
+# Every controller has one stream. The second and the fourth leave theirs out.
+cases.append(changed(excluded={1: [(place(1), 6)], 3: [(place(3), 0)]}).case())
 r.write(TARGET, "receipts.json", [{**DEPLOYMENT, **case} for case in cases])
 
 honest = Window()
@@ -292,6 +343,11 @@ bad = [
     mixed.case("OtherShare"),
     changed(length={2: OUTPUTS - 1}).case("Length"),
     changed(off=1).case("CheckWord"),
+    changed(excluded={1: [(place(1), 6)]}, presence_by={1: STRANGER}).case("Signature"),
+    # A presence that the controller signed, but not the one in M.
+    changed(excluded={1: [(place(1), 6)]}, shown_as={1: [(place(1), 0)]}).case("OtherShare"),
+    # Another controller's stream.
+    changed(excluded={1: [(place(2), 6)]}).case("OtherShare"),
 ]
 r.write(TARGET, "receipts_bad_content.json", [{**DEPLOYMENT, **case} for case in bad])
 

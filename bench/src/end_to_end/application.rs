@@ -4,6 +4,7 @@ use crate::BenchError;
 use alpheus_encrypted_stream::encode::Encoder;
 use alpheus_input::rows::Cell;
 use alpheus_policy::layout::Layout;
+use alpheus_policy::plan::Integrity;
 use alpheus_policy::policy::Policies;
 use alpheus_policy::query::{Create, Statement, parse};
 use alpheus_policy::schema::{AttributeKind, Frames, Schema};
@@ -118,6 +119,16 @@ impl Application {
         let frames = Frames::Ticks { anchor: Span::seconds(3600) };
         let [_, query] = files(&self.key)?;
         Application::new(&self.key, Schema { frames, ..self.schema.clone() }, query)
+    }
+
+    /// The same, and the query asks for verified rows. [`START`] is an anchor, where such plans begin.
+    pub(super) fn verified(&self) -> Result<Application, BenchError> {
+        let frames = Frames::Ticks { anchor: Span::seconds(800) };
+        let [_, query] = files(&self.key)?;
+        let schema = Schema { frames, ..self.schema.clone() };
+        let mut own = Application::new(&self.key, schema, query)?;
+        own.query.settings.integrity = Some(Integrity::Verified);
+        Ok(own)
     }
 
     /// The values of a device's event: the same in every job.

@@ -7,7 +7,7 @@ use alpheus_node::network::blocking::BlockingClient;
 use alpheus_node::network::error::RequestError;
 use alpheus_node::network::role::Role;
 use alpheus_streams::links;
-use alpheus_streams::query::sealed::{Opener, Statement};
+use alpheus_streams::query::sealed::Opener;
 use alpheus_streams::revocations::open_identity;
 use pyo3::prelude::*;
 use serde_json::Value;
@@ -49,8 +49,10 @@ impl PyConsumer {
 
     /// What the service says of a statement.
     fn statement(&self, py: Python<'_>, sql: &str) -> PyResult<String> {
-        let statement = Statement { sql, certificate: self.opener.certificate() };
+        let statement = py.detach(|| self.opener.statement(sql));
+        let statement = statement.map_err(|failure| errors::failure(&failure))?;
         let said = self.ask(py, || self.client.post_json::<Value>("/v1/statements", &statement))?;
+        self.opener.accepted(sql);
         Ok(said.to_string())
     }
 

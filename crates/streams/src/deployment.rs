@@ -8,6 +8,7 @@
 //! | `device.txt`, `device.seed` | of a producer: the certificate of its device, and the key that opens sessions |
 //! | `ingest.seed` | of the server: the key that devices seal the keys of sessions to |
 //! | `consumer.txt`, `consumer.seed` | of a consumer: its protocol certificate and the keys in it, to which results are sealed |
+//! | `verified.known` | of a consumer: the queries that it asked to be verified |
 
 use alpheus_crypto::hash::Digest;
 use alpheus_crypto::seal::SealingPublic;

@@ -17,7 +17,6 @@ use alpheus_node::network::error::RequestError;
 use alpheus_node::network::role::Role;
 use alpheus_node::settings::{Settings, path_flag};
 use alpheus_policy::ids::PlanId;
-use data_encoding::HEXLOWER;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use std::collections::HashMap;
@@ -71,10 +70,33 @@ struct Evidence {
     query: String,
     /// Announcements of its plans, in hexadecimal digits.
     plans: Vec<String>,
-    /// Receipts, in hexadecimal digits.
-    receipts: Vec<String>,
+    /// Receipts. In the file they are hexadecimal digits.
+    #[serde(with = "digits")]
+    receipts: Vec<Receipt>,
     /// Rows as the service has published them.
     rows: Vec<Map<String, Value>>,
+}
+
+/// Receipts as text.
+mod digits {
+    use alpheus_encrypted_stream::receipt::Receipt;
+    use data_encoding::HEXLOWER;
+    use serde::de::Error;
+    use serde::{Deserialize, Deserializer, Serializer};
+
+    pub(super) fn serialize<S: Serializer>(all: &[Receipt], to: S) -> Result<S::Ok, S::Error> {
+        to.collect_seq(all.iter().map(|receipt| HEXLOWER.encode(&receipt.to_bytes())))
+    }
+
+    pub(super) fn deserialize<'de, D: Deserializer<'de>>(
+        from: D,
+    ) -> Result<Vec<Receipt>, D::Error> {
+        let read = |digits: String| {
+            let bytes = HEXLOWER.decode(digits.as_bytes()).map_err(D::Error::custom)?;
+            Receipt::from_bytes(&bytes).map_err(D::Error::custom)
+        };
+        Vec::<String>::deserialize(from)?.into_iter().map(read).collect()
+    }
 }
 
 /// Rows differ from what the controllers have signed.
@@ -131,12 +153,11 @@ async fn gather(client: &BlockingClient, query: &str) -> Result<Evidence, Reques
         }
     }
     let (receipts, plans) = all_receipts(http, query).await?;
-    let readable = receipts.into_iter().filter_map(|(_, _, receipt)| receipt.ok());
     Ok(Evidence {
         format: FORMAT,
         query: query.to_owned(),
         plans: plans.into_values().collect(),
-        receipts: readable.map(|receipt| HEXLOWER.encode(&receipt.to_bytes())).collect(),
+        receipts: receipts.into_iter().filter_map(|(.., receipt)| receipt.ok()).collect(),
         rows,
     })
 }
@@ -176,7 +197,7 @@ fn report(evidence: &Evidence, deployment: &Deployment) -> Result<(), Failure> {
 struct Verifier<'a> {
     query: &'a str,
     plans: HashMap<PlanId, Arc<AnnouncedPlan>>,
-    receipts: HashMap<(PlanId, u64), Receipt>,
+    receipts: HashMap<(PlanId, u64), &'a Receipt>,
 }
 
 impl<'a> Verifier<'a> {
@@ -187,9 +208,7 @@ impl<'a> Verifier<'a> {
             plans.insert(announced.id(), announced);
         }
         let mut receipts = HashMap::new();
-        for digits in &evidence.receipts {
-            let bytes = HEXLOWER.decode(digits.as_bytes()).blame(Category::Input)?;
-            let receipt = Receipt::from_bytes(&bytes).blame(Category::Input)?;
+        for receipt in &evidence.receipts {
             // Only to find it: verification checks the signature.
             if let Some(membership) = receipt.membership.dangerous_unverified() {
                 receipts.insert((membership.plan, membership.window.start.0 / 1000), receipt);

@@ -5,10 +5,11 @@ use alpheus_node::network::answer::ApiError;
 use alpheus_node::network::client::HttpClient;
 use alpheus_policy::show::Table;
 use alpheus_streams::query::StatementResult;
-use alpheus_streams::query::sealed::{self, Opener, Rows};
+use alpheus_streams::query::sealed::{Opener, Rows};
 use alpheus_streams::server::api::running::QueryView;
 use alpheus_streams::server::api::status::{HostStatus, Status};
 use axum::extract::{Path, Query, State};
+use axum::http::StatusCode;
 use axum::routing::{get, post};
 use axum::{Json, Router};
 use serde::{Deserialize, Serialize};
@@ -111,11 +112,13 @@ async fn statement(
     State(learner): State<Console>,
     Json(statement): Json<Statement>,
 ) -> Result<Json<StatementReply>, ApiError> {
-    let certificate = learner.opener.certificate();
-    let statement = sealed::Statement { sql: &statement.sql, certificate };
-    let answered = learner.client.post_json("/v1/statements", &statement).await;
+    let asked = learner.opener.statement(&statement.sql).map_err(|failure| {
+        ApiError::new(StatusCode::INTERNAL_SERVER_ERROR, "identity-folder", failure.to_string())
+    })?;
+    let answered = learner.client.post_json("/v1/statements", &asked).await.map_err(failed)?;
+    learner.opener.accepted(&statement.sql);
     let said = |running, text, tables| StatementReply { running, text, tables };
-    Ok(Json(match answered.map_err(failed)? {
+    Ok(Json(match answered {
         StatementResult::Running(plan) => {
             said(Some(plan.name.clone()), Some(plan.to_string()), vec![])
         }

@@ -20,7 +20,7 @@ use alpheus_node::settings::{Format, Settings, path_flag};
 use alpheus_policy::show::Table;
 use alpheus_streams::links;
 use alpheus_streams::query::StatementResult;
-use alpheus_streams::query::sealed::{Opener, Rows, Statement};
+use alpheus_streams::query::sealed::{Opener, Rows};
 use alpheus_streams::revocations::open_identity;
 use complete::Names;
 use input::{Input, Request};
@@ -148,8 +148,9 @@ impl Session {
     }
 
     fn send(&self, sql: &str) -> Result<StatementResult, Failure> {
-        let statement = Statement { sql, certificate: self.opener.certificate() };
-        Ok(self.client.post_json("/v1/statements", &statement)?)
+        let said = self.client.post_json("/v1/statements", &self.opener.statement(sql)?)?;
+        self.opener.accepted(sql);
+        Ok(said)
     }
 
     fn statement(&self, sql: &str) -> Result<(), Failure> {

@@ -252,9 +252,11 @@ impl Stage {
             }
             std::thread::sleep(LOOK);
         }
-        let statement = Statement { sql: text, certificate: opener.certificate() };
+        let statement = opener.statement(text)?;
         let answer = client.post_json::<StatementResult>("/v1/statements", &statement);
-        answer.map(drop).map_err(|error| shown(error.into()))
+        answer.map(drop).map_err(|error| shown(error.into()))?;
+        opener.accepted(text);
+        Ok(())
     }
 
     /// A connection as the consumer.

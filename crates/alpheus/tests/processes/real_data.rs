@@ -6,6 +6,8 @@
 #![expect(clippy::expect_used, reason = "a test's way to fail")]
 
 use alpheus_test_support::skip;
+use serde_json::{Map, Value};
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -65,6 +67,11 @@ fn root() -> PathBuf {
 
 impl Case {
     fn replay(&self, data: &Path, policies: &str, flags: &[&str], output: &Path) {
+        let query = root().join("examples/real").join(self.dataset).join(self.query);
+        self.ask(data, policies, flags, (&query, output));
+    }
+
+    fn ask(&self, data: &Path, policies: &str, flags: &[&str], (query, output): (&Path, &Path)) {
         let example = root().join("examples/real").join(self.dataset);
         let ran = Command::new(env!("CARGO_BIN_EXE_alpheus"))
             .args(["replay", "--schema"])
@@ -74,7 +81,7 @@ impl Case {
             .arg("--policies")
             .arg(example.join(policies))
             .arg("--query")
-            .arg(example.join(self.query))
+            .arg(query)
             .arg("--input")
             .arg(data.join(self.input))
             .arg("--output")
@@ -105,6 +112,40 @@ impl Case {
         let output = folder.path().join("out.json");
         self.replay(&data, "policies.yaml", flags, &output);
         self.compare(&data, &output, &[]);
+    }
+
+    /// Where the members of windows decide what rows say, they say the same. Such a query begins at
+    /// the next anchor, so windows of the first hour may be missing.
+    fn equals_truth_where_members_decide(&self, flags: &[&str]) {
+        let Some(data) = skip::real_data() else { return };
+        let folder = tempfile::tempdir().expect("a temporary folder");
+        let [plain, verified, query] =
+            ["plain.json", "verified.json", "query.sql"].map(|name| folder.path().join(name));
+        self.replay(&data, "policies.yaml", flags, &plain);
+        self.compare(&data, &plain, &[]);
+        let own = root().join("examples/real").join(self.dataset).join(self.query);
+        let text = std::fs::read_to_string(own).expect("the query can be read");
+        let text = text.trim_end().trim_end_matches(';');
+        let text = format!("{text} WITH (integrity = 'verified', alpha = '1/3')");
+        std::fs::write(&query, text).expect("the query can be written");
+        self.ask(&data, "policies.yaml", flags, (&query, &verified));
+        let read = |path: &Path| -> BTreeMap<u64, Map<String, Value>> {
+            let text = std::fs::read(path).expect("the rows can be read");
+            let rows: Vec<Map<String, Value>> = serde_json::from_slice(&text).expect("rows");
+            let start = |row: &Map<String, Value>| row["window_start"].as_u64().expect("a time");
+            rows.into_iter().map(|row| (start(&row), row)).collect()
+        };
+        let (plain, mut verified) = (read(&plain), read(&verified));
+        let begun = *verified.keys().next().expect("a row");
+        let first = *plain.keys().next().expect("a row");
+        assert!(begun - first <= 3_600_000, "it begins {} ms later", begun - first);
+        for (start, row) in plain.range(begun..) {
+            let mut own = verified.remove(start).unwrap_or_else(|| panic!("no row for {start}"));
+            assert_eq!(own.remove("integrity"), Some("verified".into()));
+            own.remove("plan");
+            assert_eq!(own, *row, "{}", self.dataset);
+        }
+        assert!(verified.values().all(|row| row["population"] == 0), "{verified:?}");
     }
 
     /// All windows equal the truth, and exactly those with fewer than ten owners are refused if
@@ -199,6 +240,15 @@ fn an_older_web_log_by_epochs() {
 #[ignore = "minutes; `make drills` runs it"]
 fn motorway_speeds_by_epochs() {
     TRAFFIC.equals_truth(BY_EPOCHS);
+}
+
+#[test]
+#[ignore = "minutes; `make drills` runs it"]
+fn all_recordings_where_members_decide_what_rows_say() {
+    for case in [FITNESS, METERS, TRAFFIC, WEBLOG, WEBLOG_NASA] {
+        case.equals_truth_where_members_decide(ONE);
+    }
+    CARS.equals_truth_where_members_decide(PER_OWNER);
 }
 
 #[test]

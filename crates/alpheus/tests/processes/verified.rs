@@ -58,6 +58,8 @@ fn a_service_that_cheats_is_caught() {
     let explained = run(&running, &ask.replace("--query \"", "--query \"EXPLAIN "));
     let (text, errors) = said(&explained);
     assert!(text.contains("verified: each row is signed by up to 3 controllers"), "{text}{errors}");
+    let noted = running.place.path("pki/analyst/verified.known");
+    assert!(!noted.exists(), "nothing was asked for yet");
     let (_, errors) = said(&run(&running, &ask));
     let devices = running.feed();
     let row = until("a verified window", || {
@@ -124,16 +126,24 @@ fn tampered_store(running: &mut Running, honest: &Value, verify: &str) {
         let found = all.filter(|row| row["window_start"] == honest["window_start"]);
         <[Value; 3]>::try_from(found.collect::<Vec<_>>()).unwrap()
     };
-    let [_, other, plain] = of_window(&[]);
-    assert_eq!(other["status"], format!("refused: {DIFFERS}"));
-    assert!(other["sum_reading"].is_null() && other["integrity"] == "refused", "{other}");
-    // What the service says is plain is shown as plain, unless the reader asks for more.
+    // The consumer has noted that it asked for verified rows, so it refuses what the service calls
+    // plain. Without the note it does if it is told to.
+    let noted = running.place.path("pki/analyst/verified.known");
+    assert!(std::fs::read_to_string(&noted).unwrap().contains("Readings"));
+    for (notes, more) in [(true, &[][..]), (false, &["--verified"])] {
+        if !notes {
+            std::fs::remove_file(&noted).unwrap();
+        }
+        let [first, other, plain] = of_window(more);
+        assert_eq!(other["status"], format!("refused: {DIFFERS}"));
+        assert!(other["sum_reading"].is_null() && other["integrity"] == "refused", "{other}");
+        assert_eq!(plain["status"], "refused: the service says that the row is not verified");
+        assert!(plain["sum_reading"].is_null(), "{plain}");
+        // The honest row holds as before.
+        assert!(first["integrity"] == SIGNED && first["sum_reading"] == "12", "{first}");
+    }
+    let [.., plain] = of_window(&[]);
     assert!(plain["sum_reading"] == "999" && plain.get("integrity").is_none(), "{plain}");
-    let [first, _, plain] = of_window(&["--verified"]);
-    assert_eq!(plain["status"], "refused: the service says that the row is not verified");
-    assert!(plain["sum_reading"].is_null(), "{plain}");
-    // The honest row holds as before.
-    assert!(first["integrity"] == SIGNED && first["sum_reading"] == "12", "{first}");
     let refused = run(running, verify);
     let (text, errors) = said(&refused);
     assert!(!refused.status.success() && text.contains(DIFFERS), "{text}{errors}");

@@ -19,8 +19,8 @@ pub struct VerifiedMessage {
 pub(super) enum Content {
     Answer(Result<(), PlanRefusalError>),
     Picks(Vec<u32>),
-    Presence(Verified<Presence>),
-    /// Also as it was signed, in a verified plan.
+    /// These three also as they were signed, in a verified plan.
+    Presence(Verified<Presence>, Option<Signed<Presence>>),
     Token(Verified<Token>, Option<Signed<Token>>),
     Opening(Verified<Opening>, Option<Signed<Opening>>),
     WindowRefusal(Verified<WindowRefusal>),
@@ -83,7 +83,7 @@ impl Coordinator {
             ControllerMessage::Presence(signed) => {
                 let presence = self.open(from, signed, checked)?;
                 self.check_sender(presence.plan, presence.controller, from)?;
-                Content::Presence(presence)
+                Content::Presence(presence, self.is_verified().then(|| signed.clone()))
             }
             ControllerMessage::Token(signed) => {
                 let token = self.open(from, signed, of_share)?;

@@ -168,7 +168,9 @@ impl Coordinator {
         match &message.content {
             Content::Answer(answer) => Ok(self.take_answer(message.from, answer.clone())),
             Content::Picks(picks) => self.take_picks(message.from, picks),
-            Content::Presence(presence) => self.presence(now, presence, sums),
+            Content::Presence(presence, signed) => {
+                self.presence(now, (presence, signed.as_ref()), sums)
+            }
             Content::Token(token, signed) => self.token(now, (token, signed.as_ref()), sums),
             Content::Opening(opening, signed) => {
                 self.opening(now, (opening, signed.as_ref()), sums)

@@ -121,7 +121,7 @@ impl Coordinator {
     pub(super) fn presence(
         &mut self,
         now: Timestamp,
-        presence: &Verified<Presence>,
+        (presence, signed): (&Verified<Presence>, Option<&Signed<Presence>>),
         sums: &impl Sums,
     ) -> Result<Step<Vec<Output>>, MessageError> {
         let owner = |plan: &alpheus_policy::plan::Plan, at: u32| {
@@ -153,6 +153,7 @@ impl Coordinator {
             accepted: presence.accepted.clone(),
             excluded: presence.excluded.clone(),
             owners: presence.owners,
+            signed: signed.filter(|_| !presence.excluded.is_empty()).cloned(),
         };
         round.reports.insert(presence.controller, present);
         round.refusals.remove(&presence.controller);

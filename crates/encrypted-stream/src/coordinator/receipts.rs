@@ -6,10 +6,11 @@ use alpheus_crypto::hash::Digest;
 use alpheus_crypto::signed::Signed;
 
 use super::Coordinator;
-use super::round::{Phase, Round};
+use super::graph::pickers_of;
+use super::round::{FixedRound, Phase, Round};
 use crate::mask::set::RosterSet;
 use crate::messages::{Opening, Token};
-use crate::receipt::{Receipt, Share};
+use crate::receipt::{ExcludingPresence, Receipt, Share};
 
 /// What the members of a window of a verified plan have signed so far.
 #[derive(Default)]
@@ -68,6 +69,20 @@ impl Coordinator {
             Some(Share { token, opening })
         };
         let shares = set.iter().map(share).collect::<Option<Vec<_>>>()?;
-        Some(Box::new(Receipt { membership: fixing.signed.clone(), opening_set, shares }))
+        let exclusions = excluding(round, fixing);
+        let membership = fixing.signed.clone();
+        Some(Box::new(Receipt { membership, opening_set, shares, exclusions }))
     }
+}
+
+/// The presences of M's members that left out streams.
+fn excluding(round: &Round, fixing: &FixedRound) -> Vec<ExcludingPresence> {
+    let one = |(member, report): (&u32, &super::MemberReport)| {
+        let presence = report.signed.clone()?;
+        let rank = fixing.fixed.rank(*member)?;
+        let proof = fixing.tree.prove(usize::try_from(rank).ok()?)?;
+        let pickers = fixing.pickers.as_ref().map(|all| pickers_of(all, *member).to_vec());
+        Some(ExcludingPresence { presence, proof, pickers })
+    };
+    round.reports.iter().filter_map(one).collect()
 }

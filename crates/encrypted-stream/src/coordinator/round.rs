@@ -16,7 +16,7 @@ use crate::counts::narrow;
 use crate::error::{ExclusionError, ReleaseError, WindowRefusalError};
 use crate::mask::set::RosterSet;
 use crate::membership::FixedMembership;
-use crate::messages::{Membership, OpeningSet, SummonedStream, Summons};
+use crate::messages::{Membership, OpeningSet, Presence, SummonedStream, Summons};
 
 /// Maximum time before a controller that has not answered is asked again.
 const MAX_RETRY: Span = Span::seconds(60);
@@ -32,6 +32,8 @@ pub struct MemberReport {
     pub excluded: Vec<(u32, ExclusionError)>,
     /// Owners with data.
     pub owners: u32,
+    /// In a verified plan, if it left out streams: the presence, for the receipt.
+    pub signed: Option<Signed<Presence>>,
 }
 
 /// The summons sent to a controller.

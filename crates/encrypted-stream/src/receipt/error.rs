@@ -9,6 +9,8 @@ pub enum SharePart {
     Token,
     /// o.
     Opening,
+    /// Which streams it left out.
+    Presence,
 }
 
 impl std::fmt::Display for SharePart {
@@ -16,6 +18,7 @@ impl std::fmt::Display for SharePart {
         f.write_str(match self {
             Self::Token => "share",
             Self::Opening => "opening",
+            Self::Presence => "presence",
         })
     }
 }
@@ -108,6 +111,16 @@ pub enum ReceiptError {
     /// What the members have signed adds up to no row.
     #[error("the shares do not add up: the check word is not zero")]
     CheckWord,
+    /// The row hides exclusions that their controllers have signed.
+    #[error(
+        "the row states {stated} streams as left out, and controllers signed that {signed} were"
+    )]
+    FewerExcluded {
+        /// In the row.
+        stated: u64,
+        /// In the receipt.
+        signed: u32,
+    },
     /// The row says something else than what the members have signed.
     #[error("the row differs from what the controllers have signed")]
     OtherRow,

@@ -5,6 +5,7 @@
 //! | --- | --- |
 //! | [`verify`](crate::receipt::Receipt::verify) | the checks, a pure function |
 //! | [`error`] | what does not hold |
+//! | [`exclusions`](ExcludingPresence) | who left out streams, and signed that |
 //!
 //! # Privacy
 //! A receipt shows which controllers were present and how many owners with data each stated. Its
@@ -12,9 +13,11 @@
 //! members help them.
 
 pub mod error;
+mod exclusions;
 mod verify;
 
 pub use error::{ReceiptError, SharePart};
+pub use exclusions::{ExcludingPresence, SignedExclusions};
 pub use verify::VerifiedRow;
 
 use alpheus_crypto::signed::Signed;
@@ -36,6 +39,8 @@ pub struct Receipt {
     pub opening_set: Option<Signed<OpeningSet>>,
     /// One for each member of S, in roster order.
     pub shares: Vec<Share>,
+    /// One for each member of M that left out streams of its summons, in roster order.
+    pub exclusions: Vec<ExcludingPresence>,
 }
 
 /// What one member of S said.

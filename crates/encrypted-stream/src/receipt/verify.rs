@@ -6,6 +6,7 @@ use alpheus_crypto::signed::{CheckedSignatures, Message, SignatureBatch, Signed,
 use alpheus_policy::ids::PlanId;
 use alpheus_time::Window;
 
+use super::exclusions::{self, SignedExclusions};
 use super::{Receipt, ReceiptError, Share, SharePart};
 use crate::announced_plan::AnnouncedPlan;
 use crate::consumer::SealedSum;
@@ -28,11 +29,13 @@ pub struct VerifiedRow {
     set: RosterSet,
     words: Vec<u64>,
     population: u32,
+    exclusions: Vec<SignedExclusions>,
 }
 
 impl Receipt {
     /// Checks that the members of a window of this plan have signed a row, and returns it:
-    /// signatures, S ⊆ M ⊆ roster, quorum and population, and that the shares add up.
+    /// signatures, S ⊆ M ⊆ roster, quorum and population, that the shares add up, and who left out
+    /// streams.
     ///
     /// # Errors
     /// [`ReceiptError`] with the first rule that does not hold.
@@ -61,9 +64,10 @@ impl Receipt {
         if plan.sealed_to.is_none() && words.last() != Some(&0) {
             return Err(ReceiptError::CheckWord);
         }
+        let exclusions = exclusions::check(&self.exclusions, announced, &fixed)?;
         let population = narrow(usize::try_from(fixed.population(&set)).unwrap_or(usize::MAX));
         let (plan, membership) = (announced.id(), fixed.digest());
-        Ok(VerifiedRow { plan, window, membership, set, words, population })
+        Ok(VerifiedRow { plan, window, membership, set, words, population, exclusions })
     }
 
     /// M, if it is the service's for this window of the plan.
@@ -254,6 +258,13 @@ impl VerifiedRow {
         self.population
     }
 
+    /// Streams that controllers left out, as they have signed it. The service can keep back whole
+    /// presences, and then nobody has signed what they leave out.
+    #[must_use]
+    pub fn exclusions(&self) -> &[SignedExclusions] {
+        &self.exclusions
+    }
+
     /// How many controllers have signed.
     #[must_use]
     pub fn signers(&self) -> u32 {
@@ -275,6 +286,16 @@ impl VerifiedRow {
         let same = self.words == words && self.population == population;
         if same { Ok(()) } else { Err(ReceiptError::OtherRow) }
     }
+
+    /// Checks that a row states at least as many streams as left out as controllers have signed.
+    ///
+    /// # Errors
+    /// [`ReceiptError::FewerExcluded`].
+    pub fn check_excluded(&self, stated: u64) -> Result<(), ReceiptError> {
+        let signed = narrow(self.exclusions.iter().map(|own| own.streams.len()).sum());
+        let hides = stated < u64::from(signed);
+        if hides { Err(ReceiptError::FewerExcluded { stated, signed }) } else { Ok(()) }
+    }
 }
 
 /// What a verified row is, in the words that people read.
@@ -283,6 +304,7 @@ impl std::fmt::Display for VerifiedRow {
         match self.signers() {
             1 => write!(f, "signed by 1 controller, which could have changed it"),
             n => write!(f, "signed by {n} controllers, any of which could have changed it"),
-        }
+        }?;
+        f.write_str(&exclusions::in_words(&self.exclusions))
     }
 }

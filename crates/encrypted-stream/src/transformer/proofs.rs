@@ -13,13 +13,12 @@ use serde::{Deserialize, Serialize};
 
 /// The sum of a session since its last anchor.
 ///
-/// Frames count only in order. If one is missing, the sum is unknown until the next anchor.
+/// Frames count only in order. If one is missing, the sum is not what the device states until the
+/// next anchor.
 #[derive(Debug, Serialize, Deserialize)]
 pub(super) struct RunningSum {
     /// The end of the last frame in it.
     reached: Timestamp,
-    /// Whether a frame before a later one is missing.
-    broken: bool,
     words: Box<[u64]>,
     /// The sums at claims that windows need.
     kept: Vec<(Claim, Box<[u64]>)>,
@@ -40,7 +39,7 @@ impl RunningSum {
     /// The sum of nothing, in a session that opens or passes an anchor at `at`.
     pub(super) fn starting_at(at: Timestamp, words: u16) -> Self {
         let words = vec![0; usize::from(words)].into();
-        Self { reached: at, broken: false, words, kept: Vec::new() }
+        Self { reached: at, words, kept: Vec::new() }
     }
 
     /// Enters a frame of the session, in order of time. A gap has no words.
@@ -61,17 +60,13 @@ impl RunningSum {
             // It came before.
             return;
         }
-        sum.broken |= claim.from != sum.reached;
         sum.reached = claim.to;
-        if !sum.broken {
-            let added = words.into_iter().flat_map(|words| words.iter());
-            sum.words.iter_mut().zip(added).for_each(|(own, word)| *own = own.wrapping_add(word));
-            if entry.kept || ends_period || claim.kind.is_closing() {
-                sum.kept.push((*claim, sum.words.clone()));
-            }
+        let added = words.into_iter().flat_map(|words| words.iter());
+        sum.words.iter_mut().zip(added).for_each(|(own, word)| *own = own.wrapping_add(word));
+        if entry.kept || ends_period || claim.kind.is_closing() {
+            sum.kept.push((*claim, sum.words.clone()));
         }
         if ends_period {
-            sum.broken = false;
             sum.words.fill(0);
         }
     }
@@ -80,7 +75,7 @@ impl RunningSum {
     fn at(&self, claim: &Claim, anchor: Span) -> Option<&[u64]> {
         let kept = self.kept.iter().find(|(kept, _)| kept == claim).map(|(_, words)| &**words);
         // A session that died ends at its last frame, whatever that is.
-        let last = self.reached == claim.to && !self.broken && !claim.ends_period(anchor);
+        let last = self.reached == claim.to && !claim.ends_period(anchor);
         kept.or_else(|| last.then_some(&*self.words))
     }
 
@@ -98,7 +93,7 @@ impl RunningSum {
 }
 
 /// Adds the parts of sums that a complete stream's controller needs. A sum that is not what the
-/// device states is of no use to it.
+/// device states is of no use to it: a frame of it was lost.
 pub(super) fn prove(
     status: Status,
     sessions: Option<&TickSessions>,

@@ -54,7 +54,15 @@ struct Case {
     row: Option<Vec<String>>,
     population: Option<u32>,
     signers: Option<u32>,
+    #[serde(default)]
+    excluded: Vec<Excluded>,
     error: Option<String>,
+}
+
+#[derive(Deserialize, PartialEq, Debug)]
+struct Excluded {
+    controller: u32,
+    streams: Vec<u32>,
 }
 
 impl Case {
@@ -84,6 +92,11 @@ fn receipts_match_the_script() {
         let row = receipt.verify(&case.announced(), case.window()).unwrap();
         assert_eq!(row.words(), words(case.row.as_ref().unwrap()));
         assert_eq!(Some((row.population(), row.signers())), case.population.zip(case.signers));
+        let excluded = row.exclusions().iter().map(|own| Excluded {
+            controller: own.controller,
+            streams: own.streams.iter().map(|(at, _)| *at).collect(),
+        });
+        assert_eq!(excluded.collect::<Vec<_>>(), case.excluded);
     }
 }
 

@@ -3,6 +3,7 @@
 //! It plans over sample owners who choose as the policies file says, so that a
 //! service can find out what it may ask before it has any owner.
 
+mod asked;
 pub mod receipts;
 mod remote;
 pub mod sealed;
@@ -73,8 +74,9 @@ pub struct Args {
     /// Print the result rows of this running query
     #[arg(long, value_name = "NAME", requires = "server")]
     pub results: Option<String>,
-    /// Refuse rows that the service does not say are verified. Those that it does are checked in
-    /// any case: a row that differs from what the controllers have signed is not shown
+    /// Refuse rows that the service does not say are verified, of any query. Those of a query that
+    /// this folder's consumer asked to be verified are refused in any case, and those that it says are
+    /// verified are checked: one that differs from what the controllers have signed is not shown
     #[arg(long, requires = "results")]
     pub verified: bool,
     /// Keep printing rows as they arrive

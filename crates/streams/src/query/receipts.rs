@@ -34,9 +34,12 @@ pub enum RefusedRowError {
     /// The receipt cannot be read.
     #[error(transparent)]
     Format(#[from] ReceiptFormatError),
-    /// The plan cannot be read, is another one, or breaks a rule.
+    /// The plan cannot be read, or breaks a rule.
     #[error("the plan of the row does not check out: {0}")]
     Plan(String),
+    /// It is another one than the row names.
+    #[error("the service announced another plan than the row's")]
+    OtherPlan,
     /// The receipt does not hold.
     #[error(transparent)]
     Receipt(#[from] ReceiptError),
@@ -101,6 +104,7 @@ pub fn check(
     let in_group = |(name, value): &(String, String)| {
         row.get(name).and_then(Value::as_str) == Some(value.as_str())
     };
+    verified.check_excluded(number("excluded").ok_or(RefusedRowError::Malformed)?)?;
     let same = plan.group.iter().all(in_group)
         && match row.get("sealed") {
             Some(sealed) => is_sealed_sum(sealed, &verified.sealed()),
@@ -163,9 +167,7 @@ impl QueryReceipts {
             if let Some((window, receipt)) = self.known.remove(&row) {
                 return Ok(receipt.map(|receipt| (window, receipt)).map_err(RefusedRowError::from));
             }
-            let path = format!("/v1/queries/{query}/receipts?after={}", self.next);
-            let page: ReceiptPage = client.get_json(&path, Duration::ZERO).await?;
-            if page.parts.is_empty() || page.next <= self.next {
+            let Some(page) = next_page(client, query, self.next).await? else {
                 self.oldest = self.earliest;
                 if from_start {
                     return Ok(Err(RefusedRowError::NoReceipt));
@@ -173,7 +175,7 @@ impl QueryReceipts {
                 *self = Self { oldest: self.oldest, ..Self::default() };
                 from_start = true;
                 continue;
-            }
+            };
             self.next = page.next;
             page.parts.iter().for_each(|part| self.note(part));
         }
@@ -193,6 +195,17 @@ impl QueryReceipts {
     }
 }
 
+/// The parts of receipts after a place; none at the end.
+async fn next_page(
+    client: &HttpClient,
+    query: &str,
+    after: u64,
+) -> Result<Option<ReceiptPage>, RequestError> {
+    let path = format!("/v1/queries/{query}/receipts?after={after}");
+    let page: ReceiptPage = client.get_json(&path, Duration::ZERO).await?;
+    Ok(Some(page).filter(|page| !page.parts.is_empty() && page.next > after))
+}
+
 fn read_part(digits: &str) -> Option<ReceiptPart> {
     let bytes = HEXLOWER.decode(digits.as_bytes()).ok()?;
     postcard::from_bytes(&bytes).ok()
@@ -208,12 +221,7 @@ pub async fn all_receipts(
 ) -> Result<(Vec<ReadReceipt>, HashMap<PlanId, String>), RequestError> {
     let (mut receipts, mut plans) = (Vec::new(), HashMap::new());
     let (mut parts, mut next) = (ReceiptParts::default(), 0);
-    loop {
-        let path = format!("/v1/queries/{query}/receipts?after={next}");
-        let page: ReceiptPage = client.get_json(&path, Duration::ZERO).await?;
-        if page.parts.is_empty() || page.next <= next {
-            break;
-        }
+    while let Some(page) = next_page(client, query, next).await? {
         let read = page.parts.iter().filter_map(|part| read_part(part));
         receipts.extend(read.filter_map(|part| parts.take(part)));
         next = page.next;

@@ -1,6 +1,6 @@
 //! Statements sent to a running service, and result rows read as they arrive.
 
-use super::sealed::{Opener, Rows, Statement};
+use super::sealed::{Opener, Rows};
 use super::{Answer, Args, print};
 use crate::links;
 use crate::revocations::open_identity;
@@ -46,14 +46,11 @@ pub(super) fn run(args: &Args, server: &str, globals: &Globals) -> Result<(), Fa
     }
     if let Some(query) = &args.query {
         let query = Query::of(query)?;
-        let statement = Statement { sql: &query.text, certificate: opener.certificate() };
-        let answered: StatementResult = client.post_json("/v1/statements", &statement)?;
+        let answered: StatementResult =
+            client.post_json("/v1/statements", &opener.statement(&query.text)?)?;
+        opener.accepted(&query.text);
         let answer = match answered {
             StatementResult::Running(explanation) | StatementResult::Explanation(explanation) => {
-                // A reader who asks for verified rows and reads them at once wants no others.
-                if explanation.integrity.is_some() && is_of(&explanation, args) {
-                    opener.require_verified();
-                }
                 Answer::Explanation(explanation)
             }
             StatementResult::Tables(tables) => Answer::Tables(tables),
@@ -74,11 +71,6 @@ pub(super) fn run(args: &Args, server: &str, globals: &Globals) -> Result<(), Fa
         }
         None => Ok(()),
     }
-}
-
-/// Whether the results that are read are those of the query that was explained.
-fn is_of(explanation: &Explanation, args: &Args) -> bool {
-    args.results.as_ref().is_some_and(|name| *name == explanation.name)
 }
 
 /// Prints rows; with `follow`, until nobody reads them.

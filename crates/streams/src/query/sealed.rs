@@ -1,5 +1,6 @@
 //! Reading rows that are sealed to the consumer that asked for them.
 
+use super::asked::AskedVerified;
 use super::receipts::{QueryReceipts, RefusedRowError, check, open_plan, stated};
 use crate::deployment;
 use crate::deployment::CONSUMER_SEED;
@@ -9,14 +10,12 @@ use alpheus_crypto::signed::Signed;
 use alpheus_encrypted_stream::announced_plan::AnnouncedPlan;
 use alpheus_encrypted_stream::certificate::{Certificate, Deployment};
 use alpheus_encrypted_stream::consumer::{Consumer, ConsumerSecrets, Reader, SealedSum};
-use alpheus_encrypted_stream::messages::Announcement;
 use alpheus_node::failure::{Blame, Failure};
 use alpheus_node::network::client::HttpClient;
 use alpheus_node::network::error::RequestError;
 use alpheus_node::network::identity::IdentityFolder;
 use alpheus_node::pki::read_seed;
 use alpheus_policy::ids::PlanId;
-use data_encoding::HEXLOWER;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use std::collections::HashMap;
@@ -58,13 +57,21 @@ pub struct Opener {
     keys: Option<(Consumer, String)>,
     /// By plan, or why its rows cannot be read.
     readers: Mutex<HashMap<PlanId, Arc<Result<Reader, String>>>>,
-    /// By plan, for verified rows.
-    plans: Mutex<HashMap<PlanId, Arc<AnnouncedPlan>>>,
+    /// By plan, or why it does not check out.
+    plans: Mutex<HashMap<PlanId, Plan>>,
     /// By query.
     receipts: tokio::sync::Mutex<HashMap<String, QueryReceipts>>,
-    /// Whether rows that do not say that they are verified are refused.
+    /// The queries whose rows must be verified, whatever the service says of them.
+    asked: AskedVerified,
+    /// Whether the rows of all queries must be.
     requires_verified: bool,
 }
+
+/// A plan as it was announced and checked, or why it was refused.
+type Plan = Result<Arc<AnnouncedPlan>, RefusedRowError>;
+
+/// Plans that are remembered. A service that names a new one in each row cannot fill the memory.
+const PLANS: usize = 1024;
 
 /// The keys of an identity folder, with its protocol certificate, also as text.
 ///
@@ -100,18 +107,31 @@ impl Opener {
             readers: Mutex::default(),
             plans: Mutex::default(),
             receipts: tokio::sync::Mutex::default(),
+            asked: AskedVerified::of(identity),
             requires_verified: false,
         })
     }
 
-    /// Refuses rows that do not say that they are verified.
+    /// Refuses rows that do not say that they are verified, of any query.
     pub fn require_verified(&mut self) {
         self.requires_verified = true;
     }
 
-    /// The certificate that is sent with a statement.
-    pub fn certificate(&self) -> Option<&str> {
-        self.keys.as_ref().map(|(_, text)| text.as_str())
+    /// A statement, to be sent to the service. If it asks for verified rows, the identity folder has
+    /// a note of it first: from then on, rows of its query are shown only if they are.
+    ///
+    /// # Errors
+    /// A [`Failure`] if the note cannot be written. Then the statement must not be sent.
+    pub fn statement<'a>(&'a self, sql: &'a str) -> Result<Statement<'a>, Failure> {
+        self.asked.before(sql)?;
+        let certificate = self.keys.as_ref().map(|(_, text)| text.as_str());
+        Ok(Statement { sql, certificate })
+    }
+
+    /// To be called once the service has accepted a statement. A query that does not ask for verified
+    /// rows may have the name of one that did.
+    pub fn accepted(&self, sql: &str) {
+        self.asked.after(sql);
     }
 
     /// Rows of the consumer's own query after an offset. Verified rows are checked against what
@@ -129,8 +149,9 @@ impl Opener {
     ) -> Result<Rows, RequestError> {
         let path = format!("/v1/queries/{name}/results?after={after}&wait={wait}");
         let mut rows: Rows = client.get_json(&path, Duration::from_secs(wait)).await?;
+        let required = self.requires_verified || self.asked.has(name);
         for row in &mut rows.rows {
-            self.check(client, name, row).await?;
+            self.check(client, name, row, required).await?;
             let Some(sealed) = row.remove("sealed") else { continue };
             match self.columns(client, name, sealed).await? {
                 None => {}
@@ -148,9 +169,10 @@ impl Opener {
         client: &HttpClient,
         name: &str,
         row: &mut Map<String, Value>,
+        required: bool,
     ) -> Result<(), RequestError> {
         let says_so = row.get("integrity").is_some();
-        if !says_so && !self.requires_verified {
+        if !says_so && !required {
             return Ok(());
         }
         let has_result = row.get("status").and_then(Value::as_str).is_some_and(has_opened);
@@ -184,7 +206,8 @@ impl Opener {
     }
 
     fn known_plan(&self, plan: &PlanId) -> Option<Arc<AnnouncedPlan>> {
-        self.plans.lock().unwrap_or_else(PoisonError::into_inner).get(plan).cloned()
+        let plans = self.plans.lock().unwrap_or_else(PoisonError::into_inner);
+        plans.get(plan).and_then(|known| known.as_ref().ok()).cloned()
     }
 
     async fn verified(
@@ -206,23 +229,28 @@ impl Opener {
         })
     }
 
-    /// A plan of a verified query, checked as controllers check it.
+    /// A plan of a query, checked as controllers check it. It is fetched once, also if it is refused.
     async fn announced(
         &self,
         client: &HttpClient,
         name: &str,
         plan: PlanId,
-    ) -> Result<Result<Arc<AnnouncedPlan>, RefusedRowError>, RequestError> {
-        if let Some(announced) = self.known_plan(&plan) {
-            return Ok(Ok(announced));
+    ) -> Result<Plan, RequestError> {
+        let plans = || self.plans.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(known) = plans().get(&plan) {
+            return Ok(known.clone());
         }
         let path = format!("/v1/queries/{name}/plans/{plan}");
         let answer: PlanAnswer = client.get_json(&path, Duration::ZERO).await?;
-        let opened = open_plan(&answer.announcement, &self.deployment);
-        if let Ok(announced) = &opened {
-            let mut known = self.plans.lock().unwrap_or_else(PoisonError::into_inner);
-            known.insert(plan, Arc::clone(announced));
+        let opened = open_plan(&answer.announcement, &self.deployment).and_then(|announced| {
+            let same = announced.id() == plan;
+            same.then_some(announced).ok_or(RefusedRowError::OtherPlan)
+        });
+        let mut known = plans();
+        if known.len() >= PLANS {
+            known.clear();
         }
+        known.insert(plan, opened.clone());
         Ok(opened)
     }
 
@@ -264,26 +292,23 @@ impl Opener {
         if let Some(reader) = known().get(&sum.plan) {
             return Ok(Arc::clone(reader));
         }
-        let path = format!("/v1/queries/{name}/plans/{}", sum.plan);
-        let answer: PlanAnswer = client.get_json(&path, Duration::ZERO).await?;
-        let reader = Arc::new(self.agree(&answer.announcement, &sum.plan));
-        known().insert(sum.plan, Arc::clone(&reader));
+        let announced = match &self.keys {
+            Some(_) => self.announced(client, name, sum.plan).await?.map_err(|why| why.to_string()),
+            None => Err(NO_KEYS.to_owned()),
+        };
+        let reader = Arc::new(announced.and_then(|announced| self.agree(&announced)));
+        let mut readers = known();
+        if readers.len() >= PLANS {
+            readers.clear();
+        }
+        readers.insert(sum.plan, Arc::clone(&reader));
+        drop(readers);
         Ok(reader)
     }
 
-    /// The service is not trusted: the plan is checked as controllers check it.
-    fn agree(&self, announcement: &str, plan: &PlanId) -> Result<Reader, String> {
+    fn agree(&self, announced: &Arc<AnnouncedPlan>) -> Result<Reader, String> {
         let (consumer, _) = self.keys.as_ref().ok_or(NO_KEYS)?;
-        let bytes = HEXLOWER.decode(announcement.as_bytes()).ok();
-        let signed: Option<Signed<Announcement>> =
-            bytes.and_then(|bytes| postcard::from_bytes(&bytes).ok());
-        let signed = signed.ok_or("the service's announcement of the plan cannot be read")?;
-        let announced =
-            AnnouncedPlan::open(&signed, &self.deployment).map_err(|e| e.to_string())?;
-        if announced.id() != *plan {
-            return Err("the service announced another plan than the row's".to_owned());
-        }
-        consumer.reader(&Arc::new(announced)).map_err(|unreadable| unreadable.to_string())
+        consumer.reader(announced).map_err(|unreadable| unreadable.to_string())
     }
 }
 

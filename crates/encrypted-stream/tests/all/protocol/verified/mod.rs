@@ -1,9 +1,11 @@
 //! Verified plans: what the members of a window decide, whatever the service says.
 
+mod exclusions;
 mod honest;
 mod lies;
 mod receipts;
 mod simulation;
+mod thief;
 
 use alpheus_crypto::signed::Signed;
 use alpheus_encrypted_stream::error::ExclusionError;
@@ -106,7 +108,8 @@ pub fn try_receipt(evil: &mut Evil, draft: &Draft, members: &[u32]) -> Option<Re
         };
         shares.push(Share { token, opening });
     }
-    Some(Receipt { membership, opening_set: (!single).then(|| opening_set(set)), shares })
+    let opening_set = (!single).then(|| opening_set(set));
+    Some(Receipt { membership, opening_set, shares, exclusions: Vec::new() })
 }
 
 fn opening_set(message: ServiceMessage) -> Signed<OpeningSet> {
