@@ -75,9 +75,12 @@ test: export CARGO_PROFILE_TEST_CODEGEN_UNITS ?= 4
 test: export RUSTC_WORKSPACE_WRAPPER ?= clippy-driver
 test: export RUSTFLAGS ?= -D warnings
 test: export RUSTDOC ?= $(CURDIR)/.ci/rustdoc
-# librdkafka's build reads the first line alone; all other libraries in C let the second overrule it.
-test: export CFLAGS ?= -O0 -g0
-test: export HOST_CFLAGS ?= -O1 -g0
+# librdkafka's build reads CFLAGS alone. All other libraries in C let the other two overrule it.
+ifeq ($(origin CFLAGS),undefined)
+test: export CFLAGS := -O0 -g0
+test: export HOST_CFLAGS := -O1 -g0
+test: export TARGET_CFLAGS := -O1 -g0
+endif
 test: tools web browser jdk js-tools ## everything that must hold before a change lands
 	@rm -rf target/steps; mkdir -p target/steps
 	@$(MAKE) --jobs 3 step-rules step-vectors step-jvm step-unit step-lean step-js step-python

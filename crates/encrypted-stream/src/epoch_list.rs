@@ -16,10 +16,11 @@ use crate::messages::{List, ListEntry};
 pub const MAX_WINDOWS: u32 = 1;
 
 /// Checks that a plan can be the terms of epochs: it names no roster, no streams and no masks,
-/// and neither running totals nor noise.
+/// neither running totals nor noise, no consumer of its own and no condition.
 ///
 /// # Errors
-/// [`PlanShapeError::Terms`], or [`PlanShapeError::NoiseInEpoch`].
+/// [`PlanShapeError::Terms`], [`PlanShapeError::ConditionInEpoch`], or
+/// [`PlanShapeError::NoiseInEpoch`].
 pub fn check_terms(terms: &Plan) -> Result<(), PlanShapeError> {
     let named = !terms.roster.is_empty() || !terms.streams.is_empty() || terms.epoch.is_some();
     if named || terms.masks != MaskStrategy::Single {

@@ -59,6 +59,11 @@ impl Days {
         self.first <= window.end.0 / DAY && window.start.0 / DAY <= self.last
     }
 
+    /// These days, the others, and those between them.
+    pub(crate) fn with(self, other: Days) -> Days {
+        Days { first: self.first.min(other.first), last: self.last.max(other.last) }
+    }
+
     /// The days that are over by `now`; `None` if there are none.
     pub(crate) fn over_by(self, now: Timestamp) -> Option<Days> {
         let last = self.last.min((now.0 / DAY).checked_sub(1)?);

@@ -402,6 +402,11 @@ pub enum ControllerMessage {
 }
 
 impl ControllerMessage {
+    /// Whether it is a part of a window's row.
+    pub(crate) fn is_share(&self) -> bool {
+        matches!(self, ControllerMessage::Token(_) | ControllerMessage::Opening(_))
+    }
+
     /// Adds its signature to a batch.
     pub(crate) fn check_with(&self, key: &VerifyingKey, together: &mut SignatureBatch) {
         match self {

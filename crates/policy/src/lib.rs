@@ -13,6 +13,7 @@ pub mod document;
 pub mod editor;
 #[cfg(feature = "query")]
 pub mod exactness;
+#[cfg(feature = "query")]
 pub mod explain;
 pub mod ids;
 pub mod locks;

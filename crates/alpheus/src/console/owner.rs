@@ -103,7 +103,7 @@ struct Grant {
     reader: ConsumerId,
     name: String,
     days: Option<[String; 2]>,
-    handed: Option<[String; 2]>,
+    handed: Vec<[String; 2]>,
 }
 
 async fn one(
@@ -143,7 +143,8 @@ fn state_of(view: &StreamView, private: bool, has_shared: bool) -> &'static str 
 
 fn grant(view: GrantView) -> Grant {
     let GrantView { reader, name, days, handed, .. } = view;
-    Grant { reader, name, days: days.map(in_days), handed: handed.map(in_days) }
+    let handed = handed.into_iter().map(in_days).collect();
+    Grant { reader, name, days: days.map(in_days), handed }
 }
 
 fn in_days(days: alpheus_encrypted_stream::grant::Days) -> [String; 2] {

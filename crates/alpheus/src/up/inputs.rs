@@ -26,7 +26,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
-/// The most owners, unless the query needs more: each of their devices is a process.
+/// The limit on owners: each of their devices is a process.
+pub(super) const MAX_OWNERS: u32 = 1000;
+/// The most owners by default, unless the query needs more.
 const USUAL_OWNERS: usize = 100;
 /// Owners beyond the query's least, so that one that is away closes no window.
 const SPARE_OWNERS: usize = 2;
@@ -262,8 +264,12 @@ fn usual(least: usize) -> usize {
 fn left_out(recorded: usize, many: usize) -> Option<String> {
     let left = recorded.checked_sub(many).filter(|left| *left > 0)?;
     let owners = if left == 1 { "owner" } else { "owners" };
+    let all = match recorded <= MAX_OWNERS as usize {
+        true => format!(": --owners {recorded} takes all, with a process for each device"),
+        false => ", which `alpheus replay` makes".to_owned(),
+    };
     Some(format!(
-        "{left} {owners} with the fewest events left out, so results are not those of a replay of all: --owners {recorded} takes all, with a process for each device"
+        "{left} {owners} with the fewest events left out, so results are not those of a replay of all{all}"
     ))
 }
 
@@ -321,5 +327,7 @@ mod tests {
         let said = left_out(200, 100).unwrap();
         assert!(said.starts_with("100 owners with the fewest events left out"), "{said}");
         assert!(said.contains("--owners 200 takes all"), "{said}");
+        let said = left_out(1350, 100).unwrap();
+        assert!(said.ends_with("a replay of all, which `alpheus replay` makes"), "{said}");
     }
 }

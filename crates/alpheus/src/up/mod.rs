@@ -56,7 +56,7 @@ pub struct Args {
     query: Option<PathBuf>,
     /// Number of owners of the recording that take part, those with the most events; by default
     /// all, up to 100 or as many as the query needs
-    #[arg(long, value_name = "N", value_parser = value_parser!(u32).range(1..=1000))]
+    #[arg(long, value_name = "N", value_parser = value_parser!(u32).range(1..=i64::from(inputs::MAX_OWNERS)))]
     owners: Option<u32>,
     /// Number of privacy controllers; by default 3, or one if the query is not answered with 3
     #[arg(long, value_name = "N", value_parser = value_parser!(u32).range(1..=64))]

@@ -75,17 +75,24 @@ impl GrantState {
         granted.into_iter().chain(handed).any(|days| days.overlap(window))
     }
 
-    /// Remembers that keys of these days were handed out. Where spans are many, the first two become
-    /// one, with the days between them: no day is forgotten.
+    /// Remembers that keys of these days were handed out. Spans that overlap or touch become one. If
+    /// there are too many, the first two do, with the days between them: no day is forgotten.
     fn note(&mut self, days: Days, now: Timestamp) {
-        self.handed.push((days, now));
-        if self.handed.len() > MAX_HANDED {
-            let (oldest, at) = self.handed.remove(0);
-            if let Some((next, since)) = self.handed.first_mut() {
-                let (first, last) = (next.first.min(oldest.first), next.last.max(oldest.last));
-                (*next, *since) = (Days { first, last }, at);
+        let touch = |one: &Days, other: &Days| {
+            one.first <= other.last.saturating_add(1) && other.first <= one.last.saturating_add(1)
+        };
+        let (mut all, mut apart) = (days, Vec::new());
+        for known in std::mem::take(&mut self.handed) {
+            if touch(&known.0, &all) { all = all.with(known.0) } else { apart.push(known) }
+        }
+        if apart.len() >= MAX_HANDED {
+            let (oldest, _) = apart.remove(0);
+            if let Some((next, _)) = apart.first_mut() {
+                *next = next.with(oldest);
             }
         }
+        apart.push((all, now));
+        self.handed = apart;
     }
 
     fn record(&self, stream: StreamId, reader: ConsumerId) -> Record {
@@ -265,9 +272,9 @@ impl Controller {
         let Some(granted) = self.grants.get_mut(&key) else { return Vec::new() };
         // Repeated requests do not fill the log: the line is the same and replaces itself.
         // It is written whenever keys are sent, since an earlier commit may have failed.
-        let first = granted.handed.iter().find(|(handed, _)| *handed == days).map(|(_, at)| *at);
-        let at = first.unwrap_or(now);
-        if first.is_none() {
+        let same = granted.handed.iter().find(|(handed, _)| *handed == days).map(|(_, at)| *at);
+        let at = same.unwrap_or(now);
+        if same.is_none() {
             granted.note(days, now);
         }
         let record = granted.record(key.0, key.1);

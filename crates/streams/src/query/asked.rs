@@ -90,7 +90,8 @@ mod tests {
 
     use super::*;
 
-    const PLAIN: &str = "CREATE STREAM Sums AS SELECT SUM(x) WINDOW TUMBLING (SIZE 10 SECONDS) FROM T";
+    const PLAIN: &str =
+        "CREATE STREAM Sums AS SELECT SUM(x) WINDOW TUMBLING (SIZE 10 SECONDS) FROM T";
 
     fn verified() -> String {
         format!("{PLAIN} WITH (integrity = 'verified')")

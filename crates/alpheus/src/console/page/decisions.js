@@ -196,7 +196,7 @@ export function endAccess(grant, view, place) {
     title: `End the access of ${grant.name}?`,
     body: means(
       `${grant.name} gets no further keys of ${view.device}.`,
-      grant.handed ? `It keeps the keys that it has, of ${dates(grant.handed)}.` : "It has no key yet, so it will have read nothing."),
+      grant.handed.length ? `It keeps the keys that it has, of ${grant.handed.map(dates).join(", and ")}.` : "It has no key yet, so it will have read nothing."),
     does: "End access",
     act: () => decide(place, "grants/end", { reader: grant.reader }, `The access of ${grant.name} has ended.`),
   });

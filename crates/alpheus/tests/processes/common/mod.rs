@@ -14,8 +14,10 @@ pub(crate) mod socks;
 pub(crate) mod terminal;
 pub(crate) mod witness;
 
+use std::fs::DirBuilder;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{SocketAddr, TcpStream};
+use std::os::unix::fs::{DirBuilderExt, MetadataExt};
 use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::{Child, Command, ExitStatus, Stdio};
@@ -316,11 +318,15 @@ pub(crate) fn get_over(mut stream: impl Read + Write, path: &str) -> Option<(u16
 /// Tests of other processes draw too before anybody listens there: a locked file keeps each port.
 pub(crate) fn free_address() -> SocketAddr {
     static TAKEN: Mutex<Vec<std::fs::File>> = Mutex::new(Vec::new());
-    let folder = std::env::temp_dir().join("alpheus-test-ports");
-    std::fs::create_dir_all(&folder).unwrap();
+    let user = std::fs::metadata("/proc/self").unwrap().uid();
+    let folder = std::env::temp_dir().join(format!("alpheus-test-ports-{user}"));
+    DirBuilder::new().recursive(true).mode(0o700).create(&folder).unwrap();
     loop {
         let address = alpheus_node::service::children::free_address().ok().unwrap();
-        let claim = std::fs::File::create(folder.join(address.port().to_string())).unwrap();
+        let claim = folder.join(address.port().to_string());
+        let claim =
+            std::fs::OpenOptions::new().write(true).create(true).truncate(false).open(claim);
+        let claim = claim.unwrap();
         if claim.try_lock().is_ok() {
             TAKEN.lock().unwrap_or_else(PoisonError::into_inner).push(claim);
             return address;
