@@ -1,7 +1,8 @@
 //! Tests of the guarantees of `Store`, for every implementation.
 //!
 //! `contract` runs on all stores. `crashes` simulates machines that lose power,
-//! from seeds. `exports` copies live stores. `kills` kills processes, and `torn` damages journals. `kafka` tests
+//! from seeds. `exports` copies live stores. `kills` kills processes,
+//! `large_values` are larger than a batch may be, and `torn` damages journals. `kafka` tests
 //! what only a Kafka cluster does.
 
 #![expect(clippy::unwrap_used, clippy::panic, reason = "a test's way to fail")]
@@ -14,5 +15,6 @@ mod exports;
 #[cfg(feature = "kafka")]
 mod kafka;
 mod kills;
+mod large_values;
 mod torn;
 mod world;
