@@ -41,6 +41,7 @@ mod revoked;
 mod sealed;
 mod simulation;
 mod sparse_storms;
+mod spoilers;
 mod storms;
 mod streams;
 mod tick_grants;
