@@ -15,7 +15,7 @@ use crate::names::Space;
 use crate::store::Store;
 
 const MAGIC: &[u8] = b"parts/1";
-/// Size of a part: below the limit that brokers have for a record unless they are told otherwise.
+/// Size of a part: below the limit that brokers have for a record by default.
 const PART_BYTES: usize = 512 << 10;
 
 /// Why a value cannot be read.

@@ -10,7 +10,7 @@
 //! | [`openings`] | tokens, then S, openings and the sum |
 //! | [`receipts`] | receipts of verified windows |
 //! | [`adder`] | sums that an adder computes |
-//! | [`spoilers`] | controllers whose openings did not come |
+//! | [`withholders`] | controllers whose openings did not come |
 //! | [`totals`] | running totals, window by window |
 //! | [`recovery`] | restart from the service's store |
 //!
@@ -32,15 +32,15 @@ mod presences;
 mod receipts;
 mod recovery;
 mod round;
-mod spoilers;
 mod totals;
+mod withholders;
 
 pub use adder::{AdderMessage, Answer, SumSet};
 pub use inbound::VerifiedMessage;
 pub use output::{Opened, Outcome, Output, Sums, Timing, WindowReport};
 pub use recovery::ServiceRecord;
 pub use round::MemberReport;
-pub use spoilers::Spoilers;
+pub use withholders::Withholders;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -82,8 +82,8 @@ pub struct Coordinator {
     retired: bool,
     /// For a plan whose results are running totals.
     totals: Totals,
-    /// Who has spoiled windows of this plan.
-    spoilers: Spoilers,
+    /// Who has ruined windows of this plan.
+    withholders: Withholders,
     /// Whether an adder sums ciphertexts and answers.
     delegates: bool,
 }
@@ -106,7 +106,7 @@ impl Coordinator {
             settled: Timestamp(0),
             retired: false,
             totals: Totals::default(),
-            spoilers: Spoilers::default(),
+            withholders: Withholders::default(),
             delegates: false,
         }
     }
@@ -235,10 +235,10 @@ impl Coordinator {
         owing.filter_map(|position| roster.get(position as usize).copied()).collect()
     }
 
-    /// Who has spoiled windows of this plan.
+    /// Who has ruined windows of this plan.
     #[must_use]
-    pub fn spoilers(&self) -> &Spoilers {
-        &self.spoilers
+    pub fn withholders(&self) -> &Withholders {
+        &self.withholders
     }
 
     fn take_answer(
@@ -359,7 +359,7 @@ impl Coordinator {
         changes.extend(self.forget());
         let outcome =
             Outcome { window, result, excluded, unreported, refused, unopened, opening_set };
-        self.spoilers.note(self.announced.plan(), &outcome);
+        self.withholders.note(self.announced.plan(), &outcome);
         let mut messages =
             vec![Output::Outcome(outcome), Output::Broadcast(ServiceMessage::Closing(closing))];
         messages.extend(self.without_set(&round));

@@ -152,7 +152,7 @@ pub struct Outcome {
     pub unreported: Option<u32>,
     /// Controllers that refused a request, by reason.
     pub refused: BTreeMap<WindowRefusalError, u32>,
-    /// Members of the opening set whose openings the window lacked: they have spoiled it.
+    /// Members of the opening set whose openings the window lacked: they have ruined it.
     pub unopened: Vec<ControllerId>,
     /// The opening set, if there was one and its members mask.
     pub opening_set: Option<RosterSet>,

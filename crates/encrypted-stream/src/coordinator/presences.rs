@@ -201,7 +201,7 @@ impl Coordinator {
         Step::new(records.map(|record| self.put(&record)).collect(), messages)
     }
 
-    /// M without those who owe openings or have spoiled windows. If the window cannot open without
+    /// M without those who owe openings or have ruined windows. If the window cannot open without
     /// them, nothing is lost by including them.
     fn acceptable_without(
         &self,
@@ -209,12 +209,12 @@ impl Coordinator {
         now: Timestamp,
     ) -> Result<FixedRound, ReleaseError> {
         let owing = self.owing(now);
-        let spoilers = self.spoilers.left_out(round.window.start);
-        let spoilers = spoilers.iter().filter_map(|id| {
+        let withholders = self.withholders.left_out(round.window.start);
+        let withholders = withholders.iter().filter_map(|id| {
             let position = self.plan().roster.binary_search(id).ok()?;
             u32::try_from(position).ok()
         });
-        let both: BTreeSet<u32> = owing.iter().copied().chain(spoilers).collect();
+        let both: BTreeSet<u32> = owing.iter().copied().chain(withholders).collect();
         let mut fixing = self.acceptable(round, &both);
         for left_out in [owing, BTreeSet::new()] {
             if fixing.is_err() && left_out.len() < both.len() {

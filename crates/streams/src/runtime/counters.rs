@@ -41,8 +41,8 @@ pub struct Counters {
     /// Complete streams without data, of windows that opened.
     pub silent: u64,
     /// Openings that windows lacked although their controllers had given tokens.
-    pub spoiled: u64,
-    /// Controllers that spoiled windows in this way, and are asked last for a while.
+    pub ruined: u64,
+    /// Controllers that ruined windows in this way, and are asked last for a while.
     pub asked_last: BTreeSet<ControllerId>,
     /// Windows in progress.
     pub in_progress: usize,
@@ -82,7 +82,7 @@ impl Counters {
         let excluded = reasons(&outcome.excluded);
         for controller in &outcome.unopened {
             tracing::warn!(window = start, %controller, "a controller gave a token and no opening: the window is lost, and the controller is asked last for some windows");
-            self.spoiled += 1;
+            self.ruined += 1;
         }
         match &outcome.result {
             Ok(released) if opened => {
@@ -162,7 +162,7 @@ impl Collector for Watch {
         let help = "Messages of controllers that were refused";
         by_reason(encoder, "stream_messages_refused", help, &counters.refused_messages)?;
         let help = "Openings that did not follow their controllers' tokens: each loses a window";
-        total(encoder, "stream_openings_missing", help, counters.spoiled)?;
+        total(encoder, "stream_openings_missing", help, counters.ruined)?;
         let help = "Controllers that are asked last since their openings did not come";
         gauge(encoder, "stream_controllers_asked_last", help, counters.asked_last.len() as f64)?;
         let help = "Complete streams without data, of windows with a result";
@@ -213,7 +213,7 @@ mod tests {
     fn counters_are_exported_by_reason() {
         let (metrics, watch) = (Metrics::new(), Watch::default());
         watch.register(&metrics);
-        let mut counters = Counters { opened: 7, silent: 4, spoiled: 3, ..Counters::default() };
+        let mut counters = Counters { opened: 7, silent: 4, ruined: 3, ..Counters::default() };
         counters.asked_last.insert(ControllerId([1; 32]));
         counters.exclusions.insert(ExclusionError::Policy, 2);
         counters.failed.insert("population below the minimum", 3);

@@ -235,7 +235,7 @@ fn three_of_twelve_that_are_awake_open_their_windows() {
     assert_eq!(row.status, "3 controllers answered; 7 needed");
 }
 
-/// Somebody who takes part in each window and then refuses spoils ever fewer of them.
+/// Somebody who takes part in each window and then refuses ruins ever fewer of them.
 #[test]
 fn who_gives_tokens_and_no_openings_is_listed_last() {
     let mut street = Street::new(4, QUERY);
@@ -255,7 +255,7 @@ fn who_gives_tokens_and_no_openings_is_listed_last() {
         }
     }
     assert_eq!(failed, [0, 2], "left out of one window, and then of four");
-    assert_eq!(street.hall.manager.service.counters.spoiled, 2);
+    assert_eq!(street.hall.manager.service.counters.ruined, 2);
 }
 
 /// Nobody may read one who is alone, and the row says why.

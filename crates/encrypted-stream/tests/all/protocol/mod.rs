@@ -41,7 +41,6 @@ mod revoked;
 mod sealed;
 mod simulation;
 mod sparse_storms;
-mod spoilers;
 mod storms;
 mod streams;
 mod tick_grants;
@@ -49,6 +48,7 @@ mod ticks;
 mod totals;
 mod verified;
 mod withdrawals;
+mod withholders;
 mod world;
 
 use crate::noise::pmf;

@@ -1,9 +1,9 @@
-//! Controllers that gave a token and then no opening. Such a window is lost: whoever has opened S answers no other
-//! set. They are left out of later windows for a while, if these can open without them, so that nobody spoils one
+//! Controllers that gave a token and then no opening. Such a window is lost: a member that has opened S answers no other
+//! set. They are left out of later windows for a while, if these can open without them, so that nobody ruins one
 //! window after the other.
 //!
 //! The first time costs a controller one window, each further one four times as many. One time is forgiven after as
-//! many windows as [`FORGIVEN`] that it has opened. So whatever it does, it spoils about one window of 65 in the long
+//! many windows as [`FORGIVEN`] that it has opened. So whatever it does, it ruins about one window of 65 in the long
 //! run.
 //!
 //! The service chooses who is asked in any case, so no bound rests on this.
@@ -17,13 +17,13 @@ use alpheus_time::{Span, Timestamp};
 use super::output::Outcome;
 
 /// After so many times they are left out of 1,024 windows, and of no more.
-const MOST: u32 = 6;
+const MAX_TIMES: u32 = 6;
 /// How many windows with its opening it takes until one time is forgiven.
 const FORGIVEN: u32 = 64;
 
-/// Who has spoiled windows. Not durable: a restarted service learns it again.
+/// Who has ruined windows. Not durable: a restarted service learns it again.
 #[derive(Clone, Debug)]
-pub struct Spoilers {
+pub struct Withholders {
     known: BTreeMap<ControllerId, Strikes>,
     /// The latest end of a window that has had its outcome.
     newest: Timestamp,
@@ -38,13 +38,13 @@ struct Strikes {
     opened: u32,
 }
 
-impl Default for Spoilers {
+impl Default for Withholders {
     fn default() -> Self {
         Self { known: BTreeMap::new(), newest: Timestamp(0) }
     }
 }
 
-impl Spoilers {
+impl Withholders {
     /// Takes what the outcome of a window says of its members.
     pub fn note(&mut self, plan: &Plan, outcome: &Outcome) {
         let window = outcome.window;
@@ -54,7 +54,7 @@ impl Spoilers {
             let strikes = self.known.entry(*id).or_insert(none);
             // Windows that were under way at the first one are one time.
             if strikes.times == 0 || window.start >= strikes.until {
-                strikes.times = (strikes.times + 1).min(MOST);
+                strikes.times = (strikes.times + 1).min(MAX_TIMES);
                 let length = window.end.0.saturating_sub(window.start.0);
                 let out = Span(length.saturating_mul(1 << (2 * (strikes.times - 1))));
                 (strikes.until, strikes.opened) = (self.newest.plus(out), 0);
