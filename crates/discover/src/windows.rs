@@ -71,8 +71,8 @@ pub(crate) fn shortest(mut gaps: Vec<i64>) -> Option<Window> {
 
 /// The longest window up to a day of which an interval is a multiple; else the shortest.
 fn longest_part(interval: i64) -> Window {
-    let parts = WINDOWS.iter().filter(|own| own.seconds <= DAY && interval % own.seconds == 0);
-    parts.last().copied().unwrap_or(WINDOWS[0])
+    let mut parts = WINDOWS.iter().filter(|own| own.seconds <= DAY && interval % own.seconds == 0);
+    parts.next_back().copied().unwrap_or(WINDOWS[0])
 }
 
 #[cfg(test)]

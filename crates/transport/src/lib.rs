@@ -15,6 +15,7 @@ mod engine;
 mod error;
 #[cfg(feature = "kafka")]
 pub mod kafka;
+mod large_value;
 pub mod local;
 mod membership;
 mod names;
@@ -29,6 +30,7 @@ mod tables;
 pub use batch::{Batch, MAX_RECORD_BYTES, MAX_STATE_KEY_BYTES};
 pub use bytes::Bytes;
 pub use error::{Error, Source};
+pub use large_value::{LargeValue, LargeValueError, PartsWriter};
 pub use membership::{Membership, Ownership};
 pub use names::{Bounds, Group, NameError, Offset, Partition, Space, Topic};
 pub use partitioner::partition_for_key;

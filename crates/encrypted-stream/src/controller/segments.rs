@@ -7,9 +7,9 @@ use zeroize::Zeroizing;
 use super::sessions::SessionChanges;
 use super::stream_state::StreamState;
 use crate::error::ExclusionError;
-use crate::keys::{BorderClaim, BorderKind};
+use crate::keys::{BorderClaim, BorderKind, StreamKeys};
 use crate::messages::{Segment, Segments, SummonedStream};
-use crate::tick::claim::Claim;
+use crate::tick::claim::{Claim, ClaimKind};
 use crate::tick::parts::NeededBlocks;
 use crate::tick::segment::{self, CheckedSegment, SegmentError};
 
@@ -156,6 +156,16 @@ impl StreamState {
         let mut tiling = Tiling { stretches: Vec::new(), spans: Vec::new(), events: 0 };
         for (place, claims) in sessions.iter().enumerate() {
             let is_last = place + 1 == sessions.len();
+            if is_last
+                && let Some(last) = tiling.stretches.last()
+                && let [opening] = claims.as_slice()
+                && opening.to >= window.end
+            {
+                missing =
+                    missing.saturating_add(missing_at_end(keys, opening, last, window, tick)?);
+                reached = window.end;
+                break;
+            }
             // A session that died ends at its last claim.
             let end = claims.last().filter(|_| !is_last).map_or(window.end, |last| last.to);
             let part = Window { start: window.start, end: end.min(window.end) };
@@ -276,6 +286,23 @@ impl Stretch {
     /// All of it, where the service has every tick.
     fn span(&self) -> KeySpan {
         KeySpan { session: self.session, from: self.from, to: self.to }
+    }
+}
+
+/// How many ticks are missing at the window's end. The opening of another session, after the end,
+/// shows that the last one died.
+fn missing_at_end(
+    keys: &StreamKeys,
+    opening: &Claim,
+    last: &Stretch,
+    window: Window,
+    tick: u64,
+) -> Result<u64, ExclusionError> {
+    keys.open_claim(opening).map_err(|_| ExclusionError::ForgedBorder)?;
+    let other = opening.kind == ClaimKind::Opening && opening.session != last.session;
+    match window.end.0.checked_sub(last.to.0) {
+        Some(gap) if other && gap > 0 && gap % tick == 0 => Ok(gap / tick),
+        _ => Err(ExclusionError::NotTiled),
     }
 }
 

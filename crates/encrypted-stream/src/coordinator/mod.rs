@@ -10,6 +10,7 @@
 //! | [`openings`] | tokens, then S, openings and the sum |
 //! | [`receipts`] | receipts of verified windows |
 //! | [`adder`] | sums that an adder computes |
+//! | [`withholders`] | controllers whose openings did not come |
 //! | [`totals`] | running totals, window by window |
 //! | [`recovery`] | restart from the service's store |
 //!
@@ -32,12 +33,14 @@ mod receipts;
 mod recovery;
 mod round;
 mod totals;
+mod withholders;
 
 pub use adder::{AdderMessage, Answer, SumSet};
 pub use inbound::VerifiedMessage;
 pub use output::{Opened, Outcome, Output, Sums, Timing, WindowReport};
 pub use recovery::ServiceRecord;
 pub use round::MemberReport;
+pub use withholders::Withholders;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -79,6 +82,8 @@ pub struct Coordinator {
     retired: bool,
     /// For a plan whose results are running totals.
     totals: Totals,
+    /// Who has ruined windows of this plan.
+    withholders: Withholders,
     /// Whether an adder sums ciphertexts and answers.
     delegates: bool,
 }
@@ -101,6 +106,7 @@ impl Coordinator {
             settled: Timestamp(0),
             retired: false,
             totals: Totals::default(),
+            withholders: Withholders::default(),
             delegates: false,
         }
     }
@@ -231,6 +237,12 @@ impl Coordinator {
         owing.filter_map(|position| roster.get(position as usize).copied()).collect()
     }
 
+    /// Who has ruined windows of this plan.
+    #[must_use]
+    pub fn withholders(&self) -> &Withholders {
+        &self.withholders
+    }
+
     fn take_answer(
         &mut self,
         from: u32,
@@ -338,15 +350,20 @@ impl Coordinator {
         let closing = Signed::new(&Closing { plan: self.id(), window, outcome }, &self.key);
         let (excluded, refused) = (round.exclusion_counts(), round.refusal_counts());
         let unreported = self.delegates.then_some(round.unreported);
+        let roster = &self.plan().roster;
+        let unopened = round.unopened(&result).into_iter();
+        let unopened = unopened.filter_map(|at| roster.get(at as usize).copied()).collect();
+        let opening_set = round.opening_set();
         let mut changes = vec![self.put(&ServiceRecord::Ended { start })];
         changes.extend(totals);
         changes.extend(self.removals(start));
         self.ended.insert(start);
         changes.extend(self.forget());
-        let mut messages = vec![
-            Output::Outcome(Outcome { window, result, excluded, unreported, refused }),
-            Output::Broadcast(ServiceMessage::Closing(closing)),
-        ];
+        let outcome =
+            Outcome { window, result, excluded, unreported, refused, unopened, opening_set };
+        self.withholders.note(self.announced.plan(), &outcome);
+        let mut messages =
+            vec![Output::Outcome(outcome), Output::Broadcast(ServiceMessage::Closing(closing))];
         messages.extend(self.without_set(&round));
         Step::new(changes, messages)
     }

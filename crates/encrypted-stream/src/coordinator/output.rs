@@ -2,13 +2,14 @@
 
 use std::collections::BTreeMap;
 
-use alpheus_policy::ids::PlanId;
+use alpheus_policy::ids::{ControllerId, PlanId};
 use alpheus_time::{Span, Window};
 
 use super::adder::AdderMessage;
 use crate::consumer::SealedSum;
 use crate::error::{ExclusionError, PlanRefusalError, ReleaseError, WindowRefusalError};
 use crate::ledger::Step;
+use crate::mask::set::RosterSet;
 use crate::messages::{ServiceMessage, SummonedStream};
 use crate::receipt::Receipt;
 use crate::transformer::{self, IncompleteError, Transformer};
@@ -151,6 +152,10 @@ pub struct Outcome {
     pub unreported: Option<u32>,
     /// Controllers that refused a request, by reason.
     pub refused: BTreeMap<WindowRefusalError, u32>,
+    /// Members of the opening set whose openings the window lacked: they have ruined it.
+    pub unopened: Vec<ControllerId>,
+    /// The opening set, if there was one and its members mask.
+    pub opening_set: Option<RosterSet>,
 }
 
 /// The result of a window.

@@ -175,11 +175,7 @@ impl Coordinator {
         let Some(round) = self.rounds.get(&start).filter(|_| !waits) else {
             return Step::default();
         };
-        let owing = self.owing(now);
-        // If the window cannot open without them, nothing is lost by including them.
-        let fixing = self.acceptable(round, &owing).or_else(|failure| {
-            if owing.is_empty() { Err(failure) } else { self.acceptable(round, &BTreeSet::new()) }
-        });
+        let fixing = self.acceptable_without(round, now);
         let fixing = match fixing {
             Ok(fixing) => fixing,
             Err(failure) => return self.fail(start, self.reason(round, failure)),
@@ -204,6 +200,29 @@ impl Coordinator {
         let unreported = (streams > 0).then_some(ServiceRecord::Unreported { start, streams });
         let records = [record].into_iter().chain(unreported);
         Step::new(records.map(|record| self.put(&record)).collect(), messages)
+    }
+
+    /// M without those who owe openings or have ruined windows. If the window cannot open without
+    /// them, nothing is lost by including them.
+    fn acceptable_without(
+        &self,
+        round: &Round,
+        now: Timestamp,
+    ) -> Result<FixedRound, ReleaseError> {
+        let owing = self.owing(now);
+        let withholders = self.withholders.left_out(round.window.start);
+        let withholders = withholders.iter().filter_map(|id| {
+            let position = self.plan().roster.binary_search(id).ok()?;
+            u32::try_from(position).ok()
+        });
+        let both: BTreeSet<u32> = owing.iter().copied().chain(withholders).collect();
+        let mut fixing = self.acceptable(round, &both);
+        for left_out in [owing, BTreeSet::new()] {
+            if fixing.is_err() && left_out.len() < both.len() {
+                fixing = self.acceptable(round, &left_out);
+            }
+        }
+        fixing
     }
 
     /// Controllers that have kept another window waiting for their openings for long. Each

@@ -11,6 +11,7 @@ use alpheus_time::{Span, Timestamp, Window};
 use serde::{Deserialize, Serialize};
 
 use super::graph::Pickers;
+use super::output::Opened;
 use super::receipts::Shares;
 use crate::counts::narrow;
 use crate::error::{ExclusionError, ReleaseError, WindowRefusalError};
@@ -273,6 +274,26 @@ impl Round {
         let inside = self.refusals.iter().filter(|(position, _)| set.contains(**position));
         let mut reasons = inside.map(|(_, reason)| *reason);
         reasons.find(|reason| !waits || !knows_more(*reason))
+    }
+
+    /// The opening set, if there is one and its members mask.
+    pub(super) fn opening_set(&self) -> Option<RosterSet> {
+        match &self.phase {
+            Phase::Opening(_, opening) if opening.masked => Some(opening.set.clone()),
+            _ => None,
+        }
+    }
+
+    /// Members of S whose openings a window has failed for.
+    pub(super) fn unopened(&self, result: &Result<Opened, ReleaseError>) -> Vec<u32> {
+        let Some(set) = self.opening_set() else { return Vec::new() };
+        match result {
+            Err(ReleaseError::ControllerRefused(_)) => {
+                set.iter().filter(|position| self.refusals.contains_key(position)).collect()
+            }
+            Err(ReleaseError::OpeningLost) => self.missing(),
+            _ => Vec::new(),
+        }
     }
 
     /// Controllers that refused, counted by reason.

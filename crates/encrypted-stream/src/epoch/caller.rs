@@ -4,7 +4,7 @@
 //! The list is a record in the service's store before anybody sees it, and is never drawn
 //! again: a restarted service repeats it. An epoch that gets no list is a record as well.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
 
 use alpheus_crypto::sign::{SigningKey, VerifyingKey};
@@ -83,6 +83,12 @@ pub(super) struct Candidate {
     calls: u32,
 }
 
+impl Candidate {
+    fn is_waited_for(&self) -> bool {
+        self.attended.is_none() && self.declined.is_none()
+    }
+}
+
 /// An epoch that has no list yet.
 pub(super) struct Calling {
     pub(super) call: Signed<EpochCall>,
@@ -92,6 +98,12 @@ pub(super) struct Calling {
     /// When those are called again whose clocks were behind.
     again: Option<Timestamp>,
     pub(super) called: BTreeMap<ControllerId, Candidate>,
+    /// Those who are listed only if there is no list without them.
+    pub(super) last: BTreeSet<ControllerId>,
+    /// With which controller an owner takes part.
+    homes: HashMap<OwnerId, ControllerId>,
+    /// How many have neither attended nor declined.
+    unanswered: usize,
 }
 
 impl Calling {
@@ -102,16 +114,10 @@ impl Calling {
 
     /// Streams of owners who already take part with another controller.
     fn of_second_homes(&self, entry: &ListEntry) -> Vec<StreamId> {
-        let attended = self.called.values().filter_map(|called| called.attended.as_ref());
-        let others = attended.filter(|other| other.entry.controller != entry.controller);
-        let others: Vec<&[ListedOwner]> = others.map(|other| &*other.entry.owners).collect();
-        let is_listed = |listed: &&ListedOwner| {
-            let known = |owners: &&[ListedOwner]| {
-                owners.binary_search_by_key(&listed.owner, |other| other.owner).is_ok()
-            };
-            others.iter().any(known)
+        let elsewhere = |listed: &&ListedOwner| {
+            self.homes.get(&listed.owner).is_some_and(|home| *home != entry.controller)
         };
-        let again = entry.owners.iter().filter(is_listed);
+        let again = entry.owners.iter().filter(elsewhere);
         again.flat_map(|listed| listed.streams.iter().copied()).collect()
     }
 
@@ -141,9 +147,23 @@ impl Calling {
     }
 
     fn waiting(&self) -> Vec<ControllerId> {
-        let waits = |called: &Candidate| called.attended.is_none() && called.declined.is_none();
-        let waiting = self.called.iter().filter(|(_, called)| waits(called));
+        let waiting = self.called.iter().filter(|(_, called)| called.is_waited_for());
         waiting.map(|(controller, _)| *controller).collect()
+    }
+
+    /// Takes an attendance whose owners take part with nobody else.
+    fn take(&mut self, attendance: Attendance) {
+        let from = attendance.entry.controller;
+        let Some(called) = self.called.get_mut(&from) else { return };
+        self.unanswered -= usize::from(called.is_waited_for());
+        self.homes.extend(attendance.entry.owners.iter().map(|listed| (listed.owner, from)));
+        called.attended = Some(attendance);
+    }
+
+    fn take_refusal(&mut self, from: &ControllerId, reason: WindowRefusalError) {
+        let Some(called) = self.called.get_mut(from) else { return };
+        self.unanswered -= usize::from(called.is_waited_for());
+        called.declined = Some(reason);
     }
 
     /// Controllers that declined, by reason.
@@ -173,6 +193,7 @@ pub struct Caller {
     pub(super) deployment: Deployment,
     presences: Span,
     pub(super) masks: Option<MaskPreference>,
+    last: BTreeSet<ControllerId>,
     pub(super) calling: Option<Calling>,
     /// Epochs that are not over, and the last one.
     pub(super) epochs: BTreeMap<Timestamp, EpochRecord>,
@@ -193,8 +214,13 @@ impl Caller {
     ) -> Result<Self, PlanShapeError> {
         check_terms(&terms)?;
         let id = terms.id();
-        let (calling, epochs) = (None, BTreeMap::new());
-        Ok(Self { terms, id, consumer, key, deployment, presences, masks, calling, epochs })
+        let (last, calling, epochs) = (BTreeSet::new(), None, BTreeMap::new());
+        Ok(Self { terms, id, consumer, key, deployment, presences, masks, last, calling, epochs })
+    }
+
+    /// From the next call on, these are listed only if there is no list without them.
+    pub fn list_last(&mut self, controllers: BTreeSet<ControllerId>) {
+        self.last = controllers;
     }
 
     /// Id of the plan.
@@ -239,10 +265,21 @@ impl Caller {
             let (own_call, calls) = (None, 0);
             Some((id, Candidate { certificate, key, attended, declined, own_call, calls }))
         });
-        let called = called.collect();
+        let called: BTreeMap<ControllerId, Candidate> = called.collect();
         let call = Signed::new(&call, &self.key);
-        let again = None;
-        self.calling = Some(Calling { call, window, windows, deadline, again, called });
+        let (again, unanswered, homes) = (None, called.len(), HashMap::new());
+        let last = self.last.clone();
+        self.calling = Some(Calling {
+            call,
+            window,
+            windows,
+            deadline,
+            again,
+            called,
+            last,
+            homes,
+            unanswered,
+        });
         self.ask()
     }
 
@@ -325,8 +362,8 @@ impl Caller {
             if !misplaced.is_empty() {
                 let again = calling.call_without(from, &misplaced, &self.key);
                 step = Step::new(Vec::new(), again.into_iter().collect());
-            } else if let Some(called) = calling.called.get_mut(&from) {
-                called.attended = Some(attendance);
+            } else {
+                calling.take(attendance);
             }
         }
         step.merge(self.poll(now));
@@ -364,11 +401,11 @@ impl Caller {
         now: Timestamp,
     ) -> Step<Vec<EpochOutput>> {
         let Some(calling) = &mut self.calling else { return Step::default() };
-        match calling.called.get_mut(&from) {
+        if reason.may_pass() {
             // Its clock is behind.
-            Some(_) if reason.may_pass() => calling.again = Some(now.plus(RETRY)),
-            Some(called) => called.declined = Some(reason),
-            None => {}
+            calling.again = Some(now.plus(RETRY));
+        } else {
+            calling.take_refusal(&from, reason);
         }
         self.poll(now)
     }
@@ -384,7 +421,7 @@ impl Caller {
 
     /// Fixes the list once all have answered or time is up.
     pub fn poll(&mut self, now: Timestamp) -> Step<Vec<EpochOutput>> {
-        let due = |calling: &mut Calling| now >= calling.deadline || calling.waiting().is_empty();
+        let due = |calling: &mut Calling| now >= calling.deadline || calling.unanswered == 0;
         let Some(calling) = self.calling.take_if(due) else { return self.call_again(now) };
         let outcome = match self.fix(&calling) {
             Ok(listing) => Fixed::Listed(listing),

@@ -1,5 +1,6 @@
 //! How a list is made from attendances.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use alpheus_crypto::signed::Signed;
@@ -16,9 +17,22 @@ use crate::mask::quorum::{Roster, counted_population};
 use crate::messages::{List, Listing};
 
 impl Caller {
-    /// The list over all that attended.
+    /// The list over all that attended; without those who are listed last, if there is such a list.
     pub(super) fn fix(&self, calling: &Calling) -> Result<Arc<Listing>, ReleaseError> {
-        let attended = calling.called.values().filter_map(|called| {
+        let without = (!calling.last.is_empty()).then(|| self.list_without(calling, &calling.last));
+        match without {
+            Some(Ok(listing)) => Ok(listing),
+            _ => self.list_without(calling, &BTreeSet::new()),
+        }
+    }
+
+    fn list_without(
+        &self,
+        calling: &Calling,
+        left_out: &BTreeSet<ControllerId>,
+    ) -> Result<Arc<Listing>, ReleaseError> {
+        let called = calling.called.iter().filter(|(id, _)| !left_out.contains(*id));
+        let attended = called.filter_map(|(_, called)| {
             Some((called.attended.as_ref()?.entry.clone(), called.certificate.clone()))
         });
         let (entries, certificates): (Vec<_>, Vec<_>) = attended.unzip();

@@ -33,14 +33,14 @@ struct ContentRef<'a> {
 }
 
 impl Transformer {
-    /// The whole state. Stored with the log position up to which frames were taken, it lets
-    /// [`Transformer::restore`] continue as if nothing had happened, because taking a frame
+    /// Appends the whole state to `into`. Stored with the log position up to which frames were taken,
+    /// it lets [`Transformer::restore`] continue as if nothing had happened, because taking a frame
     /// depends on nothing else.
     ///
     /// # Errors
     ///
     /// None in practice: all of the state can be serialised.
-    pub fn snapshot(&self) -> Result<Vec<u8>, SnapshotError> {
+    pub fn snapshot<W: Extend<u8>>(&self, into: W) -> Result<W, SnapshotError> {
         let content = ContentRef {
             version: VERSION,
             shape: &self.shape,
@@ -48,7 +48,7 @@ impl Transformer {
             plans: &self.plans,
             watermarks: &self.watermarks,
         };
-        postcard::to_allocvec(&content).map_err(|_| SnapshotError)
+        postcard::to_extend(&content, into).map_err(|_| SnapshotError)
     }
 
     /// Restores a transformer from its snapshot.

@@ -121,6 +121,11 @@ impl Tiling<'_> {
             segments.push(claims.ok_or_else(|| self.trouble(reached))?);
             reached = tile.span.end;
         }
+        if let Some(opening) = tiles.last().and_then(|last| self.opened_after(last)) {
+            missing += (self.window.end.0 - reached.0) / self.tick.0;
+            segments.push(vec![opening]);
+            reached = self.window.end;
+        }
         if missing > self.gaps || reached != self.window.end {
             return Err(self.trouble(if missing > 0 { self.window.start } else { reached }));
         }
@@ -151,6 +156,14 @@ impl Tiling<'_> {
         }
         // The opening alone covers nothing.
         (claims.len() > 1 || first.kind != ClaimKind::Opening).then_some(claims)
+    }
+
+    /// The opening after the window's end that shows that a session died before it.
+    fn opened_after(&self, last: &Tile) -> Option<Claim> {
+        let End::Replaced(opened) = self.sessions.session(last.session)?.end() else { return None };
+        let within = last.span.end < self.window.end && opened >= self.window.end;
+        let next = self.sessions.iter().find(|session| session.opening().to == opened)?;
+        within.then_some(*next.opening())
     }
 
     /// Why the first tick after `reached` that has not come is missing. If all have come, the

@@ -4,6 +4,7 @@ use super::results::{KeptResults, Row, has_opened};
 use alpheus_encrypted_stream::coordinator::Outcome;
 use alpheus_encrypted_stream::error::ExclusionError;
 use alpheus_node::service::metrics::Metrics;
+use alpheus_policy::ids::ControllerId;
 use alpheus_policy::plan::Plan;
 use alpheus_policy::query::Accuracy;
 use alpheus_time::Timestamp;
@@ -12,7 +13,7 @@ use prometheus_client::encoding::{DescriptorEncoder, EncodeMetric};
 use prometheus_client::metrics::MetricType;
 use prometheus_client::metrics::counter::ConstCounter;
 use prometheus_client::metrics::gauge::ConstGauge;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -40,6 +41,10 @@ pub struct Counters {
     pub exclusions: BTreeMap<ExclusionError, u64>,
     /// Complete streams without data, of windows that opened.
     pub silent: u64,
+    /// Openings that windows lacked although their controllers had given tokens.
+    pub ruined: u64,
+    /// Controllers that ruined windows in this way, and are asked last for a while.
+    pub asked_last: BTreeSet<ControllerId>,
     /// Windows in progress.
     pub in_progress: usize,
     /// Jumps of the machine's clock.
@@ -81,6 +86,10 @@ impl Counters {
             *self.exclusions.entry(*reason).or_default() += u64::from(*streams);
         }
         let excluded = reasons(&outcome.excluded);
+        for controller in &outcome.unopened {
+            tracing::warn!(window = start, %controller, "a controller gave a token and no opening: the window is lost, and the controller is asked last for some windows");
+            self.ruined += 1;
+        }
         match &outcome.result {
             Ok(released) if opened => {
                 let population = released.population;
@@ -158,6 +167,10 @@ impl Collector for Watch {
         by_reason(encoder, "stream_frames_refused", help, &counters.refused_frames)?;
         let help = "Messages of controllers that were refused";
         by_reason(encoder, "stream_messages_refused", help, &counters.refused_messages)?;
+        let help = "Openings that did not follow their controllers' tokens: each loses a window";
+        total(encoder, "stream_openings_missing", help, counters.ruined)?;
+        let help = "Controllers that are asked last since their openings did not come";
+        gauge(encoder, "stream_controllers_asked_last", help, counters.asked_last.len() as f64)?;
         let help = "Complete streams without data, of windows with a result";
         total(encoder, "stream_silent", help, counters.silent)?;
         let help = "Streams left out of windows";
@@ -206,7 +219,8 @@ mod tests {
     fn counters_are_exported_by_reason() {
         let (metrics, watch) = (Metrics::new(), Watch::default());
         watch.register(&metrics);
-        let mut counters = Counters { opened: 7, silent: 4, ..Counters::default() };
+        let mut counters = Counters { opened: 7, silent: 4, ruined: 3, ..Counters::default() };
+        counters.asked_last.insert(ControllerId([1; 32]));
         counters.exclusions.insert(ExclusionError::Policy, 2);
         counters.failed.insert("population below the minimum", 3);
         counters.watermark = Some(Timestamp(1_500_000));
@@ -214,6 +228,8 @@ mod tests {
         let text = metrics.text();
         assert!(text.contains("alpheus_stream_windows_opened_total 7"), "{text}");
         assert!(text.contains("alpheus_stream_silent_total 4"), "{text}");
+        assert!(text.contains("alpheus_stream_openings_missing_total 3"), "{text}");
+        assert!(text.contains("alpheus_stream_controllers_asked_last 1"), "{text}");
         let exclusion =
             format!("alpheus_stream_exclusions_total{{reason=\"{}\"}} 2", ExclusionError::Policy);
         assert!(text.contains(&exclusion), "{text}");

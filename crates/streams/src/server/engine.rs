@@ -51,6 +51,8 @@ pub struct Engine {
     pub clock: ServiceClock,
     /// What `/healthz` says of it.
     pub clock_note: Note,
+    /// What `/healthz` says of controllers that are asked last, and of how many.
+    pub asked_last: (Note, usize),
     /// Times at which the service was away, and how long it waits for others then.
     pub outages: Outages,
     /// Hosts that an outage does not wait for.
@@ -243,8 +245,26 @@ impl Engine {
         self.lost.note_windows(self.manager.service.counters.of_lost_state);
         self.manager.service.counters.hosts = self.outboxes.hosts(SILENT);
         self.signs.note(clock::steady(), &self.manager.service.counters);
+        self.note_asked_last();
         rounds.into_iter().for_each(|round| self.deliver(round));
         Ok(())
+    }
+
+    /// Says how many controllers are asked last, since windows were lost for their openings.
+    fn note_asked_last(&mut self) {
+        let (note, known) = &mut self.asked_last;
+        let many = self.manager.service.counters.asked_last.len();
+        if many == *known {
+            return;
+        }
+        *known = many;
+        if many == 0 {
+            note.clear();
+        } else {
+            note.set(format!(
+                "windows were lost since {many} controllers gave tokens and no openings; the log names them, and they are asked last for a while"
+            ));
+        }
     }
 
     /// Takes messages of controllers.

@@ -183,11 +183,17 @@ pub fn run(args: &Args, globals: &Globals) -> Result<(), Failure> {
     let devices = DeviceTimes::default();
     let clock = ServiceClock::new(SKEW, devices.clone());
     let clock = (clock, globals.health.note("clock"));
+    let asked_last = globals.health.note("controllers");
     let revocations = Revocations::open(&identity, deployment::of(&identity)?.authority())?;
     let revoked = revocations.revoked();
     revocations.watch().map_err(ServiceError::from)?;
-    let (mut engine, handle, inlet) =
-        open(&identity, &schema, (kind, store.clone()), &windows, (clock, revocations))?;
+    let (mut engine, handle, inlet) = open(
+        &identity,
+        &schema,
+        (kind, store.clone()),
+        &windows,
+        (clock, revocations, asked_last),
+    )?;
     if !schema.frames.is_events() && kind == EngineKind::InProcess {
         engine.manager.service.check_with(ingest::server_check(&identity, &schema)?);
     }
@@ -222,7 +228,7 @@ fn open(
     schema: &Schema,
     (kind, store): (EngineKind, Arc<dyn Store>),
     windows: &WindowSettings,
-    ((mut clock, clock_note), revocations): ((ServiceClock, Note), Revocations),
+    ((mut clock, clock_note), revocations, asked_last): ((ServiceClock, Note), Revocations, Note),
 ) -> Result<(Engine, engine::Handle, Inlet), Failure> {
     let keys = ServiceKeys::from_seed(&read_seed(&identity.path(SERVICE_SEED))?);
     let deployment = deployment::of(identity)?;
@@ -253,6 +259,7 @@ fn open(
             rng,
             clock,
             clock_note,
+            asked_last: (asked_last, 0),
             revocations: (revocations, 0),
             lost: LostState::default(),
             signs: Signs::default(),

@@ -29,6 +29,9 @@ const MAX_POLL_MS: &str = "600000";
 /// Maximum number of events to serve at a time.
 const MAX_EVENTS: usize = 16;
 
+/// A store whose positions are the group's offsets, and the process's part in the group.
+pub type Joined = (Arc<dyn Store>, Box<dyn Membership>);
+
 /// Joins a group: the store of these options, in which positions are the group's offsets, and the
 /// process's part in the group. `instance` names the process among those of the group; a process of the
 /// same name that is still there cannot write any more.
@@ -41,7 +44,7 @@ pub fn join(
     options: &Options,
     group: &Group,
     instance: &str,
-) -> Result<(Arc<dyn Store>, Box<dyn Membership>), Error> {
+) -> Result<Joined, Error> {
     options.check()?;
     let names = Names::new(options);
     let consumer = Arc::new(consumer(options, &names.group(group))?);

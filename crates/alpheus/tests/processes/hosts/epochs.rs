@@ -27,6 +27,10 @@ struct Street {
     rows: Vec<Row>,
     /// Plans of lists that were sent, by window.
     lists: BTreeMap<Timestamp, BTreeSet<PlanId>>,
+    /// Whose owner forbids the query whenever a token is out, and allows it again after that.
+    fickle: Option<usize>,
+    /// The last version of that owner's choice.
+    choice: u32,
 }
 
 /// The end of a window, in which a person's readings are in two seconds.
@@ -46,7 +50,18 @@ impl Street {
         let hall = town.hall(Machine::new());
         let (waiting, rows, lists) = (Vec::new(), Vec::new(), BTreeMap::new());
         let (houses_there, people) = (Vec::new(), Vec::new());
-        let mut street = Street { town, hall, houses: houses_there, people, waiting, rows, lists };
+        let (fickle, choice) = (None, 1);
+        let mut street = Street {
+            town,
+            hall,
+            houses: houses_there,
+            people,
+            waiting,
+            rows,
+            lists,
+            fickle,
+            choice,
+        };
         for number in 1..=houses {
             street.build(number);
         }
@@ -106,15 +121,31 @@ impl Street {
             sorted.entry(message.0).or_default().push(message);
         }
         for number in awake {
-            let house = &mut self.houses[*number];
-            let Some(messages) = sorted.remove(&house.id) else { continue };
-            let guard = house.guard();
-            guard.answer(now, messages).unwrap();
+            let Some(messages) = sorted.remove(&self.houses[*number].id) else { continue };
+            let opens = |message: &ToController| matches!(message.2, ServiceMessage::OpeningSet(_));
+            let changes = self.fickle == Some(*number) && messages.iter().any(opens);
+            if changes {
+                self.choose(*number, 3, now);
+            }
+            self.houses[*number].guard().answer(now, messages).unwrap();
+            if changes {
+                self.choose(*number, 1, now);
+            }
+            let guard = self.houses[*number].guard();
             let going = guard.outgoing_batch();
             guard.arrived(&going);
             let round = self.hall.manager.service.receive(now, going.messages).unwrap();
             self.take(round);
         }
+    }
+
+    /// A person's owner wants so many others in a window from now on.
+    fn choose(&mut self, number: usize, others: u32, now: Timestamp) {
+        self.choice += 1;
+        let (mut policy, person) = (self.town.policy(), &self.people[number]);
+        policy.attributes[0].alternatives[0].min_population = others;
+        let choice = self.town.choice(person, self.choice, policy);
+        self.houses[number].guard().choose(now, &person.name, &choice).unwrap();
     }
 
     /// A window from its end to its row, with these awake.
@@ -202,6 +233,29 @@ fn three_of_twelve_that_are_awake_open_their_windows() {
     fixed.send(0);
     let row = fixed.window(0, &awake);
     assert_eq!(row.status, "3 controllers answered; 7 needed");
+}
+
+/// Somebody who takes part in each window and then refuses ruins ever fewer of them.
+#[test]
+fn who_gives_tokens_and_no_openings_is_listed_last() {
+    let mut street = Street::new(4, QUERY);
+    street.fickle = Some(1);
+    let mut failed = Vec::new();
+    for number in 0..7 {
+        street.send(number);
+        let row = street.window(number, &all(4));
+        let counters = &street.hall.manager.service.counters;
+        if row.status == OK {
+            street.check(&row, number, &[0, 2, 3]);
+        } else {
+            assert!(row.status.starts_with("a controller refused: "), "{row:?}");
+            let asked_last = counters.asked_last.iter().eq([&street.houses[1].id]);
+            assert!(asked_last, "{:?}", counters.asked_last);
+            failed.push(number);
+        }
+    }
+    assert_eq!(failed, [0, 2], "left out of one window, and then of four");
+    assert_eq!(street.hall.manager.service.counters.ruined, 2);
 }
 
 /// Nobody may read one who is alone, and the row says why.

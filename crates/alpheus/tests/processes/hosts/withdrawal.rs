@@ -1,6 +1,7 @@
 //! What an owner has taken back does not leave any more.
 
 use super::world::{Hall, House, Town, at};
+use alpheus_crypto::hash::Digest;
 use alpheus_encrypted_stream::messages::{ControllerMessage, ServiceMessage};
 use alpheus_streams::controller::outgoing::OutgoingBatch;
 
@@ -56,6 +57,34 @@ fn no_token_leaves_after_its_owner_has_revoked() {
     first.guard().arrived(&under_way);
     assert!(!has_token(&first.guard().outgoing_batch()));
     assert!(has_token(&second.guard().outgoing_batch()), "another host's owners are not concerned");
+}
+
+#[test]
+fn no_token_leaves_after_its_owner_was_revoked() {
+    let (town, mut hall, mut first, mut second) = asked_for_tokens();
+    let under_way = first.guard().outgoing_batch();
+    assert!(under_way.is_current());
+    town.revoked.replace([town.person(1).certificate().digest()].into());
+    assert!(!under_way.is_current(), "the transfer continues");
+    assert!(!has_token(&first.guard().outgoing_batch()), "the token waits to be sent again");
+    // The service asks again, of both hosts, and nobody who is revoked is in what opens.
+    let mut rows = Vec::new();
+    for time in 6..40 {
+        let round = hall.turn(at(time));
+        rows.extend(hall.carry(at(time), round, &mut [&mut first, &mut second]).rows);
+        assert!(!has_token(&first.guard().outgoing_batch()));
+    }
+    let opened: Vec<_> = rows.iter().filter(|row| row.status == "ok").collect();
+    assert!(opened.iter().all(|row| row.population < 2), "{opened:?}");
+}
+
+#[test]
+fn a_controller_that_was_revoked_says_nothing_more() {
+    let (town, _hall, mut first, mut second) = asked_for_tokens();
+    town.revoked.replace([Digest(first.id.0)].into());
+    assert!(first.guard().outgoing_batch().messages.is_empty());
+    // Others check again, since one of their owners may be revoked; they are asked again.
+    assert!(!has_token(&second.guard().outgoing_batch()));
 }
 
 #[test]

@@ -79,6 +79,8 @@ pub(crate) struct Town {
     pub(crate) authority: SigningKey,
     service: [u8; 32],
     folder: tempfile::TempDir,
+    /// Certificates that the authority has revoked, as all hosts know.
+    pub(crate) revoked: Revoked,
     pub(crate) rng: ChaCha20Rng,
 }
 
@@ -132,7 +134,8 @@ impl Town {
         let certificate = keys.request().certify(Subject([0; 16]), &authority);
         let deployment = Deployment::new(authority.verifying_key(), &certificate).unwrap();
         let (folder, rng) = (tempfile::tempdir().unwrap(), ChaCha20Rng::seed_from_u64(3));
-        Town { schema, layout, deployment, authority, service, folder, rng }
+        let revoked = Revoked::new(tls_digest);
+        Town { schema, layout, deployment, authority, service, folder, revoked, rng }
     }
 
     pub(crate) fn policy(&self) -> ResolvedPolicy {
@@ -237,7 +240,7 @@ impl Town {
             keys,
             fence,
             deployment: self.deployment.clone(),
-            revoked: Revoked::new(tls_digest),
+            revoked: self.revoked.clone(),
             schema: self.schema.clone(),
             rng: ChaCha20Rng::seed_from_u64(4),
         };

@@ -48,6 +48,7 @@ mod ticks;
 mod totals;
 mod verified;
 mod withdrawals;
+mod withholders;
 mod world;
 
 use crate::noise::pmf;

@@ -94,6 +94,49 @@ fn a_forged_or_moved_claim_excludes_the_stream() {
     assert_eq!(tampered(|s| claims(s)[0][0].to = window(0).start), forged);
 }
 
+/// An opening of the device at a time, for another session.
+fn opening(claim: &Claim, to: Timestamp) -> Claim {
+    claimed_again(claim, |own| {
+        (own.kind, own.from, own.to) = (ClaimKind::Opening, to, to);
+        (own.session, own.count) = (own.session + 1, 0);
+    })
+}
+
+/// The session died within the window, which the opening of the next one shows, after its end.
+#[test]
+fn a_window_that_ends_in_a_gap_lacks_ticks_if_the_next_opening_shows_it() {
+    let end = Timestamp(first().0 + 3 * WINDOW.0);
+    let died = |to: Timestamp, forge: fn(&mut Claim)| {
+        tampered(|stream| {
+            let sessions = claims(stream);
+            let last = sessions[0].pop().unwrap();
+            let mut opening = opening(&last, to);
+            forge(&mut opening);
+            sessions.push(vec![opening]);
+        })
+    };
+    // As many as the owner allows are a matter of policy; here none.
+    assert_eq!(died(end, |_| {}), ExclusionError::MissingTicks);
+    assert_eq!(died(end.plus(WINDOW), |_| {}), ExclusionError::MissingTicks);
+    let forged = ExclusionError::ForgedBorder;
+    assert_eq!(died(end, |opening| opening.tag = Tag([0; 16])), forged);
+    assert_eq!(died(end, |opening| opening.to = opening.to.plus(WINDOW)), forged);
+    // Within the window the next session would be in it.
+    assert_eq!(died(Timestamp(end.0 - WINDOW.0), |_| {}), ExclusionError::NotTiled);
+    // Nothing else shows it: a claim of the same session, or nothing.
+    let wrong = ExclusionError::NotTiled;
+    let later = |stream: &mut SummonedStream| {
+        let last = claims(stream)[0].pop().unwrap();
+        claims(stream).push(vec![last]);
+    };
+    assert_eq!(tampered(later), wrong);
+    let whole = |stream: &mut SummonedStream| {
+        let next = opening(claims(stream)[0].last().unwrap(), end);
+        claims(stream).push(vec![next]);
+    };
+    assert_eq!(tampered(whole), wrong, "nothing is missing");
+}
+
 #[test]
 fn claims_that_do_not_tile_the_window_exclude_the_stream() {
     let wrong = ExclusionError::NotTiled;

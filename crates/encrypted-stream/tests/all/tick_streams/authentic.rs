@@ -126,7 +126,7 @@ fn after_a_restart_frames_are_checked_by_the_stored_opening() {
     let sent = sender().sent();
     let mut service = Service::ticks(&[1]);
     service.take_all(&sent[..2]);
-    let bytes = service.transformer.snapshot().unwrap();
+    let bytes = service.transformer.snapshot(Vec::new()).unwrap();
     // What the device drew: the session's number, then its key.
     let drawn = &mut rng(1);
     let _ = drawn.next_u64();

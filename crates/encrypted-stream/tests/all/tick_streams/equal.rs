@@ -175,7 +175,7 @@ fn weather(sent: &[Vec<u8>], storm: &Storm, rng: &mut ChaCha20Rng) -> Come {
 
 /// A restart of the service at any point changes nothing.
 fn restarted(mut service: Service) -> Service {
-    let bytes = service.transformer.snapshot().unwrap();
+    let bytes = service.transformer.snapshot(Vec::new()).unwrap();
     let (schema, plans) = (service.schema.clone(), service.plans);
     service = Service::new(schema, &[]);
     service.transformer =

@@ -8,7 +8,7 @@ use alpheus_time::{Span, Timestamp};
 
 /// Bytes that are stored of a service.
 fn stored(service: &Service) -> usize {
-    service.transformer.snapshot().unwrap().len()
+    service.transformer.snapshot(Vec::new()).unwrap().len()
 }
 
 /// A plan of ten seconds beside one of a day needs a claim for each of its windows, but only

@@ -63,6 +63,48 @@ fn a_session_that_died_leaves_its_tick_out_and_no_more() {
     assert_eq!(service.open(1, window(3, 6)), Some(vec![0, 0]));
 }
 
+/// The device dies in the third tick, and comes back in the fifth: the windows that end and begin
+/// while it was away lack a tick each.
+#[test]
+fn a_gap_at_a_windows_end_is_one_between_sessions() {
+    let mut sender = Sender::ticks(at(0), 1);
+    sender.event(at(0).plus(Span(1)), 1);
+    sender.advance(at(2));
+    again(&mut sender, 4);
+    sender.event(at(4).plus(Span(1)), 4);
+    sender.advance(at(6));
+    let frames = sender.sent();
+    for gaps in 0..2 {
+        let mut service = Service::ticks(&[3]);
+        service.take_all(&frames);
+        let mut claims = |window| {
+            let report = service.transformer.close(&service.plans[0].0, window, gaps).unwrap();
+            let [(0, status)] = &report.streams[..] else { panic!("{report:?}") };
+            match status {
+                Status::Complete(stream) => match &stream.segments {
+                    Segments::OfTicks { claims, .. } => claims.clone(),
+                    Segments::OfEvents(_) => unreachable!("a stream of events"),
+                },
+                other => {
+                    assert_eq!(
+                        (gaps, other),
+                        (0, &Status::Incomplete(IncompleteError::SessionDied))
+                    );
+                    Vec::new()
+                }
+            }
+        };
+        let (before, after) = (claims(window(0, 3)), claims(window(3, 6)));
+        if gaps == 0 {
+            continue;
+        }
+        let ends: Vec<Vec<_>> =
+            before.iter().map(|own| own.iter().map(|claim| claim.to).collect()).collect();
+        assert_eq!(ends, [vec![at(0), at(2)], vec![at(4)]]);
+        assert_eq!(before[1], after[0][..1], "the opening of the next session shows it");
+    }
+}
+
 /// Why the stream is left out of a window of three ticks, of which these frames came.
 fn left_out(frames: &[Vec<u8>]) -> IncompleteError {
     let mut service = Service::ticks(&[3]);

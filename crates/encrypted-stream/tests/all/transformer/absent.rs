@@ -84,7 +84,7 @@ fn the_wait_ends_and_is_in_no_snapshot() {
     let (mut transformer, id, mut sessions) = deployment(2);
     transformer.wait_for_streams(Timestamp(0), Timestamp(100));
     take(&mut transformer, 0, &up_to(&mut sessions[0], 20, 120));
-    let restored = Transformer::restore(&transformer.snapshot().unwrap()).unwrap();
+    let restored = Transformer::restore(&transformer.snapshot(Vec::new()).unwrap()).unwrap();
     assert_eq!(restored.closable_window(&id), Some(window(20, 40)));
     assert_eq!(
         (restored.last_entry(), transformer.closable_window(&id)),

@@ -40,12 +40,12 @@ fn sums_go_on_for_the_listed_and_are_dropped_for_others() {
     // A list that names a stream that was not there as well.
     let epoch = listed(&text, 0, &[0, 2, 9]);
     // The state outlives a restart at any of these points.
-    let mut transformer = Transformer::restore(&transformer.snapshot().unwrap()).unwrap();
+    let mut transformer = Transformer::restore(&transformer.snapshot(Vec::new()).unwrap()).unwrap();
     let kept = transformer.list(&terms, &epoch).unwrap();
     let positions: Vec<u32> = kept.report.complete().map(|stream| stream.position).collect();
     assert_eq!(positions, [0, 1], "their positions in the epoch's plan");
     assert_eq!((kept.unlisted, &kept.incomplete[..]), (1, &[IncompleteError::Gap][..]));
-    let mut transformer = Transformer::restore(&transformer.snapshot().unwrap()).unwrap();
+    let mut transformer = Transformer::restore(&transformer.snapshot(Vec::new()).unwrap()).unwrap();
     assert_eq!(transformer.list(&terms, &epoch).as_ref(), Some(&kept), "the same again");
     let id = epoch.id();
     assert_eq!(transformer.sum(&id, window(0, TICK), &[0, 1]).unwrap(), [60, 60]);
@@ -56,7 +56,7 @@ fn sums_go_on_for_the_listed_and_are_dropped_for_others() {
     assert_eq!(transformer.list(&terms, &listed(&text, 0, &[1])), None);
     assert_eq!(transformer.closable_window(&id), None);
     // A stored state may have plans that are over.
-    let mut older = Transformer::restore(&transformer.snapshot().unwrap()).unwrap();
+    let mut older = Transformer::restore(&transformer.snapshot(Vec::new()).unwrap()).unwrap();
     older.keep_only(&[terms].into());
     assert!(!older.unregister(&id) && older.unregister(&terms));
     assert!(transformer.finish(&id, window(0, TICK)));

@@ -85,7 +85,7 @@ proptest! {
             became.push(taken);
         });
         prop_assert_eq!(became, expected);
-        prop_assert_eq!(many.snapshot(), single.snapshot());
+        prop_assert_eq!(many.snapshot(Vec::new()), single.snapshot(Vec::new()));
     }
 
     /// After a restart from any snapshot, everything continues as if nothing had happened.
@@ -97,7 +97,7 @@ proptest! {
         let id = transformer.register(&plan(STREAMS, 20, everything(2))).unwrap();
         for (i, (number, frame)) in all.iter().enumerate() {
             if i == at {
-                let snapshot = transformer.snapshot().unwrap();
+                let snapshot = transformer.snapshot(Vec::new()).unwrap();
                 transformer = Transformer::restore(&snapshot).unwrap();
             }
             let _ = transformer.handle(0, stream(*number), frame, NOW);
@@ -133,7 +133,7 @@ proptest! {
 
 #[test]
 fn bytes_that_are_not_a_snapshot_are_refused() {
-    let snapshot = Transformer::new(shape(2), 1).snapshot().unwrap();
+    let snapshot = Transformer::new(shape(2), 1).snapshot(Vec::new()).unwrap();
     assert!(Transformer::restore(&snapshot).is_ok());
     assert!(Transformer::restore(&snapshot[1..]).is_err());
     assert!(Transformer::restore(&[snapshot.as_slice(), &[0]].concat()).is_err());

@@ -274,11 +274,13 @@ impl Guard {
         self.certificates.values().cloned().collect()
     }
 
-    /// Tells the controllers which certificates are revoked, if that has changed.
+    /// Tells the controllers which certificates are revoked, if that has changed. What they said
+    /// before is taken back: the service asks again, and they check again.
     fn apply_revocations(&mut self) {
         let revoked = self.revoked.all();
         if !Arc::ptr_eq(&revoked, &self.applied) {
             self.host.note_revocations(&revoked);
+            self.outgoing.take_back_for(&revoked);
             self.applied = revoked;
         }
     }
@@ -309,8 +311,9 @@ impl Guard {
 
     /// The messages to send.
     #[must_use]
-    pub fn outgoing_batch(&self) -> OutgoingBatch {
-        self.outgoing.batch()
+    pub fn outgoing_batch(&mut self) -> OutgoingBatch {
+        self.apply_revocations();
+        self.outgoing.batch(&self.revoked, &self.applied)
     }
 
     /// The service has received it.

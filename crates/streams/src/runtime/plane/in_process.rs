@@ -14,12 +14,15 @@ use alpheus_encrypted_stream::transformer::{IngestError, PlanMismatchError, Shap
 use alpheus_policy::ids::{PlanId, StreamId};
 use alpheus_policy::plan::Plan;
 use alpheus_time::{Timestamp, Window};
-use alpheus_transport::{Batch, FetchedRecords, Offset, Record, Store};
+use alpheus_transport::{
+    Batch, FetchedRecords, LargeValue, LargeValueError, Offset, Record, Store,
+};
 use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 
 const SNAPSHOT: &[u8] = b"transformer/v1";
 const POSITION: &[u8] = b"position/";
+const DAMAGED: ServiceError = ServiceError::Damaged { what: "transformer" };
 /// Records that are processed together: few enough to stay in the processor's cache.
 const AT_A_TIME: usize = 64;
 
@@ -51,10 +54,11 @@ impl InProcess {
         topics: &Topics,
         shape: Shape,
     ) -> Result<InProcess, ServiceError> {
-        let transformer = match store.get(&topics.service, SNAPSHOT)? {
-            Some(bytes) => Transformer::restore(&bytes)
-                .map_err(|_| ServiceError::Damaged { what: "transformer" })?,
-            None => Transformer::new(shape, topics.partitions),
+        let transformer = match LargeValue::new(store.as_ref(), &topics.service, SNAPSHOT).read() {
+            Ok(Some(bytes)) => Transformer::restore(&bytes).map_err(|_| DAMAGED)?,
+            Ok(None) => Transformer::new(shape, topics.partitions),
+            Err(LargeValueError::Store(error)) => return Err(error.into()),
+            Err(LargeValueError::Incomplete) => return Err(DAMAGED),
         };
         let positions = noted_positions(store.as_ref(), topics)?;
         let (store, topics) = (store.clone(), topics.clone());
@@ -305,9 +309,9 @@ impl Plane for InProcess {
     }
 
     fn note(&self, batch: &mut Batch) -> Result<(), ServiceError> {
-        let snapshot = self.transformer.snapshot();
-        let snapshot = snapshot.map_err(|_| ServiceError::Damaged { what: "transformer" })?;
-        batch.put(&self.topics.service, SNAPSHOT, snapshot)?;
+        // As large as streams are many, and so larger than a batch may be.
+        let snapshot = LargeValue::new(self.store.as_ref(), &self.topics.service, SNAPSHOT);
+        snapshot.write(batch, |parts| self.transformer.snapshot(parts).map_err(|_| DAMAGED))?;
         note_positions(batch, &self.topics, POSITION, &self.positions)
     }
 

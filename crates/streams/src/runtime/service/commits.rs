@@ -53,17 +53,20 @@ impl Service {
                 rows.extend(self.counters.row(plan, &query.whole(outcome), asked));
                 receipts.extend(receipt_of(id, plan, outcome));
                 self.plane.finish(&id, outcome.window);
-                over.extend(query.epoch.is_some().then_some(id).filter(|id| !ended.contains(id)));
+                if query.epoch.is_some() && !ended.contains(&id) {
+                    over.push((id, outcome.clone()));
+                }
             }
             merged.merge(step.map(|outputs| addressed(id, outputs)));
         }
-        for id in &over {
-            merged.merge(self.end_epoch(id).map(|outputs| addressed(*id, outputs)));
+        for (id, outcome) in &over {
+            merged.merge(self.end_epoch(id, outcome).map(|outputs| addressed(*id, outputs)));
         }
-        ended.iter().chain(&over).for_each(|id| self.plane.unregister(id));
+        let gone = ended.iter().chain(over.iter().map(|(id, _)| id));
+        gone.for_each(|id| self.plane.unregister(id));
         let outputs = self.write_with(&rows, &receipts, merged)?;
         let messages = self.address(outputs);
-        over.iter().for_each(|id| drop(self.queries.remove(id)));
+        over.iter().for_each(|(id, _)| drop(self.queries.remove(id)));
         Ok(Round { messages, rows })
     }
 
@@ -98,6 +101,7 @@ impl Service {
             self.plane.note(&mut batch)?;
         }
         self.counters.in_progress = self.in_progress();
+        self.counters.asked_last = self.asked_last();
         self.counters.watermark = Some(self.watermark());
         self.watch.show(&self.counters);
         let mut beside = LedgerWithBatch { ledger: &mut self.ledger, batch };

@@ -11,7 +11,7 @@ use alpheus_crypto::ledger::Step;
 use alpheus_crypto::signed::Signed;
 use alpheus_encrypted_stream::announced_plan::AnnouncedPlan;
 use alpheus_encrypted_stream::certificate::{Certificate, Deployment};
-use alpheus_encrypted_stream::coordinator::{Outcome, Output, WindowReport};
+use alpheus_encrypted_stream::coordinator::{Outcome, Output, WindowReport, Withholders};
 use alpheus_encrypted_stream::epoch::{Caller, EpochOutput, EpochProgress, VerifiedAttendance};
 use alpheus_encrypted_stream::error::{ExclusionError, MessageError, WindowRefusalError};
 use alpheus_encrypted_stream::ledger::Scope;
@@ -36,6 +36,8 @@ pub(super) struct Epochs {
     /// The owner and the controller of each stream.
     placed: HashMap<StreamId, (OwnerId, ControllerId)>,
     certificates: HashMap<ControllerId, Signed<Certificate>>,
+    /// Who has ruined windows: each epoch has another coordinator.
+    withholders: Withholders,
 }
 
 /// The epoch of a plan that follows from a list.
@@ -259,7 +261,9 @@ impl Service {
                 EpochProgress::Listed => self.adopt_waiting(now, id, window)?,
                 EpochProgress::Open => {
                     let called = self.epochs.called(&online, &self.owing(now, id));
+                    let last = self.epochs.withholders.left_out(window.start);
                     let caller = self.epochs.callers.get_mut(id)?;
+                    caller.list_last(last);
                     let mut step = caller.call(window, &called, now);
                     // If there is nobody to wait for, the epoch has no list at once.
                     step.merge(caller.poll(now));
@@ -277,6 +281,12 @@ impl Service {
             self.plane.close(id, due)?;
         }
         self.plane.epochs()?.unlisted(id)
+    }
+
+    /// Controllers that have ruined windows, and that the next ones are to open without.
+    pub(super) fn asked_last(&self) -> BTreeSet<ControllerId> {
+        let of_plans = self.queries.values().map(|query| query.coordinator.withholders());
+        of_plans.chain([&self.epochs.withholders]).flat_map(Withholders::left_out_now).collect()
     }
 
     /// Controllers that owe openings of earlier epochs: a window with them would wait as well.
@@ -328,8 +338,9 @@ impl Service {
     }
 
     /// The only window of a list's plan is over: nothing of the plan stays.
-    pub(super) fn end_epoch(&mut self, id: &PlanId) -> Step<Vec<Output>> {
+    pub(super) fn end_epoch(&mut self, id: &PlanId, outcome: &Outcome) -> Step<Vec<Output>> {
         let Some(query) = self.queries.get_mut(id) else { return Step::default() };
+        self.epochs.withholders.note(query.coordinator.plan(), outcome);
         let mut step = query.coordinator.dismiss();
         let Some(epoch) = &query.epoch else { return step };
         let caller = self.epochs.callers.get_mut(&epoch.terms);
@@ -417,7 +428,9 @@ impl Service {
         let listed = self.plane.epochs_mut()?.give_up(id, *window)?;
         let (excluded, refused) = (left_out(&listed), refused.clone());
         let (window, result) = (*window, Err(*reason));
-        let outcome = Outcome { window, result, excluded, unreported: None, refused };
+        let (unopened, opening_set) = (Vec::new(), None);
+        let outcome =
+            Outcome { window, result, excluded, unreported: None, refused, unopened, opening_set };
         self.counters.row(self.epochs.callers.get(id)?.terms(), &outcome, None)
     }
 }

@@ -1,21 +1,31 @@
 //! A service that stops while windows wait for their controllers' presences, or for their openings.
 
+use super::Service;
 use crate::runtime::embedded::{Controllers, Embedded, Member, Pace};
+use crate::runtime::plane::EngineKind;
 use crate::runtime::planning::{QueryContext, plan_query};
 use crate::runtime::results::OK;
+use crate::runtime::storage::Topics;
+use alpheus_crypto::secret::Secret;
+use alpheus_crypto::sign::SigningKey;
 use alpheus_encrypted_stream::coordinator::Timing;
 use alpheus_encrypted_stream::messages::ServiceMessage;
 use alpheus_encrypted_stream::producer::Start;
+use alpheus_encrypted_stream::transformer::Shape;
 use alpheus_input::rows::Cell;
+use alpheus_policy::ids::StreamId;
+use alpheus_policy::layout::Layout;
 use alpheus_policy::policy::Policies;
 use alpheus_policy::query::{Statement, parse};
 use alpheus_policy::schema::Schema;
 use alpheus_time::{Span, Timestamp};
-use alpheus_transport::Batch;
+use alpheus_transport::simulated::{Fault, Machine};
+use alpheus_transport::{Batch, LargeValue};
 use rand_chacha::ChaCha20Rng;
 use rand_core::SeedableRng;
 use std::collections::BTreeMap;
 use std::path::Path;
+use std::sync::Arc;
 
 const SCHEMA: &str = "\
 name: Meters
@@ -114,6 +124,56 @@ fn a_window_of_events_that_waits_for_presences_outlives_a_checkpoint() {
 #[test]
 fn a_window_of_ticks_that_waits_for_presences_outlives_a_checkpoint() {
     a_window_that_waits_outlives_a_checkpoint("ticks");
+}
+
+/// A service whose store takes batches of a megabyte.
+fn small_batches(machine: &Machine) -> Service {
+    let schema = Schema::from_yaml(&format!("frames: ticks\n{SCHEMA}")).unwrap();
+    let shape = Shape::of(&schema, &Layout::of(&schema).unwrap(), Span(0));
+    let key = Arc::new(SigningKey::from_seed(&Secret::from_bytes([1; 32])));
+    let (store, topics) = (machine.open().unwrap(), Topics::new(2).unwrap());
+    Service::open(EngineKind::InProcess, store, &topics, key, shape, Timing::default()).unwrap()
+}
+
+fn admit(service: &mut Service, streams: std::ops::Range<u32>) {
+    for number in streams {
+        let mut id = [0; 16];
+        id[..4].copy_from_slice(&number.to_be_bytes());
+        service.admit(StreamId(id));
+    }
+}
+
+/// The engine's state, as its store has it after another checkpoint.
+fn state(service: &mut Service) -> Vec<u8> {
+    service.checkpoint().unwrap();
+    let (store, topics) = (service.store(), service.topics());
+    let stored = LargeValue::new(store.as_ref(), &topics.service, b"transformer/v1").read();
+    stored.unwrap().unwrap()
+}
+
+#[test]
+fn a_checkpoint_may_be_larger_than_a_batch_and_is_whole_or_not_there() {
+    let machine = Machine::new().with_max_staged(1 << 20);
+    let mut service = small_batches(&machine);
+    admit(&mut service, 0..100_000);
+    let first = state(&mut service);
+    assert!(first.len() > 3 << 19, "{}", first.len());
+    drop(service);
+    let mut service = small_batches(&machine);
+    assert!(state(&mut service) == first);
+    // The disk is full when a part of the next one is written.
+    admit(&mut service, 100_000..150_000);
+    machine.inject(Fault::DiskFull, 1);
+    assert!(service.checkpoint().is_err());
+    machine.crash(1);
+    drop(service);
+    let mut service = small_batches(&machine);
+    assert!(state(&mut service) == first, "the one before is whole");
+    admit(&mut service, 100_000..150_000);
+    let second = state(&mut service);
+    assert!(second.len() > first.len());
+    drop(service);
+    assert!(state(&mut small_batches(&machine)) == second);
 }
 
 /// All goes well until the opening sets, which do not arrive: a line is down.

@@ -71,6 +71,30 @@ fn world() -> (World, Plan) {
     (world, terms)
 }
 
+/// The list of an epoch that all of these attend, of which the first ones are listed last.
+fn roster_with_last(phones: &[Phone], last: usize) -> usize {
+    let (world, terms) = world();
+    let mut caller = new_caller(&world, &terms);
+    let ids = phones[..last].iter().map(|phone| phone.entry.controller);
+    caller.list_last(ids.collect());
+    let certificates: Vec<_> = phones.iter().map(|phone| phone.certificate.clone()).collect();
+    let step = caller.call(window(0), &certificates, after(0));
+    step.commit(&mut Memory::default()).unwrap();
+    let outputs = phones.iter().flat_map(|phone| attend(&mut caller, &terms, phone)).last();
+    let Some(EpochOutput::Listed(announced)) = outputs else { panic!("{outputs:?}") };
+    announced.plan().roster.len()
+}
+
+/// Ten owners are needed besides ten that may collude.
+#[test]
+fn who_is_listed_last_is_in_a_list_only_if_there_is_none_without() {
+    let world = world().0;
+    let phones: Vec<Phone> = (0..30).map(|number| Phone::new(&world, number)).collect();
+    assert_eq!(roster_with_last(&phones, 0), 30);
+    assert_eq!(roster_with_last(&phones, 3), 27);
+    assert_eq!(roster_with_last(&phones, 25), 30);
+}
+
 #[test]
 fn of_a_thousand_controllers_few_to_all_make_a_list_or_an_explanation() {
     let (world, terms) = world();
