@@ -33,12 +33,16 @@ fn lax(terms: Terms) -> Committer {
 #[test]
 fn a_garbage_share_opens_no_row() {
     let world = World::new(&one_cell(), 2, 10);
-    let mut window = window(&world);
     let garbage = PublicScalar::from_hash("alpheus/test-garbage/v1", &[]);
-    window.contributions[1].share.values[0] = garbage;
-    window.open(&world, &[0]);
-    let row = world.checker.row(&[0, 1], &window.opened(&world), None);
-    assert_eq!(row, Err(RowError::Cell { cell: 0 }));
+    for of_values in [true, false] {
+        let mut window = window(&world);
+        let share = &mut window.contributions[1].share;
+        let scalars = if of_values { &mut share.values } else { &mut share.blindings };
+        scalars[0] = garbage;
+        window.open(&world, &[0]);
+        let row = world.checker.row(&[0, 1], &window.opened(&world), None);
+        assert_eq!(row, Err(RowError::Cell { cell: 0 }));
+    }
 }
 
 #[test]
