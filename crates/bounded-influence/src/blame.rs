@@ -15,7 +15,7 @@ use std::collections::{BTreeMap, BTreeSet};
 /// Why a member is named. No member that keeps to the protocol does any of it, as long as no more
 /// than t do not.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum Lie {
+pub enum LieError {
     /// Its share is not what its own commitments and edges add up to.
     #[error("its share is not what its commitments and its edges add up to")]
     Unbalanced,
@@ -34,7 +34,7 @@ pub enum Lie {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Judgement {
     /// Those that lied.
-    pub named: BTreeMap<u32, Lie>,
+    pub named: BTreeMap<u32, LieError>,
     /// Edges about which both ends signed different things; one of both lied. The lower position is
     /// first.
     pub struck: BTreeSet<(u32, u32)>,
@@ -62,7 +62,7 @@ impl Masks<'_> {
     /// other.
     ///
     /// # Privacy
-    /// Whoever reads it learns nothing: each commitment is blinded by pads that are used once.
+    /// Its readers learn nothing: each commitment is blinded by pads that are used once.
     ///
     /// # Errors
     /// [`IdentityError`], once in 2^252 times.
@@ -158,14 +158,14 @@ impl Blame {
             };
             let cells = opened.total.len();
             let lie = if own.any(|other| other.digest() != first.digest()) {
-                Some(Lie::TwoStatements)
+                Some(LieError::TwoStatements)
             } else if !first.is_well_formed(&members, cells, failed.sealed) {
-                Some(Lie::Malformed)
+                Some(LieError::Malformed)
             } else {
-                (!first.balances(opened)).then_some(Lie::Unbalanced)
+                (!first.balances(opened)).then_some(LieError::Unbalanced)
             };
             lie.map(|lie| judgement.named.insert(controller, lie));
-            if lie.is_none_or(|lie| lie == Lie::Unbalanced) {
+            if lie.is_none_or(|lie| lie == LieError::Unbalanced) {
                 stated.insert(controller, first);
             }
         }
@@ -176,7 +176,7 @@ impl Blame {
             let differs =
                 u32::try_from(self.struck.iter().filter(ends).count()).unwrap_or(u32::MAX);
             if differs > self.colluders {
-                judgement.named.entry(member).or_insert(Lie::Disagrees(differs));
+                judgement.named.entry(member).or_insert(LieError::Disagrees(differs));
             }
         }
         judgement

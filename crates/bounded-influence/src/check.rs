@@ -12,7 +12,7 @@ use alpheus_range_proof::{Checking, Claim, Commitment, Encoded, culprits};
 
 /// What one controller did wrong. Nobody who keeps to the protocol does any of it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, thiserror::Error)]
-pub enum Fault {
+pub enum FaultError {
     /// The number of scalars or commitments is not that of the plan.
     #[error("its message has another number of scalars or commitments than the plan has cells")]
     Cells,
@@ -33,11 +33,11 @@ pub enum Fault {
 /// A message that does not hold, and who signed it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("the controller at position {controller} is at fault: {fault}")]
-pub struct Faulty {
+pub struct FaultyError {
     /// Its position in the roster.
     pub controller: u32,
     /// What is wrong.
-    pub fault: Fault,
+    pub fault: FaultError,
 }
 
 /// What the contributions to a window are.
@@ -46,7 +46,7 @@ pub struct Contributions {
     /// Those that are in bounds.
     pub bounded: Vec<Bounded>,
     /// Those that are not.
-    pub faulty: Vec<Faulty>,
+    pub faulty: Vec<FaultyError>,
     /// Members in whose place there is a message of another window, membership or sender. It says
     /// nothing of them: anybody can send it again.
     pub misplaced: Vec<u32>,
@@ -57,7 +57,7 @@ pub struct Contributions {
 #[error("{} openings do not hold, and {} belong to another round; leave their senders out of later windows, or ask them again", faulty.len(), misplaced.len())]
 pub struct OpeningsError {
     /// Those that do not hold.
-    pub faulty: Vec<Faulty>,
+    pub faulty: Vec<FaultyError>,
     /// Members in whose place there is a message of another round or sender.
     pub misplaced: Vec<u32>,
 }
@@ -65,12 +65,12 @@ pub struct OpeningsError {
 /// Why a message does not count.
 enum Refusal {
     Misplaced,
-    Faulty(Fault),
+    FaultyError(FaultError),
 }
 
-impl From<Fault> for Refusal {
-    fn from(fault: Fault) -> Self {
-        Self::Faulty(fault)
+impl From<FaultError> for Refusal {
+    fn from(fault: FaultError) -> Self {
+        Self::FaultyError(fault)
     }
 }
 
@@ -174,12 +174,12 @@ impl Checker {
                     found.bounded.push(checked);
                 }
                 Err(Refusal::Misplaced) => found.misplaced.push(controller),
-                Err(Refusal::Faulty(fault)) => found.faulty.push(Faulty { controller, fault }),
+                Err(Refusal::FaultyError(fault)) => found.faulty.push(FaultyError { controller, fault }),
             }
         }
         for controller in names(&claims, &whose) {
             found.bounded.retain(|checked| checked.controller != controller);
-            found.faulty.push(Faulty { controller, fault: Fault::Range });
+            found.faulty.push(FaultyError { controller, fault: FaultError::Range });
         }
         found
     }
@@ -195,11 +195,11 @@ impl Checker {
             return Err(Refusal::Misplaced);
         }
         if scope.terms != self.terms.digest() || !message.share.is_for(self.terms.cells().len()) {
-            return Err(Fault::Cells.into());
+            return Err(FaultError::Cells.into());
         }
         let found = u32::try_from(message.owners.len()).ok();
         if found != Some(member.counted) || member.counted > member.listed {
-            return Err(Fault::Owners.into());
+            return Err(FaultError::Owners.into());
         }
         check_order(&message.owners)?;
         let all: Vec<&[Element]> =
@@ -208,10 +208,10 @@ impl Checker {
         let mut total = vec![Commitment::default(); self.terms.cells().len()];
         let mut claims = Vec::with_capacity(message.owners.len());
         for (at, owner) in (0_u32..).zip(&message.owners) {
-            let cells = self.cells(owner).ok_or(Fault::Cells)?;
+            let cells = self.cells(owner).ok_or(FaultError::Cells)?;
             let bound = owner_statement(&statement, at);
             let claim = claim(&self.owners, self.terms.owner_forms(), &cells, owner, bound);
-            claims.push(claim.ok_or(Fault::Range)?);
+            claims.push(claim.ok_or(FaultError::Range)?);
             total.iter_mut().zip(&cells).for_each(|(sum, cell)| *sum += *cell);
         }
         let bounded = Bounded {
@@ -252,11 +252,11 @@ impl Checker {
                     opened.push(checked);
                 }
                 Err(Refusal::Misplaced) => error.misplaced.push(controller),
-                Err(Refusal::Faulty(fault)) => error.faulty.push(Faulty { controller, fault }),
+                Err(Refusal::FaultyError(fault)) => error.faulty.push(FaultyError { controller, fault }),
             }
         }
         for controller in names(&claims, &whose) {
-            error.faulty.push(Faulty { controller, fault: Fault::Noise });
+            error.faulty.push(FaultyError { controller, fault: FaultError::Noise });
         }
         if error == OpeningsError::default() { Ok(opened) } else { Err(error) }
     }
@@ -272,20 +272,20 @@ impl Checker {
             return Err(Refusal::Misplaced);
         }
         if !message.share.is_for(self.terms.cells().len()) {
-            return Err(Fault::Cells.into());
+            return Err(FaultError::Cells.into());
         }
         let mut total = bounded.total.clone();
         let claim = match (&message.noise, self.terms.has_noise()) {
             (None, false) => None,
             (Some(noise), true) => {
                 let (scope, controller) = (&bounded.scope, bounded.controller);
-                let cells = self.cells(noise).ok_or(Fault::Cells)?;
+                let cells = self.cells(noise).ok_or(FaultError::Cells)?;
                 total.iter_mut().zip(&cells).for_each(|(sum, cell)| *sum = *sum - *cell);
                 let bound = noise_statement(scope, controller, opening_set, &noise.commitments);
                 let claim = claim(&self.noise, self.terms.noise_forms(), &cells, noise, bound);
-                Some(claim.ok_or(Fault::Noise)?)
+                Some(claim.ok_or(FaultError::Noise)?)
             }
-            _ => return Err(Fault::Noise.into()),
+            _ => return Err(FaultError::Noise.into()),
         };
         let mut share = bounded.share.clone();
         share.subtract(&message.share);
@@ -390,10 +390,10 @@ fn opened_cells(total: &[Commitment], share: &MaskedShare) -> Result<Vec<i128>, 
 }
 
 /// Ascending and different, as their sender has sorted them.
-fn check_order(owners: &[Committed]) -> Result<(), Fault> {
+fn check_order(owners: &[Committed]) -> Result<(), FaultError> {
     let first = |one: &Committed| one.commitments.first().map(|first| *first.as_bytes());
     let ascending = owners.iter().is_sorted_by(|a, b| first(a) < first(b));
-    if ascending { Ok(()) } else { Err(Fault::Order) }
+    if ascending { Ok(()) } else { Err(FaultError::Order) }
 }
 
 fn claim(

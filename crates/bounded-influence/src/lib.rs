@@ -3,7 +3,7 @@
 //!
 //! Shares, masks and rows are scalars. With its share a controller commits to each owner's values
 //! and proves that they are in bounds. The row must be what the commitments open to. If it is not,
-//! one round of messages names whoever lied, or shows which pairs of controllers disagree.
+//! one round of messages names those that lied, or shows which pairs of controllers disagree.
 //! `docs/protocol.md` has messages, equations and the argument.
 //!
 //! | file | contents |

@@ -1,7 +1,7 @@
-//! What a controller can try, one by one. Each is refused, by name.
+//! What a controller can try, one by one. Each is refused with its own error.
 
 use crate::world::{Window, World, cell, one_cell, three_cells};
-use alpheus_bounded_influence::check::{Fault, Faulty, Member, RowError};
+use alpheus_bounded_influence::check::{FaultError, FaultyError, Member, RowError};
 use alpheus_bounded_influence::commit::Committer;
 use alpheus_bounded_influence::messages::Contribution;
 use alpheus_bounded_influence::terms::{Relation, Terms};
@@ -14,7 +14,7 @@ fn window(world: &World) -> Window {
 }
 
 /// What the checker says of the contribution at 1.
-fn fault(world: &World, contribution: &Contribution) -> Option<Fault> {
+fn fault(world: &World, contribution: &Contribution) -> Option<FaultError> {
     let signed = world.sign(1, contribution);
     let member = World::member(1, contribution.owners.len());
     let found = world.checker.contributions(&world.scope, &[(member, signed)]);
@@ -77,16 +77,16 @@ fn commitments_without_proofs_are_refused() {
     assert_eq!(fault(&world, &honest), None);
     let mut none = honest.clone();
     none.owners[0].proof.clear();
-    assert_eq!(fault(&world, &none), Some(Fault::Range));
+    assert_eq!(fault(&world, &none), Some(FaultError::Range));
     let mut zeros = honest.clone();
     zeros.owners[0].proof.fill(0);
-    assert_eq!(fault(&world, &zeros), Some(Fault::Range));
+    assert_eq!(fault(&world, &zeros), Some(FaultError::Range));
     let mut one_for_both = honest.clone();
     one_for_both.owners[1].proof = honest.owners[0].proof.clone();
-    assert_eq!(fault(&world, &one_for_both), Some(Fault::Range));
+    assert_eq!(fault(&world, &one_for_both), Some(FaultError::Range));
     let mut fewer = honest;
     fewer.owners[1].commitments.clear();
-    assert_eq!(fault(&world, &fewer), Some(Fault::Order));
+    assert_eq!(fault(&world, &fewer), Some(FaultError::Order));
 }
 
 #[test]
@@ -95,13 +95,13 @@ fn anothers_commitments_are_refused() {
     let of_another = world.contribution(0, &[&[7]]);
     let mut copied = world.contribution(1, &[&[8]]);
     copied.owners = of_another.owners.clone();
-    assert_eq!(fault(&world, &copied), Some(Fault::Range));
+    assert_eq!(fault(&world, &copied), Some(FaultError::Range));
     // Nor do those of one's own last window hold in this one.
     let mut later = World::new(&one_cell(), 2, 14);
     later.at(15);
     let mut old = later.contribution(1, &[&[8]]);
     old.owners = world.contribution(1, &[&[8]]).owners;
-    assert_eq!(fault(&later, &old), Some(Fault::Range));
+    assert_eq!(fault(&later, &old), Some(FaultError::Range));
 }
 
 #[test]
@@ -148,7 +148,7 @@ fn values_moved_between_cells_open_no_row() {
     // Nor can the commitments of two cells change places.
     let mut swapped = world.contribution(1, &[&[30, 40]]);
     swapped.owners[0].commitments.reverse();
-    assert_eq!(fault(&world, &swapped), Some(Fault::Range));
+    assert_eq!(fault(&world, &swapped), Some(FaultError::Range));
 }
 
 #[test]
@@ -157,7 +157,7 @@ fn values_moved_between_owners_are_out_of_bounds() {
     // 60 and 90 as 20 and 130: the sum is the same, but one owner exceeds its bounds.
     let above = lax(Terms::new(&[cell(20, 140)], &[], 10, 2).unwrap());
     let moved = world.contribution_by(&above, 1, &[&[20], &[130]]);
-    assert_eq!(fault(&world, &moved), Some(Fault::Range));
+    assert_eq!(fault(&world, &moved), Some(FaultError::Range));
 }
 
 #[test]
@@ -167,15 +167,15 @@ fn negative_huge_and_wrapped_values_are_refused() {
         let terms = Terms::new(&[cell(lowest, highest)], &[], 10, 2).unwrap();
         fault(&world, &world.contribution_by(&lax(terms), 1, &[&[value]]))
     };
-    assert_eq!(forged(-100, 20, -21), Some(Fault::Range));
-    assert_eq!(forged(0, 120, 101), Some(Fault::Range));
-    assert_eq!(forged(0, 1 << 60, 1 << 59), Some(Fault::Range));
+    assert_eq!(forged(-100, 20, -21), Some(FaultError::Range));
+    assert_eq!(forged(0, 120, 101), Some(FaultError::Range));
+    assert_eq!(forged(0, 1 << 60, 1 << 59), Some(FaultError::Range));
     // y + 2^64 and y + 2^100: what words of 64 bits would not tell from y.
     let wrapped = (1 << 64) + 7;
-    assert_eq!(forged(wrapped - 60, wrapped + 60, wrapped), Some(Fault::Range));
-    assert_eq!(forged((1 << 100) - 60, (1 << 100) + 60, 1 << 100), Some(Fault::Range));
+    assert_eq!(forged(wrapped - 60, wrapped + 60, wrapped), Some(FaultError::Range));
+    assert_eq!(forged((1 << 100) - 60, (1 << 100) + 60, 1 << 100), Some(FaultError::Range));
     // In bounds of other terms, and of ours: still refused, since the forms differ.
-    assert_eq!(forged(-21, 99, 50), Some(Fault::Range));
+    assert_eq!(forged(-21, 99, 50), Some(FaultError::Range));
     assert_eq!(forged(-20, 100, 50), None);
 }
 
@@ -189,9 +189,9 @@ fn sums_and_squares_that_a_count_does_not_allow_are_refused() {
         fault(&world, &world.contribution_by(&lax(terms), 1, &[&values]))
     };
     // Each cell is within its own bounds, and one event would be out of −2 ..= 5.
-    assert_eq!(forged(-8, 8, [1, 6, 36]), Some(Fault::Range));
-    assert_eq!(forged(-8, 8, [1, -3, 9]), Some(Fault::Range));
-    assert_eq!(forged(-8, 8, [2, 3, 60]), Some(Fault::Range));
+    assert_eq!(forged(-8, 8, [1, 6, 36]), Some(FaultError::Range));
+    assert_eq!(forged(-8, 8, [1, -3, 9]), Some(FaultError::Range));
+    assert_eq!(forged(-8, 8, [2, 3, 60]), Some(FaultError::Range));
     assert_eq!(forged(-2, 5, [2, 3, 9]), None);
 }
 
@@ -203,7 +203,7 @@ fn an_owner_twice_is_refused() {
         let signed = [(member, world.sign(1, contribution))];
         world.checker.contributions(&world.scope, &signed).faulty
     };
-    let owners = [Faulty { controller: 1, fault: Fault::Owners }];
+    let owners = [FaultyError { controller: 1, fault: FaultError::Owners }];
     let member = |counted, listed| Member { controller: 1, counted, listed };
     assert_eq!(says(member(2, 2), &contribution), []);
     // More commitments than M counts, fewer, and more than the plan lists.
@@ -211,7 +211,7 @@ fn an_owner_twice_is_refused() {
     assert_eq!(says(member(3, 3), &contribution), owners);
     assert_eq!(says(member(2, 1), &contribution), owners);
     // The same commitment in the place of two owners; both in another order.
-    let order = [Faulty { controller: 1, fault: Fault::Order }];
+    let order = [FaultyError { controller: 1, fault: FaultError::Order }];
     let mut twice = contribution.clone();
     twice.owners[1] = twice.owners[0].clone();
     assert_eq!(says(member(2, 2), &twice), order);
@@ -231,7 +231,7 @@ fn noise_out_of_range_fails_the_window_and_names_its_controller() {
     let wide = lax(Terms::new(&[wide], &[], 10, 2).unwrap());
     let mut openings = window.openings.clone();
     openings[1] = world.opening_by(&wide, 1, &digest, &[40]);
-    let at_1 = [Faulty { controller: 1, fault: Fault::Noise }];
+    let at_1 = [FaultyError { controller: 1, fault: FaultError::Noise }];
     assert_eq!(world.open(&bounded, &openings).unwrap_err().faulty, at_1);
     openings[1] = window.openings[1].clone();
     openings[1].noise = None;

@@ -1,7 +1,7 @@
 //! Rows that fail: who is named, and which edges are struck.
 
 use crate::world::{Window, World, one_cell};
-use alpheus_bounded_influence::blame::{Blame, Judgement, Lie};
+use alpheus_bounded_influence::blame::{Blame, Judgement, LieError};
 use alpheus_bounded_influence::messages::EdgeStatement;
 use alpheus_crypto::group::{Element, PublicScalar, SecretScalar};
 use std::collections::BTreeMap;
@@ -37,7 +37,7 @@ fn a_share_that_differs_from_commitments_and_edges_names_its_controller() {
     for liar in 0..4 {
         let window = skewed(&world, liar as usize, 5);
         let found = judged(&world, &window, &window.edges(&world), &mut Blame::new(1));
-        assert_eq!(found.named, BTreeMap::from([(liar, Lie::Unbalanced)]));
+        assert_eq!(found.named, BTreeMap::from([(liar, LieError::Unbalanced)]));
         assert!(found.struck.is_empty() && found.silent.is_empty());
     }
 }
@@ -53,7 +53,7 @@ fn a_liar_that_covers_itself_loses_an_edge_each_time_and_is_named_after_t() {
         covered(&mut edges[2], other, 5);
         let found = judged(&world, &window, &edges, &mut blame);
         assert_eq!(Vec::from_iter(found.struck), [(other.min(2), other.max(2))]);
-        let named = if at < 2 { vec![] } else { vec![(2, Lie::Disagrees(3))] };
+        let named = if at < 2 { vec![] } else { vec![(2, LieError::Disagrees(3))] };
         assert_eq!(Vec::from_iter(found.named), named);
     }
 }
@@ -103,21 +103,21 @@ fn statements_of_a_wrong_form_or_two_of_them_name_their_signer() {
         change(&mut changed[2]);
         judged(&world, &window, &changed, &mut Blame::new(3)).named.get(&2).copied()
     };
-    assert_eq!(lie(&|_| ()), Some(Lie::Unbalanced));
-    assert_eq!(lie(&|s| s.edges.reverse()), Some(Lie::Malformed));
-    assert_eq!(lie(&|s| s.edges[0].other = 2), Some(Lie::Malformed));
-    assert_eq!(lie(&|s| s.edges[2].other = 9), Some(Lie::Malformed));
-    assert_eq!(lie(&|s| s.edges[0].commitments.clear()), Some(Lie::Malformed));
-    assert_eq!(lie(&|s| s.consumer_pad = Some(vec![Element::base()])), Some(Lie::Malformed));
+    assert_eq!(lie(&|_| ()), Some(LieError::Unbalanced));
+    assert_eq!(lie(&|s| s.edges.reverse()), Some(LieError::Malformed));
+    assert_eq!(lie(&|s| s.edges[0].other = 2), Some(LieError::Malformed));
+    assert_eq!(lie(&|s| s.edges[2].other = 9), Some(LieError::Malformed));
+    assert_eq!(lie(&|s| s.edges[0].commitments.clear()), Some(LieError::Malformed));
+    assert_eq!(lie(&|s| s.consumer_pad = Some(vec![Element::base()])), Some(LieError::Malformed));
     let mut two = edges.clone();
     two.push(edges[2].clone());
     covered(&mut two[4], 1, 5);
     let found = judged(&world, &window, &two, &mut Blame::new(3));
-    assert_eq!(found.named, BTreeMap::from([(2, Lie::TwoStatements)]));
+    assert_eq!(found.named, BTreeMap::from([(2, LieError::TwoStatements)]));
     // The same statement twice is one.
     let again = [edges.clone(), vec![edges[0].clone()]].concat();
     let found = judged(&world, &window, &again, &mut Blame::new(3));
-    assert_eq!(found.named, BTreeMap::from([(2, Lie::Unbalanced)]));
+    assert_eq!(found.named, BTreeMap::from([(2, LieError::Unbalanced)]));
 }
 
 #[test]
@@ -127,7 +127,7 @@ fn the_consumer_of_a_sealed_row_checks_pads() {
     let window = skewed(&world, 2, 5);
     let mut edges = window.edges(&world);
     let found = judged(&world, &window, &edges, &mut Blame::new(1));
-    assert_eq!(found.named, BTreeMap::from([(2, Lie::Unbalanced)]));
+    assert_eq!(found.named, BTreeMap::from([(2, LieError::Unbalanced)]));
     // A liar covers itself with the pad instead: only the consumer sees that.
     let five = SecretScalar::from_integer(5);
     let (base, pad) = (Element::base(), edges[2].consumer_pad.as_mut().unwrap());

@@ -1,7 +1,7 @@
 //! Random forgeries at the full size of a plan with count, sum and squares of 32 bits.
 
 use crate::world::{World, cell, digest};
-use alpheus_bounded_influence::check::{Fault, Faulty};
+use alpheus_bounded_influence::check::{FaultError, FaultyError};
 use alpheus_bounded_influence::terms::{Relation, Terms};
 use alpheus_crypto::group::{Element, SecretScalar};
 use rand_chacha::{ChaCha20Rng, rand_core::Rng, rand_core::SeedableRng};
@@ -56,7 +56,7 @@ fn none_of(forgeries: u64) {
         assert_ne!(forged, honest);
         let found = world.checker.contributions(&world.scope, &[(member, world.sign(0, &forged))]);
         assert!(found.bounded.is_empty());
-        faults += u64::from(found.faulty == [Faulty { controller: 0, fault: Fault::Range }]);
+        faults += u64::from(found.faulty == [FaultyError { controller: 0, fault: FaultError::Range }]);
     }
     assert_eq!(faults, forgeries);
     let found = world.checker.contributions(&world.scope, &[(member, world.sign(0, &honest))]);

@@ -119,7 +119,7 @@ fn pads_are_bytes_of_the_function_modulo_the_order() {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(8))]
 
-    /// Whatever owners have and whoever is opened, the row is their sum.
+    /// Whatever owners have and whichever members are opened, the row is their sum.
     #[test]
     fn any_values_in_bounds_add_up(
         values in prop::collection::vec(prop::collection::vec(-20_i128..=100, 0..3), 2..5),

@@ -1,7 +1,7 @@
 //! Windows with liars among producers, controllers and the service, from seeds.
 //!
 //! Whatever happens, a row that is accepted is the sum of what honest controllers' owners have, and
-//! of what liars' owners may at most have; and whoever is named has lied.
+//! of what liars' owners may at most have; and those that are named have lied.
 
 use crate::blame::covered;
 use crate::world::{NOISE, Window, World, cell, digest, one_cell};
@@ -65,7 +65,7 @@ struct Case {
     noise: i128,
     liar: u32,
     lie: Lie,
-    /// What the row would be if the liar told the truth.
+    /// What the row would be if the liar did not lie.
     honest: i128,
     rng: ChaCha20Rng,
 }

@@ -157,7 +157,7 @@ fn commitments_are_those_of_the_script_and_its_proofs_hold() {
 }
 
 #[test]
-fn bad_contributions_are_refused_by_name() {
+fn bad_contributions_are_refused_with_their_fault() {
     for (at, case) in cases::<Case>("bounded/v1/contributions_bad.json").iter().enumerate() {
         assert_eq!(case.fault(), case.error, "case {at}");
     }
