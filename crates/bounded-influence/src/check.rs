@@ -174,7 +174,9 @@ impl Checker {
                     found.bounded.push(checked);
                 }
                 Err(Refusal::Misplaced) => found.misplaced.push(controller),
-                Err(Refusal::FaultyError(fault)) => found.faulty.push(FaultyError { controller, fault }),
+                Err(Refusal::FaultyError(fault)) => {
+                    found.faulty.push(FaultyError { controller, fault })
+                }
             }
         }
         for controller in names(&claims, &whose) {
@@ -252,7 +254,9 @@ impl Checker {
                     opened.push(checked);
                 }
                 Err(Refusal::Misplaced) => error.misplaced.push(controller),
-                Err(Refusal::FaultyError(fault)) => error.faulty.push(FaultyError { controller, fault }),
+                Err(Refusal::FaultyError(fault)) => {
+                    error.faulty.push(FaultyError { controller, fault })
+                }
             }
         }
         for controller in names(&claims, &whose) {

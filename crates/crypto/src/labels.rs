@@ -60,7 +60,7 @@ pub const BOUNDED_OPEN: &str = "alpheus/bounded/open/v1";
 pub const BOUNDED_CONSUMER: &str = "alpheus/bounded/consumer/v1";
 /// The blinding of a commitment, from secret, scope, owner and values (hash to scalar).
 pub const BOUNDED_BLINDING: &str = "alpheus/bounded/blinding/v1";
-/// The randomness of a range proof, from secret, statement and witness (hash).
+/// The randomness of a range proof, from secret, statement and witness (HKDF).
 pub const BOUNDED_NONCE: &str = "alpheus/bounded/nonce/v1";
 /// What the range proofs of one controller's owners are bound to (hash).
 pub const BOUNDED_OWNERS: &str = "alpheus/bounded/owners/v1";

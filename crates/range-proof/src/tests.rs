@@ -5,7 +5,6 @@ use crate::steady::{Bases, watched::FOLDS};
 use alpheus_crypto::hash::labelled_hash;
 use curve25519_dalek::traits::{Identity, IsIdentity, MultiscalarMul};
 use rand_chacha::{ChaCha20Rng, rand_core::SeedableRng};
-use rustix::time::{ClockId, clock_gettime};
 use std::ops::{Add, Mul};
 use tari_bulletproofs_plus::protocols::curve_point_protocol::CurvePointProtocol;
 use tari_bulletproofs_plus::traits::FixedBytesRepr;
@@ -113,17 +112,6 @@ fn committed(values: &[u64], seed: u32) -> (Vec<Commitment>, Vec<Opening>) {
     (values.iter().enumerate().map(commitment).collect(), openings.collect())
 }
 
-/// Processor time of this thread, in milliseconds.
-fn spent(work: impl FnOnce()) -> f64 {
-    let now = || {
-        let time = clock_gettime(ClockId::ThreadCPUTime);
-        time.tv_sec as f64 * 1e3 + time.tv_nsec as f64 / 1e6
-    };
-    let before = now();
-    work();
-    now() - before
-}
-
 #[test]
 fn a_batch_names_the_proofs_that_do_not_hold() {
     let terms = terms(8, 2);
@@ -142,36 +130,4 @@ fn a_batch_names_the_proofs_that_do_not_hold() {
     assert_eq!(culprits(&claims), [1, 3]);
     let (commitments, openings) = committed(&[256, 0], 0);
     assert!(proving.prove(openings, &commitments, &bound(), rng).is_none());
-}
-
-/// What three two-sided cells of 32 bits cost. Prints milliseconds of one processor.
-#[test]
-#[ignore = "it measures"]
-fn measures_256_bits() {
-    let terms = terms(32, 8);
-    let (proving, checking) = (Proving::new(terms), Checking::new(terms));
-    let rng = &mut ChaCha20Rng::from_seed([7; 32]);
-    let values: Vec<u64> = (0..8).map(|at| 0xffff_ffff - at * 12_345).collect();
-    let (mut claims, mut made, mut fast) = (Vec::new(), 0.0, 0.0);
-    for seed in 0..256 {
-        let (commitments, openings) = committed(&values, 10 * seed);
-        let mut proof = None;
-        made += spent(|| proof = proving.prove(openings, &commitments, &bound(), rng));
-        claims.push(checking.claim(&commitments, &proof.unwrap(), bound()).unwrap());
-    }
-    (0..16).for_each(|_| {
-        fast += spent(|| drop(proven(|element| *element, &terms, &bound())));
-    });
-    let alone =
-        spent(|| claims.iter().take(64).for_each(|claim| assert!(together(&claims_of(claim)))));
-    let batch = spent(|| assert!((0..4).all(|_| together(&claims))));
-    let bytes = terms.shape.proof_length();
-    let (made, fast, alone, batch) = (made / 256.0, fast / 16.0, alone / 64.0, batch / 1024.0);
-    eprintln!(
-        "make {made:.2}, in variable time {fast:.2} with its bases, verify {alone:.2}, in 256: {batch:.3}; {bytes} bytes"
-    );
-}
-
-fn claims_of(claim: &Claim) -> [Claim; 1] {
-    [claim.clone()]
 }

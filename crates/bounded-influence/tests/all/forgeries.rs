@@ -56,7 +56,8 @@ fn none_of(forgeries: u64) {
         assert_ne!(forged, honest);
         let found = world.checker.contributions(&world.scope, &[(member, world.sign(0, &forged))]);
         assert!(found.bounded.is_empty());
-        faults += u64::from(found.faulty == [FaultyError { controller: 0, fault: FaultError::Range }]);
+        faults +=
+            u64::from(found.faulty == [FaultyError { controller: 0, fault: FaultError::Range }]);
     }
     assert_eq!(faults, forgeries);
     let found = world.checker.contributions(&world.scope, &[(member, world.sign(0, &honest))]);
