@@ -3,11 +3,13 @@
 //!
 //! A check fails by panicking, as fuzzers expect.
 
+mod bounded;
 mod contracts;
 mod discoveries;
 mod receipts;
 mod roles;
 
+pub use bounded::bounded;
 pub use contracts::{contract, metrics};
 pub use discoveries::discover;
 pub use receipts::{receipt, sealed_sum};

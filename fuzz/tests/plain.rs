@@ -69,6 +69,7 @@ plain!(messages, messages::one_of_each());
 plain!(raw_access, mutate::frames(), mutate::raw_access());
 plain!(sealed_sum, vectors("consumer", "encoded"));
 plain!(receipt, vectors("receipts", "receipt"));
+plain!(bounded, vectors("bounded", "encoded"));
 plain!(job_message, vectors("jvm-job", "encoded"));
 plain!(board, vectors("anonymous-board", "row two three payload word parts answers"));
 plain!(credential, vectors("anonymous-credential", "request login response re_up"));

@@ -64,7 +64,8 @@ pub struct Element {
 pub struct Total(RistrettoPoint);
 
 /// A scalar that is public. Variable-time code accepts only these.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(try_from = "[u8; 32]", into = "[u8; 32]")]
 pub struct PublicScalar(pub(crate) Scalar);
 
 /// A scalar that must not leak. It is wiped on drop and never printed or copied.
@@ -226,6 +227,44 @@ impl PublicScalar {
         let magnitude = Scalar::from(value.unsigned_abs());
         Self(if value < 0 { -magnitude } else { magnitude })
     }
+
+    /// The sum.
+    #[must_use]
+    pub fn plus(&self, other: &Self) -> Self {
+        Self(self.0 + other.0)
+    }
+
+    /// The difference.
+    #[must_use]
+    pub fn minus(&self, other: &Self) -> Self {
+        Self(self.0 - other.0)
+    }
+
+    /// The integer nearest to zero that has this scalar, if it fits.
+    #[must_use]
+    pub fn to_integer(&self) -> Option<i128> {
+        let small = |scalar: Scalar| {
+            let bytes = scalar.to_bytes();
+            let (low, high) = bytes.split_first_chunk::<16>()?;
+            let fits = high.iter().all(|byte| *byte == 0);
+            fits.then(|| i128::try_from(u128::from_le_bytes(*low)).ok()).flatten()
+        };
+        small(self.0).or_else(|| small(-self.0).map(|magnitude| -magnitude))
+    }
+}
+
+impl TryFrom<[u8; 32]> for PublicScalar {
+    type Error = ScalarError;
+
+    fn try_from(bytes: [u8; 32]) -> Result<Self, ScalarError> {
+        Self::from_bytes(&bytes)
+    }
+}
+
+impl From<PublicScalar> for [u8; 32] {
+    fn from(scalar: PublicScalar) -> Self {
+        scalar.to_bytes()
+    }
 }
 
 impl SecretScalar {
@@ -260,8 +299,10 @@ impl SecretScalar {
         if *scalar.0 == Scalar::ZERO { Err(ScalarError::Zero) } else { Ok(scalar) }
     }
 
-    /// Reads 64 little-endian bytes modulo the group order.
-    pub(crate) fn from_wide(bytes: &[u8; 64]) -> Self {
+    /// Reads 64 little-endian bytes modulo the group order. Of uniform bytes it makes a scalar that is
+    /// uniform up to a statistical distance of 2^-252.
+    #[must_use]
+    pub fn from_wide(bytes: &[u8; 64]) -> Self {
         Self(Box::new(Scalar::from_bytes_mod_order_wide(bytes)))
     }
 
@@ -281,6 +322,14 @@ impl SecretScalar {
     #[must_use]
     pub fn from_small(value: u32) -> Self {
         Self(Box::new(Scalar::from(value)))
+    }
+
+    /// A secret integer.
+    #[must_use]
+    pub fn from_integer(value: i128) -> Self {
+        let magnitude = Zeroizing::new(Scalar::from(value.unsigned_abs()));
+        let negative = Choice::from(u8::from(value.is_negative()));
+        Self(Box::new(Scalar::conditional_select(&magnitude, &-*magnitude, negative)))
     }
 
     /// An explicit copy.
@@ -387,6 +436,23 @@ mod tests {
         assert_eq!(scalar([0xff; 32]).err(), Some(ScalarError::NotCanonical));
         assert_eq!(SecretScalar::from_small(0).inverse().err(), Some(ScalarError::Zero));
         assert!(scalar([1; 32]).is_ok());
+    }
+
+    #[test]
+    fn integers_and_scalars_convert_both_ways() {
+        for value in [0, 1, -1, i128::from(i64::MIN), i128::MAX, -i128::MAX] {
+            let bytes = SecretScalar::from_integer(value).expose();
+            let public = PublicScalar::from_bytes(bytes.expose()).unwrap();
+            assert_eq!(public.to_integer(), Some(value));
+            let encoded = postcard::to_allocvec(&public).unwrap();
+            assert_eq!(postcard::from_bytes::<PublicScalar>(&encoded), Ok(public));
+        }
+        let most =
+            PublicScalar::from_bytes(SecretScalar::from_integer(i128::MAX).expose().expose())
+                .unwrap();
+        assert_eq!(most.plus(&PublicScalar::of(1)).to_integer(), None);
+        assert_eq!(most.minus(&most).to_integer(), Some(0));
+        assert_eq!(PublicScalar::from_hash("alpheus/test-scalar/v1", &[]).to_integer(), None);
     }
 
     #[test]

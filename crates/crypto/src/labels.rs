@@ -48,6 +48,34 @@ pub const MASK_PICKERS: &str = "alpheus/mask/pickers/v1";
 pub const CONSUMER_PAIR: &str = "alpheus/consumer/pair/v1";
 /// Binds a window's pads for a consumer to plan, window and membership (hash).
 pub const CONSUMER_PAD: &str = "alpheus/consumer/pad/v1";
+/// The cells and bounds of a bounded plan (hash).
+pub const BOUNDED_TERMS: &str = "alpheus/bounded/terms/v1";
+/// A window of a bounded plan and its membership (hash).
+pub const BOUNDED_SCOPE: &str = "alpheus/bounded/scope/v1";
+/// The pads of a bounded window's shares (hash).
+pub const BOUNDED_MASK: &str = "alpheus/bounded/mask/v1";
+/// The pads of a bounded window's openings (hash).
+pub const BOUNDED_OPEN: &str = "alpheus/bounded/open/v1";
+/// The pads over a bounded row for its consumer (hash).
+pub const BOUNDED_CONSUMER: &str = "alpheus/bounded/consumer/v1";
+/// The blinding of a commitment, from secret, scope, owner and values (hash to scalar).
+pub const BOUNDED_BLINDING: &str = "alpheus/bounded/blinding/v1";
+/// The randomness of a range proof, from secret, statement and witness (HKDF).
+pub const BOUNDED_NONCE: &str = "alpheus/bounded/nonce/v1";
+/// What the range proofs of one controller's owners are bound to (hash).
+pub const BOUNDED_OWNERS: &str = "alpheus/bounded/owners/v1";
+/// What the range proof of a controller's noise is bound to (hash).
+pub const BOUNDED_NOISE: &str = "alpheus/bounded/noise/v1";
+/// One owner's range proof among those of a controller (hash).
+pub const BOUNDED_OWNER: &str = "alpheus/bounded/owner/v1";
+/// A range proof of a bounded window (transcript).
+pub const BOUNDED_RANGE: &str = "alpheus/bounded/range/v1";
+/// A controller's share of a bounded window, with its commitments (signature).
+pub const BOUNDED_CONTRIBUTION: &str = "alpheus/bounded/contribution/v1";
+/// A controller opens a bounded window (signature).
+pub const BOUNDED_OPENING: &str = "alpheus/bounded/opening/v1";
+/// A controller commits to the pads that it shares with others (signature).
+pub const BOUNDED_EDGES: &str = "alpheus/bounded/edges/v1";
 /// A controller signs its picks (signature).
 pub const PICKS: &str = "alpheus/picks/v1";
 /// The deployment's authority signs a certificate (signature).

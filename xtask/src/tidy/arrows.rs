@@ -10,6 +10,11 @@ const ALLOWED: &[(&str, &[&str])] = &[
     ("alpheus-time", &[]),
     ("alpheus-crypto", &["alpheus-test-support"]),
     ("alpheus-policy", &["alpheus-time"]),
+    ("alpheus-range-proof", &["alpheus-crypto"]),
+    (
+        "alpheus-bounded-influence",
+        &["alpheus-test-support", "alpheus-crypto", "alpheus-range-proof"],
+    ),
     ("alpheus-doctor", &[]),
     ("alpheus-transport", &["alpheus-test-support"]),
     ("alpheus-discover", &["alpheus-test-support", "alpheus-time"]),
@@ -22,7 +27,13 @@ const ALLOWED: &[(&str, &[&str])] = &[
     ("alpheus-access-pass", &["alpheus-time", "alpheus-crypto", "alpheus-anonymous-credential"]),
     (
         "alpheus-accountable-statistics",
-        &["alpheus-test-support", "alpheus-time", "alpheus-crypto", "alpheus-anonymous-credential"],
+        &[
+            "alpheus-test-support",
+            "alpheus-time",
+            "alpheus-crypto",
+            "alpheus-range-proof",
+            "alpheus-anonymous-credential",
+        ],
     ),
     ("alpheus-anonymous-board", &["alpheus-test-support", "alpheus-time", "alpheus-crypto"]),
     ("alpheus-verifiable-table", &["alpheus-test-support", "alpheus-crypto"]),
@@ -186,6 +197,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
         "alpheus-fuzz",
         &[
             "alpheus-time",
+            "alpheus-bounded-influence",
             "alpheus-crypto",
             "alpheus-policy",
             "alpheus-transport",

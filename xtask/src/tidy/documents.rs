@@ -13,6 +13,7 @@ const PROTOCOLS: &[&str] = &[
     "crates/accountable-statistics",
     "crates/anonymous-board",
     "crates/verifiable-table",
+    "crates/bounded-influence",
 ];
 
 const README_LINES: usize = 150;

@@ -14,6 +14,8 @@ const PURE: &[&str] = &[
     "crates/accountable-statistics/",
     "crates/anonymous-board/",
     "crates/verifiable-table/",
+    "crates/range-proof/",
+    "crates/bounded-influence/",
     "crates/discover/",
     "crates/doctor/",
     "crates/standards/",

@@ -158,7 +158,7 @@ impl Tuple {
         let (proof, range) = proofs.split_at(statement::length(interval));
         let ciphertexts = Ciphertexts::from_bytes(ciphertexts, interval)?;
         let proof = Proof::from_bytes(proof, &statement::shape(interval))?;
-        Ok(Self { ciphertexts, proof, range: range::Encoded::from_bytes(range, interval)? })
+        Ok(Self { ciphertexts, proof, range: range::decoded(range, interval)? })
     }
 
     /// The encoding.

@@ -4,9 +4,7 @@ use super::*;
 use crate::error::{OutOfIntervalError, ProvingError, TupleError};
 use alpheus_crypto::group::SecretScalar;
 use alpheus_crypto::onetime::OneTimePublic;
-use curve25519_dalek::scalar::Scalar;
 use rand_chacha::{ChaCha20Rng, rand_core::SeedableRng};
-use tari_bulletproofs_plus::commitment_opening::CommitmentOpening;
 
 /// What a forger encrypts: any scalars, and its claims about them.
 struct Forgery {
@@ -115,10 +113,7 @@ impl Forger {
         openings: Vec<(u64, &SecretScalar)>,
     ) -> Option<range::Encoded> {
         let bound = range::bound(&self.terms, &binding(0), &tuple.ciphertexts, &tuple.proof);
-        let opening = |(value, blinding): (u64, &SecretScalar)| {
-            let blinding = Scalar::from_bytes_mod_order(*blinding.expose().expose());
-            CommitmentOpening::new(value, vec![blinding])
-        };
+        let opening = |(value, blinding)| alpheus_range_proof::Opening::new(value, blinding);
         let openings = openings.into_iter().map(opening).collect();
         let proving = range::Proving::new(terms);
         proving.prove_openings(openings, &tuple.ciphertexts, &bound, &mut self.rng)

@@ -1,13 +1,24 @@
 //! The library's own prover, over dalek's elements and over this crate's.
 
-use super::super::steady::{Bases, watched::FOLDS};
 use super::*;
-use crate::tuple::ThresholdKey;
+use crate::steady::{Bases, watched::FOLDS};
+use alpheus_crypto::hash::labelled_hash;
 use curve25519_dalek::traits::{Identity, IsIdentity, MultiscalarMul};
 use rand_chacha::{ChaCha20Rng, rand_core::SeedableRng};
 use std::ops::{Add, Mul};
 use tari_bulletproofs_plus::protocols::curve_point_protocol::CurvePointProtocol;
 use tari_bulletproofs_plus::traits::FixedBytesRepr;
+
+const LABEL: &str = "alpheus/test-range/v1";
+
+fn terms(bits: usize, values: usize) -> Terms {
+    let (value_base, blinding_base) = (Element::base(), Element::second_base());
+    Terms { shape: Shape::new(bits, values).unwrap(), value_base, blinding_base, label: LABEL }
+}
+
+fn bound() -> Digest {
+    labelled_hash(LABEL, &[])
+}
 
 fn proven<P>(of: impl Fn(&RistrettoPoint) -> P, terms: &Terms, bound: &Digest) -> Vec<u8>
 where
@@ -16,10 +27,10 @@ where
     P::Compressed: FixedBytesRepr + IsIdentity + Identity,
 {
     let parameters = parameters(terms, |element| of(&point(element)));
-    let [values, blindings] = [point(&message_base()), point(&terms.key().0)];
+    let [values, blindings] = [point(&terms.value_base), point(&terms.blinding_base)];
     let (mut commitments, mut openings) = (Vec::new(), Vec::new());
-    for side in 1..=sides(terms.interval()) as u64 {
-        let (value, blinding) = (side * 77, Scalar::from(side * 1234));
+    for side in 1..=terms.shape.values() as u64 {
+        let (value, blinding) = (side * 17, Scalar::from(side * 1234));
         commitments.push(of(&(values * Scalar::from(value) + blindings * blinding)));
         openings.push(CommitmentOpening::new(value, vec![blinding]));
     }
@@ -27,18 +38,18 @@ where
     let statement = RangeStatement::init(parameters, commitments, promises, None).unwrap();
     let witness = RangeWitness::init(openings).unwrap();
     let rng = &mut ChaCha20Rng::from_seed([5; 32]);
-    let proof = RangeProof::prove_with_rng(&mut transcript(bound), &statement, &witness, rng);
+    let proof =
+        RangeProof::prove_with_rng(&mut transcript(LABEL, bound), &statement, &witness, rng);
     proof.unwrap().to_bytes()
 }
 
 #[test]
 fn steady_elements_yield_the_same_proofs() {
-    let key = ThresholdKey(Element::second_base());
-    for highest in [255, 65_535, 50_000, 100_000] {
-        let terms = Terms::new(key, Interval::new(0, highest, false).unwrap());
-        let ours = proven(|element| Steady::of(*element), &terms, terms.digest());
-        let theirs = proven(|element| *element, &terms, terms.digest());
-        assert_eq!((ours.len(), ours == theirs), (1 + length(terms.interval()), true));
+    for (bits, values) in [(8, 1), (16, 1), (16, 2), (32, 2), (8, 8)] {
+        let terms = terms(bits, values);
+        let ours = proven(|element| Steady::of(*element), &terms, &bound());
+        let theirs = proven(|element| *element, &terms, &bound());
+        assert_eq!((ours.len(), ours == theirs), (1 + terms.shape.proof_length(), true));
     }
 }
 
@@ -47,13 +58,12 @@ fn steady_elements_yield_the_same_proofs() {
 /// transcript.
 #[test]
 fn only_challenges_are_treated_as_public() {
-    let key = ThresholdKey(Element::second_base());
-    for highest in [255, 65_535, 100_000] {
-        let terms = Terms::new(key, Interval::new(0, highest, false).unwrap());
+    for (bits, values) in [(8, 1), (16, 1), (32, 2)] {
+        let terms = terms(bits, values);
         FOLDS.with_borrow_mut(Vec::clear);
-        proven(|element| Steady::of(*element), &terms, terms.digest());
+        proven(|element| Steady::of(*element), &terms, &bound());
         let mut folds = FOLDS.take().into_iter();
-        let (mut pairs, mut before) = (terms.interval().bits() * sides(terms.interval()), None);
+        let (mut pairs, mut before) = (bits * values, None);
         while pairs > 1 {
             pairs /= 2;
             let round: Vec<[Scalar; 2]> = folds.by_ref().take(2 * pairs).collect();
@@ -89,4 +99,35 @@ fn bases_are_chosen_or_multiplied_alike() {
     let few = [Scalar::ONE; 5];
     let point = [Some(Steady::of(points[2]))];
     assert!(bases.optional_mixed_multiscalar_mul(few, blind, point).is_none());
+}
+
+/// Commitments to these values, and their openings.
+fn committed(values: &[u64], seed: u32) -> (Vec<Commitment>, Vec<Opening>) {
+    let (g, h) = (point(&Element::base()), point(&Element::second_base()));
+    let blinding = |at: usize| SecretScalar::from_small(seed + at as u32 + 1);
+    let commitment = |(at, value): (usize, &u64)| {
+        Commitment(g * Scalar::from(*value) + h * Scalar::from(seed + at as u32 + 1))
+    };
+    let openings = values.iter().enumerate().map(|(at, value)| Opening::new(*value, &blinding(at)));
+    (values.iter().enumerate().map(commitment).collect(), openings.collect())
+}
+
+#[test]
+fn a_batch_names_the_proofs_that_do_not_hold() {
+    let terms = terms(8, 2);
+    let (proving, checking) = (Proving::new(terms), Checking::new(terms));
+    let rng = &mut ChaCha20Rng::from_seed([6; 32]);
+    let mut claims = Vec::new();
+    for seed in 0..5 {
+        let (commitments, openings) = committed(&[255, u64::from(seed)], 10 * seed);
+        let proof = proving.prove(openings, &commitments, &bound(), rng).unwrap();
+        let bytes = Encoded::from_bytes(proof.as_bytes(), &terms.shape).unwrap();
+        let about = if seed == 3 { committed(&[255, 9], 10 * seed).0 } else { commitments };
+        claims.push(checking.claim(&about, &bytes, bound()).unwrap());
+        assert!(checking.claim(&about[..1], &bytes, bound()).is_none());
+    }
+    claims[1].bound = labelled_hash(LABEL, &[&[1]]);
+    assert_eq!(culprits(&claims), [1, 3]);
+    let (commitments, openings) = committed(&[256, 0], 0);
+    assert!(proving.prove(openings, &commitments, &bound(), rng).is_none());
 }

@@ -26,7 +26,7 @@ use zeroize::Zeroizing;
 
 /// An element for proving: public, or a deferred sum.
 #[derive(Clone)]
-pub(super) struct Steady(Form);
+pub(crate) struct Steady(Form);
 
 #[derive(Clone)]
 enum Form {
@@ -42,14 +42,14 @@ struct Folded {
 
 /// Its encoding.
 #[derive(Clone, Copy, PartialEq)]
-pub(super) struct Encoding(pub(super) CompressedRistretto);
+pub(crate) struct Encoding(pub(crate) CompressedRistretto);
 
 /// Bases that many proofs share. Nothing is precomputed: tables indexed by bits of the scalars are
 /// what must be avoided.
-pub(super) struct Bases(Vec<RistrettoPoint>);
+pub(crate) struct Bases(Vec<RistrettoPoint>);
 
 impl Steady {
-    pub(super) fn of(point: RistrettoPoint) -> Self {
+    pub(crate) fn of(point: RistrettoPoint) -> Self {
         Self(Form::Point(point))
     }
 
@@ -295,12 +295,12 @@ impl ConstantTimeEq for Encoding {
 
 /// Scalars that were treated as public.
 #[cfg(test)]
-pub(super) mod watched {
+pub(crate) mod watched {
     use super::Scalar;
     use std::cell::RefCell;
 
     thread_local! {
-        pub(in super::super) static FOLDS: RefCell<Vec<[Scalar; 2]>> =
+        pub(crate) static FOLDS: RefCell<Vec<[Scalar; 2]>> =
             const { RefCell::new(Vec::new()) };
     }
 }

@@ -1,0 +1,202 @@
+//! Who made a row fail: one round, in which nothing is opened.
+//!
+//! Each member of S commits to the difference of mask pad and opening pad on each of its edges. An
+//! honest member's share is what its commitments and its edges say, and both honest ends of an edge
+//! say the same.
+
+use crate::check::{Committing, Opened};
+use crate::messages::{Edge, EdgeStatement, Opening};
+use crate::share::{Masks, Share};
+use alpheus_crypto::group::{Element, IdentityError};
+use alpheus_crypto::signed::Verified;
+use alpheus_range_proof::Commitment;
+use std::collections::{BTreeMap, BTreeSet};
+
+/// Why a member is named. No member that keeps to the protocol does any of it, as long as no more
+/// than t do not.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum LieError {
+    /// Its share is not what its own commitments and edges add up to.
+    #[error("its share is not what its commitments and its edges add up to")]
+    Unbalanced,
+    /// Its statement has another form than the round asks for.
+    #[error("its statement of edges does not have the form that the round asks for")]
+    Malformed,
+    /// It signed two statements for one round.
+    #[error("it signed two different statements of edges for one round")]
+    TwoStatements,
+    /// It disagrees with more members than can be lying.
+    #[error("it disagrees about pads with {0} members, more than may be lying")]
+    Disagrees(u32),
+}
+
+/// What a round of blame shows.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Judgement {
+    /// Those that lied.
+    pub named: BTreeMap<u32, LieError>,
+    /// Edges about which both ends signed different things; one of both lied. The lower position is
+    /// first.
+    pub struck: BTreeSet<(u32, u32)>,
+    /// Members that did not answer.
+    pub silent: Vec<u32>,
+}
+
+/// What rounds of blame have shown in a plan so far.
+#[derive(Clone, Debug)]
+pub struct Blame {
+    colluders: u32,
+    struck: BTreeSet<(u32, u32)>,
+}
+
+/// One failed window.
+pub struct Failed<'a> {
+    /// The members of S, in roster order.
+    pub opened: &'a [Opened],
+    /// Whether the plan is sealed to a consumer.
+    pub sealed: bool,
+}
+
+impl Masks<'_> {
+    /// This controller's statement of edges, for the opening that it has signed. It makes none for any
+    /// other.
+    ///
+    /// # Privacy
+    /// Its readers learn nothing: each commitment is blinded by pads that are used once.
+    ///
+    /// # Errors
+    /// [`IdentityError`], once in 2^252 times.
+    pub fn edges(
+        &self,
+        own: &Verified<Opening>,
+        consumer_pad: Option<&Share>,
+        opened: impl Fn(u32) -> bool,
+    ) -> Result<EdgeStatement, IdentityError> {
+        let Opening { scope, controller, opening_set, ref share, .. } = **own;
+        let cells = share.values.len();
+        let in_set = self.neighbours.iter().filter(|neighbour| opened(neighbour.position));
+        let edge = |neighbour| {
+            let pad = Masks::edge(cells, neighbour, &scope, &opening_set);
+            Ok(Edge { other: neighbour.position, commitments: pad.commitments()? })
+        };
+        let mut edges: Vec<Edge> = in_set.map(edge).collect::<Result<_, _>>()?;
+        edges.sort_by_key(|edge| edge.other);
+        let consumer_pad = consumer_pad.map(Share::commitments).transpose()?;
+        Ok(EdgeStatement { scope, controller, opening_set, edges, consumer_pad })
+    }
+}
+
+impl EdgeStatement {
+    /// Whether its commitment to the consumer's pad is that of this pad. The consumer checks it, and
+    /// disputes the window if not.
+    #[must_use]
+    pub fn has_pad(&self, pad: &Share) -> bool {
+        let expected = pad.commitments().ok();
+        expected.is_some() && self.consumer_pad == expected
+    }
+
+    /// The edges that this controller leaves out from now on: those about which the other's signed
+    /// statement for the same round says something else.
+    #[must_use]
+    pub fn strikes(&self, other: &Verified<Self>) -> bool {
+        let same = self.scope == other.scope && self.opening_set == other.opening_set;
+        same && self.about(other.controller) != other.about(self.controller)
+    }
+
+    fn about(&self, other: u32) -> Option<&[Element]> {
+        let edge = self.edges.iter().find(|edge| edge.other == other);
+        edge.map(|edge| edge.commitments.as_slice())
+    }
+
+    fn is_well_formed(&self, members: &BTreeSet<u32>, cells: usize, sealed: bool) -> bool {
+        let edge = |edge: &Edge| {
+            let known = edge.other != self.controller && members.contains(&edge.other);
+            known && edge.commitments.len() == cells
+        };
+        let pad = self.consumer_pad.as_ref().map(Vec::len);
+        self.edges.iter().all(edge)
+            && self.edges.is_sorted_by(|a, b| a.other < b.other)
+            && pad == sealed.then_some(cells)
+    }
+
+    /// Whether Com(Z − o) = Σ V − V_η + Σ ±Q + R in every cell.
+    fn balances(&self, opened: &Opened) -> bool {
+        let scalars = opened.share.values.iter().zip(&opened.share.blindings);
+        let mut cells = opened.total.iter().zip(scalars).enumerate();
+        cells.all(|(cell, (total, (value, blinding)))| {
+            let at = |list: &[Element]| list.get(cell).map(Commitment::of).unwrap_or_default();
+            let mut sum = *total;
+            for edge in &self.edges {
+                let pad = at(&edge.commitments);
+                sum += if edge.other > self.controller { pad } else { -pad };
+            }
+            self.consumer_pad.iter().for_each(|pad| sum += at(pad));
+            sum.opens_to(value, blinding)
+        })
+    }
+}
+
+impl Blame {
+    /// Nothing is known yet. At most `colluders` members lie.
+    #[must_use]
+    pub fn new(colluders: u32) -> Self {
+        Self { colluders, struck: BTreeSet::new() }
+    }
+
+    /// Judges the statements of a failed window. Statements of another round count as none, since
+    /// anybody can send them again.
+    pub fn judge(&mut self, failed: &Failed<'_>, signed: &[Verified<EdgeStatement>]) -> Judgement {
+        let members: BTreeSet<u32> = failed.opened.iter().map(|one| one.controller).collect();
+        let mut judgement = Judgement::default();
+        let mut stated: BTreeMap<u32, &Verified<EdgeStatement>> = BTreeMap::new();
+        for opened in failed.opened {
+            let controller = opened.controller;
+            let mut own = signed.iter().filter(|statement| is_of(statement, opened));
+            let Some(first) = own.next() else {
+                judgement.silent.push(controller);
+                continue;
+            };
+            let cells = opened.total.len();
+            let lie = if own.any(|other| other.digest() != first.digest()) {
+                Some(LieError::TwoStatements)
+            } else if !first.is_well_formed(&members, cells, failed.sealed) {
+                Some(LieError::Malformed)
+            } else {
+                (!first.balances(opened)).then_some(LieError::Unbalanced)
+            };
+            lie.map(|lie| judgement.named.insert(controller, lie));
+            if lie.is_none_or(|lie| lie == LieError::Unbalanced) {
+                stated.insert(controller, first);
+            }
+        }
+        judgement.struck = differing(&stated);
+        self.struck.extend(&judgement.struck);
+        for member in members {
+            let ends = |pair: &&(u32, u32)| pair.0 == member || pair.1 == member;
+            let differs =
+                u32::try_from(self.struck.iter().filter(ends).count()).unwrap_or(u32::MAX);
+            if differs > self.colluders {
+                judgement.named.entry(member).or_insert(LieError::Disagrees(differs));
+            }
+        }
+        judgement
+    }
+}
+
+fn is_of(statement: &EdgeStatement, opened: &Opened) -> bool {
+    let stated = (statement.scope, statement.opening_set, statement.controller);
+    stated == (opened.scope, opened.opening_set, opened.controller)
+}
+
+/// The edges about which two statements differ. An edge that only one has is one of them.
+fn differing(stated: &BTreeMap<u32, &Verified<EdgeStatement>>) -> BTreeSet<(u32, u32)> {
+    let mut struck = BTreeSet::new();
+    for (one, statement) in stated {
+        for (other, opposite) in stated.range(one + 1..) {
+            if statement.strikes(opposite) {
+                struck.insert((*one, *other));
+            }
+        }
+    }
+    struck
+}

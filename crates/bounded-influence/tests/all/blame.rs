@@ -1,0 +1,139 @@
+//! Rows that fail: who is named, and which edges are struck.
+
+use crate::world::{Window, World, one_cell};
+use alpheus_bounded_influence::blame::{Blame, Judgement, LieError};
+use alpheus_bounded_influence::messages::EdgeStatement;
+use alpheus_crypto::group::{Element, PublicScalar, SecretScalar};
+use std::collections::BTreeMap;
+
+/// A window of four controllers, in which the one at `liar` adds `by` to its share.
+fn skewed(world: &World, liar: usize, by: i64) -> Window {
+    let mut window = Window::new(world, &[&[&[7]], &[&[8]], &[&[9]], &[&[10]]], &[1]);
+    let value = &mut window.contributions[liar].share.values[0];
+    *value = value.plus(&PublicScalar::of(by));
+    window.open(world, &[1]);
+    window
+}
+
+fn judged(world: &World, window: &Window, edges: &[EdgeStatement], blame: &mut Blame) -> Judgement {
+    let opened = window.opened(world);
+    assert!(world.checker.row(&world.opened, &opened, None).is_err());
+    let signed: Vec<_> = edges.iter().map(|edge| world.sign(edge.controller, edge)).collect();
+    blame.judge(&world.failed(&opened), &signed)
+}
+
+/// Changes what a liar says of its edge with another, so that its own equation holds.
+pub(crate) fn covered(statement: &mut EdgeStatement, other: u32, by: i64) {
+    let own = statement.controller;
+    let edge = statement.edges.iter_mut().find(|edge| edge.other == other).unwrap();
+    let by = SecretScalar::from_integer(if other > own { by } else { -by }.into());
+    let base = Element::base();
+    edge.commitments[0] = Element::combine(&[(&by, &base)], &[&edge.commitments[0]], &[]).unwrap();
+}
+
+#[test]
+fn a_share_that_differs_from_commitments_and_edges_names_its_controller() {
+    let world = World::new(&one_cell(), 4, 30);
+    for liar in 0..4 {
+        let window = skewed(&world, liar as usize, 5);
+        let found = judged(&world, &window, &window.edges(&world), &mut Blame::new(1));
+        assert_eq!(found.named, BTreeMap::from([(liar, LieError::Unbalanced)]));
+        assert!(found.struck.is_empty() && found.silent.is_empty());
+    }
+}
+
+#[test]
+fn a_liar_that_covers_itself_loses_an_edge_each_time_and_is_named_after_t() {
+    let mut world = World::new(&one_cell(), 4, 31);
+    let mut blame = Blame::new(2);
+    for (at, other) in [0, 1, 3].into_iter().enumerate() {
+        world.at(31 + at as u64);
+        let window = skewed(&world, 2, 5);
+        let mut edges = window.edges(&world);
+        covered(&mut edges[2], other, 5);
+        let found = judged(&world, &window, &edges, &mut blame);
+        assert_eq!(Vec::from_iter(found.struck), [(other.min(2), other.max(2))]);
+        let named = if at < 2 { vec![] } else { vec![(2, LieError::Disagrees(3))] };
+        assert_eq!(Vec::from_iter(found.named), named);
+    }
+}
+
+#[test]
+fn an_edge_is_struck_only_by_the_others_signed_and_differing_word() {
+    let mut world = World::new(&one_cell(), 4, 34);
+    let window = skewed(&world, 2, 5);
+    let mut edges = window.edges(&world);
+    let honest = world.sign(2, &edges[2]);
+    assert!(!edges[1].strikes(&honest));
+    covered(&mut edges[2], 1, 5);
+    let lie = world.sign(2, &edges[2]);
+    assert!(edges[1].strikes(&lie) && !edges[0].strikes(&lie) && !edges[3].strikes(&lie));
+    // In another round the same words prove nothing.
+    world.at(35);
+    let later = skewed(&world, 2, 5);
+    assert!(!later.edges(&world)[1].strikes(&lie));
+    // An edge that the other leaves out, or makes up, is one about which they differ.
+    edges[2].edges.retain(|edge| edge.other != 0);
+    assert!(edges[0].strikes(&world.sign(2, &edges[2])));
+}
+
+#[test]
+fn replayed_statements_count_as_none() {
+    let mut world = World::new(&one_cell(), 4, 36);
+    let old = skewed(&world, 2, 5).edges(&world);
+    world.at(37);
+    let window = skewed(&world, 2, 5);
+    let found = judged(&world, &window, &old, &mut Blame::new(1));
+    assert_eq!(found.silent, [0, 1, 2, 3]);
+    assert!(found.named.is_empty() && found.struck.is_empty());
+    // The liar alone is silent: nobody else is named in its place.
+    let edges = window.edges(&world);
+    let others = [edges[0].clone(), edges[1].clone(), edges[3].clone()];
+    let found = judged(&world, &window, &others, &mut Blame::new(1));
+    assert_eq!((found.silent, found.named.len(), found.struck.len()), (vec![2], 0, 0));
+}
+
+#[test]
+fn statements_of_a_wrong_form_or_two_of_them_name_their_signer() {
+    let world = World::new(&one_cell(), 4, 38);
+    let window = skewed(&world, 2, 5);
+    let edges = window.edges(&world);
+    let lie = |change: &dyn Fn(&mut EdgeStatement)| {
+        let mut changed = edges.clone();
+        change(&mut changed[2]);
+        judged(&world, &window, &changed, &mut Blame::new(3)).named.get(&2).copied()
+    };
+    assert_eq!(lie(&|_| ()), Some(LieError::Unbalanced));
+    assert_eq!(lie(&|s| s.edges.reverse()), Some(LieError::Malformed));
+    assert_eq!(lie(&|s| s.edges[0].other = 2), Some(LieError::Malformed));
+    assert_eq!(lie(&|s| s.edges[2].other = 9), Some(LieError::Malformed));
+    assert_eq!(lie(&|s| s.edges[0].commitments.clear()), Some(LieError::Malformed));
+    assert_eq!(lie(&|s| s.consumer_pad = Some(vec![Element::base()])), Some(LieError::Malformed));
+    let mut two = edges.clone();
+    two.push(edges[2].clone());
+    covered(&mut two[4], 1, 5);
+    let found = judged(&world, &window, &two, &mut Blame::new(3));
+    assert_eq!(found.named, BTreeMap::from([(2, LieError::TwoStatements)]));
+    // The same statement twice is one.
+    let again = [edges.clone(), vec![edges[0].clone()]].concat();
+    let found = judged(&world, &window, &again, &mut Blame::new(3));
+    assert_eq!(found.named, BTreeMap::from([(2, LieError::Unbalanced)]));
+}
+
+#[test]
+fn the_consumer_of_a_sealed_row_checks_pads() {
+    let mut world = World::new(&one_cell(), 4, 39);
+    world.sealed = true;
+    let window = skewed(&world, 2, 5);
+    let mut edges = window.edges(&world);
+    let found = judged(&world, &window, &edges, &mut Blame::new(1));
+    assert_eq!(found.named, BTreeMap::from([(2, LieError::Unbalanced)]));
+    // A liar covers itself with the pad instead: only the consumer sees that.
+    let five = SecretScalar::from_integer(5);
+    let (base, pad) = (Element::base(), edges[2].consumer_pad.as_mut().unwrap());
+    pad[0] = Element::combine(&[(&five, &base)], &[&pad[0]], &[]).unwrap();
+    let found = judged(&world, &window, &edges, &mut Blame::new(1));
+    assert!(found.named.is_empty() && found.struck.is_empty());
+    let holds: Vec<bool> = edges.iter().map(|e| e.has_pad(&world.pad(e.controller))).collect();
+    assert_eq!(holds, [true, true, false, true]);
+}
