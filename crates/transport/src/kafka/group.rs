@@ -40,11 +40,7 @@ pub type Joined = (Arc<dyn Store>, Box<dyn Membership>);
 ///
 /// # Errors
 /// [`Error::Kafka`] with the cause and the fix.
-pub fn join(
-    options: &Options,
-    group: &Group,
-    instance: &str,
-) -> Result<Joined, Error> {
+pub fn join(options: &Options, group: &Group, instance: &str) -> Result<Joined, Error> {
     options.check()?;
     let names = Names::new(options);
     let consumer = Arc::new(consumer(options, &names.group(group))?);
