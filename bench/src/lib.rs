@@ -216,6 +216,7 @@ fn measure(args: &Streams, wider: Option<&Schema>) -> Result<Report, BenchError>
         if args.quick { (2, 5, 10_000) } else { (10, 21, 100_000) };
     let effort = Effort { sample: Duration::from_millis(sample), repeats };
     let say = |what: &str| eprintln!("{what}");
+    let directory = args.directory.clone().unwrap_or_else(std::env::temp_dir);
     let mut figures = Vec::new();
     if wanted(Part::Encrypt) {
         figures.extend(encrypt::figures(effort, say)?);
@@ -230,16 +231,13 @@ fn measure(args: &Streams, wider: Option<&Schema>) -> Result<Report, BenchError>
         figures.extend(sums::figures(effort, most_streams, say)?);
     }
     if wanted(Part::Verified) {
-        let directory = args.directory.clone().unwrap_or_else(std::env::temp_dir);
         figures.extend(verified::figures(effort, say));
         figures.extend(end_to_end::verified(&directory, say)?);
     }
     if wanted(Part::Log) {
-        let directory = args.directory.clone().unwrap_or_else(std::env::temp_dir);
         figures.extend(log::figures(&directory, repeats.div_ceil(4), say)?);
     }
     if wanted(Part::EndToEnd) {
-        let directory = args.directory.clone().unwrap_or_else(std::env::temp_dir);
         let (producers, windows): (&[u32], _) =
             if args.quick { (&[100], 3) } else { (&[300, 1_200], 15) };
         let extent = end_to_end::Extent {
@@ -251,13 +249,11 @@ fn measure(args: &Streams, wider: Option<&Schema>) -> Result<Report, BenchError>
         figures.extend(end_to_end::figures(&directory, &extent, say)?);
     }
     if wanted(Part::Growth) {
-        let directory = args.directory.clone().unwrap_or_else(std::env::temp_dir);
         let windows = if args.quick { 256 } else { 1_024 };
         let windows = args.windows.map_or(windows, NonZeroUsize::get);
         figures.extend(end_to_end::growth(&directory, windows, say)?);
     }
     if wanted(Part::Wire) {
-        let directory = args.directory.clone().unwrap_or_else(std::env::temp_dir);
         figures.extend(end_to_end::wire(&directory, say)?);
     }
     Ok(Report { environment, figures, series: Vec::new() })

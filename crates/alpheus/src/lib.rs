@@ -10,6 +10,7 @@
 //! - [`import`]: schemas and policies from data contracts of other standards,
 //! - [`init`]: schemas, policies and a first answer from an unknown file of readings,
 //! - [`sql`]: a prompt,
+//! - [`suggest`]: the smallest change with which a refused query is answered,
 //! - [`up`]: a whole deployment on one machine.
 
 pub mod backup;
@@ -24,4 +25,5 @@ pub mod import;
 pub mod init;
 pub mod restore;
 pub mod sql;
+pub mod suggest;
 pub mod up;

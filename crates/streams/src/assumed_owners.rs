@@ -128,7 +128,8 @@ impl AssumedOwners {
     }
 
     /// The part of the policies file that decides for each stream.
-    pub(crate) fn sections(&self, policies: &Policies) -> BTreeMap<StreamId, Section> {
+    #[must_use]
+    pub fn sections(&self, policies: &Policies) -> BTreeMap<StreamId, Section> {
         let all = self.streams.iter().enumerate();
         all.map(|(number, own)| (Self::stream(number), policies.section_of(&own.name))).collect()
     }

@@ -28,6 +28,6 @@ pub mod revocations;
 pub mod runtime;
 pub mod server;
 pub mod settings;
-mod statement;
+pub mod statement;
 pub mod verify;
 pub mod wire;

@@ -5,11 +5,11 @@ use alpheus_node::files::read_text;
 use std::path::Path;
 
 /// The query's text and where it came from.
-pub(crate) struct Query {
+pub struct Query {
     /// The file, or the flag.
-    pub(crate) place: String,
+    pub place: String,
     /// The statement.
-    pub(crate) text: String,
+    pub text: String,
 }
 
 impl Query {
@@ -18,7 +18,7 @@ impl Query {
     ///
     /// # Errors
     /// If the argument is empty, or the file cannot be read.
-    pub(crate) fn of(argument: &str) -> Result<Query, Failure> {
+    pub fn of(argument: &str) -> Result<Query, Failure> {
         if argument.trim().is_empty() {
             return Err(Failure::new(Category::Usage, "the query is empty")
                 .at("--query")
@@ -31,14 +31,16 @@ impl Query {
         Ok(Query { place: "--query".to_owned(), text: argument.to_owned() })
     }
 
-    pub(crate) fn failure(&self, category: Category, message: String) -> Failure {
+    /// A failure at the query's place.
+    #[must_use]
+    pub fn failure(&self, category: Category, message: String) -> Failure {
         Failure::new(category, message).at(self.place.clone())
     }
 }
 
 /// Whether an argument names a file. One of several words that is none is the text itself, not a
 /// missing file.
-pub(crate) fn is_file(argument: &Path) -> bool {
+pub fn is_file(argument: &Path) -> bool {
     let text = argument.to_string_lossy();
     argument.is_file() || !text.trim().contains(char::is_whitespace)
 }

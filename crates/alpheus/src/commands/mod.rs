@@ -67,7 +67,7 @@ pub enum Command {
     /// Check what the controllers of a query's windows have signed
     Verify(alpheus_streams::verify::Args),
     /// Find the smallest change with which a refused query is answered
-    Suggest(alpheus_streams::query::suggest::Args),
+    Suggest(crate::suggest::Args),
     /// Ask a running service at a prompt, with history and completion
     Sql(crate::sql::Args),
     /// Run the service: log, sums and queries, without any data key
@@ -175,7 +175,7 @@ fn perform(command: Command, globals: &Globals) -> Result<(), Failure> {
         Command::Init(args) => crate::init::run(&args, globals),
         Command::Import(args) => crate::import::run(&args, globals),
         Command::Query(args) => alpheus_streams::query::run(&args, globals),
-        Command::Suggest(args) => alpheus_streams::query::suggest::run(&args, globals),
+        Command::Suggest(args) => crate::suggest::run(&args, globals),
         Command::Sql(args) => crate::sql::run(&args, globals),
         Command::Generate(args) => crate::generate::run(&args, globals),
         Command::Server(args) => alpheus_streams::server::run(&args, globals),

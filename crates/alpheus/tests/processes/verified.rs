@@ -93,9 +93,9 @@ fn tampered_file(running: &Running, offline: &str) {
     assert!(errors.contains("rows do not hold"), "{errors}");
 }
 
-/// The service publishes rows that nobody has signed: another number, and one that it says is not
-/// verified.
-fn tampered_store(running: &mut Running, honest: &Value, verify: &str) {
+/// Writes two rows more for an honest one's window into the stopped service's store: another number, and
+/// the same without receipts.
+fn publish_unsigned(running: &mut Running, honest: &Value) {
     let api = running.server.trim_start_matches("https://").to_owned();
     running.service.kill();
     {
@@ -120,6 +120,12 @@ fn tampered_store(running: &mut Running, honest: &Value, verify: &str) {
         store.commit(batch).unwrap();
     }
     running.service = running.place.server(&api);
+}
+
+/// The service publishes rows that nobody has signed: another number, and one that it says is not
+/// verified.
+fn tampered_store(running: &mut Running, honest: &Value, verify: &str) {
+    publish_unsigned(running, honest);
     // Windows without data follow.
     let of_window = |more: &[&str]| {
         let all = rows(running, more).into_iter();
@@ -127,7 +133,7 @@ fn tampered_store(running: &mut Running, honest: &Value, verify: &str) {
         <[Value; 3]>::try_from(found.collect::<Vec<_>>()).unwrap()
     };
     // The consumer has noted that it asked for verified rows, so it refuses what the service calls
-    // plain. Without the note it does if it is told to.
+    // plain. Without the note it does if `--verified` says so.
     let noted = running.place.path("pki/analyst/verified.known");
     assert!(std::fs::read_to_string(&noted).unwrap().contains("Readings"));
     for (notes, more) in [(true, &[][..]), (false, &["--verified"])] {

@@ -68,8 +68,7 @@ impl Coordinator {
         message: &ControllerMessage,
         checked: &CheckedSignatures,
     ) -> Result<VerifiedMessage, MessageError> {
-        // Others will check the signatures of shares, one by one or in batches of their own. A batch
-        // lets some signatures pass at times that no single check lets pass.
+        // Others check shares too, one by one. A batch lets signatures pass that this does not.
         let alone = CheckedSignatures::default();
         let of_share = if self.is_verified() { &alone } else { checked };
         let content = match message {

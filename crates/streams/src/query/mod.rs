@@ -7,7 +7,6 @@ mod asked;
 pub mod receipts;
 mod remote;
 pub mod sealed;
-pub mod suggest;
 
 use crate::assumed_owners::{AssumedOwners, consumer};
 use crate::replay::ControllerCount;

@@ -59,7 +59,8 @@ pub fn plan_query(
 }
 
 /// Everything about a plan that is not in its query, with fresh bytes for its nonce.
-pub(crate) fn options<'a>(context: QueryContext<'a>, nonce: &'a [u8; 32]) -> PlanOptions<'a> {
+#[must_use]
+pub fn options<'a>(context: QueryContext<'a>, nonce: &'a [u8; 32]) -> PlanOptions<'a> {
     PlanOptions {
         now: context.now,
         from: context.from,

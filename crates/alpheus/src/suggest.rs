@@ -1,11 +1,5 @@
 //! `alpheus suggest`: the smallest change with which a refused query is answered.
 
-use crate::assumed_owners::{AssumedOwners, consumer};
-use crate::replay::ControllerCount;
-use crate::replay::folder::Folder;
-use crate::runtime::embedded::Controllers;
-use crate::runtime::planning::{QueryContext, failure, options};
-use crate::statement::Query;
 use alpheus_input::files::{read_schema, unpacked};
 use alpheus_input::rows::read;
 use alpheus_input::source::Source;
@@ -18,6 +12,12 @@ use alpheus_policy::planner::suggest::{Advice, Owners, Suggestion, suggest};
 use alpheus_policy::policy::{Policies, ResolvedPolicy};
 use alpheus_policy::query::{Create, Statement, parse};
 use alpheus_policy::schema::Schema;
+use alpheus_streams::assumed_owners::{AssumedOwners, consumer};
+use alpheus_streams::replay::ControllerCount;
+use alpheus_streams::replay::folder::Folder;
+use alpheus_streams::runtime::embedded::Controllers;
+use alpheus_streams::runtime::planning::{QueryContext, failure, options};
+use alpheus_streams::statement::Query;
 use alpheus_time::Timestamp;
 use serde::Serialize;
 use std::fs::File;
