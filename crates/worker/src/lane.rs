@@ -118,7 +118,7 @@ impl Lane {
             version: VERSION,
             step: self.step,
             cohorts: self.cohorts,
-            transformer: self.transformer.snapshot().ok()?,
+            transformer: self.transformer.snapshot(Vec::new()).ok()?,
             plans: self.plans.values().map(plan).collect(),
             devices: self.devices.values().map(DeviceNote::to_bytes).collect(),
         };
