@@ -104,12 +104,13 @@ fn bases_are_chosen_or_multiplied_alike() {
 /// Commitments to these values, and their openings.
 fn committed(values: &[u64], seed: u32) -> (Vec<Commitment>, Vec<Opening>) {
     let (g, h) = (point(&Element::base()), point(&Element::second_base()));
-    let blinding = |at: usize| SecretScalar::from_small(seed + at as u32 + 1);
-    let commitment = |(at, value): (usize, &u64)| {
-        Commitment(g * Scalar::from(*value) + h * Scalar::from(seed + at as u32 + 1))
+    let blinded = || (seed + 1..).zip(values);
+    let commitment = |(blinding, value): (u32, &u64)| {
+        Commitment(g * Scalar::from(*value) + h * Scalar::from(blinding))
     };
-    let openings = values.iter().enumerate().map(|(at, value)| Opening::new(*value, &blinding(at)));
-    (values.iter().enumerate().map(commitment).collect(), openings.collect())
+    let opening =
+        |(blinding, value): (u32, &u64)| Opening::new(*value, &SecretScalar::from_small(blinding));
+    (blinded().map(commitment).collect(), blinded().map(opening).collect())
 }
 
 #[test]

@@ -1,7 +1,5 @@
 //! What proofs cost, in processor time of one thread.
 
-#![expect(clippy::unwrap_used, reason = "a test's way to fail")]
-
 use alpheus_crypto::group::{Element, SecretScalar};
 use alpheus_crypto::hash::labelled_hash;
 use alpheus_range_proof::{Checking, Commitment, Opening, Proving, Shape, Terms, culprits};

@@ -86,8 +86,6 @@ fn says(text: &str, query: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
-    #![expect(clippy::unwrap_used, reason = "a test's way to fail")]
-
     use super::*;
 
     const PLAIN: &str =
