@@ -18,6 +18,7 @@ use alpheus_policy::select::ReleasePlan;
 use alpheus_policy::selection::Selection;
 use alpheus_time::{Span, Timestamp, Window};
 use serde::{Deserialize, Serialize};
+use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// A window whose opening set has not come for so long after its end is given up.
@@ -75,8 +76,8 @@ impl LanePlan {
 
     /// A stream joins. A repetition changes nothing.
     pub(super) fn join(&mut self, stream: StreamId, position: u32) {
-        if !self.state.members.contains_key(&position) {
-            self.state.members.insert(position, stream);
+        if let Entry::Vacant(member) = self.state.members.entry(position) {
+            member.insert(stream);
             self.joining.insert(stream, position);
         }
     }
