@@ -1,7 +1,5 @@
 //! Tests of parts, of what joins them, and of journals.
 
-#![expect(clippy::unwrap_used, reason = "a test's way to fail")]
-
 use alpheus_encrypted_stream::job::{JobMessage, Opening, SetDigest, Tally, Token, WindowSum};
 use alpheus_policy::ids::{PlanId, StreamId};
 use alpheus_time::Timestamp;

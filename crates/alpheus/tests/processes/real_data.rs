@@ -140,7 +140,7 @@ impl Case {
         let first = *plain.keys().next().expect("a row");
         assert!(begun - first <= 3_600_000, "it begins {} ms later", begun - first);
         for (start, row) in plain.range(begun..) {
-            let mut own = verified.remove(start).unwrap_or_else(|| panic!("no row for {start}"));
+            let mut own = verified.remove(start).expect("a row for each window");
             assert_eq!(own.remove("integrity"), Some("verified".into()));
             own.remove("plan");
             assert_eq!(own, *row, "{}", self.dataset);
