@@ -402,9 +402,14 @@ pub enum ControllerMessage {
 }
 
 impl ControllerMessage {
-    /// Whether it is a part of a window's row.
-    pub(crate) fn is_share(&self) -> bool {
-        matches!(self, ControllerMessage::Token(_) | ControllerMessage::Opening(_))
+    /// Whether receipts of windows have it.
+    pub(crate) fn is_in_receipts(&self) -> bool {
+        matches!(
+            self,
+            ControllerMessage::Presence(_)
+                | ControllerMessage::Token(_)
+                | ControllerMessage::Opening(_)
+        )
     }
 
     /// Adds its signature to a batch.

@@ -91,7 +91,8 @@ impl<'a> LargeValue<'a> {
         let Some(stored) = self.store.get(self.space, self.key)? else { return Ok(None) };
         let Some(header) = Header::parse(&stored) else { return Ok(Some(stored.to_vec())) };
         let length = usize::try_from(header.bytes).map_err(|_| LargeValueError::Incomplete)?;
-        let mut bytes = Vec::with_capacity(length);
+        // Parts are read as they come: a damaged header must not ask for memory.
+        let mut bytes = Vec::new();
         for part in 0..header.parts {
             let part = self.store.get(self.space, &self.part_key(header.slot, part))?;
             bytes.extend_from_slice(&part.ok_or(LargeValueError::Incomplete)?);

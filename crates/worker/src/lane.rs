@@ -243,17 +243,22 @@ impl Lane {
     }
 
     fn take_events(&mut self, latest: Timestamp, records: &[Record]) {
+        // Summonses go to the partition that a stream's key names: elsewhere it would never be summed.
+        let (number, of) = (self.number, self.of);
+        let own = |record: &Record| {
+            stream_of(record).filter(|stream| partition_for_key(&stream.0, of) == number)
+        };
         for record in records.iter().filter(|record| record.value.len() <= OPENING) {
             // A stream may send before a plan names it.
             if let (Some(stream), Ok(Frame::Opening { .. })) =
-                (stream_of(record), FrameView::parse(&record.value))
+                (own(record), FrameView::parse(&record.value))
             {
                 self.transformer.admit(stream);
             }
         }
         let none = StreamId([0; 16]);
         let frames =
-            records.iter().map(|record| (stream_of(record).unwrap_or(none), record.value.as_ref()));
+            records.iter().map(|record| (own(record).unwrap_or(none), record.value.as_ref()));
         let refused = &mut self.out.refused;
         self.transformer.handle_all(0, frames, latest, |place, taken| {
             if let (Err(refusal), Some(record)) = (taken, records.get(place)) {
@@ -269,7 +274,8 @@ impl Lane {
         ingest: Option<&mut Ingest>,
     ) -> Result<(), IngestError> {
         let ingest = ingest.ok_or(AuthenticityError::UnknownIngestKey)?;
-        let stream = stream_of(record).ok_or(IngestError::UnknownStream)?;
+        let stream = stream_of(record).filter(|stream| self.has(stream));
+        let stream = stream.ok_or(IngestError::UnknownStream)?;
         let known = self.devices.get(&stream).ok_or(AuthenticityError::UnknownDevice)?;
         let device = |digest: &Digest| -> Option<VerifyingKey> {
             (known.certificate == *digest).then_some(known.key)

@@ -272,9 +272,10 @@ impl Controller {
         let Some(granted) = self.grants.get_mut(&key) else { return Vec::new() };
         // Repeated requests do not fill the log: the line is the same and replaces itself.
         // It is written whenever keys are sent, since an earlier commit may have failed.
-        let same = granted.handed.iter().find(|(handed, _)| *handed == days).map(|(_, at)| *at);
-        let at = same.unwrap_or(now);
-        if same.is_none() {
+        let known = granted.handed.iter().find(|(handed, _)| handed.with(days) == *handed);
+        let known = known.map(|(_, at)| *at);
+        let at = known.unwrap_or(now);
+        if known.is_none() {
             granted.note(days, now);
         }
         let record = granted.record(key.0, key.1);

@@ -81,7 +81,7 @@ impl StreamState {
                 if claims.iter().flatten().any(|claim| self.copies.contains(claim.session)) {
                     return Err(ExclusionError::Cloned);
                 }
-                self.check_claims(claims, window, tolerated)?
+                self.check_claims(claims, window, (tolerated, sums.is_none()))?
             }
             _ => return Err(ExclusionError::NotTiled),
         };
@@ -142,12 +142,13 @@ impl StreamState {
 
     /// The claims of each session are the device's and leave nothing out. The sessions are in
     /// order, no more ticks than allowed are missing between them, and the last ends the
-    /// window.
+    /// window. If it died before, the next one's opening may, but where members decide what rows
+    /// say: a service that waits could cut ticks so that nobody lacks.
     fn check_claims(
         &self,
         sessions: &[Vec<Claim>],
         window: Window,
-        tolerated: impl Fn() -> u64,
+        (tolerated, may_end_early): (impl Fn() -> u64, bool),
     ) -> Result<Tiling, ExclusionError> {
         let keys = self.keys.as_ref().ok_or(ExclusionError::Revoked)?;
         let anchor = self.schema.frames.anchor().ok_or(ExclusionError::NotTiled)?;
@@ -157,6 +158,7 @@ impl StreamState {
         for (place, claims) in sessions.iter().enumerate() {
             let is_last = place + 1 == sessions.len();
             if is_last
+                && may_end_early
                 && let Some(last) = tiling.stretches.last()
                 && let [opening] = claims.as_slice()
                 && opening.to >= window.end

@@ -50,7 +50,7 @@ impl Coordinator {
     ) -> Vec<Result<VerifiedMessage, MessageError>> {
         let mut together = SignatureBatch::default();
         for (from, message) in messages {
-            if self.is_verified() && message.is_share() {
+            if self.is_verified() && message.is_in_receipts() {
                 continue;
             }
             if let Some(key) = self.announced.verifying().get(*from as usize) {
@@ -68,9 +68,9 @@ impl Coordinator {
         message: &ControllerMessage,
         checked: &CheckedSignatures,
     ) -> Result<VerifiedMessage, MessageError> {
-        // Others check shares too, one by one. A batch lets signatures pass that this does not.
+        // Others check these too, one by one. A batch lets signatures pass that this does not.
         let alone = CheckedSignatures::default();
-        let of_share = if self.is_verified() { &alone } else { checked };
+        let in_receipts = if self.is_verified() { &alone } else { checked };
         let content = match message {
             ControllerMessage::Acceptance(signed) => {
                 let acceptance = self.open(from, signed, checked)?;
@@ -83,17 +83,17 @@ impl Coordinator {
                 Content::Answer(Err(refusal.reason.clone()))
             }
             ControllerMessage::Presence(signed) => {
-                let presence = self.open(from, signed, checked)?;
+                let presence = self.open(from, signed, in_receipts)?;
                 self.check_sender(presence.plan, presence.controller, from)?;
                 Content::Presence(presence, self.is_verified().then(|| signed.clone()))
             }
             ControllerMessage::Token(signed) => {
-                let token = self.open(from, signed, of_share)?;
+                let token = self.open(from, signed, in_receipts)?;
                 self.check_sender(token.plan, token.controller, from)?;
                 Content::Token(token, self.is_verified().then(|| signed.clone()))
             }
             ControllerMessage::Opening(signed) => {
-                let opening = self.open(from, signed, of_share)?;
+                let opening = self.open(from, signed, in_receipts)?;
                 self.check_sender(opening.plan, opening.controller, from)?;
                 Content::Opening(opening, self.is_verified().then(|| signed.clone()))
             }

@@ -54,8 +54,15 @@ impl AskedVerified {
     fn note(&self, sql: &str, verified: bool) -> std::io::Result<()> {
         let Ok(Statement::Create(create)) = parse(sql) else { return Ok(()) };
         let asks = create.settings.integrity.is_some_and(Integrity::is_verified);
-        if asks != verified || self.has(&create.name.text) == verified {
+        if asks != verified {
             return Ok(());
+        }
+        // A file that is damaged lets nothing through today. Once it is mended, the note must be there.
+        match std::fs::read_to_string(&self.path) {
+            Ok(text) if last(&text, &create.name.text) == Some(verified) => return Ok(()),
+            Err(error) if error.kind() == ErrorKind::NotFound && !verified => return Ok(()),
+            Err(error) if error.kind() != ErrorKind::NotFound => return Err(error),
+            _ => {}
         }
         let line = Line { query: create.name.text, verified };
         let mut text = serde_json::to_string(&line)?;
@@ -73,6 +80,12 @@ impl AskedVerified {
             Err(error) => error.kind() != ErrorKind::NotFound,
         }
     }
+}
+
+/// What the last line that is certainly about a query says.
+fn last(text: &str, query: &str) -> Option<bool> {
+    let lines = text.lines().filter_map(|line| serde_json::from_str::<Line>(line).ok());
+    lines.filter(|line| line.query == query).map(|line| line.verified).next_back()
 }
 
 /// What the last line about a query says. One that cannot be read may be about any query.

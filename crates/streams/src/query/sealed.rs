@@ -71,7 +71,7 @@ pub struct Opener {
 type Plan = Result<Arc<AnnouncedPlan>, RefusedRowError>;
 
 /// Plans that are remembered. A service that names a new one in each row cannot fill the memory.
-const PLANS: usize = 1024;
+const PLANS: usize = 64;
 
 /// The keys of an identity folder, with its protocol certificate, also as text.
 ///
@@ -178,18 +178,23 @@ impl Opener {
         let has_result = row.get("status").and_then(Value::as_str).is_some_and(has_opened);
         let checked = match (has_result, stated(row).filter(|_| says_so)) {
             (_, None) => Err(RefusedRowError::Plain),
-            (false, Some((plan, _))) => {
+            (false, Some((plan, _))) => match self.announced(client, name, plan).await? {
+                Ok(announced) if announced.plan().name != name => Err(RefusedRowError::OtherPlan),
+                _ if is_odd(row) => Err(RefusedRowError::Malformed),
                 // Its group is shown, if the plan can be read.
-                let _ = self.announced(client, name, plan).await?;
-                Ok("nothing was signed".to_owned())
-            }
+                _ => Ok("nothing was signed".to_owned()),
+            },
             (true, Some(of)) => self.verified(client, name, row, of).await?,
         };
+        let plan = stated(row).map(|(plan, _)| plan);
+        let known = plan.and_then(|plan| self.known_plan(&plan));
+        let known = known.filter(|known| known.plan().name == name);
         let said = match checked {
-            Ok(said) if has_result => said,
+            Ok(said) if has_result => {
+                keep(row, known.as_deref());
+                said
+            }
             other => {
-                let plan = stated(row).map(|(plan, _)| plan);
-                let known = plan.and_then(|plan| self.known_plan(&plan));
                 hide(row, known.as_deref());
                 match other {
                     Ok(said) => said,
@@ -312,15 +317,48 @@ impl Opener {
     }
 }
 
-/// Takes from a row what nobody has signed: all but its time, group, counts and status.
+/// What the service says of a row beside its result.
+const STATED: [&str; 11] = [
+    "window_start",
+    "window_end",
+    "status",
+    "population",
+    "silent",
+    "excluded",
+    "noise",
+    "mostly_noise",
+    "windows",
+    "streams_without_report",
+    "sealed",
+];
+
+/// Whether a status begins as those of results do, and is none of them.
+fn is_odd(row: &Map<String, Value>) -> bool {
+    let status = row.get("status").and_then(Value::as_str);
+    status.is_none_or(|status| status.starts_with("ok"))
+}
+
+/// Takes from a row that holds what its plan does not know.
+fn keep(row: &mut Map<String, Value>, announced: Option<&AnnouncedPlan>) {
+    let Some(plan) = announced.map(AnnouncedPlan::plan) else { return };
+    let in_plan = |name: &String| {
+        plan.group.iter().any(|(group, _)| group == name)
+            || plan.select.items.iter().any(|item| item.alias == *name)
+    };
+    row.retain(|name, _| STATED.contains(&name.as_str()) || name == "integrity" || in_plan(name));
+}
+
+/// Takes from a row what nobody has signed: all but its time, counts and status. Its group is the
+/// plan's.
 fn hide(row: &mut Map<String, Value>, announced: Option<&AnnouncedPlan>) {
-    const KEPT: [&str; 6] =
-        ["window_start", "window_end", "status", "population", "silent", "excluded"];
+    const KEPT: usize = 6;
     row.remove("sealed");
     let groups = announced.map_or(&[][..], |announced| &announced.plan().group);
     for (name, value) in row.iter_mut() {
-        let in_group = groups.iter().any(|(group, _)| group == name);
-        if !in_group && !KEPT.contains(&name.as_str()) {
+        let group = groups.iter().find(|(group, _)| group == name);
+        if let Some((_, own)) = group {
+            *value = own.clone().into();
+        } else if !STATED.iter().take(KEPT).any(|stated| stated == name) {
             *value = Value::Null;
         }
     }

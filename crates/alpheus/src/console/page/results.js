@@ -75,8 +75,8 @@ async function follow(element, state, parts) {
   }
 }
 
-/** Whether a window opened: `ok`, or `ok: less exact than asked`. */
-const opened = (row) => row.status === "ok" || row.status.startsWith("ok: ");
+const INEXACT = "ok: less exact than asked";
+const opened = (row) => row.status === "ok" || row.status === INEXACT;
 const inexact = (row) => (row.status === "ok" ? "" : ", less exact than asked");
 
 const groupOf = (state, row) => state.query.group.map((name) => row[name]).join(", ");

@@ -36,8 +36,8 @@ pub(super) struct Epochs {
     /// The owner and the controller of each stream.
     placed: HashMap<StreamId, (OwnerId, ControllerId)>,
     certificates: HashMap<ControllerId, Signed<Certificate>>,
-    /// Who has ruined windows: each epoch has another coordinator.
-    withholders: Withholders,
+    /// Who has ruined windows, by terms: each epoch has another coordinator.
+    withholders: BTreeMap<PlanId, Withholders>,
 }
 
 /// The epoch of a plan that follows from a list.
@@ -210,6 +210,7 @@ impl Service {
     pub(super) fn drop_terms(&mut self, plans: &[PlanId]) -> Result<(), ServiceError> {
         for plan in plans {
             let Some(caller) = self.epochs.callers.remove(plan) else { continue };
+            self.epochs.withholders.remove(plan);
             self.plane.unregister(plan);
             self.write_down(&[], Step::<Vec<()>>::new(caller.removals(), Vec::new()))?;
         }
@@ -261,7 +262,8 @@ impl Service {
                 EpochProgress::Listed => self.adopt_waiting(now, id, window)?,
                 EpochProgress::Open => {
                     let called = self.epochs.called(&online, &self.owing(now, id));
-                    let last = self.epochs.withholders.left_out(window.start);
+                    let known = self.epochs.withholders.get(id);
+                    let last = known.map(|own| own.left_out(window.start)).unwrap_or_default();
                     let caller = self.epochs.callers.get_mut(id)?;
                     caller.list_last(last);
                     let mut step = caller.call(window, &called, now);
@@ -286,7 +288,10 @@ impl Service {
     /// Controllers that have ruined windows, and that the next ones are to open without.
     pub(super) fn asked_last(&self) -> BTreeSet<ControllerId> {
         let of_plans = self.queries.values().map(|query| query.coordinator.withholders());
-        of_plans.chain([&self.epochs.withholders]).flat_map(Withholders::left_out_now).collect()
+        of_plans
+            .chain(self.epochs.withholders.values())
+            .flat_map(Withholders::left_out_now)
+            .collect()
     }
 
     /// Controllers that owe openings of earlier epochs: a window with them would wait as well.
@@ -340,7 +345,10 @@ impl Service {
     /// The only window of a list's plan is over: nothing of the plan stays.
     pub(super) fn end_epoch(&mut self, id: &PlanId, outcome: &Outcome) -> Step<Vec<Output>> {
         let Some(query) = self.queries.get_mut(id) else { return Step::default() };
-        self.epochs.withholders.note(query.coordinator.plan(), outcome);
+        if let Some(epoch) = &query.epoch {
+            let withholders = self.epochs.withholders.entry(epoch.terms).or_default();
+            withholders.note(query.coordinator.plan(), outcome);
+        }
         let mut step = query.coordinator.dismiss();
         let Some(epoch) = &query.epoch else { return step };
         let caller = self.epochs.callers.get_mut(&epoch.terms);

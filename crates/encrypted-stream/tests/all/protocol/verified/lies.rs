@@ -4,8 +4,9 @@
 use alpheus_crypto::hash::Digest;
 use alpheus_encrypted_stream::error::ExclusionError;
 use alpheus_encrypted_stream::error::WindowRefusalError;
+use alpheus_encrypted_stream::keys::StreamKeys;
 use alpheus_encrypted_stream::messages::{Segments, SummonedStream};
-use alpheus_encrypted_stream::tick::claim::Claim;
+use alpheus_encrypted_stream::tick::claim::{Claim, ClaimKind};
 use alpheus_encrypted_stream::tick::frame::TickFrame;
 use alpheus_encrypted_stream::transformer::IncompleteError;
 use alpheus_policy::ids::StreamId;
@@ -13,7 +14,7 @@ use alpheus_policy::schema::Frames;
 use alpheus_time::Span;
 
 use super::{gather, long, parts, receipt, tampered, truth, whole};
-use crate::protocol::world::{Setup, WINDOW, World, after, stream_id, transformer, window};
+use crate::protocol::world::{Setup, WINDOW, World, after, master, stream_id, transformer, window};
 
 const MISMATCH: ExclusionError = ExclusionError::SumMismatch;
 
@@ -24,15 +25,38 @@ fn one_changed_bit_of_one_word_of_one_block_excludes_the_stream() {
         parts(&mut evil.streams(0)[0]).iter().map(|part| part.words.len()).collect();
     // The sum at the window's start, at the anchor, and at its end.
     assert_eq!(sizes.len(), 3);
-    for (claim, words) in sizes.into_iter().enumerate() {
-        for (word, bit) in (0..words).flat_map(|word| [0, 17, 63].map(|bit| (word, bit))) {
+    let bits = |(claim, words): (usize, usize)| {
+        (0..words).flat_map(move |word| [0, 17, 63].map(move |bit| (claim, word, bit)))
+    };
+    let all: Vec<_> = sizes.into_iter().enumerate().flat_map(bits).collect();
+    // A window has so many summonses.
+    for some in all.chunks(16) {
+        let mut evil = long(2, 2, 1);
+        for (claim, word, bit) in some {
             let mut streams = evil.streams(0);
-            parts(&mut streams[0])[claim].words[word] ^= 1 << bit;
+            parts(&mut streams[0])[*claim].words[*word] ^= 1 << bit;
             let presence = evil.presence_at(0, streams, after(9)).1;
             assert_eq!(presence.excluded, [(0, MISMATCH)], "claim {claim}, word {word}");
             assert_eq!(presence.accepted, [1]);
         }
     }
+}
+
+/// The service shows the opening of a later session, as if the one before had died, and leaves out
+/// the last ticks.
+#[test]
+fn ticks_that_are_cut_off_at_the_end_exclude_the_stream() {
+    let cut = tampered(|stream| {
+        let Segments::OfTicks { claims, .. } = &mut stream.segments else { panic!("ticks") };
+        let last = claims[0].pop().unwrap();
+        let world = World::new(Setup { streams_each: 2, ..Setup::new(2) }.verified());
+        let keys = StreamKeys::new(&master(stream_id(0)), stream_id(0), world.schema.id());
+        let mut opening = keys.open_claim(&last).unwrap();
+        (opening.kind, opening.from) = (ClaimKind::Opening, opening.to);
+        (opening.session, opening.count) = (opening.session + 1, 0);
+        claims.push(vec![keys.claim(&opening)]);
+    });
+    assert_eq!(cut, ExclusionError::NotTiled);
 }
 
 #[test]
