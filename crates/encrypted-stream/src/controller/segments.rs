@@ -81,7 +81,7 @@ impl StreamState {
                 if claims.iter().flatten().any(|claim| self.copies.contains(claim.session)) {
                     return Err(ExclusionError::Cloned);
                 }
-                self.check_claims(claims, window, (tolerated, sums.is_none()))?
+                self.check_claims(claims, window, (tolerated, wanted.is_none()))?
             }
             _ => return Err(ExclusionError::NotTiled),
         };
