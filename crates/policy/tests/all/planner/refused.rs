@@ -102,7 +102,7 @@ fn mistakes_are_reported_with_names_and_numbers_of_the_schema() {
     check(
         &world,
         &text.replace("10 SECONDS", "15 SECONDS"),
-        "15 SECONDS is not a multiple of 10 SECONDS, the tick at which streams send boundary events; next to 15 SECONDS, 10 SECONDS and 20 SECONDS are",
+        "15 SECONDS is not a multiple of 10 SECONDS, the tick of the schema; next to 15 SECONDS, 10 SECONDS and 20 SECONDS are",
         Some("SIZE 20 SECONDS"),
     );
 }
