@@ -57,7 +57,7 @@ impl AskedVerified {
         if asks != verified {
             return Ok(());
         }
-        // A file that is damaged lets nothing through today. Once it is mended, the note must be there.
+        // A file that is damaged lets nothing through today. Once it is repaired, the note must be there.
         match std::fs::read_to_string(&self.path) {
             Ok(text) if last(&text, &create.name.text) == Some(verified) => return Ok(()),
             Err(error) if error.kind() == ErrorKind::NotFound && !verified => return Ok(()),
