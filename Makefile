@@ -18,7 +18,7 @@ SECONDS_EACH ?= 60
 # and beside both all others.
 TEST_THREADS ?= 5
 WAITING_THREADS ?= 5
-OTHER_THREADS ?= 1
+OTHER_THREADS ?= 3
 # Tests of whole processes that wait for minutes and compute little.
 WAITING := stats:: flink:: worker:: otlp:: doctor::
 # All tests but those of whole processes. `cargo xtask tidy` says if a test target is missing.
