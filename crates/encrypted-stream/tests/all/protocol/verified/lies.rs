@@ -20,7 +20,7 @@ const MISMATCH: ExclusionError = ExclusionError::SumMismatch;
 
 #[test]
 fn one_changed_bit_of_one_word_of_one_block_excludes_the_stream() {
-    let mut evil = long(2, 2, 1);
+    let evil = long(2, 2, 1);
     let sizes: Vec<usize> =
         parts(&mut evil.streams(0)[0]).iter().map(|part| part.words.len()).collect();
     // The sum at the window's start, at the anchor, and at its end.
