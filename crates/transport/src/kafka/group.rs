@@ -101,13 +101,21 @@ impl ConsumerContext for Context {
         partitions: &mut TopicPartitionList,
     ) {
         let come = what == RDKafkaRespErr::RD_KAFKA_RESP_ERR__ASSIGN_PARTITIONS;
-        if !self.closing.load(Ordering::SeqCst) {
+        if self.closing.load(Ordering::SeqCst) {
+            follow(consumer, come, partitions);
+        } else {
             self.changes().push((come, partitions.clone()));
-        } else if !come {
-            // A process that is leaving has nothing to lose.
-            let _ = consumer.incremental_unassign(partitions);
         }
     }
+}
+
+/// What a process that is leaving does with a change: the group, and the end of the consumer, wait until
+/// each one is carried out, also that partitions come. They go again as it closes.
+fn follow(consumer: &BaseConsumer<Context>, come: bool, list: &TopicPartitionList) {
+    let _ = match come {
+        true => consumer.incremental_assign(list),
+        false => consumer.incremental_unassign(list),
+    };
 }
 
 /// The group's offsets.
@@ -235,8 +243,8 @@ impl Drop for Member {
     fn drop(&mut self) {
         self.consumer.context().closing.store(true, Ordering::SeqCst);
         let changes = std::mem::take(&mut *self.consumer.context().changes());
-        for (_, list) in changes.iter().filter(|(come, _)| !come) {
-            let _ = self.consumer.incremental_unassign(list);
+        for (come, list) in &changes {
+            follow(&self.consumer, *come, list);
         }
     }
 }

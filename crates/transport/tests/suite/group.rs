@@ -98,7 +98,6 @@ fn partitions_are_one_process_s_at_a_time_and_positions_are_the_groups() {
 }
 
 #[test]
-#[ignore = "the process that was put out sometimes hangs in librdkafka, and the test with it"]
 fn commits_of_a_process_that_has_left_the_group_count_for_nothing() {
     let Some(broker) = Broker::shared() else { return };
     let (options, shared) = (options(broker), topic("t"));
