@@ -1,4 +1,4 @@
-//! The messages between the service and the Flink job that computes sums at scale.
+//! The messages between the service and what computes sums at scale: the Flink job, or workers.
 //! `jvm/docs/protocol.md` specifies version 1.
 //!
 //! | to the job | from the job |
@@ -8,7 +8,7 @@
 //! | [`Token`]: a controller's answer | [`WindowSum`]: both sums over S |
 //! | [`DeviceNote`]: whose frames count, with one frame a tick | |
 //!
-//! The job is written in Java and shares no code with this crate. `vectors/jvm-job` checks
+//! The Flink job is written in Java and shares no code with this crate. `vectors/jvm-job` checks
 //! both against a third implementation.
 //!
 //! # Privacy
@@ -25,9 +25,13 @@ use crate::tick::claim::Claim;
 use crate::transformer::IncompleteError;
 use alpheus_crypto::hash::Digest;
 use alpheus_crypto::sign::VerifyingKey;
-use alpheus_policy::ids::{PlanId, StreamId};
-use alpheus_policy::plan::Plan;
+use alpheus_policy::ids::{OwnerId, PlanId, SchemaId, StreamId};
+use alpheus_policy::plan::{
+    Fraction, Integrity, MaskStrategy, Plan, PlannedStream, PopulationBounds, Release,
+};
 use alpheus_policy::schema::Frames;
+use alpheus_policy::select::ReleasePlan;
+use alpheus_policy::selection::Selection;
 use alpheus_time::{Span, Timestamp, Window};
 
 /// To all tasks: a plan runs. Holds the parts of the plan that the job needs.
@@ -59,6 +63,47 @@ impl PlanView {
             from: Timestamp(whole.saturating_mul(plan.window.0)),
             gaps: i32::MAX.cast_unsigned(),
             rows: plan.release.rows.clone(),
+        }
+    }
+
+    /// As much of the plan as a [`Transformer`](crate::transformer::Transformer) needs, over these
+    /// streams. It has an id of its own, which differs by `nonce`, and no member could accept it.
+    pub fn plan_over<'a>(
+        &self,
+        streams: impl Iterator<Item = &'a StreamId>,
+        schema: SchemaId,
+        nonce: [u8; 16],
+    ) -> Plan {
+        let planned = |stream: &StreamId| PlannedStream {
+            stream: *stream,
+            owner: OwnerId([0; 32]),
+            controller: 0,
+        };
+        Plan {
+            nonce,
+            name: self.plan.to_string(),
+            consumer: String::new(),
+            sealed_to: None,
+            schema,
+            group: vec![],
+            window: self.window,
+            grace: self.grace,
+            from: self.from,
+            release: Release { rows: self.rows.clone() },
+            select: ReleasePlan::default(),
+            integrity: Integrity::Plain,
+            selection: Selection::default(),
+            privacy: None,
+            attributes: vec![],
+            population: PopulationBounds { min: 1, max: 1 },
+            alpha: Fraction::ZERO,
+            colluders: 0,
+            dropout: Fraction::ZERO,
+            delta_exponent: 9,
+            masks: MaskStrategy::Single,
+            epoch: None,
+            roster: vec![],
+            streams: streams.map(planned).collect(),
         }
     }
 

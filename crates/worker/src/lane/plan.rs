@@ -10,12 +10,7 @@ use alpheus_encrypted_stream::job::{
 };
 use alpheus_encrypted_stream::messages::Segments;
 use alpheus_encrypted_stream::transformer::{IncompleteError, Shape, Status, Transformer};
-use alpheus_policy::ids::{OwnerId, PlanId, StreamId};
-use alpheus_policy::plan::{
-    Fraction, Integrity, MaskStrategy, Plan, PlannedStream, PopulationBounds, Release,
-};
-use alpheus_policy::select::ReleasePlan;
-use alpheus_policy::selection::Selection;
+use alpheus_policy::ids::{PlanId, StreamId};
 use alpheus_time::{Span, Timestamp, Window};
 use serde::{Deserialize, Serialize};
 use std::collections::btree_map::Entry;
@@ -93,7 +88,9 @@ impl LanePlan {
             return false;
         }
         let joining = std::mem::take(&mut self.joining);
-        let plan = plan_of(&self.view, joining.keys(), shape, number);
+        let mut nonce = [0; 16];
+        nonce[..8].copy_from_slice(&number.to_be_bytes());
+        let plan = self.view.plan_over(joining.keys(), shape.schema, nonce);
         match transformer.register(&plan) {
             Ok(id) => {
                 let positions = joining.into_values().collect();
@@ -234,46 +231,4 @@ where
     Summary<S>: JobMessage,
 {
     Summary { stream, plan, start, position, check_sum, judgement }.to_bytes()
-}
-
-/// As much of a plan as the transformer needs, over these streams. Its number makes its id.
-fn plan_of<'a>(
-    view: &PlanView,
-    streams: impl Iterator<Item = &'a StreamId>,
-    shape: Shape,
-    number: u64,
-) -> Plan {
-    let planned = |stream: &StreamId| PlannedStream {
-        stream: *stream,
-        owner: OwnerId([0; 32]),
-        controller: 0,
-    };
-    let mut nonce = [0; 16];
-    nonce[..8].copy_from_slice(&number.to_be_bytes());
-    Plan {
-        nonce,
-        name: view.plan.to_string(),
-        consumer: String::new(),
-        sealed_to: None,
-        schema: shape.schema,
-        group: vec![],
-        window: view.window,
-        grace: view.grace,
-        from: view.from,
-        release: Release { rows: view.rows.clone() },
-        select: ReleasePlan::default(),
-        integrity: Integrity::Plain,
-        selection: Selection::default(),
-        privacy: None,
-        attributes: vec![],
-        population: PopulationBounds { min: 1, max: 1 },
-        alpha: Fraction::ZERO,
-        colluders: 0,
-        dropout: Fraction::ZERO,
-        delta_exponent: 9,
-        masks: MaskStrategy::Single,
-        epoch: None,
-        roster: vec![],
-        streams: streams.map(planned).collect(),
-    }
 }

@@ -11,13 +11,7 @@ use alpheus_encrypted_stream::job::{
 use alpheus_encrypted_stream::messages::Segments;
 use alpheus_encrypted_stream::tick::ingest::Ingest;
 use alpheus_encrypted_stream::transformer::{IncompleteError, Shape, Status, Transformer};
-use alpheus_policy::ids::{OwnerId, PlanId, StreamId};
-use alpheus_policy::plan::Integrity;
-use alpheus_policy::plan::{
-    Fraction, MaskStrategy, Plan, PlannedStream, PopulationBounds, Release,
-};
-use alpheus_policy::select::ReleasePlan;
-use alpheus_policy::selection::Selection;
+use alpheus_policy::ids::{PlanId, StreamId};
 use alpheus_streams::runtime::storage::{Topics, read_on};
 use alpheus_time::{Span, Timestamp, Window};
 use alpheus_transport::{Batch, Error, NewRecord, Offset, Partition, Store, Topic};
@@ -245,7 +239,8 @@ impl PlayedJob {
 
     fn register(&mut self) {
         for played in self.plans.values_mut().filter(|played| played.id.is_none()) {
-            let plan = plan_of(&played.view, &played.streams, self.shape);
+            let streams = played.streams.values();
+            let plan = played.view.plan_over(streams, self.shape.schema, [0; 16]);
             played.id = Some(self.transformer.register(&plan).unwrap());
         }
     }
@@ -357,41 +352,6 @@ fn wrong(mut sum: WindowSum, lie: Lie) -> WindowSum {
         Lie::Garbage => {}
     }
     sum
-}
-
-/// As much of a plan as the job has received, as a plan.
-fn plan_of(view: &PlanView, streams: &BTreeMap<u32, StreamId>, shape: Shape) -> Plan {
-    let planned = |(_, stream): (&u32, &StreamId)| PlannedStream {
-        stream: *stream,
-        owner: OwnerId([0; 32]),
-        controller: 0,
-    };
-    Plan {
-        nonce: [0; 16],
-        name: view.plan.to_string(),
-        consumer: String::new(),
-        sealed_to: None,
-        schema: shape.schema,
-        group: vec![],
-        window: view.window,
-        grace: view.grace,
-        from: view.from,
-        release: Release { rows: view.rows.clone() },
-        select: ReleasePlan::default(),
-        integrity: Integrity::Plain,
-        selection: Selection::default(),
-        privacy: None,
-        attributes: vec![],
-        population: PopulationBounds { min: 1, max: 1 },
-        alpha: Fraction::ZERO,
-        colluders: 0,
-        dropout: Fraction::ZERO,
-        delta_exponent: 9,
-        masks: MaskStrategy::Single,
-        epoch: None,
-        roster: vec![],
-        streams: streams.iter().map(planned).collect(),
-    }
 }
 
 /// Of the deployment's schema, as the runtime has it.
