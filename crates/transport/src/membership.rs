@@ -2,6 +2,8 @@
 
 use crate::error::Error;
 use crate::names::{Partition, Topic};
+use crate::store::Store;
+use std::sync::Arc;
 
 /// A change of which partitions are a process's own.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -13,6 +15,9 @@ pub enum Ownership {
     /// These are another's already. No commit about them counts.
     Lost(Vec<Partition>),
 }
+
+/// A store whose positions are a group's, and a process's part in the group.
+pub type Joined = (Arc<dyn Store>, Box<dyn Membership>);
 
 /// A process's part in a group that shares the partitions of some topics. Each partition is one process's
 /// own at a time.

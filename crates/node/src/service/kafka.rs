@@ -3,11 +3,8 @@
 
 use super::ServiceError;
 use crate::settings::kafka::KafkaSettings;
-use alpheus_transport::{Group, Membership, Store};
+use alpheus_transport::{Group, Joined, Store};
 use std::sync::Arc;
-
-/// A store whose positions are a group's, and the process's part in the group.
-pub type Joined = (Arc<dyn Store>, Box<dyn Membership>);
 
 /// Opens the store.
 ///

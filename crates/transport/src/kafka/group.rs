@@ -9,9 +9,8 @@ use super::store::{self, Change};
 use super::topics::Names;
 use crate::error::Error;
 use crate::error::cluster::ClusterError;
-use crate::membership::{Membership, Ownership};
+use crate::membership::{Joined, Membership, Ownership};
 use crate::names::{Group, Offset, Partition, Topic};
-use crate::store::Store;
 use rdkafka::client::ClientContext;
 use rdkafka::consumer::{BaseConsumer, Consumer, ConsumerContext};
 use rdkafka::error::{KafkaError, KafkaResult};
@@ -28,9 +27,6 @@ const SESSION_MS: &str = "10000";
 const MAX_POLL_MS: &str = "600000";
 /// Maximum number of events to serve at a time.
 const MAX_EVENTS: usize = 16;
-
-/// A store whose positions are the group's offsets, and the process's part in the group.
-pub type Joined = (Arc<dyn Store>, Box<dyn Membership>);
 
 /// Joins a group: the store of these options, in which positions are the group's offsets, and the
 /// process's part in the group. `instance` names the process among those of the group; a process of the

@@ -25,7 +25,7 @@ mod topics;
 mod transaction;
 
 pub use crate::error::cluster::ClusterError;
-pub use group::{Joined, join};
+pub use group::join;
 pub use options::Options;
 
 use crate::error::Error;
