@@ -317,20 +317,12 @@ impl Opener {
     }
 }
 
-/// What the service says of a row beside its result.
-const STATED: [&str; 11] = [
-    "window_start",
-    "window_end",
-    "status",
-    "population",
-    "silent",
-    "excluded",
-    "noise",
-    "mostly_noise",
-    "windows",
-    "streams_without_report",
-    "sealed",
-];
+/// What the service says of every row.
+const STATED: [&str; 6] =
+    ["window_start", "window_end", "status", "population", "silent", "excluded"];
+/// What it says of a row with a result beside that.
+const STATED_OF_RESULTS: [&str; 6] =
+    ["noise", "mostly_noise", "windows", "streams_without_report", "sealed", "integrity"];
 
 /// Whether a status begins as those of results do, and is none of them.
 fn is_odd(row: &Map<String, Value>) -> bool {
@@ -345,20 +337,20 @@ fn keep(row: &mut Map<String, Value>, announced: Option<&AnnouncedPlan>) {
         plan.group.iter().any(|(group, _)| group == name)
             || plan.select.items.iter().any(|item| item.alias == *name)
     };
-    row.retain(|name, _| STATED.contains(&name.as_str()) || name == "integrity" || in_plan(name));
+    let stated = |name: &str| STATED.contains(&name) || STATED_OF_RESULTS.contains(&name);
+    row.retain(|name, _| stated(name) || in_plan(name));
 }
 
 /// Takes from a row what nobody has signed: all but its time, counts and status. Its group is the
 /// plan's.
 fn hide(row: &mut Map<String, Value>, announced: Option<&AnnouncedPlan>) {
-    const KEPT: usize = 6;
     row.remove("sealed");
     let groups = announced.map_or(&[][..], |announced| &announced.plan().group);
     for (name, value) in row.iter_mut() {
         let group = groups.iter().find(|(group, _)| group == name);
         if let Some((_, own)) = group {
             *value = own.clone().into();
-        } else if !STATED.iter().take(KEPT).any(|stated| stated == name) {
+        } else if !STATED.contains(&name.as_str()) {
             *value = Value::Null;
         }
     }
