@@ -121,7 +121,7 @@ fn things(count: &usize) -> String {
 ///
 /// # Errors
 /// [`Category::Input`] if the file is no table of readings, [`Category::Undecided`] if it would
-/// have to guess what matters; else as [`replay::run`].
+/// have to guess what matters; else as [`alpheus_streams::replay::run`].
 pub fn run(args: &Args, globals: &Globals) -> Result<(), Failure> {
     let bytes = read(&args.file)?;
     let mut known = args.known.clone();

@@ -199,7 +199,7 @@ pub fn identity_files(
 }
 
 /// The files of a state folder beside its store. Slots are left out, so that what was erased stays erased, and
-/// so is the fence, which [`fence`] reads.
+/// so is the fence: a copy of it would let two processes hold one state.
 ///
 /// # Errors
 /// If one cannot be read.
