@@ -66,7 +66,15 @@ fn job(place: &Site, cluster: &Cluster, classpath: &str) -> Process {
     let mut command = Command::new("java");
     let opens =
         ["java.util", "java.lang"].map(|of| format!("--add-opens=java.base/{of}=ALL-UNNAMED"));
-    command.args(opens).args(["-Xmx512m", "-cp", classpath, "alpheus.flink.WindowSumsJob"]);
+    // A job that lives for seconds is not worth a second compiler.
+    command.args(opens).args([
+        "-XX:+UseSerialGC",
+        "-XX:TieredStopAtLevel=1",
+        "-Xmx512m",
+        "-cp",
+        classpath,
+    ]);
+    command.arg("alpheus.flink.WindowSumsJob");
     Process::start(command.arg(place.path("job.properties")).stdin(Stdio::null()))
 }
 

@@ -173,6 +173,7 @@ fn fitness_with_a_controller_for_each_owner() {
 }
 
 #[test]
+#[ignore = "a second query over one of the recordings; `make drills` runs it"]
 fn heart_rate_by_altitude() {
     ALTITUDE.equals_truth(ONE);
 }
@@ -213,6 +214,7 @@ fn motorway_speeds_with_a_controller_for_each_sensor() {
 }
 
 #[test]
+#[ignore = "one strategy of masks is in each test; `make drills` runs it"]
 fn motorway_speeds_with_neighbours() {
     TRAFFIC.equals_truth(&["--controllers", "per-owner", "--masks", "neighbours"]);
 }
@@ -232,6 +234,7 @@ fn web_log_by_epochs() {
 }
 
 #[test]
+#[ignore = "as the newer one; `make drills` runs it"]
 fn an_older_web_log_by_epochs() {
     WEBLOG_NASA.equals_truth(BY_EPOCHS);
 }
@@ -252,6 +255,7 @@ fn all_recordings_where_members_decide_what_rows_say() {
 }
 
 #[test]
+#[ignore = "with a controller for each owner it is in each test; `make drills` runs it"]
 fn fitness_with_one_controller() {
     FITNESS.honours_a_minimum_of_ten();
 }

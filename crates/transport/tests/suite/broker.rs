@@ -33,7 +33,7 @@ impl Broker {
     pub(crate) fn start() -> Option<Self> {
         let classpath = classpath()?;
         let mut child = Command::new("java")
-            .args(["-XX:TieredStopAtLevel=1", "-Xmx128m", "-cp", &classpath])
+            .args(["-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-Xmx128m", "-cp", &classpath])
             .arg("alpheus.broker.BrokerOnDemand")
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
