@@ -203,7 +203,9 @@ impl FileFacts {
             None => None,
             Some(text) => {
                 let wrong = || {
-                    let what = "neither an offset such as UTC or +02:00, nor a place such as Europe/Berlin";
+                    let what = format!(
+                        "`{text}` is neither an offset such as UTC or +02:00, nor a place such as Europe/Berlin"
+                    );
                     Failure::new(Category::Usage, what).at("--zone")
                 };
                 Some(Region::parse(text).ok_or_else(wrong)?)

@@ -152,7 +152,7 @@ pub enum RuleError {
         suggestion: Option<String>,
     },
     /// An unknown attribute.
-    #[error("{schema} has no attribute `{word}`{}; it has {known}", DidYouMean(suggestion))]
+    #[error("{schema} has no attribute `{word}`; it has {known}{}", DidYouMean(suggestion))]
     UnknownAttribute {
         /// The name as written.
         word: String,
@@ -171,9 +171,9 @@ pub enum RuleError {
     },
     /// Unknown metadata in a condition or group.
     #[error(
-        "{schema} has no metadata `{word}`{}; it has {}",
-        DidYouMean(suggestion),
-        or_none(known)
+        "{schema} has no metadata `{word}`; it has {}{}",
+        or_none(known),
+        DidYouMean(suggestion)
     )]
     UnknownMetadata {
         /// The name as written.

@@ -51,10 +51,11 @@ pub fn in_words(line: &LogLine, schema: &Schema, when: impl Fn(Window) -> String
                 false => format!(", with noise; it uses {} of your budgets", costs.join(", ")),
             };
             format!(
-                "`{consumer}`{} got `{name}` for {}: your {} among {population} people (at least {counted} of them real){noise}",
+                "`{consumer}`{} got `{name}` for {}: your {} among {population} people{}{noise}",
                 alone(*sealed),
                 when(*window),
-                names.join(", ")
+                names.join(", "),
+                proven(*counted)
             )
         }
         LogEvent::SmallList { window, listed, most, .. } => {
@@ -84,6 +85,11 @@ fn unasked(name: &str, windows: &str) -> String {
     format!(
         "the service did not ask about {windows} for `{name}`: either nobody was online, or your controller was away, or it left you out"
     )
+}
+
+/// How many of the people cannot have been made up by the service and who may help it.
+fn proven(counted: impl std::fmt::Display) -> String {
+    format!("; even if the service lies, at least {counted} of them are real")
 }
 
 /// What a verified query shows in addition.

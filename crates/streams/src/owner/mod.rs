@@ -393,5 +393,9 @@ fn revoke(one: &StreamArgs) -> Result<(), Failure> {
     let (owner, _) = Owner::open(&one.reach)?;
     let asked = owner.identity.withdrawal(one.stream, false);
     owner.client.call::<Option<Signed<Erasure>>>("/v1/withdrawals", &asked, Duration::ZERO)?;
+    eprintln!(
+        "consent for stream {} is revoked for good: no window that opens from now on has its data",
+        one.stream
+    );
     Ok(())
 }

@@ -33,7 +33,7 @@ pub(super) async fn sees_and_decides(browser: &Browser, running: &Running, addre
 async fn keeps_the_whole_record(browser: &Browser, running: &Running) {
     browser.presses("details.record > summary").await;
     let record = browser.says("[aria-label$=lines] table", "`analyst` got `Readings`").await;
-    assert!(record.contains("of them real") && record.contains("opened over"), "{record}");
+    assert!(record.contains("of them are real") && record.contains("opened over"), "{record}");
     assert!(running.owner(0, "log").contains("`analyst` got `Readings`"));
     browser.presses("details.record > summary").await;
 }
