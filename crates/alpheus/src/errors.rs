@@ -3,11 +3,10 @@
 use crate::generate::profile::ProfileError;
 use alpheus_input::tables::{print_json, print_tables};
 use alpheus_node::errors::ErrorId;
-use alpheus_node::failure::{Category, Failure, printed};
+use alpheus_node::failure::{Category, Failure, NEAREST, printed};
 use alpheus_node::globals::Globals;
 use alpheus_node::kinds;
 use alpheus_node::settings::Format;
-use alpheus_policy::planner::NEAREST;
 use alpheus_policy::show::Table;
 use anstyle::{AnsiColor, Style};
 use serde::Serialize;
@@ -82,7 +81,7 @@ const MORE: Style = Style::new().dimmed();
 /// Says on standard error what failed and where its explanation is found; in colour where a
 /// terminal has it and `NO_COLOR` is not set.
 pub fn report(failure: &Failure) {
-    let said = with_pointer(&failure.to_string(), id_of(failure));
+    let said = with_pointer(failure);
     // If standard error is closed too, nobody can be notified.
     let _ = writeln!(anstream::stderr(), "{}", coloured(&said));
 }
@@ -100,22 +99,12 @@ fn pointer(id: ErrorId) -> String {
 
 /// A failure's text with its pointer. A query that can be pasted stays the end, so that nothing else
 /// is taken along with it.
-fn with_pointer(said: &str, id: ErrorId) -> String {
-    let pointer = pointer(id);
-    let Some((before, query)) = said.split_once(NEAREST) else {
-        return format!("{said}\n{pointer}");
-    };
-    // The help is about the failure, not about the query.
-    let (query, help) =
-        query.split_once("\nhelp: ").map_or((query, None), |(query, help)| (query, Some(help)));
-    let help = help.map(|help| format!("\nhelp: {help}")).unwrap_or_default();
-    // A server's refusal ends with its kind.
-    let (query, kind) = match query.rsplit_once("; (") {
-        Some((query, kind)) if kind.ends_with(')') => (query, format!(" ({kind}")),
-        _ => (query.trim_end_matches(';'), String::new()),
-    };
-    let before = before.trim_end();
-    format!("{before}{kind}{help}\n{pointer}\n{NEAREST}{query};")
+fn with_pointer(failure: &Failure) -> String {
+    let (said, pointer) = (failure.said(), pointer(id_of(failure)));
+    match failure.query() {
+        Some(query) => format!("{said}\n{pointer}\n{NEAREST}{query}"),
+        None => format!("{said}\n{pointer}"),
+    }
 }
 
 fn coloured(said: &str) -> String {
@@ -221,6 +210,7 @@ pub fn page() -> String {
 mod tests {
     use super::*;
     use alpheus_node::failure::Blame;
+    use alpheus_node::network::error::{Problem, RequestError};
     use std::path::Path;
 
     #[test]
@@ -245,21 +235,25 @@ mod tests {
 
     #[test]
     fn a_query_to_paste_is_the_end() {
-        let said =
-            format!("error: q.sql: no\n{NEAREST}CREATE STREAM q AS\nSELECT 1;\nhelp: or ask");
-        let shown = with_pointer(&said, ErrorId::PolicyForbids);
-        let expected = format!(
-            "error: q.sql: no\nhelp: or ask\nmore: alpheus errors policy-forbids\n{NEAREST}CREATE STREAM q AS\nSELECT 1;"
-        );
-        assert_eq!(shown, expected);
-        let said = format!("error: no\n{NEAREST}SELECT 1\nFROM S; (policy)");
-        let shown = with_pointer(&said, ErrorId::PolicyForbids);
-        let expected = format!(
-            "error: no (policy)\nmore: alpheus errors policy-forbids\n{NEAREST}SELECT 1\nFROM S;"
-        );
-        assert_eq!(shown, expected);
-        let shown = with_pointer("error: no\nhelp: x", ErrorId::PolicyForbids);
-        assert_eq!(shown, "error: no\nhelp: x\nmore: alpheus errors policy-forbids");
+        let failure = Failure::new(Category::Refused, "no").at("q.sql").with_help("or ask");
+        let failure = failure.with_id(ErrorId::PolicyForbids);
+        let said = "error: q.sql: no\nhelp: or ask\nmore: alpheus errors policy-forbids";
+        assert_eq!(with_pointer(&failure), said);
+        let query = "CREATE STREAM q AS\nSELECT 1;";
+        let failure = failure.with_query(query);
+        assert_eq!(with_pointer(&failure), format!("{said}\n{NEAREST}{query}"));
+        // As the service says it.
+        let problem = Problem {
+            rule: "policy".to_owned(),
+            detail: "no".to_owned(),
+            help: None,
+            query: Some(query.into()),
+            status: 403,
+            id: Some("policy-forbids".to_owned()),
+        };
+        let said = "error: no (policy)\nmore: alpheus errors policy-forbids";
+        let failure = Failure::from(RequestError::Refused(problem));
+        assert_eq!(with_pointer(&failure), format!("{said}\n{NEAREST}{query}"));
     }
 
     #[test]

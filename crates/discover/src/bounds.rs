@@ -59,14 +59,16 @@ impl Bounds {
         (text(self.min), text(self.max))
     }
 
-    /// Whether the squares of so many values surely fit where sums of squares are kept: in two
-    /// words, each half of which counts up to 2^63.
+    /// Whether the squares of so many values surely fit where sums of squares are kept: in one word
+    /// up to 2^63, or in two, of which each adds up halves of 32 bits.
     #[must_use]
     pub fn squares_fit(&self, values: u64) -> bool {
-        let reach = self.max.max(-self.min);
-        let squares =
-            reach.checked_mul(reach).and_then(|square| square.checked_mul(i128::from(values)));
-        squares.is_some_and(|sum| sum < 1 << 94)
+        // Noise adds to it.
+        const WORD: i128 = 1 << 62;
+        let (reach, values) = (self.max.max(-self.min), i128::from(values));
+        let Some(square) = reach.checked_mul(reach) else { return false };
+        let fits = |each: i128| each.checked_mul(values).is_some_and(|sum| sum < WORD);
+        fits(square) || (fits(1 << 32) && fits((square >> 32) + 1))
     }
 }
 
@@ -257,6 +259,15 @@ mod tests {
         ] {
             assert_eq!(none.count, 0, "{:?}", none.texts);
         }
+    }
+
+    #[test]
+    fn squares_fit_in_one_word_or_in_two() {
+        let of = |max| Bounds { scale: 0, min: 0, max };
+        assert!(of(10_000).squares_fit(10_000_000_000) && of(100_000).squares_fit(100_000_000));
+        // Too great for one word, and too many for two.
+        assert!(!of(100_000).squares_fit(10_000_000_000));
+        assert!(!of(i128::MAX).squares_fit(1) && !of(1 << 40).squares_fit(1 << 29));
     }
 
     #[test]

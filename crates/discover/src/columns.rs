@@ -1,21 +1,23 @@
 //! What becomes of each column: measured, a category, part of the time, the owner's, or left out.
 
 use crate::attribute::Attribute;
-use crate::hints::Hints;
+use crate::hints::{Hints, Outlying};
 use crate::owner::OwnerPlan;
 use crate::profile::{Column, Profile};
 use crate::table::Table;
 use crate::tally::{CountedColumn, Total, Values};
 use crate::times::TimePlan;
 use crate::words::{
-    CODES, KINDS, LENGTHS, READINGS, TIMES, has, is, is_id, names_a_number, owner_score,
-    schema_name, words,
+    CODES, LENGTHS, TIMES, has, is, is_id, names_a_number, owner_score, schema_name, words,
 };
-use crate::{sentinels, units};
+use crate::{kinds, sentinels, units};
 use std::collections::BTreeMap;
 
 /// Most different numbers of a column that is taken for codes.
 const MAX_CODES: u64 = 50;
+
+/// The same where nothing is asked.
+const MAX_SURE_CODES: u64 = 12;
 
 /// Columns, sorted by what they are.
 pub(crate) struct Sorted {
@@ -60,11 +62,11 @@ impl Sorted {
             }
         }
         sorted.codes(&codes, profile, owner, hints);
-        sorted.judge(profile);
+        sorted.judge(profile, hints);
         if sorted.attributes.is_empty() {
             sorted.count_texts(profile, hints);
         }
-        sorted.several_kinds(profile, hints);
+        sorted.questions.extend(kinds::questions(&sorted, profile, owner, hints));
         sorted.several_moments(hints);
         sorted.units(table, profile);
         sorted.name();
@@ -79,21 +81,29 @@ impl Sorted {
             || (is_index(&column.name) && column.is_integer() && column.distinct() == column.filled)
         {
             self.left_out.push(left("it numbers the rows"));
+        } else if column.may_be_times() && !has(&column.name, TIMES) {
+            let name = &column.name;
+            // Beside a time, one without a name is another.
+            if !name.starts_with("column ") {
+                self.questions.push(format!("The numbers of `{name}` may be times since 1970, so they are left out. Say `--measure {name}` if they are measurements, or `--leave-out {name}` if not."));
+            }
+            self.left_out.push(left("it may hold times"));
         } else if column.may_be_times()
             || column.holds_years()
             || (column.counts_seconds() && has(&column.name, TIMES))
         {
             self.left_out.push(left("it may hold times"));
+        } else if column.is_truth() && column.distinct() > 1 {
+            self.attribute(at, column, Values::Boolean);
         } else if column.is_number() {
             self.attribute(at, column, Values::Number);
-        } else if column.booleans * 10 >= column.filled * 9 && column.distinct() > 1 {
-            self.attribute(at, column, Values::Boolean);
         } else if column.times() * 2 > column.filled {
             self.left_out.push(left("it holds times"));
         } else {
             let says = not_measured(column);
-            let mostly = column.numbers * 2 >= column.filled;
-            if mostly { &mut self.questions } else { &mut self.notes }.extend(says);
+            let likely = column.numbers * 2 >= column.filled
+                || like_numbers(column) * 2 > column.texts.len();
+            if likely { &mut self.questions } else { &mut self.notes }.extend(says);
             if column.distinct() * 2 <= column.filled && column.distinct() <= 10_000 {
                 self.categories.push((column.name.clone(), column.distinct()));
             } else {
@@ -160,13 +170,18 @@ impl Sorted {
                     column.distinct()
                 ));
             } else {
-                self.notes.push(format!("The numbers of `{name}` look like codes, so they are not added up. Say `--measure {name}` if they are measurements."));
+                let says = format!(
+                    "The numbers of `{name}` look like codes, so they are not added up. Say `--measure {name}` if they are measurements, or `--leave-out {name}` if not."
+                );
+                // Codes are few, and a score such as one of quality is not.
+                let many = column.distinct() > MAX_SURE_CODES && !is_id(name);
+                if many { &mut self.questions } else { &mut self.notes }.push(says);
             }
         }
     }
 
     /// Leaves numbers out that stand for missing ones.
-    fn judge(&mut self, profile: &Profile) {
+    fn judge(&mut self, profile: &Profile, hints: &Hints) {
         let columns: Vec<&Column> =
             self.wanted.iter().map(|wanted| &profile.columns[wanted.column]).collect();
         let verdicts = sentinels::judge(&columns);
@@ -176,8 +191,21 @@ impl Sorted {
             if wanted.values != Values::Number {
                 continue;
             }
-            wanted.missing.extend(verdict.left_out.keys().cloned());
-            attribute.sentinels = verdict.left_out;
+            let mut left_out = verdict.left_out;
+            for (text, count, is_left_out) in verdict.open {
+                match hints.outliers {
+                    Some(Outlying::Keep) => drop(left_out.remove(&text)),
+                    Some(Outlying::LeaveOut) => drop(left_out.insert(text, count)),
+                    None => self.questions.push(may_be_missing(
+                        &attribute.column,
+                        &text,
+                        count,
+                        is_left_out,
+                    )),
+                }
+            }
+            wanted.missing.extend(left_out.keys().cloned());
+            attribute.sentinels = left_out;
             for odd in verdict.odd {
                 self.notes.push(format!(
                     "`{}` has the number {odd}, far from all others or below zero alone; it is taken as a number. Name it under `missing` in source.yaml if it stands for a missing value.",
@@ -200,25 +228,6 @@ impl Sorted {
         };
         let likely = profile.columns.iter().filter(open).any(may_be);
         if likely { &mut self.questions } else { &mut self.notes }.push(says);
-    }
-
-    /// Asks if one column holds readings of several kinds, which another column names.
-    fn several_kinds(&mut self, profile: &Profile, hints: &Hints) {
-        let value = self.attributes.iter().find(|own| is(&own.column, READINGS));
-        let kind = profile.columns.iter().find(|column| {
-            let known =
-                self.categories.iter().any(|(name, count)| *name == column.name && *count > 1);
-            known && is(&column.name, KINDS) && !hints.leave_out.contains(&column.name)
-        });
-        let (Some(value), Some(kind)) = (value, kind) else { return };
-        if hints.measure.contains(&value.column) {
-            return;
-        }
-        let (value, name) = (&value.column, &kind.name);
-        self.questions.push(format!(
-            "`{value}` seems to hold {} kinds of readings, which `{name}` names; a sum over them mixes them. Give a file with one kind, or say `--measure {value}` if they may be added up.",
-            kind.distinct()
-        ));
     }
 
     /// Asks if each row holds a day or an hour.
@@ -282,6 +291,10 @@ fn moments(attributes: &[Attribute]) -> Option<(&str, &str)> {
         let (stem, number) = own.column.split_at(stem);
         number.parse::<u32>().ok().map(|number| (stem.to_owned(), number))
     };
+    let clocks = || attributes.iter().filter(|own| is_clock(&own.column));
+    if clocks().count() >= MOMENTS[0] {
+        return clocks().next().zip(clocks().next_back()).map(|(a, b)| (&*a.column, &*b.column));
+    }
     let names: Vec<_> = attributes.iter().map(parts).collect();
     let follows = |at: &usize| match (&names[*at - 1], &names[*at]) {
         (Some((stem, number)), Some((same, next))) => stem == same && number + 1 == *next,
@@ -300,6 +313,15 @@ fn moments(attributes: &[Attribute]) -> Option<(&str, &str)> {
     None
 }
 
+/// Whether a name ends with a time of day, such as `00:30`.
+fn is_clock(name: &str) -> bool {
+    let last = name.rsplit([' ', '_']).next().unwrap_or(name);
+    let parts: Vec<&str> = last.split(':').collect();
+    let digits =
+        |part: &&str| part.len() <= 2 && part.parse::<u8>().is_ok_and(|number| number < 60);
+    parts.len() > 1 && parts.iter().all(digits)
+}
+
 /// What to say of a column of texts that may hold measurements.
 fn not_measured(column: &Column) -> Option<String> {
     let name = &column.name;
@@ -313,12 +335,50 @@ fn not_measured(column: &Column) -> Option<String> {
         let digits = text.trim_start_matches(['-', '+', '<', '>', '~', ' ']);
         digits.starts_with(|first: char| first.is_ascii_digit())
     };
-    let like = column.texts.keys().filter(is_like).count();
+    let like = column.texts.keys().filter(is_like).count().max(like_numbers(column));
     (like * 2 > column.texts.len()).then(|| {
         format!(
-            "`{name}` holds texts that begin with numbers, perhaps with units behind them; it is not measured."
+            "`{name}` holds texts that are like numbers, perhaps with units or signs around them; it is not measured."
         )
     })
+}
+
+/// The question whether a number stands for a missing one.
+fn may_be_missing(column: &str, text: &str, count: u64, left_out: bool) -> String {
+    let guess = if left_out { "left out" } else { "taken as a number" };
+    format!(
+        "`{column}` has the number {text} in {count} cells. It may stand for a missing value; it is {guess}. Say `--outliers leave-out` if it stands for a missing one, or `--outliers keep` if it is a number."
+    )
+}
+
+/// How many different texts of a column are numbers in a form that is not read: `1.2K`, `'12`,
+/// `12.5 E`, or with other digits than 0 to 9.
+fn like_numbers(column: &Column) -> usize {
+    let varied = column.distinct() > MAX_SURE_CODES;
+    column.texts.keys().filter(|text| is_sized(text) || (varied && is_marked(text))).count()
+}
+
+/// Whether a text is a number with a size or a unit behind it, or within quotes.
+fn is_sized(text: &str) -> bool {
+    const SIZES: &[&str] =
+        &["k", "m", "b", "bn", "mn", "mio", "mio.", "mrd", "mrd.", "tsd", "tsd."];
+    let bare = text.trim_matches(|c: char| "'\"=~\u{2248} ".contains(c));
+    let sign = |c: char| c.is_alphabetic() || matches!(c, '.' | '%' | '\u{b0}' | '/');
+    let number = bare.trim_end_matches(sign);
+    let behind = bare[number.len()..].trim().to_lowercase();
+    let unit = behind.len() > 1 && units::is_unit(&behind);
+    let known = behind.is_empty() || unit || SIZES.contains(&behind.as_str());
+    let of_number = |c: char| c.is_numeric() || "+-\u{2212}., '\u{a0}\u{66b}\u{66c}".contains(c);
+    known && number.chars().any(char::is_numeric) && number.trim_end().chars().all(of_number)
+}
+
+/// Whether a text is a number with decimals between a few other signs, such as flags.
+fn is_marked(text: &str) -> bool {
+    let others = |c: char| !c.is_ascii_digit();
+    let number = text.trim_matches(others);
+    let parts: Vec<&str> = number.split(['.', ',']).collect();
+    let digits = |part: &&str| !part.is_empty() && part.bytes().all(|byte| byte.is_ascii_digit());
+    parts.len() == 2 && parts.iter().all(digits) && text.len() - number.len() <= 6
 }
 
 /// Whether a name leaves no doubt that its column numbers the rows, if its numbers differ.

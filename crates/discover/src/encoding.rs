@@ -57,7 +57,26 @@ impl Encoding {
             Ok(_) => Encoding::Utf8,
             // A file that was cut within a character.
             Err(error) if error.error_len().is_none() => Encoding::Utf8,
-            Err(_) => Encoding::Windows1252,
+            Err(_) => {
+                let (mut good, mut broken) = (0, 0);
+                for chunk in bytes.utf8_chunks() {
+                    good += chunk.valid().chars().filter(|c| !c.is_ascii()).count();
+                    broken += usize::from(!chunk.invalid().is_empty());
+                }
+                // Latin-1 rarely looks like UTF-8, so that is UTF-8 with some broken bytes.
+                if good > broken { Encoding::Utf8 } else { Encoding::Windows1252 }
+            }
+        }
+    }
+
+    /// A question, if bytes that are taken for Windows-1252 seem to have another encoding, or
+    /// some of UTF-8 are broken.
+    #[must_use]
+    pub fn doubt(self, bytes: &[u8]) -> Option<String> {
+        match self {
+            Encoding::Windows1252 if !is_latin(bytes) => Some("The text is no UTF-8, and its letters beyond ASCII are none that Windows-1252 (Latin-1) has in words. Names of columns and owners may be wrong. Save the file as UTF-8.".to_owned()),
+            Encoding::Utf8 if std::str::from_utf8(bytes).is_err() => Some("Some letters are neither UTF-8 nor all of another encoding; each is read as \u{fffd}, so that names of columns and owners may be wrong. Save the file as UTF-8.".to_owned()),
+            _ => None,
         }
     }
 
@@ -78,6 +97,34 @@ impl Encoding {
         }
         text
     }
+}
+
+/// Whether bytes beyond ASCII stand as they do in texts of western languages: mostly alone between
+/// other letters, and without signs and capitals within words.
+fn is_latin(bytes: &[u8]) -> bool {
+    /// What no western text has between two letters: bytes without a letter, quotes, and signs
+    /// that are letters in other encodings.
+    const SIGNS: &[u8] = b"\x81\x82\x84\x8d\x8f\x90\x94\x9d\xa1\xa3\xa5\xaf\xb3\xb9\xbc\xbe\xbf";
+    /// Capital letters.
+    const CAPITALS: &[u8] = b"\x8a\x8c\x8e\x9f";
+    // Three such letters in a row are a word of another alphabet.
+    let letter = |byte: &u8| *byte >= 0xc0 && !matches!(byte, 0xd7 | 0xf7);
+    if bytes.windows(3).any(|three| three.iter().all(letter)) {
+        return false;
+    }
+    let (mut all, mut beside) = (0usize, 0usize);
+    for (at, byte) in bytes.iter().enumerate().filter(|(_, byte)| **byte >= 0x80) {
+        let before = at.checked_sub(1).map_or(b' ', |at| bytes[at]);
+        let after = bytes.get(at + 1).copied().unwrap_or(b' ');
+        let within = before.is_ascii_alphabetic() && after.is_ascii_alphabetic();
+        let capital = before.is_ascii_lowercase() && CAPITALS.contains(byte);
+        if (within && SIGNS.contains(byte)) || capital {
+            return false;
+        }
+        all += 1;
+        beside += usize::from(before >= 0x80 || after >= 0x80);
+    }
+    beside * 2 <= all
 }
 
 #[cfg(test)]
@@ -104,5 +151,24 @@ mod tests {
             assert_eq!(expected.decode(&bytes), text, "{expected:?}");
         }
         assert_eq!(Encoding::Utf8.decode(b"a\rb\r"), "a\nb\n");
+    }
+
+    #[test]
+    fn other_encodings_are_asked_about() {
+        let doubt = |bytes: &[u8]| Encoding::of(bytes).doubt(bytes).is_some();
+        let latin = b"Z\xe4hler;m\xb3/h;\xb0C;Stra\xdfe;d\xe9c. 1;\x93Haus\x94;5 \x80;na\xefve\n";
+        assert!(!doubt(latin) && !doubt("Zähler;Дата\n".as_bytes()));
+        for other in [
+            &b"\xc4\xe0\xf2\xe0;v\n\xc0 1;2\n\xc0 2;2\n\xc0 1;3\n\xc0 2;4\n\xc0 1;5\n"[..],
+            b"zu\xbfycie;data\n",
+            b"W\x8arme;w\x8arme\n",
+            b"z\x84hler;Wert\n",
+            b"\x93\xfa\x8e\x9e;\x92l\n",
+        ] {
+            assert!(doubt(other), "{other:?}");
+        }
+        let broken = ["Zähler;Größe\n".as_bytes(), b"\xff\n"].concat();
+        assert_eq!(Encoding::of(&broken), Encoding::Utf8);
+        assert!(doubt(&broken));
     }
 }

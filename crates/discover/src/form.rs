@@ -2,6 +2,7 @@
 
 use crate::cells::{Delimiter, Row, Rows, split};
 use crate::encoding::Encoding;
+use crate::hash::Set;
 use crate::number::Marks;
 use serde::{Deserialize, Serialize};
 use std::borrow::Cow;
@@ -11,7 +12,8 @@ use std::collections::HashSet;
 pub const MISSING: &[&str] = &[
     "NA", "N/A", "n/a", "na", "#N/A", "NaN", "nan", "NAN", "null", "NULL", "Null", "None", "none",
     "-", "--", "---", "?", ".", "*", "\\N", "(null)", "MM", "ND", "nd", "n.d.", "k.A.", "missing",
-    "Missing", "nil", "#VALUE!", "#DIV/0!", "inf", "-inf", "Inf", "-Inf",
+    "Missing", "nil", "\u{2013}", "\u{2014}", "<NA>", "NaT", "#REF!", "#NUM!", "#NAME?", "#VALUE!",
+    "#DIV/0!", "inf", "-inf", "Inf", "-Inf",
 ];
 
 /// How a file is written, as in the `file:` section of a source file.
@@ -64,6 +66,37 @@ impl Default for Form {
             untimed: false,
         }
     }
+}
+
+/// Texts that stand for a missing value, to look up the cells of many rows.
+#[derive(Clone, Debug, Default)]
+pub struct Missing {
+    texts: Set<String>,
+    longest: usize,
+    /// Whether one begins with a digit, as most cells do.
+    digits: bool,
+}
+
+impl Missing {
+    /// These texts.
+    pub fn of<'t>(texts: impl IntoIterator<Item = &'t String>) -> Missing {
+        let texts: Set<String> = texts.into_iter().cloned().collect();
+        let longest = texts.iter().map(String::len).max().unwrap_or(0);
+        let digits = texts.iter().any(|text| begins_with_digit(text));
+        Missing { texts, longest, digits }
+    }
+
+    /// Whether a cell is one of them.
+    #[must_use]
+    pub fn contains(&self, cell: &str) -> bool {
+        cell.len() <= self.longest
+            && (self.digits || !begins_with_digit(cell))
+            && self.texts.contains(cell)
+    }
+}
+
+fn begins_with_digit(text: &str) -> bool {
+    text.as_bytes().first().is_some_and(u8::is_ascii_digit)
 }
 
 /// A file that is open for reading.
@@ -196,6 +229,17 @@ mod tests {
         assert_eq!(names("#Timestamp;Value", Delimiter::Semicolon), "#Timestamp|Value");
         assert_eq!(names("A\tUnit\tB\tUnit\t", Delimiter::Tab), "A|Unit|B|Unit (2)");
         assert_eq!(names("\"Temp, °C\",,x,", Delimiter::Comma), "Temp, °C|column 2|x");
+    }
+
+    #[test]
+    fn missing_texts_are_found() {
+        let texts = |texts: &[&str]| texts.iter().map(ToString::to_string).collect::<Vec<_>>();
+        let words = Missing::of(&texts(&["NA", "", "-"]));
+        let found = ["NA", "", "-", "N", "NAN", "7"].map(|cell| words.contains(cell));
+        assert_eq!(found, [true, true, true, false, false, false]);
+        let numbers = Missing::of(&texts(&["9999", "-9"]));
+        assert_eq!(["9999", "-9", "999"].map(|c| numbers.contains(c)), [true, true, false]);
+        assert!(!Missing::default().contains("7"));
     }
 
     #[test]

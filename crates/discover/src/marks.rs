@@ -1,7 +1,8 @@
 //! Which marks numbers have in a file: decided from all cells of a sample.
 
-use crate::cells::Row;
-use crate::number::{Marks, minus_elsewhere};
+use crate::cells::{Delimiter, Row};
+use crate::form::MISSING;
+use crate::number::{Marks, is_grouped, minus_elsewhere};
 use crate::units;
 use std::collections::BTreeMap;
 
@@ -27,6 +28,12 @@ pub(crate) struct Decision {
 /// What the cells of one column say.
 #[derive(Clone, Default)]
 struct Votes {
+    /// Cells that are not empty.
+    filled: u64,
+    /// Those that are numbers with or without marks.
+    numbers: u64,
+    /// Cells whose `.` may stand between an hour and its minutes.
+    clocks: u64,
     /// Cells whose `,` or `.` can only stand before decimals.
     decimal: [u64; 2],
     /// Cells whose `,` or `.` can only stand between thousands.
@@ -44,7 +51,12 @@ struct Votes {
 const MARKS: [char; 2] = [',', '.'];
 
 /// Decides from the cells of rows. `forced` is what a person says stands before decimals.
-pub(crate) fn decide(rows: &[Row<'_>], width: usize, forced: Option<char>) -> Decision {
+pub(crate) fn decide(
+    rows: &[Row<'_>],
+    width: usize,
+    delimiter: Delimiter,
+    forced: Option<char>,
+) -> Decision {
     let mut columns = vec![Votes::default(); width];
     let units = units_in_cells(rows, width);
     let mut around: Vec<String> = Vec::new();
@@ -62,6 +74,11 @@ pub(crate) fn decide(rows: &[Row<'_>], width: usize, forced: Option<char>) -> De
             votes.count(bare(inner.unwrap_or(cell), &mut around));
         }
     }
+    // Dates, addresses and versions have such marks too.
+    columns.retain(|votes| votes.numbers * 2 >= votes.filled);
+    if !points_before_decimals(delimiter) {
+        columns.iter_mut().for_each(Votes::without_clocks);
+    }
     let sum = |of: fn(&Votes) -> u64| columns.iter().map(of).sum::<u64>();
     let comma = sum(|votes| votes.decimal[0]);
     let point = sum(|votes| votes.decimal[1]);
@@ -78,7 +95,7 @@ pub(crate) fn decide(rows: &[Row<'_>], width: usize, forced: Option<char>) -> De
         }
         (false, false) if grouped[0] > 0 => '.',
         (false, false) if grouped[1] > 0 => ',',
-        (false, false) => undecided(&columns, either, &mut open),
+        (false, false) => undecided(&columns, either, delimiter, &mut open),
     };
     let other = usize::from(decimal == ',');
     let mark = MARKS[other];
@@ -120,8 +137,15 @@ fn unit_behind(cell: &str) -> Option<&str> {
     (plain && units::is_unit(unit) && (apart || !short)).then_some(unit)
 }
 
-/// Every mark stands before three digits, so each may be either.
-fn undecided(columns: &[Votes], either: [u64; 2], open: &mut Option<String>) -> char {
+/// Every mark stands before three digits, so each may be either. Points alone are asked about
+/// once all rows are known: see [`crate::doubts`].
+fn undecided(
+    columns: &[Votes],
+    either: [u64; 2],
+    delimiter: Delimiter,
+    open: &mut Option<String>,
+) -> char {
+    // Numbers with a mark beside short ones without: thousands, as in `950` and `1,020`.
     let grouped = |at: usize| {
         columns.iter().any(|votes| {
             votes.either[at] > 0 && votes.short * 4 > votes.either[at] && votes.long == 0
@@ -129,16 +153,24 @@ fn undecided(columns: &[Votes], either: [u64; 2], open: &mut Option<String>) -> 
     };
     if either[0] > 0 {
         *open = Some(unknown(','));
-        // Numbers with a comma beside short ones without: thousands, as in `950` and `1,020`.
         return if grouped(0) { '.' } else { ',' };
     }
-    if either[1] > 0 && grouped(1) {
+    if either[1] > 0 && grouped(1) && !points_before_decimals(delimiter) {
         *open = Some(unknown('.'));
+        return ',';
     }
     '.'
 }
 
-fn unknown(mark: char) -> String {
+/// Whether what stands between cells says that a point stands before decimals: who writes 1.020
+/// for a thousand writes a comma before decimals, and no comma between cells; and columns between
+/// spaces are printed by programs.
+pub(crate) fn points_before_decimals(delimiter: Delimiter) -> bool {
+    matches!(delimiter, Delimiter::Comma | Delimiter::Spaces)
+}
+
+/// The question which of both a mark is.
+pub(crate) fn unknown(mark: char) -> String {
     format!(
         "Some numbers have a `{mark}` before exactly three digits, as in 1{mark}234: it may stand before decimals or between thousands, and the file does not decide which. Say so with `--decimal`."
     )
@@ -171,7 +203,9 @@ fn bare<'c>(cell: &'c str, around: &mut Vec<String>) -> &'c str {
 
 impl Votes {
     fn count(&mut self, cell: &str) {
+        self.filled += u64::from(!cell.is_empty() && !MISSING.contains(&cell));
         let text = cell.trim_start_matches(['+', '-', '\u{2212}']);
+        let text = without_exponent(text);
         if text.is_empty()
             || !text.starts_with(|c: char| c.is_ascii_digit() || c == '.' || c == ',')
         {
@@ -181,6 +215,7 @@ impl Votes {
         if !groups.all(|group| group.bytes().all(|b| b.is_ascii_digit())) {
             return;
         }
+        self.numbers += 1;
         let marks: Vec<char> = text.chars().filter(|c| !c.is_ascii_digit()).collect();
         match marks.as_slice() {
             [] if text.len() <= 3 => self.short += 1,
@@ -196,7 +231,13 @@ impl Votes {
             behind.len() == 3 && (1..=3).contains(&whole.len()) && !whole.starts_with('0');
         match (MARKS.iter().position(|known| *known == mark), grouped) {
             (Some(at), true) => self.either[at] += 1,
-            (Some(at), false) => self.decimal[at] += 1,
+            (Some(at), false) => {
+                self.decimal[at] += 1;
+                let below = |text: &str, most: u8| text.parse::<u8>().is_ok_and(|n| n < most);
+                let clock = whole.len() <= 2 && behind.len() == 2;
+                self.clocks +=
+                    u64::from(mark == '.' && clock && below(whole, 24) && below(behind, 60));
+            }
             (None, true) if matches!(mark, '\'' | '\u{2019}') => self.ticked += 1,
             (None, true) => self.spaced += 1,
             (None, false) => {}
@@ -208,10 +249,10 @@ impl Votes {
         let (Some(first), Some(last)) = (marks.first(), marks.last()) else { return };
         let whole =
             if first == last { text } else { text.rsplit_once(*last).map_or(text, |(w, _)| w) };
-        let mut groups = whole.split(*first);
-        let good = groups.next().is_some_and(|group| (1..=3).contains(&group.len()))
-            && groups.all(|group| group.len() == 3 && group.bytes().all(|b| b.is_ascii_digit()));
-        if !good {
+        let parts: Vec<&str> = text.split('.').collect();
+        let address = parts.len() == 4 && parts.iter().all(|part| part.parse::<u8>().is_ok());
+        if address || !is_grouped(whole, *first) {
+            self.numbers -= 1;
             return;
         }
         match MARKS.iter().position(|known| known == first) {
@@ -225,6 +266,21 @@ impl Votes {
             self.decimal[at] += 1;
         }
     }
+
+    /// Takes back what `8.30` says if it may be a time of day in the whole column.
+    fn without_clocks(&mut self) {
+        if self.clocks == self.numbers {
+            self.decimal[1] -= self.clocks;
+        }
+    }
+}
+
+/// A number without the exponent behind it.
+fn without_exponent(text: &str) -> &str {
+    let Some((number, exponent)) = text.split_once(['e', 'E']) else { return text };
+    let digits = exponent.strip_prefix(['+', '-']).unwrap_or(exponent);
+    let is_one = !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_digit());
+    if is_one { number } else { text }
 }
 
 #[cfg(test)]
@@ -233,7 +289,7 @@ mod tests {
 
     fn of(cells: &[&str]) -> (char, Option<char>, bool) {
         let rows: Vec<Row<'_>> = cells.iter().map(|cell| vec![(*cell).into()]).collect();
-        let found = decide(&rows, 1, None);
+        let found = decide(&rows, 1, Delimiter::Semicolon, None);
         (found.marks.decimal, found.marks.thousands, found.open.is_some())
     }
 
@@ -250,13 +306,28 @@ mod tests {
         assert_eq!(of(&["2009.09.10", "10.05.2006"]), ('.', None, false));
         assert_eq!(of(&["1\u{202f}234,5 €", "12 €"]), (',', Some(' '), false));
         assert_eq!(of(&["1.234,50-", "7,00"]), (',', Some('.'), false));
+        assert_eq!(of(&["12,34,567", "7"]), ('.', Some(','), false));
+        assert_eq!(of(&["1,5E+03", "7,25E-1"]), (',', None, false));
+    }
+
+    #[test]
+    fn what_is_no_number_does_not_decide() {
+        let of = |cells: &[[&str; 2]]| {
+            let rows: Vec<Row<'_>> = cells.iter().map(|row| row.map(Into::into).into()).collect();
+            let found = decide(&rows, 2, Delimiter::Semicolon, None);
+            (found.marks.decimal, found.marks.thousands, found.open.is_some())
+        };
+        // Addresses, and times of day with a point beside thousands.
+        assert_eq!(of(&[["10.100.200.100", "5"], ["10.100.200.101", "6"]]), ('.', None, false));
+        let clocks = [["8.30", "1.020"], ["9.15", "950"], ["23.59", "870"]];
+        assert_eq!(of(&clocks), (',', Some('.'), true));
     }
 
     #[test]
     fn a_unit_behind_each_number_is_found() {
         let of = |cells: &[&str]| {
             let rows: Vec<Row<'_>> = cells.iter().map(|cell| vec![(*cell).into()]).collect();
-            decide(&rows, 1, None).units.get(&0).cloned()
+            decide(&rows, 1, Delimiter::Semicolon, None).units.get(&0).cloned()
         };
         assert_eq!(of(&["72 bpm", "80 bpm", ""]).as_deref(), Some("bpm"));
         assert_eq!(of(&["5km", "6,5km"]).as_deref(), Some("km"));
@@ -269,7 +340,7 @@ mod tests {
     #[test]
     fn what_a_person_says_decides_the_other_mark_too() {
         let rows: Vec<Row<'_>> = ["28,801", "34,020"].iter().map(|c| vec![(*c).into()]).collect();
-        let found = decide(&rows, 1, Some('.'));
+        let found = decide(&rows, 1, Delimiter::Semicolon, Some('.'));
         assert_eq!((found.marks.thousands, found.open), (Some(','), None));
     }
 
@@ -277,7 +348,7 @@ mod tests {
     fn what_may_be_either_is_asked() {
         assert_eq!(of(&["28,801", "34,020"]), (',', None, true));
         assert_eq!(of(&["1,020", "950", "870"]), ('.', Some(','), true));
-        assert_eq!(of(&["1.020", "950", "870"]), ('.', None, true));
+        assert_eq!(of(&["1.020", "950", "870"]), (',', Some('.'), true));
         assert!(of(&["1.5", "1,5"]).2);
     }
 }

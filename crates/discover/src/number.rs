@@ -44,7 +44,7 @@ impl Marks {
         if self.decimal == '.' && is_plain(text) {
             return Some(Cow::Borrowed(text));
         }
-        if !text.bytes().any(|byte| byte.is_ascii_digit()) {
+        if !self.may_be(text) {
             return None;
         }
         let text = match minus_elsewhere(text) {
@@ -64,6 +64,19 @@ impl Marks {
         is_plain(&plain).then_some(Cow::Owned(plain))
     }
 
+    /// Whether a text has digits, and no sign that no number has, as times and words do.
+    fn may_be(&self, text: &str) -> bool {
+        let (mut digits, mut others) = (false, false);
+        for byte in text.bytes() {
+            digits |= byte.is_ascii_digit();
+            others |= byte.is_ascii()
+                && !byte.is_ascii_digit()
+                && !b"+-.,'() eE".contains(&byte)
+                && self.thousands != Some(char::from(byte));
+        }
+        digits && (!others || !self.around.is_empty())
+    }
+
     /// The text without what stands around its number.
     fn bare<'a>(&self, text: &'a str) -> &'a str {
         let mut text = text.trim();
@@ -74,7 +87,7 @@ impl Marks {
         text
     }
 
-    /// Takes the marks between thousands away: only where each group has three digits.
+    /// Takes the marks between thousands away: only where the groups have their digits.
     fn without(&self, text: &str, mark: char) -> Option<String> {
         if !text.contains(mark) {
             return Some(text.to_owned());
@@ -83,12 +96,22 @@ impl Marks {
             Some(at) => text.split_at(at),
             None => (text, ""),
         };
-        let mut groups = whole.split(mark);
-        let first = groups.next()?.trim_start_matches(['+', '-']);
-        let good = (1..=3).contains(&first.len())
-            && groups.all(|group| group.len() == 3 && group.bytes().all(|b| b.is_ascii_digit()));
+        let good = is_grouped(whole.trim_start_matches(['+', '-']), mark);
         (good && !rest.contains(mark)).then(|| format!("{}{rest}", whole.replace(mark, "")))
     }
+}
+
+/// Whether digits are grouped by a mark: in threes, as in `1,234,567`, or as in India, where all
+/// groups before the last have two, as in `12,34,567`.
+#[must_use]
+pub fn is_grouped(digits: &str, mark: char) -> bool {
+    let groups: Vec<&str> = digits.split(mark).collect();
+    let [first, middle @ .., last] = groups.as_slice() else { return false };
+    let digits = groups.iter().all(|group| group.bytes().all(|byte| byte.is_ascii_digit()));
+    let all = |width: usize| middle.iter().all(|group| group.len() == width);
+    let threes = (1..=3).contains(&first.len()) && all(3);
+    let pairs = (1..=2).contains(&first.len()) && !middle.is_empty() && all(2);
+    digits && last.len() == 3 && (threes || pairs)
 }
 
 /// The number in a text whose minus stands behind it, as in `35-`, or that has brackets in
@@ -152,6 +175,9 @@ impl Decimal {
     /// Reads a number without marks; none if it has too many digits or places.
     #[must_use]
     pub fn read(plain: &str) -> Option<Decimal> {
+        if let Some(short) = short(plain) {
+            return Some(short);
+        }
         let (number, exponent) = match plain.find(['e', 'E']) {
             Some(at) => (&plain[..at], plain[at + 1..].parse::<i32>().ok()?),
             None => (plain, 0),
@@ -198,9 +224,41 @@ impl Decimal {
     }
 
     fn lifted(self, places: u8) -> i128 {
-        let power = 10i128.saturating_pow(u32::from(places.saturating_sub(self.places)));
-        self.digits.saturating_mul(power)
+        let power = usize::from(places.saturating_sub(self.places));
+        self.digits.saturating_mul(POWERS.get(power).copied().unwrap_or(i128::MAX))
     }
+}
+
+/// The powers of ten.
+const POWERS: [i128; 39] = {
+    let (mut powers, mut at) = ([1; 39], 1);
+    while at < powers.len() {
+        powers[at] = powers[at - 1] * 10;
+        at += 1;
+    }
+    powers
+};
+
+/// A number without exponent whose digits fit in 64 bits, as nearly all do.
+fn short(plain: &str) -> Option<Decimal> {
+    const MAX: usize = 18;
+    let unsigned = plain.strip_prefix(['+', '-']).unwrap_or(plain);
+    if unsigned.len() > MAX {
+        return None;
+    }
+    let (mut digits, mut places, mut behind) = (0i64, 0u8, false);
+    for byte in unsigned.bytes() {
+        match byte {
+            b'0'..=b'9' => {
+                digits = digits * 10 + i64::from(byte - b'0');
+                places += u8::from(behind);
+            }
+            b'.' if !behind => behind = true,
+            _ => return None,
+        }
+    }
+    let digits = i128::from(if plain.starts_with('-') { -digits } else { digits });
+    Some(Decimal { digits, places })
 }
 
 impl PartialEq for Decimal {
@@ -296,7 +354,11 @@ mod tests {
             ("-1,234", Some("-1234")),
             ("$ 12.5", Some("12.5")),
             ("1,23", None),
-            ("12,34,567", None),
+            ("12,34,567.5", Some("1234567.5")),
+            ("1,23,45,678", Some("12345678")),
+            ("123,45,678", None),
+            ("1,23,456,789", None),
+            ("12,34,56", None),
             ("-$1,234.5", Some("-1234.5")),
             ("($45.00)", Some("-45.00")),
             ("1.5,000", None),
@@ -347,6 +409,9 @@ mod tests {
         }
         assert_eq!(sum.text(), "97.3500338");
         assert_eq!(Sum::default().text(), "0");
+        for (text, long) in [("-012.50", "-0012.500e0"), ("+7", "7e0"), (".5", "5e-1")] {
+            assert_eq!(Decimal::read(text), Decimal::read(long), "{text}");
+        }
         assert!(Decimal::read("1e300").is_none() && Decimal::read("1e-300").is_none());
     }
 

@@ -4,6 +4,7 @@ use crate::error::DiscoverError;
 use crate::form::Form;
 use crate::hash::{Hashes, Set};
 use crate::hints::Hints;
+use crate::kinds::names_quantities;
 use crate::profile::{Column, Profile};
 use crate::scan::{Scanned, scan};
 use crate::table::Table;
@@ -57,7 +58,8 @@ pub(crate) fn find(
         let notes = rivals(profile, &candidates, best);
         return plan(Some(best), notes, Vec::new());
     }
-    let (column, notes, questions) = by_rows((text, table), profile, time, &candidates);
+    let (column, notes, mut questions) = by_rows((text, table), profile, time, &candidates);
+    questions.extend(in_few_rows(profile, time));
     plan(column, notes, questions)
 }
 
@@ -75,7 +77,8 @@ fn by_rows(
         // What classifies tells series apart too, and is nobody's.
         let may_own = |at: &usize| {
             let column = &profile.columns[*at];
-            !column.is_number() && !has(&column.name, FLAGS) && !is(&column.name, KINDS)
+            let classifies = has(&column.name, FLAGS) || is(&column.name, KINDS);
+            !column.is_number() && !classifies && !names_quantities(column)
         };
         let Some(at) = series.best().filter(may_own) else {
             return (None, Vec::new(), vec![series.question(&tried, name)]);
@@ -99,6 +102,20 @@ fn by_rows(
     let note =
         "No column says whose a reading is; the whole file is taken as one owner's.".to_owned();
     (None, vec![note], Vec::new())
+}
+
+/// Asks about a column that says whose a reading is, but not in all rows: it may stand in the
+/// first row of several.
+fn in_few_rows(profile: &Profile, time: &TimePlan) -> Option<String> {
+    let some = |(at, column): &(usize, &Column)| {
+        let few = column.filled * 100 < profile.rows * 97 && column.distinct() > 1;
+        few && owner_score(&column.name) >= 60 && !time.columns.contains(at)
+    };
+    let (_, column) = profile.columns.iter().enumerate().find(some)?;
+    let (name, filled, rows) = (&column.name, column.filled, profile.rows);
+    Some(format!(
+        "`{name}` seems to say whose a row is, but only in {filled} of {rows} rows. If it stands for the rows below it too, write it in each; or say `--owner {name}` to refuse the others, or `--owner none` if all rows are one owner's."
+    ))
 }
 
 /// The column of few whole numbers that tells apart rows of one owner at one time.
@@ -135,10 +152,14 @@ fn parts(
 fn candidates(profile: &Profile, table: &Table, time: &TimePlan) -> Vec<usize> {
     let fits = |(at, column): &(usize, &Column)| {
         let nearly_full = column.filled * 100 >= profile.rows * 97;
-        let repeats = column.distinct() * 2 <= column.filled
-            || (column.filled < 20 && column.distinct() < column.filled);
         let number = column.is_number();
         let name = &table.names[*at];
+        // A person may have one row, and a place hardly so.
+        let repeats = match owner_score(name) {
+            100 => column.distinct() > 1,
+            80.. => column.distinct() * 10 <= column.filled * 9,
+            _ => column.distinct() * 2 <= column.filled,
+        } || (column.filled < 20 && column.distinct() < column.filled);
         let named = owner_score(name) > 0 && names_a_number(name);
         let whole = !column.fractional && !column.counts_up;
         !time.columns.contains(at)

@@ -1,14 +1,13 @@
 //! What the cells of each column are: one pass over the whole file.
 
 use crate::clock::{Format, shape};
-use crate::form::Form;
-use crate::hash::{Hashes, Map, Set};
+use crate::distinct::Distinct;
+use crate::form::{Form, Missing};
+use crate::hash::{Hashes, Map};
 use crate::number::{Decimal, Marks};
 use crate::scan::{Scanned, scan};
-use std::collections::{BTreeMap, HashSet};
+use std::collections::BTreeMap;
 
-/// Different values of a column that are counted.
-const MAX_DISTINCT: usize = 200_000;
 /// Different texts that a column of numbers may have among them.
 const MAX_TEXTS: usize = 30;
 /// Different texts that are kept.
@@ -49,10 +48,33 @@ pub(crate) struct Column {
     pub hhmm: bool,
     /// The same for `hhmmss`.
     pub hhmmss: bool,
-    /// Hashes of its values.
-    pub values: Set<u64>,
+    /// Its different values.
+    pub values: Distinct,
+    /// The last text of a time's shape, with its shape.
+    pub last_time: Option<(String, String)>,
     /// The number before.
     pub before: Option<Decimal>,
+    /// How numbers are written.
+    pub written: Written,
+}
+
+/// How the numbers of a column are written.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Written {
+    /// Those with a point before exactly three digits, which may be thousands.
+    pub threes: u64,
+    /// Those with a point that can only stand before decimals, and of these, those that may be
+    /// times of day such as `8.30`.
+    pub points: u64,
+    pub clocks: u64,
+    /// Integers of four digits and more.
+    pub long: u64,
+    /// Those with an exponent.
+    pub exponents: u64,
+    /// What stands around them, such as `$`, with the count.
+    pub around: BTreeMap<String, u64>,
+    /// Those other than zero with nothing around them.
+    pub bare: u64,
 }
 
 /// The cells of one shape of times.
@@ -75,9 +97,9 @@ pub(crate) struct Profile {
 }
 
 impl Column {
-    /// The number of different values, up to a maximum.
+    /// The number of different values; nearly, if they are many.
     pub(crate) fn distinct(&self) -> u64 {
-        self.values.len() as u64
+        self.values.count(self.filled)
     }
 
     /// Cells that are times by their shape.
@@ -110,6 +132,14 @@ impl Column {
     pub(crate) fn counts_seconds(&self) -> bool {
         let least = Decimal { digits: 473_385_600, places: 0 };
         self.numbers == self.filled && self.whole_range().is_some_and(|(lo, _)| lo >= least)
+    }
+
+    /// Whether nearly all cells are yes and no, as words or as 1 and 0.
+    pub(crate) fn is_truth(&self) -> bool {
+        let (zero, one) = (Decimal::ZERO, Decimal { digits: 1, places: 0 });
+        let bits = self.whole_range().is_none_or(|(lo, hi)| lo >= zero && hi <= one);
+        let all = self.booleans + self.numbers;
+        self.booleans > 0 && bits && !self.fractional && all * 10 >= self.filled * 9
     }
 
     /// Whether all cells with a value are numbers without decimals.
@@ -151,22 +181,30 @@ impl Column {
 
     fn count(&mut self, cell: &str, marks: &Marks, hashes: &Hashes) {
         self.filled += 1;
-        if self.values.len() < MAX_DISTINCT {
-            self.values.insert(hashes.of(cell));
+        self.values.add(hashes.of(cell));
+        if let Some(count) = self.texts.get_mut(cell) {
+            *count += 1;
+            self.booleans += u64::from(boolean(cell).is_some());
+            return;
         }
         if let Some(plain) = marks.plain(cell)
             && let Some(value) = Decimal::read(&plain)
         {
+            if !marks.around.is_empty() {
+                self.written.surrounded(cell, value, marks);
+            }
             return self.number(&plain, value);
         }
-        if let Some(shape) = shape::shape(cell)
+        let may_be_time = !self.many_texts || !self.shapes.is_empty();
+        if may_be_time
+            && let Some(shape) = self.shape(cell)
             && self.time(cell, shape)
         {
             return;
         }
         self.booleans += u64::from(boolean(cell).is_some());
-        if self.texts.len() < KEPT_TEXTS || self.texts.contains_key(cell) {
-            *self.texts.entry(cell.to_owned()).or_default() += 1;
+        if self.texts.len() < KEPT_TEXTS {
+            self.texts.insert(cell.to_owned(), 1);
         } else {
             self.many_texts = true;
         }
@@ -179,20 +217,28 @@ impl Column {
         }
         self.numbers += 1;
         if let Some(before) = self.before {
-            self.counts_up &= value.minus(before) == Decimal { digits: 1, places: 0 };
-            self.ascends &= value >= before;
+            let one = Decimal { digits: 1, places: 0 };
+            self.counts_up = self.counts_up && value.minus(before) == one;
+            self.ascends = self.ascends && value >= before;
         }
         self.before = Some(value);
         if value.places > 0 || plain.contains('.') {
             self.fractional = true;
+            self.written.exponents += u64::from(plain.contains(['e', 'E']));
+            self.written.point(plain);
         } else {
             let length = plain.trim_start_matches(['+', '-']).len();
+            self.written.long += u64::from(length > 3);
             self.digits = Some(
                 self.digits.map_or((length, length), |(lo, hi)| (lo.min(length), hi.max(length))),
             );
-            let parts = value.digits % 100 < 60 && value.digits / 100 % 100 < 60;
-            self.hhmmss &= parts && (0..=240_000).contains(&value.digits);
-            self.hhmm &= value.digits % 100 < 60 && (0..=2400).contains(&value.digits);
+            if self.hhmm || self.hhmmss {
+                // What is too great is no time of day.
+                let whole = u32::try_from(value.digits).unwrap_or(u32::MAX);
+                let parts = whole % 100 < 60 && whole / 100 % 100 < 60;
+                self.hhmmss &= parts && whole <= 240_000;
+                self.hhmm &= whole % 100 < 60 && whole <= 2400;
+            }
         }
         if is_suspect(plain) {
             let entry = self.suspects.entry(plain.to_owned()).or_insert((value, 0));
@@ -201,6 +247,18 @@ impl Column {
         }
         self.range =
             Some(self.range.map_or((value, value), |(lo, hi)| (lo.min(value), hi.max(value))));
+    }
+
+    /// The shape of a text, if a time may have it. Most texts of a column are alike.
+    fn shape(&mut self, cell: &str) -> Option<String> {
+        if let Some((text, shape)) = &self.last_time
+            && alike(text, cell)
+        {
+            return Some(shape.clone());
+        }
+        let shape = shape::shape(cell)?;
+        self.last_time = Some((cell.to_owned(), shape.clone()));
+        Some(shape)
     }
 
     /// Counts a text of a time's shape; false if no format can read it.
@@ -229,9 +287,45 @@ impl Column {
     }
 }
 
+/// Whether two texts have digits at the same places, and are equal elsewhere.
+fn alike(one: &str, other: &str) -> bool {
+    let same = |(a, b): (u8, u8)| a == b || (a.is_ascii_digit() && b.is_ascii_digit());
+    one.len() == other.len() && one.bytes().zip(other.bytes()).all(same)
+}
+
+impl Written {
+    fn point(&mut self, plain: &str) {
+        let unsigned = plain.strip_prefix(['+', '-']).unwrap_or(plain);
+        let (whole, behind) = unsigned.split_once('.').unwrap_or((unsigned, ""));
+        let digits = behind.bytes().all(|byte| byte.is_ascii_digit());
+        if (1..=3).contains(&whole.len()) && !whole.starts_with('0') && behind.len() == 3 && digits
+        {
+            self.threes += 1;
+            return;
+        }
+        self.points += 1;
+        let below = |text: &str, most: u8| text.parse::<u8>().is_ok_and(|n| n < most);
+        let clock = behind.len() == 2 && below(whole, 24) && below(behind, 60);
+        self.clocks += u64::from(clock);
+    }
+
+    fn surrounded(&mut self, cell: &str, value: Decimal, marks: &Marks) {
+        let of_number = |c: char| {
+            c.is_ascii_digit() || c.is_whitespace() || "+-\u{2212}.,'\u{2019}()".contains(c)
+        };
+        let around = cell.trim_matches(of_number);
+        if !marks.around.iter().any(|known| known == around) {
+            self.bare += u64::from(value != Decimal::ZERO);
+        } else if let Some(count) = self.around.get_mut(around) {
+            *count += 1;
+        } else {
+            self.around.insert(around.to_owned(), 1);
+        }
+    }
+}
+
 /// What a word says that means yes or no.
-#[must_use]
-pub fn boolean(text: &str) -> Option<bool> {
+pub(crate) fn boolean(text: &str) -> Option<bool> {
     let is = |words: &[&str]| words.iter().any(|word| text.eq_ignore_ascii_case(word));
     if is(&["true", "yes", "y", "t", "ja", "oui", "si", "sí", "on"]) {
         return Some(true);
@@ -239,9 +333,23 @@ pub fn boolean(text: &str) -> Option<bool> {
     is(&["false", "no", "n", "f", "nein", "non", "off"]).then_some(false)
 }
 
+/// What a cell says that means yes or no, where 1 stands for yes and 0 for no too.
+#[must_use]
+pub fn truth(cell: &str) -> Option<bool> {
+    match cell {
+        "1" => Some(true),
+        "0" => Some(false),
+        word => boolean(word),
+    }
+}
+
 /// Whether a number has the form of those that stand for a missing one: all nines, a digit
 /// before nines, round negative hundreds, the ends of an integer's range.
 fn is_suspect(plain: &str) -> bool {
+    // All of them begin so.
+    if !plain.starts_with(['-', '+', '9', '8', '6', '3', '2']) {
+        return false;
+    }
     let (whole, behind) = plain.split_once('.').unwrap_or((plain, ""));
     let digits = whole.trim_start_matches(['-', '+']);
     let all = |text: &str, digit: u8| text.bytes().all(|b| b == digit);
@@ -274,12 +382,12 @@ pub(crate) fn profile(text: &str, form: &Form, names: &[String]) -> Profile {
     let columns = names.iter().map(|name| Column { name: name.clone(), ..Column::default() });
     let mut profile = Profile { columns: columns.collect(), rows: 0 };
     let (marks, hashes) = (form.marks(), Hashes::default());
-    let missing: HashSet<&str> = form.missing.iter().map(String::as_str).collect();
+    let missing = Missing::of(&form.missing);
     scan(text, form, |_, scanned| {
         if let Scanned::Row(row) = scanned {
             profile.rows += 1;
             for (column, cell) in profile.columns.iter_mut().zip(row) {
-                if !cell.is_empty() && !missing.contains(cell.as_ref()) {
+                if !cell.is_empty() && !missing.contains(cell) {
                     column.count(cell, &marks, &hashes);
                 }
             }

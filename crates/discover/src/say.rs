@@ -9,6 +9,9 @@ use std::fmt::Write as _;
 /// Rows in a thousand that may be refused before a person should look.
 const MAX_REFUSED_PER_MILLE: u64 = 1;
 
+/// Rows without a time that are a title or a sum, however short the file.
+const MAX_UNTIMED: u64 = 5;
+
 impl Understanding {
     /// Whether something cannot be known that matters.
     #[must_use]
@@ -111,9 +114,9 @@ impl Understanding {
                 tally.out_of_range, tally.rows
             ));
         }
-        if tally.untimed > tally.rows {
+        if tally.untimed > MAX_UNTIMED && tally.untimed * 10 > tally.rows + tally.untimed {
             self.questions.push(format!(
-                "Only {} of {} rows have a time.",
+                "Only {} of {} rows have a time. The others are left out: if a time stands for the rows below it too, write it in each.",
                 tally.rows,
                 tally.rows + tally.untimed
             ));
@@ -156,6 +159,9 @@ impl Understanding {
             let scale = attribute.bounds().scale;
             if scale < attribute.total.places {
                 notes.push(format!("`{column}` has up to {} decimal places; encrypted streams round it to {scale}, so their sums may differ from the exact one in the last places.", attribute.total.places));
+            }
+            if !attribute.fits() {
+                matters.push(format!("`{column}` has numbers beyond what encrypted streams can express, which end at 9·10^18 in units of the last decimal place; they would be refused. Leave it out, or measure it in larger units."));
             }
             if attribute.total.unread > 0 {
                 matters.push(format!(

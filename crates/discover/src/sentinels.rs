@@ -3,7 +3,11 @@
 
 use crate::number::Decimal;
 use crate::profile::Column;
+use crate::words::{MONEY, has, is_money};
 use std::collections::BTreeMap;
+
+/// One number in so many leaves no doubt that it stands for a missing one, if it stands out.
+const OFTEN: u64 = 50;
 
 /// What a column's suspects are.
 #[derive(Clone, Debug, Default)]
@@ -12,6 +16,8 @@ pub(crate) struct Verdict {
     pub left_out: BTreeMap<String, u64>,
     /// Texts that are taken as numbers, though they look odd.
     pub odd: Vec<String>,
+    /// Texts that may be either, each with its count, and whether they are left out.
+    pub open: Vec<(String, u64, bool)>,
 }
 
 /// Decides for all columns: what one column proves counts as a hint in the others.
@@ -31,6 +37,7 @@ pub(crate) fn judge(columns: &[&Column]) -> Vec<Verdict> {
             if hinted && !verdict.left_out.contains_key(text) {
                 verdict.left_out.insert(text.clone(), *count);
                 verdict.odd.retain(|odd| odd != text);
+                verdict.open.retain(|(open, ..)| open != text);
             }
         }
     }
@@ -63,6 +70,7 @@ fn alone(column: &Column) -> Verdict {
             continue;
         }
         let span = hi.minus(lo);
+        let money = has(&column.name, MONEY) || column.written.around.keys().any(|a| is_money(a));
         let gap = if below { lo.minus(*value) } else { value.minus(hi) };
         let nines = text
             .trim_start_matches('-')
@@ -75,14 +83,22 @@ fn alone(column: &Column) -> Verdict {
         let far = gap > span;
         let stands_out = match text.as_str() {
             "-1" => false,
-            _ if negative && nines => lo >= Decimal::ZERO || far || *count > 1,
+            _ if negative && nines => lo >= Decimal::ZERO || far,
             _ if negative => far && *count > 1,
             // Two nines are more often a real number.
             _ if !nines => gap > span.times(2) && *count > 1,
             _ => far && *count > 1,
         };
-        if stands_out {
+        let often = *count * OFTEN >= column.numbers;
+        let is_sure = !money && (negative || often || (nines && gap > span.times(10)));
+        if stands_out && is_sure {
             verdict.left_out.insert(text.clone(), *count);
+        } else if stands_out {
+            let left_out = !money;
+            verdict.left_out.extend(left_out.then(|| (text.clone(), *count)));
+            verdict.open.push((text.clone(), *count, left_out));
+        } else if negative && text != "-1" && *count > 1 && (nines || lo >= Decimal::ZERO) {
+            verdict.open.push((text.clone(), *count, false));
         } else if (negative && lo >= Decimal::ZERO) || gap.times(2) > span {
             verdict.odd.push(text.clone());
         }
@@ -107,6 +123,22 @@ mod tests {
     }
 
     #[test]
+    fn what_may_be_either_is_asked() {
+        let open = |column: Column| {
+            let verdict = judge(&[&column]).remove(0);
+            (verdict.left_out.len(), verdict.open)
+        };
+        let price = Column { name: "price".to_owned(), ..column(Some((1, 30)), &[("99.99", 2)]) };
+        assert_eq!(open(price), (0, vec![("99.99".to_owned(), 2, false)]));
+        // A payment of 999 among others of up to 800.
+        let paid = column(Some((-800, 500)), &[("-999", 2)]);
+        assert_eq!(open(paid), (0, vec![("-999".to_owned(), 2, false)]));
+        let rare = Column { numbers: 1000, ..column(Some((1, 30)), &[("99", 2)]) };
+        assert_eq!(open(rare), (1, vec![("99".to_owned(), 2, true)]));
+        assert_eq!(open(column(Some((1, 30)), &[("9999", 2)])).1, []);
+    }
+
+    #[test]
     fn distance_and_form_decide() {
         let sure = column(Some((0, 12)), &[("-200", 50)]);
         let wide = column(Some((2, 340)), &[("-200", 40)]);
@@ -118,6 +150,7 @@ mod tests {
         assert!(verdicts[2].left_out.is_empty() && verdicts[3].left_out.is_empty());
         assert_eq!(verdicts[3].odd, ["-1"]);
         let alone = judge(&[&column(Some((2, 340)), &[("-200", 40)])]);
-        assert!(alone[0].left_out.is_empty() && alone[0].odd == ["-200"]);
+        assert!(alone[0].left_out.is_empty());
+        assert_eq!(alone[0].open, [("-200".to_owned(), 40, false)]);
     }
 }

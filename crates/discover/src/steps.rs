@@ -1,6 +1,7 @@
 //! How numbers change from one reading of an owner to the next: standings of meters only rise.
 
 use crate::number::Decimal;
+use crate::windows::{DAY, SECOND};
 use crate::words::{METERS, has};
 
 /// The reading before of one attribute of an owner: its time and its number.
@@ -16,11 +17,15 @@ pub(crate) struct Steps {
 
 impl Steps {
     /// Steps before a column is a meter's, if its name says so, and if not.
-    const MIN_NAMED: u64 = 20;
+    const MIN_NAMED: u64 = 10;
     const MIN: u64 = 100;
     /// Steps of each owner, in the same cases.
     const MIN_NAMED_EACH: u64 = 2;
     const MIN_EACH: u64 = 24;
+    /// The same in files of more than half a year, in which all that has seasons falls too. A year
+    /// of monthly readings has eleven.
+    const MIN_LONG_EACH: u64 = 8;
+    const LONG: i64 = 183 * DAY * SECOND;
     /// One step in so many may fall: meters are replaced, and begin again.
     const RARE: u64 = 200;
     /// Falls after which a column is no longer looked at.
@@ -43,11 +48,13 @@ impl Steps {
     }
 
     /// Whether a column of this name holds standings of meters, or whatever else only grows.
-    pub(crate) fn only_rise(&self, name: &str, owners: u64) -> bool {
+    /// `span` is the time from the first to the last reading, in microseconds.
+    pub(crate) fn only_rise(&self, name: &str, owners: u64, span: i64) -> bool {
         let steps = self.rises + self.falls + self.stays;
         let named = has(name, METERS);
         let (least, each) = match named {
             true => (Self::MIN_NAMED, Self::MIN_NAMED_EACH),
+            false if span >= Self::LONG => (Self::MIN, Self::MIN_LONG_EACH),
             false => (Self::MIN, Self::MIN_EACH),
         };
         steps >= least.max(owners.saturating_mul(each))
@@ -66,13 +73,14 @@ mod tests {
             let time = i64::try_from(time).unwrap();
             steps.add(&mut before, time, Decimal { digits: *digits, places: 1 });
         }
-        steps.only_rise(name, 1)
+        steps.only_rise(name, 1, 0)
     }
 
     #[test]
     fn what_never_falls_is_a_meters_standing() {
         let rising: Vec<i128> = (0..300).map(|n| 5000 + n / 2).collect();
         assert!(only_rise("kwh", &rising) && only_rise("Zählerstand", &rising[..30]));
+        assert!(only_rise("Zählerstand", &rising[..12]), "a year of months");
         assert!(!only_rise("kwh", &rising[..30]), "too few to tell without a name");
         let replaced: Vec<i128> = (0..600).map(|n| if n < 400 { 9000 + n } else { n }).collect();
         assert!(only_rise("meter_reading", &replaced));
@@ -82,11 +90,31 @@ mod tests {
     }
 
     #[test]
+    fn monthly_readings_of_many_meters_only_rise() {
+        let of = |each: fn(i128, i128) -> i128, days: i64| {
+            let mut steps = Steps::default();
+            for owner in 0..30 {
+                let mut before = None;
+                for month in 0..12 {
+                    let digits = each(owner, month);
+                    let value = Decimal { digits, places: 0 };
+                    steps.add(&mut before, i64::try_from(month).unwrap(), value);
+                }
+            }
+            steps.only_rise("kwh", 30, days * DAY * SECOND)
+        };
+        let standings = |owner, month| 1000 * owner + (130 + owner) * month;
+        assert!(of(standings, 334));
+        assert!(!of(standings, 1), "a morning may rise everywhere");
+        assert!(!of(|owner, month| 100 + (owner * 7 + month * 5) % 12, 334), "usage falls too");
+    }
+
+    #[test]
     fn the_latest_row_may_come_first() {
         let (mut steps, mut before) = (Steps::default(), None);
         for n in (0..200).rev() {
             steps.add(&mut before, n, Decimal { digits: n.into(), places: 0 });
         }
-        assert!(steps.only_rise("total", 1));
+        assert!(steps.only_rise("total", 1, 0));
     }
 }

@@ -2,6 +2,7 @@
 
 use crate::cells::{Delimiter, Row, Rows};
 use crate::clock::shape;
+use crate::doubts;
 use crate::error::DiscoverError;
 use crate::form::{Form, MISSING, distinct, header};
 use crate::marks;
@@ -34,6 +35,8 @@ pub(crate) struct Table {
     pub free_marks: Option<Marks>,
     /// What was noticed.
     pub notes: Vec<String>,
+    /// A question about the header.
+    pub open_header: Option<String>,
 }
 
 /// The first rows of a text.
@@ -176,12 +179,14 @@ struct Finder<'a> {
     cell_units: BTreeMap<usize, String>,
     forced: Option<Marks>,
     shapes: HashMap<String, bool>,
+    open_header: Option<String>,
 }
 
 impl<'a> Finder<'a> {
     fn new(text: &'a str, sample: Sample<'a>, decimal: Option<char>) -> Self {
-        let found = marks::decide(sample.body(), sample.width, None);
-        let forced = decimal.map(|_| marks::decide(sample.body(), sample.width, decimal).marks);
+        let found = marks::decide(sample.body(), sample.width, sample.delimiter, None);
+        let forced = decimal
+            .map(|_| marks::decide(sample.body(), sample.width, sample.delimiter, decimal).marks);
         let last = sample.lines.last().map_or(0, |line| usize::try_from(*line).unwrap_or(0));
         let text_lines = text.lines().take(last + 1).collect();
         let form = Form {
@@ -195,7 +200,8 @@ impl<'a> Finder<'a> {
         };
         let open_marks = found.open.filter(|_| decimal.is_none());
         let (cell_units, shapes) = (found.units, HashMap::new());
-        Finder { text_lines, sample, form, open_marks, cell_units, forced, shapes }
+        let open_header = None;
+        Finder { text_lines, sample, form, open_marks, cell_units, forced, shapes, open_header }
     }
 
     fn kind(&mut self, cell: &str) -> Kind {
@@ -279,8 +285,14 @@ impl<'a> Finder<'a> {
         };
         let sure = agreement.iter().position(is_data)?;
         let (width, used) = (self.sample.width, self.used_width(sure));
+        // A row of data may have texts among its numbers, or lack some.
+        let data = |at: &usize| {
+            let own = &agreement[*at];
+            own.fits && own.agree > 0 && own.agree >= own.differ
+        };
+        let top = (0..sure).find(data).unwrap_or(sure);
         let mut best: Option<usize> = None;
-        for at in (sure.saturating_sub(MAX_ABOVE)..sure).rev() {
+        for at in (top.saturating_sub(MAX_ABOVE)..sure).rev() {
             let cells = self.names_at(at).len();
             let lacks_one =
                 self.sample.rows[at].len() < used && (cells + 1 == width || cells + 1 == used);
@@ -298,11 +310,12 @@ impl<'a> Finder<'a> {
                 best = Some(at);
             }
         }
-        // A row of data may have texts among its numbers, or lack some.
-        let data = |at: &usize| {
-            let own = &agreement[*at];
-            own.fits && own.agree > 0 && own.agree >= own.differ
-        };
+        // What begins with a mark and is data otherwise is no comment.
+        let marked =
+            |at: usize| self.sample.rows[at].first().is_some_and(|cell| cell.starts_with('#'));
+        let mut below = (sure..agreement.len()).filter(|at| marked(*at)).peekable();
+        let comments = below.peek().is_some() && !below.any(|at| is_data(&agreement[at]));
+        self.form.comment = comments.then_some('#');
         let first = (best.map_or(0, |header| header + 1)..sure).find(data).unwrap_or(sure);
         Some((first, best))
     }
@@ -326,18 +339,12 @@ impl<'a> Finder<'a> {
         self.same_records(first)?;
         let mut notes = Vec::new();
         self.widths(first, &mut notes);
-        let comments = self
-            .sample
-            .rows
-            .iter()
-            .skip(first)
-            .any(|row| row.first().is_some_and(|cell| cell.starts_with('#')));
-        self.form.comment = comments.then_some('#');
         let data_line = usize::try_from(self.sample.lines[first]).unwrap_or(1);
         let (names, units, above) = match header_row {
             Some(at) => self.with_header(at, first, data_line),
             None => {
                 let width = self.used_width(first);
+                self.open_header = self.fewer_names(first, width);
                 let names = distinct(vec![""; width].into_iter());
                 (self.form.columns, self.form.skip) = (names.clone(), data_line - 1);
                 (names, Vec::new(), data_line - 1)
@@ -361,6 +368,7 @@ impl<'a> Finder<'a> {
             open_marks: self.open_marks,
             free_marks: forced.map(|_| free),
             notes,
+            open_header: self.open_header,
         })
     }
 
@@ -390,6 +398,10 @@ impl<'a> Finder<'a> {
             return (names, units, header_line - 1);
         }
         // A column without a name stands first, as some programs write their row numbers.
+        let rows = self.sample.rows.get(first..).unwrap_or_default().to_vec();
+        if !over_lines && !doubts::names_rows(&rows, |cell| self.kind(cell) == Kind::Time) {
+            self.open_header = Some(doubts::other_width(header_line, names.len(), used));
+        }
         let mut named: Vec<String> = if over_lines {
             self.sample.rows[at].iter().map(ToString::to_string).collect()
         } else {
@@ -400,6 +412,17 @@ impl<'a> Finder<'a> {
         let names = distinct(named.iter().map(String::as_str));
         (self.form.columns, self.form.skip) = (names.clone(), data_line - 1);
         (names, units, header_line - 1)
+    }
+
+    /// The question about a line right above the rows that holds names, but not one for each cell.
+    fn fewer_names(&mut self, first: usize, width: usize) -> Option<String> {
+        let at = first.checked_sub(1)?;
+        let row = self.sample.rows.get(at)?.clone();
+        let names = row.iter().filter(|cell| self.kind(cell) == Kind::Text).count();
+        let line = usize::try_from(self.sample.lines[at]).unwrap_or(1);
+        let is_listed = names > 1 || self.line_at(at).contains([',', ';', '\t', '|']);
+        let is_header = is_listed && names == row.len() && row.len() != width;
+        is_header.then(|| doubts::other_width(line, names, width))
     }
 
     /// The width of rows without the columns at their end that are empty throughout.

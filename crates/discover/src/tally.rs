@@ -2,16 +2,16 @@
 
 use crate::bounds::Spread;
 use crate::cells::Row;
-use crate::clock::Local;
-use crate::form::Form;
+use crate::clock::{Local, Region};
+use crate::form::{Form, Missing};
 use crate::hash::{Hashes, Map, Set};
 use crate::number::{Decimal, Marks, Sum};
-use crate::profile::boolean;
+use crate::profile::truth;
 use crate::scan::{Scanned, scan};
 use crate::steps::{Before, Steps};
-use crate::times::{TimePlan, join};
-use crate::windows::{WINDOWS, Window, shortest};
-use std::collections::{BTreeMap, HashSet};
+use crate::times::{TimePlan, Zone, join};
+use crate::windows::{SECOND, WINDOWS, Window, shortest};
+use std::collections::{BTreeMap, BTreeSet};
 
 /// Times that can be expressed: from 1970 to 2112, in microseconds.
 const LIMIT: i64 = alpheus_time::Timestamp::LIMIT.0.cast_signed();
@@ -32,7 +32,7 @@ pub(crate) struct CountedColumn {
     pub column: usize,
     pub values: Values,
     /// Texts that stand for a missing value, in this column.
-    pub missing: HashSet<String>,
+    pub missing: BTreeSet<String>,
 }
 
 /// The count and the sum of one attribute.
@@ -85,6 +85,9 @@ pub struct Tally {
     pub repeated: u64,
     /// Rows that equal an earlier one in every cell.
     pub duplicates: u64,
+    /// The hours of the day that occur, one bit each, at the zone of the file; none where each
+    /// time has its own.
+    pub(crate) hours: u32,
     /// Owners.
     pub owners: u64,
     /// Rows of the owner with the most.
@@ -100,6 +103,8 @@ pub struct Tally {
     pub span: Option<(i64, i64)>,
     /// Each attribute, in order.
     pub totals: Vec<Total>,
+    /// The first line whose cells seem to be names of columns, and other names than the file's.
+    pub(crate) heading: Option<u64>,
     /// The first lines that were refused.
     pub refused_lines: Vec<u64>,
 }
@@ -111,6 +116,17 @@ impl Tally {
         let Some(crowds) = self.crowds.get(length) else { return 0 };
         let full: u64 = crowds.range(least..).map(|(_, windows)| windows).sum();
         full * 100 / crowds.values().sum::<u64>().max(1)
+    }
+
+    /// So many owners have data in at least half of the windows of a length that have any.
+    pub(crate) fn usual_crowd(&self, length: usize) -> u64 {
+        let Some(crowds) = self.crowds.get(length) else { return 0 };
+        let (all, mut some) = (crowds.values().sum::<u64>(), 0);
+        let usual = crowds.iter().rev().find(|(_, windows)| {
+            some += **windows;
+            some * 2 >= all
+        });
+        usual.map_or(0, |(owners, _)| *owners)
     }
 
     /// Rows that were refused.
@@ -160,7 +176,9 @@ impl Owner {
 struct Counter<'w> {
     tally: Tally,
     form: &'w Form,
-    missing: HashSet<&'w str>,
+    missing: Missing,
+    /// Those of each wanted column.
+    own_missing: Vec<Missing>,
     marks: Marks,
     time: &'w TimePlan,
     owner: Option<usize>,
@@ -168,6 +186,7 @@ struct Counter<'w> {
     owners: Map<String, Owner>,
     hashes: Hashes,
     joined: String,
+    names: Vec<String>,
 }
 
 /// Reads all rows.
@@ -181,7 +200,8 @@ pub(crate) fn tally(
     let mut counter = Counter {
         tally: Tally { totals: vec![Total::default(); wanted.len()], ..Tally::default() },
         form,
-        missing: form.missing.iter().map(String::as_str).collect(),
+        missing: Missing::of(&form.missing),
+        own_missing: wanted.iter().map(|own| Missing::of(&own.missing)).collect(),
         marks: form.marks(),
         time,
         owner,
@@ -189,11 +209,12 @@ pub(crate) fn tally(
         owners: Map::default(),
         hashes: Hashes::default(),
         joined: String::new(),
+        names: form.open(text).names,
     };
     scan(text, form, |line, scanned| {
         let refused = counter.tally.refused();
         match scanned {
-            Scanned::Row(row) => counter.row(row),
+            Scanned::Row(row) => counter.row(line, row),
             Scanned::Blank => counter.tally.blank += 1,
             Scanned::Width => counter.tally.bad_width += 1,
             Scanned::Broken => counter.tally.broken += 1,
@@ -269,13 +290,16 @@ fn crowds(owners: &Map<String, Owner>, seconds: i64) -> (BTreeMap<u64, u64>, (u6
 }
 
 impl Counter<'_> {
-    fn row(&mut self, row: &Row<'_>) {
+    fn row(&mut self, line: u64, row: &Row<'_>) {
         if !join(row, &self.time.columns, self.form, &mut self.joined) {
             self.tally.untimed += 1;
             return;
         }
         let Some((micros, local)) = self.time.clock.read(&self.joined) else {
             self.tally.bad_time += 1;
+            if self.tally.heading.is_none() && self.is_heading(row) {
+                self.tally.heading = Some(line);
+            }
             return;
         };
         let owner = self.owner.map_or("", |at| row.get(at).map_or("", AsRef::as_ref));
@@ -284,6 +308,7 @@ impl Counter<'_> {
             return;
         }
         self.tally.rows += 1;
+        self.tally.hours |= self.hour(micros);
         self.tally.out_of_range += u64::from(!(0..LIMIT).contains(&micros));
         let known = match self.owners.get_mut(owner) {
             Some(known) => known,
@@ -299,14 +324,38 @@ impl Counter<'_> {
             self.tally.span.map_or((micros, micros), |(lo, hi)| (lo.min(micros), hi.max(micros))),
         );
         known.before.resize(self.wanted.len(), None);
-        let columns = self.wanted.iter().zip(&mut self.tally.totals).zip(&mut known.before);
-        for ((wanted, total), before) in columns {
+        let columns = self.wanted.iter().zip(&self.own_missing);
+        let columns = columns.zip(self.tally.totals.iter_mut().zip(&mut known.before));
+        for ((wanted, own_missing), (total, before)) in columns {
             let cell = row.get(wanted.column).map_or("", AsRef::as_ref);
-            if !cell.is_empty() && !self.missing.contains(cell) && !wanted.missing.contains(cell) {
+            if !cell.is_empty() && !self.missing.contains(cell) && !own_missing.contains(cell) {
                 let value = total.count(cell, wanted.values, &self.marks);
                 value.into_iter().for_each(|value| total.steps.add(before, micros, value));
             }
         }
+    }
+}
+
+impl Counter<'_> {
+    /// Whether all cells of numbers are texts in a row, and it is not the header again.
+    fn is_heading(&self, row: &Row<'_>) -> bool {
+        let numbers = || self.wanted.iter().filter(|own| own.values == Values::Number);
+        let text = |own: &CountedColumn| {
+            let cell = row.get(own.column).map_or("", AsRef::as_ref);
+            !cell.is_empty() && !self.missing.contains(cell) && self.marks.plain(cell).is_none()
+        };
+        let again = row.iter().zip(&self.names).all(|(cell, name)| cell == name);
+        !again && numbers().next().is_some() && numbers().all(text)
+    }
+
+    /// The bit of a time's hour, as the file has it.
+    fn hour(&self, micros: i64) -> u32 {
+        let seconds = match &self.time.zone {
+            Zone::Fixed(Region::Fixed(seconds), _) => i64::from(*seconds),
+            Zone::Unstated => 0,
+            Zone::Fixed(Region::Place(_), _) | Zone::InValue => return 0,
+        };
+        1 << (micros.div_euclid(SECOND) + seconds).div_euclid(3600).rem_euclid(24)
     }
 }
 
@@ -318,7 +367,7 @@ impl Total {
                 self.count += 1;
                 self.longest = self.longest.max(cell.len());
             }
-            Values::Boolean => match boolean(cell) {
+            Values::Boolean => match truth(cell) {
                 Some(yes) => {
                     self.count += 1;
                     self.sum.add(Decimal { digits: i128::from(yes), places: 0 });

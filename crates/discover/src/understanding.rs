@@ -3,6 +3,7 @@
 use crate::attribute::Attribute;
 use crate::bounds::Outliers;
 use crate::columns::{Sorted, lost};
+use crate::doubts;
 use crate::encoding::Encoding;
 use crate::error::{self, DiscoverError};
 use crate::form::Form;
@@ -57,6 +58,8 @@ pub fn understand(bytes: &[u8], hints: &Hints) -> Result<Understanding, Discover
     check_decimal(&text, &table, &profile)?;
     let time = times::find(&text, &table, &profile, hints)?;
     let owner = owner::find(&text, &table, &profile, &time, hints)?;
+    let mut questions = doubts::questions(&table, &profile, (&time, owner.column.as_ref()), hints);
+    questions.extend(encoding.doubt(bytes));
     let mut sorted = Sorted::of((&table, &profile), &time, &owner, hints);
     if sorted.attributes.is_empty() {
         return Err(DiscoverError::NothingToMeasure);
@@ -68,12 +71,15 @@ pub fn understand(bytes: &[u8], hints: &Hints) -> Result<Understanding, Discover
     if hints.outliers == Some(Outlying::LeaveOut) && leave_outliers(&mut sorted, &tally) {
         tally = crate::tally::tally(&text, &table.form, &time, owner.column, &sorted.wanted);
     }
+    questions.extend(doubts::half_day(&time, &tally, hints).or_else(|| doubts::headings(&tally)));
     let kept = hints.outliers == Some(Outlying::Keep);
+    let span = tally.span.map_or(0, |(first, last)| last - first);
     for (attribute, total) in sorted.attributes.iter_mut().zip(&tally.totals) {
         attribute.total = total.clone();
-        attribute.only_rises = total.steps.only_rise(&attribute.column, tally.owners);
+        attribute.only_rises = total.steps.only_rise(&attribute.column, tally.owners, span);
         attribute.outliers = if kept { Outliers::default() } else { total.spread.outliers() };
     }
+    let owner = OwnerPlan { questions: [questions, owner.questions].concat(), ..owner };
     Ok(finish(table, time, owner, sorted, tally))
 }
 
@@ -125,7 +131,7 @@ fn finish(
     sorted: Sorted,
     tally: Tally,
 ) -> Understanding {
-    let Table { mut form, names, open_marks, has_header, notes: noticed, .. } = table;
+    let Table { mut form, names, has_header, notes: noticed, .. } = table;
     let Sorted { attributes, categories, left_out, notes, questions, .. } = sorted;
     form.untimed = tally.untimed > 0;
     let mut found = Understanding {
@@ -138,7 +144,7 @@ fn finish(
         left_out,
         tally,
         notes: [noticed, notes, owner.notes].concat(),
-        questions: [open_marks.into_iter().collect(), owner.questions, questions].concat(),
+        questions: [owner.questions, questions].concat(),
     };
     found.owner = owner.column.and_then(|at| found.names.get(at).cloned());
     if !has_header {

@@ -106,6 +106,25 @@ pub(crate) const HHMM: &[&str] = &[
     "heure",
 ];
 
+/// Names of columns of times of day.
+pub(crate) const CLOCK_NAMES: &[&str] = &[
+    "time",
+    "timeofday",
+    "clock",
+    "localtime",
+    "starttime",
+    "uhrzeit",
+    "zeit",
+    "hora",
+    "heure",
+    "ora",
+    "tijd",
+    "tid",
+    "klokkeslett",
+    "czas",
+    "godzina",
+];
+
 /// Words of columns whose numbers are codes.
 pub(crate) const CODES: &[&str] = &[
     "type",
@@ -157,6 +176,13 @@ pub(crate) const CODES: &[&str] = &[
     "feiertag",
 ];
 
+/// Words of columns of money, whose numbers may be of any size.
+pub(crate) const MONEY: &[&str] = &[
+    "price", "prices", "amount", "cost", "balance", "sales", "revenue", "income", "salary", "paid",
+    "fee", "preis", "betrag", "saldo", "umsatz", "kosten", "prix", "montant", "solde", "precio",
+    "importe", "importo", "prezzo", "prijs", "bedrag", "eur", "usd", "gbp", "chf",
+];
+
 /// Names of columns that hold readings of several kinds.
 pub(crate) const READINGS: &[&str] = &[
     "value",
@@ -197,6 +223,111 @@ pub(crate) const KINDS: &[&str] = &[
     "messgroesse",
     "messgröße",
     "parametre",
+];
+
+/// Words of quantities: a column of several of them names kinds of readings.
+pub(crate) const QUANTITIES: &[&str] = &[
+    "temperature",
+    "temp",
+    "temperatur",
+    "humidity",
+    "feuchte",
+    "luftfeuchte",
+    "luftfeuchtigkeit",
+    "pressure",
+    "druck",
+    "luftdruck",
+    "co2",
+    "co",
+    "no2",
+    "nox",
+    "o3",
+    "so2",
+    "pm1",
+    "pm10",
+    "pm25",
+    "pm2",
+    "voc",
+    "noise",
+    "illuminance",
+    "lux",
+    "brightness",
+    "rain",
+    "rainfall",
+    "precipitation",
+    "niederschlag",
+    "windspeed",
+    "wind",
+    "voltage",
+    "spannung",
+    "current",
+    "strom",
+    "power",
+    "leistung",
+    "energy",
+    "energie",
+    "frequency",
+    "gas",
+    "water",
+    "wasser",
+    "heartrate",
+    "pulse",
+    "puls",
+    "steps",
+    "schritte",
+    "distance",
+    "calories",
+    "weight",
+    "gewicht",
+    "glucose",
+    "spo2",
+    "oxygen",
+    "systolic",
+    "diastolic",
+    "sleep",
+    "battery",
+    "rssi",
+    "speed",
+    "acceleration",
+    "level",
+    "flow",
+    "ph",
+    "turbidity",
+    "conductivity",
+    "moisture",
+    "import",
+    "export",
+    "consumption",
+    "production",
+    "generation",
+    "verbrauch",
+    "erzeugung",
+    "einspeisung",
+    "bezug",
+    "debit",
+    "credit",
+];
+
+/// What stands for the sum of all others.
+pub(crate) const TOTALS: &[&str] = &[
+    "total",
+    "grand total",
+    "subtotal",
+    "all",
+    "sum",
+    "overall",
+    "gesamt",
+    "insgesamt",
+    "summe",
+    "total général",
+    "ensemble",
+    "tous",
+    "todos",
+    "totale",
+    "totaal",
+    "suma",
+    "i alt",
+    "totalt",
 ];
 
 /// Words of times that are no time of a reading: of lengths, and of changes to a record.

@@ -36,6 +36,13 @@ pub(crate) fn is(name: &str, list: &[&str]) -> bool {
     list.contains(&words(name).concat().as_str())
 }
 
+/// Whether what stands around a number says that it is money.
+pub(crate) fn is_money(around: &str) -> bool {
+    const SIGNS: &[&str] = &["$", "€", "£", "¥", "₹", "kr", "zł", "Rs."];
+    let code = around.len() == 3 && around.bytes().all(|byte| byte.is_ascii_uppercase());
+    code || SIGNS.contains(&around)
+}
+
 /// How strongly a word says that a column tells whose a reading is.
 const OWNERS: &[(u32, &[&str])] = &[
     (
@@ -182,8 +189,27 @@ pub(crate) fn owner_score(name: &str) -> u32 {
 
 /// Whether a name ends as those of numbers that identify.
 pub(crate) fn is_id(name: &str) -> bool {
+    const NUMBERS: &[&str] = &[
+        "phone",
+        "telephone",
+        "telefon",
+        "mobile",
+        "zip",
+        "zipcode",
+        "postcode",
+        "plz",
+        "iban",
+        "isbn",
+        "ean",
+        "barcode",
+        "sku",
+        "serial",
+        "imei",
+    ];
     let last = words(name).pop().unwrap_or_default();
-    matches!(last.as_str(), "id" | "ids" | "uid" | "uuid" | "guid") || name.ends_with("ID")
+    matches!(last.as_str(), "id" | "ids" | "uid" | "uuid" | "guid")
+        || name.ends_with("ID")
+        || has(name, NUMBERS)
 }
 
 /// Whether a column of numbers may be an owner's by its name: one word, or one that says that it
@@ -316,7 +342,7 @@ mod tests {
         {
             assert_eq!(owner_score(other), 0, "{other}");
         }
-        assert!(is_id("PULocationID") && is_id("user_id") && !is_id("humid"));
+        assert!(is_id("PULocationID") && is_id("user_id") && is_id("Phone") && !is_id("humid"));
     }
 
     #[test]

@@ -1,23 +1,23 @@
 //! How the cells of a recorded file are written: missing values, marks of numbers.
 
 use super::source::Source;
+use alpheus_discover::form::Missing;
 use alpheus_discover::number::Marks;
 use alpheus_policy::schema::{AttributeKind, Schema};
 use std::borrow::Cow;
-use std::collections::HashSet;
 
 /// Turns cells into what the schema's attributes take.
 pub(crate) struct CellForm {
     /// Of files whose form the source file describes.
     form: Option<Described>,
     /// By attribute: texts that stand for a missing value.
-    missing: Vec<HashSet<String>>,
+    missing: Vec<Missing>,
     numbers: Vec<bool>,
 }
 
 struct Described {
     marks: Marks,
-    missing: HashSet<String>,
+    missing: Missing,
     untimed: bool,
 }
 
@@ -25,11 +25,10 @@ impl CellForm {
     pub(crate) fn new(source: &Source, schema: &Schema) -> CellForm {
         let form = source.file.as_ref().map(|form| Described {
             marks: form.marks(),
-            missing: form.missing.iter().cloned().collect(),
+            missing: Missing::of(&form.missing),
             untimed: form.untimed,
         });
-        let missing =
-            |name: &String| source.missing.get(name).into_iter().flatten().cloned().collect();
+        let missing = |name: &String| Missing::of(source.missing.get(name).into_iter().flatten());
         CellForm {
             form,
             missing: schema.attributes.iter().map(|attribute| missing(&attribute.name)).collect(),

@@ -1,7 +1,7 @@
 //! One cell of a recorded file: its text as a time or a value of the schema.
 
 use super::refusals::RowError;
-use alpheus_discover::boolean;
+use alpheus_discover::truth;
 use alpheus_policy::decimal::{format_scaled, parse_scaled};
 use alpheus_policy::schema::{Attribute, AttributeKind};
 
@@ -28,8 +28,8 @@ pub fn parse_cell(text: &str, attribute: &Attribute) -> Result<Cell, RowError> {
     }
     match attribute.kind {
         AttributeKind::Number { scale, min, max } => {
-            let truth = || boolean(text).filter(|_| attribute.kind.is_zero_or_one());
-            let read = parse_scaled(text, scale).ok().or_else(|| truth().map(i64::from));
+            let word = || truth(text).filter(|_| attribute.kind.is_zero_or_one());
+            let read = parse_scaled(text, scale).ok().or_else(|| word().map(i64::from));
             let value = read.ok_or(RowError::NotANumber)?;
             if (min..=max).contains(&value) {
                 Ok(Cell::Number(value))
@@ -37,11 +37,7 @@ pub fn parse_cell(text: &str, attribute: &Attribute) -> Result<Cell, RowError> {
                 Err(RowError::OutOfBounds)
             }
         }
-        AttributeKind::Boolean => match text {
-            "1" => Ok(Cell::Boolean(true)),
-            "0" => Ok(Cell::Boolean(false)),
-            _ => boolean(text).map(Cell::Boolean).ok_or(RowError::NotABoolean),
-        },
+        AttributeKind::Boolean => truth(text).map(Cell::Boolean).ok_or(RowError::NotABoolean),
         AttributeKind::Text { max_bytes } if text.len() > usize::from(max_bytes) => {
             Err(RowError::OutOfBounds)
         }

@@ -57,12 +57,17 @@ pub struct Failure {
     error: Box<dyn Error + Send + Sync>,
     help: Option<String>,
     id: Option<ErrorId>,
+    query: Option<String>,
 }
+
+/// What stands before the query that would be allowed, at the end of a failure's text.
+pub const NEAREST: &str = "The nearest query that would be allowed:\n";
 
 impl Failure {
     /// A failure caused by `error`.
     pub fn new(category: Category, error: impl Into<Box<dyn Error + Send + Sync>>) -> Self {
-        Self { category, place: None, error: error.into(), help: None, id: None }
+        let error = error.into();
+        Self { category, place: None, error, help: None, id: None, query: None }
     }
 
     /// Says which file, line or address it happened at.
@@ -77,6 +82,25 @@ impl Failure {
     pub fn with_help(mut self, help: impl Into<String>) -> Self {
         self.help = Some(help.into());
         self
+    }
+
+    /// Has the nearest query that would be allowed, as SQL that can be pasted.
+    #[must_use]
+    pub fn with_query(mut self, query: impl Into<String>) -> Self {
+        self.query = Some(query.into());
+        self
+    }
+
+    /// The nearest query that would be allowed, if one was found.
+    #[must_use]
+    pub fn query(&self) -> Option<&str> {
+        self.query.as_deref()
+    }
+
+    /// Its text without that query, so that more can be said before it.
+    #[must_use]
+    pub fn said(&self) -> impl fmt::Display + '_ {
+        Said(self)
     }
 
     /// Says which kind of failure it is, where the type of the error does not.
@@ -119,15 +143,29 @@ impl Failure {
     }
 }
 
-/// `error: place: what: because`, then `help: …` on a line of its own.
+/// `error: place: what: because`, then `help: …` on a line of its own, then the nearest query.
 impl fmt::Display for Failure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}", self.said())?;
+        match &self.query {
+            Some(query) => write!(f, "\n{NEAREST}{query}"),
+            None => Ok(()),
+        }
+    }
+}
+
+/// A failure's text without its query.
+struct Said<'a>(&'a Failure);
+
+impl fmt::Display for Said<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self(Failure { place, error, help, .. }) = self;
         write!(f, "error: ")?;
-        if let Some(place) = &self.place {
+        if let Some(place) = place {
             write!(f, "{place}: ")?;
         }
-        write_chain(f, self.error.as_ref())?;
-        match &self.help {
+        write_chain(f, error.as_ref())?;
+        match help {
             Some(help) => write!(f, "\nhelp: {help}"),
             None => Ok(()),
         }
@@ -208,6 +246,9 @@ mod tests {
             failed.blame_io(Path::new("out.csv")).unwrap_err().with_help("free some space");
         assert_eq!(failure.to_string(), "error: out.csv: disk full\nhelp: free some space");
         assert_eq!(failure.category().exit_code(), 5);
+        let failure = failure.with_query("SELECT 1;");
+        assert_eq!(failure.said().to_string(), "error: out.csv: disk full\nhelp: free some space");
+        assert!(failure.to_string().ends_with(&format!("space\n{NEAREST}SELECT 1;")));
     }
 
     #[derive(Debug)]

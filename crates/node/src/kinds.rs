@@ -178,7 +178,8 @@ mod tests {
 
     fn refused(rule: &str, status: u16, id: Option<&str>) -> RequestError {
         let (rule, id) = (rule.to_owned(), id.map(str::to_owned));
-        RequestError::Refused(Problem { rule, detail: String::new(), help: None, status, id })
+        let detail = String::new();
+        RequestError::Refused(Problem { rule, detail, help: None, query: None, status, id })
     }
 
     #[test]

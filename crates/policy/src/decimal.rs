@@ -47,6 +47,9 @@ pub enum DecimalError {
 /// # Errors
 /// If the text is not a decimal number or the result does not fit in an `i64`.
 pub fn parse_scaled(text: &str, scale: u8) -> Result<i64, DecimalError> {
+    if let Some(short) = short(text, scale) {
+        return Ok(short);
+    }
     Digits::read(text)?.scaled(scale)?.rounded(scale)
 }
 
@@ -68,6 +71,27 @@ pub fn format_scaled(scaled: impl Into<i128>, scale: u8) -> String {
     let (whole, behind) = digits.split_at(digits.len() - places);
     let sign = if scaled < 0 { "-" } else { "" };
     if behind.is_empty() { format!("{sign}{whole}") } else { format!("{sign}{whole}.{behind}") }
+}
+
+/// Reads a number without exponent and without digits beyond the scale that surely fits, as nearly
+/// all do.
+fn short(text: &str, scale: u8) -> Option<i64> {
+    const MAX_DIGITS: usize = 18;
+    let unsigned = text.strip_prefix(['+', '-']).unwrap_or(text);
+    let (whole, behind) = unsigned.split_once('.').unwrap_or((unsigned, ""));
+    let zeros = usize::from(scale).checked_sub(behind.len())?;
+    let digits = whole.len() + behind.len();
+    if digits == 0 || digits + zeros > MAX_DIGITS {
+        return None;
+    }
+    let mut magnitude = 0i64;
+    for byte in whole.bytes().chain(behind.bytes()).chain(std::iter::repeat_n(b'0', zeros)) {
+        if !byte.is_ascii_digit() {
+            return None;
+        }
+        magnitude = magnitude * 10 + i64::from(byte - b'0');
+    }
+    Some(if text.starts_with('-') { -magnitude } else { magnitude })
 }
 
 /// A parsed decimal: `±digits × 10^exponent`.

@@ -2,7 +2,7 @@
 
 use super::{asking, say};
 use alpheus_discover::Understanding;
-use alpheus_discover::write::{Files, files};
+use alpheus_discover::write::{Files, Noise, files};
 use alpheus_node::entropy;
 use alpheus_node::failure::{Blame, Category, Failure};
 use alpheus_policy::planner::PlanningError;
@@ -75,27 +75,40 @@ pub(super) fn planned(
     name: &str,
     error: Option<&ErrorShare>,
 ) -> Result<(Files, Vec<String>), Failure> {
-    let written = files(found, name, error.map(|own| own.0.as_str()));
-    let Some(ErrorShare(asked)) = error else { return Ok((written, Vec::new())) };
+    let Some(ErrorShare(asked)) = error else {
+        return Ok((files(found, name, None), Vec::new()));
+    };
+    let noise = |least| Some(Noise { error: asked, least });
+    let written = files(found, name, noise(0));
     let schema = Schema::from_yaml(&written.schema).blame(Category::Check)?;
     let policies = Policies::from_yaml(&written.policies, &schema).blame(Category::Check)?;
     let query = parse(&written.query).blame(Category::Check)?;
     let Statement::Create(create) = query else {
         return Err("the query that was written is none").blame(Category::Check);
     };
-    let owners = u32::try_from(found.tally.owners).unwrap_or(u32::MAX);
-    let sample = AssumedOwners::invented(owners, Controllers::Count(1), &schema, &[])?;
+    // Not all owners have data in a window, and those who do not add nothing to its result.
+    let crowd = u32::try_from(written.crowd.max(1)).unwrap_or(u32::MAX);
+    let sample = AssumedOwners::invented(crowd, Controllers::Count(1), &schema, &[])?;
     let catalog = sample.catalog(Path::new("schema.yaml"), schema, &policies)?;
     // A plan that runs gets a fresh nonce. This one never runs.
     let asking = QueryContext::from(Timestamp(0)).with_readers(&consumer);
     match plan_query(&create, &catalog, asking, &mut entropy::rng()?) {
-        Ok(planned) => Ok((written, planned.accuracy)),
-        Err(refusal) => Err(out_of_reach(&refusal, asked, name)),
+        Ok(planned) => {
+            let least = planned.plans.iter().map(|plan| plan.population.min).max().unwrap_or(0);
+            let mut said = planned.accuracy;
+            said.push(format!(
+                "in windows of at least {least} owners; of {}, at least {crowd} have data in half of the windows",
+                found.tally.owners
+            ));
+            Ok((files(found, name, noise(least.into())), said))
+        }
+        Err(refusal) => Err(out_of_reach(&refusal, asked, name, crowd)),
     }
 }
 
-fn out_of_reach(refusal: &PlanningError, asked: &str, name: &str) -> Failure {
-    let why: Vec<String> = refusal.sentences().into_iter().map(|(_, what)| what).collect();
+fn out_of_reach(refusal: &PlanningError, asked: &str, name: &str, crowd: u32) -> Failure {
+    let mut why: Vec<String> = refusal.sentences().into_iter().map(|(_, what)| what).collect();
+    why.push(format!("at least {crowd} owners have data in half of the windows"));
     let error = OutOfReachError { asked: asked.to_owned(), why: why.join("; ") };
     let nearest = refusal.nearest.as_ref().and_then(|nearest| nearest.settings.accuracy.error);
     let nearest = nearest.and_then(|share| share.to_string().parse::<f64>().ok());

@@ -12,7 +12,7 @@ use crate::error::DiscoverError;
 use crate::hints::Hints;
 use crate::profile::{Column, Profile};
 use crate::table::Table;
-use crate::words::{TIMES, has};
+use crate::words::{CLOCK_NAMES, HOUR, TIMES, has, is};
 
 /// The zone of times.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -123,8 +123,15 @@ pub(crate) fn find(
         return Err(DiscoverError::UnreadableTime { name });
     }
     let in_value = formats.iter().all(Format::has_offset);
-    if formats.iter().any(Format::has_offset) && !in_value {
-        notes.push("Some times say their zone and others do not.".to_owned());
+    if formats.iter().any(Format::has_offset) && !in_value && zone == Zone::Unstated {
+        questions.push("Some times say their zone and others do not; the others are read as UTC. Say `--zone` if they have another.".to_owned());
+    }
+    let noon = |format: &Format| format.text().contains("%p");
+    if formats.iter().any(noon) && !formats.iter().all(noon) && hints.time_format.is_none() {
+        questions.push("Some times say AM or PM and others do not; the others are read as on a clock of 24 hours. Say `--time-format` if all have one format, or correct the file.".to_owned());
+    }
+    if hints.time.is_empty() && !formats.iter().any(Format::has_hour) {
+        questions.extend(unused_clock(profile, &columns));
     }
     if in_value && hints.zone.is_some() {
         notes.push("Each time says its own zone, so `--zone` changes nothing.".to_owned());
@@ -132,6 +139,20 @@ pub(crate) fn find(
     let zone = if in_value { Zone::InValue } else { zone };
     let clock = Clock::Formats(formats, region);
     Ok(TimePlan { columns, clock, zone, looks_like, notes, questions })
+}
+
+/// Asks about a column that may say the time of day, if the dates do not.
+fn unused_clock(profile: &Profile, used: &[usize]) -> Option<String> {
+    let clock = |(at, column): &(usize, &Column)| {
+        let texts = column.times() * 2 > column.filled || column.texts.len() > 1;
+        let named = is(&column.name, CLOCK_NAMES) || is(&column.name, HOUR);
+        !used.contains(at) && named && texts
+    };
+    let (_, column) = profile.columns.iter().enumerate().find(clock)?;
+    let name = &column.name;
+    Some(format!(
+        "The dates have no time of day, and `{name}` seems to, but it cannot be read along with them. Name both columns with `--time` and say `--time-format`, or say `--time` with the date alone."
+    ))
 }
 
 /// The formats that the columns seem to have.

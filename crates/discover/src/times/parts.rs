@@ -333,7 +333,9 @@ pub(super) fn counted(profile: &Profile, has_header: bool) -> Option<Candidate> 
 
 /// Whether a column's name, or its order in a file without names, lets it be a time.
 fn is_timelike(column: &Column, has_header: bool) -> bool {
-    has(&column.name, TIMES) || (!has_header && column.ascends && column.distinct() > 1)
+    has(&column.name, TIMES)
+        || is(&column.name, &["t"])
+        || (!has_header && column.ascends && column.distinct() > 1)
 }
 
 /// Years alone.

@@ -31,16 +31,38 @@ fn region(text: &str) -> Option<Region> {
     let word = |c: char| !(c.is_ascii_alphanumeric() || matches!(c, '/' | '_' | '-' | '+'));
     let places = text.split(word).filter(|word| word.contains('/') && word.len() > 5);
     let place = places.filter_map(Region::parse).next();
-    place.or_else(|| in_name(text).map(Region::Fixed))
+    place.or_else(|| both(text)).or_else(|| in_name(text).map(Region::Fixed))
+}
+
+/// The place of a winter and a summer time, as in `CET/CEST`: one whose clocks change between them.
+fn both(text: &str) -> Option<Region> {
+    const PLACES: [(&str, &str, &str); 12] = [
+        ("CET", "CEST", "Europe/Berlin"),
+        ("MEZ", "MESZ", "Europe/Berlin"),
+        ("MET", "MEST", "Europe/Berlin"),
+        ("GMT", "BST", "Europe/London"),
+        ("WET", "WEST", "Europe/Lisbon"),
+        ("EET", "EEST", "Europe/Helsinki"),
+        ("EST", "EDT", "America/New_York"),
+        ("CST", "CDT", "America/Chicago"),
+        ("MST", "MDT", "America/Denver"),
+        ("PST", "PDT", "America/Los_Angeles"),
+        ("AEST", "AEDT", "Australia/Sydney"),
+        ("NZST", "NZDT", "Pacific/Auckland"),
+    ];
+    let words: Vec<&str> = text.split(|c: char| !c.is_ascii_alphanumeric()).collect();
+    let found =
+        PLACES.iter().find(|(one, other, _)| words.contains(one) && words.contains(other))?;
+    Region::parse(found.2)
 }
 
 /// A zone in a text: `GMT-04:00`, `UTC+1`, `(UTC)`, `time_utc`, `MST`, `+01:00`.
 fn in_name(name: &str) -> Option<i32> {
-    let mut zone = None;
+    let (mut zone, name) = (None, &joined(name));
     for word in
         name.split(|c: char| !(c.is_alphanumeric() || matches!(c, '+' | '-' | ':' | '\u{2212}')))
     {
-        let word = word.trim_matches([':', '-']);
+        let word = word.trim_start_matches(':').trim_end_matches([':', '-']);
         let start = word.get(..3).unwrap_or_default();
         let is_offset = (start == "UTC" || start == "GMT") && word.len() > 3;
         if is_offset || (word.starts_with(['+', '-']) && word.contains(':')) {
@@ -55,6 +77,30 @@ fn in_name(name: &str) -> Option<i32> {
     zone
 }
 
+/// A name without the spaces in `UTC - 5`, and in `UTC offset: -5`.
+fn joined(name: &str) -> String {
+    let (mut text, mut rest) = (String::new(), name);
+    while let Some(at) = ["UTC", "GMT"].iter().filter_map(|zone| rest.find(zone)).min() {
+        let (before, behind) = rest.split_at(at + 3);
+        text.push_str(before);
+        let offset =
+            behind.trim_start_matches(|c: char| !(c.is_ascii_digit() || "+-\u{2212}".contains(c)));
+        let between = behind[..behind.len() - offset.len()].trim().to_lowercase();
+        let digits = offset.trim_start_matches(['+', '-', '\u{2212}']);
+        let sign = &offset[..offset.len() - digits.len()];
+        let number = digits.trim_start();
+        let is_offset =
+            sign.chars().count() == 1 && number.starts_with(|c: char| c.is_ascii_digit());
+        if is_offset && (between.is_empty() || between.starts_with("offset")) {
+            text.push_str(sign);
+            rest = number;
+        } else {
+            rest = behind;
+        }
+    }
+    text + rest
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -67,6 +113,12 @@ mod tests {
             ("time_utc", Some(0)),
             ("Zeit [CET]", Some(3600)),
             ("timestamp (UTC+2)", Some(7200)),
+            ("time (UTC -5)", Some(-18_000)),
+            ("time UTC - 5", Some(-18_000)),
+            ("UTC offset: -05:00", Some(-18_000)),
+            ("UTC offset;-5", Some(-18_000)),
+            ("time, -03:30", Some(-12_600)),
+            ("UTC, 2 m above ground", Some(0)),
             ("ActivityHour", None),
             ("met", None),
         ] {
@@ -80,6 +132,15 @@ mod tests {
         ));
         let place = find(&["t"], &["Zeitzone;Europe/Berlin".to_owned()]);
         assert!(matches!(&place, Zone::Fixed(region, _) if region.text() == "Europe/Berlin"));
+        for (name, expected) in
+            [("MTU (CET/CEST)", "Europe/Berlin"), ("time EST/EDT", "America/New_York")]
+        {
+            let found = find(&[name], &[]);
+            assert!(
+                matches!(&found, Zone::Fixed(region, _) if region.text() == expected),
+                "{name}"
+            );
+        }
         assert_eq!(find(&["t"], &["Station EST 4".to_owned()]), Zone::Unstated);
     }
 }

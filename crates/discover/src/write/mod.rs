@@ -32,6 +32,17 @@ pub struct Files {
     pub readme: String,
     /// The length of the query's windows, as queries say it.
     pub window: &'static str,
+    /// So many owners have data in at least half of the windows of the query with noise.
+    pub crowd: u64,
+}
+
+/// Results with noise.
+#[derive(Clone, Copy, Debug)]
+pub struct Noise<'a> {
+    /// Their error, such as `5 %`.
+    pub error: &'a str,
+    /// The least owners of a window, if the error needs more than policies ask for.
+    pub least: u64,
 }
 
 /// What the files have in common.
@@ -51,15 +62,15 @@ struct Draft<'u> {
     /// Streams in a window, and events of one, at most.
     population: u64,
     events: u64,
-    /// The error of results, if they are to have noise: such as `5 %`.
-    error: Option<&'u str>,
+    /// What noise results are to have, if any.
+    noise: Option<Noise<'u>>,
 }
 
-/// Writes all files for a file of this name. With an error, such as `5 %`, owners release only
-/// results with noise, and the query asks for this error.
+/// Writes all files for a file of this name. With noise, owners release only such results, and the
+/// query asks for its error.
 #[must_use]
-pub fn files(found: &Understanding, file: &str, error: Option<&str>) -> Files {
-    let draft = Draft::of(found, file, error);
+pub fn files(found: &Understanding, file: &str, noise: Option<Noise<'_>>) -> Files {
+    let draft = Draft::of(found, file, noise);
     Files {
         schema: schema::schema(&draft),
         source: source::source(&draft),
@@ -67,11 +78,12 @@ pub fn files(found: &Understanding, file: &str, error: Option<&str>) -> Files {
         query: policies::queries(&draft),
         readme: report::readme(&draft),
         window: draft.asked_window().sql,
+        crowd: found.tally.usual_crowd(noise::length(&draft)),
     }
 }
 
 impl<'u> Draft<'u> {
-    fn of(found: &'u Understanding, file: &'u str, error: Option<&'u str>) -> Draft<'u> {
+    fn of(found: &'u Understanding, file: &'u str, noise: Option<Noise<'u>>) -> Draft<'u> {
         let tally = &found.tally;
         let span = tally.span.map_or(0, |(first, last)| last - first);
         let owners = tally.owners.max(1);
@@ -88,6 +100,9 @@ impl<'u> Draft<'u> {
         let window = at.map_or(WINDOWS[WINDOWS.len() - 1], |at| WINDOWS[at]);
         let day = WINDOWS.iter().find(|own| own.seconds == DAY).copied().unwrap_or(window);
         let usual = if window.seconds > DAY { day } else { window };
+        let load = |at: usize| tally.loads.get(at).map_or(1, |(_, most)| *most);
+        let (population, events) =
+            capacity(owners, load(WINDOWS.len() - 1), load(at.unwrap_or(WINDOWS.len() - 1)));
         Draft {
             found,
             file,
@@ -96,15 +111,15 @@ impl<'u> Draft<'u> {
             noisy: noise::window(window, span),
             shortest: tally.shortest.unwrap_or(usual),
             least,
-            population: round_up(owners * 10),
-            events: round_up(tally.most_rows * 2),
-            error,
+            population,
+            events,
+            noise,
         }
     }
 
     /// The windows that are asked for.
     fn asked_window(&self) -> Window {
-        if self.error.is_some() { self.noisy } else { self.window }
+        if self.noise.is_some() { self.noisy } else { self.window }
     }
 
     /// What the first query asks for: numbers first, and what only rises last.
@@ -118,6 +133,17 @@ impl<'u> Draft<'u> {
             .take(ASKED)
     }
 }
+/// How many streams a window has at most, and events of one stream in it: generously, but so few
+/// that sums fit where they are kept, each half of two words with at most 2^31 values. `most` is
+/// what one stream has in the longest window, and `asked` in those of the query.
+fn capacity(owners: u64, most: u64, asked: u64) -> (u64, u64) {
+    const VALUES: u64 = 1 << 31;
+    let tight = (owners.max(10), asked.max(10));
+    let wide = [(round_up(owners * 10), round_up(most * 2)), (owners * 2, most * 2)];
+    let fits = |(streams, events): &(u64, u64)| streams.saturating_mul(*events) < VALUES;
+    wide.into_iter().chain([(owners.max(10), most.max(10))]).find(fits).unwrap_or(tight)
+}
+
 /// The next power of ten.
 fn round_up(count: u64) -> u64 {
     let mut round = 10;
@@ -177,5 +203,13 @@ mod tests {
         assert_eq!(title("2024 data.csv.gz"), "C2024DataReadings");
         assert_eq!(quoted("a\"b\\c\td\n"), "\"a\\\"b\\\\c\\td\\u000a\"");
         assert_eq!(round_up(101), 1000);
+    }
+
+    #[test]
+    fn capacities_are_generous_as_far_as_sums_fit() {
+        assert_eq!(capacity(12, 24, 1), (1000, 100));
+        assert_eq!(capacity(374, 66_000, 900), (748, 132_000));
+        assert_eq!(capacity(20_000, 80_000, 9000), (20_000, 80_000));
+        assert_eq!(capacity(100_000, 80_000, 9000), (100_000, 9000));
     }
 }

@@ -25,11 +25,16 @@ pub(super) fn window(shortest: Window, span: i64) -> Window {
     )
 }
 
+/// The position of the length of its windows.
+pub(super) fn length(draft: &Draft<'_>) -> usize {
+    WINDOWS.iter().position(|own| *own == draft.noisy).unwrap_or(0)
+}
+
 /// A query for the mean of one attribute, or for a count if there is no mean, with an error.
 pub(super) fn query(draft: &Draft<'_>) -> String {
-    let at = WINDOWS.iter().position(|own| *own == draft.noisy).unwrap_or(0);
-    let (values, most) = draft.found.tally.loads.get(at).copied().unwrap_or((1, 1));
-    let error = draft.error.unwrap_or(USUAL_ERROR);
+    let (values, most) = draft.found.tally.loads.get(length(draft)).copied().unwrap_or((1, 1));
+    let error = draft.noise.map_or(USUAL_ERROR, |noise| noise.error);
+    let least = draft.noise.map_or(draft.least, |noise| noise.least.max(draft.least));
     let mut settings = format!("error = {error}");
     let column = match measured(draft) {
         Some((own, typical)) => {
@@ -44,7 +49,6 @@ pub(super) fn query(draft: &Draft<'_>) -> String {
         "CREATE STREAM Noisy{name} AS\nSELECT {column}\nWINDOW TUMBLING (SIZE {window})\nFROM {name} BETWEEN {least} AND {population}\nWITH ({settings}, values = {values}, events = {most});\n",
         name = draft.name,
         window = draft.noisy.sql,
-        least = draft.least,
         population = draft.population,
     )
 }

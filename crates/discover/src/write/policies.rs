@@ -7,7 +7,7 @@ use std::fmt::Write as _;
 
 /// What the default means for the owners, in plain words.
 pub(super) fn says(draft: &Draft<'_>) -> String {
-    if draft.error.is_some() {
+    if draft.noise.is_some() {
         return says_noise();
     }
     let (owners, window) = (draft.found.tally.owners, draft.shortest.name);
@@ -57,7 +57,7 @@ pub(super) fn policies(draft: &Draft<'_>) -> String {
         let (least, window) = (draft.least, draft.shortest.name);
         format!("  \"*\": {{ option: {option}, clients: {least}, window: {window} }}\n")
     };
-    let (chosen, other, instead) = match draft.error {
+    let (chosen, other, instead) = match draft.noise {
         None => (
             "crowd",
             "noisy",
@@ -82,7 +82,7 @@ pub(super) fn queries(draft: &Draft<'_>) -> String {
     let commented =
         |text: &str| text.lines().map(|line| format!("-- {line}\n")).collect::<String>();
     let error = "with noise, such that 95 of 100 results have at most this error. `typical` is the mean that is expected, `values` how many readings an owner has in a window, and `events` the most: `alpheus suggest` says what else can be had.";
-    match draft.error {
+    match draft.noise {
         None => format!(
             "{}{exact}\n{}{}",
             wrapped(&intent(draft), "--"),

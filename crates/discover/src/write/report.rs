@@ -143,7 +143,7 @@ impl UnderstoodAttribute {
 
 /// How to get the answers that the query does not ask for.
 fn other_answers(draft: &Draft<'_>) -> &'static str {
-    match draft.error {
+    match draft.noise {
         None => {
             "For results with noise (differential privacy) and a stated error, choose `noisy` in `policies.yaml` and take the second query of `query.sql`, or run `alpheus init FILE --error '10 %' --output DIR`. `alpheus suggest . --input FILE` says whether the error can be had, and which can."
         }

@@ -3,6 +3,7 @@
 use super::{Draft, comment, noise, quoted};
 use crate::Attribute;
 use crate::bounds::Bounds;
+use crate::number::Decimal;
 use crate::tally::Values;
 use crate::windows::WINDOWS;
 use std::fmt::Write as _;
@@ -98,5 +99,13 @@ impl Attribute {
     pub fn bounds(&self) -> Bounds {
         let range = self.outliers.range.filter(|_| self.outliers.count > 0).or(self.total.range);
         Bounds::of(range, self.total.places, self.unit.as_deref())
+    }
+
+    /// Whether the bounds hold all numbers but those far from all others.
+    pub(crate) fn fits(&self) -> bool {
+        let bounds = self.bounds();
+        let own = |digits| Decimal { digits, places: bounds.scale };
+        let range = self.total.range.filter(|_| self.outliers.count == 0);
+        range.is_none_or(|(lo, hi)| lo >= own(bounds.min) && hi <= own(bounds.max))
     }
 }

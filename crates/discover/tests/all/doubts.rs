@@ -5,7 +5,7 @@ use alpheus_discover::clock::Region;
 use alpheus_discover::write::files;
 use alpheus_discover::{DiscoverError, Hints, Outlying, understand};
 
-fn asks(text: &str, about: &str) {
+pub(super) fn asks(text: &str, about: &str) {
     let found = look(text);
     assert!(
         found.questions.iter().any(|question| question.contains(about)),

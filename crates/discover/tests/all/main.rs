@@ -5,6 +5,7 @@
 mod any_bytes;
 mod doubts;
 mod files;
+mod mistaken;
 mod wild;
 mod wild_times;
 

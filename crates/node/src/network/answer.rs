@@ -20,13 +20,21 @@ impl ApiError {
     #[must_use]
     pub fn new(status: StatusCode, rule: &str, detail: impl Into<String>) -> ApiError {
         let (rule, detail) = (rule.to_owned(), detail.into());
-        ApiError(Problem { rule, detail, help: None, status: status.as_u16(), id: None })
+        let status = status.as_u16();
+        ApiError(Problem { rule, detail, help: None, query: None, status, id: None })
     }
 
     /// Says what would fix it.
     #[must_use]
     pub fn with_help(mut self, help: impl Into<String>) -> ApiError {
         self.0.help = Some(help.into());
+        self
+    }
+
+    /// Has the nearest query that would be allowed, as SQL.
+    #[must_use]
+    pub fn with_query(mut self, query: impl Into<Box<str>>) -> ApiError {
+        self.0.query = Some(query.into());
         self
     }
 

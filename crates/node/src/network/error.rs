@@ -42,6 +42,9 @@ pub struct Problem {
     /// How to fix it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub help: Option<String>,
+    /// The nearest query that would be allowed, as SQL.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub query: Option<Box<str>>,
     /// The HTTP status.
     pub status: u16,
     /// The kind of failure, as [`ErrorId`](crate::errors::ErrorId) names it.
@@ -56,6 +59,7 @@ impl Problem {
             rule: "http".to_owned(),
             detail: format!("it answered {status}"),
             help: None,
+            query: None,
             status: status.as_u16(),
             id: None,
         })
@@ -103,19 +107,20 @@ impl RequestError {
 
 impl From<RequestError> for Failure {
     fn from(error: RequestError) -> Failure {
-        let (category, help) = match &error {
-            RequestError::Refused(Problem { rule, status, help, .. }) => {
+        let (category, help, query) = match &error {
+            RequestError::Refused(Problem { rule, status, help, query, .. }) => {
                 let category = match status {
                     _ if rule == "policy" => Category::Refused,
                     ..500 => Category::Input,
                     _ => Category::Io,
                 };
-                (category, help.clone())
+                (category, help.clone(), query.clone())
             }
-            _ => (Category::Io, None),
+            _ => (Category::Io, None, None),
         };
         let failure = Failure::new(category, error);
-        help.into_iter().fold(failure, Failure::with_help)
+        let failure = help.into_iter().fold(failure, Failure::with_help);
+        query.into_iter().fold(failure, Failure::with_query)
     }
 }
 

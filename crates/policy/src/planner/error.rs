@@ -8,7 +8,9 @@ use std::fmt;
 use thiserror::Error;
 
 /// What stands before the nearest query in the text of a refusal. The query ends the text, so it can be pasted.
-pub const NEAREST: &str = "The nearest query that would be allowed:\n";
+const NEAREST: &str = "The nearest query that would be allowed:\n";
+
+const NOTHING: &str = "\nNo similar query was found that would be allowed.";
 
 /// The query is refused. The error has everything that is wrong with it, and the nearest
 /// query that would be allowed.
@@ -29,7 +31,11 @@ impl fmt::Display for PlanningError {
             let end = if position == 0 { "" } else { "\n" };
             write!(f, "{end}{sentence}")?;
         }
-        self.write_nearest(f)
+        match self.query() {
+            Some(query) => write!(f, "\n{NEAREST}{query}"),
+            None if self.found_nothing() => f.write_str(NOTHING),
+            None => Ok(()),
+        }
     }
 }
 
@@ -37,12 +43,33 @@ impl PlanningError {
     /// The message with the lines of the query that it refers to.
     #[must_use]
     pub fn render(&self, text: &str) -> String {
+        match self.query() {
+            Some(query) => format!("{}\n{NEAREST}{query}", self.explained(text)),
+            None => self.explained(text),
+        }
+    }
+
+    /// The nearest query that would be allowed, as SQL that can be pasted.
+    #[must_use]
+    pub fn query(&self) -> Option<String> {
+        self.nearest.as_ref().map(|nearest| format!("{nearest};"))
+    }
+
+    /// The message with the lines of the query that it refers to, without the nearest query.
+    #[must_use]
+    pub fn explained(&self, text: &str) -> String {
         let sentences = self.sentences().into_iter().map(|(at, sentence)| match at.line {
             0 => sentence,
             _ => point_at(text, at, &sentence),
         });
         let all: Vec<String> = sentences.collect();
-        format!("{}{}", all.join("\n"), Nearest(self))
+        let none = if self.found_nothing() { NOTHING } else { "" };
+        format!("{}{none}", all.join("\n"))
+    }
+
+    /// Whether policies were consulted, and no query was found that they allow.
+    fn found_nothing(&self) -> bool {
+        self.nearest.is_none() && !self.is_mistaken()
     }
 
     /// What is wrong, in sentences with their places. What several attributes do not support is
@@ -107,22 +134,6 @@ impl PlanningError {
                     | RuleError::OutOfReach { .. }
             )
         })
-    }
-
-    fn write_nearest(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match &self.nearest {
-            Some(nearest) => write!(f, "\n{NEAREST}{nearest};"),
-            None if self.is_mistaken() => Ok(()),
-            None => f.write_str("\nNo similar query was found that would be allowed."),
-        }
-    }
-}
-
-struct Nearest<'a>(&'a PlanningError);
-
-impl fmt::Display for Nearest<'_> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.0.write_nearest(f)
     }
 }
 

@@ -32,7 +32,7 @@ mod rows;
 pub mod suggest;
 mod verified;
 
-pub use error::{NEAREST, PlanningError, Remedy, RuleError, ViolationError};
+pub use error::{PlanningError, Remedy, RuleError, ViolationError};
 pub use exclusion::ExclusionError;
 pub(crate) use exclusion::Share;
 pub(crate) use offers::{in_words, offered};

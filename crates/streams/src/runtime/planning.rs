@@ -78,7 +78,8 @@ pub fn options<'a>(context: QueryContext<'a>, nonce: &'a [u8; 32]) -> PlanOption
 pub fn failure(refusal: &PlanningError, text: &str, place: &str, policies: bool) -> Failure {
     let category = if refusal.is_mistaken() { Category::Input } else { Category::Refused };
     let failure =
-        Failure::new(category, refusal.render(text)).at(place).with_id(of_refusal(refusal));
+        Failure::new(category, refusal.explained(text)).at(place).with_id(of_refusal(refusal));
+    let failure = refusal.query().into_iter().fold(failure, Failure::with_query);
     if policies || category == Category::Input {
         return failure;
     }

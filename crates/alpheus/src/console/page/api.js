@@ -26,7 +26,9 @@ export async function ask(path, body) {
   if (answer.ok) return JSON.parse(text);
   let problem = {};
   try { problem = JSON.parse(text); } catch { /* reported below */ }
-  const error = new Error(problem.detail ?? `The answer has status ${answer.status}.`);
+  const detail = problem.detail ?? `The answer has status ${answer.status}.`;
+  const query = problem.query ? `\nThe nearest query that would be allowed:\n${problem.query}` : "";
+  const error = new Error(detail + query);
   error.rule = problem.rule;
   error.help = problem.help;
   throw error;

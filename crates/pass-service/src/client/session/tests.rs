@@ -310,6 +310,7 @@ fn temporary_failures_are_not_refusals() {
             rule,
             detail,
             help: None,
+            query: None,
             status,
             id: None,
         }))

@@ -48,7 +48,7 @@ impl Service {
 
 fn refused(status: u16) -> RequestError {
     let (rule, detail) = ("test".to_owned(), "the test refuses".to_owned());
-    RequestError::Refused(Problem { rule, detail, help: None, status, id: None })
+    RequestError::Refused(Problem { rule, detail, help: None, query: None, status, id: None })
 }
 
 impl UploadClient for Service {

@@ -46,7 +46,8 @@ impl From<QueryError> for ApiError {
             }
             QueryError::Refused(ref refusal) => {
                 let id = of_refusal(refusal);
-                ApiError::policy(error.to_string()).with_id(id)
+                let error = ApiError::policy(error.to_string()).with_id(id);
+                refusal.query().into_iter().fold(error, ApiError::with_query)
             }
             refused @ QueryError::UnsupportedPlanError(_) => ApiError::policy(refused.to_string()),
         }

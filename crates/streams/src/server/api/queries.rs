@@ -149,7 +149,8 @@ impl Engine {
 fn refused(error: QueryError, sql: &str) -> ApiError {
     match error {
         QueryError::Refused(refusal) => {
-            ApiError::policy(refusal.render(sql)).with_id(of_refusal(&refusal))
+            let error = ApiError::policy(refusal.explained(sql)).with_id(of_refusal(&refusal));
+            refusal.query().into_iter().fold(error, ApiError::with_query)
         }
         other => other.into(),
     }

@@ -1,0 +1,125 @@
+//! What a file does not say of its numbers, once all of its rows are known.
+
+use crate::cells::Row;
+use crate::clock::Clock;
+use crate::hints::Hints;
+use crate::marks::{points_before_decimals, unknown};
+use crate::profile::{Column, Profile};
+use crate::table::Table;
+use crate::tally::Tally;
+use crate::times::TimePlan;
+use crate::words::has;
+use std::collections::BTreeSet;
+
+/// The questions of a file.
+pub(crate) fn questions(
+    table: &Table,
+    profile: &Profile,
+    (time, owner): (&TimePlan, Option<&usize>),
+    hints: &Hints,
+) -> Vec<String> {
+    let mut found: Vec<String> = table.open_marks.clone().into_iter().collect();
+    if found.is_empty() && hints.decimal.is_none() {
+        found.extend(points(table, profile, time));
+    }
+    found.extend(table.open_header.clone());
+    let names = time.columns.iter().chain(owner);
+    found.extend(names.filter_map(|at| exponents(&profile.columns[*at])));
+    let open = |column: &&Column| {
+        !hints.measure.contains(&column.name) && !hints.leave_out.contains(&column.name)
+    };
+    found.extend(profile.columns.iter().filter(open).filter_map(units));
+    found
+}
+
+/// Words of columns whose numbers are never thousands.
+const DEGREES: &[&str] = &["lat", "lon", "lng", "latitude", "longitude"];
+
+/// Asks if each point in the file stands before exactly three digits, so that it may stand
+/// between thousands.
+fn points(table: &Table, profile: &Profile, time: &TimePlan) -> Option<String> {
+    let form = &table.form;
+    // So do points before parts of a second, and dates and clocks that only countries with
+    // decimal points have.
+    const POINTS: [&str; 3] = ["%S.%f", "%p", "%m/%d/"];
+    let format = time.format();
+    if POINTS.iter().any(|part| format.contains(part)) {
+        return None;
+    }
+    if form.decimal != '.' || form.thousands.is_some() || points_before_decimals(form.delimiter) {
+        return None;
+    }
+    let numbers = || profile.columns.iter().filter(|column| column.is_number());
+    // Of thousands, none is written without its mark.
+    let decides = |column: &Column| {
+        let written = &column.written;
+        let degrees = has(&column.name, DEGREES);
+        let others = written.long > 0 || written.points > 0 || degrees;
+        written.points > written.clocks || (written.threes > 0 && others)
+    };
+    (!numbers().any(decides) && numbers().any(|column| column.written.threes > 0))
+        .then(|| unknown('.'))
+}
+
+/// Whether the first cells of rows number or name these, so that their column needs no name.
+pub(crate) fn names_rows(rows: &[Row<'_>], mut is_time: impl FnMut(&str) -> bool) -> bool {
+    let cells: Vec<&str> = rows.iter().filter_map(|row| row.first().map(AsRef::as_ref)).collect();
+    let numbers: Vec<i64> = cells.iter().filter_map(|cell| cell.parse().ok()).collect();
+    if numbers.len() * 20 >= cells.len() * 19 {
+        return numbers.windows(2).all(|pair| pair[0] < pair[1]);
+    }
+    let different: BTreeSet<&str> = cells.iter().copied().collect();
+    different.len() == cells.len() && !cells.iter().any(|cell| is_time(cell))
+}
+
+/// The question about names and cells that are not as many.
+pub(crate) fn other_width(line: usize, names: usize, cells: usize) -> String {
+    format!(
+        "Line {line} seems to name {names} columns, but rows have {cells} cells. What stands between cells may stand in numbers too, such as a decimal comma, or names are lacking. Give the file one name for each column."
+    )
+}
+
+/// Asks if all hours are those of a clock of twelve hours, which says neither AM nor PM.
+pub(crate) fn half_day(time: &TimePlan, tally: &Tally, hints: &Hints) -> Option<String> {
+    /// It shows 1 to 12.
+    const TWELVE: u32 = 0b1_1111_1111_1110;
+    let Clock::Formats(formats, _) = &time.clock else { return None };
+    let says = formats.iter().any(|format| format.text().contains("%p"));
+    let open = tally.hours == TWELVE && !says && hints.time_format.is_none();
+    open.then(|| "All hours from 1 to 12 occur, and no other, so the times may be of a clock of twelve hours without AM and PM. Add these, or confirm the format with `--time-format`.".to_owned())
+}
+
+/// Asks about times and names that a spreadsheet has shortened, as in `1.70528E+12`.
+fn exponents(column: &Column) -> Option<String> {
+    let (name, count) = (&column.name, column.written.exponents);
+    (count > 0).then(|| {
+        format!(
+            "{count} numbers of `{name}` have an exponent, so that their last digits may be lost and different ones may look the same. Use the original file."
+        )
+    })
+}
+
+/// Asks about names among the readings, below which others may stand than above.
+pub(crate) fn headings(tally: &Tally) -> Option<String> {
+    let line = tally.heading?;
+    Some(format!(
+        "Line {line} seems to have names of columns, other than those at the start, so that another table may begin there. Give each table a file of its own."
+    ))
+}
+
+/// Asks if the numbers of a column have different units.
+fn units(column: &Column) -> Option<String> {
+    let written = &column.written;
+    let shares = written.around.keys().any(|around| around == "%") && written.bare > 0;
+    if !column.is_number() || (written.around.len() < 2 && !shares) {
+        return None;
+    }
+    let each = written.around.iter().map(|(around, count)| format!("{count} with `{around}`"));
+    let bare = (written.bare > 0).then(|| format!("{} without", written.bare));
+    let each: Vec<String> = each.chain(bare).collect();
+    let name = &column.name;
+    Some(format!(
+        "The numbers of `{name}` have different units: {}. A sum over them mixes these. Convert them, or say `--measure {name}` if they may be added up.",
+        each.join(", ")
+    ))
+}

@@ -1,0 +1,90 @@
+//! Rows that must not be added up as one: readings of several kinds or units in one column, and
+//! sums among what they are sums of.
+
+use crate::columns::Sorted;
+use crate::hints::Hints;
+use crate::owner::OwnerPlan;
+use crate::profile::{Column, Profile};
+use crate::tally::Values;
+use crate::words::{KINDS, QUANTITIES, READINGS, TOTALS, is, words};
+use std::collections::BTreeSet;
+
+/// Different texts of a column that names kinds, at most.
+const MAX_KINDS: u64 = 60;
+
+/// What to ask.
+pub(crate) fn questions(
+    sorted: &Sorted,
+    profile: &Profile,
+    owner: &OwnerPlan,
+    hints: &Hints,
+) -> Vec<String> {
+    let is_category = |column: &Column| {
+        sorted.categories.iter().any(|(name, count)| *name == column.name && *count > 1)
+    };
+    let own = owner.column.map(|at| &profile.columns[at]);
+    let said = hints.owner.is_some();
+    let categories = || {
+        let open =
+            |column: &&Column| is_category(column) && !hints.leave_out.contains(&column.name);
+        profile.columns.iter().filter(open)
+    };
+    let all = || categories().chain(own.filter(|_| !said));
+    let mut found = Vec::new();
+    if let Some(value) = readings(sorted, hints) {
+        let kind = categories()
+            .find(|column| is(&column.name, KINDS))
+            .or_else(|| all().find(|column| names_quantities(column)));
+        let unit = categories().find(|column| names_units(column));
+        found.extend(kind.or(unit).map(|column| mixed(value, column)));
+    }
+    found.extend(all().find_map(totals));
+    found
+}
+
+/// The column whose numbers may be of several kinds: by its name, or since it is the only one.
+fn readings<'s>(sorted: &'s Sorted, hints: &Hints) -> Option<&'s str> {
+    let numbers = || sorted.attributes.iter().filter(|own| own.values == Values::Number);
+    let only = || numbers().next().filter(|_| numbers().count() == 1);
+    let value = numbers().find(|own| is(&own.column, READINGS)).or_else(only)?;
+    (!hints.measure.contains(&value.column)).then_some(value.column.as_str())
+}
+
+/// Whether most texts of a column name quantities, and not the same.
+pub(crate) fn names_quantities(column: &Column) -> bool {
+    if column.many_texts || column.distinct() < 2 || column.distinct() > MAX_KINDS {
+        return false;
+    }
+    let quantity = |text: &String| {
+        let all = words(text);
+        all.iter().find_map(|word| QUANTITIES.iter().find(|known| *known == word))
+    };
+    let named: Vec<&&str> = column.texts.keys().filter_map(quantity).collect();
+    let different: BTreeSet<&&str> = named.iter().copied().collect();
+    different.len() > 1 && named.len() * 2 >= column.texts.len()
+}
+
+fn names_units(column: &Column) -> bool {
+    let name = column.name.to_lowercase();
+    let named = name.starts_with("unit") || name.starts_with("einheit") || name.ends_with("unit");
+    named && column.distinct() <= MAX_KINDS
+}
+
+fn mixed(value: &str, kind: &Column) -> String {
+    let name = &kind.name;
+    format!(
+        "`{value}` seems to hold {} kinds of readings, which `{name}` names; a sum over them mixes them. Give a file with one kind, or say `--measure {value}` if they may be added up.",
+        kind.distinct()
+    )
+}
+
+/// Asks about a text that says that its rows are sums of the others.
+fn totals(column: &Column) -> Option<String> {
+    let is_total = |text: &&String| TOTALS.contains(&text.to_lowercase().as_str());
+    let others = column.texts.len() > 2;
+    let text = column.texts.keys().find(is_total).filter(|_| others)?;
+    let name = &column.name;
+    Some(format!(
+        "`{name}` has `{text}` beside other values, so that its rows may be sums of the others, and all would count twice. Take these rows out of the file; or say `--owner {name}` or `--leave-out {name}`, as it is, if they are no sums."
+    ))
+}
