@@ -262,7 +262,7 @@ def digits(found):
 def bad():
     two = [("a", [7]), ("b", [100])]
     good = Contribution("one", ONE, two)
-    cases = [good.json("Owners", counted=3, listed=3), good.json("Owners", counted=1), good.json("Owners", listed=1)]
+    cases = [good.json("Owners", counted=3, listed=3), good.json("Owners", counted=1), good.json("Counted", listed=1)]
     turned = Contribution("one", ONE, two)
     turned.owners.reverse()
     twice = Contribution("one", ONE, two)

@@ -4,10 +4,10 @@
 //! honest member's share is what its commitments and its edges say, and both honest ends of an edge
 //! say the same.
 
-use crate::check::{Committing, Opened};
+use crate::check::{Committing, Failed, Opened};
 use crate::messages::{Edge, EdgeStatement, Opening};
-use crate::share::{Masks, Share};
-use alpheus_crypto::group::{Element, IdentityError};
+use crate::share::{Answer, Share};
+use alpheus_crypto::group::Element;
 use alpheus_crypto::signed::Verified;
 use alpheus_range_proof::Commitment;
 use std::collections::{BTreeMap, BTreeSet};
@@ -49,39 +49,40 @@ pub struct Blame {
     struck: BTreeSet<(u32, u32)>,
 }
 
-/// One failed window.
-pub struct Failed<'a> {
-    /// The members of S, in roster order.
-    pub opened: &'a [Opened],
-    /// Whether the plan is sealed to a consumer.
-    pub sealed: bool,
+/// Why a controller makes no statement of edges.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum EdgesError {
+    /// The opening that it has signed is another one.
+    #[error(
+        "the controller has signed another opening for this window; make the answer with the set, the neighbours and the noise of that one"
+    )]
+    AnotherOpening,
+    /// A commitment is the identity: a chance of 2^-252.
+    #[error("a commitment is the identity; check the controllers' keys")]
+    Identity,
 }
 
-impl Masks<'_> {
+impl Answer<'_> {
     /// This controller's statement of edges, for the opening that it has signed. It makes none for any
-    /// other.
+    /// other. So it makes one for each window: an answer with another set, other neighbours or
+    /// other noise is not what it has signed.
     ///
     /// # Privacy
     /// Its readers learn nothing: each commitment is blinded by pads that are used once.
     ///
     /// # Errors
-    /// [`IdentityError`], once in 2^252 times.
-    pub fn edges(
-        &self,
-        own: &Verified<Opening>,
-        consumer_pad: Option<&Share>,
-        opened: impl Fn(u32) -> bool,
-    ) -> Result<EdgeStatement, IdentityError> {
-        let Opening { scope, controller, opening_set, ref share, .. } = **own;
-        let cells = share.values.len();
-        let in_set = self.neighbours.iter().filter(|neighbour| opened(neighbour.position));
-        let edge = |neighbour| {
-            let pad = Masks::edge(cells, neighbour, &scope, &opening_set);
-            Ok(Edge { other: neighbour.position, commitments: pad.commitments()? })
-        };
-        let mut edges: Vec<Edge> = in_set.map(edge).collect::<Result<_, _>>()?;
+    /// [`EdgesError`].
+    pub fn edges(&self, own: &Verified<Opening>) -> Result<EdgeStatement, EdgesError> {
+        let (controller, scope, opening_set) = (self.masks.position, self.scope, self.opening_set);
+        let signed = (own.controller, own.scope, own.opening_set, &own.share);
+        if signed != (controller, scope, opening_set, self.share()) {
+            return Err(EdgesError::AnotherOpening);
+        }
+        let committed = |pad: Share| pad.commitments().map_err(|_| EdgesError::Identity);
+        let edge = |(other, pad)| Ok(Edge { other, commitments: committed(pad)? });
+        let mut edges: Vec<Edge> = self.pads().map(edge).collect::<Result<_, _>>()?;
         edges.sort_by_key(|edge| edge.other);
-        let consumer_pad = consumer_pad.map(Share::commitments).transpose()?;
+        let consumer_pad = self.consumer_pad().map(committed).transpose()?;
         Ok(EdgeStatement { scope, controller, opening_set, edges, consumer_pad })
     }
 }
@@ -144,7 +145,7 @@ impl Blame {
     }
 
     /// Judges the statements of a failed window. Statements of another round count as none, since
-    /// anybody can send them again.
+    /// anybody can send them again. The same statement twice is one, so members may be asked again.
     pub fn judge(&mut self, failed: &Failed<'_>, signed: &[Verified<EdgeStatement>]) -> Judgement {
         let members: BTreeSet<u32> = failed.opened.iter().map(|one| one.controller).collect();
         let mut judgement = Judgement::default();

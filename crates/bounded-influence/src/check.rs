@@ -1,6 +1,10 @@
 //! The checks of a bounded window: commitments before the opening set is fixed, openings, and the
 //! row. Anybody can make them, from signed messages and public terms.
 
+mod fault;
+
+pub use fault::{FaultError, FaultyError, OpeningsError, RoundError, RowError};
+
 use crate::commit::{noise_statement, owner_statement, owners_statement};
 use crate::form::Form;
 use crate::messages::{Committed, Contribution, MaskedShare, Opening, Scope};
@@ -9,36 +13,6 @@ use alpheus_crypto::group::{Element, PublicScalar, SecretScalar};
 use alpheus_crypto::hash::Digest;
 use alpheus_crypto::signed::Verified;
 use alpheus_range_proof::{Checking, Claim, Commitment, Encoded, culprits};
-
-/// What one controller did wrong. Nobody who keeps to the protocol does any of it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, thiserror::Error)]
-pub enum FaultError {
-    /// The number of scalars or commitments is not that of the plan.
-    #[error("its message has another number of scalars or commitments than the plan has cells")]
-    Cells,
-    /// More or fewer owners than the membership counts, or more than are listed.
-    #[error("it commits to another number of owners than the membership counts or the plan lists")]
-    Owners,
-    /// Owners' commitments are not ascending, so that one may be there twice.
-    #[error("its owners' commitments are not in ascending order, or one is there twice")]
-    Order,
-    /// A range proof does not hold: an owner may be out of bounds.
-    #[error("a range proof of its owners does not hold")]
-    Range,
-    /// The range proof of its noise does not hold, or is missing.
-    #[error("the range proof of its noise is missing or does not hold")]
-    Noise,
-}
-
-/// A message that does not hold, and who signed it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("the controller at position {controller} is at fault: {fault}")]
-pub struct FaultyError {
-    /// Its position in the roster.
-    pub controller: u32,
-    /// What is wrong.
-    pub fault: FaultError,
-}
 
 /// What the contributions to a window are.
 #[derive(Clone, Debug, Default)]
@@ -49,16 +23,6 @@ pub struct Contributions {
     pub faulty: Vec<FaultyError>,
     /// Members in whose place there is a message of another window, membership or sender. It says
     /// nothing of them: anybody can send it again.
-    pub misplaced: Vec<u32>,
-}
-
-/// Why the openings of a window do not hold.
-#[derive(Clone, Debug, Default, PartialEq, Eq, thiserror::Error)]
-#[error("{} openings do not hold, and {} belong to another round; leave their senders out of later windows, or ask them again", faulty.len(), misplaced.len())]
-pub struct OpeningsError {
-    /// Those that do not hold.
-    pub faulty: Vec<FaultyError>,
-    /// Members in whose place there is a message of another round or sender.
     pub misplaced: Vec<u32>,
 }
 
@@ -118,35 +82,34 @@ pub struct BoundedRow {
     members: Vec<u32>,
 }
 
-/// Why there is no row.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum RowError {
-    /// Not one opened share of each member of S, of one window.
-    #[error("the shares are not one of each member of the opening set, for one window")]
-    Members,
-    /// The commitments do not open to the row.
-    #[error(
-        "the commitments do not open to the row in cell {cell}; ask the members for their edges to find who is at fault"
-    )]
-    Cell {
-        /// The cell.
-        cell: usize,
-    },
-}
-
 /// What a checker needs under the terms of a plan.
 pub struct Checker {
     terms: Terms,
     owners: Checking,
     noise: Checking,
+    sealed: bool,
+}
+
+/// A window whose row does not hold. Only [`Checker::failed`] makes one.
+pub struct Failed<'a> {
+    /// The members of S, in roster order.
+    pub(crate) opened: &'a [Opened],
+    pub(crate) sealed: bool,
 }
 
 impl Checker {
-    /// Computes the bases of proofs.
+    /// Computes the bases of proofs. Anyone reads the rows.
     #[must_use]
     pub fn new(terms: Terms) -> Self {
         let (owners, noise) = (terms.owner_range(), terms.noise_range());
-        Self { owners: Checking::new(owners), noise: Checking::new(noise), terms }
+        let (owners, noise) = (Checking::new(owners), Checking::new(noise));
+        Self { owners, noise, terms, sealed: false }
+    }
+
+    /// The same for a plan whose rows one consumer alone reads.
+    #[must_use]
+    pub fn sealed(terms: Terms) -> Self {
+        Self { sealed: true, ..Self::new(terms) }
     }
 
     /// The terms.
@@ -156,21 +119,26 @@ impl Checker {
     }
 
     /// Checks contributions in one batch, before S is fixed. What does not hold names its sender, and
-    /// costs nobody else anything.
-    #[must_use]
+    /// costs nobody else anything. Members ascend.
+    ///
+    /// # Errors
+    /// [`RoundError`], if this is no window of the terms.
     pub fn contributions(
         &self,
         scope: &Scope,
         signed: &[(Member, Verified<Contribution>)],
-    ) -> Contributions {
-        let mut found = Contributions::default();
-        let (mut claims, mut whose) = (Vec::new(), Vec::new());
+    ) -> Result<Contributions, RoundError> {
+        self.check_round(scope, signed.iter().map(|(member, _)| member.controller))?;
+        let beyond = signed.iter().find(|(member, _)| member.counted > member.listed);
+        if let Some((Member { controller, .. }, _)) = beyond {
+            return Err(RoundError::Counted { controller: *controller });
+        }
+        let (mut found, mut claims) = (Contributions::default(), Vec::new());
         for (member, contribution) in signed {
             let controller = member.controller;
             match self.contribution(scope, member, contribution) {
                 Ok((checked, of_one)) => {
-                    whose.extend(of_one.iter().map(|_| controller));
-                    claims.extend(of_one);
+                    claims.push(of_one);
                     found.bounded.push(checked);
                 }
                 Err(Refusal::Misplaced) => found.misplaced.push(controller),
@@ -179,11 +147,26 @@ impl Checker {
                 }
             }
         }
-        for controller in names(&claims, &whose) {
-            found.bounded.retain(|checked| checked.controller != controller);
-            found.faulty.push(FaultyError { controller, fault: FaultError::Range });
+        let bad = culprits(&claims).into_iter().filter_map(|at| found.bounded.get(at));
+        let bad: Vec<u32> = bad.map(|bounded| bounded.controller).collect();
+        found.bounded.retain(|bounded| !bad.contains(&bounded.controller));
+        let named = |controller| FaultyError { controller, fault: FaultError::Range };
+        found.faulty.extend(bad.into_iter().map(named));
+        found.faulty.sort_unstable_by_key(|faulty| faulty.controller);
+        Ok(found)
+    }
+
+    /// One message of each member, of a window of these terms.
+    fn check_round(
+        &self,
+        scope: &Scope,
+        members: impl Iterator<Item = u32>,
+    ) -> Result<(), RoundError> {
+        if scope.terms != self.terms.digest() {
+            return Err(RoundError::Terms);
         }
-        found
+        let ascending = members.is_sorted_by(|a, b| a < b);
+        if ascending { Ok(()) } else { Err(RoundError::Members) }
     }
 
     /// Everything but the proofs, which are returned as claims.
@@ -196,11 +179,10 @@ impl Checker {
         if message.scope != *scope || message.controller != member.controller {
             return Err(Refusal::Misplaced);
         }
-        if scope.terms != self.terms.digest() || !message.share.is_for(self.terms.cells().len()) {
+        if !message.share.is_for(self.terms.cells().len()) {
             return Err(FaultError::Cells.into());
         }
-        let found = u32::try_from(message.owners.len()).ok();
-        if found != Some(member.counted) || member.counted > member.listed {
+        if u32::try_from(message.owners.len()) != Ok(member.counted) {
             return Err(FaultError::Owners.into());
         }
         check_order(&message.owners)?;
@@ -234,7 +216,7 @@ impl Checker {
     }
 
     /// Checks the openings of members of S. What does not hold fails the window, and names its
-    /// sender.
+    /// sender. Members ascend.
     ///
     /// # Errors
     /// [`OpeningsError`], with all that do not hold.
@@ -243,26 +225,31 @@ impl Checker {
         opening_set: &Digest,
         signed: &[(Bounded, Verified<Opening>)],
     ) -> Result<Vec<Opened>, OpeningsError> {
-        let (mut opened, mut error) = (Vec::new(), OpeningsError::default());
-        let (mut claims, mut whose) = (Vec::new(), Vec::new());
+        let scopes: Vec<&Scope> = signed.iter().map(|(bounded, _)| &bounded.scope).collect();
+        let scope = *scopes.first().ok_or(RoundError::Members)?;
+        self.check_round(scope, signed.iter().map(|(bounded, _)| bounded.controller))?;
+        if scopes.iter().any(|other| *other != scope) {
+            return Err(RoundError::Members.into());
+        }
+        let (mut opened, mut claims) = (Vec::new(), Vec::new());
+        let (mut faulty, mut misplaced) = (Vec::new(), Vec::new());
         for (bounded, opening) in signed {
             let controller = bounded.controller;
             match self.opening(bounded, opening_set, opening) {
                 Ok((checked, claim)) => {
-                    whose.extend(claim.iter().map(|_| controller));
-                    claims.extend(claim);
+                    claims.push(Vec::from_iter(claim));
                     opened.push(checked);
                 }
-                Err(Refusal::Misplaced) => error.misplaced.push(controller),
-                Err(Refusal::FaultyError(fault)) => {
-                    error.faulty.push(FaultyError { controller, fault })
-                }
+                Err(Refusal::Misplaced) => misplaced.push(controller),
+                Err(Refusal::FaultyError(fault)) => faulty.push(FaultyError { controller, fault }),
             }
         }
-        for controller in names(&claims, &whose) {
-            error.faulty.push(FaultyError { controller, fault: FaultError::Noise });
-        }
-        if error == OpeningsError::default() { Ok(opened) } else { Err(error) }
+        let bad = culprits(&claims).into_iter().filter_map(|at| opened.get(at));
+        let named =
+            |bad: &Opened| FaultyError { controller: bad.controller, fault: FaultError::Noise };
+        faulty.extend(bad.map(named));
+        let all = faulty.is_empty() && misplaced.is_empty();
+        if all { Ok(opened) } else { Err(OpeningsError::Refused { faulty, misplaced }) }
     }
 
     fn opening(
@@ -309,13 +296,11 @@ impl Checker {
         opened: &[Opened],
         consumer_pad: Option<&MaskedShare>,
     ) -> Result<BoundedRow, RowError> {
-        let found: Vec<u32> = opened.iter().map(|one| one.controller).collect();
-        let round = opened.first().map(|one| (one.scope, one.opening_set));
-        let same = |one: &Opened| Some((one.scope, one.opening_set)) == round;
-        if found != members || !members.is_sorted_by(|a, b| a < b) || !opened.iter().all(same) {
-            return Err(RowError::Members);
-        }
+        self.check_opened(members, opened)?;
         let cells = self.terms.cells().len();
+        if consumer_pad.map(|pad| pad.is_for(cells)) != self.sealed.then_some(true) {
+            return Err(RowError::Pad);
+        }
         let (mut share, mut total) = (MaskedShare::zero(cells), vec![Commitment::default(); cells]);
         for one in opened {
             share.add(&one.share);
@@ -324,7 +309,31 @@ impl Checker {
         consumer_pad.iter().for_each(|pad| share.subtract(pad));
         let values = opened_cells(&total, &share)?;
         let owners = opened.iter().map(|one| u64::from(one.owners)).sum();
-        Ok(BoundedRow { values, owners, members: found })
+        Ok(BoundedRow { values, owners, members: members.to_vec() })
+    }
+
+    /// A window whose row does not hold, for [`Blame`](crate::blame::Blame): as
+    /// [`row`](Self::row) found, or as the consumer of a sealed plan says.
+    ///
+    /// # Errors
+    /// [`RoundError`], if the shares are not one of each member of S.
+    pub fn failed<'a>(
+        &self,
+        members: &[u32],
+        opened: &'a [Opened],
+    ) -> Result<Failed<'a>, RoundError> {
+        self.check_opened(members, opened)?;
+        Ok(Failed { opened, sealed: self.sealed })
+    }
+
+    /// One opened share of each member of S, of one window of these terms.
+    fn check_opened(&self, members: &[u32], opened: &[Opened]) -> Result<(), RoundError> {
+        let first = opened.first().ok_or(RoundError::Members)?;
+        self.check_round(&first.scope, members.iter().copied())?;
+        let same = |one: &Opened| (one.scope, one.opening_set) == (first.scope, first.opening_set);
+        let found = opened.iter().map(|one| one.controller);
+        let all = found.eq(members.iter().copied()) && opened.iter().all(same);
+        if all { Ok(()) } else { Err(RoundError::Members) }
     }
 }
 
@@ -410,12 +419,4 @@ fn claim(
     let proof = Encoded::from_bytes(&committed.proof, &checking.shape()).ok()?;
     let commitments: Vec<Commitment> = forms.iter().map(|form| form.commitment(cells)).collect();
     checking.claim(&commitments, &proof, bound)
-}
-
-/// The senders of claims that do not hold, each once.
-fn names(claims: &[Claim], whose: &[u32]) -> Vec<u32> {
-    let mut names: Vec<u32> =
-        culprits(claims).iter().filter_map(|at| whose.get(*at)).copied().collect();
-    names.dedup();
-    names
 }

@@ -25,32 +25,36 @@ pub struct OwnerValues {
     values: Zeroizing<Vec<i128>>,
 }
 
-/// A controller's noise for one opening set, one value for each cell. Wiped when dropped.
-pub struct Noise(Zeroizing<Vec<i128>>);
+/// The owners of a window whose values are in bounds: those that their controller counts in M, and
+/// commits to. Only [`Committer::admit`] makes one.
+pub struct Admitted {
+    owners: Vec<OwnerValues>,
+    left_out: Vec<Digest>,
+    terms: Digest,
+}
+
+/// A controller's noise for one opening set, one value for each cell, within the plan's range. Wiped
+/// when dropped.
+pub struct Noise {
+    values: Zeroizing<Vec<i128>>,
+    terms: Digest,
+}
 
 /// Why values cannot be committed to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum CommitError {
     /// Not one value for each cell.
-    #[error("an owner has another number of values than the plan has cells")]
+    #[error("an owner, or the noise, has another number of values than the plan has cells")]
     Cells,
-    /// An owner exceeds its bounds. Its controller leaves it out of the window.
-    #[error(
-        "the values of an owner are out of the plan's bounds; leave the owner out of this window and check its device"
-    )]
-    OutOfBounds {
-        /// The owner.
-        owner: Digest,
-    },
+    /// Owners or noise were checked under other terms.
+    #[error("the values were checked under other terms; check them under those of this plan")]
+    Terms,
     /// An owner appears twice.
     #[error("an owner appears twice in one window; pass each owner once")]
     Twice {
         /// The owner.
         owner: Digest,
     },
-    /// Noise beyond the range of its sampler.
-    #[error("the noise is out of the plan's range; draw it from the truncated distribution")]
-    NoiseOutOfRange,
     /// A commitment is the identity: a chance of 2^-252, or a broken secret.
     #[error("a commitment is the identity; check the controller's secret")]
     Identity,
@@ -79,11 +83,39 @@ impl OwnerValues {
     }
 }
 
-impl Noise {
-    /// Noise that was drawn for one opening set.
+impl Admitted {
+    /// How many there are. A controller states this number before M is made.
     #[must_use]
-    pub fn new(values: Vec<i128>) -> Self {
-        Self(Zeroizing::new(values))
+    pub fn counted(&self) -> u32 {
+        u32::try_from(self.owners.len()).unwrap_or(u32::MAX)
+    }
+
+    /// Owners that are out of bounds, in the order in which they were passed. Their controller leaves
+    /// them out of the window, and their devices need a look.
+    #[must_use]
+    pub fn left_out(&self) -> &[Digest] {
+        &self.left_out
+    }
+}
+
+impl Noise {
+    /// Noise that was drawn for one opening set. What is out of the plan's range becomes the end of
+    /// the range, so that no draw keeps a controller from opening. The chance of that is a part of
+    /// the plan's δ.
+    ///
+    /// # Errors
+    /// [`CommitError::Cells`].
+    pub fn new(terms: &Terms, values: &[i128]) -> Result<Self, CommitError> {
+        let cells = terms.cells();
+        if values.len() != cells.len() {
+            return Err(CommitError::Cells);
+        }
+        let within = |(cell, value): (&Cell, &i128)| {
+            let most = i128::from(cell.noise);
+            (*value).clamp(-most, most)
+        };
+        let values = Zeroizing::new(cells.iter().zip(values).map(within).collect());
+        Ok(Self { values, terms: terms.digest() })
     }
 }
 
@@ -101,7 +133,27 @@ impl Committer {
         &self.terms
     }
 
-    /// Commits to the values of all owners with data, and proves that they are in bounds. Returns the
+    /// Of the owners with data, those that are in bounds. A controller does this before it states how
+    /// many owners it has: M counts them, and with fewer commitments than M counts it would be at
+    /// fault.
+    ///
+    /// # Errors
+    /// [`CommitError::Cells`] or [`CommitError::Twice`].
+    pub fn admit(&self, owners: Vec<OwnerValues>) -> Result<Admitted, CommitError> {
+        check_once(&owners)?;
+        let terms = self.terms.digest();
+        let mut admitted = Admitted { owners: Vec::new(), left_out: Vec::new(), terms };
+        for owner in owners {
+            if self.is_in_bounds(&owner)? {
+                admitted.owners.push(owner);
+            } else {
+                admitted.left_out.push(owner.owner);
+            }
+        }
+        Ok(admitted)
+    }
+
+    /// Commits to the values of all admitted owners, and proves that they are in bounds. Returns the
     /// sum of values and blindings as well.
     ///
     /// # Privacy
@@ -109,18 +161,15 @@ impl Committer {
     /// windows. Their number is that of the owners.
     ///
     /// # Errors
-    /// [`CommitError`].
+    /// [`CommitError::Terms`], or [`CommitError::Identity`].
     pub fn owners(
         &self,
         scope: &Scope,
         controller: u32,
-        owners: &[OwnerValues],
+        admitted: &Admitted,
     ) -> Result<(Vec<Committed>, Share), CommitError> {
-        let cells = self.terms.cells();
-        check_once(owners)?;
-        for owner in owners {
-            self.check_values(owner)?;
-        }
+        let (cells, owners) = (self.terms.cells(), &admitted.owners);
+        self.check_terms(&admitted.terms)?;
         let scoped = scope.digest();
         let whose = |owner: &OwnerValues| {
             [&b"owner"[..], scoped.as_bytes(), owner.owner.as_bytes()].concat()
@@ -146,7 +195,7 @@ impl Committer {
     /// share as well. None if the terms have no noise.
     ///
     /// # Errors
-    /// [`CommitError`].
+    /// [`CommitError::Terms`], or [`CommitError::Identity`].
     pub fn noise(
         &self,
         scope: &Scope,
@@ -155,18 +204,12 @@ impl Committer {
         noise: &Noise,
     ) -> Result<(Option<Committed>, Share), CommitError> {
         let cells = self.terms.cells();
-        if noise.0.len() != cells.len() {
-            return Err(CommitError::Cells);
-        }
-        let in_range = |(cell, value): (&Cell, &i128)| value.unsigned_abs() <= cell.noise.into();
-        if !cells.iter().zip(noise.0.iter()).all(in_range) {
-            return Err(CommitError::NoiseOutOfRange);
-        }
+        self.check_terms(&noise.terms)?;
         if !self.terms.has_noise() {
             return Ok((None, Share::zero(cells.len())));
         }
         let whose = [&b"noise"[..], scope.digest().as_bytes(), opening_set.as_bytes()].concat();
-        let draft = self.draft(&whose, controller, &noise.0)?;
+        let draft = self.draft(&whose, controller, &noise.values)?;
         let bound = noise_statement(scope, controller, opening_set, &draft.commitments);
         let committed = self.proven(&self.noise, self.terms.noise_forms(), &draft, &bound)?;
         let mut share = Share::zero(cells.len());
@@ -174,8 +217,12 @@ impl Committer {
         Ok((Some(committed), share))
     }
 
-    /// Cells and relations. The error says whose values do not fit, not which.
-    fn check_values(&self, owner: &OwnerValues) -> Result<(), CommitError> {
+    fn check_terms(&self, terms: &Digest) -> Result<(), CommitError> {
+        if *terms == self.terms.digest() { Ok(()) } else { Err(CommitError::Terms) }
+    }
+
+    /// Cells and relations.
+    fn is_in_bounds(&self, owner: &OwnerValues) -> Result<bool, CommitError> {
         let (cells, values) = (self.terms.cells(), &owner.values);
         if values.len() != cells.len() {
             return Err(CommitError::Cells);
@@ -184,9 +231,8 @@ impl Committer {
         let bits = self.terms.owner_range().shape.bits();
         let provable =
             |form: &Form| form.value(values).is_some_and(|value| u128::from(value) >> bits == 0);
-        let all = cells.iter().zip(values.iter()).all(fits)
-            && self.terms.owner_forms().iter().all(provable);
-        if all { Ok(()) } else { Err(CommitError::OutOfBounds { owner: owner.owner }) }
+        Ok(cells.iter().zip(values.iter()).all(fits)
+            && self.terms.owner_forms().iter().all(provable))
     }
 
     fn draft(&self, whose: &[u8], controller: u32, values: &[i128]) -> Result<Draft, CommitError> {

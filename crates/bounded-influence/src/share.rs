@@ -37,6 +37,19 @@ pub struct Masks<'a> {
     pub own: &'a Prf,
     /// Those that share pads with it in this round and are in M.
     pub neighbours: &'a [Neighbour<'a>],
+    /// The key that it shares with the plan's consumer, if the plan is sealed.
+    pub consumer: Option<&'a Prf>,
+}
+
+/// What a controller answers to one opening set, made from its masks and noise. The same set gets the
+/// same answer, also after a restart.
+pub struct Answer<'a> {
+    pub(crate) masks: Masks<'a>,
+    pub(crate) scope: Scope,
+    pub(crate) opening_set: Digest,
+    /// Neighbours in S.
+    opened: Vec<Neighbour<'a>>,
+    share: MaskedShare,
 }
 
 impl Share {
@@ -150,20 +163,16 @@ fn open_digest(scope: &Scope, opening_set: &Digest) -> PadDigest {
     PadDigest::new(&labelled_hash(labels::BOUNDED_OPEN, &[scope.as_bytes(), set.as_bytes()]))
 }
 
-impl Masks<'_> {
+impl<'a> Masks<'a> {
     /// Z: the share, the consumer's pad if the plan is sealed, and this round's masks.
     ///
     /// # Privacy
     /// It is hidden from anyone who lacks `own`. Once it is opened, it is hidden from anyone who lacks
     /// the key of one honest neighbour. The caller makes sure that there are enough neighbours.
     #[must_use]
-    pub fn masked(
-        &self,
-        mut share: Share,
-        consumer_pad: Option<&Share>,
-        scope: &Scope,
-    ) -> MaskedShare {
+    pub fn masked(&self, mut share: Share, scope: &Scope) -> MaskedShare {
         let (cells, digest) = (share.values.len(), mask_digest(scope));
+        let consumer_pad = self.consumer.map(|key| Share::consumer_pad(cells, key, scope));
         consumer_pad.iter().for_each(|pad| share.add(pad));
         share.add(&Share::pad(cells, self.own, &digest));
         for neighbour in self.neighbours {
@@ -183,7 +192,7 @@ impl Masks<'_> {
         scope: &Scope,
         opening_set: &Digest,
         opened: impl Fn(u32) -> bool,
-    ) -> MaskedShare {
+    ) -> Answer<'a> {
         let (cells, mask) = (noise.values.len(), mask_digest(scope));
         let open = open_digest(scope, opening_set);
         noise.add(&Share::pad(cells, self.own, &mask));
@@ -191,23 +200,41 @@ impl Masks<'_> {
             let digest = if opened(neighbour.position) { &open } else { &mask };
             self.apply(&mut noise, neighbour, &Share::pad(cells, neighbour.key, digest));
         }
-        noise.dangerous_reveal()
-    }
-
-    /// The difference of mask pad and opening pad with a neighbour in S. Both ends compute the same.
-    pub(crate) fn edge(
-        cells: usize,
-        neighbour: &Neighbour<'_>,
-        scope: &Scope,
-        opening_set: &Digest,
-    ) -> Share {
-        let mut edge = Share::pad(cells, neighbour.key, &mask_digest(scope));
-        edge.subtract(&Share::pad(cells, neighbour.key, &open_digest(scope, opening_set)));
-        edge
+        let in_set = self.neighbours.iter().filter(|neighbour| opened(neighbour.position));
+        let (scope, opening_set) = (*scope, *opening_set);
+        let (opened, share) = (in_set.copied().collect(), noise.dangerous_reveal());
+        Answer { masks: *self, scope, opening_set, opened, share }
     }
 
     /// Pads count towards later positions, and against earlier ones.
     fn apply(&self, share: &mut Share, neighbour: &Neighbour<'_>, pad: &Share) {
         if neighbour.position > self.position { share.add(pad) } else { share.subtract(pad) }
+    }
+}
+
+impl Answer<'_> {
+    /// o, to be signed and sent.
+    #[must_use]
+    pub fn share(&self) -> &MaskedShare {
+        &self.share
+    }
+
+    fn cells(&self) -> usize {
+        self.share.values.len()
+    }
+
+    /// For each neighbour in S the difference of mask pad and opening pad. Both ends compute the same.
+    pub(crate) fn pads(&self) -> impl Iterator<Item = (u32, Share)> {
+        let digests = (mask_digest(&self.scope), open_digest(&self.scope, &self.opening_set));
+        self.opened.iter().map(move |neighbour| {
+            let mut pad = Share::pad(self.cells(), neighbour.key, &digests.0);
+            pad.subtract(&Share::pad(self.cells(), neighbour.key, &digests.1));
+            (neighbour.position, pad)
+        })
+    }
+
+    /// The pad for the plan's consumer.
+    pub(crate) fn consumer_pad(&self) -> Option<Share> {
+        self.masks.consumer.map(|key| Share::consumer_pad(self.cells(), key, &self.scope))
     }
 }

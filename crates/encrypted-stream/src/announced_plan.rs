@@ -333,6 +333,10 @@ fn check_shape(plan: &Plan) -> Result<(), PlanShapeError> {
     if let Some(reason) = plan.not_verifiable() {
         return Err(PlanShapeError::NotVerifiable(reason));
     }
+    // Nothing makes or checks its proofs yet, so no window of it may open.
+    if plan.integrity.is_bounded() {
+        return Err(PlanShapeError::NotServed);
+    }
     if !plan.selection.is_well_formed() {
         return Err(PlanShapeError::Selection);
     }

@@ -1,6 +1,7 @@
 //! `EXPLAIN`: what a query will reveal, to whom, about how many owners, and what can go
 //! wrong, before it runs.
 
+mod integrity;
 mod privacy;
 
 pub use privacy::PrivacyExplanation;
@@ -134,7 +135,7 @@ pub fn explain(
         fitting: planned.fitting,
         excluded: planned.excluded.clone(),
         membership: by_epochs.then(|| EPOCHS.to_owned()),
-        integrity: first.and_then(|plan| integrity(plan, schema.schema.frames.anchor())),
+        integrity: first.and_then(|plan| integrity::of(plan, schema)),
         warnings: all_warnings(planned, schema, &groups),
         groups,
         accuracy: planned.accuracy.clone(),
@@ -144,26 +145,6 @@ pub fn explain(
 
 /// What membership by epochs means for the numbers of an explanation.
 const EPOCHS: &str = "by epochs of one window: those whose streams are online and whose controllers answer when the window is over; the numbers below are for all who may take part now";
-
-/// Bytes of a share's and an opening's numbers, digests and signatures, about.
-const SHARE_BYTES: usize = 2 * 64 + 7 * 32 + 36;
-
-/// What it means that the members of a window decide what its row says.
-fn integrity(plan: &Plan, anchor: Option<Span>) -> Option<String> {
-    if !plan.integrity.is_verified() {
-        return None;
-    }
-    let (controllers, outputs) = (plan.roster.len(), plan.release.outputs());
-    let signers = match controllers {
-        1 => "by 1 controller, which could change it".to_owned(),
-        n => format!("by up to {n} controllers, any of which could change it"),
-    };
-    let anchor = QuerySpan(anchor.unwrap_or(plan.window));
-    let kilobytes = (controllers * (outputs * 20 + SHARE_BYTES)).div_ceil(1000);
-    Some(format!(
-        "verified: each row is signed {signers}; the service alone cannot. Controllers also see each of their streams' sums since the last multiple of {anchor}, in blocks of up to 8 words of one attribute, and the first window begins at such a multiple. Receipts of about {kilobytes} kB a window show its readers which controllers were present and how many owners each had."
-    ))
-}
 
 /// Above this loss over a query's life a guarantee says little.
 const MAX_LIFETIME_MICRO_EPSILON: u64 = 10_000_000;

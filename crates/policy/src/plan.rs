@@ -153,6 +153,11 @@ pub enum Integrity {
     Plain,
     /// The controllers of a window, who sign it. No ciphertext of the service enters the row.
     Verified,
+    /// The same, and they prove that no owner moves it by more than its bounds.
+    Bounded {
+        /// Maximum number of events of a stream in a window. The bounds follow from it.
+        events: u64,
+    },
 }
 
 impl Integrity {
@@ -162,13 +167,20 @@ impl Integrity {
         match self {
             Integrity::Plain => "plain",
             Integrity::Verified => "verified",
+            Integrity::Bounded { .. } => "bounded",
         }
     }
 
     /// Whether the members of a window decide what its row says.
     #[must_use]
     pub const fn is_verified(self) -> bool {
-        matches!(self, Integrity::Verified)
+        matches!(self, Integrity::Verified | Integrity::Bounded { .. })
+    }
+
+    /// Whether they also prove that no owner moves it by more than its bounds.
+    #[must_use]
+    pub const fn is_bounded(self) -> bool {
+        matches!(self, Integrity::Bounded { .. })
     }
 }
 

@@ -216,7 +216,9 @@ impl Plan {
     pub fn slack_bits(&self) -> u32 {
         let (rows, controllers) = (self.release.outputs(), self.roster.len());
         let (Some(privacy), Some(horizon)) = (&self.privacy, self.horizon()) else {
-            return slack_bits(rows, controllers);
+            // A bounded plan's noise is cut, with less probability than that.
+            return slack_bits(rows, controllers)
+                .saturating_sub(self.integrity.is_bounded().into());
         };
         let fine = privacy.noise.iter().filter_map(|row| match row {
             RowNoise::Running(own) => Some(u32::from(own.fine_bits)),

@@ -26,6 +26,7 @@ use commitment::point;
 use curve25519_dalek::ristretto::RistrettoPoint;
 use curve25519_dalek::scalar::Scalar;
 use rand_core::CryptoRng;
+use std::ops::Range;
 use tari_bulletproofs_plus::commitment_opening::CommitmentOpening;
 use tari_bulletproofs_plus::generators::pedersen_gens::ExtensionDegree;
 use tari_bulletproofs_plus::range_parameters::RangeParameters;
@@ -203,30 +204,41 @@ impl Checking {
     }
 }
 
-/// The positions of invalid claims, ascending. All are checked together, with weights that depend
-/// on every proof. A batch that fails is halved until single claims are left. All claims must be of
-/// one [`Checking`].
+/// The senders with a claim that does not hold, ascending. `claims` has each sender's at its place.
+/// All are checked together, with weights that depend on every proof. Senders whose batch fails are
+/// halved until single ones are left, and nobody asks which claims of a sender are bad. So n senders
+/// cost at most 2n − 1 batches, in which a claim is at most ⌈log2 n⌉ + 1 times, however many are bad.
+/// All claims must be of one [`Checking`].
 #[must_use]
-pub fn culprits(claims: &[Claim]) -> Vec<usize> {
+pub fn culprits(claims: &[Vec<Claim>]) -> Vec<usize> {
     let mut found = Vec::new();
-    bisect(claims, 0, &mut found);
+    bisect(0..claims.len(), &mut |senders| together(claims.get(senders)), &mut found);
     found
 }
 
-fn bisect(claims: &[Claim], first: usize, found: &mut Vec<usize>) {
-    if claims.is_empty() || together(claims) {
+fn bisect(
+    senders: Range<usize>,
+    holds: &mut impl FnMut(Range<usize>) -> bool,
+    found: &mut Vec<usize>,
+) {
+    if senders.is_empty() || holds(senders.clone()) {
         return;
     }
-    if claims.len() == 1 {
-        found.push(first);
+    if senders.len() == 1 {
+        found.push(senders.start);
         return;
     }
-    let (left, right) = claims.split_at(claims.len() / 2);
-    bisect(left, first, found);
-    bisect(right, first + left.len(), found);
+    let middle = usize::midpoint(senders.start, senders.end);
+    bisect(senders.start..middle, holds, found);
+    bisect(middle..senders.end, holds, found);
 }
 
-fn together(claims: &[Claim]) -> bool {
+/// A sender without claims has none that does not hold.
+fn together(claims: Option<&[Vec<Claim>]>) -> bool {
+    let claims: Vec<&Claim> = claims.into_iter().flatten().flatten().collect();
+    if claims.is_empty() {
+        return true;
+    }
     let mut transcripts: Vec<Transcript> =
         claims.iter().map(|claim| transcript(claim.label, &claim.bound)).collect();
     let statements: Vec<_> = claims.iter().map(|claim| claim.statement.clone()).collect();

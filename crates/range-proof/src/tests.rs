@@ -128,7 +128,27 @@ fn a_batch_names_the_proofs_that_do_not_hold() {
         assert!(checking.claim(&about[..1], &bytes, bound()).is_none());
     }
     claims[1].bound = labelled_hash(LABEL, &[&[1]]);
-    assert_eq!(culprits(&claims), [1, 3]);
+    let senders: Vec<Vec<Claim>> = claims.into_iter().map(|claim| vec![claim]).collect();
+    assert_eq!(culprits(&senders), [1, 3]);
+    let (one, other) = ([senders[0].as_slice(), &senders[1]].concat(), senders[2].clone());
+    assert_eq!(culprits(&[vec![], one, other, vec![]]), [1]);
     let (commitments, openings) = committed(&[256, 0], 0);
     assert!(proving.prove(openings, &commitments, &bound(), rng).is_none());
+}
+
+/// A sender with many bad claims costs what one with a single bad claim costs: all of its claims are
+/// one place, and a batch that fails is halved between senders only.
+#[test]
+fn the_cost_of_naming_does_not_grow_with_bad_claims() {
+    for bad in [vec![], vec![5], (0..64).collect::<Vec<usize>>()] {
+        let (mut batches, mut found, mut times) = (0, Vec::new(), [0; 64]);
+        let mut holds = |senders: Range<usize>| {
+            batches += 1;
+            senders.clone().for_each(|sender| times[sender] += 1);
+            senders.into_iter().all(|sender| !bad.contains(&sender))
+        };
+        bisect(0..64, &mut holds, &mut found);
+        assert_eq!(found, bad);
+        assert!(batches < 2 * 64 && times.iter().all(|times| *times <= 7), "{batches}");
+    }
 }

@@ -21,7 +21,13 @@ const ALLOWED: &[(&str, &[&str])] = &[
     ("alpheus-standards", &["alpheus-test-support", "alpheus-time", "alpheus-policy"]),
     (
         "alpheus-encrypted-stream",
-        &["alpheus-test-support", "alpheus-time", "alpheus-crypto", "alpheus-policy"],
+        &[
+            "alpheus-test-support",
+            "alpheus-time",
+            "alpheus-bounded-influence",
+            "alpheus-crypto",
+            "alpheus-policy",
+        ],
     ),
     ("alpheus-anonymous-credential", &["alpheus-time", "alpheus-crypto", "alpheus-test-support"]),
     ("alpheus-access-pass", &["alpheus-time", "alpheus-crypto", "alpheus-anonymous-credential"]),

@@ -97,7 +97,7 @@ impl Checker {
             let bound = range::bound(&self.terms, binding, &tuple.ciphertexts, &tuple.proof);
             match self.range.claim(&tuple.ciphertexts, &tuple.range, bound) {
                 Some(claim) => {
-                    claims.push(claim);
+                    claims.push(vec![claim]);
                     places.push(at);
                 }
                 None => refuse(refusals, at, TupleError::Range),

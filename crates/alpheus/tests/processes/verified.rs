@@ -53,13 +53,14 @@ fn rows(running: &Running, more: &[&str]) -> Vec<Value> {
 #[test]
 fn a_service_that_cheats_is_caught() {
     let mut running = Running::start_in(Site::with_ticks(), |_, api| api.to_owned());
-    let [ask, read, verify, offline] = <[String; 4]>::try_from(commands()).unwrap();
+    let [ask, read, verify, offline, bounded] = <[String; 5]>::try_from(commands()).unwrap();
     assert!(ask.contains(QUERY), "the guide asks for {QUERY}");
     let explained = run(&running, &ask.replace("--query \"", "--query \"EXPLAIN "));
     let (text, errors) = said(&explained);
     assert!(text.contains("verified: each row is signed by up to 3 controllers"), "{text}{errors}");
     let noted = running.place.path("pki/analyst/verified.known");
     assert!(!noted.exists(), "nothing was asked for yet");
+    not_served(&running, &bounded);
     let (_, errors) = said(&run(&running, &ask));
     let devices = running.feed();
     let row = until("a verified window", || {
@@ -78,6 +79,16 @@ fn a_service_that_cheats_is_caught() {
     assert!(log.contains("its rows are signed by the controllers"), "{log}");
     tampered_file(&running, &offline);
     tampered_store(&mut running, &row, &verify);
+}
+
+/// A bounded query is explained, and refused when it would start. So no row is called bounded that
+/// nobody has proven.
+fn not_served(running: &Running, explain: &str) {
+    let (text, errors) = said(&run(running, explain));
+    assert!(text.contains("bounded: controllers prove of each owner's window: "), "{text}{errors}");
+    let started = run(running, &explain.replace("EXPLAIN ", ""));
+    let (_, errors) = said(&started);
+    assert!(!started.status.success() && errors.contains("is not served yet"), "{errors}");
 }
 
 /// Somebody changes a number in the file that is verified elsewhere.

@@ -1,9 +1,11 @@
 //! What a controller can try, one by one. Each is refused with its own error.
 
 use crate::world::{Window, World, cell, one_cell, three_cells};
-use alpheus_bounded_influence::check::{FaultError, FaultyError, Member, RowError};
+use alpheus_bounded_influence::check::{
+    Checker, FaultError, FaultyError, Member, OpeningsError, RoundError, RowError,
+};
 use alpheus_bounded_influence::commit::Committer;
-use alpheus_bounded_influence::messages::Contribution;
+use alpheus_bounded_influence::messages::{Contribution, MaskedShare};
 use alpheus_bounded_influence::terms::{Relation, Terms};
 use alpheus_crypto::group::PublicScalar;
 use alpheus_crypto::secret::Secret;
@@ -17,7 +19,7 @@ fn window(world: &World) -> Window {
 fn fault(world: &World, contribution: &Contribution) -> Option<FaultError> {
     let signed = world.sign(1, contribution);
     let member = World::member(1, contribution.owners.len());
-    let found = world.checker.contributions(&world.scope, &[(member, signed)]);
+    let found = world.check(&[(member, signed)]);
     assert_eq!(found.bounded.len() + found.faulty.len(), 1);
     found.faulty.first().map(|faulty| {
         assert_eq!(faulty.controller, 1);
@@ -39,7 +41,7 @@ fn a_garbage_share_opens_no_row() {
         let share = &mut window.contributions[1].share;
         let scalars = if of_values { &mut share.values } else { &mut share.blindings };
         scalars[0] = garbage;
-        window.open(&world, &[0]);
+        window.open(&world);
         let row = world.checker.row(&[0, 1], &window.opened(&world), None);
         assert_eq!(row, Err(RowError::Cell { cell: 0 }));
     }
@@ -54,7 +56,7 @@ fn a_share_that_differs_from_its_commitments_opens_no_row() {
         let share = &mut window.contributions[1].share;
         let scalars = if of_values { &mut share.values } else { &mut share.blindings };
         scalars[cell] = scalars[cell].plus(&PublicScalar::of(1));
-        window.open(&world, &[0, 0, 0]);
+        window.open(&world);
         let row = world.checker.row(&[0, 1], &window.opened(&world), None);
         assert_eq!(row, Err(RowError::Cell { cell }));
     }
@@ -111,7 +113,7 @@ fn a_message_of_another_round_or_sender_names_nobody() {
     let old_opening = world.opening(1, &world.sign(1, &old).digest(), &[0]);
     let placed = |world: &World, contribution: &Contribution| {
         let signed = [(World::member(1, 1), world.sign(1, contribution))];
-        world.checker.contributions(&world.scope, &signed).misplaced
+        world.check(&signed).misplaced
     };
     assert!(placed(&world, &old).is_empty());
     assert_eq!(placed(&world, &other), [1]);
@@ -122,7 +124,7 @@ fn a_message_of_another_round_or_sender_names_nobody() {
     let opening = |p: u32| world.opening(p, &world.sign(p, &new[p as usize]).digest(), &[0]);
     let (first, second) = (opening(0), opening(1));
     let misplaced = |second| {
-        world.open(&bounded, &[first.clone(), second]).map_or_else(|e| e.misplaced, |_| vec![])
+        world.open(&bounded, &[first.clone(), second]).err().map_or(vec![], |e| e.misplaced)
     };
     assert!(misplaced(second.clone()).is_empty());
     assert_eq!(misplaced(old_opening), [1]);
@@ -142,7 +144,7 @@ fn values_moved_between_cells_open_no_row() {
     let share = &mut window.contributions[1].share;
     share.values[0] = share.values[0].plus(&PublicScalar::of(5));
     share.values[1] = share.values[1].minus(&PublicScalar::of(5));
-    window.open(&world, &[0, 0]);
+    window.open(&world);
     let row = world.checker.row(&[0, 1], &window.opened(&world), None);
     assert_eq!(row, Err(RowError::Cell { cell: 0 }));
     // Nor can the commitments of two cells change places.
@@ -201,15 +203,14 @@ fn an_owner_twice_is_refused() {
     let contribution = world.contribution(1, &[&[8], &[9]]);
     let says = |member: Member, contribution: &Contribution| {
         let signed = [(member, world.sign(1, contribution))];
-        world.checker.contributions(&world.scope, &signed).faulty
+        world.check(&signed).faulty
     };
     let owners = [FaultyError { controller: 1, fault: FaultError::Owners }];
     let member = |counted, listed| Member { controller: 1, counted, listed };
     assert_eq!(says(member(2, 2), &contribution), []);
-    // More commitments than M counts, fewer, and more than the plan lists.
+    // More commitments than M counts, and fewer.
     assert_eq!(says(member(1, 2), &contribution), owners);
     assert_eq!(says(member(3, 3), &contribution), owners);
-    assert_eq!(says(member(2, 1), &contribution), owners);
     // The same commitment in the place of two owners; both in another order.
     let order = [FaultyError { controller: 1, fault: FaultError::Order }];
     let mut twice = contribution.clone();
@@ -247,13 +248,50 @@ fn a_row_needs_one_share_of_each_member() {
     let opened = window.opened(&world);
     let row = |members: &[u32], opened: &[_]| world.checker.row(members, opened, None);
     assert!(row(&[0, 1, 2], &opened).is_ok());
-    assert_eq!(row(&[0, 1, 2], &opened[..2]), Err(RowError::Members));
-    assert_eq!(row(&[0, 1], &opened), Err(RowError::Members));
+    let none = Err(RowError::Round(RoundError::Members));
+    assert_eq!(row(&[0, 1, 2], &opened[..2]), none);
+    assert_eq!(row(&[0, 1], &opened), none);
     let twice = [opened[0].clone(), opened[1].clone(), opened[1].clone()];
-    assert_eq!(row(&[0, 1, 1], &twice), Err(RowError::Members));
+    assert_eq!(row(&[0, 1, 1], &twice), none);
     assert_eq!(row(&[0, 1], &opened[..2]), Err(RowError::Cell { cell: 0 }));
     let other = World::new(&one_cell(), 3, 25);
     let other = Window::new(&other, &[&[&[7]], &[&[8]], &[&[9]]], &[0]).opened(&other);
     let mixed = [opened[0].clone(), opened[1].clone(), other[2].clone()];
-    assert_eq!(row(&[0, 1, 2], &mixed), Err(RowError::Members));
+    assert_eq!(row(&[0, 1, 2], &mixed), none);
+    let pad = MaskedShare::zero(1);
+    assert_eq!(world.checker.row(&[0, 1, 2], &opened, Some(&pad)), Err(RowError::Pad));
+}
+
+/// What is wrong with a request names no member: all of these messages are honest.
+#[test]
+fn requests_that_are_none_of_the_plan_name_nobody() {
+    let world = World::new(&one_cell(), 2, 26);
+    let window = window(&world);
+    let signed = world.signed(&window.contributions);
+    let says = |checker: &Checker, signed: &[_]| checker.contributions(&world.scope, signed).err();
+    let (ours, others) = (&world.checker, Checker::new(three_cells()));
+    assert_eq!(says(ours, &signed), None);
+    assert_eq!(says(&others, &signed), Some(RoundError::Terms));
+    let twice = [signed[0].clone(), signed[0].clone()];
+    assert_eq!(says(ours, &twice), Some(RoundError::Members));
+    let listed = Member { controller: 1, counted: 2, listed: 1 };
+    let beyond = [signed[0].clone(), (listed, signed[1].1.clone())];
+    assert_eq!(says(ours, &beyond), Some(RoundError::Counted { controller: 1 }));
+    let bounded = world.bounded(&window.contributions);
+    let openings: Vec<_> = bounded
+        .into_iter()
+        .zip([0, 1])
+        .map(|(of, p)| (of, world.sign(p, &window.openings[p as usize])))
+        .collect();
+    let says = |checker: &Checker, openings: &[_]| checker.openings(&world.set, openings).err();
+    assert_eq!(says(ours, &openings), None);
+    let round = |error| Some(OpeningsError::Round(error));
+    assert_eq!(says(&others, &openings), round(RoundError::Terms));
+    assert_eq!(says(ours, &[]), round(RoundError::Members));
+    let twice = [openings[1].clone(), openings[1].clone()];
+    assert_eq!(says(ours, &twice), round(RoundError::Members));
+    let later = World::new(&one_cell(), 2, 27);
+    let of_later = later.bounded(&self::window(&later).contributions);
+    let mixed = [openings[0].clone(), (of_later[1].clone(), openings[1].1.clone())];
+    assert_eq!(says(ours, &mixed), round(RoundError::Members));
 }

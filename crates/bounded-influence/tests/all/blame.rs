@@ -1,8 +1,10 @@
 //! Rows that fail: who is named, and which edges are struck.
 
-use crate::world::{Window, World, one_cell};
-use alpheus_bounded_influence::blame::{Blame, Judgement, LieError};
+use crate::world::{Window, World, one_cell, three_cells};
+use alpheus_bounded_influence::blame::{Blame, EdgesError, Judgement, LieError};
+use alpheus_bounded_influence::check::{Checker, RoundError};
 use alpheus_bounded_influence::messages::EdgeStatement;
+use alpheus_bounded_influence::share::Masks;
 use alpheus_crypto::group::{Element, PublicScalar, SecretScalar};
 use std::collections::BTreeMap;
 
@@ -11,13 +13,12 @@ fn skewed(world: &World, liar: usize, by: i64) -> Window {
     let mut window = Window::new(world, &[&[&[7]], &[&[8]], &[&[9]], &[&[10]]], &[1]);
     let value = &mut window.contributions[liar].share.values[0];
     *value = value.plus(&PublicScalar::of(by));
-    window.open(world, &[1]);
+    window.open(world);
     window
 }
 
 fn judged(world: &World, window: &Window, edges: &[EdgeStatement], blame: &mut Blame) -> Judgement {
     let opened = window.opened(world);
-    assert!(world.checker.row(&world.opened, &opened, None).is_err());
     let signed: Vec<_> = edges.iter().map(|edge| world.sign(edge.controller, edge)).collect();
     blame.judge(&world.failed(&opened), &signed)
 }
@@ -122,8 +123,7 @@ fn statements_of_a_wrong_form_or_two_of_them_name_their_signer() {
 
 #[test]
 fn the_consumer_of_a_sealed_row_checks_pads() {
-    let mut world = World::new(&one_cell(), 4, 39);
-    world.sealed = true;
+    let world = World::sealed(&one_cell(), 4, 39);
     let window = skewed(&world, 2, 5);
     let mut edges = window.edges(&world);
     let found = judged(&world, &window, &edges, &mut Blame::new(1));
@@ -136,4 +136,45 @@ fn the_consumer_of_a_sealed_row_checks_pads() {
     assert!(found.named.is_empty() && found.struck.is_empty());
     let holds: Vec<bool> = edges.iter().map(|e| e.has_pad(&world.pad(e.controller))).collect();
     assert_eq!(holds, [true, true, false, true]);
+}
+
+/// Who is asked again, after some did not answer or edges were struck, says the same or nothing: a
+/// statement belongs to the opening that was signed. So nobody honest signs two.
+#[test]
+fn a_round_that_is_asked_again_gets_the_same_bytes() {
+    let mut world = World::new(&one_cell(), 4, 40);
+    let window = skewed(&world, 2, 5);
+    let first = window.edges(&world);
+    let own = world.sign(1, &window.openings[1]);
+    assert_eq!(world.edges(1, &own, &[1]).as_ref(), Ok(&first[1]));
+    let again = [first.clone(), window.edges(&world)].concat();
+    let found = judged(&world, &window, &again, &mut Blame::new(1));
+    assert_eq!(found.named, BTreeMap::from([(2, LieError::Unbalanced)]));
+    // Without the one that was silent, under the same H(S); with another draw of noise; without an
+    // edge that was struck meanwhile; by somebody else.
+    world.opened = vec![0, 1, 3];
+    assert_eq!(world.edges(1, &own, &[1]), Err(EdgesError::AnotherOpening));
+    world.opened = vec![0, 1, 2, 3];
+    assert_eq!(world.edges(1, &own, &[2]), Err(EdgesError::AnotherOpening));
+    let struck = world.masks(1, |masks| {
+        let left = &masks.neighbours[..2];
+        let masks = Masks { neighbours: left, ..*masks };
+        world.answer(&world.committers[1], &masks, &[1]).0.edges(&own)
+    });
+    assert_eq!(struck, Err(EdgesError::AnotherOpening));
+    assert_eq!(world.edges(3, &own, &[1]), Err(EdgesError::AnotherOpening));
+}
+
+/// Somebody who asks wrongly learns that, and nobody is named for it.
+#[test]
+fn a_round_without_a_member_of_the_set_is_none() {
+    let world = World::new(&one_cell(), 4, 41);
+    let window = skewed(&world, 2, 5);
+    let opened = window.opened(&world);
+    let failed = |opened| world.checker.failed(&world.opened, opened).err();
+    assert_eq!(failed(&opened[..3]), Some(RoundError::Members));
+    assert_eq!(failed(&[]), Some(RoundError::Members));
+    assert_eq!(failed(&opened), None);
+    let other = Checker::new(three_cells());
+    assert_eq!(other.failed(&world.opened, &opened).err(), Some(RoundError::Terms));
 }

@@ -54,13 +54,13 @@ fn none_of(forgeries: u64) {
         let owner = &mut forged.owners[0];
         forge(&mut owner.proof, &mut owner.commitments, rng);
         assert_ne!(forged, honest);
-        let found = world.checker.contributions(&world.scope, &[(member, world.sign(0, &forged))]);
+        let found = world.check(&[(member, world.sign(0, &forged))]);
         assert!(found.bounded.is_empty());
         faults +=
             u64::from(found.faulty == [FaultyError { controller: 0, fault: FaultError::Range }]);
     }
     assert_eq!(faults, forgeries);
-    let found = world.checker.contributions(&world.scope, &[(member, world.sign(0, &honest))]);
+    let found = world.check(&[(member, world.sign(0, &honest))]);
     assert_eq!(found.bounded.len(), 1);
 }
 

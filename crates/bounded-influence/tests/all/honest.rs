@@ -1,9 +1,9 @@
 //! Windows in which nobody lies.
 
 use crate::world::{NOISE, Window, World, digest, one_cell, three_cells};
-use alpheus_bounded_influence::check::RowError;
+use alpheus_bounded_influence::check::{Checker, Member, RowError};
 use alpheus_bounded_influence::commit::{CommitError, Committer, Noise, OwnerValues};
-use alpheus_bounded_influence::messages::MaskedShare;
+use alpheus_bounded_influence::messages::{Contribution, MaskedShare};
 use alpheus_bounded_influence::share::Share;
 use alpheus_crypto::prf::{PadDigest, Prf};
 use alpheus_crypto::secret::Secret;
@@ -37,11 +37,15 @@ fn a_lone_controller_opens_by_itself() {
 
 #[test]
 fn only_the_consumer_opens_a_sealed_row() {
-    let mut world = World::new(&one_cell(), 2, 4);
-    world.sealed = true;
+    let world = World::sealed(&one_cell(), 2, 4);
     let window = Window::new(&world, &[&[&[7]], &[&[8]]], &[0]);
     let opened = window.opened(&world);
-    assert_eq!(world.checker.row(&[0, 1], &opened, None), Err(RowError::Cell { cell: 0 }));
+    // As if it were no sealed row; and with no pad, or that of a row with more cells.
+    let plain = Checker::new(one_cell()).row(&[0, 1], &opened, None);
+    assert_eq!(plain, Err(RowError::Cell { cell: 0 }));
+    for pad in [None, Some(&MaskedShare::zero(2))] {
+        assert_eq!(world.checker.row(&[0, 1], &opened, pad), Err(RowError::Pad));
+    }
     let mut pads = Share::zero(1);
     (0..2).for_each(|p| pads.add(&world.pad(p)));
     let row = world.checker.row(&[0, 1], &opened, Some(&pads.dangerous_reveal()));
@@ -58,9 +62,8 @@ fn the_same_request_gets_the_same_bytes_and_another_gets_others() {
     assert_eq!(world.contribution(0, &[&[7], &[8]]), first);
     let other = world.contribution(0, &[&[7], &[9]]);
     // No proof of one statement is in another, not even of an owner whose values are the same.
-    let proofs = |c: &alpheus_bounded_influence::messages::Contribution| {
-        c.owners.iter().map(|one| one.proof.clone()).collect::<Vec<_>>()
-    };
+    let proofs =
+        |c: &Contribution| c.owners.iter().map(|one| one.proof.clone()).collect::<Vec<_>>();
     assert!(proofs(&other).iter().all(|proof| !proofs(&first).contains(proof)));
     world.at(6);
     let later = world.contribution(0, &[&[7], &[8]]);
@@ -73,15 +76,32 @@ fn the_same_request_gets_the_same_bytes_and_another_gets_others() {
     );
 }
 
+/// A device that reports too much costs its owner the window. Its controller is honest, and holds.
+#[test]
+fn an_owner_out_of_bounds_costs_its_controller_nothing() {
+    let world = World::new(&one_cell(), 1, 9);
+    let name = |at: u8| digest(&[b"owner", &[at]]);
+    let owner = |(at, value): (u8, i128)| OwnerValues::new(name(at), vec![value]);
+    let owners = [(0, 8), (1, 101), (2, -21), (3, 9)].map(owner).into();
+    let committer = &world.committers[0];
+    let admitted = committer.admit(owners).unwrap();
+    assert_eq!((admitted.counted(), admitted.left_out()), (2, &[name(1), name(2)][..]));
+    let (owners, sum) = committer.owners(&world.scope, 0, &admitted).unwrap();
+    let share = world.masks(0, |masks| masks.masked(sum, &world.scope));
+    let contribution = Contribution { scope: world.scope, controller: 0, share, owners };
+    // M counts what its controller counted.
+    let member = Member { controller: 0, counted: admitted.counted(), listed: 4 };
+    let found = world.check(&[(member, world.sign(0, &contribution))]);
+    assert_eq!((found.bounded.len(), found.faulty), (1, vec![]));
+}
+
 #[test]
 fn what_is_out_of_bounds_is_not_committed_to() {
     let committer = Committer::new(three_cells(), Secret::from_bytes([1; 32]));
-    let scope = World::new(&three_cells(), 1, 7).scope;
+    let world = World::new(&one_cell(), 1, 7);
     let owner = digest(&[b"owner"]);
-    let refused = |values: &[i128]| {
-        let owners = [OwnerValues::new(owner, values.to_vec())];
-        committer.owners(&scope, 0, &owners).err()
-    };
+    let admit = |values: &[i128]| committer.admit(vec![OwnerValues::new(owner, values.to_vec())]);
+    let is_left_out = |values: &[i128]| admit(values).unwrap().left_out() == [owner];
     // Cells out of bounds, sums that their count does not allow, squares that their sum does not allow.
     for values in [
         [4, 0, 0],
@@ -93,16 +113,28 @@ fn what_is_out_of_bounds_is_not_committed_to() {
         [0, 0, 1],
         [1, 0, i128::MAX],
     ] {
-        assert_eq!(refused(&values), Some(CommitError::OutOfBounds { owner }), "{values:?}");
+        assert!(is_left_out(&values), "{values:?}");
     }
-    assert_eq!(refused(&[1, 5]), Some(CommitError::Cells));
-    assert_eq!(refused(&[1, 5, 25]), None);
+    assert_eq!(admit(&[1, 5]).err(), Some(CommitError::Cells));
+    assert!(!is_left_out(&[1, 5, 25]));
     let twice = || OwnerValues::new(owner, vec![1, 1, 1]);
-    let twice = committer.owners(&scope, 0, &[twice(), twice()]);
+    let twice = committer.admit(vec![twice(), twice()]);
     assert_eq!(twice.err(), Some(CommitError::Twice { owner }));
-    let noise = Noise::new(vec![0, 4, 0]);
-    let noise = committer.noise(&scope, 0, &owner, &noise);
-    assert_eq!(noise.err(), Some(CommitError::NoiseOutOfRange));
+    // What was checked under other terms is not committed to.
+    let other = world.committers[0].owners(&world.scope, 0, &admit(&[1, 5, 25]).unwrap());
+    assert_eq!(other.err(), Some(CommitError::Terms));
+}
+
+/// No draw keeps an honest controller from opening.
+#[test]
+fn noise_out_of_range_becomes_its_end() {
+    let world = World::new(&one_cell(), 1, 10);
+    assert_eq!(Noise::new(&one_cell(), &[0, 0]).err(), Some(CommitError::Cells));
+    for (drawn, kept) in [(4, 3), (-400, -3), (2, 2)] {
+        let window = Window::new(&world, &[&[&[7]]], &[drawn]);
+        let row = world.checker.row(&[0], &window.opened(&world), None).unwrap();
+        assert_eq!(row.values(), [7 - kept]);
+    }
 }
 
 #[test]

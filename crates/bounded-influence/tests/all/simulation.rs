@@ -4,10 +4,9 @@
 //! of what liars' owners may at most have; and those that are named have lied.
 
 use crate::blame::covered;
-use crate::world::{NOISE, Window, World, cell, digest, one_cell};
+use crate::world::{NOISE, Refused, Window, World, cell, one_cell};
 use alpheus_bounded_influence::blame::Blame;
-use alpheus_bounded_influence::check::OpeningsError;
-use alpheus_bounded_influence::commit::{CommitError, Committer, OwnerValues};
+use alpheus_bounded_influence::commit::Committer;
 use alpheus_bounded_influence::terms::Terms;
 use alpheus_crypto::group::PublicScalar;
 use alpheus_crypto::secret::Secret;
@@ -98,10 +97,13 @@ impl Case {
             self.values[(liar + 1) % 3] = vec![7];
         }
         self.honest = self.truth();
+        if self.lie == Lie::Producer {
+            self.values[liar].push(101);
+        }
         let mut window = self.window();
         self.tamper(&mut window);
         let signed = self.world.signed(&window.contributions);
-        let found = self.world.checker.contributions(&self.world.scope, &signed);
+        let found = self.world.check(&signed);
         if !found.faulty.is_empty() || !found.misplaced.is_empty() {
             let named = found.faulty.iter().map(|faulty| faulty.controller).collect();
             return Ending { named, refused: true, ..Ending::default() };
@@ -109,7 +111,7 @@ impl Case {
         self.tamper_openings(&mut window);
         let opened = match self.world.open(&found.bounded, &window.openings) {
             Ok(opened) => opened,
-            Err(OpeningsError { faulty, .. }) => {
+            Err(Refused { faulty, .. }) => {
                 let named = faulty.iter().map(|faulty| faulty.controller).collect();
                 return Ending { named, refused: true, ..Ending::default() };
             }
@@ -131,12 +133,6 @@ impl Case {
         let (liar, world) = (self.liar as usize, &self.world);
         let other = (liar + 1) % 3;
         match self.lie {
-            Lie::Producer => {
-                let owner = digest(&[b"too much"]);
-                let too_much = [OwnerValues::new(owner, vec![101])];
-                let refused = world.committers[liar].owners(&world.scope, self.liar, &too_much);
-                assert_eq!(refused.err(), Some(CommitError::OutOfBounds { owner }));
-            }
             Lie::OutOfBounds => {
                 let terms = Terms::new(&[cell(20, 140)], &[], 1000, 10).unwrap();
                 let lax = Committer::new(terms, Secret::from_bytes([66; 32]));
@@ -158,7 +154,7 @@ impl Case {
             }
             _ => return,
         }
-        window.open(&self.world, &[self.noise]);
+        window.open(&self.world);
     }
 
     fn tamper_openings(&mut self, window: &mut Window) {

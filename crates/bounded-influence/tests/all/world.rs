@@ -1,10 +1,12 @@
 //! Controllers, keys and one window of a bounded plan.
 
-use alpheus_bounded_influence::blame::Failed;
-use alpheus_bounded_influence::check::{Bounded, Checker, Member, Opened, OpeningsError};
+use alpheus_bounded_influence::blame::EdgesError;
+use alpheus_bounded_influence::check::{
+    Bounded, Checker, Contributions, Failed, FaultyError, Member, Opened, OpeningsError,
+};
 use alpheus_bounded_influence::commit::{Committer, Noise, OwnerValues};
-use alpheus_bounded_influence::messages::{Contribution, EdgeStatement, Opening, Scope};
-use alpheus_bounded_influence::share::{Masks, Neighbour, Share};
+use alpheus_bounded_influence::messages::{Committed, Contribution, EdgeStatement, Opening, Scope};
+use alpheus_bounded_influence::share::{Answer, Masks, Neighbour, Share};
 use alpheus_bounded_influence::terms::{Cell, Relation, Terms};
 use alpheus_crypto::hash::{Digest, labelled_hash};
 use alpheus_crypto::prf::Prf;
@@ -27,7 +29,14 @@ pub(crate) struct World {
     pairs: Vec<Vec<Prf>>,
     own: Vec<Prf>,
     consumers: Vec<Prf>,
-    pub(crate) sealed: bool,
+    sealed: bool,
+}
+
+/// Openings of one window that do not hold.
+#[derive(Debug)]
+pub(crate) struct Refused {
+    pub(crate) faulty: Vec<FaultyError>,
+    pub(crate) misplaced: Vec<u32>,
 }
 
 /// Values of the owners of one controller.
@@ -89,6 +98,12 @@ impl World {
         }
     }
 
+    /// The same world, with a consumer who alone reads its rows.
+    pub(crate) fn sealed(terms: &Terms, controllers: u32, seed: u64) -> Self {
+        let checker = Checker::sealed(terms.clone());
+        Self { sealed: true, checker, ..Self::new(terms, controllers, seed) }
+    }
+
     pub(crate) fn cells(&self) -> usize {
         self.checker.terms().cells().len()
     }
@@ -111,7 +126,8 @@ impl World {
         let key = |q: u32| &self.pairs[p as usize][q as usize];
         let neighbours: Vec<Neighbour<'_>> =
             others.map(|position| Neighbour { position, key: key(position) }).collect();
-        with(&Masks { position: p, own: &self.own[p as usize], neighbours: &neighbours })
+        let consumer = self.sealed.then(|| &self.consumers[p as usize]);
+        with(&Masks { position: p, own: &self.own[p as usize], neighbours: &neighbours, consumer })
     }
 
     pub(crate) fn pad(&self, p: u32) -> Share {
@@ -132,10 +148,9 @@ impl World {
         let owner = |(at, values): (usize, &&[i128])| {
             OwnerValues::new(digest(&[b"owner", &[p as u8, at as u8]]), values.to_vec())
         };
-        let owners: Vec<OwnerValues> = owners.iter().enumerate().map(owner).collect();
-        let (owners, sum) = committer.owners(&self.scope, p, &owners).unwrap();
-        let pad = self.sealed.then(|| self.pad(p));
-        let share = self.masks(p, |masks| masks.masked(sum, pad.as_ref(), &self.scope));
+        let admitted = committer.admit(owners.iter().enumerate().map(owner).collect()).unwrap();
+        let (owners, sum) = committer.owners(&self.scope, p, &admitted).unwrap();
+        let share = self.masks(p, |masks| masks.masked(sum, &self.scope));
         Contribution { scope: self.scope, controller: p, share, owners }
     }
 
@@ -150,18 +165,41 @@ impl World {
         contribution: &Digest,
         noise: &[i128],
     ) -> Opening {
-        let noise = Noise::new(noise.to_vec());
-        let (noise, share) = committer.noise(&self.scope, p, &self.set, &noise).unwrap();
-        let opened = |q: u32| self.opened.contains(&q);
-        let share = self.masks(p, |masks| masks.opening(share, &self.scope, &self.set, opened));
-        let (opening_set, contribution) = (self.set, *contribution);
-        Opening { scope: self.scope, controller: p, opening_set, contribution, share, noise }
+        self.masks(p, |masks| {
+            let (answer, noise) = self.answer(committer, masks, noise);
+            let (opening_set, contribution) = (self.set, *contribution);
+            let (scope, share) = (self.scope, answer.share().clone());
+            Opening { scope, controller: p, opening_set, contribution, share, noise }
+        })
     }
 
-    pub(crate) fn edges(&self, p: u32, opening: &Verified<Opening>) -> EdgeStatement {
-        let pad = self.sealed.then(|| self.pad(p));
+    /// What these masks answer to the set, and commitments to the noise.
+    pub(crate) fn answer<'a>(
+        &self,
+        committer: &Committer,
+        masks: &Masks<'a>,
+        noise: &[i128],
+    ) -> (Answer<'a>, Option<Committed>) {
+        let noise = Noise::new(committer.terms(), noise).unwrap();
+        let (committed, share) =
+            committer.noise(&self.scope, masks.position, &self.set, &noise).unwrap();
         let opened = |q: u32| self.opened.contains(&q);
-        self.masks(p, |masks| masks.edges(opening, pad.as_ref(), opened)).unwrap()
+        (masks.opening(share, &self.scope, &self.set, opened), committed)
+    }
+
+    pub(crate) fn edges(
+        &self,
+        p: u32,
+        opening: &Verified<Opening>,
+        noise: &[i128],
+    ) -> Result<EdgeStatement, EdgesError> {
+        let committer = &self.committers[p as usize];
+        self.masks(p, |masks| self.answer(committer, masks, noise).0.edges(opening))
+    }
+
+    /// What the checker finds in these contributions.
+    pub(crate) fn check(&self, signed: &[(Member, Verified<Contribution>)]) -> Contributions {
+        self.checker.contributions(&self.scope, signed).unwrap()
     }
 
     pub(crate) fn sign<T: Message>(&self, p: u32, message: &T) -> Verified<T> {
@@ -177,7 +215,7 @@ impl World {
 
     /// Contributions of all, of which none is at fault.
     pub(crate) fn bounded(&self, contributions: &[Contribution]) -> Vec<Bounded> {
-        let found = self.checker.contributions(&self.scope, &self.signed(contributions));
+        let found = self.check(&self.signed(contributions));
         assert!(found.faulty.is_empty() && found.misplaced.is_empty(), "{:?}", found.faulty);
         found.bounded
     }
@@ -197,15 +235,18 @@ impl World {
         &self,
         bounded: &[Bounded],
         openings: &[Opening],
-    ) -> Result<Vec<Opened>, OpeningsError> {
+    ) -> Result<Vec<Opened>, Refused> {
         let of = |p: u32| bounded.iter().find(|one| one.controller() == p).unwrap().clone();
         let pairs = self.opened.iter().zip(openings);
         let pairs: Vec<_> = pairs.map(|(p, opening)| (of(*p), self.sign(*p, opening))).collect();
-        self.checker.openings(&self.set, &pairs)
+        self.checker.openings(&self.set, &pairs).map_err(|error| match error {
+            OpeningsError::Refused { faulty, misplaced } => Refused { faulty, misplaced },
+            OpeningsError::Round(error) => panic!("{error}"),
+        })
     }
 
     pub(crate) fn failed<'a>(&self, opened: &'a [Opened]) -> Failed<'a> {
-        Failed { opened, sealed: self.sealed }
+        self.checker.failed(&self.opened, opened).unwrap()
     }
 }
 
@@ -213,22 +254,24 @@ impl World {
 pub(crate) struct Window {
     pub(crate) contributions: Vec<Contribution>,
     pub(crate) openings: Vec<Opening>,
+    noise: Vec<i128>,
 }
 
 impl Window {
     pub(crate) fn new(world: &World, owners: &[Owners<'_>], noise: &[i128]) -> Self {
         let contributions: Vec<Contribution> =
             (0..).zip(owners).map(|(p, owners)| world.contribution(p, owners)).collect();
-        let mut window = Self { contributions, openings: Vec::new() };
-        window.open(world, noise);
+        let (openings, noise) = (Vec::new(), noise.to_vec());
+        let mut window = Self { contributions, openings, noise };
+        window.open(world);
         window
     }
 
     /// Makes the openings, for contributions as they are now.
-    pub(crate) fn open(&mut self, world: &World, noise: &[i128]) {
+    pub(crate) fn open(&mut self, world: &World) {
         let opening = |p: &u32| {
             let digest = world.sign(*p, &self.contributions[*p as usize]).digest();
-            world.opening(*p, &digest, noise)
+            world.opening(*p, &digest, &self.noise)
         };
         self.openings = world.opened.iter().map(opening).collect();
     }
@@ -240,6 +283,9 @@ impl Window {
     /// Everybody's honest statements.
     pub(crate) fn edges(&self, world: &World) -> Vec<EdgeStatement> {
         let pairs = world.opened.iter().zip(&self.openings);
-        pairs.map(|(p, opening)| world.edges(*p, &world.sign(*p, opening))).collect()
+        let edges = |(p, opening): (&u32, &Opening)| {
+            world.edges(*p, &world.sign(*p, opening), &self.noise).unwrap()
+        };
+        pairs.map(edges).collect()
     }
 }

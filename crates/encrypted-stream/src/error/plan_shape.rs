@@ -45,4 +45,7 @@ pub enum PlanShapeError {
         "an epoch's plan is for one consumer alone or has conditions; fix its roster with the query instead"
     )]
     ConditionInEpoch,
+    /// The plan is bounded.
+    #[error("no service or controller serves `integrity = 'bounded'` yet; ask for 'verified'")]
+    NotServed,
 }

@@ -1,5 +1,7 @@
 //! The integration tests of this crate. They are one binary, because each binary costs a link.
 
+#[expect(clippy::unwrap_used, reason = "a test's way to fail")]
+mod bounded;
 mod certificates;
 mod devices;
 mod encoding_vectors;

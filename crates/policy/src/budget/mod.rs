@@ -44,3 +44,5 @@ pub use record::{BudgetRecord, BudgetRecordError, Charge, Entry};
 pub use running::{RunningCalibration, calibrate_running, column_norm_squared, running_slack_bits};
 pub use sensitivity::{Change, RowGroup, SensitivityError, events_of, groups, windows_of};
 pub use standing::Standing;
+
+pub(crate) use sensitivity::{bounds, square};

@@ -223,7 +223,7 @@ impl Terms {
             match order {
                 0 => Some((0, 1)),
                 1 => Some(bounds(schema, a)),
-                _ => product(bounds(schema, a), bounds(schema, a), true),
+                _ => square(bounds(schema, a)),
             }
         };
         Some(match statistic {
@@ -258,11 +258,16 @@ impl Terms {
 }
 
 /// Minimum and maximum scaled value of an attribute.
-fn bounds(schema: &Schema, attribute: u16) -> (i128, i128) {
+pub(crate) fn bounds(schema: &Schema, attribute: u16) -> (i128, i128) {
     match schema.attributes.get(usize::from(attribute)).map(|attribute| &attribute.kind) {
         Some(AttributeKind::Number { min, max, .. }) => (i128::from(*min), i128::from(*max)),
         _ => (0, 1),
     }
+}
+
+/// Minimum and maximum square of a value within bounds.
+pub(crate) fn square(bounds: (i128, i128)) -> Option<(i128, i128)> {
+    product(bounds, bounds, true)
 }
 
 /// Minimum and maximum product, of a value with itself if `square`.

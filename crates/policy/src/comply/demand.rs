@@ -3,7 +3,7 @@
 use super::{ComplianceError, RequirementError};
 use crate::budget::{Calibration, Cost, Epsilon};
 use crate::layout::{Field, FieldStatistic, Layout, MAX_WORDS, Packing, PairMoment};
-use crate::plan::{Fraction, NotVerifiableError, Plan};
+use crate::plan::{Fraction, Integrity, NotVerifiableError, Plan};
 use crate::policy::{ResolvedOption, ResolvedPolicy};
 use crate::privacy::allows_window;
 use crate::schema::{Budget, Edges, Generalisation, OptionKind, Schema};
@@ -54,6 +54,7 @@ impl<'a> Demand<'a> {
         if plan.integrity.is_verified() && schema.frames.is_events() {
             return Err(NotVerifiableError::Frames.into());
         }
+        plan.bounded_terms(schema, layout)?;
         let rows = rows(plan, schema, layout)?;
         check_attributes(plan, schema, &rows)?;
         let noise = plan.check_noise(schema, layout)?;
@@ -146,6 +147,11 @@ impl<'a> Demand<'a> {
                 ComplianceError::Policy { attribute, option, kind, denials }
             }
         })
+    }
+
+    /// Who decides what the plan's rows say.
+    pub(crate) fn integrity(&self) -> Integrity {
+        self.plan.integrity
     }
 
     /// The plan's consumer.

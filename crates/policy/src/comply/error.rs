@@ -1,5 +1,6 @@
 //! Why a plan does not comply with a policy.
 
+use crate::bounded::NotBoundableError;
 use crate::budget::{Cost, Epsilon};
 use crate::plan::{Fraction, NotVerifiableError};
 use crate::privacy::NoiseError;
@@ -71,6 +72,9 @@ pub enum ComplianceError {
     /// The members of its windows cannot decide what rows say.
     #[error("the plan's windows cannot be verified: {0}")]
     NotVerifiable(#[from] NotVerifiableError),
+    /// Its members cannot prove that owners are within their bounds.
+    #[error("the plan's windows cannot be bounded: {0}")]
+    NotBoundable(#[from] NotBoundableError),
     /// The plan's noise does not protect its release.
     #[error(transparent)]
     Noise(#[from] NoiseError),
@@ -106,7 +110,7 @@ impl ComplianceError {
             ComplianceError::BeyondCapacity { .. } | ComplianceError::TooManyStreams { .. } => {
                 "capacity"
             }
-            ComplianceError::NotVerifiable(_) => "integrity",
+            ComplianceError::NotVerifiable(_) | ComplianceError::NotBoundable(_) => "integrity",
             ComplianceError::BadFraction => "fraction",
             ComplianceError::NoAttribute | ComplianceError::AttributesMisstated => "attributes",
             ComplianceError::CheckWord
@@ -188,7 +192,7 @@ pub enum RequirementError {
         allowed: Vec<String>,
     },
     /// The members of windows would decide what rows say, for which controllers see more.
-    #[error("it does not allow `integrity = 'verified'`")]
+    #[error("it allows neither `integrity = 'verified'` nor `integrity = 'bounded'`")]
     Integrity,
     /// Too fine in the values of an attribute.
     #[error(

@@ -10,14 +10,14 @@ use super::finding::{Finding, Fix};
 use super::noise::{self, NoiseOffers};
 use super::population::{Candidate, PopulationRequest, settle};
 use super::resolve::{Resolved, resolve};
-use super::verified::{not_verifiable, of_plan};
+use super::verified::{integrity, not_boundable, not_verifiable, of_plan};
 use super::{BudgetLife, ExclusionCount, PlanOptions, PlannedQuery};
 use crate::catalog::{Catalog, CatalogSchema, CatalogStream};
 use crate::comply::Demand;
 use crate::ids::{ControllerId, OwnerId};
 use crate::plan::{Fraction, MaskStrategy, Plan, PopulationBounds};
 use crate::privacy::Privacy;
-use crate::query::{Create, Decimal, Location, nearest};
+use crate::query::{Create, Decimal, IntegrityChoice, Location, nearest};
 use crate::selection::Selection;
 use alpheus_time::{Span, Timestamp};
 use std::collections::BTreeMap;
@@ -155,6 +155,7 @@ impl<'a> Attempt<'a> {
         let mut template = self.template(resolved, privacy);
         noise::fill(&mut template, self.schema)
             .map_err(|fault| vec![noise::finding(self.create, fault)])?;
+        not_boundable(&template, self.create, self.schema).map_or(Ok(()), |one| Err(vec![one]))?;
         let groups = self.candidates(&template)?;
         let (mut plans, mut budgets) = (Vec::new(), Vec::new());
         for (index, (group, candidates)) in groups.into_iter().enumerate() {
@@ -182,8 +183,11 @@ impl<'a> Attempt<'a> {
     /// A query with settings for noise must set epsilon.
     fn check_settings(&self) -> Result<(), Vec<Finding>> {
         let settings = &self.create.settings;
-        let noise =
-            settings.delta.is_some() || settings.mechanism.is_some() || settings.events.is_some();
+        // Bounds of one owner's window depend on its events, also without noise.
+        let bounded = settings.integrity == Some(IntegrityChoice::Bounded);
+        let noise = settings.delta.is_some()
+            || settings.mechanism.is_some()
+            || (settings.events.is_some() && !bounded);
         // Without noise, running totals are not needed: the reader can add up the windows.
         let needs_epsilon = noise || self.create.cumulating.is_some();
         if settings.epsilon.is_some() || !needs_epsilon {
@@ -196,7 +200,7 @@ impl<'a> Attempt<'a> {
     /// The plan before its members are known.
     fn template(&self, resolved: Resolved, privacy: Option<Privacy>) -> Plan {
         let window = self.create.window;
-        let integrity = self.create.settings.integrity.unwrap_or_default();
+        let integrity = integrity(self.create, &self.schema.schema);
         // Sessions' sums are known from an anchor on.
         let anchor = self.schema.schema.frames.anchor().filter(|_| integrity.is_verified());
         let now = anchor.map_or(self.options.now, |anchor| next_multiple(self.options.now, anchor));
@@ -361,7 +365,8 @@ impl<'a> Attempt<'a> {
             query.plan(index, group, &members, numbers).map_err(|finding| vec![*finding])?;
         noise::size(&mut plan, &members, self.schema)
             .map_err(|fault| vec![noise::finding(self.create, fault)])?;
-        if let Some(finding) = of_plan(&plan) {
+        let against = of_plan(&plan).or_else(|| not_boundable(&plan, self.create, self.schema));
+        if let Some(finding) = against {
             return Err(vec![finding]);
         }
         let demand = Demand::of(&plan, &self.schema.schema, &self.schema.layout);

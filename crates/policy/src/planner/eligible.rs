@@ -183,7 +183,8 @@ impl<'a> Judge<'a> {
                 (ExclusionError::Finer { option, bucketed: self.name(*bucketed), buckets }, fix)
             }
             RequirementError::Integrity => {
-                (ExclusionError::Integrity { attribute, option }, Some(Fix::PlainIntegrity))
+                let word = self.demand.integrity().word().to_owned();
+                (ExclusionError::Integrity { word, attribute, option }, Some(Fix::PlainIntegrity))
             }
             RequirementError::Population { requested: asked, min: least } => {
                 (ExclusionError::MaximumTooLow { least: *least, most: *asked }, None)

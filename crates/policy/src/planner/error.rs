@@ -1,6 +1,7 @@
 //! Why a query is refused, and the nearest query that would be allowed.
 
 use super::exclusion::ExclusionError;
+use crate::bounded::NotBoundableError;
 use crate::plan::NotVerifiableError;
 use crate::query::{Create, DidYouMean, Location, QuerySpan, point_at};
 use alpheus_time::Span;
@@ -128,6 +129,7 @@ impl PlanningError {
                     | RuleError::NotOfTotals { .. }
                     | RuleError::NotByEpochs { .. }
                     | RuleError::NotVerifiable { .. }
+                    | RuleError::NotBoundable { .. }
                     | RuleError::NotWithNoise { .. }
                     | RuleError::Noise { .. }
                     | RuleError::NoReader { .. }
@@ -306,10 +308,18 @@ pub enum RuleError {
         clause: &'static str,
     },
     /// Results that the members of a window cannot decide.
-    #[error("`integrity = 'verified'` is not possible here: {reason}; remove it, or change that")]
+    #[error("`integrity = '{word}'` is not possible here: {reason}; remove it, or change that")]
     NotVerifiable {
+        /// What the query asks for.
+        word: &'static str,
         /// What stands against it.
         reason: NotVerifiableError,
+    },
+    /// Results of which nobody can prove that each owner is within its bounds.
+    #[error("`integrity = 'bounded'` is not possible here: {reason}")]
+    NotBoundable {
+        /// What stands against it.
+        reason: NotBoundableError,
     },
     /// A function that needs exact sums.
     #[error("{function} has no meaning with noise; use a count or a histogram instead")]

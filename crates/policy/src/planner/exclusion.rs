@@ -102,8 +102,10 @@ pub enum ExclusionError {
         query: String,
     },
     /// The option does not allow plans whose members decide what rows say.
-    #[error("the policy `{option}` of `{attribute}` does not allow `integrity = 'verified'`")]
+    #[error("the policy `{option}` of `{attribute}` does not allow `integrity = '{word}'`")]
     Integrity {
+        /// What the query asks for.
+        word: String,
         /// The attribute.
         attribute: String,
         /// The option.

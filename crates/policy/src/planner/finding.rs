@@ -84,6 +84,8 @@ pub(super) enum Fix {
     FixedMembership,
     /// Let the service and the controllers decide together what rows say.
     PlainIntegrity,
+    /// Let the controllers of a window decide what rows say, without proofs.
+    VerifiedIntegrity,
 }
 
 impl Fix {

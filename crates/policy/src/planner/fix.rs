@@ -4,7 +4,7 @@ use super::bins::Values;
 use super::finding::Fix;
 use crate::budget::Mechanism;
 use crate::query::{
-    BinRequest, Call, Create, Decimal, Item, MembershipChoice, Word, default_alias,
+    BinRequest, Call, Create, Decimal, IntegrityChoice, Item, MembershipChoice, Word, default_alias,
 };
 use crate::schema::{Aggregation, CoarseBuckets, Edges, Generalisation, Schema};
 use alpheus_time::Span;
@@ -81,6 +81,7 @@ fn change_clauses(query: &mut Create, fix: &Fix) {
         Fix::NoGroups => query.group_by.clear(),
         Fix::NoFilter => query.filter = None,
         Fix::PlainIntegrity => query.settings.integrity = None,
+        Fix::VerifiedIntegrity => query.settings.integrity = Some(IntegrityChoice::Verified),
         Fix::FixedMembership => query.settings.membership = Some(MembershipChoice::Fixed),
     }
 }

@@ -1,33 +1,75 @@
-//! Whether the members of a query's windows can decide what its rows say.
+//! Whether the members of a query's windows can decide what its rows say, and prove that no owner
+//! moves them by more than its bounds.
 
+use super::attempt::item_at;
 use super::error::RuleError;
 use super::finding::{Finding, Fix};
+use crate::bounded::NotBoundableError;
 use crate::catalog::CatalogSchema;
-use crate::plan::{NotVerifiableError, Plan};
-use crate::query::{Create, Location, MembershipChoice};
+use crate::plan::{Integrity, NotVerifiableError, Plan};
+use crate::query::{Create, IntegrityChoice, Location, MembershipChoice};
+use crate::schema::Schema;
+
+/// What a plan states of it. If the query limits no events, the schema's rate and capacity do.
+pub(super) fn integrity(create: &Create, schema: &Schema) -> Integrity {
+    let settings = &create.settings;
+    match settings.integrity.unwrap_or_default() {
+        IntegrityChoice::Plain => Integrity::Plain,
+        IntegrityChoice::Verified => Integrity::Verified,
+        IntegrityChoice::Bounded => {
+            let own = schema.capacity.events_in(create.window);
+            Integrity::Bounded { events: settings.events.unwrap_or(own) }
+        }
+    }
+}
 
 /// What stands against it, no matter who takes part.
 pub(super) fn not_verifiable(create: &Create, schema: &CatalogSchema) -> Option<Finding> {
     let settings = &create.settings;
-    if !settings.integrity.is_some_and(|integrity| integrity.is_verified()) {
-        return None;
-    }
+    let choice = settings.integrity.filter(|choice| choice.is_verified())?;
+    let finding = |reason| Some(finding(choice.word(), reason));
     if schema.schema.frames.is_events() {
-        return Some(finding(NotVerifiableError::Frames));
+        return finding(NotVerifiableError::Frames);
     }
     if create.cumulating.is_some() {
-        return Some(finding(NotVerifiableError::Totals));
+        return finding(NotVerifiableError::Totals);
     }
     let by_epochs = settings.membership == Some(MembershipChoice::Epochs);
-    by_epochs.then(|| finding(NotVerifiableError::Epochs))
+    if by_epochs { finding(NotVerifiableError::Epochs) } else { None }
 }
 
 /// What stands against it among these members.
 pub(super) fn of_plan(plan: &Plan) -> Option<Finding> {
-    plan.not_verifiable().map(finding)
+    plan.not_verifiable().map(|reason| finding(plan.integrity.word(), reason))
 }
 
-fn finding(reason: NotVerifiableError) -> Finding {
+/// What stands against proofs of its owners' bounds. The nearest query limits events further, or is
+/// verified.
+pub(super) fn not_boundable(
+    plan: &Plan,
+    create: &Create,
+    schema: &CatalogSchema,
+) -> Option<Finding> {
+    let reason = plan.bounded_terms(&schema.schema, &schema.layout).err()?;
+    let named = |column: &String| {
+        let item = create.items.iter().find(|item| item.alias == *column);
+        item.map_or_else(|| item_at(create), |item| item.at.0)
+    };
+    let (at, fix) = match &reason {
+        NotBoundableError::Column { column } => (named(column), Fix::VerifiedIntegrity),
+        NotBoundableError::TooWide { column, most: 0, .. } => {
+            (named(column), Fix::VerifiedIntegrity)
+        }
+        NotBoundableError::TooWide { column, most, .. } => (named(column), Fix::Events(*most)),
+        NotBoundableError::Events { most, .. } => (Location::default(), Fix::Events(*most)),
+        NotBoundableError::Cells { .. }
+        | NotBoundableError::Capacity { .. }
+        | NotBoundableError::Rows => (item_at(create), Fix::VerifiedIntegrity),
+    };
+    Some(Finding { at, rule: RuleError::NotBoundable { reason }, fix: Some(fix) })
+}
+
+fn finding(word: &'static str, reason: NotVerifiableError) -> Finding {
     let (at, fix) = (Location::default(), Some(Fix::PlainIntegrity));
-    Finding { at, rule: RuleError::NotVerifiable { reason }, fix }
+    Finding { at, rule: RuleError::NotVerifiable { word, reason }, fix }
 }

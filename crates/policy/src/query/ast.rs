@@ -4,7 +4,7 @@ use super::error::Location;
 use super::function::Function;
 use crate::budget::Mechanism;
 use crate::decimal::Decimal;
-use crate::plan::{Fraction, Integrity};
+use crate::plan::Fraction;
 use crate::selection::Comparison;
 use alpheus_time::Span;
 use serde::{Deserialize, Serialize};
@@ -126,10 +126,43 @@ pub struct Settings {
     /// Whether who takes part is fixed with the query.
     pub membership: Option<MembershipChoice>,
     /// Who decides what a row says.
-    pub integrity: Option<Integrity>,
+    pub integrity: Option<IntegrityChoice>,
     /// Exponent of the bound on the probability that an epoch's graphs are disconnected:
     /// 10^-this.
     pub mask_delta_exponent: Option<u8>,
+}
+
+/// Who decides what a row says, as a query asks for it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum IntegrityChoice {
+    /// The service and the controllers together.
+    #[default]
+    Plain,
+    /// The controllers of a window.
+    Verified,
+    /// The same, with proofs that no owner moves a row by more than its bounds.
+    Bounded,
+}
+
+impl IntegrityChoice {
+    /// All of them.
+    pub const ALL: [IntegrityChoice; 3] = [Self::Plain, Self::Verified, Self::Bounded];
+
+    /// The word for it.
+    #[must_use]
+    pub const fn word(self) -> &'static str {
+        match self {
+            Self::Plain => "plain",
+            Self::Verified => "verified",
+            Self::Bounded => "bounded",
+        }
+    }
+
+    /// Whether the members of a window decide what its row says.
+    #[must_use]
+    pub const fn is_verified(self) -> bool {
+        !matches!(self, Self::Plain)
+    }
 }
 
 /// How exact results with noise have to be: the planner chooses what is omitted so that the 95 %

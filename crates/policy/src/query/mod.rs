@@ -32,8 +32,8 @@ mod settings;
 pub use crate::decimal::Decimal;
 pub use crate::selection::Comparison;
 pub use ast::{
-    Accuracy, BinRequest, Call, ClauseLocations, Condition, Create, Item, MaskChoice,
-    MembershipChoice, Settings, Show, SourceLocation, Statement, Word,
+    Accuracy, BinRequest, Call, ClauseLocations, Condition, Create, IntegrityChoice, Item,
+    MaskChoice, MembershipChoice, Settings, Show, SourceLocation, Statement, Word,
 };
 pub(crate) use display::{Percent, QuerySpan};
 pub(crate) use error::{DidYouMean, nearest, point_at};

@@ -1,12 +1,12 @@
 //! Parses `WITH (…)`.
 
-use super::ast::{MaskChoice, MembershipChoice, Settings, SourceLocation};
+use super::ast::{IntegrityChoice, MaskChoice, MembershipChoice, Settings, SourceLocation};
 use super::error::{Location, QueryError, SyntaxError, nearest};
 use super::items::number;
 use super::parser::Reader;
 use crate::budget::Mechanism;
 use crate::decimal::Decimal;
-use crate::plan::{Fraction, Integrity};
+use crate::plan::Fraction;
 use sqlparser::tokenizer::Token;
 
 const KNOWN: &[&str] = &[
@@ -236,14 +236,12 @@ fn membership(reader: &mut Reader) -> Result<MembershipChoice, QueryError> {
     Ok(choice)
 }
 
-fn integrity(reader: &mut Reader) -> Result<Integrity, QueryError> {
-    let choice = match word(reader).as_str() {
-        "plain" => Integrity::Plain,
-        "verified" => Integrity::Verified,
-        _ => return Err(reader.expected("'plain' or 'verified'")),
-    };
+fn integrity(reader: &mut Reader) -> Result<IntegrityChoice, QueryError> {
+    let name = word(reader);
+    let found = IntegrityChoice::ALL.into_iter().find(|choice| choice.word() == name);
+    let found = found.ok_or_else(|| reader.expected("'plain', 'verified' or 'bounded'"))?;
     reader.parser.next_token();
-    Ok(choice)
+    Ok(found)
 }
 
 /// A power of ten such as `1e-9`, as its exponent.

@@ -6,8 +6,7 @@
 
 use alpheus_node::failure::{Blame, Failure};
 use alpheus_node::network::identity::IdentityFolder;
-use alpheus_policy::plan::Integrity;
-use alpheus_policy::query::{Statement, parse};
+use alpheus_policy::query::{IntegrityChoice, Statement, parse};
 use serde::{Deserialize, Serialize};
 use std::fs::OpenOptions;
 use std::io::{ErrorKind, Write};
@@ -53,7 +52,7 @@ impl AskedVerified {
 
     fn note(&self, sql: &str, verified: bool) -> std::io::Result<()> {
         let Ok(Statement::Create(create)) = parse(sql) else { return Ok(()) };
-        let asks = create.settings.integrity.is_some_and(Integrity::is_verified);
+        let asks = create.settings.integrity.is_some_and(IntegrityChoice::is_verified);
         if asks != verified {
             return Ok(());
         }

@@ -154,6 +154,9 @@ impl Service {
     /// # Errors
     /// [`UnsupportedPlanError`].
     pub fn check(&self, plan: &Plan) -> Result<(), UnsupportedPlanError> {
+        if plan.integrity.is_bounded() {
+            return Err(UnsupportedPlanError::Bounded);
+        }
         self.plane.check(plan)
     }
 

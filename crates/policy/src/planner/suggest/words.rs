@@ -180,6 +180,10 @@ fn of_query(fix: &Fix, before: &Create, after: &Create) -> Change {
         Fix::NoAlpha => query("alpha", None, None),
         Fix::NoMasks => query("masks", None, None),
         Fix::PlainIntegrity => query("integrity", None, None),
+        Fix::VerifiedIntegrity => {
+            let asked = before.settings.integrity.map(|choice| choice.word().to_owned());
+            query("integrity", asked, Some("verified".to_owned()))
+        }
         _ => query("another clause", None, None),
     }
 }

@@ -8,6 +8,7 @@
 
 mod accepted;
 mod accurate;
+mod bounded;
 mod examples;
 mod fixture;
 mod noise;

@@ -54,7 +54,7 @@ fn refused(world: &World, text: &str) -> NotVerifiableError {
     let nearest = nearest.unwrap_or_else(|| panic!("{refusal}"));
     assert!(!nearest.contains("verified"), "{nearest}");
     let reason = refusal.violations.iter().find_map(|violation| match violation.rule {
-        RuleError::NotVerifiable { reason } => Some(reason),
+        RuleError::NotVerifiable { reason, .. } => Some(reason),
         _ => None,
     });
     reason.unwrap_or_else(|| panic!("{refusal}"))

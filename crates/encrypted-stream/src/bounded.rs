@@ -1,0 +1,45 @@
+//! What the members of a bounded plan prove: its terms for `bounded-influence`. One owner's values are
+//! its [cells](crate::decode::cells) of the window.
+
+use alpheus_bounded_influence::terms::{Cell, Relation, Terms, TermsError};
+use alpheus_policy::bounded::{BoundedCell, BoundedRelation, NotBoundableError};
+use alpheus_policy::layout::Layout;
+use alpheus_policy::plan::Plan;
+use alpheus_policy::schema::Schema;
+
+use crate::counts::narrow;
+
+/// Why there are no proofs of a plan's windows.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum BoundedTermsError {
+    /// A planner refuses such a plan, and so does every controller.
+    #[error(transparent)]
+    NotBoundable(#[from] NotBoundableError),
+    /// The same, found where proofs are made.
+    #[error(transparent)]
+    Terms(#[from] TermsError),
+}
+
+/// The terms of a plan: from its streams, and from its schema and layout. None unless it is bounded.
+///
+/// # Errors
+/// [`BoundedTermsError`].
+pub fn terms_of(
+    plan: &Plan,
+    schema: &Schema,
+    layout: &Layout,
+) -> Result<Option<Terms>, BoundedTermsError> {
+    let Some(terms) = plan.bounded_terms(schema, layout)? else { return Ok(None) };
+    let cell = |cell: &BoundedCell| {
+        let BoundedCell { lowest, highest, noise, .. } = *cell;
+        Cell { lowest, highest, noise }
+    };
+    let relation = |relation: &BoundedRelation| {
+        let BoundedRelation { count, sum, squares, lowest, highest } = *relation;
+        Relation { count, sum, squares, lowest, highest }
+    };
+    let cells: Vec<Cell> = terms.cells.iter().map(cell).collect();
+    let relations: Vec<Relation> = terms.relations.iter().map(relation).collect();
+    let (owners, controllers) = (plan.owners_per_controller().iter().sum(), plan.roster.len());
+    Ok(Some(Terms::new(&cells, &relations, owners, narrow(controllers))?))
+}

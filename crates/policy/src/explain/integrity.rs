@@ -1,0 +1,90 @@
+//! Who decides what rows say, what that shows and what it costs.
+
+use crate::bounded::{BoundedCell, BoundedTerms};
+use crate::catalog::CatalogSchema;
+use crate::layout::FieldStatistic;
+use crate::plan::Plan;
+use crate::planner::in_words;
+use crate::query::QuerySpan;
+use crate::schema::{AttributeKind, Schema};
+use alpheus_time::Span;
+
+/// Bytes of a share's and an opening's numbers, digests and signatures, about.
+const SHARE_BYTES: usize = 2 * 64 + 7 * 32 + 36;
+
+/// What it means that the members of a window decide what its row says.
+pub(super) fn of(plan: &Plan, schema: &CatalogSchema) -> Option<String> {
+    if !plan.integrity.is_verified() {
+        return None;
+    }
+    let verified = verified(plan, schema.schema.frames.anchor());
+    let terms = plan.bounded_terms(&schema.schema, &schema.layout).ok().flatten();
+    Some(terms.map_or(verified.clone(), |terms| bounded(plan, schema, &terms) + &verified))
+}
+
+/// Milliseconds of one thread to make, and to check in batches, the proof of an owner's 256 bits
+/// (`bounded-influence` has the figures).
+const PROOF_MILLISECONDS: [f64; 2] = [18.7, 0.34];
+
+/// What is proven, what that shows, and what it costs.
+fn bounded(plan: &Plan, schema: &CatalogSchema, terms: &BoundedTerms) -> String {
+    let cell = |cell: &BoundedCell| {
+        let (what, scale) = in_numbers(&schema.schema, cell.statistic);
+        let [lowest, highest] = [cell.lowest, cell.highest].map(|bound| format_wide(bound, scale));
+        format!("{what} between {lowest} and {highest}")
+    };
+    let cells: Vec<String> = terms.cells.iter().map(cell).collect();
+    let of = |milliseconds: f64| milliseconds * f64::from(terms.proof_bits()) / 256.0;
+    let [make, check] = PROOF_MILLISECONDS.map(of);
+    let owners: u32 = plan.owners_per_controller().iter().sum();
+    let cut = match plan.privacy {
+        Some(_) => " Noise beyond its range is cut, which is a part of delta.",
+        None => "",
+    };
+    format!(
+        "bounded: controllers prove of each owner's window: {}. So no owner, and no controller beyond its listed owners and its noise, moves a row further. Proofs show that they hold, and how many owners with data each controller has. For each owner they take about {make:.0} ms at its controller, {check:.2} ms for each that checks them and {} bytes; for {owners} owners {} kB a window.{cut} Services do not run bounded queries yet. As in a verified query: ",
+        cells.join(", "),
+        terms.owner_bytes(),
+        (u64::from(owners) * u64::from(terms.owner_bytes())).div_ceil(1000),
+    )
+}
+
+/// A statistic in words, and the decimal places of its sums.
+fn in_numbers(schema: &Schema, statistic: FieldStatistic) -> (String, u32) {
+    let scale = |a: u16| match schema.attributes.get(usize::from(a)).map(|known| &known.kind) {
+        Some(AttributeKind::Number { scale, .. }) => u32::from(*scale),
+        _ => 0,
+    };
+    let places = match statistic {
+        FieldStatistic::Sum(a) => scale(a),
+        FieldStatistic::SumOfSquares(a) => 2 * scale(a),
+        _ => 0,
+    };
+    (in_words(schema, statistic), places)
+}
+
+/// A number of 10^-scale, without zeros at its end.
+fn format_wide(number: i128, scale: u32) -> String {
+    let unit = 10_u128.saturating_pow(scale);
+    let (whole, part) = (number.unsigned_abs() / unit, number.unsigned_abs() % unit);
+    let sign = if number < 0 { "-" } else { "" };
+    let part = format!("{part:0width$}", width = scale as usize);
+    match part.trim_end_matches('0') {
+        "" => format!("{sign}{whole}"),
+        part => format!("{sign}{whole}.{part}"),
+    }
+}
+
+/// What holds of any row that the members of its window decide.
+fn verified(plan: &Plan, anchor: Option<Span>) -> String {
+    let (controllers, outputs) = (plan.roster.len(), plan.release.outputs());
+    let signers = match controllers {
+        1 => "by 1 controller, which could change it".to_owned(),
+        n => format!("by up to {n} controllers, any of which could change it"),
+    };
+    let anchor = QuerySpan(anchor.unwrap_or(plan.window));
+    let kilobytes = (controllers * (outputs * 20 + SHARE_BYTES)).div_ceil(1000);
+    format!(
+        "verified: each row is signed {signers}; the service alone cannot. Controllers also see each of their streams' sums since the last multiple of {anchor}, in blocks of up to 8 words of one attribute, and the first window begins at such a multiple. Receipts of about {kilobytes} kB a window show its readers which controllers were present and how many owners each had."
+    )
+}
