@@ -1,6 +1,7 @@
 //! `EXPLAIN`: what a query will reveal, to whom, about how many owners, and what can go
 //! wrong, before it runs.
 
+mod epochs;
 mod privacy;
 
 pub use privacy::PrivacyExplanation;
@@ -133,7 +134,7 @@ pub fn explain(
         grace: first.map_or(Span(0), |plan| plan.grace),
         fitting: planned.fitting,
         excluded: planned.excluded.clone(),
-        membership: by_epochs.then(|| EPOCHS.to_owned()),
+        membership: by_epochs.then(|| epochs::said(planned)),
         integrity: first.and_then(|plan| integrity(plan, schema.schema.frames.anchor())),
         warnings: all_warnings(planned, schema, &groups),
         groups,
@@ -141,9 +142,6 @@ pub fn explain(
         privacy_only,
     }
 }
-
-/// What membership by epochs means for the numbers of an explanation.
-const EPOCHS: &str = "by epochs of one window: those whose streams are online and whose controllers answer when the window is over; the numbers below are for all who may take part now";
 
 /// Bytes of a share's and an opening's numbers, digests and signatures, about.
 const SHARE_BYTES: usize = 2 * 64 + 7 * 32 + 36;
