@@ -94,6 +94,8 @@ pub const ATTENDANCE: &str = "alpheus/epoch/attendance/v1";
 pub const LIST: &str = "alpheus/epoch/list/v1";
 /// The entries of a list, with its plan and windows (hash).
 pub const EPOCH_LIST: &str = "alpheus/epoch/entries/v1";
+/// Names a set of owners that a sum is over (hash).
+pub const OWNER_SET: &str = "alpheus/owner-set/v1";
 /// A controller accepts a plan (signature).
 pub const ACCEPTANCE: &str = "alpheus/acceptance/v1";
 /// A controller refuses a plan (signature).

@@ -9,13 +9,14 @@
 //! The store sees keys and bytes ([`Change`]). Any store that applies a batch
 //! as a whole will do.
 
+mod fence;
 mod log_line;
 mod records;
 
+pub use fence::{Fence, Start};
 pub use log_line::{LogEvent, LogLine};
 pub use records::{
-    Fence, Record, RecordError, Scope, SpentToken, StampedRecord, Start, annotations_prefix,
-    log_prefix,
+    Record, RecordError, Scope, SpentToken, StampedRecord, annotations_prefix, log_prefix,
 };
 pub(crate) use records::{
     annotation_key, opened_key, read_record, session_key, window_keys, write_record,

@@ -259,9 +259,14 @@ fn choices_file() -> Value {
 /// `attribute: choice`, or a list of such maps.
 fn choices() -> Value {
     let full = map(
-        &["option", "clients", "window"],
+        &["option", "clients", "window", "setsPerDay"],
         &["option"],
-        &[("option", scalar()), ("clients", scalar()), ("window", scalar())],
+        &[
+            ("option", scalar()),
+            ("clients", scalar()),
+            ("window", scalar()),
+            ("setsPerDay", number()),
+        ],
     );
     let choice = one_or_list(json!({"anyOf": [scalar(), full]}));
     let own = json!({"type": "object", "additionalProperties": choice});

@@ -1,6 +1,7 @@
 //! `EXPLAIN`: what a query will reveal, to whom, about how many owners, and what can go
 //! wrong, before it runs.
 
+mod epochs;
 mod integrity;
 mod privacy;
 
@@ -134,7 +135,7 @@ pub fn explain(
         grace: first.map_or(Span(0), |plan| plan.grace),
         fitting: planned.fitting,
         excluded: planned.excluded.clone(),
-        membership: by_epochs.then(|| EPOCHS.to_owned()),
+        membership: by_epochs.then(|| epochs::said(planned)),
         integrity: first.and_then(|plan| integrity::of(plan, schema)),
         warnings: all_warnings(planned, schema, &groups),
         groups,
@@ -142,9 +143,6 @@ pub fn explain(
         privacy_only,
     }
 }
-
-/// What membership by epochs means for the numbers of an explanation.
-const EPOCHS: &str = "by epochs of one window: those whose streams are online and whose controllers answer when the window is over; the numbers below are for all who may take part now";
 
 /// Above this loss over a query's life a guarantee says little.
 const MAX_LIFETIME_MICRO_EPSILON: u64 = 10_000_000;

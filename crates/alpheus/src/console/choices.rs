@@ -62,6 +62,7 @@ fn chosen(option: &ResolvedOption) -> Value {
         "kind": option.kind.name(),
         "window": option.window.0,
         "clients": option.min_population,
+        "setsPerDay": option.sets_per_day,
         "to": option.to,
         "coarse": !option.generalise.is_empty(),
         "budget": option.budget.as_ref().map(budget),
@@ -99,6 +100,9 @@ struct WishedOption {
     clients: Option<u32>,
     /// In microseconds.
     window: Option<u64>,
+    /// What the choice had before: the page does not change it.
+    #[serde(rename = "setsPerDay")]
+    sets_per_day: Option<u32>,
 }
 
 impl Wish {
@@ -115,6 +119,9 @@ impl Wish {
             }
             if let Some(window) = wished.window {
                 entry.insert("window".to_owned(), json!(format!("{window}us")));
+            }
+            if let Some(sets) = wished.sets_per_day {
+                entry.insert("setsPerDay".to_owned(), json!(sets));
             }
             Value::Object(entry)
         };
@@ -212,6 +219,10 @@ streamPolicyOptions:
         let chosen = &policy.attributes[0].alternatives[0];
         assert_eq!((chosen.min_population, chosen.window.0), (10, 60_000_000));
         assert!(policy.attributes[1].alternatives.is_empty());
+        let bounded = wished(
+            r#"{"attributes": {"reading": [{"option": "crowd", "clients": 10, "window": 60000000, "setsPerDay": 4}]}}"#,
+        );
+        assert_eq!(bounded.unwrap().attributes[0].alternatives[0].sets_per_day, Some(4));
         assert!(is_private(&wished(r#"{"attributes": {}}"#).unwrap()));
         for refused in [
             r#"{"attributes": {"other_one": [{"option": "crowd", "clients": 10, "window": 60000000}]}}"#,

@@ -6,6 +6,7 @@
 
 #![expect(clippy::unwrap_used, clippy::panic, reason = "a test's way to fail")]
 
+use crate::common::in_memory;
 use crate::common::recording::{Draw, POLICIES, SCHEMA};
 use alpheus_encrypted_stream::messages::ServiceMessage;
 use alpheus_encrypted_stream::producer::Start;
@@ -42,6 +43,8 @@ struct World {
     rng: ChaCha20Rng,
     draw: Draw,
     now: Timestamp,
+    /// Processor time of all controllers so far, in milliseconds.
+    spent: u64,
     _fence: tempfile::TempDir,
 }
 
@@ -59,7 +62,7 @@ fn reading(member: usize, window: u64) -> i64 {
 impl World {
     /// So many owners, each with a controller.
     fn new(owners: usize, seed: u64) -> World {
-        let (owner, fence) = (|number: usize| format!("m{number}"), tempfile::tempdir().unwrap());
+        let (owner, fence) = (|number: usize| format!("m{number}"), in_memory::folder());
         let members: Vec<Member> = (0..owners)
             .map(|number| Member {
                 key: owner(number),
@@ -89,7 +92,7 @@ impl World {
         let planned = plan_query(&create, &embedded.manager.catalog, asking, &mut rng).unwrap();
         embedded.start(Timestamp(START), &planned.to_run()).unwrap();
         let now = Timestamp(0);
-        World { embedded, rng, draw: Draw(seed), now, _fence: fence }
+        World { embedded, rng, draw: Draw(seed), now, spent: 0, _fence: fence }
     }
 
     /// Some of a hundred, drawn: those who are awake, of whom up to a tenth drop out.
@@ -174,10 +177,21 @@ impl World {
             if round.messages.is_empty() {
                 return;
             }
+            let before = processor_time();
             let answers = self.embedded.host.handle(clock, round.messages).unwrap();
+            self.spent += processor_time() - before;
             round = self.embedded.manager.service.receive(self.now, answers).unwrap();
         }
     }
+}
+
+/// Milliseconds of processor time of this process, to the kernel's ten.
+fn processor_time() -> u64 {
+    let stat = std::fs::read_to_string("/proc/self/stat").unwrap();
+    let (_, fields) = stat.rsplit_once(')').unwrap();
+    let ticks =
+        fields.split_whitespace().skip(11).take(2).map(|field| field.parse::<u64>().unwrap());
+    10 * ticks.sum::<u64>()
 }
 
 /// Of so many controllers, at each presence one window. Opened windows are the truth over those
@@ -186,7 +200,9 @@ fn simulate(controllers: usize, presences: &[u64], seed: u64) {
     let mut world = World::new(controllers, seed);
     for (window, percent) in (0..).zip(presences) {
         let there = world.draw(*percent);
+        let before = world.spent;
         let row = world.run(window, &there);
+        print_line(controllers, *percent, &there, &row, world.spent - before);
         let stayed: Vec<usize> =
             there.awake.iter().filter(|at| !there.drops.contains_key(at)).copied().collect();
         let about = format!("{percent} % of {controllers}, {} dropped", there.drops.len());
@@ -211,6 +227,16 @@ fn simulate(controllers: usize, presences: &[u64], seed: u64) {
     assert_eq!(rows.len(), presences.len(), "each window has one row");
 }
 
+/// One line for the pictures (`bench/pictures_epochs.py`).
+fn print_line(controllers: usize, percent: u64, there: &Window, row: &Row, spent: u64) {
+    let line = serde_json::json!({
+        "controllers": controllers, "percent": percent, "awake": there.awake.len(),
+        "dropped": there.drops.len(), "population": row.population, "opened": row.status == OK,
+        "milliseconds": spent,
+    });
+    println!("{line}");
+}
+
 #[test]
 fn windows_open_at_every_presence_of_hundreds() {
     simulate(200, &[1, 3, 10, 50, 100, 10, 50], 1);
@@ -218,13 +244,13 @@ fn windows_open_at_every_presence_of_hundreds() {
 
 /// Agreements of all pairs of a list are most of it.
 #[test]
-#[ignore = "a minute or more; `make drills` runs it"]
+#[ignore = "drill: two minutes of one core"]
 fn windows_open_at_every_presence_of_a_thousand() {
-    simulate(1000, &[1, 3, 10, 50, 100, 3, 10], 2);
+    simulate(1000, &[1, 2, 3, 5, 10, 30, 50, 100, 1, 2, 3, 5, 10], 2);
 }
 
 #[test]
-#[ignore = "ten minutes or more; `make drills` runs it"]
+#[ignore = "drill: some minutes of one core"]
 fn windows_open_at_every_presence_of_ten_thousand() {
     simulate(10_000, &[1, 3, 10, 1, 3], 3);
 }

@@ -33,6 +33,10 @@ pub(super) struct AttendedEpoch {
     pub(super) sizes: Vec<u32>,
 }
 
+/// How often a stream may stand in attendances that are remembered, on average. A stream can be in
+/// one plan for each of its attributes, so these are more than honest queries need.
+const ATTENDED_PER_STREAM: usize = 16;
+
 /// Number of lists before one that its size is compared with.
 const LISTS: usize = 24;
 
@@ -42,6 +46,11 @@ impl AttendedEpoch {
         let Attendance { window, windows, .. } = &self.attendance;
         let size = window.end.0.saturating_sub(window.start.0);
         window.start.plus(alpheus_time::Span(size.saturating_mul(u64::from(*windows))))
+    }
+
+    /// How many streams stand in it.
+    fn streams(&self) -> usize {
+        self.attendance.entry.owners.iter().map(|listed| listed.streams.len()).sum()
     }
 
     fn record(&self) -> Record {
@@ -85,7 +94,8 @@ impl Controller {
         let last = self.epochs.get(&terms);
         let again = last.is_some_and(|last| last.attendance.window == window);
         if !again {
-            if last.is_some_and(|last| window.start < last.end()) {
+            let from = last.map_or(self.attended_until, AttendedEpoch::end);
+            if window.start < from {
                 return Err(WindowRefusalError::AlreadyAttended);
             }
             let since = last.map_or(now.max(self.clock), |last| last.since);
@@ -109,8 +119,33 @@ impl Controller {
         }
         let attended = self.epochs.get(&terms).ok_or(WindowRefusalError::UnknownPlan)?;
         let (record, signed) = (attended.record(), attended.signed.clone());
-        let change = self.put(now, record);
-        Ok(Step::new(vec![change], vec![ControllerMessage::Attendance(signed)]))
+        let mut changes = self.forget_attended(terms, now);
+        changes.push(self.put(now, record));
+        Ok(Step::new(changes, vec![ControllerMessage::Attendance(signed)]))
+    }
+
+    /// Forgets the oldest attendances once there are many: the service can call for any number of
+    /// plans. Of those plans no epoch is attended that begins before the last one ended, and so no
+    /// window twice.
+    fn forget_attended(&mut self, newest: PlanId, now: Timestamp) -> Vec<Change> {
+        let most = self.streams.len().saturating_mul(ATTENDED_PER_STREAM);
+        let mut streams: usize = self.epochs.values().map(AttendedEpoch::streams).sum();
+        let (id, before) = (self.id(), self.attended_until);
+        let mut changes = Vec::new();
+        while streams > most {
+            let others = self.epochs.iter().filter(|(terms, _)| **terms != newest);
+            let oldest = others.min_by_key(|(terms, own)| (own.end(), **terms));
+            let Some(terms) = oldest.map(|(terms, _)| *terms) else { break };
+            let Some(gone) = self.epochs.remove(&terms) else { break };
+            streams -= gone.streams();
+            self.attended_until = self.attended_until.max(gone.end());
+            changes.push(Change::remove(gone.record().key(id)));
+        }
+        if self.attended_until > before {
+            let until = self.attended_until;
+            changes.push(self.put(now, Record::AttendedUntil { until }));
+        }
+        changes
     }
 
     /// What does not depend on this controller's streams.
@@ -286,7 +321,7 @@ fn consents(
     now: Timestamp,
 ) -> bool {
     let waits = !state.is_confirmed_for(window) || !state.copies.is_without_any_in(window);
-    if state.revoked.is_some() || state.is_barred || waits {
+    if state.revoked.is_some() || state.is_barred || waits || state.is_restless(now) {
         return false;
     }
     let current = state.current().filter(|taken| now < taken.annotation.valid_to);

@@ -16,6 +16,7 @@
 //! | [`verified`] | what is particular about verified plans |
 //! | [`tokens`] | checks M and spends a token |
 //! | [`openings`] | checks S and opens the token |
+//! | [`sets`] | over how many sets of owners a day is summed |
 //! | [`budgets`] | what noise costs the owners |
 //! | [`totals`] | shares of running totals |
 //! | [`plan_state`], [`stream_state`] | what is kept of a plan and of a stream |
@@ -48,6 +49,7 @@ mod restore;
 mod revoked;
 mod segments;
 mod sessions;
+mod sets;
 mod stream_state;
 mod tokens;
 mod totals;
@@ -78,6 +80,7 @@ use epochs::AttendedEpoch;
 use grants::GrantState;
 use past_epochs::Spans;
 use plan_state::PlanState;
+use sets::Sets;
 use stream_state::{StreamRecord, StreamState};
 use totals::Allowance;
 
@@ -96,6 +99,8 @@ pub struct Controller {
     plans: BTreeMap<PlanId, PlanState>,
     /// The last epoch attended, by the plan of its call.
     epochs: BTreeMap<PlanId, AttendedEpoch>,
+    /// The end of the last epoch that a plan was attended in of which that is forgotten.
+    attended_until: Timestamp,
     /// The running plans that hold an attribute of a stream: one, or several epochs of a family.
     locks: HashMap<(StreamId, u16), BTreeSet<PlanId>>,
     /// Attributes and spans that ended plans have released.
@@ -104,6 +109,8 @@ pub struct Controller {
     summed_spans: HashMap<StreamId, Spans>,
     /// What differential privacy has cost owners.
     books: Books,
+    /// The sets of owners that sums were opened over.
+    sets: Sets,
     /// Rosters for which this controller has published its picks.
     rosters: HashSet<Digest>,
     /// Windows that began before this time and are not in the ledger count as released.
@@ -151,10 +158,12 @@ impl Controller {
             grants: BTreeMap::new(),
             plans: BTreeMap::new(),
             epochs: BTreeMap::new(),
+            attended_until: Timestamp(0),
             locks: HashMap::new(),
             released_spans: HashMap::new(),
             summed_spans: HashMap::new(),
             books: Books::default(),
+            sets: Sets::default(),
             rosters: HashSet::new(),
             restored_at: None,
             lost_from: Timestamp(0),

@@ -49,7 +49,10 @@ impl Controller {
         let (again, spent, fixed) = (round.opened.clone(), spent.clone(), fixed.clone());
         self.check_policies(now, request.plan, request.window, &spent.accepted)?;
         if let Some((_, answer)) = again {
-            return Ok(self.opening_step(now, request, answer));
+            let sets = fixed.map_or_else(Vec::new, |fixed| self.set_records(now, &fixed));
+            let mut step = self.opening_step(now, request, answer);
+            step.merge(Step::new(sets, Vec::new()));
+            return Ok(step);
         }
         // An opening that the ledger lacks may have gone to another set.
         if self.restored_at.is_some_and(|restored| request.window.start < restored) {
@@ -71,6 +74,7 @@ impl Controller {
         joined.admit_to_totals(request.window, self.restored_at)?;
         check_set(joined, fixed, &request.set)?;
         let (population, counted) = self.population(now, joined, fixed, &request.set)?;
+        self.check_sets(now, fixed, &request.set, &spent.accepted)?;
         // After a restart since the token, the seeds may be missing.
         self.draw_for(now, &request.plan, request.window)?;
         let answer = self.open(request, (fixed, spent.answer.digest()))?;
@@ -78,8 +82,9 @@ impl Controller {
         // the totals.
         let line = self.release_line(now, spent, population, counted);
         let mut step = self.opening_step(now, request, answer);
-        let line = line.map(|line| self.put(now, line)).into_iter().collect();
-        step.merge(Step::new(line, Vec::new()));
+        let mut kept = self.note_set(now, fixed, &request.set, &spent.accepted);
+        kept.extend(line.map(|line| self.put(now, line)));
+        step.merge(Step::new(kept, Vec::new()));
         Ok(step)
     }
 

@@ -177,9 +177,7 @@ impl Controller {
         let state = self.streams.get_mut(&planned.stream).ok_or(ExclusionError::Policy)?;
         examined.note_copy(planned.stream, state, &stream.segments, now);
         let charges = policies::allow(joined, stream.position, state, summons.window, now)?;
-        if !state.is_confirmed_for(summons.window) {
-            return Err(ExclusionError::Unconfirmed);
-        }
+        state.check_waiting(summons.window, now)?;
         if joined.was_released(stream.position, summons.window) {
             return Err(ExclusionError::Released);
         }

@@ -326,6 +326,7 @@ impl Controller {
             | Record::Mark { .. } => {}
             Record::Log(line) => self.take_line(&line),
             Record::Budget(record) => self.books.take(&record),
+            sets @ Record::Sets { .. } => self.sets.take(sets),
             Record::Pickers { plan, window, pickers } => self.take_pickers(&plan, window, pickers),
             Record::Roster { digest } => self.rosters.extend([digest]),
             Record::Grant { at, owner, signed, certificate, handed, stopped, .. } => {
@@ -336,6 +337,7 @@ impl Controller {
             Record::Attended { signed, since, listed, sizes, .. } => {
                 self.take_attended(signed, (since, listed, sizes), bad)?;
             }
+            Record::AttendedUntil { until } => self.attended_until = until,
             Record::Announcement { .. } | Record::Listing { .. } | Record::Membership { .. } => {
                 return Err(bad);
             }

@@ -10,12 +10,12 @@ use alpheus_policy::ids::{ControllerId, OwnerId, StreamId};
 use alpheus_policy::layout::Layout;
 use alpheus_policy::policy::{ResolvedOption, ResolvedPolicy};
 use alpheus_policy::schema::Schema;
-use alpheus_time::{Timestamp, Window};
+use alpheus_time::{Span, Timestamp, Window};
 
 use super::copies::{Copies, DeviceCopy};
 use super::sessions::{Session, Sessions};
 use crate::annotation::Annotation;
-use crate::error::{AnnotationError, GrantError};
+use crate::error::{AnnotationError, ExclusionError, GrantError};
 use crate::grant::Days;
 use crate::keys::{DAY, MasterSecret, StreamKeys};
 
@@ -36,6 +36,12 @@ pub struct HeldStream {
 /// Number of an owner's choices for a stream that are kept. Of windows that began before the
 /// oldest of them nothing is released.
 const MAX_CHOICES: usize = 256;
+
+/// How often an owner may change the choice for a stream within [`RESTLESS_FOR`]. After one more
+/// change the stream waits.
+const CHANGES_PER_DAY: usize = 3;
+/// A day.
+const RESTLESS_FOR: Span = Span(DAY);
 
 /// An annotation and when the controller accepted it.
 #[derive(Debug)]
@@ -256,6 +262,30 @@ impl StreamState {
         self.annotations.last()
     }
 
+    /// Checks that the stream waits neither for its owner's confirmation nor because of the owner's
+    /// changes.
+    pub(super) fn check_waiting(
+        &self,
+        window: Window,
+        now: Timestamp,
+    ) -> Result<(), ExclusionError> {
+        if !self.is_confirmed_for(window) {
+            return Err(ExclusionError::Unconfirmed);
+        }
+        if self.is_restless(now) { Err(ExclusionError::Restless) } else { Ok(()) }
+    }
+
+    /// Whether the owner has changed the choice so often in the last day that the stream waits.
+    ///
+    /// A choice that forbids a window between its token and its opening ends the window, and the
+    /// service then leaves out the host, with all its owners. So an owner may do that twice a
+    /// day.
+    pub(super) fn is_restless(&self, now: Timestamp) -> bool {
+        let recent = |taken: &&DatedAnnotation| now < taken.since.plus(RESTLESS_FOR);
+        // The first one changes nothing.
+        self.annotations.iter().skip(1).filter(recent).count() > CHANGES_PER_DAY
+    }
+
     /// The annotations that a release of this window must comply with: those in force at
     /// any time during it and the one in force now. `None` if no annotation covered a part
     /// of the window.
@@ -287,6 +317,18 @@ impl StreamState {
     pub(super) fn missing_ticks(&self, attributes: &[u16], window: Window, now: Timestamp) -> u64 {
         let options = self.options(attributes, window, now);
         options.iter().map(|option| u64::from(option.missing_ticks)).min().unwrap_or(0)
+    }
+
+    /// Over how many different sets of owners these attributes may be summed on a day, by the
+    /// strictest option that the owner chose, if one says so.
+    pub(super) fn sets_per_day(
+        &self,
+        attributes: &[u16],
+        window: Window,
+        now: Timestamp,
+    ) -> Option<u32> {
+        let in_force = self.in_force(window, now).unwrap_or_default().into_iter();
+        in_force.filter_map(|annotation| annotation.policy.sets_per_day(attributes)).min()
     }
 
     /// Whether the owner trusts a controller not to collude, in every option chosen for

@@ -66,7 +66,10 @@ impl Controller {
             }
             let (spent, known) = (spent.clone(), known.clone());
             self.check_policies(now, spent.plan, spent.window, &spent.accepted)?;
-            return Ok(self.spend_step(now, spent, known.as_ref()));
+            let sets = known.as_ref().map_or_else(Vec::new, |known| self.set_records(now, known));
+            let mut step = self.spend_step(now, spent, known.as_ref());
+            step.merge(Step::new(sets, Vec::new()));
+            return Ok(step);
         }
         let summoned =
             round.and_then(|r| r.summoned.as_ref()).ok_or(WindowRefusalError::NotPresent)?;
@@ -75,6 +78,7 @@ impl Controller {
         self.check_policies(now, message.plan, message.window, &accepted)?;
         let joined = self.plans.get(&message.plan).ok_or(WindowRefusalError::UnknownPlan)?;
         let (population, counted) = self.population(now, joined, fixed, fixed.members())?;
+        self.check_sets(now, fixed, fixed.members(), &accepted)?;
         let due = self.due(now, message.plan, message.window)?;
         let pickers = own.pickers.as_deref().unwrap_or(&[]);
         let checked = CheckedMembership { fixed, population, counted, due, pickers };
@@ -177,8 +181,9 @@ impl Controller {
         let mut step = self.spend_step(now, spent.clone(), Some(fixed));
         if self.plans.get(&plan).is_some_and(|joined| joined.announced.is_single()) {
             let line = self.release_line(now, &spent, checked.population, checked.counted);
-            let line = line.map(|line| self.put(now, line)).into_iter();
-            step.merge(Step::new(line.collect(), vec![]));
+            let mut kept = self.note_set(now, fixed, fixed.members(), &spent.accepted);
+            kept.extend(line.map(|line| self.put(now, line)));
+            step.merge(Step::new(kept, vec![]));
         }
         Ok(step)
     }

@@ -71,4 +71,7 @@ pub enum ExclusionError {
     /// stated, or it is not there.
     #[error("the service's sum is not the one that the device stated")]
     SumMismatch,
+    /// Its owner has changed the choice so often that the stream waits.
+    #[error("its owner changed the choice too often in the last day")]
+    Restless,
 }

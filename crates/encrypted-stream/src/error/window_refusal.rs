@@ -167,6 +167,15 @@ pub enum WindowRefusalError {
         "the window ended before this controller accepted the plan, whose noise does not reach back"
     )]
     BeforeAcceptance,
+    /// An owner bounds over how many sets of owners a day's data is summed (`setsPerDay`), and this
+    /// would be another.
+    #[error(
+        "the day's data may be summed over {limit} different sets of owners, and this is another one; windows over a set that the day has had still open (`setsPerDay` in an owner's choice)"
+    )]
+    TooManySets {
+        /// The smallest bound of an owner here.
+        limit: u32,
+    },
     /// The service asked about other streams each time, and so about who was silent.
     #[error(
         "the window has had {limit} different summonses, the limit; the last one stays answered"

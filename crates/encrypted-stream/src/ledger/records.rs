@@ -9,7 +9,7 @@ use std::sync::Arc;
 use alpheus_crypto::hash::Digest;
 use alpheus_crypto::signed::Signed;
 use alpheus_policy::budget::BudgetRecord;
-use alpheus_policy::ids::{ConsumerId, ControllerId, PlanId, StreamId};
+use alpheus_policy::ids::{ConsumerId, ControllerId, PlanId, SchemaId, StreamId};
 use alpheus_time::{Timestamp, Window};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
@@ -127,6 +127,12 @@ pub enum Record {
         listed: Option<PlanId>,
         /// How many controllers the last lists had, oldest first.
         sizes: Vec<u32>,
+    },
+    /// Which epochs were attended of plans whose last attendance is forgotten: none that begins
+    /// before then is attended any more, but for plans that are remembered.
+    AttendedUntil {
+        /// The end of the last one.
+        until: Timestamp,
     },
     /// Windows of a plan that end at or before the mark are settled, except those that the
     /// ledger still holds.
@@ -256,6 +262,18 @@ pub enum Record {
         /// Attributes, and when they were released.
         spans: Vec<(u16, Window)>,
     },
+    /// The sets of owners that a day's data of an attribute was summed over, where owners bound
+    /// them.
+    Sets {
+        /// The schema.
+        schema: SchemaId,
+        /// Position of the attribute.
+        attribute: u16,
+        /// The UTC day of the data, counted from the Unix epoch.
+        day: u64,
+        /// The sets.
+        sets: Vec<[u8; 16]>,
+    },
 }
 
 /// A token spent on a window.
@@ -300,32 +318,6 @@ pub enum RecordError {
     Damaged,
 }
 
-/// Stored apart from the ledger, in another place. After a restart it shows whether the
-/// ledger is the latest. Make it durable after a commit and before that commit's messages
-/// are sent.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Fence {
-    /// The ledger's sequence number.
-    pub sequence: u64,
-    /// The number of the start since which the ledger was written, 0 before the first. Two histories
-    /// that go on from one copy can be equally long; their starts differ.
-    pub start: u64,
-    /// The controller's clock.
-    pub clock: Timestamp,
-    /// When the ledger was last restored without being known as the latest. Sequence
-    /// numbers of the history before that, however high, mean nothing for the one since.
-    pub restored: Option<Timestamp>,
-}
-
-/// A start of a controller from its ledger.
-#[derive(Clone, Copy, Debug)]
-pub struct Start {
-    /// Drawn at random for this start, not 0.
-    pub number: u64,
-    /// What is stored apart from the ledger, if anything.
-    pub fence: Option<Fence>,
-}
-
 /// Kinds of records, as they appear in keys.
 mod kind {
     pub(super) const IDENTITY: u8 = 0;
@@ -351,6 +343,8 @@ mod kind {
     pub(super) const ATTENDED: u8 = 20;
     pub(super) const STARTED: u8 = 21;
     pub(super) const SPANS: u8 = 22;
+    pub(super) const SETS: u8 = 23;
+    pub(super) const ATTENDED_UNTIL: u8 = 24;
 }
 
 /// A scope's prefix, a kind of record, and its subject.
@@ -437,6 +431,11 @@ impl Record {
             Record::Announcement { plan, .. } => key(Scope::Host, kind::ANNOUNCEMENT, &[&plan.0]),
             Record::Listing { plan, .. } => Record::listing_key(*plan),
             Record::Spans { stream, .. } => key(own, kind::SPANS, &[&stream.0]),
+            Record::Sets { schema, attribute, day, .. } => {
+                let subject = [&schema.0[..], &attribute.to_be_bytes(), &day.to_be_bytes()];
+                key(own, kind::SETS, &subject)
+            }
+            Record::AttendedUntil { .. } => key(own, kind::ATTENDED_UNTIL, &[]),
             Record::Attended { terms, .. } => key(own, kind::ATTENDED, &[&terms.0]),
             Record::Mark { plan, .. } => key(own, kind::MARK, &[&plan.0]),
             Record::Spent(SpentToken { plan, window, .. })

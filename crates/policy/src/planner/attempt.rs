@@ -1,7 +1,7 @@
 //! One attempt to plan a query.
 
 use super::eligible::{Judge, Objection, most_permissible};
-use super::epochs::{beside_epochs, membership};
+use super::epochs::{beside_epochs, membership, sets_per_day};
 use super::error::RuleError;
 use super::exclusion::ExclusionError;
 use super::fill::{Group, Query};
@@ -167,6 +167,7 @@ impl<'a> Attempt<'a> {
         if plans.is_empty() {
             return Err(self.nobody());
         }
+        let sets_per_day = sets_per_day(&plans, self.catalog);
         Ok(PlannedQuery {
             name: self.create.name.text.clone(),
             sql: self.create.to_string(),
@@ -177,6 +178,7 @@ impl<'a> Attempt<'a> {
             accuracy: Vec::new(),
             membership: membership(self.create),
             masks: self.create.settings.masks,
+            sets_per_day,
         })
     }
 

@@ -263,5 +263,6 @@ fn anything() -> ResolvedOption {
         split_populations: false,
         trusted: Vec::new(),
         verified: true,
+        sets_per_day: None,
     }
 }

@@ -1,12 +1,27 @@
 //! Whether a query's members are fixed with it, or for each window.
 
+use std::collections::BTreeSet;
+
 use super::error::RuleError;
 use super::finding::{Finding, Fix};
+use crate::catalog::Catalog;
+use crate::ids::StreamId;
+use crate::plan::Plan;
 use crate::query::{Create, Location, MaskChoice, MembershipChoice};
 
 /// When it is fixed who takes part.
 pub(super) fn membership(create: &Create) -> MembershipChoice {
     create.settings.membership.unwrap_or(MembershipChoice::Fixed)
+}
+
+/// Over how many different sets of owners a day is summed at most, if all members bound it.
+pub(super) fn sets_per_day(plans: &[Plan], catalog: &Catalog) -> Option<u32> {
+    let attributes = plans.first().map_or(&[][..], |plan| &plan.attributes);
+    let streams = plans.iter().flat_map(|plan| &plan.streams);
+    let members: BTreeSet<StreamId> = streams.map(|planned| planned.stream).collect();
+    let own = catalog.streams().filter(|own| members.contains(&own.stream));
+    let bounds: Option<Vec<u32>> = own.map(|own| own.policy.sets_per_day(attributes)).collect();
+    bounds?.into_iter().max()
 }
 
 /// Clauses that cannot be used by epochs.

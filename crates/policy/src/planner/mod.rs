@@ -105,6 +105,9 @@ pub struct PlannedQuery {
     pub accuracy: Vec<String>,
     /// When it is fixed who takes part. By epochs, the plans list those who may.
     pub membership: MembershipChoice,
+    /// Over how many different sets of owners a day is summed at most, if all members bound it.
+    #[serde(default)]
+    pub sets_per_day: Option<u32>,
     /// How the query wants masks to be shared.
     pub masks: Option<MaskChoice>,
 }

@@ -1,6 +1,6 @@
 //! Resolves an owner's choice, in the form of the paper's figure 3, to numbers.
 
-use super::{AttributePolicy, ResolvedOption, ResolvedPolicy};
+use super::{AttributePolicy, MAX_SETS_PER_DAY, ResolvedOption, ResolvedPolicy};
 use crate::document::{ContentError, DocumentError, Fields, Node, Value};
 use crate::schema::{OptionKind, PolicyOption, Schema};
 use alpheus_time::Span;
@@ -95,11 +95,12 @@ fn choice(
     if item.text().is_ok() {
         return Ok(most_private(offered(item, position, schema)?));
     }
-    let fields = Fields::of(item, &["option", "clients", "window"])?;
+    let fields = Fields::of(item, &["option", "clients", "window", "setsPerDay"])?;
     let option = offered(fields.required("option")?, position, schema)?;
     let Some(mut resolved) = most_private(option) else {
         fields.refuse("clients", "a private option; remove it")?;
         fields.refuse("window", "a private option; remove it")?;
+        fields.refuse("setsPerDay", "a private option; remove it")?;
         return Ok(None);
     };
     if let Some(node) = fields.get("clients") {
@@ -107,6 +108,9 @@ fn choice(
     }
     if let Some(node) = fields.get("window") {
         resolved.window = chosen_window(node, option)?;
+    }
+    if let Some(node) = fields.get("setsPerDay") {
+        resolved.sets_per_day = Some(node.integer(1, MAX_SETS_PER_DAY)?);
     }
     Ok(Some(resolved))
 }
@@ -167,6 +171,7 @@ fn chosen(option: &PolicyOption, window: Span, min_population: u32) -> ResolvedO
         split_populations: option.split_populations,
         trusted: option.trusted.clone(),
         verified: option.verified,
+        sets_per_day: None,
     }
 }
 

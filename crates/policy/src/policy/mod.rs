@@ -15,6 +15,9 @@ use crate::schema::{Budget, Generalisation, OptionKind};
 use alpheus_time::Span;
 use serde::{Deserialize, Serialize};
 
+/// The most sets of a day that a choice may state: controllers remember each.
+pub const MAX_SETS_PER_DAY: u32 = 1024;
+
 /// What an owner allows of a stream. It is self-contained: a signature over it does not
 /// depend on how a schema's option is later defined.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -29,6 +32,14 @@ impl ResolvedPolicy {
     #[must_use]
     pub fn attribute(&self, position: u16) -> Option<&AttributePolicy> {
         self.attributes.get(usize::from(position))
+    }
+
+    /// Over how many different sets of owners these attributes may be summed on a day, by the
+    /// strictest chosen option, if one says so.
+    #[must_use]
+    pub fn sets_per_day(&self, attributes: &[u16]) -> Option<u32> {
+        let chosen = attributes.iter().filter_map(|attribute| self.attribute(*attribute));
+        chosen.flat_map(|own| &own.alternatives).filter_map(|option| option.sets_per_day).min()
     }
 }
 
@@ -72,4 +83,7 @@ pub struct ResolvedOption {
     pub trusted: Vec<ControllerId>,
     /// Whether it allows plans whose members decide what a row says.
     pub verified: bool,
+    /// Over how many different sets of owners a controller may sum the data of one UTC day. The
+    /// owner's own choice: it only makes an option stricter. If `None`, there is no bound.
+    pub sets_per_day: Option<u32>,
 }

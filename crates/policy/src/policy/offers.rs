@@ -1,7 +1,7 @@
 //! Whether the schema offers a policy. A plan adopts the strictest requirements of its
 //! streams' policies, so a policy that someone made up would affect everyone.
 
-use super::{ResolvedOption, ResolvedPolicy};
+use super::{MAX_SETS_PER_DAY, ResolvedOption, ResolvedPolicy};
 use crate::schema::{OptionKind, PolicyOption, Schema};
 
 /// The schema does not offer the policy.
@@ -53,7 +53,11 @@ impl Schema {
                     return Err(OfferError::Option { attribute, place });
                 }
                 // Different ones are all offered, so there are never many of them.
-                if own.alternatives.iter().take(place).any(|before| before == chosen) {
+                let same = |before: &ResolvedOption| {
+                    let sets_per_day = chosen.sets_per_day;
+                    ResolvedOption { sets_per_day, ..before.clone() } == *chosen
+                };
+                if own.alternatives.iter().take(place).any(same) {
                     return Err(OfferError::Twice { attribute, place });
                 }
             }
@@ -82,7 +86,7 @@ fn allows(offer: &PolicyOption, attribute: u16, chosen: &ResolvedOption) -> bool
         trusted,
         verified,
     } = offer;
-    let ResolvedOption { window, min_population, .. } = chosen;
+    let ResolvedOption { window, min_population, sets_per_day, .. } = chosen;
     let as_offered = ResolvedOption {
         name: name.clone(),
         kind: *kind,
@@ -98,8 +102,11 @@ fn allows(offer: &PolicyOption, attribute: u16, chosen: &ResolvedOption) -> bool
         split_populations: *split_populations,
         trusted: trusted.clone(),
         verified: *verified,
+        // No schema offers it: every owner may choose any bound.
+        sets_per_day: *sets_per_day,
     };
     *kind != OptionKind::Private
+        && sets_per_day.is_none_or(|sets| (1..=MAX_SETS_PER_DAY).contains(&sets))
         && attributes.contains(&attribute)
         && windows.contains(window)
         && clients.contains(min_population)
@@ -147,7 +154,7 @@ default: { reading: [{ option: crowd, clients: 10, window: 1m }, crowd], other: 
     fn a_modified_option_is_not_offered() {
         let odd = Fraction { numerator: 1, denominator: 1 };
         let none = Fraction { numerator: 0, denominator: 0 };
-        let changes: [&dyn Fn(&mut ResolvedOption); 13] = [
+        let changes: [&dyn Fn(&mut ResolvedOption); 15] = [
             &|own| own.name.push('x'),
             &|own| own.kind = OptionKind::Public,
             &|own| own.kind = OptionKind::Private,
@@ -160,6 +167,8 @@ default: { reading: [{ option: crowd, clients: 10, window: 1m }, crowd], other: 
             &|own| own.dropout = none,
             &|own| own.missing_ticks = 9,
             &|own| own.split_populations = true,
+            &|own| own.sets_per_day = Some(0),
+            &|own| own.sets_per_day = Some(MAX_SETS_PER_DAY + 1),
             &|own| own.trusted.push(crate::ids::ControllerId([0; 32])),
         ];
         for (number, change) in changes.iter().enumerate() {
@@ -168,6 +177,9 @@ default: { reading: [{ option: crowd, clients: 10, window: 1m }, crowd], other: 
             let refused = schema.offers(&policy);
             assert!(matches!(refused, Err(OfferError::Option { attribute: 0, .. })), "{number}");
         }
+        let (schema, mut policy) = chosen();
+        policy.attributes[0].alternatives[0].sets_per_day = Some(4);
+        assert_eq!(schema.offers(&policy), Ok(()), "an owner may be stricter");
         let (schema, mut policy) = chosen();
         policy.attributes.swap(0, 1);
         assert!(matches!(schema.offers(&policy), Err(OfferError::Option { attribute: 1, .. })));
@@ -178,6 +190,8 @@ default: { reading: [{ option: crowd, clients: 10, window: 1m }, crowd], other: 
         let (schema, mut policy) = chosen();
         let again = policy.attributes[0].alternatives[1].clone();
         policy.attributes[0].alternatives.push(again);
+        assert!(matches!(schema.offers(&policy), Err(OfferError::Twice { attribute: 0, .. })));
+        policy.attributes[0].alternatives[2].sets_per_day = Some(4);
         assert!(matches!(schema.offers(&policy), Err(OfferError::Twice { attribute: 0, .. })));
         policy.attributes.pop();
         let refused = OfferError::Attributes { given: 1, known: 2 };

@@ -140,7 +140,8 @@ function optionField(attribute, offer) {
   follow();
   return {
     element: make("div", {}, make("label", { class: "tick" }, tick, text), sub),
-    value: () => (tick.checked ? [{ option: offer.name, clients: clients.value(), window: windows.value() }] : []),
+    // A bound that was chosen elsewhere stays.
+    value: () => (tick.checked ? [{ option: offer.name, clients: clients.value(), window: windows.value(), setsPerDay: chosen?.setsPerDay ?? null }] : []),
   };
 }
 

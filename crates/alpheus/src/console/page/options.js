@@ -18,6 +18,7 @@ export function withLimits(option) {
   const parts = [];
   if (crowd(option)) parts.push(`of at least ${people(option.clients)}`);
   parts.push(`over ${duration(option.window / 1000)} or longer`);
+  if (option.setsPerDay) parts.push(`with at most ${option.setsPerDay} different crowds a day`);
   if (option.coarse) parts.push("in coarse steps");
   if (option.to.length) parts.push(`for ${list(option.to)} only`);
   const budget = option.budget ? `. Its limit is ε = ${option.budget.total} ${per(option.budget)}` : "";

@@ -7,6 +7,7 @@
 pub(crate) mod clock;
 pub(crate) mod deployment;
 pub(crate) mod embedded;
+pub(crate) mod in_memory;
 pub(crate) mod played_job;
 pub(crate) mod recording;
 pub(crate) mod serving;

@@ -150,7 +150,7 @@ fn after_any_outage_each_window_holds_what_the_devices_kept() {
 }
 
 #[test]
-#[ignore = "the long form: ten minutes"]
+#[ignore = "drill: four minutes of one core"]
 fn a_hundred_schedules_of_outages() {
     run_all(0..100);
 }

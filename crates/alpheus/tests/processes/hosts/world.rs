@@ -1,6 +1,7 @@
 //! A service and hosts of controllers over disks of the test's choice, on a clock
 //! that the test holds. What they say to each other goes by hand.
 
+use crate::common::in_memory;
 use alpheus_crypto::secret::Secret;
 use alpheus_crypto::sign::SigningKey;
 use alpheus_crypto::signed::Signed;
@@ -133,7 +134,7 @@ impl Town {
         let keys = ServiceKeys::from_seed(&Secret::from_bytes(service));
         let certificate = keys.request().certify(Subject([0; 16]), &authority);
         let deployment = Deployment::new(authority.verifying_key(), &certificate).unwrap();
-        let (folder, rng) = (tempfile::tempdir().unwrap(), ChaCha20Rng::seed_from_u64(3));
+        let (folder, rng) = (in_memory::folder(), ChaCha20Rng::seed_from_u64(3));
         let revoked = Revoked::new(tls_digest);
         Town { schema, layout, deployment, authority, service, folder, revoked, rng }
     }

@@ -1,8 +1,7 @@
 //! A deployment in a test: an authority, a service, controllers with owners and producers,
 //! and the tests' operations on them.
 //!
-//! Every stream of the plan has its own value in each window, a power of 32, so a sum shows
-//! which streams are in it.
+//! Every stream of the plan has its own value in each window, a power of 32: sums show them.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -86,6 +85,7 @@ pub struct Setup {
     pub frames: Frames,
     /// Whether the members of windows decide what rows say.
     pub verified: bool,
+    pub sets_per_day: Option<u32>,
 }
 
 impl Setup {
@@ -107,6 +107,7 @@ impl Setup {
             sealed: false,
             frames: Frames::Events,
             verified: false,
+            sets_per_day: None,
         }
     }
 
@@ -120,9 +121,7 @@ impl Setup {
         let alpha = if self.controllers > 1 { Fraction::THIRD } else { self.alpha };
         Self { verified: true, alpha, ..self.with_ticks() }
     }
-}
 
-impl Setup {
     /// What stream `number` of a plan sends in an event of a window.
     pub fn value(&self, number: usize, window: u64) -> u64 {
         match (self.noise, self.width()) {
@@ -240,6 +239,7 @@ pub fn policy(setup: &Setup) -> ResolvedPolicy {
         split_populations: false,
         trusted: vec![],
         verified: true,
+        sets_per_day: setup.sets_per_day,
     };
     ResolvedPolicy { attributes: vec![AttributePolicy { alternatives: vec![option] }] }
 }

@@ -83,6 +83,24 @@ fn explain_says_how_many_colluders_read_one_owner() {
     assert!(!sure.contains("colluding controllers"), "{sure}");
 }
 
+/// The bound of those who bound it least, and none if one member has none.
+#[test]
+fn explain_says_what_a_service_learns_that_lies_about_who_is_there() {
+    let bounded = |sets| policy(&format!("{{ option: wary, clients: 10, setsPerDay: {sets} }}"));
+    let said = |world: World| {
+        let planned = world.plan(&select(COUNT, "WITH (membership = 'epochs')")).unwrap();
+        let known = world.catalog.schema("MedicalSensor").unwrap();
+        explain(&planned, known, 0.01, true).membership.unwrap()
+    };
+    let world = || World::of(SCHEMA).with(20, &bounded(2), &[]).with(5, &bounded(4), &[]);
+    let text = said(world());
+    assert!(text.contains("at most 4 different sets"), "{text}");
+    assert!(text.contains("at most 4 of 10 owners' values"), "{text}");
+    // Eighteen make a list: eight may collude.
+    let text = said(world().with(1, &wary(10), &[]));
+    assert!(text.contains("from 2 windows, and everybody's from about 19"), "{text}");
+}
+
 /// The sentence holds: the service lists an owner's controller among colluders alone.
 #[test]
 fn seventeen_colluders_and_one_owner_make_a_plan_and_sixteen_do_not() {

@@ -1,5 +1,6 @@
 //! Epochs with a service that lies.
 
+use alpheus_encrypted_stream::ledger::{Record, StampedRecord};
 use alpheus_encrypted_stream::messages::Retirement;
 use alpheus_policy::ids::PlanId;
 use alpheus_policy::plan::Fraction;
@@ -252,6 +253,33 @@ fn an_epoch_that_is_retired_frees_nothing_that_another_holds() {
     }
     epochs.terms.nonce = [77; 16];
     assert_eq!(epochs.attendance(0, 0), Err(WindowRefusalError::NothingToGive));
+}
+
+/// The service calls for one plan after the other. A controller remembers few of them, and attends
+/// no window twice.
+#[test]
+fn calls_for_many_plans_leave_few_records() {
+    let mut epochs = Epochs::new(guarded(8));
+    for number in 0..40 {
+        epochs.terms.nonce = [number; 16];
+        epochs.attendance(0, u64::from(number)).unwrap();
+    }
+    let own = Scope::Controller(epochs.controllers[0].id());
+    let records = epochs.store.values(own).into_iter();
+    let records = records.map(|value| StampedRecord::read(value).unwrap().record);
+    assert_eq!(records.filter(|record| matches!(record, Record::Attended { .. })).count(), 16);
+    let (store, fence) = (epochs.store.clone(), epochs.controllers[0].fence());
+    for _ in 0..2 {
+        epochs.terms.nonce = [3; 16];
+        assert_eq!(epochs.attendance(0, 3), Err(WindowRefusalError::AlreadyAttended));
+        epochs.terms.nonce = [77; 16];
+        assert_eq!(epochs.attendance(0, 23), Err(WindowRefusalError::AlreadyAttended));
+        epochs.terms.nonce = [39; 16];
+        assert!(epochs.attendance(0, 39).is_ok(), "the last ones are repeated");
+        epochs.restore(0, &store, after(39), Some(fence));
+    }
+    epochs.terms.nonce = [3; 16];
+    assert!(epochs.attendance(0, 40).is_ok());
 }
 
 /// A plan of an epoch ends with its last window.

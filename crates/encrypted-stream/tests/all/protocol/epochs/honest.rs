@@ -97,6 +97,39 @@ fn an_owner_who_leaves_is_out_from_the_next_window() {
     assert_eq!(opened.outputs, epochs.world.truth(streams(0..24), 1));
 }
 
+/// A choice that forbids a window between its token and its opening ends the window, and costs the
+/// host later ones. So an owner who changes it for the fourth time in a day waits, and the host's
+/// other owners do not.
+#[test]
+fn an_owner_who_keeps_changing_the_choice_waits_and_the_host_goes_on() {
+    let mut epochs = Epochs::new(Setup { streams_each: 2, ..phones() });
+    let stream = epochs.held(5)[0].stream;
+    let listed = |epochs: &mut Epochs, number| {
+        let owners = epochs.attendance(5, number).unwrap().entry.owners;
+        owners.iter().any(|listed| listed.streams.contains(&stream))
+    };
+    let owner = certified(&epochs.world.setup.owner_key(stream));
+    let change = |epochs: &mut Epochs, version| {
+        let signed = epochs.world.annotate(stream, version, policy(&epochs.world.setup));
+        let step = epochs.controllers[5].annotate(&signed, &owner, after(0)).unwrap();
+        step.commit(&mut epochs.store).unwrap();
+    };
+    (2..=4).for_each(|version| change(&mut epochs, version));
+    assert!(listed(&mut epochs, 1));
+    let announced = epochs.gather(1, ALL).unwrap();
+    change(&mut epochs, 5);
+    let outcome = epochs.run(1, &announced, ALL);
+    let streams = |all: std::ops::Range<usize>| all.filter(|at| *at != 10).collect::<Vec<_>>();
+    assert_eq!(outcome.result.unwrap().outputs, epochs.world.truth(streams(0..24), 1));
+    assert!(!listed(&mut epochs, 2));
+    let (store, fence) = (epochs.store.clone(), epochs.controllers[5].fence());
+    epochs.restore(5, &store, after(2), Some(fence));
+    assert!(!listed(&mut epochs, 3), "a restart forgets no change");
+    let day = Span::DAY.0 / crate::protocol::world::WINDOW.0;
+    assert!(!listed(&mut epochs, day - 1));
+    assert!(listed(&mut epochs, day));
+}
+
 /// Two hundred controllers, of which 1 to 100 % are there.
 #[test]
 fn windows_open_at_every_presence() {

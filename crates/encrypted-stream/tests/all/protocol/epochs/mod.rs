@@ -1,6 +1,7 @@
 //! Membership epochs: each window has a list of its own, and honest and lying services.
 
 mod attacks;
+mod dealt;
 mod honest;
 mod lists;
 mod missed;
