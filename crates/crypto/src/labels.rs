@@ -94,6 +94,12 @@ pub const ATTENDANCE: &str = "alpheus/epoch/attendance/v1";
 pub const LIST: &str = "alpheus/epoch/list/v1";
 /// The entries of a list, with its plan and windows (hash).
 pub const EPOCH_LIST: &str = "alpheus/epoch/entries/v1";
+/// The service signs what it states as evidence (signature).
+pub const EVIDENCE: &str = "alpheus/evidence/v1";
+/// The lines of such a statement (hash).
+pub const EVIDENCE_LINES: &str = "alpheus/evidence/lines/v1";
+/// An announcement or a receipt that such a statement names (hash).
+pub const EVIDENCE_EXHIBIT: &str = "alpheus/evidence/exhibit/v1";
 /// A controller accepts a plan (signature).
 pub const ACCEPTANCE: &str = "alpheus/acceptance/v1";
 /// A controller refuses a plan (signature).

@@ -53,6 +53,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
             "alpheus-policy",
             "alpheus-transport",
             "alpheus-encrypted-stream",
+            "alpheus-standards",
             "alpheus-node",
             "alpheus-input",
         ],
