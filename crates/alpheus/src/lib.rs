@@ -7,11 +7,13 @@
 //! - [`demo`], [`generate`]: made-up owners in the whole system, and their data in files,
 //! - [`doctor`]: what is wrong, and what heals it,
 //! - [`errors`]: what failures mean,
+//! - [`evidence`]: what a service states for an impact assessment, with what proves it,
 //! - [`import`]: schemas and policies from data contracts of other standards,
 //! - [`init`]: schemas, policies and a first answer from an unknown file of readings,
 //! - [`sql`]: a prompt,
 //! - [`suggest`]: the smallest change with which a refused query is answered,
-//! - [`up`]: a whole deployment on one machine.
+//! - [`up`]: a whole deployment on one machine,
+//! - [`verify`]: rows against what controllers have signed.
 
 pub mod backup;
 pub mod check;
@@ -20,6 +22,7 @@ pub mod console;
 pub mod demo;
 pub mod doctor;
 pub mod errors;
+pub mod evidence;
 pub mod generate;
 pub mod import;
 pub mod init;
@@ -27,3 +30,4 @@ pub mod restore;
 pub mod sql;
 pub mod suggest;
 pub mod up;
+pub mod verify;

@@ -96,6 +96,12 @@ pub const LIST: &str = "alpheus/epoch/list/v1";
 pub const EPOCH_LIST: &str = "alpheus/epoch/entries/v1";
 /// Names a set of owners that a sum is over (hash).
 pub const OWNER_SET: &str = "alpheus/owner-set/v1";
+/// The service signs what it states as evidence (signature).
+pub const EVIDENCE: &str = "alpheus/evidence/v1";
+/// The lines of such a statement (hash).
+pub const EVIDENCE_LINES: &str = "alpheus/evidence/lines/v1";
+/// An announcement or a receipt that such a statement names (hash).
+pub const EVIDENCE_EXHIBIT: &str = "alpheus/evidence/exhibit/v1";
 /// A controller accepts a plan (signature).
 pub const ACCEPTANCE: &str = "alpheus/acceptance/v1";
 /// A controller refuses a plan (signature).

@@ -16,6 +16,7 @@ pub mod encode;
 pub mod epoch;
 pub mod epoch_list;
 pub mod error;
+pub mod evidence;
 pub mod frame;
 pub mod grant;
 pub mod handover;

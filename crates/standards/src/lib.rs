@@ -1,4 +1,4 @@
-//! Data contracts of others, read as schemas and policies.
+//! Standards of others: data contracts, read as schemas and policies, and lineage, written.
 //!
 //! A contract says what a table holds and who may learn it. [`import`] turns it into a schema
 //! and policies for each table. Every part of the contract is listed, as carried or as not
@@ -8,6 +8,8 @@
 //! - [`tree`], [`cursor`]: the contract and places in it,
 //! - [`readers`]: the standards, each read into the same [`contract`],
 //! - [`sensitivity`], [`kinds`], [`bounds`], [`roles`], [`names`]: what its words mean,
+//! - [`evidence`]: what a service states for an impact assessment,
+//! - [`lineage`]: windows of a plan as events of OpenLineage,
 //! - [`draft`], [`options`], [`quality`], [`write`](mod@write): what a table becomes.
 //!
 //! # Privacy
@@ -19,8 +21,10 @@ pub mod contract;
 pub mod cursor;
 pub mod draft;
 pub mod error;
+pub mod evidence;
 pub mod kinds;
 pub mod ledger;
+pub mod lineage;
 pub mod names;
 pub mod options;
 pub mod quality;

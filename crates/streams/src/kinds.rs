@@ -12,7 +12,6 @@ use crate::runtime::embedded::RuntimeError;
 use crate::runtime::refusal_ids;
 use crate::runtime::service::ServiceError;
 use crate::settings::EngineNeedsKafkaError;
-use crate::verify::UnverifiedRowsError;
 use alpheus_encrypted_stream::error::{
     AnnotationError, CertificateError, GrantError, PlanRefusalError, ReleaseError, RestoreError,
     UnsealError,
@@ -44,7 +43,6 @@ fn of_roles(error: &(dyn Error + 'static)) -> Option<ErrorId> {
         NotAListError as _ => ErrorId::IdentityInvalid,
         LateLineError as _ => ErrorId::LineRefused,
         EngineNeedsKafkaError as _ => ErrorId::SettingWrong,
-        UnverifiedRowsError as _ => ErrorId::CheckFailed,
         RefusedRowError as _ => ErrorId::CheckFailed,
     )
 }

@@ -9,7 +9,6 @@
 //! - [`assumed_owners`], `statement`: who is planned for without a service, and what is asked,
 //! - [`owner`], [`produce`], [`query`], [`read`]: the commands of owners, devices and consumers,
 //! - [`replay`]: recorded data in the whole system,
-//! - [`verify`]: checks rows against what controllers have signed,
 //! - [`ca`]: a certificate authority for trials.
 
 pub mod assumed_owners;
@@ -29,5 +28,4 @@ pub mod runtime;
 pub mod server;
 pub mod settings;
 pub mod statement;
-pub mod verify;
 pub mod wire;

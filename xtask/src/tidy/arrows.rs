@@ -59,6 +59,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
             "alpheus-policy",
             "alpheus-transport",
             "alpheus-encrypted-stream",
+            "alpheus-standards",
             "alpheus-node",
             "alpheus-input",
         ],

@@ -65,7 +65,9 @@ pub enum Command {
     #[command(visible_alias = "explain")]
     Query(alpheus_streams::query::Args),
     /// Check what the controllers of a query's windows have signed
-    Verify(alpheus_streams::verify::Args),
+    Verify(crate::verify::Args),
+    /// Write down what could be learned, what was released and what it cost: for an impact assessment
+    Evidence(crate::evidence::Args),
     /// Find the smallest change with which a refused query is answered
     Suggest(crate::suggest::Args),
     /// Ask a running service at a prompt, with history and completion
@@ -175,6 +177,7 @@ fn perform(command: Command, globals: &Globals) -> Result<(), Failure> {
         Command::Init(args) => crate::init::run(&args, globals),
         Command::Import(args) => crate::import::run(&args, globals),
         Command::Query(args) => alpheus_streams::query::run(&args, globals),
+        Command::Evidence(args) => crate::evidence::run(&args, globals),
         Command::Suggest(args) => crate::suggest::run(&args, globals),
         Command::Sql(args) => crate::sql::run(&args, globals),
         Command::Generate(args) => crate::generate::run(&args, globals),
@@ -183,7 +186,7 @@ fn perform(command: Command, globals: &Globals) -> Result<(), Failure> {
         Command::Controller(args) => alpheus_streams::controller::run(&args, globals),
         Command::Owner(args) => alpheus_streams::owner::run(&args, globals),
         Command::Read(args) => alpheus_streams::read::run(&args, globals),
-        Command::Verify(args) => alpheus_streams::verify::run(&args, globals),
+        Command::Verify(args) => crate::verify::run(&args, globals),
         Command::Produce(args) => alpheus_streams::produce::run(&args, globals),
         #[cfg(feature = "otlp")]
         Command::Otlp(args) => alpheus_otlp::run(&args, globals),

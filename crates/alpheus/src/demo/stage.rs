@@ -130,6 +130,7 @@ mod tests {
             mostly_noise: None,
             windows: None,
             streams_without_report: None,
+            plan: None,
             verified: None,
             sealed: None,
         };

@@ -21,6 +21,7 @@ mod demo;
 mod doctor;
 mod epochs;
 mod errors;
+mod evidence;
 mod examples;
 mod faults;
 #[cfg(feature = "kafka")]

@@ -8,7 +8,7 @@ use super::service::{Round, Service};
 use super::storage::{PLANS, TERMS};
 use alpheus_crypto::hash::Digest;
 use alpheus_crypto::sign::SigningKey;
-use alpheus_crypto::signed::Signed;
+use alpheus_crypto::signed::{Message, Signed};
 use alpheus_encrypted_stream::announced_plan::AnnouncedPlan;
 use alpheus_encrypted_stream::certificate::{Certificate, Deployment, consumer_id, fingerprint};
 use alpheus_encrypted_stream::error::CertificateError;
@@ -30,7 +30,8 @@ use thiserror::Error;
 
 const QUERIES: &[u8] = b"query/";
 const ASKERS: &[u8] = b"asker/";
-/// Announcements of plans that have ended and whose rows are sealed or verified.
+/// Announcements of plans that have ended and whose rows are sealed or verified, or have noise,
+/// whose cost is asked for later.
 const SEALED: &[u8] = b"sealed/";
 
 /// Why a query is not started.
@@ -258,6 +259,39 @@ impl Manager {
         self.catalog.remove_stream(stream);
     }
 
+    /// The names of a consumer's queries, now or before.
+    #[must_use]
+    pub fn names_of(&self, consumer: &str) -> BTreeSet<String> {
+        let theirs = self.owners.iter().filter(|(_, owner)| *owner == consumer);
+        theirs.map(|(name, _)| name.clone()).collect()
+    }
+
+    /// Plans that have ended, as far as they are kept.
+    ///
+    /// # Errors
+    /// [`RuntimeError`] if the store fails.
+    pub fn ended(&self) -> Result<Vec<Plan>, RuntimeError> {
+        let (store, space) = (self.service.store(), &self.service.topics().service);
+        let stored = scan_all(store.as_ref(), space, SEALED)?;
+        let open = |(_, value): &(_, bytes::Bytes)| {
+            let signed: Signed<Announcement> = postcard::from_bytes(value).ok()?;
+            Some(signed.open(self.deployment.service()).ok()?.into_inner().plan)
+        };
+        stored.iter().map(|one| open(one).ok_or(RuntimeError::DamagedPlans)).collect()
+    }
+
+    /// How many controllers plans can name.
+    #[must_use]
+    pub fn controllers(&self) -> usize {
+        self.certificates.len()
+    }
+
+    /// Signs a message as the service.
+    #[must_use]
+    pub fn sign<T: Message>(&self, message: &T) -> Signed<T> {
+        Signed::new(message, &self.key)
+    }
+
     /// Ends a query; none if there is none of this name. The returned messages inform the
     /// controllers, which then unlock the query's streams.
     ///
@@ -272,8 +306,9 @@ impl Manager {
         batch.delete(&space, [QUERIES, name.as_bytes()].concat())?;
         for plan in &query.plans {
             let (id, key) = (plan.id(), [PLANS, &plan.id().0].concat());
-            // A reader of its rows needs it later.
-            let needed = plan.sealed_to.is_some() || plan.integrity.is_verified();
+            // A reader of its rows needs it later, or who asks what they cost.
+            let reads = plan.sealed_to.is_some() || plan.integrity.is_verified();
+            let needed = reads || plan.privacy.is_some();
             let kept = self.service.store().get(&space, &key)?.filter(|_| needed);
             if let Some(kept) = kept {
                 batch.put(&space, [SEALED, &id.0].concat(), kept.to_vec())?;

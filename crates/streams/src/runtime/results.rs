@@ -51,6 +51,10 @@ pub struct Row {
     /// in the result and are counted nowhere else.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub streams_without_report: Option<u32>,
+    /// The plan that it is of; by epochs, the terms of its lists. What a row costs follows from it.
+    /// Older rows lack it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub plan: Option<PlanId>,
     /// For a verified query: the plan, whose members have signed the row if it has a result.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub verified: Option<PlanId>,
@@ -149,6 +153,7 @@ impl Row {
             mostly_noise: plan.privacy.as_ref().map(|_| Vec::new()),
             windows: plan.horizon().map(|_| 0),
             streams_without_report: None,
+            plan: Some(plan.family()),
             verified: plan.integrity.is_verified().then(|| plan.id()),
             sealed: plan.sealed_to.map(|_| Sealed { to: plan.consumer.clone(), sum: None }),
         }

@@ -307,12 +307,13 @@ impl Engine {
     /// # Errors
     /// [`IntroductionError`].
     pub fn note(&mut self, host: &str, notice: Notice) -> Result<(), IntroductionError> {
+        let now = self.now();
         let Engine { manager, registry, deployment, .. } = self;
         match notice {
             Notice::Registered(registration) => {
                 registry.register(manager, deployment, host, *registration)
             }
-            Notice::Withdrawn(stream) => registry.withdraw(manager, host, &stream),
+            Notice::Withdrawn(stream) => registry.withdraw(manager, now, host, &stream),
         }
     }
 

@@ -1,6 +1,7 @@
 //! `alpheus server`: the service as a process. It holds ciphertext, public metadata
 //! and results, but no key to any data.
 //!
+//! - [`evidence`]: what it states for an impact assessment,
 //! - [`engine`]: policy manager and transformer, on their own thread,
 //! - [`intake`]: frames of devices, into the log,
 //! - [`lost_state`]: signs that the state is older than what others have seen,
@@ -15,6 +16,7 @@
 
 pub mod api;
 pub mod engine;
+pub mod evidence;
 pub mod intake;
 pub mod lost_state;
 pub mod outages;

@@ -14,6 +14,7 @@ use alpheus_encrypted_stream::error::{AnnotationError, CertificateError};
 use alpheus_node::ledger::scan_all;
 use alpheus_node::network::role::{Name, Role, host_named};
 use alpheus_policy::ids::{ControllerId, OwnerId, StreamId};
+use alpheus_time::Timestamp;
 use alpheus_transport::Batch;
 use std::cmp::Ordering;
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
@@ -88,8 +89,9 @@ pub struct Registry {
     streams: HashMap<StreamId, RegisteredStream>,
     /// The certificate's digest and the key of each device, by its name.
     devices: HashMap<String, (Digest, VerifyingKey)>,
-    /// Streams whose owners have withdrawn them permanently.
-    withdrawn: HashSet<StreamId>,
+    /// Streams whose owners have withdrawn them permanently, and when the service was informed, which
+    /// older records lack.
+    withdrawn: HashMap<StreamId, Option<Timestamp>>,
     /// Devices whose last certificate was revoked.
     barred: HashSet<String>,
     /// Digests of certificates that the authority has revoked.
@@ -129,9 +131,10 @@ impl Registry {
                 }
             }
         }
-        for (key, _) in scan_all(store.as_ref(), &topics.service, WITHDRAWN)? {
+        for (key, value) in scan_all(store.as_ref(), &topics.service, WITHDRAWN)? {
             let id = key.get(WITHDRAWN.len()..).and_then(|id| id.try_into().ok());
-            registry.withdrawn.insert(StreamId(id.ok_or_else(damaged)?));
+            let at = value.as_ref().try_into().ok().map(u64::from_be_bytes).map(Timestamp);
+            registry.withdrawn.insert(StreamId(id.ok_or_else(damaged)?), at);
         }
         Ok(registry)
     }
@@ -278,7 +281,7 @@ impl Registry {
         }
         Name::new(Role::Producer, known.placement.producer.clone())?;
         let stream = known.annotation.stream;
-        if self.withdrawn.contains(&stream) {
+        if self.withdrawn.contains_key(&stream) {
             return Err(AnnotationError::Revoked.into());
         }
         if let Some(before) = self.streams.get(&stream) {
@@ -310,6 +313,7 @@ impl Registry {
     pub fn withdraw(
         &mut self,
         manager: &mut Manager,
+        now: Timestamp,
         host: &str,
         stream: &StreamId,
     ) -> Result<(), IntroductionError> {
@@ -319,12 +323,24 @@ impl Registry {
         }
         let (mut batch, space) = (Batch::new(), &manager.service.topics().service);
         batch.delete(space, [STREAMS, &stream.0].concat())?;
-        batch.put(space, [WITHDRAWN, &stream.0].concat(), Vec::new())?;
+        let at = now.0.to_be_bytes().to_vec();
+        batch.put(space, [WITHDRAWN, &stream.0].concat(), at)?;
         manager.service.store().commit(batch)?;
         self.streams.remove(stream);
-        self.withdrawn.insert(*stream);
+        self.withdrawn.insert(*stream, Some(now));
         manager.forget(stream);
         Ok(())
+    }
+
+    /// When the service was informed of each withdrawal, as far as it is known.
+    pub fn withdrawals(&self) -> impl Iterator<Item = Option<Timestamp>> {
+        self.withdrawn.values().copied()
+    }
+
+    /// How many certificates the authority has revoked.
+    #[must_use]
+    pub fn revoked(&self) -> usize {
+        self.revoked.len()
     }
 
     /// Whether the authority has revoked the certificate with this digest.

@@ -16,6 +16,7 @@ pub(super) const EXAMPLES: &[(&str, &str)] = &[
     ("alpheus backup", "`backups.rs` backs up processes that run, with work in progress"),
     ("alpheus restore", "`backups.rs` restores what it backed up, and has it go on"),
     ("alpheus verify", "the commands of the guide docs/integrity.md, which `verified.rs` runs"),
+    ("alpheus evidence", "the commands of the guide docs/standards.md, which `evidence` runs"),
     (
         "alpheus query --server https://localhost:7400 --identity pki/analyst --results Stats --verified",
         "it needs a verified query; `verified.rs` has one, and a service that cheats",

@@ -14,6 +14,7 @@
 //! | `GET /v1/queries/{name}/results` | consumer | rows from an offset on, waiting for new ones |
 //! | `GET /v1/queries/{name}/receipts` | consumer | what controllers signed for verified rows, in parts from an offset on |
 //! | `GET /v1/queries/{name}/plans/{plan}` | consumer | a plan as it was announced, to read sealed and verified rows with |
+//! | `GET /v1/evidence` | consumer | what the service states for an impact assessment, signed |
 //! | `POST /v1/frames` | consumer | ciphertext of days that an owner lets it read |
 //! | `GET /v1/status` | consumer, operator | lag, failures, active hosts |
 //! | `GET /v1/hosts` | operator | hosts of controllers: when they were heard from, what waits for them |
@@ -23,6 +24,7 @@
 mod controllers;
 mod devices;
 pub mod diagnosis;
+mod evidence;
 mod frames;
 mod problem;
 mod public;
@@ -107,6 +109,7 @@ pub fn router(api: Api, revoked: Revoked) -> Router {
         .route("/v1/queries/{name}/results", consumer(get(queries::results)))
         .route("/v1/queries/{name}/receipts", consumer(get(queries::receipts)))
         .route("/v1/queries/{name}/plans/{plan}", consumer(get(queries::plan)))
+        .route("/v1/evidence", consumer(get(evidence::evidence)))
         .route("/v1/frames", consumer(post(frames::frames)))
         .route("/v1/queries", watcher(get(running::list)))
         .route("/v1/status", watcher(get(status::status)))

@@ -1,15 +1,10 @@
 //! `alpheus verify`: checks what the controllers of a query's windows have signed, against the rows
 //! that its service has published.
 
-use crate::deployment;
-use crate::links;
-use crate::query::receipts::{RefusedRowError, all_receipts, check, open_plan, stated, window_of};
-use crate::query::sealed::Rows;
-use crate::revocations::open_identity;
-use crate::runtime::results::has_opened;
 use alpheus_encrypted_stream::announced_plan::AnnouncedPlan;
 use alpheus_encrypted_stream::certificate::Deployment;
 use alpheus_encrypted_stream::receipt::Receipt;
+use alpheus_node::errors::ErrorId;
 use alpheus_node::failure::{Blame, Category, Failure, printed};
 use alpheus_node::globals::Globals;
 use alpheus_node::network::blocking::BlockingClient;
@@ -17,6 +12,14 @@ use alpheus_node::network::error::RequestError;
 use alpheus_node::network::role::Role;
 use alpheus_node::settings::{Settings, path_flag};
 use alpheus_policy::ids::PlanId;
+use alpheus_streams::deployment;
+use alpheus_streams::links;
+use alpheus_streams::query::receipts::{
+    RefusedRowError, all_receipts, check, open_plan, stated, window_of,
+};
+use alpheus_streams::query::sealed::Rows;
+use alpheus_streams::revocations::open_identity;
+use alpheus_streams::runtime::results::has_opened;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use std::collections::HashMap;
@@ -190,6 +193,7 @@ fn report(evidence: &Evidence, deployment: &Deployment) -> Result<(), Failure> {
         return Ok(());
     }
     Err(Failure::new(Category::Check, UnverifiedRowsError { refused, all })
+        .with_id(ErrorId::CheckFailed)
         .with_help("the service has published something else than what the controllers signed"))
 }
 

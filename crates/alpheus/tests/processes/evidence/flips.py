@@ -1,0 +1,98 @@
+"""Changes one digit of each kind of a pack, one after the other: python3 flips.py PACK DEPLOYMENT.
+
+Each change must be noticed. Those of numbers that follow from others must be named, not only by the signature.
+"""
+
+import contextlib
+import io
+import json
+import re
+import sys
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[5] / "docs" / "evidence"))
+import check  # noqa: E402
+
+# What the service states and nothing else shows: only its signature covers these.
+STATED = {
+    "head.from", "head.until", "head.made", "head.controllers", "head.owners", "schema.schema.version", "schema.schema.tick",
+    "schema.schema.capacity.population", "schema.schema.capacity.events", "schema.schema.frames.Ticks.anchor",
+    "policy.window_us", "policy.min_population", "policy.alpha.numerator", "policy.alpha.denominator", "policy.colluders",
+    "withdrawals.before", "withdrawals.within", "withdrawals.after", "withdrawals.unknown",
+    "revocations.version", "revocations.certificates", "release.row.silent", "release.row.excluded", "release.row.population",
+    "release.row.sum_alarms", "release.row.sum_litres", "release.verified.row.silent", "release.verified.row.excluded",
+}
+# Parts of these are of the schema, or of a row that only the service states.
+STATED_BELOW = ("schema.schema.options", "schema.schema.attributes", "release.row.noise")
+
+
+def leaves(value, path=()):
+    items = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
+    for key, inner in items:
+        yield from leaves(inner, (*path, key))
+    digits = isinstance(value, str) and re.fullmatch(r"[0-9a-f.]*[0-9][0-9a-f.]*", value)
+    if digits or (isinstance(value, (int, float)) and not isinstance(value, bool)):
+        yield path, value
+
+
+def flipped(value):
+    """With another last digit."""
+    text = value if isinstance(value, str) else json.dumps(value)
+    place = max(at for at, char in enumerate(text) if char.isdigit())
+    text = text[:place] + str((int(text[place]) + 1) % 10) + text[place + 1:]
+    return text if isinstance(value, str) else json.loads(text)
+
+
+def changed(tree, path, value):
+    if not path:
+        return value
+    copy = dict(tree) if isinstance(tree, dict) else list(tree)
+    copy[path[0]] = changed(tree[path[0]], path[1:], value)
+    return copy
+
+
+def text(tree):
+    return json.dumps(tree, separators=(",", ":"), ensure_ascii=False)
+
+
+def run(lines, deployment, to):
+    to.write_text("".join(lines), encoding="utf-8")
+    said = io.StringIO()
+    with contextlib.redirect_stdout(said):
+        code = check.main(to, deployment)
+    return code, said.getvalue().splitlines()
+
+
+def kind_of(line, path):
+    kind = line["kind"] + (".verified" if line["kind"] == "release" and line["receipt"] else "")
+    return ".".join([kind, *(part for part in path if isinstance(part, str))])
+
+
+def main(pack, deployment):
+    lines = Path(pack).read_text(encoding="utf-8").splitlines(keepends=True)
+    to = Path(pack).with_suffix(".changed")
+    code, said = run(lines, deployment, to)
+    assert code == 0, said
+    seen, unnamed = {}, set()
+    for number, line in enumerate(lines):
+        tree = json.loads(line)
+        assert text(tree) + "\n" == line, line
+        for path, value in leaves(tree):
+            kind = kind_of(tree, path)
+            if kind in seen:
+                continue
+            own = text(changed(tree, path, flipped(value))) + "\n"
+            assert sum(a != b for a, b in zip(own, line)) == 1 and len(own) == len(line), (own, line)
+            code, said = run([*lines[:number], own, *lines[number + 1:]], deployment, to)
+            assert code == 1 and said, f"{kind}: {own}"
+            seen[kind] = said
+            if all(one.startswith("the signature:") for one in said):
+                unnamed.add(kind)
+    follow = {kind for kind in unnamed if kind.split(".")[0] not in ("signature", "announcement", "receipt")}
+    follow = {kind for kind in follow if kind not in STATED and not kind.startswith(STATED_BELOW)}
+    print(json.dumps({"kinds": len(seen), "only signed": sorted(follow), "said": seen}))
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(*sys.argv[1:]))
