@@ -14,6 +14,7 @@
 //! | [`sessions`] | which of a stream's sessions counts |
 //! | [`presences`] | answers a summons |
 //! | [`verified`] | what is particular about verified plans |
+//! | [`generations`] | keys of verified plans that last for a day at most |
 //! | [`tokens`] | checks M and spends a token |
 //! | [`openings`] | checks S and opens the token |
 //! | [`sets`] | over how many sets of owners a day is summed |
@@ -36,6 +37,7 @@ mod budgets;
 mod copies;
 mod endings;
 mod epochs;
+mod generations;
 mod grants;
 mod openings;
 mod owners;
@@ -77,6 +79,7 @@ use crate::messages::{ControllerMessage, PlanRefusal, WindowRefusal};
 use crate::withdrawal::Erasure;
 use budgets::Books;
 use epochs::AttendedEpoch;
+use generations::Generations;
 use grants::GrantState;
 use past_epochs::Spans;
 use plan_state::PlanState;
@@ -113,6 +116,8 @@ pub struct Controller {
     sets: Sets,
     /// Rosters for which this controller has published its picks.
     rosters: HashSet<Digest>,
+    /// Keys of verified plans that last for a day at most.
+    generations: Generations,
     /// Windows that began before this time and are not in the ledger count as released.
     /// Owners have to confirm their annotations again.
     restored_at: Option<Timestamp>,
@@ -165,6 +170,7 @@ impl Controller {
             books: Books::default(),
             sets: Sets::default(),
             rosters: HashSet::new(),
+            generations: Generations::default(),
             restored_at: None,
             lost_from: Timestamp(0),
             sequence: 0,
@@ -210,6 +216,7 @@ impl Controller {
         message: &InboundMessage,
         now: Timestamp,
     ) -> Step<Vec<ControllerMessage>> {
+        self.wipe_settled_keys(now);
         let answer = match message {
             InboundMessage::Announcement(Ok(announced)) => {
                 let plan = announced.id();

@@ -100,6 +100,7 @@ impl Controller {
         now: Timestamp,
         summons: &Verified<Summons>,
     ) -> Result<Step<Vec<ControllerMessage>>, WindowRefusalError> {
+        let mask_key = self.mask_key(now, &summons.plan)?;
         let mut examined =
             Examination { sums: self.no_sums(&summons.plan), ..Examination::default() };
         let missed = self.note_summons(&summons.plan, summons.window, now);
@@ -116,6 +117,7 @@ impl Controller {
         self.leave_out_read(&summons.plan, summons.window, &mut examined.owners);
         let Examination { spans, sums, charges, excluded, owners, silent, fresh, gone, forgotten } =
             examined;
+        let (generation, mask_key) = mask_key.unzip();
         let joined = self.plans.get_mut(&summons.plan).ok_or(WindowRefusalError::UnknownPlan)?;
         let presence = Presence {
             plan: summons.plan,
@@ -126,20 +128,20 @@ impl Controller {
             excluded,
             owners: narrow(owners.len()),
             silent,
+            mask_key,
         };
         let signed = Signed::new(&presence, self.identity.signing());
-        let (digest, copy, summons_digest) = (signed.digest(), signed.clone(), summons.digest());
         let summoned = AnsweredSummons {
-            summons: summons_digest,
+            summons: summons.digest(),
             presence,
-            digest,
-            signed: copy,
+            digest: signed.digest(),
+            signed: signed.clone(),
             spans,
             sums,
             charges,
         };
         let round = joined.rounds.entry(summons.window.start).or_default();
-        round.summoned = Some(summoned);
+        (round.summoned, round.generation) = (Some(summoned), generation);
         round.summonses = round.summonses.saturating_add(1);
         let mut changes = self.note_examined(now, fresh, &gone, &forgotten);
         changes.extend(self.forget(now, &summons.plan));

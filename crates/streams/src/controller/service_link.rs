@@ -130,6 +130,8 @@ impl Round {
     }
 
     fn go(&mut self) -> Result<(), CarryError> {
+        // Before any message: a service that is silent keeps no key alive.
+        self.guard()?.wipe_settled_keys(clock::now());
         if !self.introduced {
             let certificates = self.guard()?.certificates();
             let introduction = Introduction { certificates };

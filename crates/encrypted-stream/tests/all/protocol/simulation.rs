@@ -28,7 +28,7 @@ use rand_chacha::rand_core::{Rng, SeedableRng};
 
 use crate::protocol::adder::{self, Adder};
 use crate::protocol::disk::{COPIES, Disk, Fate};
-use crate::protocol::identities::owner;
+use crate::protocol::identities::{other_keys, owner};
 use crate::protocol::liar::{self, Presences, rival};
 use crate::protocol::totals;
 use crate::protocol::world::{EPOCH, Setup, World, after, policy, start, window};
@@ -442,6 +442,7 @@ impl Simulation {
         step.commit(disk).unwrap();
         *fence = Some(controller.fence());
         controller.note_fenced();
+        controller.draw_keys_from(other_keys());
         self.controllers[at as usize] = controller;
     }
 
