@@ -233,6 +233,25 @@ def streams(texts):
         for owner in owners:
             pods(owner, config)
             one(owner, objects)
+        for workers in (each for each in objects if each["kind"] == "Deployment"):
+            pods(workers, config)
+            many(workers)
+
+
+def many(workers):
+    """Processes that share a group have no state of their own, and old ones end before new ones start."""
+    name, spec = workers["metadata"]["name"], workers["spec"]["template"]["spec"]
+    if workers["spec"]["strategy"]["type"] != "Recreate":
+        fault("helm", f"{name}: processes of two versions at once")
+    if any("persistentVolumeClaim" in volume for volume in spec["volumes"]):
+        fault("helm", f"{name}: processes that share a disk")
+    main = spec["containers"][0]
+    paths = {probe: main[probe]["httpGet"]["path"] for probe in ("livenessProbe", "readinessProbe")}
+    if paths != {"livenessProbe": "/livez", "readinessProbe": "/readyz"}:
+        fault("helm", f"{name}: liveness and readiness are not apart: {paths}")
+    if "emptyDir" not in next(each for each in spec["volumes"] if each["name"] == "identity"):
+        fault("helm", f"{name}: keys that a group may read")
+    settings(name, main["env"])
 
 
 def one(owner, objects):

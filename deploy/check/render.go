@@ -36,6 +36,13 @@ func main() {
 		"indent":     indent,
 		"nindent":    func(by int, text string) string { return "\n" + indent(by, text) },
 		"quote":      func(value any) string { return fmt.Sprintf("%q", fmt.Sprint(value)) },
+		"int":        func(value float64) int { return int(value) },
+		"required": func(why string, value any) (any, error) {
+			if value == nil || value == "" {
+				return nil, fmt.Errorf("%s", why)
+			}
+			return value, nil
+		},
 		"mul":        func(a, b float64) int { return int(a * b) },
 		"trunc":      func(most int, text string) string { return text[:min(most, len(text))] },
 		"trimSuffix": func(end, text string) string { return strings.TrimSuffix(text, end) },

@@ -1,6 +1,7 @@
 //! A process's share of the group's work: lanes and joiners, while their partitions are its own.
 
 mod recovery;
+mod saying;
 
 use crate::instruction::{Instruction, Instructions};
 use crate::joiner::Joiner;
@@ -8,7 +9,7 @@ use crate::journal;
 use crate::lane::{Lane, Outcome, Pace};
 use crate::meter::Meter;
 use crate::part::Part;
-use alpheus_encrypted_stream::job::{JobMessage, Progress, Token};
+use alpheus_encrypted_stream::job::{JobMessage, Token};
 use alpheus_encrypted_stream::tick::ingest::Ingest;
 use alpheus_encrypted_stream::transformer::Shape;
 use alpheus_node::service::ServiceError;
@@ -16,22 +17,23 @@ use alpheus_node::service::heartbeat::Heart;
 use alpheus_streams::runtime::storage::{Topics, read_on};
 use alpheus_time::Timestamp;
 use alpheus_transport::{
-    Batch, Error, FetchedRecords, Group as GroupName, Limits, NameError, NewRecord, Offset,
-    Ownership, Partition, Record, Store, Topic, partition_for_key,
+    Batch, Error, FetchedRecords, Group as GroupName, Limits, NameError, Offset, Ownership,
+    Partition, Record, Store, Topic, partition_for_key,
 };
-use std::collections::BTreeMap;
+use recovery::{Arrival, Recovered, Recovery};
+use saying::{append, set_positions};
+use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-/// A batch of about so many bytes is committed at once.
+/// A batch of about so many bytes is committed at once, if need be in the midst of a step.
 const MAX_BATCH: usize = 8 << 20;
 /// After so many bytes of frames a snapshot is worth its own bytes, if it has no more.
 const MIN_SNAPSHOT: u64 = 1 << 20;
 /// A lane that has taken anything has a snapshot at least this often.
 const SNAPSHOT: Duration = Duration::from_secs(600);
-/// How much is kept of a record that is too long for a dead letter, and of its key.
-const BEGINNING: usize = 64 << 10;
-const KEY: usize = 64;
+/// Who takes partitions over looks at its group again after about so long, or the group gives up on it.
+const SLICE: Duration = Duration::from_secs(1);
 
 /// Why a worker leaves its group.
 #[derive(Debug, thiserror::Error)]
@@ -61,6 +63,14 @@ pub enum WorkerError {
         "the last snapshot in the journal of partition {partition} is not of this schema and version; give the worker the service's schema, or delete the topic worker-journal and the group's offsets: windows that have begun are then left out"
     )]
     State {
+        /// The partition.
+        partition: u32,
+    },
+    /// A repeated step refuses other frames than it did.
+    #[error(
+        "a step of partition {partition} refuses other frames here than in the worker that took it; give all workers the same identity folder, with the same ingest keys, and stop all before a key is changed"
+    )]
+    Keys {
         /// The partition.
         partition: u32,
     },
@@ -121,6 +131,8 @@ struct OwnLane {
     /// When that was.
     saved: Instant,
     dirty: bool,
+    /// What another process did not finish to say: how many messages of it were said.
+    unsaid: Option<(Outcome, u64)>,
 }
 
 struct OwnJoiner {
@@ -137,6 +149,8 @@ pub struct Group {
     instructions: Instructions,
     lanes: BTreeMap<u32, OwnLane>,
     joiners: BTreeMap<u32, OwnJoiner>,
+    /// Partitions that are being taken over.
+    arriving: VecDeque<Arrival>,
     /// How far answers were read, by partition.
     tokens: Vec<Offset>,
     batch: Batch,
@@ -169,6 +183,7 @@ impl Group {
             ingest,
             lanes: BTreeMap::new(),
             joiners: BTreeMap::new(),
+            arriving: VecDeque::new(),
             batch: Batch::new(),
             committed: Instant::now(),
             meter,
@@ -182,16 +197,20 @@ impl Group {
         [self.work.names.topics.events.clone(), self.work.names.parts.clone()]
     }
 
-    /// Takes partitions over, or gives them up.
+    /// Gives partitions up, or begins to take them over, which [`Group::turn`] goes on with.
     ///
     /// # Errors
     /// [`WorkerError`]; then the process must leave the group.
     pub fn change(&mut self, change: Ownership) -> Result<(), WorkerError> {
         match change {
             Ownership::Gained(partitions) => {
-                for partition in partitions {
-                    self.gain(&partition)?;
-                }
+                let parts = &self.work.names.parts;
+                self.arriving.extend(partitions.into_iter().map(|partition| {
+                    match partition.topic == *parts {
+                        true => Arrival::Joiner(partition.index),
+                        false => Arrival::Lane(Box::new(Recovery::new(partition.index))),
+                    }
+                }));
             }
             Ownership::Leaving(partitions) => {
                 let events = self.work.names.topics.events.clone();
@@ -205,29 +224,46 @@ impl Group {
         Ok(())
     }
 
-    fn gain(&mut self, partition: &Partition) -> Result<(), WorkerError> {
-        let number = partition.index;
-        if partition.topic == self.work.names.parts {
-            let joiner = self.recover_joiner(number)?;
-            self.joiners.insert(number, joiner);
-        } else {
-            let lane = self.recover(number)?;
-            let (instructions, step) = (self.instructions.next(), lane.step());
-            tracing::info!(partition = number, ?step, %instructions, "took a partition over");
-            let own = OwnLane { lane, since: 0, saved: Instant::now(), dirty: true };
-            self.lanes.insert(number, own);
+    /// Takes over for a while. Returns whether anything is left to be taken over.
+    fn arrive(&mut self) -> Result<bool, WorkerError> {
+        let until = Instant::now() + SLICE;
+        for _ in 0..self.arriving.len() {
+            match self.arriving.pop_front() {
+                Some(Arrival::Joiner(number)) => {
+                    let joiner = self.recover_joiner(number)?;
+                    self.joiners.insert(number, joiner);
+                }
+                Some(Arrival::Lane(mut recovery)) => match self.recover(&mut recovery, until)? {
+                    Some(recovered) => self.own(recovery.number, recovered),
+                    None => self.arriving.push_back(Arrival::Lane(recovery)),
+                },
+                None => break,
+            }
+            if Instant::now() > until {
+                break;
+            }
         }
+        Ok(!self.arriving.is_empty())
+    }
+
+    fn own(&mut self, number: u32, Recovered { lane, unsaid }: Recovered) {
+        let (instructions, step) = (self.instructions.next(), lane.step());
+        tracing::info!(partition = number, ?step, %instructions, "took a partition over");
+        let own = OwnLane { lane, since: 0, saved: Instant::now(), dirty: true, unsaid };
+        self.lanes.insert(number, own);
         self.show();
-        Ok(())
     }
 
     fn lose(&mut self, partitions: &[Partition]) {
-        for partition in partitions {
-            if partition.topic == self.work.names.parts {
-                self.joiners.remove(&partition.index);
+        let parts = &self.work.names.parts;
+        for Partition { topic, index } in partitions {
+            let of_parts = topic == parts;
+            if of_parts {
+                self.joiners.remove(index);
             } else {
-                self.lanes.remove(&partition.index);
+                self.lanes.remove(index);
             }
+            self.arriving.retain(|arrival| !arrival.is(of_parts, *index));
         }
         self.show();
     }
@@ -243,7 +279,7 @@ impl Group {
     pub fn turn(&mut self, now: Timestamp) -> Result<bool, WorkerError> {
         self.heart.beat();
         self.instructions.update(self.store.as_ref())?;
-        let mut busy = false;
+        let mut busy = self.arrive()?;
         let numbers: Vec<u32> = self.lanes.keys().copied().collect();
         for number in numbers {
             if let Some(mut own) = self.lanes.remove(&number) {
@@ -276,6 +312,10 @@ impl Group {
         own: &mut OwnLane,
         now: Timestamp,
     ) -> Result<bool, WorkerError> {
+        if let Some(unsaid) = own.unsaid.take() {
+            self.say(number, own, now, unsaid)?;
+            self.progress(number, own, now)?;
+        }
         let before = own.lane.step();
         let (lane, at) = (&mut own.lane, Offset(before.events));
         let events = self.work.names.topics.events.partition(number);
@@ -298,46 +338,20 @@ impl Group {
             return Ok(false);
         }
         let outcome = lane.finish(reached);
+        lane.next_entry();
         let bytes = records.iter().map(|record| record.value.len() as u64).sum::<u64>();
         (own.since, own.dirty) = (own.since + bytes, true);
         self.meter.frames.inc_by(records.len() as u64);
         self.meter.bytes.inc_by(bytes);
-        self.say(number, now, outcome)?;
-        if reached.0 > before.reached {
-            let progress = Progress { task: number, tasks: self.lanes_in_all(), time: reached };
-            let key = format!("progress/{number}");
-            let to = self.work.names.topics.job.summaries.partition(0);
-            append(&mut self.batch, &to, now, (key.as_bytes(), &progress.to_bytes()))?;
-        }
-        let journal = self.work.names.journals.partition(number);
-        journal::note(&mut self.batch, &journal, own.lane.step())?;
-        Ok(moved || !is_all)
-    }
-
-    fn lanes_in_all(&self) -> u32 {
-        self.work.names.topics.partitions
-    }
-
-    /// Puts what a lane has to say into the batch.
-    fn say(&mut self, number: u32, now: Timestamp, outcome: Outcome) -> Result<(), WorkerError> {
-        let Names { topics, parts, .. } = &self.work.names;
-        let batch = &mut self.batch;
         self.meter.closed.inc_by(outcome.closed);
         self.meter.refused.inc_by(outcome.refused.len() as u64);
-        let summaries = topics.job.summaries.partition(0);
-        for (key, value) in outcome.reports {
-            append(batch, &summaries, now, (key.as_bytes(), &value))?;
+        let journal = self.work.names.journals.partition(number);
+        journal::note(&mut self.batch, &journal, own.lane.step())?;
+        self.say(number, own, now, (outcome, 0))?;
+        if reached.0 > before.reached {
+            self.progress(number, own, now)?;
         }
-        for part in outcome.parts {
-            let key = Part::key(&part.plan, part.start);
-            let to = parts.partition(partition_for_key(&key, topics.partitions));
-            append(batch, &to, now, (&key, &part.to_bytes()))?;
-        }
-        let from = topics.events.partition(number);
-        for (record, reason) in outcome.refused {
-            bury(batch, &topics.job.dead_letters.partition(0), (&from, &record), reason)?;
-        }
-        Ok(())
+        Ok(moved || !is_all)
     }
 
     /// Takes parts and answers, and writes the sums that are whole.
@@ -384,8 +398,7 @@ impl Group {
         let mut batch = std::mem::take(&mut self.batch);
         let names = &self.work.names;
         for (number, own) in &self.lanes {
-            let events = names.topics.events.partition(*number);
-            batch.set_position(&names.group, &events, Offset(own.lane.step().events));
+            set_positions(&mut batch, names, (*number, &own.lane));
         }
         for (number, own) in &self.joiners {
             batch.set_position(&names.group, &names.parts.partition(*number), own.parts);
@@ -422,17 +435,18 @@ impl Group {
     /// Commits, and saves these lanes.
     fn save(&mut self, which: impl Fn(u32) -> bool) -> Result<(), WorkerError> {
         self.commit()?;
-        let Names { topics, journals, group, .. } = &self.work.names;
+        let names = &self.work.names;
         for (number, own) in self.lanes.iter_mut().filter(|(number, _)| which(**number)) {
-            if !own.dirty {
+            // A snapshot does not have what another process left unsaid.
+            if !own.dirty || own.unsaid.is_some() {
                 continue;
             }
             self.heart.beat();
-            let (journal, events) = (journals.partition(*number), topics.events.partition(*number));
+            let journal = names.journals.partition(*number);
             let end = self.store.bounds(&journal)?.end;
             let bytes = own.lane.save().ok_or(WorkerError::State { partition: *number })?;
             for mut batch in journal::snapshot(&journal, &bytes)? {
-                batch.set_position(group, &events, Offset(own.lane.step().events));
+                set_positions(&mut batch, names, (*number, &own.lane));
                 self.store.commit(batch)?;
             }
             self.store.truncate_before(&journal, end)?;
@@ -459,33 +473,4 @@ fn fetch(store: &dyn Store, events: &Partition, at: Offset) -> Result<FetchedRec
         }
         fetched => fetched,
     }
-}
-
-fn append(
-    batch: &mut Batch,
-    to: &Partition,
-    at: Timestamp,
-    (key, value): (&[u8], &[u8]),
-) -> Result<(), Error> {
-    batch.append(to, &NewRecord { key, value, timestamp: at.0, ..Default::default() })
-}
-
-/// Adds a frame to the dead letters, with the reason and where it came from.
-fn bury(
-    batch: &mut Batch,
-    to: &Partition,
-    (from, record): (&Partition, &Record),
-    reason: &str,
-) -> Result<(), Error> {
-    let (partition, offset) = (from.index.to_string(), record.offset.to_string());
-    let headers: [(&str, &[u8]); 4] = [
-        ("alpheus.reason", reason.as_bytes()),
-        ("alpheus.topic", from.topic.as_str().as_bytes()),
-        ("alpheus.partition", partition.as_bytes()),
-        ("alpheus.offset", offset.as_bytes()),
-    ];
-    let key = record.key.get(..KEY).unwrap_or(&record.key);
-    let value = record.value.get(..BEGINNING).unwrap_or(&record.value);
-    let timestamp = record.timestamp;
-    batch.append(to, &NewRecord { key, value, timestamp, headers: &headers })
 }

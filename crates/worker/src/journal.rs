@@ -6,7 +6,7 @@ use alpheus_transport::{Batch, Bytes, Error, Limits, NewRecord, Offset, Partitio
 use serde::{Deserialize, Serialize};
 
 /// Version of the entries.
-const VERSION: u8 = 1;
+const VERSION: u8 = 2;
 /// A snapshot is cut into pieces of so many bytes: records have a limit.
 const PIECE: usize = 8 << 20;
 /// Pieces are committed in batches of about so many bytes.
@@ -24,6 +24,17 @@ enum Entry<'a> {
         #[serde(borrow)]
         bytes: &'a [u8],
     },
+    /// So much of what the last step has to say was said: it is too long for one transaction.
+    Said(Said),
+}
+
+/// How much was said of what a step has to say.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Said {
+    /// The entry's number, of the numbers of steps.
+    pub number: u64,
+    /// So many messages, from the first on.
+    pub messages: u64,
 }
 
 /// What a journal says.
@@ -33,6 +44,8 @@ pub struct History {
     pub snapshot: Option<Vec<u8>>,
     /// The steps after it.
     pub steps: Vec<Step>,
+    /// How much the last of them has said; none if it is everything.
+    pub said: Option<Said>,
     /// The snapshot that is being read.
     pieces: Vec<u8>,
     next: u32,
@@ -43,6 +56,13 @@ pub struct History {
 pub struct EntryError;
 
 impl History {
+    /// The number of the last step, or of what was said of it; none without a step.
+    #[must_use]
+    pub fn last(&self) -> Option<u64> {
+        let step = self.steps.last().map(|step| step.number);
+        self.said.map(|said| said.number).or(step)
+    }
+
     /// Takes the next entry.
     ///
     /// # Errors
@@ -53,7 +73,11 @@ impl History {
             return Err(EntryError);
         }
         match postcard::from_bytes(entry).map_err(|_| EntryError)? {
-            Entry::Step(step) => self.steps.push(step),
+            Entry::Step(step) => {
+                self.steps.push(step);
+                self.said = None;
+            }
+            Entry::Said(said) => self.said = Some(said),
             // A snapshot that its writer did not finish is followed by another one's beginning.
             Entry::Piece { number, .. } if number != 0 && number != self.next => {}
             Entry::Piece { number, of, bytes } => {
@@ -65,6 +89,7 @@ impl History {
                 if self.next == of {
                     self.snapshot = Some(std::mem::take(&mut self.pieces));
                     self.steps.clear();
+                    self.said = None;
                     self.next = 0;
                 }
             }
@@ -104,6 +129,14 @@ pub fn read(
 /// None in practice: it is short.
 pub fn note(batch: &mut Batch, journal: &Partition, step: Step) -> Result<(), Error> {
     batch.append(journal, &NewRecord { value: &encoded(&Entry::Step(step)), ..Default::default() })
+}
+
+/// Adds how much of a step was said.
+///
+/// # Errors
+/// None in practice: it is short.
+pub fn note_said(batch: &mut Batch, journal: &Partition, said: Said) -> Result<(), Error> {
+    batch.append(journal, &NewRecord { value: &encoded(&Entry::Said(said)), ..Default::default() })
 }
 
 /// A snapshot as batches, to be committed in this order with nothing between them.

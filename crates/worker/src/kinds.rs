@@ -13,7 +13,7 @@ pub fn of(error: &(dyn Error + 'static)) -> Option<ErrorId> {
             WorkerError::Store(error) => store(error),
             WorkerError::Join(error) => node::of(error).unwrap_or(ErrorId::IoFailed),
             WorkerError::Lost => ErrorId::IoFailed,
-            WorkerError::Name(_) => ErrorId::SettingWrong,
+            WorkerError::Name(_) | WorkerError::Keys { .. } => ErrorId::SettingWrong,
             WorkerError::Journal { .. } | WorkerError::Behind { .. } | WorkerError::State { .. } => {
                 ErrorId::StateDamaged
             }

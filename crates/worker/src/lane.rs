@@ -19,17 +19,22 @@ use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, HashMap};
 
 /// Version of the saved state.
-const VERSION: u8 = 1;
+const VERSION: u8 = 2;
 /// Frames that are taken together: few enough to stay in the processor's cache.
 const AT_A_TIME: usize = 64;
 /// An opening has no more bytes than this, and most frames have.
 const OPENING: usize = 64;
+/// So many streams may be in a lane before it admits none that no plan has named.
+const MAX_STREAMS: usize = 1 << 20;
 /// How often a lane that nothing moves says how far it is, at most.
 const COARSE: u64 = 10;
 
 /// How far a lane has come, and what its next step rests on besides the logs.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Step {
+    /// Which entry of the journal it is, from 1. The group keeps the last one's as its position in the
+    /// journal, so that who takes over knows whether it sees all of them.
+    pub number: u64,
     /// Instructions before this offset were taken.
     pub instructions: u64,
     /// Frames before this offset were taken.
@@ -38,6 +43,8 @@ pub struct Step {
     pub latest: u64,
     /// The event time that was reached.
     pub reached: u64,
+    /// Frames that were refused: a repetition with other ingest keys would refuse others.
+    pub refused: u64,
 }
 
 /// How a lane measures event time.
@@ -64,6 +71,28 @@ pub struct Outcome {
     pub closed: u64,
 }
 
+/// One of the things that a step has to say.
+#[derive(Debug)]
+pub enum Message {
+    /// A report for the service, with its key.
+    Report(String, Vec<u8>),
+    /// A sum over this partition's streams.
+    Part(Part),
+    /// A frame that was refused, with the reason.
+    Refused(Record, &'static str),
+}
+
+impl Outcome {
+    /// Everything, in an order that a repetition of the step has too.
+    pub fn messages(self) -> impl Iterator<Item = Message> {
+        let reports = self.reports.into_iter().map(|(key, value)| Message::Report(key, value));
+        let parts = self.parts.into_iter().map(Message::Part);
+        let refused = self.refused.into_iter();
+        let refused = refused.map(|(record, reason)| Message::Refused(record, reason));
+        reports.chain(parts).chain(refused)
+    }
+}
+
 /// The sums of one partition.
 pub struct Lane {
     number: u32,
@@ -78,6 +107,8 @@ pub struct Lane {
     moved: Option<Timestamp>,
     /// Whether one came in this step.
     later: bool,
+    /// See [`MAX_STREAMS`].
+    most: usize,
     out: Outcome,
 }
 
@@ -106,8 +137,16 @@ impl Lane {
             step: Step { events: from.0, ..Step::default() },
             moved: None,
             later: false,
+            most: MAX_STREAMS,
             out: Outcome::default(),
         }
+    }
+
+    /// The same, but it admits no more streams than this that no plan has named. With one frame a tick the
+    /// service names each one. The same number belongs to all of a journal.
+    #[must_use]
+    pub fn with_most_streams(self, most: usize) -> Lane {
+        Lane { most, ..self }
     }
 
     /// The state as bytes; none if it cannot be written, which does not happen.
@@ -147,6 +186,7 @@ impl Lane {
             step: saved.step,
             moved: None,
             later: false,
+            most: MAX_STREAMS,
             out: Outcome::default(),
         })
     }
@@ -155,6 +195,17 @@ impl Lane {
     #[must_use]
     pub fn step(&self) -> Step {
         self.step
+    }
+
+    /// The number of the journal's next entry, which is taken.
+    pub fn next_entry(&mut self) -> u64 {
+        self.step.number += 1;
+        self.step.number
+    }
+
+    /// The journal's entries up to this one were repeated.
+    pub fn repeated(&mut self, number: u64) {
+        self.step.number = number;
     }
 
     /// Bytes of memory that its sums take.
@@ -249,9 +300,10 @@ impl Lane {
             stream_of(record).filter(|stream| partition_for_key(&stream.0, of) == number)
         };
         for record in records.iter().filter(|record| record.value.len() <= OPENING) {
-            // A stream may send before a plan names it.
+            // A stream may send before a plan names it. Nobody may fill the memory with such.
             if let (Some(stream), Ok(Frame::Opening { .. })) =
                 (own(record), FrameView::parse(&record.value))
+                && self.transformer.admitted() < self.most
             {
                 self.transformer.admit(stream);
             }
@@ -325,6 +377,7 @@ impl Lane {
             plan.close(&mut self.transformer, reached, &mut self.out);
             plan.add_up(&mut self.transformer, self.number, &mut self.out.parts);
         }
+        self.step.refused = self.out.refused.len() as u64;
         std::mem::take(&mut self.out)
     }
 

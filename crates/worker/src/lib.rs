@@ -16,7 +16,8 @@
 //! were read in a step, the clock, and the event time reached. Those are in the lane's journal, in the
 //! transaction of what the step had to say and of the group's offset. Who takes a lane over restores its
 //! last snapshot and repeats the steps after it: the same frames, with the same clock, so the state is
-//! the same to the last bit, and nothing is said twice.
+//! the same to the last bit, and nothing is said twice. What is too long for one transaction is said in
+//! several, each with a note of how far it came.
 //!
 //! # Privacy
 //! A worker sees what the job sees: ciphertexts, times, counts and masked answers. It holds no key to

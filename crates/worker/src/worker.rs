@@ -15,7 +15,7 @@ use alpheus_node::service::health::{Part, State};
 use alpheus_node::service::heartbeat::Heart;
 use alpheus_node::service::shutdown::{self, Shutdown};
 use alpheus_node::service::{kafka, process};
-use alpheus_node::settings::kafka::KafkaSettings;
+use alpheus_node::settings::kafka::{KafkaArgs, KafkaSettings};
 use alpheus_node::settings::{Part as SettingsPart, Settings, path_flag};
 use alpheus_policy::layout::Layout;
 use alpheus_policy::schema::Schema;
@@ -64,15 +64,8 @@ pub struct Args {
     /// The schema of the streams: YAML or .avsc
     #[arg(long, value_name = "FILE")]
     schema: Option<PathBuf>,
-    /// The Kafka cluster of these brokers
-    #[arg(long, value_name = "HOST:PORT,...")]
-    kafka_brokers: Option<String>,
-    /// Prefix of the service's topic names, ending in a dot
-    #[arg(long, value_name = "NAME")]
-    kafka_prefix: Option<String>,
-    /// File with properties of librdkafka, for TLS and SASL
-    #[arg(long, value_name = "FILE")]
-    kafka_properties: Option<PathBuf>,
+    #[command(flatten)]
+    kafka: KafkaArgs,
     /// How far the streams of a partition may be behind the first of them: windows wait so long, and
     /// streams further behind are left out [default: 5]
     #[arg(long, value_name = "SECONDS")]
@@ -116,16 +109,15 @@ impl WorkerSettings {
 impl Args {
     fn settings(&self, globals: &Globals) -> Result<Settings, Failure> {
         let number = |value: Option<u32>| value.map(|value| value.to_string());
-        globals.settings(vec![
+        let mut flags = vec![
             ("identity", path_flag(self.identity.as_ref())),
             ("schema", path_flag(self.schema.as_ref())),
-            ("kafka.brokers", self.kafka_brokers.clone()),
-            ("kafka.prefix", self.kafka_prefix.clone()),
-            ("kafka.properties", path_flag(self.kafka_properties.as_ref())),
             ("worker.disorder-seconds", number(self.disorder)),
             ("worker.idle-seconds", number(self.idle)),
             ("worker.skew-seconds", number(self.skew)),
-        ])
+        ];
+        flags.extend(self.kafka.flags());
+        globals.settings(flags)
     }
 }
 

@@ -116,6 +116,12 @@ impl Transformer {
         self.position(stream);
     }
 
+    /// How many streams were admitted. It forgets none.
+    #[must_use]
+    pub fn admitted(&self) -> usize {
+        self.streams.len()
+    }
+
     /// Takes a stream's frame from a partition. `now` is the service's clock; in a replay,
     /// any time that is never behind the data.
     ///

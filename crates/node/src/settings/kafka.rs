@@ -24,10 +24,10 @@ pub struct KafkaSettings {
 /// The same as flags.
 #[derive(Clone, Debug, Default, clap::Args)]
 pub struct KafkaArgs {
-    /// Keep the state in the Kafka cluster of these brokers
+    /// Kafka cluster of these brokers; a service's state is there, not in a folder
     #[arg(long, value_name = "HOST:PORT,...")]
     kafka_brokers: Option<String>,
-    /// Prefix of this process's topic names, ending in a dot; unique for each process
+    /// Prefix of topic names, ending in a dot; unique for each service, whose workers have it too
     #[arg(long, value_name = "NAME")]
     kafka_prefix: Option<String>,
     /// File with properties of librdkafka, for TLS and SASL

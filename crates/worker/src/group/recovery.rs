@@ -3,45 +3,135 @@
 use super::{Group, OwnJoiner, WorkerError, fetch};
 use crate::instruction::Instruction;
 use crate::joiner::Joiner;
-use crate::journal::{self, History};
-use crate::lane::{Lane, Step};
+use crate::journal::{self, History, Said};
+use crate::lane::{Lane, Outcome, Step};
 use crate::part::Part;
 use alpheus_encrypted_stream::job::{JobMessage, Token, WindowSum};
 use alpheus_streams::runtime::storage::read_on;
 use alpheus_time::Timestamp;
 use alpheus_transport::{Error, Limits, Offset, Record, Store, Topic};
+use std::collections::VecDeque;
 use std::time::{Duration, Instant};
 
 /// How long a journal's end may be hidden by another's transaction, which a broker ends by itself.
 const PATIENCE: Duration = Duration::from_secs(120);
 const PAUSE: Duration = Duration::from_millis(50);
 
+/// A partition that is being taken over.
+pub(super) enum Arrival {
+    Joiner(u32),
+    Lane(Box<Recovery>),
+}
+
+impl Arrival {
+    /// Whether it is this partition, of parts or of events.
+    pub(super) fn is(&self, of_parts: bool, index: u32) -> bool {
+        match self {
+            Arrival::Joiner(number) => of_parts && *number == index,
+            Arrival::Lane(recovery) => !of_parts && recovery.number == index,
+        }
+    }
+}
+
+/// How far a lane was taken over. It goes on in slices: the process must ask for changes of its group
+/// meanwhile.
+pub(super) struct Recovery {
+    pub(super) number: u32,
+    journal: Option<Reading>,
+    lane: Option<(Lane, VecDeque<Step>, Option<Said>)>,
+    /// What the last step has to say, if not all of it was said.
+    unsaid: Option<(Outcome, u64)>,
+    /// Frames that were read.
+    waiting: Vec<Record>,
+    read: Offset,
+}
+
+/// A journal that is being read.
+struct Reading {
+    /// The number of the last entry that was committed.
+    committed: Option<Offset>,
+    position: Offset,
+    history: History,
+    until: Instant,
+}
+
+/// A lane that was taken over.
+pub(super) struct Recovered {
+    pub(super) lane: Lane,
+    pub(super) unsaid: Option<(Outcome, u64)>,
+}
+
+impl Recovery {
+    pub(super) fn new(number: u32) -> Recovery {
+        let (waiting, read) = (Vec::new(), Offset(0));
+        Recovery { number, journal: None, lane: None, unsaid: None, waiting, read }
+    }
+}
+
 impl Group {
-    /// The lane of a partition, as the process that had it last committed it.
-    pub(super) fn recover(&mut self, number: u32) -> Result<Lane, WorkerError> {
-        let names = &self.work.names;
-        let (events, journal) =
-            (names.topics.events.partition(number), names.journals.partition(number));
-        // This waits until no transaction is undecided that moves the offset.
-        let committed = self.store.position(&names.group, &events)?;
-        let mut position = self.store.bounds(&journal)?.start;
-        let (mut history, until) = (History::default(), Instant::now() + PATIENCE);
-        let mut lane = loop {
-            let read = journal::read(self.store.as_ref(), &journal, &mut position, &mut history)?;
-            read.map_err(|_| WorkerError::Journal { partition: number })?;
-            let lane = self.restored(number, &history)?;
-            let last = history.steps.last().map_or(lane.step().events, |step| step.events);
-            if committed.is_none_or(|committed| last >= committed.0) {
-                break lane;
+    /// Goes on with the lane of a partition, as the process that had it last committed it, for so long. None
+    /// if there is more to do.
+    pub(super) fn recover(
+        &mut self,
+        recovery: &mut Recovery,
+        until: Instant,
+    ) -> Result<Option<Recovered>, WorkerError> {
+        let number = recovery.number;
+        if recovery.lane.is_none() {
+            let Some((lane, history)) = self.read_journal(recovery)? else {
+                // Another's transaction is undecided.
+                std::thread::sleep(PAUSE);
+                return Ok(None);
+            };
+            recovery.read = Offset(lane.step().events);
+            recovery.lane = Some((lane, history.steps.into(), history.said));
+            self.instructions.update(self.store.as_ref())?;
+        }
+        while let Some((mut lane, mut steps, said)) = recovery.lane.take() {
+            let Some(step) = steps.pop_front() else {
+                return Ok(Some(Recovered { lane, unsaid: recovery.unsaid.take() }));
+            };
+            let outcome = self.repeat(number, &mut lane, step, recovery)?;
+            if let Some(said) = said.filter(|_| steps.is_empty()) {
+                recovery.unsaid = Some((outcome, said.messages));
+                lane.repeated(said.number);
             }
+            recovery.lane = Some((lane, steps, said));
             if Instant::now() > until {
-                return Err(WorkerError::Behind { partition: number });
+                break;
             }
-            self.heart.beat();
-            std::thread::sleep(PAUSE);
-        };
-        self.repeat(number, &mut lane, &history.steps)?;
-        Ok(lane)
+        }
+        Ok(None)
+    }
+
+    /// The last snapshot's lane, and the steps after it. None while entries are hidden.
+    fn read_journal(
+        &self,
+        recovery: &mut Recovery,
+    ) -> Result<Option<(Lane, History)>, WorkerError> {
+        let (names, store, number) = (&self.work.names, self.store.as_ref(), recovery.number);
+        let journal = names.journals.partition(number);
+        if recovery.journal.is_none() {
+            recovery.journal = Some(Reading {
+                // This waits until no transaction is undecided that moves it.
+                committed: store.position(&names.group, &journal)?,
+                position: store.bounds(&journal)?.start,
+                history: History::default(),
+                until: Instant::now() + PATIENCE,
+            });
+        }
+        let Some(reading) = &mut recovery.journal else { return Ok(None) };
+        let read = journal::read(store, &journal, &mut reading.position, &mut reading.history)?;
+        read.map_err(|_| WorkerError::Journal { partition: number })?;
+        let lane = self.restored(number, &reading.history)?;
+        let last = reading.history.last().unwrap_or(lane.step().number);
+        if reading.committed.is_none_or(|committed| last >= committed.0) {
+            return Ok(Some((lane, std::mem::take(&mut reading.history))));
+        }
+        if Instant::now() > reading.until {
+            return Err(WorkerError::Behind { partition: number });
+        }
+        Ok(None)
     }
 
     fn restored(&self, number: u32, history: &History) -> Result<Lane, WorkerError> {
@@ -56,42 +146,49 @@ impl Group {
         }
     }
 
-    /// Repeats steps. What they have to say was said.
-    fn repeat(&mut self, number: u32, lane: &mut Lane, steps: &[Step]) -> Result<(), WorkerError> {
+    /// Repeats a step. Returns what it has to say.
+    fn repeat(
+        &mut self,
+        number: u32,
+        lane: &mut Lane,
+        step: Step,
+        Recovery { waiting, read, .. }: &mut Recovery,
+    ) -> Result<Outcome, WorkerError> {
         let events = self.work.names.topics.events.partition(number);
-        self.instructions.update(self.store.as_ref())?;
-        let (mut waiting, mut read) = (Vec::<Record>::new(), Offset(lane.step().events));
-        for step in steps {
-            let (from, to) = (lane.step().instructions, step.instructions);
-            if from < to {
-                let each = &mut |instruction: &Instruction| lane.instruct(instruction);
-                let span = (Offset(from), Offset(to));
-                self.instructions.between(self.store.as_ref(), span, each)?;
-                lane.instructed(Offset(to));
-            }
-            loop {
-                let own = waiting.partition_point(|record| record.offset.0 < step.events);
-                let rest = waiting.split_off(own);
-                let latest = Timestamp(step.latest);
-                lane.take(latest, &std::mem::replace(&mut waiting, rest), self.ingest.as_mut());
-                if read.0 >= step.events {
-                    break;
-                }
-                let fetched = fetch(self.store.as_ref(), &events, read)?;
-                let next = fetched.next_offset();
-                waiting.extend(fetched);
-                self.heart.beat();
-                if next == read {
-                    // Nothing is left of it.
-                    break;
-                }
-                read = next;
-            }
-            lane.taken(Offset(step.events));
-            lane.finish(Timestamp(step.reached));
-            self.meter.repeated.inc();
+        let begin = Offset(lane.step().events);
+        let (from, to) = (lane.step().instructions, step.instructions);
+        if from < to {
+            let each = &mut |instruction: &Instruction| lane.instruct(instruction);
+            let span = (Offset(from), Offset(to));
+            self.instructions.between(self.store.as_ref(), span, each)?;
+            lane.instructed(Offset(to));
         }
-        Ok(())
+        while read.0 < step.events {
+            let fetched = fetch(self.store.as_ref(), &events, *read)?;
+            let next = fetched.next_offset();
+            waiting.extend(fetched);
+            self.heart.beat();
+            if next == *read {
+                // Nothing is left of it.
+                break;
+            }
+            *read = next;
+        }
+        let own = waiting.partition_point(|record| record.offset.0 < step.events);
+        let rest = waiting.split_off(own);
+        // All at once, as the step did.
+        let records = std::mem::replace(waiting, rest);
+        lane.take(Timestamp(step.latest), &records, self.ingest.as_mut());
+        lane.taken(Offset(step.events));
+        let outcome = lane.finish(Timestamp(step.reached));
+        let judged_otherwise = outcome.refused.len() as u64 != step.refused;
+        // Frames that were deleted since are no one's fault.
+        if judged_otherwise && self.store.bounds(&events)?.start <= begin {
+            return Err(WorkerError::Keys { partition: number });
+        }
+        lane.repeated(step.number);
+        self.meter.repeated.inc();
+        Ok(outcome)
     }
 
     /// The joiner of a partition of parts, with everything that is kept of its windows.

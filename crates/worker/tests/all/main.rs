@@ -1,5 +1,7 @@
 //! Tests of parts, of what joins them, and of journals.
 
+mod takeover;
+
 use alpheus_encrypted_stream::job::{JobMessage, Opening, SetDigest, Tally, Token, WindowSum};
 use alpheus_policy::ids::{PlanId, StreamId};
 use alpheus_time::Timestamp;
