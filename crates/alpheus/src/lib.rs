@@ -16,6 +16,7 @@
 //! - [`verify`]: rows against what controllers have signed.
 
 pub mod backup;
+pub mod ca;
 pub mod check;
 pub mod commands;
 pub mod console;

@@ -38,7 +38,7 @@ pub const REVOKED_KNOWN: &str = "revoked.known";
 pub const OWNER_CERTIFICATE: &str = "owner.txt";
 
 /// The key that signs protocol certificates.
-pub(crate) const AUTHORITY_SEED: &str = "authority.seed";
+pub const AUTHORITY_SEED: &str = "authority.seed";
 /// The service's keys.
 pub const SERVICE_SEED: &str = "service.seed";
 /// An owner's signing key, which signs their choices.

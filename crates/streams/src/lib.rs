@@ -9,7 +9,7 @@
 //! - [`assumed_owners`], `statement`: who is planned for without a service, and what is asked,
 //! - [`owner`], [`produce`], [`query`], [`read`]: the commands of owners, devices and consumers,
 //! - [`replay`]: recorded data in the whole system,
-//! - [`ca`]: a certificate authority for trials.
+//! - [`ca`]: what an authority for trials signs.
 
 pub mod assumed_owners;
 pub mod ca;

@@ -110,7 +110,7 @@ pub enum Command {
     /// Explain an error by the id that a command printed
     Errors(crate::errors::Args),
     /// Create a PKI for trials
-    Ca(alpheus_streams::ca::Args),
+    Ca(crate::ca::Args),
     /// Print a completion script for a shell
     Completions(completions::Args),
     /// Write manual pages
@@ -203,7 +203,7 @@ fn perform(command: Command, globals: &Globals) -> Result<(), Failure> {
         Command::Backup(args) => crate::backup::run(&args, globals),
         Command::Restore(args) => crate::restore::run(&args, globals),
         Command::Errors(args) => crate::errors::run(&args, globals),
-        Command::Ca(args) => alpheus_streams::ca::run(&args, globals),
+        Command::Ca(args) => crate::ca::run(&args, globals),
         Command::Completions(args) => completions::run(args),
         Command::Manual(args) => manual::run(&args),
     }

@@ -361,7 +361,7 @@ fn issue(folder: &Path, role: &str, name: &str) -> Result<(), Failure> {
 fn ca(line: &[&str]) -> Result<(), Failure> {
     let AuthorityLine { globals, args } =
         AuthorityLine::try_parse_from(line).blame(Category::Usage)?;
-    alpheus_streams::ca::run(&args, &globals)
+    crate::ca::run(&args, &globals)
 }
 
 /// The command line of the authority.
@@ -370,7 +370,7 @@ struct AuthorityLine {
     #[command(flatten)]
     globals: Globals,
     #[command(flatten)]
-    args: alpheus_streams::ca::Args,
+    args: crate::ca::Args,
 }
 
 /// What a process said as it failed, without what this one says again.

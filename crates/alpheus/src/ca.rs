@@ -1,0 +1,284 @@
+//! `alpheus ca`: a certificate authority for trials. It adds the streams' own files to the
+//! identities that [`alpheus_node::pki`] issues: the deployment, seeds, protocol certificates.
+
+use alpheus_crypto::hash::Digest;
+use alpheus_crypto::seal::SealingKey;
+use alpheus_crypto::secret::Secret;
+use alpheus_crypto::sign::SigningKey;
+use alpheus_crypto::signed::Signed;
+use alpheus_encrypted_stream::certificate::{self as protocol, Party, Subject};
+use alpheus_encrypted_stream::consumer::ConsumerSecrets;
+use alpheus_encrypted_stream::revocation::tls_digest;
+use alpheus_node::entropy;
+use alpheus_node::failure::{Blame, Category, Failure};
+use alpheus_node::files::read_text;
+use alpheus_node::globals::Globals;
+use alpheus_node::network::identity::CERTIFICATE;
+use alpheus_node::network::role::{Name, Role};
+use alpheus_node::pki::{self, Folder};
+use alpheus_streams::ca::{authority_key, certify, read_request, renewed, sign_new};
+use alpheus_streams::deployment::{
+    self, AUTHORITY_SEED, CONSUMER_CERTIFICATE, CONSUMER_SEED, DEPLOYMENT, DEVICE_CERTIFICATE,
+    DEVICE_SEED, DeploymentFile, INGEST_SEED, OWNER_CERTIFICATE, OWNER_SEED, REVOKED, SERVICE_SEED,
+};
+use alpheus_streams::revocations;
+use alpheus_streams::runtime::keys::ServiceKeys;
+use std::path::{Path, PathBuf};
+
+const EXAMPLES: &str = "\
+Examples:
+  alpheus ca init pki
+  alpheus ca issue pki --role server --name service --host service.example
+
+The --help of each command has its own examples.";
+
+const INIT: &str = "\
+Examples:
+  alpheus ca init pki";
+
+const ISSUE: &str = "\
+Examples:
+  alpheus ca issue pki --role server --name service --host service.example
+  alpheus ca issue pki --role controller --name first
+  alpheus ca issue pki --role consumer --name analyst";
+
+const CERTIFY: &str = "\
+Examples:
+  alpheus ca certify pki first/request.txt --name first > first/certificate.txt
+  alpheus ca certify pki alice/request.txt --name alice > alice/owner.txt
+  alpheus ca certify pki alice/request.txt --name alice --renew alice/owner.txt > renewed.txt
+
+`alpheus controller init` writes the request of a controller, and `alpheus owner request` that of
+an owner.";
+
+const RENEW: &str = "\
+Examples:
+  alpheus ca renew pki pki/service pki/first";
+
+const REVOKE: &str = "\
+Examples:
+  alpheus ca revoke pki pki/phone/tls.pem pki/phone/device.txt";
+
+/// Arguments of `alpheus ca`.
+#[derive(Debug, clap::Args)]
+#[command(after_help = EXAMPLES, arg_required_else_help = true)]
+pub struct Args {
+    #[command(subcommand)]
+    what: Command,
+}
+
+#[derive(Debug, clap::Subcommand)]
+enum Command {
+    /// Create the authority for TLS certificates and controllers' protocol certificates
+    #[command(after_help = INIT)]
+    Init {
+        /// A folder that does not exist yet
+        folder: PathBuf,
+    },
+    /// Create an identity folder: TLS certificate and key, authority, deployment
+    #[command(after_help = ISSUE)]
+    Issue(Issue),
+    /// Certify the request of a controller or an owner and print the certificate
+    #[command(after_help = CERTIFY)]
+    Certify {
+        /// The authority's folder
+        folder: PathBuf,
+        /// The request, as `alpheus controller init` or `alpheus owner request` wrote it
+        request: PathBuf,
+        /// The name: a controller's is its host's name, or `host/name`
+        #[arg(long)]
+        name: String,
+        /// The party's certificate until now: it stays the same party, with other keys
+        #[arg(long, value_name = "FILE")]
+        renew: Option<PathBuf>,
+    },
+    /// Extend TLS certificates; keys, names and hosts stay
+    ///
+    /// Processes read the file again within seconds, without a restart.
+    #[command(after_help = RENEW)]
+    Renew {
+        /// The authority's folder
+        folder: PathBuf,
+        /// Identity folders, or certificates (`tls.pem`), which are replaced
+        #[arg(required = true, value_name = "FOLDER|FILE")]
+        certificates: Vec<PathBuf>,
+        /// Validity from now on
+        #[arg(long, value_name = "DAYS", default_value = "90", value_parser = clap::value_parser!(u32).range(1..=3650))]
+        days: u32,
+    },
+    /// Revoke certificates: write the signed list of all that are revoked to `revoked.txt`
+    ///
+    /// Copy the file to the identity folders of all processes. They read it again within seconds.
+    #[command(after_help = REVOKE)]
+    Revoke {
+        /// The authority's folder
+        folder: PathBuf,
+        /// TLS certificates (`tls.pem`) and certificates of owners, devices, controllers,
+        /// consumers and ingest keys
+        #[arg(required = true, value_name = "FILE")]
+        certificates: Vec<PathBuf>,
+    },
+}
+
+#[derive(Debug, clap::Args)]
+struct Issue {
+    /// The authority's folder
+    folder: PathBuf,
+    /// The role of the identity
+    #[arg(long, value_enum)]
+    role: Role,
+    /// The name of the identity
+    #[arg(long)]
+    name: String,
+    /// Host names and addresses of the process, in addition to `localhost` and 127.0.0.1
+    #[arg(long, value_name = "HOST")]
+    host: Vec<String>,
+    /// Validity of the certificate
+    #[arg(long, value_name = "DAYS", default_value = "90", value_parser = clap::value_parser!(u32).range(1..=3650))]
+    days: u32,
+    /// The identity folder; by default a folder of that name in the authority's folder
+    #[arg(long, value_name = "FOLDER")]
+    output: Option<PathBuf>,
+}
+
+/// Runs the command.
+///
+/// # Errors
+/// If a folder cannot be read or written, or would be overwritten.
+pub fn run(args: &Args, _globals: &Globals) -> Result<(), Failure> {
+    match &args.what {
+        Command::Init { folder } => init(folder),
+        Command::Issue(issue) => issue_one(issue),
+        Command::Certify { folder, request, name, renew } => {
+            let request = read_request(request)?;
+            let certificate = match renew {
+                None => certify(folder, &request, name)?,
+                Some(path) => renewed(folder, &request, name, path)?,
+            };
+            println!("{}", deployment::to_hex(&certificate));
+            Ok(())
+        }
+        Command::Renew { folder, certificates, days } => renew(folder, certificates, *days),
+        Command::Revoke { folder, certificates } => revoke(folder, certificates),
+    }
+}
+
+/// Extends TLS certificates that are not revoked.
+fn renew(folder: &Path, certificates: &[PathBuf], days: u32) -> Result<(), Failure> {
+    let authority = Folder::existing(folder);
+    let key = authority_key(&authority)?.verifying_key();
+    let revoked = revocations::list_of(&authority.path(REVOKED), &key)?;
+    for path in certificates {
+        let file = if path.is_dir() { path.join(CERTIFICATE) } else { path.clone() };
+        let digest = tls_digest(&pki::read_certificate(&file)?);
+        if revoked.certificates.contains(&digest) {
+            let failure = Err("the certificate is revoked, and is not extended");
+            return failure.blame(Category::Check).map_err(|failure| {
+                failure.at(file.display().to_string()).with_help("`alpheus ca issue` makes another")
+            });
+        }
+        pki::renew(&authority, &file, days)?;
+        println!("{}", file.display());
+    }
+    Ok(())
+}
+
+/// Adds certificates to the authority's list, which is replaced as a whole.
+fn revoke(folder: &Path, certificates: &[PathBuf]) -> Result<(), Failure> {
+    let authority = Folder::existing(folder);
+    let (key, path) = (authority_key(&authority)?, authority.path(REVOKED));
+    let known = revocations::list_of(&path, &key.verifying_key())?;
+    let digests = certificates.iter().map(|path| certificate_digest(path));
+    let list = known.with(digests.collect::<Result<Vec<_>, _>>()?);
+    let text = revocations::to_text(&Signed::new(&list, &key));
+    let new = path.with_extension("new");
+    std::fs::write(&new, text).blame_io(&new)?;
+    std::fs::rename(&new, &path).blame_io(&path)?;
+    println!("{}", path.display());
+    Ok(())
+}
+
+/// What names a certificate in the list: a TLS certificate, or one of the protocol.
+fn certificate_digest(path: &Path) -> Result<Digest, Failure> {
+    let text = read_text(path)?;
+    match deployment::from_hex(&text) {
+        Some(certificate) => Ok(certificate.digest()),
+        None => Ok(tls_digest(&pki::read_certificate(path)?)),
+    }
+}
+
+fn init(folder: &Path) -> Result<(), Failure> {
+    let folder = Folder::create(folder)?;
+    let mut rng = entropy::rng()?;
+    let authority = Secret::random(&mut rng);
+    folder.write_secret(AUTHORITY_SEED, &authority)?;
+    let service = Secret::random(&mut rng);
+    folder.write_secret(SERVICE_SEED, &service)?;
+    let key = SigningKey::from_seed(&authority);
+    let request = ServiceKeys::from_seed(&service).request();
+    let certificate = request.certify(Subject::random(&mut rng), &key);
+    let ingest = Secret::random(&mut rng);
+    folder.write_secret(INGEST_SEED, &ingest)?;
+    let ingest = ServiceKeys::from_seed(&service).ingest_request(&SealingKey::from_seed(&ingest));
+    let ingest = ingest.certify(Subject::random(&mut rng), &key);
+    let deployment = DeploymentFile::new(&key.verifying_key(), &certificate).with_ingest(&ingest);
+    let text = serde_json::to_string_pretty(&deployment).blame(Category::Io)?;
+    folder.write(DEPLOYMENT, &text)?;
+    pki::make_authority(&folder)
+}
+
+fn issue_one(issue: &Issue) -> Result<(), Failure> {
+    let name = Name::new(issue.role, issue.name.clone()).blame(Category::Usage)?;
+    let authority = Folder::existing(&issue.folder);
+    let default = || issue.folder.join(&name.name);
+    let folder = Folder::create(&issue.output.clone().unwrap_or_else(default))?;
+    pki::issue(&authority, &folder, &name, &issue.host, issue.days)?;
+    folder.copy(&authority, DEPLOYMENT)?;
+    match issue.role {
+        Role::Server => {
+            folder.copy_secret(&authority, INGEST_SEED)?;
+            folder.copy_secret(&authority, SERVICE_SEED)
+        }
+        Role::Producer => {
+            let device = (protocol::Role::Device, DEVICE_SEED, DEVICE_CERTIFICATE);
+            certify_signer(&authority, &folder, &name, device)
+        }
+        Role::Owner => {
+            let owner = (protocol::Role::Owner, OWNER_SEED, OWNER_CERTIFICATE);
+            certify_signer(&authority, &folder, &name, owner)
+        }
+        Role::Consumer => certify_consumer(&authority, &folder, &name),
+        Role::Controller
+        | Role::Operator
+        | Role::Issuer
+        | Role::Verifier
+        | Role::Gateway
+        | Role::Board
+        | Role::Registrar
+        | Role::Smoother
+        | Role::Aggregator => Ok(()),
+    }
+}
+
+/// Creates keys that results can be sealed to, and has the authority certify them.
+fn certify_consumer(authority: &Folder, folder: &Folder, name: &Name) -> Result<(), Failure> {
+    let seed = Secret::random(&mut entropy::rng()?);
+    let request = ConsumerSecrets::from_seed(&seed).request(name.name.clone());
+    folder.write(CONSUMER_CERTIFICATE, &deployment::to_hex(&sign_new(authority, request)?))?;
+    folder.write_secret(CONSUMER_SEED, &seed)
+}
+
+/// Creates a key that signs, and has the authority certify it: of an owner's choices, or of the
+/// openings of a device's sessions.
+fn certify_signer(
+    authority: &Folder,
+    folder: &Folder,
+    name: &Name,
+    (role, seed_file, certificate_file): (protocol::Role, &str, &str),
+) -> Result<(), Failure> {
+    let seed = Secret::random(&mut entropy::rng()?);
+    let key = SigningKey::from_seed(&seed).verifying_key();
+    let request = Party::signing(role, name.name.clone(), key);
+    folder.write(certificate_file, &deployment::to_hex(&sign_new(authority, request)?))?;
+    folder.write_secret(seed_file, &seed)
+}
