@@ -57,7 +57,6 @@ pub(crate) fn decide(
     delimiter: Delimiter,
     forced: Option<char>,
 ) -> Decision {
-    let mut columns = vec![Votes::default(); width];
     let units = units_in_cells(rows, width);
     let mut around: Vec<String> = Vec::new();
     for unit in units.values() {
@@ -67,15 +66,7 @@ pub(crate) fn decide(
     }
     // Of two units, one may be the end of the other.
     around.sort_by_key(|unit| std::cmp::Reverse(unit.len()));
-    for row in rows {
-        for (at, (votes, cell)) in columns.iter_mut().zip(row).enumerate() {
-            let unit = units.get(&at);
-            let inner = unit.and_then(|unit| cell.strip_suffix(unit.as_str())).map(str::trim);
-            votes.count(bare(inner.unwrap_or(cell), &mut around));
-        }
-    }
-    // Dates, addresses and versions have such marks too.
-    columns.retain(|votes| votes.numbers * 2 >= votes.filled);
+    let mut columns = votes(rows, &units, width, &mut around);
     if !points_before_decimals(delimiter) {
         columns.iter_mut().for_each(Votes::without_clocks);
     }
@@ -109,6 +100,26 @@ pub(crate) fn decide(
         None
     };
     Decision { marks: Marks { decimal, thousands, around }, open, units }
+}
+
+/// What each column says; notes what stands around numbers.
+fn votes(
+    rows: &[Row<'_>],
+    units: &BTreeMap<usize, String>,
+    width: usize,
+    around: &mut Vec<String>,
+) -> Vec<Votes> {
+    let mut columns = vec![Votes::default(); width];
+    for row in rows {
+        for (at, (votes, cell)) in columns.iter_mut().zip(row).enumerate() {
+            let unit = units.get(&at);
+            let inner = unit.and_then(|unit| cell.strip_suffix(unit.as_str())).map(str::trim);
+            votes.count(bare(inner.unwrap_or(cell), around));
+        }
+    }
+    // Dates, addresses and versions have such marks too.
+    columns.retain(|votes| votes.numbers * 2 >= votes.filled);
+    columns
 }
 
 /// The unit behind the numbers of a column's cells, such as the `bpm` in `72 bpm`, if nearly all

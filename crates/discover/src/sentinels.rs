@@ -27,7 +27,9 @@ pub(crate) fn judge(columns: &[&Column]) -> Vec<Verdict> {
         .iter()
         .zip(&verdicts)
         .flat_map(|(column, verdict)| {
-            verdict.left_out.keys().filter_map(|text| column.suspects.get(text))
+            let is_open = |text: &String| verdict.open.iter().any(|(open, ..)| open == text);
+            let sure = verdict.left_out.keys().filter(move |text| !is_open(text));
+            sure.filter_map(|text| column.suspects.get(text))
         })
         .map(|(value, _)| *value)
         .collect();
@@ -72,13 +74,7 @@ fn alone(column: &Column) -> Verdict {
         let span = hi.minus(lo);
         let money = has(&column.name, MONEY) || column.written.around.keys().any(|a| is_money(a));
         let gap = if below { lo.minus(*value) } else { value.minus(hi) };
-        let nines = text
-            .trim_start_matches('-')
-            .bytes()
-            .take_while(|b| b.is_ascii_digit())
-            .filter(|b| *b == b'9')
-            .count()
-            >= 3;
+        let nines = has_three_nines(text);
         let negative = *value < Decimal::ZERO;
         let far = gap > span;
         let stands_out = match text.as_str() {
@@ -104,6 +100,12 @@ fn alone(column: &Column) -> Verdict {
         }
     }
     verdict
+}
+
+/// Whether three digits before the point are nines.
+fn has_three_nines(text: &str) -> bool {
+    let whole = text.trim_start_matches('-').bytes().take_while(u8::is_ascii_digit);
+    whole.filter(|byte| *byte == b'9').count() >= 3
 }
 
 #[cfg(test)]

@@ -32,6 +32,7 @@ mod help;
 mod hosts;
 mod import;
 mod init;
+mod init_questions;
 mod job;
 #[cfg(feature = "kafka")]
 mod kafka;

@@ -123,13 +123,7 @@ pub(crate) fn find(
         return Err(DiscoverError::UnreadableTime { name });
     }
     let in_value = formats.iter().all(Format::has_offset);
-    if formats.iter().any(Format::has_offset) && !in_value && zone == Zone::Unstated {
-        questions.push("Some times say their zone and others do not; the others are read as UTC. Say `--zone` if they have another.".to_owned());
-    }
-    let noon = |format: &Format| format.text().contains("%p");
-    if formats.iter().any(noon) && !formats.iter().all(noon) && hints.time_format.is_none() {
-        questions.push("Some times say AM or PM and others do not; the others are read as on a clock of 24 hours. Say `--time-format` if all have one format, or correct the file.".to_owned());
-    }
+    questions.extend(differing(&formats, &zone, hints));
     if hints.time.is_empty() && !formats.iter().any(Format::has_hour) {
         questions.extend(unused_clock(profile, &columns));
     }
@@ -139,6 +133,19 @@ pub(crate) fn find(
     let zone = if in_value { Zone::InValue } else { zone };
     let clock = Clock::Formats(formats, region);
     Ok(TimePlan { columns, clock, zone, looks_like, notes, questions })
+}
+
+/// Asks about times of which only some say their zone, or AM and PM.
+fn differing(formats: &[Format], zone: &Zone, hints: &Hints) -> Vec<String> {
+    let some = |is: &dyn Fn(&Format) -> bool| formats.iter().any(is) && !formats.iter().all(is);
+    let mut questions = Vec::new();
+    if some(&Format::has_offset) && *zone == Zone::Unstated {
+        questions.push("Some times say their zone and others do not; the others are read as UTC. Say `--zone` if they have another.".to_owned());
+    }
+    if some(&|format| format.text().contains("%p")) && hints.time_format.is_none() {
+        questions.push("Some times say AM or PM and others do not; the others are read as on a clock of 24 hours. Say `--time-format` if all have one format, or correct the file.".to_owned());
+    }
+    questions
 }
 
 /// Asks about a column that may say the time of day, if the dates do not.
