@@ -137,7 +137,9 @@ impl Stage {
             self.serve(&[&["controller", "run"], &who[..], &what].concat(), (host, stop))?;
         }
         let streams = self.add_streams(inputs, stop)?;
-        self.owner.1 = streams.into_iter().next().unwrap_or_default();
+        // A recording's first stream need not be its first owner's.
+        let of_first = streams.into_iter().zip(&inputs.streams).find(|(_, own)| own.owner == 0);
+        self.owner.1 = of_first.map(|(stream, _)| stream).unwrap_or_default();
         let window = format!("{}ms", inputs.create.window.0 / 1000);
         for (number, stream) in (1..).zip(&inputs.streams) {
             feed::write(&inputs.schema, stream, &self.events_of(number))?;
