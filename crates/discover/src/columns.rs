@@ -58,6 +58,9 @@ impl Sorted {
             } else if !column.numbers_rows() && is_codes(column) || owner.parts.contains(&at) {
                 codes.push(at);
             } else {
+                if hints.measure.contains(&column.name) {
+                    sorted.questions.push(not_numbers(&column.name));
+                }
                 sorted.column(at, column);
             }
         }
@@ -320,6 +323,13 @@ fn is_clock(name: &str) -> bool {
     let digits =
         |part: &&str| part.len() <= 2 && part.parse::<u8>().is_ok_and(|number| number < 60);
     parts.len() > 1 && parts.iter().all(digits)
+}
+
+/// What to say of a column that cannot be measured though it was asked for.
+fn not_numbers(name: &str) -> String {
+    format!(
+        "`{name}` has no numbers, so it cannot be measured. Write it as numbers (a duration such as 12:30 as seconds or minutes), or leave `--measure {name}` out."
+    )
 }
 
 /// What to say of a column of texts that may hold measurements.

@@ -89,6 +89,13 @@ fn by_rows(
         );
         return (Some(at), vec![note], Vec::new());
     }
+    if series.repeats * 2 > series.rows {
+        let asked = format!(
+            "{} of {} rows have the time of an earlier row, and no column says whose each is. Say `--owner COLUMN`, or `--owner none` if all rows are one owner's.",
+            series.repeats, series.rows
+        );
+        return (None, Vec::new(), vec![asked]);
+    }
     let texts = candidates.iter().copied().find(|at| !profile.columns[*at].is_number());
     if !table.has_header
         && let Some(first) = texts
@@ -167,7 +174,8 @@ fn candidates(profile: &Profile, table: &Table, time: &TimePlan) -> Vec<usize> {
             && nearly_full
             && repeats
             && (!number || (named && whole))
-            && column.times() * 2 < column.filled.max(1)
+            // Serial numbers such as 2024-117 look like times.
+            && (column.times() * 2 < column.filled.max(1) || owner_score(name) >= 60)
     };
     profile.columns.iter().enumerate().filter(fits).map(|(at, _)| at).collect()
 }

@@ -82,7 +82,7 @@ impl Understanding {
         );
         say(
             tally.repeated,
-            "at local times that a change of the clocks repeats; the first of the two is taken",
+            "at local times that a change of the clocks repeats; nothing says which of the two hours each belongs to, so the first has them all, and the second none",
         );
         self.say_refused();
     }

@@ -88,6 +88,25 @@ const OWNERS: &[(u32, &[&str])] = &[
             "nutzer",
             "vid",
             "resident",
+            "fahrer",
+            "haushalt",
+            "mitarbeiter",
+            "versuchsperson",
+            "utilisateur",
+            "menage",
+            "ménage",
+            "foyer",
+            "abonné",
+            "usuario",
+            "usuário",
+            "paciente",
+            "hogar",
+            "cliente",
+            "utente",
+            "paziente",
+            "gebruiker",
+            "huishouden",
+            "klant",
         ],
     ),
     (
@@ -152,13 +171,43 @@ const OWNERS: &[(u32, &[&str])] = &[
             "mmsi",
             "turbine",
             "inverter",
+            "fahrzeug",
+            "wohnung",
+            "gebäude",
+            "zählpunkt",
+            "capteur",
+            "compteur",
+            "vehicule",
+            "véhicule",
+            "medidor",
+            "contador",
+            "vivienda",
+            "vehículo",
+            "sensore",
+            "contatore",
+            "stazione",
+            "voertuig",
+            "meetpunt",
         ],
     ),
     (
         60,
         &[
-            "id", "device", "deviceid", "devid", "mac", "imei", "serial", "logger", "tagid",
-            "beacon", "bike", "bikeid",
+            "id",
+            "gerät",
+            "dispositivo",
+            "appareil",
+            "device",
+            "deviceid",
+            "devid",
+            "mac",
+            "imei",
+            "serial",
+            "logger",
+            "tagid",
+            "beacon",
+            "bike",
+            "bikeid",
         ],
     ),
     (
@@ -179,12 +228,27 @@ pub(crate) fn owner_score(name: &str) -> u32 {
     let within = |list: &[&str], word: &String| list.contains(&word.as_str());
     let ends = words.iter().last().into_iter().chain(pairs.last());
     let owners = |word: &String| OWNERS.iter().any(|(_, list)| within(list, word));
+    let stems: Vec<String> = words.last().map_or_else(Vec::new, |word| stems(word));
     let names = ends.into_iter().any(|word| owners(word) || within(IDS, word));
+    let names = names || stems.iter().any(owners);
     if !names || words.iter().any(|word| within(FLAGS, word)) {
         return 0;
     }
-    let fits = |list: &[&str]| words.iter().chain(&pairs).any(|word| within(list, word));
+    let all = || words.iter().chain(&pairs).chain(&stems);
+    let fits = |list: &[&str]| all().any(|word| within(list, word));
     OWNERS.iter().find(|(_, list)| fits(list)).map_or(0, |(score, _)| *score)
+}
+
+/// What is left of a compound without its end: `zähler` of `zählernummer`, `kunde` of
+/// `kundennr`.
+fn stems(word: &str) -> Vec<String> {
+    const ENDS: &[&str] = &["nummer", "nr", "kennung", "name", "code", "id"];
+    const JOINTS: &[&str] = &["", "n", "en", "s"];
+    let rests = ENDS.iter().filter_map(|end| word.strip_suffix(end));
+    rests
+        .flat_map(|rest| JOINTS.iter().filter_map(move |joint| rest.strip_suffix(joint)))
+        .map(str::to_owned)
+        .collect()
 }
 
 /// Whether a name ends as those of numbers that identify.

@@ -5,7 +5,7 @@ use alpheus_discover::Understanding;
 use alpheus_discover::write::{Files, Noise, files};
 use alpheus_node::entropy;
 use alpheus_node::failure::{Blame, Category, Failure};
-use alpheus_policy::planner::PlanningError;
+use alpheus_policy::planner::{PlannedQuery, PlanningError};
 use alpheus_policy::policy::Policies;
 use alpheus_policy::query::{Statement, parse};
 use alpheus_policy::schema::Schema;
@@ -66,20 +66,16 @@ pub(super) fn asked(found: &Understanding, name: &str) -> Result<(Files, Vec<Str
     }
 }
 
-/// The files, and with an error what the planner promises of each column.
-///
-/// # Errors
-/// [`Category::Refused`] with the nearest error that can be had.
-pub(super) fn planned(
-    found: &Understanding,
-    name: &str,
-    error: Option<&ErrorShare>,
-) -> Result<(Files, Vec<String>), Failure> {
-    let Some(ErrorShare(asked)) = error else {
-        return Ok((files(found, name, None), Vec::new()));
-    };
-    let noise = |least| Some(Noise { error: asked, least });
-    let written = files(found, name, noise(0));
+/// What the planner says of a query.
+struct Attempt {
+    outcome: Result<PlannedQuery, PlanningError>,
+    /// How many owners half of the windows have at least.
+    crowd: u32,
+}
+
+/// Plans for an error over as many owners as windows have.
+fn attempt(found: &Understanding, name: &str, error: &str) -> Result<Attempt, Failure> {
+    let written = files(found, name, Some(Noise { error, least: 0 }));
     let schema = Schema::from_yaml(&written.schema).blame(Category::Check)?;
     let policies = Policies::from_yaml(&written.policies, &schema).blame(Category::Check)?;
     let query = parse(&written.query).blame(Category::Check)?;
@@ -92,7 +88,24 @@ pub(super) fn planned(
     let catalog = sample.catalog(Path::new("schema.yaml"), schema, &policies)?;
     // A plan that runs gets a fresh nonce. This one never runs.
     let asking = QueryContext::from(Timestamp(0)).with_readers(&consumer);
-    match plan_query(&create, &catalog, asking, &mut entropy::rng()?) {
+    let outcome = plan_query(&create, &catalog, asking, &mut entropy::rng()?);
+    Ok(Attempt { outcome, crowd })
+}
+
+/// The files, and with an error what the planner promises of each column.
+///
+/// # Errors
+/// [`Category::Refused`] with the nearest error that can be had.
+pub(super) fn planned(
+    found: &Understanding,
+    name: &str,
+    error: Option<&ErrorShare>,
+) -> Result<(Files, Vec<String>), Failure> {
+    let Some(ErrorShare(asked)) = error else {
+        return Ok((files(found, name, None), Vec::new()));
+    };
+    let Attempt { outcome, crowd } = attempt(found, name, asked)?;
+    match outcome {
         Ok(planned) => {
             let least = planned.plans.iter().map(|plan| plan.population.min).max().unwrap_or(0);
             let mut said = planned.accuracy;
@@ -100,26 +113,38 @@ pub(super) fn planned(
                 "in windows of at least {least} owners; of {}, at least {crowd} have data in half of the windows",
                 found.tally.owners
             ));
-            Ok((files(found, name, noise(least.into())), said))
+            let noise = Noise { error: asked, least: least.into() };
+            Ok((files(found, name, Some(noise)), said))
         }
-        Err(refusal) => Err(out_of_reach(&refusal, asked, name, crowd)),
+        Err(refusal) => {
+            let nearest = nearest(found, name);
+            Err(out_of_reach(&refusal, (asked, nearest), (name, crowd)))
+        }
     }
 }
 
-fn out_of_reach(refusal: &PlanningError, asked: &str, name: &str, crowd: u32) -> Failure {
+/// The smallest error in whole percent that can be had with all that owners have in a window.
+fn nearest(found: &Understanding, name: &str) -> Option<u8> {
+    let is_out_of_reach = |percent: &u8| {
+        let tried = attempt(found, name, &format!("{percent} %"));
+        !tried.is_ok_and(|tried| tried.outcome.is_ok())
+    };
+    let percents: Vec<u8> = (1..100).collect();
+    percents.get(percents.partition_point(is_out_of_reach)).copied()
+}
+
+fn out_of_reach(
+    refusal: &PlanningError,
+    (asked, nearest): (&str, Option<u8>),
+    (name, crowd): (&str, u32),
+) -> Failure {
     let mut why: Vec<String> = refusal.sentences().into_iter().map(|(_, what)| what).collect();
     why.push(format!("at least {crowd} owners have data in half of the windows"));
     let error = OutOfReachError { asked: asked.to_owned(), why: why.join("; ") };
-    let nearest = refusal.nearest.as_ref().and_then(|nearest| nearest.settings.accuracy.error);
-    let nearest = nearest.and_then(|share| share.to_string().parse::<f64>().ok());
     let help = match nearest {
-        Some(share) => {
-            let percent = format!("{:.3}", share * 100.0);
-            let percent = percent.trim_end_matches('0').trim_end_matches('.');
-            format!(
-                "the nearest that can be had is `--error '{percent} %'`; more owners, or narrower bounds in schema.yaml, make it smaller; without --error, results are exact totals"
-            )
-        }
+        Some(percent) => format!(
+            "the nearest is `--error '{percent} %'`. With more owners, or with narrower bounds in the schema.yaml that this writes, the error is smaller. Without --error, results are exact totals"
+        ),
         None => "without --error, results are exact totals over many owners".to_owned(),
     };
     Failure::new(Category::Refused, error).at(name.to_owned()).with_help(help)

@@ -184,7 +184,7 @@ fn at_a_terminal_the_kind_of_answer_is_asked_for() {
     let Some(mut terminal) = Terminal::start(&line) else { return };
     terminal.types("", "an error that you accept", "much\r");
     terminal.types("expected a percentage", "an error that you accept", "1 %\r");
-    terminal.types("the nearest that can be had", "an error that you accept", "\r");
+    terminal.types("the nearest is `--error", "an error that you accept", "\r");
     let (status, said) = terminal.ends();
     assert!(status.success() && said.contains("First answer"), "{said}");
     assert!(std::fs::read_to_string(output.join("policies.yaml")).unwrap().contains("crowd"));

@@ -31,10 +31,19 @@ enum Token {
 pub fn shape(text: &str) -> Option<String> {
     let tokens = tokens(text)?;
     let numbers = tokens.iter().filter(|token| matches!(token, Token::Digits(_))).count();
-    if numbers == 0 || tokens.len() < 2 {
+    if numbers == 0 || tokens.len() < 2 || is_serial(&tokens, numbers) {
         return None;
     }
     Some(tokens.iter().map(|token| token.sign()).collect())
+}
+
+/// Whether a text rather names something: `Z100234` or `T42`. No time begins with its zone.
+fn is_serial(tokens: &[Token], numbers: usize) -> bool {
+    match tokens[0] {
+        Token::Offset | Token::Zone => true,
+        Token::Noon | Token::Literal('T' | 'h' | 'W') => numbers == 1,
+        _ => false,
+    }
 }
 
 impl Token {

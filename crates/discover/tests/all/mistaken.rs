@@ -109,6 +109,17 @@ fn somebody_with_one_row_is_an_owner_too() {
     is(format!("user_id;time;steps\n{}", lines(60, row)), &expected);
 }
 
+/// `Z100234` was read as a time of day in UTC, and 2024-117 as a day of a year.
+#[test]
+fn serial_numbers_are_no_times() {
+    for (name, serial) in [("Zählernummer", "Z1002"), ("meter", "2024-1"), ("Kundennr", "T")] {
+        let rows = |n: u32| format!("{serial}{};{};{n},5\n", 30 + n % 4, hour(n / 4));
+        let text = format!("{name};time;reading\n") + &(0..96).map(rows).collect::<String>();
+        let found = understand(text.as_bytes(), &Hints::default()).unwrap();
+        assert_eq!(found.owner.as_deref(), Some(name), "{:?}", found.questions);
+    }
+}
+
 #[test]
 fn names_that_begin_with_a_mark_are_no_comments() {
     let row =
