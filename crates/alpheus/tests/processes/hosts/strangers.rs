@@ -180,7 +180,9 @@ fn only_the_owner_says_who_guards_a_stream() {
     );
     // Hers once more is no mistake. What she withdrew stays so.
     register("second", town.placement(&alice, 2, second.id, "watch")).unwrap();
-    hall.registry.withdraw(&mut hall.manager, "second", &alice.stream).unwrap();
+    hall.registry
+        .withdraw(&mut hall.manager, alpheus_time::Timestamp(0), "second", &alice.stream)
+        .unwrap();
     let again = registered(town.placement(&alice, 3, second.id, "watch"));
     let refused = hall.registry.register(&mut hall.manager, &town.deployment, "second", again);
     assert!(

@@ -370,7 +370,7 @@ impl House {
                         .unwrap();
                 }
                 Notice::Withdrawn(stream) => {
-                    registry.withdraw(manager, &self.name, &stream).unwrap();
+                    registry.withdraw(manager, Timestamp(0), &self.name, &stream).unwrap();
                 }
             }
             self.guard().notices().delivered(&stream, &notice, true).unwrap();
