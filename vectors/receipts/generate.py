@@ -247,7 +247,7 @@ class Window:
     def membership(self):
         body = self.id + self.span() + bitmap(self.members, self.roster) + numbers(self.owners)
         presences = root(self.tree().leaves) if self.excluded else fixed("presences")
-        # Whoever checks a receipt needs no keys for pads, but as many as members, or none.
+        # Checking a receipt takes no keys for pads. There are as many as members, or none.
         keys = many([self.mask_key(p) for p in self.mask_keys])
         return signed("alpheus/membership/v2", body + presences + keys, self.by)
 

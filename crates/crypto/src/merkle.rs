@@ -40,8 +40,10 @@ pub fn leaf(data: &[u8]) -> Digest {
 
 /// Hash of two subtrees: SHA-256(1 ‖ left ‖ right).
 fn node(left: &Digest, right: &Digest) -> Digest {
-    let hash = Sha256::new().chain_update([1]).chain_update(left.0).chain_update(right.0);
-    Digest(hash.finalize().into())
+    let mut content = [1; 65];
+    content[1..33].copy_from_slice(&left.0);
+    content[33..].copy_from_slice(&right.0);
+    Digest(Sha256::digest(content).into())
 }
 
 impl Tree {

@@ -100,11 +100,10 @@ impl Controller {
         now: Timestamp,
         summons: &Verified<Summons>,
     ) -> Result<Step<Vec<ControllerMessage>>, WindowRefusalError> {
-        let mask_key = self.mask_key(now, &summons.plan)?;
+        let (generation, mask_key) = self.mask_key(now, &summons.plan)?.unzip();
         let mut examined =
             Examination { sums: self.no_sums(&summons.plan), ..Examination::default() };
-        let missed = self.note_summons(&summons.plan, summons.window, now);
-        examined.fresh.extend(missed);
+        examined.fresh.extend(self.note_summons(&summons.plan, summons.window, now));
         // Releases what an earlier summons of the window promised; the promise is made
         // again below.
         self.settle_budget(now, &summons.plan, summons.window);

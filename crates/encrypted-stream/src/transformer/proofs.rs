@@ -158,3 +158,34 @@ pub(super) fn prove(
     }
     Status::Complete(stream)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::tick::claim::ClaimKind;
+    use crate::tick::sums::{Blocks, prefix};
+    use alpheus_crypto::mac::Tag;
+    use alpheus_policy::plan::Release;
+
+    /// A kept sum whose part was made for one plan gives every plan its own, and none if the device
+    /// states another root.
+    #[test]
+    fn each_plan_gets_its_own_part_of_a_kept_sum() {
+        let blocks = Blocks::of_lengths(&[8, 3, 1]);
+        let words: Vec<u64> = (0..12).map(|word| 1000 + word * word).collect();
+        let root = prefix(&blocks.root(&words));
+        let kept = |root| {
+            let (from, to, tag) = (Timestamp(0), Timestamp(1), Tag([0; 16]));
+            let kind = ClaimKind::Tick;
+            let claim = Claim { kind, session: 1, from, to, masked_count: 0, root, tag };
+            KeptSum { claim, words: words.clone().into(), proven: OnceLock::new() }
+        };
+        let needed =
+            |word| NeededBlocks::of(&blocks, &Release { rows: vec![vec![word], vec![11]] });
+        let (plans, kept, lost) = ([needed(0), needed(9)], kept(root), kept(Default::default()));
+        for plan in plans.iter().chain(&plans) {
+            assert_eq!(kept.part(plan), Some(plan.part(&words).0));
+            assert_eq!(lost.part(plan), None);
+        }
+    }
+}

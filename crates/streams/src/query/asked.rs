@@ -105,23 +105,19 @@ fn asked_by(sql: &str) -> Option<(String, bool)> {
     Some((create.name.text, verified))
 }
 
-impl Line {
-    /// Names that differ only in case look alike.
-    fn is_about(&self, query: &str) -> bool {
-        self.query.eq_ignore_ascii_case(query)
-    }
-}
-
-/// What the last line that is certainly about a query says.
+/// What the last line that is certainly about a query says. Names that differ only in case look alike.
 fn last(text: &str, query: &str) -> Option<bool> {
     let lines = text.lines().filter_map(|line| serde_json::from_str::<Line>(line).ok());
-    lines.filter(|line| line.is_about(query)).map(|line| line.verified).next_back()
+    lines
+        .filter(|line| line.query.eq_ignore_ascii_case(query))
+        .map(|line| line.verified)
+        .next_back()
 }
 
 /// What the last line about a query says. One that cannot be read may be about any query.
 fn says(text: &str, query: &str) -> bool {
     let about = |line: &str| match serde_json::from_str::<Line>(line) {
-        Ok(line) => line.is_about(query).then_some(line.verified),
+        Ok(line) => line.query.eq_ignore_ascii_case(query).then_some(line.verified),
         Err(_) => Some(true),
     };
     text.lines().filter_map(about).next_back().unwrap_or(false)

@@ -463,8 +463,7 @@ impl Simulation {
             let outcomes = outcomes.unwrap_or_else(|| panic!("seed {seed}: no outcome {number}"));
             assert_eq!(outcomes.len(), 1, "seed {seed}: two outcomes of window {number}");
             let Ok(opened) = &outcomes[0].result else { continue };
-            let streams = self.world.plan.streams.len();
-            let width = self.world.setup.width();
+            let (streams, width) = (self.world.plan.streams.len(), self.world.setup.width());
             let unit = if width == 1 { 1 } else { 1 + number % 3 };
             let digit = |stream: &usize| opened.outputs[0] >> (width * stream) & ((1 << width) - 1);
             let inside: Vec<usize> = (0..streams).filter(|s| digit(s) == unit).collect();

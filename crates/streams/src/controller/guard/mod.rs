@@ -309,7 +309,7 @@ impl Guard {
     }
 
     /// Draws some of the noise that controllers lack since the start, and says whether more
-    /// is missing. It works in slices, so that owners never wait for it.
+    /// is missing. It works in slices, so that owners never wait for it. Wipes keys that are over.
     pub fn draw_ahead(&mut self, now: Timestamp) -> bool {
         self.host.draw_ahead(now)
     }
