@@ -116,7 +116,6 @@ impl Controller {
         self.leave_out_read(&summons.plan, summons.window, &mut examined.owners);
         let Examination { spans, sums, charges, excluded, owners, silent, fresh, gone, forgotten } =
             examined;
-        let (generation, mask_key) = mask_key.unzip();
         let joined = self.plans.get_mut(&summons.plan).ok_or(WindowRefusalError::UnknownPlan)?;
         let presence = Presence {
             plan: summons.plan,
