@@ -25,12 +25,12 @@ enum Entry<'a> {
         bytes: &'a [u8],
     },
     /// So much of what the last step has to say was said: it is too long for one transaction.
-    Said(Said),
+    Said(Prefix),
 }
 
-/// How much was said of what a step has to say.
+/// How much was said of what a step has to say: the first messages of it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Said {
+pub struct Prefix {
     /// The entry's number, of the numbers of steps.
     pub number: u64,
     /// So many messages, from the first on.
@@ -45,7 +45,7 @@ pub struct History {
     /// The steps after it.
     pub steps: Vec<Step>,
     /// How much the last of them has said; none if it is everything.
-    pub said: Option<Said>,
+    pub said: Option<Prefix>,
     /// The snapshot that is being read.
     pieces: Vec<u8>,
     next: u32,
@@ -135,7 +135,7 @@ pub fn note(batch: &mut Batch, journal: &Partition, step: Step) -> Result<(), Er
 ///
 /// # Errors
 /// None in practice: it is short.
-pub fn note_said(batch: &mut Batch, journal: &Partition, said: Said) -> Result<(), Error> {
+pub fn note_said(batch: &mut Batch, journal: &Partition, said: Prefix) -> Result<(), Error> {
     batch.append(journal, &NewRecord { value: &encoded(&Entry::Said(said)), ..Default::default() })
 }
 

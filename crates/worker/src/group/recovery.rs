@@ -3,7 +3,7 @@
 use super::{Group, OwnJoiner, WorkerError, fetch};
 use crate::instruction::Instruction;
 use crate::joiner::Joiner;
-use crate::journal::{self, History, Said};
+use crate::journal::{self, History, Prefix};
 use crate::lane::{Lane, Outcome, Step};
 use crate::part::Part;
 use alpheus_encrypted_stream::job::{JobMessage, Token, WindowSum};
@@ -38,7 +38,7 @@ impl Arrival {
 pub(super) struct Recovery {
     pub(super) number: u32,
     journal: Option<Reading>,
-    lane: Option<(Lane, VecDeque<Step>, Option<Said>)>,
+    lane: Option<(Lane, VecDeque<Step>, Option<Prefix>)>,
     /// What the last step has to say, if not all of it was said.
     unsaid: Option<(Outcome, u64)>,
     /// Frames that were read.

@@ -1,7 +1,7 @@
 //! What steps have to say, on its way into transactions.
 
 use super::{Group, MAX_BATCH, Names, OwnLane, WorkerError};
-use crate::journal::{self, Said};
+use crate::journal::{self, Prefix};
 use crate::lane::{Lane, Message, Outcome};
 use crate::part::Part;
 use alpheus_encrypted_stream::job::{JobMessage, Progress};
@@ -61,7 +61,7 @@ impl Group {
         own: &mut OwnLane,
         messages: u64,
     ) -> Result<(), WorkerError> {
-        let said = Said { number: own.lane.next_entry(), messages };
+        let said = Prefix { number: own.lane.next_entry(), messages };
         let names = &self.work.names;
         journal::note_said(&mut self.batch, &names.journals.partition(number), said)?;
         set_positions(&mut self.batch, names, (number, &own.lane));
