@@ -1,7 +1,5 @@
 //! `alpheus init`: what a file does not decide is asked, and what is promised is kept.
 
-#![expect(clippy::unwrap_used, reason = "a test's way to fail")]
-
 use crate::init::{ask, init, reads_the_same, written};
 
 /// Two hundred people, of whom one in five have data on a day, in turn.

@@ -26,7 +26,7 @@ impl ApiError {
 
     /// Says what would fix it.
     #[must_use]
-    pub fn with_help(mut self, help: impl Into<String>) -> ApiError {
+    pub fn with_help(mut self, help: impl Into<Box<str>>) -> ApiError {
         self.0.help = Some(help.into());
         self
     }

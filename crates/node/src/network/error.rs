@@ -41,7 +41,7 @@ pub struct Problem {
     pub detail: String,
     /// How to fix it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub help: Option<String>,
+    pub help: Option<Box<str>>,
     /// The nearest query that would be allowed, as SQL.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub query: Option<Box<str>>,
