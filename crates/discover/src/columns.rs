@@ -69,7 +69,8 @@ impl Sorted {
         if sorted.attributes.is_empty() {
             sorted.count_texts(profile, hints);
         }
-        sorted.questions.extend(kinds::questions(&sorted, profile, owner, hints));
+        let known = (&sorted.attributes[..], &sorted.categories[..]);
+        sorted.questions.extend(kinds::questions(known, profile, owner, hints));
         sorted.several_moments(hints);
         sorted.units(table, profile);
         sorted.name();

@@ -3,7 +3,7 @@
 use crate::hash::Set;
 
 /// Hashes that are kept, at most. With half as many, a count is known to about one part in 180.
-const MOST: usize = 1 << 16;
+const MAX_KEPT: usize = 1 << 16;
 
 /// Counts different values by their hashes. Once there are many, only one hash in two is kept, then
 /// one in four, and so on, as its bits choose.
@@ -21,7 +21,7 @@ impl Distinct {
             return;
         }
         self.kept.insert(hash);
-        while self.kept.len() > MOST {
+        while self.kept.len() > MAX_KEPT {
             self.level += 1;
             let level = self.level;
             self.kept.retain(|hash| is_chosen(*hash, level));

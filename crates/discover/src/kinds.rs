@@ -1,7 +1,7 @@
 //! Rows that must not be added up as one: readings of several kinds or units in one column, and
 //! sums among what they are sums of.
 
-use crate::columns::Sorted;
+use crate::attribute::Attribute;
 use crate::hints::Hints;
 use crate::owner::OwnerPlan;
 use crate::profile::{Column, Profile};
@@ -119,28 +119,27 @@ const MAX_KINDS: u64 = 60;
 
 /// What to ask.
 pub(crate) fn questions(
-    sorted: &Sorted,
+    (attributes, categories): (&[Attribute], &[(String, u64)]),
     profile: &Profile,
     owner: &OwnerPlan,
     hints: &Hints,
 ) -> Vec<String> {
-    let is_category = |column: &Column| {
-        sorted.categories.iter().any(|(name, count)| *name == column.name && *count > 1)
-    };
+    let is_category =
+        |column: &Column| categories.iter().any(|(name, count)| *name == column.name && *count > 1);
     let own = owner.column.map(|at| &profile.columns[at]);
     let said = hints.owner.is_some();
-    let categories = || {
+    let named = || {
         let open =
             |column: &&Column| is_category(column) && !hints.leave_out.contains(&column.name);
         profile.columns.iter().filter(open)
     };
-    let all = || categories().chain(own.filter(|_| !said));
+    let all = || named().chain(own.filter(|_| !said));
     let mut found = Vec::new();
-    if let Some(value) = readings(sorted, hints) {
-        let kind = categories()
+    if let Some(value) = readings(attributes, hints) {
+        let kind = named()
             .find(|column| is(&column.name, KINDS))
             .or_else(|| all().find(|column| names_quantities(column)));
-        let unit = categories().find(|column| names_units(column));
+        let unit = named().find(|column| names_units(column));
         found.extend(kind.or(unit).map(|column| mixed(value, column)));
     }
     found.extend(all().find_map(totals));
@@ -148,8 +147,8 @@ pub(crate) fn questions(
 }
 
 /// The column whose numbers may be of several kinds: by its name, or since it is the only one.
-fn readings<'s>(sorted: &'s Sorted, hints: &Hints) -> Option<&'s str> {
-    let numbers = || sorted.attributes.iter().filter(|own| own.values == Values::Number);
+fn readings<'a>(attributes: &'a [Attribute], hints: &Hints) -> Option<&'a str> {
+    let numbers = || attributes.iter().filter(|own| own.values == Values::Number);
     let only = || numbers().next().filter(|_| numbers().count() == 1);
     let value = numbers().find(|own| is(&own.column, READINGS)).or_else(only)?;
     (!hints.measure.contains(&value.column)).then_some(value.column.as_str())
