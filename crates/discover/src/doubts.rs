@@ -1,6 +1,5 @@
 //! What a file does not say of its numbers, once all of its rows are known.
 
-use crate::cells::Row;
 use crate::clock::Clock;
 use crate::hints::Hints;
 use crate::marks::{points_before_decimals, unknown};
@@ -9,7 +8,6 @@ use crate::table::Table;
 use crate::tally::Tally;
 use crate::times::TimePlan;
 use crate::words::has;
-use std::collections::BTreeSet;
 
 /// The questions of a file.
 pub(crate) fn questions(
@@ -59,24 +57,6 @@ fn points(table: &Table, profile: &Profile, time: &TimePlan) -> Option<String> {
     };
     (!numbers().any(decides) && numbers().any(|column| column.written.threes > 0))
         .then(|| unknown('.'))
-}
-
-/// Whether the first cells of rows number or name these, so that their column needs no name.
-pub(crate) fn names_rows(rows: &[Row<'_>], mut is_time: impl FnMut(&str) -> bool) -> bool {
-    let cells: Vec<&str> = rows.iter().filter_map(|row| row.first().map(AsRef::as_ref)).collect();
-    let numbers: Vec<i64> = cells.iter().filter_map(|cell| cell.parse().ok()).collect();
-    if numbers.len() * 20 >= cells.len() * 19 {
-        return numbers.windows(2).all(|pair| pair[0] < pair[1]);
-    }
-    let different: BTreeSet<&str> = cells.iter().copied().collect();
-    different.len() == cells.len() && !cells.iter().any(|cell| is_time(cell))
-}
-
-/// The question about names and cells that are not as many.
-pub(crate) fn other_width(line: usize, names: usize, cells: usize) -> String {
-    format!(
-        "Line {line} seems to name {names} columns, but rows have {cells} cells. What stands between cells may stand in numbers too, such as a decimal comma, or names are lacking. Give the file one name for each column."
-    )
 }
 
 /// Asks if all hours are those of a clock of twelve hours, which says neither AM nor PM.

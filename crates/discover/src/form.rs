@@ -6,7 +6,7 @@ use crate::hash::Set;
 use crate::number::Marks;
 use serde::{Deserialize, Serialize};
 use std::borrow::Cow;
-use std::collections::HashSet;
+use std::collections::{BTreeSet, HashSet};
 
 /// Texts that stand for a missing value in files of all kinds.
 pub const MISSING: &[&str] = &[
@@ -216,6 +216,24 @@ pub fn distinct<'n>(names: impl Iterator<Item = &'n str>) -> Vec<String> {
         found.push(unique);
     }
     found
+}
+
+/// Whether the first cells of rows number or name these, so that their column needs no name.
+pub(crate) fn names_rows(rows: &[Row<'_>], mut is_time: impl FnMut(&str) -> bool) -> bool {
+    let cells: Vec<&str> = rows.iter().filter_map(|row| row.first().map(AsRef::as_ref)).collect();
+    let numbers: Vec<i64> = cells.iter().filter_map(|cell| cell.parse().ok()).collect();
+    if numbers.len() * 20 >= cells.len() * 19 {
+        return numbers.windows(2).all(|pair| pair[0] < pair[1]);
+    }
+    let different: BTreeSet<&str> = cells.iter().copied().collect();
+    different.len() == cells.len() && !cells.iter().any(|cell| is_time(cell))
+}
+
+/// The question about names and cells that are not as many.
+pub(crate) fn other_width(line: usize, names: usize, cells: usize) -> String {
+    format!(
+        "Line {line} seems to name {names} columns, but rows have {cells} cells. What stands between cells may stand in numbers too, such as a decimal comma, or names are lacking. Give the file one name for each column."
+    )
 }
 
 #[cfg(test)]

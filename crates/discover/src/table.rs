@@ -2,9 +2,8 @@
 
 use crate::cells::{Delimiter, Row, Rows};
 use crate::clock::shape;
-use crate::doubts;
 use crate::error::DiscoverError;
-use crate::form::{Form, MISSING, distinct, header};
+use crate::form::{Form, MISSING, distinct, header, names_rows, other_width};
 use crate::marks;
 use crate::number::Marks;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
@@ -399,8 +398,8 @@ impl<'a> Finder<'a> {
         }
         // A column without a name stands first, as some programs write their row numbers.
         let rows = self.sample.rows.get(first..).unwrap_or_default().to_vec();
-        if !over_lines && !doubts::names_rows(&rows, |cell| self.kind(cell) == Kind::Time) {
-            self.open_header = Some(doubts::other_width(header_line, names.len(), used));
+        if !over_lines && !names_rows(&rows, |cell| self.kind(cell) == Kind::Time) {
+            self.open_header = Some(other_width(header_line, names.len(), used));
         }
         let mut named: Vec<String> = if over_lines {
             self.sample.rows[at].iter().map(ToString::to_string).collect()
@@ -422,7 +421,7 @@ impl<'a> Finder<'a> {
         let line = usize::try_from(self.sample.lines[at]).unwrap_or(1);
         let is_listed = names > 1 || self.line_at(at).contains([',', ';', '\t', '|']);
         let is_header = is_listed && names == row.len() && row.len() != width;
-        is_header.then(|| doubts::other_width(line, names, width))
+        is_header.then(|| other_width(line, names, width))
     }
 
     /// The width of rows without the columns at their end that are empty throughout.

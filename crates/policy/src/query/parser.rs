@@ -1,6 +1,6 @@
 //! Parses statements and their clauses.
 
-use super::ast::{ClauseLocations, Create, Show, SourceLocation, Statement, Word};
+use super::ast::{ClauseLocations, Create, IntegrityChoice, Show, SourceLocation, Statement, Word};
 use super::condition::condition;
 use super::error::{Location, QueryError, SyntaxError};
 use super::items::{item, item_aliases};
@@ -8,7 +8,6 @@ use super::lexer::{StreamDialect, end_of, location, words};
 use super::settings::{settings, within};
 use crate::decimal::Decimal;
 use crate::ids::labelled_hash;
-use crate::plan::Integrity;
 use alpheus_time::Span;
 use sqlparser::parser::Parser;
 use sqlparser::tokenizer::{Token, TokenWithSpan};
@@ -185,7 +184,7 @@ fn create(reader: &mut Reader) -> Result<Create, QueryError> {
     let columns = if reader.takes(&Token::LParen) { Some(names(reader)?) } else { None };
     reader.need("AS")?;
     let create = select(reader, name, columns)?;
-    let verified = create.settings.integrity.is_some_and(Integrity::is_verified);
+    let verified = create.settings.integrity.is_some_and(IntegrityChoice::is_verified);
     if verified && !is_plain_name(&create.name.text) {
         return Err(QueryError::new(create.name.at, SyntaxError::VerifiedName));
     }
