@@ -85,6 +85,11 @@ pub enum SyntaxError {
     /// Text after the end of a statement.
     #[error("a second statement starts here; send one statement at a time")]
     OneStatement,
+    /// The name of a verified query could be mistaken for another.
+    #[error(
+        "the name of a verified query is a letter from A to Z or `_`, then such letters, digits, `_` and `-`: so no other name looks the same"
+    )]
+    VerifiedName,
     /// A value on its own.
     #[error(
         "`{word}` on its own would release single values; write SUM({word}), AVG({word}), HISTOGRAM({word}) or another aggregate"

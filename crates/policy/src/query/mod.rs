@@ -40,7 +40,7 @@ pub(crate) use error::{DidYouMean, nearest, point_at};
 pub use error::{Location, QueryError, SyntaxError};
 pub use function::Function;
 pub(crate) use items::default_alias;
-pub use parser::parse;
+pub use parser::{is_plain_name, parse};
 
 #[cfg(test)]
 mod tests;

@@ -8,6 +8,7 @@ use super::lexer::{StreamDialect, end_of, location, words};
 use super::settings::{settings, within};
 use crate::decimal::Decimal;
 use crate::ids::labelled_hash;
+use crate::plan::Integrity;
 use alpheus_time::Span;
 use sqlparser::parser::Parser;
 use sqlparser::tokenizer::{Token, TokenWithSpan};
@@ -183,7 +184,20 @@ fn create(reader: &mut Reader) -> Result<Create, QueryError> {
     let name = reader.name("a name for the result stream")?;
     let columns = if reader.takes(&Token::LParen) { Some(names(reader)?) } else { None };
     reader.need("AS")?;
-    select(reader, name, columns)
+    let create = select(reader, name, columns)?;
+    let verified = create.settings.integrity.is_some_and(Integrity::is_verified);
+    if verified && !is_plain_name(&create.name.text) {
+        return Err(QueryError::new(create.name.at, SyntaxError::VerifiedName));
+    }
+    Ok(create)
+}
+
+/// Whether a name is one that no other name looks like: an identifier in ASCII.
+#[must_use]
+pub fn is_plain_name(name: &str) -> bool {
+    let part = |ch: char| ch.is_ascii_alphanumeric() || ch == '_' || ch == '-';
+    let start = |ch: char| ch.is_ascii_alphabetic() || ch == '_';
+    name.starts_with(start) && name.chars().all(part)
 }
 
 /// A query without `CREATE STREAM`. Its name follows from what it asks, so the same query has the

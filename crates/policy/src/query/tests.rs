@@ -118,6 +118,11 @@ const BAD: &[(&str, (u32, u32, u32), &str)] = &[
         "2 columns",
     ),
     ("CREATE STREAM s AS SELECT SUM(x) AS 'y", (1, 37, 1), "quotes"),
+    (
+        "CREATE STREAM \u{455} AS SELECT SUM(x) WINDOW TUMBLING (SIZE 1 HOUR) FROM X WITH (integrity = 'verified')",
+        (1, 15, 1),
+        "no other name looks the same",
+    ),
 ];
 
 /// Text after a valid query. Columns count from there.

@@ -7,11 +7,13 @@
 use alpheus_node::failure::{Blame, Failure};
 use alpheus_node::network::identity::IdentityFolder;
 use alpheus_policy::plan::Integrity;
-use alpheus_policy::query::{Statement, parse};
+use alpheus_policy::query::{Statement, is_plain_name, parse};
 use serde::{Deserialize, Serialize};
+use std::collections::HashMap;
 use std::fs::OpenOptions;
-use std::io::{ErrorKind, Write};
+use std::io::{ErrorKind, Read, Write};
 use std::path::PathBuf;
+use std::sync::{Mutex, PoisonError};
 
 /// Name of the file.
 const FILE: &str = "verified.known";
@@ -19,6 +21,8 @@ const FILE: &str = "verified.known";
 /// What was asked for.
 pub(super) struct AskedVerified {
     path: PathBuf,
+    /// How long the file was when a statement about a query was sent that asks for plain rows.
+    sent: Mutex<HashMap<String, usize>>,
 }
 
 /// A line.
@@ -31,7 +35,7 @@ struct Line {
 
 impl AskedVerified {
     pub(super) fn of(identity: &IdentityFolder) -> Self {
-        Self { path: identity.path(FILE) }
+        Self { path: identity.path(FILE), sent: Mutex::default() }
     }
 
     /// Before a statement is sent: notes the query that it asks to be verified, if it does.
@@ -39,59 +43,82 @@ impl AskedVerified {
     /// # Errors
     /// The file cannot be written. The statement must not be sent then.
     pub(super) fn before(&self, sql: &str) -> Result<(), Failure> {
-        self.note(sql, true).blame_io(&self.path).map_err(|failure| {
+        let Some((query, verified)) = asked_by(sql) else { return Ok(()) };
+        if !verified {
+            let length = std::fs::read_to_string(&self.path).map_or(0, |text| text.len());
+            self.sent.lock().unwrap_or_else(PoisonError::into_inner).insert(query, length);
+            return Ok(());
+        }
+        self.note(query, true, 0).blame_io(&self.path).map_err(|failure| {
             failure.with_help("it notes which queries must be verified: make it writable")
         })
     }
 
     /// After the service has begun a statement's query: one that does not ask for verified rows
-    /// may have the name of an earlier one that did.
+    /// may have the name of an earlier one that did. If another process has meanwhile asked for a
+    /// verified query of that name, its note stays, since either may have begun last.
     pub(super) fn after(&self, sql: &str) {
+        let Some((query, verified)) = asked_by(sql) else { return };
+        let sent = self.sent.lock().unwrap_or_else(PoisonError::into_inner).remove(&query);
         // Without the note, rows are refused that could be shown.
-        let _ = self.note(sql, false);
+        let _ = self.note(query, verified, sent.unwrap_or(0));
     }
 
-    fn note(&self, sql: &str, verified: bool) -> std::io::Result<()> {
-        let Ok(Statement::Create(create)) = parse(sql) else { return Ok(()) };
-        let asks = create.settings.integrity.is_some_and(Integrity::is_verified);
-        if asks != verified {
+    /// Adds a line, unless the last one says the same, or a plain one is too late: a verified query
+    /// was noted behind what the file had when it was `sent`.
+    fn note(&self, query: String, verified: bool, sent: usize) -> std::io::Result<()> {
+        let options =
+            || OpenOptions::new().append(true).read(true).create(verified).open(&self.path);
+        let mut file = match options() {
+            Err(error) if error.kind() == ErrorKind::NotFound && !verified => return Ok(()),
+            file => file?,
+        };
+        // Another process may be here as well.
+        file.lock()?;
+        let mut text = String::new();
+        file.read_to_string(&mut text)?;
+        let is_late = !verified && text.get(sent..).is_none_or(|later| says(later, &query));
+        // A file that is damaged lets nothing through today. Once it is repaired, the note must be there.
+        if is_late || last(&text, &query).unwrap_or(false) == verified {
             return Ok(());
         }
-        // A file that is damaged lets nothing through today. Once it is repaired, the note must be there.
-        match std::fs::read_to_string(&self.path) {
-            Ok(text) if last(&text, &create.name.text) == Some(verified) => return Ok(()),
-            Err(error) if error.kind() == ErrorKind::NotFound && !verified => return Ok(()),
-            Err(error) if error.kind() != ErrorKind::NotFound => return Err(error),
-            _ => {}
-        }
-        let line = Line { query: create.name.text, verified };
-        let mut text = serde_json::to_string(&line)?;
-        text.push('\n');
-        let mut file = OpenOptions::new().append(true).create(true).open(&self.path)?;
-        file.write_all(text.as_bytes())?;
+        let mut line = serde_json::to_string(&Line { query, verified })?;
+        line.push('\n');
+        file.write_all(line.as_bytes())?;
         file.sync_all()
     }
 
     /// Whether the rows of this query must be verified. So are those of every query if the file
-    /// cannot be read.
+    /// cannot be read. A name that may look like another's must be verified once any query was.
     pub(super) fn has(&self, query: &str) -> bool {
         match std::fs::read_to_string(&self.path) {
+            Ok(text) if !is_plain_name(query) => !text.is_empty(),
             Ok(text) => says(&text, query),
             Err(error) => error.kind() != ErrorKind::NotFound,
         }
     }
 }
 
-/// What the last line that is certainly about a query says.
+/// The query that a statement begins, and whether it asks for verified rows.
+fn asked_by(sql: &str) -> Option<(String, bool)> {
+    let Ok(Statement::Create(create)) = parse(sql) else { return None };
+    let verified = create.settings.integrity.is_some_and(Integrity::is_verified);
+    Some((create.name.text, verified))
+}
+
+/// What the last line that is certainly about a query says. Names that differ only in case look alike.
 fn last(text: &str, query: &str) -> Option<bool> {
     let lines = text.lines().filter_map(|line| serde_json::from_str::<Line>(line).ok());
-    lines.filter(|line| line.query == query).map(|line| line.verified).next_back()
+    lines
+        .filter(|line| line.query.eq_ignore_ascii_case(query))
+        .map(|line| line.verified)
+        .next_back()
 }
 
 /// What the last line about a query says. One that cannot be read may be about any query.
 fn says(text: &str, query: &str) -> bool {
     let about = |line: &str| match serde_json::from_str::<Line>(line) {
-        Ok(line) => (line.query == query).then_some(line.verified),
+        Ok(line) => line.query.eq_ignore_ascii_case(query).then_some(line.verified),
         Err(_) => Some(true),
     };
     text.lines().filter_map(about).next_back().unwrap_or(false)
@@ -100,9 +127,14 @@ fn says(text: &str, query: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::path::Path;
 
     const PLAIN: &str =
         "CREATE STREAM Sums AS SELECT SUM(x) WINDOW TUMBLING (SIZE 10 SECONDS) FROM T";
+
+    fn at(folder: &Path) -> AskedVerified {
+        AskedVerified { path: folder.join(FILE), sent: Mutex::default() }
+    }
 
     fn verified() -> String {
         format!("{PLAIN} WITH (integrity = 'verified')")
@@ -111,7 +143,7 @@ mod tests {
     #[test]
     fn the_last_statement_about_a_query_holds_whatever_the_service_says() {
         let folder = tempfile::tempdir().unwrap();
-        let open = || AskedVerified { path: folder.path().join(FILE) };
+        let open = || at(folder.path());
         let asked = open();
         assert!(!asked.has("Sums"));
         for other in [PLAIN, "SHOW QUERIES", "no statement", &format!("EXPLAIN {}", verified())] {
@@ -130,15 +162,57 @@ mod tests {
         assert!(open().has("Sums"));
     }
 
+    /// A plain statement of one process is answered late: another has asked for a verified query of
+    /// the name since it was sent, and that one may run.
+    #[test]
+    fn a_late_answer_to_a_plain_statement_does_not_undo_a_verified_one() {
+        let folder = tempfile::tempdir().unwrap();
+        let (plain, other) = (at(folder.path()), at(folder.path()));
+        for _ in 0..2 {
+            plain.before(PLAIN).unwrap();
+            other.before(&verified()).unwrap();
+            other.after(&verified());
+            plain.after(PLAIN);
+            assert!(other.has("Sums") && plain.has("Sums"));
+            // The next plain statement was sent with that note known.
+            plain.before(PLAIN).unwrap();
+            plain.after(PLAIN);
+            assert!(!other.has("Sums"));
+        }
+        // The verified statement was noted first, and begun last.
+        other.before(&verified()).unwrap();
+        plain.before(PLAIN).unwrap();
+        plain.after(PLAIN);
+        assert!(!other.has("Sums"));
+        other.after(&verified());
+        assert!(other.has("Sums"));
+    }
+
+    #[test]
+    fn names_that_look_alike_must_be_verified_too() {
+        let folder = tempfile::tempdir().unwrap();
+        let asked = at(folder.path());
+        // Before any was: a name of another script is only a name.
+        assert!(!asked.has("Sum\u{455}"));
+        asked.before(&verified()).unwrap();
+        for name in ["sums", "SUMS", "Sum\u{455}", "\u{ff33}ums", "Sums\u{200b}", "Sums ", ""] {
+            assert!(asked.has(name), "{name:?}");
+        }
+        assert!(!asked.has("Sum") && !asked.has("Sums2"));
+        // No verified query has such a name.
+        let alike = verified().replace("Sums", "Sum\u{455}");
+        assert!(parse(&alike).is_err() && parse(&PLAIN.replace("Sums", "Sum\u{455}")).is_ok());
+    }
+
     #[test]
     fn a_file_that_cannot_be_read_or_written_lets_nothing_through() {
         let folder = tempfile::tempdir().unwrap();
-        let asked = AskedVerified { path: folder.path().join(FILE) };
+        let asked = at(folder.path());
         std::fs::write(&asked.path, "{}\n").unwrap();
         assert!(asked.has("Sums"));
-        let blocked = AskedVerified { path: folder.path().join("none").join(FILE) };
+        let blocked = at(&folder.path().join("none"));
         assert!(blocked.before(&verified()).is_err());
-        let folder = AskedVerified { path: folder.path().to_owned() };
+        let folder = AskedVerified { path: folder.path().to_owned(), sent: Mutex::default() };
         assert!(folder.has("Sums") && folder.before(PLAIN).is_ok());
     }
 }
