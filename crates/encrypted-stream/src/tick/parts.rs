@@ -62,6 +62,12 @@ impl NeededBlocks {
         Self::of(&Blocks::of(layout), release)
     }
 
+    /// The indices of the blocks, ascending.
+    #[must_use]
+    pub fn indices(&self) -> &[usize] {
+        &self.needed
+    }
+
     /// Takes the part out of a whole sum. Also returns what its device would state as its root.
     #[must_use]
     pub fn part(&self, sum: &[u64]) -> (PartialSum, RootPrefix) {

@@ -6,6 +6,7 @@ use alpheus_crypto::merkle::{Tree, leaf};
 use alpheus_policy::layout::Layout;
 use serde::{Deserialize, Serialize};
 use smallvec::SmallVec;
+use std::iter;
 
 /// Most words of a block: a proof shows whole blocks.
 pub const MAX_BLOCK: u16 = 8;
@@ -84,11 +85,13 @@ impl Blocks {
 
 /// The leaf of a block: `number:32 ‖ words:32 ‖ words`.
 pub(crate) fn block_leaf(number: u32, words: &[u64]) -> Digest {
-    // Stays on the stack for any block.
-    let mut content = SmallVec::<[u8; 8 + 8 * MAX_BLOCK as usize]>::new();
-    content.extend_from_slice(&number.to_be_bytes());
-    content.extend_from_slice(&u32::try_from(words.len()).unwrap_or(u32::MAX).to_be_bytes());
-    words.iter().for_each(|word| content.extend_from_slice(&word.to_le_bytes()));
+    let length = u32::try_from(words.len()).unwrap_or(u32::MAX);
+    let head = u64::from(number) << 32 | u64::from(length);
+    let parts = iter::once(head.to_be_bytes()).chain(words.iter().map(|word| word.to_le_bytes()));
+    // Stays on the stack for any block. Copied whole: word by word takes as long as its hash.
+    let mut content =
+        SmallVec::<[u8; 8 + 8 * MAX_BLOCK as usize]>::from_elem(0, 8 + 8 * words.len());
+    content.chunks_exact_mut(8).zip(parts).for_each(|(place, part)| place.copy_from_slice(&part));
     leaf(&content)
 }
 
