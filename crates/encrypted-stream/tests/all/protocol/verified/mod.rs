@@ -15,15 +15,21 @@ use alpheus_encrypted_stream::messages::{
 use alpheus_encrypted_stream::receipt::{Receipt, Share};
 use alpheus_encrypted_stream::tick::parts::PartialSum;
 use alpheus_policy::plan::Plan;
-use alpheus_time::{Span, Window};
+use alpheus_time::{Span, Timestamp, Window};
 
 use crate::protocol::evil::{Draft, Evil};
-use crate::protocol::world::{Setup, WINDOW, after, window};
+use crate::protocol::world::{EPOCH, GRACE, Setup, WINDOW, after, window};
 
 /// A verified plan with windows of three ticks, of which the second ends at an anchor. All have
 /// accepted it, and the window is closed at the service.
 pub fn long(controllers: u32, streams_each: u32, seed: u8) -> Evil {
-    let setup = Setup { streams_each, windows: 9, seed, ..Setup::new(controllers) };
+    longer(1, controllers, streams_each, seed)
+}
+
+/// The same with data for so many windows from this one on.
+pub fn longer(windows: u64, controllers: u32, streams_each: u32, seed: u8) -> Evil {
+    let windows = 3 * windows + 6;
+    let setup = Setup { streams_each, windows, seed, ..Setup::new(controllers) };
     long_of(setup.verified(), |plan| plan)
 }
 
@@ -46,10 +52,29 @@ pub fn whole() -> Window {
     Window { start: window(5).start, end: window(7).end }
 }
 
+/// A time at which the window that was closed last is over, grace and two ticks included.
+pub fn now(evil: &Evil) -> Timestamp {
+    evil.report.window.end.plus(Span(2 * WINDOW.0)).plus(GRACE)
+}
+
+/// Closes the plan's next window at the service.
+pub fn advance(evil: &mut Evil) {
+    let (id, next) = (evil.world.id(), evil.world.plan.window_at(evil.report.window.end));
+    let report = evil.world.transformer.close(&id, next, 0).unwrap();
+    evil.report.window = next;
+    evil.report.complete = report.complete().cloned().collect();
+}
+
 /// What these streams have in it.
 pub fn truth(evil: &Evil, streams: &[u32]) -> Vec<u64> {
+    truth_in(evil, streams, whole())
+}
+
+/// What these streams have in a window of three ticks.
+pub fn truth_in(evil: &Evil, streams: &[u32], within: Window) -> Vec<u64> {
     let of = |tick| evil.world.truth(streams.iter().map(|at| *at as usize), tick);
-    let ticks = [5, 6, 7].map(of);
+    let first = (within.start.0 - EPOCH) / WINDOW.0;
+    let ticks = [first, first + 1, first + 2].map(of);
     (0..ticks[0].len()).map(|word| ticks.iter().map(|tick| tick[word]).sum()).collect()
 }
 
@@ -70,11 +95,11 @@ pub fn gather(
     let (mut members, mut accepted) = (Vec::new(), Vec::new());
     for p in 0..evil.world.setup.controllers {
         let streams = tell(p, evil.streams(p));
-        let (digest, presence) = evil.presence_at(p, streams, after(9));
+        let (digest, presence) = evil.presence_at(p, streams, now(evil));
         members.push((p, digest, presence.owners));
         accepted.extend(presence.accepted);
     }
-    (Draft { window: whole(), members }, accepted)
+    (Draft { window: evil.report.window, members }, accepted)
 }
 
 /// The receipt of a window over these members, all of whom answer.
@@ -91,7 +116,7 @@ pub fn try_receipt(evil: &mut Evil, draft: &Draft, members: &[u32]) -> Option<Re
     let mut tokens = Vec::new();
     for (p, ..) in &draft.members {
         let message = evil.membership(draft, *p);
-        match evil.ask(*p, after(9), &message).ok()? {
+        match evil.ask(*p, now(evil), &message).ok()? {
             ControllerMessage::Token(token) => tokens.push((*p, token)),
             other => panic!("{other:?}"),
         }
@@ -101,7 +126,7 @@ pub fn try_receipt(evil: &mut Evil, draft: &Draft, members: &[u32]) -> Option<Re
     for (p, token) in tokens.into_iter().filter(|(p, _)| members.contains(p)) {
         let opening = match single {
             true => None,
-            false => match evil.ask(p, after(9), &set).ok()? {
+            false => match evil.ask(p, now(evil), &set).ok()? {
                 ControllerMessage::Opening(opening) => Some(opening),
                 other => panic!("{other:?}"),
             },
