@@ -124,8 +124,8 @@ def hexadecimal(word):
     return f"{word:016x}"
 
 
-def write(target, name, vector):
+def write(target, name, vector, version=1):
     """Writes one file, the same bytes every time."""
-    path = Path(target) / "v1" / name
+    path = Path(target) / f"v{version}" / name
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(json.dumps(vector, indent=1, ensure_ascii=True) + "\n")

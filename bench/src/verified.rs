@@ -14,7 +14,9 @@ use alpheus_encrypted_stream::certificate::{
     Certificate, Deployment, Party, Role, Subject, fingerprint,
 };
 use alpheus_encrypted_stream::mask::set::RosterSet;
-use alpheus_encrypted_stream::messages::{Announcement, Membership, Opening, OpeningSet, Token};
+use alpheus_encrypted_stream::messages::{
+    Announcement, MaskKey, Membership, Opening, OpeningSet, Token,
+};
 use alpheus_encrypted_stream::receipt::{Receipt, Share};
 use alpheus_encrypted_stream::tick::parts::NeededBlocks;
 use alpheus_encrypted_stream::tick::sums::Blocks;
@@ -174,7 +176,14 @@ impl World {
         let window = self.announced.plan().window_at(Timestamp(0));
         let (members, root) = (RosterSet::full(all), Digest([0; 32]));
         let owners = vec![1; self.keys.len()];
-        let membership = Membership { plan, window, members: members.clone(), owners, root };
+        let mask_key = |(controller, key): (u32, &SigningKey)| {
+            let public = AgreementPublic(bytes("mask key", controller));
+            let begun = Timestamp(1_700_000_000_000_000);
+            Signed::new(&MaskKey { plan, controller, begun, key: public }, key)
+        };
+        let mask_keys = (0..).zip(&self.keys).map(mask_key).collect();
+        let membership =
+            Membership { plan, window, members: members.clone(), owners, root, mask_keys };
         let membership = Signed::new(&membership, &self.service);
         let m = membership.digest();
         let set = OpeningSet { plan, window, membership: m, set: members };

@@ -6,6 +6,8 @@ import sys
 from fractions import Fraction
 from pathlib import Path
 
+from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey, X25519PublicKey
+
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 import reference as r  # noqa: E402
 
@@ -188,6 +190,48 @@ def masks():
     write("masks.json", cases)
 
 
+def generation_of(source, number, plan, own, noise):
+    """The keys of a generation, from what the first one came from."""
+    for _ in range(number):
+        source = r.derive(source, "alpheus/generation/next/v1", [], 32)
+    secret = r.derive(source, "alpheus/generation/v1", [], 32)
+    return {
+        "agreement": r.derive(secret, "alpheus/generation/agreement/v1", [plan], 32),
+        "own": r.derive(own + secret, "alpheus/mask/own/v2", [plan], 16),
+        "noise": r.derive(noise + secret, "alpheus/noise/generation/v1", [plan], 32),
+    }
+
+
+def generations():
+    """Two controllers of a clique, in generations of their own."""
+    plan, window, cases = fixed("mask plan"), 5, []
+    membership = fixed("membership of a generation")
+    start = (window * WINDOW).to_bytes(8, "big")
+    mask = r.labelled_hash("alpheus/mask/v1", [plan, start, membership])
+    for numbers in [(0, 0), (1, 0), (2, 3)]:
+        sources = [fixed(f"source {p}") for p in (0, 1)]
+        own, noise = [fixed(f"own {p}") for p in (0, 1)], [fixed(f"noise {p}") for p in (0, 1)]
+        held = [generation_of(sources[p], numbers[p], plan, own[p], noise[p]) for p in (0, 1)]
+        privates = [X25519PrivateKey.from_private_bytes(h["agreement"]) for h in held]
+        publics = [key.public_key().public_bytes_raw() for key in privates]
+        shared = privates[0].exchange(X25519PublicKey.from_public_bytes(publics[1]))
+        both = r.derive(shared, "alpheus/agreement/v1", sorted(publics), 32)
+        life = r.derive(agreed(0, 1), "alpheus/mask/pair/v1", [], 16)
+        pair = r.derive(life + both, "alpheus/mask/pair/v2", [], 16)
+        tokens = []
+        for p, sign in ((0, 1), (1, -1)):
+            token = add(r.mask_pad(held[p]["own"], mask, WORDS), r.mask_pad(pair, mask, WORDS), sign)
+            tokens.append([r.hexadecimal(word) for word in token])
+        cases.append({
+            "plan": plan.hex(), "window_size": WINDOW, "window": window, "membership": membership.hex(),
+            "agreed": agreed(0, 1).hex(), "numbers": list(numbers),
+            "sources": [s.hex() for s in sources], "own": [s.hex() for s in own],
+            "noise": [s.hex() for s in noise], "publics": [key.hex() for key in publics],
+            "noise_keys": [h["noise"].hex() for h in held], "tokens": tokens,
+        })
+    write("generations.json", cases)
+
+
 def refusals():
     everyone, rest = list(range(CONTROLLERS)), list(range(1, CONTROLLERS))
     cases = {
@@ -345,6 +389,7 @@ parameters()
 quorums()
 sets()
 masks()
+generations()
 refusals()
 cuts()
 picks()

@@ -221,6 +221,8 @@ class Window:
         self.presence_by = {}
         self.shown_as = {}
         self.length = {}
+        # Members whose keys for pads M has.
+        self.mask_keys = []
 
     def span(self):
         return varint(self.window[0]) + varint(self.window[1])
@@ -229,7 +231,7 @@ class Window:
         body = self.id + self.span() + varint(controller) + fixed("summons") + numbers([])
         body += many([varint(at) + varint(reason) for at, reason in excluded])
         key = self.presence_by.get(controller, self.keys[controller])
-        return signed("alpheus/presence/v1", body + varint(1) + varint(0), key)
+        return signed("alpheus/presence/v2", body + varint(1) + varint(0) + option(None), key)
 
     def tree(self):
         own = [self.presence(p, self.excluded.get(p, []))[1] for p in self.members]
@@ -245,7 +247,13 @@ class Window:
     def membership(self):
         body = self.id + self.span() + bitmap(self.members, self.roster) + numbers(self.owners)
         presences = root(self.tree().leaves) if self.excluded else fixed("presences")
-        return signed("alpheus/membership/v1", body + presences, self.by)
+        # Checking a receipt takes no keys for pads. There are as many as members, or none.
+        keys = many([self.mask_key(p) for p in self.mask_keys])
+        return signed("alpheus/membership/v2", body + presences + keys, self.by)
+
+    def mask_key(self, p):
+        body = self.id + varint(p) + varint(START) + fixed(f"mask key {p}")
+        return signed("alpheus/mask-key/v1", body, self.keys[p])[0]
 
     def opening_set(self, membership):
         body = self.id + self.span() + membership + bitmap(self.set, self.set_roster)
@@ -277,7 +285,7 @@ class Window:
             body += option(self.token_for.get(p, t)) + numbers(openings[p])
             opening, _ = signed("alpheus/window-opening/v2", body, self.keys[p])
             shares.append(token + option(None if single else opening))
-        start = b"\x01" + membership + option(None if single else opening_set)
+        start = b"\x02" + membership + option(None if single else opening_set)
         return start + many(shares) + self.exclusions()
 
     def case(self, name=None, **more):
@@ -320,7 +328,8 @@ window.members, window.set, window.owners = [0, 2, 3], [0, 2, 3], [1, 0, 1]
 cases.append(window.case())
 # Every controller has one stream. The second and the fourth leave theirs out.
 cases.append(changed(excluded={1: [(place(1), 6)], 3: [(place(3), 0)]}).case())
-r.write(TARGET, "receipts.json", [{**DEPLOYMENT, **case} for case in cases])
+cases.append(changed(mask_keys=[0, 1, 2, 3]).case())
+r.write(TARGET, "receipts.json", [{**DEPLOYMENT, **case} for case in cases], 2)
 
 honest = Window()
 other_plan = Window(nonce="other")
@@ -334,6 +343,7 @@ bad = [
     changed(window=NEXT).case("OtherWindow"),
     changed(roster=5).case("Roster"),
     changed(owners=[1, 1, 1]).case("Roster"),
+    changed(mask_keys=[0, 1, 2]).case("Roster"),
     changed(owners=[1, 2, 1, 1]).case("OwnersInvented"),
     changed(set_by=STRANGER).case("OpeningSet"),
     changed(set_roster=5).case("NotASubset"),
@@ -349,15 +359,15 @@ bad = [
     # Another controller's stream.
     changed(excluded={1: [(place(2), 6)]}).case("OtherShare"),
 ]
-r.write(TARGET, "receipts_bad_content.json", [{**DEPLOYMENT, **case} for case in bad])
+r.write(TARGET, "receipts_bad_content.json", [{**DEPLOYMENT, **case} for case in bad], 2)
 
 whole = honest.receipt()
 r.write(TARGET, "receipts_bad_form.json", [
     {"receipt": "", "error": "Malformed"},
-    {"receipt": (b"\x02" + whole[1:]).hex(), "error": "Version"},
+    {"receipt": (b"\x03" + whole[1:]).hex(), "error": "Version"},
     {"receipt": whole[:-1].hex(), "error": "Malformed"},
     {"receipt": (whole + b"\x00").hex(), "error": "Malformed"},
     # A length in more bytes than it needs.
     {"receipt": (whole[:1] + bytes([whole[1] | 128, whole[2] | 128, 0]) + whole[3:]).hex(),
      "error": "Malformed"},
-])
+], 2)

@@ -43,6 +43,20 @@ pub const MASK_ROSTER: &str = "alpheus/mask/roster/v1";
 pub const MASK_PICKS: &str = "alpheus/mask/picks/v1";
 /// A member's leaf of M: its presence, and which members picked it (hash).
 pub const MASK_PICKERS: &str = "alpheus/mask/pickers/v1";
+/// Derives the secret of a controller's generation from what they come from (HKDF).
+pub const GENERATION: &str = "alpheus/generation/v1";
+/// Derives, from the same, what the next generation comes from (HKDF).
+pub const GENERATION_NEXT: &str = "alpheus/generation/next/v1";
+/// Derives a generation's agreement key for a plan (HKDF).
+pub const GENERATION_AGREEMENT: &str = "alpheus/generation/agreement/v1";
+/// Derives the pads between two controllers from their keys for life and of generations (HKDF).
+pub const MASK_PAIR_OF_GENERATION: &str = "alpheus/mask/pair/v2";
+/// Derives a controller's self-masks from its secrets for life and of a generation (HKDF).
+pub const MASK_OWN_OF_GENERATION: &str = "alpheus/mask/own/v2";
+/// Derives the secret of noise from those for life and of a generation (HKDF).
+pub const NOISE_OF_GENERATION: &str = "alpheus/noise/generation/v1";
+/// A controller signs its agreement key of a generation (signature).
+pub const MASK_KEY: &str = "alpheus/mask-key/v1";
 /// Derives the pads over results that one consumer alone may read, from the key agreed
 /// by\ncontroller and consumer (HKDF).
 pub const CONSUMER_PAIR: &str = "alpheus/consumer/pair/v1";
@@ -101,9 +115,9 @@ pub const REFUSAL: &str = "alpheus/refusal/v1";
 /// The service states that a window has closed (signature).
 pub const SUMMONS: &str = "alpheus/summons/v2";
 /// A controller answers a summons (signature).
-pub const PRESENCE: &str = "alpheus/presence/v1";
+pub const PRESENCE: &str = "alpheus/presence/v2";
 /// The service signs M, the membership of a window (signature).
-pub const MEMBERSHIP: &str = "alpheus/membership/v1";
+pub const MEMBERSHIP: &str = "alpheus/membership/v2";
 /// A controller signs its token T (signature).
 pub const TOKEN: &str = "alpheus/token/v1";
 /// The service signs the opening set S (signature).

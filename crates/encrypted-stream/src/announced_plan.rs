@@ -20,7 +20,7 @@ use crate::error::{CertificateError, PlanConsumerError, PlanRefusalError, PlanSh
 use crate::ledger::Record;
 use crate::mask::params::{self, UnsafeMasksError};
 use crate::mask::quorum::Roster;
-use crate::messages::{Announcement, EpochCall, List, ListEntry, Listing, ServiceMessage};
+use crate::messages::{Announcement, EpochCall, List, ListEntry, Listing, MaskKey, ServiceMessage};
 use crate::noise::{NoiseError, Running, Shares};
 
 /// Number of honest floors whose tables are kept; a plan's opening sets have few sizes.
@@ -242,6 +242,12 @@ impl AnnouncedPlan {
     #[must_use]
     pub fn verifying(&self) -> &[VerifyingKey] {
         &self.verifying
+    }
+
+    /// The content of a key for pads, if the controller at this position signed it for this plan.
+    pub(crate) fn mask_key(&self, position: u32, signed: &Signed<MaskKey>) -> Option<MaskKey> {
+        let key = signed.open(self.verifying.get(position as usize)?).ok()?.into_inner();
+        (key.plan == self.id() && key.controller == position).then_some(key)
     }
 
     /// The roster's agreement keys, in its order.

@@ -4,12 +4,12 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use alpheus_crypto::hash::Digest;
 use alpheus_crypto::sign::VerifyingKey;
-use alpheus_crypto::signed::Verified;
+use alpheus_crypto::signed::{Signed, Verified};
 
 use crate::counts::narrow;
 use crate::mask::quorum::counted_population;
 use crate::mask::set::RosterSet;
-use crate::messages::Membership;
+use crate::messages::{MaskKey, Membership};
 
 /// A membership with each controller's count of owners at its position.
 #[derive(Debug)]
@@ -68,14 +68,14 @@ impl Tally {
 
 /// The members and counts of a membership do not fit each other.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("the membership has a different number of counts than members")]
+#[error("the membership has a different number of counts or keys than members")]
 pub struct MembershipError;
 
 impl FixedMembership {
     /// Reads a membership whose signature is valid.
     ///
     /// # Errors
-    /// [`MembershipError`] unless there is one count for each member.
+    /// [`MembershipError`] unless there is one count for each member, and one key or no keys at all.
     pub fn new(membership: &Verified<Membership>) -> Result<Self, MembershipError> {
         let signer = Some(*membership.signer());
         Self::read(membership.digest(), signer, (**membership).clone())
@@ -94,7 +94,10 @@ impl FixedMembership {
         signer: Option<VerifyingKey>,
         membership: Membership,
     ) -> Result<Self, MembershipError> {
-        if membership.members.count() != membership.owners.len() {
+        let keys = membership.mask_keys.len();
+        if membership.members.count() != membership.owners.len()
+            || (keys != 0 && keys != membership.owners.len())
+        {
             return Err(MembershipError);
         }
         let mut owners = vec![0; membership.members.roster() as usize];
@@ -147,6 +150,13 @@ impl FixedMembership {
     pub fn rank(&self, position: u32) -> Option<u64> {
         let members = &self.membership.members;
         members.contains(position).then(|| members.before(position) as u64)
+    }
+
+    /// In a verified plan: a member's key for this window's pads. Its signature is not checked.
+    #[must_use]
+    pub fn mask_key(&self, position: u32) -> Option<&Signed<MaskKey>> {
+        let rank = usize::try_from(self.rank(position)?).ok()?;
+        self.membership.mask_keys.get(rank)
     }
 
     /// Owners with data in a set, as stated in M.
@@ -227,6 +237,7 @@ mod tests {
             members: RosterSet::full(narrow(owners.len())),
             owners: owners.to_vec(),
             root: Digest([0; 32]),
+            mask_keys: Vec::new(),
         };
         FixedMembership::from_ledger(Digest([0; 32]), membership).unwrap()
     }

@@ -10,7 +10,7 @@
 //! | | controller | [`Acceptance`], [`PlanRefusal`] | takes part, or why not |
 //! | | controller | [`Picks`] | with `Neighbours`: whom it picks |
 //! | 1 | service | [`Summons`] | a window has closed: the controller's streams and their borders |
-//! | | controller | [`Presence`] | which of them are valid, owners with data |
+//! | | controller | [`Presence`] | which of them are valid, owners with data; in it [`MaskKey`] |
 //! | 2 | service | [`Membership`] (M) | who takes part in the window |
 //! | | controller | [`Token`] (T) | the masked key sum |
 //! | 3 | service | [`OpeningSet`] (S) | whose tokens have arrived |
@@ -34,6 +34,7 @@ pub use epochs::{Attendance, EpochCall, List, ListEntry, ListedOwner, Listing};
 
 use std::sync::Arc;
 
+use alpheus_crypto::agree::AgreementPublic;
 use alpheus_crypto::hash::{Digest, labelled_hash};
 use alpheus_crypto::labels;
 use alpheus_crypto::mac::Tag;
@@ -73,6 +74,7 @@ message! {
     Closing = labels::CLOSING,
     Retirement = labels::RETIREMENT,
     Picks = labels::PICKS,
+    MaskKey = labels::MASK_KEY,
     EpochCall = labels::EPOCH_CALL,
     Attendance = labels::ATTENDANCE,
     List = labels::LIST,
@@ -235,6 +237,22 @@ pub struct Presence {
     /// Accepted streams without events. Under a schema with one frame a tick the service does
     /// not know them otherwise.
     pub silent: u32,
+    /// In a verified plan: the key to agree with on this window's pads.
+    pub mask_key: Option<Signed<MaskKey>>,
+}
+
+/// In a verified plan: a controller's agreement key for a day at most, after which nobody has its
+/// secret half (`docs/protocol.md`, *Keys of a generation*).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct MaskKey {
+    /// The plan.
+    pub plan: PlanId,
+    /// The controller's position in the roster.
+    pub controller: u32,
+    /// When the generation began, on the controller's clock.
+    pub begun: Timestamp,
+    /// The public half.
+    pub key: AgreementPublic,
 }
 
 /// M: who takes part in a window. Each window has at most one, ever.
@@ -250,6 +268,9 @@ pub struct Membership {
     pub owners: Vec<u32>,
     /// Root of the tree over the members' [leaves](member_leaf), in roster order.
     pub root: Digest,
+    /// In a verified plan: each member's key for this window's pads, in roster order. Otherwise
+    /// none.
+    pub mask_keys: Vec<Signed<MaskKey>>,
 }
 
 /// T: a controller's key sum for a window, under its masks. In a verified plan it is Z: its

@@ -82,6 +82,7 @@ fn guard(error: &GuardError) -> ErrorId {
         GuardError::Uncertified(_) | GuardError::Owner(_) => ErrorId::CertificateRefused,
         GuardError::Annotation(_) | GuardError::WrongSchema => ErrorId::PoliciesInvalid,
         GuardError::OtherController => ErrorId::NotFound,
+        GuardError::NoRandomness => ErrorId::IoFailed,
         GuardError::Panicked => ErrorId::InternalError,
         _ => ErrorId::RequestRefused,
     }

@@ -116,6 +116,7 @@ fn presence() -> Presence {
         excluded: Vec::new(),
         owners: 2,
         silent: 0,
+        mask_key: None,
     }
 }
 
@@ -126,5 +127,6 @@ fn membership() -> Membership {
         members: members(),
         owners: vec![1, 2, 3],
         root: DIGEST,
+        mask_keys: Vec::new(),
     }
 }

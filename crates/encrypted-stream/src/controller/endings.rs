@@ -27,6 +27,8 @@ impl Controller {
         let joined = self.plans.get_mut(&closing.plan).ok_or(WindowRefusalError::UnknownPlan)?;
         let (line, digests) = joined.ended_verified(closing, now);
         let spent = joined.rounds.entry(closing.window.start).or_default().close();
+        self.wipe_settled_keys(now);
+        let joined = self.plans.get(&closing.plan).ok_or(WindowRefusalError::UnknownPlan)?;
         let streams: Vec<_> = spent
             .into_iter()
             .flat_map(|spent| spent.accepted)
@@ -100,6 +102,8 @@ impl Controller {
         let id = self.identity.id();
         let gone = rounds.iter().flat_map(|(start, round)| removals(id, &plan, *start, round));
         let gone: Vec<Change> = gone.collect();
+        self.generations.end(&plan);
+        self.wipe_settled_keys(now);
         if first {
             self.release_locks(&plan);
         }

@@ -14,6 +14,7 @@
 //! | [`sessions`] | which of a stream's sessions counts |
 //! | [`presences`] | answers a summons |
 //! | [`verified`] | what is particular about verified plans |
+//! | [`generations`] | keys of verified plans that last for a day at most |
 //! | [`tokens`] | checks M and spends a token |
 //! | [`openings`] | checks S and opens the token |
 //! | [`budgets`] | what noise costs the owners |
@@ -35,6 +36,7 @@ mod budgets;
 mod copies;
 mod endings;
 mod epochs;
+mod generations;
 mod grants;
 mod openings;
 mod owners;
@@ -75,6 +77,7 @@ use crate::messages::{ControllerMessage, PlanRefusal, WindowRefusal};
 use crate::withdrawal::Erasure;
 use budgets::Books;
 use epochs::AttendedEpoch;
+use generations::Generations;
 use grants::GrantState;
 use past_epochs::Spans;
 use plan_state::PlanState;
@@ -106,6 +109,8 @@ pub struct Controller {
     books: Books,
     /// Rosters for which this controller has published its picks.
     rosters: HashSet<Digest>,
+    /// Keys of verified plans that last for a day at most.
+    generations: Generations,
     /// Windows that began before this time and are not in the ledger count as released.
     /// Owners have to confirm their annotations again.
     restored_at: Option<Timestamp>,
@@ -156,6 +161,7 @@ impl Controller {
             summed_spans: HashMap::new(),
             books: Books::default(),
             rosters: HashSet::new(),
+            generations: Generations::default(),
             restored_at: None,
             lost_from: Timestamp(0),
             sequence: 0,
@@ -201,6 +207,7 @@ impl Controller {
         message: &InboundMessage,
         now: Timestamp,
     ) -> Step<Vec<ControllerMessage>> {
+        self.wipe_settled_keys(now);
         let answer = match message {
             InboundMessage::Announcement(Ok(announced)) => {
                 let plan = announced.id();

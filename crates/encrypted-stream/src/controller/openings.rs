@@ -9,7 +9,7 @@ use alpheus_time::Timestamp;
 
 use super::Controller;
 use super::plan_state::PlanState;
-use super::tokens::{add_noise, mask_refusal, mask_round, meet};
+use super::tokens::{add_noise, mask_refusal, mask_round};
 use crate::counts::narrow;
 use crate::error::WindowRefusalError;
 use crate::ledger::{Record, SpentToken, Step};
@@ -73,7 +73,7 @@ impl Controller {
         let (population, counted) = self.population(now, joined, fixed, &request.set)?;
         // After a restart since the token, the seeds may be missing.
         self.draw_for(now, &request.plan, request.window)?;
-        let answer = self.open(request, (fixed, spent.answer.digest()))?;
+        let answer = self.open(now, request, (fixed, spent.answer.digest()))?;
         // Only once nothing can fail any more: this may be the one line about the cost of
         // the totals.
         let line = self.release_line(now, spent, population, counted);
@@ -85,6 +85,7 @@ impl Controller {
 
     fn open(
         &mut self,
+        now: Timestamp,
         request: &Verified<OpeningSet>,
         (fixed, token): (&FixedMembership, Digest),
     ) -> Result<Signed<Opening>, WindowRefusalError> {
@@ -92,14 +93,13 @@ impl Controller {
         let joined = self.plans.get_mut(&request.plan).ok_or(WindowRefusalError::UnknownPlan)?;
         let outputs = joined.plan().release.outputs();
         let pickers = joined.pickers(request.window);
+        let keys =
+            joined.window_keys(&mut self.generations, &self.identity, (fixed, &pickers), now)?;
         let masks = joined.masks.as_mut().ok_or(WindowRefusalError::NothingToOpen)?;
-        // A restart loses the keys agreed with them.
-        meet(masks, &self.identity, &joined.announced, &pickers)?;
-        let mut words = masks
-            .opening(&mask_round(fixed, &pickers), &request.set, &digest, outputs)
-            .map_err(mask_refusal)?;
-        let set = Some((&request.set, &digest));
-        add_noise(&mut words, joined, self.identity.noise(), fixed, set)?;
+        let (round, opened) = (mask_round(fixed, &pickers), (&request.set, &digest));
+        let mut words =
+            masks.opening_with(keys.pads(), &round, opened, outputs).map_err(mask_refusal)?;
+        add_noise(&mut words, joined, keys.noise(&self.identity), fixed, Some(opened))?;
         let opening = Opening {
             plan: request.plan,
             window: request.window,

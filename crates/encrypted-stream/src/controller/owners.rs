@@ -143,7 +143,8 @@ impl Controller {
     /// it. Nothing of the stream is released from now on, and once the step is committed,
     /// never again. Repeating it returns the same statement.
     ///
-    /// If a key is to be erased, destroy the stored master secret once the step is
+    /// An erasure also wipes the keys of verified windows that are under way, which are lost. If a key
+    /// is to be erased, destroy the stored master secret once the step is
     /// committed. Only then hand out the controller's statement.
     ///
     /// # Errors
@@ -182,6 +183,8 @@ impl Controller {
             (now, Signed::new(&erasure, self.identity.signing()))
         });
         self.note_erased(*stream, at, signed.clone());
+        // Windows between token and opening are lost with them.
+        self.generations.wipe();
         let record = Record::Erased { stream: *stream, at, signed: signed.clone() };
         changes.push(self.put(now, record));
         changes.push(self.put(now, log(at, *stream, LogEvent::Erased)));

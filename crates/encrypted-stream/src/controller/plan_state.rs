@@ -77,6 +77,8 @@ pub(super) struct Round {
     pub(super) opened: Option<(Digest, Signed<Opening>)>,
     /// Who picked this controller, in the membership of that token.
     pub(super) pickers: Vec<u32>,
+    /// In a verified plan: the generation whose keys it is answered with, since the start.
+    pub(super) generation: Option<u64>,
     /// The service has closed it; requests are no longer answered.
     pub(super) closed: bool,
     /// H(M) of a token that was spent on it before it was closed. The ledger's records of

@@ -23,7 +23,7 @@ use crate::error::{PlanConsumerError, PlanRefusalError};
 use crate::ledger::{LogEvent, LogLine, Record, Step};
 use crate::mask::cuts::ROSTERS;
 use crate::mask::neighbours::{pick, roster_digest};
-use crate::mask::{Masker, OwnKey, PairKeyError, PairKeys};
+use crate::mask::{Masker, OwnKey, PairKeyError, PairKeys, Storage};
 use crate::messages::{Acceptance, ControllerMessage, Picks};
 
 impl Controller {
@@ -241,13 +241,16 @@ impl Controller {
 
     fn masks(&self, announced: &AnnouncedPlan, position: u32) -> Result<Masker, PlanRefusalError> {
         let (key, roster) = (self.identity.agreement(), announced.agreement());
+        // Those of verified plans are the input of keys that last for a day.
+        let verified = announced.plan().integrity.is_verified();
+        let storage = if verified { Storage::Compact } else { self.storage };
         let pairs = match (announced.plan().masks, self.roster_of(announced)) {
             (MaskStrategy::Neighbours { picks, .. }, Some(digest)) => {
                 let all = announced.controllers();
                 let picks = pick(self.identity.own(), &digest, position, all, picks);
-                PairKeys::agree_with_picks(key, roster, position, &picks, self.storage)
+                PairKeys::agree_with_picks(key, roster, position, &picks, storage)
             }
-            _ => PairKeys::agree(key, roster, position, self.storage),
+            _ => PairKeys::agree(key, roster, position, storage),
         };
         let pairs = pairs.map_err(|error| match error {
             PairKeyError::LowOrder { position } => PlanRefusalError::BadKey { position },

@@ -100,10 +100,10 @@ impl Controller {
         now: Timestamp,
         summons: &Verified<Summons>,
     ) -> Result<Step<Vec<ControllerMessage>>, WindowRefusalError> {
+        let (generation, mask_key) = self.mask_key(now, &summons.plan)?.unzip();
         let mut examined =
             Examination { sums: self.no_sums(&summons.plan), ..Examination::default() };
-        let missed = self.note_summons(&summons.plan, summons.window, now);
-        examined.fresh.extend(missed);
+        examined.fresh.extend(self.note_summons(&summons.plan, summons.window, now));
         // Releases what an earlier summons of the window promised; the promise is made
         // again below.
         self.settle_budget(now, &summons.plan, summons.window);
@@ -126,20 +126,20 @@ impl Controller {
             excluded,
             owners: narrow(owners.len()),
             silent,
+            mask_key,
         };
         let signed = Signed::new(&presence, self.identity.signing());
-        let (digest, copy, summons_digest) = (signed.digest(), signed.clone(), summons.digest());
         let summoned = AnsweredSummons {
-            summons: summons_digest,
+            summons: summons.digest(),
             presence,
-            digest,
-            signed: copy,
+            digest: signed.digest(),
+            signed: signed.clone(),
             spans,
             sums,
             charges,
         };
         let round = joined.rounds.entry(summons.window.start).or_default();
-        round.summoned = Some(summoned);
+        (round.summoned, round.generation) = (Some(summoned), generation);
         round.summonses = round.summonses.saturating_add(1);
         let mut changes = self.note_examined(now, fresh, &gone, &forgotten);
         changes.extend(self.forget(now, &summons.plan));

@@ -64,6 +64,12 @@ impl Controller {
             if spent.membership != fixed.digest() {
                 return Err(WindowRefusalError::AlreadySpent);
             }
+            // Without its keys it could not be opened.
+            if round.is_some_and(|round| round.opened.is_none())
+                && joined.lacks_keys(&self.generations, message.window)
+            {
+                return Err(WindowRefusalError::KeysGone);
+            }
             let (spent, known) = (spent.clone(), known.clone());
             self.check_policies(now, spent.plan, spent.window, &spent.accepted)?;
             return Ok(self.spend_step(now, spent, known.as_ref()));
@@ -151,17 +157,22 @@ impl Controller {
         let position = joined.position;
         joined.refine(&mut tau);
         joined.seal(fixed, &mut tau);
+        let keys = joined.window_keys(
+            &mut self.generations,
+            &self.identity,
+            (fixed, checked.pickers),
+            now,
+        )?;
         let words = match &mut joined.masks {
             // The plan names one controller, so its token opens by itself.
             None => {
                 let mut tau = tau.to_vec();
-                add_noise(&mut tau, joined, self.identity.noise(), fixed, None)?;
+                add_noise(&mut tau, joined, keys.noise(&self.identity), fixed, None)?;
                 tau
             }
             Some(masks) => {
-                meet(masks, &self.identity, &joined.announced, checked.pickers)?;
                 let round = mask_round(fixed, checked.pickers);
-                masks.token(&round, tau.to_vec()).map_err(mask_refusal)?
+                masks.token_with(keys.pads(), &round, tau.to_vec()).map_err(mask_refusal)?
             }
         };
         let digest = fixed.digest();
@@ -281,6 +292,9 @@ fn check_membership(
     }
     if fixed.owners_at(joined.position) != summoned.presence.owners {
         return Err(WindowRefusalError::OwnersMisstated);
+    }
+    if fixed.mask_key(joined.position) != summoned.presence.mask_key.as_ref() {
+        return Err(WindowRefusalError::BadMaskKey { position: joined.position });
     }
     // Too few members to open anything: do not reveal whom this controller masks with.
     let (held, needed) = (fixed.size(), joined.announced.min_opening(0));

@@ -8,6 +8,7 @@
 //! | [`graph`] | who picked whom |
 //! | [`presences`] | presences, then M |
 //! | [`openings`] | tokens, then S, openings and the sum |
+//! | [`mask_keys`] | members' keys for pads, in verified plans |
 //! | [`receipts`] | receipts of verified windows |
 //! | [`adder`] | sums that an adder computes |
 //! | [`withholders`] | controllers whose openings did not come |
@@ -26,6 +27,7 @@
 mod adder;
 mod graph;
 mod inbound;
+mod mask_keys;
 mod openings;
 mod output;
 mod presences;
@@ -57,6 +59,7 @@ use crate::ledger::{Change, Step};
 use crate::messages::{Closing, Retirement, ServiceMessage, WindowOutcome, WindowRefusal};
 use graph::Graph;
 use inbound::Content;
+use mask_keys::MaskKeys;
 use round::Round;
 use totals::Totals;
 
@@ -82,6 +85,8 @@ pub struct Coordinator {
     retired: bool,
     /// For a plan whose results are running totals.
     totals: Totals,
+    /// In a verified plan: members' keys for pads.
+    mask_keys: MaskKeys,
     /// Who has ruined windows of this plan.
     withholders: Withholders,
     /// Whether an adder sums ciphertexts and answers.
@@ -106,6 +111,7 @@ impl Coordinator {
             settled: Timestamp(0),
             retired: false,
             totals: Totals::default(),
+            mask_keys: MaskKeys::default(),
             withholders: Withholders::default(),
             delegates: false,
         }

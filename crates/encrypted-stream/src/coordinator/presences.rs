@@ -137,6 +137,10 @@ impl Coordinator {
         let may_be_read = announced.plan().sealed_to.is_some();
         let owner = |at| owner(announced.plan(), at);
         check_presence(presence, &called.streams, may_be_read, owner)?;
+        if !self.mask_keys.fit(&announced, presence) {
+            return Err(MessageError::Malformed);
+        }
+        let round = self.round_mut(presence.window)?;
         let lacks = lacks && matches!(round.phase, Phase::Summoned);
         if lacks {
             // Without its picks, M could not state whom it masks with. It is asked again
@@ -154,6 +158,7 @@ impl Coordinator {
             excluded: presence.excluded.clone(),
             owners: presence.owners,
             signed: signed.filter(|_| !presence.excluded.is_empty()).cloned(),
+            mask_key: presence.mask_key.clone(),
         };
         round.reports.insert(presence.controller, present);
         round.refusals.remove(&presence.controller);
@@ -277,6 +282,7 @@ impl Coordinator {
             members,
             owners: present.values().map(|present| present.owners).collect(),
             root: tree.root(),
+            mask_keys: present.values().filter_map(|present| present.mask_key.clone()).collect(),
         };
         let signed = Signed::new(&membership, &self.key);
         let fixed = FixedMembership::from_ledger(signed.digest(), membership).ok()?;

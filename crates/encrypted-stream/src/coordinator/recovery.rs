@@ -22,7 +22,7 @@ use crate::membership::FixedMembership;
 use crate::messages::{Membership, OpeningSet};
 
 /// Version of the format below. Any other version is refused.
-const VERSION: u8 = 1;
+const VERSION: u8 = 2;
 
 /// A record of the service about a plan.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]

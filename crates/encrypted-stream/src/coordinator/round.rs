@@ -17,7 +17,7 @@ use crate::counts::narrow;
 use crate::error::{ExclusionError, ReleaseError, WindowRefusalError};
 use crate::mask::set::RosterSet;
 use crate::membership::FixedMembership;
-use crate::messages::{Membership, OpeningSet, Presence, SummonedStream, Summons};
+use crate::messages::{MaskKey, Membership, OpeningSet, Presence, SummonedStream, Summons};
 
 /// Maximum time before a controller that has not answered is asked again.
 const MAX_RETRY: Span = Span::seconds(60);
@@ -35,6 +35,8 @@ pub struct MemberReport {
     pub owners: u32,
     /// In a verified plan, if it left out streams: the presence, for the receipt.
     pub signed: Option<Signed<Presence>>,
+    /// In a verified plan: its key for the window's pads.
+    pub mask_key: Option<Signed<MaskKey>>,
 }
 
 /// The summons sent to a controller.

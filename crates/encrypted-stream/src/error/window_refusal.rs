@@ -175,6 +175,17 @@ pub enum WindowRefusalError {
         /// How many a window may have.
         limit: u32,
     },
+    /// The keys of the window's generation are wiped: it was too late, a stream was erased, or the
+    /// controller was restarted.
+    #[error("this controller has wiped the keys of the window, which is lost here")]
+    KeysGone,
+    /// The membership has a key for the window's pads that its member did not sign for it, or that is
+    /// too old.
+    #[error("the membership has no valid key for pads of the controller at position {position}")]
+    BadMaskKey {
+        /// Its position.
+        position: u32,
+    },
 }
 
 impl WindowRefusalError {

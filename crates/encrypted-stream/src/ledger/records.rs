@@ -22,7 +22,7 @@ use crate::messages::{Announcement, Attendance, Listing, Membership, Opening, To
 use crate::withdrawal::Erasure;
 
 /// Version of the format below. Any other version is refused.
-const VERSION: u8 = 7;
+const VERSION: u8 = 8;
 
 /// The owner of a part of the store.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

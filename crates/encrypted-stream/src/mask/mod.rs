@@ -10,6 +10,7 @@ pub mod clique;
 pub mod cuts;
 pub mod dream;
 pub mod epoch;
+pub mod generation;
 mod log_sum;
 pub mod neighbours;
 mod pads;

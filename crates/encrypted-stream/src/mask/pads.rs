@@ -5,6 +5,7 @@
 //! with + towards later positions and − towards earlier ones. Over S, masks and
 //! opening pads cancel in pairs, so `Σ_S (T_p − o_p) = Σ_S τ_p`.
 
+use crate::mask::generation::RoundKeys;
 use crate::mask::pairs::{OwnKey, PairKeyError, PairKeys};
 use crate::mask::set::RosterSet;
 use crate::mask::strategy::{self, Strategy};
@@ -218,11 +219,31 @@ impl Masker {
     /// # Errors
     /// [`MaskError`], which names the violated rule.
     pub fn token(&mut self, round: &Round<'_>, token: Vec<u64>) -> Result<Vec<u64>, MaskError> {
+        self.token_with(None, round, token)
+    }
+
+    /// The keys for life, from which those of a round are [renewed](PairKeys::renewed).
+    #[must_use]
+    pub fn pairs(&self) -> &PairKeys {
+        &self.pairs
+    }
+
+    /// As [`Masker::token`], with pads of other keys. Who masks with whom stays.
+    ///
+    /// # Errors
+    /// As [`Masker::token`].
+    pub fn token_with(
+        &mut self,
+        keys: Option<&RoundKeys>,
+        round: &Round<'_>,
+        token: Vec<u64>,
+    ) -> Result<Vec<u64>, MaskError> {
         let mut token = Zeroizing::new(token);
         let state = self.prepare(round)?;
         let mask = PadDigest::new(&state.mask_digest);
-        self.own.0.add_pad(&mask, &mut token);
-        self.pairs.add_pads(&state.neighbours, &mask, &mut token);
+        let (pairs, own) = self.keys(keys);
+        own.0.add_pad(&mask, &mut token);
+        pairs.add_pads(&state.neighbours, &mask, &mut token);
         self.last = Some(state);
         Ok(std::mem::take(&mut token))
     }
@@ -238,6 +259,20 @@ impl Masker {
         round: &Round<'_>,
         opened: &RosterSet,
         opening: &Digest,
+        outputs: usize,
+    ) -> Result<Vec<u64>, MaskError> {
+        self.opening_with(None, round, (opened, opening), outputs)
+    }
+
+    /// As [`Masker::opening`], with the keys that the token was masked with.
+    ///
+    /// # Errors
+    /// As [`Masker::opening`].
+    pub fn opening_with(
+        &mut self,
+        keys: Option<&RoundKeys>,
+        round: &Round<'_>,
+        (opened, opening): (&RosterSet, &Digest),
         outputs: usize,
     ) -> Result<Vec<u64>, MaskError> {
         self.check_roster(opened)?;
@@ -257,13 +292,18 @@ impl Masker {
         self.check_company(&included, picks, RoundSet::OpeningSet)?;
         let mut words = vec![0; outputs];
         let mask = PadDigest::new(&state.mask_digest);
-        self.own.0.add_pad(&mask, &mut words);
-        self.pairs.add_pads(&dropped, &mask, &mut words);
+        let (pairs, own) = self.keys(keys);
+        own.0.add_pad(&mask, &mut words);
+        pairs.add_pads(&dropped, &mask, &mut words);
         let open =
             labelled_hash(labels::MASK_OPEN, &[state.mask_digest.as_bytes(), opening.as_bytes()]);
-        self.pairs.add_pads(&included, &PadDigest::new(&open), &mut words);
+        pairs.add_pads(&included, &PadDigest::new(&open), &mut words);
         self.last = Some(state);
         Ok(words)
+    }
+
+    fn keys<'a>(&'a self, keys: Option<&'a RoundKeys>) -> (&'a PairKeys, &'a OwnKey) {
+        keys.map_or((&self.pairs, &self.own), |keys| (&keys.pairs, &keys.own))
     }
 
     /// Checks M and derives the round's state, or reuses it if M is unchanged.

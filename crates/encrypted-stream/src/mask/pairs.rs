@@ -138,6 +138,32 @@ impl PairKeys {
         Ok(())
     }
 
+    /// The same peers with other keys for pads: `renew` makes each from the peer's position and the
+    /// agreed key. `None` unless keys are stored [compact](Storage::Compact).
+    ///
+    /// # Errors
+    /// The first error of `renew`.
+    pub fn renewed<E>(
+        &self,
+        mut renew: impl FnMut(u32, &[u8; 16]) -> Result<Secret<16>, E>,
+    ) -> Result<Option<PairKeys>, E> {
+        let MaskKeys::Compact(agreed) = &self.masks else { return Ok(None) };
+        let peers: Vec<u32> = match &self.sparse {
+            Some(sparse) => sparse.peers.clone(),
+            None => self.others().collect(),
+        };
+        let mut table = Zeroizing::new(Vec::with_capacity(agreed.len()));
+        for (position, key) in peers.into_iter().zip(agreed.iter()) {
+            table.push(*renew(position, key)?.expose());
+        }
+        let sparse = self
+            .sparse
+            .as_ref()
+            .map(|sparse| SparsePeers { picks: sparse.picks.clone(), peers: sparse.peers.clone() });
+        let (position, roster, masks) = (self.position, self.roster, MaskKeys::Compact(table));
+        Ok(Some(PairKeys { position, roster, sparse, masks, graphs: Zeroizing::default() }))
+    }
+
     /// The controller's picks, ascending; empty if it has keys with every other.
     pub fn picks(&self) -> impl Iterator<Item = u32> + '_ {
         self.sparse.iter().flat_map(|sparse| sparse.picks.iter().copied())
@@ -331,7 +357,11 @@ impl OwnKey {
     /// opening after a restart removes the same mask.
     #[must_use]
     pub fn new(secret: &Secret<32>, plan: &PlanId) -> OwnKey {
-        OwnKey(Prf::new(&derive(secret.expose(), labels::MASK_OWN, &[&plan.0])))
+        Self::derived(secret.expose(), labels::MASK_OWN, plan)
+    }
+
+    pub(super) fn derived(secret: &[u8], label: &str, plan: &PlanId) -> OwnKey {
+        OwnKey(Prf::new(&derive(secret, label, &[&plan.0])))
     }
 }
 

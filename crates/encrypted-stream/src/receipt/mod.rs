@@ -26,7 +26,7 @@ use serde::{Deserialize, Serialize};
 use crate::messages::{Membership, Opening, OpeningSet, Token};
 
 /// Version of the format. Others are refused.
-const VERSION: u8 = 1;
+const VERSION: u8 = 2;
 /// Longest receipt that is read, in bytes: one of a million controllers with 16 outputs.
 pub const MAX_BYTES: usize = 1 << 29;
 

@@ -3,10 +3,12 @@
 #![expect(clippy::unwrap_used, clippy::panic, reason = "a test's way to fail")]
 
 use crate::known_answers::{array, bytes, cases, words};
+use alpheus_crypto::agree::AgreementPublic;
 use alpheus_crypto::hash::Digest;
 use alpheus_crypto::merkle::leaf;
 use alpheus_crypto::secret::Secret;
 use alpheus_encrypted_stream::mask::cuts::{self, Cuts};
+use alpheus_encrypted_stream::mask::generation::{Generation, KeySource, RoundKeys, pair_key};
 use alpheus_encrypted_stream::mask::neighbours::{are_picks, pick, roster_digest};
 use alpheus_encrypted_stream::mask::quorum::counted_population;
 use alpheus_encrypted_stream::mask::set::RosterSet;
@@ -182,6 +184,65 @@ fn masks_match_the_script() {
                 let opening = masker.opening(&round, &opened, &digest, expected.len()).unwrap();
                 assert_eq!(opening, words(expected), "opening of {p}");
             }
+        }
+    }
+}
+
+#[derive(Deserialize)]
+struct Generations {
+    plan: String,
+    window_size: u64,
+    window: u64,
+    membership: String,
+    agreed: String,
+    numbers: Vec<usize>,
+    sources: Vec<String>,
+    own: Vec<String>,
+    noise: Vec<String>,
+    publics: Vec<String>,
+    noise_keys: Vec<String>,
+    tokens: Vec<Vec<String>>,
+}
+
+impl Generations {
+    fn of(&self, p: usize) -> Generation {
+        let mut source = KeySource::new(Secret::from_bytes(array(&self.sources[p])));
+        let mut all: Vec<_> = (0..=self.numbers[p]).map(|_| source.advance()).collect();
+        all.pop().unwrap()
+    }
+
+    /// The token of one of the two, with the key that the other publishes.
+    fn token(&self, p: usize, other: AgreementPublic) -> Vec<u64> {
+        let (plan, generation) = (PlanId(array(&self.plan)), self.of(p));
+        let agreed = generation.agreement(&plan).agree(&other).unwrap();
+        let own = Secret::from_bytes(array(&self.own[p]));
+        let life = [Secret::from_bytes(array(&self.agreed))];
+        let life = PairKeys::from_secrets(u32::try_from(p).unwrap(), &life, Storage::Compact);
+        let pairs = life.renewed(|_, key| Ok::<_, ()>(pair_key(key, &agreed))).unwrap().unwrap();
+        let keys = RoundKeys::new(pairs, generation.own_key(&own, &plan));
+        let window = Span(self.window_size);
+        let (controllers, masks, may_be_alone) = (2, MaskStrategy::Clique, false);
+        let terms = Terms { plan, controllers, window, masks, may_be_alone };
+        let mut masker = Masker::with(terms, life, OwnKey::new(&own, &plan)).unwrap();
+        let start = Timestamp(self.window * self.window_size);
+        let window = Window { start, end: start.plus(window) };
+        let (members, membership) = (RosterSet::full(2), Digest(array(&self.membership)));
+        let round = Round { window, members: &members, membership, pickers: &[] };
+        masker.token_with(Some(&keys), &round, vec![0; self.tokens[p].len()]).unwrap()
+    }
+}
+
+#[test]
+fn keys_of_generations_match_the_script() {
+    for case in cases::<Generations>("masks/v1/generations.json") {
+        let plan = PlanId(array(&case.plan));
+        for p in [0, 1] {
+            let public = case.of(p).agreement(&plan).public();
+            assert_eq!(public.0, array(&case.publics[p]));
+            let life = Secret::from_bytes(array(&case.noise[p]));
+            assert_eq!(*case.of(p).noise(&life, &plan).expose(), array(&case.noise_keys[p]));
+            let other = AgreementPublic(array(&case.publics[1 - p]));
+            assert_eq!(case.token(p, other), words(&case.tokens[p]));
         }
     }
 }

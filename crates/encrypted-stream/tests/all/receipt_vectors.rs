@@ -87,7 +87,7 @@ fn name(error: impl std::fmt::Debug) -> String {
 
 #[test]
 fn receipts_match_the_script() {
-    for case in cases::<Case>("receipts/v1/receipts.json") {
+    for case in cases::<Case>("receipts/v2/receipts.json") {
         let receipt = Receipt::from_bytes(&bytes(&case.receipt)).unwrap();
         let row = receipt.verify(&case.announced(), case.window()).unwrap();
         assert_eq!(row.words(), words(case.row.as_ref().unwrap()));
@@ -102,7 +102,7 @@ fn receipts_match_the_script() {
 
 #[test]
 fn receipts_that_do_not_hold_are_refused_as_the_script_says() {
-    for case in cases::<Case>("receipts/v1/receipts_bad_content.json") {
+    for case in cases::<Case>("receipts/v2/receipts_bad_content.json") {
         let receipt = Receipt::from_bytes(&bytes(&case.receipt)).unwrap();
         let refused = receipt.verify(&case.announced(), case.window()).unwrap_err();
         assert_eq!(Some(name(refused)), case.error);
@@ -117,7 +117,7 @@ struct Form {
 
 #[test]
 fn bytes_that_are_no_receipt_are_refused_as_the_script_says() {
-    for case in cases::<Form>("receipts/v1/receipts_bad_form.json") {
+    for case in cases::<Form>("receipts/v2/receipts_bad_form.json") {
         assert_eq!(name(Receipt::from_bytes(&bytes(&case.receipt)).unwrap_err()), case.error);
     }
 }

@@ -130,6 +130,8 @@ impl Round {
     }
 
     fn go(&mut self) -> Result<(), CarryError> {
+        // Before any message: keys that are over are wiped, no matter what the service does.
+        let busy = self.guard()?.draw_ahead(clock::now());
         if !self.introduced {
             let certificates = self.guard()?.certificates();
             let introduction = Introduction { certificates };
@@ -143,7 +145,6 @@ impl Round {
             self.part.set(State::Ready);
         }
         self.send_notices()?;
-        let busy = self.guard()?.draw_ahead(clock::now());
         self.guard()?.tend_logs(clock::now())?;
         self.guard()?.count_unconfirmed();
         let batch = self.guard()?.outgoing_batch();

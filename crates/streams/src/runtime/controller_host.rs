@@ -208,7 +208,7 @@ impl ControllerHost {
     }
 
     /// Draws some of the noise that restarted controllers lack: one slice on each thread,
-    /// however many controllers there are. Returns whether more may be missing.
+    /// however many controllers there are. Returns whether more may be missing. Wipes keys that are over.
     pub fn draw_ahead(&mut self, now: Timestamp) -> bool {
         let each = self.shards.par_iter_mut();
         each.map(|shard| shard.draw_ahead(now)).reduce(|| false, |one, other| one | other)
@@ -299,6 +299,7 @@ impl ControllerHost {
 impl Shard {
     /// Returns whether the slice was used up.
     fn draw_ahead(&mut self, now: Timestamp) -> bool {
+        self.controllers.values_mut().for_each(|own| own.wipe_settled_keys(now));
         let mut left = SLICE;
         for own in self.controllers.values_mut() {
             left = left.saturating_sub(own.draw_ahead(left, now));

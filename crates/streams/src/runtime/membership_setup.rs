@@ -9,6 +9,7 @@ use super::producing::StreamProducer;
 use super::storage::reached;
 use alpheus_crypto::hash::Digest;
 use alpheus_crypto::seal::SealingPublic;
+use alpheus_crypto::secret::Secret;
 use alpheus_crypto::sign::SigningKey;
 use alpheus_crypto::signed::Signed;
 use alpheus_encrypted_stream::annotation::Annotation;
@@ -16,6 +17,7 @@ use alpheus_encrypted_stream::certificate::{CertifiedOwner, Deployment, Party, R
 use alpheus_encrypted_stream::controller::{Controller, HeldStream, HostRecords, Identity};
 use alpheus_encrypted_stream::error::{AnnotationError, CertificateError, RestoreError};
 use alpheus_encrypted_stream::ledger::{Scope, Start, Step};
+use alpheus_encrypted_stream::mask::generation::KeySource;
 use alpheus_encrypted_stream::messages::ControllerMessage;
 use alpheus_encrypted_stream::producer::OpeningSecrets;
 use alpheus_encrypted_stream::tick::ingest::Ingest;
@@ -174,6 +176,7 @@ impl Embedded {
         let keys = Keys { identity: seat.identity, new: self.root_is_new };
         let (mut controller, mut step) =
             from_ledger(keys, &self.deployment, streams, host, &values, now, start)?;
+        controller.draw_keys_from(KeySource::new(Secret::random(rng)));
         for (annotation, owner) in choices {
             match controller.annotate(&annotation, &owner, now) {
                 // The ledger has this choice or a later one.

@@ -219,6 +219,7 @@ fn a_membership_with_inconsistent_numbers_is_refused() {
             members: RosterSet::full(roster),
             owners,
             root: Digest([0; 32]),
+            mask_keys: Vec::new(),
         };
         let membership = Signed::new(&membership, &evil.world.service);
         let proof = Proof { index: 0, size: 1, path: vec![] };

@@ -190,6 +190,7 @@ fn a_presence_that_contradicts_its_summons_is_dropped() {
         excluded: vec![],
         owners: 2,
         silent: 0,
+        mask_key: None,
     };
     let key = signing_key(&net, 0);
     let mut say = |change: &dyn Fn(&mut Presence)| {

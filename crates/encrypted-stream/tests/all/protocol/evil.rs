@@ -1,5 +1,7 @@
 //! A malicious service: it holds the service's key and signs anything a test wants.
 
+use std::collections::BTreeMap;
+
 use alpheus_crypto::hash::Digest;
 use alpheus_crypto::merkle::{Proof, Tree, leaf};
 use alpheus_crypto::signed::Signed;
@@ -10,11 +12,12 @@ use alpheus_encrypted_stream::inbox::Inbox;
 use alpheus_encrypted_stream::ledger::{Fence, Scope};
 use alpheus_encrypted_stream::mask::set::RosterSet;
 use alpheus_encrypted_stream::messages::{
-    ControllerMessage, Membership, Opening, OpeningSet, Presence, ServiceMessage, SummonedStream,
-    Summons, Token,
+    ControllerMessage, MaskKey, Membership, Opening, OpeningSet, Presence, ServiceMessage,
+    SummonedStream, Summons, Token,
 };
 use alpheus_time::{Timestamp, Window};
 
+use crate::protocol::identities::other_keys;
 use crate::protocol::world::{EPOCH, Memory, Setup, World, after, start, window};
 
 /// Controllers that have accepted the plan, controlled by the test.
@@ -24,6 +27,8 @@ pub struct Evil {
     pub inbox: Inbox,
     pub store: Memory,
     pub report: WindowReport,
+    /// Keys for pads, by the digest of the presence that has them.
+    pub mask_keys: BTreeMap<Digest, Signed<MaskKey>>,
 }
 
 /// M before it is signed, for the test to change.
@@ -49,7 +54,7 @@ impl Evil {
         let controllers = (0..count).map(|p| world.controller(p, &mut store)).collect();
         let inbox = Inbox::new(world.deployment.clone());
         let report = world.report(0);
-        Self { world, controllers, inbox, store, report }
+        Self { world, controllers, inbox, store, report, mask_keys: BTreeMap::new() }
     }
 
     /// All controllers accept the plan.
@@ -86,6 +91,7 @@ impl Evil {
         self.store = store.clone();
         step.commit(&mut self.store).unwrap();
         controller.note_fenced();
+        controller.draw_keys_from(other_keys());
         self.controllers[p as usize] = controller;
     }
 
@@ -146,10 +152,19 @@ impl Evil {
         let key = self.world.announced.verifying()[to as usize];
         match self.ask(to, now, &summons).unwrap() {
             ControllerMessage::Presence(signed) => {
-                (signed.digest(), signed.open(&key).unwrap().into_inner())
+                let (digest, presence) = (signed.digest(), signed.open(&key).unwrap().into_inner());
+                let key = presence.mask_key.clone();
+                self.mask_keys.extend(key.map(|key| (digest, key)));
+                (digest, presence)
             }
             other => panic!("{other:?}"),
         }
+    }
+
+    /// The keys of M's members, in a verified plan.
+    pub fn keys_of(&self, draft: &Draft) -> Vec<Signed<MaskKey>> {
+        let keys = draft.members.iter().filter_map(|(_, digest, _)| self.mask_keys.get(digest));
+        keys.cloned().collect()
     }
 
     /// Summons all of them honestly and returns the honest M.
@@ -222,6 +237,7 @@ impl Evil {
             ),
             owners: draft.members.iter().map(|(_, _, owners)| *owners).collect(),
             root,
+            mask_keys: self.keys_of(draft),
         };
         Signed::new(&membership, &self.world.service)
     }

@@ -28,20 +28,20 @@ fn restored(net: &Net, version: u8) -> Option<RestoreError> {
     controller.err()
 }
 
-/// Format 6 is that of the previous version; 8 would be that of a later one.
+/// Format 7 is that of the previous version; 9 would be that of a later one.
 #[test]
 fn ledgers_of_another_format_are_refused_with_that_error() {
     let mut net = Net::new(Setup::new(2));
     net.close(0);
-    assert_eq!(restored(&net, 7), None);
-    for found in [6, 8] {
+    assert_eq!(restored(&net, 8), None);
+    for found in [7, 9] {
         assert_eq!(restored(&net, found), Some(RestoreError::OtherFormat { position: 0, found }));
         let said = StampedRecord::read(&[found, 0]).unwrap_err();
         assert_eq!(said, RecordError::Version(found));
     }
-    let host = HostRecords::read([&[8_u8, 0][..]], &net.world.deployment);
-    assert_eq!(host.err(), Some(RestoreError::OtherFormat { position: 0, found: 8 }));
-    let says = RestoreError::OtherFormat { position: 0, found: 8 }.to_string();
+    let host = HostRecords::read([&[9_u8, 0][..]], &net.world.deployment);
+    assert_eq!(host.err(), Some(RestoreError::OtherFormat { position: 0, found: 9 }));
+    let says = RestoreError::OtherFormat { position: 0, found: 9 }.to_string();
     assert!(says.contains("use the version that wrote it"), "{says}");
 }
 
@@ -53,7 +53,9 @@ fn service_records_of_another_format_are_refused_with_that_error() {
         let timing = Timing::default();
         Coordinator::restore(announced.clone(), key.clone(), timing, [value], after(0)).err()
     };
-    assert_eq!(restored(&[2, 4]), Some(RestoreError::OtherFormat { position: 0, found: 2 }));
-    assert_eq!(restored(&[1, 99]), Some(RestoreError::BadRecord { position: 0 }));
-    assert_eq!(restored(&[1, 4]), None, "a plan that was retired, as it was always written");
+    for found in [1, 3] {
+        assert_eq!(restored(&[found, 4]), Some(RestoreError::OtherFormat { position: 0, found }));
+    }
+    assert_eq!(restored(&[2, 99]), Some(RestoreError::BadRecord { position: 0 }));
+    assert_eq!(restored(&[2, 4]), None, "a plan that was retired, as it was always written");
 }

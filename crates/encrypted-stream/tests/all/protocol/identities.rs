@@ -3,9 +3,24 @@
 use alpheus_crypto::secret::Secret;
 use alpheus_crypto::sign::SigningKey;
 use alpheus_encrypted_stream::certificate::{CertifiedOwner, Deployment, Party, Role, Subject};
+use alpheus_encrypted_stream::mask::generation::KeySource;
 use alpheus_policy::ids::StreamId;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use crate::protocol::world::key;
+
+/// What a controller's generations come from at its first start.
+pub fn keys_of(seed: u8) -> KeySource {
+    KeySource::new(Secret::from_bytes([seed ^ 0x55; 32]))
+}
+
+/// What a controller's generations come from at another start.
+pub fn other_keys() -> KeySource {
+    static LAST: AtomicU64 = AtomicU64::new(0);
+    let mut bytes = [0xaa; 32];
+    bytes[..8].copy_from_slice(&LAST.fetch_add(1, Ordering::Relaxed).to_be_bytes());
+    KeySource::new(Secret::from_bytes(bytes))
+}
 
 /// The owner's key of a stream.
 pub fn owner_key(stream: StreamId) -> SigningKey {

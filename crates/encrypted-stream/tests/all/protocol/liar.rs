@@ -89,6 +89,7 @@ fn membership(simulation: &mut Simulation, to: u32) -> Option<ServiceMessage> {
         members: RosterSet::of(simulation.world.setup.controllers, presences.keys().copied()),
         owners,
         root: tree.root(),
+        mask_keys: Vec::new(),
     };
     let membership = Signed::new(&membership, &simulation.world.service);
     let proof = tree.prove(rank)?;

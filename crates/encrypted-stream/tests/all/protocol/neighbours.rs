@@ -82,6 +82,7 @@ impl Sparse {
             members: RosterSet::of(ALL, draft.members.iter().map(|(p, ..)| *p)),
             owners: draft.members.iter().map(|(.., owners)| *owners).collect(),
             root: tree.root(),
+            mask_keys: self.evil.keys_of(draft),
         };
         let membership = Signed::new(&membership, &self.evil.world.service);
         let rank = draft.members.iter().position(|(p, ..)| *p == to).unwrap();

@@ -13,6 +13,7 @@ use alpheus_policy::plan::Plan;
 use alpheus_time::Timestamp;
 
 use crate::protocol::adder::{self, Adder};
+use crate::protocol::identities::other_keys;
 use crate::protocol::world::{EPOCH, Memory, Setup, World, after, announce, start};
 
 /// A world with all controllers awake.
@@ -145,6 +146,7 @@ impl Net {
             .unwrap();
             step.commit(&mut self.store).unwrap();
             controller.note_fenced();
+            controller.draw_keys_from(other_keys());
             self.controllers[position as usize] = controller;
         }
     }

@@ -28,7 +28,7 @@ use rand_chacha::rand_core::{Rng, SeedableRng};
 
 use crate::protocol::adder::{self, Adder};
 use crate::protocol::disk::{COPIES, Disk, Fate};
-use crate::protocol::identities::owner;
+use crate::protocol::identities::{other_keys, owner};
 use crate::protocol::liar::{self, Presences, rival};
 use crate::protocol::totals;
 use crate::protocol::world::{EPOCH, Setup, World, after, policy, start, window};
@@ -442,6 +442,7 @@ impl Simulation {
         step.commit(disk).unwrap();
         *fence = Some(controller.fence());
         controller.note_fenced();
+        controller.draw_keys_from(other_keys());
         self.controllers[at as usize] = controller;
     }
 
@@ -462,8 +463,7 @@ impl Simulation {
             let outcomes = outcomes.unwrap_or_else(|| panic!("seed {seed}: no outcome {number}"));
             assert_eq!(outcomes.len(), 1, "seed {seed}: two outcomes of window {number}");
             let Ok(opened) = &outcomes[0].result else { continue };
-            let streams = self.world.plan.streams.len();
-            let width = self.world.setup.width();
+            let (streams, width) = (self.world.plan.streams.len(), self.world.setup.width());
             let unit = if width == 1 { 1 } else { 1 + number % 3 };
             let digit = |stream: &usize| opened.outputs[0] >> (width * stream) & ((1 << width) - 1);
             let inside: Vec<usize> = (0..streams).filter(|s| digit(s) == unit).collect();

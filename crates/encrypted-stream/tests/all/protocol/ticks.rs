@@ -258,6 +258,7 @@ fn impossible_words_about_silent_streams_are_refused() {
             excluded: vec![],
             owners,
             silent,
+            mask_key: None,
         };
         receive(&mut net, 0, &ControllerMessage::Presence(Signed::new(&presence, &key)))
     };

@@ -39,7 +39,7 @@ use rand_chacha::rand_core::SeedableRng;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use crate::devices;
-use crate::protocol::identities::{SUBJECT, authority, certified, deployment, owner_key};
+use crate::protocol::identities::{SUBJECT, authority, certified, deployment, keys_of, owner_key};
 use crate::protocol::noise::{Noise, noisy_schema};
 use crate::protocol::sealed;
 
@@ -377,6 +377,7 @@ impl World {
         }
         step.commit(ledger).unwrap();
         controller.note_fenced();
+        controller.draw_keys_from(keys_of(self.seats[position as usize].0));
         controller
     }
 
@@ -414,8 +415,7 @@ impl World {
 }
 
 pub fn transformer(schema: &Schema, layout: &Layout) -> Transformer {
-    let shape = Shape::of(schema, layout, Span::seconds(3600));
-    let mut transformer = Transformer::new(shape, 1);
+    let mut transformer = Transformer::new(Shape::of(schema, layout, Span::seconds(3600)), 1);
     transformer.prove_with(Blocks::of(layout));
     transformer
 }

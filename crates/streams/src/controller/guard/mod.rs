@@ -16,6 +16,7 @@ use crate::runtime::controller_host::{ControllerHost, HostError, ToController};
 use crate::runtime::fences::ControllerFences;
 use crate::runtime::membership_setup::{Keys, from_ledger};
 use alpheus_crypto::hash::Digest;
+use alpheus_crypto::secret::Secret;
 use alpheus_crypto::signed::Signed;
 use alpheus_encrypted_stream::certificate::{Certificate, Deployment};
 use alpheus_encrypted_stream::controller::{Controller, HeldStream, HostRecords, Identity};
@@ -24,6 +25,8 @@ use alpheus_encrypted_stream::error::{
 };
 use alpheus_encrypted_stream::handover::Purpose;
 use alpheus_encrypted_stream::ledger::Scope;
+use alpheus_encrypted_stream::mask::generation::KeySource;
+use alpheus_node::entropy;
 use alpheus_node::ledger::scan_all;
 use alpheus_node::ledger::store::{LedgerWithBatch, StoreLedger};
 use alpheus_node::network::revoked::Revoked;
@@ -86,6 +89,9 @@ pub enum GuardError {
         "the stream exists already with another key, choice or device; change the choice with `alpheus owner choose`, or create another stream"
     )]
     Here,
+    /// Keys cannot be drawn.
+    #[error("the operating system gives no random bytes: see to its random device and start again")]
+    NoRandomness,
     /// A part panicked, and its state may be inconsistent.
     #[error("a part of the host panicked, which is a bug in Alpheus; restart the host")]
     Panicked,
@@ -223,7 +229,12 @@ impl Guard {
             let values: Vec<&[u8]> = records.iter().map(|(_, value)| value.as_ref()).collect();
             let keys = Keys { identity, new: false };
             let start = self.host.start_of(&id, &mut self.rng);
-            controllers.push(from_ledger(keys, deployment, streams, &host, &values, now, start)?);
+            let (mut controller, step) =
+                from_ledger(keys, deployment, streams, &host, &values, now, start)?;
+            // Not from the generator that lives on: it could give them again.
+            let mut once = entropy::rng().map_err(|_| GuardError::NoRandomness)?;
+            controller.draw_keys_from(KeySource::new(Secret::random(&mut once)));
+            controllers.push((controller, step));
         }
         let known = controllers.iter().flat_map(|(own, _)| own.known_plans().copied()).collect();
         self.host.delete(host.forget_lists(&known))?;
@@ -298,7 +309,7 @@ impl Guard {
     }
 
     /// Draws some of the noise that controllers lack since the start, and says whether more
-    /// is missing. It works in slices, so that owners never wait for it.
+    /// is missing. It works in slices, so that owners never wait for it. Wipes keys that are over.
     pub fn draw_ahead(&mut self, now: Timestamp) -> bool {
         self.host.draw_ahead(now)
     }

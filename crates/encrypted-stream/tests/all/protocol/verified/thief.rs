@@ -1,48 +1,261 @@
-//! Somebody who kept a receipt, and later steals keys. Nothing prevents this yet: *Keys of an epoch* in
-//! `docs/next.md`. Once keys are wiped, the first test must fail, and be turned round.
+//! Somebody who kept a receipt, and later steals keys (`docs/protocol.md`, *Keys of a generation*).
 
-use alpheus_crypto::agree::AgreementKey;
+use alpheus_crypto::agree::{AgreementKey, AgreementPublic};
 use alpheus_crypto::kdf::derive;
 use alpheus_crypto::labels;
 use alpheus_crypto::secret::Secret;
+use alpheus_crypto::signed::Signed;
+use alpheus_encrypted_stream::error::WindowRefusalError;
+use alpheus_encrypted_stream::mask::generation::{Generation, RoundKeys, pair_key};
 use alpheus_encrypted_stream::mask::{Masker, OwnKey, PairKeys, Round, Storage};
-use alpheus_encrypted_stream::messages::{Membership, Token};
+use alpheus_encrypted_stream::messages::{
+    Closing, ControllerMessage, MaskKey, Membership, Opening, OpeningSet, ServiceMessage, Token,
+    WindowOutcome,
+};
 use alpheus_encrypted_stream::receipt::Receipt;
 use alpheus_policy::ids::PlanId;
+use alpheus_time::{Span, Timestamp};
 
 use super::{gather, long, receipt, truth, whole};
-use crate::protocol::evil::Evil;
+use crate::protocol::coordinator::key_of;
+use crate::protocol::evil::{Draft, Evil};
+use crate::protocol::identities::{keys_of, other_keys};
+use crate::protocol::world::{after, stream_id};
 
-/// What the thief computes of a member with the seed of its keys: its owners' window sum.
-fn opened(evil: &Evil, receipt: &Receipt, p: u32, stolen: u8) -> Option<Vec<u64>> {
-    let seed = Secret::from_bytes([stolen; 32]);
-    let part = |label| derive::<32>(seed.expose(), label, &[]);
-    let roster = evil.world.announced.agreement();
-    let key = AgreementKey::from_seed(&part(labels::IDENTITY_AGREEMENT));
-    let pairs = PairKeys::agree(&key, roster, p, Storage::Compact).ok()?;
-    let plan: PlanId = evil.world.id();
-    let own = OwnKey::new(&part(labels::IDENTITY_OWN), &plan);
-    let mut masker = Masker::new(evil.world.announced.plan(), pairs, own).ok()?;
-    let membership: Membership = receipt.membership.dangerous_unverified()?;
-    let round = Round {
-        window: whole(),
-        members: &membership.members,
-        membership: receipt.membership.digest(),
-        pickers: &[],
-    };
-    let token: Token = receipt.shares[p as usize].token.dangerous_unverified()?;
-    let masks = masker.token(&round, vec![0; token.words.len()]).ok()?;
-    Some(token.words.iter().zip(masks).map(|(word, mask)| word.wrapping_sub(mask)).collect())
+const DAY: Span = Span::seconds(86_400);
+
+/// What a thief has of a member: the seed of its keys for life, and its memory if it took that too.
+struct Loot {
+    position: u32,
+    seed: u8,
+    memory: Option<Generation>,
 }
 
-/// The weakness that SECURITY.md states, so that nobody believes it is gone before it is.
-#[test]
-fn a_key_that_is_stolen_later_opens_a_receipt() {
+impl Loot {
+    /// A member's keys for life, and the generation that it began with.
+    fn with_memory(evil: &Evil, position: u32) -> Self {
+        let seed = evil.world.seats[position as usize].0;
+        Self { position, seed, memory: Some(keys_of(seed).advance()) }
+    }
+
+    /// Keys for life, and what else lies around: a generation of another start.
+    fn without_memory(evil: &Evil, position: u32) -> Self {
+        let memory = Some(other_keys().advance());
+        Self { memory, ..Self::with_memory(evil, position) }
+    }
+
+    fn life(&self, label: &str) -> Secret<32> {
+        derive::<32>(Secret::from_bytes([self.seed; 32]).expose(), label, &[])
+    }
+
+    /// The keys of the pads that this member shares, as the thief computes them: `theirs` are the
+    /// keys in M.
+    fn keys(&self, plan: PlanId, theirs: &[AgreementPublic], life: &PairKeys) -> Option<RoundKeys> {
+        let memory = self.memory.as_ref()?;
+        let agreement = memory.agreement(&plan);
+        let renewed = life.renewed(|position, key| {
+            let agreed = agreement.agree(&theirs[position as usize]).map_err(drop)?;
+            Ok::<_, ()>(pair_key(key, &agreed))
+        });
+        let own = memory.own_key(&self.life(labels::IDENTITY_OWN), &plan);
+        Some(RoundKeys::new(renewed.ok()??, own))
+    }
+
+    /// What the thief computes of the member: its owners' window sum, if the keys fit.
+    fn opens(&self, evil: &Evil, receipt: &Receipt) -> Vec<u64> {
+        let (roster, plan) = (evil.world.announced.agreement(), evil.world.id());
+        let key = AgreementKey::from_seed(&self.life(labels::IDENTITY_AGREEMENT));
+        let pairs = || PairKeys::agree(&key, roster, self.position, Storage::Compact).unwrap();
+        let own = OwnKey::new(&self.life(labels::IDENTITY_OWN), &plan);
+        let mut masker = Masker::new(evil.world.announced.plan(), pairs(), own).unwrap();
+        let membership: Membership = receipt.membership.dangerous_unverified().unwrap();
+        let public = |signed: &Signed<MaskKey>| signed.dangerous_unverified().unwrap().key;
+        let theirs: Vec<_> = membership.mask_keys.iter().map(public).collect();
+        let round = Round {
+            window: whole(),
+            members: &membership.members,
+            membership: receipt.membership.digest(),
+            pickers: &[],
+        };
+        let share = &receipt.shares[self.position as usize];
+        let token: Token = share.token.dangerous_unverified().unwrap();
+        let opening: Opening = share.opening.as_ref().unwrap().dangerous_unverified().unwrap();
+        let set = receipt.opening_set.as_ref().unwrap();
+        let opened: OpeningSet = set.dangerous_unverified().unwrap();
+        let keys = self.keys(plan, &theirs, &pairs());
+        let (keys, zeros) = (keys.as_ref(), vec![0; token.words.len()]);
+        let masks = masker.token_with(keys, &round, zeros).unwrap();
+        let bound = (&opened.set, &set.digest());
+        let others = masker.opening_with(keys, &round, bound, masks.len()).unwrap();
+        // The self-mask is in both, and needs no key.
+        let less = |a: &[u64], b: &[u64]| -> Vec<u64> {
+            a.iter().zip(b).map(|(a, b)| a.wrapping_sub(*b)).collect()
+        };
+        less(&less(&token.words, &opening.words), &less(&masks, &others))
+    }
+}
+
+/// A receipt of three members, kept by somebody.
+fn kept() -> (Evil, Draft, Receipt) {
     let mut evil = long(3, 2, 1);
     let (draft, _) = gather(&mut evil, |_, streams| streams);
     let kept = receipt(&mut evil, &draft, &[0, 1, 2]);
-    let stolen = evil.world.seats[1].0;
-    assert_eq!(opened(&evil, &kept, 1, stolen).unwrap(), truth(&evil, &[2, 3]));
-    // Another member's keys do not open it.
-    assert_eq!(opened(&evil, &kept, 1, evil.world.seats[2].0), None);
+    (evil, draft, kept)
+}
+
+/// What must be gone is all that keeps it closed: with the memory of the window's generation it opens.
+#[test]
+fn keys_for_life_open_no_receipt_without_the_memory_of_its_generation() {
+    let (evil, _, kept) = kept();
+    assert_eq!(Loot::with_memory(&evil, 1).opens(&evil, &kept), truth(&evil, &[2, 3]));
+    assert_ne!(Loot::without_memory(&evil, 1).opens(&evil, &kept), truth(&evil, &[2, 3]));
+    let of_life = Loot { memory: None, ..Loot::with_memory(&evil, 1) };
+    assert_ne!(of_life.opens(&evil, &kept), truth(&evil, &[2, 3]));
+}
+
+/// Whether controller 0 still has the keys of the window: it repeats a token only then.
+fn repeats(evil: &mut Evil, draft: &Draft, now: Timestamp) -> Result<(), WindowRefusalError> {
+    let message = evil.membership(draft, 0);
+    evil.ask(0, now, &message).map(drop)
+}
+
+/// A window whose tokens are sent and that has no opening yet. Controller 0 was asked about its
+/// second stream only.
+fn between() -> (Evil, Draft, ServiceMessage) {
+    let mut evil = long(3, 2, 1);
+    let asked = |p: u32| usize::from(p == 0);
+    let (draft, _) = gather(&mut evil, |p, streams| streams.into_iter().skip(asked(p)).collect());
+    for p in 0..3 {
+        let message = evil.membership(&draft, p);
+        assert!(matches!(evil.ask(p, after(9), &message), Ok(ControllerMessage::Token(_))));
+    }
+    let set = evil.set(&draft, &[0, 1, 2]);
+    (evil, draft, set)
+}
+
+/// Also of windows that the erased stream is not in: keys are the controller's.
+#[test]
+fn an_erasure_and_a_restart_wipe_the_keys_of_windows_under_way() {
+    for erased in [true, false] {
+        let (mut evil, draft, set) = between();
+        assert_eq!(repeats(&mut evil, &draft, after(9)), Ok(()));
+        if erased {
+            let (step, _) = evil.controllers[0].erase(&stream_id(0), after(9)).unwrap();
+            step.commit(&mut evil.store).unwrap();
+        } else {
+            evil.start_again(after(9));
+        }
+        assert_eq!(repeats(&mut evil, &draft, after(9)), Err(WindowRefusalError::KeysGone));
+        assert_eq!(evil.ask(0, after(9), &set).map(drop), Err(WindowRefusalError::KeysGone));
+        assert!(evil.ask(1, after(9), &set).is_ok());
+        // It takes part in the next window, with another key.
+        let first = evil.mask_keys[&draft.members[0].1].clone();
+        assert_ne!(next_key(&mut evil, after(12)), first);
+    }
+}
+
+#[test]
+fn a_generation_lasts_a_day_and_until_its_windows_are_closed_but_two_days_more_at_most() {
+    let late = |days: u64| Timestamp(after(9).0 + days * DAY.0);
+    // Open windows keep it.
+    let (mut evil, draft, set) = between();
+    assert_eq!(repeats(&mut evil, &draft, Timestamp(late(3).0 - 1)), Ok(()));
+    assert!(evil.ask(0, Timestamp(late(3).0 - 1), &set).is_ok());
+    let (mut evil, draft, set) = between();
+    assert_eq!(repeats(&mut evil, &draft, late(3)), Err(WindowRefusalError::KeysGone));
+    assert_eq!(evil.ask(0, late(3), &set).map(drop), Err(WindowRefusalError::KeysGone));
+    // A host that hears nothing wipes as well.
+    let (mut evil, _, set) = between();
+    evil.controllers[0].wipe_settled_keys(late(3));
+    assert_eq!(evil.ask(0, after(9), &set).map(drop), Err(WindowRefusalError::KeysGone));
+}
+
+/// The key of the window that the controller would be asked about next.
+fn next_key(evil: &mut Evil, now: Timestamp) -> Signed<MaskKey> {
+    let streams = evil.streams(0);
+    evil.report.window.start = evil.report.window.end;
+    let end = evil.report.window.start.0 + (whole().end.0 - whole().start.0);
+    evil.report.window.end = Timestamp(end);
+    let (digest, _) = evil.presence_at(0, streams, now);
+    evil.mask_keys[&digest].clone()
+}
+
+#[test]
+fn windows_of_a_day_share_a_key_and_the_next_day_has_another() {
+    let (mut evil, draft, kept) = kept();
+    let first = evil.mask_keys[&draft.members[0].1].clone();
+    let outcome = WindowOutcome::Opened { population: 6 };
+    let closing = Closing { plan: evil.world.id(), window: whole(), outcome };
+    let closing = ServiceMessage::Closing(Signed::new(&closing, &evil.world.service));
+    evil.say(0, after(9), &closing);
+    let soon = Timestamp(after(9).0 + DAY.0 - 1);
+    assert_eq!(next_key(&mut evil, soon), first);
+    assert_ne!(next_key(&mut evil, Timestamp(soon.0 + 1)), first);
+    // The thief comes now, and takes what the controller has.
+    let mut source = keys_of(evil.world.seats[0].0);
+    let (_, memory) = (source.advance(), Some(source.advance()));
+    let loot = Loot { memory, ..Loot::with_memory(&evil, 0) };
+    assert_ne!(loot.opens(&evil, &kept), truth(&evil, &[0, 1]));
+}
+
+/// M with another list of keys, for controller 0.
+fn with_keys(
+    evil: &Evil,
+    draft: &Draft,
+    change: impl Fn(&mut Vec<Signed<MaskKey>>),
+) -> ServiceMessage {
+    let ServiceMessage::Membership { membership, proof } = evil.membership(draft, 0) else {
+        unreachable!()
+    };
+    let mut content: Membership = membership.dangerous_unverified().unwrap();
+    change(&mut content.mask_keys);
+    let membership = Signed::new(&content, &evil.world.service);
+    ServiceMessage::Membership { membership, proof }
+}
+
+#[test]
+fn keys_that_members_did_not_sign_for_the_plan_and_lately_are_refused() {
+    let mut evil = long(3, 2, 1);
+    let (draft, _) = gather(&mut evil, |_, streams| streams);
+    let bad = |position| Err(WindowRefusalError::BadMaskKey { position });
+    let signing = key_of(&evil.world, 1);
+    let honest: MaskKey = evil.mask_keys[&draft.members[1].1].dangerous_unverified().unwrap();
+    let changed = |change: &dyn Fn(&mut MaskKey)| {
+        let mut key = honest;
+        change(&mut key);
+        Signed::new(&key, &signing)
+    };
+    let by_service = Signed::new(&honest, &evil.world.service);
+    let old = changed(&|key| key.begun = Timestamp(after(9).0 - 2 * DAY.0 - 1));
+    let later = changed(&|key| key.begun = Timestamp(after(9).0 + DAY.0 + 1));
+    let other_plan = changed(&|key| key.plan = PlanId([9; 32]));
+    let small = changed(&|key| key.key = AgreementPublic([0; 32]));
+    for key in [by_service, old, later, other_plan, small] {
+        let message = with_keys(&evil, &draft, |keys| keys[1] = key.clone());
+        assert_eq!(evil.ask(0, after(9), &message).map(drop), bad(1));
+    }
+    let swapped = with_keys(&evil, &draft, |keys| keys.swap(1, 2));
+    assert_eq!(evil.ask(0, after(9), &swapped).map(drop), bad(1));
+    // Its own is another than its presence has.
+    let own = with_keys(&evil, &draft, |keys| keys[0] = keys[1].clone());
+    assert_eq!(evil.ask(0, after(9), &own).map(drop), bad(0));
+    let none = with_keys(&evil, &draft, Vec::clear);
+    assert_eq!(evil.ask(0, after(9), &none).map(drop), bad(0));
+    assert_eq!(repeats(&mut evil, &draft, after(9)), Ok(()));
+}
+
+/// Members that were shown different valid keys of one member have pads that do not cancel.
+#[test]
+fn members_with_different_lists_open_nothing() {
+    let mut evil = long(3, 2, 1);
+    let (draft, _) = gather(&mut evil, |_, streams| streams);
+    let honest: MaskKey = evil.mask_keys[&draft.members[1].1].dangerous_unverified().unwrap();
+    let earlier = MaskKey { begun: Timestamp(honest.begun.0 - 1), ..honest };
+    let earlier = Signed::new(&earlier, &key_of(&evil.world, 1));
+    let shown = with_keys(&evil, &draft, |keys| keys[1] = earlier.clone());
+    assert!(evil.ask(0, after(9), &shown).is_ok());
+    // Controller 0 has one M for the window, ever. It is not the one that the others have.
+    assert_eq!(repeats(&mut evil, &draft, after(9)), Err(WindowRefusalError::AlreadySpent));
+    let set = evil.set(&draft, &[0, 1, 2]);
+    assert_eq!(evil.ask(0, after(9), &set).map(drop), Err(WindowRefusalError::OtherMembership));
 }
