@@ -124,7 +124,8 @@ fn a_bitmap_over_another_list_is_refused() {
     let beyond = refused(|evil, receipt| {
         *receipt = membership(evil, receipt, |own| {
             own.members = RosterSet::of(4, [0, 1, 2]);
-            (own.owners.pop(), own.mask_keys.pop());
+            own.owners.pop();
+            own.mask_keys.pop();
         });
         let digest = receipt.membership.digest();
         opening_set(evil, receipt, |own| own.membership = digest);

@@ -9,7 +9,8 @@ use alpheus_encrypted_stream::error::WindowRefusalError;
 use alpheus_encrypted_stream::mask::generation::{Generation, RoundKeys, pair_key};
 use alpheus_encrypted_stream::mask::{Masker, OwnKey, PairKeys, Round, Storage};
 use alpheus_encrypted_stream::messages::{
-    Closing, ControllerMessage, MaskKey, Membership, ServiceMessage, Token, WindowOutcome,
+    Closing, ControllerMessage, MaskKey, Membership, Opening, OpeningSet, ServiceMessage, Token,
+    WindowOutcome,
 };
 use alpheus_encrypted_stream::receipt::Receipt;
 use alpheus_policy::ids::PlanId;
@@ -76,11 +77,21 @@ impl Loot {
             membership: receipt.membership.digest(),
             pickers: &[],
         };
-        let token: Token =
-            receipt.shares[self.position as usize].token.dangerous_unverified().unwrap();
+        let share = &receipt.shares[self.position as usize];
+        let token: Token = share.token.dangerous_unverified().unwrap();
+        let opening: Opening = share.opening.as_ref().unwrap().dangerous_unverified().unwrap();
+        let set = receipt.opening_set.as_ref().unwrap();
+        let opened: OpeningSet = set.dangerous_unverified().unwrap();
         let keys = self.keys(plan, &theirs, &pairs());
-        let masks = masker.token_with(keys.as_ref(), &round, vec![0; token.words.len()]).unwrap();
-        token.words.iter().zip(masks).map(|(word, mask)| word.wrapping_sub(mask)).collect()
+        let (keys, zeros) = (keys.as_ref(), vec![0; token.words.len()]);
+        let masks = masker.token_with(keys, &round, zeros).unwrap();
+        let bound = (&opened.set, &set.digest());
+        let others = masker.opening_with(keys, &round, bound, masks.len()).unwrap();
+        // The self-mask is in both, and needs no key.
+        let less = |a: &[u64], b: &[u64]| -> Vec<u64> {
+            a.iter().zip(b).map(|(a, b)| a.wrapping_sub(*b)).collect()
+        };
+        less(&less(&token.words, &opening.words), &less(&masks, &others))
     }
 }
 
