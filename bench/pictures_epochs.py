@@ -26,19 +26,25 @@ def draw(axes, windows, value, label):
         axes.plot(*zip(*drawn), "o-", color=colour, label=f"{controllers:,} controllers")
     axes.set(xscale="log", xlabel="awake, % of the roster", ylabel=label)
     axes.set_xticks([1, 3, 10, 30, 100], ["1", "3", "10", "30", "100"])
-    axes.set_ylim(bottom=0)
     axes.legend()
+
+
+def opens(window):
+    return 100.0 * window["opened"]
+
+
+def cost(window):
+    """A window that does not open asks nobody for a token."""
+    return window["milliseconds"] / window["awake"] if window["opened"] else None
 
 
 def main():
     (windows,), output = picture_sheet.read(__doc__, ["windows"])
-    drawn, (opened, cost) = picture_sheet.sheet(1, 2, (9, 3.6))
-    draw(opened, windows, lambda it: 100.0 * it["opened"], "windows that open, %")
-    # A window that does not open asks nobody for a token.
-    each = lambda it: it["milliseconds"] / it["awake"] if it["opened"] else None
-    draw(cost, windows, each, "ms of processor a member, list and window")
-    cost.set_yscale("log")
-    cost.set_ylim(bottom=None)
+    drawn, (left, right) = picture_sheet.sheet(1, 2, (9, 3.6))
+    draw(left, windows, opens, "windows that open, %")
+    draw(right, windows, cost, "ms of processor a member, list and window")
+    left.set_ylim(bottom=0)
+    right.set_yscale("log")
     picture_sheet.save(drawn, output)
 
 

@@ -25,8 +25,10 @@ const PRIME: i128 = 2_147_483_647;
 impl Learnt {
     /// The equations in reduced row echelon form, and the column that leads each.
     fn solved(&self) -> Vec<(usize, Vec<i128>)> {
-        let row = |set: &BTreeSet<usize>| (0..OWNERS).map(|at| i128::from(set.contains(&at)));
-        let mut rows: Vec<Vec<i128>> = self.0.iter().map(|set| row(set).collect()).collect();
+        let row = |set: &BTreeSet<usize>| -> Vec<i128> {
+            (0..OWNERS).map(|at| i128::from(set.contains(&at))).collect()
+        };
+        let mut rows: Vec<Vec<i128>> = self.0.iter().map(row).collect();
         let mut solved: Vec<(usize, Vec<i128>)> = Vec::new();
         for column in 0..OWNERS {
             let Some(at) = rows.iter().position(|row| row[column] != 0) else { continue };
