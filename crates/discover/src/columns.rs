@@ -70,7 +70,7 @@ impl Sorted {
             sorted.count_texts(profile, hints);
         }
         let known = (&sorted.attributes[..], &sorted.categories[..]);
-        sorted.questions.extend(kinds::questions(known, profile, owner, hints));
+        sorted.questions.extend(kinds::questions(known, profile, owner.column, hints));
         sorted.several_moments(hints);
         sorted.units(table, profile);
         sorted.name();

@@ -3,7 +3,6 @@
 
 use crate::attribute::Attribute;
 use crate::hints::Hints;
-use crate::owner::OwnerPlan;
 use crate::profile::{Column, Profile};
 use crate::tally::Values;
 use crate::words::{KINDS, READINGS, is, words};
@@ -121,12 +120,12 @@ const MAX_KINDS: u64 = 60;
 pub(crate) fn questions(
     (attributes, categories): (&[Attribute], &[(String, u64)]),
     profile: &Profile,
-    owner: &OwnerPlan,
+    owner: Option<usize>,
     hints: &Hints,
 ) -> Vec<String> {
     let is_category =
         |column: &Column| categories.iter().any(|(name, count)| *name == column.name && *count > 1);
-    let own = owner.column.map(|at| &profile.columns[at]);
+    let own = owner.map(|at| &profile.columns[at]);
     let said = hints.owner.is_some();
     let named = || {
         let open =
