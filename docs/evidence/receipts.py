@@ -54,19 +54,19 @@ GROUP name:s value:s
 POPULATION min:u max:u
 EPOCH terms:32 list:32 windows:u
 STREAM stream:16 owner:32 controller:u
-INTEGRITY | plain verified
+INTEGRITY | plain verified bounded:u
 RELEASE rows:**u cells:*CELL items:*ITEM integrity:INTEGRITY steps:*STEP privacy:?PRIVACY attributes:*u population:POPULATION
 TERMS alpha:F colluders:u dropout:F delta:b masks:MASKS epoch:?EPOCH roster:*32 streams:*STREAM
 PLAN nonce:16 query:s consumer:s to:?32 schema:32 group:*GROUP window_us:u grace:u from_us:u release:RELEASE terms:TERMS
 SHARE token:SIGNED opening:?SIGNED
 EXCLUSION presence:SIGNED at:u size:u path:*32 pickers:?*u
 RECEIPT version:b membership:SIGNED opening_set:?SIGNED shares:*SHARE exclusions:*EXCLUSION
-MEMBERSHIP plan:32 window:WINDOW set:BITS owners:*u root:32
+MEMBERSHIP plan:32 window:WINDOW set:BITS owners:*u root:32 keys:*SIGNED
 OPENING_SET plan:32 window:WINDOW membership:32 set:BITS
 TOKEN plan:32 window:WINDOW controller:u membership:32 words:*u
 OPENING plan:32 window:WINDOW controller:u set:32 token:?32 words:*u
 EXCLUDED stream:u reason:u
-PRESENCE plan:32 window:WINDOW controller:u summons:32 accepted:*u excluded:*EXCLUDED owners:u silent:u
+PRESENCE plan:32 window:WINDOW controller:u summons:32 accepted:*u excluded:*EXCLUDED owners:u silent:u key:?SIGNED
 SEALED version:b plan:32 window:WINDOW membership:32 set:BITS words:*u""".splitlines())
 
 
@@ -164,10 +164,11 @@ def check_receipt(data, plan, service, row):
             same(f"{name} of {label}", message[name], value)
         return message
     def among(bits): return [p for p in range(bits["roster"]) if bits["bytes"][p // 8] >> p % 8 & 1]
-    need(receipt["version"] == 1 and plan["integrity"] == "verified", "it is no receipt of a verified plan")
-    m, chosen = read(receipt["membership"], "MEMBERSHIP", "membership/v1", service), {"roster": n, "bytes": b""}
+    need(receipt["version"] == 2 and plan["integrity"] == "verified", "it is no receipt of a verified plan")
+    m, chosen = read(receipt["membership"], "MEMBERSHIP", "membership/v2", service), {"roster": n, "bytes": b""}
     members, token, opening, words = among(m["set"]), None, None, [0] * len(plan["rows"])
-    need(m["set"]["roster"] == n and len(members) == len(m["owners"]), "the membership does not fit the plan")
+    sizes = len(m["owners"]) == len(members) and len(m["keys"]) in (0, len(members))
+    need(m["set"]["roster"] == n and sizes, "the membership does not fit the plan")
     counts, at = dict(zip(members, m["owners"])), lambda p: {s["owner"] for s in plan["streams"] if s["controller"] == p}
     need(all(counts[p] <= len(at(p)) for p in members), "the membership states more owners than the plan")
     set_of, bound = m["set"], {}
@@ -194,7 +195,7 @@ def check_receipt(data, plan, service, row):
     left_out = 0
     for one in receipt["exclusions"]:
         p = whole(one["presence"]["bytes"], "PRESENCE")["controller"]
-        said = read(one["presence"], "PRESENCE", "presence/v1", plan["keys"][p])
+        said = read(one["presence"], "PRESENCE", "presence/v2", plan["keys"][p])
         need(all(plan["streams"][x["stream"]]["controller"] == p for x in said["excluded"]), "a stream is another's")
         leaf = bytes.fromhex(said["digest"])
         if one["pickers"] is not None:

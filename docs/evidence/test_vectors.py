@@ -37,7 +37,7 @@ def opened(case):
 
 class Vectors(unittest.TestCase):
     def test_receipts_open_to_their_rows(self):
-        for case in known("receipts/v1/receipts.json"):
+        for case in known("receipts/v2/receipts.json"):
             signed, row, plan, service = opened(case)
             self.assertEqual([f"{word:016x}" for word in signed["words"]], case["row"])
             for name, value in [("population", row["population"] + 1), ("excluded", row["excluded"] - 1)]:
@@ -47,8 +47,8 @@ class Vectors(unittest.TestCase):
 
     def test_receipts_that_break_a_rule_are_refused(self):
         for name in ["receipts_bad_content", "receipts_bad_form"]:
-            for case in known(f"receipts/v1/{name}.json"):
-                first = known("receipts/v1/receipts.json")[0]
+            for case in known(f"receipts/v2/{name}.json"):
+                first = known("receipts/v2/receipts.json")[0]
                 with self.assertRaisesRegex(WrongError, REASONS[case["error"]]):
                     opened({**first, **case})
 
