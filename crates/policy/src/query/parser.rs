@@ -8,7 +8,6 @@ use super::lexer::{StreamDialect, end_of, location, words};
 use super::settings::{settings, within};
 use crate::decimal::Decimal;
 use crate::ids::labelled_hash;
-use crate::plan::Integrity;
 use alpheus_time::Span;
 use sqlparser::parser::Parser;
 use sqlparser::tokenizer::{Token, TokenWithSpan};
