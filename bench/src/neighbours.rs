@@ -187,6 +187,7 @@ fn hearing(effort: Effort, controllers: u32, discounted: u32) -> Figure {
         members: RosterSet::full(controllers),
         owners: vec![1; controllers as usize],
         root: Digest([0; 32]),
+        mask_keys: Vec::new(),
     };
     let (signed, service) = (Signed::new(&membership, &key), key.verifying_key());
     let time = effort.time(|| {

@@ -4,9 +4,8 @@ use crate::BenchError;
 use alpheus_encrypted_stream::encode::Encoder;
 use alpheus_input::rows::Cell;
 use alpheus_policy::layout::Layout;
-use alpheus_policy::plan::Integrity;
 use alpheus_policy::policy::Policies;
-use alpheus_policy::query::{Create, Statement, parse};
+use alpheus_policy::query::{Create, IntegrityChoice, Statement, parse};
 use alpheus_policy::schema::{AttributeKind, Frames, Schema};
 use alpheus_time::{Span, Timestamp};
 use rand_chacha::ChaCha12Rng;
@@ -127,7 +126,7 @@ impl Application {
         let [_, query] = files(&self.key)?;
         let schema = Schema { frames, ..self.schema.clone() };
         let mut own = Application::new(&self.key, schema, query)?;
-        own.query.settings.integrity = Some(Integrity::Verified);
+        own.query.settings.integrity = Some(IntegrityChoice::Verified);
         Ok(own)
     }
 

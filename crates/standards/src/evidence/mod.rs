@@ -195,6 +195,7 @@ fn private() -> ResolvedOption {
         colluders: 0,
         dropout: Fraction::ZERO,
         missing_ticks: 0,
+        sets_per_day: None,
         split_populations: false,
         trusted: Vec::new(),
         verified: false,
