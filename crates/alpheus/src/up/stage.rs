@@ -198,7 +198,8 @@ impl Stage {
             }
         }
         let of = |clock: &Option<Clock>| clock.as_ref().map_or(Timestamp(0), Clock::now);
-        self.reached.iter().map(of).min().unwrap_or(Timestamp(u64::MAX))
+        let sending = (0..).zip(&self.reached).filter(|(index, _)| !self.devices.gave_up(*index));
+        sending.map(|(_, clock)| of(clock)).min().unwrap_or(Timestamp(u64::MAX))
     }
 
     fn start_device(&mut self, number: usize, schema: &str, window: &str) -> Result<(), Failure> {
@@ -292,11 +293,16 @@ impl Stage {
         )
     }
 
-    /// Fails if a process has failed; restarts what was killed. Devices may have sent all.
+    /// Fails if a process has failed; restarts what was killed. Devices may have sent all, and one
+    /// whose owner revokes is not taken any more.
     pub(super) fn check(&mut self) -> Result<(), Failure> {
-        let ended =
-            self.roles.revive()? == Condition::Ended || self.devices.revive()? == Condition::Ended;
-        match ended {
+        let (roles, devices) = (self.roles.revive()?, self.devices.revive()?);
+        if devices == Condition::GaveUp {
+            eprintln!(
+                "a device has stopped, for the reason above; windows go on without it, as they do once an owner has revoked consent"
+            );
+        }
+        match roles == Condition::Ended || devices == Condition::Ended {
             true => Err("a process ended by itself; its last words are above").blame(Category::Io),
             false => Ok(()),
         }

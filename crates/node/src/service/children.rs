@@ -96,6 +96,8 @@ struct ChildProcess {
     bound: bool,
     /// It has something to do, and ends well once that is done.
     finite: bool,
+    /// It has failed at that.
+    gave_up: bool,
     /// Its further output, which nobody reads.
     _output: Option<BufReader<ChildStdout>>,
 }
@@ -116,6 +118,8 @@ pub enum Condition {
     Running,
     /// Some were killed and are restarted.
     Revived,
+    /// One that has something to do has failed at it, and the others run on. It is said once.
+    GaveUp,
     /// One has ended by itself.
     Ended,
 }
@@ -175,6 +179,7 @@ impl Children {
             revivals: 0,
             bound,
             finite: false,
+            gave_up: false,
             _output: None,
         });
         self.0.last_mut().ok_or("no process was started").blame(Category::Io)
@@ -206,6 +211,12 @@ impl Children {
         self.0.get(index).map_or(0, |started| started.child.id())
     }
 
+    /// Whether the process that was started as the `index`-th has failed at what it had to do.
+    #[must_use]
+    pub fn gave_up(&self, index: usize) -> bool {
+        self.0.get(index).is_some_and(|started| started.gave_up)
+    }
+
     /// Whether one of them has ended.
     pub fn any_ended(&mut self) -> bool {
         self.0.iter_mut().any(|started| !matches!(started.child.try_wait(), Ok(None)))
@@ -231,6 +242,12 @@ impl Children {
                     started.child =
                         spawn(&started.folder, &started.args, &started.said, Pipes::None)?;
                     condition = Condition::Revived;
+                }
+                Ok(Some(_)) if started.gave_up => {}
+                Ok(Some(_)) if started.finite => {
+                    eprint!("{}", last_words(&started.said));
+                    started.gave_up = true;
+                    condition = Condition::GaveUp;
                 }
                 _ => {
                     eprint!("{}", last_words(&started.said));

@@ -121,7 +121,7 @@ pub(super) async fn watch(children: &mut Children) -> Failure {
         match children.revive() {
             Ok(Condition::Running) => {}
             Ok(Condition::Revived) => tracing::info!("restarted a killed process"),
-            Ok(Condition::Ended) => {
+            Ok(Condition::Ended | Condition::GaveUp) => {
                 return Failure::new(Category::Io, ProcessEndedError);
             }
             Err(failure) => return failure,
