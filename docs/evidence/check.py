@@ -16,6 +16,7 @@ from receipts import WrongError, announced, cell, check_receipt, column, labelle
 
 getcontext().prec = 120
 EPSILON, RHO, WIDEST = 10**18, 10**24, 1 << 21
+OPENED = ("ok", "ok: less exact than asked")
 
 
 def ln(atto): return Fraction(int(((Decimal(EPSILON) / atto).ln() * RHO).to_integral_value(ROUND_CEILING)), RHO)
@@ -106,18 +107,35 @@ def check_noise(noise, attributes):
     same("charges", noise["charges"], [{"attribute": a, unit: str(charges[a])} for a in sorted(charges)])
 
 
+def once(text):
+    """A line in which no name stands twice, so that all readers read the same."""
+    def pairs(all_pairs):
+        need(len(dict(all_pairs)) == len(all_pairs), "a name stands twice")
+        return dict(all_pairs)
+    def constant(name):
+        raise WrongError(f"{name} is no number of JSON")
+    return json.loads(text, object_pairs_hook=pairs, parse_constant=constant)
+
+
 class Pack:
     """What the lines said so far."""
     def __init__(self, authority, service, exhibits):
         self.authority, self.service, self.exhibits, self.notes = authority, service, exhibits, Counter()
         self.plans, self.charged, self.budgets, self.streams, self.queries, self.used = {}, Counter(), [], Counter(), [], set()
+        self.kinds, self.rows, self.consumer = Counter(), set(), None
 
     def exhibit(self, digest):
         need(digest in self.exhibits, f"the pack has nothing with the digest {digest}")
         self.used.add(digest)
         return self.exhibits[digest]
 
+    def line(self, kind, line):
+        need(kind == "head" or self.kinds["head"] == 1, "the first line is no head, or there are two")
+        self.kinds[kind] += 1
+        getattr(self, f"line_{kind}")(line)
+
     def line_head(self, line):
+        self.consumer = line["consumer"]
         self.from_, self.until, self.all = line["from"], line["until"], line["streams"]
         same("authority and service", [line["authority"], line["service"]], [self.authority, self.service])
         same("format", line["format"], 1)
@@ -136,6 +154,8 @@ class Pack:
         self.queries.append(line)
 
     def line_plan(self, line):
+        need(line["id"] not in self.plans, "the plan has another line")
+        same("consumer", line["consumer"], self.consumer)
         plan = {"id": line["id"], "owners": None, "noise": line["noise"], "line": line, "schema": self.id}
         if line["noise"]:
             check_noise(line["noise"], self.attributes)
@@ -163,12 +183,16 @@ class Pack:
     line_revocations = line_withdrawals
 
     def line_release(self, line):
-        row, plan = line["row"], self.plans.get(line["plan"])
+        row, plan, opened = line["row"], self.plans.get(line["plan"]), line["row"]["status"] in OPENED
         need(self.from_ <= row["window_start"] < self.until, "the window is of another time")
+        need(plan is None or (plan["id"], row["window_start"]) not in self.rows, "the row is there twice")
+        self.rows.add((line["plan"], row["window_start"]))
         if plan is None:
-            self.notes["rows of plans that the service does not keep"] += 1
+            need(not row.get("integrity"), "the plan of a row that controllers have signed is lacking")
+            self.notes["rows of plans that the service does not keep, with numbers that it alone states"] += 1
             return same("cost", line["cost"], None)
-        terms, opened = plan["line"], row["status"].startswith("ok")
+        terms = plan["line"]
+        need(opened or all(row.get(own["name"]) is None for own in terms["columns"]), "a row that did not open has numbers")
         same("query", line["query"], terms["query"])
         same("plan", row.get("plan", line["plan"]), line["plan"])
         same("window_end", row["window_end"] - row["window_start"], terms["window_us"] // 1000)
@@ -185,7 +209,9 @@ class Pack:
             return None
         signed = check_receipt(self.exhibit(line["receipt"]), plan, self.service, row)
         self.notes["rows that controllers have signed, computed from what they signed"] += 1
+        need(("sealed" in row) == bool(plan["to"]), "a row is sealed if its plan says for whom")
         if "sealed" in row:
+            need(all(row[item["alias"]] is None for item in plan["items"]), "a sealed row has numbers")
             return same("sealed", whole(bytes.fromhex(row["sealed"]["sum"]), "SEALED"), signed)
         cells = [cell(place, signed["words"]) for place in plan["cells"]]
         for item in plan["items"]:
@@ -227,6 +253,7 @@ class Pack:
 
     def end(self):
         """What only all lines together show."""
+        need(all(self.kinds[kind] == 1 for kind in ("head", "withdrawals", "revocations")), "a line is lacking, or there twice")
         need(all(self.streams[at] >= self.all for at, _ in enumerate(self.attributes)), "policies of streams are lacking")
         same("budgets without a line of what was spent", self.budgets, [])
         same("plans and receipts that no line names", sorted(self.exhibits.keys() - self.used), [])
@@ -235,6 +262,7 @@ class Pack:
             own = [plan["line"] for plan in self.plans.values() if plan["line"]["query"] == query["name"]]
             own = [line for line in own if line["running"] and line["consumer"] == query["consumer"]]
             if not own:
+                need(query["consumer"] != self.consumer or not query["groups"], f"the plans of {query['name']} are lacking")
                 self.notes["queries of others, as the service states them"] += 1
                 continue
             same(f"groups of {query['name']}", query["groups"], len(own))
@@ -283,9 +311,9 @@ def main(pack, deployment):
         step("an exhibit", lambda line=line: add(json.loads(line)))
     state = Pack(trusted["authority"], service, exhibits)
     for number, line in enumerate(text.splitlines(), 1):
-        read = step(f"line {number}", json.loads, line) or {}
+        read = step(f"line {number}", once, line) or {}
         kind = read.get("kind")
-        step(f"line {number}, {kind}", lambda: getattr(state, f"line_{kind}")(read))
+        step(f"line {number}, {kind}", state.line, kind, read)
     step("all lines together", state.end)
     if wrong:
         print(*wrong, sep="\n")
