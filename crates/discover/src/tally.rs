@@ -3,7 +3,7 @@
 use crate::bounds::Spread;
 use crate::cells::Row;
 use crate::clock::{Local, Region};
-use crate::form::{Form, Missing};
+use crate::form::{Form, Missing, distinct};
 use crate::hash::{Hashes, Map, Set};
 use crate::number::{Decimal, Marks, Sum};
 use crate::profile::truth;
@@ -344,8 +344,8 @@ impl Counter<'_> {
             let cell = row.get(own.column).map_or("", AsRef::as_ref);
             !cell.is_empty() && !self.missing.contains(cell) && self.marks.plain(cell).is_none()
         };
-        let again = row.iter().zip(&self.names).all(|(cell, name)| cell == name);
-        !again && numbers().next().is_some() && numbers().all(text)
+        let again = || distinct(row.iter().map(AsRef::as_ref)) == *self.names;
+        numbers().next().is_some() && numbers().all(text) && !again()
     }
 
     /// The bit of a time's hour, as the file has it.

@@ -270,10 +270,16 @@ pub(crate) fn is_id(name: &str) -> bool {
         "serial",
         "imei",
     ];
-    let last = words(name).pop().unwrap_or_default();
+    const ENDS: &[&str] = &["no", "nr", "num", "number", "code"];
+    let mut words = words(name);
+    let last = words.pop().unwrap_or_default();
+    let before = words.pop().filter(|_| ENDS.contains(&last.as_str()));
+    // `PULocationID`, and not `HUMID`.
+    let marked = name.strip_suffix("ID").is_some_and(|rest| !rest.ends_with(char::is_uppercase));
     matches!(last.as_str(), "id" | "ids" | "uid" | "uuid" | "guid")
-        || name.ends_with("ID")
-        || has(name, NUMBERS)
+        || marked
+        || NUMBERS.contains(&last.as_str())
+        || before.is_some_and(|word| NUMBERS.contains(&word.as_str()))
 }
 
 /// Whether a column of numbers may be an owner's by its name: one word, or one that says that it
@@ -407,6 +413,8 @@ mod tests {
             assert_eq!(owner_score(other), 0, "{other}");
         }
         assert!(is_id("PULocationID") && is_id("user_id") && is_id("Phone") && !is_id("humid"));
+        assert!(is_id("phone_number") && is_id("ID") && !is_id("HUMID"));
+        assert!(!is_id("mobile_data_mb") && !is_id("phone_battery"));
     }
 
     #[test]
