@@ -30,7 +30,7 @@ pub struct FaultyError {
     pub fault: FaultError,
 }
 
-/// What is wrong with a request to a [`Checker`]. It says nothing of any member.
+/// What is wrong with a request to a [`Checker`](super::Checker). It says nothing of any member.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum RoundError {
     /// The window is one of other terms.

@@ -19,7 +19,7 @@ const WRONG: &[(&str, &str, &str, Option<&str>)] = &[
     (
         "SUM(hart-rate)",
         "",
-        "has no attribute `hart-rate`; it has heart-rate, hrv, altitude: did you mean `heart-rate`?",
+        "has no attribute `hart-rate`; it has heart-rate, hrv, altitude, town: did you mean `heart-rate`?",
         Some("SUM(heart-rate)"),
     ),
     ("SUM(pulse), SUM(hrv)", "", "it has heart-rate, hrv, altitude", Some("SELECT SUM(hrv)\n")),
