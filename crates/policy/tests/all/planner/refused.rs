@@ -50,7 +50,12 @@ const WRONG: &[(&str, &str, &str, Option<&str>)] = &[
         Some("HISTOGRAM(altitude, 0, 5, 5)"),
     ),
     ("COUNT(*)", "", "names no attribute", None),
-    ("SUM(hrv)", "WHERE regoin = 'x'", "no metadata `regoin`; it has region, ageGroup: did you mean `region`?", None),
+    (
+        "SUM(hrv)",
+        "WHERE regoin = 'x'",
+        "no metadata `regoin`; it has region, ageGroup: did you mean `region`?",
+        None,
+    ),
     ("SUM(hrv)", "WHERE ageGroup = 'senoir'", "did you mean `senior`?", None),
     ("SUM(hrv)", "GROUP BY town", "no metadata `town`; it has region, ageGroup", None),
     (
