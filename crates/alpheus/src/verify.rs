@@ -9,8 +9,6 @@ use alpheus_node::failure::{Blame, Category, Failure, printed};
 use alpheus_node::globals::Globals;
 use alpheus_node::network::blocking::BlockingClient;
 use alpheus_node::network::error::RequestError;
-use alpheus_node::network::role::Role;
-use alpheus_node::settings::{Settings, path_flag};
 use alpheus_policy::ids::PlanId;
 use alpheus_streams::deployment;
 use alpheus_streams::links;
@@ -18,7 +16,7 @@ use alpheus_streams::query::receipts::{
     RefusedRowError, all_receipts, check, open_plan, stated, window_of,
 };
 use alpheus_streams::query::sealed::Rows;
-use alpheus_streams::revocations::open_identity;
+use alpheus_streams::revocations::open_consumer;
 use alpheus_streams::runtime::results::has_opened;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
@@ -115,9 +113,7 @@ pub struct UnverifiedRowsError {
 /// # Errors
 /// [`Category::Check`] if a row does not hold, [`Category::Input`] if a file cannot be read.
 pub fn run(args: &Args, globals: &Globals) -> Result<(), Failure> {
-    let settings = globals.settings(vec![("identity", path_flag(args.identity.as_ref()))])?;
-    let folder = Settings::needed(&settings.identity, "identity")?;
-    let identity = open_identity(&folder, Role::Consumer)?;
+    let identity = open_consumer(args.identity.as_ref(), globals)?;
     let deployment = deployment::of(&identity)?;
     let evidence = match (&args.file, &args.server, &args.query) {
         (Some(file), ..) => {

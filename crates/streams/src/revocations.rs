@@ -10,9 +10,11 @@ use alpheus_crypto::sign::VerifyingKey;
 use alpheus_crypto::signed::Signed;
 use alpheus_encrypted_stream::revocation::{RevocationError, RevocationList, tls_digest};
 use alpheus_node::failure::{Blame, Failure};
+use alpheus_node::globals::Globals;
 use alpheus_node::network::identity::IdentityFolder;
 use alpheus_node::network::revoked::Revoked;
 use alpheus_node::network::role::Role;
+use alpheus_node::settings::{Settings, path_flag};
 use data_encoding::{HEXLOWER, HEXLOWER_PERMISSIVE};
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -49,7 +51,16 @@ pub fn open_identity(folder: &Path, wanted: Role) -> Result<IdentityFolder, Fail
     watched(folder, IdentityFolder::open(folder, wanted)?)
 }
 
-/// The same where the command also acts as some other roles.
+/// The identity of a command that acts as a consumer: in the folder that its flag or the settings name.
+///
+/// # Errors
+/// If neither names one, and as [`open_identity`].
+pub fn open_consumer(flag: Option<&PathBuf>, globals: &Globals) -> Result<IdentityFolder, Failure> {
+    let settings = globals.settings(vec![("identity", path_flag(flag))])?;
+    open_identity(&Settings::needed(&settings.identity, "identity")?, Role::Consumer)
+}
+
+/// As [`open_identity`], where the command also acts as some other roles.
 ///
 /// # Errors
 /// As [`open_identity`].

@@ -13,10 +13,8 @@ use alpheus_node::files::{Readers, write_new};
 use alpheus_node::globals::Globals;
 use alpheus_node::network::client::HttpClient;
 use alpheus_node::network::error::RequestError;
-use alpheus_node::network::role::Role;
-use alpheus_node::settings::{Settings, path_flag};
 use alpheus_streams::query::receipts::all_receipts;
-use alpheus_streams::revocations::open_identity;
+use alpheus_streams::revocations::open_consumer;
 use alpheus_streams::runtime::results::has_opened;
 use alpheus_streams::server::evidence::EvidenceAnswer;
 use alpheus_streams::{deployment, links};
@@ -85,9 +83,7 @@ struct PlanAnswer {
 /// # Errors
 /// If the service does not answer, has not signed its statement, or the file cannot be written.
 pub fn run(args: &Args, globals: &Globals) -> Result<(), Failure> {
-    let settings = globals.settings(vec![("identity", path_flag(args.identity.as_ref()))])?;
-    let folder = Settings::needed(&settings.identity, "identity")?;
-    let identity = open_identity(&folder, Role::Consumer)?;
+    let identity = open_consumer(args.identity.as_ref(), globals)?;
     let deployment = deployment::of(&identity)?;
     let client = links::service(&args.server, &identity)?;
     let until = args.until.0.saturating_add(1).saturating_mul(DAY);

@@ -143,7 +143,7 @@ fn out_of_reach(
     let error = OutOfReachError { asked: asked.to_owned(), why: why.join("; ") };
     let help = match nearest {
         Some(percent) => format!(
-            "the nearest is `--error '{percent} %'`. With more owners, or with narrower bounds in the schema.yaml that this writes, the error is smaller. Without --error, results are exact totals"
+            "the nearest is `--error '{percent} %'`. It is smaller with more owners, or with narrower bounds: write the files with that error, and narrow the bounds in schema.yaml. Without --error, results are exact totals"
         ),
         None => "without --error, results are exact totals over many owners".to_owned(),
     };

@@ -3,15 +3,13 @@
 use super::sealed::{Opener, Rows};
 use super::{Answer, Args, print};
 use crate::links;
-use crate::revocations::open_identity;
+use crate::revocations::open_consumer;
 use crate::runtime::results::cell;
 use crate::statement::Query;
 use alpheus_node::failure::{Failure, printed};
 use alpheus_node::globals::Globals;
 use alpheus_node::network::blocking::BlockingClient;
-use alpheus_node::network::role::Role;
 use alpheus_node::settings::Format;
-use alpheus_node::settings::{Settings, path_flag};
 use alpheus_policy::explain::Explanation;
 use alpheus_policy::show::Table;
 use serde::Deserialize;
@@ -37,9 +35,7 @@ pub enum StatementResult {
 
 /// Sends the statement of `--query`; then prints the rows of `--results`.
 pub(super) fn run(args: &Args, server: &str, globals: &Globals) -> Result<(), Failure> {
-    let settings = globals.settings(vec![("identity", path_flag(args.identity.as_ref()))])?;
-    let folder = Settings::needed(&settings.identity, "identity")?;
-    let identity = open_identity(&folder, Role::Consumer)?;
+    let identity = open_consumer(args.identity.as_ref(), globals)?;
     let (client, mut opener) = (links::service(server, &identity)?, Opener::new(&identity)?);
     if args.verified {
         opener.require_verified();

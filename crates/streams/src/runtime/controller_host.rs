@@ -214,12 +214,6 @@ impl ControllerHost {
         each.map(|shard| shard.draw_ahead(now)).reduce(|| false, |one, other| one | other)
     }
 
-    /// Wipes keys of verified windows that are settled.
-    pub fn wipe_settled_keys(&mut self, now: Timestamp) {
-        let all = self.shards.iter_mut().flat_map(|shard| shard.controllers.values_mut());
-        all.for_each(|controller| controller.wipe_settled_keys(now));
-    }
-
     /// The authority has revoked these certificates. A controller with one of them answers
     /// nothing any more.
     pub fn note_revocations(&mut self, revoked: &Arc<BTreeSet<Digest>>) {

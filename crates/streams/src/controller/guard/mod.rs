@@ -314,11 +314,6 @@ impl Guard {
         self.host.draw_ahead(now)
     }
 
-    /// Wipes keys of verified windows that are settled, also while no service is reached.
-    pub fn wipe_settled_keys(&mut self, now: Timestamp) {
-        self.host.wipe_settled_keys(now);
-    }
-
     /// Limits the owners' logs.
     #[must_use]
     pub fn keeping_logs(self, log_keeper: LogKeeper) -> Guard {
