@@ -9,8 +9,8 @@ mod owner;
 #[cfg(feature = "stats")]
 mod statistics;
 
-use crate::common::deployment::{HOUSES, QUERY, Running, until};
-use crate::common::{Process, bash, get};
+use crate::common::deployment::{QUERY, Running, until};
+use crate::common::{Process, get};
 use browser::Browser;
 use serde_json::Value;
 
@@ -68,7 +68,7 @@ async fn consumer(browser: &Browser, running: &Running, address: &str) -> Vec<Pr
     browser.writes("#statement", NOISY).await;
     browser.presses("#ask").await;
     browser.says("#answer .note", "Alarms is running.").await;
-    let devices = feed_for_long(running);
+    let devices = running.feed();
     browser.presses("#answer .note a").await;
     noisy_results(browser).await;
     exact_results(browser, running).await;
@@ -77,26 +77,6 @@ async fn consumer(browser: &Browser, running: &Running, address: &str) -> Vec<Pr
     browser.says(".bars", "Opened").await;
     browser.is_for_everybody("service").await;
     devices
-}
-
-/// Each house's meter sends its number twice in each window, for as long as the pages are read. The
-/// service refuses what is further ahead of its clock than a minute, so no file can hold it all.
-fn feed_for_long(running: &Running) -> Vec<Process> {
-    let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap();
-    let (start, folder) = (now.as_secs() + 4, running.place.path(""));
-    let meter = |(number, house): (usize, &&str)| {
-        let script = format!(
-            "for step in {{0..3600}}; do \
-               while (( EPOCHSECONDS + 20 < {start} + step )); do sleep 0.5; done; \
-               echo '{{\"reading\": {}, \"alarms\": 1, \"litres\": 5, \"at\": '$(({start} + step))'500}}'; \
-             done | alpheus produce --identity pki/meter-{house} --device {house}.device \
-             --state run/meter-{house} --schema schema.yaml --server {} --input - --time-column at",
-            number + 1,
-            running.server
-        );
-        Process::start_script(bash(&folder).args(["-c", &script]))
-    };
-    HOUSES.iter().enumerate().map(meter).collect()
 }
 
 /// Error bars, as long as the row says, and the noise in words.
