@@ -16,8 +16,8 @@ FEATURES := alpheus/kafka,alpheus/object-store,alpheus-bench/pairing
 SECONDS_EACH ?= 60
 # How many tests run at once: of whole processes, beside them those that mostly wait for clocks,
 # and beside both all others.
-TEST_THREADS ?= 5
-WAITING_THREADS ?= 5
+TEST_THREADS ?= 4
+WAITING_THREADS ?= 3
 OTHER_THREADS ?= 3
 # What only computes gives way to tests of whole processes, whose clocks do not wait for it.
 YIELDING := nice -n 10
