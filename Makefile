@@ -113,10 +113,10 @@ step-unit: step-build step-broker .venv/opentelemetry
 	$(call step,programs)
 step-lean: step-build
 	$(call step,lean,$(YIELDING))
-# One after the other: tests of whole processes run beside them.
-step-js: step-lean
+# At the end: browsers and meters in Node have clocks, and no processor to spare for others.
+step-js: step-unit step-lean
 	$(call step,js)
-step-python: step-js .venv/python
+step-python: step-unit .venv/python
 	$(call step,python)
 
 .PHONY: rules
