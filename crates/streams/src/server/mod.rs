@@ -112,7 +112,7 @@ pub struct Args {
     /// Address to serve devices, controllers and consumers at
     #[arg(long, value_name = "ADDRESS")]
     api: Option<SocketAddr>,
-    /// Which engine sums ciphertexts: this process, or the Flink job on the same Kafka topics
+    /// Which engine sums ciphertexts: this process, or the Flink job or workers on the same Kafka topics
     #[arg(long, value_enum)]
     engine: Option<EngineKind>,
     /// How long after its end a window waits for late streams [default: 10; 600 with the engine
