@@ -22,7 +22,7 @@ OTHER_THREADS ?= 3
 # What only computes gives way to tests of whole processes, whose clocks do not wait for it.
 YIELDING := nice -n 10
 # Tests of whole processes that wait for minutes and compute little.
-WAITING := stats:: flink:: worker:: otlp:: doctor::
+WAITING := stats:: flink:: worker:: otlp:: doctor:: pass:: outages::
 # All tests but those of whole processes. `cargo xtask tidy` says if a test target is missing.
 OTHERS := --lib --bins --examples --test all --test plain --test suite --test vectors
 PROCESSES = $(CARGO) test --workspace --features $(FEATURES) --locked --no-fail-fast --test processes --
@@ -83,7 +83,7 @@ test: export CFLAGS := -O0 -g0
 test: export HOST_CFLAGS := -O1 -g0
 test: export TARGET_CFLAGS := -O1 -g0
 endif
-test: tools web browser jdk js-tools ## everything that must hold before a change lands
+test: tools ## everything that must hold before a change lands
 	@rm -rf target/steps; mkdir -p target/steps
 	@$(MAKE) --jobs 3 step-rules step-vectors step-jvm step-unit step-lean step-js step-python
 	@$(PYTHON) .ci/count.py target/steps jvm
@@ -98,25 +98,31 @@ define step
 	fi
 endef
 
-.PHONY: step-rules step-build step-broker step-vectors step-jvm step-unit step-lean step-js step-python
+.PHONY: installs
+installs: web browser jdk js-tools .venv/ready # what the build does not need
+
+.PHONY: step-installs step-rules step-build step-broker step-vectors step-jvm step-unit step-lean step-js step-python
+# Downloads beside the build. All that is installed by apt comes here or before: it serves one at a time.
+step-installs:
+	$(call step,installs)
 step-rules:
 	$(call step,rules)
 step-build: step-rules
 	$(call step,build)
-step-broker:
+step-broker: step-installs
 	$(call step,broker)
-step-vectors: step-rules
+step-vectors: step-rules step-installs
 	$(call step,vectors,$(YIELDING))
 step-jvm: step-broker
 	$(call step,jvm,$(YIELDING))
-step-unit: step-build step-broker .venv/opentelemetry
+step-unit: step-build step-broker
 	$(call step,programs)
 step-lean: step-build
 	$(call step,lean,$(YIELDING))
 # At the end: browsers and meters in Node have clocks, and no processor to spare for others.
-step-js: step-unit step-lean
+step-js: step-unit step-lean step-installs
 	$(call step,js)
-step-python: step-unit .venv/python
+step-python: step-unit
 	$(call step,python)
 
 .PHONY: rules
@@ -145,7 +151,7 @@ unit: tools web browser broker .venv/opentelemetry programs ## unit, property, p
 .PHONY: programs programs-waiting programs-processes programs-others
 # Tests of whole processes wait more than they compute: more of them than there are cores run at
 # once, and all others beside them. Those that wait longest start at once, or the end waits for them.
-programs:
+programs: .venv/opentelemetry
 	@if [ -z "$${ALPHEUS_REAL_DATA:-}" ]; then \
 	  echo "note: ALPHEUS_REAL_DATA is not set: tests over real recordings are skipped"; \
 	fi
