@@ -19,6 +19,9 @@ use tokio::sync::mpsc;
 
 /// How long a request waits for a session.
 const SESSION_TIMEOUT: Duration = Duration::from_secs(30);
+/// How often a request without a body is sent again: the gateway may have been restarted, and then
+/// the session may end at an epoch's border before the request reaches it.
+const RESENDS: usize = 2;
 
 /// The state that requests share.
 #[derive(Clone)]
@@ -72,18 +75,23 @@ async fn serve(State(local): State<Local>, request: Request) -> Response {
     if let Err(error) = local.door.check(request.headers()) {
         return forbidden(&error);
     }
-    // A request without a body can be repeated after the gateway has restarted.
+    // A request without a body can be repeated.
     let again = request.body().is_end_stream().then(|| copy(&request));
-    let Some(live) = local.live(None).await else { return no_session() };
-    let response = send(&live, request).await;
-    let Some(again) = again.filter(|_| refused_by_gateway(&response)) else { return response };
-    // All requests of a page may notice it together. If the queue is full, an order is
-    // already waiting.
-    let _ = local.orders.try_send(Order::Reconnect(live.clone()));
-    match local.live(Some(&live)).await {
-        Some(live) => send(&live, again).await,
-        None => response,
+    let Some(mut live) = local.live(None).await else { return no_session() };
+    let mut response = send(&live, request).await;
+    let Some(again) = again else { return response };
+    for _ in 0..RESENDS {
+        if !refused_by_gateway(&response) {
+            break;
+        }
+        // All requests of a page may notice it together. If the queue is full, an order is
+        // already waiting.
+        let _ = local.orders.try_send(Order::Reconnect(live.clone()));
+        let Some(next) = local.live(Some(&live)).await else { break };
+        response = send(&next, copy(&again)).await;
+        live = next;
     }
+    response
 }
 
 fn copy(request: &Request) -> Request {
