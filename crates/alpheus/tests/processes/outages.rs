@@ -280,6 +280,7 @@ fn devices_go_on_at_a_service_that_was_emptied() {
     live.go_away(0);
     fs::remove_dir_all(live.running.place.path("run/service")).unwrap();
     live.come_back();
+    live.running.knows_all();
     live.ask(QUERY);
     let since = live.now();
     let whole = live.whole_window_since(since, "it was emptied");

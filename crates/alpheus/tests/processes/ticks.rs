@@ -182,6 +182,7 @@ fn devices_open_new_sessions_at_a_service_that_lost_its_state() {
     fs::remove_dir_all(running.place.path("run/service")).unwrap();
     let api = running.server.strip_prefix("https://").unwrap().to_owned();
     running.service = running.place.server(&api);
+    running.knows_all();
     ask(&running);
     let row = running.row(3);
     // One, two and three, equally often but for the ends.

@@ -414,19 +414,37 @@ impl Running {
         let add = |(house, (api, _)): (&&str, &(String, Process))| place.add_stream(house, api);
         let streams = HOUSES.iter().zip(&hosts).map(add).collect();
         let running = Running { place, server, hosts, streams, service };
+        running.knows_all();
+        running
+    }
+
+    /// Waits until the service knows the streams of all houses: a query has only those that are
+    /// known when it is accepted.
+    pub(crate) fn knows_all(&self) {
         until("three streams at the service", || {
             let asked = format!("EXPLAIN {QUERY} BETWEEN 3 AND 100");
-            running.place.ask(&running.server, &asked).status.success().then_some(())
+            self.place.ask(&self.server, &asked).status.success().then_some(())
         });
-        running
     }
 
     /// The first row over so many owners.
     pub(crate) fn row(&self, population: u64) -> serde_json::Value {
-        until("such a window", || {
-            let mut rows = self.place.rows(&self.server).into_iter();
-            rows.find(|row| row["population"] == population && row["status"] == "ok")
-        })
+        let end = Instant::now() + PATIENCE;
+        loop {
+            let mut rows = self.place.rows(&self.server);
+            let whole =
+                |row: &serde_json::Value| row["population"] == population && row["status"] == "ok";
+            if let Some(found) = rows.iter().position(whole) {
+                return rows.swap_remove(found);
+            }
+            let last = &rows[rows.len().saturating_sub(4)..];
+            assert!(
+                Instant::now() < end,
+                "no window over {population}; the last: {last:?}\n{}",
+                self.service.log()
+            );
+            std::thread::sleep(Duration::from_millis(500));
+        }
     }
 
     pub(crate) fn owner(&self, house: usize, what: &str) -> String {
