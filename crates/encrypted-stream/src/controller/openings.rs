@@ -77,7 +77,7 @@ impl Controller {
         self.check_sets(now, fixed, &request.set, &spent.accepted)?;
         // After a restart since the token, the seeds may be missing.
         self.draw_for(now, &request.plan, request.window)?;
-        let answer = self.open(now, request, (fixed, spent.answer.digest()))?;
+        let answer = self.open(request, (fixed, spent.answer.digest()))?;
         // Only once nothing can fail any more: this may be the one line about the cost of
         // the totals.
         let line = self.release_line(now, spent, population, counted);
@@ -90,7 +90,6 @@ impl Controller {
 
     fn open(
         &mut self,
-        now: Timestamp,
         request: &Verified<OpeningSet>,
         (fixed, token): (&FixedMembership, Digest),
     ) -> Result<Signed<Opening>, WindowRefusalError> {
@@ -99,7 +98,7 @@ impl Controller {
         let outputs = joined.plan().release.outputs();
         let pickers = joined.pickers(request.window);
         let keys =
-            joined.window_keys(&mut self.generations, &self.identity, (fixed, &pickers), now)?;
+            joined.window_keys(&mut self.generations, &self.identity, (fixed, &pickers), None)?;
         let masks = joined.masks.as_mut().ok_or(WindowRefusalError::NothingToOpen)?;
         let (round, opened) = (mask_round(fixed, &pickers), (&request.set, &digest));
         let mut words =

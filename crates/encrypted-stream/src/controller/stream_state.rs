@@ -10,7 +10,7 @@ use alpheus_policy::ids::{ControllerId, OwnerId, StreamId};
 use alpheus_policy::layout::Layout;
 use alpheus_policy::policy::{ResolvedOption, ResolvedPolicy};
 use alpheus_policy::schema::Schema;
-use alpheus_time::{Span, Timestamp, Window};
+use alpheus_time::{Timestamp, Window};
 
 use super::copies::{Copies, DeviceCopy};
 use super::sessions::{Session, Sessions};
@@ -36,12 +36,6 @@ pub struct HeldStream {
 /// Number of an owner's choices for a stream that are kept. Of windows that began before the
 /// oldest of them nothing is released.
 const MAX_CHOICES: usize = 256;
-
-/// How often an owner may change the choice for a stream within [`RESTLESS_FOR`]. After one more
-/// change the stream waits.
-const CHANGES_PER_DAY: usize = 3;
-/// A day.
-const RESTLESS_FOR: Span = Span(DAY);
 
 /// An annotation and when the controller accepted it.
 #[derive(Debug)]
@@ -267,23 +261,17 @@ impl StreamState {
     pub(super) fn check_waiting(
         &self,
         window: Window,
-        now: Timestamp,
+        is_restless: bool,
     ) -> Result<(), ExclusionError> {
         if !self.is_confirmed_for(window) {
             return Err(ExclusionError::Unconfirmed);
         }
-        if self.is_restless(now) { Err(ExclusionError::Restless) } else { Ok(()) }
+        if is_restless { Err(ExclusionError::Restless) } else { Ok(()) }
     }
 
-    /// Whether the owner has changed the choice so often in the last day that the stream waits.
-    ///
-    /// A choice that forbids a window between its token and its opening ends the window, and the
-    /// service then leaves out the host, with all its owners. So an owner may do that twice a
-    /// day.
-    pub(super) fn is_restless(&self, now: Timestamp) -> bool {
-        let recent = |taken: &&DatedAnnotation| now < taken.since.plus(RESTLESS_FOR);
-        // The first one changes nothing.
-        self.annotations.iter().skip(1).filter(recent).count() > CHANGES_PER_DAY
+    /// When the owner changed the choice, or withdrew. The first choice changes nothing.
+    pub(super) fn changes(&self) -> impl Iterator<Item = Timestamp> {
+        self.annotations.iter().skip(1).map(|taken| taken.since).chain(self.revoked)
     }
 
     /// The annotations that a release of this window must comply with: those in force at

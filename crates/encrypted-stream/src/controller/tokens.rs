@@ -154,8 +154,7 @@ impl Controller {
         window: Window,
         checked: &CheckedMembership<'_>,
     ) -> Result<Step<Vec<ControllerMessage>>, WindowRefusalError> {
-        let fixed = checked.fixed;
-        let plan = fixed.membership().plan;
+        let (fixed, plan) = (checked.fixed, checked.fixed.membership().plan);
         let mut tau = self.key_sum(fixed)?;
         let joined = self.plans.get_mut(&plan).ok_or(WindowRefusalError::UnknownPlan)?;
         let position = joined.position;
@@ -165,7 +164,7 @@ impl Controller {
             &mut self.generations,
             &self.identity,
             (fixed, checked.pickers),
-            now,
+            Some(now),
         )?;
         let words = match &mut joined.masks {
             // The plan names one controller, so its token opens by itself.
@@ -185,6 +184,7 @@ impl Controller {
         let round = joined.rounds.entry(window.start).or_default();
         let summoned = round.summoned.as_ref().ok_or(WindowRefusalError::NotPresent)?;
         let (accepted, owners) = (summoned.presence.accepted.clone(), summoned.presence.owners);
+        self.generations.cover(round.generation, &plan, &accepted);
         let spent = SpentToken { plan, window, membership: digest, accepted, owners, answer };
         round.pickers = checked.pickers.to_vec();
         round.spent = Some((spent.clone(), Some(Arc::clone(fixed))));

@@ -87,6 +87,8 @@ pub struct Coordinator {
     totals: Totals,
     /// In a verified plan: members' keys for pads.
     mask_keys: MaskKeys,
+    /// The time of day, if deadlines go by another clock.
+    clock: Option<Timestamp>,
     /// Who has ruined windows of this plan.
     withholders: Withholders,
     /// Whether an adder sums ciphertexts and answers.
@@ -112,9 +114,16 @@ impl Coordinator {
             retired: false,
             totals: Totals::default(),
             mask_keys: MaskKeys::default(),
+            clock: None,
             withholders: Withholders::default(),
             delegates: false,
         }
+    }
+
+    /// States the time of day, by which the keys of a verified plan's members are judged, for a service
+    /// whose deadlines go by another clock. Without it, that of the deadlines counts.
+    pub fn note_clock(&mut self, clock: Timestamp) {
+        self.clock = Some(clock);
     }
 
     /// Announces the plan to the roster. Repeat it to controllers that do not answer.

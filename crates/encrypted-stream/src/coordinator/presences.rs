@@ -137,9 +137,7 @@ impl Coordinator {
         let may_be_read = announced.plan().sealed_to.is_some();
         let owner = |at| owner(announced.plan(), at);
         check_presence(presence, &called.streams, may_be_read, owner)?;
-        if !self.mask_keys.fit(&announced, presence) {
-            return Err(MessageError::Malformed);
-        }
+        self.mask_keys.check(&announced, presence, self.clock.unwrap_or(now))?;
         let round = self.round_mut(presence.window)?;
         let lacks = lacks && matches!(round.phase, Phase::Summoned);
         if lacks {
