@@ -17,6 +17,7 @@ use alpheus_time::{Timestamp, Window};
 
 use super::Controller;
 use super::plan_state::PlanState;
+use super::stream_state::StreamState;
 use crate::error::WindowRefusalError;
 use crate::keys::DAY;
 use crate::ledger::{Change, Record};
@@ -79,22 +80,29 @@ fn day_of(start: Timestamp) -> u64 {
 }
 
 impl Controller {
-    /// The bound on a window's day by the owners whose streams a token covers, if any has one.
-    fn sets_per_day(
-        &self,
-        joined: &PlanState,
-        window: Window,
-        accepted: &[u32],
-        now: Timestamp,
-    ) -> Option<u32> {
-        let of = |position: &u32| {
-            let state = self.streams.get(&joined.own(*position)?.stream)?;
-            state.sets_per_day(&joined.plan().attributes, window, now)
+    /// The bound on a window's day, if an owner whom the day's sums could tell apart has one: of the
+    /// streams that this plan has here, whether a token covers them or not. Sums with and without an owner
+    /// differ by that owner. A plan that ended on that day may have summed others of these streams'
+    /// neighbours, and an epoch lists whom the service calls. There the bounds of those count as well.
+    fn sets_per_day(&self, joined: &PlanState, window: Window, now: Timestamp) -> Option<u32> {
+        let (plan, begun) = (joined.plan(), Timestamp(day_of(window.start) * DAY));
+        let bound = |state: &StreamState| state.sets_per_day(&plan.attributes, window, now);
+        if plan.epoch.is_some() {
+            let of_schema = |state: &StreamState| state.schema.id() == plan.schema;
+            let held = self.streams.values();
+            return held.filter_map(|own| bound(own).filter(|_| of_schema(own))).min();
+        }
+        let before = |other: &&PlanState| {
+            let ended = other.ended.is_some_and(|ended| ended > begun);
+            ended && other.plan().epoch.is_none() && other.plan().schema == plan.schema
         };
-        accepted.iter().filter_map(of).min()
+        let plans = self.plans.values().filter(before).chain([joined]);
+        let streams = plans.flat_map(PlanState::own_streams).map(|(_, planned)| planned.stream);
+        streams.filter_map(|stream| bound(self.streams.get(&stream)?)).min()
     }
 
-    /// Checks the bound on sets for a sum over `set`, by the policies in force now.
+    /// Checks the bound on sets for a sum over `set`, by the policies in force now. Returns the set's id,
+    /// if there is a bound.
     ///
     /// # Errors
     /// [`WindowRefusalError::TooManySets`] if the day's sets are used up and this is none of them.
@@ -104,11 +112,11 @@ impl Controller {
         fixed: &FixedMembership,
         set: &RosterSet,
         accepted: &[u32],
-    ) -> Result<(), WindowRefusalError> {
+    ) -> Result<Option<SetId>, WindowRefusalError> {
         let membership = fixed.membership();
         let (window, plan) = (membership.window, &membership.plan);
         let joined = self.plans.get(plan).ok_or(WindowRefusalError::UnknownPlan)?;
-        let Some(limit) = self.sets_per_day(joined, window, accepted, now) else { return Ok(()) };
+        let Some(limit) = self.sets_per_day(joined, window, now) else { return Ok(None) };
         let day = day_of(window.start);
         // Which sets the rest of that day had may be lost.
         if self.restored_at.is_some_and(|restored| day <= day_of(restored)) {
@@ -116,24 +124,23 @@ impl Controller {
         }
         let (id, schema) = (set_id(joined, fixed, set, accepted), joined.plan().schema);
         let mut attributes = joined.plan().attributes.iter();
-        attributes.try_for_each(|at| self.sets.check((schema, *at), day, &id, limit))
+        attributes.try_for_each(|at| self.sets.check((schema, *at), day, &id, limit))?;
+        Ok(Some(id))
     }
 
-    /// Notes the set of a sum that is opened, if its owners bound them. The records go into the
-    /// commit of the answer.
+    /// Notes the set of a sum that is opened, if there is a bound. The records go into the commit of the
+    /// answer.
     pub(super) fn note_set(
         &mut self,
         now: Timestamp,
         fixed: &FixedMembership,
-        set: &RosterSet,
-        accepted: &[u32],
+        id: Option<SetId>,
     ) -> Vec<Change> {
         let window = fixed.membership().window;
-        let Some(joined) = self.plans.get(&fixed.membership().plan) else { return Vec::new() };
-        if self.sets_per_day(joined, window, accepted, now).is_none() {
+        let Some((id, joined)) = id.zip(self.plans.get(&fixed.membership().plan)) else {
             return Vec::new();
-        }
-        let (id, schema) = (set_id(joined, fixed, set, accepted), joined.plan().schema);
+        };
+        let schema = joined.plan().schema;
         let (attributes, day) = (joined.plan().attributes.clone(), day_of(window.start));
         let mut changes = Vec::new();
         for attribute in attributes {

@@ -12,6 +12,7 @@
 //! | [`receipts`] | receipts of verified windows |
 //! | [`adder`] | sums that an adder computes |
 //! | [`withholders`] | controllers whose openings did not come |
+//! | [`day_sets`] | which sets of owners a day has had |
 //! | [`totals`] | running totals, window by window |
 //! | [`recovery`] | restart from the service's store |
 //!
@@ -25,6 +26,7 @@
 //! stays under pads that only the consumer can remove.
 
 mod adder;
+mod day_sets;
 mod graph;
 mod inbound;
 mod mask_keys;
@@ -38,6 +40,7 @@ mod totals;
 mod withholders;
 
 pub use adder::{AdderMessage, Answer, SumSet};
+pub use day_sets::DaySets;
 pub use inbound::VerifiedMessage;
 pub use output::{Opened, Outcome, Output, Sums, Timing, WindowReport};
 pub use recovery::ServiceRecord;
@@ -91,6 +94,8 @@ pub struct Coordinator {
     clock: Option<Timestamp>,
     /// Who has ruined windows of this plan.
     withholders: Withholders,
+    /// Which sets of owners the days have had.
+    day_sets: DaySets,
     /// Whether an adder sums ciphertexts and answers.
     delegates: bool,
 }
@@ -116,6 +121,7 @@ impl Coordinator {
             mask_keys: MaskKeys::default(),
             clock: None,
             withholders: Withholders::default(),
+            day_sets: DaySets::default(),
             delegates: false,
         }
     }
@@ -303,6 +309,8 @@ impl Coordinator {
         if !round.asks(from, &declined.about) {
             return Err(MessageError::Mismatched);
         }
+        self.note_bound(from, declined.window, declined.reason);
+        let round = self.round_mut(declined.window)?;
         if !declined.reason.may_pass() {
             round.refusals.insert(from, declined.reason);
         }
@@ -366,13 +374,14 @@ impl Coordinator {
         let (excluded, refused) = (round.exclusion_counts(), round.refusal_counts());
         let unreported = self.delegates.then_some(round.unreported);
         let roster = &self.plan().roster;
-        let unopened = round.unopened(&result).into_iter();
+        let unopened = self.at_fault(&round, &result).into_iter();
         let unopened = unopened.filter_map(|at| roster.get(at as usize).copied()).collect();
         let opening_set = round.opening_set();
         let mut changes = vec![self.put(&ServiceRecord::Ended { start })];
         changes.extend(totals);
         changes.extend(self.removals(start));
         self.ended.insert(start);
+        self.note_opened(&round);
         changes.extend(self.forget());
         let outcome =
             Outcome { window, result, excluded, unreported, refused, unopened, opening_set };

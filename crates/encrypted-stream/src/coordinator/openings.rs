@@ -95,6 +95,13 @@ impl Coordinator {
             let failure = self.forbids(&fixing.fixed, &all).unwrap_or(failure);
             return self.fail(start, self.reason(round, failure));
         }
+        let held = match self.openable(round, fixing, held) {
+            Ok(held) => held,
+            Err(failure) => {
+                self.rounds.entry(start).and_modify(|round| round.is_ruined = true);
+                return self.fail(start, failure);
+            }
+        };
         let held = match self.turn(now, start, held) {
             Turn::Now(held) => held,
             Turn::Later => {

@@ -225,7 +225,7 @@ impl Coordinator {
                 fixing = self.acceptable(round, &left_out);
             }
         }
-        fixing
+        Ok(self.of_known_sets(round, fixing?, &both))
     }
 
     /// Controllers that have kept another window waiting for their openings for long. Each
@@ -247,7 +247,7 @@ impl Coordinator {
     }
 
     /// M over the controllers that are present and not left out, if it can open.
-    fn acceptable(
+    pub(super) fn acceptable(
         &self,
         round: &Round,
         left_out: &BTreeSet<u32>,

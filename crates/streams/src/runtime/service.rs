@@ -206,10 +206,13 @@ impl Service {
         let (coordinator, asked) =
             Coordinator::restore(announced, self.key.clone(), self.timing, values, now)
                 .map_err(|_| ServiceError::Damaged { what: "window records" })?;
-        let coordinator = match self.plane.sums_for_coordinators() {
+        let mut coordinator = match self.plane.sums_for_coordinators() {
             true => coordinator.with_delegated_sums(),
             false => coordinator,
         };
+        if let Some(epoch) = &epoch {
+            coordinator.share_sets(self.epochs.sets_of(epoch));
+        }
         self.pending.extend([(id, coordinator.announce()), (id, asked)]);
         let (refusals, ended) = (BTreeMap::new(), BTreeMap::new());
         self.queries.insert(id, Query { coordinator, place, refusals, ended, epoch });
