@@ -164,3 +164,25 @@ fn a_restart_gives_a_day_no_other_bound() {
     }
     assert!(open(&mut epochs, 7, &[0, 1, 2, 3]).is_none(), "its sets of the day may be lost");
 }
+
+/// Two owners at each host, of whom the service lists both and then one. The one that it leaves out bounds the
+/// sets of a day by one, the other by three.
+#[test]
+fn a_neighbour_with_a_larger_bound_does_not_give_an_owner_away() {
+    let mut epochs = Epochs::new(Setup { streams_each: 2, ..setup(Some(3)) });
+    let stream = epochs.held(0)[0].stream;
+    let strict = policy(&Setup { sets_per_day: Some(1), ..epochs.world.setup.clone() });
+    let signed = epochs.world.annotate(stream, 2, strict);
+    let owner = crate::protocol::identities::certified(&epochs.world.setup.owner_key(stream));
+    let step = epochs.controllers[0].annotate(&signed, &owner, Timestamp(EPOCH)).unwrap();
+    step.commit(&mut epochs.store).unwrap();
+    let list = [0, 1, 2, 3];
+    assert!(open(&mut epochs, 2, &list).is_some());
+    let mut entries = epochs.entries(3, list.into_iter());
+    entries[0] = epochs.attendance_without(0, 3, vec![stream]).unwrap().entry;
+    let listing = Arc::new(epochs.list(3, entries));
+    let announced = Arc::new(AnnouncedPlan::open_list(&listing, &epochs.world.deployment).unwrap());
+    let outcome = epochs.run(3, &announced, ALL);
+    let set = outcome.opening_set.filter(|_| outcome.result.is_ok());
+    assert!(!set.is_some_and(|set| set.contains(0)), "the difference is that owner");
+}
