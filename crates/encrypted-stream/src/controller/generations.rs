@@ -16,17 +16,15 @@ use super::plan_state::PlanState;
 use super::tokens::meet;
 use crate::announced_plan::AnnouncedPlan;
 use crate::error::WindowRefusalError;
-use crate::mask::generation::{Generation, KeySource, LIFE, RoundKeys, is_fresh, pair_key};
+use crate::mask::generation::{
+    Generation, KeySource, LIFE, RoundKeys, SET_BACK, is_fresh, pair_key,
+};
 use crate::mask::{OwnKey, PairKeys};
 use crate::membership::FixedMembership;
 use crate::messages::MaskKey;
 
 /// How long a generation then waits for its windows to be closed.
 const SETTLE: Span = Span::seconds(2 * 86_400);
-/// How far a generation may have begun in the future, on a clock that was set back, before there is
-/// another one: the service takes no presence with such a key for long.
-const SET_BACK: Span = Span::seconds(3_600);
-
 /// The generations of a controller that are not wiped.
 #[derive(Default)]
 pub(super) struct Generations {
@@ -35,8 +33,9 @@ pub(super) struct Generations {
     held: Vec<HeldGeneration>,
     /// How many there have been since the start.
     count: u64,
-    /// How long it has been since the start, in microseconds. It counts what a clock goes forward, and
-    /// not what it is set back, so that no clock makes keys live longer.
+    /// How long it has been since the start, in microseconds: what the clock went forward between two looks
+    /// at it. What it is set back is not taken off. But where it is set back between two looks by what has
+    /// passed since the first, no time is seen to pass: so keys live longer by what it is set back then.
     age: u64,
     /// The clock at that age.
     seen: Option<Timestamp>,
@@ -50,6 +49,8 @@ struct HeldGeneration {
     /// `None` once wiped for an erasure. Then no plan gets keys from it any more.
     keys: Option<Generation>,
     plans: HashMap<PlanId, PlanKeys>,
+    /// Streams that were in tokens under its keys, also of plans that have ended since.
+    covered: BTreeSet<StreamId>,
 }
 
 /// What a generation has for one plan.
@@ -59,8 +60,8 @@ struct PlanKeys {
     noise: Secret<32>,
     signed: Signed<MaskKey>,
     peers: HashMap<u32, Peer>,
-    /// Own streams, by position, that were in tokens under these keys.
-    covered: BTreeSet<u32>,
+    /// Streams that were in tokens under these keys.
+    covered: BTreeSet<StreamId>,
 }
 
 /// Another controller's key, and what ours agrees on with it.
@@ -83,7 +84,8 @@ impl HeldGeneration {
 }
 
 impl Generations {
-    /// Drops what they have of a plan that has ended.
+    /// Drops what they have of a plan that has ended. What its keys came from stays until its day is over,
+    /// and so does which streams they covered.
     pub(super) fn end(&mut self, plan: &PlanId) {
         self.held.iter_mut().for_each(|held| drop(held.plans.remove(plan)));
     }
@@ -101,7 +103,8 @@ impl Generations {
             let keys = Some(self.source.as_mut()?.advance());
             self.count += 1;
             let (number, born, plans) = (self.count, self.age, HashMap::new());
-            self.held.push(HeldGeneration { number, begun: now, born, keys, plans });
+            let covered = BTreeSet::new();
+            self.held.push(HeldGeneration { number, begun: now, born, keys, plans, covered });
         }
         self.held.last_mut()
     }
@@ -117,22 +120,28 @@ impl Generations {
         held.any(|held| Some(held.number) == number && held.plans.contains_key(plan))
     }
 
-    /// A token under a generation's keys leaves, over these own streams.
-    pub(super) fn cover(&mut self, number: Option<u64>, plan: &PlanId, accepted: &[u32]) {
-        if let Some(keys) = self.of(number, plan) {
-            keys.covered.extend(accepted);
+    /// A window's token leaves, over the own streams at these positions.
+    pub(super) fn cover(&mut self, joined: &PlanState, window: Window, accepted: &[u32]) {
+        let streams: Vec<StreamId> = joined.streams_at(accepted).collect();
+        self.cover_streams(joined.generation(window), &joined.id(), &streams);
+    }
+
+    fn cover_streams(&mut self, number: Option<u64>, plan: &PlanId, streams: &[StreamId]) {
+        let held = self.held.iter_mut().find(|held| Some(held.number) == number);
+        let Some(held) = held else { return };
+        held.covered.extend(streams);
+        if let Some(keys) = held.plans.get_mut(plan) {
+            keys.covered.extend(streams);
         }
     }
 
     /// Wipes what opens tokens that a stream was in: the keys of those plans, and what they came
-    /// from. Keys that other plans have are kept: they do not depend on each other.
-    fn wipe_covering(&mut self, is_of_stream: impl Fn(&PlanId, u32) -> bool) {
+    /// from, also if the plan has ended. Keys that other plans have are kept: they do not depend on each
+    /// other.
+    fn wipe_covering(&mut self, stream: &StreamId) {
         for held in &mut self.held {
-            let before = held.plans.len();
-            held.plans.retain(|plan, keys| {
-                !keys.covered.iter().any(|position| is_of_stream(plan, *position))
-            });
-            if held.plans.len() < before {
+            held.plans.retain(|_, keys| !keys.covered.contains(stream));
+            if held.covered.contains(stream) {
                 held.keys = None;
             }
         }
@@ -216,11 +225,7 @@ impl Controller {
 
     /// Wipes the keys that open tokens which an erased stream was in.
     pub(super) fn wipe_keys_of(&mut self, stream: &StreamId) {
-        let plans = &self.plans;
-        self.generations.wipe_covering(|plan, position| {
-            let own = plans.get(plan).and_then(|joined| joined.own(position));
-            own.is_none_or(|planned| planned.stream == *stream)
-        });
+        self.generations.wipe_covering(stream);
     }
 
     /// Wipes generations that are over and whose windows are closed, and those that have waited
@@ -315,13 +320,18 @@ mod tests {
 
     use super::*;
 
-    fn with_plans(plans: &[(u8, &[u32])]) -> Generations {
+    fn stream(number: u8) -> StreamId {
+        StreamId([number; 16])
+    }
+
+    fn with_plans(plans: &[(u8, &[u8])]) -> Generations {
         let source = Some(KeySource::new(Secret::from_bytes([1; 32])));
         let mut generations = Generations { source, ..Generations::default() };
-        let held = generations.current(Timestamp(5)).unwrap();
+        generations.current(Timestamp(5)).unwrap();
         let (life, signing) = (Secret::from_bytes([2; 32]), Secret::from_bytes([3; 32]));
         for (id, covered) in plans {
             let plan = PlanId([*id; 32]);
+            let held = generations.current(Timestamp(5)).unwrap();
             let keys = held.keys.as_ref().unwrap();
             let agreement = keys.agreement(&plan);
             let key = MaskKey { plan, controller: 0, begun: held.begun, key: agreement.public() };
@@ -331,9 +341,11 @@ mod tests {
                 noise: keys.noise(&life, &plan),
                 signed: Signed::new(&key, &SigningKey::from_seed(&signing)),
                 peers: HashMap::new(),
-                covered: covered.iter().copied().collect(),
+                covered: BTreeSet::new(),
             };
             held.plans.insert(plan, keys);
+            let covered: Vec<StreamId> = covered.iter().map(|number| stream(*number)).collect();
+            generations.cover_streams(Some(1), &plan, &covered);
         }
         generations
     }
@@ -343,11 +355,11 @@ mod tests {
     #[test]
     fn wiping_what_covers_a_stream_leaves_other_plans_and_not_the_source() {
         let (one, other, third) = (PlanId([1; 32]), PlanId([2; 32]), PlanId([3; 32]));
-        let mut generations = with_plans(&[(1, &[4, 5]), (2, &[4]), (3, &[])]);
-        generations.wipe_covering(|plan, position| *plan == one && position == 7);
+        let mut generations = with_plans(&[(1, &[4, 5]), (2, &[6]), (3, &[])]);
+        generations.wipe_covering(&stream(7));
         assert!(generations.holds(Some(1), &one), "it was in no token");
         assert!(generations.held[0].keys.is_some());
-        generations.wipe_covering(|plan, position| *plan == one && position == 5);
+        generations.wipe_covering(&stream(5));
         let held = |plan| generations.holds(Some(1), plan);
         assert_eq!([held(&one), held(&other), held(&third)], [false, true, true]);
         assert!(generations.held[0].keys.is_none());
@@ -355,12 +367,27 @@ mod tests {
         assert_eq!(generations.current(Timestamp(6)).unwrap().number, 2);
     }
 
+    /// An end wipes a plan's keys, and what they came from would give them again.
     #[test]
-    fn age_counts_what_a_clock_goes_forward() {
+    fn what_a_plan_covered_counts_once_it_has_ended() {
+        for (erased, is_kept) in [(5, false), (7, true)] {
+            let mut generations = with_plans(&[(1, &[4, 5]), (2, &[6])]);
+            generations.end(&PlanId([1; 32]));
+            generations.wipe_covering(&stream(erased));
+            assert_eq!(generations.held[0].keys.is_some(), is_kept);
+            assert!(generations.holds(Some(1), &PlanId([2; 32])));
+        }
+    }
+
+    #[test]
+    fn age_counts_what_a_clock_goes_forward_between_looks() {
         let mut generations = Generations::default();
         for now in [10, 30, 5, 6, 6, 1, 100] {
             generations.pass(Timestamp(now));
         }
+        assert_eq!(generations.age, 20 + 1 + 99);
+        // Whatever passed between two looks is lost if the clock is set back by it.
+        generations.pass(Timestamp(100));
         assert_eq!(generations.age, 20 + 1 + 99);
     }
 }

@@ -74,7 +74,7 @@ impl Controller {
         joined.admit_to_totals(request.window, self.restored_at)?;
         check_set(joined, fixed, &request.set)?;
         let (population, counted) = self.population(now, joined, fixed, &request.set)?;
-        let set = self.check_sets(now, fixed, &request.set, &spent.accepted)?;
+        let set = self.check_sets(fixed, &request.set, &spent.accepted)?;
         // After a restart since the token, the seeds may be missing.
         self.draw_for(now, &request.plan, request.window)?;
         let answer = self.open(request, (fixed, spent.answer.digest()))?;

@@ -95,6 +95,7 @@ impl Controller {
                 return Err(WindowRefusalError::TooManySummonses { limit: MAX_SUMMONSES });
             }
         }
+        self.check_day(joined.plan(), summons.window)?;
         check_order(joined, &summons.streams)?;
         self.draw_for(now, &summons.plan, summons.window)?;
         self.present(now, summons)

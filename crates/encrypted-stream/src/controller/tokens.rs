@@ -33,8 +33,8 @@ struct CheckedMembership<'a> {
     fixed: &'a Arc<FixedMembership>,
     population: u64,
     counted: u64,
-    /// The set of owners, if a bound on those of a day holds.
-    set: Option<SetId>,
+    /// The set of owners.
+    set: SetId,
     /// What the token is charged.
     due: Vec<BudgetRecord>,
     /// Members that picked this controller.
@@ -89,7 +89,7 @@ impl Controller {
         self.check_policies(now, message.plan, message.window, &accepted)?;
         let joined = self.plans.get(&message.plan).ok_or(WindowRefusalError::UnknownPlan)?;
         let (population, counted) = self.population(now, joined, fixed, fixed.members())?;
-        let set = self.check_sets(now, fixed, fixed.members(), &accepted)?;
+        let set = self.check_sets(fixed, fixed.members(), &accepted)?;
         let due = self.due(now, message.plan, message.window)?;
         let pickers = own.pickers.as_deref().unwrap_or(&[]);
         let checked = CheckedMembership { fixed, population, counted, set, due, pickers };
@@ -189,10 +189,10 @@ impl Controller {
         let round = joined.rounds.entry(window.start).or_default();
         let summoned = round.summoned.as_ref().ok_or(WindowRefusalError::NotPresent)?;
         let (accepted, owners) = (summoned.presence.accepted.clone(), summoned.presence.owners);
-        self.generations.cover(round.generation, &plan, &accepted);
         let spent = SpentToken { plan, window, membership: digest, accepted, owners, answer };
         round.pickers = checked.pickers.to_vec();
         round.spent = Some((spent.clone(), Some(Arc::clone(fixed))));
+        self.generations.cover(joined, window, &spent.accepted);
         self.books.spend(&checked.due);
         let mut step = self.spend_step(now, spent.clone(), Some(fixed));
         if self.plans.get(&plan).is_some_and(|joined| joined.announced.is_single()) {

@@ -25,6 +25,10 @@ pub(crate) const FRESH: Span = Span::seconds(2 * 86_400);
 /// to token, before a member refuses what the coordinator has passed on.
 pub(crate) const MARGIN: Span = Span::seconds(86_400 / 2);
 
+/// How far a controller's own generation may have begun in the future, on a clock that was set back,
+/// before there is another one. So keys of honest controllers may be so much ahead of their clocks.
+pub(crate) const SET_BACK: Span = Span::seconds(3_600);
+
 /// Whether another controller's key is taken at this time, with a margin for others' clocks.
 pub(crate) fn is_fresh(begun: Timestamp, now: Timestamp, margin: Span) -> bool {
     let is_old = now.plus(margin) > begun.plus(FRESH);
@@ -138,8 +142,9 @@ mod tests {
         let mut taken = 0;
         for _ in 0..10_000 {
             let near = |by: u64| Timestamp(now.0 + by - most);
-            let (own, member) = (near(below(2 * most + 1)), near(below(2 * most + 1)));
-            let honest = Timestamp(own.0 - below(LIFE.0));
+            // A clock may be ahead by less than it may be behind: a key may be ahead of it.
+            let (own, member) = (near(below(2 * most - SET_BACK.0 + 1)), near(below(2 * most + 1)));
+            let honest = Timestamp(own.0 + SET_BACK.0 - below(LIFE.0 + SET_BACK.0));
             assert!(is_fresh(honest, now, MARGIN));
             let any = Timestamp(now.0 + below(8 * LIFE.0) - 4 * LIFE.0);
             if is_fresh(any, now, MARGIN) {
@@ -151,5 +156,7 @@ mod tests {
         let edge = |begun: u64| is_fresh(Timestamp(begun), now, Span(0));
         assert!(edge(now.0 - FRESH.0) && !edge(now.0 - FRESH.0 - 1));
         assert!(edge(now.0 + LIFE.0) && !edge(now.0 + LIFE.0 + 1));
+        let ahead = |clock: u64| is_fresh(Timestamp(now.0 + clock + SET_BACK.0), now, MARGIN);
+        assert!(ahead(MARGIN.0 - SET_BACK.0) && !ahead(MARGIN.0 - SET_BACK.0 + 1));
     }
 }

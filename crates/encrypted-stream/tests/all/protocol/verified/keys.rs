@@ -111,6 +111,7 @@ fn keys_are_judged_by_the_time_of_day_not_by_the_clock_of_deadlines() {
     let mut net = Net::new(Setup::new(3).verified());
     net.coordinator.note_clock(after(0));
     let step = net.coordinator.handle_window_report(&net.world.report(0), Timestamp(1));
+    let mut presences = 0;
     // Deadlines count from the beginning of time.
     for output in step.commit(&mut net.store).unwrap() {
         let alpheus_encrypted_stream::coordinator::Output::Send { to, message } = output else {
@@ -122,8 +123,10 @@ fn keys_are_judged_by_the_time_of_day_not_by_the_clock_of_deadlines() {
             let message = net.coordinator.verify(&answer, to).unwrap();
             let taken = net.coordinator.handle(&message, Timestamp(1), &net.world);
             assert!(taken.is_ok());
+            presences += u32::from(matches!(answer, ControllerMessage::Presence(_)));
         }
     }
+    assert_eq!(presences, 3, "a refusal is an answer as well");
 }
 
 /// A token of controller 0 under a key of controller 1 that began at that time, and S.

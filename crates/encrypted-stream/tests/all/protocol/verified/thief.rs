@@ -9,11 +9,12 @@ use alpheus_encrypted_stream::error::WindowRefusalError;
 use alpheus_encrypted_stream::mask::generation::{Generation, RoundKeys, pair_key};
 use alpheus_encrypted_stream::mask::{Masker, OwnKey, PairKeys, Round, Storage};
 use alpheus_encrypted_stream::messages::{
-    Closing, ControllerMessage, MaskKey, Membership, Opening, OpeningSet, ServiceMessage, Token,
-    WindowOutcome,
+    Closing, ControllerMessage, MaskKey, Membership, Opening, OpeningSet, Retirement,
+    ServiceMessage, Token, WindowOutcome,
 };
 use alpheus_encrypted_stream::receipt::Receipt;
 use alpheus_policy::ids::PlanId;
+use alpheus_policy::plan::Plan;
 use alpheus_time::{Span, Timestamp};
 
 use super::{advance, gather, long, longer, now, receipt, truth, whole};
@@ -181,6 +182,39 @@ fn an_erasure_of_a_stream_that_was_in_no_token_leaves_windows_alone() {
     step.commit(&mut evil.store).unwrap();
     assert_eq!(repeats(&mut evil, &draft, after(9)), Ok(()));
     assert!(evil.ask(0, after(9), &set).is_ok());
+}
+
+/// The plan of the first tokens ends, and a stream is erased. When the generation began that another plan's
+/// next window gets its keys from, and when the stream was erased.
+fn begun_after_an_end(erased: u32) -> (Timestamp, Timestamp) {
+    let (mut evil, _, _) = between();
+    let at = |seconds: u64| after(9).plus(Span::seconds(seconds));
+    let retirement = Retirement { plan: evil.world.id() };
+    let retirement = ServiceMessage::Retirement(Signed::new(&retirement, &evil.world.service));
+    evil.say(0, at(60), &retirement);
+    let (step, _) = evil.controllers[0].erase(&stream_id(erased), at(120)).unwrap();
+    step.commit(&mut evil.store).unwrap();
+    let window = evil.world.plan.window_at(whole().end);
+    let mut plan = Plan { nonce: [9; 16], from: window.start, ..evil.world.plan.clone() };
+    plan.streams.retain(|planned| planned.stream != stream_id(erased));
+    evil.world.take_over(plan);
+    let announcement = evil.world.announcement();
+    let answer = evil.say(0, at(180), &announcement);
+    assert!(matches!(answer, Some(ControllerMessage::Acceptance(_))), "{answer:?}");
+    evil.report.window = window;
+    let (digest, _) = evil.presence_at(0, vec![], at(180));
+    let key: MaskKey = evil.mask_keys[&digest].dangerous_unverified().unwrap();
+    (key.begun, at(120))
+}
+
+/// The keys of a plan that has ended are gone, but what they came from gives them again. Controller 0 made a token
+/// over its second stream only.
+#[test]
+fn an_erasure_after_the_plan_has_ended_wipes_what_its_keys_came_from() {
+    let (begun, erased) = begun_after_an_end(1);
+    assert!(begun > erased, "the keys of before could be made again");
+    let (begun, erased) = begun_after_an_end(0);
+    assert!(begun < erased, "no token was over the erased stream");
 }
 
 #[test]
