@@ -7,8 +7,11 @@
 //!
 //! A controller states its bound when it refuses, and is held to it: it cannot refuse a set
 //! that it has opened on that day, and is in no other one. So it gains nothing by a false one.
+//!
+//! All of this is what the service knows. It may have forgotten sets, or never have heard of them. So where all
+//! members of M have given tokens, which they do only if they would open M, it asks for M whatever it knows.
 
-use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::collections::BTreeSet;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -16,108 +19,27 @@ use alpheus_policy::ids::ControllerId;
 use alpheus_time::Window;
 
 use super::Coordinator;
+use super::known_sets::{OpenedSet, OwnerSet, SetHistory, Share};
 use super::output::Opened;
 use super::round::{FixedRound, Phase, Round};
 use crate::error::{ReleaseError, WindowRefusalError};
 use crate::keys::DAY;
 use crate::mask::set::RosterSet;
 
-/// Days of data whose sets are known: windows of the last one may still be under way.
-const DAYS: usize = 3;
-/// Sets of a day that are known, the last ones.
-const SETS: usize = 64;
-/// A bound that was stated is believed for so many days.
-const BELIEVED: u64 = 7;
-
 /// What the service knows of the sets of a query's days. Not durable: a restarted service learns it
 /// again. Clones share it, as the epochs of one query do.
 #[derive(Clone, Debug, Default)]
-pub struct DaySets(Arc<Mutex<Known>>);
+pub struct DaySets(Arc<Mutex<SetHistory>>);
 
-#[derive(Debug, Default)]
-struct Known {
-    /// The bound that a controller stated last, and on which day.
-    limits: BTreeMap<ControllerId, (u32, u64)>,
-    days: BTreeMap<u64, Day>,
-}
-
-#[derive(Debug, Default)]
-struct Day {
-    /// Controllers that said that the day has had its sets.
-    full: BTreeSet<ControllerId>,
-    sets: VecDeque<OpenedSet>,
-}
-
-#[derive(Debug)]
-struct OpenedSet {
-    set: OwnerSet,
-    /// Who has opened it.
-    by: BTreeSet<ControllerId>,
-}
-
-/// The members of a set, with what each has in it.
-#[derive(Clone, Debug, PartialEq, Eq)]
-struct OwnerSet(BTreeMap<ControllerId, Share>);
-
-/// How many owners with data a member has, and which streams, by a hash that need not be strong: nothing
-/// rests on it but whom the service asks.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Share {
-    owners: u32,
-    streams: u64,
-}
-
-impl OwnerSet {
-    /// Whether a member cannot tell it from another one: it knows only its own streams.
-    fn is_same_for(&self, member: &ControllerId, other: &OwnerSet) -> bool {
-        let owners = |set: &OwnerSet| -> Vec<(ControllerId, u32)> {
-            set.0.iter().map(|(id, share)| (*id, share.owners)).collect()
-        };
-        self.0.get(member) == other.0.get(member) && owners(self) == owners(other)
-    }
-}
-
-impl Day {
-    /// Whether a controller has opened a set on this day.
-    fn has_opened(&self, member: &ControllerId, set: &OwnerSet) -> bool {
-        self.opened_by(member).any(|own| own.set.is_same_for(member, set))
-    }
-
-    fn opened_by(&self, member: &ControllerId) -> impl Iterator<Item = &OpenedSet> {
-        self.sets.iter().filter(|own| own.by.contains(member))
-    }
-}
-
-impl Known {
-    /// The bound of a controller on a day, as far as it is known.
-    fn limit(&self, member: &ControllerId, day: u64) -> Option<u32> {
-        let (limit, said) = self.limits.get(member)?;
-        (day <= said.saturating_add(BELIEVED)).then_some(*limit)
-    }
-
-    /// Members that would refuse a set.
-    fn refusing(&self, day: u64, set: &OwnerSet) -> BTreeMap<ControllerId, u32> {
-        let of_day = self.days.get(&day);
-        let refuses = |member: &ControllerId| {
-            let limit = self.limit(member, day)?;
-            let of_day = of_day?;
-            let full =
-                of_day.full.contains(member) || of_day.opened_by(member).count() >= limit as usize;
-            (full && !of_day.has_opened(member, set)).then_some((*member, limit))
-        };
-        set.0.keys().filter_map(refuses).collect()
-    }
-
-    fn day(&mut self, day: u64) -> &mut Day {
-        while self.days.len() >= DAYS && !self.days.contains_key(&day) {
-            self.days.pop_first();
-        }
-        self.days.entry(day).or_default()
-    }
+/// Why a window cannot open with the tokens that it has.
+pub(super) struct Ruin {
+    pub(super) failure: ReleaseError,
+    /// Whether one of those who would refuse is known to have had a set on that day.
+    pub(super) is_believed: bool,
 }
 
 impl DaySets {
-    fn known(&self) -> MutexGuard<'_, Known> {
+    fn known(&self) -> MutexGuard<'_, SetHistory> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -137,9 +59,7 @@ impl Coordinator {
     pub(super) fn note_bound(&mut self, from: u32, window: Window, reason: WindowRefusalError) {
         let WindowRefusalError::TooManySets { limit } = reason else { return };
         let Some(id) = self.plan().roster.get(from as usize).copied() else { return };
-        let (mut known, day) = (self.day_sets.known(), day_of(window));
-        known.limits.insert(id, (limit, day));
-        known.day(day).full.insert(id);
+        self.day_sets.known().state(id, limit, day_of(window));
     }
 
     /// Notes who has opened the set of a window that ends.
@@ -151,16 +71,8 @@ impl Coordinator {
         let set = self.owners_of(round, &opening.set);
         let roster = &self.plan().roster;
         let by = round.openings.keys().filter_map(|at| roster.get(*at as usize).copied());
-        let (by, mut known): (BTreeSet<ControllerId>, _) = (by.collect(), self.day_sets.known());
-        let day = known.day(day_of(round.window));
-        if let Some(own) = day.sets.iter_mut().find(|own| own.set == set) {
-            own.by.extend(by);
-            return;
-        }
-        if day.sets.len() >= SETS {
-            day.sets.pop_front();
-        }
-        day.sets.push_back(OpenedSet { set, by });
+        let by: BTreeSet<ControllerId> = by.collect();
+        self.day_sets.known().note(day_of(round.window), set, &by);
     }
 
     /// Members of a window's set that would refuse it, with the bound of one of them.
@@ -220,9 +132,8 @@ impl Coordinator {
         let known = self.day_sets.known();
         let sets = known.days.get(&day_of(round.window)).into_iter().flat_map(|day| &day.sets);
         let here = |own: &OpenedSet| {
-            own.set
-                .0
-                .iter()
+            let members = own.set.0.iter();
+            members
                 .map(|(id, share)| {
                     let position = self.position(id).filter(|at| !left_out.contains(at))?;
                     (self.share(round, position)? == *share).then_some(position)
@@ -232,7 +143,7 @@ impl Coordinator {
         sets.filter_map(here).collect()
     }
 
-    /// S over members that, as far as is known, all open it.
+    /// S over members that, as far as is known, all open it. All of M do if all have given tokens.
     ///
     /// # Errors
     /// That one of the members refuses, if no set without those who do can open.
@@ -241,11 +152,15 @@ impl Coordinator {
         round: &Round,
         fixing: &FixedRound,
         set: RosterSet,
-    ) -> Result<RosterSet, ReleaseError> {
-        let (mut set, mut refused) = (set, None);
+    ) -> Result<RosterSet, Ruin> {
+        if set == *fixing.fixed.members() {
+            return Ok(set);
+        }
+        let (mut set, mut refused, mut is_believed) = (set, None, false);
         loop {
             let (refusing, limit) = self.refusing(round, &set);
             refused = refused.or(limit);
+            is_believed |= refusing.iter().any(|at| self.is_believed(round, *at));
             if refusing.is_empty() {
                 return Ok(set);
             }
@@ -253,13 +168,15 @@ impl Coordinator {
             set = self.graph.peel(RosterSet::of(set.roster(), left));
             if self.forbids(&fixing.fixed, &set).is_some() {
                 let reason = WindowRefusalError::TooManySets { limit: refused.unwrap_or(0) };
-                return Err(ReleaseError::ControllerRefused(reason));
+                let failure = ReleaseError::ControllerRefused(reason);
+                return Err(Ruin { failure, is_believed });
             }
         }
     }
 
     /// Members that a window has failed for: those of S whose openings it lacked. A member that has had its
-    /// sets is not at fault that S is another one, but members of M are that gave no token.
+    /// sets is not at fault that S is another one, but members of M are that gave no token. If it is not known
+    /// to have had any set on that day, nobody is: it may lie, so that others pay.
     pub(super) fn at_fault(
         &self,
         round: &Round,
@@ -274,7 +191,7 @@ impl Coordinator {
                 let refused = set.iter().filter(|at| round.refusals.contains_key(at));
                 let (bounded, mut at_fault): (BTreeSet<u32>, BTreeSet<u32>) =
                     refused.partition(|at| self.is_bounded(round, *at, &set));
-                if !bounded.is_empty() {
+                if bounded.iter().any(|at| self.is_believed(round, *at)) {
                     at_fault.append(&mut self.without_token(round));
                 }
                 at_fault
@@ -292,6 +209,14 @@ impl Coordinator {
         let members = fixing.fixed.members();
         let lacking = members.iter().filter(|at| !round.tokens.contains_key(at));
         lacking.filter(|at| !self.is_bounded(round, *at, members)).collect()
+    }
+
+    /// Whether a member is known to have opened a set on the window's day, so that it may have had its sets.
+    fn is_believed(&self, round: &Round, position: u32) -> bool {
+        let known = self.day_sets.known();
+        let day = known.days.get(&day_of(round.window));
+        let id = self.plan().roster.get(position as usize);
+        id.zip(day).is_some_and(|(id, day)| day.opened_by(id) > 0)
     }
 
     /// Whether a member has refused a set because it has had others, and is not known to lie: it has
@@ -329,48 +254,5 @@ impl Coordinator {
     fn position(&self, id: &ControllerId) -> Option<u32> {
         let position = self.plan().roster.binary_search(id).ok()?;
         u32::try_from(position).ok()
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn id(number: u8) -> ControllerId {
-        ControllerId([number; 32])
-    }
-
-    fn set(members: &[(u8, u32, u64)]) -> OwnerSet {
-        let share = |(at, owners, streams): &(u8, u32, u64)| {
-            (id(*at), Share { owners: *owners, streams: *streams })
-        };
-        OwnerSet(members.iter().map(share).collect())
-    }
-
-    #[test]
-    fn a_member_tells_sets_apart_by_members_counts_and_its_own_streams() {
-        let one = set(&[(1, 2, 7), (2, 1, 8)]);
-        assert!(one.is_same_for(&id(1), &set(&[(1, 2, 7), (2, 1, 9)])));
-        assert!(!one.is_same_for(&id(2), &set(&[(1, 2, 7), (2, 1, 9)])));
-        assert!(!one.is_same_for(&id(1), &set(&[(1, 2, 7), (2, 2, 8)])));
-        assert!(!one.is_same_for(&id(1), &set(&[(1, 2, 7)])));
-    }
-
-    #[test]
-    fn a_controller_is_held_to_its_bound_for_a_week_and_days_are_few() {
-        let mut known = Known::default();
-        let (one, other) = (set(&[(1, 1, 1)]), set(&[(1, 2, 1)]));
-        assert!(known.refusing(5, &one).is_empty());
-        known.limits.insert(id(1), (1, 5));
-        known.day(5).full.insert(id(1));
-        assert_eq!(known.refusing(5, &one), BTreeMap::from([(id(1), 1)]));
-        for day in [6, 5 + BELIEVED, 6 + BELIEVED] {
-            let by = BTreeSet::from([id(1)]);
-            known.day(day).sets.push_back(OpenedSet { set: one.clone(), by });
-            assert!(known.refusing(day, &one).is_empty());
-            let believed = day <= 5 + BELIEVED;
-            assert_eq!(known.refusing(day, &other).is_empty(), !believed);
-        }
-        assert_eq!(known.days.len(), DAYS);
     }
 }

@@ -12,7 +12,7 @@
 //! | [`receipts`] | receipts of verified windows |
 //! | [`adder`] | sums that an adder computes |
 //! | [`withholders`] | controllers whose openings did not come |
-//! | [`day_sets`] | which sets of owners a day has had |
+//! | [`day_sets`], [`known_sets`] | which sets of owners a day has had |
 //! | [`totals`] | running totals, window by window |
 //! | [`recovery`] | restart from the service's store |
 //!
@@ -29,6 +29,7 @@ mod adder;
 mod day_sets;
 mod graph;
 mod inbound;
+mod known_sets;
 mod mask_keys;
 mod openings;
 mod output;

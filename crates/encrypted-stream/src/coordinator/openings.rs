@@ -97,9 +97,10 @@ impl Coordinator {
         }
         let held = match self.openable(round, fixing, held) {
             Ok(held) => held,
-            Err(failure) => {
-                self.rounds.entry(start).and_modify(|round| round.is_ruined = true);
-                return self.fail(start, failure);
+            Err(ruin) => {
+                let is_ruined = ruin.is_believed;
+                self.rounds.entry(start).and_modify(|round| round.is_ruined = is_ruined);
+                return self.fail(start, ruin.failure);
             }
         };
         let held = match self.turn(now, start, held) {
