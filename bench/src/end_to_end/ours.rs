@@ -214,8 +214,9 @@ fn close(embedded: &mut Embedded, end: Timestamp, cost: &mut Cost) -> Result<Row
         }
         let messages = std::mem::take(&mut round.messages);
         let answers = measured(&mut cost.controllers, || embedded.host.handle(end, messages))?;
-        round =
-            measured(&mut cost.close, || embedded.manager.service.receive(wall_clock(), answers))?;
+        round = measured(&mut cost.close, || {
+            embedded.manager.service.receive(wall_clock(), end, answers)
+        })?;
     }
 }
 

@@ -9,7 +9,8 @@ use x25519_dalek::{PublicKey, StaticSecret};
 
 /// A private key for agreement. Not `Clone`, not `Debug`, wiped on drop.
 pub struct AgreementKey {
-    secret: StaticSecret,
+    /// On the heap, so that moving the key leaves no copy behind.
+    secret: Box<StaticSecret>,
     /// Every agreement is bound to it, so it is computed once.
     public: AgreementPublic,
 }
@@ -67,8 +68,8 @@ impl AgreementKey {
     /// The key that a seed determines.
     #[must_use]
     pub fn from_seed(seed: &Secret<32>) -> Self {
-        let secret = StaticSecret::from(*seed.expose());
-        let public = AgreementPublic(PublicKey::from(&secret).to_bytes());
+        let secret = Box::new(StaticSecret::from(*seed.expose()));
+        let public = AgreementPublic(PublicKey::from(&*secret).to_bytes());
         Self { secret, public }
     }
 
@@ -114,6 +115,13 @@ mod tests {
         let ab = a.agree(&b.public()).unwrap();
         assert!(ab == b.agree(&a.public()).unwrap());
         assert!(ab != a.agree(&c.public()).unwrap());
+    }
+
+    /// A map that grows, or a `Vec`, would leave the secret in memory that nobody wipes.
+    #[test]
+    fn moving_a_key_copies_nothing_secret() {
+        let moved = size_of::<AgreementKey>();
+        assert_eq!(moved, size_of::<AgreementPublic>() + size_of::<usize>());
     }
 
     #[test]

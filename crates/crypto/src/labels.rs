@@ -141,7 +141,7 @@ pub const RETIREMENT: &str = "alpheus/retirement/v1";
 /// Identifies a line of the owners' log among others of its time (hash).
 pub const LOG_LINE: &str = "alpheus/log-line/v1";
 /// An owner signs a choice for a stream (signature).
-pub const ANNOTATION: &str = "alpheus/annotation/v3";
+pub const ANNOTATION: &str = "alpheus/annotation/v4";
 /// One stream of a window that opens, for the job that sums at scale (hash).
 pub const JOB_STREAM_SET: &str = "alpheus/jvm/stream-set/v1";
 /// One controller of such a window, by its position (hash).

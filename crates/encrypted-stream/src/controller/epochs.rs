@@ -186,10 +186,11 @@ impl Controller {
         let state = state.ok_or(WindowRefusalError::NothingToGive)?;
         let demand = Demand::of(terms, &state.schema, &state.layout);
         let demand = demand.map_err(|_| WindowRefusalError::NotTerms)?;
+        let restless = self.restless(now);
         let mut owners: BTreeMap<OwnerId, Vec<StreamId>> = BTreeMap::new();
         for (stream, state) in self.streams.iter().filter(|(_, state)| of_schema(state)) {
             let holder = self.holder_of(*stream, &terms.attributes, family, window.start);
-            let free = holder.is_none();
+            let free = holder.is_none() && !restless.contains(&state.owner);
             if free && consents(state, terms, &demand, window, now) {
                 owners.entry(state.owner).or_default().push(*stream);
             }
@@ -321,7 +322,7 @@ fn consents(
     now: Timestamp,
 ) -> bool {
     let waits = !state.is_confirmed_for(window) || !state.copies.is_without_any_in(window);
-    if state.revoked.is_some() || state.is_barred || waits || state.is_restless(now) {
+    if state.revoked.is_some() || state.is_barred || waits {
         return false;
     }
     let current = state.current().filter(|taken| now < taken.annotation.valid_to);

@@ -1,12 +1,13 @@
 //! Keys that a verified plan's masks and noise rest on for a day at most (`docs/protocol.md`, *Keys of a
-//! generation*). They are in memory only: a restart wipes them, and so does an erasure.
+//! generation*). They are in memory only: a restart wipes them, and an erasure those that it concerns.
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
+use std::sync::Arc;
 
 use alpheus_crypto::agree::AgreementKey;
 use alpheus_crypto::secret::Secret;
 use alpheus_crypto::signed::Signed;
-use alpheus_policy::ids::PlanId;
+use alpheus_policy::ids::{PlanId, StreamId};
 use alpheus_time::{Span, Timestamp, Window};
 
 use super::Controller;
@@ -15,19 +16,15 @@ use super::plan_state::PlanState;
 use super::tokens::meet;
 use crate::announced_plan::AnnouncedPlan;
 use crate::error::WindowRefusalError;
-use crate::mask::PairKeys;
-use crate::mask::generation::{Generation, KeySource, RoundKeys, pair_key};
+use crate::mask::generation::{
+    Generation, KeySource, LIFE, RoundKeys, SET_BACK, is_fresh, pair_key,
+};
+use crate::mask::{OwnKey, PairKeys};
 use crate::membership::FixedMembership;
 use crate::messages::MaskKey;
 
-/// How long a generation takes new windows.
-const LIFE: Span = Span::seconds(86_400);
-/// How long it then waits for its windows to be closed.
+/// How long a generation then waits for its windows to be closed.
 const SETTLE: Span = Span::seconds(2 * 86_400);
-/// How long another controller's key is taken, from when its generation began: long enough for
-/// windows that are under way when it ends.
-const FRESH: Span = Span::seconds(2 * 86_400);
-
 /// The generations of a controller that are not wiped.
 #[derive(Default)]
 pub(super) struct Generations {
@@ -36,52 +33,118 @@ pub(super) struct Generations {
     held: Vec<HeldGeneration>,
     /// How many there have been since the start.
     count: u64,
+    /// How long it has been since the start, in microseconds: what the clock went forward between two looks
+    /// at it. What it is set back is not taken off. But where it is set back between two looks by what has
+    /// passed since the first, no time is seen to pass: so keys live longer by what it is set back then.
+    age: u64,
+    /// The clock at that age.
+    seen: Option<Timestamp>,
 }
 
 struct HeldGeneration {
     number: u64,
     begun: Timestamp,
-    keys: Generation,
+    /// The age at which it began.
+    born: u64,
+    /// `None` once wiped for an erasure. Then no plan gets keys from it any more.
+    keys: Option<Generation>,
     plans: HashMap<PlanId, PlanKeys>,
+    /// Streams that were in tokens under its keys, also of plans that have ended since.
+    covered: BTreeSet<StreamId>,
 }
 
-/// What a generation has agreed on in one plan.
+/// What a generation has for one plan.
 struct PlanKeys {
     agreement: AgreementKey,
+    own: Arc<OwnKey>,
+    noise: Secret<32>,
     signed: Signed<MaskKey>,
     peers: HashMap<u32, Peer>,
+    /// Streams that were in tokens under these keys.
+    covered: BTreeSet<StreamId>,
 }
 
 /// Another controller's key, and what ours agrees on with it.
 struct Peer {
     signed: Signed<MaskKey>,
+    begun: Timestamp,
     agreed: Secret<32>,
 }
 
-impl Generations {
-    /// Wipes all of them. The next window begins another one.
-    pub(super) fn wipe(&mut self) {
-        self.held.clear();
+impl HeldGeneration {
+    fn is_over(&self, age: u64) -> bool {
+        age >= self.born.saturating_add(LIFE.0)
     }
 
-    /// Drops what they have of a plan that has ended.
+    /// Whether it takes new windows.
+    fn is_current(&self, age: u64, now: Timestamp) -> bool {
+        let set_back = self.begun > now.plus(SET_BACK);
+        self.keys.is_some() && !self.is_over(age) && !set_back
+    }
+}
+
+impl Generations {
+    /// Drops what they have of a plan that has ended. What its keys came from stays until its day is over,
+    /// and so does which streams they covered.
     pub(super) fn end(&mut self, plan: &PlanId) {
         self.held.iter_mut().for_each(|held| drop(held.plans.remove(plan)));
     }
 
+    /// Notes the time.
+    fn pass(&mut self, now: Timestamp) {
+        let seen = self.seen.replace(now).unwrap_or(now);
+        self.age = self.age.saturating_add(now.0.saturating_sub(seen.0));
+    }
+
     /// The generation for windows from now on.
     fn current(&mut self, now: Timestamp) -> Option<&mut HeldGeneration> {
-        if self.held.last().is_none_or(|held| now >= held.begun.plus(LIFE)) {
-            let keys = self.source.as_mut()?.advance();
+        self.pass(now);
+        if !self.held.last().is_some_and(|held| held.is_current(self.age, now)) {
+            let keys = Some(self.source.as_mut()?.advance());
             self.count += 1;
-            let (number, plans) = (self.count, HashMap::new());
-            self.held.push(HeldGeneration { number, begun: now, keys, plans });
+            let (number, born, plans) = (self.count, self.age, HashMap::new());
+            let covered = BTreeSet::new();
+            self.held.push(HeldGeneration { number, begun: now, born, keys, plans, covered });
         }
         self.held.last_mut()
     }
 
-    fn of(&mut self, number: Option<u64>) -> Option<&mut HeldGeneration> {
-        self.held.iter_mut().find(|held| Some(held.number) == number)
+    /// A generation's keys for a plan.
+    fn of(&mut self, number: Option<u64>, plan: &PlanId) -> Option<&mut PlanKeys> {
+        let held = self.held.iter_mut().find(|held| Some(held.number) == number)?;
+        held.plans.get_mut(plan)
+    }
+
+    fn holds(&self, number: Option<u64>, plan: &PlanId) -> bool {
+        let mut held = self.held.iter();
+        held.any(|held| Some(held.number) == number && held.plans.contains_key(plan))
+    }
+
+    /// A window's token leaves, over the own streams at these positions.
+    pub(super) fn cover(&mut self, joined: &PlanState, window: Window, accepted: &[u32]) {
+        let streams: Vec<StreamId> = joined.streams_at(accepted).collect();
+        self.cover_streams(joined.generation(window), &joined.id(), &streams);
+    }
+
+    fn cover_streams(&mut self, number: Option<u64>, plan: &PlanId, streams: &[StreamId]) {
+        let held = self.held.iter_mut().find(|held| Some(held.number) == number);
+        let Some(held) = held else { return };
+        held.covered.extend(streams);
+        if let Some(keys) = held.plans.get_mut(plan) {
+            keys.covered.extend(streams);
+        }
+    }
+
+    /// Wipes what opens tokens that a stream was in: the keys of those plans, and what they came
+    /// from, also if the plan has ended. Keys that other plans have are kept: they do not depend on each
+    /// other.
+    fn wipe_covering(&mut self, stream: &StreamId) {
+        for held in &mut self.held {
+            held.plans.retain(|_, keys| !keys.covered.contains(stream));
+            if held.covered.contains(stream) {
+                held.keys = None;
+            }
+        }
     }
 }
 
@@ -93,37 +156,38 @@ impl PlanKeys {
         life: &PairKeys,
         announced: &AnnouncedPlan,
         fixed: &FixedMembership,
-        now: Timestamp,
+        fresh_at: Option<Timestamp>,
     ) -> Result<PairKeys, WindowRefusalError> {
         let renewed = life.renewed(|position, key| {
             let Some(signed) = fixed.mask_key(position) else {
                 return Ok(Secret::from_bytes(*key));
             };
-            let peer = self.peer(position, signed, announced, now)?;
+            let peer = self.peer(position, signed, announced, fresh_at)?;
             Ok(pair_key(key, &peer.agreed))
         });
         // Keys of verified plans are stored compact.
         renewed?.ok_or(WindowRefusalError::KeysGone)
     }
 
+    /// Another member's key. At the token (`fresh_at`) it must be fresh. At the opening it is the key that
+    /// the token was made with, whatever its age: to refuse it there would end the window.
     fn peer(
         &mut self,
         position: u32,
         signed: &Signed<MaskKey>,
         announced: &AnnouncedPlan,
-        now: Timestamp,
+        fresh_at: Option<Timestamp>,
     ) -> Result<&Peer, WindowRefusalError> {
         let bad = WindowRefusalError::BadMaskKey { position };
         let known = self.peers.get(&position).is_some_and(|peer| peer.signed == *signed);
         if !known {
             let key = announced.mask_key(position, signed).ok_or(bad)?;
-            if now > key.begun.plus(FRESH) || key.begun > now.plus(LIFE) {
-                return Err(bad);
-            }
             let agreed = self.agreement.agree(&key.key).map_err(|_| bad)?;
-            self.peers.insert(position, Peer { signed: signed.clone(), agreed });
+            let peer = Peer { signed: signed.clone(), begun: key.begun, agreed };
+            self.peers.insert(position, peer);
         }
-        self.peers.get(&position).ok_or(bad)
+        let fresh = |peer: &&Peer| fresh_at.is_none_or(|now| is_fresh(peer.begun, now, Span(0)));
+        self.peers.get(&position).filter(fresh).ok_or(bad)
     }
 }
 
@@ -144,32 +208,43 @@ impl Controller {
         let Some(joined) = self.plans.get(plan).filter(|joined| joined.is_verified()) else {
             return Ok(None);
         };
-        let (controller, signing) = (joined.position, self.identity.signing());
+        let (controller, identity) = (joined.position, &self.identity);
         let held = self.generations.current(now).ok_or(WindowRefusalError::KeysGone)?;
-        let (begun, keys) = (held.begun, &held.keys);
+        let (begun, keys) = (held.begun, held.keys.as_ref());
+        let keys = keys.ok_or(WindowRefusalError::KeysGone)?;
         let keys = held.plans.entry(*plan).or_insert_with(|| {
             let agreement = keys.agreement(plan);
             let key = MaskKey { plan: *plan, controller, begun, key: agreement.public() };
-            PlanKeys { agreement, signed: Signed::new(&key, signing), peers: HashMap::new() }
+            let own = Arc::new(keys.own_key(identity.own(), plan));
+            let noise = keys.noise(identity.noise(), plan);
+            let (signed, peers) = (Signed::new(&key, identity.signing()), HashMap::new());
+            PlanKeys { agreement, own, noise, signed, peers, covered: BTreeSet::new() }
         });
         Ok(Some((held.number, keys.signed.clone())))
+    }
+
+    /// Wipes the keys that open tokens which an erased stream was in.
+    pub(super) fn wipe_keys_of(&mut self, stream: &StreamId) {
+        self.generations.wipe_covering(stream);
     }
 
     /// Wipes generations that are over and whose windows are closed, and those that have waited
     /// long enough. A host that hears nothing calls it now and then.
     pub fn wipe_settled_keys(&mut self, now: Timestamp) {
-        let is_over = |held: &HeldGeneration| now >= held.begun.plus(LIFE);
+        self.generations.pass(now);
+        let age = self.generations.age;
+        let over = |held: &HeldGeneration| !held.is_current(age, now);
         let last = self.generations.held.len().saturating_sub(1);
-        if last == 0 && !self.generations.held.iter().any(is_over) {
+        if last == 0 && !self.generations.held.iter().any(over) {
             return;
         }
         let plans = &self.plans;
         let in_use = |number: u64| plans.values().any(|joined| joined.uses(number));
         let mut at = 0..;
         self.generations.held.retain(|held| {
-            let is_current = at.next() == Some(last) && !is_over(held);
-            let waits = now < held.begun.plus(LIFE).plus(SETTLE) && in_use(held.number);
-            is_current || waits
+            let is_current = at.next() == Some(last) && !over(held);
+            let until = held.born.saturating_add(LIFE.0 + SETTLE.0);
+            is_current || (age < until && in_use(held.number))
         });
     }
 }
@@ -195,13 +270,14 @@ impl WindowKeys {
 
 impl PlanState {
     /// Agrees on keys with members that picked this controller, which a restart loses, and in a
-    /// verified plan on those of the window's generation.
+    /// verified plan on those of the window's generation. For the token, others' keys must be fresh at
+    /// a time.
     pub(super) fn window_keys(
         &mut self,
         generations: &mut Generations,
         identity: &Identity,
         (fixed, pickers): (&FixedMembership, &[u32]),
-        now: Timestamp,
+        fresh_at: Option<Timestamp>,
     ) -> Result<WindowKeys, WindowRefusalError> {
         if let Some(masks) = &mut self.masks {
             meet(masks, identity, &self.announced, pickers)?;
@@ -210,21 +286,21 @@ impl PlanState {
             return Ok(WindowKeys::default());
         }
         let number = self.generation(fixed.membership().window);
-        let held = generations.of(number).ok_or(WindowRefusalError::KeysGone)?;
-        let id = self.id();
-        let noise = Some(held.keys.noise(identity.noise(), &id));
+        let keys = generations.of(number, &self.id()).ok_or(WindowRefusalError::KeysGone)?;
+        let noise = Some(keys.noise.duplicate());
         let Some(masks) = &self.masks else { return Ok(WindowKeys { pads: None, noise }) };
-        let own = held.keys.own_key(identity.own(), &id);
-        let keys = held.plans.get_mut(&id).ok_or(WindowRefusalError::KeysGone)?;
-        let pairs = keys.pairs(masks.pairs(), &self.announced, fixed, now)?;
-        Ok(WindowKeys { pads: Some(RoundKeys::new(pairs, own)), noise })
+        let pairs = keys.pairs(masks.pairs(), &self.announced, fixed, fresh_at)?;
+        Ok(WindowKeys { pads: Some(RoundKeys::new(pairs, Arc::clone(&keys.own))), noise })
     }
 
     /// Whether this window's token cannot be opened any more.
     pub(super) fn lacks_keys(&self, generations: &Generations, window: Window) -> bool {
-        let number = self.generation(window);
-        let needed = self.is_verified() && !self.announced.is_single();
-        needed && !generations.held.iter().any(|held| Some(held.number) == number)
+        !self.announced.is_single() && self.has_no_keys(generations, window)
+    }
+
+    /// Whether what this window was answered with is wiped.
+    pub(super) fn has_no_keys(&self, generations: &Generations, window: Window) -> bool {
+        self.is_verified() && !generations.holds(self.generation(window), &self.id())
     }
 
     /// Whether a window that is not closed was answered with keys of this generation.
@@ -235,5 +311,83 @@ impl PlanState {
     /// The generation whose keys a window was answered with, since the start.
     fn generation(&self, window: Window) -> Option<u64> {
         self.rounds.get(&window.start)?.generation
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use alpheus_crypto::sign::SigningKey;
+
+    use super::*;
+
+    fn stream(number: u8) -> StreamId {
+        StreamId([number; 16])
+    }
+
+    fn with_plans(plans: &[(u8, &[u8])]) -> Generations {
+        let source = Some(KeySource::new(Secret::from_bytes([1; 32])));
+        let mut generations = Generations { source, ..Generations::default() };
+        generations.current(Timestamp(5)).unwrap();
+        let (life, signing) = (Secret::from_bytes([2; 32]), Secret::from_bytes([3; 32]));
+        for (id, covered) in plans {
+            let plan = PlanId([*id; 32]);
+            let held = generations.current(Timestamp(5)).unwrap();
+            let keys = held.keys.as_ref().unwrap();
+            let agreement = keys.agreement(&plan);
+            let key = MaskKey { plan, controller: 0, begun: held.begun, key: agreement.public() };
+            let keys = PlanKeys {
+                agreement,
+                own: Arc::new(keys.own_key(&life, &plan)),
+                noise: keys.noise(&life, &plan),
+                signed: Signed::new(&key, &SigningKey::from_seed(&signing)),
+                peers: HashMap::new(),
+                covered: BTreeSet::new(),
+            };
+            held.plans.insert(plan, keys);
+            let covered: Vec<StreamId> = covered.iter().map(|number| stream(*number)).collect();
+            generations.cover_streams(Some(1), &plan, &covered);
+        }
+        generations
+    }
+
+    /// A host's other plans keep the keys that open their windows, and nothing that makes the wiped ones
+    /// again.
+    #[test]
+    fn wiping_what_covers_a_stream_leaves_other_plans_and_not_the_source() {
+        let (one, other, third) = (PlanId([1; 32]), PlanId([2; 32]), PlanId([3; 32]));
+        let mut generations = with_plans(&[(1, &[4, 5]), (2, &[6]), (3, &[])]);
+        generations.wipe_covering(&stream(7));
+        assert!(generations.holds(Some(1), &one), "it was in no token");
+        assert!(generations.held[0].keys.is_some());
+        generations.wipe_covering(&stream(5));
+        let held = |plan| generations.holds(Some(1), plan);
+        assert_eq!([held(&one), held(&other), held(&third)], [false, true, true]);
+        assert!(generations.held[0].keys.is_none());
+        // New windows have new keys.
+        assert_eq!(generations.current(Timestamp(6)).unwrap().number, 2);
+    }
+
+    /// An end wipes a plan's keys, and what they came from would give them again.
+    #[test]
+    fn what_a_plan_covered_counts_once_it_has_ended() {
+        for (erased, is_kept) in [(5, false), (7, true)] {
+            let mut generations = with_plans(&[(1, &[4, 5]), (2, &[6])]);
+            generations.end(&PlanId([1; 32]));
+            generations.wipe_covering(&stream(erased));
+            assert_eq!(generations.held[0].keys.is_some(), is_kept);
+            assert!(generations.holds(Some(1), &PlanId([2; 32])));
+        }
+    }
+
+    #[test]
+    fn age_counts_what_a_clock_goes_forward_between_looks() {
+        let mut generations = Generations::default();
+        for now in [10, 30, 5, 6, 6, 1, 100] {
+            generations.pass(Timestamp(now));
+        }
+        assert_eq!(generations.age, 20 + 1 + 99);
+        // Whatever passed between two looks is lost if the clock is set back by it.
+        generations.pass(Timestamp(100));
+        assert_eq!(generations.age, 20 + 1 + 99);
     }
 }

@@ -23,6 +23,7 @@
 //! | [`plan_state`], [`stream_state`] | what is kept of a plan and of a stream |
 //! | [`endings`] | the end of windows and of plans |
 //! | [`copies`] | what is known of copied devices |
+//! | [`restless`] | owners who change their choices too often |
 //! | [`revoked`] | certificates that the authority has revoked |
 //! | [`restore`] | restart from a ledger |
 //!
@@ -47,6 +48,7 @@ mod plan_state;
 mod plans;
 mod policies;
 mod presences;
+mod restless;
 mod restore;
 mod revoked;
 mod segments;

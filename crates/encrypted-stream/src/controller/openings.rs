@@ -74,15 +74,15 @@ impl Controller {
         joined.admit_to_totals(request.window, self.restored_at)?;
         check_set(joined, fixed, &request.set)?;
         let (population, counted) = self.population(now, joined, fixed, &request.set)?;
-        self.check_sets(now, fixed, &request.set, &spent.accepted)?;
+        let set = self.check_sets(fixed, &request.set, &spent.accepted)?;
         // After a restart since the token, the seeds may be missing.
         self.draw_for(now, &request.plan, request.window)?;
-        let answer = self.open(now, request, (fixed, spent.answer.digest()))?;
+        let answer = self.open(request, (fixed, spent.answer.digest()))?;
         // Only once nothing can fail any more: this may be the one line about the cost of
         // the totals.
         let line = self.release_line(now, spent, population, counted);
         let mut step = self.opening_step(now, request, answer);
-        let mut kept = self.note_set(now, fixed, &request.set, &spent.accepted);
+        let mut kept = self.note_set(now, fixed, set);
         kept.extend(line.map(|line| self.put(now, line)));
         step.merge(Step::new(kept, Vec::new()));
         Ok(step)
@@ -90,7 +90,6 @@ impl Controller {
 
     fn open(
         &mut self,
-        now: Timestamp,
         request: &Verified<OpeningSet>,
         (fixed, token): (&FixedMembership, Digest),
     ) -> Result<Signed<Opening>, WindowRefusalError> {
@@ -99,7 +98,7 @@ impl Controller {
         let outputs = joined.plan().release.outputs();
         let pickers = joined.pickers(request.window);
         let keys =
-            joined.window_keys(&mut self.generations, &self.identity, (fixed, &pickers), now)?;
+            joined.window_keys(&mut self.generations, &self.identity, (fixed, &pickers), None)?;
         let masks = joined.masks.as_mut().ok_or(WindowRefusalError::NothingToOpen)?;
         let (round, opened) = (mask_round(fixed, &pickers), (&request.set, &digest));
         let mut words =

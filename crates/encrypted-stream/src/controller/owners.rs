@@ -143,7 +143,8 @@ impl Controller {
     /// it. Nothing of the stream is released from now on, and once the step is committed,
     /// never again. Repeating it returns the same statement.
     ///
-    /// An erasure also wipes the keys of verified windows that are under way, which are lost. If a key
+    /// An erasure also wipes the keys of verified windows that are under way in plans with tokens over the
+    /// stream. Those windows are lost here. If a key
     /// is to be erased, destroy the stored master secret once the step is
     /// committed. Only then hand out the controller's statement.
     ///
@@ -183,8 +184,8 @@ impl Controller {
             (now, Signed::new(&erasure, self.identity.signing()))
         });
         self.note_erased(*stream, at, signed.clone());
-        // Windows between token and opening are lost with them.
-        self.generations.wipe();
+        // Windows of those plans between token and opening are lost with them.
+        self.wipe_keys_of(stream);
         let record = Record::Erased { stream: *stream, at, signed: signed.clone() };
         changes.push(self.put(now, record));
         changes.push(self.put(now, log(at, *stream, LogEvent::Erased)));

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use alpheus_crypto::hash::Digest;
 use alpheus_crypto::signed::Signed;
-use alpheus_policy::ids::{OwnerId, PlanId};
+use alpheus_policy::ids::{OwnerId, PlanId, StreamId};
 use alpheus_policy::layout::Layout;
 use alpheus_policy::plan::{Plan, PlannedStream};
 use alpheus_policy::policy::ResolvedPolicy;
@@ -189,6 +189,11 @@ impl PlanState {
     pub(super) fn own(&self, position: u32) -> Option<&PlannedStream> {
         let stream = self.plan().streams.get(position as usize)?;
         (stream.controller == self.position).then_some(stream)
+    }
+
+    /// This controller's streams at these positions.
+    pub(super) fn streams_at(&self, positions: &[u32]) -> impl Iterator<Item = StreamId> {
+        positions.iter().filter_map(|position| Some(self.own(*position)?.stream))
     }
 
     /// Who picked this controller, according to the membership of the window's token.

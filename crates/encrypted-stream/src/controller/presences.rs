@@ -38,6 +38,8 @@ struct Examination {
     gone: Vec<(StreamId, u64)>,
     /// Records of copies that are forgotten.
     forgotten: Vec<Record>,
+    /// Owners whose streams wait.
+    restless: BTreeSet<OwnerId>,
 }
 
 impl Examination {
@@ -80,7 +82,10 @@ impl Controller {
         }
         if let Some(round) = joined.rounds.get(&summons.window.start) {
             let same = round.summoned.as_ref().filter(|s| s.summons == summons.digest());
-            if let Some(summoned) = same {
+            // Once its keys are wiped, a presence leads to no token. Then there is another one.
+            let is_void =
+                round.spent.is_none() && joined.has_no_keys(&self.generations, summons.window);
+            if let Some(summoned) = same.filter(|_| !is_void) {
                 return Ok(send(summoned.signed.clone(), Vec::new()));
             }
             if round.spent.is_some() {
@@ -90,6 +95,7 @@ impl Controller {
                 return Err(WindowRefusalError::TooManySummonses { limit: MAX_SUMMONSES });
             }
         }
+        self.check_day(joined.plan(), summons.window)?;
         check_order(joined, &summons.streams)?;
         self.draw_for(now, &summons.plan, summons.window)?;
         self.present(now, summons)
@@ -101,8 +107,8 @@ impl Controller {
         summons: &Verified<Summons>,
     ) -> Result<Step<Vec<ControllerMessage>>, WindowRefusalError> {
         let (generation, mask_key) = self.mask_key(now, &summons.plan)?.unzip();
-        let mut examined =
-            Examination { sums: self.no_sums(&summons.plan), ..Examination::default() };
+        let (sums, restless) = (self.no_sums(&summons.plan), self.restless(now));
+        let mut examined = Examination { sums, restless, ..Examination::default() };
         examined.fresh.extend(self.note_summons(&summons.plan, summons.window, now));
         // Releases what an earlier summons of the window promised; the promise is made
         // again below.
@@ -114,8 +120,7 @@ impl Controller {
             }
         }
         self.leave_out_read(&summons.plan, summons.window, &mut examined.owners);
-        let Examination { spans, sums, charges, excluded, owners, silent, fresh, gone, forgotten } =
-            examined;
+        let Examination { spans, sums, charges, excluded, owners, silent, .. } = examined;
         let joined = self.plans.get_mut(&summons.plan).ok_or(WindowRefusalError::UnknownPlan)?;
         let presence = Presence {
             plan: summons.plan,
@@ -141,6 +146,7 @@ impl Controller {
         let round = joined.rounds.entry(summons.window.start).or_default();
         (round.summoned, round.generation) = (Some(summoned), generation);
         round.summonses = round.summonses.saturating_add(1);
+        let (fresh, gone, forgotten) = (examined.fresh, examined.gone, examined.forgotten);
         let mut changes = self.note_examined(now, fresh, &gone, &forgotten);
         changes.extend(self.forget(now, &summons.plan));
         Ok(send(signed, changes))
@@ -177,7 +183,7 @@ impl Controller {
         let state = self.streams.get_mut(&planned.stream).ok_or(ExclusionError::Policy)?;
         examined.note_copy(planned.stream, state, &stream.segments, now);
         let charges = policies::allow(joined, stream.position, state, summons.window, now)?;
-        state.check_waiting(summons.window, now)?;
+        state.check_waiting(summons.window, examined.restless.contains(&planned.owner))?;
         if joined.was_released(stream.position, summons.window) {
             return Err(ExclusionError::Released);
         }

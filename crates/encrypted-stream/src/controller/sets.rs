@@ -13,10 +13,12 @@ use std::collections::{BTreeMap, BTreeSet};
 use alpheus_crypto::hash::labelled_hash;
 use alpheus_crypto::labels;
 use alpheus_policy::ids::SchemaId;
-use alpheus_time::{Timestamp, Window};
+use alpheus_policy::plan::Plan;
+use alpheus_policy::policy::MAX_SETS_PER_DAY;
+use alpheus_time::{Span, Timestamp, Window};
 
-use super::Controller;
 use super::plan_state::PlanState;
+use super::{Controller, stream_state};
 use crate::error::WindowRefusalError;
 use crate::keys::DAY;
 use crate::ledger::{Change, Record};
@@ -65,10 +67,19 @@ impl Sets {
         }
     }
 
-    /// Notes a set. Returns the day that is forgotten for it, if any.
+    fn has(&self, of: (SchemaId, u16), day: u64, set: &SetId) -> bool {
+        let of_day = self.0.get(&of).and_then(|days| days.get(&day));
+        of_day.is_some_and(|sets| sets.contains(set))
+    }
+
+    /// Notes a set, unless the day has had as many as anybody may allow. Returns the day that is forgotten for
+    /// it, if any.
     fn note(&mut self, of: (SchemaId, u16), day: u64, set: SetId) -> Option<u64> {
         let days = self.0.entry(of).or_default();
-        days.entry(day).or_default().insert(set);
+        let of_day = days.entry(day).or_default();
+        if of_day.len() < MAX_SETS_PER_DAY as usize {
+            of_day.insert(set);
+        }
         (days.len() > DAYS_KEPT).then(|| days.pop_first()).flatten().map(|(first, _)| first)
     }
 }
@@ -79,70 +90,82 @@ fn day_of(start: Timestamp) -> u64 {
 }
 
 impl Controller {
-    /// The bound on a window's day by the owners whose streams a token covers, if any has one.
-    fn sets_per_day(
-        &self,
-        joined: &PlanState,
-        window: Window,
-        accepted: &[u32],
-        now: Timestamp,
-    ) -> Option<u32> {
-        let of = |position: &u32| {
-            let state = self.streams.get(&joined.own(*position)?.stream)?;
-            state.sets_per_day(&joined.plan().attributes, window, now)
-        };
-        accepted.iter().filter_map(of).min()
+    /// The bound on a window's day, if an owner here whom the day's sums could tell apart has one: the least of
+    /// all streams under the schema, whether a token covers them or not. Sums with and without an owner differ by
+    /// that owner, and the service chooses what it plans and whom it calls.
+    fn sets_per_day(&self, plan: &Plan, window: Window) -> Option<u32> {
+        let start = Timestamp(day_of(window.start).saturating_mul(DAY));
+        let day = Window { start, end: start.plus(Span(DAY)) };
+        let of = (plan.schema, plan.attributes.as_slice());
+        let held = self.streams.values().filter_map(|own| own.sets_per_day(of, day));
+        // Streams that the host was not handed again may have been in the day's sums.
+        let pending = self.pending_records.values();
+        let pending = pending.filter_map(|records| stream_state::sets_per_day(records, of, day));
+        held.chain(pending).min()
     }
 
-    /// Checks the bound on sets for a sum over `set`, by the policies in force now.
+    /// Checks that the sets of a window's day are known, if there is a bound. After an untrusted restore, which
+    /// sets the rest of that day had may be lost.
     ///
     /// # Errors
-    /// [`WindowRefusalError::TooManySets`] if the day's sets are used up and this is none of them.
+    /// [`WindowRefusalError::CountsAsReleased`] if they may be lost.
+    pub(super) fn check_day(&self, plan: &Plan, window: Window) -> Result<(), WindowRefusalError> {
+        let day = day_of(window.start);
+        let may_lack = self.restored_at.is_some_and(|restored| day <= day_of(restored));
+        match may_lack && self.sets_per_day(plan, window).is_some() {
+            true => Err(WindowRefusalError::CountsAsReleased),
+            false => Ok(()),
+        }
+    }
+
+    /// Checks the bound on sets for a sum over `set`, by the choices of the day and those in force now. Returns the
+    /// set's id.
+    ///
+    /// # Errors
+    /// [`WindowRefusalError::TooManySets`] if the day's sets are used up and this is none of them, and
+    /// those of [`Self::check_day`].
     pub(super) fn check_sets(
         &self,
-        now: Timestamp,
         fixed: &FixedMembership,
         set: &RosterSet,
         accepted: &[u32],
-    ) -> Result<(), WindowRefusalError> {
+    ) -> Result<SetId, WindowRefusalError> {
         let membership = fixed.membership();
         let (window, plan) = (membership.window, &membership.plan);
         let joined = self.plans.get(plan).ok_or(WindowRefusalError::UnknownPlan)?;
-        let Some(limit) = self.sets_per_day(joined, window, accepted, now) else { return Ok(()) };
-        let day = day_of(window.start);
-        // Which sets the rest of that day had may be lost.
-        if self.restored_at.is_some_and(|restored| day <= day_of(restored)) {
-            return Err(WindowRefusalError::TooManySets { limit });
-        }
-        let (id, schema) = (set_id(joined, fixed, set, accepted), joined.plan().schema);
+        let id = set_id(joined, fixed, set, accepted);
+        let Some(limit) = self.sets_per_day(joined.plan(), window) else { return Ok(id) };
+        self.check_day(joined.plan(), window)?;
+        let (day, schema) = (day_of(window.start), joined.plan().schema);
         let mut attributes = joined.plan().attributes.iter();
-        attributes.try_for_each(|at| self.sets.check((schema, *at), day, &id, limit))
+        attributes.try_for_each(|at| self.sets.check((schema, *at), day, &id, limit))?;
+        Ok(id)
     }
 
-    /// Notes the set of a sum that is opened, if its owners bound them. The records go into the
-    /// commit of the answer.
+    /// Notes the set of a sum that is opened, also where nobody bounds them: an owner may choose a bound later on
+    /// that day. The records go into the commit of the answer.
     pub(super) fn note_set(
         &mut self,
         now: Timestamp,
         fixed: &FixedMembership,
-        set: &RosterSet,
-        accepted: &[u32],
+        id: SetId,
     ) -> Vec<Change> {
         let window = fixed.membership().window;
         let Some(joined) = self.plans.get(&fixed.membership().plan) else { return Vec::new() };
-        if self.sets_per_day(joined, window, accepted, now).is_none() {
-            return Vec::new();
-        }
-        let (id, schema) = (set_id(joined, fixed, set, accepted), joined.plan().schema);
+        let schema = joined.plan().schema;
         let (attributes, day) = (joined.plan().attributes.clone(), day_of(window.start));
         let mut changes = Vec::new();
+        let mut is_noted = false;
         for attribute in attributes {
-            if let Some(day) = self.sets.note((schema, attribute), day, id) {
+            let of = (schema, attribute);
+            if let Some(day) = self.sets.note(of, day, id) {
                 let gone = Record::Sets { schema, attribute, day, sets: Vec::new() };
                 changes.push(Change::remove(gone.key(self.id())));
             }
+            is_noted |= self.sets.has(of, day, &id);
         }
-        changes.extend(self.set_records(now, fixed));
+        // A day with as many sets as anybody may allow is full for everybody.
+        changes.extend(if is_noted { self.set_records(now, fixed) } else { Vec::new() });
         changes
     }
 
@@ -174,4 +197,28 @@ fn set_id(joined: &PlanState, fixed: &FixedMembership, set: &RosterSet, accepted
     let mut id = [0; 16];
     id.copy_from_slice(labelled_hash(labels::OWNER_SET, &[&members, &own]).0.split_at(16).0);
     id
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What is kept of a day is bounded, and full for any bound that an owner may choose.
+    #[test]
+    fn a_day_keeps_as_many_sets_as_a_bound_may_allow() {
+        let (of, mut sets) = ((SchemaId([1; 32]), 0), Sets::default());
+        let id = |number: u32| {
+            let mut id = [0; 16];
+            id[..4].copy_from_slice(&number.to_be_bytes());
+            id
+        };
+        for number in 0..2 * MAX_SETS_PER_DAY {
+            assert_eq!(sets.note(of, 7, id(number)), None);
+            assert_eq!(sets.has(of, 7, &id(number)), number < MAX_SETS_PER_DAY);
+        }
+        let limit = MAX_SETS_PER_DAY;
+        let full = Err(WindowRefusalError::TooManySets { limit });
+        assert_eq!(sets.check(of, 7, &id(limit - 1), limit), Ok(()));
+        assert_eq!(sets.check(of, 7, &id(limit), limit), full);
+    }
 }

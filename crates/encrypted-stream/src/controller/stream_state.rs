@@ -6,11 +6,11 @@ use std::sync::Arc;
 use alpheus_crypto::hash::Digest;
 use alpheus_crypto::secret::Secret;
 use alpheus_crypto::signed::Verified;
-use alpheus_policy::ids::{ControllerId, OwnerId, StreamId};
+use alpheus_policy::ids::{ControllerId, OwnerId, SchemaId, StreamId};
 use alpheus_policy::layout::Layout;
 use alpheus_policy::policy::{ResolvedOption, ResolvedPolicy};
 use alpheus_policy::schema::Schema;
-use alpheus_time::{Span, Timestamp, Window};
+use alpheus_time::{Timestamp, Window};
 
 use super::copies::{Copies, DeviceCopy};
 use super::sessions::{Session, Sessions};
@@ -36,12 +36,6 @@ pub struct HeldStream {
 /// Number of an owner's choices for a stream that are kept. Of windows that began before the
 /// oldest of them nothing is released.
 const MAX_CHOICES: usize = 256;
-
-/// How often an owner may change the choice for a stream within [`RESTLESS_FOR`]. After one more
-/// change the stream waits.
-const CHANGES_PER_DAY: usize = 3;
-/// A day.
-const RESTLESS_FOR: Span = Span(DAY);
 
 /// An annotation and when the controller accepted it.
 #[derive(Debug)]
@@ -103,6 +97,55 @@ impl StreamRecord {
             StreamRecord::Revoked(_) | StreamRecord::Session(_) | StreamRecord::Copy(_) => None,
         }
     }
+}
+
+/// The same as [`StreamState::sets_per_day`] for a stream that is not held, from the ledger's records of it.
+pub(super) fn sets_per_day(
+    records: &[StreamRecord],
+    of: (SchemaId, &[u16]),
+    day: Window,
+) -> Option<u32> {
+    let mut choices: Vec<(Timestamp, &Annotation)> = Vec::new();
+    let mut revoked = None;
+    for record in records {
+        match record {
+            StreamRecord::Annotation(choice, since, _) => {
+                let choice: &Annotation = &choice.0;
+                choices.push((*since, choice));
+            }
+            StreamRecord::Revoked(at) => revoked = Some(*at),
+            StreamRecord::Session(_) | StreamRecord::Copy(_) => {}
+        }
+    }
+    choices.sort_by_key(|(_, choice)| choice.version);
+    bound_of_day(choices.into_iter(), revoked, of, day)
+}
+
+/// The strictest bound on the sets of a day, of all choices, by version, that were in force at any time since
+/// the day began. Also of those that were changed, have expired or were withdrawn during it: what was summed under
+/// them and what is summed without them differ by their owner.
+fn bound_of_day<'a>(
+    choices: impl Iterator<Item = (Timestamp, &'a Annotation)>,
+    revoked: Option<Timestamp>,
+    (schema, attributes): (SchemaId, &[u16]),
+    day: Window,
+) -> Option<u32> {
+    let mut choices = choices.peekable();
+    // Then no data of that day is in any sum.
+    let is_later = choices.peek().is_none_or(|(since, _)| day.end <= *since);
+    if is_later || revoked.is_some_and(|at| at <= day.start) {
+        return None;
+    }
+    let mut least = None;
+    while let Some((_, choice)) = choices.next() {
+        let until = choices.peek().map(|(next, _)| *next);
+        let counts = choice.schema == schema
+            && day.start < choice.valid_to
+            && until.is_none_or(|until| day.start < until);
+        let bound = choice.policy.sets_per_day(attributes).filter(|_| counts);
+        least = least.into_iter().chain(bound).min();
+    }
+    least
 }
 
 impl StreamState {
@@ -267,23 +310,17 @@ impl StreamState {
     pub(super) fn check_waiting(
         &self,
         window: Window,
-        now: Timestamp,
+        is_restless: bool,
     ) -> Result<(), ExclusionError> {
         if !self.is_confirmed_for(window) {
             return Err(ExclusionError::Unconfirmed);
         }
-        if self.is_restless(now) { Err(ExclusionError::Restless) } else { Ok(()) }
+        if is_restless { Err(ExclusionError::Restless) } else { Ok(()) }
     }
 
-    /// Whether the owner has changed the choice so often in the last day that the stream waits.
-    ///
-    /// A choice that forbids a window between its token and its opening ends the window, and the
-    /// service then leaves out the host, with all its owners. So an owner may do that twice a
-    /// day.
-    pub(super) fn is_restless(&self, now: Timestamp) -> bool {
-        let recent = |taken: &&DatedAnnotation| now < taken.since.plus(RESTLESS_FOR);
-        // The first one changes nothing.
-        self.annotations.iter().skip(1).filter(recent).count() > CHANGES_PER_DAY
+    /// When the owner changed the choice, or withdrew. The first choice changes nothing.
+    pub(super) fn changes(&self) -> impl Iterator<Item = Timestamp> {
+        self.annotations.iter().skip(1).map(|taken| taken.since).chain(self.revoked)
     }
 
     /// The annotations that a release of this window must comply with: those in force at
@@ -319,16 +356,11 @@ impl StreamState {
         options.iter().map(|option| u64::from(option.missing_ticks)).min().unwrap_or(0)
     }
 
-    /// Over how many different sets of owners these attributes may be summed on a day, by the
-    /// strictest option that the owner chose, if one says so.
-    pub(super) fn sets_per_day(
-        &self,
-        attributes: &[u16],
-        window: Window,
-        now: Timestamp,
-    ) -> Option<u32> {
-        let in_force = self.in_force(window, now).unwrap_or_default().into_iter();
-        in_force.filter_map(|annotation| annotation.policy.sets_per_day(attributes)).min()
+    /// Over how many different sets of owners a schema's attributes may be summed on a day; see
+    /// [`bound_of_day`].
+    pub(super) fn sets_per_day(&self, of: (SchemaId, &[u16]), day: Window) -> Option<u32> {
+        let choices = self.annotations.iter().map(|taken| (taken.since, &taken.annotation));
+        bound_of_day(choices, self.revoked, of, day)
     }
 
     /// Whether the owner trusts a controller not to collude, in every option chosen for

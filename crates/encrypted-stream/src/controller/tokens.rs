@@ -13,6 +13,7 @@ use zeroize::Zeroizing;
 
 use super::identity::Identity;
 use super::plan_state::{AnsweredSummons, PlanState};
+use super::sets::SetId;
 use super::{Controller, policies};
 use crate::announced_plan::AnnouncedPlan;
 use crate::counts::narrow;
@@ -32,6 +33,8 @@ struct CheckedMembership<'a> {
     fixed: &'a Arc<FixedMembership>,
     population: u64,
     counted: u64,
+    /// The set of owners.
+    set: SetId,
     /// What the token is charged.
     due: Vec<BudgetRecord>,
     /// Members that picked this controller.
@@ -71,8 +74,10 @@ impl Controller {
                 return Err(WindowRefusalError::KeysGone);
             }
             let (spent, known) = (spent.clone(), known.clone());
+            // Others note a set with the opening.
+            let single = known.clone().filter(|_| joined.announced.is_single());
             self.check_policies(now, spent.plan, spent.window, &spent.accepted)?;
-            let sets = known.as_ref().map_or_else(Vec::new, |known| self.set_records(now, known));
+            let sets = single.map_or_else(Vec::new, |known| self.set_records(now, &known));
             let mut step = self.spend_step(now, spent, known.as_ref());
             step.merge(Step::new(sets, Vec::new()));
             return Ok(step);
@@ -84,10 +89,10 @@ impl Controller {
         self.check_policies(now, message.plan, message.window, &accepted)?;
         let joined = self.plans.get(&message.plan).ok_or(WindowRefusalError::UnknownPlan)?;
         let (population, counted) = self.population(now, joined, fixed, fixed.members())?;
-        self.check_sets(now, fixed, fixed.members(), &accepted)?;
+        let set = self.check_sets(fixed, fixed.members(), &accepted)?;
         let due = self.due(now, message.plan, message.window)?;
         let pickers = own.pickers.as_deref().unwrap_or(&[]);
-        let checked = CheckedMembership { fixed, population, counted, due, pickers };
+        let checked = CheckedMembership { fixed, population, counted, set, due, pickers };
         self.spend(now, message.window, &checked)
     }
 
@@ -154,8 +159,7 @@ impl Controller {
         window: Window,
         checked: &CheckedMembership<'_>,
     ) -> Result<Step<Vec<ControllerMessage>>, WindowRefusalError> {
-        let fixed = checked.fixed;
-        let plan = fixed.membership().plan;
+        let (fixed, plan) = (checked.fixed, checked.fixed.membership().plan);
         let mut tau = self.key_sum(fixed)?;
         let joined = self.plans.get_mut(&plan).ok_or(WindowRefusalError::UnknownPlan)?;
         let position = joined.position;
@@ -165,7 +169,7 @@ impl Controller {
             &mut self.generations,
             &self.identity,
             (fixed, checked.pickers),
-            now,
+            Some(now),
         )?;
         let words = match &mut joined.masks {
             // The plan names one controller, so its token opens by itself.
@@ -188,11 +192,12 @@ impl Controller {
         let spent = SpentToken { plan, window, membership: digest, accepted, owners, answer };
         round.pickers = checked.pickers.to_vec();
         round.spent = Some((spent.clone(), Some(Arc::clone(fixed))));
+        self.generations.cover(joined, window, &spent.accepted);
         self.books.spend(&checked.due);
         let mut step = self.spend_step(now, spent.clone(), Some(fixed));
         if self.plans.get(&plan).is_some_and(|joined| joined.announced.is_single()) {
             let line = self.release_line(now, &spent, checked.population, checked.counted);
-            let mut kept = self.note_set(now, fixed, fixed.members(), &spent.accepted);
+            let mut kept = self.note_set(now, fixed, checked.set);
             kept.extend(line.map(|line| self.put(now, line)));
             step.merge(Step::new(kept, vec![]));
         }

@@ -12,6 +12,7 @@
 //! | [`receipts`] | receipts of verified windows |
 //! | [`adder`] | sums that an adder computes |
 //! | [`withholders`] | controllers whose openings did not come |
+//! | [`day_sets`], [`known_sets`] | which sets of owners a day has had |
 //! | [`totals`] | running totals, window by window |
 //! | [`recovery`] | restart from the service's store |
 //!
@@ -25,8 +26,10 @@
 //! stays under pads that only the consumer can remove.
 
 mod adder;
+mod day_sets;
 mod graph;
 mod inbound;
+mod known_sets;
 mod mask_keys;
 mod openings;
 mod output;
@@ -38,6 +41,7 @@ mod totals;
 mod withholders;
 
 pub use adder::{AdderMessage, Answer, SumSet};
+pub use day_sets::DaySets;
 pub use inbound::VerifiedMessage;
 pub use output::{Opened, Outcome, Output, Sums, Timing, WindowReport};
 pub use recovery::ServiceRecord;
@@ -87,8 +91,12 @@ pub struct Coordinator {
     totals: Totals,
     /// In a verified plan: members' keys for pads.
     mask_keys: MaskKeys,
+    /// The time of day, if deadlines go by another clock.
+    clock: Option<Timestamp>,
     /// Who has ruined windows of this plan.
     withholders: Withholders,
+    /// Which sets of owners the days have had.
+    day_sets: DaySets,
     /// Whether an adder sums ciphertexts and answers.
     delegates: bool,
 }
@@ -112,9 +120,17 @@ impl Coordinator {
             retired: false,
             totals: Totals::default(),
             mask_keys: MaskKeys::default(),
+            clock: None,
             withholders: Withholders::default(),
+            day_sets: DaySets::default(),
             delegates: false,
         }
+    }
+
+    /// States the time of day, by which the keys of a verified plan's members are judged, for a service
+    /// whose deadlines go by another clock. Without it, that of the deadlines counts.
+    pub fn note_clock(&mut self, clock: Timestamp) {
+        self.clock = Some(clock);
     }
 
     /// Announces the plan to the roster. Repeat it to controllers that do not answer.
@@ -294,6 +310,8 @@ impl Coordinator {
         if !round.asks(from, &declined.about) {
             return Err(MessageError::Mismatched);
         }
+        self.note_bound(from, declined.window, declined.reason);
+        let round = self.round_mut(declined.window)?;
         if !declined.reason.may_pass() {
             round.refusals.insert(from, declined.reason);
         }
@@ -357,13 +375,14 @@ impl Coordinator {
         let (excluded, refused) = (round.exclusion_counts(), round.refusal_counts());
         let unreported = self.delegates.then_some(round.unreported);
         let roster = &self.plan().roster;
-        let unopened = round.unopened(&result).into_iter();
+        let unopened = self.at_fault(&round, &result).into_iter();
         let unopened = unopened.filter_map(|at| roster.get(at as usize).copied()).collect();
         let opening_set = round.opening_set();
         let mut changes = vec![self.put(&ServiceRecord::Ended { start })];
         changes.extend(totals);
         changes.extend(self.removals(start));
         self.ended.insert(start);
+        self.note_opened(&round);
         changes.extend(self.forget());
         let outcome =
             Outcome { window, result, excluded, unreported, refused, unopened, opening_set };

@@ -95,6 +95,14 @@ impl Coordinator {
             let failure = self.forbids(&fixing.fixed, &all).unwrap_or(failure);
             return self.fail(start, self.reason(round, failure));
         }
+        let held = match self.openable(round, fixing, held) {
+            Ok(held) => held,
+            Err(ruin) => {
+                let is_ruined = ruin.is_believed;
+                self.rounds.entry(start).and_modify(|round| round.is_ruined = is_ruined);
+                return self.fail(start, ruin.failure);
+            }
+        };
         let held = match self.turn(now, start, held) {
             Turn::Now(held) => held,
             Turn::Later => {

@@ -152,7 +152,8 @@ pub struct Outcome {
     pub unreported: Option<u32>,
     /// Controllers that refused a request, by reason.
     pub refused: BTreeMap<WindowRefusalError, u32>,
-    /// Members of the opening set whose openings the window lacked: they have ruined it.
+    /// Members whose answers the window lacked: they have ruined it. Of the opening set those without
+    /// an opening; where that set is one too many for others on its day, those without a token.
     pub unopened: Vec<ControllerId>,
     /// The opening set, if there was one and its members mask.
     pub opening_set: Option<RosterSet>,

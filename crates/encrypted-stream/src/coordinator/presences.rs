@@ -137,9 +137,7 @@ impl Coordinator {
         let may_be_read = announced.plan().sealed_to.is_some();
         let owner = |at| owner(announced.plan(), at);
         check_presence(presence, &called.streams, may_be_read, owner)?;
-        if !self.mask_keys.fit(&announced, presence) {
-            return Err(MessageError::Malformed);
-        }
+        self.mask_keys.check(&announced, presence, self.clock.unwrap_or(now))?;
         let round = self.round_mut(presence.window)?;
         let lacks = lacks && matches!(round.phase, Phase::Summoned);
         if lacks {
@@ -227,7 +225,7 @@ impl Coordinator {
                 fixing = self.acceptable(round, &left_out);
             }
         }
-        fixing
+        Ok(self.of_known_sets(round, fixing?, &both))
     }
 
     /// Controllers that have kept another window waiting for their openings for long. Each
@@ -249,7 +247,7 @@ impl Coordinator {
     }
 
     /// M over the controllers that are present and not left out, if it can open.
-    fn acceptable(
+    pub(super) fn acceptable(
         &self,
         round: &Round,
         left_out: &BTreeSet<u32>,

@@ -11,7 +11,6 @@ use alpheus_time::{Span, Timestamp, Window};
 use serde::{Deserialize, Serialize};
 
 use super::graph::Pickers;
-use super::output::Opened;
 use super::receipts::Shares;
 use crate::counts::narrow;
 use crate::error::{ExclusionError, ReleaseError, WindowRefusalError};
@@ -99,6 +98,8 @@ pub(super) struct Round {
     pub(super) other_sums: bool,
     /// Why controllers refused this phase's request.
     pub(super) refusals: BTreeMap<u32, WindowRefusalError>,
+    /// Tokens are lacking, and the set without them is one too many for others.
+    pub(super) is_ruined: bool,
     /// With running totals: it would move on if an earlier window had.
     pub(super) waits_for_turn: bool,
     /// Whether a restart found its M in the store, which may be an older copy.
@@ -127,6 +128,7 @@ impl Round {
             waits_for_sums: false,
             other_sums: false,
             refusals: BTreeMap::new(),
+            is_ruined: false,
             waits_for_turn: false,
             resumed: false,
             over: 0,
@@ -283,18 +285,6 @@ impl Round {
         match &self.phase {
             Phase::Opening(_, opening) if opening.masked => Some(opening.set.clone()),
             _ => None,
-        }
-    }
-
-    /// Members of S whose openings a window has failed for.
-    pub(super) fn unopened(&self, result: &Result<Opened, ReleaseError>) -> Vec<u32> {
-        let Some(set) = self.opening_set() else { return Vec::new() };
-        match result {
-            Err(ReleaseError::ControllerRefused(_)) => {
-                set.iter().filter(|position| self.refusals.contains_key(position)).collect()
-            }
-            Err(ReleaseError::OpeningLost) => self.missing(),
-            _ => Vec::new(),
         }
     }
 

@@ -26,4 +26,13 @@ pub enum MessageError {
     /// It contradicts itself or what it answers.
     #[error("the message contradicts what it answers")]
     Malformed,
+    /// A presence in a verified plan has a key for pads that anybody could have agreed with.
+    #[error("the key for pads in the presence has small order, which no honest controller makes")]
+    SmallOrderKey,
+    /// A presence in a verified plan has a key for pads that members would refuse as too old, or as
+    /// one of the future.
+    #[error(
+        "the key for pads in the presence began more than 36 hours ago, or later than in 12 hours; check that the clocks of the controller's host and of the service are right"
+    )]
+    KeyOutOfTime,
 }

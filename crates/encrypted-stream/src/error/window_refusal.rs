@@ -38,9 +38,10 @@ pub enum WindowRefusalError {
     /// The window was closed, or is too old for the ledger to distinguish.
     #[error("the window is already settled")]
     Settled,
-    /// The ledger was restored, and whether the window was released is unknown.
+    /// The ledger was restored, and whether the window was released is unknown. Where owners bound
+    /// the sets of a day, which sets that day had is unknown as well.
     #[error(
-        "the window began before this controller's ledger was restored, so it counts as released"
+        "the window began before this controller's ledger was restored, or on that day and owners bound its sets (`setsPerDay`), so it counts as released"
     )]
     CountsAsReleased,
     /// The summons repeats a stream, lists another controller's, or is out of order.

@@ -262,8 +262,8 @@ pub enum Record {
         /// Attributes, and when they were released.
         spans: Vec<(u16, Window)>,
     },
-    /// The sets of owners that a day's data of an attribute was summed over, where owners bound
-    /// them.
+    /// The sets of owners that a day's data of an attribute was summed over, the first
+    /// [`MAX_SETS_PER_DAY`](alpheus_policy::policy::MAX_SETS_PER_DAY) of them.
     Sets {
         /// The schema.
         schema: SchemaId,

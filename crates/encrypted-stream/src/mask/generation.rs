@@ -4,14 +4,37 @@
 //! Once a generation is wiped on both sides of a pair, nobody can compute that pair's pads again,
 //! not even from all other keys. So what was kept of a window stays closed.
 
+use std::sync::Arc;
+
 use alpheus_crypto::agree::AgreementKey;
 use alpheus_crypto::kdf::derive;
 use alpheus_crypto::labels;
 use alpheus_crypto::secret::Secret;
 use alpheus_policy::ids::PlanId;
+use alpheus_time::{Span, Timestamp};
 use zeroize::Zeroizing;
 
 use crate::mask::pairs::{OwnKey, PairKeys};
+
+/// How long a generation takes new windows.
+pub(crate) const LIFE: Span = Span::seconds(86_400);
+/// How long another controller's key is taken, from when its generation began: long enough for
+/// windows that are under way when it ends.
+pub(crate) const FRESH: Span = Span::seconds(2 * 86_400);
+/// By how much the coordinator is stricter: clocks may differ so far, less the time from presence
+/// to token, before a member refuses what the coordinator has passed on.
+pub(crate) const MARGIN: Span = Span::seconds(86_400 / 2);
+
+/// How far a controller's own generation may have begun in the future, on a clock that was set back,
+/// before there is another one. So keys of honest controllers may be so much ahead of their clocks.
+pub(crate) const SET_BACK: Span = Span::seconds(3_600);
+
+/// Whether another controller's key is taken at this time, with a margin for others' clocks.
+pub(crate) fn is_fresh(begun: Timestamp, now: Timestamp, margin: Span) -> bool {
+    let is_old = now.plus(margin) > begun.plus(FRESH);
+    let is_future = begun.plus(margin) > now.plus(LIFE);
+    !is_old && !is_future
+}
 
 /// Where a controller's generations come from. It only goes forward: who has it learns no earlier
 /// generation. Not `Clone`, not `Debug`, wiped on drop. Keep it in memory, and write it nowhere.
@@ -76,14 +99,14 @@ fn joined(life: &[u8], short: &Secret<32>) -> Zeroizing<Vec<u8>> {
 /// The keys that take the place of those for life in the pads of one round.
 pub struct RoundKeys {
     pub(super) pairs: PairKeys,
-    pub(super) own: OwnKey,
+    pub(super) own: Arc<OwnKey>,
 }
 
 impl RoundKeys {
     /// Keys with the same peers as those for life.
     #[must_use]
-    pub fn new(pairs: PairKeys, own: OwnKey) -> Self {
-        Self { pairs, own }
+    pub fn new(pairs: PairKeys, own: impl Into<Arc<OwnKey>>) -> Self {
+        Self { pairs, own: own.into() }
     }
 }
 
@@ -104,5 +127,36 @@ mod tests {
         seen.sort_unstable();
         seen.dedup();
         assert_eq!(seen.len(), 5);
+    }
+
+    /// Ten thousand keys, clocks of their controllers, of the service and of members. What an honest
+    /// controller makes is passed on, and what is passed on is refused by nobody.
+    #[test]
+    fn what_the_coordinator_takes_members_take_and_honest_keys_it_takes() {
+        let mut state = 1_u64;
+        let mut below = |most: u64| {
+            state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+            (state >> 11) % most
+        };
+        let (now, most) = (Timestamp(1_700_000_000_000_000), MARGIN.0);
+        let mut taken = 0;
+        for _ in 0..10_000 {
+            let near = |by: u64| Timestamp(now.0 + by - most);
+            // A clock may be ahead by less than it may be behind: a key may be ahead of it.
+            let (own, member) = (near(below(2 * most - SET_BACK.0 + 1)), near(below(2 * most + 1)));
+            let honest = Timestamp(own.0 + SET_BACK.0 - below(LIFE.0 + SET_BACK.0));
+            assert!(is_fresh(honest, now, MARGIN));
+            let any = Timestamp(now.0 + below(8 * LIFE.0) - 4 * LIFE.0);
+            if is_fresh(any, now, MARGIN) {
+                taken += 1;
+                assert!(is_fresh(any, member, Span(0)));
+            }
+        }
+        assert!(taken > 1_000, "{taken}");
+        let edge = |begun: u64| is_fresh(Timestamp(begun), now, Span(0));
+        assert!(edge(now.0 - FRESH.0) && !edge(now.0 - FRESH.0 - 1));
+        assert!(edge(now.0 + LIFE.0) && !edge(now.0 + LIFE.0 + 1));
+        let ahead = |clock: u64| is_fresh(Timestamp(now.0 + clock + SET_BACK.0), now, MARGIN);
+        assert!(ahead(MARGIN.0 - SET_BACK.0) && !ahead(MARGIN.0 - SET_BACK.0 + 1));
     }
 }

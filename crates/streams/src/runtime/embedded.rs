@@ -341,7 +341,7 @@ impl Embedded {
             let begun = clock::now();
             let answers = self.host.handle(clock, round.messages)?;
             self.busy.0 += clock::now().0.saturating_sub(begun.0);
-            round = self.manager.service.receive(self.now(), answers)?;
+            round = self.manager.service.receive(self.now(), clock, answers)?;
             rows.append(&mut round.rows);
         }
         Ok(rows)

@@ -206,10 +206,13 @@ impl Service {
         let (coordinator, asked) =
             Coordinator::restore(announced, self.key.clone(), self.timing, values, now)
                 .map_err(|_| ServiceError::Damaged { what: "window records" })?;
-        let coordinator = match self.plane.sums_for_coordinators() {
+        let mut coordinator = match self.plane.sums_for_coordinators() {
             true => coordinator.with_delegated_sums(),
             false => coordinator,
         };
+        if let Some(epoch) = &epoch {
+            coordinator.share_sets(self.epochs.sets_of(epoch));
+        }
         self.pending.extend([(id, coordinator.announce()), (id, asked)]);
         let (refusals, ended) = (BTreeMap::new(), BTreeMap::new());
         self.queries.insert(id, Query { coordinator, place, refusals, ended, epoch });
@@ -346,13 +349,15 @@ impl Service {
         Ok(round)
     }
 
-    /// Takes messages of controllers.
+    /// Takes messages of controllers. `clock` is the time of day, which `now`, for deadlines, need not
+    /// be; in a replay, the watermark.
     ///
     /// # Errors
     /// [`ServiceError`] if what must be durable cannot be written.
     pub fn receive(
         &mut self,
         now: Timestamp,
+        clock: Timestamp,
         messages: Vec<super::controller_host::FromController>,
     ) -> Result<Round, ServiceError> {
         let now = self.counted(now);
@@ -363,6 +368,7 @@ impl Service {
         let mut steps = Vec::with_capacity(verified.len());
         for (plan, message) in verified {
             let Some(query) = self.queries.get_mut(&plan) else { continue };
+            query.coordinator.note_clock(clock);
             match message.and_then(|own| query.coordinator.handle(&own, now, &self.plane)) {
                 Ok(step) => steps.push((plan, step)),
                 Err(reason) => {

@@ -280,7 +280,7 @@ impl Engine {
         let own = |from: &FromController| self.registry.host_of(&from.0) == Some(host);
         let own: Vec<_> = messages.into_iter().filter(own).collect();
         let now = self.now();
-        let round = self.manager.service.receive(now, own)?;
+        let round = self.manager.service.receive(now, now, own)?;
         self.deliver(round);
         Ok(())
     }

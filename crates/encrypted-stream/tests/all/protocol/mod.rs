@@ -17,6 +17,7 @@ mod budgets;
 mod coordinator;
 mod copies;
 mod cut_off;
+mod day_sets;
 mod delegating;
 mod disk;
 mod dropouts;

@@ -12,7 +12,7 @@ use alpheus_time::Timestamp;
 use crate::protocol::honest::opened;
 use crate::protocol::identities::{certified, owner, owner_key};
 use crate::protocol::net::Net;
-use crate::protocol::world::{Setup, after, policy, stream_id};
+use crate::protocol::world::{EPOCH, Setup, after, policy, stream_id};
 
 /// An owner withdraws consent.
 pub fn revoke(
@@ -129,4 +129,33 @@ fn an_owner_who_chooses_often_fills_no_ledger() {
     assert_eq!(opened(&net, 2), (net.world.truth([1], 2), 1));
     net.restore_controllers(after(2), true);
     assert_eq!(versions(&net, stream).len(), 256);
+}
+
+/// One owner of all streams of a host: the fourth change in a day makes all wait, whichever streams it is
+/// made for. A withdrawal counts. Streams that change together change once.
+#[test]
+fn an_owner_changes_choices_a_few_times_a_day_however_many_streams_the_owner_has() {
+    let setup = Setup { streams_each: 5, one_owner: true, windows: 24, ..Setup::new(2) };
+    let mut net = Net::new(setup);
+    let minute = |number: u64| Timestamp(EPOCH + number * 60_000_000);
+    let owner = certified(&net.world.setup.owner_key(stream_id(0)));
+    let choose = |net: &mut Net, number: u32, version, at| {
+        let chosen = policy(&net.world.setup);
+        let signed = net.world.annotate(stream_id(number), version, chosen);
+        let step = net.controllers[0].annotate(&signed, &owner, at).unwrap();
+        step.commit(&mut net.store).unwrap();
+    };
+    (0..5).for_each(|number| choose(&mut net, number, 2, minute(0)));
+    choose(&mut net, 0, 3, minute(1));
+    choose(&mut net, 1, 3, minute(2));
+    (0..=20).for_each(|number| net.close(number));
+    let outcome = net.outcomes.pop().unwrap();
+    assert_eq!(outcome.excluded.get(&ExclusionError::Restless), None, "three times");
+    let withdrawal = Withdrawal { stream: stream_id(4), erase: false };
+    let signed = Signed::new(&withdrawal, &net.world.setup.owner_key(stream_id(4)));
+    let (step, _) = net.controllers[0].withdraw(&signed, &owner, minute(3)).unwrap();
+    step.commit(&mut net.store).unwrap();
+    net.close(21);
+    let outcome = net.outcomes.pop().unwrap();
+    assert_eq!(outcome.excluded[&ExclusionError::Restless], 4, "and the fourth");
 }

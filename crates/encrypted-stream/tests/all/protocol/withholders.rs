@@ -6,7 +6,7 @@ use alpheus_encrypted_stream::error::{ExclusionError, ReleaseError, WindowRefusa
 use alpheus_encrypted_stream::mask::set::RosterSet;
 use alpheus_encrypted_stream::messages::{ControllerMessage, ServiceMessage, WindowRefusal};
 use alpheus_policy::plan::Fraction;
-use alpheus_time::Span;
+use alpheus_time::{Span, Timestamp, Window};
 use std::collections::BTreeMap;
 
 use crate::protocol::coordinator::signing_key;
@@ -134,6 +134,47 @@ fn no_strategy_ruins_more_than_a_few_of_a_hundred_windows() {
             }
             assert!(ruined * 60 < windows, "{ruined} of {windows}: {refusals}, then {good}");
         }
+    }
+}
+
+/// On how many of so many days a member that opens the first window of each day, and then gives no token, ruins the
+/// rest: all others have had their one set. It waits for so many windows first.
+fn ruined_days(hour: u64, patient: u64) -> (u64, u64) {
+    let (world, days) = (World::new(Setup::new(3)), 400);
+    let (mut withholders, mut ruined) = (Withholders::default(), 0);
+    let each = 24 * 3_600 / hour;
+    for day in 0..days {
+        let at = |number: u64| Timestamp((day * 86_400 + number * hour) * 1_000_000);
+        if withholders.left_out(at(0)).contains(&world.plan.roster[1]) {
+            continue;
+        }
+        ruined += 1;
+        for number in 0..each {
+            let lacks = number > patient;
+            let reason = WindowRefusalError::TooManySets { limit: 1 };
+            let refused = Err(ReleaseError::ControllerRefused(reason));
+            let outcome = Outcome {
+                window: Window { start: at(number), end: at(number + 1) },
+                result: if lacks { refused } else { Ok(OPENED) },
+                excluded: BTreeMap::new(),
+                unreported: None,
+                refused: BTreeMap::new(),
+                unopened: world.plan.roster[1..].iter().take(usize::from(lacks)).copied().collect(),
+                opening_set: (!lacks).then(|| RosterSet::full(3)),
+            };
+            withholders.note(&world.plan, &outcome);
+        }
+    }
+    (ruined, days)
+}
+
+/// Where each has one set a day, a member that is in the first one can end all later windows of the day. So it is in
+/// no first one for days.
+#[test]
+fn who_uses_up_the_sets_of_a_day_is_left_out_of_the_first_windows_of_days() {
+    for (window, patient) in [(60, 0), (60, 100), (3_600, 0), (3_600, 12), (6 * 3_600, 0)] {
+        let (ruined, days) = ruined_days(window, patient);
+        assert!(ruined * 14 < days, "{ruined} of {days}: windows of {window} s");
     }
 }
 

@@ -11,7 +11,7 @@ use alpheus_crypto::ledger::Step;
 use alpheus_crypto::signed::Signed;
 use alpheus_encrypted_stream::announced_plan::AnnouncedPlan;
 use alpheus_encrypted_stream::certificate::{Certificate, Deployment};
-use alpheus_encrypted_stream::coordinator::{Outcome, Output, WindowReport, Withholders};
+use alpheus_encrypted_stream::coordinator::{DaySets, Outcome, Output, WindowReport, Withholders};
 use alpheus_encrypted_stream::epoch::{Caller, EpochOutput, EpochProgress, VerifiedAttendance};
 use alpheus_encrypted_stream::error::{ExclusionError, MessageError, WindowRefusalError};
 use alpheus_encrypted_stream::ledger::Scope;
@@ -38,6 +38,8 @@ pub(super) struct Epochs {
     certificates: HashMap<ControllerId, Signed<Certificate>>,
     /// Who has ruined windows, by terms: each epoch has another coordinator.
     withholders: BTreeMap<PlanId, Withholders>,
+    /// Which sets of owners the days have had, by the plan of the call.
+    sets: BTreeMap<PlanId, DaySets>,
 }
 
 /// The epoch of a plan that follows from a list.
@@ -57,6 +59,11 @@ enum Answer {
 impl Epochs {
     pub(super) fn has(&self, plan: &PlanId) -> bool {
         self.callers.contains_key(plan)
+    }
+
+    /// Which sets of owners the days of an epoch's query have had.
+    pub(super) fn sets_of(&mut self, epoch: &EpochWindow) -> &DaySets {
+        self.sets.entry(epoch.terms).or_default()
     }
 
     pub(super) fn plans(&self) -> impl Iterator<Item = PlanId> {
@@ -211,6 +218,7 @@ impl Service {
         for plan in plans {
             let Some(caller) = self.epochs.callers.remove(plan) else { continue };
             self.epochs.withholders.remove(plan);
+            self.epochs.sets.remove(plan);
             self.plane.unregister(plan);
             self.write_down(&[], Step::<Vec<()>>::new(caller.removals(), Vec::new()))?;
         }

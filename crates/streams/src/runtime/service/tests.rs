@@ -185,7 +185,7 @@ fn until_openings(embedded: &mut Embedded, clock: Timestamp) {
             let mut messages = round.messages;
             messages.retain(|(.., message)| !matches!(message, ServiceMessage::OpeningSet(_)));
             let answers = embedded.host.handle(clock, messages).unwrap();
-            round = embedded.manager.service.receive(NOW, answers).unwrap();
+            round = embedded.manager.service.receive(NOW, clock, answers).unwrap();
             assert!(round.rows.is_empty(), "{:?}", round.rows);
         }
     }

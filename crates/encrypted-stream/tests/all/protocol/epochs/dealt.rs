@@ -164,3 +164,70 @@ fn a_restart_gives_a_day_no_other_bound() {
     }
     assert!(open(&mut epochs, 7, &[0, 1, 2, 3]).is_none(), "its sets of the day may be lost");
 }
+
+/// Two owners at each host. The first of the first host bounds the sets of a day by one, all others by three.
+fn with_a_strict_owner() -> (Epochs, StreamId) {
+    let mut epochs = Epochs::new(Setup { streams_each: 2, ..setup(Some(3)) });
+    let stream = epochs.held(0)[0].stream;
+    let strict = policy(&Setup { sets_per_day: Some(1), ..epochs.world.setup.clone() });
+    let signed = epochs.world.annotate(stream, 2, strict);
+    let owner = crate::protocol::identities::certified(&epochs.world.setup.owner_key(stream));
+    let step = epochs.controllers[0].annotate(&signed, &owner, Timestamp(EPOCH)).unwrap();
+    step.commit(&mut epochs.store).unwrap();
+    (epochs, stream)
+}
+
+/// The first host refused the second set of the day, for that owner's bound, and nobody else refused.
+fn assert_first_host_refused(outcome: &Outcome) {
+    let set = outcome.opening_set.as_ref().filter(|_| outcome.result.is_ok());
+    assert!(!set.is_some_and(|set| set.contains(0)), "the difference is that owner");
+    let refused: Vec<_> = outcome.refused.clone().into_iter().collect();
+    assert_eq!(refused, [(WindowRefusalError::TooManySets { limit: 1 }, 1)]);
+}
+
+/// The service lists both owners of a host, and then one.
+#[test]
+fn a_neighbour_with_a_larger_bound_does_not_give_an_owner_away() {
+    let (mut epochs, stream) = with_a_strict_owner();
+    let list = [0, 1, 2, 3];
+    assert!(open(&mut epochs, 2, &list).is_some());
+    let mut entries = epochs.entries(3, list.into_iter());
+    entries[0] = epochs.attendance_without(0, 3, vec![stream]).unwrap().entry;
+    let listing = Arc::new(epochs.list(3, entries));
+    let announced = Arc::new(AnnouncedPlan::open_list(&listing, &epochs.world.deployment).unwrap());
+    let outcome = epochs.run(3, &announced, ALL);
+    assert_first_host_refused(&outcome);
+}
+
+/// The service lists both owners of a host. Then it announces a fixed plan with one, on the same day.
+#[test]
+fn a_fixed_plan_after_an_epoch_does_not_give_an_owner_away() {
+    let (mut epochs, stream) = with_a_strict_owner();
+    assert!(open(&mut epochs, 2, &[0, 1, 2, 3]).is_some());
+    let mut plan = Plan { nonce: [77; 16], from: window(3).start, ..epochs.all.clone() };
+    plan.roster.truncate(4);
+    plan.streams.retain(|planned| planned.controller < 4 && planned.stream != stream);
+    let world = &epochs.world;
+    let announced = announce(&plan, &world.seats[..4], &world.service, &world.deployment);
+    let outcome = epochs.run(3, &announced, ALL);
+    assert_first_host_refused(&outcome);
+}
+
+/// The coordinators of a query's epochs share what they know, whatever rosters their lists have.
+#[test]
+fn a_service_asks_for_sets_that_the_day_has_had_in_other_lists() {
+    for shares in [true, false] {
+        let mut epochs = Epochs::new(setup(Some(1)));
+        epochs.sets = shares.then(DaySets::default);
+        assert!(open(&mut epochs, 2, &[1, 2, 3, 4]).is_some());
+        assert!(open(&mut epochs, 3, &[0, 1, 2, 3, 4]).is_none(), "members state their bounds");
+        let entries = epochs.entries(4, 0..5);
+        let listing = Arc::new(epochs.list(4, entries));
+        let deployment = &epochs.world.deployment;
+        let announced = Arc::new(AnnouncedPlan::open_list(&listing, deployment).unwrap());
+        let outcome = epochs.run(4, &announced, ALL);
+        let opened = outcome.result.ok().map(|opened| opened.outputs);
+        assert_eq!(opened, shares.then(|| epochs.truth(1..5, 4)));
+        assert_eq!(outcome.unopened, []);
+    }
+}

@@ -14,7 +14,9 @@ use alpheus_crypto::signed::Signed;
 use alpheus_encrypted_stream::announced_plan::AnnouncedPlan;
 use alpheus_encrypted_stream::certificate::Certificate;
 use alpheus_encrypted_stream::controller::{Controller, HeldStream, HostRecords};
-use alpheus_encrypted_stream::coordinator::{Coordinator, Outcome, Output, Timing, WindowReport};
+use alpheus_encrypted_stream::coordinator::{
+    Coordinator, DaySets, Outcome, Output, Timing, WindowReport,
+};
 use alpheus_encrypted_stream::epoch::{Caller, EpochOutput};
 use alpheus_encrypted_stream::error::{
     ExclusionError, PlanRefusalError, ReleaseError, WindowRefusalError,
@@ -29,7 +31,9 @@ use alpheus_policy::ids::{ControllerId, OwnerId, StreamId};
 use alpheus_policy::plan::{MaskStrategy, Plan};
 use alpheus_time::{Span, Timestamp};
 
-use crate::protocol::world::{EPOCH, Memory, Setup, World, after, master, policy, start, window};
+use crate::protocol::world::{
+    EPOCH, Memory, Setup, World, after, announce, master, policy, start, window,
+};
 
 /// How long an epoch waits for attendances.
 const PRESENCES: Span = Span::seconds(10);
@@ -46,6 +50,8 @@ struct Epochs {
     store: Memory,
     /// The last epoch's plan, and who of the controllers is in it.
     listed: Option<Arc<AnnouncedPlan>>,
+    /// What the service knows of the sets of days, if the coordinators of its epochs share it.
+    sets: Option<DaySets>,
 }
 
 impl Epochs {
@@ -64,7 +70,7 @@ impl Epochs {
         let terms = Plan { roster, streams, masks, ..all.clone() };
         let inbox = Inbox::new(world.deployment.clone());
         let caller = new_caller(&world, &terms);
-        Self { world, all, terms, caller, controllers, inbox, store, listed: None }
+        Self { world, all, terms, caller, controllers, inbox, store, listed: None, sets: None }
     }
 
     fn certificates(&self) -> Vec<Signed<Certificate>> {
@@ -171,6 +177,9 @@ impl Epochs {
         self.adopt(announced);
         let (key, mut now) = (self.world.service.clone(), after(number));
         let mut coordinator = Coordinator::new(Arc::clone(announced), key, Timing::default());
+        if let Some(sets) = &self.sets {
+            coordinator.share_sets(sets);
+        }
         let step = coordinator.announce();
         let mut outcome = None;
         self.deliver(&mut coordinator, now, step, awake, &mut outcome);

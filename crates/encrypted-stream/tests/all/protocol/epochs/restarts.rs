@@ -126,7 +126,7 @@ fn records(epochs: &Epochs, at: usize) -> usize {
     let is_log = |value: &&[u8]| {
         matches!(
             StampedRecord::read(value).unwrap().record,
-            Record::Log(_) | Record::Session { .. }
+            Record::Log(_) | Record::Session { .. } | Record::Sets { .. }
         )
     };
     values.into_iter().filter(|value| !is_log(value)).count()

@@ -2,6 +2,7 @@
 
 mod exclusions;
 mod honest;
+mod keys;
 mod lies;
 mod receipts;
 mod simulation;

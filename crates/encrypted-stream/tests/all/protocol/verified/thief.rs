@@ -9,14 +9,15 @@ use alpheus_encrypted_stream::error::WindowRefusalError;
 use alpheus_encrypted_stream::mask::generation::{Generation, RoundKeys, pair_key};
 use alpheus_encrypted_stream::mask::{Masker, OwnKey, PairKeys, Round, Storage};
 use alpheus_encrypted_stream::messages::{
-    Closing, ControllerMessage, MaskKey, Membership, Opening, OpeningSet, ServiceMessage, Token,
-    WindowOutcome,
+    Closing, ControllerMessage, MaskKey, Membership, Opening, OpeningSet, Retirement,
+    ServiceMessage, Token, WindowOutcome,
 };
 use alpheus_encrypted_stream::receipt::Receipt;
 use alpheus_policy::ids::PlanId;
+use alpheus_policy::plan::Plan;
 use alpheus_time::{Span, Timestamp};
 
-use super::{gather, long, receipt, truth, whole};
+use super::{advance, gather, long, longer, now, receipt, truth, whole};
 use crate::protocol::coordinator::key_of;
 use crate::protocol::evil::{Draft, Evil};
 use crate::protocol::identities::{keys_of, other_keys};
@@ -133,25 +134,87 @@ fn between() -> (Evil, Draft, ServiceMessage) {
     (evil, draft, set)
 }
 
-/// Also of windows that the erased stream is not in: keys are the controller's.
+/// A window whose tokens are sent, after another one, of the same plan and day, that both streams of controller 0
+/// were in. In this one it was asked about its second stream only.
+fn second_between() -> (Evil, Draft, ServiceMessage) {
+    let mut evil = longer(2, 3, 2, 1);
+    let (draft, _) = gather(&mut evil, |_, streams| streams);
+    let _ = receipt(&mut evil, &draft, &[0, 1, 2]);
+    advance(&mut evil);
+    let asked = |p: u32| usize::from(p == 0);
+    let (draft, _) = gather(&mut evil, |p, streams| streams.into_iter().skip(asked(p)).collect());
+    for p in 0..3 {
+        let (at, message) = (now(&evil), evil.membership(&draft, p));
+        assert!(matches!(evil.ask(p, at, &message), Ok(ControllerMessage::Token(_))));
+    }
+    let set = evil.set(&draft, &[0, 1, 2]);
+    (evil, draft, set)
+}
+
+/// Also of windows that the erased stream is not in, if it was in another one under the same keys.
 #[test]
 fn an_erasure_and_a_restart_wipe_the_keys_of_windows_under_way() {
     for erased in [true, false] {
-        let (mut evil, draft, set) = between();
-        assert_eq!(repeats(&mut evil, &draft, after(9)), Ok(()));
+        let (mut evil, draft, set) = second_between();
+        let at = now(&evil);
+        assert_eq!(repeats(&mut evil, &draft, at), Ok(()));
         if erased {
-            let (step, _) = evil.controllers[0].erase(&stream_id(0), after(9)).unwrap();
+            let (step, _) = evil.controllers[0].erase(&stream_id(0), at).unwrap();
             step.commit(&mut evil.store).unwrap();
         } else {
-            evil.start_again(after(9));
+            evil.start_again(at);
         }
-        assert_eq!(repeats(&mut evil, &draft, after(9)), Err(WindowRefusalError::KeysGone));
-        assert_eq!(evil.ask(0, after(9), &set).map(drop), Err(WindowRefusalError::KeysGone));
-        assert!(evil.ask(1, after(9), &set).is_ok());
+        assert_eq!(repeats(&mut evil, &draft, at), Err(WindowRefusalError::KeysGone));
+        assert_eq!(evil.ask(0, at, &set).map(drop), Err(WindowRefusalError::KeysGone));
+        assert!(evil.ask(1, at, &set).is_ok());
         // It takes part in the next window, with another key.
         let first = evil.mask_keys[&draft.members[0].1].clone();
-        assert_ne!(next_key(&mut evil, after(12)), first);
+        assert_ne!(next_key(&mut evil, Timestamp(at.0 + DAY.0 / 2)), first);
     }
+}
+
+/// An owner whose stream was in no token has nothing there that the keys would open. Erasing it costs
+/// others no window.
+#[test]
+fn an_erasure_of_a_stream_that_was_in_no_token_leaves_windows_alone() {
+    let (mut evil, draft, set) = between();
+    let (step, _) = evil.controllers[0].erase(&stream_id(0), after(9)).unwrap();
+    step.commit(&mut evil.store).unwrap();
+    assert_eq!(repeats(&mut evil, &draft, after(9)), Ok(()));
+    assert!(evil.ask(0, after(9), &set).is_ok());
+}
+
+/// The plan of the first tokens ends, and a stream is erased. When the generation began that another plan's
+/// next window gets its keys from, and when the stream was erased.
+fn begun_after_an_end(erased: u32) -> (Timestamp, Timestamp) {
+    let (mut evil, _, _) = between();
+    let at = |seconds: u64| after(9).plus(Span::seconds(seconds));
+    let retirement = Retirement { plan: evil.world.id() };
+    let retirement = ServiceMessage::Retirement(Signed::new(&retirement, &evil.world.service));
+    evil.say(0, at(60), &retirement);
+    let (step, _) = evil.controllers[0].erase(&stream_id(erased), at(120)).unwrap();
+    step.commit(&mut evil.store).unwrap();
+    let window = evil.world.plan.window_at(whole().end);
+    let mut plan = Plan { nonce: [9; 16], from: window.start, ..evil.world.plan.clone() };
+    plan.streams.retain(|planned| planned.stream != stream_id(erased));
+    evil.world.take_over(plan);
+    let announcement = evil.world.announcement();
+    let answer = evil.say(0, at(180), &announcement);
+    assert!(matches!(answer, Some(ControllerMessage::Acceptance(_))), "{answer:?}");
+    evil.report.window = window;
+    let (digest, _) = evil.presence_at(0, vec![], at(180));
+    let key: MaskKey = evil.mask_keys[&digest].dangerous_unverified().unwrap();
+    (key.begun, at(120))
+}
+
+/// The keys of a plan that has ended are gone, but what they came from gives them again. Controller 0 made a token
+/// over its second stream only.
+#[test]
+fn an_erasure_after_the_plan_has_ended_wipes_what_its_keys_came_from() {
+    let (begun, erased) = begun_after_an_end(1);
+    assert!(begun > erased, "the keys of before could be made again");
+    let (begun, erased) = begun_after_an_end(0);
+    assert!(begun < erased, "no token was over the erased stream");
 }
 
 #[test]
