@@ -5,6 +5,7 @@ pub mod controller_host;
 pub mod counters;
 pub mod devices;
 pub mod embedded;
+pub(crate) mod ended;
 pub mod fences;
 pub mod keys;
 pub mod manager;

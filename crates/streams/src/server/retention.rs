@@ -165,6 +165,15 @@ impl Retention {
         Ok(Retention { receipts: Some(notes), ..self })
     }
 
+    /// How long a row or its receipt can be there after it was published; none if they stay. Plans
+    /// that ended are kept as long.
+    #[must_use]
+    pub fn keeps_rows(&self) -> Option<Span> {
+        let (results, _) = self.results.as_ref()?;
+        let kept = |notes: &Notes| notes.keep.0.saturating_add(notes.between().0 + LOOK.0);
+        Some(Span(self.receipts.as_ref().map_or(0, kept).max(kept(results))))
+    }
+
     /// Results in the log after the last turn.
     #[must_use]
     pub fn kept_results(&self) -> KeptResults {

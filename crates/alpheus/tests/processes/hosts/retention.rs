@@ -93,6 +93,21 @@ fn results_are_deleted_for_their_number_and_their_age() {
     assert!(!left.is_empty() && left.iter().all(later), "{left:?}");
 }
 
+#[test]
+fn plans_are_kept_as_long_as_the_longest_of_rows_and_receipts() {
+    let mut town = Town::new();
+    let (hall, _, _) = town.two_houses();
+    let open =
+        || Retention::open(hall.store.clone(), hall.topics.clone(), Span::seconds(9)).unwrap();
+    assert_eq!(open().keeps_rows(), None, "rows stay, and so do plans");
+    let limits = (Span::seconds(240), 1_000);
+    // A note is made each 24th of the time, and looked for each minute.
+    let rows = open().with_results(limits).unwrap();
+    assert_eq!(rows.keeps_rows(), Some(Span::seconds(240 + 10 + 60)));
+    let receipts = rows.with_receipts(Span::seconds(480)).unwrap();
+    assert_eq!(receipts.keeps_rows(), Some(Span::seconds(480 + 20 + 60)));
+}
+
 fn log(house: &mut House, person: &Person) -> Vec<LogLine> {
     house.guard().log(&person.name, &person.stream).unwrap().read().unwrap()
 }
@@ -128,7 +143,7 @@ fn logs_of_owners_keep_lines_up_to_an_age_and_a_size_and_what_a_restart_needs() 
     sends(&mut town, &mut hall, &mut alice, [&mut first, &mut second], 12);
     let new = rows(&hall).split_off(before);
     assert!(new.iter().any(|row| row.population == 1), "{new:?}");
-    let round = hall.manager.drop_query("Readings").unwrap().unwrap();
+    let round = hall.manager.drop_query(at(13), "Readings").unwrap().unwrap();
     hall.carry(at(13), round, &mut [&mut first, &mut second]);
     let many = log(&mut first, &alice).len();
     assert!(many > left.len());

@@ -43,6 +43,7 @@ use alpheus_node::network::door::Door;
 use alpheus_node::network::revoked::Revoked;
 use alpheus_node::network::role::Role;
 use alpheus_node::service::health::Health;
+use alpheus_standards::evidence::StatementPlaces;
 use alpheus_time::Span;
 use alpheus_transport::Store;
 use axum::Router;
@@ -87,6 +88,8 @@ pub struct Api {
     pub windows_wait: Span,
     /// What operators should know.
     pub health: Health,
+    /// Places of statements of evidence that are written at once.
+    pub evidence: StatementPlaces,
 }
 
 /// The routes, for all but revoked certificates.

@@ -1,0 +1,54 @@
+//! How many statements are written at once.
+
+use std::collections::BTreeSet;
+use std::sync::{Arc, Mutex, PoisonError};
+
+/// Statements that are written at once: each reads all rows that there are.
+const MAX_AT_ONCE: usize = 2;
+
+/// No other statement is written now.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum BusyError {
+    /// One is being written for this consumer.
+    #[error("your last statement of evidence is still being written; ask again when it is done")]
+    Own,
+    /// As many are being written as there may be at once.
+    #[error("{MAX_AT_ONCE} statements of evidence are being written; ask again later")]
+    All,
+}
+
+/// Consumers whose statements are being written: one statement each, and two in all.
+#[derive(Clone, Debug, Default)]
+pub struct StatementPlaces(Arc<Mutex<BTreeSet<String>>>);
+
+impl StatementPlaces {
+    /// A place for a consumer's statement.
+    ///
+    /// # Errors
+    /// [`BusyError`] if it has one, or none is free.
+    pub fn take(&self, consumer: &str) -> Result<StatementPlace, BusyError> {
+        let mut taken = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if taken.contains(consumer) {
+            return Err(BusyError::Own);
+        }
+        if taken.len() >= MAX_AT_ONCE {
+            return Err(BusyError::All);
+        }
+        taken.insert(consumer.to_owned());
+        Ok(StatementPlace { of: consumer.to_owned(), among: self.clone() })
+    }
+}
+
+/// A place, which is free again when it is dropped.
+#[derive(Debug)]
+pub struct StatementPlace {
+    of: String,
+    among: StatementPlaces,
+}
+
+impl Drop for StatementPlace {
+    fn drop(&mut self) {
+        let mut taken = self.among.0.lock().unwrap_or_else(PoisonError::into_inner);
+        taken.remove(&self.of);
+    }
+}
