@@ -107,7 +107,7 @@ step-vectors: step-rules
 	$(call step,vectors)
 step-jvm: step-broker
 	$(call step,jvm)
-step-unit: step-build step-broker .venv/opentelemetry
+step-unit: step-build step-broker .venv/opentelemetry .venv/openlineage
 	$(call step,programs)
 step-lean: step-build
 	$(call step,lean)
@@ -138,7 +138,7 @@ build: tools # what `make unit` runs
 	$(CARGO) test --workspace --features $(FEATURES) --locked --no-run
 
 .PHONY: unit
-unit: tools web browser broker .venv/opentelemetry programs ## unit, property, protocol and whole-system tests
+unit: tools web browser broker .venv/opentelemetry .venv/openlineage programs ## unit, property, protocol and whole-system tests
 
 .PHONY: programs programs-waiting programs-processes programs-others
 # Tests of whole processes wait more than they compute: more of them than there are cores run at
@@ -209,6 +209,12 @@ opendp: .venv/opendp ## noise and accounting held to OpenDP, a second implementa
 	rm -rf $@
 	$(PYTHON) -m venv $@
 	$@/bin/pip install --quiet --disable-pip-version-check --requirement vectors/requirements-opentelemetry.txt
+
+# OpenLineage's client, which reads the events of `alpheus evidence`.
+.venv/openlineage: vectors/requirements-openlineage.txt .venv/ready
+	rm -rf $@
+	$(PYTHON) -m venv $@
+	$@/bin/pip install --quiet --disable-pip-version-check --requirement vectors/requirements-openlineage.txt
 
 .PHONY: bench
 bench: compiler ## the figures, with their floors, as JSON
