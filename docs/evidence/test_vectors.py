@@ -96,6 +96,13 @@ class Vectors(unittest.TestCase):
         with self.assertRaisesRegex(WrongError, "^the number of shares is 5"):
             opened({**case, "receipt": postcard(receipt, "RECEIPT").hex()})
 
+    def test_a_presence_in_another_place_is_refused(self):
+        case = next(own for own in known("receipts/v2/receipts.json") if own["excluded"])
+        receipt = whole(bytes.fromhex(case["receipt"]), "RECEIPT")
+        receipt["exclusions"][0]["size"] += 1
+        with self.assertRaisesRegex(WrongError, "^a presence's place is"):
+            opened({**case, "receipt": postcard(receipt, "RECEIPT").hex()})
+
     def test_plans_of_members_that_nobody_certified_are_refused(self):
         case, key = known("receipts/v2/receipts.json")[0], Ed25519PrivateKey.generate()
         public = key.public_key().public_bytes_raw().hex()
@@ -161,6 +168,10 @@ class Vectors(unittest.TestCase):
         for name, wrong in [("attributes", [1]), ("l1", "999"), ("rows", [1]), ("noise", "None")]:
             with self.assertRaisesRegex(WrongError, f"{name} (of rows )?(is|and)"):
                 check_noise({"asked": asked, "groups": [{**group, name: wrong}]}, [reading])
+        less = {"Laplace": {"above": 1, "below": 11999}}
+        noise = {"asked": {**asked, "noise": [less, "None"]}, "groups": [{**group, "noise": less}]}
+        with self.assertRaisesRegex(WrongError, "^noise is"):
+            check_noise(noise, [reading])
 
 
 if __name__ == "__main__":
