@@ -145,7 +145,7 @@ def check_receipt(data, plan, service, row):
     cut = plan["masks"]["Neighbours"]["cut_off"] if "Neighbours" in plan["masks"] else 0
     less, dropout = plan["tolerated"] + cut, plan["dropout"]
     spared = max(n >= 4, len(members) * dropout["numerator"] // dropout["denominator"])
-    quorum = max((n + less) // 2 + 1, len(members) - spared)
+    quorum = max((n + less + cut) // 2 + 1, len(members) - spared)
     need(len(chosen) >= quorum, "too few controllers have signed")
     own = sorted((counts[at] for at in chosen), reverse=True)
     honest = own if n == 2 else own[min(less, len(own) - 1):]
