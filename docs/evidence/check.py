@@ -10,7 +10,7 @@ import sys
 from collections import Counter
 from decimal import ROUND_CEILING, Decimal, getcontext
 from fractions import Fraction
-from math import ceil
+from math import ceil, isfinite
 from pathlib import Path
 
 from receipts import (WrongError, announced, cell, check_receipt, column, labelled, need, same,
@@ -18,6 +18,9 @@ from receipts import (WrongError, announced, cell, check_receipt, column, labell
 
 getcontext().prec = 120
 EPSILON, RHO = 10**18, 10**24
+RELEASE = {"kind", "query", "plan", "row", "cost", "receipt"}
+ROW = {"window_start", "window_end", "population", "silent", "excluded", "status",
+       "streams_without_report", "integrity", "plan", "sealed"}
 
 
 def log_of(atto):
@@ -62,15 +65,36 @@ def is_running(noise):
     return "Matrix" in noise["asked"]["mechanism"]
 
 
+def parts(statistic):
+    """A statistic's kind, its attributes, and the rest of it."""
+    if isinstance(statistic, str):
+        return statistic, [], {}
+    (kind, own), = statistic.items()
+    if isinstance(own, int):
+        return kind, [own], {}
+    if isinstance(own, list):
+        return kind, own[:1], {"aggregation": own[1]}
+    return kind, [own[name] for name in ("y", "x", "of", "by") if name in own], own
+
+
+def charged_to(group):
+    """The attributes that a group of rows is charged to."""
+    of = sorted(set(parts(group["statistic"])[1]))
+    need(of, "a group is charged to no attribute")
+    same("attributes", group["attributes"], of)
+    return of
+
+
 def once(text):
     """A line in which no name stands twice, so that all readers read the same."""
     def pairs(all_pairs):
         need(len(dict(all_pairs)) == len(all_pairs), "a name stands twice")
         return dict(all_pairs)
 
-    def constant(name):
-        raise WrongError(f"{name} is no number of JSON")
-    return json.loads(text, object_pairs_hook=pairs, parse_constant=constant)
+    def number(text):
+        need(isfinite(float(text)), f"{text} is no number of JSON")
+        return float(text)
+    return json.loads(text, object_pairs_hook=pairs, parse_float=number, parse_constant=number)
 
 
 class Pack:
@@ -126,7 +150,7 @@ class Pack:
             rows = [row for row, own in enumerate(noise["asked"]["noise"]) if own != "None"]
             same("rows", sorted(row for group in groups for row in group["rows"]), rows)
             need(all(group["rows"] for group in groups), "a group has no rows")
-            of = Counter(at for group in groups for at in group["attributes"])
+            of = Counter(at for group in groups for at in charged_to(group))
             charges = [{"attribute": at, unit: str(of[at] * share)} for at in sorted(of)]
             same("charges", noise["charges"], charges)
         if line["announcement"] is None:
@@ -135,12 +159,21 @@ class Pack:
         same("schema", plan["schema"], self.schema["id"])
         names = [own["name"] for own in line["columns"]]
         same("columns", names, [own["alias"] for own in plan["items"]])
+        same("consumer of head", self.head["consumer"], plan["consumer"])
+        if noise:
+            self.check_charged(sorted(of), plan["attributes"])
         same("noise", noise and noise["asked"], plan["privacy"])
         if noise and not is_running(noise):
             words = len(plan["rows"]) * plan["controllers"]
             same("slack_bits", noise["slack_bits"], 110 - (words - 1).bit_length())
-        stated = line.keys() & plan.keys() | {"consumer"}
-        return {**{name: plan[name] for name in stated}, "consumer": self.head["consumer"]}
+        return {name: plan[name] for name in line.keys() & plan.keys()}
+
+    def check_charged(self, charged, of):
+        """That a plan charges its own attributes: all but those of which it only counts events."""
+        need(set(charged) <= set(of), f"{charged} is charged, and the plan is of {of}")
+        for at in of:
+            known = at in charged or not self.schema["schema"]["attributes"][at]["optional"]
+            need(known, f"attribute {at} is charged nothing, and some may lack it")
 
     def line_withdrawals(self, line):
         self.notes["withdrawals and revocations, as the service states them"] += 1
@@ -149,6 +182,7 @@ class Pack:
 
     def line_release(self, line):
         row, plan, key = line["row"], self.plans.get(line["plan"]), line["row"]["window_start"]
+        need(line.keys() == RELEASE, "a release has other names")
         need(self.head["from"] <= key < self.head["until"], "the window is of another time")
         if plan is None:
             need(not row.get("integrity"), "the plan of a row that controllers signed is lacking")
@@ -156,6 +190,7 @@ class Pack:
             return {"cost": None}
         need((line["plan"], key) not in self.rows, "the row is there twice")
         self.rows.add((line["plan"], key))
+        self.check_names(row, plan)
         opened = row["status"] in ("ok", "ok: less exact than asked")
         numbers = [row.get(own["name"]) for own in plan["columns"]]
         need(opened or numbers == [None] * len(numbers), "a row that did not open has numbers")
@@ -177,6 +212,19 @@ class Pack:
             self.notes[f"rows {numbers}"] += 1
         return {"query": plan["query"], "cost": [] if running else charges}
 
+    def check_names(self, row, plan):
+        """That a row has no names but those of its plan, and says what its plan is."""
+        names, noise = {own["name"] for own in plan["columns"]}, plan["noise"]
+        known = ROW | names | {name for name, _ in plan["group"]}
+        known |= {"noise", "mostly_noise"} if noise else set()
+        known |= {"windows"} if noise and is_running(noise) else set()
+        within = {*(row.get("noise") or ()), *(row.get("mostly_noise") or ())}
+        more = sorted(row.keys() - known | within - names)
+        need(not more, f"{more} is no column")
+        verified = "verified" if plan["integrity"] == "verified" else None
+        same("integrity", row.get("integrity"), verified)
+        need(("sealed" in row) == plan["sealed"], "a row is sealed if its plan says for whom")
+
     def signed(self, row, plan, receipt):
         return check_receipt(receipt, plan, self.keys["service"], row)
 
@@ -184,7 +232,6 @@ class Pack:
         """That a row's numbers are what controllers have signed."""
         signed = self.signed(row, plan, receipt)
         self.notes["rows that controllers have signed, computed from what they signed"] += 1
-        need(("sealed" in row) == plan["sealed"], "a row is sealed if its plan says for whom")
         if plan["sealed"]:
             same("sealed", whole(bytes.fromhex(row["sealed"]["sum"]), "SEALED"), signed)
         cells = [cell(place, signed["words"]) for place in plan["cells"]]
@@ -224,7 +271,7 @@ class Pack:
         """What these plans' releases cost an owner: rho of all of it, epsilon, what samplers omit,
         rho of what is charged as rho, and of what is charged as epsilon; how many releases."""
         pure = rho = of_pure = slack = times = 0
-        factor = -(-budget["window_micro_epsilon"] * 3 // 2_000_000) + 1
+        factor, most = -(-budget["window_micro_epsilon"] * 3 // 2_000_000) + 1, 2**128 - 1
         for plan in plans:
             noise, often = self.plans[plan]["noise"], self.charged[plan]
             for own in noise["charges"]:
@@ -232,7 +279,8 @@ class Pack:
                     epsilon, times = int(own.get("epsilon", 0)), times + often
                     pure, rho = pure + often * epsilon, rho + often * int(own.get("rho", 0))
                     of_pure += often * ceil(Fraction(epsilon, EPSILON) ** 2 / 2 * RHO)
-                    slack += often << max(factor + 128 - noise["slack_bits"], 0)
+                    shift = max(factor + 128 - noise["slack_bits"], 0)
+                    slack = min(slack + often * min(1 << min(shift, 128), most), most)
         return rho + of_pure, pure, slack, rho, of_pure, times
 
     def end(self):

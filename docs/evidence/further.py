@@ -9,7 +9,7 @@ import sys
 from fractions import Fraction
 from math import ceil
 
-from check import RHO, Pack, first, is_running, main, share_of
+from check import RHO, Pack, charged_to, first, is_running, main, parts, share_of
 from receipts import among, bound, labelled, need, same, whole
 
 WIDEST = 1 << 21
@@ -32,18 +32,6 @@ def power(attribute, order):
 def product(one, other):
     corners = [a * b for a in power(one, 1) for b in power(other, 1)]
     return min(corners), max(corners)
-
-
-def parts(statistic):
-    """A statistic's kind, its attributes, and the rest of it."""
-    if isinstance(statistic, str):
-        return statistic, [], {}
-    (kind, own), = statistic.items()
-    if isinstance(own, int):
-        return kind, [own], {}
-    if isinstance(own, list):
-        return kind, own[:1], {"aggregation": own[1]}
-    return kind, [own[name] for name in ("y", "x", "of", "by") if name in own], own
 
 
 def added(statistic, attributes):
@@ -109,8 +97,7 @@ def check_noise(noise, attributes):
     per_owner = asked["events"] * max(asked["streams_per_owner"], 1)
     events = 1 if asked["unit"] == "Event" else per_owner
     for group in noise["groups"]:
-        of = [*dict.fromkeys(parts(group["statistic"])[1])]
-        same("attributes", group["attributes"], of)
+        charged_to(group)
         l1, l2 = int(group["l1"]), int(group["l2_squared"])
         moved = sensitivities(group["statistic"], attributes)
         need((l1, l2) in moved, f"l1 and l2_squared are {l1} and {l2}, and follow as {moved[0]}")

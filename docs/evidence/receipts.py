@@ -28,8 +28,17 @@ def need(holds, what):
         raise WrongError(what)
 
 
+def exact(value):
+    """A value with its types: to Python 1, 1.0 and true are the same."""
+    if isinstance(value, dict):
+        return {name: exact(own) for name, own in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [exact(own) for own in value]
+    return type(value), value
+
+
 def same(name, stated, follows):
-    need(stated == follows, f"{name} is {stated}, and follows as {follows}")
+    need(exact(stated) == exact(follows), f"{name} is {stated}, and follows as {follows}")
 
 
 class Reader(io.BytesIO):
@@ -99,10 +108,12 @@ def announced(data, authority, service):
     same("roster", plan["roster"], signers)
     certificates = [whole(one["bytes"], "CERTIFICATE") for one in certificates]
     need(all(one["role"] == 1 for one in certificates), "a member is no controller")
-    n = len(signers)
+    keys, n = [one["key"] for one in certificates], len(signers)
+    need(len(set(keys)) == n, "a controller is in the roster twice")
+    need(signers == sorted(signers), "the roster is not in order")
     share = max(n * alpha["numerator"] // alpha["denominator"], plan["colluders"], 1)
     return {
-        **plan, "keys": [one["key"] for one in certificates], "members": members, "controllers": n,
+        **plan, "keys": keys, "members": members, "controllers": n,
         "streams": len(members), "owners": len({one["owner"] for one in members}),
         "tolerated": min(share, n - 1) if alpha["numerator"] and n > 1 else 0,
         "epochs": False, "sealed": bool(plan["to"]), "population": [*plan["population"].values()],
@@ -127,6 +138,8 @@ def check_receipt(data, plan, service, row):
     verified = receipt["version"] == 2 and plan["integrity"] == "verified"
     need(verified, "it is no receipt of a verified plan")
     start = -(-row["window_start"] * 1000 // each) * each
+    # Rounded up, so times before a window's would lead to it too.
+    same("window_start", row["window_start"], start // 1000)
     here = {"plan": plan["id"], "window": {"start": start, "end": start + each}}
     m = bound(receipt["membership"], "MEMBERSHIP", "membership/v2", service, **here)
     members, within = among(m["set"]), {**here, "membership": m["digest"]}

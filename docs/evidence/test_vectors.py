@@ -115,20 +115,28 @@ class Vectors(unittest.TestCase):
             signature = key.sign(labelled(f"alpheus/{label}", body)).hex()
             return {"bytes": body, "signature": signature}
 
-        def announce(plan, certificates, by=public):
+        def announce(certificates, by=public, order=sorted):
             own = [sign(postcard(one, "CERTIFICATE"), "certificate/v1") for one in certificates]
-            for id_, one in zip(roster, own):
-                digest = labelled("alpheus/certificate/v1", one["bytes"])
-                plan = plan.replace(bytes.fromhex(id_), digest)
-            body = plan + postcard(own, "*SIGNED") + b"\0"
+            own = order(own, key=lambda one: labelled("alpheus/certificate/v1", one["bytes"]))
+            ids = b"".join(labelled("alpheus/certificate/v1", one["bytes"]) for one in own)
+            body = plan.replace(bytes.fromhex("".join(roster[:len(own)])), ids)
+            body += postcard(own, "*SIGNED") + b"\0"
             return announced(postcard(sign(body, "announcement/v5"), "SIGNED"), public, by)
-        self.assertEqual(announce(plan, certificates)["controllers"], 4)
+        self.assertEqual(announce(certificates)["controllers"], 4)
         with self.assertRaisesRegex(WrongError, "of announcement/v5 does not hold"):
-            announce(plan, certificates, case["authority"])
+            announce(certificates, case["authority"])
         with self.assertRaisesRegex(WrongError, "^roster is"):
-            announce(plan, certificates[:3])
+            announce(certificates[:3])
         with self.assertRaisesRegex(WrongError, "a member is no controller"):
-            announce(plan, [*certificates[:3], {**certificates[3], "role": 2}])
+            announce([*certificates[:3], {**certificates[3], "role": 2}])
+        # One controller could sign as several.
+        for twice in ([certificates[0]] * 4, [*certificates[:3], certificates[2]]):
+            with self.assertRaisesRegex(WrongError, "a controller is in the roster twice"):
+                announce(twice)
+        with self.assertRaisesRegex(WrongError, "a controller is in the roster twice"):
+            announce([*certificates[:3], {**certificates[3], "key": certificates[0]["key"]}])
+        with self.assertRaisesRegex(WrongError, "the roster is not in order"):
+            announce(certificates, order=lambda own, key: sorted(own, key=key)[::-1])
 
     def test_receipts_that_break_a_rule_are_refused(self):
         for name in ["receipts_bad_content", "receipts_bad_form"]:

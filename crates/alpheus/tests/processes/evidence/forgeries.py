@@ -88,6 +88,12 @@ class Forgeries(unittest.TestCase):
         self.of("plan")["consumer"] = "somebody"
         self.refused("consumer of plan is somebody")
 
+    def test_plans_of_another_consumer_wherever_it_stands(self):
+        for line in self.lines:
+            if line.get("consumer") == "analyst":
+                line["consumer"] = "somebody"
+        self.refused("consumer of head is somebody, and follows as analyst")
+
     def test_lines_that_every_pack_has_are_lacking(self):
         for kind in ("withdrawals", "revocations", "schema"):
             self.setUp()
@@ -195,8 +201,81 @@ class Forgeries(unittest.TestCase):
             self.release(True, lambda line: line["receipt"])["row"][name] = other
             self.refused(f"{name} is {other}, and follows as")
 
+    def test_a_signed_row_of_an_earlier_time_and_as_one_of_many(self):
+        """Its start is rounded up to the window's, so times before prove by the same receipt."""
+        row = self.release(True, lambda line: line["receipt"])
+        start, end = row["row"]["window_start"], row["row"]["window_end"]
+        row["row"].update(window_start=start - 1, window_end=end - 1)
+        self.refused(f"window_start is {start - 1}, and follows as {start}")
+        self.setUp()
+        row, other = (self.release(True, lambda line: line["receipt"]) for _ in range(2))
+        other = copy.deepcopy(row)
+        other["row"].update(window_start=start - 7, window_end=end - 7)
+        self.after(row, other)
+        wrong = said(self.lines)
+        self.assertEqual(len(wrong), 1, wrong)
+        self.refused(f"window_start is {start - 7}, and follows as {start}")
+
+    def test_names_that_a_row_or_a_line_does_not_have(self):
+        rows = [lambda line: line["receipt"], lambda line: line["cost"]]
+        for holds in rows:
+            for name, other in [("avg_income", 42), ("sealed", {"sum": ""}), ("windows", 1)]:
+                self.setUp()
+                self.release(True, holds)["row"][name] = other
+                self.refused("a row is sealed" if name == "sealed" else f"['{name}'] is no column")
+        self.setUp()
+        self.release(True, rows[0])["row"]["noise"] = {"avg_income": 42}
+        self.refused("['avg_income', 'noise'] is no column")
+        self.setUp()
+        self.release(True, rows[1])["row"]["noise"]["avg_income"] = 42
+        self.refused("['avg_income'] is no column")
+        self.setUp()
+        self.release(True, rows[1])["avg_income"] = 42
+        self.refused("a release has other names")
+
+    def test_a_row_that_did_not_open_has_another_column(self):
+        row = self.release(True, lambda line: line["cost"])
+        names = [own["name"] for own in self.of("plan", id=row["plan"])["columns"]]
+        row["row"].update({name: None for name in names}, status="population", avg_income=42)
+        row["cost"] = []
+        self.refused("['avg_income'] is no column")
+
+    def test_a_row_that_says_verified_of_a_plan_that_is_not(self):
+        self.release(True, lambda line: line["cost"])["row"]["integrity"] = "verified"
+        self.refused("integrity is verified, and follows as None")
+
+    def test_a_row_of_a_verified_plan_that_does_not_say_so(self):
+        del self.release(True, lambda line: line["receipt"])["row"]["integrity"]
+        self.refused("integrity is None, and follows as verified")
+
+    def test_numbers_of_another_type(self):
+        """1 is neither true nor 1.0, whatever Python says of them."""
+        for name, other in [("count_reading", 6.0), ("population", 3.0), ("window_end", None)]:
+            self.setUp()
+            row = self.release(True, lambda line: line["receipt"])["row"]
+            other = float(row[name]) if other is None else other
+            row[name] = other
+            self.refused(f"{name} is {other}, and follows as {int(other)}")
+        self.setUp()
+        self.of("head")["format"] = True
+        self.refused("format of head is True, and follows as 1")
+
+    def test_numbers_beyond_all_bounds(self):
+        row = self.release(True)
+        at = self.lines.index(row)
+        self.lines[at] = text(row).replace('"row":{', '"row":{"other":1e400,')
+        self.refused("1e400 is no number of JSON")
+        self.setUp()
+        for line in self.lines:
+            if line["kind"] in ("policy", "spent") and line["budget"]:
+                line["budget"]["window_micro_epsilon"] = 10**18
+        self.refused(f"slack of spent is 33554432, and follows as {2**128 - 1}")
+
     def test_a_row_of_another_group(self):
         plan, row = self.of("plan"), self.release(True, lambda line: not line["receipt"])
+        row = copy.deepcopy(row)
+        for name in ("noise", "mostly_noise"):
+            del row["row"][name]
         own = {**plan, "id": "00", "announcement": None, "epochs": True, "noise": None,
                "running": False, "group": [["place", "here"]]}
         rows = [{**row, "query": plan["query"], "plan": "00", "cost": [],
@@ -204,7 +283,7 @@ class Forgeries(unittest.TestCase):
                          "window_end": row["row"]["window_end"] + at, "place": place}}
                 for at, place in enumerate(("here", "there"))]
         self.after(plan, own)
-        self.after(row, *rows)
+        self.after(self.release(True), *rows)
         wrong = said(self.lines)
         self.assertEqual(len(wrong), 1, wrong)
         self.refused("group is [['place', 'there']], and follows as [['place', 'here']]")
@@ -220,6 +299,46 @@ class Forgeries(unittest.TestCase):
         for own in (*plan["noise"]["charges"], *charged["cost"]):
             own.update({unit: "1" for unit in own if unit != "attribute"})
         self.refused("charges is")
+
+    def uncharged(self, **changed):
+        """A plan whose groups of rows are changed, with charges, costs and sums that follow."""
+        plan = self.of("plan", integrity="plain", running=True)
+        of = plan["noise"]["charges"][0]["attribute"]
+        for group in plan["noise"]["groups"]:
+            group.update(changed)
+        charged = [{**own, "attribute": at} for own in plan["noise"]["charges"]
+                   for at in changed["attributes"]]
+        plan["noise"]["charges"] = charged
+        for line in self.lines:
+            if line.get("plan") == plan["id"]:
+                line["cost"] = charged
+        spent = self.of("spent", attribute=of)
+        nothing = {name: "0" for name in ("epsilon", "rho_of_pure", "rho", "slack")}
+        spent.update(nothing, releases=0, epsilon_at_delta="0")
+        return plan
+
+    def test_attributes_that_are_not_charged(self):
+        """All that the service states fits, and says that nothing was spent."""
+        plan = self.uncharged(attributes=[])
+        wrong = [one for one in said(self.lines) if one.startswith("line")]
+        self.assertEqual(len(wrong), 1, wrong)
+        self.refused("attributes is [], and follows as [1]")
+        self.setUp()
+        self.uncharged(attributes=[], statistic="EventCount")
+        self.refused("a group is charged to no attribute")
+        for other, statistic in [(0, {"Sum": 0}), (2, {"Count": 2})]:
+            self.setUp()
+            self.uncharged(attributes=[other], statistic=statistic)
+            self.refused(f"[{other}] is charged, and the plan is of [1]")
+        self.assertEqual(plan["query"], "Alarms")
+
+    def test_an_attribute_without_noise_that_some_owners_lack(self):
+        """Its count alone would need noise."""
+        plan = self.uncharged(attributes=[])
+        plan["noise"]["groups"] = []
+        for at, own in enumerate(plan["noise"]["asked"]["noise"]):
+            plan["noise"]["asked"]["noise"][at] = "None"
+        self.refused("attribute 1 is charged nothing")
 
     def test_a_charge_that_is_shared_with_rows_without_noise(self):
         for rows, reason in ([[], "a group has no rows"], [[9], "rows is [0, 1, 9]"]):
