@@ -1,9 +1,18 @@
 //! Which plans have ended, and when they ran: what a statement about a time asks for.
 
 use alpheus_policy::ids::PlanId;
-use alpheus_time::{Span, Timestamp, Window};
+use alpheus_time::{Timestamp, Window};
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
+
+/// Places in the logs of rows and receipts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+pub struct LogPlaces {
+    /// An offset of rows.
+    pub rows: u64,
+    /// An offset of receipts.
+    pub receipts: u64,
+}
 
 /// When a plan ran.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -14,26 +23,28 @@ pub struct Ran {
     pub from: Timestamp,
     /// By the service's clock.
     pub ended: Timestamp,
+    /// Where the logs ended then: its rows and receipts are before.
+    pub until: LogPlaces,
 }
 
-/// Plans that have ended, by query and by when they ended.
+/// Plans that have ended, by query and by where the logs ended then.
 #[derive(Debug, Default)]
 pub struct EndedPlans {
     by_query: BTreeMap<String, BTreeMap<(Timestamp, PlanId), Timestamp>>,
-    by_end: BTreeMap<(Timestamp, PlanId), String>,
+    by_end: BTreeMap<(LogPlaces, PlanId), (String, Timestamp)>,
 }
 
 impl EndedPlans {
     /// Adds a plan, once.
     pub fn insert(&mut self, plan: PlanId, ran: Ran) {
-        let Ran { query, from, ended } = ran;
+        let Ran { query, from, ended, until } = ran;
         self.by_query.entry(query.clone()).or_default().insert((ended, plan), from);
-        self.by_end.insert((ended, plan), query);
+        self.by_end.insert((until, plan), (query, ended));
     }
 
-    /// Removes a plan that ended then.
-    pub fn remove(&mut self, ended: Timestamp, plan: PlanId) {
-        let Some(query) = self.by_end.remove(&(ended, plan)) else { return };
+    /// Removes a plan that ended when the logs ended there.
+    pub fn remove(&mut self, until: LogPlaces, plan: PlanId) {
+        let Some((query, ended)) = self.by_end.remove(&(until, plan)) else { return };
         if let Some(plans) = self.by_query.get_mut(&query) {
             plans.remove(&(ended, plan));
             if plans.is_empty() {
@@ -51,9 +62,12 @@ impl EndedPlans {
         own.map(|((_, plan), _)| *plan).collect()
     }
 
-    /// The plans that ended this long ago, the oldest first.
-    pub fn old(&self, now: Timestamp, keep: Span) -> impl Iterator<Item = (Timestamp, PlanId)> {
-        let is_old = move |(ended, _): &(Timestamp, PlanId)| ended.plus(keep) <= now;
+    /// The plans of whose time no row and no receipt is left in logs that start here, the oldest
+    /// first. Logs only grow, so all others ended later.
+    pub fn old(&self, starts: LogPlaces) -> impl Iterator<Item = (LogPlaces, PlanId)> {
+        let is_old = move |(until, _): &(LogPlaces, PlanId)| {
+            until.rows <= starts.rows && until.receipts <= starts.receipts
+        };
         self.by_end.keys().copied().take_while(is_old)
     }
 

@@ -19,9 +19,9 @@ mod places;
 mod plans;
 mod spent;
 
-pub use ended::{EndedPlans, Ran};
+pub use ended::{EndedPlans, LogPlaces, Ran};
 pub use lines::Head;
-pub use places::{BusyError, StatementPlace, StatementPlaces};
+pub use places::{BusyError, MAX_AT_ONCE, StatementPlace, StatementPlaces};
 
 use alpheus_policy::budget::Cost;
 use alpheus_policy::catalog::{Catalog, CatalogSchema, CatalogStream};

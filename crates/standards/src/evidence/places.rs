@@ -4,12 +4,12 @@ use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex, PoisonError};
 
 /// Statements that are written at once: each reads all rows that there are.
-const MAX_AT_ONCE: usize = 2;
+pub const MAX_AT_ONCE: usize = 2;
 
 /// No other statement is written now.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum BusyError {
-    /// One is being written for this consumer.
+    /// One is being written for this consumer, or waits.
     #[error("your last statement of evidence is still being written; ask again when it is done")]
     Own,
     /// As many are being written as there may be at once.
@@ -17,7 +17,8 @@ pub enum BusyError {
     All,
 }
 
-/// Consumers whose statements are being written: one statement each, and two in all.
+/// Consumers whose statements are being written or wait: one statement each, so that others wait
+/// for no more than one of each consumer.
 #[derive(Clone, Debug, Default)]
 pub struct StatementPlaces(Arc<Mutex<BTreeSet<String>>>);
 
@@ -25,16 +26,12 @@ impl StatementPlaces {
     /// A place for a consumer's statement.
     ///
     /// # Errors
-    /// [`BusyError`] if it has one, or none is free.
+    /// [`BusyError::Own`] if it has one.
     pub fn take(&self, consumer: &str) -> Result<StatementPlace, BusyError> {
         let mut taken = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        if taken.contains(consumer) {
+        if !taken.insert(consumer.to_owned()) {
             return Err(BusyError::Own);
         }
-        if taken.len() >= MAX_AT_ONCE {
-            return Err(BusyError::All);
-        }
-        taken.insert(consumer.to_owned());
         Ok(StatementPlace { of: consumer.to_owned(), among: self.clone() })
     }
 }

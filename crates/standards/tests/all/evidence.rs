@@ -2,11 +2,13 @@
 //! many statements are written at once.
 
 use alpheus_policy::catalog::{Catalog, CatalogStream};
-use alpheus_policy::ids::{ControllerId, OwnerId, StreamId};
+use alpheus_policy::ids::{ControllerId, OwnerId, PlanId, StreamId};
 use alpheus_policy::plan::Fraction;
 use alpheus_policy::policy::{ResolvedOption, ResolvedPolicy};
 use alpheus_policy::schema::Schema;
-use alpheus_standards::evidence::{BusyError, FORMAT, Head, Statement, StatementPlaces};
+use alpheus_standards::evidence::{
+    BusyError, EndedPlans, FORMAT, Head, LogPlaces, Ran, Statement, StatementPlaces,
+};
 use alpheus_time::{Timestamp, Window};
 use serde_json::Value;
 
@@ -105,13 +107,26 @@ fn options_that_differ_in_an_owners_own_bound_are_one_line() {
 }
 
 #[test]
-fn a_consumer_has_one_statement_written_at_once_and_all_together_two() {
+fn a_consumer_has_one_statement_at_once() {
     let places = StatementPlaces::default();
     let one = places.take("ann").unwrap();
     assert_eq!(places.take("ann").unwrap_err(), BusyError::Own);
     let _two = places.take("bob").unwrap();
-    assert_eq!(places.take("eve").unwrap_err(), BusyError::All);
     drop(one);
-    let _three = places.take("eve").unwrap();
-    assert_eq!(places.take("ann").unwrap_err(), BusyError::All);
+    let _three = places.take("ann").unwrap();
+    assert_eq!(places.take("bob").unwrap_err(), BusyError::Own);
+}
+
+/// Plans of the same rows, of which one had receipts for longer.
+#[test]
+fn plans_are_old_once_both_logs_start_behind_their_end() {
+    let mut ended = EndedPlans::default();
+    for (at, rows, receipts) in [(1, 10, 5), (2, 10, 5), (3, 20, 5), (4, 20, 8)] {
+        let until = LogPlaces { rows, receipts };
+        let (query, from) = ("Readings".to_owned(), Timestamp(0));
+        ended.insert(PlanId([at; 32]), Ran { query, from, ended: Timestamp(0), until });
+    }
+    let old = |rows, receipts| ended.old(LogPlaces { rows, receipts }).count();
+    assert_eq!((old(9, 9), old(99, 4), old(10, 5)), (0, 0, 2));
+    assert_eq!((old(19, 9), old(20, 7), old(20, 8)), (2, 3, 4));
 }

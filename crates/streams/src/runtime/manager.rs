@@ -23,7 +23,7 @@ use alpheus_policy::planner::{PlannedQuery, PlanningError};
 use alpheus_policy::query::{Create, MaskChoice, Statement, parse};
 use alpheus_policy::schema::Schema;
 use alpheus_standards::evidence::EndedPlans;
-use alpheus_time::{Span, Timestamp};
+use alpheus_time::Timestamp;
 use alpheus_transport::Batch;
 use rand_core::CryptoRng;
 use std::collections::{BTreeSet, HashMap};
@@ -264,13 +264,12 @@ impl Manager {
         theirs.map(|(name, _)| name.clone()).collect()
     }
 
-    /// Deletes plans that ended this long ago.
+    /// Deletes plans that have ended and whose rows and receipts are gone.
     ///
     /// # Errors
     /// [`RuntimeError`] if the store fails.
-    pub fn forget_ended(&mut self, now: Timestamp, keep: Span) -> Result<(), RuntimeError> {
-        let (store, space) = (self.service.store(), &self.service.topics().service);
-        ended::forget(&mut self.ended, (store.as_ref(), space), (now, keep))
+    pub fn forget_ended(&mut self) -> Result<(), RuntimeError> {
+        ended::forget(&mut self.ended, (self.service.store().as_ref(), self.service.topics()))
     }
 
     /// How many controllers plans can name.
@@ -299,6 +298,7 @@ impl Manager {
         let space = self.service.topics().service.clone();
         let plans: Vec<PlanId> = query.plans.iter().map(Plan::id).collect();
         let round = self.service.retire(&plans)?;
+        let (_, until) = ended::logs(self.service.store().as_ref(), self.service.topics())?;
         let mut batch = Batch::new();
         batch.delete(&space, [QUERIES, name.as_bytes()].concat())?;
         for plan in &query.plans {
@@ -309,7 +309,7 @@ impl Manager {
             let kept = self.service.store().get(&space, &key)?.filter(|_| needed);
             if let Some(kept) = kept {
                 batch.put(&space, [KEPT, &id.0].concat(), kept.to_vec())?;
-                ended::note(&mut self.ended, (&mut batch, &space), plan, now)?;
+                ended::note(&mut self.ended, (&mut batch, &space), plan, (now, until))?;
             }
             batch.delete(&space, key)?;
             batch.delete(&space, [TERMS, &id.0].concat())?;
@@ -368,7 +368,8 @@ impl Manager {
                 postcard::from_bytes(&value).map_err(|_| RuntimeError::DamagedPlans)?;
             self.start_terms(now, &terms, masks)?;
         }
-        self.ended = ended::load(store.as_ref(), &space, &self.deployment, now)?;
+        let topics = self.service.topics();
+        self.ended = ended::load(store.as_ref(), topics, &self.deployment, now)?;
         self.service.resumed();
         Ok(())
     }

@@ -16,7 +16,7 @@ pub mod planning;
 pub mod producing;
 mod readers;
 pub mod receipts;
-pub(crate) mod refusal_ids;
+pub mod refusal_ids;
 pub mod refused;
 pub mod results;
 pub mod service;

@@ -241,8 +241,8 @@ impl Engine {
         }
         service.checkpoint_if_worth()?;
         self.retention.turn(now)?;
-        if let Some(keep) = self.retention.keeps_rows() {
-            self.manager.forget_ended(now, keep)?;
+        if self.retention.has_deleted() {
+            self.manager.forget_ended()?;
         }
         self.manager.service.counters.results = self.retention.kept_results();
         self.silent.turn(now, &self.manager.service, &self.registry, &self.outboxes)?;

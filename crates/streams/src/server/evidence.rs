@@ -8,6 +8,7 @@
 use super::engine::Engine;
 use crate::runtime::embedded::RuntimeError;
 use crate::runtime::ended::{announcement, open};
+use crate::runtime::manager::Manager;
 use crate::runtime::receipts::{ReceiptParts, page};
 use crate::runtime::results::{Row, has_opened};
 use crate::runtime::storage::{Topics, read_on};
@@ -16,7 +17,7 @@ use alpheus_encrypted_stream::evidence::exhibit;
 use alpheus_policy::catalog::CatalogSchema;
 use alpheus_policy::ids::{OwnerId, PlanId};
 use alpheus_policy::plan::Plan;
-use alpheus_standards::evidence::{BusyError, FORMAT, Head, PublishedRow, Statement};
+use alpheus_standards::evidence::{FORMAT, Head, PublishedRow, Statement};
 use alpheus_time::{Timestamp, Window};
 use alpheus_transport::{Error, Store};
 use data_encoding::HEXLOWER;
@@ -40,9 +41,6 @@ pub struct EvidenceAnswer {
 /// Why there is no statement.
 #[derive(Debug, thiserror::Error)]
 pub enum EvidenceError {
-    /// As many are being written as there may be.
-    #[error(transparent)]
-    Busy(#[from] BusyError),
     /// More happened than one holds.
     #[error("there is more evidence of this time than one statement holds; ask for a shorter time")]
     TooMuch,
@@ -59,7 +57,8 @@ pub struct StatementDraft {
     statement: Statement,
     /// The caller's queries.
     names: BTreeSet<String>,
-    running: Vec<Plan>,
+    /// With the digests of their announcements, which may not be kept once they end.
+    running: Vec<(Plan, Option<String>)>,
     ended: Vec<PlanId>,
     schemas: Vec<CatalogSchema>,
     deployment: Deployment,
@@ -67,25 +66,22 @@ pub struct StatementDraft {
 
 impl Engine {
     /// Begins a statement to a consumer about windows that start in a span of time.
+    ///
+    /// # Errors
+    /// The store's error.
     pub fn evidence(
         &mut self,
         consumer: &str,
         span: Window,
         running: Vec<Value>,
-    ) -> StatementDraft {
+    ) -> Result<StatementDraft, EvidenceError> {
         let head = self.head(consumer, span);
         let (manager, registry) = (&self.manager, &self.registry);
         let mut statement = Statement::new(&head, span, &manager.catalog);
         running.into_iter().for_each(|query| statement.query(query));
         statement.withdrawals(registry.withdrawals());
         statement.revocations(self.revocations.0.version(), registry.revoked());
-        let names = manager.names_of(consumer);
-        let own = manager.catalog.queries().filter(|query| names.contains(&query.name));
-        let running = own.flat_map(|query| query.plans.clone()).collect();
-        let ended = manager.ended.of(&names, span);
-        let schemas = manager.catalog.schemas().cloned().collect();
-        let deployment = self.deployment.clone();
-        StatementDraft { statement, names, running, ended, schemas, deployment }
+        Ok(StatementDraft::of(statement, manager, (consumer, span), &self.deployment)?)
     }
 
     fn head(&mut self, consumer: &str, span: Window) -> Head {
@@ -108,7 +104,36 @@ impl Engine {
     }
 }
 
+fn digest(announced: &[u8]) -> String {
+    exhibit(announced).to_string()
+}
+
 impl StatementDraft {
+    /// A statement to a consumer about a span of time, and which plans it is of.
+    ///
+    /// # Errors
+    /// The store's error.
+    pub fn of(
+        statement: Statement,
+        manager: &Manager,
+        (consumer, span): (&str, Window),
+        deployment: &Deployment,
+    ) -> Result<StatementDraft, Error> {
+        let names = manager.names_of(consumer);
+        let (store, topics) = (manager.service.store(), manager.service.topics());
+        let own = manager.catalog.queries().filter(|query| names.contains(&query.name));
+        let announced = |plan: &Plan| {
+            let stored = announcement(store.as_ref(), &topics.service, plan.id())?;
+            Ok((plan.clone(), stored.as_deref().map(digest)))
+        };
+        let running =
+            own.flat_map(|query| &query.plans).map(announced).collect::<Result<_, Error>>()?;
+        let ended = manager.ended.of(&names, span);
+        let schemas = manager.catalog.schemas().cloned().collect();
+        let deployment = deployment.clone();
+        Ok(StatementDraft { statement, names, running, ended, schemas, deployment })
+    }
+
     /// The statement with its plans and rows, and what they cost an owner.
     ///
     /// # Errors
@@ -118,15 +143,14 @@ impl StatementDraft {
         store: &dyn Store,
         topics: &Topics,
     ) -> Result<Statement, EvidenceError> {
-        for plan in std::mem::take(&mut self.running) {
-            let stored = announcement(store, &topics.service, plan.id())?;
-            self.plan((true, &plan), stored.as_deref())?;
+        for (plan, announced) in std::mem::take(&mut self.running) {
+            self.plan((true, &plan), announced)?;
         }
         for id in std::mem::take(&mut self.ended) {
             // One that has become old since is not there any more.
             let Some(stored) = announcement(store, &topics.service, id)? else { continue };
             let plan = open(&stored, &self.deployment)?;
-            self.plan((false, &plan), Some(&stored))?;
+            self.plan((false, &plan), Some(digest(&stored)))?;
         }
         self.rows(store, topics)?;
         self.statement.spent();
@@ -137,10 +161,9 @@ impl StatementDraft {
     fn plan(
         &mut self,
         (runs, plan): (bool, &Plan),
-        announced: Option<&[u8]>,
+        announced: Option<String>,
     ) -> Result<(), EvidenceError> {
         if let Some(schema) = self.schemas.iter().find(|own| own.id == plan.schema) {
-            let announced = announced.map(|bytes| exhibit(bytes).to_string());
             self.statement.plan(plan, schema, (runs, announced));
         }
         self.fits()

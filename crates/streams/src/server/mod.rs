@@ -56,7 +56,6 @@ use alpheus_node::settings::kafka::KafkaArgs;
 use alpheus_node::settings::{Settings, path_flag};
 use alpheus_policy::layout::Layout;
 use alpheus_policy::schema::Schema;
-use alpheus_standards::evidence::StatementPlaces;
 use alpheus_time::Span;
 use alpheus_transport::Store;
 use api::Api;
@@ -219,7 +218,7 @@ pub fn run(args: &Args, globals: &Globals) -> Result<(), Failure> {
         signs: engine.signs.clone(),
         windows_wait: windows.timing(kind).presence,
         health: globals.health.clone(),
-        evidence: StatementPlaces::default(),
+        evidence: api::Places::new(),
     };
     let settings = Settings { listen: Some(api), tls: Some(identity.tls()), ..settings };
     serve(engine, inlet, &settings, api::router(api_state, revoked), globals)

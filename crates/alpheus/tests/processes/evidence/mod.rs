@@ -5,9 +5,6 @@
 
 use crate::common::alpheus;
 use crate::common::deployment::{QUERY, Running, Site, until};
-use alpheus_node::network::answer::ApiError;
-use alpheus_standards::evidence::BusyError;
-use alpheus_streams::server::evidence::EvidenceError;
 use alpheus_test_support::skip;
 use serde_json::Value;
 use std::fs;
@@ -167,12 +164,4 @@ fn the_program_beside_the_guide_knows_the_known_answers() {
     tests.args(["-B", "-m", "unittest", "-q", "test_vectors"]);
     let ran = tests.current_dir(Path::new(ROOT).join("docs/evidence")).output().unwrap();
     assert!(ran.status.success(), "{}", said(&ran));
-}
-
-#[test]
-fn a_service_that_writes_enough_statements_answers_429() {
-    for error in [BusyError::Own, BusyError::All] {
-        let refused = format!("{:?}", ApiError::from(EvidenceError::from(error)));
-        assert!(refused.contains("status: 429") && refused.contains("ask again"), "{refused}");
-    }
 }

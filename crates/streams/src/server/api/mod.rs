@@ -32,6 +32,8 @@ mod queries;
 pub mod running;
 pub mod status;
 
+pub use evidence::Places;
+
 use super::engine::Handle;
 use super::intake::Intake;
 use super::lost_state::LostState;
@@ -43,7 +45,6 @@ use alpheus_node::network::door::Door;
 use alpheus_node::network::revoked::Revoked;
 use alpheus_node::network::role::Role;
 use alpheus_node::service::health::Health;
-use alpheus_standards::evidence::StatementPlaces;
 use alpheus_time::Span;
 use alpheus_transport::Store;
 use axum::Router;
@@ -89,7 +90,7 @@ pub struct Api {
     /// What operators should know.
     pub health: Health,
     /// Places of statements of evidence that are written at once.
-    pub evidence: StatementPlaces,
+    pub evidence: Places,
 }
 
 /// The routes, for all but revoked certificates.

@@ -31,9 +31,6 @@ pub(super) fn store_failed(error: alpheus_transport::Error) -> ApiError {
 impl From<EvidenceError> for ApiError {
     fn from(error: EvidenceError) -> ApiError {
         match error {
-            EvidenceError::Busy(busy) => {
-                ApiError::new(StatusCode::TOO_MANY_REQUESTS, "busy", busy.to_string())
-            }
             EvidenceError::TooMuch => ApiError::malformed(error.to_string()),
             EvidenceError::Store(error) => store_failed(error),
             EvidenceError::Runtime(error) => error.into(),
