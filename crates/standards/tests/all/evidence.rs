@@ -1,5 +1,5 @@
-//! Policies of a statement of evidence: each line says all in which it differs from the others. How
-//! many statements are written at once.
+//! Policies of a statement of evidence: each line says all in which it differs from the others. A consumer
+//! has one statement at once. Plans that have ended are old when their rows and receipts are gone.
 
 use alpheus_policy::catalog::{Catalog, CatalogStream};
 use alpheus_policy::ids::{ControllerId, OwnerId, PlanId, StreamId};

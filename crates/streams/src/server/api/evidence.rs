@@ -95,7 +95,7 @@ pub(super) async fn evidence(
 mod tests {
     use super::*;
 
-    const LONG: Duration = Duration::from_secs(3600);
+    const LONG: Duration = Duration::from_hours(1);
 
     #[tokio::test]
     async fn consumers_wait_for_a_place_in_the_order_in_which_they_ask() {
@@ -115,8 +115,8 @@ mod tests {
         assert!(ready(&mut dan).await.is_none());
         let eve = ready(&mut eve).await.unwrap().unwrap();
         drop((bob, eve));
-        dan.await.unwrap();
-        places.take("ann", Duration::ZERO).await.unwrap();
+        drop(dan.await.unwrap());
+        drop(places.take("ann", Duration::ZERO).await.unwrap());
     }
 
     /// What is there already.
