@@ -146,12 +146,12 @@ build: tools # what `make unit` runs
 	$(CARGO) test --workspace --features $(FEATURES) --locked --no-run
 
 .PHONY: unit
-unit: tools web browser broker .venv/opentelemetry programs ## unit, property, protocol and whole-system tests
+unit: tools web browser broker .venv/opentelemetry .venv/openlineage programs ## unit, property, protocol and whole-system tests
 
 .PHONY: programs programs-waiting programs-processes programs-others
 # Tests of whole processes wait more than they compute: more of them than there are cores run at
 # once, and all others beside them. Those that wait longest start at once, or the end waits for them.
-programs: .venv/opentelemetry
+programs: .venv/opentelemetry .venv/openlineage
 	@if [ -z "$${ALPHEUS_REAL_DATA:-}" ]; then \
 	  echo "note: ALPHEUS_REAL_DATA is not set: tests over real recordings are skipped"; \
 	fi
@@ -217,6 +217,12 @@ opendp: .venv/opendp ## noise and accounting held to OpenDP, a second implementa
 	rm -rf $@
 	$(PYTHON) -m venv $@
 	$@/bin/pip install --quiet --disable-pip-version-check --requirement vectors/requirements-opentelemetry.txt
+
+# OpenLineage's client, which reads the events of `alpheus evidence`.
+.venv/openlineage: vectors/requirements-openlineage.txt .venv/ready
+	rm -rf $@
+	$(PYTHON) -m venv $@
+	$@/bin/pip install --quiet --disable-pip-version-check --requirement vectors/requirements-openlineage.txt
 
 .PHONY: bench
 bench: compiler ## the figures, with their floors, as JSON

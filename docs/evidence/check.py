@@ -1,8 +1,8 @@
 """Checks a pack of `alpheus evidence`: python3 check.py PACK DEPLOYMENT.
 
 DEPLOYMENT is deployment.json of an identity folder: it says whose signatures count. Written from
-policy/docs/budget.md and docs/wire-formats.md, with no code of Alpheus. It prints what is wrong, and
-then the exit code is 1; else what holds, what is only stated, and what it does not compute.
+policy/docs/budget.md and docs/wire-formats.md, with no code of Alpheus. It prints what is wrong,
+and then the exit code is 1; else what holds, what is only stated, and what it does not compute.
 """
 
 import json
@@ -10,17 +10,23 @@ import sys
 from collections import Counter
 from decimal import ROUND_CEILING, Decimal, getcontext
 from fractions import Fraction
-from math import ceil
+from math import ceil, isfinite
+from pathlib import Path
 
-from receipts import WrongError, announced, cell, check_receipt, column, labelled, need, same, signed_by, whole
+from receipts import (WrongError, announced, cell, check_receipt, column, labelled, need, same,
+                      signed_by, whole)
 
 getcontext().prec = 120
-EPSILON, RHO, WIDEST = 10**18, 10**24, 1 << 21
-OPENED = ("ok", "ok: less exact than asked")
+EPSILON, RHO = 10**18, 10**24
+RELEASE = {"kind", "query", "plan", "row", "cost", "receipt"}
+ROW = {"window_start", "window_end", "population", "silent", "excluded", "status",
+       "streams_without_report", "integrity", "plan", "sealed"}
 
 
-def ln(atto): return Fraction(int(((Decimal(EPSILON) / atto).ln() * RHO).to_integral_value(ROUND_CEILING)), RHO)
-def floored(number): return Fraction(int(number * RHO), RHO)
+def log_of(atto):
+    """ln(1/delta), rounded up."""
+    log = (Decimal(EPSILON) / atto).ln() * RHO
+    return Fraction(int(log.to_integral_value(ROUND_CEILING)), RHO)
 
 
 def fits(rho, epsilon, log):
@@ -28,83 +34,55 @@ def fits(rho, epsilon, log):
     if rho > epsilon or 4 * rho * log <= (epsilon - rho) ** 2:
         return rho <= epsilon
     a = int(epsilon / (2 * rho))
-    most = a * epsilon + floored(Decimal(a).ln()) + 1 + floored(Decimal(1) / (2 * (a + 1))) if a else -1
-    return a * (a + 1) * rho + log <= most
+    if a == 0:
+        return False
+    parts = [Decimal(a).ln(), Decimal(1) / (2 * (a + 1))]
+    slack = 1 + sum(Fraction(int(part * RHO), RHO) for part in parts)
+    return a * (a + 1) * rho + log <= a * epsilon + slack
 
 
-def greatest(most, holds, low=0):
+def first(most, holds):
+    """The first number up to most for which it holds, as it does for all after it."""
+    low = 0
     while low < most:
-        middle = (low + most + 1) // 2
-        low, most = (middle, most) if holds(middle) else (low, middle - 1)
+        middle = (low + most) // 2
+        low, most = (low, middle) if holds(middle) else (middle + 1, most)
     return low
 
 
-def sensitivity(statistic, attributes):
-    """How far an event moves rows of a statistic (l1, l2_squared), whole or in halves; and the attributes it is of."""
-    kind, own = next(iter(statistic.items())) if isinstance(statistic, dict) else (statistic, [])
-    own = own if isinstance(own, dict) else {"of": own[0], "aggregation": own[1]} if isinstance(own, list) and own else (
-        {"of": own} if isinstance(own, int) else {})
-    of = [own[name] for name in ("y", "x", "of", "by") if name in own]
-    def bounds(a):
-        number = attributes[a]["kind"]
-        return (number["Number"]["min"], number["Number"]["max"]) if "Number" in number else (0, 1)
-    def times(a, b):
-        corners = [one * other for one in bounds(a) for other in bounds(b)]
-        return 0 if a == b and corners[1] <= 0 else min(corners), max(corners)
-    lacks, cells = any(attributes[a]["optional"] for a in of), 1
-    order = {"SumOfSquares": 2, "Sum": 1}.get(kind, own.get("order", 0))
-    if kind == "Pair":
-        y, x = of
-        low, high = {"Count": (0, int(lacks)), "X": bounds(x), "Y": bounds(y), "Xx": times(x, x), "Yy": times(y, y),
-                     "Xy": times(y, x)}[own["moment"]]
-    else:
-        low, high = [(0, 1), bounds(of[0]), times(of[0], of[0])][order] if of else (0, 0)
-    if kind not in ("EventCount", "Count", "Sum", "SumOfSquares", "Pair"):
-        depth = attributes[of[0]]["aggregations"][own["aggregation"]]["Sketch"]["depth"] if kind == "Sketch" else 1
-        lacks, cells = False, 2 * depth
-    low, high = (0, int(lacks)) if kind == "Count" else (min(low, 0), max(high, 0)) if lacks else (low, high)
-    def moved(low, high, far):
-        return max((cells > 1) * cells * far, high - low), max((cells > 1) * cells * far**2, (high - low) ** 2)
-    return [moved(a, b, max(abs(a), abs(b))) for a, b in (
-        (low, high), (0, 2**32 - 1), (min(low >> 32, 0), max(high >> 32, 0)))], of
+def share_of(noise):
+    """What each group of rows is charged, and in which unit."""
+    asked, count = noise["asked"], max(len(noise["groups"]), 1)
+    epsilon, delta = Fraction(asked["micro_epsilon"], 10**6), asked["atto_delta"]
+    if asked["mechanism"] == "Laplace":
+        return "epsilon", ceil(epsilon / count * EPSILON)
+    log = log_of(delta - 1 - (delta // 1024 if is_running(noise) else 0))
+    most = ceil(epsilon * RHO)
+    return "rho", first(most, lambda rho: not fits(Fraction(rho + 1, RHO), epsilon, log)) // count
 
 
-def skellam(rho, l1, l2, rows):
-    def cost(v, d): return ceil((Fraction(d[1], 2 * v) * (1 + Fraction(1, v)) + Fraction(3 * d[0], 2 * v * v)) * RHO)
-    def steps(g):
-        w = -(-l1 // g)
-        return (l1, l2) if g == 1 else (w, w * w) if rows == 1 else (w + rows, -(-l2 // g**2) + 2 * w + rows)
-    def table(d): return cost(WIDEST, d) <= rho
-    g = 1 if table((l1, l2)) else -(-l1 // greatest(l1, lambda k: table((k, k * k)))) | 1 if rows == 1 else next(
-        2**b - 1 for b in range(2, 56) if table(steps(2**b - 1)))
-    return {"above": greatest(WIDEST, lambda v: v == 0 or cost(v, steps(g)) > rho) + 1, "below": 1, "granule": g}
+def is_running(noise):
+    return "Matrix" in noise["asked"]["mechanism"]
 
 
-def check_noise(noise, attributes):
-    asked, charges, drawn, count = noise["asked"], {}, {}, max(len(noise["groups"]), 1)
-    kind, epsilon = asked["mechanism"], Fraction(asked["micro_epsilon"], 10**6)
-    running, unit, share = "Matrix" in kind, "rho", ceil(epsilon / count * EPSILON)
-    if kind != "Laplace":
-        log = ln(asked["atto_delta"] - 1 - (asked["atto_delta"] // 1024 if running else 0))
-        share = greatest(ceil(epsilon * RHO), lambda r: fits(Fraction(r, RHO), epsilon, log)) // count
-    events = 1 if asked["unit"] == "Event" else asked["events"] * max(asked["streams_per_owner"], 1)
-    for group in noise["groups"]:
-        moved, of = sensitivity(group["statistic"], attributes)
-        l1, l2 = int(group["l1"]), int(group["l2_squared"])
-        need((l1, l2) in moved, f"l1 and l2_squared are {l1} and {l2}, and follow as {moved[0]}")
-        l1, l2 = l1 * events, l2 * events**2
-        if kind == "Laplace":
-            unit, scale = "epsilon", epsilon / (l1 * count)
-            follows = {"above": scale.numerator, "below": scale.denominator}
-        elif kind == "Gaussian":
-            follows = {"variance": ceil(Fraction(l2 * RHO, 2 * share))}
-        else:
-            follows = group["noise"]["Running"] if running else skellam(share, l1, l2, len(group["rows"]))
-        same("noise", group["noise"], {"Running" if running else kind: follows})
-        drawn.update({row: group["noise"] for row in group["rows"]})
-        charges.update({a: charges.get(a, 0) + share for a in of})
-    same("the noise of rows", {row: own for row, own in enumerate(asked["noise"]) if own != "None"}, drawn)
-    same("charges", noise["charges"], [{"attribute": a, unit: str(charges[a])} for a in sorted(charges)])
+def parts(statistic):
+    """A statistic's kind, its attributes, and the rest of it."""
+    if isinstance(statistic, str):
+        return statistic, [], {}
+    (kind, own), = statistic.items()
+    if isinstance(own, int):
+        return kind, [own], {}
+    if isinstance(own, list):
+        return kind, own[:1], {"aggregation": own[1]}
+    return kind, [own[name] for name in ("y", "x", "of", "by") if name in own], own
+
+
+def charged_to(group):
+    """The attributes that a group of rows is charged to."""
+    of = sorted(set(parts(group["statistic"])[1]))
+    need(of, "a group is charged to no attribute")
+    same("attributes", group["attributes"], of)
+    return of
 
 
 def once(text):
@@ -112,40 +90,51 @@ def once(text):
     def pairs(all_pairs):
         need(len(dict(all_pairs)) == len(all_pairs), "a name stands twice")
         return dict(all_pairs)
-    def constant(name):
-        raise WrongError(f"{name} is no number of JSON")
-    return json.loads(text, object_pairs_hook=pairs, parse_constant=constant)
+
+    def number(text):
+        need(isfinite(float(text)), f"{text} is no number of JSON")
+        return float(text)
+    return json.loads(text, object_pairs_hook=pairs, parse_float=number, parse_constant=number)
 
 
 class Pack:
-    """What the lines said so far."""
-    def __init__(self, authority, service, exhibits):
-        self.authority, self.service, self.exhibits, self.notes = authority, service, exhibits, Counter()
-        self.plans, self.charged, self.budgets, self.streams, self.queries, self.used = {}, Counter(), [], Counter(), [], set()
-        self.kinds, self.rows, self.consumer = Counter(), set(), None
+    """What the lines said so far. A kind's method takes a line, and returns what follows for it."""
+
+    def __init__(self, authority, service):
+        self.keys = {"authority": authority, "service": service}
+        self.exhibits, self.named, self.kinds, self.notes = {}, set(), Counter(), Counter()
+        self.streams, self.budgets, self.plans, self.charged = Counter(), [], {}, Counter()
+        self.rows, self.queries = set(), []
+
+    def line(self, text):
+        line = once(text)
+        kind = line["kind"]
+        need(kind == "head" or self.kinds["head"] == 1, "there is not one head, as the first line")
+        self.kinds[kind] += 1
+        follows = getattr(self, f"line_{kind}")(line)
+        for name, value in (follows or {}).items():
+            same(f"{name} of {kind}", line[name], value)
+
+    def exhibit_line(self, text):
+        exhibit = bytes.fromhex(once(text)["bytes"])
+        self.exhibits[labelled("alpheus/evidence/exhibit/v1", exhibit).hex()] = exhibit
 
     def exhibit(self, digest):
         need(digest in self.exhibits, f"the pack has nothing with the digest {digest}")
-        self.used.add(digest)
+        self.named.add(digest)
         return self.exhibits[digest]
 
-    def line(self, kind, line):
-        need(kind == "head" or self.kinds["head"] == 1, "the first line is no head, or there are two")
-        self.kinds[kind] += 1
-        getattr(self, f"line_{kind}")(line)
-
     def line_head(self, line):
-        self.consumer = line["consumer"]
-        self.from_, self.until, self.all = line["from"], line["until"], line["streams"]
-        same("authority and service", [line["authority"], line["service"]], [self.authority, self.service])
-        same("format", line["format"], 1)
+        self.head = line
+        return {**self.keys, "format": 1}
 
     def line_schema(self, line):
-        self.id, self.attributes = line["id"], line["schema"]["attributes"]
+        self.schema = line
 
     def line_policy(self, line):
-        need(0 < line["owners"] <= line["streams"] <= self.all, "owners and streams do not fit each other")
-        at = [own["name"] for own in self.attributes].index(line["attribute"])
+        counts = 0 < line["owners"] <= line["streams"] <= self.head["streams"]
+        need(counts, "owners and streams do not fit each other")
+        at = [own["name"] for own in self.schema["schema"]["attributes"]].index(line["attribute"])
         self.streams[at] += line["streams"]
         if line["budget"] and (at, line["budget"]) not in self.budgets:
             self.budgets.append((at, line["budget"]))
@@ -155,27 +144,36 @@ class Pack:
 
     def line_plan(self, line):
         need(line["id"] not in self.plans, "the plan has another line")
-        same("consumer", line["consumer"], self.consumer)
-        plan = {"id": line["id"], "owners": None, "noise": line["noise"], "line": line, "schema": self.id}
-        if line["noise"]:
-            check_noise(line["noise"], self.attributes)
-        if line["announcement"]:
-            plan.update(announced(self.exhibit(line["announcement"]), self.authority, self.service))
-            owners, rows = {own["owner"] for own in plan["streams"]}, len(plan["rows"])
-            follows = {**plan, "epochs": False, "sealed": bool(plan["to"]), "controllers": len(plan["roster"]),
-                       "streams": len(plan["streams"]), "owners": len(owners), "population": [*plan["population"].values()],
-                       "group": [[*pair.values()] for pair in plan["group"]]}
-            for name in follows.keys() & line.keys() - {"noise"}:
-                same(name, line[name], follows[name])
-            same("schema", plan["schema"], self.id)
-            same("noise", line["noise"] and line["noise"]["asked"], plan["privacy"])
-            same("columns", [own["name"] for own in line["columns"]], [own["alias"] for own in plan["items"]])
-            if line["noise"] and "Matrix" not in line["noise"]["asked"]["mechanism"]:
-                same("slack_bits", line["noise"]["slack_bits"], 110 - (rows * len(plan["roster"]) - 1).bit_length())
-            plan["owners"] = owners
-        else:
-            need(line["epochs"], "the plan was not announced")
-        self.plans[line["id"]] = plan
+        self.plans[line["id"]], noise, line["signed"] = line, line["noise"], None
+        if noise:
+            (unit, share), groups = share_of(noise), noise["groups"]
+            rows = [row for row, own in enumerate(noise["asked"]["noise"]) if own != "None"]
+            same("rows", sorted(row for group in groups for row in group["rows"]), rows)
+            need(all(group["rows"] for group in groups), "a group has no rows")
+            of = Counter(at for group in groups for at in charged_to(group))
+            charges = [{"attribute": at, unit: str(of[at] * share)} for at in sorted(of)]
+            same("charges", noise["charges"], charges)
+        if line["announcement"] is None:
+            return {"consumer": self.head["consumer"], "epochs": True}
+        plan = line["signed"] = announced(self.exhibit(line["announcement"]), **self.keys)
+        same("schema", plan["schema"], self.schema["id"])
+        names = [own["name"] for own in line["columns"]]
+        same("columns", names, [own["alias"] for own in plan["items"]])
+        same("consumer of head", self.head["consumer"], plan["consumer"])
+        if noise:
+            self.check_charged(sorted(of), plan["attributes"])
+        same("noise", noise and noise["asked"], plan["privacy"])
+        if noise and not is_running(noise):
+            words = len(plan["rows"]) * plan["controllers"]
+            same("slack_bits", noise["slack_bits"], 110 - (words - 1).bit_length())
+        return {name: plan[name] for name in line.keys() & plan.keys()}
+
+    def check_charged(self, charged, of):
+        """That a plan charges its own attributes: all but those of which it only counts events."""
+        need(set(charged) <= set(of), f"{charged} is charged, and the plan is of {of}")
+        for at in of:
+            known = at in charged or not self.schema["schema"]["attributes"][at]["optional"]
+            need(known, f"attribute {at} is charged nothing, and some may lack it")
 
     def line_withdrawals(self, line):
         self.notes["withdrawals and revocations, as the service states them"] += 1
@@ -183,145 +181,166 @@ class Pack:
     line_revocations = line_withdrawals
 
     def line_release(self, line):
-        row, plan, opened = line["row"], self.plans.get(line["plan"]), line["row"]["status"] in OPENED
-        need(self.from_ <= row["window_start"] < self.until, "the window is of another time")
-        need(plan is None or (plan["id"], row["window_start"]) not in self.rows, "the row is there twice")
-        self.rows.add((line["plan"], row["window_start"]))
+        row, plan, key = line["row"], self.plans.get(line["plan"]), line["row"]["window_start"]
+        need(line.keys() == RELEASE, "a release has other names")
+        need(self.head["from"] <= key < self.head["until"], "the window is of another time")
         if plan is None:
-            need(not row.get("integrity"), "the plan of a row that controllers have signed is lacking")
-            self.notes["rows of plans that the service does not keep, with numbers that it alone states"] += 1
-            return same("cost", line["cost"], None)
-        terms = plan["line"]
-        need(opened or all(row.get(own["name"]) is None for own in terms["columns"]), "a row that did not open has numbers")
-        same("query", line["query"], terms["query"])
+            need(not row.get("integrity"), "the plan of a row that controllers signed is lacking")
+            self.notes["rows of plans that the service does not keep"] += 1
+            return {"cost": None}
+        need((line["plan"], key) not in self.rows, "the row is there twice")
+        self.rows.add((line["plan"], key))
+        self.check_names(row, plan)
+        opened = row["status"] in ("ok", "ok: less exact than asked")
+        numbers = [row.get(own["name"]) for own in plan["columns"]]
+        need(opened or numbers == [None] * len(numbers), "a row that did not open has numbers")
         same("plan", row.get("plan", line["plan"]), line["plan"])
-        same("window_end", row["window_end"] - row["window_start"], terms["window_us"] // 1000)
-        charges = terms["noise"]["charges"] if terms["noise"] and opened else []
-        once = bool(charges) and "Matrix" in terms["noise"]["asked"]["mechanism"]
-        same("cost", line["cost"], [] if once else charges)
+        same("window_end", row["window_end"], key + plan["window_us"] // 1000)
+        same("group", [[name, row[name]] for name, _ in plan["group"]], plan["group"])
+        noise = plan["noise"] if opened else None
+        running = bool(noise) and is_running(noise)
+        charges = noise["charges"] if noise else []
         if charges:
-            self.charged[plan["id"]] = 1 if once else self.charged[plan["id"]] + 1
-        need(all(row[name] == value for name, value in terms["group"]), "the row is of another group")
-        least, most = terms["population"]
-        need(not opened or once or row["population"] == 0 or least <= row["population"] <= most, "population breaks the plan")
-        if not line["receipt"]:
-            self.notes["rows with numbers that the service alone states" if opened else "rows without numbers"] += 1
-            return None
-        signed = check_receipt(self.exhibit(line["receipt"]), plan, self.service, row)
+            self.charged[line["plan"]] = 1 if running else self.charged[line["plan"]] + 1
+        (least, most), owners = plan["population"], row["population"]
+        enough = not opened or running or owners == 0 or least <= owners <= most
+        need(enough, "population breaks the plan")
+        if line["receipt"]:
+            self.receipt(row, plan["signed"], self.exhibit(line["receipt"]))
+        else:
+            numbers = "with numbers that the service alone states" if opened else "without numbers"
+            self.notes[f"rows {numbers}"] += 1
+        return {"query": plan["query"], "cost": [] if running else charges}
+
+    def check_names(self, row, plan):
+        """That a row has no names but those of its plan, and says what its plan is."""
+        names, noise = {own["name"] for own in plan["columns"]}, plan["noise"]
+        known = ROW | names | {name for name, _ in plan["group"]}
+        known |= {"noise", "mostly_noise"} if noise else set()
+        known |= {"windows"} if noise and is_running(noise) else set()
+        within = {*(row.get("noise") or ()), *(row.get("mostly_noise") or ())}
+        more = sorted(row.keys() - known | within - names)
+        need(not more, f"{more} is no column")
+        verified = "verified" if plan["integrity"] == "verified" else None
+        same("integrity", row.get("integrity"), verified)
+        need(("sealed" in row) == plan["sealed"], "a row is sealed if its plan says for whom")
+
+    def signed(self, row, plan, receipt):
+        return check_receipt(receipt, plan, self.keys["service"], row)
+
+    def receipt(self, row, plan, receipt):
+        """That a row's numbers are what controllers have signed."""
+        signed = self.signed(row, plan, receipt)
         self.notes["rows that controllers have signed, computed from what they signed"] += 1
-        need(("sealed" in row) == bool(plan["to"]), "a row is sealed if its plan says for whom")
-        if "sealed" in row:
-            need(all(row[item["alias"]] is None for item in plan["items"]), "a sealed row has numbers")
-            return same("sealed", whole(bytes.fromhex(row["sealed"]["sum"]), "SEALED"), signed)
+        if plan["sealed"]:
+            same("sealed", whole(bytes.fromhex(row["sealed"]["sum"]), "SEALED"), signed)
         cells = [cell(place, signed["words"]) for place in plan["cells"]]
         for item in plan["items"]:
-            value = column(item["statistic"], cells, bool(plan["privacy"])) if row["population"] else None
+            value = column(item["statistic"], cells, bool(plan["privacy"]))
+            if plan["sealed"] or row["population"] == 0:
+                value = None
             if value is NotImplemented:
                 self.notes["numbers that this program does not compute"] += 1
             else:
                 same(item["alias"], row[item["alias"]], value)
 
     def line_spent(self, line):
-        budget, most, owners = line["budget"], (0, 0, 0, 0, 0, 0), {}
-        need((line["attribute"], budget) in self.budgets, "no policy has this budget")
-        self.budgets.remove((line["attribute"], budget))
-        anybody = [plan for plan in self.charged if self.plans[plan]["owners"] is None]
-        for plan in self.charged:
-            for owner in self.plans[plan]["owners"] or ():
-                owners.setdefault(owner, []).append(plan)
-        for plans in [[], *owners.values()]:
-            pure = rho = of_pure = slack = times = 0
-            for plan in plans + anybody:
-                noise, often = self.plans[plan]["noise"], self.charged[plan]
-                for own in (own for own in noise["charges"] if own["attribute"] == line["attribute"]):
+        at, budget = line["attribute"], line["budget"]
+        need((at, budget) in self.budgets, "no policy has this budget")
+        self.budgets.remove((at, budget))
+        by_owner, anybody = {None: []}, []
+        for id_ in self.charged:
+            members = (self.plans[id_]["signed"] or {}).get("members")
+            if members is None:
+                anybody.append(id_)
+            for owner in {own["owner"] for own in members or ()}:
+                by_owner.setdefault(owner, []).append(id_)
+        losses = [self.loss(at, budget, plans + anybody) for plans in by_owner.values()]
+        both, pure, slack, rho, of_pure, times = max(losses)
+        omitted, delta, least = -(-slack * EPSILON >> 128), budget["atto_delta"], []
+        if rho == 0 and omitted <= max(delta, 1):
+            least.append(pure)
+        if delta > omitted:
+            of = Fraction(both, RHO), log_of(delta - omitted)
+            least.append(first(1 << 127, lambda e: fits(of[0], Fraction(e, EPSILON), of[1])))
+        return {"releases": times, "epsilon": str(pure), "rho_of_pure": str(of_pure),
+                "rho": str(rho), "slack": str(slack),
+                "epsilon_at_delta": str(min(least)) if least else None}
+
+    def loss(self, attribute, budget, plans):
+        """What these plans' releases cost an owner: rho of all of it, epsilon, what samplers omit,
+        rho of what is charged as rho, and of what is charged as epsilon; how many releases."""
+        pure = rho = of_pure = slack = times = 0
+        factor, most = -(-budget["window_micro_epsilon"] * 3 // 2_000_000) + 1, 2**128 - 1
+        for plan in plans:
+            noise, often = self.plans[plan]["noise"], self.charged[plan]
+            for own in noise["charges"]:
+                if own["attribute"] == attribute:
                     epsilon, times = int(own.get("epsilon", 0)), times + often
                     pure, rho = pure + often * epsilon, rho + often * int(own.get("rho", 0))
                     of_pure += often * ceil(Fraction(epsilon, EPSILON) ** 2 / 2 * RHO)
-                    exponent = -(-budget["window_micro_epsilon"] * 3 // 2_000_000) + 1
-                    slack += often << max(exponent + 128 - noise["slack_bits"], 0)
-            most = max(most, (rho + of_pure, pure, slack, rho, of_pure, times))
-        both, pure, slack, rho, of_pure, times = most
-        omitted, delta = -(-slack * 10**18 >> 128), budget["atto_delta"]
-        least = [pure] if rho == 0 and omitted <= max(delta, 1) else []
-        if delta > omitted:
-            log = ln(delta - omitted)
-            least.append(greatest(1 << 127, lambda e: not fits(Fraction(both, RHO), Fraction(e, EPSILON), log)) + (both > 0))
-        follows = {"releases": times, "epsilon": str(pure), "rho_of_pure": str(of_pure), "rho": str(rho),
-                   "slack": str(slack), "epsilon_at_delta": str(min(least)) if least else None}
-        for name, value in follows.items():
-            same(name, line[name], value)
+                    shift = max(factor + 128 - noise["slack_bits"], 0)
+                    slack = min(slack + often * min(1 << min(shift, 128), most), most)
+        return rho + of_pure, pure, slack, rho, of_pure, times
 
     def end(self):
         """What only all lines together show."""
-        need(all(self.kinds[kind] == 1 for kind in ("head", "withdrawals", "revocations")), "a line is lacking, or there twice")
-        need(all(self.streams[at] >= self.all for at, _ in enumerate(self.attributes)), "policies of streams are lacking")
+        for kind in ("head", "schema", "withdrawals", "revocations"):
+            need(self.kinds[kind] == 1, f"the line {kind} is lacking, or there twice")
+        for at, _ in enumerate(self.schema["schema"]["attributes"]):
+            need(self.streams[at] >= self.head["streams"], "policies of streams are lacking")
         same("budgets without a line of what was spent", self.budgets, [])
-        same("plans and receipts that no line names", sorted(self.exhibits.keys() - self.used), [])
-        self.notes["plans and receipts that are signed on their own"] = len(self.used)
+        same("plans and receipts that no line names", sorted(self.exhibits.keys() - self.named), [])
+        self.notes["plans and receipts that are signed on their own"] = len(self.named)
         for query in self.queries:
-            own = [plan["line"] for plan in self.plans.values() if plan["line"]["query"] == query["name"]]
-            own = [line for line in own if line["running"] and line["consumer"] == query["consumer"]]
-            if not own:
-                need(query["consumer"] != self.consumer or not query["groups"], f"the plans of {query['name']} are lacking")
+            if query["consumer"] != self.head["consumer"]:
                 self.notes["queries of others, as the service states them"] += 1
                 continue
-            same(f"groups of {query['name']}", query["groups"], len(own))
-            same(f"streams of {query['name']}", query["streams"], sum(line["streams"] for line in own))
-            same(f"window_ms of {query['name']}", query["window_ms"], own[0]["window_us"] // 1000)
-            same(f"population of {query['name']}", query["population"], own[0]["population"])
-            same(f"columns of {query['name']}", query["columns"], own[0]["columns"])
+            running = [own for own in self.plans.values() if own["running"]]
+            own = [plan for plan in running if plan["query"] == query["name"]]
+            shared = {(query["window_ms"] * 1000, *query["population"], str(query["columns"]))}
+            stated = query["groups"], query["streams"], shared if own else set()
+            terms = {(p["window_us"], *p["population"], str(p["columns"])) for p in own}
+            follows = len(own), sum(plan["streams"] for plan in own), terms
+            same(f"groups, streams and plans of {query['name']}", stated, follows)
 
 
-def check_signature(text, line, service):
+def check_signature(text, signature, service):
     """That the service has signed these lines, and no others."""
+    line = once(signature)
     signed = whole(bytes.fromhex(line["signed"]), "SIGNED")
     signed_by(service, signed, "evidence/v1")
-    statement = whole(signed["bytes"], "STATEMENT")
-    same("lines", line["lines"], statement["count"])
-    need(labelled("alpheus/evidence/lines/v1", text).hex() == statement["lines"], "the service has not signed these lines")
+    lines = labelled("alpheus/evidence/lines/v1", text).hex()
+    statement = {"lines": lines, "count": line["lines"]}
+    same("the statement", whole(signed["bytes"], "STATEMENT"), statement)
 
 
-def main(pack, deployment):
-    with open(pack, "rb") as file:
-        data = file.read()
-    with open(deployment, encoding="utf-8") as file:
-        trusted = json.load(file)
+def check(data, trusted, kind=Pack):
+    """What is wrong with a pack, and what is to be noted of it."""
     certificate = whole(bytes.fromhex(trusted["service"]), "SIGNED")
     signed_by(trusted["authority"], certificate, "certificate/v1")
     service = whole(certificate["bytes"], "CERTIFICATE")["key"]
-    wrong, exhibits = [], {}
-
-    def step(what, act, *args):
+    pack, end = kind(trusted["authority"], service), data.find(b'{"kind":"signature"')
+    text, (signature, *exhibits) = data[:end], data[end:].splitlines()
+    steps = [("the signature", check_signature, text, signature, service)]
+    steps += [("an exhibit", pack.exhibit_line, line) for line in exhibits]
+    steps += [(f"line {at}", pack.line, line) for at, line in enumerate(text.splitlines(), 1)]
+    wrong = []
+    for what, act, *args in [*steps, ("all lines together", pack.end)]:
         try:
-            return act(*args)
+            act(*args)
         except WrongError as error:
             wrong.append(f"{what}: {error}")
         except Exception as error:  # A pack may be anything.
             wrong.append(f"{what}: it cannot be read: {error!r}")
-        return None
+    return wrong, [f"{times} {note}" for note, times in sorted(pack.notes.items())]
 
-    def add(line):
-        exhibit = bytes.fromhex(line["bytes"])
-        exhibits[labelled("alpheus/evidence/exhibit/v1", exhibit).hex()] = exhibit
 
-    end = data.find(b'{"kind":"signature"')
-    text, (last, *rest) = data[:end], data[end:].splitlines()
-    step("the signature", lambda: check_signature(text, json.loads(last), service))
-    for line in rest:
-        step("an exhibit", lambda line=line: add(json.loads(line)))
-    state = Pack(trusted["authority"], service, exhibits)
-    for number, line in enumerate(text.splitlines(), 1):
-        read = step(f"line {number}", once, line) or {}
-        kind = read.get("kind")
-        step(f"line {number}, {kind}", state.line, kind, read)
-    step("all lines together", state.end)
-    if wrong:
-        print(*wrong, sep="\n")
-        return 1
-    print("holds: the service has signed these lines")
-    for note, times in sorted(state.notes.items()):
-        print(f"{times} {note}")
-    return 0
+def main(pack, deployment, kind=Pack):
+    trusted = json.loads(Path(deployment).read_text(encoding="utf-8"))
+    wrong, notes = check(Path(pack).read_bytes(), trusted, kind)
+    print(*(wrong or ["holds: the service has signed these lines", *notes]), sep="\n")
+    return bool(wrong)
 
 
 if __name__ == "__main__":

@@ -142,7 +142,7 @@ def seat(number):
 SEATS = sorted((seat(number) for number in range(CONTROLLERS)), key=lambda own: own[0])
 
 
-def plan(seats, nonce, verified=1, owners=1):
+def plan(seats, nonce, verified=1, owners=1, masks=None):
     """Every controller has one stream of one owner, or of several."""
     count = len(seats)
     streams = [(fixed(f"stream {c} {o}", 16), fixed(f"owner {c} {o}"), c)
@@ -154,7 +154,8 @@ def plan(seats, nonce, verified=1, owners=1):
     body += many([]) + many([])
     body += varint(verified) + many([]) + option(None) + numbers([0])
     body += varint(1) + varint(1000) + varint(alpha[0]) + varint(alpha[1]) + varint(1)
-    body += varint(1) + varint(5) + bytes([9]) + varint(1 if count > 1 else 0) + option(None)
+    body += varint(1) + varint(5) + bytes([9])
+    body += (varint(1 if count > 1 else 0) if masks is None else masks) + option(None)
     body += many([own[0] for own in seats])
     body += many([s + o + varint(c) for s, o, c in sorted(streams)])
     return body
@@ -202,9 +203,9 @@ class Tree:
 class Window:
     """A window of a plan as it could have been, with what a test changes."""
 
-    def __init__(self, seats=None, nonce="plan", verified=1):
+    def __init__(self, seats=None, nonce="plan", verified=1, masks=None):
         self.seats = SEATS if seats is None else seats
-        self.plan = plan(self.seats, nonce, verified)
+        self.plan = plan(self.seats, nonce, verified, masks=masks)
         self.id = plan_id(self.plan)
         self.window = (START, END)
         self.members = list(range(len(self.seats)))
@@ -308,6 +309,15 @@ def changed(**fields):
     return window
 
 
+def neighbours(signers=5):
+    """A window of five controllers, each with masks with all others, of whom one may be cut off.
+    One may collude, so it takes floor((5 + 1 + 2 * 1) / 2) + 1 = 5 to open it."""
+    seats = sorted([*SEATS, seat(CONTROLLERS)], key=lambda own: own[0])
+    window = Window(seats, masks=varint(4) + varint(4) + varint(1))
+    window.set = list(range(signers))
+    return window
+
+
 BODY = fixed("subject", 16) + varint(0) + text("service") + public(SERVICE) + option(None) * 2
 CERTIFICATE, _ = signed("alpheus/certificate/v1", BODY, AUTHORITY)
 DEPLOYMENT = {"authority": public(AUTHORITY).hex(), "service": CERTIFICATE.hex()}
@@ -329,6 +339,7 @@ cases.append(window.case())
 # Every controller has one stream. The second and the fourth leave theirs out.
 cases.append(changed(excluded={1: [(place(1), 6)], 3: [(place(3), 0)]}).case())
 cases.append(changed(mask_keys=[0, 1, 2, 3]).case())
+cases.append(neighbours().case())
 r.write(TARGET, "receipts.json", [{**DEPLOYMENT, **case} for case in cases], 2)
 
 honest = Window()
@@ -348,6 +359,7 @@ bad = [
     changed(set_by=STRANGER).case("OpeningSet"),
     changed(set_roster=5).case("NotASubset"),
     changed(set=[0, 1]).case("BelowQuorum"),
+    neighbours(signers=4).case("BelowQuorum"),
     changed(owners=[0, 0, 0, 0]).case("Population"),
     swapped.case("Signature"),
     mixed.case("OtherShare"),

@@ -1,5 +1,7 @@
 //! `alpheus errors`: what a failure means, why it is one, and how to fix it.
 
+mod streams;
+
 use crate::generate::profile::ProfileError;
 use alpheus_input::tables::{print_json, print_tables};
 use alpheus_node::errors::ErrorId;
@@ -52,7 +54,7 @@ pub fn id_of(failure: &Failure) -> ErrorId {
 }
 
 fn of(error: &(dyn Error + 'static)) -> Option<ErrorId> {
-    let found = alpheus_streams::kinds::of(error);
+    let found = streams::of(error);
     let found = found.or_else(|| alpheus_worker::kinds::of(error));
     #[cfg(feature = "board")]
     let found = found.or_else(|| alpheus_board_service::kinds::of(error));

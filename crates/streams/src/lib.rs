@@ -16,7 +16,6 @@ pub mod ca;
 pub mod controller;
 pub mod deployment;
 pub mod ingest;
-pub mod kinds;
 pub mod links;
 pub mod owner;
 pub mod produce;

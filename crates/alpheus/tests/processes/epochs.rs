@@ -180,7 +180,7 @@ impl World {
             let before = processor_time();
             let answers = self.embedded.host.handle(clock, round.messages).unwrap();
             self.spent += processor_time() - before;
-            round = self.embedded.manager.service.receive(self.now, answers).unwrap();
+            round = self.embedded.manager.service.receive(self.now, clock, answers).unwrap();
         }
     }
 }

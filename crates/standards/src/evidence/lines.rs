@@ -3,13 +3,15 @@
 
 use alpheus_policy::budget::{Cost, RowNoise};
 use alpheus_policy::columns::Column;
+use alpheus_policy::ids::ControllerId;
 use alpheus_policy::layout::FieldStatistic;
 use alpheus_policy::plan::Fraction;
 use alpheus_policy::policy::ResolvedOption;
 use alpheus_policy::privacy::Privacy;
-use alpheus_policy::schema::{Budget, Schema};
-use serde::Serialize;
+use alpheus_policy::schema::{Budget, Generalisation, Schema};
+use serde::{Serialize, Serializer};
 use serde_json::{Map, Value};
+use std::hash::{Hash, Hasher};
 
 /// One line.
 #[derive(Serialize)]
@@ -17,7 +19,7 @@ use serde_json::{Map, Value};
 pub(super) enum Line<'a> {
     Head(&'a Head),
     Schema(SchemaLine<'a>),
-    Policy(PolicyLine),
+    Policy(PolicyLine<'a>),
     Query(Value),
     Plan(Box<PlanLine<'a>>),
     Withdrawals(Withdrawals),
@@ -70,44 +72,67 @@ pub(super) struct SchemaLine<'a> {
 
 /// How many streams allow this of an attribute, now.
 #[derive(Serialize)]
-pub(super) struct PolicyLine {
-    pub(super) attribute: String,
-    pub(super) option: String,
-    pub(super) allows: &'static str,
-    pub(super) window_us: u64,
-    pub(super) min_population: u32,
-    pub(super) budget: Option<Budget>,
-    /// Who may receive results; anyone if it is empty.
-    pub(super) to: Vec<String>,
-    pub(super) alpha: Fraction,
-    pub(super) colluders: u32,
-    pub(super) verified: bool,
+pub(super) struct PolicyLine<'a> {
+    pub(super) attribute: &'a str,
+    #[serde(flatten)]
+    pub(super) allowed: Allowed<'a>,
     pub(super) streams: usize,
     pub(super) owners: usize,
 }
 
-impl PolicyLine {
-    /// What an option allows, and how many streams and owners chose it.
-    pub(super) fn of(
-        attribute: &str,
-        option: &ResolvedOption,
-        (streams, owners): (usize, usize),
-    ) -> PolicyLine {
-        PolicyLine {
-            attribute: attribute.to_owned(),
-            option: option.name.clone(),
+/// What an option allows. Options that are the same in all of this are one line. It lacks over how
+/// many sets of a day an owner may be summed: that is the owner's own, and only makes it stricter.
+#[derive(Clone, Copy, PartialEq, Eq, Serialize)]
+pub(super) struct Allowed<'a> {
+    pub(super) option: &'a str,
+    pub(super) allows: &'static str,
+    pub(super) window_us: u64,
+    pub(super) min_population: u32,
+    /// The finest buckets.
+    pub(super) generalise: &'a [Generalisation],
+    pub(super) budget: Option<Budget>,
+    /// Who may receive results; anyone if it is empty.
+    pub(super) to: &'a [String],
+    pub(super) alpha: Fraction,
+    pub(super) colluders: u32,
+    pub(super) dropout: Fraction,
+    pub(super) missing_ticks: u32,
+    pub(super) split_populations: bool,
+    #[serde(serialize_with = "texts")]
+    pub(super) trusted: &'a [ControllerId],
+    pub(super) verified: bool,
+}
+
+impl<'a> From<&'a ResolvedOption> for Allowed<'a> {
+    fn from(option: &'a ResolvedOption) -> Allowed<'a> {
+        Allowed {
+            option: &option.name,
             allows: option.kind.name(),
             window_us: option.window.0,
             min_population: option.min_population,
+            generalise: &option.generalise,
             budget: option.budget,
-            to: option.to.clone(),
+            to: &option.to,
             alpha: option.alpha,
             colluders: option.colluders,
+            dropout: option.dropout,
+            missing_ticks: option.missing_ticks,
+            split_populations: option.split_populations,
+            trusted: &option.trusted,
             verified: option.verified,
-            streams,
-            owners,
         }
     }
+}
+
+/// What owners choose. The rest follows from the schema, so it rarely differs.
+impl Hash for Allowed<'_> {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        (self.option, self.allows, self.window_us, self.min_population).hash(state);
+    }
+}
+
+fn texts<S: Serializer>(ids: &&[ControllerId], serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.collect_seq(ids.iter().map(ToString::to_string))
 }
 
 /// A plan of one of the consumer's queries.
@@ -155,6 +180,8 @@ pub(super) struct NoiseLine<'a> {
 pub(super) struct GroupLine {
     pub(super) rows: Vec<u16>,
     pub(super) statistic: FieldStatistic,
+    /// Those that are charged for it.
+    pub(super) attributes: Vec<u16>,
     pub(super) l1: String,
     pub(super) l2_squared: String,
     pub(super) noise: Option<RowNoise>,

@@ -3,7 +3,9 @@
 //!
 //! | file | contents |
 //! | --- | --- |
+//! | `ended` | which plans have ended, and when they ran |
 //! | `lines` | the lines, as they are written |
+//! | `places` | how many statements are written at once |
 //! | `plans` | plans, their noise, and what they charge |
 //! | `spent` | what releases add up to for one owner |
 //!
@@ -11,11 +13,15 @@
 //! Policies and withdrawals are counted: no line names an owner or a stream. Rows are those that the caller
 //! gives, so it must be shown them anyway.
 
+mod ended;
 mod lines;
+mod places;
 mod plans;
 mod spent;
 
+pub use ended::{EndedPlans, LogPlaces, Ran};
 pub use lines::Head;
+pub use places::{BusyError, MAX_AT_ONCE, StatementPlace, StatementPlaces};
 
 use alpheus_policy::budget::Cost;
 use alpheus_policy::catalog::{Catalog, CatalogSchema, CatalogStream};
@@ -24,9 +30,9 @@ use alpheus_policy::plan::{Fraction, Plan};
 use alpheus_policy::policy::ResolvedOption;
 use alpheus_policy::schema::{Budget, OptionKind};
 use alpheus_time::{Span, Timestamp, Window};
-use lines::{Line, PolicyLine, Release, Revocations, SchemaLine, Withdrawals};
+use lines::{Allowed, Line, PolicyLine, Release, Revocations, SchemaLine, Withdrawals};
 use serde_json::{Map, Value};
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
 /// Version of the lines.
 pub const FORMAT: u32 = 1;
@@ -150,6 +156,12 @@ impl Statement {
         &self.text
     }
 
+    /// The text.
+    #[must_use]
+    pub fn into_text(self) -> String {
+        self.text
+    }
+
     fn add(&mut self, line: &Line<'_>) {
         self.text.push_str(&line.text());
     }
@@ -158,27 +170,45 @@ impl Statement {
     fn policies(&mut self, catalog: &Catalog, known: &CatalogSchema) {
         let none = private();
         for (at, attribute) in (0_u16..).zip(&known.schema.attributes) {
-            let mut chosen: Vec<(&ResolvedOption, usize, BTreeSet<OwnerId>)> = Vec::new();
-            for stream in catalog.streams().filter(|own| own.schema == known.id) {
-                for option in options(stream, at, &none) {
-                    let place = chosen.iter().position(|(other, ..)| *other == option);
-                    let place = place.unwrap_or(chosen.len());
-                    if place == chosen.len() {
-                        chosen.push((option, 0, BTreeSet::new()));
-                    }
-                    let Some((_, streams, owners)) = chosen.get_mut(place) else { continue };
-                    *streams += 1;
-                    owners.insert(stream.owner);
-                }
-            }
-            for (option, streams, owners) in chosen {
+            let streams = catalog.streams().filter(|own| own.schema == known.id);
+            for Choosers { allowed, streams, owners } in choosers(streams, at, &none) {
                 let budgets = self.budgets.entry(at).or_default();
-                budgets.extend(option.budget.filter(|own| !budgets.contains(own)));
-                let line = PolicyLine::of(&attribute.name, option, (streams, owners.len()));
-                self.add(&Line::Policy(line));
+                budgets.extend(allowed.budget.filter(|own| !budgets.contains(own)));
+                let (attribute, owners) = (attribute.name.as_str(), owners.len());
+                self.add(&Line::Policy(PolicyLine { attribute, allowed, streams, owners }));
             }
         }
     }
+}
+
+/// Who chose the same.
+struct Choosers<'a> {
+    allowed: Allowed<'a>,
+    streams: usize,
+    owners: HashSet<OwnerId>,
+}
+
+/// What streams allow of an attribute, in the order in which it is met first.
+fn choosers<'a>(
+    streams: impl Iterator<Item = &'a CatalogStream>,
+    attribute: u16,
+    none: &'a ResolvedOption,
+) -> Vec<Choosers<'a>> {
+    let (mut places, mut all) = (HashMap::new(), Vec::<Choosers<'a>>::new());
+    for stream in streams {
+        for option in options(stream, attribute, none) {
+            let allowed = Allowed::from(option);
+            let place = *places.entry(allowed).or_insert(all.len());
+            if place == all.len() {
+                all.push(Choosers { allowed, streams: 0, owners: HashSet::new() });
+            }
+            if let Some(chosen) = all.get_mut(place) {
+                chosen.streams += 1;
+                chosen.owners.insert(stream.owner);
+            }
+        }
+    }
+    all
 }
 
 /// What an attribute without any choice allows.

@@ -7,6 +7,7 @@ use alpheus_policy::catalog::CatalogSchema;
 use alpheus_policy::columns::columns;
 use alpheus_policy::ids::OwnerId;
 use alpheus_policy::plan::Plan;
+use alpheus_policy::privacy::Privacy;
 use std::collections::BTreeSet;
 
 /// A plan's line, and what its rows cost.
@@ -22,17 +23,10 @@ pub(super) fn describe<'a>(
     let charges = charges.map_or_else(Vec::new, |needed| needed.charges);
     let slack_bits = plan.slack_bits();
     let noise = plan.privacy.as_ref().map(|asked| {
-        let noise = |row: &u16| asked.noise.get(usize::from(*row)).copied();
         let all = groups(&plan.release, schema, layout).unwrap_or_default().into_iter();
-        let group = |group: RowGroup| GroupLine {
-            noise: group.rows.first().and_then(noise),
-            rows: group.rows,
-            statistic: group.statistic,
-            l1: group.event.l1.to_string(),
-            l2_squared: group.event.l2_squared.to_string(),
-        };
+        let groups = all.map(|group| group_line(group, asked)).collect();
         let charges = charge_lines(&charges);
-        NoiseLine { asked, groups: all.map(group).collect(), charges, slack_bits }
+        NoiseLine { asked, groups, charges, slack_bits }
     });
     let (epochs, once) = (plan.is_terms(), plan.horizon().is_some());
     let line = PlanLine {
@@ -59,6 +53,19 @@ pub(super) fn describe<'a>(
         announcement,
     };
     (line, PlanCost { charges, once, slack_bits, owners: (!epochs).then_some(owners) })
+}
+
+fn group_line(group: RowGroup, asked: &Privacy) -> GroupLine {
+    let noise = |row: &u16| asked.noise.get(usize::from(*row)).copied();
+    let attributes: BTreeSet<u16> = group.statistic.attributes().collect();
+    GroupLine {
+        noise: group.rows.first().and_then(noise),
+        rows: group.rows,
+        statistic: group.statistic,
+        attributes: attributes.into_iter().collect(),
+        l1: group.event.l1.to_string(),
+        l2_squared: group.event.l2_squared.to_string(),
+    }
 }
 
 /// Charges as they are written.

@@ -5,5 +5,6 @@
 mod common;
 mod completeness;
 mod contracts;
+mod evidence;
 mod limits;
 mod references;

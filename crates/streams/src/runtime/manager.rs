@@ -2,10 +2,11 @@
 //! plans that a restart must resume.
 
 use super::embedded::RuntimeError;
+use super::ended;
 use super::plane::UnsupportedPlanError;
 use super::planning::{QueryContext, plan_query};
 use super::service::{Round, Service};
-use super::storage::{PLANS, TERMS};
+use super::storage::{KEPT, PLANS, TERMS};
 use alpheus_crypto::hash::Digest;
 use alpheus_crypto::sign::SigningKey;
 use alpheus_crypto::signed::{Message, Signed};
@@ -21,6 +22,7 @@ use alpheus_policy::plan::Plan;
 use alpheus_policy::planner::{PlannedQuery, PlanningError};
 use alpheus_policy::query::{Create, MaskChoice, Statement, parse};
 use alpheus_policy::schema::Schema;
+use alpheus_standards::evidence::EndedPlans;
 use alpheus_time::Timestamp;
 use alpheus_transport::Batch;
 use rand_core::CryptoRng;
@@ -30,9 +32,6 @@ use thiserror::Error;
 
 const QUERIES: &[u8] = b"query/";
 const ASKERS: &[u8] = b"asker/";
-/// Announcements of plans that have ended and whose rows are sealed or verified, or have noise,
-/// whose cost is asked for later.
-const SEALED: &[u8] = b"sealed/";
 
 /// Why a query is not started.
 #[derive(Debug, Error)]
@@ -71,6 +70,8 @@ pub struct Manager {
     consumers: HashMap<ConsumerId, Signed<Certificate>>,
     /// The first consumer to use each name, who owns its results.
     owners: HashMap<String, String>,
+    /// Plans that have ended and are kept.
+    pub ended: EndedPlans,
 }
 
 impl Manager {
@@ -89,8 +90,8 @@ impl Manager {
         if let Some(known) = catalog.schema(&schema.name) {
             service.prove_with(Blocks::of(&known.layout));
         }
-        let (certificates, consumers, owners) = Default::default();
-        Ok(Manager { service, catalog, deployment, key, certificates, consumers, owners })
+        let (certificates, consumers, owners, ended) = Default::default();
+        Ok(Manager { service, catalog, deployment, key, certificates, consumers, owners, ended })
     }
 
     /// Registers a controller, so that plans can name it.
@@ -143,10 +144,7 @@ impl Manager {
         plan: &PlanId,
     ) -> Result<Option<Signed<Announcement>>, RuntimeError> {
         let (store, space) = (self.service.store(), &self.service.topics().service);
-        let mut found = store.get(space, &[PLANS, &plan.0].concat())?;
-        if found.is_none() {
-            found = store.get(space, &[SEALED, &plan.0].concat())?;
-        }
+        let found = ended::announcement(store.as_ref(), space, *plan)?;
         let read = |bytes: &[u8]| postcard::from_bytes(bytes);
         found.map(|bytes| read(&bytes)).transpose().map_err(|_| RuntimeError::DamagedPlans)
     }
@@ -266,18 +264,12 @@ impl Manager {
         theirs.map(|(name, _)| name.clone()).collect()
     }
 
-    /// Plans that have ended, as far as they are kept.
+    /// Deletes plans that have ended and whose rows and receipts are gone.
     ///
     /// # Errors
     /// [`RuntimeError`] if the store fails.
-    pub fn ended(&self) -> Result<Vec<Plan>, RuntimeError> {
-        let (store, space) = (self.service.store(), &self.service.topics().service);
-        let stored = scan_all(store.as_ref(), space, SEALED)?;
-        let open = |(_, value): &(_, bytes::Bytes)| {
-            let signed: Signed<Announcement> = postcard::from_bytes(value).ok()?;
-            Some(signed.open(self.deployment.service()).ok()?.into_inner().plan)
-        };
-        stored.iter().map(|one| open(one).ok_or(RuntimeError::DamagedPlans)).collect()
+    pub fn forget_ended(&mut self) -> Result<(), RuntimeError> {
+        ended::forget(&mut self.ended, (self.service.store().as_ref(), self.service.topics()))
     }
 
     /// How many controllers plans can name.
@@ -297,11 +289,16 @@ impl Manager {
     ///
     /// # Errors
     /// [`RuntimeError`] if the store fails.
-    pub fn drop_query(&mut self, name: &str) -> Result<Option<Round>, RuntimeError> {
+    pub fn drop_query(
+        &mut self,
+        now: Timestamp,
+        name: &str,
+    ) -> Result<Option<Round>, RuntimeError> {
         let Some(query) = self.catalog.stop(name) else { return Ok(None) };
         let space = self.service.topics().service.clone();
         let plans: Vec<PlanId> = query.plans.iter().map(Plan::id).collect();
         let round = self.service.retire(&plans)?;
+        let (_, until) = ended::logs(self.service.store().as_ref(), self.service.topics())?;
         let mut batch = Batch::new();
         batch.delete(&space, [QUERIES, name.as_bytes()].concat())?;
         for plan in &query.plans {
@@ -311,7 +308,8 @@ impl Manager {
             let needed = reads || plan.privacy.is_some();
             let kept = self.service.store().get(&space, &key)?.filter(|_| needed);
             if let Some(kept) = kept {
-                batch.put(&space, [SEALED, &id.0].concat(), kept.to_vec())?;
+                batch.put(&space, [KEPT, &id.0].concat(), kept.to_vec())?;
+                ended::note(&mut self.ended, (&mut batch, &space), plan, (now, until))?;
             }
             batch.delete(&space, key)?;
             batch.delete(&space, [TERMS, &id.0].concat())?;
@@ -326,6 +324,7 @@ impl Manager {
     /// [`RuntimeError`] if the store fails.
     pub fn drop_queries_for(
         &mut self,
+        now: Timestamp,
         revoked: &BTreeSet<Digest>,
     ) -> Result<Vec<Round>, RuntimeError> {
         let is_for = |plan: &Plan| plan.sealed_to.is_some_and(|id| revoked.contains(&Digest(id.0)));
@@ -335,7 +334,7 @@ impl Manager {
         let mut rounds = Vec::new();
         for name in names {
             tracing::warn!(name, "the certificate of the query's consumer is revoked: it ends");
-            rounds.extend(self.drop_query(&name)?);
+            rounds.extend(self.drop_query(now, &name)?);
         }
         Ok(rounds)
     }
@@ -369,6 +368,8 @@ impl Manager {
                 postcard::from_bytes(&value).map_err(|_| RuntimeError::DamagedPlans)?;
             self.start_terms(now, &terms, masks)?;
         }
+        let topics = self.service.topics();
+        self.ended = ended::load(store.as_ref(), topics, &self.deployment, now)?;
         self.service.resumed();
         Ok(())
     }

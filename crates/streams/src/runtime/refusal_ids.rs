@@ -4,7 +4,8 @@ use alpheus_node::errors::ErrorId;
 use alpheus_policy::planner::{ExclusionError, PlanningError, RuleError};
 
 /// The id of a refusal: that of the first rule that a policy sets, else of the first mistake.
-pub(crate) fn of_refusal(refusal: &PlanningError) -> ErrorId {
+#[must_use]
+pub fn of_refusal(refusal: &PlanningError) -> ErrorId {
     let rules = || refusal.violations.iter().map(|violation| &violation.rule);
     let policy = rules().find(|rule| matches!(rule, RuleError::Excluded { .. }));
     policy.or_else(|| rules().next()).map_or(ErrorId::PolicyForbids, of_rule)

@@ -83,6 +83,11 @@ pub fn device_partition(topics: &Topics, key: &[u8]) -> Partition {
 
 /// Announcements of plans that run, in the service's space.
 pub(super) const PLANS: &[u8] = b"announcement/";
+/// Announcements of plans that have ended and whose rows are sealed or verified, or have noise,
+/// whose cost is asked for later.
+pub(super) const KEPT: &[u8] = b"sealed/";
+/// When these plans ran.
+pub(super) const ENDED: &[u8] = b"ended/";
 /// Plans by epochs that run, in the service's space.
 pub(super) const TERMS: &[u8] = b"terms/";
 

@@ -203,7 +203,8 @@ impl Engine {
         *applied = revocations.version();
         let revoked = revocations.revoked().all();
         self.registry.revoke(&mut self.manager, BTreeSet::clone(&revoked))?;
-        let rounds = self.manager.drop_queries_for(&revoked)?;
+        let now = self.now();
+        let rounds = self.manager.drop_queries_for(now, &revoked)?;
         rounds.into_iter().for_each(|round| self.deliver(round));
         Ok(())
     }
@@ -240,6 +241,9 @@ impl Engine {
         }
         service.checkpoint_if_worth()?;
         self.retention.turn(now)?;
+        if self.retention.has_deleted() {
+            self.manager.forget_ended()?;
+        }
         self.manager.service.counters.results = self.retention.kept_results();
         self.silent.turn(now, &self.manager.service, &self.registry, &self.outboxes)?;
         self.lost.note_windows(self.manager.service.counters.of_lost_state);

@@ -7,14 +7,19 @@
 
 use super::engine::Engine;
 use crate::runtime::embedded::RuntimeError;
+use crate::runtime::ended::{announcement, open};
+use crate::runtime::manager::Manager;
 use crate::runtime::receipts::{ReceiptParts, page};
 use crate::runtime::results::{Row, has_opened};
-use crate::runtime::storage::Topics;
+use crate::runtime::storage::{Topics, read_on};
+use alpheus_encrypted_stream::certificate::Deployment;
 use alpheus_encrypted_stream::evidence::exhibit;
+use alpheus_policy::catalog::CatalogSchema;
 use alpheus_policy::ids::{OwnerId, PlanId};
+use alpheus_policy::plan::Plan;
 use alpheus_standards::evidence::{FORMAT, Head, PublishedRow, Statement};
 use alpheus_time::{Timestamp, Window};
-use alpheus_transport::{Error, Limits, Store};
+use alpheus_transport::{Error, Store};
 use data_encoding::HEXLOWER;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -33,43 +38,50 @@ pub struct EvidenceAnswer {
     pub signed: String,
 }
 
-/// More happened than one statement holds.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("there is more evidence of this time than one statement holds; ask for a shorter time")]
-pub struct TooMuchEvidenceError;
+/// Why there is no statement.
+#[derive(Debug, thiserror::Error)]
+pub enum EvidenceError {
+    /// More happened than one holds.
+    #[error("there is more evidence of this time than one statement holds; ask for a shorter time")]
+    TooMuch,
+    /// The store failed.
+    #[error(transparent)]
+    Store(#[from] Error),
+    /// A plan in it is damaged.
+    #[error(transparent)]
+    Runtime(#[from] RuntimeError),
+}
+
+/// A statement without its plans and rows. They are read from the store, apart from the engine.
+pub struct StatementDraft {
+    statement: Statement,
+    /// The caller's queries.
+    names: BTreeSet<String>,
+    /// With the digests of their announcements, which may not be kept once they end.
+    running: Vec<(Plan, Option<String>)>,
+    ended: Vec<PlanId>,
+    schemas: Vec<CatalogSchema>,
+    deployment: Deployment,
+}
 
 impl Engine {
-    /// Begins a statement to a consumer about windows that start in a span of time: all but its
-    /// rows. Also the names of its queries.
+    /// Begins a statement to a consumer about windows that start in a span of time.
     ///
     /// # Errors
-    /// [`RuntimeError`] if the store fails.
+    /// The store's error.
     pub fn evidence(
         &mut self,
         consumer: &str,
         span: Window,
         running: Vec<Value>,
-    ) -> Result<(Statement, BTreeSet<String>), RuntimeError> {
+    ) -> Result<StatementDraft, EvidenceError> {
         let head = self.head(consumer, span);
         let (manager, registry) = (&self.manager, &self.registry);
         let mut statement = Statement::new(&head, span, &manager.catalog);
         running.into_iter().for_each(|query| statement.query(query));
-        let names = manager.names_of(consumer);
-        let running = manager.catalog.queries().flat_map(|query| query.plans.clone());
-        let running = running.map(|plan| (true, plan));
-        let ended = manager.ended()?.into_iter().map(|plan| (false, plan));
-        for (runs, plan) in running.chain(ended).filter(|(_, plan)| names.contains(&plan.name)) {
-            let mut schemas = manager.catalog.schemas();
-            let Some(schema) = schemas.find(|own| own.id == plan.schema) else { continue };
-            let announced = manager.announcement(&plan.id())?;
-            let bytes = announced.as_ref().map(postcard::to_allocvec).transpose();
-            let bytes = bytes.map_err(|_| RuntimeError::DamagedPlans)?;
-            let announced = bytes.map(|bytes| exhibit(&bytes).to_string());
-            statement.plan(&plan, schema, (runs, announced));
-        }
         statement.withdrawals(registry.withdrawals());
         statement.revocations(self.revocations.0.version(), registry.revoked());
-        Ok((statement, names))
+        Ok(StatementDraft::of(statement, manager, (consumer, span), &self.deployment)?)
     }
 
     fn head(&mut self, consumer: &str, span: Window) -> Head {
@@ -92,40 +104,94 @@ impl Engine {
     }
 }
 
-/// Adds the rows of these queries, and what they cost an owner.
-///
-/// # Errors
-/// The store's error; within it, if it is too much.
-pub fn add_rows(
-    statement: &mut Statement,
-    names: &BTreeSet<String>,
-    (store, topics): (&dyn Store, &Topics),
-) -> Result<Result<(), TooMuchEvidenceError>, Error> {
-    let receipts = receipts(names, store, topics)?;
-    let partition = topics.results.partition(0);
-    let mut position = store.bounds(&partition)?.start;
-    loop {
-        let fetched = store.read(&partition, position, Limits::default())?;
-        let next = fetched.next_offset();
-        if next == position {
-            statement.spent();
-            return Ok(Ok(()));
+fn digest(announced: &[u8]) -> String {
+    exhibit(announced).to_string()
+}
+
+impl StatementDraft {
+    /// A statement to a consumer about a span of time, and which plans it is of.
+    ///
+    /// # Errors
+    /// The store's error.
+    pub fn of(
+        statement: Statement,
+        manager: &Manager,
+        (consumer, span): (&str, Window),
+        deployment: &Deployment,
+    ) -> Result<StatementDraft, Error> {
+        let names = manager.names_of(consumer);
+        let (store, topics) = (manager.service.store(), manager.service.topics());
+        let own = manager.catalog.queries().filter(|query| names.contains(&query.name));
+        let announced = |plan: &Plan| {
+            let stored = announcement(store.as_ref(), &topics.service, plan.id())?;
+            Ok((plan.clone(), stored.as_deref().map(digest)))
+        };
+        let running =
+            own.flat_map(|query| &query.plans).map(announced).collect::<Result<_, Error>>()?;
+        let ended = manager.ended.of(&names, span);
+        let schemas = manager.catalog.schemas().cloned().collect();
+        let deployment = deployment.clone();
+        Ok(StatementDraft { statement, names, running, ended, schemas, deployment })
+    }
+
+    /// The statement with its plans and rows, and what they cost an owner.
+    ///
+    /// # Errors
+    /// [`EvidenceError`].
+    pub fn complete(
+        mut self,
+        store: &dyn Store,
+        topics: &Topics,
+    ) -> Result<Statement, EvidenceError> {
+        for (plan, announced) in std::mem::take(&mut self.running) {
+            self.plan((true, &plan), announced)?;
         }
-        // What cannot be read was shown to nobody.
-        let rows = fetched.filter_map(|one| serde_json::from_slice::<Row>(&one.value).ok());
-        for row in rows.filter(|row| names.contains(&row.query)) {
-            if statement.covers(row.window_start) {
+        for id in std::mem::take(&mut self.ended) {
+            // One that has become old since is not there any more.
+            let Some(stored) = announcement(store, &topics.service, id)? else { continue };
+            let plan = open(&stored, &self.deployment)?;
+            self.plan((false, &plan), Some(digest(&stored)))?;
+        }
+        self.rows(store, topics)?;
+        self.statement.spent();
+        Ok(self.statement)
+    }
+
+    /// Adds a plan, and the digest of its announcement.
+    fn plan(
+        &mut self,
+        (runs, plan): (bool, &Plan),
+        announced: Option<String>,
+    ) -> Result<(), EvidenceError> {
+        if let Some(schema) = self.schemas.iter().find(|own| own.id == plan.schema) {
+            self.statement.plan(plan, schema, (runs, announced));
+        }
+        self.fits()
+    }
+
+    fn rows(&mut self, store: &dyn Store, topics: &Topics) -> Result<(), EvidenceError> {
+        let receipts = receipts(&self.names, store, topics)?;
+        let partition = topics.results.partition(0);
+        let mut position = store.bounds(&partition)?.start;
+        read_on(store, &partition, &mut position, |fetched| {
+            // What cannot be read was shown to nobody.
+            let rows = fetched.filter_map(|one| serde_json::from_slice::<Row>(&one.value).ok());
+            for row in rows.filter(|row| self.names.contains(&row.query)) {
+                if !self.statement.covers(row.window_start) {
+                    continue;
+                }
                 let opened = has_opened(&row.status);
                 let receipt = row.plan.and_then(|plan| receipts.get(&(plan, row.window_start)));
                 let (plan, receipt, json) = (row.plan, receipt.cloned(), row.to_json());
                 let query = row.query;
-                statement.release(PublishedRow { query, plan, opened, row: json, receipt });
+                self.statement.release(PublishedRow { query, plan, opened, row: json, receipt });
             }
-        }
-        if statement.text().len() > MAX_TEXT {
-            return Ok(Err(TooMuchEvidenceError));
-        }
-        position = next;
+            self.fits()
+        })
+    }
+
+    fn fits(&self) -> Result<(), EvidenceError> {
+        if self.statement.text().len() > MAX_TEXT { Err(EvidenceError::TooMuch) } else { Ok(()) }
     }
 }
 

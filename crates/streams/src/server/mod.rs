@@ -218,10 +218,10 @@ pub fn run(args: &Args, globals: &Globals) -> Result<(), Failure> {
         signs: engine.signs.clone(),
         windows_wait: windows.timing(kind).presence,
         health: globals.health.clone(),
+        evidence: api::Places::new(),
     };
-    let router = api::router(api_state, revoked);
     let settings = Settings { listen: Some(api), tls: Some(identity.tls()), ..settings };
-    serve(engine, inlet, &settings, router, globals)
+    serve(engine, inlet, &settings, api::router(api_state, revoked), globals)
 }
 
 /// Restores the state of the last run.

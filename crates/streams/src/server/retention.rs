@@ -121,6 +121,8 @@ pub struct Retention {
     results: Option<(Notes, u64)>,
     /// Notes of receipts.
     receipts: Option<Notes>,
+    /// Whether results or receipts may have been deleted since somebody asked.
+    deleted: bool,
     /// When to look at results again.
     look: Timestamp,
     kept: KeptResults,
@@ -137,8 +139,10 @@ impl Retention {
         keep: Span,
     ) -> Result<Retention, ServiceError> {
         let notes = Notes::load(store.as_ref(), &topics, NOTES, keep)?;
-        let (results, look, kept) = (None, Timestamp(0), KeptResults::default());
-        Ok(Retention { store, topics, job: false, notes, results, receipts: None, look, kept })
+        let (job, results, receipts, kept) = Default::default();
+        // The last run may have stopped right after it.
+        let (deleted, look) = (true, Timestamp(0));
+        Ok(Retention { store, topics, job, notes, results, receipts, deleted, look, kept })
     }
 
     /// For a service whose events a job sums.
@@ -163,6 +167,12 @@ impl Retention {
     pub fn with_receipts(self, keep: Span) -> Result<Retention, ServiceError> {
         let notes = Notes::load(self.store.as_ref(), &self.topics, RECEIPT_NOTES, keep)?;
         Ok(Retention { receipts: Some(notes), ..self })
+    }
+
+    /// Whether results or receipts were deleted since the last call, or may have been before the
+    /// start. Plans that only they needed can go then.
+    pub fn has_deleted(&mut self) -> bool {
+        std::mem::take(&mut self.deleted)
     }
 
     /// Results in the log after the last turn.
@@ -197,6 +207,7 @@ impl Retention {
         if let Some(end) = ends.first() {
             store.truncate_before(&partition, *end)?;
             store.sync()?;
+            self.deleted = true;
         }
         notes.forget(store, &self.topics, at)
     }
@@ -220,6 +231,7 @@ impl Retention {
         if deleted > 0 {
             store.truncate_before(&partition, Offset(before))?;
             store.sync()?;
+            self.deleted = true;
             tracing::debug!(deleted, "old results were deleted");
         }
         if let Some((at, _)) = old {

@@ -12,19 +12,24 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
 const ROOT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../..");
-const FLIPS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/processes/evidence/flips.py");
+const HERE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/processes/evidence");
 const WINDOW: &str = "WINDOW TUMBLING (SIZE 2 SECONDS, GRACE PERIOD 1 SECONDS) FROM Meters";
 const PACK: &str = "evidence.jsonl";
 const DEPLOYMENT: &str = "pki/analyst/deployment.json";
 
-/// The Python with `cryptography` that `make` installs; otherwise the test is skipped.
-fn python() -> Option<PathBuf> {
-    let path = Path::new(ROOT).join(".venv/bin/python");
+/// The Python of an environment that `make` installs; otherwise a test is skipped.
+fn python_of(name: &str, made_by: &str) -> Option<PathBuf> {
+    let path = Path::new(ROOT).join(name).join("bin/python");
     if !path.exists() {
-        skip::skip("there is no .venv (`make .venv/ready` makes it)");
+        skip::skip(&format!("there is no {name} (`make {made_by}` makes it)"));
         return None;
     }
     Some(path)
+}
+
+/// That with `cryptography`.
+fn python() -> Option<PathBuf> {
+    python_of(".venv", ".venv/ready")
 }
 
 /// The commands of the guide's part on evidence, without their prompts.
@@ -92,16 +97,29 @@ fn a_pack_is_checked_without_our_code_and_a_changed_digit_is_noticed() {
     assert_eq!((of("plan"), of("announcement"), of("query"), of("spent")), (3, 3, 2, 2));
     assert!(of("receipt") > 0 && of("signature") == 1);
     lineage(&running, &lines);
-    let checked = check(&python, &running, &format!("{ROOT}/docs/evidence/check.py"));
-    let text = said(&checked);
-    assert!(checked.status.success(), "{text}");
-    assert!(text.contains("holds: the service has signed these lines"), "{text}");
-    assert!(text.contains("rows that controllers have signed"), "{text}");
-    let flips = check(&python, &running, FLIPS);
+    read_by_openlineage(&running);
+    for program in ["check", "further"] {
+        let checked = check(&python, &running, &format!("{ROOT}/docs/evidence/{program}.py"));
+        let text = said(&checked);
+        assert!(checked.status.success(), "{text}");
+        assert!(text.contains("holds: the service has signed these lines"), "{text}");
+        assert!(text.contains("rows that controllers have signed"), "{text}");
+    }
+    forgeries(&python, &running);
+    let flips = check(&python, &running, &format!("{HERE}/flips.py"));
     assert!(flips.status.success(), "{}", said(&flips));
     let flips: Value = serde_json::from_slice(&flips.stdout).unwrap();
     assert_eq!(flips["only signed"], Value::Array(Vec::new()), "{flips}");
     assert!(flips["kinds"].as_u64().unwrap() > 60, "{flips}");
+}
+
+/// What a lying service could sign is refused, each for its own reason.
+fn forgeries(python: &Path, running: &Running) {
+    let mut tests = Command::new(python);
+    tests.args(["-B", "-m", "unittest", "-q", "forgeries"]).current_dir(HERE);
+    let path = |name: &str| running.place.path(name);
+    let ran = tests.env("PACK", path(PACK)).env("DEPLOYMENT", path(DEPLOYMENT)).output().unwrap();
+    assert!(ran.status.success(), "{}", said(&ran));
 }
 
 /// Each window with a result is a run, and its columns say which attributes they aggregate.
@@ -127,6 +145,15 @@ fn lineage(running: &Running, pack: &[Value]) {
     // The number of events is of no attribute.
     let fields = &of("Readings")["outputs"][0]["facets"]["columnLineage"]["fields"];
     assert_eq!(fields["count_reading"]["inputFields"], Value::Array(Vec::new()));
+}
+
+/// OpenLineage's own classes read the events, and notice faults in them.
+fn read_by_openlineage(running: &Running) {
+    let Some(python) = python_of(".venv/openlineage", ".venv/openlineage") else { return };
+    let mut reading = Command::new(python);
+    reading.arg("-B").arg(format!("{HERE}/lineage.py")).arg(running.place.path("lineage.jsonl"));
+    let read = reading.output().unwrap();
+    assert!(read.status.success(), "{}", said(&read));
 }
 
 /// The known answers of receipts and budgets, by the same program.

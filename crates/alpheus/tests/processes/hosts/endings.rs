@@ -7,7 +7,7 @@ fn a_host_that_missed_a_plans_end_takes_part_in_the_next() {
     let mut town = Town::new();
     let (mut hall, [mut first, mut second], [mut alice, mut bob]) = town.two_houses();
     // The second host is away when the query ends; so is the service, soon after.
-    let round = hall.manager.drop_query("Readings").unwrap().unwrap();
+    let round = hall.manager.drop_query(at(2), "Readings").unwrap().unwrap();
     hall.carry(at(2), round, &mut [&mut first]);
     let disk = hall.stop();
     let mut hall = town.hall(disk);

@@ -134,7 +134,7 @@ impl Street {
             let guard = self.houses[*number].guard();
             let going = guard.outgoing_batch();
             guard.arrived(&going);
-            let round = self.hall.manager.service.receive(now, going.messages).unwrap();
+            let round = self.hall.manager.service.receive(now, now, going.messages).unwrap();
             self.take(round);
         }
     }
@@ -372,7 +372,7 @@ fn another_query_follows_when_the_first_is_dropped() {
     // That the epoch has ended, and then the query, reaches nobody.
     street.waiting.clear();
     street.rows.clear();
-    drop(street.hall.manager.drop_query("Readings").unwrap().unwrap());
+    drop(street.hall.manager.drop_query(end(1), "Readings").unwrap().unwrap());
     street.restart(3, end(0));
     let round = street.hall.ask(&QUERY.replace("Readings", "Again"), at(2), &mut street.town.rng);
     street.take(round);

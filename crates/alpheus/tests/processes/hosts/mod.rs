@@ -5,6 +5,7 @@
 
 mod certificates;
 mod choices;
+mod ended;
 mod endings;
 mod epochs;
 mod erasure;

@@ -1,6 +1,7 @@
 //! The service deletes what it has summed, and old results; hosts delete old lines of owners'
 //! logs. Nobody deletes anything else.
 
+use super::ended::two_plans;
 use super::world::{Hall, House, Person, Town, at};
 use alpheus_encrypted_stream::ledger::{LogEvent, LogLine};
 use alpheus_streams::controller::guard::LogKeeper;
@@ -93,6 +94,38 @@ fn results_are_deleted_for_their_number_and_their_age() {
     assert!(!left.is_empty() && left.iter().all(later), "{left:?}");
 }
 
+/// Old rows go once a note of them is old, which the service makes when it runs again.
+#[test]
+fn plans_stay_with_rows_that_stay_longer_since_the_service_was_away() {
+    let (town, hall, [plan, _]) = two_plans();
+    let mut hall = town.hall_at(hall.stop(), at(1000));
+    let open = |hall: &Hall| {
+        let events = Retention::open(hall.store.clone(), hall.topics.clone(), Span::seconds(9));
+        let rows = events.unwrap().with_results((Span::seconds(24), 1_000)).unwrap();
+        rows.with_receipts(Span::seconds(24)).unwrap()
+    };
+    let mut retention = open(&hall);
+    let look = |retention: &mut Retention, hall: &mut Hall, second: u64| {
+        retention.turn(at(second)).unwrap();
+        let deleted = retention.has_deleted();
+        if deleted {
+            hall.manager.forget_ended().unwrap();
+        }
+        let bounds = hall.store.bounds(&hall.topics.results.partition(0)).unwrap();
+        let kept = hall.manager.announcement(&plan).unwrap().is_some();
+        (deleted, bounds.start < bounds.end, kept)
+    };
+    // It may have been deleted before the start.
+    assert_eq!(look(&mut retention, &mut hall, 1000), (true, true, true));
+    assert_eq!(look(&mut retention, &mut hall, 1010), (false, true, true), "none is old");
+    retention.turn(at(1030)).unwrap();
+    assert!(hall.manager.announcement(&plan).unwrap().is_some());
+    // A service that stops then deletes the plan when it runs again.
+    drop(retention);
+    let mut hall = town.hall_at(hall.stop(), at(1100));
+    assert_eq!(look(&mut open(&hall), &mut hall, 1100), (true, false, false));
+}
+
 fn log(house: &mut House, person: &Person) -> Vec<LogLine> {
     house.guard().log(&person.name, &person.stream).unwrap().read().unwrap()
 }
@@ -128,7 +161,7 @@ fn logs_of_owners_keep_lines_up_to_an_age_and_a_size_and_what_a_restart_needs() 
     sends(&mut town, &mut hall, &mut alice, [&mut first, &mut second], 12);
     let new = rows(&hall).split_off(before);
     assert!(new.iter().any(|row| row.population == 1), "{new:?}");
-    let round = hall.manager.drop_query("Readings").unwrap().unwrap();
+    let round = hall.manager.drop_query(at(13), "Readings").unwrap().unwrap();
     hall.carry(at(13), round, &mut [&mut first, &mut second]);
     let many = log(&mut first, &alice).len();
     assert!(many > left.len());

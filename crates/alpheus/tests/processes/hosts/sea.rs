@@ -362,7 +362,7 @@ impl Sea {
                 let going = guard.outgoing_batch();
                 said += going.messages.len();
                 let service = &mut self.hall.as_mut().unwrap().manager.service;
-                let round = service.receive(now, going.messages.clone()).unwrap();
+                let round = service.receive(now, now, going.messages.clone()).unwrap();
                 self.houses[number].guard().arrived(&going);
                 self.deliver(round);
             }

@@ -32,7 +32,7 @@ fn asked_for_tokens() -> (Town, Hall, House, House) {
             answered.extend(batch.messages.clone());
             house.guard().arrived(&batch);
         }
-        round = hall.manager.service.receive(at(5), answered).unwrap();
+        round = hall.manager.service.receive(at(5), at(5), answered).unwrap();
     }
     for house in [&mut first, &mut second] {
         let id = house.id;

@@ -429,7 +429,8 @@ impl Hall {
                 let guard = house.guard();
                 guard.answer(now, messages).unwrap();
                 let going = guard.outgoing_batch();
-                let answered = self.manager.service.receive(now, going.messages.clone()).unwrap();
+                let answered =
+                    self.manager.service.receive(now, now, going.messages.clone()).unwrap();
                 guard.arrived(&going);
                 waiting.extend(answered.messages);
                 all.rows.extend(answered.rows);

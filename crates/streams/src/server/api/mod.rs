@@ -32,6 +32,8 @@ mod queries;
 pub mod running;
 pub mod status;
 
+pub use evidence::Places;
+
 use super::engine::Handle;
 use super::intake::Intake;
 use super::lost_state::LostState;
@@ -87,6 +89,8 @@ pub struct Api {
     pub windows_wait: Span,
     /// What operators should know.
     pub health: Health,
+    /// Places of statements of evidence that are written at once.
+    pub evidence: Places,
 }
 
 /// The routes, for all but revoked certificates.

@@ -4,6 +4,7 @@ use crate::runtime::embedded::RuntimeError;
 use crate::runtime::manager::QueryError;
 use crate::runtime::refusal_ids::of_refusal;
 use crate::server::engine::StoppedError;
+use crate::server::evidence::EvidenceError;
 use crate::server::registry::IntroductionError;
 use alpheus_node::errors::ErrorId;
 use alpheus_node::network::answer::ApiError;
@@ -25,6 +26,16 @@ impl From<RuntimeError> for ApiError {
 /// The refusal of a request for which the store failed.
 pub(super) fn store_failed(error: alpheus_transport::Error) -> ApiError {
     RuntimeError::from(error).into()
+}
+
+impl From<EvidenceError> for ApiError {
+    fn from(error: EvidenceError) -> ApiError {
+        match error {
+            EvidenceError::TooMuch => ApiError::malformed(error.to_string()),
+            EvidenceError::Store(error) => store_failed(error),
+            EvidenceError::Runtime(error) => error.into(),
+        }
+    }
 }
 
 impl From<IntroductionError> for ApiError {

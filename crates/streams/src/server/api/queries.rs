@@ -136,7 +136,8 @@ impl Engine {
                 if self.manager.owner_of(&name) != Some(consumer) {
                     return Err(ApiError::missing(format!("you have no query named `{name}`")));
                 }
-                let round = self.manager.drop_query(&name)?.ok_or_else(|| {
+                let now = self.now();
+                let round = self.manager.drop_query(now, &name)?.ok_or_else(|| {
                     ApiError::missing(format!("no query named `{name}` is running"))
                 })?;
                 self.deliver(round);

@@ -1,17 +1,5 @@
 //! Ids of the errors of streams: of their files, keys and state, and of what policies forbid.
 
-use crate::controller::guard::GuardError;
-use crate::controller::keystore::KeyStoreError;
-use crate::deployment::DeploymentError;
-use crate::produce::LateLineError;
-use crate::produce::outbox::OutboxError;
-use crate::query::receipts::RefusedRowError;
-use crate::revocations::NotAListError;
-use crate::runtime::controller_host::HostError;
-use crate::runtime::embedded::RuntimeError;
-use crate::runtime::refusal_ids;
-use crate::runtime::service::ServiceError;
-use crate::settings::EngineNeedsKafkaError;
 use alpheus_encrypted_stream::error::{
     AnnotationError, CertificateError, GrantError, PlanRefusalError, ReleaseError, RestoreError,
     UnsealError,
@@ -20,11 +8,23 @@ use alpheus_input::kinds as input;
 use alpheus_node::errors::ErrorId;
 use alpheus_node::kinds::{self as node, store};
 use alpheus_policy::planner::PlanningError;
+use alpheus_streams::controller::guard::GuardError;
+use alpheus_streams::controller::keystore::KeyStoreError;
+use alpheus_streams::deployment::DeploymentError;
+use alpheus_streams::produce::LateLineError;
+use alpheus_streams::produce::outbox::OutboxError;
+use alpheus_streams::query::receipts::RefusedRowError;
+use alpheus_streams::revocations::NotAListError;
+use alpheus_streams::runtime::controller_host::HostError;
+use alpheus_streams::runtime::embedded::RuntimeError;
+use alpheus_streams::runtime::refusal_ids;
+use alpheus_streams::runtime::service::ServiceError;
+use alpheus_streams::settings::EngineNeedsKafkaError;
 use std::error::Error;
 
 /// The id of an error of streams, if it is one.
 #[must_use]
-pub fn of(error: &(dyn Error + 'static)) -> Option<ErrorId> {
+pub(super) fn of(error: &(dyn Error + 'static)) -> Option<ErrorId> {
     input::of(error).or_else(|| of_roles(error)).or_else(|| of_protocol(error))
 }
 
