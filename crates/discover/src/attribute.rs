@@ -1,6 +1,7 @@
 //! One attribute of an understanding.
 
 use crate::bounds::Outliers;
+use crate::steps::Course;
 use crate::tally::{Total, Values};
 use std::collections::BTreeMap;
 
@@ -25,7 +26,6 @@ pub struct Attribute {
     pub numeric_texts: u64,
     /// Numbers that lie far from all others.
     pub outliers: Outliers,
-    /// Whether its numbers only rise, as the standings of a meter do, so that their sum says
-    /// nothing.
-    pub only_rises: bool,
+    /// How its numbers go on, which says whether they may be added up.
+    pub course: Course,
 }

@@ -4,6 +4,7 @@ use crate::attribute::Attribute;
 use crate::hints::{Hints, Outlying};
 use crate::owner::OwnerPlan;
 use crate::profile::{Column, Profile};
+use crate::steps::Course;
 use crate::table::Table;
 use crate::tally::{CountedColumn, Total, Values};
 use crate::times::TimePlan;
@@ -145,7 +146,7 @@ impl Sorted {
             texts,
             numeric_texts: column.numeric_texts(),
             outliers: crate::bounds::Outliers::default(),
-            only_rises: false,
+            course: Course::default(),
         });
     }
 

@@ -5,7 +5,7 @@ use crate::attribute::Attribute;
 use crate::hints::Hints;
 use crate::profile::{Column, Profile};
 use crate::tally::Values;
-use crate::words::{KINDS, READINGS, is, words};
+use crate::words::{KINDS, READINGS, is, is_total, words};
 use std::collections::BTreeSet;
 
 /// Words of quantities: a column of several of them names kinds of readings.
@@ -91,28 +91,6 @@ const QUANTITIES: &[&str] = &[
     "credit",
 ];
 
-/// What stands for the sum of all others.
-const TOTALS: &[&str] = &[
-    "total",
-    "grand total",
-    "subtotal",
-    "all",
-    "sum",
-    "overall",
-    "gesamt",
-    "insgesamt",
-    "summe",
-    "total général",
-    "ensemble",
-    "tous",
-    "todos",
-    "totale",
-    "totaal",
-    "suma",
-    "i alt",
-    "totalt",
-];
-
 /// Different texts of a column that names kinds, at most.
 const MAX_KINDS: u64 = 60;
 
@@ -183,9 +161,8 @@ fn mixed(value: &str, kind: &Column) -> String {
 
 /// Asks about a text that says that its rows are sums of the others.
 fn totals(column: &Column) -> Option<String> {
-    let is_total = |text: &&String| TOTALS.contains(&text.to_lowercase().as_str());
     let others = column.texts.len() > 2;
-    let text = column.texts.keys().find(is_total).filter(|_| others)?;
+    let text = column.texts.keys().find(|text| is_total(text)).filter(|_| others)?;
     let name = &column.name;
     Some(format!(
         "`{name}` has `{text}` beside other values, so that its rows may be sums of the others, and all would count twice. Take these rows out of the file; or say `--owner {name}` or `--leave-out {name}`, as it is, if they are no sums."

@@ -47,5 +47,6 @@ mod understanding;
 
 pub use attribute::Attribute;
 pub use profile::truth;
+pub use steps::Course;
 pub use tally::{Tally, Total, Values};
 pub use understanding::{Understanding, understand};

@@ -6,6 +6,7 @@ use crate::form::{Form, Missing};
 use crate::hash::{Hashes, Map};
 use crate::number::{Decimal, Marks};
 use crate::scan::{Scanned, scan};
+use crate::words::is_total;
 use std::collections::BTreeMap;
 
 /// Different texts that a column of numbers may have among them.
@@ -203,10 +204,11 @@ impl Column {
             return;
         }
         self.booleans += u64::from(boolean(cell).is_some());
-        if self.texts.len() < KEPT_TEXTS {
+        let many = self.texts.len() >= KEPT_TEXTS;
+        self.many_texts |= many;
+        // What says that a row is a sum of others often stands at the end.
+        if !many || is_total(cell) {
             self.texts.insert(cell.to_owned(), 1);
-        } else {
-            self.many_texts = true;
         }
     }
 

@@ -1,6 +1,7 @@
 //! What is not certain, in sentences for people.
 
 use crate::clock::{Region, words};
+use crate::steps::Course;
 use crate::tally::Values;
 use crate::times::Zone;
 use crate::understanding::Understanding;
@@ -144,9 +145,7 @@ impl Understanding {
                 let many = texts * 20 > attribute.total.count || attribute.numeric_texts > 0;
                 if many { &mut matters } else { &mut notes }.push(sentence);
             }
-            if attribute.only_rises {
-                notes.push(format!("`{column}` never falls from one reading of an owner to the next, as the standing of a meter. A sum or a mean of standings says nothing, so the query does not ask for them: add a column with the difference from the reading before, and measure that."));
-            }
+            notes.extend(course(column, attribute.course));
             if attribute.outliers.count > 0 {
                 let (min, max) = attribute.bounds().texts();
                 let count = attribute.outliers.count;
@@ -173,4 +172,22 @@ impl Understanding {
         self.questions.append(&mut matters);
         self.notes.append(&mut notes);
     }
+}
+
+/// What to say of numbers that do not add up.
+fn course(column: &str, course: Course) -> Option<String> {
+    let (how, of) = match course {
+        Course::Any => return None,
+        Course::Rises => (
+            "never falls from one reading of an owner to the next, as the standing of a meter",
+            "standings",
+        ),
+        Course::StartsAgain => (
+            "rises from one reading of an owner to the next and falls only to start again near zero, as a total so far of a day or a trip",
+            "totals so far",
+        ),
+    };
+    Some(format!(
+        "`{column}` {how}. A sum or a mean of {of} says nothing, so the query does not ask for them: add a column with the difference from the reading before, and measure that; or say `--measure '{column}'` if its numbers may be added up."
+    ))
 }

@@ -76,7 +76,9 @@ pub fn understand(bytes: &[u8], hints: &Hints) -> Result<Understanding, Discover
     let span = tally.span.map_or(0, |(first, last)| last - first);
     for (attribute, total) in sorted.attributes.iter_mut().zip(&tally.totals) {
         attribute.total = total.clone();
-        attribute.only_rises = total.steps.only_rise(&attribute.column, tally.owners, span);
+        if !hints.measure.contains(&attribute.column) {
+            attribute.course = total.steps.course(&attribute.column, tally.owners, span);
+        }
         attribute.outliers = if kept { Outliers::default() } else { total.spread.outliers() };
     }
     let owner = OwnerPlan { questions: [questions, owner.questions].concat(), ..owner };

@@ -366,6 +366,32 @@ pub(crate) const CLOCKS: &[&str] = &[
     "hours",
     "time",
 ];
+/// Words of names of totals so far.
+pub(crate) const SO_FAR: &[&str] = &[
+    "today",
+    "daily",
+    "weekly",
+    "monthly",
+    "yearly",
+    "dailyrain",
+    "dailyrainin",
+    "weeklyrainin",
+    "monthlyrainin",
+    "yearlyrainin",
+    "eventrainin",
+    "ytd",
+    "mtd",
+    "wtd",
+    "heute",
+    "tages",
+    "trip",
+    "accumulated",
+    "accumulation",
+    "accum",
+    "since",
+    "sofar",
+    "session",
+];
 /// Words of names of standings of meters.
 pub(crate) const METERS: &[&str] = &[
     "meter",
@@ -396,4 +422,25 @@ pub(crate) const METERS: &[&str] = &[
     "compteur",
     "contador",
     "meterstand",
+];
+/// What stands for the sum of all others.
+pub(crate) const TOTALS: &[&str] = &[
+    "total",
+    "grand total",
+    "subtotal",
+    "all",
+    "sum",
+    "overall",
+    "gesamt",
+    "insgesamt",
+    "summe",
+    "total général",
+    "ensemble",
+    "tous",
+    "todos",
+    "totale",
+    "totaal",
+    "suma",
+    "i alt",
+    "totalt",
 ];

@@ -3,6 +3,7 @@
 #![expect(clippy::panic, reason = "a test's way to fail")]
 
 mod any_bytes;
+mod courses;
 mod doubts;
 mod files;
 mod mistaken;
